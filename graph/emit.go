@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -61,12 +62,11 @@ func mlirElem(d DType) string {
 }
 
 func mlirType(s Shape) string {
-	var b strings.Builder
-	b.WriteString("tensor<")
+	b := append(make([]byte, 0, 32), "tensor<"...)
 	for _, d := range s.Dims {
-		fmt.Fprintf(&b, "%dx", d)
+		b = append(strconv.AppendInt(b, int64(d), 10), 'x')
 	}
-	return b.String() + mlirElem(s.DType) + ">"
+	return string(append(append(b, mlirElem(s.DType)...), '>'))
 }
 
 func types(arrays []*Array) string {
@@ -96,7 +96,7 @@ func (e *emitter) ref(a *Array) string {
 // fresh is a new SSA name.
 func (e *emitter) fresh() string {
 	e.next++
-	return fmt.Sprintf("%%%d", e.next)
+	return "%" + strconv.Itoa(e.next)
 }
 
 func (e *emitter) nodes(g *Graph) {
@@ -129,18 +129,25 @@ func (e *emitter) generic0(n *Node, op, attrs string) { e.raw(n.Outs, op, nil, a
 func (e *emitter) raw(outs []*Array, op string, in []*Array, attrs string, regions ...string) {
 	refs, ins := e.refs(in), types(in)
 	if len(outs) > 0 {
-		fmt.Fprintf(e.w, "%s%s = ", e.indent, e.bind(outs))
+		e.write(e.indent, e.bind(outs), ` = "`)
 	} else {
-		e.w.WriteString(e.indent)
+		e.write(e.indent, `"`)
 	}
-	fmt.Fprintf(e.w, "%q(%s)", op, refs)
+	e.write(op, `"(`, refs, ")")
 	if len(regions) > 0 {
-		e.w.WriteString(" (" + strings.Join(regions, ", ") + ")")
+		e.write(" (", strings.Join(regions, ", "), ")")
 	}
 	if attrs != "" {
-		fmt.Fprintf(e.w, " {%s}", attrs)
+		e.write(" {", attrs, "}")
 	}
-	fmt.Fprintf(e.w, " : (%s) -> (%s)\n", ins, types(outs))
+	e.write(" : (", ins, ") -> (", types(outs), ")\n")
+}
+
+// write is Fprint for strings: programs have thousands of lines.
+func (e *emitter) write(parts ...string) {
+	for _, p := range parts {
+		e.w.WriteString(p)
+	}
 }
 
 // line writes one free-form op with a single result of the given type and returns its name.
@@ -149,7 +156,7 @@ func (e *emitter) line(op, args, attrs, in, out string) string {
 	if attrs != "" {
 		attrs = " {" + attrs + "}"
 	}
-	fmt.Fprintf(e.w, "%s%s = %q(%s)%s : (%s) -> %s\n", e.indent, name, op, args, attrs, in, out)
+	e.write(e.indent, name, ` = "`, op, `"(`, args, ")", attrs, " : (", in, ") -> ", out, "\n")
 	return name
 }
 

@@ -273,8 +273,7 @@ func dotThrough(op *Op, a dotAttrs, x, y *Array) *Array {
 
 // throughTranspose gives x's operand and the same axes of it, if x is a transpose that keeps the order of other axes.
 func throughTranspose(x *Array, batch, contract []int) (*Array, []int, []int) {
-	t := currentTrace()
-	if t == nil || x.node == nil || x.scope != t.cur || x.node.Op.Name != "transpose" {
+	if x.node == nil || x.scope == nil || x.scope != x.scope.trace.cur || x.node.Op.Name != "transpose" {
 		return x, batch, contract
 	}
 	perm := x.node.Attrs.(permAttrs).perm

@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
+
+	"github.com/gomlx/go-xla/pjrt"
 
 	"xlarun/xlabridge/cache"
 )
@@ -72,7 +75,7 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 	defer done()
 	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: map[string]any{}}
 	if c.Platform() == "cpu" {
-		maps.Copy(r.overrides, cpuOptions(o.AllCores))
+		maps.Copy(r.overrides, cpuOptions(o.AllCores, stablehlo))
 	}
 	if c.cudaData != "" {
 		r.overrides["xla_gpu_cuda_data_dir"] = c.cudaData
@@ -88,11 +91,18 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
 	requests.Store(at, r)
 	defer requests.Delete(at)
-	config := c.inner.Compile().WithStableHLO(program)
-	if o.Replicas > 1 {
-		config = config.WithSPMD(o.Replicas)
+	compile := func() (*pjrt.LoadedExecutable, error) {
+		config := c.inner.Compile().WithStableHLO(program)
+		if o.Replicas > 1 {
+			config = config.WithSPMD(o.Replicas)
+		}
+		return config.Done()
 	}
-	inner, err := config.Done()
+	inner, err := compile()
+	if err != nil && o.XLA[libraryFusions] == nil && strings.Contains(err.Error(), libraryFusions) {
+		delete(r.overrides, libraryFusions) // a plugin that does not know the option
+		inner, err = compile()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
 	}
