@@ -22,15 +22,19 @@ type Plan struct {
 
 // String is "2 devices, tiles of 48, lanes first, unroll 1, 512-bit vectors".
 func (p Plan) String() string {
-	text := "1 device"
-	if p.Devices != 1 {
-		text = fmt.Sprintf("%d devices", p.Devices)
+	if p.Devices == 1 {
+		return "1 device, " + p.Layout()
 	}
+	return fmt.Sprintf("%d devices, %s", p.Devices, p.Layout())
+}
+
+// Layout is the plan in words without its devices: "tiles of 48, lanes first, unroll 1, 512-bit vectors".
+func (p Plan) Layout() string {
 	lanes := "first"
 	if p.LanesLast {
 		lanes = "last"
 	}
-	text += fmt.Sprintf(", tiles of %d, lanes %s, unroll %d", p.Tile, lanes, max(1, p.Unroll))
+	text := fmt.Sprintf("tiles of %d, lanes %s, unroll %d", p.Tile, lanes, max(1, p.Unroll))
 	if p.VectorWidth > 0 {
 		text += fmt.Sprintf(", %d-bit vectors", p.VectorWidth)
 	}

@@ -40,7 +40,8 @@ func (r *Rollout) Episode(params any, key random.Key) Summary {
 	if p == nil {
 		p = r.Env.DefaultParams()
 	}
-	if prepare, ok := r.Policy.(policy.Preparer); ok {
+	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
+	if prepare, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
 		params = prepare.Prepare(params)
 	}
 	key = once(key)

@@ -80,7 +80,7 @@ const (
 // Check finds the first mistake in the config, a *ConfigError, before anything is traced or compiled: unknown names,
 // numbers out of range, more memory than is free.
 func (c Config) Check() error {
-	_, err := c.plan(machine{free: freeMemory()})
+	_, err := c.plan(machine{free: rollout.FreeMemory()})
 	return err
 }
 
@@ -129,7 +129,7 @@ func (c Config) plan(on machine) (*plan, error) {
 	if c.Memory > 0 {
 		p.on.free = c.Memory
 	}
-	layout, source := p.staticPlan(p.on)
+	layout, source := p.staticPlan()
 	p.lay(layout, source)
 	return p, p.fit(p.on.free)
 }

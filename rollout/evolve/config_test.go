@@ -99,22 +99,3 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 	require.True(t, p.redraw)
 	require.ErrorContains(t, p.fit(1<<16), "256 members of 386 parameters take about")
 }
-
-// Tiles depend on the experiment alone, are a whole number of groups, and leave little over.
-func TestChooseTile(t *testing.T) {
-	for _, c := range []struct{ population, group, params, episodes, want int }{
-		{256, 2, 386, 1, 128},
-		{1024, 2, 4610, 1, 48},
-		{8, 2, 386, 1, 16},
-		{776, 2, 386, 1, 112},
-		{1024, 2, 1 << 20, 1, 16},
-		{256, 2, 386, 16, 16},
-		{100, 1, 386, 1, 56},
-	} {
-		got := chooseTile(c.population, c.group, c.params, c.episodes, false)
-		require.Equal(t, c.want, got, "%+v", c)
-		require.Zero(t, got%c.group)
-	}
-	require.Equal(t, 5008, chooseTile(10000, 2, 386, 1, true))
-	require.Equal(t, 512, chooseTile(1024, 2, 386, 16, true))
-}

@@ -58,12 +58,7 @@ var errNoState = errors.New("evolve: the run was closed, or a generation failed:
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first
 // state on the devices.
 func New(b xlabridge.Backend, c Config) (*Evolution, error) {
-	kind := b.Backend()
-	plan, err := c.plan(machine{devices: b.NumDevices(), free: freeOn(b, c.Devices), accelerator: kind == "cuda" || kind == "tpu", cpu: kind == "cpu"})
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := plan.choose(b)
+	plan, chosen, err := planFor(b, c)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +86,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 			return nil, plan.tooLargeCompiled(total)
 		}
 	}
-	e.profile.TuneSeconds, e.profile.PlanReason, e.profile.PlansTried = chosen.seconds, chosen.reason, chosen.tried
+	e.profile.TuneSeconds, e.profile.PlanReason, e.profile.PlansTried = chosen.Seconds, chosen.Reason, chosen.Tried
 	return e, nil
 }
 
@@ -149,26 +144,6 @@ func build(b xlabridge.Backend, plan *plan) (*Evolution, error) {
 	e.state, e.stateTree = graph.Flatten(first)
 	e.inputs = graph.Leaves(in)
 	return e, nil
-}
-
-// freeOn is the memory that the first n devices (0: all) of a backend have free together; 0 where that is not known.
-func freeOn(b xlabridge.Backend, n int) int64 {
-	client, ok := b.(*xlabridge.Client)
-	if !ok || b.Backend() == "cpu" {
-		return freeMemory()
-	}
-	if n == 0 {
-		n = b.NumDevices()
-	}
-	var free int64
-	for i := range min(n, b.NumDevices()) {
-		m, err := client.Memory(i)
-		if err != nil || m.Process || m.Limit == 0 {
-			return 0
-		}
-		free += max(1, m.Limit-m.InUse)
-	}
-	return free
 }
 
 // Step runs one generation: one call of the compiled program.

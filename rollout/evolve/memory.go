@@ -2,11 +2,9 @@ package evolve
 
 import (
 	"fmt"
-	"math/bits"
-	"os"
 	"sort"
-	"strconv"
-	"strings"
+
+	"xlarun/rollout"
 )
 
 // memory is an estimate of what the run holds at once, in bytes, on all devices together. ok is false where it does not
@@ -17,25 +15,25 @@ func (p *plan) memory() (total int64, ok bool) {
 	rows := devices * uint64(p.groups.PerDevice+1) // of rollout.Tiles.Rows
 	lanes := uint64(p.groups.Lanes)
 	members := lanes * uint64(p.strategy.GroupSize())
-	sum := &tally{}
+	sum := &rollout.Tally{}
 	if p.redraw {
-		sum.add(4, rows, params)             // the noise of each tile's best
-		sum.add(2*4, devices, lanes, params) // a tile's noise
+		sum.Add(4, rows, params)             // the noise of each tile's best
+		sum.Add(2*4, devices, lanes, params) // a tile's noise
 	} else {
-		sum.add(4, rows, lanes, params) // the noise
+		sum.Add(4, rows, lanes, params) // the noise
 	}
 	if k, ok := p.strategy.(Keeper); ok {
-		sum.add(3*4, devices, uint64(k.Keeps()), params) // kept, in and out
-		sum.add(2*4, devices, rows, lanes, params)       // all noise, everywhere
+		sum.Add(3*4, devices, uint64(k.Keeps()), params) // kept, in and out
+		sum.Add(2*4, devices, rows, lanes, params)       // all noise, everywhere
 	}
-	sum.add(2*4, devices, members, params)                   // a tile's members, before and after they are unravelled
-	sum.add(6*4, devices, params)                            // state, optimiser, best, in and out
-	sum.add(4, rows, params)                                 // sums by tile
-	sum.add(4, devices, rows, params)                        // and gathered, everywhere
-	sum.add(64, devices, members, uint64(p.config.Episodes)) // states and observations of the environments
-	sum.add(64, devices, uint64(p.config.Population))        // fitness, ranks, keys
-	sum.add(1, devices, rankBytes(uint64(p.config.Population)))
-	return sum.total()
+	sum.Add(2*4, devices, members, params)                   // a tile's members, before and after they are unravelled
+	sum.Add(6*4, devices, params)                            // state, optimiser, best, in and out
+	sum.Add(4, rows, params)                                 // sums by tile
+	sum.Add(4, devices, rows, params)                        // and gathered, everywhere
+	sum.Add(64, devices, members, uint64(p.config.Episodes)) // states and observations of the environments
+	sum.Add(64, devices, uint64(p.config.Population))        // fitness, ranks, keys
+	sum.Add(1, devices, rankBytes(uint64(p.config.Population)))
+	return sum.Total()
 }
 
 // Keeper is a Strategy that asks for all noise at once and keeps some of the members.
@@ -44,25 +42,6 @@ type Keeper interface {
 	// Keeps is the number of vectors that the state holds.
 	Keeps() int
 }
-
-// tally adds products and remembers overflow.
-type tally struct {
-	sum      uint64
-	overflow bool
-}
-
-func (t *tally) add(factors ...uint64) {
-	product := uint64(1)
-	for _, f := range factors {
-		high, low := bits.Mul64(product, f)
-		t.overflow = t.overflow || high != 0
-		product = low
-	}
-	sum, carry := bits.Add64(t.sum, product, 0)
-	t.sum, t.overflow = sum, t.overflow || carry != 0
-}
-
-func (t *tally) total() (int64, bool) { return int64(t.sum), !t.overflow && t.sum < 1<<62 }
 
 // fit makes the run need no more than free bytes; 0 means that nobody knows. It keeps the plan where it can and has noise
 // drawn again in place of kept, which changes no result; a tile of another size, which changes last digits, is taken only
@@ -121,12 +100,12 @@ func (p *plan) tooLarge(free int64) error {
 	}
 	size, room, advice := "more than 4 EiB", "", "make the policy smaller"
 	if ok {
-		size = "about " + byteText(need)
+		size = "about " + rollout.BytesText(need)
 	}
 	if free > 0 {
-		room = " and " + byteText(free) + " is free"
+		room = " and " + rollout.BytesText(free) + " is free"
 		if c.Memory > 0 {
-			room = " and " + byteText(free) + " is allowed"
+			room = " and " + rollout.BytesText(free) + " is allowed"
 		}
 		if most := p.largest(free); most > 0 {
 			advice = fmt.Sprintf("the largest population that fits is %d", most)
@@ -145,7 +124,7 @@ func (p *plan) tooLargeCompiled(total int64) error {
 	need, _ := p.memory()
 	most := p.largest(int64(float64(budget) * float64(need) / float64(total)))
 	return &ConfigError{"Population", fmt.Sprint(p.config.Population), fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; the largest population that fits is about %d",
-		byteText(total), byteText(budget), most)}
+		rollout.BytesText(total), rollout.BytesText(budget), most)}
 }
 
 // largest is the largest population that fits in free bytes, 0 where none does.
@@ -154,38 +133,10 @@ func (p *plan) largest(free int64) int {
 	fits := func(groups int) bool {
 		c := p.config
 		c.Population = groups * group
-		q := &plan{config: c, policy: p.policy, strategy: strategies[c.Strategy](c.Population)}
-		layout, source := q.staticPlan(p.on)
+		q := &plan{config: c, policy: p.policy, strategy: strategies[c.Strategy](c.Population), on: p.on}
+		layout, source := q.staticPlan()
 		q.lay(layout, source)
 		return q.lean(free)
 	}
 	return group * sort.Search(p.config.Population/group, func(n int) bool { return !fits(n + 1) })
-}
-
-func byteText(n int64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
-	v, i := float64(n), 0
-	for v >= 1024 && i < len(units)-1 {
-		v, i = v/1024, i+1
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, units[i])
-}
-
-// freeMemory is the machine's available memory in bytes, 0 where the kernel does not tell.
-func freeMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
-			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				return n << 10
-			}
-		}
-	}
-	return 0
 }

@@ -42,34 +42,60 @@ const (
 // tuning keeps tuners of one process from measuring each other.
 var tuning sync.Mutex
 
-// choice is how a plan came about.
-type choice struct {
-	seconds float64
-	reason  string
-	tried   []TriedPlan
+// Choice is how a plan came about.
+type Choice struct {
+	Plan    string      // the layout in words
+	Source  string      // "static", "given", "tuned" or "stored"
+	Reason  string      // why no plan was read or stored, where one should have been
+	Seconds float64     // spent on measuring plans
+	Tried   []TriedPlan // in this order
 }
 
 // TriedPlan is what the tuner found of one plan.
 type TriedPlan struct {
 	Plan string `json:"plan"`
-	// Seconds of a population's first 200 steps on one device, without ask and tell.
+	// Seconds of a population's first 200 steps on all cores of the machine, without ask and tell, as one core's time for
+	// one tile promises.
 	Seconds float64 `json:"seconds"`
 }
 
+// Tune chooses the plan of an experiment as New would, and stores it where it is measured, but compiles no generation: a
+// New with TuneAuto then finds it.
+func Tune(b xlabridge.Backend, c Config) (Choice, error) {
+	_, chosen, err := planFor(b, c)
+	return chosen, err
+}
+
+// planFor checks a config and chooses its plan for a backend.
+func planFor(b xlabridge.Backend, c Config) (*plan, Choice, error) {
+	kind := b.Backend()
+	on := machine{devices: b.NumDevices(), free: rollout.FreeOn(b, c.Devices), accelerator: kind == "cuda" || kind == "tpu", cpu: kind == "cpu"}
+	if on.cpu {
+		on.cores = rollout.Cores()
+	}
+	p, err := c.plan(on)
+	if err != nil {
+		return nil, Choice{}, err
+	}
+	chosen, err := p.choose(b)
+	chosen.Plan, chosen.Source = p.layout.String(), p.source
+	return p, chosen, err
+}
+
 // choose replaces the static plan by a stored or a measured one, as the config says.
-func (p *plan) choose(b xlabridge.Backend) (c choice, err error) {
+func (p *plan) choose(b xlabridge.Backend) (c Choice, err error) {
 	tune := p.config.Tune
 	if p.source == PlanGiven || tune == TuneOff || b.Backend() == "reference" {
 		return c, nil
 	}
 	store := p.storeOf(b)
 	if store != nil {
-		r, err := store.get()
+		r, err := store.Get()
 		if err == nil && !(tune == TuneFull && r.Tune != TuneFull) && p.take(r.Layout, PlanStored) {
 			return c, nil
 		}
-		if err != nil && !errors.Is(err, errNoPlan) {
-			c.reason = err.Error()
+		if err != nil && !errors.Is(err, rollout.ErrNoPlan) {
+			c.Reason = err.Error()
 		}
 	}
 	if tune != TuneQuick && tune != TuneFull {
@@ -81,17 +107,18 @@ func (p *plan) choose(b xlabridge.Backend) (c choice, err error) {
 		t.deadline, t.stages = start.Add(FullBudget), fullStages
 	}
 	best, err := t.run()
-	c.seconds, c.tried = time.Since(start).Seconds(), t.tried
+	c.Seconds, c.Tried = time.Since(start).Seconds(), t.tried
 	if err != nil {
 		return c, err
 	}
-	if len(c.tried) < 2 {
-		c.reason = "the tuner's time was over before there were two plans to compare; --tune full takes longer"
+	if len(c.Tried) < 2 {
+		c.Reason = "the tuner's time was over before there were two plans to compare; --tune full takes longer"
 		return c, nil
 	}
 	if p.take(best, PlanTuned) && store != nil {
-		if err := store.put(planRecord{Tune: tune, Layout: best, Purpose: p.config.Purpose()}); err != nil {
-			c.reason = "the plan cannot be stored: " + err.Error()
+		stored := storedPlan{tune, best}
+		if err := store.Put(stored, stored.words(), c.Seconds); err != nil {
+			c.Reason = "the plan cannot be stored: " + err.Error()
 		}
 	}
 	return c, nil
@@ -115,27 +142,37 @@ func (p *plan) take(layout rollout.Plan, source string) bool {
 	return false
 }
 
-// A stage gives the neighbours of the best plan so far that are worth a try, the most promising first. most gives a tile
-// of about so many members.
-type stage func(best rollout.Plan, tile func(most int) int) []rollout.Plan
+// A stage gives the neighbours of the best plan so far that are worth a try, the most promising first.
+type stage func(t *tuner, best rollout.Plan) []rollout.Plan
 
-var quickStages = []stage{otherLanes, tilesAround(2, .5), unrolls(2, 4)}
+var quickStages = []stage{manyCores, otherLanes, tilesAround(2, .5), unrolls(2, 4)}
 
-var fullStages = []stage{otherLanes, tilesAround(2, .5, 4, .25), unrolls(2, 4, 8), widths, otherLanes, tilesAround(2, .5), unrolls(1, 2, 4)}
+var fullStages = []stage{manyCores, otherLanes, tilesAround(2, .5, 4, .25), unrolls(2, 4, 8), widths, otherLanes, tilesAround(2, .5), unrolls(1, 2, 4)}
 
-func otherLanes(best rollout.Plan, tile func(int) int) []rollout.Plan {
+// manyCores gives each core a tile, where that is more tiles than there are.
+func manyCores(t *tuner, best rollout.Plan) []rollout.Plan {
+	tiling := t.plan.tiling()
+	one := tiling.atMost(max(tileLeast, tiling.population/t.cores()))
+	if one >= best.Tile {
+		return nil
+	}
+	best.Tile = one
+	return []rollout.Plan{best}
+}
+
+func otherLanes(t *tuner, best rollout.Plan) []rollout.Plan {
 	other := best
 	other.LanesLast = !best.LanesLast
 	wide := other
-	wide.Tile = tile(tileMost) // products written out read each weight once for all lanes: small tiles gain nothing
+	wide.Tile = t.plan.tiling().atMost(tileMost) // products written out read each weight once for all lanes: small tiles gain nothing
 	return []rollout.Plan{other, wide}
 }
 
 func tilesAround(factors ...float64) stage {
-	return func(best rollout.Plan, tile func(int) int) (plans []rollout.Plan) {
+	return func(t *tuner, best rollout.Plan) (plans []rollout.Plan) {
 		for _, f := range factors {
 			p := best
-			p.Tile = tile(max(1, int(f*float64(best.Tile))))
+			p.Tile = t.plan.tiling().atMost(max(1, int(f*float64(best.Tile))))
 			plans = append(plans, p)
 		}
 		return plans
@@ -143,7 +180,7 @@ func tilesAround(factors ...float64) stage {
 }
 
 func unrolls(turns ...int) stage {
-	return func(best rollout.Plan, _ func(int) int) (plans []rollout.Plan) {
+	return func(_ *tuner, best rollout.Plan) (plans []rollout.Plan) {
 		for _, n := range turns {
 			p := best
 			p.Unroll = n
@@ -153,7 +190,7 @@ func unrolls(turns ...int) stage {
 	}
 }
 
-func widths(best rollout.Plan, _ func(int) int) []rollout.Plan {
+func widths(_ *tuner, best rollout.Plan) []rollout.Plan {
 	if best.VectorWidth == 0 {
 		return nil
 	}
@@ -162,14 +199,15 @@ func widths(best rollout.Plan, _ func(int) int) []rollout.Plan {
 	return []rollout.Plan{p}
 }
 
-// tuner measures candidates on one tile, on one device: the best is the same whatever the number of devices.
+// tuner measures candidates on one tile, on one device: the best is the same whatever the number of devices. What counts
+// is how long all cores of the machine would take.
 type tuner struct {
 	plan     *plan
 	backend  xlabridge.Backend
 	deadline time.Time
 	stages   []stage
 	tried    []TriedPlan
-	// measure gives a plan's seconds for the whole population's tuneSteps on one device.
+	// measure gives the seconds of tuneSteps of one tile.
 	measure func(layout rollout.Plan) (float64, error)
 }
 
@@ -189,10 +227,9 @@ func (t *tuner) run() (rollout.Plan, error) {
 	if err != nil {
 		return best, ignoreTime(err)
 	}
-	tile := func(most int) int { return evenTile(t.plan.config.Population, t.plan.strategy.GroupSize(), most) }
 	for _, s := range t.stages {
 		from := best
-		for _, candidate := range s(from, tile) {
+		for _, candidate := range s(t, from) {
 			if seen[candidate] {
 				continue
 			}
@@ -208,6 +245,9 @@ func (t *tuner) run() (rollout.Plan, error) {
 	}
 	return best, nil
 }
+
+// cores are those that tiles play on at the same time: of the machine, and not of the run.
+func (t *tuner) cores() int { return max(1, t.plan.on.cores) }
 
 func ignoreTime(err error) error {
 	if errors.Is(err, errTime) {
@@ -226,15 +266,17 @@ func (t *tuner) try(layout rollout.Plan) (seconds float64, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		seconds, err = t.measure(layout)
+		if seconds, err = t.measure(layout); err == nil {
+			tiles := (t.plan.config.Population + layout.Tile - 1) / layout.Tile
+			seconds *= float64((tiles + t.cores() - 1) / t.cores())
+		}
 	}()
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-done:
 		if err == nil {
-			layout.Devices = 1
-			t.tried = append(t.tried, TriedPlan{layout.String(), seconds})
+			t.tried = append(t.tried, TriedPlan{layout.Layout(), seconds})
 		}
 		return seconds, err
 	case <-timer.C:
@@ -249,7 +291,6 @@ func (t *tuner) compileAndRun(layout rollout.Plan) (float64, error) {
 	small.config.Steps = min(small.config.Steps, tuneSteps)
 	layout.Devices = 1
 	small.lay(layout, PlanStatic)
-	tiles := small.groups.Total()
 	group := small.strategy.GroupSize()
 	small.groups = rollout.CutTiles(layout.Tile/group, layout.Tile/group, 1)
 	g := small.generation()
@@ -303,7 +344,7 @@ func (t *tuner) compileAndRun(layout rollout.Plan) (float64, error) {
 		}
 		best = min(best, seconds)
 	}
-	return best * float64(tiles), nil
+	return best, nil
 }
 
 // someNoise is n numbers of no consequence between -1 and 1: they need not be random, but differ.

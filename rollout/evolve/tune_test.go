@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// tunerWith is a tuner over the default experiment whose measurements are a function.
+// tunerWith is a tuner over the default experiment whose measurements (of one tile) are a function.
 func tunerWith(t *testing.T, measure func(rollout.Plan) (float64, error)) *tuner {
 	t.Helper()
 	p, err := DefaultConfig().plan(machine{devices: 1, cpu: true})
@@ -24,7 +24,7 @@ func tunerWith(t *testing.T, measure func(rollout.Plan) (float64, error)) *tuner
 // The tuner walks to the best neighbour, stage by stage, and keeps to the first among near ones.
 func TestTunerTakesTheFastest(t *testing.T) {
 	tu := tunerWith(t, func(p rollout.Plan) (float64, error) {
-		seconds := 1.
+		seconds := float64(p.Tile)
 		if p.LanesLast {
 			seconds /= 2
 		}
@@ -39,11 +39,22 @@ func TestTunerTakesTheFastest(t *testing.T) {
 	best, err := tu.run()
 	require.NoError(t, err)
 	require.Equal(t, rollout.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, VectorWidth: 512}, best)
-	require.Equal(t, "1 device, tiles of 128, lanes first, unroll 1, 512-bit vectors", tu.tried[0].Plan)
+	require.Equal(t, "tiles of 128, lanes first, unroll 1, 512-bit vectors", tu.tried[0].Plan)
 	seen := map[string]bool{}
 	for _, p := range tu.tried {
 		require.False(t, seen[p.Plan], p.Plan)
 		seen[p.Plan] = true
+	}
+}
+
+// A machine of many cores plays more tiles at a time, and what counts is when the last of them ends.
+func TestTunerKeepsAllCoresBusy(t *testing.T) {
+	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
+		tu := tunerWith(t, func(p rollout.Plan) (float64, error) { return float64(34 + p.Tile), nil })
+		tu.plan.on.cores = cores
+		best, err := tu.run()
+		require.NoError(t, err)
+		require.Equal(t, want, best.Tile, "%d cores", cores)
 	}
 }
 
@@ -84,7 +95,12 @@ func TestPlansAreStored(t *testing.T) {
 	store := p.storeOf(one)
 	require.Equal(t, store, p.storeOf(two))
 	layout := rollout.Plan{Tile: 32, LanesLast: true, Unroll: 2, VectorWidth: 512}
-	require.NoError(t, store.put(planRecord{Tune: TuneQuick, Layout: layout, Purpose: c.Purpose()}))
+	put := func(layout rollout.Plan) {
+		t.Helper()
+		s := storedPlan{TuneQuick, layout}
+		require.NoError(t, store.Put(s, s.words(), 1))
+	}
+	put(layout)
 
 	got := func(b xlabridge.Backend, tune string) Profile {
 		c.Tune = tune
@@ -101,28 +117,37 @@ func TestPlansAreStored(t *testing.T) {
 	require.Equal(t, PlanGiven, got(one, TuneQuick).PlanSource)
 	c.Tile = 0
 
-	whole, err := os.ReadFile(store.path())
+	files, err := filepath.Glob(filepath.Join(one.Cache().Plans().Dir(), "*"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	whole, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	for name, text := range map[string]string{
-		"cut": string(whole[:len(whole)/2]), "empty": "", "changed": strings.Replace(string(whole), `"tile": 32`, `"tile": 16`, 1),
+		"cut": string(whole[:len(whole)/2]), "empty": "", "changed": strings.Replace(string(whole), `"tile":32`, `"tile":16`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, os.WriteFile(store.path(), []byte(text), 0o644))
+			require.NotEqual(t, string(whole), text)
+			require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
 			p := got(one, TuneAuto)
 			require.Equal(t, PlanStatic, p.PlanSource)
 			require.Contains(t, p.PlanReason, "damaged")
 		})
 	}
 	// A possible file with an impossible plan.
-	require.NoError(t, store.put(planRecord{Tune: TuneQuick, Layout: rollout.Plan{Tile: 7, Unroll: 1}}))
+	put(rollout.Plan{Tile: 7, Unroll: 1})
 	require.Equal(t, PlanStatic, got(one, TuneAuto).PlanSource)
-	tuned := got(one, TuneQuick)
-	require.Contains(t, []string{PlanTuned, PlanStatic}, tuned.PlanSource) // static: a machine too slow to compile two programs
-	require.LessOrEqual(t, tuned.TuneSeconds, QuickBudget.Seconds()+1)
-	if tuned.PlanSource == PlanTuned {
-		require.NotEmpty(t, tuned.PlansTried)
-		require.Equal(t, PlanStored, got(two, TuneAuto).PlanSource)
-		require.Equal(t, tuned.Tile, got(two, TuneAuto).Tile)
+	c.Tune = TuneQuick
+	chosen, err := Tune(one, c)
+	require.NoError(t, err)
+	require.Contains(t, []string{PlanTuned, PlanStatic}, chosen.Source) // static: a machine too slow to compile two programs
+	require.LessOrEqual(t, chosen.Seconds, QuickBudget.Seconds()+1)
+	if chosen.Source == PlanTuned {
+		require.GreaterOrEqual(t, len(chosen.Tried), 2)
+		for _, b := range []*xlabridge.Client{one, two} {
+			p := got(b, TuneAuto)
+			require.Equal(t, PlanStored, p.PlanSource)
+			require.Equal(t, chosen.Plan, p.Plan)
+		}
 	}
 }
 

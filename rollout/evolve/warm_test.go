@@ -12,7 +12,7 @@ import (
 // A warm-up leaves the state as it was, to the bit, before the first generation and between others.
 func TestWarmUpRestoresTheState(t *testing.T) {
 	b := open(t, 2)
-	for _, strategy := range []string{"openes", "simplega"} {
+	for _, strategy := range Strategies() {
 		t.Run(strategy, func(t *testing.T) {
 			c := DefaultConfig()
 			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", strategy, 8

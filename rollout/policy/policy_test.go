@@ -41,8 +41,8 @@ func byHand(t *testing.T, p Params, x []float64) []float64 {
 func TestMLPIsTheSumsByHand(t *testing.T) {
 	x := []float32{.3, -.7, .2}
 	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, DType: graph.Float32}
-	for _, spec := range []string{"linear", "mlp:5", "mlp:4,6"} {
-		for _, outputs := range []int{2, 9} { // a narrow last layer, and a wide one
+	for _, spec := range []string{"linear", "mlp:5", "mlp:4,6", "mlp:16,17"} {
+		for _, outputs := range []int{2, 9, 16} { // a narrow last layer, and wide ones
 			unbounded.Dims = []int{outputs}
 			p, err := Make(spec, observation, unbounded)
 			require.NoError(t, err)
@@ -63,6 +63,20 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 			require.InDeltaSlice(t, want, floats(t, p.Act(prepared, graph.Float32s(x))), 1e-5)
 		}
 	}
+}
+
+// Rows of weights are whole vector registers, but for the narrow last layer's, which are read along its inputs.
+func TestPrepareFillsRegisters(t *testing.T) {
+	p, err := Make("mlp:5,32,17", observation, envs.Discrete{N: 4})
+	require.NoError(t, err)
+	got := p.(Preparer).Prepare(p.Init(random.New(1))).(Prepared)
+	require.Len(t, got.Hidden, 3)
+	for i, dims := range [][]int{{3, 16}, {16, 32}, {32, 32}} {
+		require.Equal(t, dims, got.Hidden[i].W.Dims())
+		require.Equal(t, dims[1:], got.Hidden[i].B.Dims())
+	}
+	require.Equal(t, []int{4, 32}, got.Last.W.Dims())
+	require.Equal(t, []int{4}, got.Last.B.Dims())
 }
 
 func TestInitScales(t *testing.T) {

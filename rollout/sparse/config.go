@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"xlarun/graph"
+	"xlarun/rollout/evolve"
 )
 
 // Config is one experiment. Start from DefaultConfig.
@@ -21,14 +22,17 @@ type Config struct {
 	MutateFraction float64   // part of each layer's connections that a mutation replaces
 	DType          string    // "f32", or "bf16" for products of bfloat16 (weights stay float32)
 	Method         string    // one of Methods
+	Tune           string    // one of evolve.Tunes: how Method "auto" is settled
 	Seed           int64
-	Devices        int // devices to run on; 0: all of the backend's
+	Devices        int   // devices to run on; 0: all of the backend's
+	Memory         int64 // bytes that the run's arrays may take on all devices; 0: what is free
 }
 
-// Methods are the values of Config.Method: "masked" multiplies dense matrices, "kernel" computes the connections alone,
-// in C and float32 on CPU. "auto" is "kernel" where it can run and float32 is wanted, which has been the faster one on
-// every machine seen; results differ in the last digits, so the choice does not hang on a measurement.
-var Methods = []string{"auto", "masked", "kernel"}
+// Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
+// dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what was
+// stored or is measured, as Config.Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ
+// in the last digits.
+var Methods = []string{"auto", "kernel", "masked", "blocks"}
 
 // DTypes are the values of Config.DType.
 var DTypes = []string{"f32", "bf16"}
@@ -36,7 +40,7 @@ var DTypes = []string{"f32", "bf16"}
 // DefaultConfig is 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5, .5}, LearningRate: .5,
-		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto"}
+		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Tune: evolve.TuneAuto}
 }
 
 // ConfigError is what is wrong with one field of a Config.
@@ -99,28 +103,26 @@ func (c Config) Check() error {
 	if !slices.Contains(Methods, c.Method) {
 		return &ConfigError{"Method", fmt.Sprintf("%q", c.Method), "one of " + strings.Join(Methods, ", ")}
 	}
-	if c.Method == "kernel" && c.DType != "f32" {
-		return &ConfigError{"Method", `"kernel"`, fmt.Sprintf(`"masked" or "auto" with DType %q: the kernel computes in f32`, c.DType)}
+	if !slices.Contains(evolve.Tunes(), c.Tune) {
+		return &ConfigError{"Tune", fmt.Sprintf("%q", c.Tune), "one of " + strings.Join(evolve.Tunes(), ", ")}
+	}
+	if c.Memory < 0 {
+		return &ConfigError{"Memory", fmt.Sprint(c.Memory), "a number of bytes, 0 for what is free"}
 	}
 	return nil
 }
 
-// kernels tells of a backend that it runs kernels of our own.
-type kernels interface{ HasKernels() bool }
-
-// method picks the way of computing for a backend, and names it.
-func (c Config) method(s Shape, backend any) (method, string, error) {
-	k, ok := backend.(kernels)
-	able := ok && k.HasKernels()
-	switch {
-	case c.Method == "kernel" && !able:
-		return nil, "", &ConfigError{"Method", `"kernel"`, `"masked" or "auto": this backend runs no kernels in C (the cpu backend does)`}
-	case c.Method == "kernel", c.Method == "auto" && able && c.DType == "f32":
-		return kernelMethod{s}, "kernel", nil
-	}
+// methodOf is the method of that name.
+func (c Config) methodOf(name string, s Shape) method {
 	d := graph.Float32
 	if c.DType == "bf16" {
 		d = graph.BFloat16
 	}
-	return maskedMethod{s, d}, "masked", nil
+	switch name {
+	case "kernel":
+		return kernelMethod{s, d}
+	case "blocks":
+		return blocksOf(s, d)
+	}
+	return maskedMethod{s, d}
 }

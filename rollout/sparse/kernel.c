@@ -1,54 +1,40 @@
-#define BLOCK xs_block_any
-#include "kernel_block.h"
+#include "kernel_types.h"
 
 #include <stdlib.h>
 
-#define PIECE 256  // inputs of a piece at most: 32 KiB of a block
+#define DEPTH 16  // layers at most
 
-int xs_pieces(int inputs) {
-  int pieces = (inputs + PIECE - 1) / PIECE;
-  while (inputs % pieces != 0) pieces++;
-  return pieces;
-}
-
-// byInput sorts connections by input: counting sort.
-static void byInput(const xs_layer *l, int *from, int *by) {
-  memset(from, 0, sizeof(int) * (l->inputs + 2));
-  for (int k = 0; k < l->n; k++) from[l->col[k] + 2]++;
-  for (int i = 0; i < l->inputs; i++) from[i + 2] += from[i + 1];
-  for (int k = 0; k < l->n; k++) by[from[l->col[k] + 1]++] = k;
-}
-
-// choose picks the block for the processor.
-static xs_block *choose(void) {
+static xs_block *const blocks[][2] = {
+    {xs_block_plain, xs_block_bf16_plain},
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl"))
-    return xs_block_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return xs_block_avx2;
+    {xs_block_avx2, xs_block_bf16_avx2},
+    {xs_block_avx512, xs_block_bf16_avx512},
 #endif
-  return xs_block_any;
-}
+};
 
-// rows finds where each row of each piece begins. 0: a connection lies outside of the layer.
-static int rows(const xs_layer *l) {
-  int width = l->inputs / l->pieces, piece = 0, next = 0;
-  uint32_t outside = 0;
-  for (int k = 0; k < l->n; k++) 
-    outside |= ((uint32_t)l->col[k] >= (uint32_t)l->inputs) | ((uint32_t)l->row[k] >= (uint32_t)l->outputs);
-  if (outside) return 0;
-  for (int k = 0; k < l->n; k++) {
-    while (l->col[k] >= (piece + 1) * width) piece++;
-    for (int at = piece * l->outputs + l->row[k]; next <= at; next++) l->off[next] = k;
+int xs_paths(void) {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+      return 3;
+    return 2;
   }
-  for (; next <= l->pieces * l->outputs; next++) l->off[next] = l->n;
+#endif
   return 1;
 }
 
-#define DEPTH 16  // layers at most
+static int path = -1;
+
+void xs_use(int p) { __atomic_store_n(&path, p < xs_paths() ? p : -1, __ATOMIC_RELAXED); }
+
+static xs_block *choose(int bf16) {
+  int p = __atomic_load_n(&path, __ATOMIC_RELAXED);
+  return blocks[p < 0 ? xs_paths() - 1 : p][bf16 != 0];
+}
 
 // Work memory of this thread, kept from call to call.
-static __thread char *work;
+static __thread char *memory;
 static __thread size_t have;
 
 // take gives n bytes from *at on, and moves it on to the next line of cache.
@@ -58,41 +44,54 @@ static void *take(char **at, size_t n) {
   return p;
 }
 
-const char *xs_step(int count, xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, float *stats) {
-  if (count < 1 || count > DEPTH) return "xlarun_sparse takes 1 to 16 layers";
-  if (lanes % LANES != 0) return "xlarun_sparse takes a multiple of 32 examples";
-  size_t need = 64;
-  for (int l = 0; l < count; l++) {
-    xs_layer *y = &layers[l];
-    y->pieces = xs_pieces(y->inputs);
-    need += sizeof(pair) * (2 * (size_t)y->inputs + y->outputs) + sizeof(int) * ((size_t)y->inputs + 2 + y->n) +
-            sizeof(int) * ((size_t)y->pieces * y->outputs + 1) + 6 * 64;
+// round16 rounds to the nearest bfloat16, to the even one of two.
+static void round16(const float *from, float *to, int n) {
+  for (int i = 0; i < n; i++) {
+    union {
+      float f;
+      uint32_t u;
+    } x = {from[i]};
+    x.u = (x.u + 0x7fff + ((x.u >> 16) & 1)) & 0xffff0000u;
+    to[i] = x.f;
   }
+}
+
+const char *xs_step(int count, xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int bf16, float *stats) {
+  if (count < 1 || count > DEPTH) return "xlarun_sparse takes 1 to 16 layers";
+  if (lanes < LANES || lanes % LANES != 0) return "xlarun_sparse takes a multiple of 32 examples";
+  size_t unit = bf16 ? UNIT : 2 * UNIT, need = 64, widest = 0;
+  for (int l = 0; l < count; l++) {
+    const xs_layer *y = &layers[l];
+    if ((size_t)y->outputs > widest) widest = y->outputs;
+    need += 2 * unit * y->inputs + (bf16 ? sizeof(float) * (size_t)y->n + 64 : 0);
+  }
+  size_t classes = layers[count - 1].outputs;
+  need += 2 * UNIT * classes + unit * classes + (bf16 ? 2 * UNIT * widest : 0);
   if (need > have) {
-    free(work);
+    free(memory);
     have = 0;
-    work = malloc(need);
-    if (work == NULL) return "no memory for xlarun_sparse";
+    memory = malloc(need);
+    if (memory == NULL) return "no memory for xlarun_sparse";
     have = need;
   }
-  char *at = (char *)(((uintptr_t)work + 63) & ~(uintptr_t)63);
-  pair *values[DEPTH + 1], *deltas[DEPTH];
-  int *from[DEPTH], *by[DEPTH];
+  char *at = (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+  xs_work work;
   for (int l = 0; l < count; l++) {
     xs_layer *y = &layers[l];
-    values[l] = take(&at, sizeof(pair) * y->inputs);
-    deltas[l] = take(&at, sizeof(pair) * y->inputs);
-    from[l] = take(&at, sizeof(int) * (y->inputs + 2));
-    by[l] = take(&at, sizeof(int) * y->n);
-    y->off = take(&at, sizeof(int) * (y->pieces * y->outputs + 1));
-    if (!rows(y)) return "xlarun_sparse got a connection outside of its layer";
-    if (y->g == NULL) continue;
-    if (l > 0) byInput(y, from[l], by[l]);
-    memset(y->g, 0, sizeof(float) * y->n);
+    work.values[l] = take(&at, unit * y->inputs);
+    work.deltas[l] = take(&at, unit * y->inputs);
+    if (bf16) {
+      // Rounded, but as wide as they were: to spread two bytes over a vector takes two more instructions.
+      float *w = take(&at, sizeof(float) * (size_t)y->n);
+      round16(y->w, w, y->n);
+      y->w = w;
+    }
   }
-  values[count] = take(&at, sizeof(pair) * layers[count - 1].outputs);
+  work.logits = take(&at, 2 * UNIT * classes);
+  work.deltas[count] = bf16 ? take(&at, unit * classes) : work.logits;
+  work.sums = bf16 ? take(&at, 2 * UNIT * widest) : NULL;
   stats[0] = stats[1] = 0;
-  xs_block *block = choose();
-  for (int b = 0; b < lanes; b += LANES) block(count, layers, x, labels, lanes, b, values, deltas, from, by, stats);
+  xs_block *block = choose(bf16);
+  for (int b = 0; b < lanes; b += LANES) block(count, layers, x, labels, lanes, b, b == 0, &work, stats);
   return NULL;
 }

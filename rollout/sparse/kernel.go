@@ -6,145 +6,130 @@ package sparse
 #include "ffi_abi.h"
 #include "kernel.h"
 xf_error *xs_handler(xf_frame *frame);
+xf_error *xs_bf16_handler(xf_frame *frame);
+xf_error *xs_index_handler(xf_frame *frame);
 */
 import "C"
 
 import (
-	"math"
 	"unsafe"
 
 	"xlarun/graph"
+	"xlarun/rollout"
 	"xlarun/xlabridge"
 )
 
 // laneMultiple is what the number of examples in a batch is padded to.
 const laneMultiple = 32
 
-func init() { xlabridge.RegisterKernel("xlarun_sparse", unsafe.Pointer(C.xs_handler)) }
-
-// kernelMethod runs a member's step in C (kernel.c): only the connections are computed.
-type kernelMethod struct{ shape Shape }
-
-var sparseKernel = &graph.Kernel{Target: "xlarun_sparse", Eval: evalKernel}
-
-// load gives of each layer the connections' inputs, outputs (both i32[n]) and weights.
-func (m kernelMethod) load(member Member) []*graph.Array {
-	var out []*graph.Array
-	for l, c := range member {
-		layer := m.shape[l]
-		out = append(out, layer.inputOf(c.At), layer.outputOf(c.At), c.W)
-	}
-	return out
+func init() {
+	xlabridge.RegisterKernel("xlarun_sparse", unsafe.Pointer(C.xs_handler))
+	xlabridge.RegisterKernel("xlarun_sparse_bf16", unsafe.Pointer(C.xs_bf16_handler))
+	xlabridge.RegisterKernel("xlarun_sparse_index", unsafe.Pointer(C.xs_index_handler))
 }
 
-func (m kernelMethod) store(loaded []*graph.Array, _ Member) []*graph.Array {
-	var weights []*graph.Array
-	for l := range m.shape {
-		weights = append(weights, loaded[3*l+2])
-	}
-	return weights
+// kernelPaths are the instruction sets that the kernel is built for and this processor runs, by default the last.
+func kernelPaths() []string { return []string{"plain", "avx2", "avx512"}[:int(C.xs_paths())] }
+
+// useKernelPath makes all kernels of the process run on the path of that number; -1 goes back to the default.
+func useKernelPath(path int) { C.xs_use(C.int(path)) }
+
+// kernelMethod runs a member's step in C (kernel.c): only the connections are computed. In bfloat16, what is multiplied
+// (weights, what units hold, deltas) is rounded, while sums, logits and gradients stay float32. That takes about twice
+// the instructions of float32, which units that hold half as many bytes do not win back on a processor whose first-level
+// cache holds a piece either way: it is for results in bfloat16, not for speed.
+type kernelMethod struct {
+	shape Shape
+	dtype graph.DType
 }
 
-func (m kernelMethod) call(loaded []*graph.Array, b Batches, t *graph.Array, gradients bool) []*graph.Array {
+var (
+	sparseIndex      = &graph.Kernel{Target: "xlarun_sparse_index", Eval: evalIndex}
+	sparseKernel     = &graph.Kernel{Target: "xlarun_sparse", Eval: func(in, out []*graph.Tensor) { evalKernel(in, out, same) }}
+	sparseBF16Kernel = &graph.Kernel{Target: "xlarun_sparse_bf16", Eval: func(in, out []*graph.Tensor) { evalKernel(in, out, toBF16) }}
+)
+
+// indexSize is the length of the index of layer l.
+func (s Shape) indexSize(l int) int {
+	return int(C.xs_index_size(C.int(s[l].In), C.int(s[l].Out), C.int64_t(s[l].Connections), C.int(firstOf(l))))
+}
+
+func firstOf(l int) int {
+	if l == 0 {
+		return 1
+	}
+	return 0
+}
+
+// widths of the layers, i32[layers + 1].
+func (m kernelMethod) widths() *graph.Array {
 	widths := []int32{int32(m.shape[0].In)}
-	outs := []graph.Shape{graph.ShapeOf(graph.Float32, 2)}
 	for _, l := range m.shape {
 		widths = append(widths, int32(l.Out))
-		if gradients {
-			outs = append(outs, graph.ShapeOf(graph.Float32, l.Connections))
-		}
 	}
-	in := append([]*graph.Array{graph.Int32s(widths), b.Images, b.Labels, t}, loaded...)
-	return graph.CustomCall(sparseKernel, outs, in...)
+	return graph.Int32s(widths)
 }
 
-func (m kernelMethod) step(loaded []*graph.Array, b Batches, t, rate *graph.Array) ([]*graph.Array, *graph.Array) {
-	out := m.call(loaded, b, t, true)
-	next := append([]*graph.Array(nil), loaded...)
+// index gives of each layer what kernel.h calls its index.
+func (m kernelMethod) index(member Member) []*graph.Array {
+	in := []*graph.Array{m.widths()}
+	for _, c := range member {
+		in = append(in, c.At)
+	}
+	return graph.CustomCall(sparseIndex, m.indexShapes(), in...)
+}
+
+func (m kernelMethod) indexShapes() []graph.Shape {
+	var shapes []graph.Shape
 	for l := range m.shape {
-		next[3*l+2] = graph.Sub(loaded[3*l+2], graph.Mul(rate, out[1+l]))
+		shapes = append(shapes, graph.ShapeOf(graph.Int32, m.shape.indexSize(l)))
+	}
+	return shapes
+}
+
+// work: weights, gradients, rounded weights; a block of units and deltas stays in the cache.
+func (m kernelMethod) work(sum *rollout.Tally, _ int) {
+	for _, l := range m.shape {
+		sum.Add(4*4, uint64(l.Connections))
+		sum.Add(2*4*laneMultiple, uint64(l.In+l.Out))
+	}
+}
+
+// load gives the weights, and the index as it is.
+func (m kernelMethod) load(member Member, index []*graph.Array) (weights, fixed []*graph.Array) {
+	for _, c := range member {
+		weights = append(weights, c.W)
+	}
+	return weights, index
+}
+
+func (m kernelMethod) store(weights, _ []*graph.Array, _ Member) []*graph.Array { return weights }
+
+func (m kernelMethod) call(weights, index []*graph.Array, b Batches, t *graph.Array, gradients bool) []*graph.Array {
+	outs := []graph.Shape{graph.ShapeOf(graph.Float32, 2)}
+	in := []*graph.Array{m.widths(), b.Images, b.Labels, t}
+	for l, layer := range m.shape {
+		if gradients {
+			outs = append(outs, graph.ShapeOf(graph.Float32, layer.Connections))
+		}
+		in = append(in, index[l], weights[l])
+	}
+	k := sparseKernel
+	if m.dtype == graph.BFloat16 {
+		k = sparseBF16Kernel
+	}
+	return graph.CustomCall(k, outs, in...)
+}
+
+func (m kernelMethod) step(weights, index []*graph.Array, b Batches, t, rate *graph.Array) ([]*graph.Array, *graph.Array) {
+	out := m.call(weights, index, b, t, true)
+	var next []*graph.Array
+	for l := range m.shape {
+		next = append(next, graph.Sub(weights[l], graph.Mul(rate, out[1+l])))
 	}
 	return next, out[0]
 }
 
-func (m kernelMethod) evaluate(loaded []*graph.Array, b Batches, t *graph.Array) *graph.Array {
-	return m.call(loaded, b, t, false)[0]
-}
-
-// evalKernel is the reference: connection by connection, example by example, in float64.
-func evalKernel(in, out []*graph.Tensor) {
-	images, labels, t := in[1], in[2], int(in[3].I(0))
-	inputs, lanes := images.Shape.Dims[1], images.Shape.Dims[2]
-	layers := in[4:]
-	depth := len(layers) / 3
-	gradients := make([][]float64, depth)
-	for l := range gradients {
-		gradients[l] = make([]float64, len(layers[3*l].V))
-	}
-	var loss, right float64
-	for e := range lanes {
-		label := int(labels.I(t*lanes + e))
-		if label < 0 {
-			continue
-		}
-		values := make([][]float64, depth+1)
-		values[0] = make([]float64, inputs)
-		for i := range inputs {
-			values[0][i] = float64(images.U((t*inputs+i)*lanes+e)) / 255
-		}
-		for l := range depth {
-			y := make([]float64, in[0].I(l+1))
-			for k := range gradients[l] {
-				y[layers[3*l+1].I(k)] += layers[3*l+2].F(k) * values[l][layers[3*l].I(k)]
-			}
-			for o := range y {
-				if l+1 < depth {
-					y[o] = math.Max(y[o], 0)
-				}
-			}
-			values[l+1] = y
-		}
-		delta, cross, best := softmax(values[depth], label)
-		loss += cross
-		if best == label {
-			right++
-		}
-		for l := depth - 1; l >= 0; l-- {
-			below := make([]float64, len(values[l]))
-			for k := range gradients[l] {
-				i, o := layers[3*l].I(k), layers[3*l+1].I(k)
-				gradients[l][k] += delta[o] * values[l][i]
-				if values[l][i] > 0 {
-					below[i] += delta[o] * layers[3*l+2].F(k)
-				}
-			}
-			delta = below
-		}
-	}
-	out[0].SetF(0, loss)
-	out[0].SetF(1, right)
-	for l, g := range out[1:] {
-		for k, v := range gradients[l] {
-			g.SetF(k, v)
-		}
-	}
-}
-
-// softmax gives the gradient of the cross-entropy by the logits, the cross-entropy, and the first of the largest logits.
-func softmax(logits []float64, label int) (delta []float64, cross float64, best int) {
-	for c, v := range logits {
-		if v > logits[best] {
-			best = c
-		}
-	}
-	sum := 0.
-	for _, v := range logits {
-		sum += math.Exp(v - logits[best])
-	}
-	delta = make([]float64, len(logits))
-	for c, v := range logits {
-		delta[c] = math.Exp(v-logits[best]) / sum
-	}
-	delta[label]--
-	return delta, math.Log(sum) - (logits[label] - logits[best]), best
+func (m kernelMethod) evaluate(weights, index []*graph.Array, b Batches, t *graph.Array) *graph.Array {
+	return m.call(weights, index, b, t, false)[0]
 }

@@ -4,21 +4,21 @@
 
 #include "kernel.h"
 
-// A block is so many examples: two vectors of 16 lanes. An input's block is two lines of cache.
-#define LANES 32
+#define LANES 32  // examples of a block
 
-typedef float vec __attribute__((vector_size(64), may_alias));
-typedef int32_t ivec __attribute__((vector_size(64)));
-
+// The work memory of a step. What units hold is LANES float32 each; or as many bfloat16, in words whose lower half is lane
+// i and whose upper one is lane LANES / 2 + i.
 typedef struct {
-  vec a, b;
-} pair;  // a block of one unit
+  void *values[17];  // values[l] are the inputs of layer l
+  void *deltas[17];  // deltas[l] are the gradients by them; deltas[count] those by the logits
+  void *logits;      // float32
+  void *sums;        // float32; in bfloat16: the outputs of a layer before they are rounded
+} xs_work;
 
-// xs_block runs LANES examples from `at` on. values[l] are the inputs of layer l; values[count] the logits, which become
-// deltas; deltas[l] has room for those of layer l's inputs. Connections by input: see backward in kernel_block.h.
-typedef void xs_block(int count, xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int at, pair **values,
-                      pair **deltas, int **from, int **by, float *stats);
+// xs_block runs LANES examples from `at` on. fresh: g is not set yet.
+typedef void xs_block(int count, const xs_layer *layers, const uint8_t *x, const int32_t *labels, int lanes, int at, int fresh,
+                      const xs_work *work, float *stats);
 
-xs_block xs_block_any, xs_block_avx2, xs_block_avx512;
+xs_block xs_block_plain, xs_block_avx2, xs_block_avx512, xs_block_bf16_plain, xs_block_bf16_avx2, xs_block_bf16_avx512;
 
 #endif

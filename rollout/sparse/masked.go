@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"xlarun/graph"
+	"xlarun/rollout"
 )
 
 // Batches are steps of training data, or chunks of test data, with the examples along the last axis: it is the lanes.
@@ -10,16 +11,23 @@ type Batches struct {
 	Labels *graph.Array `tree:"optional"` // i32[steps, lanes]: below 0 for lanes that do not count
 }
 
-// method is one way to compute a member's step. load makes of a member what the steps of a round work on, and store
-// takes the weights, by layer f32[n], out of it again.
+// method is one way to compute a member's step.
+//
+// What it needs of a member's topology alone is made once, by index, and kept as long as the topology stays. load makes
+// of a member and its index what the steps of a round work on: weights, which steps change, and fixed. store takes the
+// weights, by layer f32[n], out again.
 type method interface {
-	load(m Member) []*graph.Array
+	index(m Member) []*graph.Array
+	indexShapes() []graph.Shape
+	load(m Member, index []*graph.Array) (weights, fixed []*graph.Array)
 	// step takes one step of SGD on batch t (i32[]): weights -= rate * (gradient of the summed cross-entropy). It returns
 	// the stats of before the step, f32[2]: summed cross-entropy, right answers.
-	step(loaded []*graph.Array, b Batches, t, rate *graph.Array) (next []*graph.Array, stats *graph.Array)
+	step(weights, fixed []*graph.Array, b Batches, t, rate *graph.Array) (next []*graph.Array, stats *graph.Array)
 	// evaluate gives the stats of batch t.
-	evaluate(loaded []*graph.Array, b Batches, t *graph.Array) *graph.Array
-	store(loaded []*graph.Array, m Member) []*graph.Array
+	evaluate(weights, fixed []*graph.Array, b Batches, t *graph.Array) *graph.Array
+	store(weights, fixed []*graph.Array, m Member) []*graph.Array
+	// work adds the bytes that one member takes on a device while it learns from so many examples.
+	work(sum *rollout.Tally, lanes int)
 }
 
 // maskedMethod computes with dense matrices, whose missing connections stay 0 by a mask on the gradient. Products are
@@ -29,52 +37,61 @@ type maskedMethod struct {
 	dtype graph.DType
 }
 
-// load gives of each layer the matrix f32[Out, In], then of each layer the mask, of the same shape.
-func (m maskedMethod) load(member Member) []*graph.Array {
-	var weights, masks []*graph.Array
+func (m maskedMethod) index(Member) []*graph.Array { return nil }
+func (m maskedMethod) indexShapes() []graph.Shape  { return nil }
+
+// load gives of each layer the matrix f32[Out, In], and the mask, of the same shape.
+func (m maskedMethod) load(member Member, _ []*graph.Array) (weights, masks []*graph.Array) {
 	for l, c := range member {
 		layer := m.shape[l]
 		empty := graph.Zeros(graph.ShapeOf(graph.Float32, layer.In*layer.Out))
 		weights = append(weights, layer.dense(graph.ScatterSet(empty, c.At, c.W)))
 		masks = append(masks, layer.dense(graph.ScatterSet(empty, c.At, graph.OnesLike(c.W))))
 	}
-	return append(weights, masks...)
+	return weights, masks
 }
 
-func (m maskedMethod) store(loaded []*graph.Array, member Member) []*graph.Array {
-	var weights []*graph.Array
+func (m maskedMethod) store(weights, _ []*graph.Array, member Member) []*graph.Array {
+	var out []*graph.Array
 	for l, layer := range m.shape {
-		weights = append(weights, graph.Take(layer.places(loaded[l]), member[l].At, 0))
+		out = append(out, graph.Take(layer.places(weights[l]), member[l].At, 0))
 	}
-	return weights
+	return out
 }
 
-func (m maskedMethod) step(loaded []*graph.Array, b Batches, t, rate *graph.Array) ([]*graph.Array, *graph.Array) {
-	n := len(m.shape)
-	x, y := m.batch(b, t)
+// work: matrix, mask, gradient, all three twice where the compiler copies; units, deltas and what lies between.
+func (m maskedMethod) work(sum *rollout.Tally, lanes int) {
+	for _, l := range m.shape {
+		sum.Add(6*4, uint64(l.In), uint64(l.Out))
+		sum.Add(4*4, uint64(l.In+l.Out), uint64(lanes))
+	}
+}
+
+func (m maskedMethod) step(weights, masks []*graph.Array, b Batches, t, rate *graph.Array) ([]*graph.Array, *graph.Array) {
+	x, y := batch(b, t, m.dtype)
 	_, stats, grads := graph.ValueAndGradAux(func(w []*graph.Array, _ graph.None) (*graph.Array, *graph.Array) {
 		stats := m.forward(w, x, y)
 		return graph.Index(stats, 0), stats
-	})(loaded[:n:n], graph.None{})
-	next := append([]*graph.Array(nil), loaded...)
-	for l := range n {
-		next[l] = graph.Sub(loaded[l], graph.Mul(graph.Mul(rate, grads[l]), loaded[n+l]))
+	})(weights, graph.None{})
+	var next []*graph.Array
+	for l := range weights {
+		next = append(next, graph.Sub(weights[l], graph.Mul(graph.Mul(rate, grads[l]), masks[l])))
 	}
 	return next, stats
 }
 
-func (m maskedMethod) evaluate(loaded []*graph.Array, b Batches, t *graph.Array) *graph.Array {
-	x, y := m.batch(b, t)
-	return m.forward(loaded[:len(m.shape)], x, y)
+func (m maskedMethod) evaluate(weights, _ []*graph.Array, b Batches, t *graph.Array) *graph.Array {
+	x, y := batch(b, t, m.dtype)
+	return m.forward(weights, x, y)
 }
 
-func (m maskedMethod) batch(b Batches, t *graph.Array) (x, y *graph.Array) {
+// batch is batch t: images, 0 to 1, [inputs, lanes], and labels.
+func batch(b Batches, t *graph.Array, d graph.DType) (x, y *graph.Array) {
 	x = graph.Mul(graph.Convert(graph.DynamicIndex(b.Images, t, 0), graph.Float32), 1./255)
-	return graph.Convert(x, m.dtype), graph.DynamicIndex(b.Labels, t, 0)
+	return graph.Convert(x, d), graph.DynamicIndex(b.Labels, t, 0)
 }
 
-// forward runs the images x, [inputs, lanes], and sums up the cross-entropy and the right answers of the labels y,
-// [lanes]: f32[2].
+// forward runs the images x, [inputs, lanes], and gives the stats.
 func (m maskedMethod) forward(weights []*graph.Array, x, y *graph.Array) *graph.Array {
 	for l, w := range weights {
 		x = graph.Dot(graph.Convert(w, m.dtype), x)
@@ -82,6 +99,11 @@ func (m maskedMethod) forward(weights []*graph.Array, x, y *graph.Array) *graph.
 			x = graph.Relu(x)
 		}
 	}
+	return judge(x, y)
+}
+
+// judge sums up the cross-entropy and the right answers of logits [classes, lanes] and labels y, [lanes]: f32[2].
+func judge(x, y *graph.Array) *graph.Array {
 	logits := graph.Convert(x, graph.Float32)
 	classes := graph.IotaAxis(graph.ShapeOf(graph.Int32, logits.Dims()...), 0)
 	own := graph.Select(graph.Eq(classes, y), graph.LogSoftmax(logits, 0), graph.ZerosLike(logits))

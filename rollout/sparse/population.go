@@ -3,7 +3,10 @@
 package sparse
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"xlarun/graph"
@@ -14,13 +17,19 @@ import (
 
 // Profile says what the compiled programs are and where they came from.
 type Profile struct {
-	Method          string  `json:"method"` // "masked" or "kernel"
-	Connections     int     `json:"connections"`
-	Devices         int     `json:"devices"`
-	TraceSeconds    float64 `json:"trace_seconds"`
-	CompileSeconds  float64 `json:"compile_seconds"`
-	Cache           string  `json:"cache"` // "hit" where all programs were hits
-	PeakMemoryBytes int64   `json:"peak_memory_bytes"`
+	Method          string        `json:"method"`                  // one of Methods, but "auto"
+	MethodSource    string        `json:"method_source"`           // "static" (the fixed rule), "given", "tuned" or "stored"
+	MethodReason    string        `json:"method_reason,omitempty"` // why none was read or stored, where one should have been
+	TuneSeconds     float64       `json:"tune_seconds,omitempty"`  // spent on measuring methods
+	MethodsTried    []TriedMethod `json:"methods_tried,omitempty"`
+	Connections     int           `json:"connections"` // of a member
+	Devices         int           `json:"devices"`
+	TraceSeconds    float64       `json:"trace_seconds"`
+	CompileSeconds  float64       `json:"compile_seconds"`
+	Cache           string        `json:"cache"`             // "hit" where all programs were hits
+	PeakMemoryBytes int64         `json:"peak_memory_bytes"` // what the largest program needs of one device; 0 where the backend does not say
+	PlannedBytes    int64         `json:"planned_memory_bytes"`
+	MemoryBudget    int64         `json:"memory_budget_bytes"` // what the run's arrays may take on all devices; 0: not known
 }
 
 // Stats of the members, in their order.
@@ -31,6 +40,9 @@ type Stats struct {
 
 // roundBytes is the room for the batches of one round, which a device reads once for each of its members.
 const roundBytes = 4 << 20
+
+// errNoMembers is what calls get after Close, or after a step that failed and took the donated members with it.
+var errNoMembers = errors.New("sparse: the run was closed, or a step failed: make a new one")
 
 // testLanes is the number of examples in a chunk of test data.
 const testLanes = 512
@@ -43,23 +55,29 @@ type Population struct {
 	backend xlabridge.Backend
 	data    Data
 	tiles   rollout.Tiles
-	method  method
 	profile Profile
+	free    int64 // the memory budget; 0: not known
 
-	train, mutate, evaluate, pick *xlabridge.Compiled
-	memberTree                    *graph.Tree
-	members                       []*graph.Array // the state's leaves, on the devices
-	count                         *graph.Array
-	test                          Batches
-	order                         order
-	rounds                        int // steps that a round may have
-	lanes                         int // of a training batch, padding included
-	images, labels                []byte
-	done                          int // steps
-	mutations                     int
+	programs                  // of the method
+	late      *sync.WaitGroup // compilations that nobody waits for
+	mutate    *xlabridge.Compiled
+	evaluate  *xlabridge.Compiled
+	pick      *xlabridge.Compiled
+	gather    *xlabridge.Compiled // made by the first Snapshot
+	members   []*graph.Array      // the state's leaves, on the devices: see Member
+	kept      []*graph.Array      // the members' indexes, which follow from them
+	count     *graph.Array
+	test      Batches
+	order     order
+	rounds    int // steps that a round may have
+	lanes     int // of a training batch, padding included
+	images    []byte
+	labels    []byte
+	done      int // steps
+	mutations int
 }
 
-// New checks the config, makes the members and compiles the programs.
+// New checks the config, chooses the method, makes the members and compiles the programs.
 func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
@@ -71,121 +89,41 @@ func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 		return nil, &ConfigError{"Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices())}
 	}
 	units := append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes())
-	p := &Population{config: c, shape: ShapeOf(units, c.Density), backend: b, data: d, tiles: rollout.CutTiles(c.Population, 1, c.Devices)}
+	p := &Population{config: c, shape: ShapeOf(units, c.Density), backend: b, data: d, late: new(sync.WaitGroup)}
 	for _, l := range p.shape {
 		if l.In > placesMost/l.Out {
 			return nil, &ConfigError{"Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost)}
 		}
 	}
-	var err error
-	if p.method, p.profile.Method, err = c.method(p.shape, b); err != nil {
-		return nil, err
-	}
 	p.profile.Connections, p.profile.Devices, p.profile.Cache = p.shape.Connections(), c.Devices, xlabridge.CacheHit
 	p.order = order{seed: c.Seed, n: d.Train.Len()}
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
 	p.rounds = max(1, min(64, c.Steps, roundBytes/(p.lanes*d.Train.Pixels)))
+	p.tiles = rollout.CutTiles(c.Population, 1, c.Devices)
+	p.free = c.Memory
+	if p.free == 0 {
+		p.free = rollout.FreeOn(b, c.Devices)
+	}
+	name, err := p.chosen()
+	if err == nil {
+		err = p.fit(name)
+	}
+	if err != nil {
+		return nil, err
+	}
 	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
-	if err := p.build(); err != nil {
+	if err := p.build(name); err != nil {
 		_ = p.Close()
 		return nil, err
 	}
 	return p, nil
 }
 
-// inputs of a program beside the members. Lists have one row a device's member and one more, as rollout.Tiles.Rows.
-type inputs struct {
-	Count *graph.Array // i32[]: members of a device; see rollout.Each
-	Key   random.Key
-	Turn  *graph.Array // i32[]: the mutation's number; of training, its steps
-	Rate  *graph.Array // f32[]: the learning rate over the batch's size
-	Data  Batches
-}
-
-func (p *Population) build() error {
-	count := graph.Of(int32(p.tiles.PerDevice))
-	key := random.New(p.config.Seed)
-	var err error
-	if p.count, err = xlabridge.Put(p.backend, p.config.Devices, count); err != nil {
-		return err
-	}
-	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
-		return err
-	}
-	first, err := p.compile("sparse_members", func(args []any) any { return p.start(args[0].(inputs)) }, nil, inputs{Count: count, Key: key, Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = first.Close() }()
-	leaves := graph.Leaves(inputs{Count: p.count, Key: key, Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)})
-	if p.members, err = first.Call(leaves); err != nil {
-		return err
-	}
-	members := p.abstract()
-	_, p.memberTree = graph.Flatten(members)
-	batches := Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)), graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
-	in := inputs{Count: count, Key: key, Turn: graph.Of(int32(0)), Rate: graph.Scalar(0), Data: batches}
-	if p.train, err = p.compile("sparse_train", func(args []any) any { return p.trainRound(args[0].(Member), args[1].(inputs)) }, []int{0}, members, in); err != nil {
-		return err
-	}
-	if p.config.MutateEvery > 0 {
-		in := inputs{Count: count, Key: key, Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)}
-		if p.mutate, err = p.compile("sparse_mutate", func(args []any) any { return p.mutateAll(args[0].(Member), args[1].(inputs)) }, []int{0}, members, in); err != nil {
-			return err
-		}
-	}
-	in.Data = p.test
-	if p.evaluate, err = p.compile("sparse_evaluate", func(args []any) any { return p.evaluateAll(args[0].(Member), args[1].(inputs)) }, nil, members, in); err != nil {
-		return err
-	}
-	p.pick, err = p.compile("sparse_member", func(args []any) any { return p.memberAt(args[0].(Member), args[1].(*graph.Array)) }, nil, members, graph.Of(int32(0)))
-	return err
-}
-
-// abstract is the tree of a device's members.
-func (p *Population) abstract() Member {
-	var m Member
-	for _, l := range p.shape {
-		m = append(m, Connections{graph.Abstract(graph.ShapeOf(graph.Int32, p.tiles.PerDevice+1, l.Connections)),
-			graph.Abstract(graph.ShapeOf(graph.Float32, p.tiles.PerDevice+1, l.Connections))})
-	}
-	return m
-}
-
-func (p *Population) compile(name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
-	program, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: p.config.Devices, Donate: donate}, f)
-	if err != nil {
-		return nil, err
-	}
-	o := xlabridge.CompileOptions{}
-	if p.backend.Backend() == "cpu" {
-		o.XLA = map[string]any{"xla_cpu_prefer_vector_width": 512}
-	}
-	x, err := p.backend.Compile(program, o)
-	if err != nil {
-		return nil, err
-	}
-	p.profile.TraceSeconds += program.TraceSeconds
-	if x.Executable == nil {
-		p.profile.Cache = xlabridge.CacheOff
-		return x, nil
-	}
-	info := x.Executable.Info()
-	p.profile.CompileSeconds += info.Seconds
-	if info.Cache != xlabridge.CacheHit {
-		p.profile.Cache = info.Cache
-	}
-	if m, err := x.Executable.Memory(); err == nil {
-		p.profile.PeakMemoryBytes = max(p.profile.PeakMemoryBytes, m.Total())
-	}
-	return x, nil
-}
-
 // Train takes up to n steps, fewer where a round or the steps until the next mutation are fewer, and mutates where it is
 // time. It returns how many it took, and the members' mean loss and accuracy on them, each measured before its step.
 func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	if p.members == nil {
-		return 0, s, fmt.Errorf("sparse: the run was closed, or a step failed: make a new one")
+		return 0, s, errNoMembers
 	}
 	c := p.config
 	steps = min(n, p.rounds)
@@ -199,25 +137,37 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	defer xlabridge.Free(batches)
 	in := inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(steps)),
 		Rate: graph.Of(float32(c.LearningRate / float64(c.Batch))), Data: batches}
-	stats, err := p.replace(p.train, in)
+	stats, err := p.learn(p.train, in)
 	if err != nil {
 		return 0, s, err
 	}
 	p.done += steps
 	s, err = p.stats(stats[0], steps*c.Batch)
 	if err == nil && c.MutateEvery > 0 && p.done%c.MutateEvery == 0 && p.done < c.Steps {
-		_, err = p.replace(p.mutate, inputs{Count: p.count, Key: random.New(c.Seed), Turn: graph.Of(int32(p.mutations)), Rate: graph.Scalar(0)})
-		p.mutations++
+		err = p.mutation()
 	}
 	return steps, s, err
 }
 
-// replace runs a program that takes the members and gives them back, and returns its further results.
-func (p *Population) replace(x *xlabridge.Compiled, in inputs) ([]*graph.Array, error) {
+// mutation runs one, after which the members' indexes are others.
+func (p *Population) mutation() error {
+	in := p.plain()
+	in.Turn = graph.Of(int32(p.mutations))
+	out, err := p.mutate.Call(p.with(in, false))
+	if err != nil {
+		p.members = nil
+		return err
+	}
+	p.members, p.mutations = out, p.mutations+1
+	return p.reindex()
+}
+
+// learn runs the program that trains, which takes the members and gives them back, and returns its further results.
+func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array, error) {
 	n := len(p.members)
-	args := append(append([]*graph.Array(nil), p.members...), graph.Leaves(in)...)
+	args := p.with(in, true)
 	p.members = nil // donated
-	out, err := x.Call(args)
+	out, err := train.Call(args)
 	if err != nil {
 		return nil, err
 	}
@@ -225,13 +175,28 @@ func (p *Population) replace(x *xlabridge.Compiled, in inputs) ([]*graph.Array, 
 	return out[n:], nil
 }
 
+// with lists a program's arguments: the members, their indexes where wanted, and in.
+func (p *Population) with(in inputs, index bool) []*graph.Array {
+	args := slices.Clone(p.members)
+	if index {
+		args = append(args, p.kept...)
+	}
+	return append(args, graph.Leaves(in)...)
+}
+
+// plain are the inputs of a program that needs no others.
+func (p *Population) plain() inputs {
+	return inputs{Count: p.count, Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)}
+}
+
 // Evaluate gives the members' loss and accuracy on the test data.
 func (p *Population) Evaluate() (Stats, error) {
 	if p.members == nil {
-		return Stats{}, fmt.Errorf("sparse: the run was closed, or a step failed: make a new one")
+		return Stats{}, errNoMembers
 	}
-	in := inputs{Count: p.count, Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)), Rate: graph.Scalar(0), Data: p.test}
-	out, err := p.evaluate.Call(append(append([]*graph.Array(nil), p.members...), graph.Leaves(in)...))
+	in := p.plain()
+	in.Data = p.test
+	out, err := p.evaluate.Call(p.with(in, true))
 	if err != nil {
 		return Stats{}, err
 	}
@@ -258,15 +223,11 @@ func (p *Population) Member(i int) (Member, error) {
 		return nil, err
 	}
 	for j, a := range out {
-		t, err := graph.ToTensor(a)
-		if err != nil {
+		if out[j], err = toHost(a, 0); err != nil {
 			return nil, err
 		}
-		xlabridge.Free(a)
-		out[j] = t.Array()
 	}
-	m, _ := p.memberTree.Unflatten(out).(Member)
-	return m, nil
+	return memberOf(out), nil
 }
 
 // Steps is the number of steps taken.
@@ -278,14 +239,14 @@ func (p *Population) Shape() Shape { return p.shape }
 // Profile says what was compiled.
 func (p *Population) Profile() Profile { return p.profile }
 
-// Close frees members and programs.
+// Close frees members and programs. It waits for compilations that are still under way.
 func (p *Population) Close() error {
-	for _, a := range p.members {
-		xlabridge.Free(a)
-	}
-	p.members = nil
+	p.late.Wait()
+	xlabridge.Free(p.members)
+	xlabridge.Free(p.kept)
+	p.members, p.kept = nil, nil
 	var first error
-	for _, x := range []*xlabridge.Compiled{p.train, p.mutate, p.evaluate, p.pick} {
+	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick, p.gather} {
 		if x == nil {
 			continue
 		}

@@ -21,8 +21,8 @@ func (p *Population) rows() Member {
 	return m
 }
 
-// at is this device's member `local`.
-func at(all Member, local *graph.Array) Member {
+// at is this device's member `local`, or its index.
+func at[T any](all T, local *graph.Array) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, local, 0) }, all)
 }
 
@@ -44,13 +44,28 @@ func (p *Population) mutateAll(members Member, in inputs) Member {
 	})
 }
 
+// indexAll makes the members' indexes. They follow from the members, and are no part of what a run's state is.
+func (p *Population) indexAll(m method, members Member, in inputs) []*graph.Array {
+	return rollout.Each(p.tiles, in.Count, p.indexRows(m), func(local *graph.Array) []*graph.Array {
+		return m.index(at(members, local))
+	})
+}
+
+func (p *Population) indexRows(m method) []*graph.Array {
+	var rows []*graph.Array
+	for _, s := range m.indexShapes() {
+		rows = append(rows, p.tiles.Rows(s.DType, s.Dims...))
+	}
+	return rows
+}
+
 type trained struct {
 	Members Member
 	Stats   *graph.Array // f32[members, 2]: summed cross-entropy, right answers
 }
 
 // trainRound takes in.Turn steps with each member.
-func (p *Population) trainRound(members Member, in inputs) trained {
+func (p *Population) trainRound(m method, members Member, index []*graph.Array, in inputs) trained {
 	type row struct {
 		W     []*graph.Array
 		Stats *graph.Array
@@ -61,16 +76,17 @@ func (p *Population) trainRound(members Member, in inputs) trained {
 	}
 	out := rollout.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)}, func(local *graph.Array) row {
 		member := at(members, local)
+		weights, fixed := m.load(member, at(index, local))
 		type loop struct {
-			T      *graph.Array
-			Loaded []*graph.Array
-			Stats  *graph.Array
+			T       *graph.Array
+			Weights []*graph.Array
+			Stats   *graph.Array
 		}
 		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, in.Turn) }, func(c loop) loop {
-			next, stats := p.method.step(c.Loaded, in.Data, c.T, in.Rate)
+			next, stats := m.step(c.Weights, fixed, in.Data, c.T, in.Rate)
 			return loop{graph.Add(c.T, 1), next, graph.Add(c.Stats, stats)}
-		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), p.method.load(member), graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
-		return row{p.method.store(end.Loaded, member), end.Stats}
+		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
+		return row{m.store(end.Weights, fixed, member), end.Stats}
 	})
 	var next Member
 	for l, c := range members {
@@ -80,13 +96,13 @@ func (p *Population) trainRound(members Member, in inputs) trained {
 }
 
 // evaluateAll sums up the members' stats over all of in.Data.
-func (p *Population) evaluateAll(members Member, in inputs) *graph.Array {
+func (p *Population) evaluateAll(m method, members Member, index []*graph.Array, in inputs) *graph.Array {
 	rows := rollout.Each(p.tiles, in.Count, p.tiles.Rows(graph.Float32, 2), func(local *graph.Array) *graph.Array {
-		loaded := p.method.load(at(members, local))
+		weights, fixed := m.load(at(members, local), at(index, local))
 		type loop struct{ T, Stats *graph.Array }
 		chunks := in.Data.Labels.Dim(0)
 		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, chunks) }, func(c loop) loop {
-			return loop{graph.Add(c.T, 1), graph.Add(c.Stats, p.method.evaluate(loaded, in.Data, c.T))}
+			return loop{graph.Add(c.T, 1), graph.Add(c.Stats, m.evaluate(weights, fixed, in.Data, c.T))}
 		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
 		return end.Stats
 	})

@@ -166,7 +166,9 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 		{"masked", "masked", "f32", client, 1e-4},
 		{"kernel", "kernel", "f32", client, 1e-4},
 		{"auto", "auto", "f32", client, 1e-4},
+		{"blocks", "blocks", "f32", client, 1e-4},
 		{"masked bf16", "masked", "bf16", client, 3e-2},
+		{"auto bf16", "auto", "bf16", client, 3e-2},
 		{"masked reference", "masked", "f32", &xlabridge.Reference{}, 1e-4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,9 +180,11 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			p, err := New(c.backend, config, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
-			if c.name == "auto" {
-				require.Equal(t, "kernel", p.Profile().Method)
+			want := c.method
+			if want == "auto" {
+				want = "kernel"
 			}
+			require.Equal(t, want, p.Profile().Method)
 			const number = 2
 			first, err := p.Member(number)
 			require.NoError(t, err)
@@ -219,7 +223,8 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 	}
 }
 
-// The kernel in C is its reference, on layers of one piece and of several, of few connections and of all.
+// The kernel in C is its reference, on layers of one piece and of several, of few connections and of all, on every
+// instruction set that the processor has, in both dtypes; its index is the reference's, number by number.
 func TestKernelAgainstReference(t *testing.T) {
 	client := open(t, 1)
 	for _, c := range []struct {
@@ -230,7 +235,7 @@ func TestKernelAgainstReference(t *testing.T) {
 		{[]int{36, 6}, []float64{.5}, 32},
 		{[]int{784, 33, 10}, []float64{.05, 1}, 96},
 		{[]int{600, 17, 9, 3}, []float64{.01, .02, .3}, 64},
-		{[]int{257, 5, 4}, []float64{1, .05}, 32},
+		{[]int{257, 5, 40, 4}, []float64{1, .05, .5}, 32},
 	} {
 		t.Run(fmt.Sprint(c.units), func(t *testing.T) {
 			shape := ShapeOf(c.units, c.density)
@@ -244,28 +249,36 @@ func TestKernelAgainstReference(t *testing.T) {
 			}
 			member, err := graph.Eval(shape.random(random.New(5)))
 			require.NoError(t, err)
-			f := func(m Member, b Batches) []*graph.Array {
-				k := kernelMethod{shape}
-				loaded := k.load(m)
-				t := graph.Of(int32(1))
-				return append(k.call(loaded, b, t, true), k.evaluate(loaded, b, t))
-			}
 			b := Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, 2, c.units[0], c.lanes), images), graph.Int32s(labels, 2, c.lanes)}
-			want, err := xlabridge.Jit2(&xlabridge.Reference{}, f)(member, b)
-			require.NoError(t, err)
-			got, err := xlabridge.Jit2(client, f)(member, b)
-			require.NoError(t, err)
-			require.Len(t, got, len(want))
-			for i := range want {
-				w, err := graph.Floats(want[i])
-				require.NoError(t, err)
-				g, err := graph.Floats(got[i])
-				require.NoError(t, err)
-				most := 1.
-				for _, v := range w {
-					most = max(most, math.Abs(v))
+			for _, dtype := range []graph.DType{graph.Float32, graph.BFloat16} {
+				k := kernelMethod{shape, dtype}
+				f := func(m Member, b Batches) []*graph.Array {
+					w, index := k.load(m, k.index(m))
+					t := graph.Of(int32(1))
+					return append(append(k.call(w, index, b, t, true), k.evaluate(w, index, b, t)), index...)
 				}
-				require.InDeltaSlice(t, w, g, 1e-5*most, "result %d", i)
+				want, err := xlabridge.Jit2(&xlabridge.Reference{}, f)(member, b)
+				require.NoError(t, err)
+				ours := xlabridge.Jit2(client, f)
+				tolerance := 1e-5
+				if dtype == graph.BFloat16 { // the reference rounds other sums
+					tolerance = 1e-2
+				}
+				for path, name := range kernelPaths() {
+					useKernelPath(path)
+					defer useKernelPath(-1)
+					got, err := ours(member, b)
+					require.NoError(t, err)
+					require.Len(t, got, len(want))
+					for i := range want {
+						if want[i].DType() == graph.Int32 {
+							near(t, want[i], got[i], 0)
+						} else {
+							near(t, want[i], got[i], tolerance)
+						}
+					}
+					t.Logf("%s %s", name, dtype)
+				}
 			}
 		})
 	}
@@ -285,18 +298,18 @@ func TestKernelRefuses(t *testing.T) {
 		step  int32
 		want  string
 	}{
-		{"places", 36 * 6 * 100, batch(32), 0, "a connection outside of its layer"},
+		{"places", 36*6 - 3, batch(32), 0, "a connection outside of its layer"},
+		{"negative", -1, batch(32), 0, "a connection outside of its layer"},
 		{"lanes", 0, batch(40), 0, "a multiple of 32"},
 		{"step", 0, batch(32), 1, "a step or a width"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			at := graph.Full(graph.ShapeOf(graph.Int32, shape[0].Connections), c.place)
-			m := Member{{At: graph.Select(graph.Lt(at, 36*6), at, at), W: graph.Zeros(graph.ShapeOf(graph.Float32, shape[0].Connections))}}
+			at := graph.Add(graph.Iota(shape[0].Connections), c.place)
+			m := Member{{At: at, W: graph.Zeros(graph.ShapeOf(graph.Float32, shape[0].Connections))}}
 			_, err := xlabridge.Jit2(client, func(m Member, b Batches) []*graph.Array {
-				k := kernelMethod{shape}
-				// The input's number itself, without the wrapping that places have.
-				loaded := []*graph.Array{m[0].At, graph.ZerosLike(m[0].At), m[0].W}
-				return k.call(loaded, b, graph.Of(c.step), true)
+				k := kernelMethod{shape, graph.Float32}
+				w, index := k.load(m, k.index(m))
+				return k.call(w, index, b, graph.Of(c.step), true)
 			})(m, c.b)
 			require.ErrorContains(t, err, c.want)
 		})
@@ -349,7 +362,7 @@ func TestMutation(t *testing.T) {
 // devices, by the byte.
 func TestDevicesGiveTheSameBytes(t *testing.T) {
 	d := stripes(6, 200, 70)
-	for _, method := range []string{"masked", "kernel"} {
+	for _, method := range []string{"masked", "kernel", "blocks"} {
 		t.Run(method, func(t *testing.T) {
 			type outcome struct {
 				stats   Stats
@@ -405,8 +418,9 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Density[1] = 0 }, "Density: got 0, want numbers above 0"},
 		{func(c *Config) { c.Hidden[0] = 0 }, "Hidden: got 0"},
 		{func(c *Config) { c.DType = "f16" }, `DType: got "f16", want one of f32, bf16`},
-		{func(c *Config) { c.Method = "dense" }, `Method: got "dense", want one of auto, masked, kernel`},
-		{func(c *Config) { c.Method, c.DType = "kernel", "bf16" }, "the kernel computes in f32"},
+		{func(c *Config) { c.Method = "dense" }, `Method: got "dense", want one of auto, kernel, masked, blocks`},
+		{func(c *Config) { c.Tune = "fast" }, `Tune: got "fast", want one of auto, off, quick, full`},
+		{func(c *Config) { c.Memory = -1 }, "Memory: got -1"},
 		{func(c *Config) { c.Devices = -1 }, "Devices: got -1"},
 	} {
 		config := small()

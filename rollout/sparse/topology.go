@@ -38,7 +38,7 @@ func (s Shape) Connections() int {
 	return n
 }
 
-// pieceMost is the number of inputs that a piece has at most; kernel.c has the same.
+// pieceMost is the number of inputs that a piece has at most; index.c has the same.
 const pieceMost = 256
 
 func (l Layer) pieces() int {

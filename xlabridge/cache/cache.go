@@ -1,5 +1,5 @@
 // Package cache keeps compiled programs in a folder, one file an entry, so that the next process
-// loads in milliseconds what this one compiled in seconds.
+// loads in milliseconds what this one compiled in seconds; and beside them the plans that tuners measured.
 //
 // An entry is found by its content-addressed Key and is believed only after every byte of it was
 // checked against the checksum in its header. Whatever is wrong with an entry makes it a miss with
@@ -53,40 +53,46 @@ func writePart(h hash.Hash, part []byte) {
 
 // Metadata describes an entry to people; no decision hangs on it.
 type Metadata struct {
-	// Name is the program's.
+	// Name is the program's, or a plan in words.
 	Name string `json:"name"`
 	// Purpose is what the program was compiled for, such as an experiment; empty where nobody said.
 	Purpose string `json:"purpose,omitempty"`
 	// Created is when the entry was written, UTC.
 	Created time.Time `json:"created"`
-	// CompileSeconds is what the entry saves.
+	// CompileSeconds is what the entry saves: the time of compiling, or of measuring plans.
 	CompileSeconds float64 `json:"compile_seconds"`
-	// Plugin is the fingerprint of the plugin that compiled it.
+	// Plugin is the fingerprint of the plugin that compiled it, or that a plan was measured with.
 	Plugin string `json:"plugin"`
 	// Platform is the plugin's name of its platform, "cpu" or "cuda".
 	Platform string `json:"platform"`
 }
 
-// Cache is a folder of compiled programs. Its methods may be called from many goroutines and, on
-// the same folder, from many processes.
-type Cache struct{ dir string }
+// Cache is a folder of compiled programs, or of plans. Its methods may be called from many goroutines
+// and, on the same folder, from many processes.
+type Cache struct{ dir, suffix string }
 
-// New is the cache in the folder, which the first Put makes.
-func New(dir string) *Cache { return &Cache{dir: dir} }
+// New is the cache of programs in the folder, which the first Put makes.
+func New(dir string) *Cache { return &Cache{dir, programSuffix} }
+
+// Plans is the cache of plans that stands beside a cache of programs: in the folder "plans" next to it.
+func (c *Cache) Plans() *Cache {
+	return &Cache{filepath.Join(filepath.Dir(c.dir), "plans"), planSuffix}
+}
 
 // Dir is the cache's folder.
 func (c *Cache) Dir() string { return c.dir }
 
 const (
-	suffix    = ".xlaprogram"
-	tmpPrefix = ".tmp-"
+	programSuffix = ".xlaprogram"
+	planSuffix    = ".xlaplan"
+	tmpPrefix     = ".tmp-"
 	// usedInterval keeps a hit from writing to the disk each time.
 	usedInterval = time.Minute
 	// tmpAge is when a temporary file can only be the leftover of a process that died.
 	tmpAge = time.Hour
 )
 
-func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+suffix) }
+func (c *Cache) path(key Key) string { return filepath.Join(c.dir, key.String()+c.suffix) }
 
 // ErrAbsent is the miss of a program that was never stored.
 var ErrAbsent = errors.New("not in the cache yet")

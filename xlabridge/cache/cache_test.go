@@ -219,6 +219,40 @@ func TestListVerifyPruneClear(t *testing.T) {
 	require.Empty(t, entries)
 }
 
+// Programs and the plans beside them share a limit: whatever was used longest ago goes first.
+func TestPruneSeveral(t *testing.T) {
+	programs := New(filepath.Join(t.TempDir(), "programs"))
+	plans := programs.Plans()
+	require.Equal(t, filepath.Join(filepath.Dir(programs.Dir()), "plans"), plans.Dir())
+	now := time.Now()
+	put := func(c *Cache, i int, hours int) {
+		key := NewKey([]byte{byte(i)})
+		require.NoError(t, c.Put(key, testMeta, testPayload))
+		used := now.Add(-time.Duration(hours) * time.Hour)
+		require.NoError(t, os.Chtimes(c.path(key), used, used))
+	}
+	put(programs, 0, 5)
+	put(plans, 0, 4)
+	put(programs, 1, 3)
+	put(plans, 1, 2)
+	entries, err := plans.List()
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "each has its own")
+	size := entries[0].Bytes
+
+	removed, err := Prune(4*size, programs, plans)
+	require.NoError(t, err)
+	require.Equal(t, []Removed{{}, {}}, removed)
+	removed, err = Prune(size+10, programs, plans)
+	require.NoError(t, err)
+	require.Equal(t, []Removed{{2, 2 * size}, {1, size}}, removed)
+	_, _, err = plans.Get(NewKey([]byte{1}))
+	require.NoError(t, err, "used last")
+	removed, err = Prune(-1, programs, plans)
+	require.NoError(t, err)
+	require.Equal(t, []Removed{{}, {1, size}}, removed)
+}
+
 // hammer stores and reads a few keys; every read must be a whole entry or an ordinary miss.
 func hammer(c *Cache, seed int) error {
 	for i := range 40 {

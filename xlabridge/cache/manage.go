@@ -62,7 +62,7 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := Entry{Key: strings.TrimSuffix(file.Name(), suffix), Bytes: info.Size(), LastUsed: info.ModTime()}
+		shown := Entry{Key: strings.TrimSuffix(file.Name(), c.suffix), Bytes: info.Size(), LastUsed: info.ModTime()}
 		found, err := read(filepath.Join(c.dir, file.Name()))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -92,7 +92,7 @@ func (c *Cache) files() ([]fs.DirEntry, error) {
 	var own []fs.DirEntry
 	for _, file := range all {
 		name := file.Name()
-		if file.Type().IsRegular() && (strings.HasSuffix(name, suffix) || strings.HasPrefix(name, tmpPrefix)) {
+		if file.Type().IsRegular() && (strings.HasSuffix(name, c.suffix) || strings.HasPrefix(name, tmpPrefix)) {
 			own = append(own, file)
 		}
 	}
@@ -105,43 +105,61 @@ func (c *Cache) Clear() (entries int, bytes int64, err error) { return c.Prune(-
 // Prune removes the entries used longest ago until at most limit bytes are left, and what dead
 // processes left half-written. It returns how many entries went, and their bytes.
 func (c *Cache) Prune(limit int64) (entries int, bytes int64, err error) {
-	files, err := c.files()
-	if err != nil {
-		return 0, 0, err
-	}
+	removed, err := Prune(limit, c)
+	return removed[0].Entries, removed[0].Bytes, err
+}
+
+// Removed is what Prune took from one cache.
+type Removed struct {
+	Entries int   `json:"entries"`
+	Bytes   int64 `json:"bytes"`
+}
+
+// Prune removes the entries used longest ago, in whichever of the caches they are, until all of them
+// together hold at most limit bytes; and what dead processes left half-written. It returns what it
+// took from each, up to an error too.
+func Prune(limit int64, caches ...*Cache) ([]Removed, error) {
+	removed := make([]Removed, len(caches))
 	type sized struct {
-		path string
-		size int64
-		used time.Time
+		cache int
+		path  string
+		size  int64
+		used  time.Time
 	}
 	var left []sized
 	var total int64
-	for _, file := range files {
-		info, err := file.Info()
+	for i, c := range caches {
+		files, err := c.files()
 		if err != nil {
-			continue
+			return removed, err
 		}
-		path := filepath.Join(c.dir, file.Name())
-		if strings.HasPrefix(file.Name(), tmpPrefix) {
-			if time.Since(info.ModTime()) > tmpAge {
-				_ = os.Remove(path)
+		for _, file := range files {
+			info, err := file.Info()
+			if err != nil {
+				continue
 			}
-			continue
+			path := filepath.Join(c.dir, file.Name())
+			if strings.HasPrefix(file.Name(), tmpPrefix) {
+				if time.Since(info.ModTime()) > tmpAge {
+					_ = os.Remove(path)
+				}
+				continue
+			}
+			left = append(left, sized{i, path, info.Size(), info.ModTime()})
+			total += info.Size()
 		}
-		left = append(left, sized{path, info.Size(), info.ModTime()})
-		total += info.Size()
 	}
-	sort.Slice(left, func(i, j int) bool { return left[i].used.Before(left[j].used) })
+	sort.SliceStable(left, func(i, j int) bool { return left[i].used.Before(left[j].used) })
 	for _, file := range left {
 		if total <= limit {
 			break
 		}
 		if err := os.Remove(file.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return entries, bytes, fmt.Errorf("cache entry cannot be removed: %w", err)
+			return removed, fmt.Errorf("cache entry cannot be removed: %w", err)
 		}
 		total -= file.size
-		entries++
-		bytes += file.size
+		removed[file.cache].Entries++
+		removed[file.cache].Bytes += file.size
 	}
-	return entries, bytes, nil
+	return removed, nil
 }

@@ -33,6 +33,12 @@ func (o *backendOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.plugin, "plugin", "", "PJRT plugin file to use instead of the pinned one")
 }
 
+// addDevices adds the flags, and that of the number of devices.
+func (o *backendOptions) addDevices(f *pflag.FlagSet) {
+	o.addFlags(f)
+	f.IntVar(&o.devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
+}
+
 // maxDevices is the most devices that a CPU can be cut into.
 const maxDevices = 1024
 

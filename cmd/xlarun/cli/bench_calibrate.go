@@ -2,20 +2,12 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"io/fs"
-	"math"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 
 	"xlarun/cmd/xlarun/display"
-	thirdparty "xlarun/third_party"
-	"xlarun/xlabridge/plugin"
 )
 
 // calibration is what this machine reaches in programs that never change, larger is faster. The keys are matmul
@@ -89,75 +81,9 @@ func (c calibration) String() string {
 	return text
 }
 
-// faster is how many times faster this machine is than another, the geometric mean over what both measured.
-func (c calibration) faster(than calibration) (times float64, ok bool) {
-	sum, n := 0., 0
-	for key, x := range c {
-		if y := than[key]; x > 0 && y > 0 {
-			sum += math.Log(x / y)
-			n++
-		}
-	}
-	return math.Exp(sum / float64(max(1, n))), n > 0
-}
-
-// cFlags are tried in turn: the first line holds on x86-64.
-var cFlags = [][]string{
-	{"-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512", "-fopenmp"},
-	{"-O3", "-march=native", "-ffast-math", "-fopenmp"},
-}
-
-// compileLimit compiles rollout_limit.c into the cache folder, once for each compiler, source and size.
-func compileLimit(ctx context.Context, hidden int) (string, error) {
-	source, err := fs.ReadFile(thirdparty.Peers, "peers/rollout_limit.c")
-	if err != nil {
-		return "", err
-	}
-	compiler, err := exec.LookPath("cc")
-	if err != nil {
-		return "", fmt.Errorf("there is no C compiler named cc in the PATH")
-	}
-	version, err := outputOf(exec.CommandContext(ctx, compiler, "--version"))
-	if err != nil {
-		return "", err
-	}
-	folder, err := plugin.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	host, _ := os.ReadFile("/proc/cpuinfo") // -march=native is another program on another machine
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%v\n%d\n%s", source, version, cFlags, hidden, cpuName(string(host))))
-	dir := filepath.Join(folder, "calibrate")
-	program := filepath.Join(dir, fmt.Sprintf("rollout-limit-%x", sum[:8]))
-	if exists(program) {
-		return program, nil
-	}
-	scratch, err := os.MkdirTemp("", "xlarun-calibrate-*")
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }()
-	file := filepath.Join(scratch, "rollout_limit.c")
-	if err := os.WriteFile(file, source, 0o644); err != nil {
-		return "", err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	half := fmt.Sprintf("%s.%d", program, os.Getpid()) // whole under its name, or not there
-	defer func() { _ = os.Remove(half) }()
-	for _, flags := range cFlags {
-		args := append(slices.Clone(flags), fmt.Sprintf("-DH=%d", hidden), file, "-lm", "-o", half)
-		if _, err = outputOf(exec.CommandContext(ctx, compiler, args...)); err == nil {
-			return program, os.Rename(half, program)
-		}
-	}
-	return "", fmt.Errorf("rollout_limit.c cannot be compiled: %w", err)
-}
-
 // runLimit is the hand-written program's speed, the fastest run, in millions of environment steps a second.
 func runLimit(ctx context.Context, population, hidden int) (float64, error) {
-	program, err := compileLimit(ctx, hidden)
+	program, err := compileC(ctx, "rollout_limit.c", fmt.Sprintf("-DH=%d", hidden))
 	if err != nil {
 		return 0, err
 	}
@@ -183,14 +109,4 @@ func parseLimit(out string) (float64, error) {
 		return 0, fmt.Errorf("rollout_limit.c printed %q, which holds no speed", out)
 	}
 	return best, nil
-}
-
-var modelLine = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
-
-// cpuName is the processor's name in the text of /proc/cpuinfo, "" where it has none.
-func cpuName(cpuinfo string) string {
-	if m := modelLine.FindStringSubmatch(cpuinfo); m != nil {
-		return m[1]
-	}
-	return ""
 }

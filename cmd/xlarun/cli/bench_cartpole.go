@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"xlarun/cmd/xlarun/display"
@@ -64,6 +65,10 @@ func (r rollouts) bench(ctx context.Context, b *bench, name string) ([]benchLine
 		})
 		return best, err
 	}, script)
+	if err != nil {
+		return nil, err
+	}
+	err = b.besideMemory(ctx, &line, name)
 	return []benchLine{line}, err
 }
 
@@ -80,13 +85,14 @@ const warmUp = 5
 func (g generations) bench(ctx context.Context, b *bench, name string) ([]benchLine, error) {
 	c := cartPole(g.population, g.hidden)
 	var cold, warm, theirFirst []float64
+	var peaks startPeaks
 	line, err := b.inTurn(name, "evosax", func() (float64, error) {
 		seconds, err := b.generationSeconds(ctx, c, g.count)
 		if err != nil || !g.start || b.flags.backend == reference {
 			return seconds, err
 		}
 		start, err := b.startSeconds(ctx, c)
-		cold, warm = append(cold, start.cold), append(warm, start.warm)
+		cold, warm, peaks = append(cold, start.cold), append(warm, start.warm), start.peaks
 		return seconds, err
 	}, func() (float64, error) {
 		p, err := b.peers.evosax(ctx, g.population, g.hidden, g.count)
@@ -96,7 +102,10 @@ func (g generations) bench(ctx context.Context, b *bench, name string) ([]benchL
 	if err != nil {
 		return nil, err
 	}
-	return append([]benchLine{line}, startLines(name+"-start", warm, cold, theirFirst)...), nil
+	if err := b.besideMemory(ctx, &line, strings.Replace(name, "evolve", "generation", 1)); err != nil {
+		return nil, err
+	}
+	return append([]benchLine{line}, startLines(name+"-start", warm, cold, theirFirst, peaks, line.PeerPeakBytes)...), nil
 }
 
 // generationSeconds is the time of one generation, steady.
@@ -129,9 +138,10 @@ func benchStart(ctx context.Context, b *bench, name string) ([]benchLine, error)
 	}
 	c := cartPole(256, 16)
 	var cold, warm, theirs []float64
-	_, err := b.inTurn(name, "evosax", func() (float64, error) {
+	var peaks startPeaks
+	line, err := b.inTurn(name, "evosax", func() (float64, error) {
 		start, err := b.startSeconds(ctx, c)
-		cold, warm = append(cold, start.cold), append(warm, start.warm)
+		cold, warm, peaks = append(cold, start.cold), append(warm, start.warm), start.peaks
 		return start.warm, err
 	}, func() (float64, error) {
 		p, err := b.peers.evosax(ctx, 256, 16, 1)
@@ -141,10 +151,10 @@ func benchStart(ctx context.Context, b *bench, name string) ([]benchLine, error)
 	if err != nil {
 		return nil, err
 	}
-	return startLines(name, warm, cold, theirs), nil
+	return startLines(name, warm, cold, theirs, peaks, line.PeerPeakBytes), nil
 }
 
-func startLines(name string, warm, cold, theirs []float64) []benchLine {
+func startLines(name string, warm, cold, theirs []float64, peaks startPeaks, theirPeak *int64) []benchLine {
 	if len(warm) == 0 {
 		return nil
 	}
@@ -152,7 +162,9 @@ func startLines(name string, warm, cold, theirs []float64) []benchLine {
 	if len(theirs) > 0 {
 		for i := range lines {
 			lines[i] = lines[i].against("evosax", median(theirs))
+			lines[i].PeerPeakBytes = theirPeak
 		}
+		lines[0].CachedPeakBytes, lines[1].PeakBytes = &peaks.warm, &peaks.cold
 	}
 	return lines
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,114 +33,90 @@ func TestCPUName(t *testing.T) {
 	require.Empty(t, cpuName("processor\t: 0\n"))
 }
 
-func TestCalibrationCompares(t *testing.T) {
-	here := calibration{"matmul": 400, "memory": 10}
-	times, ok := here.faster(calibration{"matmul": 100, "memory": 10, "c-small": 3})
-	require.True(t, ok)
-	require.InDelta(t, 2, times, 1e-12, "the geometric mean of 4 and 1; what only one measured does not count")
-	_, ok = here.faster(calibration{"c-small": 3})
-	require.False(t, ok)
-}
-
 func TestMiddleOfCalibrations(t *testing.T) {
 	require.Nil(t, middle(nil))
 	require.Equal(t, calibration{"matmul": 2, "c-wide": 7}, middle([]calibration{{"matmul": 1}, {"matmul": 9, "c-wide": 7}, {"matmul": 2}}))
 }
 
-func TestSpeedBesideTheHistory(t *testing.T) {
-	history := []historyLine{
-		{Backend: "cpu", Calibration: calibration{"matmul": 100}, Figures: map[string]float64{"a": 2}},
-		{Backend: "cpu", Calibration: calibration{"matmul": 200}, Figures: map[string]float64{"a": 1, "b": 1}},
-		{Backend: "cpu", Calibration: calibration{"matmul": 100}, Figures: map[string]float64{"a": 20}},
-		{Backend: "cuda", Calibration: calibration{"matmul": 100}, Figures: map[string]float64{"a": 1e9}},
+// historyOf are figures of one workload on this machine that differ in what they reached.
+func historyOf(calibrated ...float64) (lines []historyLine) {
+	for _, c := range calibrated {
+		lines = append(lines, historyLine{Commit: "abc", figure: figure{Workload: "generation-small", CPU: cpuKind(), Backend: reference, Devices: 2,
+			Calibration: smallCalibrator.id(), Plugin: reference, paired: paired{Seconds: .004, Calibrated: c, Pairs: 3}}})
 	}
-	speed, runs := speedBeside(history, "cpu", "a", 1, calibration{"matmul": 200})
-	require.Equal(t, 3, runs)
-	require.InDelta(t, 1, speed, 1e-12, "a machine of twice the speed is to take half the time")
-	speed, _ = speedBeside(history, "cpu", "a", 2, calibration{"matmul": 200})
-	require.InDelta(t, .5, speed, 1e-12)
-	_, runs = speedBeside(history, "cpu", "unknown", 1, calibration{"matmul": 200})
-	require.Zero(t, runs)
+	return lines
 }
 
-// historyOf writes a history of one figure, made on this machine.
-func historyOf(t *testing.T, b *bed, c calibration, name string, seconds float64) {
+func writeHistory(t *testing.T, b *bed, lines []historyLine) {
 	t.Helper()
-	line, err := json.Marshal(historyLine{Commit: "abc", Backend: reference, Calibration: c, Figures: map[string]float64{name: seconds}})
-	require.NoError(t, err)
-	b.write(t, "history.jsonl", string(line)+"\n\n")
+	var text []byte
+	for _, h := range lines {
+		line, err := json.Marshal(h)
+		require.NoError(t, err)
+		text = append(append(text, line...), "\n\n"...)
+	}
+	b.write(t, "history.jsonl", string(text))
 }
 
-func withoutCompiler(t *testing.T) { t.Setenv("PATH", t.TempDir()) }
-
-func TestBenchRecords(t *testing.T) {
-	b := newBed(t)
-	withoutCompiler(t)
-	for range 2 {
-		require.Equal(t, StatusOK, b.do("bench", "rollouts-small", "--backend", "reference", "--record", "--json"), "%s", b.err)
-	}
-	require.Contains(t, b.out.String(), "no hand-written C: there is no C compiler named cc in the PATH")
-	require.Contains(t, b.out.String(), "recorded in bench/history.jsonl")
-	lines := strings.Split(strings.TrimSpace(read(t, "bench", "history.jsonl")), "\n")
-	require.Len(t, lines, 2)
-	history, err := readHistory(filepath.Join("bench", "history.jsonl"))
-	require.NoError(t, err)
-	for _, h := range history {
-		require.Equal(t, map[string]float64{"rollouts-small": .0007}, h.Figures)
-		require.Equal(t, "2026-01-02T03:04:05Z", h.Date.Format("2006-01-02T15:04:05Z07:00"))
-		require.NotEmpty(t, h.Commit)
-		require.Contains(t, h.Machine, " cores, ")
-		require.Positive(t, h.Calibration["matmul"])
-		require.Positive(t, h.Calibration["memory"])
-	}
-	require.Contains(t, result(t, b), "calibration")
-}
-
-func TestBenchChecks(t *testing.T) {
-	// The fake's rollouts take 0.7 ms whatever the machine does, so what the history says of it decides.
-	slow := calibration{"matmul": 1e-9, "memory": 1e-9} // this machine is much faster than that one: so should the figure be
-	fast := calibration{"matmul": 1e12, "memory": 1e12}
-	for _, c := range []struct {
-		name        string
-		calibration calibration
-		figure      string
-		status      int
-		tries, runs float64
-	}{
-		{"faster than ever", fast, "rollouts-small", StatusOK, 1, 1},
-		{"slow in three tries", slow, "rollouts-small", StatusFailed, 3, 1},
-		{"not in the history", slow, "another", StatusOK, 1, 0},
+func TestBesideTheHistory(t *testing.T) {
+	history := historyOf(1, 2, 30)
+	f := history[0].figure
+	f.Calibrated = 1.5
+	c := beside(history, f)
+	require.Equal(t, 3, c.Runs)
+	require.EqualValues(t, .75, *c.Speed)
+	require.Nil(t, c.ClockSpeed, "neither has one")
+	require.True(t, c.OK, "25 % below is still well")
+	f.Calibrated = 1.49
+	require.False(t, beside(history, f).OK)
+	f.Calibrated = 2
+	history[0].Clock = 4
+	require.Nil(t, beside(history, f).ClockSpeed, "the cores were not free")
+	f.Clock = 2
+	c = beside(history, f)
+	require.EqualValues(t, 1, *c.Speed)
+	require.EqualValues(t, .5, *c.ClockSpeed)
+	require.False(t, c.OK, "by the clock it is slow")
+	f.Plugin = "another"
+	require.Equal(t, 3, beside(history, f).Runs, "a plugin that is slower is to be seen")
+	for name, change := range map[string]func(*figure){
+		"workload":    func(f *figure) { f.Workload = "generation-wide" },
+		"cpu":         func(f *figure) { f.CPU = "A Slow One" },
+		"backend":     func(f *figure) { f.Backend = "cpu" },
+		"devices":     func(f *figure) { f.Devices = 3 },
+		"calibration": func(f *figure) { f.Calibration = wideCalibrator.id() },
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t)
-			withoutCompiler(t)
-			historyOf(t, b, c.calibration, c.figure, .0007)
-			before := read(t, "history.jsonl")
-			require.Equal(t, c.status, b.do("bench", "rollouts-small", "--backend", "reference", "--repeats", "1", "--check", "--history", "history.jsonl", "--json"), "%s", b.err)
-			r := result(t, b)["check"].([]any)[0].(map[string]any)
-			require.Equal(t, "rollouts-small", r["name"])
-			require.Equal(t, c.tries, r["tries"])
-			require.Equal(t, c.runs, r["runs"])
-			require.Equal(t, c.status == StatusOK, r["ok"])
-			if c.status == StatusFailed {
-				require.Contains(t, b.err.String(), "xlarun bench: 1 figure stays more than 25 % below the history in 3 tries: rollouts-small (")
-				require.Contains(t, b.out.String(), "slower than the history: try 3 of 3")
-			}
-			require.Equal(t, before, read(t, "history.jsonl"), "a check records nothing")
-		})
+		other := f
+		change(&other)
+		c := beside(history, other)
+		require.Zero(t, c.Runs, name)
+		require.Nil(t, c.Speed, name)
+		require.True(t, c.OK, name)
 	}
+	require.Equal(t, 1, beside(historyOf(2), history[0].figure).Runs, "one run is enough to compare with")
 }
 
 func TestHistoryThatIsNone(t *testing.T) {
 	b := newBed(t)
-	b.write(t, "broken.jsonl", "{}\nno json\n")
+	const whole = `{"workload":"generation-small","cpu":"x","backend":"cpu","devices":2,"calibration":"y","calibrated":0.5}`
+	b.write(t, "broken.jsonl", whole+"\n\nno json\n")
+	b.write(t, "empty.jsonl", whole+"\n{}\n")
+	b.write(t, "zero.jsonl", strings.Replace(whole, "0.5", "0", 1))
+	b.write(t, "devices.jsonl", strings.Replace(whole, "2", "0", 1))
+	b.write(t, "half.jsonl", whole+"\n"+whole[:40])
 	require.NoError(t, os.Mkdir("folder", 0o755))
 	for _, c := range []struct{ args, want string }{
 		{"--check", "--history bench/history.jsonl cannot be read (no such file or directory): record one first"},
-		{"--check --history broken.jsonl", "--history broken.jsonl: line 2 is no run"},
+		{"--check --history broken.jsonl", "--history broken.jsonl: line 3 is no figure (invalid character 'o' in literal null (expecting 'u')): remove the line"},
+		{"--check --history empty.jsonl", "--history empty.jsonl: line 2 is no figure (it has no workload): remove the line"},
+		{"--check --history zero.jsonl", "line 1 is no figure (calibrated is 0, wants a number above 0)"},
+		{"--check --history devices.jsonl", "line 1 is no figure (devices is 0, wants 1 or more)"},
+		{"--record --history half.jsonl", "line 2 is no figure (unexpected end of JSON input)"},
 		{"--record --history folder", "--history folder is a folder, wants a file"},
 		{"--record --history broken.jsonl/x", "--history broken.jsonl/x cannot be written"},
 		{"--history x", "--history got \"x\", but nothing is recorded or checked: add --record or --check"},
+		{"--check --peers --history broken.jsonl", "--peers got true with --check, which measures no peers"},
+		{"episodes --check", "the workload episodes has no calibrated figure to record or check; generation-small and generation-wide have"},
 	} {
 		b.err.b.Reset()
 		require.Equal(t, StatusUsage, b.do(append([]string{"bench"}, strings.Fields(c.args)...)...), c.args)

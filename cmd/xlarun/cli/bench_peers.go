@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
 
 	thirdparty "xlarun/third_party"
 	"xlarun/xlabridge/plugin"
@@ -25,6 +24,7 @@ const envPeersPython = "XLARUN_PEERS_PYTHON"
 type peerRunner struct {
 	python  string
 	scripts string // a folder that holds the scripts in its folder peers
+	peak    *int64 // where the peak memory of each run goes
 }
 
 // newPeerRunner finds a Python for the peers, or makes an environment with their packages in the user's cache folder,
@@ -50,7 +50,7 @@ func newPeerRunner(ctx context.Context, a *app, python string) (*peerRunner, err
 		_ = os.RemoveAll(scripts)
 		return nil, err
 	}
-	return &peerRunner{python: python, scripts: scripts}, nil
+	return &peerRunner{python: python, scripts: scripts, peak: new(int64)}, nil
 }
 
 func (p *peerRunner) close() { _ = os.RemoveAll(p.scripts) }
@@ -106,10 +106,11 @@ func (p *peerRunner) script(ctx context.Context, name string, args ...int) (stri
 	}
 	cmd := exec.CommandContext(ctx, p.python, argv...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-	out, err := outputOf(cmd)
+	out, peak, err := outputAndPeak(ctx, cmd)
 	if err != nil {
 		return "", fmt.Errorf("the peer %s failed: %w", name, err)
 	}
+	*p.peak = max(*p.peak, peak)
 	return out, nil
 }
 
@@ -170,10 +171,7 @@ func outputOf(cmd *exec.Cmd) (string, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		if lines := strings.Split(strings.TrimSpace(stderr.String()), "\n"); lines[len(lines)-1] != "" {
-			err = fmt.Errorf("%s: %w", lines[len(lines)-1], err)
-		}
-		return "", err
+		return "", withLastLine(err, stderr.String())
 	}
 	return string(out), nil
 }

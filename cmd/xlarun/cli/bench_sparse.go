@@ -2,20 +2,15 @@ package cli
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
 
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/sparse"
-	thirdparty "xlarun/third_party"
-	"xlarun/xlabridge/plugin"
 )
 
 // benchSparse is the workload of sparse_mnist.c: 200 sparse networks, one step of SGD on 512 examples each.
@@ -25,48 +20,41 @@ const (
 	benchSparseSteps = 10 // of one repeat, after as many that warm up
 )
 
-// runSparse times one step of the whole population, by the method that is chosen by default and by masked matrices, in turn
-// with the peer's step with one structure a connection.
-func runSparse(ctx context.Context, b *bench, name string) ([]benchLine, error) {
-	var peer string
+// sparseNets is the workload by one method: "auto" (what is chosen by default) or "masked" matrices.
+type sparseNets struct{ method string }
+
+// bench times one step of the whole population in turn with the peer's step with one structure a connection.
+func (n sparseNets) bench(ctx context.Context, b *bench, name string) ([]benchLine, error) {
+	var program string
 	if b.flags.peers {
 		var err error
-		if peer, err = sparsePeer(ctx, b.app); err != nil {
+		if program, err = compileC(ctx, "sparse_mnist.c"); err != nil {
+			return nil, fmt.Errorf("the peer %w, or leave out --peers", err)
+		}
+	}
+	line, err := b.inTurn(name, "sparse_mnist.c", func() (float64, error) { return b.sparseSeconds(ctx, n.method) }, func() (float64, error) {
+		out, peak, err := outputAndPeak(ctx, exec.CommandContext(ctx, program))
+		if err != nil {
+			return 0, fmt.Errorf("the peer sparse_mnist.c failed: %w", err)
+		}
+		b.peerPeak = max(b.peerPeak, peak)
+		return parseSparsePeer(out)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := b.besideMemory(ctx, &line, name); err != nil {
+		return nil, err
+	}
+	if line.CachedPeakBytes != nil {
+		plugin, err := b.ownPeak(ctx, false, "bench", benchNothing, "--repeats", "1")
+		if err != nil {
 			return nil, err
 		}
+		line.note = fmt.Sprintf("%s: %s of our memory are the process with the plugin opened and nothing compiled\n", name, display.Bytes(plugin))
+		line.PluginPeakBytes = &plugin
 	}
-	var ours, masked, theirs []float64 // seconds a step
-	for i := range b.flags.repeats {
-		fmt.Fprintf(b.Out, "%s: repeat %d of %d\n", name, i+1, b.flags.repeats)
-		for _, m := range []struct {
-			method  string
-			seconds *[]float64
-		}{{"auto", &ours}, {"masked", &masked}} {
-			s, err := b.sparseSeconds(ctx, m.method)
-			if err != nil {
-				return nil, err
-			}
-			*m.seconds = append(*m.seconds, s)
-		}
-		if peer != "" {
-			out, err := outputOf(exec.CommandContext(ctx, peer))
-			if err != nil {
-				return nil, fmt.Errorf("the peer sparse_mnist.c failed: %w", err)
-			}
-			s, err := parseSparsePeer(out)
-			if err != nil {
-				return nil, err
-			}
-			theirs = append(theirs, s)
-		}
-	}
-	lines := []benchLine{{Name: name, Ours: median(ours)}, {Name: name + "-masked", Ours: median(masked)}}
-	if peer != "" {
-		for i := range lines {
-			lines[i] = lines[i].against("sparse_mnist.c", median(theirs))
-		}
-	}
-	return lines, nil
+	return []benchLine{line}, nil
 }
 
 // sparseSeconds is the time of one step, steady. The pictures are random, with a fifth of the pixels set, as the peer's.
@@ -115,35 +103,6 @@ func randomPictures(n int) sparse.Data {
 		m.Labels[i] = byte(i % classes)
 	}
 	return sparse.Data{Train: m, Test: m.Head(64)}
-}
-
-// sparsePeer is the peer's program, compiled for this machine into the cache folder on first use.
-func sparsePeer(ctx context.Context, a *app) (string, error) {
-	folder, err := plugin.CacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(folder, "peers", fmt.Sprintf("%x", sha256.Sum256(thirdparty.SparseMNIST))[:12])
-	program := filepath.Join(dir, "sparse_mnist")
-	if exists(program) {
-		return program, nil
-	}
-	fmt.Fprintf(a.Out, "compiling the peer sparse_mnist.c (once)\n")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	source := filepath.Join(dir, "sparse_mnist.c")
-	if err := os.WriteFile(source, thirdparty.SparseMNIST, 0o644); err != nil {
-		return "", err
-	}
-	// Renamed when it is whole: another process may be looking for it.
-	stage := fmt.Sprintf("%s.%d", program, os.Getpid())
-	defer func() { _ = os.Remove(stage) }()
-	_, err = outputOf(exec.CommandContext(ctx, "cc", "-O3", "-march=native", "-ffast-math", "-mprefer-vector-width=512", "-fopenmp", source, "-lm", "-o", stage))
-	if err != nil {
-		return "", fmt.Errorf("the peer sparse_mnist.c cannot be compiled (%w): install a C compiler with OpenMP as cc, or leave out --peers", err)
-	}
-	return program, os.Rename(stage, program)
 }
 
 var structsLine = regexp.MustCompile(`(?m)^AoS: ([0-9.]+) steps/s$`)

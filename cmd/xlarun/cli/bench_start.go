@@ -17,7 +17,13 @@ import (
 )
 
 // startTimes are the seconds from a process's start to the end of its first generation.
-type startTimes struct{ cold, warm float64 }
+type startTimes struct {
+	cold, warm float64
+	peaks      startPeaks
+}
+
+// startPeaks are the most resident bytes of the two processes, by their own account.
+type startPeaks struct{ cold, warm int64 }
 
 // startSeconds runs this program twice for one generation, with a cache of programs that is empty at first. The
 // plugin is the one that is installed.
@@ -42,8 +48,9 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 	var t startTimes
 	for _, run := range []struct {
 		seconds *float64
+		peak    *int64
 		cache   string
-	}{{&t.cold, "miss"}, {&t.warm, "hit"}} {
+	}{{&t.cold, &t.peaks.cold, "miss"}, {&t.warm, &t.peaks.warm, "hit"}} {
 		cmd := exec.CommandContext(ctx, self, args...)
 		cmd.Env = append(os.Environ(), plugin.EnvCache+"="+scratch)
 		result, err := lastLine(cmd)
@@ -53,7 +60,7 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 		if result.Cache != run.cache {
 			return startTimes{}, fmt.Errorf("a process that should have reported a cache %s reported %q", run.cache, result.Cache)
 		}
-		*run.seconds = result.TimeToFirst
+		*run.seconds, *run.peak = result.TimeToFirst, result.PeakMemoryBytes
 	}
 	return t, nil
 }

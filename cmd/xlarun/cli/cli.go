@@ -53,6 +53,7 @@ type app struct {
 	Streams
 	openBackend func(ctx context.Context, o backendOptions, r listener) (xlabridge.Backend, error)
 	newEngine   func(b xlabridge.Backend, c evolve.Config) (engine, error)
+	tune        func(b xlabridge.Backend, c evolve.Config) (evolve.Choice, error)
 	now         func() time.Time
 }
 
@@ -70,7 +71,7 @@ func Main() {
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has
 // a moment to put its state on disk; it may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	return (&app{Streams: s, openBackend: openBackend, newEngine: newEngine, now: time.Now}).run(ctx, args)
+	return (&app{Streams: s, openBackend: openBackend, newEngine: newEngine, tune: evolve.Tune, now: time.Now}).run(ctx, args)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
@@ -156,6 +157,13 @@ func newRoot(a *app) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(evolveCommand(a), sparseCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), benchCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a), versionCommand(a))
 	return root
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: groupCommand}
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // groupCommand is the body of a command that only holds others.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
@@ -51,7 +52,7 @@ func TestPluginCommands(t *testing.T) {
 func TestCacheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do("cache", "list"), "%s", b.err)
-	require.Contains(t, b.out.String(), "0 programs, 0 B, all well, in ")
+	require.Contains(t, b.out.String(), "0 programs, 0 B; all well, in ")
 
 	dir := must(xlabridge.DefaultCacheDir())
 	c := cache.New(dir)
@@ -62,28 +63,45 @@ func TestCacheCommands(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("cache", "list"))
 	require.Contains(t, b.out.String(), "one")
 	require.Contains(t, b.out.String(), "evolve two")
-	require.Contains(t, b.out.String(), "1.50 s")
+	require.Contains(t, b.out.String(), " 1.5 s ")
 	require.Contains(t, b.out.String(), "2 programs, 1")
 	require.Equal(t, StatusOK, b.do("cache", "verify"))
 
-	damaged := filepath.Join(dir, cache.NewKey([]byte("one")).String()+".xlaprogram")
-	text := must(os.ReadFile(damaged))
-	text[len(text)-1] ^= 1
-	require.NoError(t, os.WriteFile(damaged, text, 0o644))
+	plan := cache.NewKey([]byte("plan"))
+	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)", Purpose: "evolve two", CompileSeconds: 2.5}, make([]byte, 500)))
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("cache", "list"))
+	require.Regexp(t, `(?m)^plan +tiles of 48 \(quick\) +evolve two +\d+ B +2\.5 s `, b.out.String())
+	require.Regexp(t, `2 programs, 10\.\d kB, and 1 plan, \d+ B; all well, in .*cache\n`, b.out.String())
+
+	damage := func(path string) {
+		t.Helper()
+		text := must(os.ReadFile(path))
+		text[len(text)-1] ^= 1
+		require.NoError(t, os.WriteFile(path, text, 0o644))
+	}
+	damage(filepath.Join(dir, cache.NewKey([]byte("one")).String()+".xlaprogram"))
 	b.out.b.Reset()
 	require.Equal(t, StatusFailed, b.do("cache", "verify", "--json"))
-	require.Contains(t, b.err.String(), "xlarun cache verify: 1 program is damaged")
-	var got struct {
-		Damaged int
-		Entries []cache.Entry
-	}
+	require.Contains(t, b.err.String(), "xlarun cache verify: 1 entry is damaged")
+	var got kept
 	require.NoError(t, json.Unmarshal([]byte(b.out.String()), &got))
 	require.Equal(t, 1, got.Damaged)
-	require.Len(t, got.Entries, 2)
+	require.Len(t, got.Entries, 3)
+	require.Equal(t, filepath.Dir(dir), got.Folder)
 
+	damage(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"))
+	b.out.b.Reset()
+	require.Equal(t, StatusFailed, b.do("cache", "verify"))
+	require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
+	require.Regexp(t, `(?m)^plan +\(entry is damaged: .*\) +- +`, b.out.String())
+	require.Contains(t, b.out.String(), "; 2 damaged, in ")
+
+	old := time.Now().Add(-time.Hour) // the plan was used longest ago
+	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "prune", "--max", "6k"))
-	require.Contains(t, b.out.String(), "removed 1 program,")
+	require.Regexp(t, `^removed 1 program, .* kB, and 1 plan, `, b.out.String())
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "clear"))
 	require.Contains(t, b.out.String(), "removed 1 program,")

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
 	"xlarun/xlabridge/plugin"
 )
 
@@ -125,28 +126,19 @@ func gpus() []string {
 }
 
 func (d *doctor) cache() {
-	c, err := openCache()
-	if err != nil {
+	if _, err := openCache(); err != nil {
 		return // said of the folder already
 	}
-	entries, err := c.Verify()
+	k, err := readKept((*cache.Cache).Verify)
 	if err != nil {
 		d.problem("cache", "%s", oneLine(err))
 		return
 	}
-	var total int64
-	damaged := 0
-	for _, e := range entries {
-		total += e.Bytes
-		if e.Defect != "" {
-			damaged++
-		}
-	}
-	if damaged > 0 {
-		d.note("cache", "%s, %d of them damaged: these are compiled anew when next used", count(len(entries), "program", "programs"), damaged)
+	if k.Damaged > 0 {
+		d.note("cache", "%s; %d damaged: these are made anew when next used", keptText(k.programs, k.plans), k.Damaged)
 		return
 	}
-	d.ok("cache", "%s, %s", count(len(entries), "program", "programs"), display.Bytes(total))
+	d.ok("cache", "%s", keptText(k.programs, k.plans))
 }
 
 // backend opens the backend without a download and runs a small program on it.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,13 +20,10 @@ import (
 
 // evolveFlags are the flags of the evolve command; those of the experiment itself are in config.
 type evolveFlags struct {
-	backendOptions
+	runFlags
 	config evolve.Config
 	memory string // as it was typed
 	jit    bool
-	file   string
-	out    string
-	json   bool
 	target float64
 }
 
@@ -56,8 +52,7 @@ func (o *evolveFlags) add(f *pflag.FlagSet) {
 	f.Float64Var(&c.StdLearningRate, "std-learning-rate", d.StdLearningRate, "step size of the noise's standard deviations, where the strategy learns them")
 	f.Int64Var(&c.Seed, "seed", d.Seed, "seed of every random number")
 	f.Float64Var(&o.target, "target", math.NaN(), "mean return at which the run ends; 0 for none (default the environment's)")
-	o.addFlags(f)
-	f.IntVar(&o.devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
+	o.addDevices(f)
 	f.IntVar(&c.Tile, "tile", d.Tile, "members that play together on a device; 0 to choose")
 	f.BoolVar(&c.LanesLast, "lanes-last", d.LanesLast, "keep the members on the last axis; goes with --tile")
 	f.IntVar(&c.Unroll, "unroll", d.Unroll, "steps in one turn of the loop; 0 to choose")
@@ -66,9 +61,7 @@ func (o *evolveFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&o.memory, "memory", "", `memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)`)
 	f.StringVar(&c.Keys, "keys", d.Keys, "random keys count members over the whole population (global), or on each device (device: results depend on --devices)")
 	f.BoolVar(&o.jit, "jit", true, "compile; --jit=false interprets op by op and stops at the first NaN")
-	f.StringVar(&o.file, "config", "", "TOML file of such flags; those of the command line win")
-	f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-ENV")`)
-	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+	o.addOutput(f, "ENV")
 }
 
 func evolveCommand(a *app) *cobra.Command {
@@ -154,23 +147,12 @@ func (o *evolveFlags) resolve(flags *pflag.FlagSet, args []string) (text string,
 // prepare resolves the experiment and makes the run's folder.
 func (r *evolveRun) prepare(flags *pflag.FlagSet, args []string) (err error) {
 	o := r.flags
-	outGiven := flags.Changed("out")
 	if r.config, err = o.resolve(flags, args); err != nil {
 		return err
 	}
 	r.given = flags
-	dir := o.out
-	if !outGiven {
-		dir = filepath.Join("runs", r.now().Format("20060102-150405")+"-"+o.config.Env)
-		dir = unused(dir)
-	}
-	if dir == "" || dir == "none" {
-		return nil
-	}
-	if r.folder, err = runfolder.Prepare(dir); err != nil {
-		return badInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
-	}
-	return nil
+	r.folder, err = r.newFolder(&o.runFlags, o.config.Env)
+	return err
 }
 
 // unused is dir, or dir with a number behind it where that exists already.
@@ -264,21 +246,8 @@ func (r *evolveRun) setup() string {
 	return fmt.Sprintf("%d x %s, %s, %d steps, seed %d", c.Population, c.Policy, c.Strategy, c.Steps, c.Seed)
 }
 
-// run runs the evolution in a goroutine of its own, so that an interrupt is heard while a call into the compiler or
-// onto the devices is under way.
+// run runs the evolution.
 func (r *evolveRun) run(ctx context.Context) error {
 	s := newSession(r)
-	done := make(chan error, 1)
-	go func() { done <- s.work(ctx) }()
-	select {
-	case err := <-done:
-		return s.finish(err)
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return s.finish(err)
-	case <-time.After(grace / 2):
-		return s.finish(errInterrupted)
-	}
+	return supervise(ctx, s.work, s.finish)
 }

@@ -44,7 +44,11 @@ func (e *fakeEngine) Step() (evolve.Metrics, error) {
 }
 
 func (e *fakeEngine) Profile() evolve.Profile {
-	return evolve.Profile{TraceSeconds: .01, CompileSeconds: .2, Cache: "hit", Devices: 2}
+	p := evolve.Profile{TraceSeconds: .01, CompileSeconds: .2, Cache: "hit", Devices: 2, Plan: "2 devices, tiles of 8", PlanSource: evolve.PlanStored}
+	if e.config.Tune == evolve.TuneOff {
+		p.PlanSource = evolve.PlanStatic
+	}
+	return p
 }
 
 func (e *fakeEngine) Snapshot() (evolve.Snapshot, error) {
@@ -135,6 +139,13 @@ func newBed(t *testing.T) *bed {
 			e.config = c
 			b.engine = &e
 			return b.engine, nil
+		},
+		tune: func(_ xlabridge.Backend, c evolve.Config) (evolve.Choice, error) {
+			if c.Tune != evolve.TuneQuick {
+				return evolve.Choice{Plan: "tiles of 8", Source: evolve.PlanStatic}, nil
+			}
+			return evolve.Choice{Plan: "tiles of 8", Source: evolve.PlanTuned, Seconds: .5,
+				Tried: []evolve.TriedPlan{{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 		},
 		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}

@@ -14,10 +14,11 @@ import (
 // An episode goes on in its lane after it ended, uncounted; a NaN that is made there stops the run too.
 type nanFinder struct {
 	*xlabridge.Reference
-	// tile is the number of members that are played together; place gives the member at a lane of a tile. Both come
-	// with the engine; until then members are not named.
-	tile  int
-	place func(tile, lane int) int
+	// tile is the number of members that are played together, lanesLast tells which axis they are on; place gives the
+	// member at a lane of a tile. They come with the engine; until then members are not named.
+	tile      int
+	lanesLast bool
+	place     func(tile, lane int) int
 
 	loops  map[*graph.Node]*loop // by the loop's own node
 	ticks  map[*graph.Node]*loop // by the first node of its body
@@ -100,17 +101,41 @@ func (f *nanFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	if around.tiles == nil || f.place == nil {
 		return text
 	}
-	stride := s.Size()
-	for _, d := range s.Dims {
-		stride /= d
-		if d == f.tile {
-			if member := f.place(around.tiles.turn-1, at/stride%d); member >= 0 {
-				text += fmt.Sprintf(", in member %d", member)
-			}
-			return text
-		}
+	axis := f.lanes(s)
+	if axis < 0 {
+		return text
+	}
+	stride := 1
+	for _, d := range s.Dims[axis+1:] {
+		stride *= d
+	}
+	if member := f.place(around.tiles.turn-1, at/stride%f.tile); member >= 0 {
+		text += fmt.Sprintf(", in member %d", member)
 	}
 	return text
+}
+
+// lanes is the axis of a value that the members of a tile are on: that of the plan, or else the only one of their number;
+// -1 where it cannot be told.
+func (f *nanFinder) lanes(s graph.Shape) int {
+	axis := 0
+	if f.lanesLast {
+		axis = s.Rank() - 1
+	}
+	if s.Rank() > 0 && s.Dims[axis] == f.tile {
+		return axis
+	}
+	axis = -1
+	for i, d := range s.Dims {
+		if d != f.tile {
+			continue
+		}
+		if axis >= 0 {
+			return -1
+		}
+		axis = i
+	}
+	return axis
 }
 
 // firstNaN is the index of the first NaN of a float tensor, -1 where there is none.

@@ -40,6 +40,45 @@ func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	require.ErrorContains(t, err, "nan_test.go:", "the source line")
 }
 
+// Members are told apart from what else there are as many of as members in a tile. Cases are numbered and stay.
+func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
+	for _, c := range []struct {
+		number       int
+		last         bool
+		width, spoil int // numbers of a member, and the one that becomes NaN
+	}{
+		{1, false, 4, 1}, // as wide as a tile: [lanes, 4]
+		{2, true, 4, 1},  // and [4, lanes], of which the first axis was taken for the lanes
+		{3, true, 3, 0},
+		{4, false, 3, 2},
+	} {
+		f := newNaNFinder()
+		f.tile, f.lanesLast = 4, c.last
+		f.place = func(tile, lane int) int { return 100*tile + lane }
+		var options []graph.VMapOption
+		if c.last {
+			options = append(options, graph.LanesLast())
+		}
+		run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
+			type state struct{ I, Sum *graph.Array }
+			end := graph.While(func(s state) *graph.Array { return graph.Lt(s.I, 3) }, func(s state) state {
+				ends := graph.VMap(func(lane *graph.Array) *graph.Array {
+					id := graph.Add(graph.Mul(s.I, 100), lane)
+					here := graph.And(graph.Eq(id, bad), graph.Eq(graph.Iota(c.width), c.spoil))
+					x, _ := graph.Scan(func(x, step *graph.Array) (*graph.Array, graph.None) {
+						return graph.Add(x, graph.Log(graph.Select(here, -1., 1.))), graph.None{}
+					}, graph.Zeros(graph.ShapeOf(graph.Float32, c.width)), graph.Iota(2))
+					return graph.Sum(x)
+				}, options...)(graph.Iota(4))
+				return state{graph.Add(s.I, 1), graph.Add(s.Sum, graph.Sum(ends))}
+			}, state{graph.Of(int32(0)), graph.Scalar(0)})
+			return end.Sum
+		})
+		_, err := run(graph.Of(int32(203)))
+		require.ErrorContains(t, err, ", in member 203;", "case %d", c.number)
+	}
+}
+
 // spoiled is a CartPole whose angle becomes NaN in step 3 where the cart started right of the middle.
 type spoiled struct{ envs.CartPole }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,14 +14,8 @@ import (
 )
 
 func pluginCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "plugin",
-		Short: "List, install and find the plugins that backends run on",
-		Args:  cobra.ArbitraryArgs,
-		RunE:  groupCommand,
-	}
-	cmd.AddCommand(pluginListCommand(a), pluginInstallCommand(a), pluginPathCommand(a))
-	return cmd
+	return group("plugin", "List, install and find the plugins that backends run on",
+		pluginListCommand(a), pluginInstallCommand(a), pluginPathCommand(a))
 }
 
 func pluginListCommand(a *app) *cobra.Command {
@@ -85,50 +80,47 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 	return name, nil
 }
 
-func pluginInstallCommand(a *app) *cobra.Command {
+// aboutBackend makes a command on one backend's plugin: the argument, or --backend.
+func aboutBackend(use, short string, run func(ctx context.Context, backend string) error) *cobra.Command {
 	var backend string
 	cmd := &cobra.Command{
-		Use: "install [BACKEND]", Short: "Download, check and unpack a backend's pinned plugin", Args: cobra.ArbitraryArgs,
+		Use: use + " [BACKEND]", Short: short, Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, err := pluginBackend(cmd, backend, args)
 			if err != nil {
 				return err
 			}
-			found, err := plugin.Install(cmd.Context(), name, display.NewDownloadBar(a.Out, a.env).Download)
-			if err != nil {
-				return err
-			}
-			state := "is installed already"
-			if found.Source == plugin.SourceInstalled {
-				state = "was installed"
-			}
-			fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
-			return nil
+			return run(cmd.Context(), name)
 		},
 	}
 	cmd.Flags().StringVar(&backend, "backend", "cpu", "backend: "+strings.Join(plugin.Backends, ", "))
 	return cmd
 }
 
+func pluginInstallCommand(a *app) *cobra.Command {
+	return aboutBackend("install", "Download, check and unpack a backend's pinned plugin", func(ctx context.Context, backend string) error {
+		found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.env).Download)
+		if err != nil {
+			return err
+		}
+		state := "is installed already"
+		if found.Source == plugin.SourceInstalled {
+			state = "was installed"
+		}
+		fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
+		return nil
+	})
+}
+
 func pluginPathCommand(a *app) *cobra.Command {
-	var backend string
-	cmd := &cobra.Command{
-		Use: "path [BACKEND]", Short: "Print the file of the plugin that a backend would run on", Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			name, err := pluginBackend(cmd, backend, args)
-			if err != nil {
-				return err
-			}
-			found, err := plugin.Find(cmd.Context(), plugin.Request{Backend: name, Offline: true})
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(a.Out, found.Path)
-			return nil
-		},
-	}
-	cmd.Flags().StringVar(&backend, "backend", "cpu", "backend: "+strings.Join(plugin.Backends, ", "))
-	return cmd
+	return aboutBackend("path", "Print the file of the plugin that a backend would run on", func(ctx context.Context, backend string) error {
+		found, err := plugin.Find(ctx, plugin.Request{Backend: backend, Offline: true})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(a.Out, found.Path)
+		return nil
+	})
 }
 
 // noArgs refuses arguments.

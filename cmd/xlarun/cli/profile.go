@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,10 +101,7 @@ func (p *profiler) measure(ctx context.Context) error {
 	r.Backend, r.OpenSeconds = b.Backend(), time.Since(start).Seconds()
 	e, err := p.newEngine(b, p.config)
 	if err != nil {
-		if _, ok := errors.AsType[*evolve.ConfigError](err); ok {
-			return configError(err)
-		}
-		return err
+		return experimentError(err)
 	}
 	defer func() { _ = e.Close() }()
 	r.Experiment, r.Program, r.PredictedBytes = p.config.Purpose(), e.Profile(), e.Profile().PeakMemoryBytes

@@ -77,16 +77,13 @@ func (s *session) work(ctx context.Context) error {
 	s.report.Phase(phase)
 	e, err := s.newEngine(b, s.flags.config)
 	if err != nil {
-		if _, ok := errors.AsType[*evolve.ConfigError](err); ok {
-			return configError(err)
-		}
-		return err
+		return experimentError(err)
 	}
 	s.mu.Lock()
 	s.backend, s.engine, s.profile = b, e, e.Profile()
 	err = s.recordPlan(s.profile)
 	if f, ok := b.(*nanFinder); ok {
-		f.tile, f.place = s.profile.Tile, e.MemberAt
+		f.tile, f.lanesLast, f.place = s.profile.Tile, s.profile.LanesLast, e.MemberAt
 	}
 	s.deviceName = devicesText(s.profile.Devices, b.Backend())
 	s.mu.Unlock()

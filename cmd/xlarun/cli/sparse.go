@@ -21,6 +21,7 @@ type sparseFlags struct {
 	backendOptions
 	config  sparse.Config
 	density string
+	memory  string // as it was typed
 	data    string
 	file    string
 	out     string
@@ -30,7 +31,7 @@ type sparseFlags struct {
 // sparseKeys maps the fields of sparse.Config to the flags that set them, for its errors.
 var sparseKeys = map[string]string{
 	"Population": "pop", "Steps": "steps", "Batch": "batch", "Density": "density", "LearningRate": "lr", "MutateEvery": "mutate-every",
-	"MutateFraction": "mutate-fraction", "DType": "dtype", "Method": "method", "Seed": "seed", "Devices": "devices",
+	"MutateFraction": "mutate-fraction", "DType": "dtype", "Method": "method", "Tune": "tune", "Memory": "memory", "Seed": "seed", "Devices": "devices",
 }
 
 func (o *sparseFlags) add(f *pflag.FlagSet) {
@@ -45,7 +46,10 @@ func (o *sparseFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&c.MutateEvery, "mutate-every", c.MutateEvery, "steps between mutations of the topologies; 0 for none")
 	f.Float64Var(&c.MutateFraction, "mutate-fraction", c.MutateFraction, "part of the connections that a mutation replaces")
 	f.StringVar(&c.DType, "dtype", c.DType, "numbers that are multiplied: "+strings.Join(sparse.DTypes, ", "))
-	f.StringVar(&c.Method, "method", c.Method, "how: masked (dense matrices), kernel (the connections alone, on cpu), auto")
+	f.StringVar(&c.Method, "method", c.Method, "how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto")
+	f.StringVar(&c.Tune, "tune", c.Tune, "how auto is settled: auto (what an earlier quick or full stored, else kernel where it runs, else masked), off (the same\n"+
+		"without what is stored), quick (measure for up to 3 s and store), full (up to 60 s); another method changes last digits")
+	f.StringVar(&o.memory, "memory", "", `memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)`)
 	f.Int64Var(&c.Seed, "seed", c.Seed, "seed of every random number")
 	f.StringVar(&o.data, "data", "", "folder with MNIST's four IDX files (default: fetched once)")
 	o.addFlags(f)
@@ -87,7 +91,8 @@ type sparseRun struct {
 	*app
 	flags  *sparseFlags
 	start  time.Time // of the process
-	config string    // resolved, TOML
+	given  *pflag.FlagSet
+	config string // resolved, TOML
 	data   sparse.Data
 	folder *runfolder.Folder
 }
@@ -109,17 +114,23 @@ func (r *sparseRun) prepare(flags *pflag.FlagSet) error {
 		return err
 	}
 	o.config.Devices = o.devices
+	if o.memory != "" {
+		if o.config.Memory, err = parseBytes(o.memory); err != nil || o.config.Memory <= 0 {
+			return badInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
+		}
+	}
 	if err := o.config.Check(); err != nil {
 		return sparseError(err)
 	}
 	if o.config.Method == "kernel" && o.backend != "cpu" {
-		return badInput("--method got \"kernel\", which runs on the cpu backend only: use masked or auto, or --backend cpu")
+		return badInput("--method got \"kernel\", which runs on the cpu backend only: use masked, blocks or auto, or --backend cpu")
 	}
 	if o.data != "" {
 		if r.data, err = sparse.ReadIDX(o.data); err != nil {
 			return badInput("--data %w", err)
 		}
 	}
+	r.given = flags
 	if r.config, err = resolvedConfig(flags); err != nil {
 		return err
 	}
@@ -175,6 +186,19 @@ func sparseError(err error) error {
 		key = "--" + name
 	}
 	return badInput("%s got %s, wants %s", key, c.Got, c.Wants)
+}
+
+// recordMethod puts the method that runs into the resolved config: with it, the run repeats to the byte whatever is
+// stored then.
+func (r *sparseRun) recordMethod(p sparse.Profile) error {
+	if err := r.given.Set("method", p.Method); err != nil {
+		return err
+	}
+	text, err := resolvedConfig(r.given)
+	if err == nil {
+		r.config = text
+	}
+	return err
 }
 
 func (r *sparseRun) setup() string {

@@ -15,6 +15,7 @@ import (
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/evolve"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/plugin"
@@ -22,6 +23,9 @@ import (
 
 // sparseTests is how often a run is judged on the test data, the last time at its end.
 const sparseTests = 4
+
+// holdShare is how much longer training goes on between two copies of the state than one copy takes, at least.
+const holdShare = 50
 
 // sparseSession is a population in training, with the folder, log and display that it feeds.
 type sparseSession struct {
@@ -34,9 +38,10 @@ type sparseSession struct {
 	profile   sparse.Profile
 	backend   string
 	last      display.Progress
-	train     sparse.Stats // of the last round
-	test      sparse.Stats // of the last test
-	tested    int          // the step after which it was
+	train     sparse.Stats     // of the last round
+	test      sparse.Stats     // of the last test
+	tested    int              // the step after which it was
+	held      *sparse.Snapshot // a state on the host: see holdShare
 	best      sparse.Member
 	first     time.Duration // from the process's start to the end of the first round
 	warm      float64       // seconds of all rounds but the first
@@ -75,7 +80,11 @@ func (s *sparseSession) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.report.Phase("compiling the programs and making the members")
+	phase := "compiling the programs and making the members"
+	if c := s.flags.config; c.Method == "auto" && (c.Tune == evolve.TuneQuick || c.Tune == evolve.TuneFull) {
+		phase = "measuring methods, " + phase
+	}
+	s.report.Phase(phase)
 	p, err := sparse.New(b, s.flags.config, s.data)
 	if err != nil {
 		if _, ok := errors.AsType[*sparse.ConfigError](err); ok {
@@ -85,10 +94,19 @@ func (s *sparseSession) work(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.profile, s.backend = p.Profile(), b.Backend()
+	err = s.recordMethod(s.profile)
 	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	c := s.flags.config
+	var snapshotAt, checkpointAt time.Time
+	var holding time.Duration // that the last copy took
 	for tests := 1; p.Steps() < c.Steps; {
 		if ctx.Err() != nil {
+			if p.Steps() > 0 {
+				return errors.Join(s.hold(p), errInterrupted)
+			}
 			return errInterrupted
 		}
 		// A test comes after every fourth of the steps.
@@ -100,6 +118,7 @@ func (s *sparseSession) work(ctx context.Context) error {
 		}
 		took := time.Since(start).Seconds()
 		if p.Steps() == n {
+			checkpointAt = time.Now()
 			if err := s.begin(); err != nil {
 				return err
 			}
@@ -117,6 +136,22 @@ func (s *sparseSession) work(ctx context.Context) error {
 			}
 		}
 		s.note(p.Steps(), n, stats, test, took)
+		if now := time.Now(); now.Sub(snapshotAt) > max(snapshotEvery, holdShare*holding) {
+			if err := s.hold(p); err != nil {
+				return err
+			}
+			snapshotAt = time.Now()
+			holding = snapshotAt.Sub(now)
+		}
+		if time.Since(checkpointAt) > checkpointEvery {
+			if err := s.checkpoint(); err != nil {
+				return err
+			}
+			checkpointAt = time.Now()
+		}
+	}
+	if err := s.hold(p); err != nil {
+		return err
 	}
 	member, err := p.Member(best(s.test.Accuracy))
 	if err != nil {
@@ -145,6 +180,38 @@ func mean(values []float64) float64 {
 		sum += v
 	}
 	return sum / float64(max(1, len(values)))
+}
+
+// hold copies the state to the host.
+func (s *sparseSession) hold(p *sparse.Population) error {
+	if s.folder == nil {
+		return nil
+	}
+	snapshot, err := p.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = &snapshot
+	return nil
+}
+
+// checkpoint puts the held state on disk.
+func (s *sparseSession) checkpoint() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held == nil || s.folder == nil || s.ended {
+		return nil
+	}
+	_, err := s.writeCheckpoint()
+	return err
+}
+
+// writeCheckpoint needs the mutex. A checkpoint's generation is the number of steps taken.
+func (s *sparseSession) writeCheckpoint() (path string, err error) {
+	return s.folder.SaveCheckpoint(runfolder.Checkpoint{Generation: s.held.Steps, Config: s.config, Arrays: s.held.Arrays,
+		Info: map[string]string{"command": "sparse", "xlarun": version()}})
 }
 
 // begin opens the log once the first round is through, so that a run which never gets there leaves nothing.
@@ -265,9 +332,10 @@ func (s *sparseSession) finish(cause error) error {
 		}
 		return cause
 	}
+	var state string
 	var err error
 	if s.folder != nil {
-		err = s.leave()
+		state, err = s.leave()
 	}
 	s.report.Close(s.summary()...)
 	if s.flags.json {
@@ -276,7 +344,11 @@ func (s *sparseSession) finish(cause error) error {
 		fmt.Fprintf(s.Out, "%s\n", line)
 	}
 	if interrupted {
-		return interruptedError{errors.Join(fmt.Errorf("interrupted after step %d", s.last.Step), err)}
+		text := fmt.Sprintf("interrupted after step %d", s.last.Step)
+		if state != "" {
+			text += fmt.Sprintf("; the state of step %d is in %s", s.held.Steps, state)
+		}
+		return interruptedError{errors.Join(errors.New(text), err)}
 	}
 	return errors.Join(cause, err)
 }
@@ -295,8 +367,12 @@ func (s *sparseSession) summary() []string {
 }
 
 // leave writes the folder's last files.
-func (s *sparseSession) leave() error {
-	var err error
+func (s *sparseSession) leave() (state string, err error) {
+	if s.held != nil {
+		if state, err = s.writeCheckpoint(); err != nil {
+			return "", err
+		}
+	}
 	if s.logger != nil {
 		err = s.logger.Close()
 	}
@@ -305,8 +381,9 @@ func (s *sparseSession) leave() error {
 		StepsPerSecond number  `json:"steady_steps_per_second"`
 		TimeToFirst    float64 `json:"time_to_first_round_seconds"`
 		WallSeconds    float64 `json:"wall_seconds"`
+		ProcessPeak    int64   `json:"process_peak_memory_bytes"`
 		Backend        string  `json:"backend"`
-	}{s.profile, number(s.stepsPerSecond()), s.first.Seconds(), time.Since(s.start).Seconds(), s.backend}
+	}{s.profile, number(s.stepsPerSecond()), s.first.Seconds(), time.Since(s.start).Seconds(), s.result().PeakMemoryBytes, s.backend}
 	type memberResult struct {
 		Member       int     `json:"member"`
 		Loss         number  `json:"loss"`
@@ -333,7 +410,7 @@ func (s *sparseSession) leave() error {
 		err = errors.Join(err, s.writeBest())
 	}
 	s.folder.Close()
-	return err
+	return state, err
 }
 
 // writeBest writes the best member's connections: places and weights, by layer.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph/safetensors"
 	"xlarun/xlabridge"
 )
 
@@ -66,7 +67,32 @@ func TestSparse(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(text), "mutate-every = 3")
 	require.Contains(t, string(text), "data = 'set'")
+	require.Contains(t, string(text), "method = 'masked'", "what ran")
 	require.Contains(t, b.out.String(), "the best member is number")
+
+	text, err = os.ReadFile(filepath.Join(b.dir, "run", "profile.json"))
+	require.NoError(t, err)
+	var profile map[string]any
+	require.NoError(t, json.Unmarshal(text, &profile))
+	require.Equal(t, "masked", profile["method"])
+	require.Equal(t, "static", profile["method_source"])
+	require.Greater(t, profile["planned_memory_bytes"], 0.)
+	require.Greater(t, profile["process_peak_memory_bytes"], 0.)
+
+	// The state of the last step is on disk, in evolve's format.
+	state, err := safetensors.Open(filepath.Join(b.dir, "run", "checkpoints", "000008.safetensors"))
+	require.NoError(t, err)
+	defer state.Close()
+	require.Equal(t, "xlarun checkpoint", state.Metadata()["format"])
+	require.Equal(t, "sparse", state.Metadata()["command"])
+	config, err := os.ReadFile(filepath.Join(b.dir, "run", "config.toml"))
+	require.NoError(t, err)
+	require.Equal(t, string(config), state.Metadata()["config"])
+	for _, name := range []string{"0.at", "0.w", "1.at", "1.w", "2.at", "2.w"} {
+		x, err := state.Array(name)
+		require.NoError(t, err)
+		require.Equal(t, 2, x.Dim(0), "a row for each member")
+	}
 
 	// The resolved config gives the same run.
 	require.Equal(t, StatusOK, b.do("sparse", "--config", "run/config.toml", "--out", "again"), "%s", b.err)
@@ -75,6 +101,20 @@ func TestSparse(t *testing.T) {
 	second, err := os.ReadFile(filepath.Join(b.dir, "again", "metrics.jsonl"))
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(second))
+}
+
+// A population that does not fit is refused with the largest that does, and leaves nothing.
+func TestSparseTooLarge(t *testing.T) {
+	b := newBed(t)
+	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+		return &xlabridge.Reference{}, nil
+	}
+	pictures(t, filepath.Join(b.dir, "set"))
+	before := b.files(t)
+	status := b.do("sparse", "--data", "set", "--pop", "100000", "--density", "0.2", "--backend", "reference", "--memory", "20M")
+	require.Equal(t, StatusUsage, status, "%s", b.err)
+	require.Regexp(t, `--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about .* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
+	require.Equal(t, before, b.files(t))
 }
 
 func TestSparseBadInput(t *testing.T) {
@@ -94,8 +134,10 @@ func TestSparseBadInput(t *testing.T) {
 		{"sparse --mutate-every -1", "", []string{"--mutate-every got -1"}},
 		{"sparse --mutate-fraction 2", "", []string{"--mutate-fraction got 2"}},
 		{"sparse --dtype f16", "", []string{`--dtype got "f16", wants one of f32, bf16`}},
-		{"sparse --method kernal", "", []string{`--method got "kernal", wants one of auto, masked, kernel`}},
-		{"sparse --method kernel --dtype bf16", "", []string{"--method got", "f32"}},
+		{"sparse --method kernal", "", []string{`--method got "kernal", wants one of auto, kernel, masked, blocks`}},
+		{"sparse --tune fast", "", []string{`--tune got "fast", wants one of auto, off, quick, full`}},
+		{"sparse --memory lots", "", []string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
+		{"sparse --memory 0", "", []string{`--memory got "0", wants a number of bytes`}},
 		{"sparse --method kernel --backend cuda", "", []string{"runs on the cpu backend only"}},
 		{"sparse --devices -1", "", []string{"--devices got -1"}},
 		{"sparse --dvices 1", "", []string{"there is no flag --dvices, did you mean --devices?"}},

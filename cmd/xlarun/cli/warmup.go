@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"strings"
 	"sync"
@@ -26,9 +27,8 @@ func warmupCommand(a *app) *cobra.Command {
 		Short: "Compile every program that the given experiments will need",
 		Long: "Warmup takes config files and environments (flags, as for evolve, hold for all of them) and makes one program for each set\n" +
 			"of conditions that change shapes (environment, network, population, steps, devices, ...): it measures how to lay the\n" +
-			"population out (quick, where --tune is auto), compiles, keeps plan and program in the cache, and runs one real generation,\n" +
-			"whose result is dropped. A later evolve starts from the cache. With --tune off, which measures nothing, programs are\n" +
-			"compiled in parallel.",
+			"population out (--tune quick by default: up to 3 s a program, one program after the other), compiles in parallel, keeps plan\n" +
+			"and program in the cache, and runs one real generation of each, whose result is dropped. A later evolve starts from the cache.",
 		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -52,14 +52,37 @@ func warmupCommand(a *app) *cobra.Command {
 				if e.config.Tune == evolve.TuneAuto { // what auto finds stored is stored here
 					e.config.Tune = evolve.TuneQuick
 				}
-				w.add(e)
+				w.add(evolveWarmable{e})
 			}
 			return w.run(cmd.Context())
 		},
 	}
 	addExperimentFlags(cmd.Flags(), &o)
+	cmd.Flags().Lookup("tune").Usage = "how tile, lanes and unroll are chosen where none is given: off (the rule), quick (the default: what is stored, else measure\n" +
+		"for up to 3 s and store), full (up to 60 s)"
+	cmd.Flags().Lookup("tune").DefValue = evolve.TuneQuick
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
 	return cmd
+}
+
+// warmable is an experiment of some command that warmup can make ready.
+type warmable interface {
+	on() backendOptions
+	source() string  // the argument that it came from
+	purpose() string // what its program is for, in words
+	// same tells whether another experiment needs the same program.
+	same(other warmable) bool
+	// tune measures and stores a plan, alone on the machine; the zero Choice where there is nothing to measure.
+	tune(a *app, b xlabridge.Backend) (evolve.Choice, error)
+	// compile makes the program, beside others, and fills in what is to be said of it.
+	compile(a *app, b xlabridge.Backend, t *warmupTask) (warmed, error)
+}
+
+// warmed is a compiled experiment.
+type warmed interface {
+	// WarmUp runs one real update and puts the state back.
+	WarmUp() (seconds float64, err error)
+	Close() error
 }
 
 // warmup is one run of the command.
@@ -73,40 +96,35 @@ type warmup struct {
 
 // warmupTask is a program to be compiled, and what came of it.
 type warmupTask struct {
-	options backendOptions
-	config  evolve.Config
-	engine  engine
-	err     error
+	warmable
+	warmed warmed
+	err    error
 
-	Program         string   `json:"program"`
-	Experiments     []string `json:"experiments"` // the arguments that need it
-	Cache           string   `json:"cache"`
-	Reason          string   `json:"reason,omitempty"` // why it is not a hit
-	Plan            string   `json:"plan"`
-	PlanSource      string   `json:"plan_source"`
-	TuneSeconds     float64  `json:"tune_seconds"`
-	TraceSeconds    float64  `json:"trace_seconds"`
-	CompileSeconds  float64  `json:"compile_seconds"` // of compiling, or of loading
-	Bytes           int      `json:"bytes"`           // of the compiled program
-	WarmUpSeconds   float64  `json:"warm_up_seconds"` // of one generation
-	PredictedMemory int64    `json:"predicted_memory_bytes_per_device"`
-}
-
-// shape is the config less what a change of does not compile another program.
-func shape(c evolve.Config) evolve.Config {
-	c.Seed, c.Generations, c.LearningRate, c.Sigma, c.SigmaDecay, c.StdLearningRate = 0, 0, 0, 0, 0, 0
-	return c
+	Program         string             `json:"program"`
+	Experiments     []string           `json:"experiments"` // the arguments that need it
+	Cache           string             `json:"cache"`
+	Reason          string             `json:"reason,omitempty"` // why it is not a hit
+	Plan            string             `json:"plan"`
+	PlanSource      string             `json:"plan_source"`
+	PlanReason      string             `json:"plan_reason,omitempty"`
+	TuneSeconds     float64            `json:"tune_seconds"`
+	PlansTried      []evolve.TriedPlan `json:"plans_tried,omitempty"`
+	TraceSeconds    float64            `json:"trace_seconds"`
+	CompileSeconds  float64            `json:"compile_seconds"` // of compiling, or of loading
+	Bytes           int                `json:"bytes"`           // of the compiled program
+	WarmUpSeconds   float64            `json:"warm_up_seconds"` // of one generation
+	PredictedMemory int64              `json:"predicted_memory_bytes_per_device"`
 }
 
 // add takes an experiment in, with one that needs the same program already if there is one.
-func (w *warmup) add(e *experiment) {
+func (w *warmup) add(e warmable) {
 	for _, t := range w.tasks {
-		if t.options == e.backendOptions && shape(t.config) == shape(e.config) {
-			t.Experiments = append(t.Experiments, e.source)
+		if t.on() == e.on() && t.same(e) {
+			t.Experiments = append(t.Experiments, e.source())
 			return
 		}
 	}
-	w.tasks = append(w.tasks, &warmupTask{options: e.backendOptions, config: e.config, Program: e.config.Purpose(), Experiments: []string{e.source}})
+	w.tasks = append(w.tasks, &warmupTask{warmable: e, Program: e.purpose(), Experiments: []string{e.source()}})
 }
 
 // run opens each backend once and works on its tasks.
@@ -115,10 +133,10 @@ func (w *warmup) run(ctx context.Context) error {
 	groups := map[backendOptions][]*warmupTask{}
 	var order []backendOptions
 	for _, t := range w.tasks {
-		if groups[t.options] == nil {
-			order = append(order, t.options)
+		if groups[t.on()] == nil {
+			order = append(order, t.on())
 		}
-		groups[t.options] = append(groups[t.options], t)
+		groups[t.on()] = append(groups[t.on()], t)
 	}
 	for _, o := range order {
 		if err := w.onBackend(ctx, o, groups[o]); err != nil {
@@ -146,40 +164,40 @@ func (w *warmup) run(ctx context.Context) error {
 	return err
 }
 
-// onBackend makes the tasks' programs, those that measure nothing several at a time and then the others one by one, and
-// then warms all up one by one: each uses all of its devices.
+// onBackend measures the tasks' plans one by one, since a neighbour would disturb the measurement, compiles their programs
+// several at a time, and then warms all up one by one: each uses all of its devices.
 func (w *warmup) onBackend(ctx context.Context, o backendOptions, tasks []*warmupTask) error {
 	b, err := w.openBackend(ctx, o, display.NewDownloadBar(w.Out, w.env))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
+	for _, t := range tasks {
+		if ctx.Err() == nil {
+			t.choose(w.app, b)
+		}
+	}
 	var wait sync.WaitGroup
 	free := make(chan struct{}, w.jobs)
 	for _, t := range tasks {
-		if t.measures() || ctx.Err() != nil {
+		if t.err != nil || ctx.Err() != nil {
 			continue
 		}
 		free <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-free }()
-			t.compile(b, w.newEngine)
+			t.warmed, t.err = t.compile(w.app, b, t)
 		})
 	}
 	wait.Wait()
 	for _, t := range tasks {
-		if t.measures() && ctx.Err() == nil {
-			t.compile(b, w.newEngine)
-		}
-	}
-	for _, t := range tasks {
-		if t.engine == nil {
+		if t.warmed == nil {
 			continue
 		}
 		if t.err == nil && ctx.Err() == nil {
-			t.WarmUpSeconds, t.err = t.engine.WarmUp()
+			t.WarmUpSeconds, t.err = t.warmed.WarmUp()
 		}
-		_ = t.engine.Close()
+		_ = t.warmed.Close()
 	}
 	if ctx.Err() != nil {
 		return errInterrupted
@@ -187,28 +205,16 @@ func (w *warmup) onBackend(ctx context.Context, o backendOptions, tasks []*warmu
 	return nil
 }
 
-// measures tells whether a compilation beside it would disturb the task.
-func (t *warmupTask) measures() bool {
-	return t.config.Tune == evolve.TuneQuick || t.config.Tune == evolve.TuneFull
-}
-
-func (t *warmupTask) compile(b xlabridge.Backend, newEngine func(xlabridge.Backend, evolve.Config) (engine, error)) {
-	if t.engine, t.err = newEngine(b, t.config); t.err != nil {
-		t.engine = nil
-		if _, ok := errors.AsType[*evolve.ConfigError](t.err); ok {
-			t.err = configError(t.err)
-		}
-		return
-	}
-	p := t.engine.Profile()
-	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds, t.PredictedMemory = p.Cache, p.CacheReason, p.TraceSeconds, p.CompileSeconds, p.PeakMemoryBytes
-	t.Plan, t.PlanSource, t.TuneSeconds = p.Plan, p.PlanSource, p.TuneSeconds
-	t.Bytes = t.engine.CompileInfo().Bytes
+// choose measures the task's plan.
+func (t *warmupTask) choose(a *app, b xlabridge.Backend) {
+	c, err := t.tune(a, b)
+	t.err = err
+	t.Plan, t.PlanSource, t.PlanReason, t.TuneSeconds, t.PlansTried = c.Plan, c.Source, c.Reason, c.Seconds, c.Tried
 }
 
 func (w *warmup) print() error {
 	t := tabwriter.NewWriter(w.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "PROGRAM\tFOR\tPLAN\tCACHE\tTRACE\tCOMPILE\tSIZE\tGENERATION")
+	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tGENERATION")
 	hits, done := 0, 0
 	for _, x := range w.tasks {
 		sources := strings.Join(x.Experiments, ", ")
@@ -220,15 +226,16 @@ func (w *warmup) print() error {
 		if x.Cache == xlabridge.CacheHit {
 			hits++
 		}
-		plan := x.PlanSource
-		if x.TuneSeconds > 0 {
-			plan += " in " + shortTime(x.TuneSeconds)
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, plan, x.Cache, shortTime(x.TraceSeconds), shortTime(x.CompileSeconds),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, shortTime(x.TraceSeconds), shortTime(x.CompileSeconds),
 			display.Bytes(int64(x.Bytes)), shortTime(x.WarmUpSeconds))
 	}
 	if err := t.Flush(); err != nil {
 		return err
+	}
+	for _, x := range w.tasks {
+		if x.err == nil && x.Plan != "" {
+			x.printPlan(w.Out)
+		}
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
 	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", count(done, "program", "programs"), hits, elapsed)
@@ -241,4 +248,19 @@ func (w *warmup) print() error {
 	}
 	fmt.Fprintf(w.Out, "%s\n", line)
 	return nil
+}
+
+// printPlan says which plan the program has, where it came from, and what else was tried.
+func (t *warmupTask) printPlan(out io.Writer) {
+	source := t.PlanSource
+	if t.TuneSeconds > 0 {
+		source = fmt.Sprintf("%s: %s measured in %s", source, count(len(t.PlansTried), "plan", "plans"), shortTime(t.TuneSeconds))
+	}
+	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)
+	if t.PlanReason != "" {
+		fmt.Fprintf(out, "  %s\n", t.PlanReason)
+	}
+	for _, x := range t.PlansTried {
+		fmt.Fprintf(out, "  tried %s: %s\n", x.Plan, shortTime(x.Seconds))
+	}
 }

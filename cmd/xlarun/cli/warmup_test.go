@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -71,6 +72,50 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	}
 	require.Contains(t, b.out.String(), "4 programs ready (4 from the cache)")
 	require.Equal(t, []string{"a.toml", "b.toml", "c.toml", "d.toml"}, b.files(t), "nothing is written")
+}
+
+// Plans are measured one at a time and before anything is compiled; programs are compiled several at a time.
+func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
+	b := newBed(t)
+	var mu sync.Mutex
+	var events []string
+	note := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		events = append(events, fmt.Sprintf(format, args...))
+	}
+	tune, make := b.app.tune, b.app.newEngine
+	b.app.tune = func(x xlabridge.Backend, c evolve.Config) (evolve.Choice, error) {
+		note("tune %d %s", c.Population, c.Tune)
+		defer note("tuned %d", c.Population)
+		return tune(x, c)
+	}
+	both := sync.WaitGroup{}
+	both.Add(2)
+	b.app.newEngine = func(x xlabridge.Backend, c evolve.Config) (engine, error) {
+		both.Done()
+		both.Wait() // for ever, if programs were compiled one by one
+		note("compile %s", c.Tune)
+		mu.Lock()
+		defer mu.Unlock()
+		return make(x, c)
+	}
+	b.write(t, "a.toml", "pop = 64\n")
+	b.write(t, "b.toml", "pop = 128\ntune = \"off\"\n")
+	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "--jobs", "2", "--json"), "%s", b.err)
+	require.Equal(t, []string{"tune 64 quick", "tuned 64", "tune 128 off", "tuned 128"}, events[:4], "quick is the default")
+	require.ElementsMatch(t, []string{"compile auto", "compile off"}, events[4:])
+
+	for _, line := range []string{
+		"plan of evolve CartPole-v1, 64 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (tuned: 2 plans measured in 500 ms)\n" +
+			"  tried tiles of 16: 3 ms\n  tried tiles of 8: 2 ms\n",
+		"plan of evolve CartPole-v1, 128 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (static)\n",
+	} {
+		require.Contains(t, b.out.String(), line)
+	}
+	first := result(t, b)["programs"].([]any)[0].(map[string]any)
+	require.Equal(t, "tuned", first["plan_source"])
+	require.Len(t, first["plans_tried"], 2)
 }
 
 func TestWarmupReportsFailures(t *testing.T) {

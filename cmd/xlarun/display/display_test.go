@@ -61,10 +61,9 @@ func TestStyleOf(t *testing.T) {
 	}
 }
 
-func liveAt(width int, out *bytes.Buffer) *live {
-	s := &screen{w: out, style: Style{Unicode: true}, size: func() int { return width }}
-	return &live{screen: s, phase: "compiling", run: Run{Command: "evolve CartPole-v1", Setup: strings.Repeat("setup ", 40), Generations: 100,
-		Target: 475, Start: time.Now()}}
+func liveAt(width int, out *bytes.Buffer) *liveRun {
+	s := &screen{w: out, style: Style{Unicode: true}, size: func() (int, int) { return width, 60 }}
+	return newLiveRun(s, Run{Command: "evolve CartPole-v1", Setup: strings.Repeat("setup ", 40), Generations: 100, Target: 475, Start: time.Now()})
 }
 
 func TestLinesFitEveryWidth(t *testing.T) {
@@ -91,13 +90,19 @@ func TestLinesTellTheNews(t *testing.T) {
 		require.Contains(t, out.String(), want)
 	}
 	require.NotContains(t, out.String(), "\x1b[3", "no colour was asked for")
+	narrow := ""
+	for _, row := range l.lines(40) {
+		narrow += row.render(40, l.screen.style) + "\n"
+	}
+	require.Contains(t, narrow, "51.2 M steps/s")
+	require.NotContains(t, narrow, "compile", "a note that does not fit is left out")
 }
 
 // A terminal that became half as wide has folded each full line into two rows.
 func TestScreenMovesUpByTheRowsItOccupies(t *testing.T) {
 	var out bytes.Buffer
 	width := 41
-	s := &screen{w: &out, size: func() int { return width }}
+	s := &screen{w: &out, size: func() (int, int) { return width, 24 }}
 	text := func(int) []line { return []line{{{strings.Repeat("x", 40), plain}}, {{"short", plain}}} }
 	s.draw(text)
 	require.NotContains(t, out.String(), "A\r", "the first drawing stays where it is")
@@ -108,6 +113,44 @@ func TestScreenMovesUpByTheRowsItOccupies(t *testing.T) {
 	width = 20
 	s.draw(text)
 	require.Contains(t, out.String(), "\x1b[3A\r\x1b[J")
+}
+
+// Narrow terminals have curves too.
+func TestNarrowTerminalsHaveCurves(t *testing.T) {
+	var out bytes.Buffer
+	for width, want := range map[int]string{36: "484.3 of 475.0 ▁▂▃▄▅▆▇█", 80: "484.3 of 475.0          ▁▂▃▄▅▆▇█"} {
+		l := liveAt(width, &out)
+		l.last = Generation{Number: 8, Mean: 484.3}
+		l.history = []float64{0, 1, 2, 3, 4, 5, 6, 7}
+		rows := ""
+		for _, x := range l.lines(width) {
+			rows += x.render(width, l.screen.style) + "\n"
+		}
+		require.Contains(t, rows, want)
+	}
+}
+
+// A low terminal shows what fits: a screen that scrolls cannot be drawn over.
+func TestScreenKeepsToItsHeight(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{w: &out, size: func() (int, int) { return 40, 4 }}
+	s.draw(func(int) []line {
+		return []line{{{"a", plain}}, {}, {{"b", plain}}, {}, {{"c", plain}}, {{"d", plain}}}
+	})
+	require.Equal(t, "\x1b[?25la\x1b[K\r\nb\x1b[K\r\nc\x1b[K\r\n\x1b[J\x1b[?25h", out.String())
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  []string
+	}{
+		{"one two three", 80, []string{"one two three"}}, {"one two three", 7, []string{"one two", "three"}},
+		{"one two three", 6, []string{"one", "two", "three"}}, {"a bcdefgh ij", 4, []string{"a", "bcdefgh", "ij"}}, {"", 5, []string{""}},
+	} {
+		require.Equal(t, c.want, wrap(c.text, c.width), "%q in %d", c.text, c.width)
+	}
 }
 
 func TestPlainLinesGetFewer(t *testing.T) {

@@ -34,21 +34,14 @@ func (d *DownloadBar) Download(done, total int64) {
 		return
 	}
 	if d.screen == nil {
-		if tenths := 10 * done / total; tenths > d.tenths {
-			d.tenths = tenths
-			fmt.Fprintf(d.out, "downloaded %s of %s\n", Bytes(done), Bytes(total))
-		}
+		d.tenths = downloadTenth(d.out, d.tenths, done, total)
 		return
 	}
 	if done < total && time.Since(d.drawn) < redrawEvery {
 		return
 	}
 	d.drawn = time.Now()
-	part := float64(done) / float64(total)
-	d.screen.draw(func(width int) []line {
-		return []line{{{Bar(part, barWidth(width), d.screen.style), cyan},
-			{fmt.Sprintf(" %3.0f %%  %s of %s", 100*part, Bytes(done), Bytes(total)), plain}}}
-	})
+	d.screen.draw(func(width int) []line { return []line{downloadLine(done, total, width, d.screen.style)} })
 }
 
 // Notice shows a line about something slow that begins.

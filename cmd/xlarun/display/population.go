@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -41,58 +40,27 @@ type TrainingReporter interface {
 // NewTrainingReporter gives a live screen where out is a terminal, plain lines otherwise.
 func NewTrainingReporter(out io.Writer, env func(string) string, t Training) TrainingReporter {
 	if fd, ok := Terminal(out, env); ok {
-		l := &liveTraining{screen: newScreen(out, fd, StyleOf(env)), training: t, phase: "starting", stop: make(chan struct{}), done: make(chan struct{})}
+		l := newLiveTraining(newScreen(out, fd, StyleOf(env)), t)
 		go l.redraw()
 		return l
 	}
-	return &plainTraining{out: out, training: t}
+	p := &plainTraining{log: log{out: out, command: t.Command, setup: t.Setup, start: t.Start}}
+	p.print = p.printLast
+	return p
 }
 
-// liveTraining redraws at a fixed pace, whatever the pace of the news.
+// liveTraining is a training on a live screen, with a curve each for the best, the mean and the worst member.
 type liveTraining struct {
-	screen   *screen
-	training Training
-	stop     chan struct{}
-	done     chan struct{}
-	once     sync.Once
-
-	mu                      sync.Mutex
-	phase                   string
-	fetched, total          int64
+	*board
+	training                Training
 	last                    Progress
 	worst, mean, best, loss []float64
 }
 
-func (l *liveTraining) redraw() {
-	defer close(l.done)
-	tick := time.NewTicker(redrawEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-l.stop:
-			return
-		case <-tick.C:
-			l.draw()
-		}
-	}
-}
-
-func (l *liveTraining) draw() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.screen.draw(l.lines)
-}
-
-func (l *liveTraining) Phase(text string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.phase, l.total = text, 0
-}
-
-func (l *liveTraining) Download(done, total int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fetched, l.total = done, total
+func newLiveTraining(s *screen, t Training) *liveTraining {
+	l := &liveTraining{training: t}
+	l.board = newBoard(s, t.Command, t.Setup, t.Start, l.rows)
+	return l
 }
 
 func (l *liveTraining) Progress(p Progress) {
@@ -102,56 +70,24 @@ func (l *liveTraining) Progress(p Progress) {
 	l.worst, l.mean, l.best, l.loss = append(l.worst, p.Worst), append(l.mean, p.Mean), append(l.best, p.Best), append(l.loss, p.Loss)
 }
 
-func (l *liveTraining) Close(summary ...string) {
-	l.once.Do(func() {
-		close(l.stop)
-		<-l.done
-		l.draw()
-		if len(summary) > 0 {
-			fmt.Fprintln(l.screen.w)
-		}
-		for _, s := range summary {
-			fmt.Fprintln(l.screen.w, s)
-		}
-	})
-}
-
-// lines is the screen. The caller holds the mutex.
-func (l *liveTraining) lines(width int) []line {
-	rows := []line{
-		apart(line{{"xlarun ", bold}, {l.training.Command, bold}}, line{{Clock(time.Since(l.training.Start)), plain}}, width),
-		{{l.training.Setup, dim}},
-		{},
-	}
+// rows are the news.
+func (l *liveTraining) rows(width int) []line {
 	p := l.last
 	if p.Step == 0 {
-		row := line{label("now"), {l.phase, yellow}}
-		if l.total > 0 {
-			row = line{label("download"), {Bar(float64(l.fetched)/float64(l.total), barWidth(width), l.screen.style), cyan},
-				{fmt.Sprintf(" %s of %s", Bytes(l.fetched), Bytes(l.total)), plain}}
-		}
-		return append(rows, row)
+		return nil
 	}
-	room := max(8, width-labelWidth-24)
-	curve := func(name string, values []float64, now float64, color string) line {
-		return line{label(name), {fmt.Sprintf("%-24s", Percent(now)), plain}, {Sparkline(values, room, l.screen.style), color}}
+	text := func(s string) line { return line{{s, plain}} }
+	rows := []line{
+		row(width, "step", text(fmt.Sprintf("%d of %d", p.Step, l.training.Steps)), l.progress(p.Step, l.training.Steps)),
+		row(width, "best", text(Percent(p.Best)), l.curve(l.best, green)),
+		row(width, "mean", text(Percent(p.Mean)), l.curve(l.mean, cyan)),
+		row(width, "worst", text(Percent(p.Worst)), l.curve(l.worst, yellow)),
+		row(width, "loss", text(fmt.Sprintf("%.4f", p.Loss)), l.curve(l.loss, dim)),
+		{label("test"), {testText(p), plain}},
 	}
-	rows = append(rows,
-		line{label("step"), {fmt.Sprintf("%-24s", fmt.Sprintf("%d of %d", p.Step, l.training.Steps)), plain},
-			{Bar(float64(p.Step)/float64(max(1, l.training.Steps)), room, l.screen.style), dim}},
-		curve("best", l.best, p.Best, green),
-		curve("mean", l.mean, p.Mean, cyan),
-		curve("worst", l.worst, p.Worst, yellow),
-		line{label("loss"), {fmt.Sprintf("%-24.4f", p.Loss), plain}, {Sparkline(l.loss, room, l.screen.style), dim}},
-		line{label("test"), {testText(p), plain}},
-		line{},
-		line{label("speed"), {fmt.Sprintf("%-24s", Count(p.StepsPerSecond)+" steps/s"), plain}, {p.Devices + ", " + p.Method, plain}},
-		line{label("program"), {fmt.Sprintf("%-24s", "cache "+p.Cache), plain},
-			{fmt.Sprintf("trace %.2f s, compile %.2f s", p.Trace.Seconds(), p.CompileWaited.Seconds()), dim}},
-		line{label("memory"), {Bytes(p.Memory), plain}},
-	)
+	rows = append(rows, effort{p.StepsPerSecond, p.Devices + ", " + p.Method, p.Cache, p.Trace, p.CompileWaited, p.Memory}.rows(width)...)
 	if l.phase != "" {
-		rows = append(rows, line{label("now"), {l.phase, yellow}})
+		rows = append(rows, l.now())
 	}
 	return rows
 }
@@ -168,44 +104,8 @@ func Percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
 
 // plainTraining writes a line a second at most.
 type plainTraining struct {
-	out      io.Writer
-	training Training
-
-	mu      sync.Mutex
-	began   bool
-	tenths  int64
-	last    Progress
-	printed int
-	at      time.Time
-}
-
-func (p *plainTraining) begin() {
-	if !p.began {
-		fmt.Fprintf(p.out, "xlarun %s: %s\n", p.training.Command, p.training.Setup)
-		p.began, p.tenths = true, -1
-	}
-}
-
-func (p *plainTraining) Phase(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begin()
-	if p.last.Step == 0 {
-		fmt.Fprintln(p.out, text)
-	}
-}
-
-func (p *plainTraining) Download(done, total int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.begin()
-	if total <= 0 {
-		return
-	}
-	if tenths := 10 * done / total; tenths > p.tenths {
-		p.tenths = tenths
-		fmt.Fprintf(p.out, "downloaded %s of %s\n", Bytes(done), Bytes(total))
-	}
+	log
+	last Progress
 }
 
 func (p *plainTraining) Progress(news Progress) {
@@ -217,29 +117,15 @@ func (p *plainTraining) Progress(news Progress) {
 	}
 	tested := news.TestBest != p.last.TestBest
 	p.last = news
-	if tested || time.Since(p.at) > time.Second {
-		p.print()
-	}
+	p.news(news.Step, tested || time.Since(p.at) > time.Second)
 }
 
-func (p *plainTraining) print() {
+func (p *plainTraining) printLast() {
 	g := p.last
-	p.printed, p.at = g.Step, time.Now()
 	test := ""
 	if g.TestBest > 0 {
 		test = ", test " + testText(g)
 	}
 	fmt.Fprintf(p.out, "step %d: accuracy %s to %s, mean %s, loss %.4f%s, %s steps/s, %s\n", g.Step,
-		strings.TrimSuffix(Percent(g.Worst), " %"), Percent(g.Best), Percent(g.Mean), g.Loss, test, Count(g.StepsPerSecond), Clock(time.Since(p.training.Start)))
-}
-
-func (p *plainTraining) Close(summary ...string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.last.Step > p.printed {
-		p.print()
-	}
-	for _, s := range summary {
-		fmt.Fprintln(p.out, s)
-	}
+		strings.TrimSuffix(Percent(g.Worst), " %"), Percent(g.Best), Percent(g.Mean), g.Loss, test, Count(g.StepsPerSecond), Clock(time.Since(p.start)))
 }

@@ -28,7 +28,7 @@ func TestPlainTraining(t *testing.T) {
 
 // The live screen has a curve each for the best, the mean and the worst member.
 func TestLiveTrainingLines(t *testing.T) {
-	l := &liveTraining{screen: newScreen(&bytes.Buffer{}, 0, Style{Unicode: true}), training: Training{Command: "sparse", Setup: "3 networks", Steps: 20, Start: time.Now()}, phase: "starting"}
+	l := newLiveTraining(newScreen(&bytes.Buffer{}, 0, Style{Unicode: true}), Training{Command: "sparse", Setup: "3 networks", Steps: 20, Start: time.Now()})
 	text := func() string {
 		var rows []string
 		for _, row := range l.lines(90) {

@@ -96,6 +96,20 @@ func apart(left, right line, width int) line {
 	return append(append(append(line{}, left...), span{strings.Repeat(" ", gap), plain}), right...)
 }
 
+// wrap cuts a text between words, into rows of at most width columns. A longer word stays whole: it may be a path.
+func wrap(text string, width int) []string {
+	var rows []string
+	for i, word := range strings.Split(text, " ") {
+		last := len(rows) - 1
+		if i == 0 || utf8.RuneCountInString(rows[last])+1+utf8.RuneCountInString(word) > width {
+			rows = append(rows, word)
+		} else {
+			rows[last] += " " + word
+		}
+	}
+	return rows
+}
+
 // Bar is a progress bar of width columns.
 func Bar(part float64, width int, style Style) string {
 	if math.IsNaN(part) {

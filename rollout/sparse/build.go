@@ -1,0 +1,193 @@
+package sparse
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/xlabridge"
+)
+
+// inputs of a program beside the members. Lists have one row a device's member and one more, as rollout.Tiles.Rows.
+type inputs struct {
+	Count *graph.Array // i32[]: members of a device; see rollout.Each
+	Key   random.Key
+	Turn  *graph.Array // i32[]: the mutation's number; of training, its steps
+	Rate  *graph.Array // f32[]: the learning rate over the batch's size
+	Data  Batches
+}
+
+// programs are those of one method.
+type programs struct {
+	method       method
+	name         string              // of the method
+	index, train *xlabridge.Compiled // index is nil where the method keeps none
+	compiled     []compiled
+}
+
+// compiled is what is known of one program.
+type compiled struct {
+	trace, compile float64
+	cache          string
+	bytes          int64 // of one device
+}
+
+// build makes the members and the programs; name is the method, or "" where it is to be measured.
+func (p *Population) build(name string) (err error) {
+	if p.count, err = xlabridge.Put(p.backend, p.config.Devices, p.abstractInputs().Count); err != nil {
+		return err
+	}
+	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
+		return err
+	}
+	first, err := p.compile("sparse_members", func(a []any) any { return p.start(a[0].(inputs)) }, nil, p.abstractInputs())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = first.Close() }()
+	begin := func() error {
+		xlabridge.Free(p.members)
+		p.members, err = first.Call(graph.Leaves(p.plain()))
+		return err
+	}
+	if err := begin(); err != nil {
+		return err
+	}
+	if name == "" {
+		if err := p.tune(); err != nil {
+			return err
+		}
+		if err := begin(); err != nil { // what was measured learned
+			return err
+		}
+	} else if p.programs, err = p.prepare(name); err != nil {
+		return err
+	}
+	p.profile.Method = p.name
+	for _, c := range p.compiled {
+		p.account(c)
+	}
+	if err := p.reindex(); err != nil {
+		return err
+	}
+	members, index, in := p.abstract(), p.abstractIndex(p.method), p.abstractInputs()
+	if p.config.MutateEvery > 0 {
+		if p.mutate, err = p.compile("sparse_mutate", func(a []any) any { return p.mutateAll(a[0].(Member), a[1].(inputs)) }, []int{0}, members, in); err != nil {
+			return err
+		}
+	}
+	in.Data = p.test
+	if p.evaluate, err = p.compile("sparse_evaluate", func(a []any) any {
+		return p.evaluateAll(p.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
+	}, nil, members, index, in); err != nil {
+		return err
+	}
+	p.pick, err = p.compile("sparse_member", func(a []any) any { return p.memberAt(a[0].(Member), a[1].(*graph.Array)) }, nil, members, graph.Of(int32(0)))
+	if err != nil {
+		return err
+	}
+	return p.fitCompiled()
+}
+
+// prepare traces and compiles what a method needs to learn. It changes nothing of p.
+func (p *Population) prepare(name string) (r programs, err error) {
+	r.method, r.name = p.config.methodOf(name, p.shape), name
+	members, index, in := p.abstract(), p.abstractIndex(r.method), p.abstractInputs()
+	if len(index) > 0 {
+		if r.index, err = p.compileAs(&r, "sparse_index", func(a []any) any { return p.indexAll(r.method, a[0].(Member), a[1].(inputs)) }, nil, members, in); err != nil {
+			return r, err
+		}
+	}
+	in.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)), graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
+	r.train, err = p.compileAs(&r, "sparse_train", func(a []any) any {
+		return p.trainRound(r.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
+	}, []int{0}, members, index, in)
+	if err != nil {
+		r.close()
+	}
+	return r, err
+}
+
+func (r programs) close() {
+	for _, x := range []*xlabridge.Compiled{r.index, r.train} {
+		if x != nil {
+			_ = x.Close()
+		}
+	}
+}
+
+// reindex makes the members' indexes anew.
+func (p *Population) reindex() (err error) {
+	xlabridge.Free(p.kept)
+	p.kept = nil
+	if p.index != nil {
+		p.kept, err = p.index.Call(p.with(p.plain(), false))
+	}
+	return err
+}
+
+// abstract is the tree of a device's members.
+func (p *Population) abstract() Member {
+	var m Member
+	for _, l := range p.shape {
+		m = append(m, Connections{graph.Abstract(graph.ShapeOf(graph.Int32, p.tiles.PerDevice+1, l.Connections)),
+			graph.Abstract(graph.ShapeOf(graph.Float32, p.tiles.PerDevice+1, l.Connections))})
+	}
+	return m
+}
+
+// abstractIndex is the tree of a device's indexes.
+func (p *Population) abstractIndex(m method) []*graph.Array {
+	var index []*graph.Array
+	for _, s := range m.indexShapes() {
+		index = append(index, graph.Abstract(graph.ShapeOf(s.DType, append([]int{p.tiles.PerDevice + 1}, s.Dims...)...)))
+	}
+	return index
+}
+
+func (p *Population) abstractInputs() inputs {
+	return inputs{Count: graph.Of(int32(p.tiles.PerDevice)), Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)}
+}
+
+// compile compiles a program that all methods have.
+func (p *Population) compile(name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
+	var r programs
+	x, err := p.compileAs(&r, name, f, donate, args...)
+	for _, c := range r.compiled {
+		p.account(c)
+	}
+	return x, err
+}
+
+func (p *Population) compileAs(r *programs, name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
+	program, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: p.config.Devices, Donate: donate}, f)
+	if err != nil {
+		return nil, err
+	}
+	o := xlabridge.CompileOptions{Purpose: p.purpose()}
+	if p.backend.Backend() == "cpu" {
+		o.XLA = map[string]any{"xla_cpu_prefer_vector_width": 512}
+	}
+	x, err := p.backend.Compile(program, o)
+	if err != nil {
+		return nil, err
+	}
+	c := compiled{trace: program.TraceSeconds, cache: xlabridge.CacheOff}
+	if x.Executable != nil {
+		info := x.Executable.Info()
+		c.compile, c.cache = info.Seconds, info.Cache
+		if m, err := x.Executable.Memory(); err == nil {
+			c.bytes = m.Total()
+		}
+	}
+	r.compiled = append(r.compiled, c)
+	return x, nil
+}
+
+// account adds a program to the profile.
+func (p *Population) account(c compiled) {
+	p.profile.TraceSeconds += c.trace
+	p.profile.CompileSeconds += c.compile
+	if c.cache != xlabridge.CacheHit {
+		p.profile.Cache = c.cache
+	}
+	p.profile.PeakMemoryBytes = max(p.profile.PeakMemoryBytes, c.bytes)
+}
