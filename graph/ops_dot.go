@@ -100,9 +100,9 @@ var _ = register(&Op{
 			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...), paired(a.rightContract, a.leftContract)...))
 		}
 		if linear[1] {
-			g := dotThrough(n.Op, dotAttrs{rangeInts(0, nb), a.leftBatch, rangeInts(nb, nb+len(lf)), lf}, ct, in[0])
-			// [batch, rf, left's contracted axes in order].
-			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), rf...), paired(a.leftContract, a.rightContract)...))
+			// left with ct, over lf: [batch, left's contracted axes in order, rf], for x·W what W's own order is.
+			g := dotThrough(n.Op, dotAttrs{a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf))}, in[0], ct)
+			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...), rf...))
 		}
 		return out
 	},

@@ -29,6 +29,8 @@ var abiFields = map[string][]string{
 	"xp_compile_args PJRT_Client_Compile_Args":                              {"client", "program", "compile_options", "compile_options_size", "executable"},
 	"xp_loaded_executable_args PJRT_LoadedExecutable_GetExecutable_Args":    {"loaded loaded_executable", "executable"},
 	"xp_executable_destroy_args PJRT_Executable_Destroy_Args":               {"executable"},
+	"xp_loaded_destroy_args PJRT_LoadedExecutable_Destroy_Args":             {"loaded executable"},
+	"xp_compile_options_args PJRT_Executable_GetCompileOptions_Args":        {"executable", "bytes serialized_bytes", "bytes_size serialized_bytes_size", "serialized serialized_compile_options", "deleter serialized_compile_options_deleter"},
 	"xp_serialize_args PJRT_Executable_Serialize_Args":                      {"executable", "bytes serialized_bytes", "bytes_size serialized_bytes_size", "serialized serialized_executable", "deleter serialized_executable_deleter"},
 	"xp_deserialize_args PJRT_Executable_DeserializeAndLoad_Args":           {"client", "bytes serialized_executable", "bytes_size serialized_executable_size", "loaded loaded_executable", "options overridden_serialized_compile_options", "options_size overridden_serialized_compile_options_size"},
 	"xp_cost_args PJRT_Executable_GetCostAnalysis_Args":                     {"executable", "num_properties", "properties"},
@@ -57,6 +59,8 @@ var abiPlaces = map[string]string{
 	"XP_LOADED_EXECUTABLE":          "PJRT_LoadedExecutable_GetExecutable",
 	"XP_DESERIALIZE_AND_LOAD":       "PJRT_Executable_DeserializeAndLoad",
 	"XP_EXECUTABLE_MEMORY_STATS":    "PJRT_Executable_GetCompiledMemoryStats",
+	"XP_EXECUTABLE_COMPILE_OPTIONS": "PJRT_Executable_GetCompileOptions",
+	"XP_LOADED_DESTROY":             "PJRT_LoadedExecutable_Destroy",
 }
 
 // TestABI has the C compiler hold every structure, field and place of our header against the

@@ -47,6 +47,7 @@ type request struct {
 	name      string
 	purpose   string
 	overrides map[string]any
+	extra     string // the value of extraOptions
 	store     *cache.Cache
 	storeNo   string
 
@@ -75,12 +76,16 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 	defer done()
 	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: map[string]any{}}
 	if c.Platform() == "cpu" {
-		maps.Copy(r.overrides, cpuOptions(o.AllCores, stablehlo))
+		stablehlo, r.overrides = forCPU(stablehlo, o.AllCores, c.HasKernels())
 	}
 	if c.cudaData != "" {
 		r.overrides["xla_gpu_cuda_data_dir"] = c.cudaData
 	}
 	maps.Copy(r.overrides, o.XLA)
+	if extra, ok := r.overrides[extraOptions].(string); ok {
+		r.extra = extra
+		delete(r.overrides, extraOptions)
+	}
 	if o.NoCache {
 		r.store, r.storeNo = nil, "turned off for this program"
 	}
@@ -99,14 +104,28 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 		return config.Done()
 	}
 	inner, err := compile()
-	if err != nil && o.XLA[libraryFusions] == nil && strings.Contains(err.Error(), libraryFusions) {
-		delete(r.overrides, libraryFusions) // a plugin that does not know the option
+	for err != nil {
+		unknown := r.unknownOption(err, o.XLA)
+		if unknown == "" {
+			break
+		}
+		delete(r.overrides, unknown)
 		inner, err = compile()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
 	}
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
+}
+
+// unknownOption is the compiler option that a plugin complains of and that the caller did not ask for.
+func (r *request) unknownOption(err error, callers map[string]any) string {
+	for name := range r.overrides {
+		if _, asked := callers[name]; !asked && strings.Contains(err.Error(), "'"+name+"'") {
+			return name
+		}
+	}
+	return ""
 }
 
 // xlabridgeCompile is PJRT_Client_Compile as go-xla sees it.
@@ -149,7 +168,7 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 	}
 	if r.store != nil {
 		format := C.GoStringN(args.program.format, C.int(args.program.format_size))
-		key = cache.NewKey(code, []byte(format), options, []byte(l.fingerprint), []byte(platform),
+		key = cache.NewKey(code, []byte(format), options, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
 			[]byte(hostFingerprint()), []byte(os.Getenv("XLA_FLAGS")))
 		r.info.Key = key.String()
 		loaded, err := l.fromCache(r, key, args.client)
@@ -159,6 +178,12 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			return nil
 		}
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+	}
+	if r.extra != "" {
+		// A plugin that does not take them compiles without: slower, to the same program.
+		if with, err := l.withExtra(args, options, strings.Split(r.extra, ",")); err == nil {
+			options = with
+		}
 	}
 	coptions := C.CBytes(options)
 	defer C.free(coptions)

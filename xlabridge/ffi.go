@@ -35,7 +35,10 @@ func RegisterKernel(name string, handler unsafe.Pointer) {
 	kernels.list = append(kernels.list, kernel{name, handler})
 }
 
-func init() { RegisterKernel("xlarun_reverse", unsafe.Pointer(C.xb_reverse)) }
+func init() {
+	RegisterKernel("xlarun_reverse", unsafe.Pointer(C.xb_reverse))
+	RegisterKernel(rowsTarget, unsafe.Pointer(C.xb_write_rows))
+}
 
 // registerKernels hands the kernels to the plugin, where it takes any.
 func (l *library) registerKernels(api *C.xp_api) error {

@@ -38,6 +38,8 @@ type library struct {
 	minor       int
 	kernels     bool // it knows the kernels of RegisterKernel
 
+	debug debugOptions
+
 	mu    sync.Mutex
 	store *cache.Cache // where programs compiled by others in the process go; nil: nowhere
 }

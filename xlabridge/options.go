@@ -2,10 +2,8 @@ package xlabridge
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"sort"
-	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -52,31 +50,6 @@ type CompileOptions struct {
 	NoCache bool
 	// Purpose is what the program is for, in a few words, for the cache's list. It changes nothing else.
 	Purpose string
-}
-
-// cpuDefaults are compiler options for every program on CPU. A core is a device there: a program
-// that split its own work over the cores as well would fight its neighbours for them. The pass is
-// what splits loops over threads; only large matrix products still spread, over a pool of threads
-// that all devices of the client share, and that does not change their results.
-var cpuDefaults = map[string]any{
-	"xla_cpu_multi_thread_eigen": false,
-	"xla_disable_hlo_passes":     "cpu-parallel-task-assigner",
-}
-
-// libraryFusions lists what XLA hands to its library of kernels. By itself it hands convolutions
-// over too, which run a quarter slower there than on the path they take otherwise.
-const libraryFusions = "xla_cpu_experimental_ynn_fusion_type"
-
-// cpuOptions are the compiler options of a program on CPU, before the caller's.
-func cpuOptions(allCores bool, program string) map[string]any {
-	o := maps.Clone(cpuDefaults)
-	if allCores {
-		o["xla_disable_hlo_passes"] = ""
-	}
-	if strings.Contains(program, "stablehlo.convolution") {
-		o[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
-	}
-	return o
 }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.

@@ -96,6 +96,18 @@ xp_error *xb_compile(int slot, xp_compile_args *args, const char *options, size_
   memset(&name, 0, sizeof name); \
   name.struct_size = sizeof name
 
+xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options, size_t options_size,
+                             xp_loaded **out) {
+  ARGS(xp_compile_args, args);
+  args.client = client;
+  args.program = program;
+  args.compile_options = options;
+  args.compile_options_size = options_size;
+  xp_error *error = invoke(slot, XP_CLIENT_COMPILE, &args);
+  *out = args.executable;
+  return error;
+}
+
 xp_error *xb_deserialize(int slot, xp_client *client, const char *bytes, size_t size, xp_loaded **out) {
   ARGS(xp_deserialize_args, args);
   args.client = client;
@@ -136,6 +148,31 @@ xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out) {
 
 void xb_serialized_free(xp_serialize_args *args) {
   if (args->deleter != NULL && args->serialized != NULL) args->deleter(args->serialized);
+}
+
+xp_error *xb_compile_options(int slot, xp_loaded *loaded, xp_compile_options_args *out) {
+  memset(out, 0, sizeof *out);
+  out->struct_size = sizeof *out;
+  if (!has(slot, XP_EXECUTABLE_COMPILE_OPTIONS)) return NULL;
+  xp_executable *executable = NULL;
+  xp_error *error = xb_executable(slot, loaded, &executable);
+  if (error != NULL) return error;
+  out->executable = executable;
+  error = invoke(slot, XP_EXECUTABLE_COMPILE_OPTIONS, out);
+  xb_executable_destroy(slot, executable);
+  out->executable = NULL;
+  return error;
+}
+
+void xb_compile_options_free(xp_compile_options_args *args) {
+  if (args->deleter != NULL && args->serialized != NULL) args->deleter(args->serialized);
+}
+
+void xb_loaded_destroy(int slot, xp_loaded *loaded) {
+  ARGS(xp_loaded_destroy_args, args);
+  args.loaded = loaded;
+  xp_error *error = invoke(slot, XP_LOADED_DESTROY, &args);
+  if (error != NULL) xb_error_free(slot, error);
 }
 
 xp_error *xb_client_text(int slot, int which, xp_client *client, const char **text, size_t *size) {

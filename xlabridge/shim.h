@@ -25,9 +25,16 @@ xp_client *xb_last_client(void);
 
 // Calls to the slot's original table.
 xp_error *xb_compile(int slot, xp_compile_args *args, const char *options, size_t options_size);
+xp_error *xb_compile_program(int slot, xp_client *client, const xp_program *program, const char *options, size_t options_size,
+                             xp_loaded **out);
 xp_error *xb_deserialize(int slot, xp_client *client, const char *bytes, size_t size, xp_loaded **out);
 xp_error *xb_serialize(int slot, xp_loaded *loaded, xp_serialize_args *out);
 void xb_serialized_free(xp_serialize_args *args);
+// xb_compile_options gives the options that an executable was compiled with; bytes is NULL where the plugin's table has
+// no such entry.
+xp_error *xb_compile_options(int slot, xp_loaded *loaded, xp_compile_options_args *out);
+void xb_compile_options_free(xp_compile_options_args *args);
+void xb_loaded_destroy(int slot, xp_loaded *loaded);
 xp_error *xb_client_text(int slot, int which, xp_client *client, const char **text, size_t *size);
 xp_error *xb_client_devices(int slot, xp_client *client, xp_device *const **devices, size_t *count);
 xp_error *xb_device_kind(int slot, xp_device *device, const char **text, size_t *size);

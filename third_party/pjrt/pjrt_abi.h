@@ -18,6 +18,7 @@ typedef struct xp_description xp_description;
 typedef struct xp_executable xp_executable;
 typedef struct xp_loaded xp_loaded;
 typedef struct xp_serialized xp_serialized;
+typedef struct xp_serialized_options xp_serialized_options;
 
 /* Every argument structure begins with these two fields. */
 #define XP_HEAD        \
@@ -55,9 +56,11 @@ enum {
   XP_EXECUTABLE_COST = 46,
   XP_EXECUTABLE_OPTIMIZED = 48,
   XP_EXECUTABLE_SERIALIZE = 49,
+  XP_LOADED_DESTROY = 50,
   XP_LOADED_EXECUTABLE = 51,
   XP_DESERIALIZE_AND_LOAD = 56,
-  XP_EXECUTABLE_MEMORY_STATS = 96
+  XP_EXECUTABLE_MEMORY_STATS = 96,
+  XP_EXECUTABLE_COMPILE_OPTIONS = 124
 };
 
 /* Values of xp_named_value.type. */
@@ -194,12 +197,26 @@ typedef struct {
 
 typedef struct {
   XP_HEAD;
+  xp_loaded *loaded;
+} xp_loaded_destroy_args;
+
+typedef struct {
+  XP_HEAD;
   const xp_executable *executable;
   const char *bytes;                 /* out */
   size_t bytes_size;                 /* out */
   xp_serialized *serialized;         /* out; owns bytes */
   void (*deleter)(xp_serialized *s); /* out */
 } xp_serialize_args;
+
+typedef struct {
+  XP_HEAD;
+  xp_executable *executable;
+  const char *bytes;                         /* out */
+  size_t bytes_size;                         /* out */
+  xp_serialized_options *serialized;         /* out; owns bytes */
+  void (*deleter)(xp_serialized_options *s); /* out */
+} xp_compile_options_args;
 
 typedef struct {
   XP_HEAD;

@@ -1,0 +1,58 @@
+package xlabridge
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+)
+
+// PartToHost copies what one device has of an array to dst, which has exactly the array's bytes: of an array that a
+// program with several replicas returned, every device may have another content. On the reference backend there is device
+// 0 only.
+func PartToHost(a *graph.Array, device int, dst []byte) error {
+	data, err := a.Data()
+	if err != nil {
+		return err
+	}
+	if d, ok := data.(*deviceData); ok {
+		if device < 0 || device >= len(d.buffers) {
+			return fmt.Errorf("xlabridge: PartToHost: the array is on %d devices, got device %d", len(d.buffers), device)
+		}
+		return d.buffers[device].ToHost(dst)
+	}
+	host, err := data.HostBytes()
+	if err != nil {
+		return err
+	}
+	if device != 0 || len(dst) != len(host) {
+		return fmt.Errorf("xlabridge: PartToHost: the array is on the host and has %d bytes, got device %d and room for %d", len(host), device, len(dst))
+	}
+	copy(dst, host)
+	return nil
+}
+
+// PutParts makes an array whose content on device d is part(d), row-major bytes of the shape on each of n devices. A part
+// may use the memory of the part before. On the reference backend, n is 1.
+func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte) (*graph.Array, error) {
+	c, ok := b.(*Client)
+	if !ok {
+		if n != 1 {
+			return nil, fmt.Errorf("xlabridge: PutParts: the %s backend has 1 device, got %d parts", b.Backend(), n)
+		}
+		bytes := part(0)
+		if len(bytes) != shape.Bytes() {
+			return nil, fmt.Errorf("xlabridge: PutParts: a part has %d bytes, want %d for %s", len(bytes), shape.Bytes(), shape)
+		}
+		return graph.FromBytes(shape, bytes), nil
+	}
+	d := &deviceData{client: c}
+	for i := range n {
+		buffer, err := c.ToDevice(part(i), shape.DType, shape.Dims, i)
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+		d.buffers = append(d.buffers, buffer)
+	}
+	return graph.FromData(shape, d), nil
+}
