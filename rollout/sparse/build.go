@@ -20,42 +20,38 @@ type programs struct {
 	method       method
 	name         string              // of the method
 	index, train *xlabridge.Compiled // index is nil where the method keeps none
-	compiled     []compiled
+	compiled     []Program
 }
 
-// compiled is what is known of one program.
-type compiled struct {
-	trace, compile float64
-	cache          string
-	bytes          int64 // of one device
+// Program is one compiled program of a run.
+type Program struct {
+	Name           string  `json:"name"`
+	TraceSeconds   float64 `json:"trace_seconds"`
+	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
+	Cache          string  `json:"cache"`
+	Reason         string  `json:"reason,omitempty"` // why it is not a hit
+	Bytes          int     `json:"bytes"`            // of the compiled program
+	MemoryBytes    int64   `json:"memory_bytes"`     // that it needs of one device; 0 where the backend does not say
 }
 
 // build makes the members and the programs; name is the method, or "" where it is to be measured.
 func (p *Population) build(name string) (err error) {
-	if p.count, err = xlabridge.Put(p.backend, p.config.Devices, p.abstractInputs().Count); err != nil {
-		return err
-	}
 	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
 		return err
 	}
-	first, err := p.compile("sparse_members", func(a []any) any { return p.start(a[0].(inputs)) }, nil, p.abstractInputs())
+	first, err := p.compileFirst()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = first.Close() }()
-	begin := func() error {
-		xlabridge.Free(p.members)
-		p.members, err = first.Call(graph.Leaves(p.plain()))
-		return err
-	}
-	if err := begin(); err != nil {
+	if err := p.begin(first); err != nil {
 		return err
 	}
 	if name == "" {
 		if err := p.tune(); err != nil {
 			return err
 		}
-		if err := begin(); err != nil { // what was measured learned
+		if err := p.begin(first); err != nil { // what was measured learned
 			return err
 		}
 	} else if p.programs, err = p.prepare(name); err != nil {
@@ -85,6 +81,23 @@ func (p *Population) build(name string) (err error) {
 		return err
 	}
 	return p.fitCompiled()
+}
+
+// compileFirst compiles the program that makes the members.
+func (p *Population) compileFirst() (*xlabridge.Compiled, error) {
+	return p.compile("sparse_members", func(a []any) any { return p.start(a[0].(inputs)) }, nil, p.abstractInputs())
+}
+
+// begin makes the members, anew where there are some.
+func (p *Population) begin(first *xlabridge.Compiled) (err error) {
+	if p.count == nil {
+		if p.count, err = xlabridge.Put(p.backend, p.config.Devices, p.abstractInputs().Count); err != nil {
+			return err
+		}
+	}
+	xlabridge.Free(p.members)
+	p.members, err = first.Call(graph.Leaves(p.plain()))
+	return err
 }
 
 // prepare traces and compiles what a method needs to learn. It changes nothing of p.
@@ -162,7 +175,7 @@ func (p *Population) compileAs(r *programs, name string, f func([]any) any, dona
 	if err != nil {
 		return nil, err
 	}
-	o := xlabridge.CompileOptions{Purpose: p.purpose()}
+	o := xlabridge.CompileOptions{Purpose: p.config.Purpose(p.shape)}
 	if p.backend.Backend() == "cpu" {
 		o.XLA = map[string]any{"xla_cpu_prefer_vector_width": 512}
 	}
@@ -170,12 +183,12 @@ func (p *Population) compileAs(r *programs, name string, f func([]any) any, dona
 	if err != nil {
 		return nil, err
 	}
-	c := compiled{trace: program.TraceSeconds, cache: xlabridge.CacheOff}
+	c := Program{Name: name, TraceSeconds: program.TraceSeconds, Cache: xlabridge.CacheOff}
 	if x.Executable != nil {
 		info := x.Executable.Info()
-		c.compile, c.cache = info.Seconds, info.Cache
+		c.CompileSeconds, c.Cache, c.Reason, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Bytes
 		if m, err := x.Executable.Memory(); err == nil {
-			c.bytes = m.Total()
+			c.MemoryBytes = m.Total()
 		}
 	}
 	r.compiled = append(r.compiled, c)
@@ -183,11 +196,12 @@ func (p *Population) compileAs(r *programs, name string, f func([]any) any, dona
 }
 
 // account adds a program to the profile.
-func (p *Population) account(c compiled) {
-	p.profile.TraceSeconds += c.trace
-	p.profile.CompileSeconds += c.compile
-	if c.cache != xlabridge.CacheHit {
-		p.profile.Cache = c.cache
+func (p *Population) account(c Program) {
+	p.made = append(p.made, c)
+	p.profile.TraceSeconds += c.TraceSeconds
+	p.profile.CompileSeconds += c.CompileSeconds
+	if c.Cache != xlabridge.CacheHit {
+		p.profile.Cache = c.Cache
 	}
-	p.profile.PeakMemoryBytes = max(p.profile.PeakMemoryBytes, c.bytes)
+	p.profile.PeakMemoryBytes = max(p.profile.PeakMemoryBytes, c.MemoryBytes)
 }

@@ -126,3 +126,36 @@ func (c Config) methodOf(name string, s Shape) method {
 	}
 	return maskedMethod{s, d}
 }
+
+// Shape is the layers of a member that learns from d.
+func (c Config) Shape(d Data) Shape {
+	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), c.Density)
+}
+
+// Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method depends
+// on but for the machine; s is c.Shape of its data.
+func (c Config) Purpose(s Shape) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "sparse %d x %d", c.Population, s[0].In)
+	for _, l := range s {
+		fmt.Fprintf(&text, "-%d", l.Out)
+	}
+	text.WriteString(", connections")
+	for _, l := range s {
+		fmt.Fprintf(&text, " %d", l.Connections)
+	}
+	fmt.Fprintf(&text, ", batch %d, %s", c.Batch, c.DType)
+	return text.String()
+}
+
+// Programs is the config less what a change of compiles no other programs: two experiments on the same data need the
+// same programs where it is the same for both.
+func (c Config) Programs() Config {
+	c.Seed, c.LearningRate, c.Steps = 0, 0, min(c.Steps, maxRound)
+	if c.MutateEvery == 0 {
+		c.MutateFraction = 0
+	} else {
+		c.MutateEvery = 1
+	}
+	return c
+}

@@ -13,10 +13,10 @@ func (p *Population) memory(m method, population int) (total int64, ok bool) {
 	sum := &rollout.Tally{}
 	devices := uint64(p.config.Devices)
 	tiles := rollout.CutTiles(population, 1, p.config.Devices)
-	rows, all := devices*uint64(tiles.PerDevice+1), devices*uint64(tiles.Total())
+	rows, all := devices*uint64(tiles.PerDevice+1), uint64(tiles.Total())
 	connections := uint64(p.shape.Connections())
 	sum.Add(8+4, rows, connections) // places and weights; weights in and out
-	sum.Add(2*8, all, connections)  // gathered for a checkpoint, everywhere, and on the host
+	sum.Add(2*8, all, connections)  // for checkpoints, on the host: one that is held, and the next
 	for _, s := range m.indexShapes() {
 		sum.Add(uint64(s.DType.Size()), rows, uint64(s.Size()))
 	}

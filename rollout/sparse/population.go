@@ -38,8 +38,12 @@ type Stats struct {
 	Accuracy []float64 // part of the right answers
 }
 
-// roundBytes is the room for the batches of one round, which a device reads once for each of its members.
-const roundBytes = 4 << 20
+const (
+	// roundBytes is the room for the batches of one round, which a device reads once for each of its members.
+	roundBytes = 4 << 20
+	// maxRound is the steps that a round has at most.
+	maxRound = 64
+)
 
 // errNoMembers is what calls get after Close, or after a step that failed and took the donated members with it.
 var errNoMembers = errors.New("sparse: the run was closed, or a step failed: make a new one")
@@ -63,9 +67,8 @@ type Population struct {
 	mutate    *xlabridge.Compiled
 	evaluate  *xlabridge.Compiled
 	pick      *xlabridge.Compiled
-	gather    *xlabridge.Compiled // made by the first Snapshot
-	members   []*graph.Array      // the state's leaves, on the devices: see Member
-	kept      []*graph.Array      // the members' indexes, which follow from them
+	members   []*graph.Array // the state's leaves, on the devices: see Member
+	kept      []*graph.Array // the members' indexes, which follow from them
 	count     *graph.Array
 	test      Batches
 	order     order
@@ -73,50 +76,58 @@ type Population struct {
 	lanes     int // of a training batch, padding included
 	images    []byte
 	labels    []byte
+	made      []Program
 	done      int // steps
 	mutations int
 }
 
 // New checks the config, chooses the method, makes the members and compiles the programs.
 func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
-	if err := c.Check(); err != nil {
-		return nil, err
-	}
-	if c.Devices == 0 {
-		c.Devices = b.NumDevices()
-	}
-	if c.Devices > b.NumDevices() {
-		return nil, &ConfigError{"Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices())}
-	}
-	units := append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes())
-	p := &Population{config: c, shape: ShapeOf(units, c.Density), backend: b, data: d, late: new(sync.WaitGroup)}
-	for _, l := range p.shape {
-		if l.In > placesMost/l.Out {
-			return nil, &ConfigError{"Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost)}
-		}
-	}
-	p.profile.Connections, p.profile.Devices, p.profile.Cache = p.shape.Connections(), c.Devices, xlabridge.CacheHit
-	p.order = order{seed: c.Seed, n: d.Train.Len()}
-	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
-	p.rounds = max(1, min(64, c.Steps, roundBytes/(p.lanes*d.Train.Pixels)))
-	p.tiles = rollout.CutTiles(c.Population, 1, c.Devices)
-	p.free = c.Memory
-	if p.free == 0 {
-		p.free = rollout.FreeOn(b, c.Devices)
-	}
-	name, err := p.chosen()
-	if err == nil {
-		err = p.fit(name)
-	}
+	p, name, err := newPopulation(b, c, d)
 	if err != nil {
 		return nil, err
 	}
-	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
 	if err := p.build(name); err != nil {
 		_ = p.Close()
 		return nil, err
 	}
 	return p, nil
+}
+
+// newPopulation is a population without members and programs; name is its method, or "" where it is to be measured.
+func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
+	if err := c.Check(); err != nil {
+		return nil, "", err
+	}
+	if c.Devices == 0 {
+		c.Devices = b.NumDevices()
+	}
+	if c.Devices > b.NumDevices() {
+		return nil, "", &ConfigError{"Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices())}
+	}
+	p = &Population{config: c, shape: c.Shape(d), backend: b, data: d, late: new(sync.WaitGroup)}
+	for _, l := range p.shape {
+		if l.In > placesMost/l.Out {
+			return nil, "", &ConfigError{"Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost)}
+		}
+	}
+	p.profile.Connections, p.profile.Devices, p.profile.Cache = p.shape.Connections(), c.Devices, xlabridge.CacheHit
+	p.order = order{seed: c.Seed, n: d.Train.Len()}
+	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
+	p.rounds = max(1, min(maxRound, c.Steps, roundBytes/(p.lanes*d.Train.Pixels)))
+	p.tiles = rollout.CutTiles(c.Population, 1, c.Devices)
+	p.free = c.Memory
+	if p.free == 0 {
+		p.free = rollout.FreeOn(b, c.Devices)
+	}
+	if name, err = p.chosen(); err == nil {
+		err = p.fit(name)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
+	return p, name, nil
 }
 
 // Train takes up to n steps, fewer where a round or the steps until the next mutation are fewer, and mutates where it is
@@ -151,6 +162,14 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 
 // mutation runs one, after which the members' indexes are others.
 func (p *Population) mutation() error {
+	if err := p.mutateOnly(); err != nil {
+		return err
+	}
+	return p.reindex()
+}
+
+// mutateOnly leaves the indexes as they were.
+func (p *Population) mutateOnly() error {
 	in := p.plain()
 	in.Turn = graph.Of(int32(p.mutations))
 	out, err := p.mutate.Call(p.with(in, false))
@@ -159,7 +178,7 @@ func (p *Population) mutation() error {
 		return err
 	}
 	p.members, p.mutations = out, p.mutations+1
-	return p.reindex()
+	return nil
 }
 
 // learn runs the program that trains, which takes the members and gives them back, and returns its further results.
@@ -223,12 +242,15 @@ func (p *Population) Member(i int) (Member, error) {
 		return nil, err
 	}
 	for j, a := range out {
-		if out[j], err = toHost(a, 0); err != nil {
+		if out[j], err = toHost(a); err != nil {
 			return nil, err
 		}
 	}
 	return memberOf(out), nil
 }
+
+// Programs are what was compiled or loaded, in that order, the tuner's losers left out.
+func (p *Population) Programs() []Program { return p.made }
 
 // Steps is the number of steps taken.
 func (p *Population) Steps() int { return p.done }
@@ -245,8 +267,11 @@ func (p *Population) Close() error {
 	xlabridge.Free(p.members)
 	xlabridge.Free(p.kept)
 	p.members, p.kept = nil, nil
+	if p.test.Images != nil {
+		xlabridge.Free(p.test)
+	}
 	var first error
-	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick, p.gather} {
+	for _, x := range []*xlabridge.Compiled{p.index, p.train, p.mutate, p.evaluate, p.pick} {
 		if x == nil {
 			continue
 		}

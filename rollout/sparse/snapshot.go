@@ -16,30 +16,30 @@ type Snapshot struct {
 	Arrays map[string]*graph.Array
 }
 
-// Snapshot copies the state to the host.
+// Snapshot copies the state to the host, straight from the devices that hold the members.
 func (p *Population) Snapshot() (s Snapshot, err error) {
 	if p.members == nil {
 		return s, errNoMembers
 	}
-	if p.gather == nil {
-		p.gather, err = p.compile("sparse_gather", func(a []any) any {
-			return graph.MapTree(p.tiles.Gather, a[0].(Member))
-		}, nil, p.abstract())
-		if err != nil {
-			return s, err
-		}
-	}
-	out, err := p.gather.Call(p.members)
-	if err != nil {
-		return s, err
-	}
 	s = Snapshot{p.done, map[string]*graph.Array{}}
-	for i, a := range out {
-		if s.Arrays[arrayName(i)], err = toHost(a, p.config.Population); err != nil {
-			return s, err
+	for i, a := range p.members {
+		row := a.Shape().Bytes() / (p.tiles.PerDevice + 1)
+		// A device's spare row is written over by the next device's first, or is behind the last.
+		all := make([]byte, (p.tiles.Total()+1)*row)
+		for d := range p.config.Devices {
+			first := d * p.tiles.PerDevice * row
+			if err := xlabridge.PartToHost(a, d, all[first:first+a.Shape().Bytes()]); err != nil {
+				return s, err
+			}
 		}
+		s.Arrays[arrayName(i)] = graph.FromBytes(p.wholeShape(a), all[:p.config.Population*row])
 	}
 	return s, nil
+}
+
+// wholeShape is the shape of a leaf of all members, of which a is what a device has.
+func (p *Population) wholeShape(a *graph.Array) graph.Shape {
+	return graph.ShapeOf(a.DType(), p.config.Population, a.Dim(1))
 }
 
 // arrayName is the name of leaf i of a Member.
@@ -62,31 +62,35 @@ func (p *Population) Restore(s Snapshot) error {
 	if s.Steps < 0 || s.Steps > p.config.Steps {
 		return fmt.Errorf("sparse: the snapshot was taken after step %d, want 0 to the config's %d", s.Steps, p.config.Steps)
 	}
-	var all []*graph.Array
+	hosts := make([][]byte, len(p.members))
 	for i, a := range p.members {
 		x, ok := s.Arrays[arrayName(i)]
-		want := graph.ShapeOf(a.DType(), p.config.Population, a.Dims()[1])
+		want := p.wholeShape(a)
 		if !ok || !x.Shape().Equal(want) {
 			return fmt.Errorf("sparse: the snapshot has no array %q of %v, as the config wants: restore what the same config made", arrayName(i), want)
 		}
-		none := graph.Zeros(graph.ShapeOf(a.DType(), p.tiles.Total()+1-p.config.Population, a.Dims()[1]))
-		all = append(all, graph.Concatenate(0, x, none))
+		data, err := x.Data()
+		if err != nil {
+			return err
+		}
+		if hosts[i], err = data.HostBytes(); err != nil {
+			return err
+		}
 	}
-	members, err := graph.Eval(memberOf(all))
-	if err != nil {
-		return err
-	}
-	var spread programs
-	x, err := p.compileAs(&spread, "sparse_restore", func(a []any) any {
-		return graph.MapTree(p.tiles.Local, a[0].(Member))
-	}, nil, members)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = x.Close() }()
-	out, err := x.Call(graph.Leaves(members))
-	if err != nil {
-		return err
+	var out []*graph.Array
+	for i, a := range p.members {
+		mine := hosts[i]
+		moved, err := xlabridge.PutParts(p.backend, p.config.Devices, a.Shape(), func(int) []byte {
+			part := make([]byte, a.Shape().Bytes())
+			rows := part[:len(part)-len(part)/(p.tiles.PerDevice+1)]
+			mine = mine[copy(rows, mine):]
+			return part
+		})
+		if err != nil {
+			xlabridge.Free(out)
+			return err
+		}
+		out = append(out, moved)
 	}
 	xlabridge.Free(p.members)
 	p.members, p.done, p.mutations = out, s.Steps, 0
@@ -103,8 +107,8 @@ func (p *Population) Restore(s Snapshot) error {
 	return p.reindex()
 }
 
-// toHost copies the first rows of an array to the host, all where rows is 0, and frees it.
-func toHost(a *graph.Array, rows int) (*graph.Array, error) {
+// toHost copies an array to the host, and frees it.
+func toHost(a *graph.Array) (*graph.Array, error) {
 	data, err := a.Data()
 	if err != nil {
 		return nil, err
@@ -114,10 +118,5 @@ func toHost(a *graph.Array, rows int) (*graph.Array, error) {
 		return nil, err
 	}
 	xlabridge.Free(a)
-	shape := a.Shape()
-	if rows > 0 {
-		b = b[:len(b)/shape.Dims[0]*rows]
-		shape = graph.ShapeOf(shape.DType, append([]int{rows}, shape.Dims[1:]...)...)
-	}
-	return graph.FromBytes(shape, b), nil
+	return graph.FromBytes(a.Shape(), b), nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -55,23 +54,43 @@ func (p *Population) candidates() []string {
 	return []string{"masked", "blocks"}
 }
 
-// purpose says what a program or a choice is for, and all that the choice depends on but for the machine.
-func (p *Population) purpose() string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "sparse %d x %d", p.config.Population, p.shape[0].In)
-	for _, l := range p.shape {
-		fmt.Fprintf(&text, "-%d", l.Out)
+// Choice is the method that an experiment gets.
+type Choice struct {
+	Method  string
+	Source  string        // see Profile.MethodSource
+	Reason  string        // see Profile.MethodReason
+	Seconds float64       // spent on measuring methods
+	Tried   []TriedMethod // in this order
+}
+
+// Tune measures methods where Config.Tune asks for it and none is stored, as New would, and stores the fastest: a later
+// New with the same config, or with evolve.TuneAuto, finds it.
+func Tune(b xlabridge.Backend, c Config, d Data) (Choice, error) {
+	p, name, err := newPopulation(b, c, d)
+	if err != nil {
+		return Choice{}, err
 	}
-	text.WriteString(", connections")
-	for _, l := range p.shape {
-		fmt.Fprintf(&text, " %d", l.Connections)
+	defer func() { _ = p.Close() }()
+	if name == "" {
+		first, err := p.compileFirst()
+		if err != nil {
+			return Choice{}, err
+		}
+		defer func() { _ = first.Close() }()
+		if err := p.begin(first); err != nil {
+			return Choice{}, err
+		}
+		if err := p.tune(); err != nil {
+			return Choice{}, err
+		}
+		name = p.name
 	}
-	fmt.Fprintf(&text, ", batch %d, %s", p.config.Batch, p.config.DType)
-	return text.String()
+	r := p.profile
+	return Choice{name, r.MethodSource, r.MethodReason, r.TuneSeconds, r.MethodsTried}, nil
 }
 
 func (p *Population) store() *rollout.PlanStore[storedMethod] {
-	return rollout.PlanStoreOf[storedMethod](p.backend, p.purpose(), methodFormat)
+	return rollout.PlanStoreOf[storedMethod](p.backend, p.config.Purpose(p.shape), methodFormat)
 }
 
 // chosen is the method that the config, the store or the fixed rule gives; "" where it is to be measured.

@@ -78,24 +78,31 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBed(t)
-			b.write(t, "taken", "")
-			if c.toml != "" {
-				b.write(t, "file.toml", c.toml)
-			}
-			before := b.files(t)
-			require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), "%s%s", b.err, b.out)
-			require.Zero(t, b.opened, "nothing may be opened")
-			require.Empty(t, b.out.String())
-			require.Equal(t, 1, strings.Count(b.err.String(), "\n"), "one line: %s", b.err)
-			require.Regexp(t, `^xlarun( \w+)*: `, b.err.String())
-			for _, want := range c.want {
-				require.Contains(t, b.err.String(), want)
-			}
-			require.Equal(t, before, b.files(t), "nothing may be written")
-			require.NoDirExists(t, filepath.Join(b.dir, "runs"))
+			requireBadInput(t, c.args, c.toml, c.want)
 		})
 	}
+}
+
+// requireBadInput runs a command line, with file.toml beside it where toml is not "": it is refused in one line that has
+// all of want, before anything is opened or written.
+func requireBadInput(t *testing.T, args, toml string, want []string) {
+	t.Helper()
+	b := newBed(t)
+	b.write(t, "taken", "")
+	if toml != "" {
+		b.write(t, "file.toml", toml)
+	}
+	before := b.files(t)
+	require.Equal(t, StatusUsage, b.do(strings.Fields(args)...), "%s%s", b.err, b.out)
+	require.Zero(t, b.opened, "nothing may be opened")
+	require.Empty(t, b.out.String())
+	require.Equal(t, 1, strings.Count(b.err.String(), "\n"), "one line: %s", b.err)
+	require.Regexp(t, `^xlarun( \w+)*: `, b.err.String())
+	for _, text := range want {
+		require.Contains(t, b.err.String(), text)
+	}
+	require.Equal(t, before, b.files(t), "nothing may be written")
+	require.NoDirExists(t, filepath.Join(b.dir, "runs"))
 }
 
 // A plugin that the user named and that cannot be used is found before anything is written.

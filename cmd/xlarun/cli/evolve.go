@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/evolve"
@@ -22,7 +20,6 @@ import (
 type evolveFlags struct {
 	runFlags
 	config evolve.Config
-	memory string // as it was typed
 	jit    bool
 	target float64
 }
@@ -58,7 +55,7 @@ func (o *evolveFlags) add(f *pflag.FlagSet) {
 	f.IntVar(&c.Unroll, "unroll", d.Unroll, "steps in one turn of the loop; 0 to choose")
 	f.StringVar(&c.Tune, "tune", d.Tune, "how tile, lanes and unroll are chosen where none is given: auto (what an earlier quick or full stored, else the rule),\n"+
 		"off (the rule), quick (measure for up to 3 s and store), full (up to 60 s); another choice changes last digits")
-	f.StringVar(&o.memory, "memory", "", `memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)`)
+	o.addMemory(f)
 	f.StringVar(&c.Keys, "keys", d.Keys, "random keys count members over the whole population (global), or on each device (device: results depend on --devices)")
 	f.BoolVar(&o.jit, "jit", true, "compile; --jit=false interprets op by op and stops at the first NaN")
 	o.addOutput(f, "ENV")
@@ -80,7 +77,7 @@ func evolveCommand(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &evolveRun{app: a, flags: &o, start: processStart()}
+			r := &evolveRun{commandRun: commandRun{app: a, start: processStart()}, flags: &o}
 			if err := r.prepare(cmd.Flags(), args); err != nil {
 				return err
 			}
@@ -117,10 +114,8 @@ func (o *evolveFlags) resolve(flags *pflag.FlagSet, args []string) (text string,
 		return "", err
 	}
 	o.config.Devices = o.devices
-	if o.memory != "" {
-		if o.config.Memory, err = parseBytes(o.memory); err != nil || o.config.Memory <= 0 {
-			return "", badInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
-		}
+	if o.config.Memory, err = o.memoryBudget(); err != nil {
+		return "", err
 	}
 	if err := o.config.Check(); err != nil {
 		return "", configError(err)
@@ -155,36 +150,19 @@ func (r *evolveRun) prepare(flags *pflag.FlagSet, args []string) (err error) {
 	return err
 }
 
-// unused is dir, or dir with a number behind it where that exists already.
-func unused(dir string) string {
-	name := dir
-	for i := 2; exists(name); i++ {
-		name = fmt.Sprintf("%s-%d", dir, i)
-	}
-	return name
-}
-
 // configError words an error of evolve.Config.Check with the flag's name.
 func configError(err error) error {
-	var c *evolve.ConfigError
-	if !errors.As(err, &c) {
+	c, ok := errors.AsType[*evolve.ConfigError](err)
+	if !ok {
 		return usageError{err}
 	}
-	key := c.Key
-	if name, ok := configKeys[key]; ok {
-		key = "--" + name
-	}
-	return badInput("%s got %s, wants %s", key, c.Got, c.Wants)
+	return badKey(configKeys, c.Key, c.Got, c.Wants)
 }
 
 // evolveRun is one run of the evolve command.
 type evolveRun struct {
-	*app
-	flags  *evolveFlags
-	start  time.Time // of the process
-	given  *pflag.FlagSet
-	config string // resolved, TOML
-	folder *runfolder.Folder
+	commandRun
+	flags *evolveFlags
 }
 
 // evolveResult is the line that --json ends with.
@@ -206,19 +184,9 @@ type evolveResult struct {
 	Devices         int     `json:"devices"`
 }
 
-// recordPlan puts the plan that runs into the resolved config: with it, the run repeats to the byte whatever is stored
-// or free then.
+// recordPlan puts the plan that runs into the resolved config.
 func (r *evolveRun) recordPlan(p evolve.Profile) error {
-	for name, value := range map[string]any{"tile": p.Tile, "lanes-last": p.LanesLast, "unroll": p.Unroll} {
-		if err := r.given.Set(name, fmt.Sprint(value)); err != nil {
-			return err
-		}
-	}
-	text, err := resolvedConfig(r.given)
-	if err == nil {
-		r.config = text
-	}
-	return err
+	return r.record(map[string]any{"tile": p.Tile, "lanes-last": p.LanesLast, "unroll": p.Unroll})
 }
 
 // engine is one evolution under way: evolve.Evolution, or a test's.

@@ -26,7 +26,7 @@ func TestConfigRecordsThePlan(t *testing.T) {
 	o, flags, err := resolveFlags("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
 	require.Equal(t, int64(2e9), o.config.Memory)
-	r := &evolveRun{flags: o, given: flags}
+	r := &evolveRun{flags: o, commandRun: commandRun{given: flags}}
 	require.NoError(t, r.recordPlan(evolve.Profile{Tile: 48, LanesLast: true, Unroll: 2}))
 	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "tune = 'quick'\n", "memory = '2G'\n"} {
 		require.Contains(t, r.config, line)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -13,9 +14,26 @@ import (
 // runFlags are the flags of every command whose runs have a folder.
 type runFlags struct {
 	backendOptions
-	file string // --config
-	out  string
-	json bool
+	file   string // --config
+	memory string // as it was typed
+	out    string
+	json   bool
+}
+
+func (o *runFlags) addMemory(f *pflag.FlagSet) {
+	f.StringVar(&o.memory, "memory", "", `memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)`)
+}
+
+// memoryBudget is what --memory says in bytes, 0 where it says nothing.
+func (o *runFlags) memoryBudget() (int64, error) {
+	if o.memory == "" {
+		return 0, nil
+	}
+	n, err := parseBytes(o.memory)
+	if err != nil || n <= 0 {
+		return 0, badInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
+	}
+	return n, nil
 }
 
 // addOutput adds the flags that come last; kind is what ends the name of the run's folder.
@@ -23,6 +41,23 @@ func (o *runFlags) addOutput(f *pflag.FlagSet, kind string) {
 	f.StringVar(&o.file, "config", "", "TOML file of such flags; those of the command line win")
 	f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+kind+`")`)
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+}
+
+// badKey words what is wrong with a field of a config, with the name of the flag that sets it.
+func badKey(flags map[string]string, field, got, wants string) error {
+	if name, ok := flags[field]; ok {
+		field = "--" + name
+	}
+	return badInput("%s got %s, wants %s", field, got, wants)
+}
+
+// unused is dir, or dir with a number behind it where that exists already.
+func unused(dir string) string {
+	name := dir
+	for i := 2; exists(name); i++ {
+		name = fmt.Sprintf("%s-%d", dir, i)
+	}
+	return name
 }
 
 // newFolder makes the run's folder; nil: none is wanted.

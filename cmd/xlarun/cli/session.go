@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,51 +8,38 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/runfolder"
-	"xlarun/graph/safetensors"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )
 
-const (
-	// snapshotEvery is how old the state held for an interrupt may get; a shorter time would cost short generations
-	// a transfer each.
-	snapshotEvery = 200 * time.Millisecond
-	// checkpointEvery is how often a running evolution puts its state on disk.
-	checkpointEvery = 10 * time.Second
-	// memoryEvery is how often the display's figure of memory is read.
-	memoryEvery = 500 * time.Millisecond
-)
+// memoryEvery is how often the display's figure of memory is read.
+const memoryEvery = 500 * time.Millisecond
 
 // session is an evolution under way, with the folder, log and display that it feeds.
 type session struct {
 	*evolveRun
+	keeper
 	report display.Reporter
 
-	// What follows is written by work and read by finish, which may run while work is inside a call.
-	mu         sync.Mutex
+	// What follows is written by work and read by finish, with the keeper's mutex.
 	engine     engine
 	backend    xlabridge.Backend
-	logger     *runfolder.Logger
-	held       *evolve.Snapshot // a state on the host, at most snapshotEvery old between generations
 	last       evolve.Metrics
 	profile    evolve.Profile
 	deviceName string
-	first      time.Duration // from the process's start to the end of the first generation
-	after      time.Duration // the same to the end of the last one
+	after      time.Duration // from the process's start to the end of the last generation
 	steady     float64       // seconds of all generations but the first
 	peak       int64
 	solved     bool
-	ended      bool // finish has the word
 }
 
 func newSession(r *evolveRun) *session {
 	c := r.flags.config
-	return &session{evolveRun: r, report: display.NewReporter(r.Out, r.env, display.Run{
+	return &session{evolveRun: r, keeper: keeper{run: &r.commandRun, unit: "generation", round: "generation"}, report: display.NewReporter(r.Out, r.env, display.Run{
 		Command: "evolve " + c.Env, Setup: r.setup(), Generations: c.Generations, Target: r.flags.target, Start: r.start,
 	})}
 }
@@ -90,7 +76,7 @@ func (s *session) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var snapshotAt, checkpointAt, memoryAt time.Time
+	var memoryAt time.Time
 	var memory int64
 	for g := 1; g <= s.flags.config.Generations && ctx.Err() == nil; g++ {
 		m, err := e.Step()
@@ -99,8 +85,7 @@ func (s *session) work(ctx context.Context) error {
 		}
 		now := time.Now()
 		if g == 1 {
-			checkpointAt = now
-			if err := s.begin(now.Sub(s.start)); err != nil {
+			if err := s.begin(now); err != nil {
 				return err
 			}
 		}
@@ -111,45 +96,20 @@ func (s *session) work(ctx context.Context) error {
 			memoryAt = now
 		}
 		s.note(m, now, memory)
-		if now.Sub(snapshotAt) > snapshotEvery {
-			if err := s.hold(e); err != nil {
-				return err
-			}
-			snapshotAt = now
-		}
-		if now.Sub(checkpointAt) > checkpointEvery {
-			if err := s.checkpoint(); err != nil {
-				return err
-			}
-			checkpointAt = now
+		if err := s.keep(s.state); err != nil {
+			return err
 		}
 		if s.solved {
 			break
 		}
 	}
-	if err := s.hold(e); err != nil {
+	if err := s.hold(s.state); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
 		return errInterrupted
 	}
 	return nil
-}
-
-// begin opens the log once the first generation is through, so that a run which never gets there leaves nothing.
-func (s *session) begin(first time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.first = first
-	if s.folder == nil || s.ended {
-		return nil
-	}
-	if err := s.folder.Write("config.toml", []byte(s.config)); err != nil {
-		return err
-	}
-	var err error
-	s.logger, err = s.folder.NewLogger("generation")
-	return err
 }
 
 // note takes down a generation's metrics.
@@ -187,51 +147,23 @@ func (s *session) note(m evolve.Metrics, now time.Time, memory int64) {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// hold copies the state to the host.
-func (s *session) hold(e engine) error {
-	if s.folder == nil {
-		return nil
-	}
-	snapshot, err := e.Snapshot()
+// state copies the state to the host.
+func (s *session) state() (c runfolder.Checkpoint, err error) {
+	snapshot, err := s.engine.Snapshot()
 	if err != nil {
-		return err
+		return c, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = &snapshot
-	return nil
+	return runfolder.Checkpoint{Generation: snapshot.Generation, Arrays: snapshot.Arrays, Info: map[string]string{
+		"command":   "evolve",
+		"env_steps": strconv.FormatInt(s.last.EnvSteps/int64(max(1, s.last.Generation))*int64(snapshot.Generation), 10),
+		"xlarun":    version(),
+	}}, nil
 }
 
-// checkpoint puts the held state on disk.
-func (s *session) checkpoint() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil || s.folder == nil || s.ended {
-		return nil
-	}
-	_, err := s.writeCheckpoint()
-	return err
-}
-
-// writeCheckpoint needs the mutex.
-func (s *session) writeCheckpoint() (path string, err error) {
-	return s.folder.SaveCheckpoint(runfolder.Checkpoint{
-		Generation: s.held.Generation, Config: s.config, Arrays: s.held.Arrays,
-		Info: map[string]string{
-			"command":   "evolve",
-			"env_steps": strconv.FormatInt(s.last.EnvSteps/int64(max(1, s.last.Generation))*int64(s.held.Generation), 10),
-			"xlarun":    version(),
-		},
-	})
-}
-
-// finish writes what the run leaves behind, closes the display and returns the command's error. cause is what work
-// ended with, or errInterrupted while work is still inside a call.
+// finish ends the run: see supervise.
 func (s *session) finish(cause error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
-	interrupted := cause != nil && errors.As(cause, new(interruptedError))
 	if m, err := xlabridge.ProcessMemory(); err == nil {
 		s.peak = m.Peak
 	}
@@ -240,53 +172,20 @@ func (s *session) finish(cause error) error {
 			s.peak = m.Peak
 		}
 	}
-	if s.last.Generation == 0 {
-		s.report.Close()
-		if s.folder != nil {
-			s.folder.Abandon()
-		}
-		if interrupted {
-			return interruptedError{errors.New("interrupted before the first generation was done; nothing was written")}
-		}
-		return cause
-	}
-	var state string
-	var err error
-	if s.folder != nil {
-		state, err = s.leave(cause)
-	}
-	s.report.Close(s.summary(cause)...)
-	if s.flags.json {
-		line, jsonErr := json.Marshal(s.result())
-		err = errors.Join(err, jsonErr)
-		fmt.Fprintf(s.Out, "%s\n", line)
-	}
-	if interrupted {
-		text := fmt.Sprintf("interrupted after generation %d", s.last.Generation)
-		if state != "" {
-			text += fmt.Sprintf("; the state of generation %d is in %s", s.held.Generation, state)
-		}
-		return interruptedError{errors.Join(errors.New(text), err)}
-	}
-	return errors.Join(cause, err)
+	return s.keeper.finish(cause, ending{last: s.last.Generation, close: s.report.Close, json: s.flags.json,
+		files:   func() error { return s.writeFiles(cause) },
+		summary: func() []string { return s.summary(cause) },
+		result:  func() any { return s.result() },
+	})
 }
 
-// leave writes the folder's last files. It needs the mutex.
-func (s *session) leave(cause error) (state string, err error) {
-	if s.held != nil {
-		if state, err = s.writeCheckpoint(); err != nil {
-			return "", err
-		}
-	}
-	if s.logger != nil {
-		err = s.logger.Close()
-	}
-	err = errors.Join(err, s.writeProfile())
+// writeFiles writes the folder's last files but for the state. It needs the mutex.
+func (s *session) writeFiles(cause error) error {
+	err := s.writeProfile()
 	if cause == nil || s.held != nil && errors.As(cause, new(interruptedError)) && s.held.Generation == s.last.Generation {
 		err = errors.Join(err, s.writeBest(cause == nil))
 	}
-	s.folder.Close()
-	return state, err
+	return err
 }
 
 // profileFile is profile.json.
@@ -308,11 +207,7 @@ func (s *session) writeProfile() error {
 		p.Plugin = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
 		p.DeviceNames, _ = c.DeviceDescriptions()
 	}
-	text, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	return s.folder.Write("profile.json", append(text, '\n'))
+	return s.writeJSON("profile.json", p)
 }
 
 // writeBest writes the best member, and its picture where there is time for it.
@@ -322,12 +217,8 @@ func (s *session) writeBest(picture bool) error {
 		return err
 	}
 	c := s.flags.config
-	var data bytes.Buffer
 	metadata := map[string]string{"env": c.Env, "policy": c.Policy, "fitness": fmt.Sprint(fitness), "xlarun": version()}
-	if err := safetensors.Write(&data, params, metadata); err != nil {
-		return err
-	}
-	if err := s.folder.Write("best.safetensors", data.Bytes()); err != nil || !picture {
+	if err := s.folder.WriteArrays("best.safetensors", params, metadata); err != nil || !picture {
 		return err
 	}
 	gif, err := portrait(c, params)

@@ -4,28 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/rollout/sparse"
+	"xlarun/xlabridge/plugin"
 )
 
 // sparseFlags are the flags of the sparse command; those of the experiment itself are in config.
 type sparseFlags struct {
-	backendOptions
+	runFlags
 	config  sparse.Config
 	density string
-	memory  string // as it was typed
 	data    string
-	file    string
-	out     string
-	json    bool
 }
 
 // sparseKeys maps the fields of sparse.Config to the flags that set them, for its errors.
@@ -49,14 +43,11 @@ func (o *sparseFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&c.Method, "method", c.Method, "how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto")
 	f.StringVar(&c.Tune, "tune", c.Tune, "how auto is settled: auto (what an earlier quick or full stored, else kernel where it runs, else masked), off (the same\n"+
 		"without what is stored), quick (measure for up to 3 s and store), full (up to 60 s); another method changes last digits")
-	f.StringVar(&o.memory, "memory", "", `memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)`)
+	o.addMemory(f)
 	f.Int64Var(&c.Seed, "seed", c.Seed, "seed of every random number")
 	f.StringVar(&o.data, "data", "", "folder with MNIST's four IDX files (default: fetched once)")
-	o.addFlags(f)
-	f.IntVar(&o.devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
-	f.StringVar(&o.file, "config", "", "TOML file of such flags; those of the command line win")
-	f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-sparse")`)
-	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+	o.addDevices(f)
+	o.addOutput(f, "sparse")
 }
 
 func sparseCommand(a *app) *cobra.Command {
@@ -75,7 +66,7 @@ func sparseCommand(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &sparseRun{app: a, flags: &o, start: processStart()}
+			r := &sparseRun{commandRun: commandRun{app: a, start: processStart()}, flags: &o}
 			if err := r.prepare(cmd.Flags()); err != nil {
 				return err
 			}
@@ -88,63 +79,74 @@ func sparseCommand(a *app) *cobra.Command {
 
 // sparseRun is one run of the sparse command.
 type sparseRun struct {
-	*app
-	flags  *sparseFlags
-	start  time.Time // of the process
-	given  *pflag.FlagSet
-	config string // resolved, TOML
-	data   sparse.Data
-	folder *runfolder.Folder
+	commandRun
+	flags *sparseFlags
+	data  sparse.Data
 }
 
-// prepare resolves and checks everything that can be checked before a backend is opened or a data set fetched. It
-// changes nothing on disk but for making the run's folder.
-func (r *sparseRun) prepare(flags *pflag.FlagSet) error {
-	o := r.flags
+// resolve fills the experiment in, from the command line and the config file, and checks all that can be checked before a
+// backend is opened or a data set read. The text is the config file that repeats it.
+func (o *sparseFlags) resolve(flags *pflag.FlagSet) (text string, err error) {
 	if o.file != "" {
 		if err := applyFile(flags, o.file); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := o.check(); err != nil {
-		return err
+		return "", err
 	}
-	var err error
 	if o.config.Density, err = parseDensity(o.density, len(o.config.Hidden)+1); err != nil {
-		return err
+		return "", err
 	}
 	o.config.Devices = o.devices
-	if o.memory != "" {
-		if o.config.Memory, err = parseBytes(o.memory); err != nil || o.config.Memory <= 0 {
-			return badInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
-		}
+	if o.config.Memory, err = o.memoryBudget(); err != nil {
+		return "", err
 	}
 	if err := o.config.Check(); err != nil {
-		return sparseError(err)
+		return "", sparseError(err)
 	}
 	if o.config.Method == "kernel" && o.backend != "cpu" {
-		return badInput("--method got \"kernel\", which runs on the cpu backend only: use masked, blocks or auto, or --backend cpu")
+		return "", badInput("--method got \"kernel\", which runs on the cpu backend only: use masked, blocks or auto, or --backend cpu")
 	}
-	if o.data != "" {
-		if r.data, err = sparse.ReadIDX(o.data); err != nil {
-			return badInput("--data %w", err)
-		}
-	}
-	r.given = flags
-	if r.config, err = resolvedConfig(flags); err != nil {
+	return resolvedConfig(flags)
+}
+
+// prepare resolves the experiment, reads the data that --data names, and makes the run's folder.
+func (r *sparseRun) prepare(flags *pflag.FlagSet) (err error) {
+	o := r.flags
+	if r.config, err = o.resolve(flags); err != nil {
 		return err
 	}
-	dir := o.out
-	if dir == "" {
-		dir = unused(filepath.Join("runs", r.now().Format("20060102-150405")+"-sparse"))
+	r.given = flags
+	if o.data != "" {
+		if r.data, err = readPictures(o.data); err != nil {
+			return err
+		}
 	}
-	if dir == "none" {
-		return nil
+	r.folder, err = r.newFolder(&o.runFlags, "sparse")
+	return err
+}
+
+// readPictures reads the folder that --data names.
+func readPictures(dir string) (sparse.Data, error) {
+	d, err := sparse.ReadIDX(dir)
+	if err != nil {
+		return d, badInput("--data %w", err)
 	}
-	if r.folder, err = runfolder.Prepare(dir); err != nil {
-		return badInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
+	return d, nil
+}
+
+// fetchPictures fetches MNIST, where it is not there, and reads it.
+func fetchPictures(ctx context.Context, l listener) (sparse.Data, error) {
+	dir, err := plugin.Data(ctx, "mnist", plugin.Request{Progress: l.Download, Notice: l.Notice})
+	if err != nil {
+		if ctx.Err() != nil {
+			return sparse.Data{}, errInterrupted
+		}
+		return sparse.Data{}, err
 	}
-	return nil
+	l.Notice("reading the pictures")
+	return sparse.ReadIDX(dir)
 }
 
 // parseDensity reads one number for all layers, or one for each.
@@ -175,28 +177,10 @@ func joinFloats(v []float64) string {
 	return strings.Join(parts, ",")
 }
 
-// sparseError words an error of sparse.Config.Check with the flag's name.
+// sparseError words an error of the config's with the flag's name, and leaves others as they are.
 func sparseError(err error) error {
-	c, ok := errors.AsType[*sparse.ConfigError](err)
-	if !ok {
-		return usageError{err}
-	}
-	key := c.Key
-	if name, ok := sparseKeys[key]; ok {
-		key = "--" + name
-	}
-	return badInput("%s got %s, wants %s", key, c.Got, c.Wants)
-}
-
-// recordMethod puts the method that runs into the resolved config: with it, the run repeats to the byte whatever is
-// stored then.
-func (r *sparseRun) recordMethod(p sparse.Profile) error {
-	if err := r.given.Set("method", p.Method); err != nil {
-		return err
-	}
-	text, err := resolvedConfig(r.given)
-	if err == nil {
-		r.config = text
+	if c, ok := errors.AsType[*sparse.ConfigError](err); ok {
+		return badKey(sparseKeys, c.Key, c.Got, c.Wants)
 	}
 	return err
 }
@@ -206,21 +190,8 @@ func (r *sparseRun) setup() string {
 	return fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", c.Population, joinFloats(c.Density), c.Batch, c.Steps, c.DType, c.Seed)
 }
 
-// run trains in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the devices
-// is under way.
+// run trains.
 func (r *sparseRun) run(ctx context.Context) error {
 	s := newSparseSession(r)
-	done := make(chan error, 1)
-	go func() { done <- s.work(ctx) }()
-	select {
-	case err := <-done:
-		return s.finish(err)
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-done:
-		return s.finish(err)
-	case <-time.After(grace / 2):
-		return s.finish(errInterrupted)
-	}
+	return supervise(ctx, s.work, s.finish)
 }

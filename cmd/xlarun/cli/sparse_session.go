@@ -1,57 +1,46 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/graph"
-	"xlarun/graph/safetensors"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 // sparseTests is how often a run is judged on the test data, the last time at its end.
 const sparseTests = 4
 
-// holdShare is how much longer training goes on between two copies of the state than one copy takes, at least.
-const holdShare = 50
-
 // sparseSession is a population in training, with the folder, log and display that it feeds.
 type sparseSession struct {
 	*sparseRun
-	report display.TrainingReporter
+	keeper
+	report     display.TrainingReporter
+	population *sparse.Population
 
-	// What follows is written by work and read by finish, which may run while work is inside a call.
-	mu        sync.Mutex
-	logger    *runfolder.Logger
+	// What follows is written by work and read by finish, with the keeper's mutex.
 	profile   sparse.Profile
 	backend   string
 	last      display.Progress
-	train     sparse.Stats     // of the last round
-	test      sparse.Stats     // of the last test
-	tested    int              // the step after which it was
-	held      *sparse.Snapshot // a state on the host: see holdShare
+	train     sparse.Stats // of the last round
+	test      sparse.Stats // of the last test
+	tested    int          // the step after which it was
 	best      sparse.Member
-	first     time.Duration // from the process's start to the end of the first round
-	warm      float64       // seconds of all rounds but the first
+	warm      float64 // seconds of all rounds but the first
 	warmSteps int
 	coldRate  float64 // examples a second in the first round
-	ended     bool    // finish has the word
 }
 
 func newSparseSession(r *sparseRun) *sparseSession {
-	return &sparseSession{sparseRun: r, report: display.NewTrainingReporter(r.Out, r.env, display.Training{
+	return &sparseSession{sparseRun: r, keeper: keeper{run: &r.commandRun, unit: "step", round: "round"}, report: display.NewTrainingReporter(r.Out, r.env, display.Training{
 		Command: "sparse", Setup: r.setup(), Steps: r.flags.config.Steps, Start: r.start,
 	})}
 }
@@ -63,15 +52,8 @@ func (s *sparseSession) Notice(line string)         { s.report.Phase(line) }
 // work runs from the data to the last test. What it leaves behind is written by finish.
 func (s *sparseSession) work(ctx context.Context) error {
 	if s.data.Train.Len() == 0 {
-		dir, err := plugin.Data(ctx, "mnist", plugin.Request{Progress: s.Download, Notice: s.Notice})
-		if err != nil {
-			if ctx.Err() != nil {
-				return errInterrupted
-			}
-			return err
-		}
-		s.report.Phase("reading the pictures")
-		if s.data, err = sparse.ReadIDX(dir); err != nil {
+		var err error
+		if s.data, err = fetchPictures(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -87,25 +69,20 @@ func (s *sparseSession) work(ctx context.Context) error {
 	s.report.Phase(phase)
 	p, err := sparse.New(b, s.flags.config, s.data)
 	if err != nil {
-		if _, ok := errors.AsType[*sparse.ConfigError](err); ok {
-			return sparseError(err)
-		}
-		return err
+		return sparseError(err)
 	}
 	s.mu.Lock()
-	s.profile, s.backend = p.Profile(), b.Backend()
-	err = s.recordMethod(s.profile)
+	s.population, s.profile, s.backend = p, p.Profile(), b.Backend()
+	err = s.record(map[string]any{"method": s.profile.Method})
 	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	c := s.flags.config
-	var snapshotAt, checkpointAt time.Time
-	var holding time.Duration // that the last copy took
 	for tests := 1; p.Steps() < c.Steps; {
 		if ctx.Err() != nil {
 			if p.Steps() > 0 {
-				return errors.Join(s.hold(p), errInterrupted)
+				return errors.Join(s.hold(s.state), errInterrupted)
 			}
 			return errInterrupted
 		}
@@ -118,8 +95,7 @@ func (s *sparseSession) work(ctx context.Context) error {
 		}
 		took := time.Since(start).Seconds()
 		if p.Steps() == n {
-			checkpointAt = time.Now()
-			if err := s.begin(); err != nil {
+			if err := s.begin(time.Now()); err != nil {
 				return err
 			}
 		}
@@ -136,21 +112,11 @@ func (s *sparseSession) work(ctx context.Context) error {
 			}
 		}
 		s.note(p.Steps(), n, stats, test, took)
-		if now := time.Now(); now.Sub(snapshotAt) > max(snapshotEvery, holdShare*holding) {
-			if err := s.hold(p); err != nil {
-				return err
-			}
-			snapshotAt = time.Now()
-			holding = snapshotAt.Sub(now)
-		}
-		if time.Since(checkpointAt) > checkpointEvery {
-			if err := s.checkpoint(); err != nil {
-				return err
-			}
-			checkpointAt = time.Now()
+		if err := s.keep(s.state); err != nil {
+			return err
 		}
 	}
-	if err := s.hold(p); err != nil {
+	if err := s.hold(s.state); err != nil {
 		return err
 	}
 	member, err := p.Member(best(s.test.Accuracy))
@@ -182,52 +148,11 @@ func mean(values []float64) float64 {
 	return sum / float64(max(1, len(values)))
 }
 
-// hold copies the state to the host.
-func (s *sparseSession) hold(p *sparse.Population) error {
-	if s.folder == nil {
-		return nil
-	}
-	snapshot, err := p.Snapshot()
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = &snapshot
-	return nil
-}
-
-// checkpoint puts the held state on disk.
-func (s *sparseSession) checkpoint() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.held == nil || s.folder == nil || s.ended {
-		return nil
-	}
-	_, err := s.writeCheckpoint()
-	return err
-}
-
-// writeCheckpoint needs the mutex. A checkpoint's generation is the number of steps taken.
-func (s *sparseSession) writeCheckpoint() (path string, err error) {
-	return s.folder.SaveCheckpoint(runfolder.Checkpoint{Generation: s.held.Steps, Config: s.config, Arrays: s.held.Arrays,
-		Info: map[string]string{"command": "sparse", "xlarun": version()}})
-}
-
-// begin opens the log once the first round is through, so that a run which never gets there leaves nothing.
-func (s *sparseSession) begin() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.first = time.Since(s.start)
-	if s.folder == nil || s.ended {
-		return nil
-	}
-	if err := s.folder.Write("config.toml", []byte(s.config)); err != nil {
-		return err
-	}
-	var err error
-	s.logger, err = s.folder.NewLogger("step")
-	return err
+// state copies the state to the host. A checkpoint's generation is the number of steps taken.
+func (s *sparseSession) state() (c runfolder.Checkpoint, err error) {
+	snapshot, err := s.population.Snapshot()
+	return runfolder.Checkpoint{Generation: snapshot.Steps, Arrays: snapshot.Arrays,
+		Info: map[string]string{"command": "sparse", "xlarun": version()}}, err
 }
 
 // note takes down a round of n steps that ended with the given step.
@@ -315,42 +240,12 @@ func (s *sparseSession) stepsPerSecond() float64 {
 	return float64(s.warmSteps*s.flags.config.Batch) / s.warm
 }
 
-// finish writes what the run leaves behind, closes the display and returns the command's error. cause is what work ended
-// with, or errInterrupted while work is still inside a call.
+// finish ends the run: see supervise.
 func (s *sparseSession) finish(cause error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = true
-	interrupted := cause != nil && errors.As(cause, new(interruptedError))
-	if s.last.Step == 0 {
-		s.report.Close()
-		if s.folder != nil {
-			s.folder.Abandon()
-		}
-		if interrupted {
-			return interruptedError{errors.New("interrupted before the first round was done; nothing was written")}
-		}
-		return cause
-	}
-	var state string
-	var err error
-	if s.folder != nil {
-		state, err = s.leave()
-	}
-	s.report.Close(s.summary()...)
-	if s.flags.json {
-		line, jsonErr := json.Marshal(s.result())
-		err = errors.Join(err, jsonErr)
-		fmt.Fprintf(s.Out, "%s\n", line)
-	}
-	if interrupted {
-		text := fmt.Sprintf("interrupted after step %d", s.last.Step)
-		if state != "" {
-			text += fmt.Sprintf("; the state of step %d is in %s", s.held.Steps, state)
-		}
-		return interruptedError{errors.Join(errors.New(text), err)}
-	}
-	return errors.Join(cause, err)
+	return s.keeper.finish(cause, ending{last: s.last.Step, close: s.report.Close, json: s.flags.json,
+		files: s.writeFiles, summary: s.summary, result: func() any { return s.result() }})
 }
 
 func (s *sparseSession) summary() []string {
@@ -366,16 +261,8 @@ func (s *sparseSession) summary() []string {
 	return lines
 }
 
-// leave writes the folder's last files.
-func (s *sparseSession) leave() (state string, err error) {
-	if s.held != nil {
-		if state, err = s.writeCheckpoint(); err != nil {
-			return "", err
-		}
-	}
-	if s.logger != nil {
-		err = s.logger.Close()
-	}
+// writeFiles writes the folder's last files but for the state. It needs the mutex.
+func (s *sparseSession) writeFiles() error {
 	profile := struct {
 		sparse.Profile
 		StepsPerSecond number  `json:"steady_steps_per_second"`
@@ -399,18 +286,11 @@ func (s *sparseSession) leave() (state string, err error) {
 			members[i].TestLoss, members[i].TestAccuracy = &loss, &accuracy
 		}
 	}
-	for name, value := range map[string]any{"profile.json": profile, "members.json": members} {
-		text, e := json.MarshalIndent(value, "", "  ")
-		if e == nil {
-			e = s.folder.Write(name, append(text, '\n'))
-		}
-		err = errors.Join(err, e)
-	}
+	err := errors.Join(s.writeJSON("profile.json", profile), s.writeJSON("members.json", members))
 	if s.best != nil {
 		err = errors.Join(err, s.writeBest())
 	}
-	s.folder.Close()
-	return state, err
+	return err
 }
 
 // writeBest writes the best member's connections: places and weights, by layer.
@@ -419,10 +299,6 @@ func (s *sparseSession) writeBest() error {
 	for l, c := range s.best {
 		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
 	}
-	var data bytes.Buffer
 	metadata := map[string]string{"command": "sparse", "member": fmt.Sprint(best(s.test.Accuracy)), "test_accuracy": fmt.Sprint(s.last.TestBest), "xlarun": version()}
-	if err := safetensors.Write(&data, arrays, metadata); err != nil {
-		return err
-	}
-	return s.folder.Write("best.safetensors", data.Bytes())
+	return s.folder.WriteArrays("best.safetensors", arrays, metadata)
 }

@@ -147,20 +147,7 @@ func TestSparseBadInput(t *testing.T) {
 		{"sparse --out taken", "", []string{"--out taken cannot be written"}},
 	} {
 		t.Run(c.args+c.toml, func(t *testing.T) {
-			b := newBed(t)
-			b.write(t, "taken", "")
-			if c.toml != "" {
-				b.write(t, "file.toml", c.toml)
-			}
-			before := b.files(t)
-			require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), "%s%s", b.err, b.out)
-			require.Zero(t, b.opened, "nothing may be opened")
-			require.Empty(t, b.out.String())
-			require.Equal(t, 1, strings.Count(b.err.String(), "\n"), "one line: %s", b.err)
-			for _, want := range c.want {
-				require.Contains(t, b.err.String(), want)
-			}
-			require.Equal(t, before, b.files(t))
+			requireBadInput(t, c.args, c.toml, c.want)
 		})
 	}
 }

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
 )
 
@@ -23,13 +25,14 @@ func warmupCommand(a *app) *cobra.Command {
 	var o evolveFlags
 	jobs := runtime.NumCPU()
 	cmd := &cobra.Command{
-		Use:   "warmup CONFIG|ENV...",
+		Use:   "warmup CONFIG|ENV|sparse...",
 		Short: "Compile every program that the given experiments will need",
-		Long: "Warmup takes config files and environments (flags, as for evolve, hold for all of them) and makes one program for each set\n" +
-			"of conditions that change shapes (environment, network, population, steps, devices, ...): it measures how to lay the\n" +
-			"population out (--tune quick by default: up to 3 s a program, one program after the other), compiles in parallel, keeps plan\n" +
-			"and program in the cache, and runs one real generation of each, whose result is dropped. A later evolve starts from the cache.",
-		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64",
+		Long: "Warmup takes config files of evolve and sparse, environments (flags, as for evolve, hold for all of them) and the word sparse,\n" +
+			"and makes the programs for each set of conditions that change shapes (environment, network, population, steps, devices, ...):\n" +
+			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up to 3 s an experiment, one\n" +
+			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real generation, or step of SGD, of\n" +
+			"each, whose result is dropped. A later run starts from the cache.",
+		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return badInput("got no experiment, wants config files or environments")
@@ -41,18 +44,12 @@ func warmupCommand(a *app) *cobra.Command {
 				return badInput("--jobs got %d, wants 1 or more", jobs)
 			}
 			w := &warmup{app: a, jobs: jobs, json: o.json}
-			for _, arg := range args {
-				e, err := readExperiment(cmd.Flags(), arg)
-				if err != nil {
-					return err
-				}
-				if e.backend == reference {
-					return badInput("%s got the backend %s, which compiles nothing: use another backend", arg, reference)
-				}
-				if e.config.Tune == evolve.TuneAuto { // what auto finds stored is stored here
-					e.config.Tune = evolve.TuneQuick
-				}
-				w.add(evolveWarmable{e})
+			experiments, err := warmables(cmd.Context(), a, cmd.Flags(), args)
+			if err != nil {
+				return err
+			}
+			for _, e := range experiments {
+				w.add(e)
 			}
 			return w.run(cmd.Context())
 		},
@@ -65,16 +62,63 @@ func warmupCommand(a *app) *cobra.Command {
 	return cmd
 }
 
+// warmables resolves the arguments, all of them before any data is fetched.
+func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string) (all []warmable, err error) {
+	var withData []*sparseExperiment
+	// ready refuses what compiles nothing; what auto finds stored is stored here.
+	ready := func(o backendOptions, arg string, tune *string) error {
+		if o.backend == reference {
+			return badInput("%s got the backend %s, which compiles nothing: use another backend", arg, reference)
+		}
+		if *tune == evolve.TuneAuto {
+			*tune = evolve.TuneQuick
+		}
+		return nil
+	}
+	for _, arg := range args {
+		is, err := isSparse(given, arg)
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			e, err := readSparse(given, arg)
+			if err == nil {
+				err = ready(e.backendOptions, arg, &e.config.Tune)
+			}
+			if err != nil {
+				return nil, err
+			}
+			all, withData = append(all, sparseWarmable{e}), append(withData, e)
+			continue
+		}
+		e, err := readExperiment(given, arg)
+		if err == nil {
+			err = ready(e.backendOptions, arg, &e.config.Tune)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, evolveWarmable{e})
+	}
+	have := map[string]sparse.Data{}
+	for _, e := range withData {
+		if err := e.load(ctx, display.NewDownloadBar(a.Out, a.env), have); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // warmable is an experiment of some command that warmup can make ready.
 type warmable interface {
 	on() backendOptions
 	source() string  // the argument that it came from
-	purpose() string // what its program is for, in words
-	// same tells whether another experiment needs the same program.
+	purpose() string // what its programs are for, in words
+	// same tells whether another experiment needs the same programs.
 	same(other warmable) bool
 	// tune measures and stores a plan, alone on the machine; the zero Choice where there is nothing to measure.
 	tune(a *app, b xlabridge.Backend) (evolve.Choice, error)
-	// compile makes the program, beside others, and fills in what is to be said of it.
+	// compile makes the programs, beside others, and fills in what is to be said of it.
 	compile(a *app, b xlabridge.Backend, t *warmupTask) (warmed, error)
 }
 
@@ -94,7 +138,7 @@ type warmup struct {
 	tasks []*warmupTask
 }
 
-// warmupTask is a program to be compiled, and what came of it.
+// warmupTask is a program to be compiled, or all programs of an experiment, and what came of it.
 type warmupTask struct {
 	warmable
 	warmed warmed
@@ -111,8 +155,8 @@ type warmupTask struct {
 	PlansTried      []evolve.TriedPlan `json:"plans_tried,omitempty"`
 	TraceSeconds    float64            `json:"trace_seconds"`
 	CompileSeconds  float64            `json:"compile_seconds"` // of compiling, or of loading
-	Bytes           int                `json:"bytes"`           // of the compiled program
-	WarmUpSeconds   float64            `json:"warm_up_seconds"` // of one generation
+	Bytes           int                `json:"bytes"`           // of what was compiled
+	WarmUpSeconds   float64            `json:"warm_up_seconds"` // of one generation, or step
 	PredictedMemory int64              `json:"predicted_memory_bytes_per_device"`
 }
 
@@ -212,9 +256,20 @@ func (t *warmupTask) choose(a *app, b xlabridge.Backend) {
 	t.Plan, t.PlanSource, t.PlanReason, t.TuneSeconds, t.PlansTried = c.Plan, c.Source, c.Reason, c.Seconds, c.Tried
 }
 
+// runs says which plan was compiled, where choose may have found no other.
+func (t *warmupTask) runs(plan, source, reason string) {
+	t.Plan = plan
+	if !(t.PlanSource == evolve.PlanTuned && source == evolve.PlanStored) { // not the plan that was just measured
+		t.PlanSource = source
+	}
+	if t.PlanReason == "" {
+		t.PlanReason = reason
+	}
+}
+
 func (w *warmup) print() error {
 	t := tabwriter.NewWriter(w.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tGENERATION")
+	fmt.Fprintln(t, "PROGRAM\tFOR\tCACHE\tTRACE\tCOMPILE\tSIZE\tUPDATE")
 	hits, done := 0, 0
 	for _, x := range w.tasks {
 		sources := strings.Join(x.Experiments, ", ")

@@ -43,13 +43,7 @@ func (w evolveWarmable) compile(a *app, b xlabridge.Backend, t *warmupTask) (war
 	p := e.Profile()
 	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds, t.PredictedMemory = p.Cache, p.CacheReason, p.TraceSeconds, p.CompileSeconds, p.PeakMemoryBytes
 	t.Bytes = e.CompileInfo().Bytes
-	t.Plan = p.Plan
-	if !(t.PlanSource == evolve.PlanTuned && p.PlanSource == evolve.PlanStored) { // not the plan that was just measured
-		t.PlanSource = p.PlanSource
-	}
-	if t.PlanReason == "" {
-		t.PlanReason = p.PlanReason
-	}
+	t.runs(p.Plan, p.PlanSource, p.PlanReason)
 	return e, nil
 }
 

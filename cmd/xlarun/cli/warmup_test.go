@@ -152,6 +152,18 @@ func TestProfile(t *testing.T) {
 	require.Equal(t, []string{"e.toml"}, b.files(t), "nothing is written")
 }
 
+// realRun runs a command line on the CPU plugin and gives its line of JSON.
+func realRun(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	require.Equal(t, StatusOK, Run(context.Background(), append(args, "--json"), Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+	require.Empty(t, stderr.String())
+	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	var r map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
+	return r
+}
+
 // TestWarmupOnTheRealThing: what warmup compiled, evolve and a second warmup find in the cache.
 func TestWarmupOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
@@ -159,13 +171,7 @@ func TestWarmupOnTheRealThing(t *testing.T) {
 	t.Setenv("XLARUN_CACHE", dir)
 	run := func(args ...string) map[string]any {
 		t.Helper()
-		var stdout, stderr bytes.Buffer
-		require.Equal(t, StatusOK, Run(context.Background(), append(args, "--json"), Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
-		require.Empty(t, stderr.String())
-		lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-		var r map[string]any
-		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
-		return r
+		return realRun(t, args...)
 	}
 	experiment := []string{"CartPole-v1", "--pop", "8", "--steps", "5", "--policy", "linear", "--devices", "2"}
 	first := run(append([]string{"warmup"}, experiment...)...)

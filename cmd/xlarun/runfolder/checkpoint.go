@@ -1,7 +1,6 @@
 package runfolder
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 
 	"xlarun/graph"
-	"xlarun/graph/safetensors"
 )
 
 const (
@@ -43,12 +41,8 @@ func (f *Folder) SaveCheckpoint(c Checkpoint) (path string, err error) {
 	metadata["version"] = strconv.Itoa(checkpointVersion)
 	metadata["generation"] = strconv.Itoa(c.Generation)
 	metadata["config"] = c.Config
-	var data bytes.Buffer
-	if err := safetensors.Write(&data, c.Arrays, metadata); err != nil {
-		return "", fmt.Errorf("checkpoint of generation %d: %w", c.Generation, err)
-	}
 	name := filepath.Join(checkpointDir, fmt.Sprintf("%06d.safetensors", c.Generation))
-	if err := f.Write(name, data.Bytes()); err != nil {
+	if err := f.WriteArrays(name, c.Arrays, metadata); err != nil {
 		return "", fmt.Errorf("checkpoint of generation %d: %w", c.Generation, err)
 	}
 	f.removeOldCheckpoints()

@@ -13,12 +13,16 @@
 package runfolder
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"xlarun/graph/safetensors"
 )
 
 // Folder is the folder of one run. Its methods may be called from many goroutines.
@@ -112,6 +116,20 @@ func (f *Folder) Close() {
 
 // Write puts a file in the folder, whole or not at all.
 func (f *Folder) Write(name string, data []byte) error {
+	return f.WriteFrom(name, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteArrays puts a safetensors file of a tree's arrays in the folder, whole or not at all. Arrays go to the file one
+// after the other: those that have to be copied to the host first are there one at a time.
+func (f *Folder) WriteArrays(name string, tree any, metadata map[string]string) error {
+	return f.WriteFrom(name, func(w io.Writer) error { return safetensors.Write(w, tree, metadata) })
+}
+
+// WriteFrom puts what write writes in the folder, whole or not at all.
+func (f *Folder) WriteFrom(name string, write func(w io.Writer) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -121,12 +139,12 @@ func (f *Folder) Write(name string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return writeAtomic(path, data)
+	return writeAtomic(path, write)
 }
 
 // writeAtomic writes under a temporary name, brings the bytes to the disk and renames: after a crash the file is the
 // old one or the new one.
-func writeAtomic(path string, data []byte) (err error) {
+func writeAtomic(path string, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, ".tmp-*")
 	if err != nil {
@@ -138,7 +156,11 @@ func writeAtomic(path string, data []byte) (err error) {
 			_ = os.Remove(tmp.Name())
 		}
 	}()
-	if _, err = tmp.Write(data); err != nil {
+	buffered := bufio.NewWriter(tmp) // what is larger than its buffer goes to the file as it is
+	if err = write(buffered); err != nil {
+		return err
+	}
+	if err = buffered.Flush(); err != nil {
 		return err
 	}
 	if err = tmp.Chmod(0o644); err != nil {

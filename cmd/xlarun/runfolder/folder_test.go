@@ -1,6 +1,8 @@
 package runfolder
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,4 +80,24 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 	f.Close()
 	require.NoError(t, f.Write("late", []byte("x")))
 	require.NoFileExists(t, filepath.Join(base, "late"))
+}
+
+// A file whose writer gives up half-way leaves what was there, and nothing else.
+func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
+	f, err := Prepare(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, f.Write("file", []byte("old")))
+	half := func(w io.Writer) error {
+		_, err := w.Write(make([]byte, 1<<20))
+		require.NoError(t, err)
+		return errors.New("no more")
+	}
+	require.ErrorContains(t, f.WriteFrom("file", half), "no more")
+	require.ErrorContains(t, f.WriteFrom("other", half), "no more")
+	text, err := os.ReadFile(f.Path("file"))
+	require.NoError(t, err)
+	require.Equal(t, "old", string(text))
+	files, err := os.ReadDir(f.Dir())
+	require.NoError(t, err)
+	require.Len(t, files, 1)
 }
