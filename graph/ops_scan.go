@@ -75,8 +75,11 @@ var _ = register(&Op{
 	JVP: controlJVP, NotLinear: "handled by the reverse-mode transform",
 	Emit: func(e *emitter, n *Node) {
 		g := lowerScan(n)
-		for i, p := range g.Params {
+		for i, p := range g.Params[:len(n.Inputs)] {
 			e.names[p] = e.ref(n.Inputs[i])
+		}
+		for _, p := range g.Params[len(n.Inputs):] {
+			e.names[p] = e.unset(p.shape)
 		}
 		e.nodes(g)
 		for i, r := range g.Results {
@@ -108,16 +111,27 @@ var _ = register(&Op{
 	},
 })
 
+// UnsetMark is in the line of an array whose elements are all written before any is read: a backend may leave them as they
+// come, where that is faster.
+const UnsetMark = `mhlo.frontend_attributes = {xlarun = "unset"}`
+
+// unset writes an array of which every element will be written, and gives its name. For backends that do not look for
+// the mark it is zeros.
+func (e *emitter) unset(s Shape) string {
+	scalar := Shape{DType: s.DType}
+	t := mlirType(scalar)
+	zero := e.line("stablehlo.constant", "", "value = "+denseLiteral(scalar, make([]byte, ItemSize(s.DType))), "", t)
+	return e.line("stablehlo.broadcast_in_dim", zero, "broadcast_dimensions = array<i64>, "+UnsetMark, t, mlirType(s))
+}
+
 // lowerScan writes a scan as a while loop with a counter: slices of the inputs in, slices of the outputs written in place.
+// Behind the scan's inputs the graph takes what is written into, an array for each stacked output.
 func lowerScan(n *Node) *Graph {
 	a := n.Attrs.(scanAttrs)
 	body := n.Bodies[0]
-	g, _ := buildGraph(shapesOf(n.Inputs), nil, func(p []*Array) []*Array {
+	g, _ := buildGraph(slices.Concat(shapesOf(n.Inputs), shapesOf(n.Outs[a.carry:])), nil, func(p []*Array) []*Array {
+		p, ys := p[:len(n.Inputs)], p[len(n.Inputs):]
 		consts, carry, xs := p[:a.consts], p[a.consts:a.consts+a.carry], p[a.consts+a.carry:]
-		ys := make([]*Array, len(body.Results)-a.carry)
-		for i := range ys {
-			ys[i] = Zeros(n.Outs[a.carry+i].shape)
-		}
 		step := func(i *Array, carry, ys []*Array) ([]*Array, []*Array) {
 			at := i
 			if a.reverse {

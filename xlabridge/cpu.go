@@ -28,12 +28,12 @@ func forCPU(program string, allCores, kernels bool) (string, map[string]any) {
 	// A convolution wakes oneDNN in any case.
 	if strings.Contains(program, "stablehlo.convolution") {
 		o[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
-	} else {
+	} else if kernels {
 		program = turnDots(program)
 	}
 	if kernels {
 		var choice map[string]any
-		program, choice = chooseEmitters(program)
+		program, choice = chooseEmitters(leaveUnset(program))
 		maps.Copy(o, choice)
 	}
 	return program, o

@@ -99,6 +99,25 @@ func TestWriteRows(t *testing.T) {
 	}
 }
 
+// What a scan stacks is not cleared first, on CPU; other arrays of zeros are.
+func TestLeaveUnset(t *testing.T) {
+	f := func(x *array) []*array {
+		_, ys := graph.Scan(func(c, x *array) (*array, [2]*array) { return c, [2]*array{graph.Sin(x), graph.Cos(x)} }, graph.Index(x, 0), x)
+		return []*array{ys[0], ys[1], graph.Zeros(x.Shape())}
+	}
+	x := graph.Sin(graph.Reshape(graph.Iota(5000), 500, 10))
+	p, err := graph.Trace("stacks", f, x)
+	require.NoError(t, err)
+	text := leaveUnset(p.StableHLO)
+	require.Equal(t, 2, strings.Count(text, unsetTarget), text)
+	require.NotContains(t, text, graph.UnsetMark)
+	got, err := Jit1(open(t, Options{}), f)(x)
+	require.NoError(t, err)
+	for k, want := range f(x) {
+		require.InDeltaSlice(t, floats(t, want), floats(t, got[k]), 1e-5)
+	}
+}
+
 func floats(t *testing.T, a *array) []float64 {
 	t.Helper()
 	v, err := graph.Floats(a)
@@ -131,6 +150,7 @@ func TestTurnDots(t *testing.T) {
 		text := turnDots(p.StableHLO)
 		require.Equal(t, s.turned, text != p.StableHLO, "%v", s)
 		if s.turned {
+			require.Contains(t, text, turnTarget)
 			require.NotContains(t, text, "lhs_contracting_dimensions = [0]")
 		}
 		got, err := Jit2(c, f)(x, y)

@@ -7,8 +7,11 @@ import (
 
 // A product whose left operand is contracted along its rows, as in every weight's gradient, is one that XLA's CPU backend
 // gives to oneDNN, not to the library that does other products. oneDNN writes its code when it is first called, which
-// takes 20 to 40 ms of each process; from there on the two are equally fast. So on CPU such a product is written with
-// its operands turned, behind a barrier: XLA would turn them back.
+// takes 20 to 40 ms of each process; from there on the two are equally fast. So on CPU a kernel of our own turns an
+// operand first. (XLA's own transpose would be folded into the product again.)
+
+// turnTarget is the name of that kernel.
+const turnTarget = "xlarun_turn"
 
 // leastTurned is the number of multiplications from which a product is written otherwise.
 const leastTurned = 1 << 18
@@ -59,28 +62,22 @@ func turnDot(line string) string {
 	}
 	number := strings.TrimPrefix(result, "%") // unique, as every value has one name
 	var b strings.Builder
-	turn := func(what, as string, rows, columns int) string {
-		from, to := fmt.Sprintf("tensor<%dx%dxf32>", rows, columns), fmt.Sprintf("tensor<%dx%dxf32>", columns, rows)
-		fmt.Fprintf(&b, "%s%s = \"stablehlo.transpose\"(%s) {permutation = array<i64: 1, 0>} : (%s) -> %s\n", indent, as, what, from, to)
-		return as
+	turn := func(from, to string, rows, columns int) {
+		fmt.Fprintf(&b, "%s%s = \"stablehlo.custom_call\"(%s) {call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {}, "+
+			"operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<%dx%dxf32>) -> tensor<%dx%dxf32>\n",
+			indent, to, from, turnTarget, rows, columns, columns, rows)
 	}
-	keep := func(what string, rows, columns int) string {
-		t := fmt.Sprintf("tensor<%dx%dxf32>", rows, columns)
-		fmt.Fprintf(&b, "%s%s_kept = \"stablehlo.optimization_barrier\"(%s) : (%s) -> %s\n", indent, what, what, t, t)
-		return what + "_kept"
-	}
+	turned, product := "%turned_"+number, "%product_"+number
 	if right == 1 || k*m <= k*n+m*n {
-		left := keep(turn(name[0], "%turned_"+number, k, m), m, k)
+		turn(name[0], turned, k, m)
 		fmt.Fprintf(&b, "%s%s = \"stablehlo.dot_general\"(%s, %s) "+axes+" : (tensor<%dx%dxf32>, %s) -> %s\n",
-			indent, result, left, name[1], 1, right, m, k, kind[1], out)
+			indent, result, turned, name[1], 1, right, m, k, kind[1], out)
 		return b.String()
 	}
 	// The larger operand stays: the product the other way round, turned.
-	left := keep(turn(name[1], "%turned_"+number, k, n), n, k)
-	product := "%product_" + number
+	turn(name[1], turned, k, n)
 	fmt.Fprintf(&b, "%s%s = \"stablehlo.dot_general\"(%s, %s) "+axes+" : (tensor<%dx%dxf32>, %s) -> tensor<%dx%dxf32>\n",
-		indent, product, left, name[0], 1, 0, n, k, kind[0], n, m)
-	fmt.Fprintf(&b, "%s%s = \"stablehlo.transpose\"(%s) {permutation = array<i64: 1, 0>} : (tensor<%dx%dxf32>) -> %s\n",
-		indent, result, keep(product, n, m), n, m, out)
+		indent, product, turned, name[0], 1, 0, n, k, kind[0], n, m)
+	turn(product, result, n, m)
 	return b.String()
 }

@@ -37,6 +37,8 @@ func RegisterKernel(name string, handler unsafe.Pointer) {
 
 func init() {
 	RegisterKernel("xlarun_reverse", unsafe.Pointer(C.xb_reverse))
+	RegisterKernel(turnTarget, unsafe.Pointer(C.xb_turn))
+	RegisterKernel(unsetTarget, unsafe.Pointer(C.xb_unset))
 	RegisterKernel(rowsTarget, unsafe.Pointer(C.xb_write_rows))
 }
 
