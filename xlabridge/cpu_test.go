@@ -11,6 +11,14 @@ import (
 
 type array = graph.Array
 
+// rewriteAll has programs rewritten for the CPU whatever their size, so that small ones test it.
+func rewriteAll(t *testing.T) {
+	t.Helper()
+	update, dot := smallUpdate, leastTurned
+	smallUpdate, leastTurned = 0, 0
+	t.Cleanup(func() { smallUpdate, leastTurned = update, dot })
+}
+
 // stacked is a scan that stacks its steps' arrays, in reverse order too.
 func stacked(o ...graph.ScanOption) func(x *array) *array {
 	return func(x *array) *array {

@@ -13,8 +13,8 @@ import (
 // turnTarget is the name of that kernel.
 const turnTarget = "xlarun_turn"
 
-// leastTurned is the number of multiplications from which a product is written otherwise.
-const leastTurned = 1 << 18
+// leastTurned is the number of multiplications from which a product is written otherwise. Tests set it to 0.
+var leastTurned = 1 << 18
 
 // turnDots rewrites the products of a program in graph's StableHLO.
 func turnDots(program string) string {

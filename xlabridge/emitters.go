@@ -25,8 +25,9 @@ const mostModules = 8
 // rowsTarget is the name of the kernel that writes rows.
 const rowsTarget = "xlarun_write_rows"
 
-// smallUpdate is the size in bytes from which an array is too large to be copied for each part that is written.
-const smallUpdate = 4096
+// smallUpdate is the size in bytes above which an array is too large to be copied for each part that is written. Tests set
+// it to 0.
+var smallUpdate = 4096
 
 // writesParts are ops that XLA turns into loops that write parts of arrays.
 var writesParts = []string{"scatter", "select_and_scatter", "cholesky", "triangular_solve"}

@@ -20,6 +20,7 @@ var (
 // interprets CI checks 200. Long form: go test ./xlabridge -run RandomPrograms -programs 5000 -timeout 0
 func TestRandomPrograms(t *testing.T) {
 	client := open(t, Options{})
+	rewriteAll(t)
 	run := func(p *graph.Program, in []*graph.Array) ([]*graph.Array, error) {
 		x, err := client.Compile(p, CompileOptions{NoCache: true})
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 // program, so that the table costs one compilation an op.
 func TestTableAgainstXLA(t *testing.T) {
 	client := open(t, Options{})
+	rewriteAll(t)
 	names := make([]string, 0, len(graph.Table))
 	for name := range graph.Table {
 		names = append(names, name)
