@@ -11,6 +11,7 @@ func TestDump(t *testing.T) {
 	f := func(x *Array) *Array {
 		dead := Exp(x)
 		_ = dead
+		x = Add(x, Convert(Iota(3), Float32))
 		return Sum(VMap(Grad(func(v *Array) *Array { return Add(Sin(v), Sin(v)) }))(x))
 	}
 	dump := func(phase Phase) string {
@@ -21,6 +22,8 @@ func TestDump(t *testing.T) {
 	traced, simple, hlo := dump(PhaseTraced), dump(PhaseSimplified), dump(PhaseStableHLO)
 	require.Contains(t, traced, "= exp ")
 	require.Contains(t, traced, "// dump_test.go:")
+	require.Contains(t, traced, "iota{axis:0}")
+	require.Contains(t, traced, "convert{to:f32}", "dtypes have names")
 	require.NotContains(t, simple, "= exp ")
 	require.Equal(t, 1, strings.Count(simple, "= cos "), simple)
 	require.Greater(t, strings.Count(traced, "= cos "), 1, traced)

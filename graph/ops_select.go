@@ -185,6 +185,8 @@ func Clamp(lo, x, hi any) *Array {
 
 type dtypeAttrs struct{ to DType }
 
+func (a dtypeAttrs) String() string { return "{to:" + dtypeName(a.to) + "}" }
+
 var _ = register(&Op{
 	Name: "convert",
 	Shape: func(c *call) []Shape {

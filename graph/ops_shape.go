@@ -125,6 +125,8 @@ type iotaAttrs struct {
 	axis  int
 }
 
+func (a iotaAttrs) String() string { return fmt.Sprintf("{axis:%d}", a.axis) }
+
 var _ = register(&Op{
 	Name: "iota",
 	Shape: func(c *call) []Shape {
