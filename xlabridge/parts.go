@@ -2,9 +2,26 @@ package xlabridge
 
 import (
 	"fmt"
+	"slices"
 
 	"xlarun/graph"
 )
+
+// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has.
+func ToHost(a *graph.Array) (*graph.Array, error) {
+	data, err := a.Data()
+	if err != nil {
+		return nil, err
+	}
+	b, err := data.HostBytes()
+	if err != nil {
+		return nil, err
+	}
+	if _, fresh := data.(*deviceData); !fresh {
+		b = slices.Clone(b)
+	}
+	return graph.FromBytes(a.Shape(), b), nil
+}
 
 // PartToHost copies what one device has of an array to dst, which has exactly the array's bytes: of an array that a
 // program with several replicas returned, every device may have another content. On the reference backend there is device

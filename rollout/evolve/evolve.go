@@ -206,25 +206,13 @@ func (e *Evolution) Snapshot() (Snapshot, error) {
 	}
 	s := Snapshot{Generation: e.done, Arrays: map[string]*graph.Array{}}
 	for i, a := range e.state {
-		h, err := toHost(a)
+		h, err := xlabridge.ToHost(a)
 		if err != nil {
 			return Snapshot{}, err
 		}
 		s.Arrays[e.stateTree.Path(i)[1:]] = h
 	}
 	return s, nil
-}
-
-func toHost(a *graph.Array) (*graph.Array, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	b, err := data.HostBytes()
-	if err != nil {
-		return nil, err
-	}
-	return graph.FromBytes(a.Shape(), append([]byte(nil), b...)), nil
 }
 
 // Best is the best member so far: its parameters as the policy's tree, on the host, and its fitness.
@@ -251,7 +239,7 @@ func (e *Evolution) Centre() (params any, err error) {
 	}
 	host := make([]*graph.Array, len(e.state))
 	for i, a := range e.state {
-		if host[i], err = toHost(a); err != nil {
+		if host[i], err = xlabridge.ToHost(a); err != nil {
 			return nil, err
 		}
 	}

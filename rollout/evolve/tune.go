@@ -2,7 +2,6 @@ package evolve
 
 import (
 	"errors"
-	"math"
 	"sync"
 	"time"
 
@@ -34,9 +33,8 @@ const (
 	tuneSteps = 200
 	// tuneGain is how much faster than the best so far a candidate has to be: below, it is noise.
 	tuneGain = 1.03
-	// tuneTime is the time that a compiled candidate runs for, if that makes at least tuneRuns runs.
+	// tuneTime is the time that a compiled candidate runs for.
 	tuneTime = 60 * time.Millisecond
-	tuneRuns = 3
 )
 
 // tuning keeps tuners of one process from measuring each other.
@@ -211,9 +209,6 @@ type tuner struct {
 	measure func(layout rollout.Plan) (float64, error)
 }
 
-// errTime is the end of the budget.
-var errTime = errors.New("evolve: the tuner's time is over")
-
 // run returns the fastest plan of those that there was time for; the static one if there was none.
 func (t *tuner) run() (rollout.Plan, error) {
 	tuning.Lock()
@@ -250,7 +245,7 @@ func (t *tuner) run() (rollout.Plan, error) {
 func (t *tuner) cores() int { return max(1, t.plan.on.cores) }
 
 func ignoreTime(err error) error {
-	if errors.Is(err, errTime) {
+	if errors.Is(err, rollout.ErrTime) {
 		return nil
 	}
 	return err
@@ -261,7 +256,7 @@ func ignoreTime(err error) error {
 func (t *tuner) try(layout rollout.Plan) (seconds float64, err error) {
 	left := time.Until(t.deadline)
 	if left <= 0 {
-		return 0, errTime
+		return 0, rollout.ErrTime
 	}
 	done := make(chan struct{})
 	go func() {
@@ -280,7 +275,7 @@ func (t *tuner) try(layout rollout.Plan) (seconds float64, err error) {
 		}
 		return seconds, err
 	case <-timer.C:
-		return 0, errTime
+		return 0, rollout.ErrTime
 	}
 }
 
@@ -325,12 +320,7 @@ func (t *tuner) compileAndRun(layout rollout.Plan) (float64, error) {
 	}
 	defer xlabridge.Free(args)
 	leaves := graph.Leaves(args)
-	best := math.Inf(1)
-	var start time.Time
-	for run := 0; run <= tuneRuns || time.Since(start) < tuneTime; run++ {
-		if time.Now().After(t.deadline) {
-			return 0, errTime
-		}
+	return rollout.Fastest(tuneTime, t.deadline, func() (float64, error) {
 		from := time.Now()
 		out, err := x.Call(leaves)
 		if err != nil {
@@ -338,13 +328,8 @@ func (t *tuner) compileAndRun(layout rollout.Plan) (float64, error) {
 		}
 		seconds := time.Since(from).Seconds()
 		xlabridge.Free(out)
-		if run == 0 { // the first one warms up
-			start = time.Now()
-			continue
-		}
-		best = min(best, seconds)
-	}
-	return best, nil
+		return seconds, nil
+	})
 }
 
 // someNoise is n numbers of no consequence between -1 and 1: they need not be random, but differ.

@@ -242,9 +242,10 @@ func (p *Population) Member(i int) (Member, error) {
 		return nil, err
 	}
 	for j, a := range out {
-		if out[j], err = toHost(a); err != nil {
+		if out[j], err = xlabridge.ToHost(a); err != nil {
 			return nil, err
 		}
+		xlabridge.Free(a)
 	}
 	return memberOf(out), nil
 }

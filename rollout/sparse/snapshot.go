@@ -106,17 +106,3 @@ func (p *Population) Restore(s Snapshot) error {
 	}
 	return p.reindex()
 }
-
-// toHost copies an array to the host, and frees it.
-func toHost(a *graph.Array) (*graph.Array, error) {
-	data, err := a.Data()
-	if err != nil {
-		return nil, err
-	}
-	b, err := data.HostBytes()
-	if err != nil {
-		return nil, err
-	}
-	xlabridge.Free(a)
-	return graph.FromBytes(a.Shape(), b), nil
-}

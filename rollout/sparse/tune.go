@@ -3,7 +3,6 @@ package sparse
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -20,9 +19,8 @@ const (
 	tuneMembers, tuneSteps = 4, 32
 	// tuneGain is how much faster than the best so far a method has to be: below, it is noise.
 	tuneGain = 1.03
-	// tuneTime is the time that a method is measured for, if that makes at least tuneRuns rounds.
+	// tuneTime is the time that a method is measured for.
 	tuneTime = 100 * time.Millisecond
-	tuneRuns = 3
 )
 
 // quickBudget is evolve.QuickBudget, but in tests.
@@ -157,7 +155,7 @@ func (p *Population) tune() error {
 				r.close()
 			}
 		}
-		if errors.Is(err, errTime) {
+		if errors.Is(err, rollout.ErrTime) {
 			break
 		}
 		if err != nil {
@@ -194,15 +192,12 @@ func fastest(tried []TriedMethod) string {
 	return best.Method
 }
 
-// errTime is the end of the budget.
-var errTime = errors.New("sparse: the tuner's time is over")
-
 // prepareBefore prepares a method, for as long as there is time. What the compiler is still busy with then is left to end
 // by itself; its result is not used.
 func (p *Population) prepareBefore(deadline time.Time, name string) (programs, error) {
 	left := time.Until(deadline)
 	if left <= 0 {
-		return programs{}, errTime
+		return programs{}, rollout.ErrTime
 	}
 	type outcome struct {
 		programs
@@ -225,7 +220,7 @@ func (p *Population) prepareBefore(deadline time.Time, name string) (programs, e
 				o.programs.close()
 			}
 		})
-		return programs{}, errTime
+		return programs{}, rollout.ErrTime
 	}
 }
 
@@ -254,12 +249,7 @@ func (p *Population) measure(r programs, deadline time.Time) (float64, error) {
 		}()
 	}
 	in.Turn, in.Data = graph.Of(int32(steps)), batches
-	best := math.Inf(1)
-	var start time.Time
-	for run := 0; run <= tuneRuns || time.Since(start) < tuneTime; run++ {
-		if time.Now().After(deadline) {
-			return 0, errTime
-		}
+	best, err := rollout.Fastest(tuneTime, deadline, func() (float64, error) {
 		from := time.Now()
 		stats, err := p.learn(r.train, in)
 		if err != nil {
@@ -267,11 +257,7 @@ func (p *Population) measure(r programs, deadline time.Time) (float64, error) {
 		}
 		seconds := time.Since(from).Seconds()
 		xlabridge.Free(stats)
-		if run == 0 { // the first one warms up
-			start = time.Now()
-			continue
-		}
-		best = min(best, seconds)
-	}
-	return best / float64(steps) * float64(p.tiles.PerDevice) / float64(members), nil
+		return seconds, nil
+	})
+	return best / float64(steps) * float64(p.tiles.PerDevice) / float64(members), err
 }
