@@ -23,34 +23,42 @@ func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
 	}
 }
 
-// The matrix: strategies by numbers of devices, metrics and state equal to the byte. XLARUN_LONG=1 runs it over 50
-// generations of the default experiment, and with every layout of the lanes.
+// The matrix: strategies by numbers of devices, metrics and state equal to the byte: 50 generations of the default
+// experiment, with tiles enough for 8 devices, and a few of one whose tiles and layers are padded. XLARUN_LONG=1 runs the
+// former with every layout of the lanes.
 func TestDeterminismMatrix(t *testing.T) {
-	generations, devices := 3, []int{1, 2, 8}
-	layouts := []Config{{LanesLast: true, Unroll: 2}} // other tests have the plain one
-	config := DefaultConfig()
-	config.Population, config.Steps, config.Policy, config.Tile, config.Seed = 78, 61, "mlp:12", 16, 7 // layers are padded
-	if os.Getenv("XLARUN_LONG") != "" {
-		generations, devices = 50, []int{1, 2, 4, 8}
-		layouts = []Config{{}, {LanesLast: true}, {LanesLast: true, Unroll: 4}, {Unroll: 2}}
-		config = DefaultConfig()
-		config.Tile, config.Seed = 32, 7
+	whole, padded := DefaultConfig(), DefaultConfig()
+	whole.Tile, whole.Seed = 32, 7
+	padded.Population, padded.Steps, padded.Policy, padded.Tile, padded.Seed = 78, 61, "mlp:12", 16, 7
+	padded.LanesLast, padded.Unroll = true, 2
+	type experiment struct {
+		name        string
+		config      Config
+		generations int
 	}
+	experiments := []experiment{{"default", whole, 50}, {"padded", padded, 3}}
+	if os.Getenv("XLARUN_LONG") != "" {
+		for _, l := range []Config{{LanesLast: true}, {LanesLast: true, Unroll: 4}, {Unroll: 2}} {
+			c := whole
+			c.LanesLast, c.Unroll = l.LanesLast, l.Unroll
+			experiments = append(experiments, experiment{fmt.Sprintf("lanes last %v, unroll %d", l.LanesLast, l.Unroll), c, 50})
+		}
+	}
+	devices := []int{1, 2, 4, 8}
 	clients := map[int]*xlabridge.Client{}
 	for _, d := range devices {
 		clients[d] = open(t, d)
 	}
-	for _, config.Strategy = range Strategies() {
-		for _, l := range layouts {
-			config := config
-			config.LanesLast, config.Unroll = l.LanesLast, l.Unroll
-			t.Run(fmt.Sprintf("%s, lanes last %v, unroll %d", config.Strategy, l.LanesLast, l.Unroll), func(t *testing.T) {
+	for _, strategy := range Strategies() {
+		for _, x := range experiments {
+			t.Run(strategy+", "+x.name, func(t *testing.T) {
+				x.config.Strategy = strategy
 				var metrics []Metrics
 				var state map[string][]byte
 				for _, d := range devices {
-					e, err := New(clients[d], config)
+					e, err := New(clients[d], x.config)
 					require.NoError(t, err)
-					m, s := steps(t, e, generations), bytesOf(t, e)
+					m, s := steps(t, e, x.generations), bytesOf(t, e)
 					require.NoError(t, e.Close())
 					if state == nil {
 						metrics, state = m, s
