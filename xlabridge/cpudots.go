@@ -31,53 +31,47 @@ func turnDots(program string) string {
 	return b.String()
 }
 
+// dotAxes are the attributes of a product of matrices without batch axes, by the axes that are contracted.
+const dotAxes = "dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [%d], rhs_contracting_dimensions = [%d]>"
+
 // turnDot rewrites one line, or returns it.
 func turnDot(line string) string {
-	const axes = "{dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [%d], rhs_contracting_dimensions = [%d]>}"
-	indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-	result, call, ok1 := strings.Cut(strings.TrimSpace(line), ` = "stablehlo.dot_general"(`)
-	names, rest, ok2 := strings.Cut(call, ") {")
-	dims, types, ok3 := strings.Cut(rest, "} : (")
-	types, out, ok4 := strings.Cut(types, ") -> ")
-	name, kind := strings.Split(names, ", "), strings.Split(types, ", ")
-	if !ok1 || !ok2 || !ok3 || !ok4 || len(name) != 2 || len(kind) != 2 {
+	dot, ok := parseInstruction(line, "dot_general")
+	if !ok {
 		return line
 	}
 	right := 0
-	switch "{" + dims + "}" {
-	case fmt.Sprintf(axes, 0, 0):
-	case fmt.Sprintf(axes, 0, 1):
+	switch dot.attributes {
+	case fmt.Sprintf(dotAxes, 0, 0):
+	case fmt.Sprintf(dotAxes, 0, 1):
 		right = 1
 	default:
 		return line
 	}
-	x, _ := parseType(kind[0])
-	y, _ := parseType(kind[1])
-	if len(x) != 2 || len(y) != 2 || !strings.HasSuffix(kind[0], "xf32>") || !strings.HasSuffix(kind[1], "xf32>") {
+	x, _ := parseType(dot.types[0])
+	y, _ := parseType(dot.types[1])
+	if len(x) != 2 || len(y) != 2 || !strings.HasSuffix(dot.types[0], "xf32>") || !strings.HasSuffix(dot.types[1], "xf32>") {
 		return line
 	}
 	k, m, n := x[0], x[1], y[1-right]
 	if k*m*n < leastTurned {
 		return line
 	}
-	number := strings.TrimPrefix(result, "%") // unique, as every value has one name
-	var b strings.Builder
-	turn := func(from, to string, rows, columns int) {
-		fmt.Fprintf(&b, "%s%s = \"stablehlo.custom_call\"(%s) {call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {}, "+
-			"operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]} : (tensor<%dx%dxf32>) -> tensor<%dx%dxf32>\n",
-			indent, to, from, turnTarget, rows, columns, columns, rows)
+	matrix := func(rows, columns int) string { return fmt.Sprintf("tensor<%dx%dxf32>", rows, columns) }
+	turn := func(from, to string, rows, columns int) string {
+		i := instruction{indent: dot.indent, result: to, operands: []string{from}, types: []string{matrix(rows, columns)}, out: matrix(columns, rows)}
+		return i.call(turnTarget, "backend_config = {}, operand_layouts = [dense<[1, 0]> : tensor<2xindex>], result_layouts = [dense<[1, 0]> : tensor<2xindex>]")
 	}
+	number := strings.TrimPrefix(dot.result, "%") // unique, as every value has one name
 	turned, product := "%turned_"+number, "%product_"+number
 	if right == 1 || k*m <= k*n+m*n {
-		turn(name[0], turned, k, m)
-		fmt.Fprintf(&b, "%s%s = \"stablehlo.dot_general\"(%s, %s) "+axes+" : (tensor<%dx%dxf32>, %s) -> %s\n",
-			indent, result, turned, name[1], 1, right, m, k, kind[1], out)
-		return b.String()
+		first := turn(dot.operands[0], turned, k, m)
+		dot.operands[0], dot.types[0], dot.attributes = turned, matrix(m, k), fmt.Sprintf(dotAxes, 1, right)
+		return first + dot.line("dot_general")
 	}
 	// The larger operand stays: the product the other way round, turned.
-	turn(name[1], turned, k, n)
-	fmt.Fprintf(&b, "%s%s = \"stablehlo.dot_general\"(%s, %s) "+axes+" : (tensor<%dx%dxf32>, %s) -> tensor<%dx%dxf32>\n",
-		indent, product, turned, name[0], 1, 0, n, k, kind[0], n, m)
-	turn(product, result, n, m)
-	return b.String()
+	first, last := turn(dot.operands[1], turned, k, n), turn(product, dot.result, n, m)
+	dot.operands, dot.types = []string{turned, dot.operands[0]}, []string{matrix(n, k), dot.types[0]}
+	dot.result, dot.attributes, dot.out = product, fmt.Sprintf(dotAxes, 1, 0), matrix(n, m)
+	return first + dot.line("dot_general") + last
 }

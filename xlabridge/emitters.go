@@ -53,7 +53,7 @@ func chooseEmitters(program string) (string, map[string]any) {
 				return program, nil
 			case u.bytes <= smallUpdate:
 			case u.rows():
-				line = u.call()
+				line = u.writeRows()
 			default:
 				return program, nil
 			}
@@ -65,36 +65,26 @@ func chooseEmitters(program string) (string, map[string]any) {
 
 // update is a line with a dynamic_update_slice.
 type update struct {
-	result, array, part, at, indent string
-	arrayType, partType, atType     string
-	dims, partDims                  []int
-	bytes                           int // of the array
+	instruction
+	dims, partDims []int
+	bytes          int // of the array
 }
 
 // parseUpdate reads a line as the emitter of graph writes it.
 func parseUpdate(line string) (update, bool) {
-	var u update
-	u.indent = line[:len(line)-len(strings.TrimLeft(line, " "))]
-	result, call, ok1 := strings.Cut(strings.TrimSpace(line), ` = "stablehlo.dynamic_update_slice"(`)
-	names, types, ok2 := strings.Cut(call, ") : (")
-	types, _, ok3 := strings.Cut(types, ") -> ")
-	name, kinds := strings.Split(names, ", "), strings.Split(types, ", ")
-	if !ok1 || !ok2 || !ok3 || len(name) < 3 || len(name) != len(kinds) {
-		return u, false
+	i, ok := parseInstruction(line, "dynamic_update_slice")
+	if !ok || len(i.operands) < 3 {
+		return update{}, false
 	}
-	u.result, u.array, u.part, u.at = result, name[0], name[1], name[2]
-	u.arrayType, u.partType, u.atType = kinds[0], kinds[1], kinds[2]
-	size, partSize := 0, 0
-	u.dims, size = parseType(u.arrayType)
-	u.partDims, partSize = parseType(u.partType)
-	if size == 0 || partSize == 0 || len(u.dims) != len(u.partDims) {
-		return u, false
+	dims, size := parseType(i.types[0])
+	partDims, partSize := parseType(i.types[1])
+	if size == 0 || partSize == 0 || len(dims) != len(partDims) {
+		return update{}, false
 	}
-	u.bytes = size
-	for _, d := range u.dims {
-		u.bytes *= d
+	for _, d := range dims {
+		size *= d
 	}
-	return u, true
+	return update{i, dims, partDims, size}, true
 }
 
 // parseType reads tensor<2x3xf32>: its dimensions and the size of an element, 0 where it is something else.
@@ -117,13 +107,11 @@ func parseType(s string) ([]int, int) {
 
 // rows tells whether whole rows are written, one behind the other in memory, at a place that is an int32.
 func (u update) rows() bool {
-	return len(u.dims) > 0 && slices.Equal(u.dims[1:], u.partDims[1:]) && u.atType == "tensor<i32>"
+	return len(u.dims) > 0 && slices.Equal(u.dims[1:], u.partDims[1:]) && u.types[2] == "tensor<i32>"
 }
 
-// call is the same as a call of the kernel, which writes into the array that it gets.
-func (u update) call() string {
-	return u.indent + u.result + ` = "stablehlo.custom_call"(` + u.array + ", " + u.part + ", " + u.at + `) {call_target_name = "` + rowsTarget +
-		`", api_version = 4 : i32, has_side_effect = false, backend_config = {}, ` +
-		`output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]} : (` +
-		u.arrayType + ", " + u.partType + ", " + u.atType + ") -> (" + u.arrayType + ")\n"
+// writeRows is the same as a call of the kernel, which writes into the array that it gets.
+func (u update) writeRows() string {
+	u.operands, u.types = u.operands[:3], u.types[:3]
+	return u.call(rowsTarget, "backend_config = {}, output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]")
 }

@@ -20,14 +20,11 @@ func leaveUnset(program string) string {
 	number := 0
 	for line := range strings.Lines(program) {
 		if strings.Contains(line, graph.UnsetMark) {
-			indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-			result, rest, ok1 := strings.Cut(strings.TrimSpace(line), " = ")
-			_, kind, ok2 := strings.Cut(rest, ") -> ")
-			if ok1 && ok2 {
+			if i, ok := parseInstruction(line, "broadcast_in_dim"); ok {
 				// The number keeps XLA from making one array of two.
 				number++
-				line = fmt.Sprintf("%s%s = \"stablehlo.custom_call\"() {call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {number = %d : i64}} : () -> %s\n",
-					indent, result, unsetTarget, number, kind)
+				i.operands, i.types = nil, nil
+				line = i.call(unsetTarget, fmt.Sprintf("backend_config = {number = %d : i64}", number))
 			}
 		}
 		b.WriteString(line)

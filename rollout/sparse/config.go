@@ -44,15 +44,10 @@ func DefaultConfig() Config {
 }
 
 // ConfigError is what is wrong with one field of a Config.
-type ConfigError struct {
-	Key   string // the field's name
-	Got   string // its value
-	Wants string // what would do, and what to do
-}
+type ConfigError = evolve.ConfigError
 
-// Error implements error.
-func (e *ConfigError) Error() string {
-	return fmt.Sprintf("%s: got %s, want %s", e.Key, e.Got, e.Wants)
+func wrong(key, got, wants string) *ConfigError {
+	return &ConfigError{Key: key, Got: got, Wants: wants}
 }
 
 const (
@@ -75,39 +70,39 @@ func (c Config) Check() error {
 		{"Devices", c.Devices, 0, maxDevices, ", 0 for all"},
 	} {
 		if f.value < f.least || f.value > f.most {
-			return &ConfigError{f.key, fmt.Sprint(f.value), fmt.Sprintf("a whole number from %d to %d%s", f.least, f.most, f.zero)}
+			return wrong(f.key, fmt.Sprint(f.value), fmt.Sprintf("a whole number from %d to %d%s", f.least, f.most, f.zero))
 		}
 	}
 	for _, h := range c.Hidden {
 		if h < 1 || h > 1<<16 {
-			return &ConfigError{"Hidden", fmt.Sprint(h), "widths from 1 to 65536"}
+			return wrong("Hidden", fmt.Sprint(h), "widths from 1 to 65536")
 		}
 	}
 	if len(c.Density) != len(c.Hidden)+1 {
-		return &ConfigError{"Density", fmt.Sprintf("%d numbers", len(c.Density)), fmt.Sprintf("one for each of the %d layers", len(c.Hidden)+1)}
+		return wrong("Density", fmt.Sprintf("%d numbers", len(c.Density)), fmt.Sprintf("one for each of the %d layers", len(c.Hidden)+1))
 	}
 	for _, d := range c.Density {
 		if !(d > 0 && d <= 1) {
-			return &ConfigError{"Density", fmt.Sprint(d), "numbers above 0, at most 1"}
+			return wrong("Density", fmt.Sprint(d), "numbers above 0, at most 1")
 		}
 	}
 	if !(c.LearningRate > 0) || c.LearningRate > math.MaxFloat32 || float32(c.LearningRate) == 0 {
-		return &ConfigError{"LearningRate", fmt.Sprint(c.LearningRate), "a number above 0 that a float32 holds"}
+		return wrong("LearningRate", fmt.Sprint(c.LearningRate), "a number above 0 that a float32 holds")
 	}
 	if !(c.MutateFraction >= 0 && c.MutateFraction <= 1) {
-		return &ConfigError{"MutateFraction", fmt.Sprint(c.MutateFraction), "a number from 0 to 1"}
+		return wrong("MutateFraction", fmt.Sprint(c.MutateFraction), "a number from 0 to 1")
 	}
 	if !slices.Contains(DTypes, c.DType) {
-		return &ConfigError{"DType", fmt.Sprintf("%q", c.DType), "one of " + strings.Join(DTypes, ", ")}
+		return wrong("DType", fmt.Sprintf("%q", c.DType), "one of "+strings.Join(DTypes, ", "))
 	}
 	if !slices.Contains(Methods, c.Method) {
-		return &ConfigError{"Method", fmt.Sprintf("%q", c.Method), "one of " + strings.Join(Methods, ", ")}
+		return wrong("Method", fmt.Sprintf("%q", c.Method), "one of "+strings.Join(Methods, ", "))
 	}
 	if !slices.Contains(evolve.Tunes(), c.Tune) {
-		return &ConfigError{"Tune", fmt.Sprintf("%q", c.Tune), "one of " + strings.Join(evolve.Tunes(), ", ")}
+		return wrong("Tune", fmt.Sprintf("%q", c.Tune), "one of "+strings.Join(evolve.Tunes(), ", "))
 	}
 	if c.Memory < 0 {
-		return &ConfigError{"Memory", fmt.Sprint(c.Memory), "a number of bytes, 0 for what is free"}
+		return wrong("Memory", fmt.Sprint(c.Memory), "a number of bytes, 0 for what is free")
 	}
 	return nil
 }

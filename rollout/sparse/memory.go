@@ -60,8 +60,8 @@ func (p *Population) fit(name string) error {
 		}
 		advice = p.advice(m, p.free)
 	}
-	return &ConfigError{"Population", fmt.Sprint(c.Population), fmt.Sprintf("a run that fits in memory: %d members of %d connections take %s%s; %s",
-		c.Population, p.shape.Connections(), size, room, advice)}
+	return wrong("Population", fmt.Sprint(c.Population), fmt.Sprintf("a run that fits in memory: %d members of %d connections take %s%s; %s",
+		c.Population, p.shape.Connections(), size, room, advice))
 }
 
 // advice names the largest population that fits.
@@ -84,6 +84,6 @@ func (p *Population) fitCompiled() error {
 	}
 	// What the compiler's figure leaves for the estimate.
 	free := int64(float64(budget) * float64(p.profile.PlannedBytes) / float64(total))
-	return &ConfigError{"Population", fmt.Sprint(p.config.Population), fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; %s",
-		rollout.BytesText(total), rollout.BytesText(budget), p.advice(p.method, free))}
+	return wrong("Population", fmt.Sprint(p.config.Population), fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; %s",
+		rollout.BytesText(total), rollout.BytesText(budget), p.advice(p.method, free)))
 }

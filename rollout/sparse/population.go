@@ -103,12 +103,12 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 		c.Devices = b.NumDevices()
 	}
 	if c.Devices > b.NumDevices() {
-		return nil, "", &ConfigError{"Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices())}
+		return nil, "", wrong("Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices()))
 	}
 	p = &Population{config: c, shape: c.Shape(d), backend: b, data: d, late: new(sync.WaitGroup)}
 	for _, l := range p.shape {
 		if l.In > placesMost/l.Out {
-			return nil, "", &ConfigError{"Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost)}
+			return nil, "", wrong("Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost))
 		}
 	}
 	p.profile.Connections, p.profile.Devices, p.profile.Cache = p.shape.Connections(), c.Devices, xlabridge.CacheHit

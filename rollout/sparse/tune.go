@@ -96,7 +96,7 @@ func (p *Population) chosen() (string, error) {
 	able := p.candidates()
 	if name := p.config.Method; name != "auto" {
 		if name == "kernel" && able[0] != "kernel" {
-			return "", &ConfigError{"Method", `"kernel"`, `"masked", "blocks" or "auto": this backend runs no kernels in C (the cpu backend does)`}
+			return "", wrong("Method", `"kernel"`, `"masked", "blocks" or "auto": this backend runs no kernels in C (the cpu backend does)`)
 		}
 		p.profile.MethodSource = evolve.PlanGiven
 		return name, nil

@@ -189,6 +189,20 @@ func inFindLinks(links []string, w *wheel) string {
 	return ""
 }
 
+// brought takes over the file that a program was to download, once it has ended: with what error, and what it said.
+func brought(ctx context.Context, err error, output, file string, dst *sink) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("it says: %s", lastLine(output, err))
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("it brought no %s", filepath.Base(file))
+	}
+	return fromFile(ctx, file, dst)
+}
+
 // fromFile copies a wheel that lies on this machine.
 func fromFile(ctx context.Context, path string, dst *sink) error {
 	f, err := os.Open(path)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -84,15 +83,5 @@ func fromNPM(ctx context.Context, w *wheel, dst *sink) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err = cmd.Run()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("it says: %s", lastLine(output.String(), err))
-	}
-	file := filepath.Join(dir, w.File)
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("it brought no %s", w.File)
-	}
-	return fromFile(ctx, file, dst)
+	return brought(ctx, err, output.String(), filepath.Join(dir, w.File), dst)
 }

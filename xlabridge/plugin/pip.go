@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -64,17 +63,7 @@ func runPip(ctx context.Context, pip []string, w *wheel, dst *sink) error {
 	err = cmd.Run()
 	close(ended)
 	watcher.Wait()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("it says: %s", lastLine(output.String(), err))
-	}
-	file := filepath.Join(dir, w.File)
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("it brought no %s", w.File)
-	}
-	return fromFile(ctx, file, dst)
+	return brought(ctx, err, output.String(), filepath.Join(dir, w.File), dst)
 }
 
 // pipArguments asks for exactly the pinned wheel, whatever Python runs pip: the
