@@ -8,6 +8,7 @@ type scanAttrs struct {
 	consts, carry, length int
 	reverse               bool
 	unroll                int
+	name                  string
 }
 
 // ScanOption changes how Scan runs.
@@ -18,6 +19,9 @@ func Length(n int) ScanOption { return func(a *scanAttrs) { a.length = n } }
 
 // ReverseScan goes from the last step to the first; outputs stay in the inputs' order.
 func ReverseScan() ScanOption { return func(a *scanAttrs) { a.reverse = true } }
+
+// LoopName names the loop; see Node.LoopName.
+func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.name = name } }
 
 // Unroll puts n steps into one turn of the loop.
 func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.unroll = n } }
@@ -152,7 +156,7 @@ func lowerScan(n *Node) *Graph {
 		turns := a.length / unroll
 		if turns > 1 {
 			init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, carry, ys)
-			outs := whileLoop(func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
+			outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
 				i, carry, ys := c[0], c[1:1+a.carry], c[1+a.carry:]
 				for range unroll {
 					carry, ys = step(i, carry, ys)

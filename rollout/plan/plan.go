@@ -1,4 +1,6 @@
-package rollout
+// Package plan says how a run is laid out on the devices: the plan itself, the rule that gives one, the tuner that measures
+// others, where its choice is kept, and the memory that a run may take.
+package plan
 
 import (
 	"fmt"

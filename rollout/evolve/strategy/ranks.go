@@ -1,4 +1,4 @@
-package evolve
+package strategy
 
 import (
 	"math"
@@ -20,7 +20,7 @@ func CentredRanks(fitness *graph.Array) *graph.Array {
 	if n <= fewRanks {
 		rank = ranksByPairs
 	}
-	twice := graph.Convert(rank(worstIfNaN(fitness)), graph.Float32)
+	twice := graph.Convert(rank(WorstIfNaN(fitness)), graph.Float32)
 	return graph.Sub(graph.Div(twice, float32(2*(n-1))), float32(.5))
 }
 
@@ -53,13 +53,13 @@ func ranksBySort(f *graph.Array) *graph.Array {
 	return graph.Sub(graph.Add(end.Below, end.NotAbove), 1)
 }
 
-// worstIfNaN replaces NaN by -Inf.
-func worstIfNaN(fitness *graph.Array) *graph.Array {
+// WorstIfNaN replaces NaN by -Inf.
+func WorstIfNaN(fitness *graph.Array) *graph.Array {
 	return graph.Select(graph.IsNaN(fitness), math.Inf(-1), fitness)
 }
 
-// rankBytes is the memory that CentredRanks takes.
-func rankBytes(population uint64) uint64 {
+// RankBytes is the memory that CentredRanks takes.
+func RankBytes(population uint64) uint64 {
 	if population <= fewRanks {
 		return 8 * population * population
 	}

@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestFastest(t *testing.T) {
 		{"too late", time.Now().Add(-1), []float64{1, 5, 4, 6}, 0, ErrTime},
 	} {
 		n := 0
-		got, err := Fastest(0, c.deadline, func() (float64, error) {
+		got, err := Fastest(0, func() bool { return time.Now().After(c.deadline) }, func() (float64, error) {
 			if n == len(c.seconds) {
 				return 0, broken
 			}

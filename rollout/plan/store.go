@@ -1,4 +1,4 @@
-package rollout
+package plan
 
 import (
 	"bytes"
@@ -12,42 +12,48 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-// planFormat changes when the meaning of all stored plans changes.
-const planFormat = 2
+// storeFormat changes when the meaning of all stored plans changes.
+const storeFormat = 3
 
-// PlanStore keeps the plan that a tuner chose for one experiment, a P that JSON can hold, beside the compiled programs. It
+// Stored is what is kept of a tuner's choice.
+type Stored[P any] struct {
+	Tune string `json:"tune"` // how thoroughly it was made: quick or full
+	Plan P      `json:"plan"`
+}
+
+// Store keeps the plan that a tuner chose for one experiment, a P that JSON can hold, beside the compiled programs. It
 // is a file of cache.Cache: what is not perfect is a miss with a reason, and the next Put repairs it.
-type PlanStore[P any] struct {
+type Store[P any] struct {
 	cache *cache.Cache
 	key   cache.Key
 	meta  cache.Metadata
 }
 
-// ErrNoPlan is the ordinary miss of a PlanStore.
-var ErrNoPlan = errors.New("no plan is stored yet")
+// ErrNone is the ordinary miss of a Store.
+var ErrNone = errors.New("no plan is stored yet")
 
 // Cores are the processors that a plan may reckon with: the machine's, as far as this process may use them.
 func Cores() int { return runtime.GOMAXPROCS(0) }
 
-// PlanStoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind
+// StoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind
 // of machine, its number of cores, the plugin, P's format, and purpose, which therefore says all else that the choice depends on. The number of
 // devices should not be a part of it, so that results do not hang on it.
-func PlanStoreOf[P any](b xlabridge.Backend, purpose string, format int) *PlanStore[P] {
+func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	parts, _ := json.Marshal([]any{"plan", planFormat, format, purpose, client.Platform(), client.PlatformVersion(), client.Fingerprint(),
+	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.PlatformVersion(), client.Fingerprint(),
 		xlabridge.HostFingerprint(), Cores()}) // plain values: it cannot fail
-	return &PlanStore[P]{client.Cache().Plans(), cache.NewKey(parts),
+	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
 }
 
-// Get reads the stored plan, which counts as used now. Any error is a miss; ErrNoPlan is the ordinary one.
-func (s *PlanStore[P]) Get() (plan P, err error) {
+// Get reads the stored plan, which counts as used now. Any error is a miss; ErrNone is the ordinary one.
+func (s *Store[P]) Get() (plan Stored[P], err error) {
 	text, _, err := s.cache.Get(s.key)
 	if errors.Is(err, cache.ErrAbsent) {
-		return plan, ErrNoPlan
+		return plan, ErrNone
 	}
 	if err != nil {
 		return plan, fmt.Errorf("the stored plan is not used: %w", err)
@@ -55,7 +61,7 @@ func (s *PlanStore[P]) Get() (plan P, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&plan); err != nil {
-		var none P
+		var none Stored[P]
 		return none, fmt.Errorf("the stored plan is damaged: %w", err)
 	}
 	return plan, nil
@@ -63,7 +69,7 @@ func (s *PlanStore[P]) Get() (plan P, err error) {
 
 // Put stores a plan over whatever was there; words describe it in `xlarun cache list`, seconds is the time that choosing
 // it took.
-func (s *PlanStore[P]) Put(plan P, words string, seconds float64) error {
+func (s *Store[P]) Put(plan Stored[P], words string, seconds float64) error {
 	text, err := json.Marshal(plan)
 	if err != nil {
 		return err

@@ -1,4 +1,6 @@
-package rollout
+// Package population holds what is done with a whole population's trees: how they are cut over the devices, sums over them
+// that do not depend on the devices, and their way to the host and back.
+package population
 
 import "xlarun/graph"
 
@@ -11,6 +13,9 @@ type Tiles struct {
 	Devices   int
 	PerDevice int // tiles of a device; those beyond the list's end are padding
 }
+
+// TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
+const TilesLoop = "tiles"
 
 // CutTiles cuts a list over devices. The last tiles are padding where it does not divide evenly.
 func CutTiles(items, lanes, devices int) Tiles {
@@ -34,6 +39,16 @@ func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
 }
 
+// RowsLike is room for one result of each of this device's tiles, as Rows, for results that are trees like the given one.
+func RowsLike[T any](t Tiles, item T) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return t.Rows(a.DType(), a.Dims()...) }, item)
+}
+
+// At is row i, an int32 scalar, of a tree of Rows.
+func At[T any](rows T, i *graph.Array) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, rows)
+}
+
 // Each runs f on this device's tiles, one after the other, and writes the results into rows, a tree of Rows with the
 // structure of R; local is the tile's number on this device, an int32 scalar. Tiles beyond the list's end are not run:
 // their rows stay as they are.
@@ -47,7 +62,7 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 	}
 	used := (t.Items + t.Lanes - 1) / t.Lanes
 	count := graph.Min(perDevice, graph.Sub(used, t.First()))
-	return graph.While(func(c loop) *graph.Array { return graph.Lt(c.I, count) }, func(c loop) loop {
+	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, count) }, func(c loop) loop {
 		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
 		return loop{graph.Add(c.I, 1), graph.MapTree2(write, c.Rows, f(c.I))}
 	}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), rows}).Rows

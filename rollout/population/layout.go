@@ -1,4 +1,4 @@
-package rollout
+package population
 
 import "xlarun/graph"
 

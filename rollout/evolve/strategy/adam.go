@@ -1,4 +1,4 @@
-package evolve
+package strategy
 
 import "xlarun/graph"
 

@@ -1,9 +1,10 @@
-package rollout
+package plan
 
 import (
 	"fmt"
 	"math/bits"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,41 @@ func BytesText(n int64) string {
 		return fmt.Sprintf("%d bytes", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// TooLarge says what a run that does not fit wants: what are its members in words, need what they take (ok is false where that
+// is too large a number), free what there is (0: not known), given tells whether somebody gave it, most is the largest
+// population that fits, 0 for none.
+func TooLarge(what string, need int64, ok bool, free int64, given bool, most int) string {
+	size, room, advice := "more than 4 EiB", "", "make the networks or the population smaller"
+	if ok {
+		size = "about " + BytesText(need)
+	}
+	if free > 0 {
+		room = " and " + BytesText(free) + " is free"
+		if given {
+			room = " and " + BytesText(free) + " is allowed"
+		}
+		advice = "no population fits: allow more, or make the networks smaller"
+		if most > 0 {
+			advice = fmt.Sprintf("the largest population that fits is %d", most)
+		}
+	}
+	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
+}
+
+// Largest is the largest n from 1 to most for which fits holds, 0 where there is none. fits may waver, as sizes that are
+// rounded to tiles do, by an eighth of n.
+func Largest(most int, fits func(n int) bool) int {
+	n := sort.Search(most, func(n int) bool { return !fits(n + 1) })
+	for m := min(most, n+n/8+1); m > n; m-- {
+		if fits(m) {
+			return m
+		}
+	}
+	for ; n > 0 && !fits(n); n-- {
+	}
+	return n
 }
 
 // FreeMemory is the machine's available memory in bytes, 0 where the kernel does not tell.

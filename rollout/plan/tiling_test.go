@@ -1,4 +1,4 @@
-package evolve
+package plan
 
 import (
 	"testing"
@@ -22,10 +22,10 @@ func TestTileSizes(t *testing.T) {
 		{30, 1, 386, 1, 30},       // one, as it is
 		{1000000, 1, 386, 1, 160}, // more than the cache asks for, to start the operations of a step less often
 	} {
-		require.Equal(t, c.want, tilingOf(c.population, c.group, c.params, c.episodes, false).tile(), "%+v", c)
+		require.Equal(t, c.want, TilingOf(c.population, c.group, 4*c.params, c.episodes, false).Tile(), "%+v", c)
 	}
-	require.Equal(t, 5008, tilingOf(10000, 2, 386, 1, true).tile())
-	require.Equal(t, 512, tilingOf(1024, 2, 386, 16, true).tile())
+	require.Equal(t, 5008, TilingOf(10000, 2, 4*386, 1, true).Tile())
+	require.Equal(t, 512, TilingOf(1024, 2, 4*386, 16, true).Tile())
 }
 
 // Whatever the sizes: whole groups, at most an eighth of the lanes padding, no more tiles than two cores can stand, and
@@ -36,28 +36,17 @@ func TestTilesPadLittle(t *testing.T) {
 			for _, group := range []int{1, 2} {
 				for population := 16; population < 5000; population += 1 + population/64 {
 					population := population / group * group
-					x := tilingOf(population, group, params, episodes, false)
-					size := x.tile()
+					x := TilingOf(population, group, 4*params, episodes, false)
+					size := x.Tile()
 					tiles := (population + size - 1) / size
 					require.Zero(t, size%group)
 					require.LessOrEqual(t, 8*(tiles*size-population), tiles*size, "%+v: %d tiles of %d", x, tiles, size)
-					if population >= 2*tileLeast && tiles < tilesWanted {
+					if population >= 2*TileLeast && tiles < tilesWanted {
 						require.Zero(t, tiles%2, "%+v: %d tiles of %d", x, tiles, size)
 					}
-					require.LessOrEqual(t, float64(size), max(tileLeast*2, tileSlack*float64(x.most)+8), "%+v", x)
+					require.LessOrEqual(t, float64(size), max(TileLeast*2, tileSlack*float64(x.most)+8), "%+v", x)
 				}
 			}
 		}
-	}
-}
-
-// The padding of a network's layers counts: it is read too.
-func TestPreparedParameters(t *testing.T) {
-	c := DefaultConfig()
-	for spec, want := range map[string]int{"mlp:16,16": 386, "mlp:60,60": 4610, "linear": 10} {
-		c.Policy = spec
-		p, err := c.plan(machine{devices: 1, cpu: true})
-		require.NoError(t, err)
-		require.Equal(t, want, p.prepared(), spec)
 	}
 }
