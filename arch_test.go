@@ -31,6 +31,10 @@ var rooms = []room{
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party"}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/..."}, nil},
 	{"rollout/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/..."}, []string{}},
+	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
+	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
+	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
+		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"third_party/...", nil, []string{}},
 }

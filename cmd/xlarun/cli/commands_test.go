@@ -26,6 +26,15 @@ func TestHelpNamesTheCommands(t *testing.T) {
 	require.Empty(t, b.err.String())
 }
 
+// bench starts processes of evolve and reads these from their last line.
+func TestEvolveTellsWhatBenchReads(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--out", "none", "--json"), "%s", b.err)
+	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
+		require.Contains(t, result(t, b), key)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do("version"))
@@ -119,20 +128,6 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, StatusFailed, b.do("doctor"), "nothing is installed in an empty cache folder, and doctor downloads nothing")
 	require.Contains(t, b.out.String(), "PROBLEM backend  the plugin of cpu is not installed: run xlarun plugin install cpu")
 	require.Equal(t, "xlarun doctor: found 1 problem: see above for what to do\n", b.err.String())
-}
-
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "500": 500, "2G": 2e9, "2g": 2e9, "1.5M": 1.5e6, "10KB": 1e4, "1KiB": 1024, "2Gi": 2 << 30, "3T": 3e12, "7B": 7, " 1K ": 1000,
-	} {
-		got, err := parseBytes(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for _, text := range []string{"", "G", "lots", "-1", "1X", "1i", "NaN", "Inf", "1e30", "1e300T"} {
-		_, err := parseBytes(text)
-		require.Error(t, err, text)
-	}
 }
 
 func TestResolvedConfigHoldsEveryKey(t *testing.T) {

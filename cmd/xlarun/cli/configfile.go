@@ -12,6 +12,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
+
+	"xlarun/cmd/xlarun/console"
 )
 
 // notInFile are the flags of one call, which a config file does not hold.
@@ -33,38 +35,38 @@ func fileKeys(flags *pflag.FlagSet) []string {
 func applyFile(flags *pflag.FlagSet, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return badInput("--config %s cannot be read (%w): give the path of a TOML file", path, cause(err))
+		return console.BadInput("--config %s cannot be read (%w): give the path of a TOML file", path, console.Cause(err))
 	}
 	var values map[string]any
 	if err := toml.Unmarshal(text, &values); err != nil {
 		var d *toml.DecodeError
 		if errors.As(err, &d) {
 			row, column := d.Position()
-			return badInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, strings.TrimPrefix(d.Error(), "toml: "))
+			return console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, strings.TrimPrefix(d.Error(), "toml: "))
 		}
-		return badInput("%s is no TOML (%w)", path, err)
+		return console.BadInput("%s is no TOML (%w)", path, err)
 	}
 	keys := fileKeys(flags)
 	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		name := string(normalizeFlag(flags, key))
+		name := string(console.NormalizeFlag(flags, key))
 		if !slices.Contains(keys, name) {
-			return badInput("%s: there is no key %q%s; known are %s", path, key, didYouMean(name, keys), strings.Join(keys, ", "))
+			return console.BadInput("%s: there is no key %q%s; known are %s", path, key, console.DidYouMean(name, keys), strings.Join(keys, ", "))
 		}
 		if other, ok := seen[name]; ok {
-			return badInput("%s: key %q stands twice, as %q too: keep one", path, key, other)
+			return console.BadInput("%s: key %q stands twice, as %q too: keep one", path, key, other)
 		}
 		seen[name] = key
 		f := flags.Lookup(name)
 		value, ok := flagText(f, values[key])
 		if !ok {
-			return badInput("%s: key %q got %s, wants %s", path, key, describe(values[key]), wants(f))
+			return console.BadInput("%s: key %q got %s, wants %s", path, key, describe(values[key]), console.Wants(f))
 		}
 		if f.Changed {
 			continue // the command line wins
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			return badInput("%s: key %q got %s, wants %s", path, key, describe(values[key]), wants(f))
+			return console.BadInput("%s: key %q got %s, wants %s", path, key, describe(values[key]), console.Wants(f))
 		}
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/rollout/evolve"
@@ -49,7 +51,7 @@ func (o *evolveFlags) add(f *pflag.FlagSet) {
 	f.Float64Var(&c.StdLearningRate, "std-learning-rate", d.StdLearningRate, "step size of the noise's standard deviations, where the strategy learns them")
 	f.Int64Var(&c.Seed, "seed", d.Seed, "seed of every random number")
 	f.Float64Var(&o.target, "target", math.NaN(), "mean return at which the run ends; 0 for none (default the environment's)")
-	o.addDevices(f)
+	o.AddDevices(f)
 	f.IntVar(&c.Tile, "tile", d.Tile, "members that play together on a device; 0 to choose")
 	f.BoolVar(&c.LanesLast, "lanes-last", d.LanesLast, "keep the members on the last axis; goes with --tile")
 	f.IntVar(&c.Unroll, "unroll", d.Unroll, "steps in one turn of the loop; 0 to choose")
@@ -72,12 +74,12 @@ func evolveCommand(a *app) *cobra.Command {
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return badInput("got %d arguments (%s), wants one environment", len(args), strings.Join(args, ", "))
+				return console.BadInput("got %d arguments (%s), wants one environment", len(args), strings.Join(args, ", "))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &evolveRun{commandRun: commandRun{app: a, start: processStart()}, flags: &o}
+			r := &evolveRun{commandRun: commandRun{app: a, start: machine.ProcessStart()}, flags: &o}
 			if err := r.prepare(cmd.Flags(), args); err != nil {
 				return err
 			}
@@ -93,10 +95,10 @@ func evolveCommand(a *app) *cobra.Command {
 func (o *evolveFlags) resolve(flags *pflag.FlagSet, args []string) (text string, err error) {
 	if len(args) == 1 {
 		if flags.Changed("env") && o.config.Env != args[0] {
-			return "", badInput("got the environment %s and --env %s: give one of them", args[0], o.config.Env)
+			return "", console.BadInput("got the environment %s and --env %s: give one of them", args[0], o.config.Env)
 		}
 		if err := flags.Set("env", args[0]); err != nil {
-			return "", usageError{err}
+			return "", console.UsageError{Err: err}
 		}
 	}
 	if o.file != "" {
@@ -105,15 +107,15 @@ func (o *evolveFlags) resolve(flags *pflag.FlagSet, args []string) (text string,
 		}
 	}
 	if !o.jit {
-		if flags.Changed("backend") && o.backend != reference {
-			return "", badInput("--jit=false interprets, so it does not go with --backend %s: leave one of them out", o.backend)
+		if flags.Changed("backend") && o.Backend != console.Reference {
+			return "", console.BadInput("--jit=false interprets, so it does not go with --backend %s: leave one of them out", o.Backend)
 		}
-		o.backend = reference
+		o.Backend = console.Reference
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return "", err
 	}
-	o.config.Devices = o.devices
+	o.config.Devices = o.Devices
 	if o.config.Memory, err = o.memoryBudget(); err != nil {
 		return "", err
 	}
@@ -122,7 +124,7 @@ func (o *evolveFlags) resolve(flags *pflag.FlagSet, args []string) (text string,
 	}
 	env, err := envs.Make(o.config.Env)
 	if err != nil {
-		return "", usageError{err}
+		return "", console.UsageError{Err: err}
 	}
 	switch {
 	case !flags.Changed("target"):
@@ -154,7 +156,7 @@ func (r *evolveRun) prepare(flags *pflag.FlagSet, args []string) (err error) {
 func configError(err error) error {
 	c, ok := errors.AsType[*evolve.ConfigError](err)
 	if !ok {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	return badKey(configKeys, c.Key, c.Got, c.Wants)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/xlabridge"
 )
 
@@ -134,7 +135,7 @@ func TestEvolveThatFails(t *testing.T) {
 	require.NoDirExists(t, "run", "a run that never began leaves nothing")
 
 	b = newBed(t)
-	b.app.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.app.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return nil, errors.New("backend cuda: no GPU is visible")
 	}
 	require.Equal(t, StatusFailed, b.do("evolve", "--backend", "cuda"))
@@ -203,11 +204,11 @@ func TestInterruptBeforeTheFirstGeneration(t *testing.T) {
 			started, release := make(chan struct{}), make(chan struct{})
 			defer close(release)
 			if where == "download" {
-				b.app.openBackend = func(ctx context.Context, _ backendOptions, l listener) (xlabridge.Backend, error) {
+				b.app.openBackend = func(ctx context.Context, _ console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
 					l.Download(10, 100)
 					close(started)
 					<-ctx.Done()
-					return nil, errInterrupted
+					return nil, console.ErrInterrupted
 				}
 			} else {
 				b.shape.step = func(int) { close(started); <-release }

@@ -10,6 +10,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/sparse"
 )
 
@@ -38,7 +39,7 @@ func sparseSet(o *sparseFlags) *pflag.FlagSet { return newSet(sparseName, o.add)
 
 func newSet(name string, add func(*pflag.FlagSet)) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	flags.SetNormalizeFunc(normalizeFlag)
+	flags.SetNormalizeFunc(console.NormalizeFlag)
 	add(flags)
 	return flags
 }
@@ -79,10 +80,10 @@ func readSparse(given *pflag.FlagSet, arg string) (*sparseExperiment, error) {
 // takeGiven sets the flags that the command line has.
 func takeGiven(given, flags *pflag.FlagSet, arg string) (err error) {
 	if given.Changed("out") {
-		return badInput("--out got %q, but nothing is written to a folder here: leave it out", given.Lookup("out").Value)
+		return console.BadInput("--out got %q, but nothing is written to a folder here: leave it out", given.Lookup("out").Value)
 	}
 	if given.Changed("config") && isConfigFile(arg) {
-		return badInput("got the config file %s and --config %s: give one of them", arg, given.Lookup("config").Value)
+		return console.BadInput("got the config file %s and --config %s: give one of them", arg, given.Lookup("config").Value)
 	}
 	evolves := evolveSet(new(evolveFlags))
 	given.Visit(func(f *pflag.Flag) {
@@ -91,11 +92,11 @@ func takeGiven(given, flags *pflag.FlagSet, arg string) (err error) {
 		case flags.Lookup(f.Name) != nil:
 			err = flags.Set(f.Name, f.Value.String())
 		case evolves.Lookup(f.Name) != nil:
-			err = badInput("%s is an experiment of %s, which has no --%s: leave it out, or give the experiments one by one", arg, flags.Name(), f.Name)
+			err = console.BadInput("%s is an experiment of %s, which has no --%s: leave it out, or give the experiments one by one", arg, flags.Name(), f.Name)
 		}
 	})
 	if err != nil {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ func isSparse(given *pflag.FlagSet, arg string) (bool, error) {
 	evolves, sparses := fileKeys(evolveSet(new(evolveFlags))), fileKeys(sparseSet(new(sparseFlags)))
 	var ofEvolve, ofSparse string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
-		name := string(normalizeFlag(nil, key))
+		name := string(console.NormalizeFlag(nil, key))
 		switch inEvolve, inSparse := slices.Contains(evolves, name), slices.Contains(sparses, name); {
 		case inSparse && !inEvolve:
 			ofSparse = key
@@ -148,13 +149,13 @@ func isSparse(given *pflag.FlagSet, arg string) (bool, error) {
 		}
 	}
 	if ofSparse != "" && ofEvolve != "" {
-		return false, badInput("%s has the key %q of evolve and the key %q of sparse: keep those of one command", path, ofEvolve, ofSparse)
+		return false, console.BadInput("%s has the key %q of evolve and the key %q of sparse: keep those of one command", path, ofEvolve, ofSparse)
 	}
 	return ofSparse != "", nil
 }
 
 // load reads the data, or takes it from what was read before, by folder.
-func (e *sparseExperiment) load(ctx context.Context, l listener, have map[string]sparse.Data) (err error) {
+func (e *sparseExperiment) load(ctx context.Context, l console.Listener, have map[string]sparse.Data) (err error) {
 	d, ok := have[e.data]
 	if !ok {
 		if e.data == "" {

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -91,7 +93,7 @@ func TestSparseExperimentsAreRefused(t *testing.T) {
 
 func TestProfileSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
@@ -117,7 +119,7 @@ func TestProfileSparse(t *testing.T) {
 // cache, and compiles nothing else.
 func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
-	require.NoError(t, emptyCache(dir))
+	require.NoError(t, bench.EmptyCache(dir))
 	t.Setenv("XLARUN_CACHE", dir)
 	pictures(t, filepath.Join(work, "set"))
 	file := func(name, text string) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -130,7 +131,7 @@ func newBed(t *testing.T) *bed {
 	t.Setenv("XLARUN_CACHE", filepath.Join(t.TempDir(), "cache"))
 	b.app = &app{
 		Streams: Streams{In: strings.NewReader(""), Out: b.out, Err: b.err},
-		openBackend: func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+		openBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 			b.opened++
 			return &xlabridge.Reference{}, nil
 		},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
 	"xlarun/rollout/evolve"
@@ -34,13 +34,13 @@ func inspectCommand(a *app) *cobra.Command {
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
-				return badInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), didYouMean(phase, phases))
+				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), console.DidYouMean(phase, phases))
 			}
 			e, err := readExperiment(cmd.Flags(), strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			b, err := a.openBackend(cmd.Context(), e.backendOptions, display.NewDownloadBar(a.Out, a.env))
+			b, err := a.openBackend(cmd.Context(), e.BackendFlags, display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection
 const shownOps = 12
 
 func printInspection(a *app, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\nfingerprint %s\n\n", i.Experiment, devicesText(i.Devices, i.Backend), i.Fingerprint)
+	fmt.Fprintf(a.Out, "%s, for %s\nfingerprint %s\n\n", i.Experiment, console.DevicesText(i.Devices, i.Backend), i.Fingerprint)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "ops\t%d\t\n", i.Total)
 	rest := i.Total
@@ -142,10 +142,5 @@ func printInspection(a *app, i inspection, asJSON bool) error {
 	if err := w.Flush(); err != nil || !asJSON {
 		return err
 	}
-	line, err := json.Marshal(i)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%s\n", line)
-	return err
+	return a.PrintJSON(i)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/runfolder"
 )
 
@@ -156,14 +157,14 @@ type ending struct {
 // is what work ended with, or errInterrupted while work is still inside a call.
 func (k *keeper) finish(cause error, e ending) error {
 	k.ended = true
-	interrupted := cause != nil && errors.As(cause, new(interruptedError))
+	interrupted := cause != nil && errors.As(cause, new(console.InterruptedError))
 	if e.last == 0 {
 		e.close()
 		if k.run.folder != nil {
 			k.run.folder.Abandon()
 		}
 		if interrupted {
-			return interruptedError{fmt.Errorf("interrupted before the first %s was done; nothing was written", k.round)}
+			return console.InterruptedError{Err: fmt.Errorf("interrupted before the first %s was done; nothing was written", k.round)}
 		}
 		return cause
 	}
@@ -183,7 +184,7 @@ func (k *keeper) finish(cause error, e ending) error {
 		if state != "" {
 			text += fmt.Sprintf("; the state of %s %d is in %s", k.unit, k.held.Generation, state)
 		}
-		return interruptedError{errors.Join(errors.New(text), err)}
+		return console.InterruptedError{Err: errors.Join(errors.New(text), err)}
 	}
 	return errors.Join(cause, err)
 }

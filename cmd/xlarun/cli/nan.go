@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"math"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
 	"xlarun/xlabridge"
 )
@@ -30,6 +32,14 @@ type loop struct{ turn int }
 
 // enclosing is the outermost loop over tiles and the outermost loop over steps around a node; nil where there is none.
 type enclosing struct{ tiles, steps *loop }
+
+// openBackend opens what o names, with a NaN finder for the interpreter.
+func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
+	if o.Backend == console.Reference {
+		return newNaNFinder(), nil
+	}
+	return console.OpenBackend(ctx, o, l)
+}
 
 func newNaNFinder() *nanFinder {
 	f := &nanFinder{loops: map[*graph.Node]*loop{}, ticks: map[*graph.Node]*loop{}, inside: map[*graph.Node]enclosing{}}

@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
@@ -29,7 +31,7 @@ func profileCommand(a *app) *cobra.Command {
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {
-				return badInput("--repeats got %d, wants 1 or more", repeats)
+				return console.BadInput("--repeats got %d, wants 1 or more", repeats)
 			}
 			arg := strings.Join(args, "")
 			is, err := isSparse(cmd.Flags(), arg)
@@ -66,7 +68,7 @@ func profileCommand(a *app) *cobra.Command {
 // oneExperiment checks the arguments of a command on one experiment.
 func oneExperiment(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return badInput("got %d arguments (%s), wants one config file or environment", len(args), strings.Join(args, ", "))
+		return console.BadInput("got %d arguments (%s), wants one config file or environment", len(args), strings.Join(args, ", "))
 	}
 	return nil
 }
@@ -91,7 +93,7 @@ type experimentProfile struct {
 // same neighbours.
 func (p *profiler) measure(ctx context.Context) error {
 	r := &p.profile
-	b, err := r.open(ctx, p.app, p.backendOptions)
+	b, err := r.open(ctx, p.app, p.BackendFlags)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func (p *profiler) measure(ctx context.Context) error {
 			return fmt.Errorf("generation %d: %w", g+1, err)
 		}
 		if ctx.Err() != nil {
-			return errInterrupted
+			return console.ErrInterrupted
 		}
 		if g == 0 {
 			r.FirstSeconds = m.Seconds
@@ -122,10 +124,10 @@ func (p *profiler) measure(ctx context.Context) error {
 		times = append(times, m.Seconds)
 		steps = float64(m.EnvSteps) / float64(m.Generation)
 	}
-	r.GenerationSeconds = median(times)
+	r.GenerationSeconds = machine.Median(times)
 	r.StepsPerSecond = steps / r.GenerationSeconds
 	r.PeakBytes = peakMemory(b)
-	if r.Machine, err = measureMachine(b, max(1, min(b.NumDevices(), r.Program.Devices))); err != nil {
+	if r.Machine, err = machine.Measure(b, max(1, min(b.NumDevices(), r.Program.Devices))); err != nil {
 		return err
 	}
 	phases, err := e.Phases(min(p.repeats, 5))
@@ -176,7 +178,7 @@ func costOf(p *graph.Program, e evolve.Profile) graph.Cost {
 func (p *profiler) print() error {
 	r := p.profile
 	e := r.Program
-	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, devicesText(e.Devices, r.Backend))
+	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, console.DevicesText(e.Devices, r.Backend))
 	if e.Plan != "" {
 		fmt.Fprintf(p.Out, "plan (%s): %s\n", e.PlanSource, e.Plan)
 	}
@@ -190,7 +192,7 @@ func (p *profiler) print() error {
 		{"generation", r.GenerationSeconds, fmt.Sprintf("%s steps/s, median of %d", display.Count(r.StepsPerSecond), p.repeats)},
 	}
 	if e.TuneSeconds > 0 {
-		rows = slices.Insert(rows, 1, profileRow{"tune", e.TuneSeconds, count(len(e.PlansTried), "plan", "plans") + " measured"})
+		rows = slices.Insert(rows, 1, profileRow{"tune", e.TuneSeconds, console.Count(len(e.PlansTried), "plan", "plans") + " measured"})
 	}
 	if err := r.print(p.Out, rows, "generation"); err != nil {
 		return err

@@ -2,30 +2,31 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"text/tabwriter"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph"
 	"xlarun/xlabridge"
 )
 
 // measured is what a profile has of every kind of experiment.
 type measured struct {
-	Experiment      string       `json:"experiment"`
-	Backend         string       `json:"backend"`
-	OpenSeconds     float64      `json:"open_seconds"`
-	ToDeviceSeconds float64      `json:"state_to_devices_seconds"`
-	ToHostSeconds   float64      `json:"state_to_host_seconds"`
-	Phases          []phaseTime  `json:"phases"`
-	StepsPerSecond  float64      `json:"steady_steps_per_second"`
-	PredictedBytes  int64        `json:"predicted_memory_bytes_per_device"`
-	PeakBytes       int64        `json:"peak_memory_bytes"`
-	Machine         machineSpeed `json:"machine"`
-	Roofline        roofline     `json:"roofline"`
+	Experiment      string        `json:"experiment"`
+	Backend         string        `json:"backend"`
+	OpenSeconds     float64       `json:"open_seconds"`
+	ToDeviceSeconds float64       `json:"state_to_devices_seconds"`
+	ToHostSeconds   float64       `json:"state_to_host_seconds"`
+	Phases          []phaseTime   `json:"phases"`
+	StepsPerSecond  float64       `json:"steady_steps_per_second"`
+	PredictedBytes  int64         `json:"predicted_memory_bytes_per_device"`
+	PeakBytes       int64         `json:"peak_memory_bytes"`
+	Machine         machine.Speed `json:"machine"`
+	Roofline        roofline      `json:"roofline"`
 }
 
 // phaseTime is a part that was run by itself.
@@ -35,9 +36,9 @@ type phaseTime struct {
 }
 
 // open opens the backend.
-func (m *measured) open(ctx context.Context, a *app, o backendOptions) (xlabridge.Backend, error) {
+func (m *measured) open(ctx context.Context, a *app, o console.BackendFlags) (xlabridge.Backend, error) {
 	start := time.Now()
-	b, err := a.openBackend(ctx, o, display.NewDownloadBar(a.Out, a.env))
+	b, err := a.openBackend(ctx, o, display.NewDownloadBar(a.Out, a.Getenv))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ type roofline struct {
 }
 
 // rooflineOf holds what was done in so many seconds against the machine.
-func rooflineOf(c graph.Cost, seconds float64, m machineSpeed) roofline {
+func rooflineOf(c graph.Cost, seconds float64, m machine.Speed) roofline {
 	r := roofline{FLOPs: c.FLOPs, Bytes: c.Bytes}
 	r.GFLOPs, r.GBs = r.FLOPs/seconds/1e9, r.Bytes/seconds/1e9
 	r.ArithmeticPart, r.MemoryPart = r.GFLOPs/m.MatmulGFLOPs, r.GBs/m.MemoryGBs
@@ -96,10 +97,10 @@ func compileRow(cache string, seconds float64) profileRow {
 func (m *measured) print(out io.Writer, rows []profileRow, unit string) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.name, shortTime(r.seconds), r.note)
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.name, console.ShortTime(r.seconds), r.note)
 	}
 	for _, x := range m.Phases {
-		fmt.Fprintf(w, "  %s\t%s\tby itself\n", x.Name, shortTime(x.Seconds))
+		fmt.Fprintf(w, "  %s\t%s\tby itself\n", x.Name, console.ShortTime(x.Seconds))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -121,12 +122,7 @@ func (a *app) printJSON(wanted bool, value any) error {
 	if !wanted {
 		return nil
 	}
-	line, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.Out, "%s\n", line)
-	return nil
+	return a.PrintJSON(value)
 }
 
 func gflops(x float64) string { return fmt.Sprintf("%.3g GFLOP/s", x) }

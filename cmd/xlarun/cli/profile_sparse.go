@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/sparse"
 )
 
@@ -31,10 +33,10 @@ type sparseExperimentProfile struct {
 // neighbours.
 func (p *sparseProfiler) measure(ctx context.Context) error {
 	r := &p.profile
-	if err := p.load(ctx, display.NewDownloadBar(p.Out, p.env), map[string]sparse.Data{}); err != nil {
+	if err := p.load(ctx, display.NewDownloadBar(p.Out, p.Getenv), map[string]sparse.Data{}); err != nil {
 		return err
 	}
-	b, err := r.open(ctx, p.app, p.backendOptions)
+	b, err := r.open(ctx, p.app, p.BackendFlags)
 	if err != nil {
 		return err
 	}
@@ -62,7 +64,7 @@ func (p *sparseProfiler) measure(ctx context.Context) error {
 			return fmt.Errorf("round %d: %w", i+1, err)
 		}
 		if ctx.Err() != nil {
-			return errInterrupted
+			return console.ErrInterrupted
 		}
 		took := time.Since(start).Seconds()
 		if i == 0 {
@@ -71,10 +73,10 @@ func (p *sparseProfiler) measure(ctx context.Context) error {
 		}
 		times = append(times, took/float64(n))
 	}
-	r.StepSeconds = median(times)
+	r.StepSeconds = machine.Median(times)
 	r.StepsPerSecond = float64(p.config.Batch) / r.StepSeconds
 	r.PeakBytes = peakMemory(b)
-	if r.Machine, err = measureMachine(b, max(1, min(b.NumDevices(), r.Program.Devices))); err != nil {
+	if r.Machine, err = machine.Measure(b, max(1, min(b.NumDevices(), r.Program.Devices))); err != nil {
 		return err
 	}
 	phases, err := s.Phases(min(p.repeats, 5))
@@ -104,7 +106,7 @@ func (p *sparseProfiler) transfer(s *sparse.Population) (state sparse.Snapshot, 
 func (p *sparseProfiler) print() error {
 	r := p.profile
 	e := r.Program
-	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, devicesText(e.Devices, r.Backend))
+	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, console.DevicesText(e.Devices, r.Backend))
 	fmt.Fprintf(p.Out, "method (%s): %s\n", e.MethodSource, e.Method)
 	rows := []profileRow{{"open the backend", r.OpenSeconds, ""}, {"trace", e.TraceSeconds, ""}, compileRow(e.Cache, e.CompileSeconds)}
 	for _, x := range r.Programs {
@@ -117,7 +119,7 @@ func (p *sparseProfiler) print() error {
 		{"step", r.StepSeconds, fmt.Sprintf("%s steps/s (of one example), median of %d rounds", display.Count(r.StepsPerSecond), p.repeats)},
 	}...)
 	if e.TuneSeconds > 0 {
-		rows = slices.Insert(rows, 1, profileRow{"tune", e.TuneSeconds, count(len(e.MethodsTried), "method", "methods") + " measured"})
+		rows = slices.Insert(rows, 1, profileRow{"tune", e.TuneSeconds, console.Count(len(e.MethodsTried), "method", "methods") + " measured"})
 	}
 	if err := r.print(p.Out, rows, "step"); err != nil {
 		return err

@@ -11,13 +11,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/bench"
 )
 
 // TestEvolveOnTheRealThing runs the whole command on the CPU plugin, which it gets the way a user does, with an empty
 // cache of programs.
 func TestEvolveOnTheRealThing(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
-	require.NoError(t, emptyCache(cache))
+	require.NoError(t, bench.EmptyCache(cache))
 	t.Setenv("XLARUN_CACHE", cache)
 	run := func(out string, args ...string) evolveResult {
 		t.Helper()

@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/runfolder"
 )
 
 // runFlags are the flags of every command whose runs have a folder.
 type runFlags struct {
-	backendOptions
+	console.BackendFlags
 	file   string // --config
 	memory string // as it was typed
 	out    string
@@ -29,9 +30,9 @@ func (o *runFlags) memoryBudget() (int64, error) {
 	if o.memory == "" {
 		return 0, nil
 	}
-	n, err := parseBytes(o.memory)
+	n, err := console.ParseBytes(o.memory)
 	if err != nil || n <= 0 {
-		return 0, badInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
+		return 0, console.BadInput("--memory got %q, wants a number of bytes such as 2G, 500M or 1.5GiB", o.memory)
 	}
 	return n, nil
 }
@@ -48,13 +49,13 @@ func badKey(flags map[string]string, field, got, wants string) error {
 	if name, ok := flags[field]; ok {
 		field = "--" + name
 	}
-	return badInput("%s got %s, wants %s", field, got, wants)
+	return console.BadInput("%s got %s, wants %s", field, got, wants)
 }
 
 // unused is dir, or dir with a number behind it where that exists already.
 func unused(dir string) string {
 	name := dir
-	for i := 2; exists(name); i++ {
+	for i := 2; console.Exists(name); i++ {
 		name = fmt.Sprintf("%s-%d", dir, i)
 	}
 	return name
@@ -71,7 +72,7 @@ func (a *app) newFolder(o *runFlags, kind string) (*runfolder.Folder, error) {
 	}
 	folder, err := runfolder.Prepare(dir)
 	if err != nil {
-		return nil, badInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
+		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
 	}
 	return folder, nil
 }
@@ -89,7 +90,7 @@ func supervise(ctx context.Context, work func(context.Context) error, finish fun
 	select {
 	case err := <-done:
 		return finish(err)
-	case <-time.After(grace / 2):
-		return finish(errInterrupted)
+	case <-time.After(console.Grace / 2):
+		return finish(console.ErrInterrupted)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/rollout/evolve"
@@ -39,7 +40,7 @@ type session struct {
 
 func newSession(r *evolveRun) *session {
 	c := r.flags.config
-	return &session{evolveRun: r, keeper: keeper{run: &r.commandRun, unit: "generation", round: "generation"}, report: display.NewReporter(r.Out, r.env, display.Run{
+	return &session{evolveRun: r, keeper: keeper{run: &r.commandRun, unit: "generation", round: "generation"}, report: display.NewReporter(r.Out, r.Getenv, display.Run{
 		Command: "evolve " + c.Env, Setup: r.setup(), Generations: c.Generations, Target: r.flags.target, Start: r.start,
 	})}
 }
@@ -50,8 +51,8 @@ func (s *session) Notice(line string)         { s.report.Phase(line) }
 
 // work runs from the opening of the backend to the last generation. What it leaves behind is written by finish.
 func (s *session) work(ctx context.Context) error {
-	o := s.flags.backendOptions
-	s.report.Phase("opening the " + o.backend + " backend")
+	o := s.flags.BackendFlags
+	s.report.Phase("opening the " + o.Backend + " backend")
 	b, err := s.openBackend(ctx, o, s)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *session) work(ctx context.Context) error {
 	if f, ok := b.(*nanFinder); ok {
 		f.tile, f.lanesLast, f.place = s.profile.Tile, s.profile.LanesLast, e.MemberAt
 	}
-	s.deviceName = devicesText(s.profile.Devices, b.Backend())
+	s.deviceName = console.DevicesText(s.profile.Devices, b.Backend())
 	s.mu.Unlock()
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *session) work(ctx context.Context) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return console.ErrInterrupted
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (s *session) state() (c runfolder.Checkpoint, err error) {
 	return runfolder.Checkpoint{Generation: snapshot.Generation, Arrays: snapshot.Arrays, Info: map[string]string{
 		"command":   "evolve",
 		"env_steps": strconv.FormatInt(s.last.EnvSteps/int64(max(1, s.last.Generation))*int64(snapshot.Generation), 10),
-		"xlarun":    version(),
+		"xlarun":    console.Version(),
 	}}, nil
 }
 
@@ -182,7 +183,7 @@ func (s *session) finish(cause error) error {
 // writeFiles writes the folder's last files but for the state. It needs the mutex.
 func (s *session) writeFiles(cause error) error {
 	err := s.writeProfile()
-	if cause == nil || s.held != nil && errors.As(cause, new(interruptedError)) && s.held.Generation == s.last.Generation {
+	if cause == nil || s.held != nil && errors.As(cause, new(console.InterruptedError)) && s.held.Generation == s.last.Generation {
 		err = errors.Join(err, s.writeBest(cause == nil))
 	}
 	return err
@@ -217,7 +218,7 @@ func (s *session) writeBest(picture bool) error {
 		return err
 	}
 	c := s.flags.config
-	metadata := map[string]string{"env": c.Env, "policy": c.Policy, "fitness": fmt.Sprint(fitness), "xlarun": version()}
+	metadata := map[string]string{"env": c.Env, "policy": c.Policy, "fitness": fmt.Sprint(fitness), "xlarun": console.Version()}
 	if err := s.folder.WriteArrays("best.safetensors", params, metadata); err != nil || !picture {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge/plugin"
 )
@@ -46,7 +48,7 @@ func (o *sparseFlags) add(f *pflag.FlagSet) {
 	o.addMemory(f)
 	f.Int64Var(&c.Seed, "seed", c.Seed, "seed of every random number")
 	f.StringVar(&o.data, "data", "", "folder with MNIST's four IDX files (default: fetched once)")
-	o.addDevices(f)
+	o.AddDevices(f)
 	o.addOutput(f, "sparse")
 }
 
@@ -61,12 +63,12 @@ func sparseCommand(a *app) *cobra.Command {
 		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return badInput("got the argument %q, wants none", args[0])
+				return console.BadInput("got the argument %q, wants none", args[0])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r := &sparseRun{commandRun: commandRun{app: a, start: processStart()}, flags: &o}
+			r := &sparseRun{commandRun: commandRun{app: a, start: machine.ProcessStart()}, flags: &o}
 			if err := r.prepare(cmd.Flags()); err != nil {
 				return err
 			}
@@ -92,21 +94,21 @@ func (o *sparseFlags) resolve(flags *pflag.FlagSet) (text string, err error) {
 			return "", err
 		}
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return "", err
 	}
 	if o.config.Density, err = parseDensity(o.density, len(o.config.Hidden)+1); err != nil {
 		return "", err
 	}
-	o.config.Devices = o.devices
+	o.config.Devices = o.Devices
 	if o.config.Memory, err = o.memoryBudget(); err != nil {
 		return "", err
 	}
 	if err := o.config.Check(); err != nil {
 		return "", sparseError(err)
 	}
-	if o.config.Method == "kernel" && o.backend != "cpu" {
-		return "", badInput("--method got \"kernel\", which runs on the cpu backend only: use masked, blocks or auto, or --backend cpu")
+	if o.config.Method == "kernel" && o.Backend != "cpu" {
+		return "", console.BadInput("--method got \"kernel\", which runs on the cpu backend only: use masked, blocks or auto, or --backend cpu")
 	}
 	return resolvedConfig(flags)
 }
@@ -131,17 +133,17 @@ func (r *sparseRun) prepare(flags *pflag.FlagSet) (err error) {
 func readPictures(dir string) (sparse.Data, error) {
 	d, err := sparse.ReadIDX(dir)
 	if err != nil {
-		return d, badInput("--data %w", err)
+		return d, console.BadInput("--data %w", err)
 	}
 	return d, nil
 }
 
 // fetchPictures fetches MNIST, where it is not there, and reads it.
-func fetchPictures(ctx context.Context, l listener) (sparse.Data, error) {
+func fetchPictures(ctx context.Context, l console.Listener) (sparse.Data, error) {
 	dir, err := plugin.Data(ctx, "mnist", plugin.Request{Progress: l.Download, Notice: l.Notice})
 	if err != nil {
 		if ctx.Err() != nil {
-			return sparse.Data{}, errInterrupted
+			return sparse.Data{}, console.ErrInterrupted
 		}
 		return sparse.Data{}, err
 	}
@@ -156,7 +158,7 @@ func parseDensity(text string, layers int) ([]float64, error) {
 	for _, part := range parts {
 		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 		if err != nil || !(x > 0 && x <= 1) {
-			return nil, badInput("--density got %q, wants numbers above 0, at most 1, such as 0.1,0.5,0.5", text)
+			return nil, console.BadInput("--density got %q, wants numbers above 0, at most 1, such as 0.1,0.5,0.5", text)
 		}
 		out = append(out, x)
 	}
@@ -164,7 +166,7 @@ func parseDensity(text string, layers int) ([]float64, error) {
 		out = append(out, out[0])
 	}
 	if len(out) != layers {
-		return nil, badInput("--density got %q, wants one number, or one for each of the %d layers", text, layers)
+		return nil, console.BadInput("--density got %q, wants one number, or one for each of the %d layers", text, layers)
 	}
 	return out, nil
 }

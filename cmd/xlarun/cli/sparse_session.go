@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/graph"
@@ -40,7 +41,7 @@ type sparseSession struct {
 }
 
 func newSparseSession(r *sparseRun) *sparseSession {
-	return &sparseSession{sparseRun: r, keeper: keeper{run: &r.commandRun, unit: "step", round: "round"}, report: display.NewTrainingReporter(r.Out, r.env, display.Training{
+	return &sparseSession{sparseRun: r, keeper: keeper{run: &r.commandRun, unit: "step", round: "round"}, report: display.NewTrainingReporter(r.Out, r.Getenv, display.Training{
 		Command: "sparse", Setup: r.setup(), Steps: r.flags.config.Steps, Start: r.start,
 	})}
 }
@@ -57,8 +58,8 @@ func (s *sparseSession) work(ctx context.Context) error {
 			return err
 		}
 	}
-	s.report.Phase("opening the " + s.flags.backend + " backend")
-	b, err := s.openBackend(ctx, s.flags.backendOptions, s)
+	s.report.Phase("opening the " + s.flags.Backend + " backend")
+	b, err := s.openBackend(ctx, s.flags.BackendFlags, s)
 	if err != nil {
 		return err
 	}
@@ -82,9 +83,9 @@ func (s *sparseSession) work(ctx context.Context) error {
 	for tests := 1; p.Steps() < c.Steps; {
 		if ctx.Err() != nil {
 			if p.Steps() > 0 {
-				return errors.Join(s.hold(s.state), errInterrupted)
+				return errors.Join(s.hold(s.state), console.ErrInterrupted)
 			}
-			return errInterrupted
+			return console.ErrInterrupted
 		}
 		// A test comes after every fourth of the steps.
 		until := max(p.Steps()+1, c.Steps*tests/sparseTests)
@@ -152,7 +153,7 @@ func mean(values []float64) float64 {
 func (s *sparseSession) state() (c runfolder.Checkpoint, err error) {
 	snapshot, err := s.population.Snapshot()
 	return runfolder.Checkpoint{Generation: snapshot.Steps, Arrays: snapshot.Arrays,
-		Info: map[string]string{"command": "sparse", "xlarun": version()}}, err
+		Info: map[string]string{"command": "sparse", "xlarun": console.Version()}}, err
 }
 
 // note takes down a round of n steps that ended with the given step.
@@ -172,7 +173,7 @@ func (s *sparseSession) note(step, n int, stats sparse.Stats, test *sparse.Stats
 	p := &s.last
 	p.Step, p.StepsPerSecond = step, rate
 	p.Worst, p.Mean, p.Best, p.Loss = slices.Min(stats.Accuracy), mean(stats.Accuracy), slices.Max(stats.Accuracy), mean(stats.Loss)
-	p.Devices, p.Method, p.Cache = devicesText(s.profile.Devices, s.backend), s.profile.Method, s.profile.Cache
+	p.Devices, p.Method, p.Cache = console.DevicesText(s.profile.Devices, s.backend), s.profile.Method, s.profile.Cache
 	p.Trace, p.CompileWaited = seconds(s.profile.TraceSeconds), seconds(s.profile.CompileSeconds)
 	if m, err := xlabridge.ProcessMemory(); err == nil {
 		p.Memory = m.InUse
@@ -299,6 +300,6 @@ func (s *sparseSession) writeBest() error {
 	for l, c := range s.best {
 		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
 	}
-	metadata := map[string]string{"command": "sparse", "member": fmt.Sprint(best(s.test.Accuracy)), "test_accuracy": fmt.Sprint(s.last.TestBest), "xlarun": version()}
+	metadata := map[string]string{"command": "sparse", "member": fmt.Sprint(best(s.test.Accuracy)), "test_accuracy": fmt.Sprint(s.last.TestBest), "xlarun": console.Version()}
 	return s.folder.WriteArrays("best.safetensors", arrays, metadata)
 }

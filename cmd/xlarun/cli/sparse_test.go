@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
 	"xlarun/xlabridge"
 )
@@ -42,7 +43,7 @@ func pictures(t *testing.T, dir string) {
 // A small run on the interpreter learns, prints its result, and leaves a folder.
 func TestSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
@@ -106,7 +107,7 @@ func TestSparse(t *testing.T) {
 // A population that does not fit is refused with the largest that does, and leaves nothing.
 func TestSparseTooLarge(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
@@ -150,12 +151,4 @@ func TestSparseBadInput(t *testing.T) {
 			requireBadInput(t, c.args, c.toml, c.want)
 		})
 	}
-}
-
-func TestParseSparsePeer(t *testing.T) {
-	got, err := parseSparsePeer("conns 14359 threads 2\nAoS: 1000.0 steps/s\nlane: 3000.0 steps/s\nAoS: 1024.0 steps/s\n")
-	require.NoError(t, err)
-	require.InDelta(t, .5, got, 1e-12)
-	_, err = parseSparsePeer("killed\n")
-	require.ErrorContains(t, err, "holds no speed")
 }

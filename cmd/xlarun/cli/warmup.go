@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/sparse"
@@ -35,13 +36,13 @@ func warmupCommand(a *app) *cobra.Command {
 		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return badInput("got no experiment, wants config files or environments")
+				return console.BadInput("got no experiment, wants config files or environments")
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if jobs < 1 {
-				return badInput("--jobs got %d, wants 1 or more", jobs)
+				return console.BadInput("--jobs got %d, wants 1 or more", jobs)
 			}
 			w := &warmup{app: a, jobs: jobs, json: o.json}
 			experiments, err := warmables(cmd.Context(), a, cmd.Flags(), args)
@@ -66,9 +67,9 @@ func warmupCommand(a *app) *cobra.Command {
 func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string) (all []warmable, err error) {
 	var withData []*sparseExperiment
 	// ready refuses what compiles nothing; what auto finds stored is stored here.
-	ready := func(o backendOptions, arg string, tune *string) error {
-		if o.backend == reference {
-			return badInput("%s got the backend %s, which compiles nothing: use another backend", arg, reference)
+	ready := func(o console.BackendFlags, arg string, tune *string) error {
+		if o.Backend == console.Reference {
+			return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg, console.Reference)
 		}
 		if *tune == evolve.TuneAuto {
 			*tune = evolve.TuneQuick
@@ -83,7 +84,7 @@ func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string)
 		if is {
 			e, err := readSparse(given, arg)
 			if err == nil {
-				err = ready(e.backendOptions, arg, &e.config.Tune)
+				err = ready(e.BackendFlags, arg, &e.config.Tune)
 			}
 			if err != nil {
 				return nil, err
@@ -93,7 +94,7 @@ func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string)
 		}
 		e, err := readExperiment(given, arg)
 		if err == nil {
-			err = ready(e.backendOptions, arg, &e.config.Tune)
+			err = ready(e.BackendFlags, arg, &e.config.Tune)
 		}
 		if err != nil {
 			return nil, err
@@ -102,7 +103,7 @@ func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string)
 	}
 	have := map[string]sparse.Data{}
 	for _, e := range withData {
-		if err := e.load(ctx, display.NewDownloadBar(a.Out, a.env), have); err != nil {
+		if err := e.load(ctx, display.NewDownloadBar(a.Out, a.Getenv), have); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +112,7 @@ func warmables(ctx context.Context, a *app, given *pflag.FlagSet, args []string)
 
 // warmable is an experiment of some command that warmup can make ready.
 type warmable interface {
-	on() backendOptions
+	on() console.BackendFlags
 	source() string  // the argument that it came from
 	purpose() string // what its programs are for, in words
 	// same tells whether another experiment needs the same programs.
@@ -174,8 +175,8 @@ func (w *warmup) add(e warmable) {
 // run opens each backend once and works on its tasks.
 func (w *warmup) run(ctx context.Context) error {
 	w.start = w.now()
-	groups := map[backendOptions][]*warmupTask{}
-	var order []backendOptions
+	groups := map[console.BackendFlags][]*warmupTask{}
+	var order []console.BackendFlags
 	for _, t := range w.tasks {
 		if groups[t.on()] == nil {
 			order = append(order, t.on())
@@ -194,24 +195,24 @@ func (w *warmup) run(ctx context.Context) error {
 	usage := false
 	for _, t := range w.tasks {
 		if t.err != nil {
-			usage = usage || errors.As(t.err, new(usageError))
+			usage = usage || errors.As(t.err, new(console.UsageError))
 			failed = append(failed, fmt.Errorf("%s: %w", strings.Join(t.Experiments, ", "), t.err))
 		}
 	}
 	if len(failed) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%s failed: %w", count(len(failed), "program", "programs"), errors.Join(failed...))
+	err := fmt.Errorf("%s failed: %w", console.Count(len(failed), "program", "programs"), errors.Join(failed...))
 	if usage {
-		return usageError{err}
+		return console.UsageError{Err: err}
 	}
 	return err
 }
 
 // onBackend measures the tasks' plans one by one, since a neighbour would disturb the measurement, compiles their programs
 // several at a time, and then warms all up one by one: each uses all of its devices.
-func (w *warmup) onBackend(ctx context.Context, o backendOptions, tasks []*warmupTask) error {
-	b, err := w.openBackend(ctx, o, display.NewDownloadBar(w.Out, w.env))
+func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
+	b, err := w.openBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
 		return err
 	}
@@ -244,7 +245,7 @@ func (w *warmup) onBackend(ctx context.Context, o backendOptions, tasks []*warmu
 		_ = t.warmed.Close()
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		return console.ErrInterrupted
 	}
 	return nil
 }
@@ -281,8 +282,8 @@ func (w *warmup) print() error {
 		if x.Cache == xlabridge.CacheHit {
 			hits++
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, shortTime(x.TraceSeconds), shortTime(x.CompileSeconds),
-			display.Bytes(int64(x.Bytes)), shortTime(x.WarmUpSeconds))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds), console.ShortTime(x.CompileSeconds),
+			display.Bytes(int64(x.Bytes)), console.ShortTime(x.WarmUpSeconds))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -293,7 +294,7 @@ func (w *warmup) print() error {
 		}
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
-	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", count(done, "program", "programs"), hits, elapsed)
+	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", console.Count(done, "program", "programs"), hits, elapsed)
 	if !w.json {
 		return nil
 	}
@@ -309,13 +310,13 @@ func (w *warmup) print() error {
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.PlanSource
 	if t.TuneSeconds > 0 {
-		source = fmt.Sprintf("%s: %s measured in %s", source, count(len(t.PlansTried), "plan", "plans"), shortTime(t.TuneSeconds))
+		source = fmt.Sprintf("%s: %s measured in %s", source, console.Count(len(t.PlansTried), "plan", "plans"), console.ShortTime(t.TuneSeconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)
 	if t.PlanReason != "" {
 		fmt.Fprintf(out, "  %s\n", t.PlanReason)
 	}
 	for _, x := range t.PlansTried {
-		fmt.Fprintf(out, "  tried %s: %s\n", x.Plan, shortTime(x.Seconds))
+		fmt.Fprintf(out, "  tried %s: %s\n", x.Plan, console.ShortTime(x.Seconds))
 	}
 }

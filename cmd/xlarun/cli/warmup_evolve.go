@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )
@@ -10,9 +11,9 @@ import (
 // evolveWarmable is an experiment of the evolve command.
 type evolveWarmable struct{ e *experiment }
 
-func (w evolveWarmable) on() backendOptions { return w.e.backendOptions }
-func (w evolveWarmable) source() string     { return w.e.source }
-func (w evolveWarmable) purpose() string    { return w.e.config.Purpose() }
+func (w evolveWarmable) on() console.BackendFlags { return w.e.BackendFlags }
+func (w evolveWarmable) source() string           { return w.e.source }
+func (w evolveWarmable) purpose() string          { return w.e.config.Purpose() }
 
 func (w evolveWarmable) same(other warmable) bool {
 	x, ok := other.(evolveWarmable)

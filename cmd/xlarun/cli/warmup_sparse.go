@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/sparse"
 	"xlarun/xlabridge"
@@ -12,9 +13,9 @@ import (
 // sparseWarmable is an experiment of the sparse command, with its data.
 type sparseWarmable struct{ e *sparseExperiment }
 
-func (w sparseWarmable) on() backendOptions { return w.e.backendOptions }
-func (w sparseWarmable) source() string     { return w.e.source }
-func (w sparseWarmable) purpose() string    { return w.e.purpose() }
+func (w sparseWarmable) on() console.BackendFlags { return w.e.BackendFlags }
+func (w sparseWarmable) source() string           { return w.e.source }
+func (w sparseWarmable) purpose() string          { return w.e.purpose() }
 
 func (w sparseWarmable) same(other warmable) bool {
 	x, ok := other.(sparseWarmable)

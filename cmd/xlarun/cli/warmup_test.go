@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/bench"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
@@ -167,7 +168,7 @@ func realRun(t *testing.T, args ...string) map[string]any {
 // TestWarmupOnTheRealThing: what warmup compiled, evolve and a second warmup find in the cache.
 func TestWarmupOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, emptyCache(dir))
+	require.NoError(t, bench.EmptyCache(dir))
 	t.Setenv("XLARUN_CACHE", dir)
 	run := func(args ...string) map[string]any {
 		t.Helper()
