@@ -5,40 +5,19 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// WarmUp takes one step of SGD with all members and puts the state back as it was, to the bit: the next Train is the one
-// that it would have been, and finds code, memory and caches warm. It returns the seconds that the step took.
-func (p *Population) WarmUp() (seconds float64, err error) {
-	before, err := p.Snapshot()
-	if err != nil {
-		return 0, err
-	}
-	start := time.Now()
-	if _, _, err := p.Train(1); err != nil {
-		return 0, err
-	}
-	seconds = time.Since(start).Seconds()
-	return seconds, p.Restore(before)
-}
-
-// Phase is a part of a run that was timed by itself.
-type Phase struct {
-	// Name is "batch" (the host lays the examples of a step out and moves them to the devices), "step" (of SGD),
-	// "evaluation" (on all test data), "mutation", or "index" (made anew after a mutation).
-	Name    string
-	Seconds float64 // of a run, the median
-	Best    float64 // of the fastest run
-}
-
-// Phases times the parts of a run, all members together, each `repeats` times after a first one, and puts the state back.
-func (p *Population) Phases(repeats int) (phases []Phase, err error) {
+// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices), "step" (of
+// SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members together, each `repeats` times after a first one, and puts the state back.
+func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	run := func(name string, of int, f func() error) error {
+	measure := func(name string, of int, f func() error) error {
 		seconds := make([]float64, repeats)
 		for i := range 1 + repeats {
 			start := time.Now()
@@ -50,7 +29,7 @@ func (p *Population) Phases(repeats int) (phases []Phase, err error) {
 			}
 		}
 		slices.Sort(seconds)
-		phases = append(phases, Phase{name, (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, seconds[0]})
+		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Best: seconds[0]})
 		return nil
 	}
 	in := p.plain()
@@ -60,7 +39,7 @@ func (p *Population) Phases(repeats int) (phases []Phase, err error) {
 			xlabridge.Free(in.Data)
 		}
 	}()
-	if err := run("batch", p.rounds, func() (err error) {
+	if err := measure("batch", p.rounds, func() (err error) {
 		if in.Data.Images != nil {
 			xlabridge.Free(in.Data)
 		}
@@ -69,26 +48,26 @@ func (p *Population) Phases(repeats int) (phases []Phase, err error) {
 	}); err != nil {
 		return nil, err
 	}
-	if err := run("step", p.rounds, func() error {
+	if err := measure("step", p.rounds, func() error {
 		stats, err := p.learn(p.train, in)
 		xlabridge.Free(stats)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := run("evaluation", 1, func() error {
+	if err := measure("evaluation", 1, func() error {
 		_, err := p.Evaluate()
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	if p.mutate != nil {
-		if err := run("mutation", 1, p.mutateOnly); err != nil {
+		if err := measure("mutation", 1, p.mutateOnly); err != nil {
 			return nil, err
 		}
 	}
 	if p.index != nil {
-		if err := run("index", 1, p.reindex); err != nil {
+		if err := measure("index", 1, p.reindex); err != nil {
 			return nil, err
 		}
 	}
@@ -107,15 +86,14 @@ func (p *Population) Cost() graph.Cost {
 		return times(m.cost(p.lanes), float64(p.config.Population))
 	}
 	g := p.train.Program.Graph
-	members := map[*graph.Node]bool{} // the loop over a device's members; within it is the one over a round's steps
-	for _, n := range g.Nodes {
-		members[n] = true
-	}
 	c := g.Cost(func(loop *graph.Node) int {
-		if members[loop] {
+		switch loop.LoopName() {
+		case population.TilesLoop:
 			return p.tiles.PerDevice
+		case stepsLoop:
+			return p.rounds
 		}
-		return p.rounds
+		return 1
 	})
 	return times(c, float64(p.config.Devices)/float64(p.rounds))
 }
