@@ -4,7 +4,8 @@ import (
 	"context"
 	"path/filepath"
 
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 )
 
 // findPlugin looks the backend's plugin up, and installs it if need be and allowed.
@@ -19,9 +20,9 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 }
 
 // DefaultCacheDir is the folder of compiled programs where Options name none: programs in the
-// folder that plugins are installed under too (plugin.CacheDir).
+// folder that plugins are installed under too (fetch.CacheDir).
 func DefaultCacheDir() (string, error) {
-	base, err := plugin.CacheDir()
+	base, err := fetch.CacheDir()
 	if err != nil {
 		return "", err
 	}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/plugin"
 )
 
 // least is the number of table entries that go-xla and this package call without asking whether

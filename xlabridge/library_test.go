@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/plugin"
 )
 
 // cc compiles C text with the repository's ABI header and returns the result's path.

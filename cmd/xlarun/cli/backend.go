@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 const reference = "reference"
@@ -75,7 +76,7 @@ func openBackend(ctx context.Context, o backendOptions, l listener) (xlabridge.B
 		return client, nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, errInterrupted
-	case errors.Is(err, plugin.ErrNotInstalled):
+	case errors.Is(err, fetch.ErrNotInstalled):
 		return nil, err
 	case o.plugin != "" || o.backend == "cpu" && os.Getenv(plugin.EnvPath) != "":
 		return nil, usageError{err}

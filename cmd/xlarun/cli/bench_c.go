@@ -11,8 +11,8 @@ import (
 	"slices"
 
 	thirdparty "xlarun/third_party"
+	"xlarun/third_party/fetch"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 // cFlags are tried in turn: the first line holds on x86-64.
@@ -32,7 +32,7 @@ func compileC(ctx context.Context, name string, defines ...string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return "", err
 	}

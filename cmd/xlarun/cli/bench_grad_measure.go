@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/gradbench"
+	"xlarun/third_party/fetch"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 const (
@@ -173,7 +173,7 @@ func (b *gradBench) start(ctx context.Context, _ xlabridge.Backend, l *gradbench
 	}
 	seconds, err := twice(func() *exec.Cmd {
 		cmd := exec.CommandContext(ctx, self, args...)
-		cmd.Env = append(os.Environ(), plugin.EnvCache+"="+scratch)
+		cmd.Env = append(os.Environ(), fetch.EnvCache+"="+scratch)
 		return cmd
 	})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/display"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
 )
 
 // peakReport is what `bench peak` writes to its fourth file.
@@ -112,7 +112,7 @@ func (b *bench) ownPeak(ctx context.Context, cold bool, args ...string) (int64, 
 		if err := emptyCache(scratch); err != nil {
 			return 0, err
 		}
-		run.Env = append(run.Env, plugin.EnvCache+"="+scratch)
+		run.Env = append(run.Env, fetch.EnvCache+"="+scratch)
 	}
 	_, peak, err := outputAndPeak(ctx, run)
 	if err != nil {

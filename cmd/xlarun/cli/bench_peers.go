@@ -14,7 +14,7 @@ import (
 	"strconv"
 
 	thirdparty "xlarun/third_party"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
 )
 
 // envPeersPython names a Python that has the peers' packages.
@@ -62,7 +62,7 @@ func peersEnvironment(ctx context.Context, a *app) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return "", err
 	}

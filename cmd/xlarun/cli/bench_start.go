@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"xlarun/rollout/evolve"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
 )
 
 // startTimes are the seconds from a process's start to the end of its first generation.
@@ -52,7 +52,7 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 		cache   string
 	}{{&t.cold, &t.peaks.cold, "miss"}, {&t.warm, &t.peaks.warm, "hit"}} {
 		cmd := exec.CommandContext(ctx, self, args...)
-		cmd.Env = append(os.Environ(), plugin.EnvCache+"="+scratch)
+		cmd.Env = append(os.Environ(), fetch.EnvCache+"="+scratch)
 		result, err := lastLine(cmd)
 		if err != nil {
 			return startTimes{}, err
@@ -67,7 +67,7 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 
 // emptyCache makes dir a cache folder that has the installed plugins but no programs.
 func emptyCache(dir string) error {
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return err
 	}

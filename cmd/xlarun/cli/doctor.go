@@ -15,9 +15,10 @@ import (
 
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/plugin"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -75,7 +76,7 @@ func (d *doctor) examine(ctx context.Context, o backendOptions) error {
 
 // folder looks whether plugins and programs can be kept.
 func (d *doctor) folder() {
-	dir, err := plugin.CacheDir()
+	dir, err := fetch.CacheDir()
 	if err != nil {
 		d.problem("folder", "%s", oneLine(err))
 		return
@@ -87,7 +88,7 @@ func (d *doctor) folder() {
 	}
 	probe, err := os.CreateTemp(at, ".doctor-*")
 	if err != nil {
-		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, cause(err), plugin.EnvCache)
+		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, cause(err), fetch.EnvCache)
 		return
 	}
 	_ = probe.Close()
@@ -149,7 +150,7 @@ func (d *doctor) backend(ctx context.Context, o backendOptions) {
 		b = &xlabridge.Reference{}
 	} else {
 		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.backend, PluginPath: o.plugin, Devices: cpuDevices(o), Offline: true})
-		if errors.Is(err, plugin.ErrNotInstalled) {
+		if errors.Is(err, fetch.ErrNotInstalled) {
 			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve does so by itself)", o.backend, o.backend)
 			return
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/display"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/plugin"
 )
 
 func pluginCommand(a *app) *cobra.Command {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/rollout/sparse"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/data"
 )
 
 // sparseFlags are the flags of the sparse command; those of the experiment itself are in config.
@@ -138,7 +138,7 @@ func readPictures(dir string) (sparse.Data, error) {
 
 // fetchPictures fetches MNIST, where it is not there, and reads it.
 func fetchPictures(ctx context.Context, l listener) (sparse.Data, error) {
-	dir, err := plugin.Data(ctx, "mnist", plugin.Request{Progress: l.Download, Notice: l.Notice})
+	dir, err := data.Folder(ctx, "mnist", data.Request{Progress: l.Download, Notice: l.Notice})
 	if err != nil {
 		if ctx.Err() != nil {
 			return sparse.Data{}, errInterrupted
