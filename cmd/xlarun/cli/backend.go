@@ -40,20 +40,25 @@ func (o *backendOptions) addDevices(f *pflag.FlagSet) {
 	f.IntVar(&o.devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
 }
 
-// maxDevices is the most devices that a CPU can be cut into.
-const maxDevices = 1024
-
 func (o *backendOptions) check() error {
 	if !slices.Contains(backends, o.backend) {
-		return badInput("--backend got %q, wants one of %s%s", o.backend, strings.Join(backends, ", "), didYouMean(o.backend, backends))
+		return badInput("--backend got %q, wants one of %s%s", o.backend, strings.Join(backends, ", "), likeBackend(o.backend, backends))
 	}
-	if o.devices < 0 || o.devices > maxDevices {
-		return badInput("--devices got %d, wants 1 to %d, or 0 for all", o.devices, maxDevices)
+	if o.devices < 0 || o.devices > xlabridge.MaxCPUDevices {
+		return badInput("--devices got %d, wants 1 to %d, or 0 for all", o.devices, xlabridge.MaxCPUDevices)
 	}
 	if o.backend == reference && o.devices > 1 {
 		return badInput("--devices got %d, but the reference interpreter has 1 device: leave it out, or use another backend", o.devices)
 	}
 	return nil
+}
+
+// likeBackend is didYouMean for backends, one of which goes by other names elsewhere.
+func likeBackend(name string, known []string) string {
+	if slices.Contains([]string{"gpu", "nvidia"}, strings.ToLower(name)) {
+		return ", did you mean cuda?"
+	}
+	return didYouMean(name, known)
 }
 
 // listener hears of a slow start.
@@ -87,7 +92,7 @@ func openBackend(ctx context.Context, o backendOptions, l listener) (xlabridge.B
 // cpuDevices is the number of devices to ask for: on cpu a core each, unless the user said otherwise.
 func cpuDevices(o backendOptions) int {
 	if o.backend == "cpu" && o.devices == 0 {
-		return min(runtime.GOMAXPROCS(0), maxDevices)
+		return min(runtime.GOMAXPROCS(0), xlabridge.MaxCPUDevices)
 	}
 	return o.devices
 }

@@ -75,7 +75,7 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 		name = args[0]
 	}
 	if !slices.Contains(plugin.Backends, name) {
-		return "", badInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), didYouMean(name, plugin.Backends))
+		return "", badInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), likeBackend(name, plugin.Backends))
 	}
 	return name, nil
 }

@@ -110,7 +110,7 @@ func storeIn(dir string, pins pinSet, env map[string]string) *store {
 			}
 			return env[key]
 		},
-		gpuVisible: func() bool { return false },
+		visible:    func(string) bool { return false },
 		systemCUDA: func(*store) ([]string, string, bool) { return nil, "", false },
 	}
 	s.ways = func() []fetch.Way {

@@ -95,7 +95,7 @@ func (s *store) installed(ctx context.Context, pin *wheel, support []*wheel) (fo
 	} else {
 		found.SHA256 = m.sha256Of(pin.Library)
 	}
-	if len(support) > 0 && s.gpuVisible() {
+	if len(support) > 0 && s.visible(pin.Backend) {
 		var absent []*wheel
 		for _, w := range support {
 			if _, err := verify(ctx, site, w); err != nil {

@@ -8,22 +8,11 @@ import (
 	"strings"
 )
 
-// gpuVisible tells whether an NVIDIA driver is loaded: its control device, or
-// the one that WSL offers.
-func gpuVisible() bool {
-	for _, device := range []string{"/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"} {
-		if _, err := os.Stat(device); err == nil {
-			return true
-		}
-	}
-	return false
-}
-
 // addCUDALibraries fills in the libraries that lie in site, laid out as in the
 // wheels; where there are none, those of the system. Without a GPU nothing is
 // added: loading gigabytes of libraries would serve nobody.
 func (s *store) addCUDALibraries(found *Found, site string) {
-	if !s.gpuVisible() {
+	if !s.visible("cuda") {
 		return
 	}
 	_, support := s.pins.forPlatform("cuda", s.goos, s.goarch)

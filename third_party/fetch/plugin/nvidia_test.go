@@ -66,7 +66,7 @@ func TestCUDAWithGPU(t *testing.T) {
 	s, fetched := cudaWorld(t)
 	_, err := s.find(background, Request{Backend: "cuda"})
 	require.NoError(t, err)
-	s.gpuVisible = func() bool { return true }
+	s.visible = func(string) bool { return true }
 	var done, total int64
 	found, err := s.find(background, Request{Backend: "cuda", Progress: func(d, n int64) { done, total = d, n }})
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestCUDAOfTheSystem(t *testing.T) {
 	s.getenv = func(key string) string {
 		return map[string]string{"CUDA_HOME": filepath.Join(dir, "cuda"), "LD_LIBRARY_PATH": filepath.Join(dir, "lib")}[key]
 	}
-	s.gpuVisible = func() bool { return true }
+	s.visible = func(string) bool { return true }
 	s.systemCUDA = (*store).cudaOnSystem
 	put(t, "libdevice", dir, "cuda", "nvvm", "libdevice", "libdevice.10.bc")
 	cudart := put(t, "cudart", dir, "cuda", "lib64", "libcudart.so.13")

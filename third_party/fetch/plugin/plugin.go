@@ -46,6 +46,10 @@ type Request struct {
 	Path string
 	// Offline forbids downloads.
 	Offline bool
+	// Ready, where not nil, is asked before the cache is looked into and anything
+	// is downloaded, unless the user named a plugin; its error is the call's.
+	// [Device] is one such question.
+	Ready func() error
 	// Progress, where not nil, is called during a download with the bytes
 	// fetched so far and the bytes to fetch in all, from the calling goroutine
 	// or another one, never from two at once. done never falls; it stands
@@ -119,6 +123,11 @@ func (s *store) find(ctx context.Context, req Request) (Found, error) {
 		}
 		if path != "" {
 			return s.given(ctx, backend, path, SourceEnv)
+		}
+	}
+	if req.Ready != nil {
+		if err := req.Ready(); err != nil {
+			return Found{}, err
 		}
 	}
 	return s.install(ctx, req)

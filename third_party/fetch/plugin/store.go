@@ -18,7 +18,7 @@ type store struct {
 	getenv       func(string) string
 	waits        []time.Duration // between attempts at a download; nil: the client's
 	ways         func() []fetch.Way
-	gpuVisible   func() bool
+	visible      func(backend string) bool // its device
 	systemCUDA   func(*store) (libraries []string, dataDir string, ok bool)
 }
 
@@ -37,7 +37,7 @@ func openStore() (*store, error) {
 		goos:       runtime.GOOS,
 		goarch:     runtime.GOARCH,
 		getenv:     os.Getenv,
-		gpuVisible: gpuVisible,
+		visible:    func(backend string) bool { return deviceVisible("/", backend) },
 		systemCUDA: (*store).cudaOnSystem,
 	}
 	s.ways = s.defaultWays
