@@ -28,7 +28,7 @@ type room struct {
 var rooms = []room{
 	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party"}, nil},
+	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party/fetch/..."}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/..."}, nil},
 	{"rollout/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/..."}, []string{}},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
@@ -36,7 +36,9 @@ var rooms = []room{
 	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
-	{"third_party/...", nil, []string{}},
+	{"third_party/fetch", []string{}, []string{"github.com/gofrs/flock"}},
+	{"third_party/fetch/...", []string{"third_party", "third_party/fetch"}, []string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
+	{"third_party/...", []string{}, []string{}},
 }
 
 // matches tells whether a package's path is one that the pattern means.

@@ -19,8 +19,8 @@ type Options struct {
 	// LibraryDirs are folders of shared libraries to open before the plugin (NVIDIA's, for cuda);
 	// a plugin that is looked up brings its own.
 	LibraryDirs []string
-	// Devices is the number of CPU devices, each with its own thread; 0 is 1. Other backends have
-	// the devices that the machine has.
+	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 is 1. Other
+	// backends have the devices that the machine has.
 	Devices int
 	// CacheDir is the folder of compiled programs; empty: DefaultCacheDir().
 	CacheDir string

@@ -12,8 +12,8 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	thirdparty "xlarun/third_party"
+	"xlarun/third_party/fetch"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 // cFlags are tried in turn: the first line holds on x86-64.
@@ -33,7 +33,7 @@ func compileC(ctx context.Context, name string, defines ...string) (string, erro
 	if err != nil {
 		return "", err
 	}
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return "", err
 	}

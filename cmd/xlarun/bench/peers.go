@@ -14,7 +14,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	thirdparty "xlarun/third_party"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
 )
 
 // envPeersPython names a Python that has the peers' packages.
@@ -62,7 +62,7 @@ func peersEnvironment(ctx context.Context, h *host) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return "", err
 	}

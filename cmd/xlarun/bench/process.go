@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch"
 )
 
 // ownProcess is this program with these arguments and the backend of bench itself. cache is its cache folder, "" for the
@@ -29,7 +29,7 @@ func ownProcess(ctx context.Context, o console.BackendFlags, cache string, args 
 	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = os.Environ()
 	if cache != "" {
-		cmd.Env = append(cmd.Env, plugin.EnvCache+"="+cache)
+		cmd.Env = append(cmd.Env, fetch.EnvCache+"="+cache)
 	}
 	return cmd, nil
 }
@@ -49,7 +49,7 @@ func scratchCache() (dir string, remove func(), err error) {
 
 // EmptyCache makes dir a cache folder that has the installed plugins but no programs.
 func EmptyCache(dir string) error {
-	folder, err := plugin.CacheDir()
+	folder, err := fetch.CacheDir()
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,8 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 // figure is a calibrated figure, and all that has to be the same where two are compared.

@@ -16,9 +16,10 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/plugin"
 )
 
 func doctorCommand(a *app) *cobra.Command {
@@ -76,7 +77,7 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 
 // folder looks whether plugins and programs can be kept.
 func (d *doctor) folder() {
-	dir, err := plugin.CacheDir()
+	dir, err := fetch.CacheDir()
 	if err != nil {
 		d.problem("folder", "%s", console.OneLine(err))
 		return
@@ -88,7 +89,7 @@ func (d *doctor) folder() {
 	}
 	probe, err := os.CreateTemp(at, ".doctor-*")
 	if err != nil {
-		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, console.Cause(err), plugin.EnvCache)
+		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, console.Cause(err), fetch.EnvCache)
 		return
 	}
 	_ = probe.Close()
@@ -150,7 +151,7 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		b = &xlabridge.Reference{}
 	} else {
 		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), Offline: true})
-		if errors.Is(err, plugin.ErrNotInstalled) {
+		if errors.Is(err, fetch.ErrNotInstalled) {
 			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve does so by itself)", o.Backend, o.Backend)
 			return
 		}

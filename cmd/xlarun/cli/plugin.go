@@ -11,7 +11,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/plugin"
 )
 
 func pluginCommand(a *app) *cobra.Command {
@@ -76,7 +76,7 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 		name = args[0]
 	}
 	if !slices.Contains(plugin.Backends, name) {
-		return "", console.BadInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), console.DidYouMean(name, plugin.Backends))
+		return "", console.BadInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), console.LikeBackend(name, plugin.Backends))
 	}
 	return name, nil
 }

@@ -13,7 +13,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/sparse"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/data"
 )
 
 // sparseFlags are the flags of the sparse command; those of the experiment itself are in config.

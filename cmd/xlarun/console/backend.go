@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
-	"xlarun/xlabridge/plugin"
 )
 
 // Reference is the backend of the interpreter.
@@ -41,21 +42,26 @@ func (o *BackendFlags) AddDevices(f *pflag.FlagSet) {
 	f.IntVar(&o.Devices, "devices", 0, "devices to run on; 0 for all, on cpu one a core")
 }
 
-// maxDevices is the most devices that a CPU can be cut into.
-const maxDevices = 1024
-
 // Check refuses values that no backend takes.
 func (o *BackendFlags) Check() error {
 	if !slices.Contains(backends, o.Backend) {
-		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "), DidYouMean(o.Backend, backends))
+		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "), LikeBackend(o.Backend, backends))
 	}
-	if o.Devices < 0 || o.Devices > maxDevices {
-		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, maxDevices)
+	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
+		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
 	}
 	if o.Backend == Reference && o.Devices > 1 {
 		return BadInput("--devices got %d, but the reference interpreter has 1 device: leave it out, or use another backend", o.Devices)
 	}
 	return nil
+}
+
+// LikeBackend is DidYouMean for backends, one of which goes by other names elsewhere.
+func LikeBackend(name string, known []string) string {
+	if slices.Contains([]string{"gpu", "nvidia"}, strings.ToLower(name)) {
+		return ", did you mean cuda?"
+	}
+	return DidYouMean(name, known)
 }
 
 // Listener hears of a slow start.
@@ -81,7 +87,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 		return client, nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return nil, ErrInterrupted
-	case errors.Is(err, plugin.ErrNotInstalled):
+	case errors.Is(err, fetch.ErrNotInstalled):
 		return nil, err
 	case o.Plugin != "" || o.Backend == "cpu" && os.Getenv(plugin.EnvPath) != "":
 		return nil, UsageError{err}
@@ -92,7 +98,7 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 // AskFor is the number of devices to ask the backend for: on cpu a core each, unless the user said otherwise.
 func (o BackendFlags) AskFor() int {
 	if o.Backend == "cpu" && o.Devices == 0 {
-		return min(runtime.GOMAXPROCS(0), maxDevices)
+		return min(runtime.GOMAXPROCS(0), xlabridge.MaxCPUDevices)
 	}
 	return o.Devices
 }
