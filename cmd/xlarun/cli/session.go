@@ -153,7 +153,7 @@ func (s *session) state() (c runfolder.Checkpoint, err error) {
 	if err != nil {
 		return c, err
 	}
-	return runfolder.Checkpoint{Generation: snapshot.Generation, Arrays: snapshot.Arrays, Info: map[string]string{
+	return runfolder.Checkpoint{Step: int64(snapshot.Generation), Kind: "evolve", Format: 1, Arrays: snapshot.Arrays, Info: map[string]string{
 		"command":   "evolve",
 		"env_steps": strconv.FormatInt(s.last.EnvSteps/int64(max(1, s.last.Generation))*int64(snapshot.Generation), 10),
 		"xlarun":    version(),
@@ -182,7 +182,7 @@ func (s *session) finish(cause error) error {
 // writeFiles writes the folder's last files but for the state. It needs the mutex.
 func (s *session) writeFiles(cause error) error {
 	err := s.writeProfile()
-	if cause == nil || s.held != nil && errors.As(cause, new(interruptedError)) && s.held.Generation == s.last.Generation {
+	if cause == nil || s.held != nil && errors.As(cause, new(interruptedError)) && s.held.Step == int64(s.last.Generation) {
 		err = errors.Join(err, s.writeBest(cause == nil))
 	}
 	return err

@@ -151,7 +151,7 @@ func mean(values []float64) float64 {
 // state copies the state to the host. A checkpoint's generation is the number of steps taken.
 func (s *sparseSession) state() (c runfolder.Checkpoint, err error) {
 	snapshot, err := s.population.Snapshot()
-	return runfolder.Checkpoint{Generation: snapshot.Steps, Arrays: snapshot.Arrays,
+	return runfolder.Checkpoint{Step: int64(snapshot.Steps), Kind: "sparse", Format: 1, Arrays: snapshot.Arrays,
 		Info: map[string]string{"command": "sparse", "xlarun": version()}}, err
 }
 
