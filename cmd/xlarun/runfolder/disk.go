@@ -31,7 +31,7 @@ type Root interface {
 	Path() string
 	// Gone tells whether the folder was removed.
 	Gone() (bool, error)
-	// Lock keeps others from locking the folder until Close, errLocked where another holds it.
+	// Lock keeps others from locking the folder until Close, ErrLocked where another holds it.
 	Lock() error
 	Stat(name string) (fs.FileInfo, error)
 	ReadDir(name string) ([]fs.DirEntry, error)
@@ -40,6 +40,8 @@ type Root interface {
 	Open(name string) (File, error)
 	// Create opens a file for reading and writing, and makes it where there is none; what it holds stays.
 	Create(name string) (File, error)
+	// Holds tells whether name still is the file that was opened.
+	Holds(name string, file File) (bool, error)
 	// Rename replaces what is there.
 	Rename(from, to string) error
 	Remove(name string) error
@@ -57,8 +59,8 @@ type File interface {
 	Close() error
 }
 
-// errLocked is Root.Lock's where another holds the lock.
-var errLocked = errors.New("another process is writing to it: wait until that has ended, or stop it")
+// ErrLocked is Root.Lock's where another holds the lock.
+var ErrLocked = errors.New("another process is writing to it: wait until that has ended, or stop it")
 
 // OSDisk is the operating system's file system.
 func OSDisk() Disk { return osDisk{} }
@@ -158,6 +160,18 @@ func (r *osRoot) Create(name string) (File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+func (r *osRoot) Holds(name string, file File) (bool, error) {
+	there, err := r.Root.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	opened, err := file.Stat()
+	return os.SameFile(there, opened), err
 }
 
 func (r *osRoot) SyncDir(name string) error {

@@ -138,6 +138,9 @@ func (f *Folder) create(dir string) error {
 
 var errHoldsRun = errors.New("it holds a run already")
 
+// ErrNoRun is what Open and Read say of a folder without a config: a run was stopped before it began, or there was none.
+var ErrNoRun = errors.New("it holds no run: there is no " + configName + " in it")
+
 // missing lists the folders of a path that do not exist, outermost first.
 func (f *Folder) missing(dir string) (folders []string, err error) {
 	abs, err := filepath.Abs(dir)
@@ -201,7 +204,7 @@ func (f *Folder) openRun(dir string) error {
 	}
 	config, err := f.ReadFile(configName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("it holds no run: there is no %s in it", configName)
+		return ErrNoRun
 	}
 	if err != nil || f.reading {
 		return err

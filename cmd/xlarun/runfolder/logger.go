@@ -3,8 +3,6 @@ package runfolder
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -246,7 +244,14 @@ func (l *Logger) bring(texts [][]byte, sync bool) error {
 
 // bring brings text into the file. made becomes true where the file had to be made or opened.
 func (g *logFile) bring(root Root, life int, text []byte, sync bool, made *bool) error {
-	if g.life != life || g.file != nil && !g.isThere(root) {
+	there := g.life == life
+	if there && g.file != nil {
+		var err error
+		if there, err = root.Holds(g.name, g.file); err != nil {
+			return err
+		}
+	}
+	if !there {
 		g.drop()
 		g.life, g.written, g.synced = life, 0, 0
 	}
@@ -281,16 +286,6 @@ func (g *logFile) bring(root Root, life int, text []byte, sync bool, made *bool)
 		g.synced = g.written
 	}
 	return nil
-}
-
-// isThere tells whether the file is still in the folder, under its name.
-func (g *logFile) isThere(root Root) bool {
-	there, err := root.Stat(g.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false
-	}
-	own, ownErr := g.file.Stat()
-	return err != nil || ownErr != nil || os.SameFile(there, own)
 }
 
 // drop closes the file after a failure: what is not known to be on the disk is written again. After a failed sync the

@@ -123,8 +123,8 @@ func mkdirAll(root Root, dir string) error {
 	if dir == "." {
 		return nil
 	}
-	if info, err := root.Stat(dir); err == nil && info.IsDir() {
-		return nil
+	if _, err := root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err // where it is a file, what is put into it fails
 	}
 	if err := mkdirAll(root, path.Dir(dir)); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (s *sink) Write(p []byte) (int, error) {
 
 // A write that finds the disk full is tried again after firstPause, then after twice that time, and so on.
 const (
-	firstPause   = 10 * time.Millisecond
+	firstPause   = time.Millisecond
 	longestPause = 2 * time.Second
 )
 
