@@ -83,7 +83,7 @@ func (k *keeper) begin(at time.Time) error {
 		return err
 	}
 	var err error
-	k.logger, err = k.run.folder.NewLogger(k.unit)
+	k.logger, err = k.run.folder.NewLogger(k.unit, 0)
 	return err
 }
 
@@ -182,7 +182,7 @@ func (k *keeper) finish(cause error, e ending) error {
 	if interrupted {
 		text := fmt.Sprintf("interrupted after %s %d", k.unit, e.last)
 		if state != "" {
-			text += fmt.Sprintf("; the state of %s %d is in %s", k.unit, k.held.Generation, state)
+			text += fmt.Sprintf("; the state of %s %d is in %s", k.unit, k.held.Step, state)
 		}
 		return console.InterruptedError{Err: errors.Join(errors.New(text), err)}
 	}
@@ -200,7 +200,7 @@ func (k *keeper) leave(files func() error) (state string, err error) {
 		err = k.logger.Close()
 	}
 	err = errors.Join(err, files())
-	k.run.folder.Close()
+	err = errors.Join(err, k.run.folder.Close())
 	return state, err
 }
 

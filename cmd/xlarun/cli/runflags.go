@@ -70,7 +70,7 @@ func (a *app) newFolder(o *runFlags, kind string) (*runfolder.Folder, error) {
 	if dir == "none" {
 		return nil, nil
 	}
-	folder, err := runfolder.Prepare(dir)
+	folder, err := runfolder.Create(dir, runfolder.Options{})
 	if err != nil {
 		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
 	}

@@ -24,9 +24,9 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestPrepareLeavesNothingWhenAbandoned(t *testing.T) {
+func TestCreateLeavesNothingWhenAbandoned(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(filepath.Join(base, "a", "b"))
+	f, err := Create(filepath.Join(base, "a", "b"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "a/b"}, names(t, base), "the folder is there, no probe in it")
 	f.Abandon()
@@ -35,18 +35,18 @@ func TestPrepareLeavesNothingWhenAbandoned(t *testing.T) {
 
 func TestAbandonKeepsWhatWasThere(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(base)
+	f, err := Create(base, Options{})
 	require.NoError(t, err)
 	f.Abandon()
 	require.DirExists(t, base)
-	f, err = Prepare(filepath.Join(base, "x"))
+	f, err = Create(filepath.Join(base, "x"), Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("kept", []byte("1")))
 	f.Abandon()
 	require.Equal(t, []string{"x", "x/kept"}, names(t, base))
 }
 
-func TestPrepareRefuses(t *testing.T) {
+func TestCreateRefuses(t *testing.T) {
 	base := t.TempDir()
 	file := filepath.Join(base, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
@@ -60,7 +60,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{old, "holds a run already"},
 		{filepath.Join(base, strings.Repeat("n", 300)), "file name too long"},
 	} {
-		_, err := Prepare(c.dir)
+		_, err := Create(c.dir, Options{})
 		require.ErrorContains(t, err, c.want)
 		require.Equal(t, before, names(t, base))
 	}
@@ -68,7 +68,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 func TestWriteIsWholeOrNothing(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(base)
+	f, err := Create(base, Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("sub/file", []byte("one")))
 	require.NoError(t, f.Write("sub/file", []byte("two")))
@@ -77,14 +77,14 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 	require.Equal(t, "two", string(got))
 	require.Equal(t, []string{"sub", "sub/file"}, names(t, base), "no temporary file stays")
 	require.Error(t, f.Write("sub/file/x", nil), "a file is no folder")
-	f.Close()
-	require.NoError(t, f.Write("late", []byte("x")))
+	require.NoError(t, f.Close())
+	require.ErrorContains(t, f.Write("late", []byte("x")), "the folder is closed")
 	require.NoFileExists(t, filepath.Join(base, "late"))
 }
 
 // A file whose writer gives up half-way leaves what was there, and nothing else.
 func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
-	f, err := Prepare(t.TempDir())
+	f, err := Create(t.TempDir(), Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("file", []byte("old")))
 	half := func(w io.Writer) error {
