@@ -19,9 +19,9 @@ const (
 	tuneTime = 60 * time.Millisecond
 )
 
-// Tune chooses the plan of an experiment as Start would, and stores it where it is measured, but compiles no generation: a
+// ChoosePlan chooses the plan of an experiment as Start would, and stores it where it is measured, but compiles no generation: a
 // Start with plan.TuneAuto then finds it.
-func (c *Config) Tune(b xlabridge.Backend) (plan.Choice, error) {
+func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 	_, chosen, err := choose(b, *c)
 	return chosen, err
 }

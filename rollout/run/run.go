@@ -162,6 +162,13 @@ type Player interface {
 	Judged() int
 }
 
+// Planned is an Experiment that chooses a plan by itself.
+type Planned interface {
+	// ChoosePlan chooses the plan as Start would, and stores it where it is measured, but compiles nothing that stays: a Start
+	// with plan.TuneAuto then finds it.
+	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
+}
+
 // Programmed is an Experiment that knows better than its settings' tags which of them other programs follow from.
 type Programmed interface {
 	Programs() string
@@ -203,9 +210,17 @@ type Costed interface {
 // Inspected is a Run whose main program can be looked at.
 type Inspected interface{ Compiled() *xlabridge.Compiled }
 
-// Filed is a Run with further files for its folder, values of JSON by file name, and arrays.
+// Filed is a Run with further files for its folder, made anew with each checkpoint. ended tells that the run is over.
 type Filed interface {
-	Files() (values map[string]any, err error)
+	Files(ended bool) ([]File, error)
+}
+
+// File is one of them: a value that JSON can hold, or a tree of arrays.
+type File struct {
+	Name     string            // "members.json", "best.safetensors"
+	JSON     any               // nil: arrays
+	Arrays   any               // a tree, on the host
+	Metadata map[string]string // of arrays
 }
 
 // Ending is a Run that sums itself up in a few words: "mean 484 of the 475 wanted".

@@ -57,7 +57,9 @@ func (*SimpleGA) Member(_, child any, _ *graph.Array) any { return child }
 func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SimpleGAState)
 	order := graph.ArgSort(graph.Neg(WorstIfNaN(v.Fitness)), 0)
-	return SimpleGAState{Elites: graph.Take(samples.All(), graph.SliceAxis(order, 0, 0, s.Elites.Dim(0)), 0), Sigma: p.decayed(s.Told), Told: graph.Add(s.Told, 1)}
+	best := graph.SliceAxis(order, 0, 0, s.Elites.Dim(0))
+	return SimpleGAState{Elites: graph.Take(children.All().(*graph.Array), best, 0), Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told),
+		Told: graph.Add(s.Told, 1)}
 }
 
 // Centre is the best of the elites.
