@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,14 +97,9 @@ func MakerOf(spec string, own settings.Values) (Maker, error) {
 
 // argsField is the setting that takes what stands behind a spec's colon.
 func argsField(m Maker) string {
-	t := reflect.TypeOf(m)
-	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
-		return ""
-	}
-	for i := range t.Elem().NumField() {
-		f := t.Elem().Field(i)
-		if _, ok := f.Tag.Lookup("args"); ok {
-			return f.Tag.Get("set")
+	for _, f := range settings.Fields(m) {
+		if f.IsArgument() {
+			return f.Name
 		}
 	}
 	return ""

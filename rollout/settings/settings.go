@@ -289,6 +289,12 @@ func (f Field) parse(text string) error {
 	return nil
 }
 
+// IsArgument tells whether the setting may stand behind the colon of its part's name: "mlp:16,16".
+func (f Field) IsArgument() bool {
+	_, ok := f.tag.Lookup("args")
+	return ok
+}
+
 // Check finds the first setting of the struct that is out of its range, an *Error.
 func Check(ptr any) error {
 	for _, f := range Fields(ptr) {

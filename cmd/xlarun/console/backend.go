@@ -103,6 +103,14 @@ func (o BackendFlags) AskFor() int {
 	return o.Devices
 }
 
+// Expect is the number of devices that the backend will have, 0 where only it can tell.
+func (o BackendFlags) Expect() int {
+	if o.Backend == Reference {
+		return 1
+	}
+	return o.AskFor()
+}
+
 // DevicesText is "2 cpu devices".
 func DevicesText(n int, backend string) string {
 	if n == 1 {
