@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/envs"
+	_ "xlarun/envs/all" // what --env knows
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )

@@ -29,7 +29,7 @@ func portrait(c evolve.Config, params any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawer, ok := env.(envs.Drawer)
+	drawer, ok := envs.DrawerOf(env)
 	if !ok {
 		return nil, nil
 	}
