@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
@@ -97,7 +98,7 @@ func TestEpisodesAreAveraged(t *testing.T) {
 func TestEnvParamsAreUsed(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "linear", 30, 1)
 	params, key := r.Policy.Init(random.New(1)), random.New(2)
-	p := r.Env.DefaultParams().(envs.CartPoleParams)
+	p := r.Env.DefaultParams().(classic.CartPoleParams)
 	p.MaxSteps = graph.Of(int32(4))
 	r.EnvParams = p
 	got, err := graph.Eval(r.Episode(params, key))

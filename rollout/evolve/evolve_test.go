@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	_ "xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"

@@ -18,6 +18,7 @@ import (
 
 	"xlarun/cmd/xlarun/bench"
 	"xlarun/cmd/xlarun/console"
+	_ "xlarun/envs/all" // what --env knows
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )

@@ -1,4 +1,4 @@
-package envs
+package classic
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
@@ -120,7 +121,7 @@ func TestMatchesGymnax(t *testing.T) {
 }
 
 // matchGymnax plays every row of an environment's vectors at once, in one vmapped program for each form.
-func matchGymnax[S, P any](t *testing.T, env Env[S, P]) {
+func matchGymnax[S, P any](t *testing.T, env envs.Env[S, P]) {
 	var v vectors
 	require.NoError(t, oracles.Read(filepath.Join("testdata", env.Spec().ID+".json.gz"), &v))
 	p := env.DefaultParams()
@@ -145,10 +146,10 @@ func matchGymnax[S, P any](t *testing.T, env Env[S, P]) {
 		agree(t, "truncated", v.Raw.Truncated, got.Truncated, 0)
 	})
 	t.Run("auto-reset", func(t *testing.T) {
-		auto := AutoReset(env)
+		auto := envs.AutoReset(env)
 		state := stateOf[S](t, v.Auto.State)
-		in := input[Episode[S]]{random.Key{Data: array(*v.Auto.Key)}, Episode[S]{state, array(v.Auto.FinalObs)}, array(v.Auto.Action)}
-		got := run(t, graph.VMap(func(in input[Episode[S]]) (o outcome[Episode[S]]) {
+		in := input[envs.Episode[S]]{random.Key{Data: array(*v.Auto.Key)}, envs.Episode[S]{State: state, FinalObs: array(v.Auto.FinalObs)}, array(v.Auto.Action)}
+		got := run(t, graph.VMap(func(in input[envs.Episode[S]]) (o outcome[envs.Episode[S]]) {
 			o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = auto.Step(in.Key, in.State, in.Action, p)
 			return o
 		}), in)
@@ -170,7 +171,7 @@ func matchGymnax[S, P any](t *testing.T, env Env[S, P]) {
 }
 
 // matchParams compares the default parameters with gymnax's, field by field.
-func matchParams(t *testing.T, v vectors, spec Spec, p reflect.Value) {
+func matchParams(t *testing.T, v vectors, spec envs.Spec, p reflect.Value) {
 	t.Helper()
 	ours := map[string]string{
 		"max_steps_in_episode": "MaxSteps", "masscart": "MassCart", "masspole": "MassPole", "theta_threshold_radians": "ThetaThreshold",

@@ -1,11 +1,16 @@
-package envs
+package classic
 
 import (
+	"image"
 	"math"
 
+	"xlarun/envs"
+	"xlarun/envs/draw"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
+
+func init() { envs.MustRegister(Acrobot{}) }
 
 // Acrobot swings a double pendulum up by a torque of -1, 0 or 1 Nm (actions 0, 1, 2) on the joint between its links:
 // Sutton, "Generalization in reinforcement learning" (1996), with the dynamics of Sutton and Barto's book.
@@ -43,35 +48,35 @@ type AcrobotState struct {
 }
 
 // Spec of Acrobot-v1.
-func (Acrobot) Spec() Spec {
-	return Spec{ID: "Acrobot-v1", Observation: box(1, 1, 1, 1, 4*math.Pi, 9*math.Pi), Action: Discrete{3}, MaxSteps: 500, RewardThreshold: -100}
+func (Acrobot) Spec() envs.Spec {
+	return envs.Spec{ID: "Acrobot-v1", Observation: envs.Symmetric(1, 1, 1, 1, 4*math.Pi, 9*math.Pi), Action: envs.Discrete{N: 3}, MaxSteps: 500, RewardThreshold: -100}
 }
 
 // DefaultParams of Acrobot-v1.
 func (Acrobot) DefaultParams() AcrobotParams {
-	return AcrobotParams{Gravity: scalar(9.8), Torque: scalar(1), Dt: scalar(.2), LinkLength1: scalar(1), LinkMass1: scalar(1), LinkMass2: scalar(1),
-		LinkComPos1: scalar(.5), LinkComPos2: scalar(.5), LinkMOI: scalar(1), MaxVel1: scalar(4 * math.Pi), MaxVel2: scalar(9 * math.Pi), MaxSteps: steps(500)}
+	return AcrobotParams{Gravity: graph.Scalar(9.8), Torque: graph.Scalar(1), Dt: graph.Scalar(.2), LinkLength1: graph.Scalar(1), LinkMass1: graph.Scalar(1), LinkMass2: graph.Scalar(1),
+		LinkComPos1: graph.Scalar(.5), LinkComPos2: graph.Scalar(.5), LinkMOI: graph.Scalar(1), MaxVel1: graph.Scalar(4 * math.Pi), MaxVel2: graph.Scalar(9 * math.Pi), MaxSteps: envs.Steps(500)}
 }
 
 // Reset draws angles and velocities from ±0.1.
 func (Acrobot) Reset(key random.Key, _ AcrobotParams) (AcrobotState, *graph.Array) {
 	v := graph.Unstack(random.Uniform(key, graph.ShapeOf(graph.Float32, 4), -.1, .1), 0)
-	s := AcrobotState{JointAngle1: v[0], JointAngle2: v[1], Velocity1: v[2], Velocity2: v[3], Time: steps(0)}
+	s := AcrobotState{JointAngle1: v[0], JointAngle2: v[1], Velocity1: v[2], Velocity2: v[3], Time: envs.Steps(0)}
 	obs, _ := s.observe()
 	return s, obs
 }
 
 // Step integrates the equations of motion by one Runge-Kutta step. The key is used for TorqueNoise only.
 func (e Acrobot) Step(key random.Key, s AcrobotState, action *graph.Array, p AcrobotParams) (next AcrobotState, obs, reward, terminated, truncated *graph.Array) {
-	checkAction(e.Spec(), action)
+	envs.CheckAction(e.Spec(), action)
 	torque := graph.Mul(p.Torque, graph.Convert(graph.Sub(action, 1), graph.Float32))
 	if e.TorqueNoise > 0 {
 		torque = graph.Add(torque, random.Uniform(key, graph.ShapeOf(graph.Float32), -e.TorqueNoise, e.TorqueNoise))
 	}
 	y := rungeKutta4(p.dynamics(torque), [4]*graph.Array{s.JointAngle1, s.JointAngle2, s.Velocity1, s.Velocity2}, p.Dt)
-	next = AcrobotState{JointAngle1: wrapAngle(y[0]), JointAngle2: wrapAngle(y[1]),
+	next = AcrobotState{JointAngle1: envs.WrapAngle(y[0]), JointAngle2: envs.WrapAngle(y[1]),
 		Velocity1: graph.Clamp(graph.Neg(p.MaxVel1), y[2], p.MaxVel1), Velocity2: graph.Clamp(graph.Neg(p.MaxVel2), y[3], p.MaxVel2)}
-	next.Time, truncated = tick(s.Time, p.MaxSteps)
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, height := next.observe()
 	terminated = graph.Gt(height, 1)
 	return next, obs, graph.Select(terminated, 0., -1.), terminated, truncated
@@ -85,8 +90,8 @@ func (Acrobot) Observe(s AcrobotState, _ AcrobotParams) *graph.Array {
 
 // observe gives the observation and the tip's height above the hinge, in lengths of a link.
 func (s AcrobotState) observe() (obs, height *graph.Array) {
-	sin1, cos1 := sincos(s.JointAngle1)
-	sin2, cos2 := sincos(s.JointAngle2)
+	sin1, cos1 := envs.SinCos(s.JointAngle1)
+	sin2, cos2 := envs.SinCos(s.JointAngle2)
 	// -cos(a1) - cos(a1+a2), by the addition theorem: one cosine less.
 	height = graph.Sub(graph.Mul(sin1, sin2), graph.Add(cos1, graph.Mul(cos1, cos2)))
 	return graph.Stack([]*graph.Array{cos1, sin1, cos2, sin2, s.Velocity1, s.Velocity2}, 0), height
@@ -102,9 +107,9 @@ func (p AcrobotParams) dynamics(torque *graph.Array) func(y [4]*graph.Array) [4]
 	fall2 := mul(p.Gravity, mul(p.LinkMass2, p.LinkComPos2))
 	return func(y [4]*graph.Array) [4]*graph.Array {
 		angle1, angle2, v1, v2 := y[0], y[1], y[2], y[3]
-		sin2, cos2 := sincos(angle2)
-		sin1, _ := sincos(angle1)
-		sin12, _ := sincos(add(angle1, angle2))
+		sin2, cos2 := envs.SinCos(angle2)
+		sin1, _ := envs.SinCos(angle1)
+		sin12, _ := envs.SinCos(add(angle1, angle2))
 		coupleSin, coupleCos := mul(couple, sin2), mul(couple, cos2)
 		d1 := add(own1, mul(coupleCos, 2))
 		d2 := add(own2, coupleCos)
@@ -135,4 +140,25 @@ func rungeKutta4(f func([4]*graph.Array) [4]*graph.Array, y [4]*graph.Array, dt 
 		mean[i] = graph.Add(graph.Add(k1[i], k4[i]), graph.Mul(graph.Add(k2[i], k3[i]), 2))
 	}
 	return along(y, mean, graph.Mul(dt, 1./6))
+}
+
+// Draw paints both links and the height that the tip must reach.
+func (e Acrobot) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s AcrobotState) []*graph.Array { return []*graph.Array{s.JointAngle1, s.JointAngle2} })
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-2.3, -2.3), draw.At(2.3, 2.3))
+	if err != nil {
+		return nil, err
+	}
+	c.Line(draw.Signal, draw.At(-2.2, 1), draw.At(2.2, 1), .02)
+	hinge := draw.At(0, 0)
+	elbow := hinge.Polar(math.Pi-v[0], 1)
+	tip := elbow.Polar(math.Pi-v[0]-v[1], 1)
+	c.Line(draw.Steel, hinge, elbow, .18)
+	c.Line(draw.Accent, elbow, tip, .18)
+	c.Disc(draw.Ink, hinge, .06)
+	c.Disc(draw.Ink, elbow, .06)
+	return c.Image(), nil
 }

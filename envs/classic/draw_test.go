@@ -1,4 +1,4 @@
-package envs
+package classic
 
 import (
 	"image"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
+	"xlarun/envs/draw"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -21,19 +23,19 @@ func TestDraw(t *testing.T) {
 		state any
 		at    map[image.Point]color.RGBA // of a picture of 400 x 300
 	}{
-		{"CartPole-v1", CartPoleState{X: scalar(1), XDot: scalar(0), Theta: scalar(0), ThetaDot: scalar(0), Time: steps(3)},
-			map[image.Point]color.RGBA{{271, 140}: wood, {255, 186}: ink, {10, 10}: paper, {130, 140}: paper}},
-		{"Acrobot-v1", AcrobotState{JointAngle1: scalar(0), JointAngle2: scalar(1.5707963), Velocity1: scalar(0), Velocity2: scalar(0), Time: steps(3)},
-			map[image.Point]color.RGBA{{200, 182}: steel, {232, 215}: accent, {168, 215}: paper}},
-		{"MountainCar-v0", MountainCarState{Position: scalar(-.5), Velocity: scalar(0), Time: steps(0)}, map[image.Point]color.RGBA{{165, 228}: ink, {165, 280}: steel}},
-		{"MountainCarContinuous-v0", MountainCarState{Position: scalar(.5), Velocity: scalar(0), Time: steps(0)}, map[image.Point]color.RGBA{{165, 228}: paper}},
-		{"Pendulum-v1", PendulumState{Theta: scalar(1.5707963), ThetaDot: scalar(0), LastU: scalar(-2), Time: steps(0)},
-			map[image.Point]color.RGBA{{120, 150}: wood, {280, 150}: paper}},
+		{"CartPole-v1", CartPoleState{X: graph.Scalar(1), XDot: graph.Scalar(0), Theta: graph.Scalar(0), ThetaDot: graph.Scalar(0), Time: envs.Steps(3)},
+			map[image.Point]color.RGBA{{271, 140}: draw.Wood, {255, 186}: draw.Ink, {10, 10}: draw.Paper, {130, 140}: draw.Paper}},
+		{"Acrobot-v1", AcrobotState{JointAngle1: graph.Scalar(0), JointAngle2: graph.Scalar(1.5707963), Velocity1: graph.Scalar(0), Velocity2: graph.Scalar(0), Time: envs.Steps(3)},
+			map[image.Point]color.RGBA{{200, 182}: draw.Steel, {232, 215}: draw.Accent, {168, 215}: draw.Paper}},
+		{"MountainCar-v0", MountainCarState{Position: graph.Scalar(-.5), Velocity: graph.Scalar(0), Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Ink, {165, 280}: draw.Steel}},
+		{"MountainCarContinuous-v0", MountainCarState{Position: graph.Scalar(.5), Velocity: graph.Scalar(0), Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Paper}},
+		{"Pendulum-v1", PendulumState{Theta: graph.Scalar(1.5707963), ThetaDot: graph.Scalar(0), LastU: graph.Scalar(-2), Time: envs.Steps(0)},
+			map[image.Point]color.RGBA{{120, 150}: draw.Wood, {280, 150}: draw.Paper}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
-			env, err := Make(c.id)
+			env, err := envs.Make(c.id)
 			require.NoError(t, err)
-			d, ok := env.(Drawer)
+			d, ok := envs.DrawerOf(env)
 			require.True(t, ok)
 			size := image.Pt(400, 300)
 			img, err := d.Draw(c.state, size)
@@ -50,7 +52,7 @@ func TestDraw(t *testing.T) {
 			}
 
 			_, err = d.Draw(None{}, size)
-			require.ErrorContains(t, err, "cannot draw a envs.None as "+c.id)
+			require.ErrorContains(t, err, "cannot draw a classic.None as "+c.id)
 			_, err = d.Draw(c.state, image.Pt(0, 300))
 			require.ErrorContains(t, err, "0 x 300 pixels")
 			state, _ := env.Reset(random.New(1), env.DefaultParams())
@@ -58,14 +60,14 @@ func TestDraw(t *testing.T) {
 			require.ErrorContains(t, err, "one member of the population")
 			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, state), size)
 			require.ErrorContains(t, err, "no value")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Convert(scalar(1e30), a.DType()) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Convert(graph.Scalar(1e30), a.DType()) }, state), size)
 			require.NoError(t, err, "far outside of the picture")
 			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Div(a, 0) }, state), size)
 			require.ErrorContains(t, err, "its state holds")
 
-			auto, ok := Erase(AutoReset(env)).(Drawer)
+			auto, ok := envs.DrawerOf(envs.AutoReset(env))
 			require.True(t, ok)
-			_, err = auto.Draw(Episode[any]{State: c.state}, size)
+			_, err = auto.Draw(envs.Episode[any]{State: c.state}, size)
 			require.NoError(t, err)
 		})
 	}
@@ -73,10 +75,3 @@ func TestDraw(t *testing.T) {
 
 // None is a state of no environment.
 type None struct{}
-
-func TestPalette(t *testing.T) {
-	require.LessOrEqual(t, len(Palette), 256)
-	for _, c := range []color.RGBA{paper, ink, steel, wood, accent, signal} {
-		require.Equal(t, c, Palette.Convert(c))
-	}
-}
