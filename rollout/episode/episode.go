@@ -82,10 +82,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
-		next.Summary = Summary{
-			Return: graph.Add(c.Summary.Return, graph.Select(c.Alive, s.Reward, graph.ZerosLike(s.Reward))),
-			Length: graph.Add(c.Summary.Length, graph.Convert(c.Alive, graph.Float32)),
-		}
+		next.Summary = r.after(c.Summary, s, p)
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	return end.Summary, recorded
@@ -99,7 +96,33 @@ func (r *Rollout) envParams() any {
 }
 
 // Nothing is the summary of an episode that has not begun.
-func (r *Rollout) Nothing() Summary { return Summary{Return: graph.Scalar(0), Length: graph.Scalar(0)} }
+func (r *Rollout) Nothing() Summary {
+	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0)}
+	parts, spec := envs.PartsOf(r.Env), r.Env.Spec()
+	if parts.Scorer != nil {
+		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
+	}
+	if parts.Describer != nil {
+		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
+	}
+	return s
+}
+
+// after is the summary with one more step, which counts where the episode was not over before it.
+func (r *Rollout) after(s Summary, step Step, p any) Summary {
+	next := Summary{
+		Return: graph.Add(s.Return, graph.Select(step.Alive, step.Reward, graph.ZerosLike(step.Reward))),
+		Length: graph.Add(s.Length, graph.Convert(step.Alive, graph.Float32)),
+	}
+	parts := envs.PartsOf(r.Env)
+	if parts.Scorer != nil {
+		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
+	}
+	if parts.Describer != nil {
+		next.Descriptor = graph.Select(step.Alive, parts.Describer.Describe(step.After, p), s.Descriptor)
+	}
+	return next
+}
 
 // Episode plays one episode of one member; see Play.
 func (r *Rollout) Episode(params any, key random.Key) Summary {
