@@ -236,4 +236,3 @@ func (t *task) title() string {
 		return r
 	}, t.Title())
 }
-

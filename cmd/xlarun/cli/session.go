@@ -1,0 +1,476 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"sync"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
+	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+const (
+	// memoryEvery is how often the display's figure of memory is read.
+	memoryEvery = 500 * time.Millisecond
+	// snapshotEvery is how old the state held for an interrupt may get; a shorter time would cost short rounds a transfer
+	// each.
+	snapshotEvery = 200 * time.Millisecond
+	// holdShare is how much longer a run goes on between two copies of its state than one copy takes, at least.
+	holdShare = 50
+	// largeState is the size from which the memory of a copy that is no longer held is collected at once: left to itself,
+	// the collector waits until there is as much garbage as there is in use.
+	largeState = 4 << 20
+	// phasesAfter is the time after which the parts of a round are timed once, for the display.
+	phasesAfter = 5 * time.Second
+)
+
+// session is a run under way, of any kind, with the folder, log and display that it feeds.
+type session struct {
+	*app
+	*task
+	folder  *runfolder.Folder // nil: none is wanted
+	resumed *runfolder.Checkpoint
+	json    bool
+	start   time.Time // of the process
+	report  display.Reporter
+
+	// Used by work alone.
+	run          run.Run
+	judge        *judge
+	heldAt       time.Time
+	holding      time.Duration // that the last copy of the state took
+	checkpointAt time.Time
+	checkpointed int64 // the step of the last one
+	memoryAt     time.Time
+	memoryNow    int64 // when it was read last
+
+	// What follows is written by work and read by finish, which may run while work is inside a call.
+	mu       sync.Mutex
+	backend  xlabridge.Backend
+	profile  run.Profile
+	logger   *runfolder.Logger
+	held     *runfolder.Checkpoint // a state on the host
+	last     run.Metrics
+	values   map[string]float64 // the last value of each metric
+	firstEnd time.Duration      // from the process's start to the end of the first round
+	after    time.Duration      // and of the last
+	first    float64            // seconds of the first round
+	work0    float64            // its work
+	steady   float64            // seconds of all rounds but the first
+	work1    float64            // their work
+	rounds   int
+	peak     int64
+	phases   []run.Phase
+	best     *bestMember
+	ended    bool // finish has the word
+}
+
+// newSession makes the folder of a new run, or opens that of one that goes on.
+func newSession(a *app, t *task, o ownFlags) (*session, error) {
+	s := &session{app: a, task: t, json: o.json, start: machine.ProcessStart(), values: map[string]float64{}}
+	var err error
+	options := runfolder.Options{Keep: t.place.Keep, Notice: s.Notice}
+	switch {
+	case o.resume != "":
+		err = s.reopen(o, options)
+	case o.out != "none":
+		s.folder, err = a.newFolder(o.out, t.title(), options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Work: t.Work, Start: s.start}
+	if t.Title() == t.Name {
+		b.Command = t.Name
+	}
+	if s.folder != nil {
+		b.Folder = s.folder.Dir()
+	}
+	s.report = display.NewReporter(a.Out, a.Getenv, b)
+	return s, nil
+}
+
+// Download and Notice make the session a listener.
+func (s *session) Download(done, total int64) { s.report.Download(done, total) }
+
+// Notice says something that is worth knowing.
+func (s *session) Notice(line string) {
+	if s.report != nil {
+		s.report.Notice(line)
+	}
+}
+
+// progress is the session as what tells of slow beginnings.
+type progress struct{ display.Reporter }
+
+func (p progress) Notice(line string) { p.Phase(line) }
+
+// supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
+// devices is under way; finish gets what work ended with, or console.ErrInterrupted while it is still inside a call.
+func (s *session) supervise(ctx context.Context) error {
+	done := make(chan error, 1)
+	go func() { done <- s.work(ctx) }()
+	select {
+	case err := <-done:
+		return s.finish(err, true)
+	case <-ctx.Done():
+	}
+	if s.folder != nil {
+		s.folder.StopWaiting()
+	}
+	select {
+	case err := <-done:
+		return s.finish(err, true)
+	case <-time.After(console.Grace / 2):
+		return s.finish(console.ErrInterrupted, false)
+	}
+}
+
+// work runs from the data to the last round. What it leaves behind is written by finish.
+func (s *session) work(ctx context.Context) (err error) {
+	if f, ok := s.Experiment.(run.Fetcher); ok {
+		if err := f.Fetch(ctx, progress{s.report}); err != nil {
+			if ctx.Err() != nil {
+				return console.ErrInterrupted
+			}
+			return settingError(err, "", nil)
+		}
+	}
+	on := s.on()
+	s.report.Phase("opening the " + on.Backend + " backend")
+	b, err := s.openBackend(ctx, on, progress{s.report})
+	if err != nil {
+		return err
+	}
+	phase := "tracing and compiling"
+	if t := s.On().Tune; t == "quick" || t == "full" {
+		phase = "measuring plans, then " + phase
+	}
+	s.report.Phase(phase)
+	r, err := s.Start(b)
+	if err != nil {
+		return settingError(err, "", nil)
+	}
+	if s.resumed != nil {
+		if err := r.Restore(run.Snapshot{Step: s.resumed.Step, Arrays: s.resumed.Arrays}); err != nil {
+			return fmt.Errorf("%s: %w", s.folder.Dir(), err)
+		}
+	}
+	s.run = r
+	s.mu.Lock()
+	s.backend, s.profile = b, r.Profile()
+	s.mu.Unlock()
+	if err := s.record(); err != nil {
+		return err
+	}
+	if f, ok := b.(*nanFinder); ok {
+		f.follow(r)
+	}
+	if reason := s.profile.PlanNotice(); reason != "" {
+		s.Notice(reason)
+	}
+	step := int64(0)
+	if s.resumed != nil {
+		step = s.resumed.Step
+		if err := s.goOn(); err != nil {
+			return err
+		}
+	}
+	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
+		started := time.Now()
+		m, err := r.Step()
+		if err != nil {
+			return fmt.Errorf("%s %d: %w", s.Unit, step+1, err)
+		}
+		now := time.Now()
+		if s.rounds == 0 {
+			if err := s.begin(now); err != nil {
+				return err
+			}
+		}
+		step = m.Step
+		s.note(m, now, now.Sub(started).Seconds())
+		if err := s.keep(); err != nil {
+			return err
+		}
+		s.timePhases()
+	}
+	if s.rounds == 0 && s.resumed == nil {
+		if ctx.Err() != nil {
+			return console.ErrInterrupted
+		}
+		return nil
+	}
+	if err := s.hold(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return console.ErrInterrupted
+	}
+	return s.result(true)
+}
+
+// record puts what was chosen for the run into the resolved config: with it, the run repeats to the byte whatever is
+// stored or free then. A run that goes on keeps the config that it has, and so the settings that were chosen at first.
+func (s *session) record() error {
+	if s.resumed != nil {
+		return nil
+	}
+	if err := s.apply(maps.Clone(map[string]any(s.profile.Chosen)), "", nil); err != nil {
+		return err
+	}
+	text, err := s.config()
+	s.mu.Lock()
+	s.text = text
+	s.mu.Unlock()
+	return err
+}
+
+// begin opens the logs once the first round is through, so that a run which never gets there leaves nothing.
+func (s *session) begin(at time.Time) error {
+	s.checkpointAt = time.Time{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.firstEnd = at.Sub(s.start)
+	if s.folder == nil || s.ended || s.logger != nil {
+		return nil
+	}
+	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
+		return err
+	}
+	var err error
+	s.logger, err = s.folder.NewLogger(s.Unit, 0)
+	return err
+}
+
+// note takes a round's metrics down.
+func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return
+	}
+	if s.rounds == 0 {
+		s.first, s.work0 = seconds, m.Work
+	} else {
+		s.steady += seconds
+		s.work1 += m.Work
+	}
+	s.rounds++
+	s.last = m
+	for _, v := range m.Values {
+		s.values[v.Name] = v.Number
+	}
+	s.after = now.Sub(s.start)
+	news := display.News{Metrics: m, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
+		Plan: s.profile.Plan, Cache: s.profile.Cache, Trace: duration(s.profile.TraceSeconds), Compile: duration(s.profile.CompileSeconds),
+		Memory: s.memory(now), Phases: s.phases}
+	s.report.News(news)
+	if s.logger != nil {
+		s.logger.Log(runfolder.Row{Step: m.Step, Time: now, Metrics: rowValues(m.Values),
+			Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}})
+	}
+}
+
+func rowValues(values []run.Value) []runfolder.Value {
+	out := make([]runfolder.Value, len(values))
+	for i, v := range values {
+		out[i] = runfolder.Value{Name: v.Name, Number: v.Number}
+	}
+	return out
+}
+
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// memory is the process's, read now and then.
+func (s *session) memory(now time.Time) int64 {
+	if now.Sub(s.memoryAt) > memoryEvery {
+		if m, err := xlabridge.ProcessMemory(); err == nil {
+			s.memoryNow = m.InUse
+		}
+		s.memoryAt = now
+	}
+	return s.memoryNow
+}
+
+// timePhases times the parts of a round, once, where somebody watches for long enough.
+func (s *session) timePhases() {
+	t, ok := s.run.(run.Timed)
+	if !ok || s.phases != nil || !s.report.Live() || time.Since(s.start) < phasesAfter || s.last.Step >= s.Last() {
+		return
+	}
+	phases, err := t.Phases(1)
+	if err != nil || phases == nil {
+		phases = []run.Phase{}
+	}
+	s.mu.Lock()
+	s.phases = phases
+	s.mu.Unlock()
+}
+
+// keep holds the state, and puts it on disk, where it is time.
+func (s *session) keep() error {
+	if s.folder == nil {
+		return nil
+	}
+	now := time.Now()
+	due := s.checkpointAt.IsZero() || s.cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
+	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
+		if err := s.hold(); err != nil {
+			return err
+		}
+		s.heldAt = time.Now()
+		s.holding = s.heldAt.Sub(now)
+	}
+	if !due {
+		return nil
+	}
+	s.checkpointAt, s.checkpointed = now, s.last.Step
+	if err := s.checkpoint(); err != nil {
+		return err
+	}
+	return s.result(false)
+}
+
+// hold copies the state to the host.
+func (s *session) hold() error {
+	if s.folder == nil && s.judged() == nil {
+		return nil
+	}
+	snapshot, err := s.run.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.held = &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Name, Format: s.Version, Config: s.text, Arrays: snapshot.Arrays,
+		Info: map[string]string{"xlarun": console.Version()}}
+	s.mu.Unlock()
+	size := 0
+	for _, a := range snapshot.Arrays {
+		size += a.Shape().Bytes()
+	}
+	if size >= largeState {
+		runtime.GC()
+	}
+	return nil
+}
+
+// checkpoint puts the held state on disk. Saving may wait for a disk that is full, so the mutex is not held.
+func (s *session) checkpoint() error {
+	s.mu.Lock()
+	held, ended := s.held, s.ended
+	s.mu.Unlock()
+	if held == nil || s.folder == nil || ended {
+		return nil
+	}
+	_, err := s.folder.SaveCheckpoint(*held)
+	return err
+}
+
+// finish ends the run. cause is what work ended with, or console.ErrInterrupted while work is still inside a call, which
+// returned tells: then nothing on the devices may be touched.
+func (s *session) finish(cause error, returned bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	s.measurePeak()
+	interrupted := cause != nil && errors.As(cause, new(console.InterruptedError))
+	if s.rounds == 0 && s.resumed == nil {
+		s.report.Close()
+		if s.folder != nil {
+			s.folder.Abandon()
+		}
+		if interrupted {
+			return console.InterruptedError{Err: fmt.Errorf("interrupted before the first %s was done; nothing was written", s.Round)}
+		}
+		return cause
+	}
+	var state string
+	var err error
+	if s.folder != nil {
+		state, err = s.leave(interrupted, returned)
+	}
+	s.report.Close(s.summary(cause)...)
+	if s.json {
+		err = errors.Join(err, s.PrintJSON(s.resultLine()))
+	}
+	if interrupted {
+		text := fmt.Sprintf("interrupted after %s %d", s.Unit, s.last.Step)
+		if state != "" {
+			text += fmt.Sprintf("; the state of %s %d is in %s", s.Unit, s.held.Step, state)
+		}
+		return console.InterruptedError{Err: errors.Join(errors.New(text), err)}
+	}
+	return errors.Join(cause, err)
+}
+
+// leave writes the folder's last files.
+func (s *session) leave(interrupted, returned bool) (state string, err error) {
+	wait := time.Hour
+	if interrupted {
+		wait = console.Grace / 4
+	}
+	if s.held != nil {
+		err = within(wait, func() (err error) {
+			state, err = s.folder.SaveCheckpoint(*s.held)
+			return err
+		})
+		if err != nil {
+			state = ""
+		}
+	}
+	if s.best == nil && s.held != nil { // interrupted before a member was judged: the centre at least
+		err = errors.Join(err, within(wait, func() error { return s.writeCentre(s.held) }))
+	}
+	err = errors.Join(err, within(wait, s.writeProfile))
+	if s.logger != nil {
+		err = errors.Join(err, s.logger.CloseWithin(wait))
+	}
+	if lost := s.folder.Lost(); lost != nil {
+		err = errors.Join(err, lost)
+	}
+	return state, errors.Join(err, s.folder.CloseWithin(wait))
+}
+
+// within calls f and gives up after a time, where the disk does not answer.
+func within(d time.Duration, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d):
+		return errors.New("the disk does not answer: what was being written is not there")
+	}
+}
+
+// measurePeak takes the most memory down that the run used.
+func (s *session) measurePeak() {
+	if m, err := xlabridge.ProcessMemory(); err == nil {
+		s.peak = m.Peak
+	}
+	if c, ok := s.backend.(*xlabridge.Client); ok && c.Platform() != "cpu" {
+		if m, err := c.Memory(0); err == nil {
+			s.peak = m.Peak
+		}
+	}
+}
+
+// stepsPerSecond is the steady speed: of all rounds but the first, where there are others.
+func (s *session) stepsPerSecond() float64 {
+	switch {
+	case s.rounds == 0:
+		return 0
+	case s.rounds == 1 || s.steady == 0:
+		return s.work0 / s.first
+	}
+	return s.work1 / s.steady
+}
