@@ -52,7 +52,7 @@ func numbers(id string, state any, a *graph.Array, dims []int) ([]float64, error
 	if !slices.Equal(a.Dims(), dims) {
 		want := "scalars"
 		if len(dims) > 0 {
-			want = fmt.Sprint(dims)
+			want = graph.ShapeOf(a.DType(), dims...).String()
 		}
 		return nil, fmt.Errorf("envs: cannot draw %s: its state has leaves of %s, want %s: take one member of the population and one step", id, a.Shape(), want)
 	}

@@ -39,7 +39,10 @@ func Check(env envs.Environment) error {
 		env  envs.Environment
 	}{{"", env}, {", auto-reset", envs.Erase(envs.AutoReset(env))}} {
 		c := &checker{env: form.env, spec: spec, parts: envs.PartsOf(form.env), raw: form.name == ""}
-		err := graph.Try(func() { c.params = form.env.DefaultParams() })
+		err := graph.Try(func() {
+			c.params = form.env.DefaultParams()
+			graph.Leaves(c.params) // names a nil leaf
+		})
 		for _, check := range []func() error{c.lives, c.repeats, c.vmaps, c.ownParameters, c.draws} {
 			if err == nil {
 				err = check()
@@ -168,10 +171,10 @@ func (c *checker) draws() error {
 	size := image.Pt(64, 48)
 	img, err := c.parts.Drawer.Draw(state, size)
 	if err != nil {
-		return fmt.Errorf("Draw of the state that Reset gave: %w", err)
+		return fmt.Errorf("the state that Reset gave cannot be drawn: %w", err)
 	}
 	if got := img.Bounds().Size(); got != size {
-		return fmt.Errorf("Draw gave an image of %v pixels, want %v", got, size)
+		return fmt.Errorf("the picture has %v pixels, want %v", got, size)
 	}
 	return nil
 }

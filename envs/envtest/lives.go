@@ -143,11 +143,11 @@ func (c *checker) moment(m moment, i int, over bool) error {
 	ended := m.terminated || m.truncated
 	switch {
 	case !m.sampled:
-		return fmt.Errorf("Sample drew an action outside of %s", c.spec.Action)
+		return fmt.Errorf("an action that Sample drew lies outside of %s", c.spec.Action)
 	case math.IsNaN(m.reward):
 		return fmt.Errorf("the reward is NaN")
 	case !m.observed:
-		return fmt.Errorf("Observe of the next state is not the observation that Step gave")
+		return fmt.Errorf("the observation that Observe gives is not that of Step")
 	// Beyond its end a raw episode may leave the spaces.
 	case !over && !m.inside:
 		return fmt.Errorf("the observation lies outside of %s", c.spec.Observation)
