@@ -67,6 +67,9 @@ func (f *Folder) SaveCheckpoint(c Checkpoint) (path string, err error) {
 }
 
 func (f *Folder) saveCheckpoint(name string, c Checkpoint) error {
+	if c.Step < 0 {
+		return errors.New("a step is 0 or more")
+	}
 	f.mu.Lock()
 	logger := f.logger
 	f.mu.Unlock()
@@ -126,7 +129,7 @@ func (f *Folder) checkpointSteps() (steps []int64, err error) {
 	for _, e := range entries {
 		digits, ok := strings.CutSuffix(e.Name(), checkpointSuffix)
 		step, err := strconv.ParseInt(digits, 10, 64)
-		if ok && err == nil && checkpointName(step) == path.Join(checkpointDir, e.Name()) {
+		if ok && err == nil && step >= 0 && checkpointName(step) == path.Join(checkpointDir, e.Name()) {
 			steps = append(steps, step)
 		}
 	}

@@ -365,8 +365,12 @@ func (f *Folder) Lost() error {
 	closed := f.closed || f.reading
 	f.mu.Unlock()
 	if !closed {
-		if _, _, err := f.base(); err != nil {
+		err := withoutVanishing(func() error {
+			_, _, err := f.base()
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("the run's folder %s cannot be looked at: %w", f.Dir(), reason(err))
 		}
 	}
 	f.mu.Lock()
@@ -441,7 +445,7 @@ func (f *Folder) Close() error {
 // CloseWithin is Close that gives up after a time, where the disk does not answer.
 func (f *Folder) CloseWithin(d time.Duration) error {
 	return within(d, f.Close, func() error {
-		return fmt.Errorf("the disk of %s does not answer: the file that was being written is the old one, or not there", f.Dir())
+		return fmt.Errorf("the disk of %s does not answer: a file that is being written may be missing, or the old one", f.Dir())
 	})
 }
 

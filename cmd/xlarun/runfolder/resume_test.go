@@ -1,6 +1,7 @@
 package runfolder_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -34,11 +35,17 @@ type walk struct {
 	after   int64 // the step that it went on from
 	lost    error
 	atStep  func(step int64) // called before a step
+	notice  func(line string)
 }
 
 // start begins the run, or goes on with it.
 func (w *walk) start() (f *runfolder.Folder, x float64, err error) {
-	o := runfolder.Options{Disk: w.disk, Notice: func(line string) { w.notices = append(w.notices, line) }}
+	o := runfolder.Options{Disk: w.disk, Notice: func(line string) {
+		w.notices = append(w.notices, line)
+		if w.notice != nil {
+			w.notice(line)
+		}
+	}}
 	f, err = runfolder.Open(runDir, o)
 	if err == nil {
 		c, skipped, err := f.Newest()
@@ -160,7 +167,7 @@ func copyOf(m *disktest.Memory) *disktest.Memory {
 
 var errKilled = errors.New("the process is dead")
 
-// cut is the disk of a run that was killed when it was about to take a step.
+// cut is the disk of a run that was killed when it was about to take a step, and to write its row.
 func cut(t *testing.T, before int64) *disktest.Memory {
 	t.Helper()
 	disk := newDisk(t)
@@ -177,7 +184,22 @@ func cut(t *testing.T, before int64) *disktest.Memory {
 		}
 	}
 	require.ErrorIs(t, w.run(), errKilled)
-	return copyOf(disk)
+	disk = copyOf(disk)
+	want := undisturbed(t)
+	for _, name := range []string{"metrics.jsonl", "timings.jsonl"} { // how far these had got is chance
+		n := nthLine([]byte(want[name]), int(before)-1)
+		require.NoError(t, disk.WriteFile(path.Join(runDir, name), []byte(want[name][:n+10])))
+	}
+	return disk
+}
+
+// nthLine is the length of the first n lines.
+func nthLine(text []byte, n int) int {
+	at := 0
+	for range n {
+		at += bytes.IndexByte(text[at:], '\n') + 1
+	}
+	return at
 }
 
 // Each call of the disk fails in turn, in a run from its beginning and in one that goes on: the run says so, or succeeds all
