@@ -16,17 +16,28 @@ import (
 
 // The power goes before each call of the disk in turn: what was not synced is there, or not, or in part.
 func TestPowerCuts(t *testing.T) {
-	want := undisturbed(t)
+	for _, keep := range []int{1, 3} {
+		powerCuts(t, keep)
+	}
+}
+
+func powerCuts(t *testing.T, keep int) {
+	undisturbed := newDisk(t)
+	require.NoError(t, (&walk{disk: undisturbed, keep: keep}).run())
+	want := result(t, undisturbed)
+	require.Len(t, want, 4+keep)
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := 1; ; n++ {
 		disk := newDisk(t)
-		err := (&walk{disk: &disktest.Faulty{Disk: disk, Fail: disktest.FailFrom(n, errKilled)}}).run()
+		err := (&walk{keep: keep, disk: &disktest.Faulty{Disk: disk, Fail: disktest.FailFrom(n, errKilled)}}).run()
 		for range 5 {
 			after := disk.PowerCut(random.IntN)
-			w := &walk{disk: after}
+			w := &walk{disk: after, keep: keep}
 			require.NoError(t, w.run(), "power cut before call %d", n)
 			require.Empty(t, w.skipped, "power cut before call %d: no checkpoint appears that is not whole", n)
-			requireSame(t, want, result(t, after), "power cut before call %d", n)
+			got := result(t, after)
+			requireSame(t, want, got, "power cut before call %d", n)
+			require.Equal(t, len(want), len(got), "power cut before call %d: older checkpoints are removed", n)
 		}
 		if err == nil {
 			return

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +101,30 @@ func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
 	files, err := os.ReadDir(f.Dir())
 	require.NoError(t, err)
 	require.Len(t, files, 1)
+}
+
+// A file system that locks only files which are open for writing is given one.
+func TestLockWhereFoldersCannotBeLocked(t *testing.T) {
+	dir := t.TempDir()
+	filesOnly := func(f *os.File) error {
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return syscall.EBADF
+		}
+		return tryLock(f)
+	}
+	open := func() *osRoot {
+		r, err := OSDisk().OpenRoot(dir)
+		require.NoError(t, err)
+		return r.(*osRoot)
+	}
+	first, second := open(), open()
+	require.NoError(t, first.lockBy(filesOnly))
+	require.Equal(t, []string{lockName}, names(t, dir))
+	require.ErrorIs(t, second.lockBy(filesOnly), ErrLocked)
+	require.NoError(t, first.Close())
+	require.NoError(t, second.lockBy(filesOnly))
+	require.NoError(t, second.Close())
+	third := open()
+	require.NoError(t, third.lockBy(func(*os.File) error { return syscall.ENOLCK }), "nothing can be locked")
+	require.NoError(t, third.Close())
 }

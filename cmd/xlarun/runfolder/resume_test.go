@@ -29,7 +29,7 @@ const (
 // walk is a run: its state is a number that every step changes. It is the least that a command does with a folder.
 type walk struct {
 	disk    runfolder.Disk
-	every   int64 // steps between checkpoints; 0: 5
+	keep    int // checkpoints
 	notices []string
 	skipped []string
 	after   int64 // the step that it went on from
@@ -40,7 +40,7 @@ type walk struct {
 
 // start begins the run, or goes on with it.
 func (w *walk) start() (f *runfolder.Folder, x float64, err error) {
-	o := runfolder.Options{Disk: w.disk, Notice: func(line string) {
+	o := runfolder.Options{Disk: w.disk, Keep: w.keep, Notice: func(line string) {
 		w.notices = append(w.notices, line)
 		if w.notice != nil {
 			w.notice(line)
@@ -88,10 +88,7 @@ func (w *walk) work(f *runfolder.Folder, x float64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	every := w.every
-	if every == 0 {
-		every = 5
-	}
+	const every = 5 // steps between checkpoints
 	for step := w.after + 1; step <= lastStep; step++ {
 		if w.atStep != nil {
 			w.atStep(step)
@@ -224,7 +221,6 @@ func TestEveryCallFails(t *testing.T) {
 		}{
 			{"once", func(n int) func(disktest.Call) error { return disktest.FailAt(n, syscall.EIO) }, syscall.EIO},
 			{"full", func(n int) func(disktest.Call) error { return disktest.FailAt(n, syscall.ENOSPC) }, syscall.ENOSPC},
-			{"quota", func(n int) func(disktest.Call) error { return disktest.FailAt(n, syscall.EDQUOT) }, syscall.EDQUOT},
 			{"broken", func(n int) func(disktest.Call) error { return disktest.FailFrom(n, syscall.EIO) }, syscall.EIO},
 			{"killed", func(n int) func(disktest.Call) error { return disktest.FailFrom(n, errKilled) }, errKilled},
 		} {

@@ -1,6 +1,7 @@
 package runfolder_test
 
 import (
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -393,6 +394,61 @@ func TestOpenRefuses(t *testing.T) {
 			require.EqualError(t, err, c.want, "%d", i+1)
 		}
 	}
+}
+
+// A user's share of the disk that is used up is like a full disk, here at one of 20 calls that take room.
+func TestQuota(t *testing.T) {
+	memory := newDisk(t)
+	var begun bool
+	random := rand.New(rand.NewPCG(5, 6))
+	var mu sync.Mutex
+	w := &walk{disk: &disktest.Faulty{Disk: memory, Fail: func(c disktest.Call) error {
+		mu.Lock()
+		defer mu.Unlock()
+		switch c.Op {
+		case "File.WriteAt", "File.Sync", "Rename", "Create", "Mkdir":
+			if begun = begun || path.Base(c.Name) == "metrics.jsonl"; begun && random.IntN(20) == 0 {
+				return syscall.EDQUOT
+			}
+		}
+		return nil
+	}}}
+	require.NoError(t, w.run())
+	require.Greater(t, len(w.notices), 5)
+	requireSame(t, undisturbed(t), result(t, memory), "quota")
+}
+
+// An interrupt may save a state that is older than the last rows: the run goes on from that, its rows are cut off there.
+func TestCheckpointBehindTheLogs(t *testing.T) {
+	disk := newDisk(t)
+	f, err := runfolder.Create(runDir, runfolder.Options{Disk: disk})
+	require.NoError(t, err)
+	require.NoError(t, f.Write("config.toml", []byte(config)))
+	l, err := f.NewLogger("step", 0)
+	require.NoError(t, err)
+	for step := int64(3); step <= 30; step += 3 { // a run that has a row after every third step
+		l.Log(runfolder.Row{Step: step, Round: step / 3})
+	}
+	save(t, f, 20)
+	require.NoError(t, l.Close())
+	require.NoError(t, f.Close())
+	f, err = runfolder.Open(runDir, runfolder.Options{Disk: disk})
+	require.NoError(t, err)
+	l, err = f.NewLogger("step", 20)
+	require.NoError(t, err)
+	l.Log(runfolder.Row{Step: 21, Round: 7})
+	save(t, f, 21) // rows that are there are counted with those that were added
+	require.NoError(t, l.Close())
+	require.NoError(t, f.Close())
+	text, err := disk.ReadFile(runDir + "/metrics.jsonl")
+	require.NoError(t, err)
+	require.Equal(t, "{\"step\":3}\n{\"step\":6}\n{\"step\":9}\n{\"step\":12}\n{\"step\":15}\n{\"step\":18}\n{\"step\":21}\n", string(text))
+	f, err = runfolder.Open(runDir, runfolder.Options{Disk: disk})
+	require.NoError(t, err)
+	l, err = f.NewLogger("step", 21)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	require.NoError(t, f.Close())
 }
 
 func TestNewLoggerWantsItsCheckpoint(t *testing.T) {
