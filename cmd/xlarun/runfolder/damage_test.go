@@ -30,7 +30,7 @@ func powerCuts(t *testing.T, keep int) {
 	for n := 1; ; n++ {
 		disk := newDisk(t)
 		err := (&walk{keep: keep, disk: &disktest.Faulty{Disk: disk, Fail: disktest.FailFrom(n, errKilled)}}).run()
-		for range 5 {
+		for range 3 {
 			after := disk.PowerCut(random.IntN)
 			w := &walk{disk: after, keep: keep}
 			require.NoError(t, w.run(), "power cut before call %d", n)

@@ -362,7 +362,7 @@ func allArrays(in *safetensors.File) (map[string]*graph.Array, error) {
 // whose run lost files has not succeeded.
 func (f *Folder) Lost() error {
 	f.mu.Lock()
-	closed := f.closed || f.reading
+	closed, logger := f.closed || f.reading, f.logger
 	f.mu.Unlock()
 	if !closed {
 		err := withoutVanishing(func() error {
@@ -371,6 +371,11 @@ func (f *Folder) Lost() error {
 		})
 		if err != nil {
 			return fmt.Errorf("the run's folder %s cannot be looked at: %w", f.Dir(), reason(err))
+		}
+		if logger != nil { // it brings back what it has
+			if err := logger.durable(); err != nil {
+				return err
+			}
 		}
 	}
 	f.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"math"
 	"path"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -40,7 +41,10 @@ type walk struct {
 
 // start begins the run, or goes on with it.
 func (w *walk) start() (f *runfolder.Folder, x float64, err error) {
+	var mu sync.Mutex
 	o := runfolder.Options{Disk: w.disk, Keep: w.keep, Notice: func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
 		w.notices = append(w.notices, line)
 		if w.notice != nil {
 			w.notice(line)
@@ -203,14 +207,12 @@ func nthLine(text []byte, n int) int {
 // the same, and a run that goes on from what is left ends with the bytes of one that nothing happened to.
 func TestEveryCallFails(t *testing.T) {
 	want := undisturbed(t)
+	empty, killed := newDisk(t), cut(t, 18)
 	for _, begin := range []struct {
 		name string
-		disk func() *disktest.Memory
-	}{
-		{"begun", func() *disktest.Memory { return newDisk(t) }},
-		{"resumed", func() *disktest.Memory { return cut(t, 18) }},
-	} {
-		count := &disktest.Faulty{Disk: begin.disk()}
+		disk *disktest.Memory
+	}{{"begun", empty}, {"resumed", killed}} {
+		count := &disktest.Faulty{Disk: copyOf(begin.disk)}
 		require.NoError(t, (&walk{disk: count}).run())
 		calls := len(count.Calls())
 		require.Greater(t, calls, 150)
@@ -227,7 +229,7 @@ func TestEveryCallFails(t *testing.T) {
 			t.Run(begin.name+" "+c.name, func(t *testing.T) {
 				failed := 0
 				for n := 1; n <= calls; n++ {
-					disk := begin.disk()
+					disk := copyOf(begin.disk)
 					w := &walk{disk: &disktest.Faulty{Disk: disk, Fail: c.fail(n)}}
 					if err := w.run(); err != nil {
 						failed++

@@ -58,9 +58,9 @@ func TestFullDisk(t *testing.T) {
 		require.NoError(t, w.run(), "room for %d bytes", room)
 		requireSame(t, want, result(t, disk), "room for %d bytes", room)
 		require.Zero(t, waits, "one line when it waits, one when it goes on")
-		require.LessOrEqual(t, len(w.notices), 2)
+		require.LessOrEqual(t, len(w.notices), 4, "the logs and a checkpoint may wait one after the other")
 		if room == int64(len(config)) {
-			require.Len(t, w.notices, 2)
+			require.NotEmpty(t, w.notices)
 		}
 	}
 }
@@ -281,16 +281,29 @@ func TestFolderIsRemovedAtAnyCall(t *testing.T) {
 			opened = n // from here on the run is under way
 		}
 	}
-	for n := opened; n < len(count.Calls())-20; n++ {
+	for n := opened; n < len(count.Calls()); n++ {
 		disk := newDisk(t)
+		var removed, looked atomic.Bool
 		w := &walk{disk: &disktest.Faulty{Disk: disk, Fail: func(c disktest.Call) error {
-			if c.N == n {
+			if c.Op == "Gone" && removed.Load() {
+				looked.Store(true)
+			}
+			if c.N >= n && removed.CompareAndSwap(false, true) {
 				return disk.RemoveAll(runDir)
 			}
 			return nil
 		}}}
 		require.NoError(t, w.run(), "call %d", n)
+		if !looked.Load() {
+			continue // it was removed when the run had seen to it that all is there
+		}
 		got := result(t, disk)
+		if len(got) < len(want) { // what was kept then, and would be still
+			require.Error(t, w.lost, "call %d", n)
+		} else {
+			require.NoError(t, w.lost, "call %d", n)
+			requireSame(t, want, got, "call %d", n)
+		}
 		for _, name := range []string{"config.toml", "metrics.jsonl", "timings.jsonl"} {
 			require.Equal(t, want[name], got[name], "call %d: %s", n, name)
 		}
