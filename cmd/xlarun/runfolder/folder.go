@@ -165,7 +165,11 @@ func (f *Folder) missing(dir string) (folders []string, err error) {
 // makeDirs makes folders one in the other, and adds them to made.
 func (f *Folder) makeDirs(folders []string, made *[]string) error {
 	for _, p := range folders {
-		if err := f.disk.Mkdir(p); err != nil {
+		err := f.disk.Mkdir(p)
+		if errors.Is(err, fs.ErrExist) {
+			continue // another process was faster, with a run beside this one
+		}
+		if err != nil {
 			return err
 		}
 		*made = append(*made, p)

@@ -3,6 +3,7 @@ package runfolder
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,6 +33,19 @@ func TestCreateLeavesNothingWhenAbandoned(t *testing.T) {
 	require.Equal(t, []string{"a", "a/b"}, names(t, base), "the folder is there, no probe in it")
 	f.Abandon()
 	require.Empty(t, names(t, base))
+}
+
+// racingDisk lets another process make each folder just before.
+type racingDisk struct{ Disk }
+
+func (d racingDisk) Mkdir(path string) error { return errors.Join(d.Disk.Mkdir(path), fs.ErrExist) }
+
+func TestCreateBesideAnotherProcess(t *testing.T) {
+	base := t.TempDir()
+	f, err := Create(filepath.Join(base, "runs", "a"), Options{Disk: racingDisk{OSDisk()}})
+	require.NoError(t, err)
+	f.Abandon()
+	require.Equal(t, []string{"runs", "runs/a"}, names(t, base), "what the other made stays")
 }
 
 func TestAbandonKeepsWhatWasThere(t *testing.T) {
