@@ -165,7 +165,11 @@ func (f *Folder) missing(dir string) (folders []string, err error) {
 // makeDirs makes folders one in the other, and adds them to made.
 func (f *Folder) makeDirs(folders []string, made *[]string) error {
 	for _, p := range folders {
-		if err := f.disk.Mkdir(p); err != nil {
+		err := f.disk.Mkdir(p)
+		if errors.Is(err, fs.ErrExist) {
+			continue // another process was faster, with a run beside this one
+		}
+		if err != nil {
 			return err
 		}
 		*made = append(*made, p)
@@ -362,11 +366,20 @@ func allArrays(in *safetensors.File) (map[string]*graph.Array, error) {
 // whose run lost files has not succeeded.
 func (f *Folder) Lost() error {
 	f.mu.Lock()
-	closed := f.closed || f.reading
+	closed, logger := f.closed || f.reading, f.logger
 	f.mu.Unlock()
 	if !closed {
-		if _, _, err := f.base(); err != nil {
+		err := withoutVanishing(func() error {
+			_, _, err := f.base()
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("the run's folder %s cannot be looked at: %w", f.Dir(), reason(err))
+		}
+		if logger != nil { // it brings back what it has
+			if err := logger.durable(); err != nil {
+				return err
+			}
 		}
 	}
 	f.mu.Lock()
@@ -441,7 +454,7 @@ func (f *Folder) Close() error {
 // CloseWithin is Close that gives up after a time, where the disk does not answer.
 func (f *Folder) CloseWithin(d time.Duration) error {
 	return within(d, f.Close, func() error {
-		return fmt.Errorf("the disk of %s does not answer: the file that was being written is the old one, or not there", f.Dir())
+		return fmt.Errorf("the disk of %s does not answer: a file that is being written may be missing, or the old one", f.Dir())
 	})
 }
 

@@ -77,6 +77,7 @@ func (l *Logger) open(after int64) error {
 		if err := f.removeCheckpointsBeyond(after); err != nil {
 			return err
 		}
+		f.removeOldCheckpoints() // a run that was killed may not have come to that
 	}
 	there, err := f.list(".")
 	if err != nil {
