@@ -61,7 +61,8 @@ func likeBackend(name string, known []string) string {
 	return didYouMean(name, known)
 }
 
-// listener hears of a slow start.
+// listener hears of a slow start. One with a method Warn(line string) hears there of a cache that is damaged or cannot be
+// written, else as a notice.
 type listener interface {
 	Download(done, total int64)
 	Notice(line string)
@@ -72,9 +73,13 @@ func openBackend(ctx context.Context, o backendOptions, l listener) (xlabridge.B
 	if o.backend == reference {
 		return newNaNFinder(), nil
 	}
+	warn := l.Notice
+	if w, ok := l.(interface{ Warn(line string) }); ok {
+		warn = w.Warn
+	}
 	client, err := xlabridge.Open(ctx, xlabridge.Options{
 		Backend: o.backend, PluginPath: o.plugin, Devices: cpuDevices(o), NoCache: o.noCache,
-		Progress: l.Download, Notice: l.Notice,
+		Progress: l.Download, Notice: l.Notice, Warn: warn,
 	})
 	switch {
 	case err == nil:

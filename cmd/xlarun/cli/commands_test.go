@@ -97,6 +97,17 @@ func TestCacheCommands(t *testing.T) {
 	require.Regexp(t, `(?m)^plan +\(entry is damaged: .*\) +- +`, b.out.String())
 	require.Contains(t, b.out.String(), "; 2 damaged, in ")
 
+	if os.Geteuid() == 0 { // who alone can give files away
+		two := filepath.Join(dir, cache.NewKey([]byte("two")).String()+".xlaprogram")
+		require.NoError(t, os.Chown(two, 4242, -1))
+		b.out.b.Reset()
+		require.Equal(t, StatusFailed, b.do("cache", "verify"))
+		require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
+		require.Regexp(t, `(?m)^program +\(another user's, not run here\) +- +`, b.out.String())
+		require.Contains(t, b.out.String(), "; 2 damaged, 1 of other users, in ")
+		require.NoError(t, os.Chown(two, 0, -1))
+	}
+
 	old := time.Now().Add(-time.Hour) // the plan was used longest ago
 	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))
 	b.out.b.Reset()
