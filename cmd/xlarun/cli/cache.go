@@ -37,7 +37,7 @@ type kept struct {
 	Bytes    int64       `json:"bytes"`
 	Damaged  int         `json:"damaged"`
 	Foreign  int         `json:"foreign,omitempty"` // of other users
-	Entries  []keptEntry `json:"entries"` // the last used first
+	Entries  []keptEntry `json:"entries"`           // the last used first
 	programs tally
 	plans    tally
 }
