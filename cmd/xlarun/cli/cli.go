@@ -144,18 +144,23 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole population,\n" +
 			"which XLA compiles once and runs on the cores, GPUs or TPUs at hand.",
-		Args:              cobra.ArbitraryArgs,
-		RunE:              groupCommand,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Example: "  xlarun evolve CartPole-v1\n" +
+			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, powershell",
+		Version:       version(),
+		Args:          cobra.ArbitraryArgs,
+		RunE:          groupCommand,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate(versionText())
+	root.SetHelpCommand(helpCommand())
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetGlobalNormalizationFunc(normalizeFlag)
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(evolveCommand(a), sparseCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), benchCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a), versionCommand(a))
+	root.AddCommand(evolveCommand(a), sparseCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), benchCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a), versionCommand(a), manCommand(a))
+	plainDefaults(root, "0") // which the help does not name
 	return root
 }
 
@@ -171,13 +176,21 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
+	return noCommand(cmd, args[0])
+}
+
+// noCommand says that there is no command of the name below cmd.
+func noCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	return badInput("there is no command %q%s; there are %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
+	if len(names) == 0 {
+		return badInput("there is no command %q: %s has none below it", name, cmd.CommandPath())
+	}
+	return badInput("there is no command %q%s; there are %s", name, didYouMean(name, names), strings.Join(names, ", "))
 }
 
 // normalizeFlag lets flags be written with dashes or underscores.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"runtime/debug"
 
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
@@ -30,22 +29,4 @@ func cause(err error) error {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// version is the version of the module, with the commit where it was built from a checkout.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" {
-		v = "(devel)"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && v == "(devel)" {
-			v += " " + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return v
 }

@@ -3,15 +3,72 @@ package cli
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
+
+// release is the version of a release's build, which sets it: -ldflags "-X xlarun/cmd/xlarun/cli.release=1.2.3".
+var release string
+
+// nextRelease is the version that the sources are on the way to.
+const nextRelease = "0.1.0"
+
+// version is the release, or the version of the module that Go built it from, or the one on the way with the commit of the
+// checkout.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return versionOf(release, info)
+}
+
+func versionOf(release string, info *debug.BuildInfo) string {
+	const path = "xlarun"
+	if release != "" {
+		return release
+	}
+	// In a program of one's own this module is one that it depends on.
+	module := info.Main
+	for _, dep := range info.Deps {
+		if dep.Path == path {
+			module = *dep
+		}
+	}
+	// Go makes v0.0.0-TIME-COMMIT of a checkout without tags: the settings say the same better.
+	own := info.Main.Path == path
+	if strings.HasPrefix(module.Version, "v") && !(own && strings.HasPrefix(module.Version, "v0.0.0-")) {
+		return strings.TrimPrefix(module.Version, "v")
+	}
+	v := nextRelease + "-dev"
+	if !own {
+		return v // the commit is that of another checkout
+	}
+	settings := map[string]string{}
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	if commit := settings["vcs.revision"]; commit != "" {
+		v += "+" + commit[:min(12, len(commit))]
+		if settings["vcs.modified"] == "true" {
+			v += ".modified"
+		}
+	}
+	return v
+}
+
+// versionText is the line of xlarun version and xlarun --version.
+func versionText() string {
+	return fmt.Sprintf("xlarun %s, %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
 
 func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Fprintf(a.Out, "xlarun %s, %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprint(a.Out, versionText())
 			return nil
 		},
 	}
