@@ -31,6 +31,10 @@ type Client struct {
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools, "" where the plugin finds them itself
 
+	warning sync.Mutex
+	warn    func(line string) // nil: nobody listens
+	warned  map[string]bool   // the lines that were said
+
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when live gets empty
 	closed bool
@@ -51,6 +55,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices, MaxCPUDevices)
 	}
+	limit, err := cacheLimit()
+	if err != nil {
+		return nil, err
+	}
 	found, err := findPlugin(ctx, o)
 	if err != nil {
 		return nil, err
@@ -59,7 +67,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, live: map[*handle]struct{}{}}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{}, live: map[*handle]struct{}{}}
 	c.idle = sync.NewCond(&c.mu)
 	if err := c.create(ctx, o); err != nil {
 		return nil, err
@@ -69,7 +77,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	c.openStore(o)
+	c.openStore(o, limit)
 	return c, nil
 }
 
@@ -140,7 +148,7 @@ func (c *Client) check(o Options) error {
 }
 
 // openStore decides where compiled programs go.
-func (c *Client) openStore(o Options) {
+func (c *Client) openStore(o Options, limit int64) {
 	if o.NoCache {
 		c.storeNo = "turned off"
 		return
@@ -150,11 +158,23 @@ func (c *Client) openStore(o Options) {
 		var err error
 		if dir, err = DefaultCacheDir(); err != nil {
 			c.storeNo = err.Error()
+			c.tell("compiled programs are not kept: " + c.storeNo)
 			return
 		}
 	}
-	c.store = cache.New(dir)
+	c.store = cache.New(dir).Limited(limit)
 	c.lib.setStore(c.store)
+}
+
+// tell passes a trouble on to Options.Warn, each once.
+func (c *Client) tell(trouble string) {
+	c.warning.Lock()
+	defer c.warning.Unlock()
+	if trouble == "" || c.warn == nil || c.warned[trouble] {
+		return
+	}
+	c.warned[trouble] = true
+	c.warn(trouble)
 }
 
 // Close closes every buffer and executable of the client that is still open, waits for the calls

@@ -9,6 +9,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/third_party/fetch"
 	"xlarun/xlabridge/cache"
 )
 
@@ -34,6 +36,11 @@ type CompileInfo struct {
 	Cache string `json:"cache"`
 	// Reason is why it is not a hit, and why it was not stored where that failed.
 	Reason string `json:"reason,omitempty"`
+	// Stored says that the program lies in the cache now.
+	Stored bool `json:"stored"`
+	// Trouble is what of Reason is not in order, as one sentence for the user: an entry that was damaged
+	// or is not run, a cache that cannot be written. Empty where all is well.
+	Trouble string `json:"trouble,omitempty"`
 	// Key is the program's key in the cache, empty without one.
 	Key string `json:"key,omitempty"`
 	// Seconds is the time that loading or compiling took.
@@ -115,6 +122,7 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
 	}
+	c.tell(r.info.Trouble)
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
 }
 
@@ -173,11 +181,14 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 		r.info.Key = key.String()
 		loaded, err := l.fromCache(r, key, args.client)
 		if err == nil {
-			r.info.Cache, r.info.Reason = CacheHit, ""
+			r.info.Cache, r.info.Reason, r.info.Stored = CacheHit, "", true
 			args.executable = loaded
 			return nil
 		}
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+		if !errors.Is(err, cache.ErrAbsent) {
+			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name, key, r.store.Dir(), err)
+		}
 	}
 	if r.extra != "" {
 		// A plugin that does not take them compiles without: slower, to the same program.
@@ -196,11 +207,27 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 			Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(start).Seconds(),
 			Plugin: l.fingerprint, Platform: platform,
 		}
-		if err := l.toCache(r, key, meta, args.executable); err != nil {
+		err := l.toCache(r, key, meta, args.executable)
+		r.info.Stored = err == nil
+		if err != nil {
 			r.info.Reason += fmt.Sprintf("; not stored: %v", err)
+			r.info.Trouble = notStored(r.store.Dir(), err)
 		}
 	}
 	return nil
+}
+
+// notStored words that programs are not kept, without naming one: it is so for all.
+func notStored(dir string, err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Sprintf("compiled programs are not kept, since %s cannot be written (%v): make it writable, or set %s to a folder that is", dir, err, fetch.EnvCache)
 }
 
 // fromCache loads the entry under the key. Any error is a miss.
