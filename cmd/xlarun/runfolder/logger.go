@@ -60,7 +60,6 @@ func (l *Logger) open(after int64) error {
 		return err
 	}
 	metrics, timings := &logFile{name: metricsName}, &logFile{name: timingsName}
-	var err error
 	if after > 0 {
 		rows, err := f.rowsAt(after)
 		if err != nil {
