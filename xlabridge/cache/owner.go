@@ -31,10 +31,8 @@ func openEntry(path string) (*os.File, fs.FileInfo, error) {
 	switch {
 	case err != nil:
 		err = fmt.Errorf("entry cannot be read: %w", err)
-	case info.IsDir():
-		err = errors.New("entry is damaged: it is a folder")
 	case !info.Mode().IsRegular():
-		err = fmt.Errorf("entry is damaged: it is no regular file but %v", info.Mode().Type())
+		err = errors.New("entry is damaged: it is " + kind(info.Mode()))
 	case !trusted(owner(info)):
 		err = foreign{owner(info)}
 	case info.Mode().Perm()&0o022 != 0:
@@ -45,6 +43,17 @@ func openEntry(path string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	return f, info, nil
+}
+
+// kind names what is no regular file.
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
+	}
+	return "a device"
 }
 
 // readEntry reads the file of an entry.

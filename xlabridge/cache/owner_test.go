@@ -23,13 +23,13 @@ func TestNoEntryInItsPlace(t *testing.T) {
 		harm   func(path string) error
 		reason string
 	}{
-		{1, "a pipe that nobody writes to", func(path string) error { return syscall.Mkfifo(path, 0o644) }, "no regular file but p"},
+		{1, "a pipe that nobody writes to", func(path string) error { return syscall.Mkfifo(path, 0o644) }, "it is a pipe"},
 		{2, "an empty folder", func(path string) error { return os.Mkdir(path, 0o755) }, "it is a folder"},
 		{3, "a folder with a file", func(path string) error {
 			return os.MkdirAll(filepath.Join(path, "within", "it"), 0o755)
 		}, "it is a folder"},
 		{4, "a link to nothing", func(path string) error { return os.Symlink("nowhere", path) }, ""},
-		{5, "a link to a device", func(path string) error { return os.Symlink("/dev/zero", path) }, "no regular file but Dc"},
+		{5, "a link to a device", func(path string) error { return os.Symlink("/dev/zero", path) }, "it is a device"},
 		{6, "an entry that all can write", func(path string) error {
 			if err := New(filepath.Dir(path)).Put(testKey, testMeta, testPayload); err != nil {
 				return err
