@@ -22,13 +22,13 @@ type Config struct {
 	Policy      string `set:"policy" help:"network of a member"`
 	Strategy    string `set:"strategy" help:"how the next population comes about"`
 	Population  int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
-	Generations int    `set:"generations" program:"no" min:"1" max:"1073741823" help:"generations at most"`
+	Generations int    `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
 	Steps       int    `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
 	Episodes    int    `set:"episodes" min:"1" max:"65536" help:"episodes of a member in a generation"`
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	Target string `set:"target" program:"no" resume:"any" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
 	// Judge is the number of fresh episodes by which members are judged before one is called the best.
-	Judge int `set:"judge" program:"no" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
 	run.Common
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on the three in the last digits, and
@@ -36,6 +36,8 @@ type Config struct {
 	Tile      int  `set:"tile" help:"members that play together on a device; 0 to choose"`
 	LanesLast bool `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
 	Unroll    int  `set:"unroll" min:"1" max:"64" zero:"the default" help:"steps in one turn of the loop; 0 to choose"`
+	// VectorWidth is that of plan.Plan; 0: chosen.
+	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
 	// itself, so that results depend on the number of devices.
 	Keys string `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`

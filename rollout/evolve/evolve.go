@@ -123,7 +123,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	p.MemoryBudget = x.on.Free
 	p.Facts = []run.Fact{{Name: "tile", Value: x.layout.Tile}, {Name: "tiles", Value: x.groups.Total()}, {Name: "lanes_last", Value: x.layout.LanesLast},
 		{Name: "unroll", Value: x.layout.Unroll}, {Name: "noise_redrawn", Value: x.redraw}, {Name: "parameters", Value: x.params}}
-	p.Chosen = settings.Values{"tile": x.layout.Tile, "lanes-last": x.layout.LanesLast, "unroll": x.layout.Unroll}
+	p.Chosen = settings.Values{"tile": x.layout.Tile, "lanes-last": x.layout.LanesLast, "unroll": x.layout.Unroll, "vector-width": x.layout.VectorWidth}
 	e.profile = p
 	return e, nil
 }

@@ -17,6 +17,9 @@ func (x *experiment) rule() plan.Plan {
 	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll)}
 	if x.on.CPU {
 		layout.VectorWidth = plan.VectorWidth
+		if c.VectorWidth > 0 {
+			layout.VectorWidth = c.VectorWidth
+		}
 	}
 	if c.Tile == 0 {
 		layout.Tile = x.tiling().Tile()
@@ -25,7 +28,9 @@ func (x *experiment) rule() plan.Plan {
 }
 
 // givesPlan tells whether the config says how to lay the population out.
-func (c *Config) givesPlan() bool { return c.Tile != 0 || c.LanesLast || c.Unroll != 0 }
+func (c *Config) givesPlan() bool {
+	return c.Tile != 0 || c.LanesLast || c.Unroll != 0 || c.VectorWidth != 0
+}
 
 func (x *experiment) tiling() plan.Tiling {
 	if x.bytes == 0 {

@@ -114,3 +114,11 @@ func (p Profile) Bytes() (n int) {
 	}
 	return n
 }
+
+// PlanNotice is what is worth telling of how the plan came about: that a stored one could not be read, "" for nothing.
+func (p Profile) PlanNotice() string {
+	if p.Source == plan.Static && p.Choice.Reason != "" {
+		return p.Choice.Reason + "; the plan is the rule's"
+	}
+	return p.Choice.Reason
+}

@@ -58,9 +58,9 @@ type Experiment interface {
 // Common are the settings of all kinds of run that run on devices.
 type Common struct {
 	Seed    int64          `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int            `set:"devices" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
-	Memory  settings.Bytes `set:"memory" program:"no" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
-	Tune    string         `set:"tune" program:"no" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+	Devices int            `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
+	Memory  settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
+	Tune    string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
 }
 
 // On gives the settings themselves.

@@ -10,7 +10,8 @@
 // Its value before anybody sets it is the default. Types: bool, int, int64, float64, string, []int, []float64 (lists are
 // written with commas), Bytes and Number. min and max are bounds, above is one that is not reached itself, oneof lists the
 // possible texts with commas, zero says what 0 means, number lets a text be written as a number too, wants says in words what
-// other checks want, and program:"no" tells that a change compiles no other program. Fields of embedded
+// other checks want, program:"no" tells that a change compiles no other program, and
+// resume:"any" that a run may go on with another value. Fields of embedded
 // structs count as the struct's own.
 package settings
 
@@ -294,6 +295,10 @@ func (f Field) IsArgument() bool {
 	_, ok := f.tag.Lookup("args")
 	return ok
 }
+
+// MayChange tells whether a run that goes on may have another value than it was started with: what was computed does not
+// follow from the setting.
+func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" }
 
 // Check finds the first setting of the struct that is out of its range, an *Error.
 func Check(ptr any) error {

@@ -10,13 +10,14 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 )
 
 // cartPole is the experiment of the workloads: OpenES on episodes of 500 steps, two hidden layers.
 func cartPole(population, hidden int) evolve.Config {
 	c := evolve.DefaultConfig()
 	c.Env, c.Strategy, c.Steps = "CartPole-v1", "openes", 500
-	c.Tune = evolve.TuneQuick // what warmup does
+	c.Tune = plan.TuneQuick // what warmup does
 	c.Population, c.Policy = population, fmt.Sprintf("mlp:%d,%d", hidden, hidden)
 	return c
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
@@ -194,7 +194,7 @@ func TestCheckAgainstTheHistory(t *testing.T) {
 			require.Equal(t, c.saysNoneHere, strings.Contains(b.out.String(), "nothing to compare generation-small with: the history has no run on this kind of machine"))
 			require.Equal(t, c.tries, b.opened, "each try opens its own backend")
 			require.Equal(t, before, read(t, "history.jsonl"), "a check records nothing")
-			require.Equal(t, evolve.TuneOff, b.engine.config.Tune, "a plan that a tuner chose would move the figure")
+			require.Equal(t, plan.TuneOff, b.engine.config.Tune, "a plan that a tuner chose would move the figure")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -25,20 +26,20 @@ type fakeEngine struct {
 	step   func(generation int) // called before a generation
 }
 
-func (e *fakeEngine) Step() (evolve.Metrics, error) {
+func (e *fakeEngine) Step() (run.Metrics, error) {
 	e.done++
 	if e.step != nil {
 		e.step(e.done)
 	}
-	return evolve.Metrics{Generation: e.done}, nil
+	return run.Metrics{Step: int64(e.done)}, nil
 }
 
-func (e *fakeEngine) Phases(int) ([]evolve.Phase, error) {
-	return []evolve.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007}}, nil
+func (e *fakeEngine) Phases(int) ([]run.Phase, error) {
+	return []run.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007}}, nil
 }
 
-func (e *fakeEngine) Profile() evolve.Profile { return evolve.Profile{Devices: 2} }
-func (e *fakeEngine) Close() error            { return nil }
+func (e *fakeEngine) Profile() run.Profile { return run.Profile{Devices: 2} }
+func (e *fakeEngine) Close() error         { return nil }
 
 // bed is a command line that has only bench, in an empty working folder, on the interpreter and a fake engine.
 type bed struct {

@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -35,9 +36,9 @@ func (h *host) open(ctx context.Context, o console.BackendFlags) (xlabridge.Back
 
 // engine is what is timed of an evolution: evolve.Evolution, or a test's.
 type engine interface {
-	Step() (evolve.Metrics, error)
-	Phases(repeats int) ([]evolve.Phase, error)
-	Profile() evolve.Profile
+	Step() (run.Metrics, error)
+	Phases(repeats int) ([]run.Phase, error)
+	Profile() run.Profile
 	Close() error
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"xlarun/cmd/xlarun/machine"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 )
 
 // oddSize is a population whose time is put beside those of its neighbours.
@@ -40,7 +40,7 @@ func timeOdd(ctx context.Context, b *bench, name string) ([]row, error) {
 		fmt.Fprintf(b.Out, "%s: repeat %d of %d\n", name, i+1, b.flags.repeats)
 		for j, o := range oddSizes {
 			c := cartPole(o.size.population, o.size.hidden)
-			c.Strategy, c.Steps, c.Tune = "simplega", o.size.steps, evolve.TuneOff
+			c.Strategy, c.Steps, c.Tune = "simplega", o.size.steps, plan.TuneOff
 			s, err := b.generationSeconds(ctx, c, 10)
 			if err != nil {
 				return nil, err

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 )
@@ -69,7 +69,7 @@ func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error
 func (g generations) sliced(size calibratorSize) func(ctx context.Context, b *bench) (*slicedWork, error) {
 	return func(ctx context.Context, b *bench) (*slicedWork, error) {
 		c := cartPole(g.population, g.hidden)
-		c.Tune, c.Devices = evolve.TuneOff, b.flags.Devices
+		c.Tune, c.Devices = plan.TuneOff, b.flags.Devices
 		backend, err := b.open(ctx, b.flags.BackendFlags)
 		if err != nil {
 			return nil, err

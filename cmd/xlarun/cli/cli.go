@@ -18,9 +18,9 @@ import (
 
 	"xlarun/cmd/xlarun/bench"
 	"xlarun/cmd/xlarun/console"
-	_ "xlarun/envs/all" // what --env knows
-	"xlarun/rollout/evolve"
-	"xlarun/xlabridge"
+	_ "xlarun/envs/all"       // what --env knows
+	_ "xlarun/rollout/evolve" // kinds of run
+	_ "xlarun/rollout/sparse"
 )
 
 // Exit statuses.
@@ -38,14 +38,12 @@ type Streams = console.Streams
 type app struct {
 	Streams
 	openBackend console.Opener
-	newEngine   func(b xlabridge.Backend, c evolve.Config) (engine, error)
-	tune        func(b xlabridge.Backend, c evolve.Config) (evolve.Choice, error)
 	now         func() time.Time
 }
 
 // Main runs the command line of this process and exits.
 func Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	status := Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 	stop()
 	os.Exit(status)
@@ -54,20 +52,11 @@ func Main() {
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has
 // a moment to put its state on disk; it may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	return (&app{Streams: s, openBackend: openBackend, newEngine: newEngine, tune: evolve.Tune, now: time.Now}).run(ctx, args)
+	return (&app{Streams: s, openBackend: openBackend, now: time.Now}).run(ctx, args)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
 	return console.Run(ctx, newRoot(a), args, a.Streams)
-}
-
-// newEngine is evolve.New as an engine.
-func newEngine(b xlabridge.Backend, c evolve.Config) (engine, error) {
-	e, err := evolve.New(b, c)
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -80,7 +69,11 @@ func newRoot(a *app) *cobra.Command {
 		RunE:              groupCommand,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.AddCommand(evolveCommand(a), sparseCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a), doctorCommand(a), versionCommand(a))
+	for _, k := range allKinds() {
+		root.AddCommand(kindCommand(a, k))
+	}
+	root.AddCommand(playCommand(a), exportCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+		doctorCommand(a), versionCommand(a))
 	return root
 }
 

@@ -44,7 +44,7 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 	}
 	if err == nil && (c.Kind != s.Name || c.Format != s.Version) {
 		err = fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the xlarun that wrote it (%s)", c.Format, c.Kind,
-			console.Version(), s.Version, s.Name, c.Info["xlarun"])
+			console.Version(), s.Version, s.Name, c.Info[infoProgram])
 	}
 	if err == nil && c.Step > s.Last() {
 		err = fmt.Errorf("its state is of %s %d, the settings want %d at most", s.Unit, c.Step, s.Last())
@@ -67,6 +67,7 @@ func (s *session) goOn() error {
 	held := *s.resumed
 	held.Config = s.text
 	s.held, s.last.Step = &held, s.resumed.Step
+	s.last.Done = s.resumed.Info[infoDone] == "true" && s.resumed.Config == s.text // another goal may not be reached
 	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
 		return err
 	}

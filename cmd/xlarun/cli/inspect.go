@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,50 +11,47 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
 const phaseOptimized = "optimized"
 
-// inspectable is an engine whose compiled program can be looked at.
-type inspectable interface{ Compiled() *xlabridge.Compiled }
-
 func inspectCommand(a *app) *cobra.Command {
-	var o evolveFlags
+	g := &given{}
 	phase := ""
 	phases := []string{string(graph.PhaseTraced), string(graph.PhaseSimplified), string(graph.PhaseStableHLO), phaseOptimized}
 	cmd := &cobra.Command{
-		Use:   "inspect [CONFIG|ENV]",
+		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one generation of an experiment (a config file, or an environment and flags as for evolve) and shows its\n" +
-			"ops, its work as counted from them, and its memory as the compiler says. With --phase it prints the program itself.",
+		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, or the name of a kind) and\n" +
+			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it prints the program itself.",
 		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --phase traced | less",
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
 				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), console.DidYouMean(phase, phases))
 			}
-			e, err := readExperiment(cmd.Flags(), strings.Join(args, ""))
+			t, err := g.readTask(strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			b, err := a.openBackend(cmd.Context(), e.BackendFlags, display.NewDownloadBar(a.Out, a.Getenv))
+			if err := t.fetch(cmd.Context(), a); err != nil {
+				return err
+			}
+			b, err := a.openBackend(cmd.Context(), t.on(), display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
 			defer func() { _ = b.Close() }()
-			run, err := a.newEngine(b, e.config)
+			r, err := t.Start(b)
 			if err != nil {
-				if _, ok := errors.AsType[*evolve.ConfigError](err); ok {
-					return configError(err)
-				}
-				return err
+				return settingError(err, "", nil)
 			}
-			defer func() { _ = run.Close() }()
-			x, ok := run.(inspectable)
+			defer func() { _ = r.Close() }()
+			x, ok := r.(run.Inspected)
 			if !ok {
-				return errors.New("this engine shows no program")
+				return fmt.Errorf("runs of %s show no program", t.Name)
 			}
 			if phase == phaseOptimized {
 				text, err := x.Compiled().Optimized()
@@ -65,12 +61,13 @@ func inspectCommand(a *app) *cobra.Command {
 				return err
 			}
 			if phase != "" {
-				return run.Program().Dump(a.Out, graph.Phase(phase))
+				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase))
 			}
-			return printInspection(a, inspect(e.config.Purpose(), b, x.Compiled()), e.json)
+			return printInspection(a, inspect(t.Purpose(), b, x.Compiled()), g.own.json)
 		},
 	}
-	addExperimentFlags(cmd.Flags(), &o)
+	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addCall(cmd.Flags(), "")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }

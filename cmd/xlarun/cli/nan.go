@@ -7,6 +7,9 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -17,7 +20,7 @@ import (
 type nanFinder struct {
 	*xlabridge.Reference
 	// tile is the number of members that are played together, lanesLast tells which axis they are on; place gives the
-	// member at a lane of a tile. They come with the engine; until then members are not named.
+	// member at a lane of a tile. They come with the run (see follow); until then members are not named.
 	tile      int
 	lanesLast bool
 	place     func(tile, lane int) int
@@ -47,6 +50,14 @@ func newNaNFinder() *nanFinder {
 	return f
 }
 
+// follow learns where a run's members are.
+func (f *nanFinder) follow(r run.Run) {
+	if l, ok := r.(run.Located); ok {
+		f.tile, f.lanesLast = l.Lanes()
+		f.place = l.MemberAt
+	}
+}
+
 // Compile learns where the program's loops are.
 func (f *nanFinder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
 	f.learn(p.Graph, enclosing{})
@@ -60,10 +71,10 @@ func (f *nanFinder) learn(g *graph.Graph, around enclosing) {
 			in := around
 			var l *loop
 			switch {
-			case n.Op.Name == "scan" && in.steps == nil:
+			case n.LoopName() == episode.StepsLoop && in.steps == nil:
 				l = &loop{}
 				in.steps = l
-			case n.Op.Name == "while" && i == 1 && in.tiles == nil && in.steps == nil:
+			case n.LoopName() == population.TilesLoop && i == 1 && in.tiles == nil:
 				l = &loop{}
 				in.tiles = l
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,15 +33,23 @@ const (
 	phasesAfter = 5 * time.Second
 )
 
+// Keys of a checkpoint's further facts.
+const (
+	infoProgram = "xlarun" // the version that wrote it
+	infoDone    = "done"   // whether the goal is reached
+)
+
 // session is a run under way, of any kind, with the folder, log and display that it feeds.
 type session struct {
 	*app
 	*task
-	folder  *runfolder.Folder // nil: none is wanted
-	resumed *runfolder.Checkpoint
+	folder  *runfolder.Folder     // nil: none is wanted
+	resumed *runfolder.Checkpoint // the one that the run goes on from; nil: it is new
+	skipped []string              // why newer ones were not taken
 	json    bool
 	start   time.Time // of the process
 	report  display.Reporter
+	live    bool // somebody may be watching a screen
 
 	// Used by work alone.
 	run          run.Run
@@ -95,6 +104,7 @@ func newSession(a *app, t *task, o ownFlags) (*session, error) {
 		b.Folder = s.folder.Dir()
 	}
 	s.report = display.NewReporter(a.Out, a.Getenv, b)
+	_, s.live = display.Terminal(a.Out, a.Getenv)
 	return s, nil
 }
 
@@ -213,6 +223,9 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
+		if s.judge != nil && s.judge.took < console.Grace/8 {
+			return errors.Join(console.ErrInterrupted, s.result(true))
+		}
 		return console.ErrInterrupted
 	}
 	return s.result(true)
@@ -304,7 +317,7 @@ func (s *session) memory(now time.Time) int64 {
 // timePhases times the parts of a round, once, where somebody watches for long enough.
 func (s *session) timePhases() {
 	t, ok := s.run.(run.Timed)
-	if !ok || s.phases != nil || !s.report.Live() || time.Since(s.start) < phasesAfter || s.last.Step >= s.Last() {
+	if !ok || s.phases != nil || !s.live || time.Since(s.start) < phasesAfter || s.last.Step >= s.Last() {
 		return
 	}
 	phases, err := t.Phases(1)
@@ -351,7 +364,7 @@ func (s *session) hold() error {
 	}
 	s.mu.Lock()
 	s.held = &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Name, Format: s.Version, Config: s.text, Arrays: snapshot.Arrays,
-		Info: map[string]string{"xlarun": console.Version()}}
+		Info: map[string]string{infoProgram: console.Version(), infoDone: strconv.FormatBool(s.last.Done)}}
 	s.mu.Unlock()
 	size := 0
 	for _, a := range snapshot.Arrays {

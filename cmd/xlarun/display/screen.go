@@ -3,7 +3,6 @@ package display
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,22 +10,25 @@ import (
 )
 
 // screen redraws a few lines in place on a terminal. It keeps to the lines that it owns: what stood above stays, and
-// the last drawing stays behind.
+// the last drawing stays behind. It is for one goroutine at a time.
 type screen struct {
 	w     io.Writer
-	fd    int
 	style Style
-	// size gives the terminal's columns and rows; tests put their own.
+	// size gives the terminal's columns and rows, mine whether it may be drawn on now; tests put their own.
 	size func() (width, height int)
+	mine func() bool
 
 	drawn []int // the width of each line on the terminal
 	wide  int   // the terminal's width when they were drawn
+	away  bool  // the terminal was not to be drawn on
+	anew  bool  // nothing is known of what stands on the terminal
+	top   bool  // the lines stand at the terminal's top, and nothing above them
 }
 
 const fallbackWidth, fallbackHeight = 80, 24
 
 func newScreen(w io.Writer, fd int, style Style) *screen {
-	s := &screen{w: w, fd: fd, style: style}
+	s := &screen{w: w, style: style, mine: func() bool { return inForeground(fd) }}
 	s.size = func() (int, int) {
 		if width, height, err := term.GetSize(fd); err == nil && width > 0 && height > 0 {
 			return width, height
@@ -36,32 +38,93 @@ func newScreen(w io.Writer, fd int, style Style) *screen {
 	return s
 }
 
-// draw puts lines where the last ones were. lines is called with the width at hand. The cursor rests below. Lines that
-// there is no room for are left out, empty ones first: a screen that scrolls could not be drawn over.
-func (s *screen) draw(lines func(width int) []line) {
+// ranked is a line and how soon it goes where there is no room: the highest rank first.
+type ranked struct {
+	line line
+	rank int
+}
+
+// frame gives what is to be drawn: texts that stay above for good, and the lines.
+type frame func(width int) (above []string, lines []ranked)
+
+// draw puts lines where the last ones were, unless the process is in the background. The cursor rests below.
+func (s *screen) draw(f frame) {
+	if !s.mine() {
+		s.away = true
+		return
+	}
+	if s.away {
+		s.away, s.anew, s.top = false, true, false
+	}
+	s.write(f)
+}
+
+// last draws for the last time, wherever the process is.
+func (s *screen) last(f frame) {
+	if s.away || !s.mine() {
+		s.drawn, s.anew = nil, false
+	}
+	s.write(f)
+}
+
+func (s *screen) write(f frame) {
 	width, height := s.size()
 	var b strings.Builder
 	b.WriteString("\x1b[?25l") // no cursor flickering through the lines
-	s.up(&b, width)
+	if s.anew {
+		s.clear(&b, height)
+	} else {
+		s.up(&b, width)
+	}
 	s.drawn, s.wide = s.drawn[:0], width
-	for _, l := range fit(lines(width-1), height-1) { // the last column would wrap on some terminals
-		text := l.render(width-1, s.style)
+	above, lines := f(width - 1) // the last column would wrap on some terminals
+	for i, text := range above {
+		s.top = false
+		if i == 0 {
+			b.WriteString("\x1b[J")
+		}
+		b.WriteString(text + "\r\n")
+	}
+	for _, l := range fit(lines, height-1) {
 		s.drawn = append(s.drawn, min(l.width(), width-1))
-		b.WriteString(text + "\x1b[K\r\n")
+		b.WriteString(l.render(width-1, s.style) + "\x1b[K\r\n")
 	}
 	b.WriteString("\x1b[J\x1b[?25h")
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-// fit leaves lines out until there are at most so many: empty ones, then the last.
-func fit(lines []line, most int) []line {
-	most = max(1, most)
-	for i := len(lines) - 1; i >= 0 && len(lines) > most; i-- {
-		if len(lines[i]) == 0 {
-			lines = slices.Delete(lines, i, i+1)
+// clear moves what stands on the terminal into what can be scrolled back to, unless it is only an earlier drawing, and
+// begins at the top.
+func (s *screen) clear(b *strings.Builder, height int) {
+	if !s.top {
+		b.WriteString(strings.Repeat("\r\n", height))
+	}
+	b.WriteString("\x1b[H\x1b[J")
+	s.anew, s.top = false, true
+}
+
+// fit leaves lines out until there are at most so many: those of the highest rank, the last of them first. A screen that
+// scrolls could not be drawn over.
+func fit(lines []ranked, most int) []line {
+	left := len(lines)
+	gone := make([]bool, len(lines))
+	for left > max(1, most) {
+		worst := -1
+		for i, l := range lines {
+			if !gone[i] && (worst < 0 || l.rank >= lines[worst].rank) {
+				worst = i
+			}
+		}
+		gone[worst] = true
+		left--
+	}
+	kept := make([]line, 0, left)
+	for i, l := range lines {
+		if !gone[i] {
+			kept = append(kept, l.line)
 		}
 	}
-	return lines[:min(len(lines), most)]
+	return kept
 }
 
 // up moves to the first line of the last drawing. A terminal that became narrower has folded long lines into several
