@@ -40,25 +40,39 @@ func (m MinGRU) Hidden() int { return m.W.Dim(1) / 2 }
 // Start is the state before the first step: zeros [hidden], in the parameters' type.
 func (m MinGRU) Start() *graph.Array { return graph.Zeros(graph.ShapeOf(m.W.DType(), m.Hidden())) }
 
-// leak is a step h' = Keep*h + Add; two of them in a row are one.
-type leak struct{ Keep, Add *graph.Array }
+// leak is a step h' = Keep*h + Add, or, where Restart is true, h' = Add whatever h was; two of them in a row are one.
+type leak struct {
+	Keep, Add *graph.Array
+	Restart   *graph.Array `tree:"optional"`
+}
 
 func (a leak) then(b leak) leak {
-	return leak{graph.Mul(a.Keep, b.Keep), graph.Add(graph.Mul(b.Keep, a.Add), b.Add)}
+	both := leak{Keep: graph.Mul(a.Keep, b.Keep), Add: b.apply(a.Add)}
+	if b.Restart != nil {
+		both.Restart = graph.Or(a.Restart, b.Restart)
+	}
+	return both
+}
+
+func (a leak) apply(h *graph.Array) *graph.Array {
+	next := graph.Add(graph.Mul(a.Keep, h), a.Add)
+	if a.Restart == nil {
+		return next
+	}
+	return graph.Select(graph.ExpandDims(a.Restart, -1), a.Add, next)
 }
 
 func (m MinGRU) leak(x *graph.Array) leak {
 	parts := graph.Split(affine("nn.MinGRU", m.Precision, x, m.W, m.B), 2, -1)
 	z := Sigmoid(parts[0])
-	return leak{Sigmoid(graph.Neg(parts[0])), graph.Mul(z, parts[1])}
+	return leak{Keep: Sigmoid(graph.Neg(parts[0])), Add: graph.Mul(z, parts[1])}
 }
 
 // Step maps the state h [hidden] and an input x [in] to the next state, which keeps h's type; axes before the last one
 // stay.
 func (m MinGRU) Step(h, x *graph.Array) *graph.Array {
 	wantLast("nn.MinGRU", "state h", h, m.Hidden())
-	s := m.leak(x)
-	return graph.Convert(graph.Add(graph.Mul(s.Keep, toCompute(m.Precision, h)), s.Add), h.DType())
+	return graph.Convert(m.leak(x).apply(toCompute(m.Precision, h)), h.DType())
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,
@@ -73,10 +87,9 @@ func (m MinGRU) Apply(h, x *graph.Array, restart ...*graph.Array) (last, states 
 	case len(restart) > 1 || len(restart) == 1 && (restart[0].DType() != graph.Bool || restart[0].Rank() != 1 || restart[0].Dim(0) != x.Dim(0)):
 		graph.Throw(op, "got restarts %v for %d steps, want one bool vector [%d]", restart, x.Dim(0), x.Dim(0))
 	case len(restart) == 1:
-		steps.Keep = graph.Select(graph.ExpandDims(restart[0], -1), 0, steps.Keep)
+		steps.Restart = restart[0]
 	}
-	total := graph.AssociativeScan(leak.then, steps)
-	s := graph.Add(graph.Mul(total.Keep, toCompute(m.Precision, h)), total.Add)
+	s := graph.AssociativeScan(leak.then, steps).apply(toCompute(m.Precision, h))
 	if x.Dim(0) == 0 {
 		return h, toOutput(m.Precision, s)
 	}
