@@ -1,5 +1,7 @@
 package graph
 
+import "slices"
+
 // Counts, and results whose number depends on values: their size is given, so that shapes stay fixed.
 
 // Bincount counts how often each of 0, …, length-1 is among the integers x (any shape), int32; with weights of x's shape
@@ -90,7 +92,10 @@ func Unique(x *Array, size int, fill ...any) UniqueValues {
 	fresh = Or(fresh, Eq(Iota(n), 0))
 	id := Sub(CumSum(Convert(fresh, Int32), 0), 1)
 	number := Add(index(id, 0, n-1), 1)
-	start := ScatterSet(Zeros(ShapeOf(Int32, size)), Select(fresh, id, size), Iota(n))
+	start := Zeros(ShapeOf(Int32, size))
+	if size > 0 {
+		start = ScatterSet(start, Select(fresh, id, size), Iota(n))
+	}
 	out := UniqueValues{
 		Values:  Take(s, start, 0),
 		Indices: Take(order, start, 0),
@@ -109,6 +114,9 @@ func Unique(x *Array, size int, fill ...any) UniqueValues {
 func Nonzero(x *Array, size int, fill ...int) []*Array {
 	if x.Rank() == 0 || size < 0 || len(fill) > 1 {
 		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size of at least 0 and one value or none", x.shape, size, len(fill))
+	}
+	if size == 0 {
+		return slices.Repeat([]*Array{Zeros(ShapeOf(Int32, 0))}, x.Rank())
 	}
 	with := 0
 	if len(fill) == 1 {
