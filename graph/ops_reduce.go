@@ -16,9 +16,9 @@ type reduceKind struct {
 var reduceKinds = map[string]*reduceKind{
 	"sum":  {"stablehlo.add", constTensor(0, 0), arith(func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }, nil)},
 	"prod": {"stablehlo.multiply", constTensor(1, 1), arith(func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }, nil)},
-	"max": {"stablehlo.maximum", extreme(-1), arith(math.Max, func(x, y int64) int64 { return max(x, y) },
+	"max": {"stablehlo.maximum", extreme(-1), arith(larger, func(x, y int64) int64 { return max(x, y) },
 		func(x, y uint64) uint64 { return max(x, y) })},
-	"min": {"stablehlo.minimum", extreme(1), arith(math.Min, func(x, y int64) int64 { return min(x, y) },
+	"min": {"stablehlo.minimum", extreme(1), arith(smaller, func(x, y int64) int64 { return min(x, y) },
 		func(x, y uint64) uint64 { return min(x, y) })},
 	"and": {"stablehlo.and", constTensor(0, -1), arith(nil, func(x, y int64) int64 { return x & y }, nil)},
 	"xor": {"stablehlo.xor", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x ^ y }, nil)},
@@ -67,6 +67,22 @@ func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y u
 			a.SetI(k, i(a.I(k), b.I(j)))
 		}
 	}
+}
+
+// larger is the larger of two numbers, and NaN if either is: math.Max takes an infinity over a NaN.
+func larger(x, y float64) float64 {
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return math.NaN()
+	}
+	return math.Max(x, y)
+}
+
+// smaller is the smaller of two numbers, and NaN if either is.
+func smaller(x, y float64) float64 {
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return math.NaN()
+	}
+	return math.Min(x, y)
 }
 
 // identity writes the kind's neutral scalar as a constant and returns its name.

@@ -22,6 +22,7 @@ type scope struct {
 	params   []*Array
 	nodes    []*Node
 	closed   bool
+	diff     bool              // what is recorded here will be differentiated
 	axes     []*axis           // the named axes that this scope adds
 	imported map[*Array]*Array // lazy and small concrete arrays brought into this scope
 }
@@ -131,6 +132,16 @@ func (s *scope) axis(name string) *axis {
 		}
 	}
 	return nil
+}
+
+// isDifferentiated tells whether a derivative will be taken of what s records.
+func (s *scope) isDifferentiated() bool {
+	for ; s != nil; s = s.parent {
+		if s.diff {
+			return true
+		}
+	}
+	return false
 }
 
 // buildGraph records f over new parameters as a closed Graph. What f takes from outside becomes leading parameters;
