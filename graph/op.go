@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Op is one entry of the op table: everything that is known about an op, side by side. A test walks the table and
@@ -194,6 +195,9 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		n.pos = capture(2)
 	}
 	for i, sh := range shapes {
+		if slices.ContainsFunc(sh.Dims, func(d int) bool { return d < 0 }) {
+			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
+		}
 		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
 	}
 	return n.Outs
