@@ -251,7 +251,9 @@ func TestErrors(t *testing.T) {
 			opt := optim.SGD(1)
 			optim.StepIf(graph.Scalar(1), opt, m, m, opt.Init(m))
 		}, "the condition is f32[], want a bool scalar"},
-		{"hyper without arrays", step(func() optim.Transform { return optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) }) }), "float64 holds no arrays"},
+		{"hyper without arrays", step(func() optim.Transform {
+			return optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) })
+		}), "float64 holds no arrays"},
 		{"hyper of another state", func() { optim.SetHyper(graph.None{}, graph.Scalar(1)) }, "got a state of type graph.None"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
