@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -135,7 +134,7 @@ type call struct {
 }
 
 func (c *call) fail(format string, args ...any) {
-	panic(&Error{Where: capture(2).String(), Op: c.op.Name, Msg: fmt.Sprintf(format, args...)})
+	throw(c.op.Name, format, args...)
 }
 
 // Node is one op call.

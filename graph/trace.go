@@ -169,7 +169,8 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 			throw("trace", "result %d of the traced function is a nil *Array", i)
 		}
 		if r.scope != nil && (r.scope.closed || r.scope.trace != t) {
-			throw("trace", "result %d, a traced %s, belongs to a function that has already returned", i, r.shape)
+			throwAt(r.where(), "trace", "the traced %s that is made here is result %d of the function around, but belongs to a function within it that has already returned (a branch, "+
+				"a loop's body, a mapped one): return it from that function instead of keeping it in a variable or map", r.shape, i)
 		}
 		results[i] = s.use(r)
 	}
