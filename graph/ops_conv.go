@@ -57,6 +57,9 @@ var _ = register(&Op{
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(convAttrs)
 		out := make([]*Array, 2)
+		if cts[0].Size() == 0 {
+			return out // no window fits
+		}
 		if linear[0] {
 			out[0] = convTransposeX(a, n.Inputs[0].shape, cts[0], in[1])
 		}

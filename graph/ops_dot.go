@@ -305,7 +305,20 @@ func Dot(x, y *Array) *Array {
 	if x.Rank() == 0 || y.Rank() == 0 {
 		return Mul(x, y)
 	}
-	return DotGeneral(x, y, nil, nil, []int{x.Rank() - 1}, []int{0})
+	return dotLast("Dot", x, y, 0, 0)
+}
+
+// dotLast sums over x's last axis and one of y's, for each of the leading batch axes.
+func dotLast(name string, x, y *Array, batch, axis int) *Array {
+	last := x.Rank() - 1
+	if x.shape.Dims[last] != y.shape.Dims[axis] {
+		throw(name, "got %s and %s: the last axis of the first is %d, axis %d of the second %d; want equal sizes", x.shape, y.shape, x.shape.Dims[last], axis, y.shape.Dims[axis])
+	}
+	if x.DType() == Bool && y.DType() == Bool {
+		throw(name, "got %s and %s, want numbers: convert them first", x.shape, y.shape)
+	}
+	b := rangeInts(0, batch)
+	return DotGeneral(x, y, b, b, []int{last}, []int{axis})
 }
 
 // MatMul is NumPy's matmul: the last two axes are matrices, the others broadcast; vectors are rows (x) or columns (y).
@@ -314,14 +327,16 @@ func MatMul(x, y *Array) *Array {
 		throw("MatMul", "got %s and %s, want at least one axis each", x.shape, y.shape)
 	}
 	if y.Rank() <= 2 {
-		return DotGeneral(x, y, nil, nil, []int{x.Rank() - 1}, []int{0})
+		return dotLast("MatMul", x, y, 0, 0)
 	}
 	if x.Rank() == 1 {
+		if a := y.Rank() - 2; x.Size() != y.shape.Dims[a] {
+			throw("MatMul", "got %s and %s: the first has %d elements, axis %d of the second %d; want equal sizes", x.shape, y.shape, x.Size(), a, y.shape.Dims[a])
+		}
 		return DotGeneral(y, x, nil, nil, []int{y.Rank() - 2}, []int{0})
 	}
 	batch := BroadcastDims("MatMul", x.Dims()[:x.Rank()-2], y.Dims()[:y.Rank()-2])
 	x = BroadcastTo(x, append(slices.Clone(batch), x.Dims()[x.Rank()-2:]...)...)
 	y = BroadcastTo(y, append(slices.Clone(batch), y.Dims()[y.Rank()-2:]...)...)
-	b := rangeInts(0, len(batch))
-	return DotGeneral(x, y, b, b, []int{len(batch) + 1}, []int{len(batch)})
+	return dotLast("MatMul", x, y, len(batch), len(batch))
 }

@@ -12,6 +12,8 @@ import (
 var cpuDefaults = map[string]any{
 	"xla_cpu_multi_thread_eigen": false,
 	"xla_disable_hlo_passes":     "cpu-parallel-task-assigner",
+	// By default the plugin's maxima and minima drop a NaN on one side, as the processor's instruction does.
+	"xla_cpu_enable_fast_min_max": false,
 }
 
 // libraryFusions lists what XLA hands to its library of kernels. By itself it hands convolutions

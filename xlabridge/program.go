@@ -325,7 +325,8 @@ func result[R any](v any, err error) (R, error) {
 }
 
 // Jit1 compiles a function of one argument: traced and compiled once for each structure and shape of its argument,
-// then run on the backend. Concrete arrays in, concrete arrays out.
+// then run on the backend. Concrete arrays in, concrete arrays out. A mistake in f (*graph.Error) is returned; any other
+// panic of f's own passes through, with its stack.
 func Jit1[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
 	j := newJit(b, options, func(args []any) any { return f(args[0].(A)) })
 	return func(a A) (R, error) { return result[R](j.call([]any{a})) }
