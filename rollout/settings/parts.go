@@ -79,14 +79,15 @@ func Program(ptr any) string {
 	return b.String()
 }
 
-// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16"; of the
-// parts' settings those that are not as they are by default.
+// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16". Left
+// out are those whose 0 leaves the choice to somebody else, and of the parts' settings those that are not as they are by default.
 func Words(ptr any) string {
 	var all []string
 	for _, f := range Fields(ptr) {
-		if f.tag.Get("program") != "no" && !f.Traced {
-			all = append(all, f.Name+" "+f.Text())
+		if _, chosen := f.tag.Lookup("zero"); chosen && f.value.IsZero() || f.tag.Get("program") == "no" || f.Traced {
+			continue
 		}
+		all = append(all, f.Name+" "+f.Text())
 	}
 	text := strings.Join(all, ", ")
 	if h, ok := ptr.(HasParts); ok {
