@@ -50,7 +50,6 @@ type pass struct {
 // passes are run in this order on a simplified graph.
 var passes = []pass{
 	{PhaseLowered, lowerOps},
-	{PhaseTidied, func(g *Graph, _ Target) *Graph { return g.Simplify() }},
 	{PhaseWrites, lowerWrites},
 }
 
@@ -112,10 +111,10 @@ func (g *Graph) any(f func(*Node) bool) bool {
 
 // lowerOps puts what Op.Lower says in the place of every op that has the rule, until none has more to say.
 func lowerOps(g *Graph, t Target) *Graph {
-	return (&lowering{target: t, program: g, rule: func(o *Op) lowerRule { return o.Lower }}).graph(g)
+	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
 }
 
-// lowerRule gives a node's results made by other ops, over inputs of the same shapes; nil if the node stays.
+// lowerRule gives a node's results, made by other ops in the open scope; nil if the node stays as it is.
 type lowerRule func(l *lowering, n *Node, in []*Array) []*Array
 
 // lowering is a pass that rewrites nodes one by one.
@@ -123,35 +122,43 @@ type lowering struct {
 	target  Target
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
+	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
 	trace   *trace
 	unset   int // see the op unset
 }
 
+func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
+	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
+}
+
+// concerns tells whether a node has to be looked at.
+func (l *lowering) concerns(n *Node) bool {
+	if l.done[n] {
+		return false
+	}
+	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, func(g *Graph) bool { return slices.ContainsFunc(g.Nodes, l.concerns) })
+}
+
 // graph rewrites a closed graph.
 func (l *lowering) graph(g *Graph) *Graph {
-	if !g.any(func(n *Node) bool { return l.rule(n.Op) != nil }) {
+	if !slices.ContainsFunc(g.Nodes, l.concerns) {
 		return g
 	}
-	return l.closed(shapesOf(g.Params), func(p []*Array) []*Array {
+	out, captured := buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
 		if l.trace == nil {
 			l.trace = currentTrace()
 			defer positions()()
 		}
-		return l.nodes(g, p)
+		return l.inline(g, p)
 	})
-}
-
-// closed builds a graph that takes nothing from around it.
-func (l *lowering) closed(params []Shape, f func(p []*Array) []*Array) *Graph {
-	g, captured := buildGraph(params, nil, f)
 	if len(captured) > 0 {
 		throw("Lower", "internal: a lowered graph takes %d values from around it", len(captured))
 	}
-	return g
+	return out
 }
 
-// nodes puts the nodes of g, rewritten, into the open scope, and returns the results.
-func (l *lowering) nodes(g *Graph, args []*Array) []*Array {
+// inline puts the nodes of g, rewritten, into the open scope, and returns g's results for args.
+func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
 	for i, p := range g.Params {
 		env[p] = args[i]
@@ -172,23 +179,26 @@ func (l *lowering) nodes(g *Graph, args []*Array) []*Array {
 	return at(g.Results)
 }
 
+// node puts a node over the inputs in, rewritten, into the open scope, and returns its results.
 func (l *lowering) node(n *Node, in []*Array) []*Array {
-	if rule := l.rule(n.Op); rule != nil {
-		changed := false
-		g := l.closed(shapesOf(in), func(p []*Array) []*Array {
-			outs := rule(l, n, p)
-			changed = outs != nil
-			return outs
-		})
-		if changed {
-			return l.nodes(g, in)
-		}
-		l.trace.pos = n.pos
-	}
 	s := l.trace.cur
-	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), pos: n.pos}
-	for _, b := range n.Bodies {
-		c.Bodies = append(c.Bodies, l.graph(b))
+	before := len(s.nodes)
+	if rule := l.rule(n.Op); rule != nil && !l.done[n] {
+		if outs := rule(l, n, in); outs != nil {
+			results := make([]*Array, len(outs))
+			for i, o := range outs {
+				results[i] = s.use(o) // what was made of nothing is lazy
+			}
+			return l.again(s, before, results)
+		}
+		s.nodes = s.nodes[:before]
+	}
+	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies), pos: n.pos}
+	if l.concerns(n) {
+		for i, b := range n.Bodies {
+			c.Bodies[i] = l.graph(b)
+		}
+		l.done[c] = true
 	}
 	for i, o := range n.Outs {
 		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
@@ -197,5 +207,41 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 	return c.Outs
 }
 
+// again rewrites what a rule made, the scope's nodes from the given place on, and returns what became of its results.
+func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
+	made := slices.Clone(s.nodes[from:])
+	s.nodes = s.nodes[:from]
+	moved := map[*Array]*Array{}
+	for _, n := range made {
+		for i, a := range n.Inputs {
+			n.Inputs[i] = orSelf(moved, a)
+		}
+		if !l.concerns(n) {
+			s.nodes = append(s.nodes, n)
+			continue
+		}
+		for i, o := range l.node(n, n.Inputs) {
+			moved[n.Outs[i]] = o
+		}
+	}
+	for lazy, a := range s.imported {
+		s.imported[lazy] = orSelf(moved, a)
+	}
+	out := make([]*Array, len(results))
+	for i, r := range results {
+		out[i] = orSelf(moved, r)
+	}
+	return out
+}
+
 // lowerBody is the Lower rule of ops that matter to derivatives only: they are their first body.
-func lowerBody(_ *lowering, n *Node, in []*Array) []*Array { return inline(n.Bodies[0], in) }
+func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.Bodies[0], in) }
+
+// lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two axes.
+func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
+	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
+	if len(captured) > 0 {
+		throw("Lower", "internal: a factorisation takes %d values from around it", len(captured))
+	}
+	return l.inline(g.Simplify(), in)
+}

@@ -12,7 +12,7 @@ func lowerWrites(g *Graph, t Target) *Graph {
 	if !t.kernels() || !g.WritesParts(t) {
 		return g
 	}
-	called := (&lowering{target: t, program: g, rule: func(o *Op) lowerRule {
+	called := newLowering(g, t, func(o *Op) lowerRule {
 		if o.Write == nil {
 			return nil
 		}
@@ -22,7 +22,7 @@ func lowerWrites(g *Graph, t Target) *Graph {
 			}
 			return o.Write(l, n, in)
 		}
-	}}).graph(g)
+	}).graph(g)
 	if called.WritesParts(t) {
 		return g
 	}

@@ -30,11 +30,11 @@ var _ = register(&Op{
 	},
 	NotLinear: "it is not linear in its input",
 	// StableHLO leaves the other triangle open, and what comes out for a matrix that is not positive definite.
-	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		if n.Attrs == (rawCholesky{}) {
 			return nil
 		}
-		return eachMatrix(in[0].Rank()-2, apply(n.Op, rawCholesky{}, in), func(in []*Array) []*Array {
+		return lowerMatrices(l, apply(n.Op, rawCholesky{}, in), func(in []*Array) []*Array {
 			ok := All(Gt(Diagonal(in[0], 0, 1), 0))
 			return []*Array{Tril(Select(ok, in[0], FullLike(in[0], math.NaN())), 0)}
 		})

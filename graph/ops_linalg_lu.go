@@ -26,8 +26,8 @@ var _ = register(&Op{
 		}), nil, nil)
 	},
 	NotLinear: "it is not linear in its input",
-	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
-		return eachMatrix(in[0].Rank()-2, in, func(in []*Array) []*Array {
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			lu, pivots, permutation := luBlocks(in[0], luBlock)
 			return []*Array{lu, pivots, permutation}
 		})

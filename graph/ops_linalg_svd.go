@@ -23,8 +23,8 @@ var _ = register(&Op{
 		})
 	},
 	NotLinear: "it is not linear in its input",
-	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
-		return eachMatrix(in[0].Rank()-2, in, func(in []*Array) []*Array {
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			u, s, vt := jacobiSVD(in[0])
 			return []*Array{u, s, vt}
 		})

@@ -117,7 +117,7 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 		for _, x := range xs {
 			args = append(args, DynamicIndex(x, at, 0))
 		}
-		outs := inline(body, args)
+		outs := l.inline(body, args)
 		next := make([]*Array, len(ys))
 		for k, y := range ys {
 			next[k] = DynamicUpdateIndex(y, outs[a.carry+k], at, 0)
