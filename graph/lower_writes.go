@@ -59,19 +59,50 @@ var writeKernel = &Kernel{Target: "xlarun_write", InPlace: true, evalConfig: fun
 }}
 
 // writeWithKernel is the Write rule of dynamic_update_slice.
-func writeWithKernel(_ *lowering, _ *Node, in []*Array) []*Array {
-	x, block := in[0], in[1]
+func writeWithKernel(l *lowering, n *Node, in []*Array) []*Array {
+	axes := partialAxes(n)
+	if len(axes) == 0 {
+		return in[1:2]
+	}
+	if !oneRun(axes) && l.loop != nil && l.target.atLeast(1) > 0 && !worthCalls(l.loop) {
+		return nil
+	}
+	args := slices.Clone(in[:2])
+	for _, axis := range axes {
+		args = append(args, in[2+axis])
+	}
+	return kernelCall(writeKernel, axes, []Shape{in[0].shape}, args...)
+}
+
+// partialAxes are the axes that the block of a dynamic_update_slice does not fill.
+func partialAxes(n *Node) []int {
 	var axes []int
-	args := []*Array{x, block}
-	for i, d := range x.Dims() {
-		if block.Dims()[i] < d {
-			axes, args = append(axes, i), append(args, in[2+i])
+	for i, d := range n.Inputs[1].Dims() {
+		if d < n.Inputs[0].Dims()[i] {
+			axes = append(axes, i)
 		}
 	}
-	if len(axes) == 0 {
-		return []*Array{block}
-	}
-	return kernelCall(writeKernel, axes, []Shape{x.shape}, args...)
+	return axes
+}
+
+// oneRun tells whether the block lies in one piece: whole rows, as a scan stacks them.
+func oneRun(axes []int) bool { return len(axes) == 1 && axes[0] == 0 }
+
+// secondsPerCall is what a step of a loop has to take for each call of the kernel that writes a block: the call takes some
+// 0.3 µs, and the compiler's own way, with the newer emitters, next to nothing.
+const secondsPerCall = 4e-6
+
+// worthCalls tells whether a step of a loop takes so long that calls of kernels for its blocks weigh little.
+func worthCalls(body *Graph) bool {
+	calls := 0
+	body.any(func(n *Node) bool {
+		if n.Op.Name == "dynamic_update_slice" && !oneRun(partialAxes(n)) {
+			calls++
+		}
+		return false
+	})
+	c := body.Cost(nil)
+	return c.Bytes/5e10+c.Transcendentals/1e9 >= secondsPerCall*float64(calls)
 }
 
 // scatterKernel is scatter; its config is what scatterConfig writes.
