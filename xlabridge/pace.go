@@ -17,7 +17,7 @@ const (
 	leastHeld = 8 << 20
 	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
 	// unless urgent times as much is held as starts one.
-	collectEvery = 20
+	collectEvery = 3
 	urgent       = 16
 )
 
