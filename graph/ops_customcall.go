@@ -14,6 +14,8 @@ type Kernel struct {
 	Eval func(in, out []*Tensor)
 	// InPlace tells that the only result has the first input's shape and may get its memory.
 	InPlace bool
+	// Leading tells that the kernel does the same for each index of axes in front, which all arrays then share.
+	Leading bool
 
 	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers
 }
@@ -38,8 +40,15 @@ func (a customCallAttrs) GoString() string { return a.String() }
 var _ = register(&Op{
 	Name:  "custom_call",
 	Shape: func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
-	// The kernel knows nothing of lanes: they take turns.
+	// A kernel that knows nothing of lanes gets them in turn.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+		if a := n.Attrs.(customCallAttrs); a.kernel.Leading {
+			shapes := make([]Shape, len(a.outs))
+			for i, s := range a.outs {
+				shapes[i] = s.insert(0, b.size)
+			}
+			return kernelCall(a.kernel, a.config, shapes, b.front(in, dims)...), make([]int, len(shapes))
+		}
 		var mapped []*Array
 		for i, a := range in {
 			if dims[i] >= 0 {

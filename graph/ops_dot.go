@@ -78,7 +78,15 @@ var _ = register(&Op{
 				}
 			}
 			a.rightBatch, a.rightContract = shift(a.rightBatch, d), shift(a.rightContract, d)
-			return apply(n.Op, a, in), []int{place}
+			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 {
+				return apply(n.Op, dotAttrs{leftContract: a.rightContract, rightContract: a.leftContract}, []*Array{in[1], in[0]}), []int{0}
+			}
+			out := apply1(n.Op, a, in...)
+			if !b.last && place > 0 {
+				// Products of what comes of it would copy it to have lanes in front, each for itself.
+				return []*Array{b.moveTo(out, place, 0)}, []int{0}
+			}
+			return []*Array{out}, []int{place}
 		}
 		if b.last && a.contracted(n.Inputs[0].shape) <= unrolledContraction {
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
@@ -213,6 +221,9 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 		by = a.rightContract
 	}
 	if order := slices.Sorted(slices.Values(by)); k < 2 || order[k-1]-order[0] != k-1 {
+		if out := swapOperands(l, n, in); out != nil {
+			return out
+		}
 		return turnOperand(l, n, in)
 	}
 	left, lb, lc := oneContracted(in[0], a.leftBatch, paired(by, a.leftContract))
@@ -237,6 +248,34 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 		return i
 	})
 	return merged, newBatch, []int{axis}
+}
+
+// swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the left
+// operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In a weight's
+// gradient under VMap the activations are on the wrong side.
+func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
+	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
+	lf, rf := a.free(in[0].Rank(), in[1].Rank())
+	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 {
+		return nil
+	}
+	x, y, out := in[0].Size(), in[1].Size(), n.Outs[0].Size()
+	cost := func(wrong bool, size int) int {
+		if wrong {
+			return size
+		}
+		return 0
+	}
+	xLast, xFirst := a.leftContract[0] > slices.Max(lf), a.leftContract[0] < slices.Min(lf)
+	yLast, yFirst := a.rightContract[0] > slices.Max(rf), a.rightContract[0] < slices.Min(rf)
+	m, k := product(sizesAt(in[0].Dims(), lf)), product(sizesAt(in[1].Dims(), rf))
+	now := cost(!xLast && m > 1, x) + cost(!yFirst && k > 1, y)
+	then := cost(!yLast && k > 1, y) + cost(!xFirst && m > 1, x) + cost(m > 1 && k > 1, out)
+	if then >= now {
+		return nil
+	}
+	p := apply1(n.Op, dotAttrs{a.rightBatch, a.leftBatch, a.rightContract, a.leftContract}, in[1], in[0])
+	return []*Array{Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
 }
 
 // leastTurned is the number of multiplications from which a product is written otherwise.

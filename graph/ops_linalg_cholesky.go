@@ -34,6 +34,9 @@ var _ = register(&Op{
 		if n.Attrs == (rawCholesky{}) {
 			return nil
 		}
+		if l.target.kernels() {
+			return kernelCall(choleskyKernel, nil, []Shape{in[0].shape}, in...)
+		}
 		return lowerMatrices(l, apply(n.Op, rawCholesky{}, in), func(in []*Array) []*Array {
 			ok := All(Gt(Diagonal(in[0], 0, 1), 0))
 			return []*Array{Tril(Select(ok, in[0], FullLike(in[0], math.NaN())), 0)}
@@ -56,6 +59,8 @@ var _ = register(&Op{
 			Fn: func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
 	},
 })
+
+var choleskyKernel = matrixKernel("xlarun_cholesky", func(_ []int, in []dense) [][]float64 { return [][]float64{choleskyReference(in[0]).v} })
 
 // positive makes a positive definite matrix of any square one, for samples.
 func positive(x *Array) *Array {

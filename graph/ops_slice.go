@@ -25,9 +25,15 @@ var _ = register(&Op{
 		return []Shape{out}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		at := b.place(n.Outs[0].Rank())
-		args := b.prepare(n, in, dims, slices.Repeat([]bool{true}, len(in)))
-		return []*Array{apply1(n.Op, axisAttrs{behind(at)(n.Attrs.(axisAttrs).axis)}, args...)}, []int{at}
+		axis, at := n.Attrs.(axisAttrs).axis, b.place(n.Outs[0].Rank())
+		if out := n.Outs[0]; product(out.Dims()[axis:]) <= shortRun {
+			at = out.Rank()
+		}
+		args := make([]*Array, len(in))
+		for i, a := range in {
+			args[i] = b.moveTo(a, dims[i], at)
+		}
+		return []*Array{apply1(n.Op, axisAttrs{behind(at)(axis)}, args...)}, []int{at}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		full := make([]*Array, len(t))
@@ -70,6 +76,10 @@ var _ = register(&Op{
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32, 2, 1)}, Fn: func(x []*Array) *Array { return Concatenate(1, x[0], x[1], x[0]) }}}
 	},
 })
+
+// shortRun is the number of elements side by side up to which a concatenation under VMap keeps lanes last: it would be
+// written one short run a lane otherwise, not one vector of lanes a piece.
+const shortRun = 32
 
 // Concatenate joins arrays along an axis; their dtypes are promoted to one.
 func Concatenate(axis int, arrays ...*Array) *Array {

@@ -64,7 +64,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	n := len(captured)
 	g = &Graph{Params: append(append([]*Array(nil), g.Params[n:]...), g.Params[:n]...), Nodes: g.Nodes, Results: g.Results}
 	traced := g
-	g = g.Simplify()
+	g = g.Simplify().splitAxes().Simplify()
 	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results), Captured: captured,
 		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}

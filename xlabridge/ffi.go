@@ -42,6 +42,9 @@ func init() {
 	RegisterKernel("xlarun_unset", unsafe.Pointer(C.xb_unset))
 	RegisterKernel("xlarun_write", unsafe.Pointer(C.xb_write))
 	RegisterKernel("xlarun_scatter", unsafe.Pointer(C.xb_scatter))
+	RegisterKernel("xlarun_cholesky", unsafe.Pointer(C.xb_cholesky))
+	RegisterKernel("xlarun_triangular_solve", unsafe.Pointer(C.xb_triangular_solve))
+	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

@@ -31,4 +31,13 @@ xf_error *xb_write(xf_frame *frame);
 // axis of each coordinate. Windows that would leave the array are dropped. In place as above.
 xf_error *xb_scatter(xf_frame *frame);
 
+// xb_numbers gives the numbers of the attribute config, where that is the only one, and how many there are; else NULL.
+const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
+
+// xb_cholesky, xb_triangular_solve and xb_lu are the handlers of the kernels xlarun_cholesky, xlarun_triangular_solve (config:
+// right side, upper, transposed, unit diagonal) and xlarun_lu, for any number of matrices of f32 or f64; see linalg.h.
+xf_error *xb_cholesky(xf_frame *frame);
+xf_error *xb_triangular_solve(xf_frame *frame);
+xf_error *xb_lu(xf_frame *frame);
+
 #endif

@@ -64,8 +64,7 @@ static void add_places(const xf_buffer *b, int64_t first, int64_t step, int64_t 
 
 static bool whole(const xf_buffer *b) { return b->dtype >= XF_S8 && b->dtype <= XF_U64; }
 
-// numbers gives the array attribute that is the only one.
-static const int64_t *numbers(const xf_frame *frame, int64_t *size) {
+const int64_t *xb_numbers(const xf_frame *frame, int64_t *size) {
   const xf_attributes *a = &frame->attributes;
   if (a->size != 1 || a->types[0] != XF_ARRAY) return NULL;
   const xf_array *v = a->values[0];
@@ -204,7 +203,7 @@ static const char *start(const xf_buffer *array, const xf_buffer *out, int64_t *
 xf_error *xb_write(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t partial;
-  const int64_t *axes = numbers(frame, &partial);
+  const int64_t *axes = xb_numbers(frame, &partial);
   if (axes == NULL || frame->results.size != 1 || frame->args.size != 2 + partial)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write takes an array, a block and a place along each axis that config lists, and gives an array");
   const xf_buffer *array = frame->args.values[0], *block = frame->args.values[1], *out = frame->results.values[0];
@@ -241,7 +240,7 @@ xf_error *xb_write(xf_frame *frame) {
 xf_error *xb_scatter(xf_frame *frame) {
   if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
   int64_t given;
-  const int64_t *config = numbers(frame, &given);
+  const int64_t *config = xb_numbers(frame, &given);
   if (config == NULL || given < 6 || frame->args.size != 3 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter takes an array, indices and updates, and gives an array");
   const xf_buffer *array = frame->args.values[0], *indices = frame->args.values[1], *updates = frame->args.values[2], *out = frame->results.values[0];
