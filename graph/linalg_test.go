@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -236,7 +237,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		t.Helper()
 		var out [][]float64
 		require.NoError(t, Try(func() {
-			for _, y := range f(Of(rows)) {
+			for _, y := range f(Float64s(slices.Concat(rows...), len(rows), len(rows[0]))) {
 				v, err := Floats(y)
 				require.NoError(t, err)
 				out = append(out, v)

@@ -26,8 +26,8 @@ var _ = register(&Op{
 		}), nil, nil)
 	},
 	NotLinear: "it is not linear in its input",
-	Emit: func(e *emitter, n *Node) {
-		e.program(n.Outs, n.Inputs, n.Inputs[0].Rank()-2, func(in []*Array) []*Array {
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			lu, pivots, permutation := luBlocks(in[0], luBlock)
 			return []*Array{lu, pivots, permutation}
 		})

@@ -71,6 +71,7 @@ var _ = register(&Op{
 		a.transposed = !a.transposed
 		return []*Array{nil, apply1(n.Op, a, in[0], cts[0])}
 	},
+	WritesParts: alwaysWritesParts,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(triangularAttrs)
 		way := "NO_TRANSPOSE"

@@ -472,19 +472,24 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	Emit: hlo("stablehlo.dynamic_update_slice"),
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
-		st := strides(out.Shape.Dims)
-		base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
-		forEach(in[1].Shape.Dims, func(i int, idx []int) { out.V[base+dot(idx, st)] = in[1].V[i] })
-		return []*Tensor{out}
-	},
+	WritesParts: writesLarge,
+	Write:       writeWithKernel,
+	Emit:        hlo("stablehlo.dynamic_update_slice"),
+	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], []*Array{x[2], x[3]}) }}}
 	},
 })
+
+// writeBlock is the reference of dynamic_update_slice.
+func writeBlock(in []*Tensor) *Tensor {
+	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
+	st := strides(out.Shape.Dims)
+	base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
+	forEach(in[1].Shape.Dims, func(i int, idx []int) { out.V[base+dot(idx, st)] = in[1].V[i] })
+	return out
+}
 
 // DynamicUpdateSlice writes a block over x at computed start indices; blocks that would leave the array are moved inside.
 func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {

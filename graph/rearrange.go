@@ -99,7 +99,7 @@ func Quantile(x *Array, q float64, axis int) *Array {
 func Median(x *Array, axis int) *Array { return Quantile(x, .5, axis) }
 
 // SearchSorted gives for each element of x the int32 index in the ascending vector sorted at which to insert it so that
-// the order stays: before equal elements, or after them.
+// the order stays: before equal elements, or after them. NaN counts as larger than all numbers, as in Sort.
 func SearchSorted(sorted, x *Array, after bool) *Array {
 	if sorted.Rank() != 1 {
 		throw("SearchSorted", "got %s, want an ascending vector", sorted.shape)
@@ -107,14 +107,14 @@ func SearchSorted(sorted, x *Array, after bool) *Array {
 	d := promote(sorted.DType(), x.DType())
 	sorted, x = Convert(sorted, d), Convert(x, d)
 	n := sorted.Size()
-	below := Lt
+	below := func(s *Array) *Array { return Or(Lt(s, x), And(IsNaN(x), Not(IsNaN(s)))) }
 	if after {
-		below = Le
+		below = func(s *Array) *Array { return Or(Le(s, x), IsNaN(x)) }
 	}
 	low, high := Zeros(x.shape.with(Int32)), Full(x.shape.with(Int32), n)
 	for left := n; left > 0; left /= 2 {
 		middle := Quo(Add(low, high), 2)
-		up := And(below(Take(sorted, middle, 0), x), Lt(low, high))
+		up := And(below(Take(sorted, middle, 0)), Lt(low, high))
 		low, high = Select(up, Add(middle, 1), low), Select(Or(up, Ge(low, high)), high, middle)
 	}
 	return low

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/graph"
 	"xlarun/xlabridge/cache"
 )
 
@@ -30,6 +31,11 @@ type Client struct {
 	store    *cache.Cache // nil: no cache
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools, "" where the plugin finds them itself
+	target   graph.Target // where tests want another one than Target finds
+
+	warning sync.Mutex
+	warn    func(line string) // nil: nobody listens
+	warned  map[string]bool   // the lines that were said
 
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when live gets empty
@@ -51,6 +57,10 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
 		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices, MaxCPUDevices)
 	}
+	limit, err := cacheLimit()
+	if err != nil {
+		return nil, err
+	}
 	found, err := findPlugin(ctx, o)
 	if err != nil {
 		return nil, err
@@ -59,7 +69,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, live: map[*handle]struct{}{}}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{}, live: map[*handle]struct{}{}}
 	c.idle = sync.NewCond(&c.mu)
 	if err := c.create(ctx, o); err != nil {
 		return nil, err
@@ -69,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	c.openStore(o)
+	c.openStore(o, limit)
 	return c, nil
 }
 
@@ -140,7 +150,7 @@ func (c *Client) check(o Options) error {
 }
 
 // openStore decides where compiled programs go.
-func (c *Client) openStore(o Options) {
+func (c *Client) openStore(o Options, limit int64) {
 	if o.NoCache {
 		c.storeNo = "turned off"
 		return
@@ -150,11 +160,23 @@ func (c *Client) openStore(o Options) {
 		var err error
 		if dir, err = DefaultCacheDir(); err != nil {
 			c.storeNo = err.Error()
+			c.tell("compiled programs are not kept: " + c.storeNo)
 			return
 		}
 	}
-	c.store = cache.New(dir)
+	c.store = cache.New(dir).Limited(limit)
 	c.lib.setStore(c.store)
+}
+
+// tell passes a trouble on to Options.Warn, each once.
+func (c *Client) tell(trouble string) {
+	c.warning.Lock()
+	defer c.warning.Unlock()
+	if trouble == "" || c.warn == nil || c.warned[trouble] {
+		return
+	}
+	c.warned[trouble] = true
+	c.warn(trouble)
 }
 
 // Close closes every buffer and executable of the client that is still open, waits for the calls

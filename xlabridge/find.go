@@ -9,11 +9,13 @@ import "C"
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"unsafe"
 
 	"xlarun/third_party/fetch"
 	"xlarun/third_party/fetch/plugin"
+	"xlarun/xlabridge/cache"
 )
 
 // findPlugin looks the backend's plugin up, and installs it if need be and allowed. Where the backend's device is not on
@@ -48,6 +50,26 @@ func driverLoads(library string) error {
 		return fmt.Errorf("backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded (%s): install the driver, give the container its libraries, or use --backend cpu", C.GoString(text))
 	}
 	return nil
+}
+
+// EnvCacheMax is the variable that says how much the cache of compiled programs and plans may take: a size such as 500M or
+// 2GiB, or none for no limit.
+const EnvCacheMax = "XLARUN_CACHE_MAX"
+
+// cacheLimit is that limit in bytes, 0 for none.
+func cacheLimit() (int64, error) {
+	text := os.Getenv(EnvCacheMax)
+	switch text {
+	case "":
+		return cache.DefaultLimit, nil
+	case "none":
+		return 0, nil
+	}
+	limit, err := cache.ParseSize(text)
+	if err != nil || limit == 0 {
+		return 0, fmt.Errorf("%s got %q, wants a size such as 500M or 2G, or none for no limit", EnvCacheMax, text)
+	}
+	return limit, nil
 }
 
 // DefaultCacheDir is the folder of compiled programs where Options name none: programs in the

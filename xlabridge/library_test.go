@@ -241,3 +241,16 @@ func TestMostCPUDevices(t *testing.T) {
 		require.Equal(t, []float32{MaxCPUDevices}, host(t, out[MaxCPUDevices-1][0]))
 	}
 }
+
+func TestDeviceReady(t *testing.T) {
+	require.NoError(t, deviceReady("cpu"), "1: a CPU is always there")
+	require.NoError(t, driverLoads("libc.so.6"), "2: a library that loads")
+	err := driverLoads("libxlarun-absent.so.1")
+	require.ErrorContains(t, err, "backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded", "3: one that is not there")
+	require.ErrorContains(t, err, "libxlarun-absent.so.1")
+	require.ErrorContains(t, err, "--backend cpu")
+	if plugin.Device("tpu") != nil {
+		_, err = Open(t.Context(), Options{Backend: "tpu"})
+		require.ErrorIs(t, err, plugin.ErrNoDevice, "4: said before anything is looked up or downloaded")
+	}
+}

@@ -1,7 +1,7 @@
 package xlabridge
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O2 -Wall
+#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O3 -Wall
 #cgo linux LDFLAGS: -ldl
 #include <stdlib.h>
 #include "shim.h"

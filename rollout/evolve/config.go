@@ -150,9 +150,9 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 
 // checkParted refuses settings of parts that there are not.
 func (c *Config) checkParted() error {
-	for name := range c.Parted {
+	for name, value := range c.Parted {
 		if part, _, _ := strings.Cut(name, "."); part != "strategy" && part != "policy" {
-			return settings.Wrong(name, "a value", "strategy.NAME or policy.NAME")
+			return settings.Wrong(name, value, "strategy.NAME or policy.NAME")
 		}
 	}
 	return nil

@@ -3,10 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/bits"
-	"os"
 	"sort"
-	"strconv"
-	"strings"
 
 	"xlarun/xlabridge"
 )
@@ -80,21 +77,9 @@ func Largest(most int, fits func(n int) bool) int {
 	return n
 }
 
-// FreeMemory is the machine's available memory in bytes, 0 where the kernel does not tell.
-func FreeMemory() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(text)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" {
-			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				return n << 10
-			}
-		}
-	}
-	return 0
-}
+// FreeMemory is the memory in bytes that this process may still take, of the machine's and within the limits of its control
+// groups; 0 where the kernel does not tell.
+func FreeMemory() int64 { return xlabridge.FreeMemory() }
 
 // FreeOn is the memory that the first n devices (0: all) of a backend have free together; 0 where that is not known.
 func FreeOn(b xlabridge.Backend, n int) int64 {

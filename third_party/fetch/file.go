@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // WriteJSON replaces path by v's JSON: whole or not at all.
@@ -20,7 +21,8 @@ func WriteJSON(path string, v any) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".new-*")
+	sweepNew(dir)
+	f, err := os.CreateTemp(dir, newPrefix+"*")
 	if err != nil {
 		return err
 	}
@@ -47,6 +49,22 @@ func WriteJSON(path string, v any) (err error) {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// newPrefix begins the names of files that WriteJSON has not renamed yet; one that is older than newAge is a killed process's.
+const (
+	newPrefix = ".new-"
+	newAge    = 10 * time.Minute
+)
+
+// sweepNew removes what killed processes left of WriteJSON.
+func sweepNew(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, newPrefix+"*"))
+	for _, path := range left {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > newAge {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // SyncDir makes the names in dir durable.

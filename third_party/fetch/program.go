@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +51,11 @@ func FromProgram(ctx context.Context, dst *Sink, command func(dir string) (args,
 			}
 		}
 	})
+	// A client that outlived a killed process would go on downloading into a folder that nobody looks at. It ends with the
+	// thread that starts it, which therefore stays this goroutine's.
+	runtime.LockOSThread()
 	err = cmd.Run()
+	runtime.UnlockOSThread()
 	close(ended)
 	watcher.Wait()
 	if ctx.Err() != nil {

@@ -19,6 +19,9 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"command", "evolv", "", []string{"xlarun: there is no command \"evolv\", did you mean evolve?", "doctor"}},
 		{"subcommand", "cache lst", "", []string{"xlarun cache: there is no command \"lst\", did you mean list?"}},
+		{"help of no command", "help evolv", "", []string{"xlarun help: there is no command \"evolv\", did you mean evolve?", "doctor"}},
+		{"help of no subcommand", "help cache lst", "", []string{"there is no command \"lst\", did you mean list?"}},
+		{"help below a command", "help version more", "", []string{"there is no command \"more\": xlarun version has none below it"}},
 		{"environment", "evolve CartPol-v1", "", []string{"xlarun evolve: ", "CartPol-v1", "did you mean CartPole-v1?", "Acrobot-v1"}},
 		{"two environments", "evolve CartPole-v1 Acrobot-v1", "", []string{"got 2 arguments", "wants one environment"}},
 		{"environment twice", "evolve CartPole-v1 --env Acrobot-v1", "", []string{"CartPole-v1 and --env Acrobot-v1"}},

@@ -36,7 +36,8 @@ type kept struct {
 	Folder   string      `json:"folder"` // of the folders of programs and plans
 	Bytes    int64       `json:"bytes"`
 	Damaged  int         `json:"damaged"`
-	Entries  []keptEntry `json:"entries"` // the last used first
+	Foreign  int         `json:"foreign,omitempty"` // of other users
+	Entries  []keptEntry `json:"entries"`           // the last used first
 	programs tally
 	plans    tally
 }
@@ -75,6 +76,9 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 			k.Bytes += e.Bytes
 			if e.Defect != "" {
 				k.Damaged++
+			}
+			if e.Foreign {
+				k.Foreign++
 			}
 		}
 	}
@@ -128,6 +132,9 @@ func printKept(a *app, k kept) error {
 		if e.Defect != "" {
 			name, purpose, took, made = "("+e.Defect+")", "", "-", "-"
 		}
+		if e.Foreign {
+			name, purpose, took, made = "(another user's, not run here)", "", "-", "-"
+		}
 		if purpose == "" {
 			purpose = "-"
 		}
@@ -140,13 +147,16 @@ func printKept(a *app, k kept) error {
 	if k.Damaged > 0 {
 		state = fmt.Sprintf("%d damaged", k.Damaged)
 	}
+	if k.Foreign > 0 {
+		state += fmt.Sprintf(", %d of other users", k.Foreign)
+	}
 	fmt.Fprintf(a.Out, "%s; %s, in %s\n", keptText(k.programs, k.plans), state, k.Folder)
 	return nil
 }
 
 func cacheClearCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "clear", Short: "Remove all compiled programs and plans", Args: noArgs,
+		Use: "clear", Short: "Remove all compiled programs and plans, except those of other users", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return prune(a, -1) },
 	}
 }
@@ -155,8 +165,10 @@ func cachePruneCommand(a *app) *cobra.Command {
 	var limit string
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Remove the programs and plans used longest ago until the rest fits", Args: noArgs,
+		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a program is stored, the same\n" +
+			"is done with " + xlabridge.EnvCacheMax + ", a size such as 500M or none, by default 2G.",
 		RunE: func(*cobra.Command, []string) error {
-			bytes, err := console.ParseBytes(limit)
+			bytes, err := cache.ParseSize(limit)
 			if err != nil {
 				return console.BadInput("--max got %q, wants a size such as 500M or 2G", limit)
 			}

@@ -65,15 +65,19 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole population,\n" +
 			"which XLA compiles once and runs on the cores, GPUs or TPUs at hand.",
-		Args:              cobra.ArbitraryArgs,
-		RunE:              groupCommand,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Example: "  xlarun evolve CartPole-v1\n" +
+			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, powershell",
+		Version: console.Version(),
+		Args:    cobra.ArbitraryArgs,
+		RunE:    groupCommand,
 	}
+	root.SetVersionTemplate(versionText())
+	root.SetHelpCommand(helpCommand())
 	for _, k := range allKinds() {
 		root.AddCommand(kindCommand(a, k))
 	}
 	root.AddCommand(playCommand(a), exportCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
-		doctorCommand(a), versionCommand(a))
+		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }
 
@@ -89,11 +93,19 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
+	return noCommand(cmd, args[0])
+}
+
+// noCommand says that there is no command of the name below cmd.
+func noCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	return console.BadInput("there is no command %q%s; there are %s", args[0], console.DidYouMean(args[0], names), strings.Join(names, ", "))
+	if len(names) == 0 {
+		return console.BadInput("there is no command %q: %s has none below it", name, cmd.CommandPath())
+	}
+	return console.BadInput("there is no command %q%s; there are %s", name, console.DidYouMean(name, names), strings.Join(names, ", "))
 }

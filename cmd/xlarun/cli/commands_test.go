@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -18,12 +21,83 @@ import (
 func TestHelpNamesTheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do())
-	for _, name := range []string{"evolve", "profile", "warmup", "bench", "plugin", "cache", "doctor", "version"} {
+	for _, name := range []string{"evolve", "profile", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
 		require.Contains(t, b.out.String(), "\n  "+name)
 	}
+	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")
+	require.NotContains(t, b.out.String(), "\n  man")
 	require.Equal(t, StatusOK, b.do("evolve", "--help"))
 	require.Contains(t, b.out.String(), "--learning-rate")
 	require.Empty(t, b.err.String())
+
+	// 1: the help of every command, either way, names no default that is none.
+	var walk func(c *cobra.Command, path []string)
+	walk = func(c *cobra.Command, path []string) {
+		for _, args := range [][]string{append([]string{"help"}, path...), append(slices.Clone(path), "--help")} {
+			b.out.b.Reset()
+			require.Equal(t, StatusOK, b.do(args...), "%v: %s", args, b.err)
+			require.Contains(t, b.out.String(), "Usage:\n  "+strings.Join(append([]string{"xlarun"}, path...), " "), "%v", args)
+			require.NotContains(t, b.out.String(), "(default NaN)", "%v", args)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub, append(slices.Clone(path), sub.Name()))
+		}
+	}
+	walk(newRoot(b.app), nil)
+}
+
+func TestManual(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(t.TempDir(), "man1")
+	require.Equal(t, StatusOK, b.do("man", dir), "%s", b.err)
+	for _, c := range newRoot(b.app).Commands() {
+		page, err := os.ReadFile(filepath.Join(dir, "xlarun-"+c.Name()+".1"))
+		if c.Hidden || c.Name() == "help" {
+			require.ErrorIs(t, err, os.ErrNotExist, c.Name())
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, string(page), ".TH \"XLARUN-"+strings.ToUpper(c.Name())+"\" \"1\"")
+		require.Contains(t, string(page), c.Short)
+	}
+	evolve := must(os.ReadFile(filepath.Join(dir, "xlarun-evolve.1")))
+	require.Contains(t, string(evolve), `learning-rate`)
+	require.Contains(t, string(evolve), "\\fB--target\\fP=\n\tmean return", "no default that is none")
+	require.Equal(t, StatusUsage, b.do("man"))
+	b.write(t, "taken", "")
+	require.Equal(t, StatusFailed, b.do("man", "taken"))
+	require.Contains(t, b.err.String(), "the manual cannot be written to taken: not a directory")
+}
+
+func TestVersionOf(t *testing.T) {
+	checkout := func(settings ...debug.BuildSetting) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Path: "xlarun", Version: "(devel)"}, Settings: settings}
+	}
+	commit := debug.BuildSetting{Key: "vcs.revision", Value: "0887bd257ee0d59537c86b9a15401c31b8e1ca45"}
+	pseudo := checkout(commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"})
+	pseudo.Main.Version = "v0.0.0-20261122002358-0887bd257ee0+dirty"
+	installed := &debug.BuildInfo{Main: debug.Module{Path: "xlarun", Version: "v0.3.1"}}
+	other := func(version string) *debug.BuildInfo {
+		return &debug.BuildInfo{Main: debug.Module{Path: "mine", Version: "v9.9.9"}, Settings: []debug.BuildSetting{commit},
+			Deps: []*debug.Module{{Path: "elsewhere", Version: "v8.0.0"}, {Path: "xlarun", Version: version}}}
+	}
+	for _, c := range []struct {
+		number        int
+		what, release string
+		info          *debug.BuildInfo
+		want          string
+	}{
+		{1, "a release's build", "1.2.3", pseudo, "1.2.3"},
+		{2, "built without version control", "", checkout(), nextRelease + "-dev"},
+		{3, "built from a commit", "", checkout(commit), nextRelease + "-dev+0887bd257ee0"},
+		{4, "built from a changed checkout", "", pseudo, nextRelease + "-dev+0887bd257ee0.modified"},
+		{5, "installed as a module", "", installed, "0.3.1"},
+		{6, "in a program of one's own", "", other("v0.3.1"), "0.3.1"},
+		{7, "in a program of one's own, from a folder", "", other("(devel)"), nextRelease + "-dev"},
+		{8, "without any information", "", &debug.BuildInfo{}, nextRelease + "-dev"},
+	} {
+		require.Equal(t, c.want, versionOf(c.release, c.info), "%d: %s", c.number, c.what)
+	}
 }
 
 // bench starts processes of evolve and reads these from their last line.
@@ -38,7 +112,11 @@ func TestEvolveTellsWhatBenchReads(t *testing.T) {
 func TestVersion(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do("version"))
-	require.Regexp(t, `^xlarun .+, go1\.\S+ \w+/\w+\n$`, b.out.String())
+	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
+	text := b.out.String()
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("--version"))
+	require.Equal(t, text, b.out.String())
 }
 
 func TestPluginCommands(t *testing.T) {
@@ -105,6 +183,17 @@ func TestCacheCommands(t *testing.T) {
 	require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
 	require.Regexp(t, `(?m)^plan +\(entry is damaged: .*\) +- +`, b.out.String())
 	require.Contains(t, b.out.String(), "; 2 damaged, in ")
+
+	if os.Geteuid() == 0 { // who alone can give files away
+		two := filepath.Join(dir, cache.NewKey([]byte("two")).String()+".xlaprogram")
+		require.NoError(t, os.Chown(two, 4242, -1))
+		b.out.b.Reset()
+		require.Equal(t, StatusFailed, b.do("cache", "verify"))
+		require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
+		require.Regexp(t, `(?m)^program +\(another user's, not run here\) +- +`, b.out.String())
+		require.Contains(t, b.out.String(), "; 2 damaged, 1 of other users, in ")
+		require.NoError(t, os.Chown(two, 0, -1))
+	}
 
 	old := time.Now().Add(-time.Hour) // the plan was used longest ago
 	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))

@@ -61,7 +61,7 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			row, column := d.Position()
 			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, strings.TrimPrefix(d.Error(), "toml: "))
 		}
-		return nil, console.BadInput("%s is no TOML (%w)", path, err)
+		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the settings of a part in its table, [strategy]", path, strings.TrimPrefix(err.Error(), "toml: "))
 	}
 	c := &configFile{path: path, values: map[string]any{}, head: map[string]any{}}
 	seen := map[string]string{}
@@ -152,20 +152,20 @@ func (t *task) config() (string, error) {
 	}
 	fields := append(settings.Fields(t.Experiment), settings.Fields(&t.place)...)
 	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
+	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {
-		err = errors.Join(err, write(f.Name, f.Value()))
-	}
-	for _, c := range settings.ChosenParts(t.Experiment) {
-		fields := settings.Fields(c.Settings)
-		if len(fields) == 0 {
-			continue
-		}
-		fmt.Fprintf(&b, "\n[%s]\n", c.Name)
-		for _, f := range fields {
-			if argued(t.Experiment, c, f) {
-				continue
-			}
+		if !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) { // they have tables of their own
 			err = errors.Join(err, write(f.Name, f.Value()))
+		}
+	}
+	for _, c := range parts {
+		f, _ := settings.Lookup(t.Experiment, c.Name)
+		fmt.Fprintf(&b, "\n[%s]\n", c.Name)
+		err = errors.Join(err, write("name", f.Value()))
+		for _, f := range settings.Fields(c.Settings) {
+			if !argued(t.Experiment, c, f) {
+				err = errors.Join(err, write(f.Name, f.Value()))
+			}
 		}
 	}
 	return b.String(), err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
@@ -67,6 +68,7 @@ func (s *session) goOn() error {
 	held := *s.resumed
 	held.Config = s.text
 	s.held, s.last.Step = &held, s.resumed.Step
+	s.round, _ = strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
 	s.last.Done = s.resumed.Info[infoDone] == "true" && s.resumed.Config == s.text // another goal may not be reached
 	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
 		return err

@@ -37,6 +37,7 @@ const (
 const (
 	infoProgram = "xlarun" // the version that wrote it
 	infoDone    = "done"   // whether the goal is reached
+	infoRound   = "round"  // the number of rounds so far
 )
 
 // session is a run under way, of any kind, with the folder, log and display that it feeds.
@@ -76,6 +77,7 @@ type session struct {
 	steady   float64            // seconds of all rounds but the first
 	work1    float64            // their work
 	rounds   int
+	round    int64 // rounds since the run began, those before it went on included
 	peak     int64
 	phases   []run.Phase
 	best     *bestMember
@@ -96,7 +98,7 @@ func newSession(a *app, t *task, o ownFlags) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Work: t.Work, Start: s.start}
+	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
 	if t.Title() == t.Name {
 		b.Command = t.Name
 	}
@@ -122,6 +124,9 @@ func (s *session) Notice(line string) {
 type progress struct{ display.Reporter }
 
 func (p progress) Notice(line string) { p.Phase(line) }
+
+// Warn says what must stay readable: that the cache is damaged, or cannot be written.
+func (p progress) Warn(line string) { p.Reporter.Notice(line) }
 
 // supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
 // devices is under way; finish gets what work ended with, or console.ErrInterrupted while it is still inside a call.
@@ -278,6 +283,7 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 		s.work1 += m.Work
 	}
 	s.rounds++
+	s.round++
 	s.last = m
 	for _, v := range m.Values {
 		s.values[v.Name] = v.Number
@@ -288,7 +294,7 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 		Memory: s.memory(now), Phases: s.phases}
 	s.report.News(news)
 	if s.logger != nil {
-		s.logger.Log(runfolder.Row{Step: m.Step, Time: now, Metrics: rowValues(m.Values),
+		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
 			Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}})
 	}
 }
@@ -347,10 +353,10 @@ func (s *session) keep() error {
 		return nil
 	}
 	s.checkpointAt, s.checkpointed = now, s.last.Step
-	if err := s.checkpoint(); err != nil {
+	if err := s.result(false); err != nil { // before the checkpoint: after a kill, the best is never older than the state
 		return err
 	}
-	return s.result(false)
+	return s.checkpoint()
 }
 
 // hold copies the state to the host.
@@ -364,7 +370,7 @@ func (s *session) hold() error {
 	}
 	s.mu.Lock()
 	s.held = &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Name, Format: s.Version, Config: s.text, Arrays: snapshot.Arrays,
-		Info: map[string]string{infoProgram: console.Version(), infoDone: strconv.FormatBool(s.last.Done)}}
+		Info: map[string]string{infoProgram: console.Version(), infoDone: strconv.FormatBool(s.last.Done), infoRound: strconv.FormatInt(s.round, 10)}}
 	s.mu.Unlock()
 	size := 0
 	for _, a := range snapshot.Arrays {

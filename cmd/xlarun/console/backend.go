@@ -64,7 +64,8 @@ func LikeBackend(name string, known []string) string {
 	return DidYouMean(name, known)
 }
 
-// Listener hears of a slow start.
+// Listener hears of a slow start. One with a method Warn(line string) hears there of a cache that is damaged or cannot be
+// written, else as a notice.
 type Listener interface {
 	Download(done, total int64)
 	Notice(line string)
@@ -78,9 +79,13 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	if o.Backend == Reference {
 		return &xlabridge.Reference{}, nil
 	}
+	warn := l.Notice
+	if w, ok := l.(interface{ Warn(line string) }); ok {
+		warn = w.Warn
+	}
 	client, err := xlabridge.Open(ctx, xlabridge.Options{
 		Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), NoCache: o.NoCache,
-		Progress: l.Download, Notice: l.Notice,
+		Progress: l.Download, Notice: l.Notice, Warn: warn,
 	})
 	switch {
 	case err == nil:

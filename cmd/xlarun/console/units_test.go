@@ -8,20 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "500": 500, "2G": 2e9, "2g": 2e9, "1.5M": 1.5e6, "10KB": 1e4, "1KiB": 1024, "2Gi": 2 << 30, "3T": 3e12, "7B": 7, " 1K ": 1000,
-	} {
-		got, err := ParseBytes(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for _, text := range []string{"", "G", "lots", "-1", "1X", "1i", "NaN", "Inf", "1e30", "1e300T"} {
-		_, err := ParseBytes(text)
-		require.Error(t, err, text)
-	}
-}
-
 func TestShortTime(t *testing.T) {
 	for s, want := range map[float64]string{0: "0 us", 1.23456e-5: "12.3 us", .001: "1 ms", .0999: "99.9 ms", 1: "1 s", 61.27: "61.3 s", math.Inf(1): "+Inf s"} {
 		require.Equal(t, want, ShortTime(s))

@@ -61,7 +61,9 @@ func NewReporter(out io.Writer, env func(string) string, b Board) Reporter {
 		continued, resized, unwatch := watch()
 		go func() {
 			defer unwatch()
-			l.redraw(continued, resized)
+			tick := time.NewTicker(redrawEvery)
+			defer tick.Stop()
+			l.redraw(tick.C, continued, resized)
 		}()
 		return l
 	}

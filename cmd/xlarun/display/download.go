@@ -51,7 +51,7 @@ func (d *DownloadBar) Notice(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.screen != nil {
-		d.screen.drawn = nil // what was drawn stays above
+		d.screen.drawn = 0 // what was drawn stays above
 	}
 	fmt.Fprintln(d.out, text)
 }

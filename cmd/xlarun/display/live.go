@@ -43,26 +43,36 @@ func newLive(s *screen, b Board, now func() time.Time) *live {
 	return l
 }
 
-// redraw draws until Close: from a clean screen when the process goes on after a stop, or the terminal's size changed.
-func (l *live) redraw(continued, resized <-chan os.Signal) {
+// redraw draws at each tick until Close, and when the process goes on after a stop or the terminal's size changed: then from
+// a clean screen.
+func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal) {
 	defer close(l.done)
-	tick := time.NewTicker(redrawEvery)
-	defer tick.Stop()
-	for {
+	for drawn := l.now(); ; drawn = l.now() {
 		select {
 		case <-l.stop:
 			return
 		case <-continued:
-			l.mu.Lock()
-			l.pace.again(l.now())
-			l.mu.Unlock()
-			l.screen.anew, l.screen.top = true, false // the shell wrote
+			l.again()
 		case <-resized:
-			l.screen.anew = true
-		case <-tick.C:
+		case <-tick:
+			if l.now().Sub(drawn) > 3*redrawEvery { // it may have been stopped, and the signal be on its way
+				select {
+				case <-continued:
+					l.again()
+				case <-time.After(redrawEvery):
+				}
+			}
 		}
 		l.screen.draw(l.frame)
 	}
+}
+
+// again begins anew after a stop: the shell wrote to the terminal, and the time does not count.
+func (l *live) again() {
+	l.screen.anew, l.screen.top = true, false
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pace.again(l.now())
 }
 
 // Phase says what the run is busy with.
@@ -174,7 +184,7 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	l.above = nil
 	clock := line{{Clock(l.now().Sub(l.board.Start)), plain}}
 	lines = append(lines, ranked{apart(line{{"xlarun " + clean(l.board.Command, style), bold}}, clock, width, style), rankHead})
-	for _, text := range wrapAll(clean(l.board.Setup, style), width, setupRows, style) {
+	for _, text := range wrapAll(clean(cut(l.board.Setup, setupRows*width+1), style), width, setupRows, style) {
 		lines = append(lines, ranked{line{{text, dim}}, rankSetup})
 	}
 	g := l.grid(width)

@@ -18,11 +18,11 @@ type screen struct {
 	size func() (width, height int)
 	mine func() bool
 
-	drawn []int // the width of each line on the terminal
-	wide  int   // the terminal's width when they were drawn
-	away  bool  // the terminal was not to be drawn on
-	anew  bool  // nothing is known of what stands on the terminal
-	top   bool  // the lines stand at the terminal's top, and nothing above them
+	drawn      int  // lines on the terminal
+	wide, high int  // the terminal when they were drawn
+	away       bool // the terminal was not to be drawn on
+	anew       bool // nothing is known of what stands on the terminal
+	top        bool // the lines stand at the terminal's top, and nothing above them
 }
 
 const fallbackWidth, fallbackHeight = 80, 24
@@ -62,44 +62,45 @@ func (s *screen) draw(f frame) {
 // last draws for the last time, wherever the process is.
 func (s *screen) last(f frame) {
 	if s.away || !s.mine() {
-		s.drawn, s.anew = nil, false
+		s.drawn, s.anew = 0, false
 	}
 	s.write(f)
 }
 
+// write clears each row behind its text, and at last what is below: a terminal that is cleared from its top may keep what
+// stood there for scrolling back.
 func (s *screen) write(f frame) {
 	width, height := s.size()
 	var b strings.Builder
 	b.WriteString("\x1b[?25l") // no cursor flickering through the lines
-	if s.anew {
+	if resized := width != s.wide || height != s.high; s.anew || s.drawn > 0 && resized {
 		s.clear(&b, height)
-	} else {
-		s.up(&b, width)
+	} else if s.drawn > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r", s.drawn)
 	}
-	s.drawn, s.wide = s.drawn[:0], width
+	s.wide, s.high = width, height
 	above, lines := f(width - 1) // the last column would wrap on some terminals
-	for i, text := range above {
+	for _, text := range above {
 		s.top = false
-		if i == 0 {
-			b.WriteString("\x1b[J")
-		}
-		b.WriteString(text + "\r\n")
+		b.WriteString(text + "\x1b[K\r\n")
 	}
-	for _, l := range fit(lines, height-1) {
-		s.drawn = append(s.drawn, min(l.width(), width-1))
+	shown := fit(lines, height-1)
+	s.drawn = len(shown)
+	for _, l := range shown {
 		b.WriteString(l.render(width-1, s.style) + "\x1b[K\r\n")
 	}
 	b.WriteString("\x1b[J\x1b[?25h")
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-// clear moves what stands on the terminal into what can be scrolled back to, unless it is only an earlier drawing, and
-// begins at the top.
+// clear begins at the top of a terminal of which is not known what stands where: after a stop the shell wrote, and one of
+// another size has folded long lines, or not. It moves what stands on the terminal into what can be scrolled back to, unless
+// that is only an earlier drawing.
 func (s *screen) clear(b *strings.Builder, height int) {
 	if !s.top {
 		b.WriteString(strings.Repeat("\r\n", height))
 	}
-	b.WriteString("\x1b[H\x1b[J")
+	b.WriteString("\x1b[H")
 	s.anew, s.top = false, true
 }
 
@@ -125,21 +126,6 @@ func fit(lines []ranked, most int) []line {
 		}
 	}
 	return kept
-}
-
-// up moves to the first line of the last drawing. A terminal that became narrower has folded long lines into several
-// rows.
-func (s *screen) up(b *strings.Builder, width int) {
-	rows := 0
-	for _, w := range s.drawn {
-		rows += max(1, (w+width-1)/width)
-	}
-	if rows > 0 {
-		fmt.Fprintf(b, "\x1b[%dA\r", rows)
-		if s.wide != width {
-			b.WriteString("\x1b[J")
-		}
-	}
 }
 
 // redrawEvery is how often a live screen shows what is new.

@@ -106,7 +106,7 @@ func (s Style) ellipsis() string {
 // runeWidth is the number of columns that a terminal gives a rune.
 func runeWidth(r rune) int {
 	switch {
-	case r < 0x300:
+	case r < 0x300, r >= 0x2500 && r < 0x25a0: // Latin, and what bars and curves are made of
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
@@ -155,6 +155,8 @@ func tail(text string, width int, style Style) string {
 func clean(text string, style Style) string {
 	return strings.Map(func(r rune) rune {
 		switch {
+		case r >= ' ' && r <= '~', r >= 0x2580 && r < 0x25a0 && style.Unicode:
+			return r
 		case unicode.IsSpace(r):
 			return ' '
 		case !unicode.IsPrint(r), r > unicode.MaxASCII && !style.Unicode:
@@ -194,7 +196,7 @@ func wrap(text string, width int) []string {
 // wrapAll wraps, and cuts words that are longer than a row. Of more than `most` rows the last one has a mark.
 func wrapAll(text string, width, most int, style Style) []string {
 	var rows []string
-	for _, row := range wrap(text, width) {
+	for _, row := range wrap(cut(text, most*width+1), width) { // more than that does not fit anyway
 		for width > 1 && textWidth(row) > width { // a rune may take two columns
 			piece := cut(row, width)
 			rows, row = append(rows, piece), row[len(piece):]

@@ -54,6 +54,13 @@ func checkpointName(step int64) string {
 	return path.Join(checkpointDir, fmt.Sprintf("%06d%s", step, checkpointSuffix))
 }
 
+// checkpointStep is the step of a checkpoint's name.
+func checkpointStep(name string) (step int64, ok bool) {
+	digits, ok := strings.CutSuffix(path.Base(name), checkpointSuffix)
+	step, err := strconv.ParseInt(digits, 10, 64)
+	return step, ok && err == nil && step >= 0 && checkpointName(step) == name
+}
+
 // SaveCheckpoint writes checkpoints/NNNNNN.safetensors, and then removes older ones beyond the newest few. All rows up to
 // its step have to be logged before; they are brought to the disk first. The file's metadata holds format ("xlarun
 // checkpoint"), version, kind, kind_format, step, config, rows (of the logs, up to the step), checksum and c.Info.
@@ -67,6 +74,9 @@ func (f *Folder) SaveCheckpoint(c Checkpoint) (path string, err error) {
 }
 
 func (f *Folder) saveCheckpoint(name string, c Checkpoint) error {
+	if c.Step < 0 {
+		return errors.New("a step is 0 or more")
+	}
 	f.mu.Lock()
 	logger := f.logger
 	f.mu.Unlock()
@@ -101,11 +111,23 @@ func (f *Folder) removeOldCheckpoints() {
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	steps, err := f.checkpointSteps()
-	if err != nil || len(steps) <= f.options.Keep {
+	if err != nil || len(steps) < f.options.Keep {
 		return
 	}
+	f.forgetOldCheckpoints(steps[f.options.Keep-1])
 	for _, step := range steps[f.options.Keep:] {
 		_ = f.removeCheckpoint(step)
+	}
+}
+
+// forgetOldCheckpoints takes checkpoints that would not have been kept from what is lost.
+func (f *Folder) forgetOldCheckpoints(oldest int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name := range f.lost {
+		if step, ok := checkpointStep(name); ok && step < oldest {
+			delete(f.lost, name)
+		}
 	}
 }
 
@@ -124,9 +146,7 @@ func (f *Folder) removeCheckpoint(step int64) error {
 func (f *Folder) checkpointSteps() (steps []int64, err error) {
 	entries, err := f.list(checkpointDir)
 	for _, e := range entries {
-		digits, ok := strings.CutSuffix(e.Name(), checkpointSuffix)
-		step, err := strconv.ParseInt(digits, 10, 64)
-		if ok && err == nil && checkpointName(step) == path.Join(checkpointDir, e.Name()) {
+		if step, ok := checkpointStep(path.Join(checkpointDir, e.Name())); ok {
 			steps = append(steps, step)
 		}
 	}

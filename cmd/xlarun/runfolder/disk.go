@@ -62,6 +62,9 @@ type File interface {
 // ErrLocked is Root.Lock's where another holds the lock.
 var ErrLocked = errors.New("another process is writing to it: wait until that has ended, or stop it")
 
+// lockName is the file that is locked where the folder itself cannot be.
+const lockName = ".lock"
+
 // OSDisk is the operating system's file system.
 func OSDisk() Disk { return osDisk{} }
 

@@ -27,12 +27,11 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// lockName is the file that is locked where the folder itself cannot be.
-const lockName = ".lock"
-
 // Lock locks the folder itself, so that no file is left behind. A network's file system may lock only files that are
 // open for writing: there it is a file, which stays.
-func (r *osRoot) Lock() error {
+func (r *osRoot) Lock() error { return r.lockBy(tryLock) }
+
+func (r *osRoot) lockBy(tryLock func(*os.File) error) error {
 	err := tryLock(r.dir)
 	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EISDIR) {
 		if r.lock, err = r.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o644); err == nil {

@@ -15,16 +15,12 @@ package runfolder
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
-
-	"xlarun/graph"
-	"xlarun/graph/safetensors"
 )
 
 const (
@@ -165,7 +161,11 @@ func (f *Folder) missing(dir string) (folders []string, err error) {
 // makeDirs makes folders one in the other, and adds them to made.
 func (f *Folder) makeDirs(folders []string, made *[]string) error {
 	for _, p := range folders {
-		if err := f.disk.Mkdir(p); err != nil {
+		err := f.disk.Mkdir(p)
+		if errors.Is(err, fs.ErrExist) {
+			continue // another process was faster, with a run beside this one
+		}
+		if err != nil {
 			return err
 		}
 		*made = append(*made, p)
@@ -302,71 +302,24 @@ func (f *Folder) Dir() string {
 // Path is the path of a file in the folder.
 func (f *Folder) Path(name string) string { return filepath.Join(f.Dir(), filepath.FromSlash(name)) }
 
-// ReadFile is what a file of the folder holds.
-func (f *Folder) ReadFile(name string) ([]byte, error) {
-	file, err := f.current().Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.NewSectionReader(file, 0, info.Size()))
-}
-
-// ReadArrays reads a safetensors file of the folder.
-func (f *Folder) ReadArrays(name string) (arrays map[string]*graph.Array, metadata map[string]string, err error) {
-	err = f.openArrays(name, func(in *safetensors.File, _ io.ReaderAt, _ int64) (err error) {
-		metadata = in.Metadata()
-		arrays, err = allArrays(in)
-		return err
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s cannot be read: %w", f.Path(name), reason(err))
-	}
-	return arrays, metadata, nil
-}
-
-// openArrays opens a safetensors file, of size bytes, while read reads it.
-func (f *Folder) openArrays(name string, read func(in *safetensors.File, file io.ReaderAt, size int64) error) error {
-	file, err := f.current().Open(name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	in, err := safetensors.New(file, info.Size())
-	if err != nil {
-		return err
-	}
-	return read(in, file, info.Size())
-}
-
-func allArrays(in *safetensors.File) (map[string]*graph.Array, error) {
-	arrays := map[string]*graph.Array{}
-	for _, name := range in.Names() {
-		var err error
-		if arrays[name], err = in.Array(name); err != nil {
-			return nil, err
-		}
-	}
-	return arrays, nil
-}
-
 // Lost is nil, or says which files are gone since the folder, or what is in it, was removed while the run worked: a command
 // whose run lost files has not succeeded.
 func (f *Folder) Lost() error {
 	f.mu.Lock()
-	closed := f.closed || f.reading
+	closed, logger := f.closed || f.reading, f.logger
 	f.mu.Unlock()
 	if !closed {
-		if _, _, err := f.base(); err != nil {
+		err := withoutVanishing(func() error {
+			_, _, err := f.base()
 			return err
+		})
+		if err != nil {
+			return fmt.Errorf("the run's folder %s cannot be looked at: %w", f.Dir(), reason(err))
+		}
+		if logger != nil { // it brings back what it has
+			if err := logger.durable(); err != nil {
+				return err
+			}
 		}
 	}
 	f.mu.Lock()
@@ -441,7 +394,7 @@ func (f *Folder) Close() error {
 // CloseWithin is Close that gives up after a time, where the disk does not answer.
 func (f *Folder) CloseWithin(d time.Duration) error {
 	return within(d, f.Close, func() error {
-		return fmt.Errorf("the disk of %s does not answer: the file that was being written is the old one, or not there", f.Dir())
+		return fmt.Errorf("the disk of %s does not answer: a file that is being written may be missing, or the old one", f.Dir())
 	})
 }
 

@@ -3,9 +3,11 @@ package runfolder
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,6 +33,19 @@ func TestCreateLeavesNothingWhenAbandoned(t *testing.T) {
 	require.Equal(t, []string{"a", "a/b"}, names(t, base), "the folder is there, no probe in it")
 	f.Abandon()
 	require.Empty(t, names(t, base))
+}
+
+// racingDisk lets another process make each folder just before.
+type racingDisk struct{ Disk }
+
+func (d racingDisk) Mkdir(path string) error { return errors.Join(d.Disk.Mkdir(path), fs.ErrExist) }
+
+func TestCreateBesideAnotherProcess(t *testing.T) {
+	base := t.TempDir()
+	f, err := Create(filepath.Join(base, "runs", "a"), Options{Disk: racingDisk{OSDisk()}})
+	require.NoError(t, err)
+	f.Abandon()
+	require.Equal(t, []string{"runs", "runs/a"}, names(t, base), "what the other made stays")
 }
 
 func TestAbandonKeepsWhatWasThere(t *testing.T) {
@@ -100,4 +115,30 @@ func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
 	files, err := os.ReadDir(f.Dir())
 	require.NoError(t, err)
 	require.Len(t, files, 1)
+}
+
+// A file system that locks only files which are open for writing is given one.
+func TestLockWhereFoldersCannotBeLocked(t *testing.T) {
+	dir := t.TempDir()
+	filesOnly := func(f *os.File) error {
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return syscall.EBADF
+		}
+		return tryLock(f)
+	}
+	open := func() *osRoot {
+		r, err := OSDisk().OpenRoot(dir)
+		require.NoError(t, err)
+		return r.(*osRoot)
+	}
+	first, second := open(), open()
+	require.NoError(t, first.lockBy(filesOnly))
+	require.Equal(t, []string{lockName}, names(t, dir))
+	require.ErrorIs(t, second.lockBy(filesOnly), ErrLocked)
+	require.NoError(t, first.Close())
+	require.NoError(t, second.lockBy(filesOnly))
+	require.NoError(t, second.Close())
+	third := open()
+	require.NoError(t, third.lockBy(func(*os.File) error { return syscall.ENOLCK }), "nothing can be locked")
+	require.NoError(t, third.Close())
 }

@@ -60,7 +60,6 @@ func (l *Logger) open(after int64) error {
 		return err
 	}
 	metrics, timings := &logFile{name: metricsName}, &logFile{name: timingsName}
-	var err error
 	if after > 0 {
 		rows, err := f.rowsAt(after)
 		if err != nil {
@@ -77,6 +76,7 @@ func (l *Logger) open(after int64) error {
 		if err := f.removeCheckpointsBeyond(after); err != nil {
 			return err
 		}
+		f.removeOldCheckpoints() // a run that was killed may not have come to that
 	}
 	there, err := f.list(".")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 )
 
 // base is the folder to write into. It notices when the folder was moved, and makes it again when it was removed or
@@ -73,10 +72,7 @@ func (f *Folder) makeAgain() (Root, error) {
 	}
 	f.mu.Lock()
 	old := f.root
-	f.root = root
-	if f.at != root.Path() {
-		f.at = root.Path()
-	}
+	f.root, f.at = root, root.Path()
 	f.life++
 	for name := range f.files {
 		f.lost[name] = true
@@ -84,7 +80,7 @@ func (f *Folder) makeAgain() (Root, error) {
 	clear(f.files)
 	f.mu.Unlock()
 	_ = old.Close()
-	f.options.Notice(fmt.Sprintf("the run's folder was removed: %s was made again, with the config, the logs and what comes from now on", filepath.Clean(dir)))
+	f.options.Notice(fmt.Sprintf("the run's folder was removed: %s was made again, with the config, the logs and what comes from now on", dir))
 	return root, nil
 }
 

@@ -28,13 +28,9 @@ type sealer struct {
 // Write implements io.Writer.
 func (s *sealer) Write(p []byte) (int, error) {
 	s.sum = crc32.Update(s.sum, castagnoli, p)
-	if want := headLength(s.head) - len(s.head); want > 0 {
-		rest := p
-		for want > 0 && len(rest) > 0 {
-			n := min(want, len(rest))
-			s.head, rest = append(s.head, rest[:n]...), rest[n:]
-			want = headLength(s.head) - len(s.head)
-		}
+	for rest := p; len(rest) > 0 && len(s.head) < headLength(s.head); {
+		n := min(headLength(s.head)-len(s.head), len(rest))
+		s.head, rest = append(s.head, rest[:n]...), rest[n:]
 	}
 	return s.to.Write(p)
 }
@@ -85,7 +81,8 @@ func checkSeal(file io.ReaderAt, size int64, want string) error {
 	copy(head[at:], noChecksum)
 	sum := crc32.New(castagnoli)
 	sum.Write(head)
-	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, int64(len(head)), size-int64(len(head))), make([]byte, 1<<20)); err != nil {
+	rest := size - int64(len(head))
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, int64(len(head)), rest), make([]byte, max(1, min(rest, 1<<20)))); err != nil {
 		return err
 	}
 	if got := fmt.Sprintf("%08x", sum.Sum32()); got != want {

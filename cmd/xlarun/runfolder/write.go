@@ -51,17 +51,11 @@ func (f *Folder) put(name string, first func() error, fill func(s *sink) error) 
 	f.writing.Lock()
 	defer f.writing.Unlock()
 	err := f.patiently(name, func() (wanted int64, err error) {
-		const tries = 3 // how often the folder may vanish while the file is being written
-		for range tries {
-			root, err := f.ready(first)
-			if err != nil {
-				return 0, err
-			}
-			if wanted, err = replace(root, name, fill); !vanished(err) {
-				return wanted, err
-			}
+		root, err := f.ready(first)
+		if err != nil {
+			return 0, err
 		}
-		return wanted, err
+		return replace(root, name, fill)
 	})
 	if err != nil {
 		return fmt.Errorf("%s cannot be written: %w", f.Path(name), reason(err))
@@ -90,6 +84,17 @@ func (f *Folder) ready(first func() error) (Root, error) {
 
 // vanished tells whether an error comes from a folder that is no longer there.
 func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errStale) }
+
+// withoutVanishing calls try again where the folder vanished meanwhile: base makes it again.
+func withoutVanishing(try func() error) (err error) {
+	const tries = 3
+	for range tries {
+		if err = try(); !vanished(err) {
+			break
+		}
+	}
+	return err
+}
 
 // replace writes a file under a temporary name, brings the bytes to the disk and renames: after a crash the file is the
 // old one or the new one.
@@ -174,12 +179,16 @@ const (
 	longestPause = 2 * time.Second
 )
 
-// patiently calls try until it fails for another reason than a full disk, or not at all. wanted is the size of what try
-// writes, in bytes.
+// patiently calls try until it fails for another reason than a full disk, or a folder that vanished meanwhile, or not at all.
+// wanted is the size of what try writes, in bytes.
 func (f *Folder) patiently(name string, try func() (wanted int64, err error)) error {
 	waits := false
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		wanted, err := try()
+		var wanted int64
+		err := withoutVanishing(func() (err error) {
+			wanted, err = try()
+			return err
+		})
 		if !full(err) || errors.As(err, new(*noRoomError)) {
 			if waits {
 				f.endWait(name, err)

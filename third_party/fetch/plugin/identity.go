@@ -32,7 +32,7 @@ func (s *store) identity(ctx context.Context, path string) (string, error) {
 	now := known{Path: path, Size: info.Size(), ModTime: info.ModTime().UnixNano(), Inode: fetch.Inode(info)}
 	name := sha256.Sum256([]byte(path))
 	record := filepath.Join(s.Dir, "known", hex.EncodeToString(name[:8])+".json")
-	if text, err := os.ReadFile(record); err == nil {
+	if text, _, err := fetch.ReadRegular(record, manifestLimit); err == nil {
 		var was known
 		if json.Unmarshal(text, &was) == nil && len(was.SHA256) == 2*sha256.Size {
 			now.SHA256 = was.SHA256

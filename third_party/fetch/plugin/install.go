@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"xlarun/third_party/fetch"
 )
@@ -147,6 +148,9 @@ func (s *store) installWheel(ctx context.Context, site string, w *wheel, p *fetc
 	}
 
 	// From here to the manifest the wheel is not installed.
+	if err := makeWay(s.Dir, manifestPath(site, w)); err != nil {
+		return s.Writing(need, err)
+	}
 	if err := os.Remove(manifestPath(site, w)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return s.Writing(need, err)
 	}
@@ -174,6 +178,9 @@ func moveInto(site, from string, names []string) error {
 	for _, name := range names {
 		local := filepath.FromSlash(name)
 		target := filepath.Join(site, local)
+		if err := makeWay(filepath.Dir(site), target); err != nil {
+			return err
+		}
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
@@ -188,6 +195,23 @@ func moveInto(site, from string, names []string) error {
 		if err := fetch.SyncDir(dir); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makeWay removes what below root lies in the way of a file: something else than a folder where the file's folder is to
+// be, or a folder where the file is. Below root all names are this package's own.
+func makeWay(root, target string) error {
+	for dir := filepath.Dir(target); len(dir) > len(root); dir = filepath.Dir(dir) {
+		if info, err := os.Stat(dir); err == nil && info.IsDir() {
+			continue
+		}
+		if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			return err
+		}
+	}
+	if info, err := os.Lstat(target); err == nil && info.IsDir() {
+		return os.RemoveAll(target)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"xlarun/third_party/fetch"
 )
@@ -31,8 +32,11 @@ type unpackedFile struct {
 	SHA256  string `json:"sha256"`
 }
 
-// manifestsName is the folder of a site that holds its manifests.
-const manifestsName = "manifests"
+// manifestsName is the folder of a site that holds its manifests, manifestLimit the most bytes of one.
+const (
+	manifestsName = "manifests"
+	manifestLimit = 1 << 20
+)
 
 func manifestPath(site string, w *wheel) string {
 	return filepath.Join(site, manifestsName, w.Name+".json")
@@ -43,15 +47,18 @@ var errAbsent = errors.New("not installed")
 
 // verify returns the manifest of w in site if all its files are as they were
 // unpacked; a file whose size or time differs is read and compared by checksum.
+// Files that another user made or can change are code of that user's: of these
+// only a plugin counts, and only if its checksum, taken now, is the pinned one.
 // An error other than errAbsent says what is damaged.
 func verify(ctx context.Context, site string, w *wheel) (*manifest, error) {
-	text, err := os.ReadFile(manifestPath(site, w))
+	text, info, err := fetch.ReadRegular(manifestPath(site, w), manifestLimit)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, errAbsent
 	}
 	if err != nil {
 		return nil, err
 	}
+	distrust := fetch.Trusted(info)
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
 		return nil, fmt.Errorf("its manifest cannot be read: %w", err)
@@ -75,6 +82,9 @@ func verify(ctx context.Context, site string, w *wheel) (*manifest, error) {
 		if !info.Mode().IsRegular() || info.Size() != f.Size {
 			return nil, fmt.Errorf("%s has changed", f.Path)
 		}
+		if distrust == nil {
+			distrust = fetch.Trusted(info)
+		}
 		if info.ModTime().UnixNano() == f.ModTime {
 			continue
 		}
@@ -91,12 +101,31 @@ func verify(ctx context.Context, site string, w *wheel) (*manifest, error) {
 	if !holdsLibrary || len(m.Files) == 0 {
 		return nil, errors.New("its manifest lacks files")
 	}
+	if distrust != nil {
+		return verifyPinned(ctx, site, w, distrust)
+	}
 	if touched {
 		// Copied or touched, but whole. A read-only cache only costs a rehash
 		// at each start.
 		_ = fetch.WriteJSON(manifestPath(site, w), &m)
 	}
 	return &m, nil
+}
+
+// verifyPinned is verify where nothing that was recorded can be believed.
+func verifyPinned(ctx context.Context, site string, w *wheel, distrust error) (*manifest, error) {
+	if w.Library == "" || w.LibrarySHA256 == "" || len(w.Files) > 0 {
+		return nil, fmt.Errorf("it is not believed, since %w", distrust)
+	}
+	path := filepath.Join(site, filepath.FromSlash(w.Library))
+	sum, err := fetch.HashFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.EqualFold(sum, w.LibrarySHA256) {
+		return nil, fmt.Errorf("%s has changed, and %w", w.Library, distrust)
+	}
+	return &manifest{Name: w.Name, Version: w.Version, Wheel: w.File, WheelSHA256: w.SHA256, Files: []unpackedFile{{Path: w.Library, SHA256: sum}}}, nil
 }
 
 // sha256Of is the recorded checksum of a file of the manifest, or "".

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -25,6 +27,7 @@ const helperEnv = "XLARUN_PLUGIN_TEST_HELPER"
 type helperTask struct {
 	Dir, Index string
 	Pin        wheel
+	Pip        string // a script to run as pip, "" to use the index
 }
 
 func helperProcess() int {
@@ -34,6 +37,13 @@ func helperProcess() int {
 		return 2
 	}
 	s := storeIn(task.Dir, pinSet{task.Pin}, map[string]string{"PIP_INDEX_URL": task.Index})
+	if task.Pip != "" {
+		s.ways = func() []fetch.Way {
+			return []fetch.Way{{Name: "pip", Get: func(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
+				return runPip(ctx, []string{"sh", task.Pip}, a, dst)
+			}}}
+		}
+	}
 	found, err := s.find(context.Background(), Request{})
 	if err != nil {
 		fmt.Println(err)
@@ -114,4 +124,30 @@ func TestKilledProcess(t *testing.T) {
 	stages, err = filepath.Glob(filepath.Join(s.Dir, fetch.StagePrefix+"*"))
 	require.NoError(t, err)
 	require.Empty(t, stages)
+}
+
+// kill -9 of a process that lets pip download ends pip as well.
+func TestKilledWhilePipDownloads(t *testing.T) {
+	dir := t.TempDir()
+	mark := filepath.Join(dir, "pid")
+	script := put(t, "echo $$ > "+mark+".new; mv "+mark+".new "+mark+"; exec sleep 600", dir, "pip.sh")
+	cmd := helperCommand(t, helperTask{Dir: filepath.Join(dir, "plugins"), Pin: pinFor([]byte("x")), Pip: script})
+	require.NoError(t, cmd.Start())
+	var pip int
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(mark)
+		if err != nil {
+			return false
+		}
+		pip, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	}, time.Minute, 5*time.Millisecond)
+	t.Cleanup(func() { _ = syscall.Kill(pip, syscall.SIGKILL) })
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	require.Eventually(t, func() bool {
+		// Whoever adopted it may not have buried it yet.
+		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pip))
+		return err != nil || strings.Contains(string(state), ") Z ")
+	}, time.Minute, 5*time.Millisecond, "pip goes on")
 }

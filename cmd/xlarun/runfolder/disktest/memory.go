@@ -21,8 +21,7 @@ import (
 type Memory struct {
 	mu   sync.Mutex
 	root *node
-	// Room is how many bytes the files may take together; 0: any number.
-	room int64
+	room int64 // bytes that the files may take together; 0: any number
 }
 
 // node is a file or a folder.

@@ -1,4 +1,4 @@
-package evolve
+package strategy
 
 import (
 	"math"
@@ -9,6 +9,8 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
 )
 
@@ -32,8 +34,18 @@ type trace struct {
 	}
 }
 
-func (tr trace) settings(decay float64) Settings {
-	return Settings{LearningRate: graph.Scalar(tr.Config.Rate), Sigma: graph.Scalar(tr.Config.Sigma), SigmaDecay: graph.Scalar(decay), StdLearningRate: graph.Scalar(.1)}
+// openES and pgpe are the strategies of a trace.
+func (tr trace) openES(decay float64) *OpenES {
+	return &OpenES{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), SigmaDecay: settings.Num(decay)}
+}
+
+func (tr trace) pgpe() *PGPE {
+	return &PGPE{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), StdLearningRate: settings.Num(.1)}
+}
+
+// tell is Tell with fitness alone.
+func tell(s Strategy, state any, fitness *graph.Array, d population.Draws) any {
+	return s.Tell(state, Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, d)
 }
 
 func readTraces(t *testing.T) []trace {
@@ -57,19 +69,23 @@ func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what 
 	}
 }
 
-// given are samples of known noise, f32[groups, n].
+// given are draws of known noise, f32[groups, n].
 type given struct{ noise *graph.Array }
 
-func (g given) Groups() int { return g.noise.Dim(0) }
+func (g given) Items() int { return g.noise.Dim(0) }
+func (g given) All() any   { return g.noise }
 
-func (g given) All() *graph.Array { return g.noise }
-
-func (g given) Sum(weights *graph.Array, term func(*graph.Array) *graph.Array) *graph.Array {
-	z := g.noise
+func (g given) Sum(weights *graph.Array, term func(any) any) any {
+	var z any = g.noise
 	if term != nil {
 		z = graph.VMap(term)(z)
 	}
-	return graph.Dot(weights, z)
+	return graph.Dot(weights, z.(*graph.Array))
+}
+
+func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
+	v := graph.VMap(term)(any(g.noise))
+	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
 }
 
 // returns are fitnesses as evosax was told them, turned into what is to be maximised.
@@ -142,17 +158,16 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 			continue
 		}
 		tested++
-		p := tr.settings(1)
-		var es OpenES
-		state := es.Init(array(tr.Start.Mean), p)
+		es := tr.openES(1)
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
 		require.Len(t, tr.Steps, 5)
 		for i, s := range tr.Steps {
 			noise := array(s.Noise)
-			members := graph.VMap(func(side *graph.Array) *graph.Array {
-				return graph.VMap(func(z *graph.Array) *graph.Array { return es.Member(state, p, z, side) })(noise)
-			})(graph.Iota(es.GroupSize()))
+			members := graph.VMap(func(side *graph.Array) any {
+				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
+			})(graph.Iota(es.GroupSize())).(*graph.Array)
 			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
-			state = es.Tell(state, p, returns(s.Fitness), given{noise})
+			state = tell(es, state, returns(s.Fitness), given{noise})
 			told := state.(OpenESState)
 			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
 			near(t, s.Adam.Mu, graph.Neg(told.Adam.Mu), 1e-6, "first moment", i) // evosax descends
@@ -178,11 +193,10 @@ func TestSigmaDecaysLikeEvosax(t *testing.T) {
 			continue
 		}
 		tested++
-		p := tr.settings(tr.Config.SigmaDecay)
-		var es OpenES
-		state := es.Init(array(tr.Start.Mean), p)
+		es := tr.openES(tr.Config.SigmaDecay)
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
 		for i, s := range tr.Steps {
-			state = es.Tell(state, p, returns(s.Fitness), given{array(s.Noise)})
+			state = tell(es, state, returns(s.Fitness), given{array(s.Noise)})
 			sigma, err := graph.Float(state.(OpenESState).Sigma)
 			require.NoError(t, err)
 			for _, std := range s.Std.Floats() {
@@ -201,18 +215,17 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 			continue
 		}
 		tested++
-		p := tr.settings(1)
-		var es PGPE
-		state := es.Init(array(tr.Start.Mean), p)
+		es := tr.pgpe()
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
 		near(t, tr.Start.Std, state.(PGPEState).Std, 1e-6, "std", -1)
 		require.Len(t, tr.Steps, 5)
 		for i, s := range tr.Steps {
 			noise := array(s.Noise)
-			members := graph.VMap(func(side *graph.Array) *graph.Array {
-				return graph.VMap(func(z *graph.Array) *graph.Array { return es.Member(state, p, z, side) })(noise)
-			})(graph.Iota(es.GroupSize()))
+			members := graph.VMap(func(side *graph.Array) any {
+				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
+			})(graph.Iota(es.GroupSize())).(*graph.Array)
 			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
-			state = es.Tell(state, p, returns(s.Fitness), given{noise})
+			state = tell(es, state, returns(s.Fitness), given{noise})
 			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
 			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
 		}
@@ -222,20 +235,21 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 
 // The elites are the best children in order, of equal ones the first, a failed one last; children come from elites.
 func TestSimpleGA(t *testing.T) {
-	p := Settings{Sigma: graph.Scalar(.5), SigmaDecay: graph.Scalar(.5)}
-	ga := SimpleGA{Elites: 3}
-	state := ga.Init(graph.Float32s([]float32{1, 2}), p)
+	ga := &SimpleGA{EliteRatio: .6, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
+	require.Equal(t, 3, ga.Keeps(5))
+	require.Equal(t, 1, ga.Keeps(1))
+	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
 	children := graph.Float32s([]float32{0, 0, 1, 10, 2, 20, 3, 30, 4, 40}, 5, 2)
 	fitness := graph.Float32s([]float32{float32(math.NaN()), 5, 7, 5, -1})
-	state = ga.Tell(state, p, fitness, given{children})
+	state = tell(ga, state, fitness, given{children})
 	elites, err := graph.Floats(state.(SimpleGAState).Elites)
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, elites)
-	still := Settings{Sigma: graph.Scalar(0), SigmaDecay: graph.Scalar(1)}
-	state = ga.Tell(state, still, fitness, given{children}) // σ is 0 from here on
+	still := &SimpleGA{EliteRatio: .6, SigmaDecay: settings.Num(1)}
+	state = tell(still, state, fitness, given{children}) // σ is 0 from here on
 	parents := map[float64]int{}
 	for seed := range int64(60) {
-		child, err := graph.Floats(ga.Sample(random.New(seed), state, still))
+		child, err := graph.Floats(still.Sample(random.New(seed), state).(*graph.Array))
 		require.NoError(t, err)
 		require.Equal(t, 10*child[0], child[1])
 		parents[child[0]]++
@@ -248,11 +262,10 @@ func TestSimpleGA(t *testing.T) {
 
 // A group's noise depends on its key alone.
 func TestOpenESSample(t *testing.T) {
-	var es OpenES
-	p := Settings{Sigma: graph.Scalar(1)}
-	state := es.Init(graph.Zeros(graph.ShapeOf(graph.Float32, 2000)), p)
+	es := &OpenES{Sigma: settings.Num(1)}
+	state := es.Init(graph.Zeros(graph.ShapeOf(graph.Float32, 2000)), 2)
 	draw := func(seed int64) []float64 {
-		v, err := graph.Floats(es.Sample(random.New(seed), state, p))
+		v, err := graph.Floats(es.Sample(random.New(seed), state).(*graph.Array))
 		require.NoError(t, err)
 		return v
 	}

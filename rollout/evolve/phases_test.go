@@ -6,20 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
 // A warm-up leaves the state as it was, to the bit, before the first generation and between others.
 func TestWarmUpRestoresTheState(t *testing.T) {
 	b := open(t, 2)
-	for _, strategy := range Strategies() {
-		t.Run(strategy, func(t *testing.T) {
+	for _, name := range strategy.Names() {
+		t.Run(name, func(t *testing.T) {
 			c := DefaultConfig()
-			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", strategy, 8
+			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", name, 8
 			plain, warmed := start(t, b, c), start(t, b, c)
 			for range 2 {
 				before := bytesOf(t, warmed)
-				seconds, err := warmed.WarmUp()
+				seconds, err := run.WarmUp(warmed)
 				require.NoError(t, err)
 				require.Positive(t, seconds)
 				require.Equal(t, before, bytesOf(t, warmed))
@@ -36,7 +39,7 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 	e, err := New(&xlabridge.Reference{}, c)
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
-	_, err = e.WarmUp()
+	_, err = run.WarmUp(e)
 	require.Error(t, err)
 	_, err = e.Phases(1)
 	require.Error(t, err)
@@ -72,19 +75,22 @@ func TestPurpose(t *testing.T) {
 func TestPhasesAreTheGeneration(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile = 24, 5, "linear", 8
-	for _, strategy := range Strategies() {
-		c.Strategy = strategy
+	for _, name := range strategy.Names() {
+		c.Strategy = name
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
 		g := e.generation
-		state := e.stateTree.Unflatten(e.state).(State)
-		in := inputs{e.config.settings(), graph.Of(int32(g.groups.PerDevice))}
+		now, err := e.State()
+		require.NoError(t, err)
+		state := now.(State)
+		x, err := c.experiment(plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		in := x.inputs(g.groups.PerDevice)
 		p, err := graph.TraceArgs("parts", []any{state, in}, graph.TraceOptions{Replicas: 1}, func(a []any) any {
 			s, in := a[0].(State), a[1].(inputs)
-			noise := g.ask(s, in)
-			fitness := g.play(s, in, noise)
-			strategy, best := g.tell(s, in, noise, fitness)
-			return []any{fitness, strategy, best}
+			draws := g.askAll(s, in)
+			reached := g.playAll(s, in, draws)
+			return []any{reached.Return, g.tellAll(s, in, draws, reached)}
 		})
 		require.NoError(t, err)
 		out, err := p.Interpret(graph.Leaves([]any{state, in}), nil)
@@ -96,9 +102,10 @@ func TestPhasesAreTheGeneration(t *testing.T) {
 		for _, f := range fitness {
 			mean += f / float64(len(fitness))
 		}
-		require.InDelta(t, m.MeanFitness, mean, 1e-9)
-		after := e.stateTree.Unflatten(e.state).(State)
-		want := graph.Leaves([]any{after.Strategy, after.Best})
+		require.InDelta(t, of(t, m, "mean_fitness"), mean, 1e-9)
+		after, err := e.State()
+		require.NoError(t, err)
+		want := graph.Leaves(after)
 		require.Len(t, out[1:], len(want))
 		for i, a := range want {
 			x, err := graph.Floats(a)
