@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-		"slices"
+	"slices"
 	"strings"
 	"testing"
 	"time"

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -204,7 +205,7 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	phase := "tracing and compiling"
-	if t := s.On().Tune; t == "quick" || t == "full" {
+	if p, ok := s.Experiment.(run.Planned); ok && (p.Planned().Tune == plan.TuneQuick || p.Planned().Tune == plan.TuneFull) {
 		phase = "measuring plans, then " + phase
 	}
 	s.report.Phase(phase)
