@@ -21,7 +21,7 @@ type Playing struct {
 	Steps    int    `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
 	Episodes int    `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"any" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
 	// Judge is the number of fresh episodes by which members are judged before one is called the best.
 	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
 	// Parted are the settings of the parts: "policy.hidden".
