@@ -100,21 +100,8 @@ func NanToNum(x *Array, values ...float64) *Array {
 	if !isFloat(x.DType()) {
 		return x
 	}
-	with := []float64{0, largest(x.DType()), -largest(x.DType())}
+	with := []float64{0, largest[x.DType()], -largest[x.DType()]}
 	copy(with, values)
 	x = Select(Eq(x, math.Inf(1)), with[1], Select(Eq(x, math.Inf(-1)), with[2], x))
 	return Select(IsNaN(x), with[0], x)
-}
-
-// largest is the largest finite number of a float dtype.
-func largest(d DType) float64 {
-	switch d {
-	case Float16:
-		return 65504
-	case BFloat16:
-		return 0x1.fep127
-	case Float32:
-		return math.MaxFloat32
-	}
-	return math.MaxFloat64
 }

@@ -48,7 +48,7 @@ type applyIfFinite struct {
 // state stays. After more than most such steps in a row it gives in and applies them, so that training fails visibly.
 func ApplyIfFinite(inner Transform, most int) Transform {
 	if most < 0 {
-		return failed{fmt.Sprintf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most)}
+		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most))
 	}
 	return applyIfFinite{inner, most}
 }

@@ -21,7 +21,7 @@ type scaleByMuon struct{ c config }
 func ScaleByMuon(opts ...Option) Transform {
 	c, err := configure("ScaleByMuon", config{momentum: .95, eps: 1e-8}, opts, "Momentum", "Eps", "MomentDType")
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return scaleByMuon{c}
 }
@@ -34,7 +34,7 @@ func Muon(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., momentum: .95, weightDecay: 0.}
 	c, err := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1", "B2", "EpsRoot")
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	adam := c
 	adam.nesterov = true

@@ -81,16 +81,17 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	again := func(t state) state {
 		k := words{t.Hi, t.Lo}
-		next, forX, forU := k.fold(count(0)), k.fold(count(1)), k.fold(count(2))
+		next, forX, forU := k.fold(count(0)).done(), k.fold(count(1)).done(), k.fold(count(2)).done()
 		type positive struct{ Hi, Lo, X, V *graph.Array }
 		p := graph.While(func(p positive) *graph.Array { return graph.Le(p.V, 0) }, func(p positive) positive {
 			next, forX := words{p.Hi, p.Lo}.split2()
-			x := forX.normal(s)
+			x := forX.done().normal(s)
 			return positive{next.hi, next.lo, x, graph.Add(1, graph.Mul(x, c))}
 		}, positive{forX.hi, forX.lo, graph.ZerosLike(a), graph.FullLike(a, -1)})
 		return state{next.hi, next.lo, graph.Mul(p.X, p.X), graph.Mul(graph.Mul(p.V, p.V), p.V), forU.unit(s)}
 	}
 	next, forBoost := w.split2()
+	forBoost = forBoost.done()
 	v := graph.While(rejected, again, state{next.hi, next.lo, graph.ZerosLike(a), graph.OnesLike(a), graph.FullLike(a, 2)}).V
 	if inLogs {
 		u := graph.Log1p(graph.Neg(forBoost.unit(s)))
@@ -99,6 +100,12 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	boost := graph.Select(large, 1, graph.Pow(graph.Sub(1, forBoost.unit(s)), graph.Div(1, a)))
 	return graph.Mul(graph.Mul(d, v), boost)
+}
+
+// done finishes a key before it is used: a compiler would otherwise fuse its hash into that of the draw.
+func (w words) done() words {
+	k := graph.Barrier(w.hi, w.lo)
+	return words{k[0], k[1]}
 }
 
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }
