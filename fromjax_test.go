@@ -64,6 +64,8 @@ var fromJAX = []section{
 		{"jax.lax.stop_gradient", graph.StopGradient[array], ""},
 		{"shard_map", xlabridge.ShardMap[array, array], "graph.ShardMap is the same on one device, open to every transform"},
 		{"eval_shape", graph.Trace[array, array], "the program: shapes of its outputs, text, graph"},
+		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter"},
+		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
 		{"jax.tree.map", graph.MapTree[array], "MapTree2 for two trees"},
 		{"jax.tree.flatten", graph.Flatten, "trees are Go structs, slices, maps"},
 		{"jax.tree.leaves", graph.Leaves, ""},

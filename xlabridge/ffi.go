@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"xlarun/graph"
 )
 
 // kernelPlatform is the platform that kernels in C are registered for: XLA's name of the CPU.
@@ -40,6 +42,7 @@ func init() {
 	RegisterKernel(turnTarget, unsafe.Pointer(C.xb_turn))
 	RegisterKernel(unsetTarget, unsafe.Pointer(C.xb_unset))
 	RegisterKernel(rowsTarget, unsafe.Pointer(C.xb_write_rows))
+	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

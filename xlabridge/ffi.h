@@ -25,4 +25,8 @@ xf_error *xb_unset(xf_frame *frame);
 // written, in place where result and array are the same memory.
 xf_error *xb_write_rows(xf_frame *frame);
 
+// xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
+// left as it is.
+xf_error *xlarun_debug(xf_frame *frame);
+
 #endif
