@@ -72,7 +72,7 @@ var _ = register(&Op{
 		}
 		return outs, outDims
 	},
-	JVP: controlJVP, NotLinear: "handled by the reverse-mode transform",
+	Derivative: jvpScan, Unknown: unknownScan, Split: splitScan, Transpose: transposeScan, Prune: pruneScan,
 	Emit: func(e *emitter, n *Node) {
 		g := lowerScan(n)
 		for i, p := range g.Params[:len(n.Inputs)] {
@@ -85,6 +85,10 @@ var _ = register(&Op{
 		for i, r := range g.Results {
 			e.names[n.Outs[i]] = e.ref(r)
 		}
+	},
+	Run: runScan,
+	Cost: func(n *Node, turns func(*Node) int) Cost {
+		return n.Bodies[0].Cost(turns).times(n.Attrs.(scanAttrs).length)
 	},
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {
@@ -172,7 +176,7 @@ func lowerScan(n *Node) *Graph {
 	return g
 }
 
-func evalScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
+func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
 	a := n.Attrs.(scanAttrs)
 	carry, xs := in[a.consts:a.consts+a.carry], in[a.consts+a.carry:]
 	var ys []*Tensor
