@@ -31,8 +31,14 @@ type Op struct {
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
 	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
-	// Emit writes the op's StableHLO.
+	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
+	Lower lowerRule
+	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
+	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be copied
+	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
+	WritesParts func(n *Node, t Target) bool
+	Write       lowerRule
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
@@ -42,7 +48,8 @@ type Op struct {
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
-	effect bool // not to be merged or dropped
+	effect   bool // not to be merged or dropped
+	distinct bool // not to be merged
 }
 
 // Case is a sample call of an op: a function over inputs of the given shapes.

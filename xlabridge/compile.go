@@ -36,7 +36,7 @@ type CompileInfo struct {
 	Reason string `json:"reason,omitempty"`
 	// Key is the program's key in the cache, empty without one.
 	Key string `json:"key,omitempty"`
-	// Seconds is the time that loading or compiling took.
+	// Seconds is the time that lowering, and loading or compiling, took.
 	Seconds float64 `json:"seconds"`
 	// Bytes is the size of the serialized program; 0 where it was not serialized.
 	Bytes int `json:"bytes"`
@@ -60,9 +60,14 @@ type request struct {
 // compiled by someone else in the process.
 var requests sync.Map // uintptr -> *request
 
-// CompileText compiles a StableHLO module, or loads it from the cache. The name appears in errors
-// and in the cache's list.
+// CompileText compiles a StableHLO module as it is, or loads it from the cache. The name appears in
+// errors and in the cache's list.
 func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executable, error) {
+	return c.compileText(name, stablehlo, c.defaultOptions(o), o)
+}
+
+// compileText is CompileText with options of our own, which the caller's override.
+func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o CompileOptions) (*Executable, error) {
 	if stablehlo == "" {
 		return nil, fmt.Errorf("xlabridge: compile %s: the program is empty", name)
 	}
@@ -74,13 +79,7 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 		return nil, err
 	}
 	defer done()
-	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: map[string]any{}}
-	if c.Platform() == "cpu" {
-		stablehlo, r.overrides = forCPU(stablehlo, o.AllCores, c.HasKernels())
-	}
-	if c.cudaData != "" {
-		r.overrides["xla_gpu_cuda_data_dir"] = c.cudaData
-	}
+	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults)}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra

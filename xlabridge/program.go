@@ -24,6 +24,8 @@ type Backend interface {
 type Compiled struct {
 	// Program is what was compiled.
 	Program *graph.Program
+	// Lowered is the program as the compiler got it; nil on the reference backend.
+	Lowered *graph.Lowered
 	// Executable is the compiled code; nil on the reference backend.
 	Executable *Executable
 
@@ -39,7 +41,7 @@ func (x *Compiled) Optimized() (string, error) {
 	if x.Executable == nil {
 		return "", fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so %s has no optimized text", x.Program.Name)
 	}
-	i, err := x.client.Inspect(x.Program.Name, x.Program.StableHLO, x.options)
+	i, err := x.client.inspect(x.Program.Name, x.Lowered.StableHLO, x.client.programOptions(x.Lowered, x.options), x.options)
 	return i.After, err
 }
 
@@ -49,11 +51,16 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the backend has %d: open it with more, or trace for fewer", p.Name, p.Replicas, c.NumDevices())
 	}
 	o.Replicas = p.Replicas
-	exe, err := c.CompileText(p.Name, p.StableHLO, o)
+	l, err := p.Lower(c.Target())
 	if err != nil {
 		return nil, err
 	}
-	x := &Compiled{Program: p, Executable: exe, client: c, options: o}
+	exe, err := c.compileText(p.Name, l.StableHLO, c.programOptions(l, o), o)
+	if err != nil {
+		return nil, err
+	}
+	exe.info.Seconds += l.Seconds
+	x := &Compiled{Program: p, Lowered: l, Executable: exe, client: c, options: o}
 	for i := range p.Donated {
 		x.donate = append(x.donate, i)
 	}
@@ -311,13 +318,19 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := j.backend.Compile(p, j.options.Compile)
+	o := j.options.Compile
+	// What runs alone gets all cores, where there is enough for each of them.
+	o.AllCores = o.AllCores || j.backend.NumDevices() == 1 && p.Graph.LargestArray() >= shared
+	x, err := j.backend.Compile(p, o)
 	if err != nil {
 		return nil, err
 	}
 	j.programs[key] = x
 	return x, nil
 }
+
+// shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.
+const shared = 1 << 20
 
 func result[R any](v any, err error) (R, error) {
 	r, _ := v.(R)
