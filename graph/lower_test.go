@@ -118,7 +118,19 @@ func TestTargets(t *testing.T) {
 		{"13: one write that no kernel does, and all are left", func(x, y *Array) *Array {
 			return DynamicUpdateSlice(x, TriangularSolve(y, Slice(x, []int{0, 0}, []int{4, 20})), []*Array{Of(int32(3)), Of(int32(0))})
 		}, matrix(100, 20), matrix(4, 4), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
-		{"14: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
+		{"14: nor one whose call would take as long as the loop's step", func(x, y *Array) *Array {
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Index(x, 0), t, 1), None{} }, x, Iota(100))
+			return x
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"dynamic_update_slice": 0, "custom_call": 1}}},
+		{"15: a longer step is worth it", func(x, y *Array) *Array {
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Sum(Tanh(x), 1), t, 1), None{} }, x, Iota(100))
+			return x
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
+		{"16: nor a scatter in a short step", func(x, y *Array) *Array {
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return ScatterAdd(x, ExpandDims(t, 0), Scalar(1)), None{} }, x, Iota(100))
+			return x
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"scatter": 0, "custom_call": 1}}},
+		{"17: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
 			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
 	} {

@@ -1,6 +1,8 @@
 package xlabridge
 
 import (
+	"errors"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -243,9 +245,60 @@ func TestExtraOptions(t *testing.T) {
 		sizes[e.Info().Bytes] = true
 		require.NoError(t, e.Close())
 	}
-	require.NoError(t, c.lib.debug.err)
-	require.NotEmpty(t, c.lib.debug.bytes)
+	require.NotEmpty(t, c.lib.options.own)
 	require.Greater(t, len(sizes), 1)
+}
+
+// What is stored is stored under the options that it was compiled with, whatever was wanted.
+func TestOptionsThatAreNotTaken(t *testing.T) {
+	c := open(t, Options{})
+	own := c.defaultOptions(CompileOptions{})
+	with := func(more map[string]any) map[string]any {
+		o := maps.Clone(own)
+		maps.Copy(o, more)
+		return o
+	}
+	run := func(defaults map[string]any, o CompileOptions) CompileInfo {
+		e, err := c.compileText("axpy", axpyText, defaults, o)
+		require.NoError(t, err)
+		defer e.Close()
+		runAxpy(t, c, e)
+		return e.Info()
+	}
+	c.lib.options = knownOptions{fail: func() error { return errors.New("not now") }}
+	wanted := map[string]any{extraOptions: olderEmitters}
+
+	// 1: the compiler's own options cannot be learned: compiled without the extra ones, and stored so.
+	info := run(with(wanted), CompileOptions{})
+	require.Equal(t, CacheMiss, info.Cache)
+	require.Contains(t, info.Reason, "compiled without "+olderEmitters+": not now")
+	plain := info.Key
+	info = run(own, CompileOptions{})
+	require.Equal(t, CacheHit, info.Cache)
+	require.Equal(t, plain, info.Key)
+
+	// 2: the failure is not kept, and what was compiled without is not found in the place of what is compiled with.
+	c.lib.options.fail = nil
+	info = run(with(wanted), CompileOptions{})
+	require.Equal(t, CacheMiss, info.Cache)
+	require.NotContains(t, info.Reason, "without")
+	require.NotEqual(t, plain, info.Key)
+	require.Equal(t, CacheHit, run(with(wanted), CompileOptions{}).Cache)
+
+	// 3: an option of our own that the plugin does not know, and one whose value it does not take.
+	info = run(with(map[string]any{"xla_nonsense": true, "xla_cpu_prefer_vector_width": "wide"}), CompileOptions{})
+	require.Equal(t, plain, info.Key, "the key has the options that were taken")
+	require.Equal(t, CacheHit, info.Cache)
+	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width, xla_nonsense")
+
+	// 4: the caller's is an error, and so is a program that is wrong with options that are right.
+	_, err := c.compileText("axpy", axpyText, own, CompileOptions{XLA: map[string]any{"xla_nonsense": true}})
+	require.ErrorContains(t, err, "xla_nonsense")
+	_, err = c.compileText("axpy", "module @m {", own, CompileOptions{})
+	require.Error(t, err)
+	for option, taken := range c.lib.options.taken {
+		require.Equal(t, !strings.Contains(option, "nonsense") && !strings.Contains(option, "wide"), taken, option)
+	}
 }
 
 func TestProtoField(t *testing.T) {

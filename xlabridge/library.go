@@ -38,7 +38,7 @@ type library struct {
 	minor       int
 	kernels     bool // it knows the kernels of RegisterKernel
 
-	debug debugOptions
+	options knownOptions
 
 	mu    sync.Mutex
 	store *cache.Cache // where programs compiled by others in the process go; nil: nowhere

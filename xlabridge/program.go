@@ -68,7 +68,7 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 	for _, a := range p.Captured {
 		d, err := c.put(a, p.Replicas)
 		if err != nil {
-			_ = exe.Close()
+			_ = x.Close()
 			return nil, err
 		}
 		x.captured = append(x.captured, d)
@@ -214,6 +214,7 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	for i, a := range leaves {
 		d, err := c.put(a, n)
 		if err != nil {
+			Free(moved[:i])
 			return out, err
 		}
 		moved[i] = graph.FromData(a.Shape(), d)
@@ -264,25 +265,29 @@ type JitOptions struct {
 	Name    string // of the program; default "jit"
 	Trace   graph.TraceOptions
 	Compile CompileOptions
+	// Programs keeps the compiled programs, where others want to close them or to keep more; nil: the function's own.
+	Programs *Programs
 }
 
-// jit keeps one compiled program for each structure and set of shapes of the arguments.
+// jit compiles a function anew for each structure and set of shapes of the arguments.
 type jit struct {
 	backend Backend
 	options JitOptions
 	f       func(args []any) any
 
-	mu       sync.Mutex
-	programs map[string]*Compiled
+	mu sync.Mutex // one compilation at a time
 }
 
 func newJit(b Backend, options []JitOptions, f func(args []any) any) *jit {
-	j := &jit{backend: b, f: f, programs: map[string]*Compiled{}}
+	j := &jit{backend: b, f: f}
 	if len(options) > 0 {
 		j.options = options[0]
 	}
 	if j.options.Name == "" {
 		j.options.Name = "jit"
+	}
+	if j.options.Programs == nil {
+		j.options.Programs = &Programs{}
 	}
 	return j
 }
@@ -311,7 +316,8 @@ func (j *jit) call(args []any) (any, error) {
 func (j *jit) program(key string, args []any) (*Compiled, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if x := j.programs[key]; x != nil {
+	kept := programKey{j, key}
+	if x := j.options.Programs.get(kept); x != nil {
 		return x, nil
 	}
 	p, err := graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
@@ -325,7 +331,7 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.programs[key] = x
+	j.options.Programs.put(kept, x)
 	return x, nil
 }
 

@@ -6,6 +6,9 @@
 
 enum { AXES = 16 };
 
+// OUTSIDE is a place that stays negative whatever is added to it.
+#define OUTSIDE (INT64_MIN / 2)
+
 // width is the size of an element; 0: of an unknown type.
 static int64_t width(int dtype) {
   switch (dtype) {
@@ -42,6 +45,23 @@ static inline int64_t place(const xf_buffer *b, int64_t i) {
   return v > INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
+// add_places adds to each of n places the index, every step-th from first on, times scale; where the index is outside of 0
+// to last the place gets and stays negative.
+static void add_places(const xf_buffer *b, int64_t first, int64_t step, int64_t n, int64_t last, int64_t scale, int64_t *at) {
+  if (b->dtype == XF_S32) {
+    const int32_t *v = (const int32_t *)b->data + first;
+    for (int64_t i = 0; i < n; i++) {
+      int64_t p = v[i * step];
+      at[i] = p < 0 || p > last ? OUTSIDE : at[i] + p * scale;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    int64_t p = place(b, first + i * step);
+    at[i] = p < 0 || p > last ? OUTSIDE : at[i] + p * scale;
+  }
+}
+
 static bool whole(const xf_buffer *b) { return b->dtype >= XF_S8 && b->dtype <= XF_U64; }
 
 const int64_t *xb_numbers(const xf_frame *frame, int64_t *size) {
@@ -71,18 +91,30 @@ static int merge(loop *l, int n) {
   return k;
 }
 
-// A run combines n elements of from with those of to; strides are in elements.
-typedef void run(void *to, const void *from, int64_t n, int64_t to_stride, int64_t from_stride);
+// A run combines n elements of from with those of to; strides are in elements. A spray combines windows of one element:
+// element i of from, at stride fs, with the one at to + at[i]; a negative place is none.
+typedef void run(void *restrict to, const void *restrict from, int64_t n, int64_t to_stride, int64_t from_stride);
+typedef void spray(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t from_stride);
 
-#define RUN(NAME, T, VALUE)                                                           \
-  static void NAME(void *to, const void *from, int64_t n, int64_t ts, int64_t fs) {   \
-    T *x = to;                                                                        \
-    const T *y = from;                                                                \
-    if (ts == 1 && fs == 1) {                                                         \
-      for (int64_t i = 0; i < n; i++) { T a = x[i], b = y[i]; (void)a; x[i] = VALUE; } \
-    } else {                                                                          \
-      for (int64_t i = 0; i < n; i++, x += ts, y += fs) { T a = *x, b = *y; (void)a; *x = VALUE; } \
-    }                                                                                 \
+#define RUN(NAME, T, VALUE)                                                                                                   \
+  static void NAME(void *restrict to, const void *restrict from, int64_t n, int64_t ts, int64_t fs) {                         \
+    T *restrict x = to;                                                                                                       \
+    const T *restrict y = from;                                                                                               \
+    if (ts == 1 && fs == 1) {                                                                                                 \
+      for (int64_t i = 0; i < n; i++) { T a = x[i], b = y[i]; (void)a; x[i] = VALUE; }                                         \
+    } else {                                                                                                                  \
+      for (int64_t i = 0; i < n; i++, x += ts, y += fs) { T a = *x, b = *y; (void)a; *x = VALUE; }                             \
+    }                                                                                                                         \
+  }                                                                                                                           \
+  static void spray_##NAME(void *restrict to, const void *restrict from, int64_t n, const int64_t *restrict at, int64_t fs) { \
+    T *x = to;                                                                                                                \
+    const T *y = from;                                                                                                        \
+    for (int64_t i = 0; i < n; i++, y += fs) {                                                                                \
+      if (at[i] < 0) continue;                                                                                                \
+      T a = x[at[i]], b = *y;                                                                                                 \
+      (void)a;                                                                                                                \
+      x[at[i]] = VALUE;                                                                                                       \
+    }                                                                                                                         \
   }
 
 #define ARITHMETIC(T, U)              \
@@ -126,27 +158,25 @@ RUN(set_uint64_t, uint64_t, b)
 
 enum { SET, SUM, PROD, MAX, MIN };
 
-// runner finds the run of a kind and an element type; NULL: there is none.
-static run *runner(int64_t kind, int dtype) {
-  if (kind == SET) {
-    switch (width(dtype)) {
-      case 1: return set_uint8_t;
-      case 2: return set_uint16_t;
-      case 4: return set_uint32_t;
-      case 8: return set_uint64_t;
-    }
-    return NULL;
-  }
-  if (kind < SET || kind > MIN) return NULL;
+typedef struct {
+  run *run;
+  spray *spray;
+} combiner;
+
+// combine finds the combiner of a kind and an element type; nulls: there is none.
+static combiner combine(int64_t kind, int dtype) {
+#define BOTH(NAME) {NAME, spray_##NAME}
 #define KINDS(T) \
-  { sum_##T, prod_##T, max_##T, min_##T }
-  static run *const runs[][4] = {
+  { BOTH(sum_##T), BOTH(prod_##T), BOTH(max_##T), BOTH(min_##T) }
+  static const combiner set[] = {[1] = BOTH(set_uint8_t), [2] = BOTH(set_uint16_t), [4] = BOTH(set_uint32_t), [8] = BOTH(set_uint64_t)};
+  static const combiner others[][4] = {
       [XF_S8] = KINDS(int8_t),   [XF_S16] = KINDS(int16_t),  [XF_S32] = KINDS(int32_t),  [XF_S64] = KINDS(int64_t),
       [XF_U8] = KINDS(uint8_t),  [XF_U16] = KINDS(uint16_t), [XF_U32] = KINDS(uint32_t), [XF_U64] = KINDS(uint64_t),
       [XF_F32] = KINDS(float),   [XF_F64] = KINDS(double),
   };
-  if (dtype < 0 || dtype >= (int)(sizeof runs / sizeof runs[0])) return NULL;
-  return runs[dtype][kind - SUM];
+  if (kind == SET) return set[width(dtype)];
+  if (kind < SET || kind > MIN || dtype < 0 || dtype >= (int)(sizeof others / sizeof others[0])) return (combiner){NULL, NULL};
+  return others[dtype][kind - SUM];
 }
 
 // walk runs through nested loops, the innermost by f.
@@ -203,7 +233,7 @@ xf_error *xb_write(xf_frame *frame) {
     memcpy(into, block->data, part * bytes);
     return NULL;
   }
-  walk(runner(SET, array->dtype), into, block->data, bytes, l, n);
+  walk(combine(SET, array->dtype).run, into, block->data, bytes, l, n);
   return NULL;
 }
 
@@ -214,8 +244,8 @@ xf_error *xb_scatter(xf_frame *frame) {
   if (config == NULL || given < 6 || frame->args.size != 3 || frame->results.size != 1)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter takes an array, indices and updates, and gives an array");
   const xf_buffer *array = frame->args.values[0], *indices = frame->args.values[1], *updates = frame->args.values[2], *out = frame->results.values[0];
-  run *f = runner(config[0], array->dtype);
-  if (f == NULL || array->rank > AXES || indices->rank > AXES || updates->rank > AXES || indices->rank < 1 || !whole(indices) || updates->dtype != array->dtype)
+  combiner f = combine(config[0], array->dtype);
+  if (f.run == NULL || array->rank > AXES || indices->rank > AXES || updates->rank > AXES || indices->rank < 1 || !whole(indices) || updates->dtype != array->dtype)
     return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_scatter got arrays that it does not take");
   // The five lists.
   const int64_t *list[5];
@@ -268,16 +298,31 @@ xf_error *xb_scatter(xf_frame *frame) {
     last[k] = array->dims[axis] - extent[axis];
     scale[k] = to[axis];
   }
+  // The innermost of those loops goes some indices at a time: where they write, then the writing.
+  if (outer == 0) {
+    count[0] = 1;
+    step_index[0] = step_to[0] = step_from[0] = 0;
+    outer = 1;
+  }
+  const loop inner = {count[outer - 1], step_to[outer - 1], step_from[outer - 1]};
+  const int64_t inner_index = step_index[outer - 1];
+  outer--;
   int64_t base = 0, source = 0, first = 0;
   for (;;) {
-    int64_t target = base;
-    bool inside = true;
-    for (int64_t k = 0; k < coordinates; k++) {
-      int64_t p = place(indices, first + k);
-      inside = inside && p >= 0 && p <= last[k];
-      target += p * scale[k];
+    enum { SOME = 256 };
+    int64_t at[SOME];
+    for (int64_t i = 0; i < inner.n; i += SOME) {
+      int64_t n = inner.n - i < SOME ? inner.n - i : SOME;
+      const char *from_here = (const char *)updates->data + (source + i * inner.from) * bytes;
+      for (int64_t j = 0; j < n; j++) at[j] = base + (i + j) * inner.to;
+      for (int64_t k = 0; k < coordinates; k++) add_places(indices, first + i * inner_index + k, inner_index, n, last[k], scale[k], at);
+      if (windows == 0) {
+        f.spray(out->data, from_here, n, at, inner.from);
+        continue;
+      }
+      for (int64_t j = 0; j < n; j++)
+        if (at[j] >= 0) walk(f.run, (char *)out->data + at[j] * bytes, from_here + j * inner.from * bytes, bytes, window, windows);
     }
-    if (inside) walk(f, (char *)out->data + target * bytes, (const char *)updates->data + source * bytes, bytes, window, windows);
     int i = outer - 1;
     for (; i >= 0; i--) {
       base += step_to[i];
