@@ -2,7 +2,9 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,10 +102,10 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	was := before.all()
-	for name, now := range t.all() {
-		if was[name].Text() != now.Text() && !now.MayChange() {
-			return nil, console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now.Text(), g.own.resume, was[name].Text())
+	was, now := before.all(), t.all()
+	for _, name := range append(settings.Names(t.Experiment), slices.Sorted(maps.Keys(now))...) { // a part's name before what it has
+		if x := now[name]; was[name].Name == "" || was[name].Text() != x.Text() && !x.MayChange() {
+			return nil, console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, x.Text(), g.own.resume, was[name].Text())
 		}
 	}
 	return t, nil
