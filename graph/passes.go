@@ -18,7 +18,7 @@ func (g *Graph) dropDead() *Graph {
 	var kept []*Node
 	for _, n := range slices.Backward(g.Nodes) {
 		flags := make([]bool, len(n.Outs))
-		used := n.Op.effect
+		used := n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
 		for i, o := range n.Outs {
 			flags[i] = live[o]
 			used = used || live[o]
@@ -62,7 +62,7 @@ func (g *Graph) mergeEqual() *Graph {
 			c.Bodies = append(c.Bodies, b.mergeEqual())
 			key.WriteString(c.Bodies[len(c.Bodies)-1].hash())
 		}
-		if first := seen[key.String()]; first != nil && !n.Op.effect {
+		if first := seen[key.String()]; first != nil && !n.Op.effect && !n.Op.distinct {
 			for i, o := range n.Outs {
 				same[o] = first.Outs[i]
 			}

@@ -10,6 +10,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
@@ -33,15 +34,15 @@ var ErrGone = errors.New("the run was closed, or a round of it failed and took i
 
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
-	Name    string // of the program: "generation"
-	Devices int    // 0: 1
-	Compile xlabridge.CompileOptions
+	Name    string    // of the program: "generation"
+	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
+	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
 }
 
 // NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a tree)
 // and inputs that stay the same the next state, of the same structure and shapes, and results for the host.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I, step func(S, I) (S, R)) (*Loop, error) {
-	l := &Loop{backend: b, devices: max(1, o.Devices)}
+	l := &Loop{backend: b, devices: max(1, o.Plan.Devices)}
 	p, err := graph.TraceArgs(o.Name, []any{state, inputs}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
 		next, results := step(args[0].(S), args[1].(I))
 		return []any{next, results}
@@ -49,10 +50,15 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	if err != nil {
 		return nil, err
 	}
-	if l.program, err = b.Compile(p, o.Compile); err != nil {
+	options := o.Plan.Compile()
+	options.Purpose = o.Purpose
+	if l.program, err = b.Compile(p, options); err != nil {
 		return nil, err
 	}
 	l.profile.Devices = l.devices
+	if o.Plan.Tile > 0 {
+		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
+	}
 	l.profile.Account(ProgramOf(l.program))
 	if state, err = xlabridge.Put(b, l.devices, state); err == nil {
 		if inputs, err = xlabridge.Put(b, l.devices, inputs); err != nil {
@@ -100,6 +106,23 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 	l.state = out[:n:n]
 	l.step++
 	return out[n:], nil
+}
+
+// Numbers is Advance, with the numbers of all results, leaf after leaf, on the host.
+func (l *Loop) Numbers() (all []float64, err error) {
+	out, err := l.Advance()
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	for _, a := range out {
+		v, err := graph.Floats(a)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v...)
+	}
+	return all, nil
 }
 
 // Steps is the number of calls of Advance that the state has behind it.

@@ -32,7 +32,7 @@ type Kind struct {
 	New func() Experiment
 }
 
-// Experiment is a pointer to a struct of settings (package settings), most of them with Common embedded, that knows how to
+// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to
 // become a Run. What has parts (settings.HasParts) has their settings, too.
 type Experiment interface {
 	// Check finds the first mistake in the settings, a *settings.Error, before anything is opened, traced or compiled.
@@ -55,19 +55,27 @@ type Experiment interface {
 	Start(b xlabridge.Backend) (Run, error)
 }
 
-// Common are the settings of all kinds of run that run on devices.
+// Common are the settings of all kinds of run.
 type Common struct {
-	Seed    int64          `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int            `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
-	Memory  settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
-	Tune    string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+	Seed    int64 `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int   `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
 }
 
 // On gives the settings themselves.
 func (c *Common) On() *Common { return c }
 
-// Defaults are the common settings as they are by default.
-func Defaults() Common { return Common{Tune: plan.TuneAuto} }
+// Planning are the settings of kinds that are Planned: Common, and how the plan is chosen.
+type Planning struct {
+	Common
+	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
+	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+}
+
+// Planned gives the settings themselves.
+func (p *Planning) Planned() *Planning { return p }
+
+// Defaults are the settings as they are by default.
+func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
 // Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time.
 type Run interface {
@@ -155,15 +163,16 @@ type Progress interface {
 	Notice(line string)
 }
 
-// Player is an Experiment whose members play episodes: they can be judged, played and drawn.
+// Player is an Experiment whose members play episodes: they can be judged, played and drawn. One that embeds Playing is one.
 type Player interface {
 	Rollout() (*episode.Rollout, error)
 	// Judged is the number of fresh episodes by which members are judged before one of them is called the best.
 	Judged() int
 }
 
-// Planned is an Experiment that chooses a plan by itself.
+// Planned is an Experiment that chooses a plan by itself: it has Planning embedded.
 type Planned interface {
+	Planned() *Planning
 	// ChoosePlan chooses the plan as Start would, and stores it where it is measured, but compiles nothing that stays: a Start
 	// with plan.TuneAuto then finds it.
 	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)

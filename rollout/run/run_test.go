@@ -77,20 +77,18 @@ type walkState struct {
 }
 
 func (w walk) Step() (Metrics, error) {
-	out, err := w.Advance()
+	v, err := w.Numbers()
 	if err != nil {
 		return Metrics{}, err
 	}
-	defer xlabridge.Free(out)
-	x, err := graph.Float(out[0])
-	return Metrics{Step: w.Steps(), Values: []Value{{"twice", x}}}, err
+	return Metrics{Step: w.Steps(), Values: []Value{{"twice", v[0]}}}, nil
 }
 
 func newWalk(t *testing.T, b xlabridge.Backend, devices int) walk {
 	t.Helper()
 	var first walkState
 	first.Place.Now, first.Place.StepSize, first.Turn = graph.Scalar(0), graph.Scalar(1), graph.Of(int32(0))
-	l, err := NewLoop(b, LoopOptions{Name: "walk", Devices: devices}, first, graph.Scalar(10), func(s walkState, in *graph.Array) (walkState, *graph.Array) {
+	l, err := NewLoop(b, LoopOptions{Name: "walk", Purpose: "a walk", Plan: plan.Plan{Devices: devices}}, first, graph.Scalar(10), func(s walkState, in *graph.Array) (walkState, *graph.Array) {
 		s.Place.StepSize = graph.Add(s.Place.StepSize, random.Uniform(random.FoldIn(random.New(7), s.Turn), graph.ShapeOf(graph.Float32), 0, 1))
 		s.Place.Now = graph.Add(s.Place.Now, graph.Add(in, s.Place.StepSize))
 		s.Turn = graph.Add(s.Turn, 1)

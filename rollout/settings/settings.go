@@ -11,7 +11,7 @@
 // written with commas), Bytes and Number. min and max are bounds, above is one that is not reached itself, oneof lists the
 // possible texts with commas, zero says what 0 means, number lets a text be written as a number too, wants says in words what
 // other checks want, program:"no" tells that a change compiles no other program, and
-// resume:"any" that a run may go on with another value. Fields of embedded
+// resume:"any" that a run may go on with another value, resume:"goal" the same of what the run is to reach. Fields of embedded
 // structs count as the struct's own.
 package settings
 
@@ -298,7 +298,10 @@ func (f Field) IsArgument() bool {
 
 // MayChange tells whether a run that goes on may have another value than it was started with: what was computed does not
 // follow from the setting.
-func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" }
+func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" || f.IsGoal() }
+
+// IsGoal tells whether it follows from the value, which may change, when a run has reached what it is to reach.
+func (f Field) IsGoal() bool { return f.tag.Get("resume") == "goal" }
 
 // Check finds the first setting of the struct that is out of its range, an *Error.
 func Check(ptr any) error {

@@ -18,6 +18,7 @@ import (
 
 	"xlarun/cmd/xlarun/bench"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
 	_ "xlarun/envs/all"       // what --env knows
 	_ "xlarun/rollout/evolve" // kinds of run
 	_ "xlarun/rollout/sparse"
@@ -39,14 +40,47 @@ type app struct {
 	Streams
 	openBackend console.Opener
 	now         func() time.Time
+	disk        runfolder.Disk // nil: the operating system's
 }
 
 // Main runs the command line of this process and exits.
 func Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	status := Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
-	stop()
+	// A pipe that nobody reads any more fails the write, and does not kill what may have a state to save.
+	signal.Ignore(syscall.SIGPIPE)
+	status := Run(untilSignal(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 	os.Exit(status)
+}
+
+const (
+	// oneSignal is the time within which signals count as one: a shell, a terminal that is closed, a supervisor may send theirs
+	// to the process and again to its group.
+	oneSignal = 100 * time.Millisecond
+	// lastMoment is when an interrupted process ends in any case: nobody may be reading what it wants to say at last.
+	lastMoment = console.Grace + 100*time.Millisecond
+)
+
+// untilSignal is a context that ends with the first signal to end; the second one ends the process. Signals that the process
+// was started to ignore, as nohup does, stay ignored.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		<-signals
+		first := time.Now()
+		time.AfterFunc(lastMoment, func() { os.Exit(StatusInterrupted) })
+		cancel()
+		for s := range signals {
+			if s != syscall.SIGHUP && time.Since(first) > oneSignal {
+				os.Exit(StatusInterrupted)
+			}
+		}
+	}()
+	return ctx
 }
 
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has

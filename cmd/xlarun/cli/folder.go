@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/runfolder"
@@ -64,17 +65,35 @@ func (s *session) goOn() error {
 	for _, line := range s.skipped {
 		s.Notice(line)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	held := *s.resumed
 	held.Config = s.text
-	s.held, s.last.Step = &held, s.resumed.Step
-	s.round, _ = strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
-	s.last.Done = s.resumed.Info[infoDone] == "true" && s.resumed.Config == s.text // another goal may not be reached
-	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
-		return err
+	round, _ := strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
+	done := s.resumed.Info[infoDone] == "true" && s.sameGoal()
+	s.checkpointAt, s.checkpointed = time.Now(), s.resumed.Step
+	s.mu.Lock()
+	s.held, s.last.Step, s.last.Done, s.round = &held, s.resumed.Step, done, round
+	s.mu.Unlock()
+	return s.openLogs(s.resumed.Step)
+}
+
+// sameGoal tells whether the run goes on with the goal that its checkpoint was made with.
+func (s *session) sameGoal() bool {
+	if s.resumed.Config == s.text {
+		return true
 	}
-	var err error
-	s.logger, err = s.folder.NewLogger(s.Unit, s.resumed.Step)
-	return err
+	c, err := parseConfig("the checkpoint's config", []byte(s.resumed.Config))
+	if err != nil {
+		return false
+	}
+	before, err := (&given{}).resolve(s.Kind, "", c)
+	if err != nil {
+		return false
+	}
+	was := before.all()
+	for name, now := range s.all() {
+		if now.IsGoal() && was[name].Text() != now.Text() {
+			return false
+		}
+	}
+	return true
 }

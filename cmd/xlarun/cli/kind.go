@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,7 +89,10 @@ func (g *given) readRun(k run.Kind, arg string) (*task, error) {
 func (g *given) readResume(k run.Kind) (*task, error) {
 	path := filepath.Join(g.own.resume, "config.toml")
 	if !console.Exists(path) {
-		return nil, console.BadInput("--resume %s: there is no run, as there is no config.toml in it; give the folder that a run ended with", g.own.resume)
+		if info, err := os.Stat(g.own.resume); err == nil && info.IsDir() {
+			return nil, console.BadInput("--resume %s: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew", g.own.resume)
+		}
+		return nil, console.BadInput("--resume %s: there is no such folder: give that of a run, or start it anew", g.own.resume)
 	}
 	c, err := readConfig(path)
 	if err != nil {

@@ -3,8 +3,10 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -67,8 +69,8 @@ func (s *session) resultLine() ordered {
 	for _, v := range s.last.Values {
 		o = append(o, run.Fact{Name: v.Name, Value: number(v.Number)})
 	}
-	for name, v := range s.values { // those that are not measured in every round
-		o = append(o, run.Fact{Name: name, Value: number(v)})
+	for _, name := range slices.Sorted(maps.Keys(s.values)) { // those that are not measured in every round
+		o = append(o, run.Fact{Name: name, Value: number(s.values[name])})
 	}
 	if b := s.best; b != nil {
 		o = append(o, run.Fact{Name: "best_member", Value: b.Name}, run.Fact{Name: "best_member_mean_return", Value: number(b.Judgement.Mean)},
@@ -86,10 +88,10 @@ func (s *session) resultLine() ordered {
 }
 
 // summary is what the display ends with.
-func (s *session) summary(cause error) []string {
+func (s *session) summary(stopped bool) []string {
 	words := ""
-	if e, ok := s.run.(run.Ending); ok && s.rounds > 0 {
-		words = ": " + e.Ending(s.last)
+	if s.ending != "" {
+		words = ": " + s.ending
 	}
 	var text string
 	switch {
@@ -97,7 +99,7 @@ func (s *session) summary(cause error) []string {
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", s.Unit, s.last.Step)
 	case s.last.Done:
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
-	case cause != nil:
+	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", s.Unit, s.last.Step, words)
 	default:
 		text = fmt.Sprintf("stopped at the last of %d %ss%s", s.last.Step, s.Unit, words)

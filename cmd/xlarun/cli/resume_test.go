@@ -168,9 +168,9 @@ func TestResumeRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"drift --resume nowhere", StatusUsage, "--resume nowhere: there is no run, as there is no config.toml in it; give the folder that a run ended with"},
-		{"drift --resume empty", StatusUsage, "--resume empty: there is no run"},
-		{"drift --resume file", StatusUsage, "--resume file: there is no run"},
+		{"drift --resume nowhere", StatusUsage, "--resume nowhere: there is no such folder: give that of a run, or start it anew"},
+		{"drift --resume empty", StatusUsage, "--resume empty: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew"},
+		{"drift --resume file", StatusUsage, "--resume file: there is no such folder"},
 		{"drift --resume none", StatusUsage, "; start it anew with --config none/config.toml"},
 		{"drift --resume bad", StatusUsage, "bad/config.toml:"},
 		{"drift CartPole-v1 --resume run", StatusUsage, "--resume run goes on with the settings and in the folder of that run: leave the argument, --config and --out out"},

@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -29,6 +32,9 @@ const (
 	// largeState is the size from which the memory of a copy that is no longer held is collected at once: left to itself,
 	// the collector waits until there is as much garbage as there is in use.
 	largeState = 4 << 20
+	// workGrace is how long an interrupt waits for the work to end by itself, and saveGrace how long it may take until the
+	// state is on the disk; what comes last has lastGrace for each file.
+	workGrace, saveGrace, lastGrace = console.Grace / 4, 3 * console.Grace / 4, console.Grace / 32
 	// phasesAfter is the time after which the parts of a round are timed once, for the display.
 	phasesAfter = 5 * time.Second
 )
@@ -51,6 +57,7 @@ type session struct {
 	start   time.Time // of the process
 	report  display.Reporter
 	live    bool // somebody may be watching a screen
+	out     *reader
 
 	// Used by work alone.
 	run          run.Run
@@ -60,7 +67,8 @@ type session struct {
 	checkpointAt time.Time
 	checkpointed int64 // the step of the last one
 	memoryAt     time.Time
-	memoryNow    int64 // when it was read last
+	memoryNow    int64  // when it was read last
+	shown        string // where the display says that the folder is
 
 	// What follows is written by work and read by finish, which may run while work is inside a call.
 	mu       sync.Mutex
@@ -81,14 +89,15 @@ type session struct {
 	peak     int64
 	phases   []run.Phase
 	best     *bestMember
-	ended    bool // finish has the word
+	ending   string // what the run says of itself
+	ended    bool   // finish has the word
 }
 
 // newSession makes the folder of a new run, or opens that of one that goes on.
 func newSession(a *app, t *task, o ownFlags) (*session, error) {
 	s := &session{app: a, task: t, json: o.json, start: machine.ProcessStart(), values: map[string]float64{}}
 	var err error
-	options := runfolder.Options{Keep: t.place.Keep, Notice: s.Notice}
+	options := runfolder.Options{Keep: t.place.Keep, Disk: a.disk, Notice: s.Notice}
 	switch {
 	case o.resume != "":
 		err = s.reopen(o, options)
@@ -103,10 +112,15 @@ func newSession(a *app, t *task, o ownFlags) (*session, error) {
 		b.Command = t.Name
 	}
 	if s.folder != nil {
-		b.Folder = s.folder.Dir()
+		s.shown = s.folder.Dir()
+		b.Folder = s.shown
 	}
-	s.report = display.NewReporter(a.Out, a.Getenv, b)
-	_, s.live = display.Terminal(a.Out, a.Getenv)
+	out := a.Out
+	if _, s.live = display.Terminal(out, a.Getenv); !s.live {
+		s.out = &reader{Writer: out, left: make(chan struct{})}
+		out = s.out
+	}
+	s.report = display.NewReporter(out, a.Getenv, b)
 	return s, nil
 }
 
@@ -128,24 +142,49 @@ func (p progress) Notice(line string) { p.Phase(line) }
 // Warn says what must stay readable: that the cache is damaged, or cannot be written.
 func (p progress) Warn(line string) { p.Reporter.Notice(line) }
 
+// reader is stdout as a pipe, whose reader may leave: a run that nobody reads any more ends as if it had been interrupted.
+type reader struct {
+	io.Writer
+	once sync.Once
+	left chan struct{}
+}
+
+// Write implements io.Writer.
+func (r *reader) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		r.once.Do(func() { close(r.left) })
+	}
+	return n, err
+}
+
 // supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
-// devices is under way; finish gets what work ended with, or console.ErrInterrupted while it is still inside a call.
+// devices is under way; finish gets what work ended with, or nil while it is still inside a call.
 func (s *session) supervise(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	done := make(chan error, 1)
 	go func() { done <- s.work(ctx) }()
+	var left <-chan struct{}
+	if s.out != nil {
+		left = s.out.left
+	}
 	select {
 	case err := <-done:
-		return s.finish(err, true)
+		return s.finish(err, time.Time{})
 	case <-ctx.Done():
+	case <-left:
+		cancel()
 	}
+	at := time.Now()
 	if s.folder != nil {
 		s.folder.StopWaiting()
 	}
 	select {
 	case err := <-done:
-		return s.finish(err, true)
-	case <-time.After(console.Grace / 2):
-		return s.finish(console.ErrInterrupted, false)
+		return s.finish(err, at)
+	case <-time.After(workGrace):
+		return s.finish(nil, at)
 	}
 }
 
@@ -166,7 +205,7 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	phase := "tracing and compiling"
-	if t := s.On().Tune; t == "quick" || t == "full" {
+	if p, ok := s.Experiment.(run.Planned); ok && (p.Planned().Tune == plan.TuneQuick || p.Planned().Tune == plan.TuneFull) {
 		phase = "measuring plans, then " + phase
 	}
 	s.report.Phase(phase)
@@ -228,8 +267,10 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
-		if s.judge != nil && s.judge.took < console.Grace/8 {
-			return errors.Join(console.ErrInterrupted, s.result(true))
+		if s.judge != nil && s.judge.took < workGrace {
+			if err := s.result(true); err != nil {
+				return console.InterruptedError{Err: err}
+			}
 		}
 		return console.ErrInterrupted
 	}
@@ -254,27 +295,51 @@ func (s *session) record() error {
 
 // begin opens the logs once the first round is through, so that a run which never gets there leaves nothing.
 func (s *session) begin(at time.Time) error {
-	s.checkpointAt = time.Time{}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.firstEnd = at.Sub(s.start)
-	if s.folder == nil || s.ended || s.logger != nil {
+	made := s.folder == nil || s.ended || s.logger != nil
+	s.mu.Unlock()
+	if made {
 		return nil
 	}
+	return s.openLogs(0)
+}
+
+// openLogs writes the config and opens the logs, behind the row of a step. The disk may be full or not answer, so the mutex is
+// not held meanwhile.
+func (s *session) openLogs(after int64) error {
 	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
 		return err
 	}
-	var err error
-	s.logger, err = s.folder.NewLogger(s.Unit, 0)
+	logger, err := s.folder.NewLogger(s.Unit, after)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logger = logger
 	return err
 }
 
 // note takes a round's metrics down.
 func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
+	if news, ok := s.take(m, now, seconds); ok {
+		s.report.News(news) // whoever reads stdout may let it wait, so the mutex is not held
+	}
+	if s.folder != nil && s.memoryAt.Equal(now) {
+		if dir := s.folder.Dir(); dir != s.shown {
+			s.shown = dir
+			s.report.Moved(dir)
+		}
+	}
+}
+
+// take is note without the display.
+func (s *session) take(m run.Metrics, now time.Time, seconds float64) (news display.News, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		return
+		return news, false
+	}
+	if e, ok := s.run.(run.Ending); ok {
+		s.ending = e.Ending(m)
 	}
 	if s.rounds == 0 {
 		s.first, s.work0 = seconds, m.Work
@@ -289,14 +354,14 @@ func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
 		s.values[v.Name] = v.Number
 	}
 	s.after = now.Sub(s.start)
-	news := display.News{Metrics: m, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
+	news = display.News{Metrics: m, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
 		Plan: s.profile.Plan, Cache: s.profile.Cache, Trace: duration(s.profile.TraceSeconds), Compile: duration(s.profile.CompileSeconds),
 		Memory: s.memory(now), Phases: s.phases}
-	s.report.News(news)
 	if s.logger != nil {
 		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
 			Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}})
 	}
+	return news, true
 }
 
 func rowValues(values []run.Value) []runfolder.Value {
@@ -353,6 +418,12 @@ func (s *session) keep() error {
 		return nil
 	}
 	s.checkpointAt, s.checkpointed = now, s.last.Step
+	if s.judge == nil && s.judged() != nil { // what judges is compiled first, and the state does not wait for that
+		if err := s.checkpoint(); err != nil {
+			return err
+		}
+		return s.result(false)
+	}
 	if err := s.result(false); err != nil { // before the checkpoint: after a kill, the best is never older than the state
 		return err
 	}
@@ -394,70 +465,101 @@ func (s *session) checkpoint() error {
 	return err
 }
 
-// finish ends the run. cause is what work ended with, or console.ErrInterrupted while work is still inside a call, which
-// returned tells: then nothing on the devices may be touched.
-func (s *session) finish(cause error, returned bool) error {
+// finish ends the run. cause is what work ended with. interrupted is when somebody asked for the end, zero where nobody did;
+// then work may still be inside a call, and nothing on the devices may be touched.
+func (s *session) finish(cause error, interrupted time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
 	s.measurePeak()
-	interrupted := cause != nil && errors.As(cause, new(console.InterruptedError))
-	if s.rounds == 0 && s.resumed == nil {
-		s.report.Close()
-		if s.folder != nil {
-			s.folder.Abandon()
-		}
-		if interrupted {
-			return console.InterruptedError{Err: fmt.Errorf("interrupted before the first %s was done; nothing was written", s.Round)}
-		}
-		return cause
+	stop := !interrupted.IsZero() || errors.As(cause, new(console.InterruptedError))
+	if cause == console.ErrInterrupted {
+		cause = nil
+	}
+	deadline := time.Now().Add(time.Hour)
+	switch {
+	case !interrupted.IsZero():
+		deadline = interrupted.Add(saveGrace)
+	case stop:
+		deadline = time.Now().Add(saveGrace)
+	}
+	if s.rounds == 0 {
+		return s.finishEarly(cause, stop, deadline)
 	}
 	var state string
 	var err error
 	if s.folder != nil {
-		state, err = s.leave(interrupted, returned)
+		state, err = s.leave(deadline)
 	}
-	s.report.Close(s.summary(cause)...)
+	s.report.Close(s.summary(stop || cause != nil)...)
 	if s.json {
 		err = errors.Join(err, s.PrintJSON(s.resultLine()))
 	}
-	if interrupted {
-		text := fmt.Sprintf("interrupted after %s %d", s.Unit, s.last.Step)
-		if state != "" {
-			text += fmt.Sprintf("; the state of %s %d is in %s", s.Unit, s.held.Step, state)
+	if !stop {
+		return errors.Join(cause, err)
+	}
+	text := fmt.Sprintf("interrupted after %s %d", s.Unit, s.last.Step)
+	if state != "" {
+		text += fmt.Sprintf("; the state of %s %d is in %s", s.Unit, s.held.Step, state)
+	}
+	return console.InterruptedError{Err: errors.Join(errors.New(text), err, cause)}
+}
+
+// finishEarly ends a run of which no round was done: one that was stopped before, or that has nothing left to do.
+func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err error) {
+	words := "interrupted before the first " + s.Round + " was done; nothing was written"
+	var summary []string
+	if s.resumed == nil {
+		if s.folder != nil {
+			_ = within(until(deadline), func() error { s.folder.Abandon(); return nil })
 		}
-		return console.InterruptedError{Err: errors.Join(errors.New(text), err)}
+	} else {
+		words = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Round, s.folder.Dir(), s.Unit, s.resumed.Step)
+		if !stop && cause == nil {
+			summary = s.summary(false)
+		}
+		err = s.close(deadline)
+	}
+	s.report.Close(summary...)
+	if s.json && summary != nil {
+		err = errors.Join(err, s.PrintJSON(s.resultLine()))
+	}
+	if stop {
+		return console.InterruptedError{Err: errors.Join(errors.New(words), err, cause)}
 	}
 	return errors.Join(cause, err)
 }
 
 // leave writes the folder's last files.
-func (s *session) leave(interrupted, returned bool) (state string, err error) {
-	wait := time.Hour
-	if interrupted {
-		wait = console.Grace / 4
-	}
+func (s *session) leave(deadline time.Time) (state string, err error) {
 	if s.held != nil {
-		err = within(wait, func() (err error) {
-			state, err = s.folder.SaveCheckpoint(*s.held)
+		var saved string // of its own: after the deadline it may still be written to
+		err = within(until(deadline), func() (err error) {
+			saved, err = s.folder.SaveCheckpoint(*s.held)
 			return err
 		})
-		if err != nil {
-			state = ""
+		if err == nil {
+			state = saved
 		}
 	}
 	if s.best == nil && s.held != nil { // interrupted before a member was judged: the centre at least
-		err = errors.Join(err, within(wait, func() error { return s.writeCentre(s.held) }))
+		err = errors.Join(err, within(until(deadline), func() error { return s.writeCentre(s.held) }))
 	}
-	err = errors.Join(err, within(wait, s.writeProfile))
-	if s.logger != nil {
-		err = errors.Join(err, s.logger.CloseWithin(wait))
-	}
-	if lost := s.folder.Lost(); lost != nil {
-		err = errors.Join(err, lost)
-	}
-	return state, errors.Join(err, s.folder.CloseWithin(wait))
+	err = errors.Join(err, within(until(deadline), s.writeProfile))
+	return state, errors.Join(err, s.close(deadline))
 }
+
+// close closes the logs and the folder, and says what was lost.
+func (s *session) close(deadline time.Time) (err error) {
+	if s.logger != nil {
+		err = s.logger.CloseWithin(until(deadline))
+	}
+	err = errors.Join(err, within(until(deadline), s.folder.Lost))
+	return errors.Join(err, s.folder.CloseWithin(until(deadline)))
+}
+
+// until is the time to a deadline, and a little where it is over.
+func until(deadline time.Time) time.Duration { return max(lastGrace, time.Until(deadline)) }
 
 // within calls f and gives up after a time, where the disk does not answer.
 func within(d time.Duration, f func() error) error {

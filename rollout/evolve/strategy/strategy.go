@@ -134,6 +134,18 @@ func Make(name string, own settings.Values) (Strategy, error) {
 	return s, nil
 }
 
+// Noise draws a standard normal number for every float of a genome, leaf i with the key FoldIn(key, i). Leaves of other
+// dtypes get zeros: they stay as they are.
+func Noise(key random.Key, genome any) any {
+	i := -1
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		if i++; !a.DType().IsFloat() {
+			return graph.ZerosLike(a)
+		}
+		return random.Normal(random.FoldIn(key, i), a.Shape())
+	}, genome)
+}
+
 // decayed is sigma after told generations. Like evosax's schedules it lags by one generation: the first two have sigma.
 func decayed(sigma, decay, told *graph.Array) *graph.Array {
 	return graph.Mul(sigma, graph.Pow(decay, graph.Convert(told, graph.Float32)))
