@@ -93,7 +93,7 @@ type warmup struct {
 
 // warmupTask are the programs of an experiment, and what came of them.
 type warmupTask struct {
-	*task
+	*task `json:"-"`
 	warm  run.Run
 	judge *judge
 	err   error
