@@ -3,6 +3,8 @@
 package episode
 
 import (
+	"math"
+
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -37,6 +39,11 @@ type Summary struct {
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
+}
+
+// Fitness is the return with -Inf in the place of NaN, which counts as the worst.
+func (s Summary) Fitness() *graph.Array {
+	return graph.Select(graph.IsNaN(s.Return), math.Inf(-1), s.Return)
 }
 
 // Step is what happened in one step of an episode, as hooks of Play see it.

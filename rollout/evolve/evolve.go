@@ -102,10 +102,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Evolution{config: x.config, backend: b, generation: g, bestEver: math.Inf(-1)}
-	if e.target, err = x.config.Goal(x.play.Env.Spec()); err != nil {
-		return nil, err
-	}
+	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1)}
 	var first State
 	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
 		return nil, err
@@ -234,7 +231,7 @@ func (e *Evolution) Cost() graph.Cost {
 func (c *Config) Board() []run.Row {
 	goal := ""
 	if env, err := envs.Make(c.Env); err == nil {
-		if t, err := c.Goal(env.Spec()); err == nil && !math.IsNaN(t) {
+		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
 			goal = " of " + number(t)
 		}
 	}

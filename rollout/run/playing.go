@@ -40,8 +40,17 @@ func (p *Playing) Title() string { return p.Env }
 // Judged is the number of fresh episodes.
 func (p *Playing) Judged() int { return p.Judge }
 
-// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none.
-func (p *Playing) Goal(spec envs.Spec) (float64, error) {
+// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what Rollout
+// has checked.
+func (p *Playing) Goal(spec envs.Spec) float64 {
+	x, err := p.goal(spec)
+	if err != nil {
+		return math.NaN()
+	}
+	return x
+}
+
+func (p *Playing) goal(spec envs.Spec) (float64, error) {
 	if p.Target == auto || p.Target == "" {
 		return spec.RewardThreshold, nil
 	}
@@ -66,7 +75,7 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 		return nil, settings.Unknown("env", p.Env, envs.IDs())
 	}
 	spec := env.Spec()
-	if _, err := p.Goal(spec); err != nil {
+	if _, err := p.goal(spec); err != nil {
 		return nil, err
 	}
 	own := p.Parted.Under("policy.")
@@ -77,28 +86,26 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 	return &episode.Rollout{Env: env, Policy: net, Head: head, Steps: p.Steps, Episodes: p.Episodes}, nil
 }
 
-// Spread is Rollout with the rule's plan for a population, and how that cuts so many members over the first devices (0: all)
-// of a backend.
-func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Rollout, population.Tiles, error) {
-	var none population.Tiles
+// Spread is Rollout for a population of so many members, by the rule's plan on the first devices (0: all) of a backend.
+func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Spread, error) {
 	r, err := p.Rollout()
 	if err != nil {
-		return nil, none, err
+		return nil, err
 	}
 	on := plan.MachineOf(b, devices)
 	if devices > on.Devices {
-		return nil, none, settings.Wrong("devices", devices, "at most the %d that the backend was opened with", on.Devices)
+		return nil, settings.Wrong("devices", devices, "at most the %d that the backend was opened with", on.Devices)
 	}
 	if devices == 0 {
 		devices = on.Devices
 	}
 	bytes, err := r.Bytes()
 	if err != nil {
-		return nil, none, err
+		return nil, err
 	}
 	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, bytes, p.Episodes, on.Accelerator).Tile(), Unroll: 1}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}
-	return r, population.CutTiles(members, r.Plan.Tile, devices), nil
+	return &episode.Spread{Rollout: r, Tiles: population.CutTiles(members, r.Plan.Tile, devices)}, nil
 }

@@ -4,13 +4,13 @@ package run
 
 import (
 	"context"
+	"fmt"
 
+	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
-
-	"xlarun/graph"
 )
 
 // Kind is a kind of run. It becomes a command of its name.
@@ -32,18 +32,11 @@ type Kind struct {
 	New func() Experiment
 }
 
-// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to
-// become a Run. What has parts (settings.HasParts) has their settings, too.
+// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to become a Run.
+// What has parts (settings.HasParts) has their settings, too.
 type Experiment interface {
-	// Check finds the first mistake in the settings, a *settings.Error, before anything is opened, traced or compiled.
-	Check(on plan.Machine) error
 	// Title ends the name of the run's folder: "CartPole-v1".
 	Title() string
-	// Setup says in a line what is run.
-	Setup() string
-	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a tuner
-	// stores.
-	Purpose() string
 	// Last is the step after which the run ends at the latest.
 	Last() int64
 	// Board is what a display shows.
@@ -150,7 +143,62 @@ const (
 	Whole                 // 12
 )
 
+// Curves are rows of a display with a metric and its curve each.
+func Curves(metrics ...string) []Row {
+	rows := make([]Row, len(metrics))
+	for i, name := range metrics {
+		rows[i] = Row{Label: words(name), Parts: []Part{{Metric: name}}, Curve: name, Plain: true}
+	}
+	return rows
+}
+
 // What follows are optional parts of an Experiment.
+
+// Checked is an Experiment with more to check than the ranges of its settings and, of a Player, that it has a Rollout.
+type Checked interface {
+	// Check finds the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or compiled.
+	Check(on plan.Machine) error
+}
+
+// Check finds the first mistake in an experiment's settings, a *settings.Error where it can be said which one is wrong.
+func Check(e Experiment, on plan.Machine) error {
+	if c, ok := e.(Checked); ok {
+		return c.Check(on)
+	}
+	if err := settings.Check(e); err != nil {
+		return err
+	}
+	if p, ok := e.(Player); ok {
+		_, err := p.Rollout()
+		return err
+	}
+	return nil
+}
+
+// Described is an Experiment with words of its own for what it is.
+type Described interface {
+	// Setup says in a line what is run.
+	Setup() string
+	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a tuner
+	// stores.
+	Purpose() string
+}
+
+// Setup says in a line what is run: in the experiment's own words, else all that its programs depend on, and the seed.
+func Setup(e Experiment) string {
+	if d, ok := e.(Described); ok {
+		return d.Setup()
+	}
+	return fmt.Sprintf("%s, seed %d", settings.Words(e), e.On().Seed)
+}
+
+// Purpose says what the programs of an experiment of a kind are for: in its own words, else all that they depend on.
+func Purpose(kind string, e Experiment) string {
+	if d, ok := e.(Described); ok {
+		return d.Purpose()
+	}
+	return kind + " " + settings.Words(e)
+}
 
 // Fetcher is an Experiment with data of its own, which is read, or downloaded, before the backend is opened.
 type Fetcher interface {

@@ -107,7 +107,7 @@ func newSession(a *app, t *task, o ownFlags) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
+	b := display.Board{Command: t.Name + " " + t.Title(), Setup: run.Setup(t.Experiment), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
 	if t.Title() == t.Name {
 		b.Command = t.Name
 	}

@@ -26,6 +26,9 @@ type task struct {
 // on are the flags of its backend.
 func (t *task) on() console.BackendFlags { return t.place.flags(t.On()) }
 
+// Purpose says what its programs are for.
+func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
+
 // programs is what the programs of the task follow from: tasks of the same text need the same ones.
 func (t *task) programs() string {
 	if p, ok := t.Experiment.(run.Programmed); ok {
@@ -142,7 +145,7 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	if err := on.Check(); err != nil {
 		return nil, err
 	}
-	if err := t.Check(plan.Expected(on.Backend, on.Expect())); err != nil {
+	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(err, path, given)
 	}
 	t.text, err = t.config()

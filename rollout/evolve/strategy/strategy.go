@@ -146,6 +146,18 @@ func Noise(key random.Key, genome any) any {
 	}, genome)
 }
 
+// Move is genome + factor·change, leaf by leaf, in the genome's dtypes; whole numbers are rounded. factor is a scalar, or
+// whatever else multiplies every leaf.
+func Move(genome any, factor *graph.Array, change any) any {
+	return graph.MapTree2(func(x, d *graph.Array) *graph.Array {
+		if x.DType().IsFloat() {
+			return graph.Convert(graph.Add(x, graph.Mul(factor, d)), x.DType())
+		}
+		step := graph.Mul(factor, graph.Convert(d, graph.Float32))
+		return graph.Convert(graph.Round(graph.Add(graph.Convert(x, graph.Float32), step)), x.DType())
+	}, genome, change)
+}
+
 // decayed is sigma after told generations. Like evosax's schedules it lags by one generation: the first two have sigma.
 func decayed(sigma, decay, told *graph.Array) *graph.Array {
 	return graph.Mul(sigma, graph.Pow(decay, graph.Convert(told, graph.Float32)))
