@@ -237,6 +237,7 @@ func (s *session) work(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	s.report.Phase("the first " + s.Round)
 	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
 		started := time.Now()
 		m, err := r.Step()
