@@ -23,6 +23,8 @@ type Tuner[P comparable] struct {
 	// is not used: Measure must stand being overtaken by what its caller does next.
 	Measure func(candidate P) (float64, error)
 	Words   func(P) string
+	// Late counts what is being measured; nil: nobody waits for that.
+	Late *sync.WaitGroup
 }
 
 // Run returns the fastest plan of those that there was time for, first where there was none, and what was tried.
@@ -73,10 +75,15 @@ func (t *Tuner[P]) try(candidate P) (float64, error) {
 		err     error
 	}
 	done := make(chan outcome, 1)
-	go func() {
+	measure := func() {
 		seconds, err := t.Measure(candidate)
 		done <- outcome{seconds, err}
-	}()
+	}
+	if t.Late == nil {
+		go measure()
+	} else {
+		t.Late.Go(measure) // counted before it begins, so that who waits cannot miss it
+	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {

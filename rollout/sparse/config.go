@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func (c Config) Check(on plan.Machine) error {
 		return settings.Wrong("lr", c.LearningRate, "a number above 0 that a float32 holds")
 	}
 	if n := len(c.Density); n != 1 && n != len(c.Hidden)+1 {
-		return settings.Wrong("density", n, "numbers: one, or one for each of the %d layers", len(c.Hidden)+1)
+		density, _ := settings.Lookup(&c, "density")
+		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"), Wants: fmt.Sprintf("one number, or one for each of the %d layers", len(c.Hidden)+1)}
 	}
 	if on.Devices > 0 && c.Devices > on.Devices {
 		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", on.Devices)

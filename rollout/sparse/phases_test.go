@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -17,7 +19,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			c := tiny() // 12 steps, mutations after 5 and 10
 			c.Method, c.Devices = method, 2
 			b := open(t, 2)
-			_, want := run(t, b, c, d)
+			_, want := train(t, b, c, d)
 			p, err := New(b, c, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
@@ -30,7 +32,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 				t.Helper()
 				before, err := p.Snapshot()
 				require.NoError(t, err)
-				seconds, err := p.WarmUp()
+				seconds, err := run.WarmUp(&training{Population: p})
 				require.NoError(t, err)
 				require.Positive(t, seconds)
 				found, err := p.Phases(2)
@@ -43,7 +45,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 				require.Len(t, found, len(phases))
 				after, err := p.Snapshot()
 				require.NoError(t, err)
-				require.Equal(t, before.Steps, after.Steps)
+				require.Equal(t, before.Step, after.Step)
 				require.Equal(t, hostArrays(t, before), hostArrays(t, after))
 			}
 			check()
@@ -55,7 +57,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want, got)
 			var made []string
-			for _, x := range p.Programs() {
+			for _, x := range p.Profile().Programs {
 				made = append(made, x.Name)
 			}
 			require.Equal(t, names, made, "nothing was compiled later than by New")
@@ -90,7 +92,7 @@ func TestTuneStoresForNew(t *testing.T) {
 	c.Method = "masked"
 	choice, err := Tune(b, c, d)
 	require.NoError(t, err)
-	require.Equal(t, Choice{Method: "masked", Source: "given"}, choice)
+	require.Equal(t, plan.Choice{Plan: "masked", Source: plan.Given}, choice)
 	c.Method, c.Tune = "auto", "full"
 	choice, err = Tune(b, c, d)
 	require.NoError(t, err)
@@ -101,16 +103,16 @@ func TestTuneStoresForNew(t *testing.T) {
 	p, err := New(b, c, d)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
-	require.Equal(t, choice.Method, p.Profile().Method)
-	require.Equal(t, "stored", p.Profile().MethodSource)
-	for _, x := range p.Programs() {
+	require.Equal(t, choice.Plan, p.Profile().Plan)
+	require.Equal(t, "stored", p.Profile().Source)
+	for _, x := range p.Profile().Programs {
 		tuned := x.Name == "sparse_members" || x.Name == "sparse_index" || x.Name == "sparse_train"
 		require.Equal(t, tuned, x.Cache == xlabridge.CacheHit, x.Name)
 		require.Positive(t, x.Bytes, x.Name)
 	}
 	c.Population = 0
 	_, err = Tune(b, c, d)
-	require.ErrorContains(t, err, "Population")
+	require.ErrorContains(t, err, "pop: got 0")
 }
 
 func TestWhatNeedsOtherPrograms(t *testing.T) {

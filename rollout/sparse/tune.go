@@ -65,15 +65,13 @@ func (p *Population) choose() (string, error) {
 // tuner measures methods on a few members of their own. Where the time does not suffice for two methods it is the fixed
 // rule's.
 func (p *Population) tuner(others []string) *plan.Tuner[string] {
-	t := &plan.Tuner[string]{Stages: []plan.Stage[string]{func(string) []string {
+	t := &plan.Tuner[string]{Late: p.late, Stages: []plan.Stage[string]{func(string) []string {
 		return slices.DeleteFunc(slices.Clone(others), func(name string) bool { return !p.fits(name) })
 	}}}
 	frozen := *p
 	t.Measure = func(name string) (float64, error) {
-		frozen.late.Add(1)
-		defer frozen.late.Done()
 		q := frozen
-		q.images, q.labels = slices.Clone(q.images), slices.Clone(q.labels)
+		q.images, q.labels = make([]byte, len(q.images)), make([]byte, len(q.labels)) // p fills its own meanwhile
 		return q.measure(name, func() bool { return time.Now().After(t.Deadline) })
 	}
 	return t

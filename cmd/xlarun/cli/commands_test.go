@@ -4,16 +4,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
+		"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -69,41 +69,10 @@ func TestManual(t *testing.T) {
 	require.Contains(t, b.err.String(), "the manual cannot be written to taken: not a directory")
 }
 
-func TestVersionOf(t *testing.T) {
-	checkout := func(settings ...debug.BuildSetting) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Path: "xlarun", Version: "(devel)"}, Settings: settings}
-	}
-	commit := debug.BuildSetting{Key: "vcs.revision", Value: "0887bd257ee0d59537c86b9a15401c31b8e1ca45"}
-	pseudo := checkout(commit, debug.BuildSetting{Key: "vcs.modified", Value: "true"})
-	pseudo.Main.Version = "v0.0.0-20261122002358-0887bd257ee0+dirty"
-	installed := &debug.BuildInfo{Main: debug.Module{Path: "xlarun", Version: "v0.3.1"}}
-	other := func(version string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Path: "mine", Version: "v9.9.9"}, Settings: []debug.BuildSetting{commit},
-			Deps: []*debug.Module{{Path: "elsewhere", Version: "v8.0.0"}, {Path: "xlarun", Version: version}}}
-	}
-	for _, c := range []struct {
-		number        int
-		what, release string
-		info          *debug.BuildInfo
-		want          string
-	}{
-		{1, "a release's build", "1.2.3", pseudo, "1.2.3"},
-		{2, "built without version control", "", checkout(), nextRelease + "-dev"},
-		{3, "built from a commit", "", checkout(commit), nextRelease + "-dev+0887bd257ee0"},
-		{4, "built from a changed checkout", "", pseudo, nextRelease + "-dev+0887bd257ee0.modified"},
-		{5, "installed as a module", "", installed, "0.3.1"},
-		{6, "in a program of one's own", "", other("v0.3.1"), "0.3.1"},
-		{7, "in a program of one's own, from a folder", "", other("(devel)"), nextRelease + "-dev"},
-		{8, "without any information", "", &debug.BuildInfo{}, nextRelease + "-dev"},
-	} {
-		require.Equal(t, c.want, versionOf(c.release, c.info), "%d: %s", c.number, c.what)
-	}
-}
-
 // bench starts processes of evolve and reads these from their last line.
 func TestEvolveTellsWhatBenchReads(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--out", "none", "--json"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--judge", "1", "--pop", "4", "--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
 	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
 		require.Contains(t, result(t, b), key)
 	}
@@ -219,15 +188,45 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "xlarun doctor: found 1 problem: see above for what to do\n", b.err.String())
 }
 
+// Every setting stands in the resolved config once, those of the chosen parts in their tables, and what belongs to the
+// call does not.
 func TestResolvedConfigHoldsEveryKey(t *testing.T) {
-	var o evolveFlags
-	flags := pflag.NewFlagSet("evolve", pflag.ContinueOnError)
-	o.add(flags)
-	text, err := resolvedConfig(flags)
-	require.NoError(t, err)
-	for _, key := range fileKeys(flags) {
-		require.Equal(t, 1, strings.Count("\n"+text, "\n"+key+" = "), key)
+	for _, kind := range run.Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			x, err := new(given).resolve(kind, "", nil)
+			require.NoError(t, err)
+			head, tables, _ := strings.Cut(x.text, "\n[")
+			var parts []string
+			for _, c := range settings.ChosenParts(x.Experiment) {
+				parts = append(parts, c.Name)
+				_, table, ok := strings.Cut(x.text, "\n["+c.Name+"]\n")
+				require.True(t, ok, c.Name)
+				table, _, _ = strings.Cut(table, "\n[")
+				require.Equal(t, 1, strings.Count("\n"+table, "\nname = "), c.Name)
+				for _, f := range settings.Fields(c.Settings) {
+					if !argued(x.Experiment, c, f) {
+						require.Equal(t, 1, strings.Count("\n"+table, "\n"+f.Name+" = "), f.Name)
+					}
+				}
+			}
+			for _, name := range append(append(settings.Names(x.Experiment), settings.Names(&x.place)...), "kind", "kind_version", "xlarun") {
+				count := 1
+				if slices.Contains(parts, name) {
+					count = 0 // it has a table
+				}
+				require.Equal(t, count, strings.Count("\n"+head, "\n"+name+" = "), name)
+			}
+			for _, own := range []string{"config", "out", "json", "resume"} {
+				require.NotContains(t, "\n"+head+tables, "\n"+own+" = ")
+			}
+
+			// It is read back to the same settings, and written as the same text.
+			c, err := parseConfig("config.toml", []byte(x.text))
+			require.NoError(t, err)
+			y, err := new(given).resolve(kind, "", c)
+			require.NoError(t, err)
+			require.Equal(t, x.text, y.text)
+			require.Equal(t, x.programs(), y.programs())
+		})
 	}
-	require.NotContains(t, text, "config = ")
-	require.NotContains(t, text, "json = ")
 }

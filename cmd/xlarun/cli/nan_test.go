@@ -92,7 +92,7 @@ func (e spoiled) Step(key random.Key, s classic.CartPoleState, action *graph.Arr
 func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 	require.NoError(t, envs.Register("Spoiled-v0", func() envs.Environment { return envs.Erase(spoiled{}) }))
 	b := newBed(t)
-	b.app.openBackend, b.app.newEngine = openBackend, newEngine
+	b.app.openBackend = openBackend
 	require.Equal(t, StatusFailed, b.do("evolve", "Spoiled-v0", "--jit=false", "--pop", "8", "--steps", "5", "--policy", "mlp:4"))
 	require.Regexp(t, `^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, in member [0-7]; look at`, b.err.String())
 	require.NoDirExists(t, "runs")
