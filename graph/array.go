@@ -77,6 +77,14 @@ func (a *Array) Data() (data Data, err error) {
 	return a.force(), nil
 }
 
+// where is the user's line that made the array, or "".
+func (a *Array) where() string {
+	if a.node == nil {
+		return ""
+	}
+	return a.node.Where()
+}
+
 // IsTraced reports whether the array belongs to a function that is being traced.
 func (a *Array) IsTraced() bool { return a.scope != nil }
 

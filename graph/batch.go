@@ -23,6 +23,7 @@ type VMapOption func(*vmapConfig)
 type vmapConfig struct {
 	name string
 	in   []int // one per argument; nil: all 0
+	at   []leafAxis
 	out  int
 	size int
 	last bool
@@ -31,7 +32,8 @@ type vmapConfig struct {
 // Unmapped, given as an axis to InAxes, passes an argument whole to every lane.
 const Unmapped = -1 << 30
 
-// InAxes says for each argument along which axis its leaves are mapped (default 0; Unmapped: not at all).
+// InAxes says for each argument along which axis its leaves are mapped (default 0; Unmapped: not at all). InAxesAt says
+// it for single leaves.
 func InAxes(axes ...int) VMapOption { return func(c *vmapConfig) { c.in = axes } }
 
 // OutAxis says at which axis the results carry the new axis (default 0).
@@ -84,11 +86,9 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	shapes := make([]Shape, len(leaves))
 	size := c.size
 	sized := c.size > 0
+	axes := c.leafAxes(tree, perArg, len(args))
 	for i, l := range leaves {
-		axis := 0
-		if c.in != nil {
-			axis = c.in[perArg[i]]
-		}
+		axis := axes[i]
 		dims[i] = -1
 		shapes[i] = l.shape
 		if axis == Unmapped {

@@ -4,6 +4,11 @@ import "slices"
 
 // Full is an array of one value.
 func Full(s Shape, value any) *Array {
+	for _, d := range s.Dims {
+		if d < 0 {
+			throw("Full", "got the shape %s; want sizes of at least 0", s)
+		}
+	}
 	v, sc := operand("Full", value)
 	if v == nil {
 		v = sc.array(s.DType)

@@ -67,12 +67,23 @@ func fillOutside(x, inside *Array, axes []int) *Array {
 	return Select(broadcastInDim(inside, x.Dims(), axes), x, fill)
 }
 
+// takeNone takes from an empty axis, which only no indices can do. dims are the result's.
+func takeNone(name string, x *Array, axis int, indices *Array, dims []int) *Array {
+	if indices.Size() > 0 {
+		throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take", axis, x.shape, indices.shape)
+	}
+	return Zeros(x.shape.dims(dims...))
+}
+
 // Take gathers the slices of x at indices along an axis: the axis is replaced by the axes of indices. Negative indices
 // count from the end; those out of range are moved into it, unless a mode says otherwise.
 func Take(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	axis = checkAxis("Take", axis, x.Rank())
 	m := oneMode("Take", mode, ClipIndex)
 	n := x.shape.Dims[axis]
+	if n == 0 {
+		return takeNone("Take", x, axis, indices, slices.Concat(x.Dims()[:axis], indices.Dims(), x.Dims()[axis+1:]))
+	}
 	idx := rowIndices("Take", indices, n, m)
 	sizes := slices.Clone(x.Dims())
 	sizes[axis] = 1
@@ -103,6 +114,9 @@ func TakeAlongAxis(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	n := x.shape.Dims[axis]
 	dims := slices.Clone(x.Dims())
 	dims[axis] = indices.shape.Dims[axis]
+	if n == 0 {
+		return takeNone("TakeAlongAxis", x, axis, indices, dims)
+	}
 	idx := rowIndices("TakeAlongAxis", BroadcastTo(indices, dims...), n, m)
 	others := dropAxes(rangeInts(0, x.Rank()), []int{axis})
 	a := gatherAttrs{collapsed: []int{axis}, batch: others, indexBatch: others, indexMap: []int{axis}, sizes: slices.Repeat([]int{1}, x.Rank())}

@@ -16,6 +16,7 @@ func record(args []any, wrt int, f func(args []any) any) *traced {
 	_, perLeaf := flattenArgs(args)
 	t := &traced{}
 	g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) []*Array {
+		currentTrace().cur.diff = true
 		outs, o := Flatten(f(tree.Unflatten(p).([]any)))
 		t.outTree = o
 		return outs
@@ -149,6 +150,7 @@ func Vjp[A, R any](f func(A) R, a A) (R, func(R) A) {
 
 // valueAndGrad differentiates the first result of f, which must be a float scalar, by the first argument.
 func valueAndGrad[A any](name string, a A, args []any, f func(args []any) any) (*traced, []*Array, A) {
+	needFloats(name, a)
 	r := record(args, 1, f)
 	if s := r.g.Results[0].shape; !isFloat(s.DType) || s.Rank() != 0 {
 		throw(name, "the function returns %s, want a float scalar (a loss): sum or average it, or use Vjp", s)
@@ -162,7 +164,15 @@ func valueAndGrad[A any](name string, a A, args []any, f func(args []any) any) (
 	return r, outs, gradTree(a, pull(cts))
 }
 
-// Grad gives the gradient of a scalar function by its argument, in the argument's structure.
+// needFloats refuses to differentiate by integers and bools alone, which have no derivative.
+func needFloats(name string, a any) {
+	if leaves := Leaves(a); len(leaves) > 0 && len(floatLeaves(a)) == 0 {
+		throw(name, "the argument to differentiate by is %s, want a float (or a tree with some): convert it, or differentiate by another argument", leaves[0].shape)
+	}
+}
+
+// Grad gives the gradient of a scalar function by its argument, in the argument's structure. Leaves of integers or bools
+// beside float ones (a counter, a key) count as constants and get zeros.
 func Grad[A any](f func(A) *Array) func(A) A {
 	g := ValueAndGrad(f)
 	return func(a A) A { _, d := g(a); return d }
@@ -219,6 +229,7 @@ func ValueAndGradAux[A, B, X any](f func(A, B) (*Array, X)) func(A, B) (*Array, 
 // JacFwd gives the Jacobian of a function of one array, column by column (forward mode): result axes, then argument axes.
 func JacFwd(f func(*Array) *Array) func(*Array) *Array {
 	return func(x *Array) *Array {
+		needFloats("JacFwd", x)
 		basis := Reshape(Eye(x.DType(), x.Size()), append([]int{x.Size()}, x.Dims()...)...)
 		cols := VMap(func(t *Array) *Array { _, d := Jvp(f, x, t); return d }, OutAxis(-1))(basis)
 		return Reshape(cols, append(slices.Clone(cols.Dims()[:cols.Rank()-1]), x.Dims()...)...)
@@ -228,6 +239,7 @@ func JacFwd(f func(*Array) *Array) func(*Array) *Array {
 // JacRev gives the Jacobian of a function of one array, row by row (reverse mode): result axes, then argument axes.
 func JacRev(f func(*Array) *Array) func(*Array) *Array {
 	return func(x *Array) *Array {
+		needFloats("JacRev", x)
 		y, pull := Vjp(f, x)
 		basis := Reshape(Eye(y.DType(), y.Size()), append([]int{y.Size()}, y.Dims()...)...)
 		rows := VMap(pull)(basis)

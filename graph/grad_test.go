@@ -214,7 +214,7 @@ func checkSecond(t *testing.T, f func([]*Array) *Array, in, tan []*Tensor, ct *T
 
 // Compositions against closed forms: each nests several transforms.
 func TestComposition(t *testing.T) {
-	x := Of([]float64{.3, -.7, 1.1})
+	x := Float64s([]float64{.3, -.7, 1.1})
 	val := func(t *testing.T, f func(*Array) *Array) []float64 {
 		t.Helper()
 		p, err := Trace("composition", f, x)
@@ -294,7 +294,7 @@ func TestComposition(t *testing.T) {
 	})
 	t.Run("captured by a closure", func(t *testing.T) { // d/dx of sum over steps of x*i: the body takes x from outside
 		got := val(t, Grad(func(v *Array) *Array {
-			c, _ := Scan(func(c, i *Array) (*Array, None) { return Add(c, Mul(Sum(Square(v)), i)), None{} }, scalar64(0), Of([]float64{1, 2, 3}))
+			c, _ := Scan(func(c, i *Array) (*Array, None) { return Add(c, Mul(Sum(Square(v)), i)), None{} }, scalar64(0), Float64s([]float64{1, 2, 3}))
 			return c
 		}))
 		expect(t, func(x float64) float64 { return 12 * x }, got)

@@ -57,7 +57,7 @@ func jvpNode(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		return outs, make([]*Array, len(outs)) // a discrete result does not change with its inputs
 	}
 	if n.Op.JVP == nil {
-		throw(n.Op.Name, "%s has no derivative: %s; wrap its input in StopGradient if it should count as constant", n.Op.Name, n.Op.NotDifferentiable)
+		throwAt(n.Where(), n.Op.Name, "it has no derivative: %s; wrap its input in StopGradient if it should count as constant", n.Op.NotDifferentiable)
 	}
 	return outs, n.Op.JVP(n, in, outs, t)
 }

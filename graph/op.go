@@ -1,9 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // Op is one entry of the op table: everything that is known about an op, side by side. A test walks the table and
@@ -22,14 +22,21 @@ type Op struct {
 	NotDifferentiable string
 	// NotLinear says why there is no Transpose.
 	NotLinear string
-	// Emit writes the op's StableHLO.
+	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
+	Lower lowerRule
+	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
+	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be copied
+	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
+	WritesParts func(n *Node, t Target) bool
+	Write       lowerRule
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
-	effect bool // not to be merged or dropped
+	effect   bool // not to be merged or dropped
+	distinct bool // not to be merged
 }
 
 // Case is a sample call of an op: a function over inputs of the given shapes.
@@ -70,6 +77,40 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 	return t
 }
 
+// Extremes are what ExtremeCaseInput may put among a case's ordinary inputs.
+var Extremes = []string{"NaN", "infinities and -0", "denormals and the largest"}
+
+// ExtremeCaseInput is RandomCaseInput with a third of the elements replaced: floats by the values of one of Extremes,
+// integers by the ends of their dtype.
+func ExtremeCaseInput(r *rand.Rand, s Shape, c Case, kind int) *Array {
+	t := randomCaseTensor(r, s, c)
+	for i := range t.V {
+		if s.DType == Bool || r.IntN(3) > 0 {
+			continue
+		}
+		if values := extremeValues(s.DType, kind); len(values) > 0 {
+			t.V[i] = values[r.IntN(len(values))]
+		}
+	}
+	return t.Array()
+}
+
+func extremeValues(d DType, kind int) []uint64 {
+	switch {
+	case !isFloat(d):
+		return []uint64{extreme(-1)(d).V[0], extreme(1)(d).V[0]}
+	case kind == 0:
+		return []uint64{math.Float64bits(math.NaN())}
+	case kind == 1:
+		return []uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), math.Float64bits(math.Copysign(0, -1))}
+	}
+	denormal := map[DType]float64{Float32: 0x1p-140, Float64: 0x1p-1060, Float16: 0x1p-20, BFloat16: 0x1p-130}[d]
+	return []uint64{math.Float64bits(denormal), math.Float64bits(-denormal), math.Float64bits(largest[d]), math.Float64bits(-largest[d])}
+}
+
+// largest is the largest finite value of each float dtype.
+var largest = map[DType]float64{Float32: math.MaxFloat32, Float64: math.MaxFloat64, Float16: 65504, BFloat16: 0x1.fep127}
+
 // Table holds every op by name.
 var Table = map[string]*Op{}
 
@@ -100,7 +141,7 @@ type call struct {
 }
 
 func (c *call) fail(format string, args ...any) {
-	panic(&Error{Where: capture(2).String(), Op: c.op.Name, Msg: fmt.Sprintf(format, args...)})
+	throw(c.op.Name, format, args...)
 }
 
 // Node is one op call.
@@ -160,6 +201,9 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		n.pos = capture(2)
 	}
 	for i, sh := range shapes {
+		if slices.ContainsFunc(sh.Dims, func(d int) bool { return d < 0 }) {
+			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
+		}
 		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
 	}
 	return n.Outs

@@ -124,9 +124,9 @@ var (
 				scaled(t[0], func() *Array { return Mul(in[1], Pow(in[0], Select(Eq(in[1], 0), OnesLike(in[1]), Sub(in[1], 1)))) }),
 				scaled(t[1], func() *Array { return Mul(Log(Select(Eq(in[0], 0), OnesLike(in[0]), in[0])), out[0]) }))}
 		})
-	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{math.Max, func(x, y int64) int64 { return max(x, y) }, func(x, y uint64) uint64 { return max(x, y) }},
+	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 { return max(x, y) }, func(x, y uint64) uint64 { return max(x, y) }},
 		domain{-2, 2}, false, numeric, chooseJVP)
-	_ = binaryOp("min", anything, "stablehlo.minimum", binaryKernels{math.Min, func(x, y int64) int64 { return min(x, y) }, func(x, y uint64) uint64 { return min(x, y) }},
+	_ = binaryOp("min", anything, "stablehlo.minimum", binaryKernels{smaller, func(x, y int64) int64 { return min(x, y) }, func(x, y uint64) uint64 { return min(x, y) }},
 		domain{-2, 2}, false, numeric, chooseJVP)
 	_ = binaryOp("atan2", floats, "stablehlo.atan2", binaryKernels{f: math.Atan2}, domain{.3, 2}, false, []DType{Float32},
 		func(n *Node, in, out, t []*Array) []*Array {

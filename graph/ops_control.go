@@ -169,6 +169,7 @@ func checkCarry(name string, in *Tree, inShapes []Shape, out *Tree, outShapes []
 	}
 }
 
+// switch takes the number of the branch, which must be in range, then what the branches share.
 var _ = register(&Op{
 	Name: "switch",
 	Shape: func(c *call) []Shape {
@@ -188,18 +189,18 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
 		if on[0] { // lanes take different branches: run all, keep each lane's
-			last := int32(len(n.Bodies) - 1)
-			idx := Clamp(int32(0), b.moveTo(in[0], dims[0], 0), last)
 			outs := make([]*Array, len(n.Outs))
 			for i, g := range n.Bodies {
-				r, rd := b.graph(g, in[1:], dims[1:])
+				taken := Eq(in[0], int32(i))
+				args, argDims := b.onlyTaken(taken, in[1:], dims[1:])
+				r, rd := b.graph(g, args, argDims)
 				for j := range r {
 					x := b.moveTo(r[j], rd[j], b.place(n.Outs[j].Rank()))
 					if i == 0 {
 						outs[j] = x
 						continue
 					}
-					outs[j] = Select(broadcastInDim(Eq(idx, int32(i)), x.Dims(), []int{b.place(n.Outs[j].Rank())}), x, outs[j])
+					outs[j] = Select(broadcastInDim(taken, x.Dims(), []int{b.place(n.Outs[j].Rank())}), x, outs[j])
 				}
 			}
 			return outs, b.laneDims(n.Outs, nil)
@@ -239,6 +240,27 @@ var _ = register(&Op{
 	},
 })
 
+// onlyTaken prepares what a branch that runs for all lanes takes: the same values, but derivatives see them as constants
+// in the lanes that do not keep its results. Their cotangents are zero there, and zero times an infinite slope is NaN. It
+// costs lanes for what had none, so it is done only where a derivative will be taken.
+func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, []int) {
+	if t := currentTrace(); t == nil || !t.cur.isDifferentiated() {
+		return in, dims
+	}
+	in, dims = slices.Clone(in), slices.Clone(dims)
+	for k, x := range in {
+		if !isFloat(x.DType()) || x.scope == nil {
+			continue
+		}
+		if dims[k] < 0 {
+			to := b.place(x.Rank())
+			x, dims[k] = b.moveTo(x, -1, to), to
+		}
+		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, StopGradient(x))
+	}
+	return in, dims
+}
+
 // Cond runs one of two functions, which take what they need from around them and return the same structure. Only the
 // chosen one runs, unless vmap maps pred: then both run and each lane keeps its own.
 func Cond[R any](pred *Array, yes, no func() R) R {
@@ -255,14 +277,31 @@ func Cond[R any](pred *Array, yes, no func() R) R {
 		}
 		return no()
 	}
-	return Switch(Convert(pred, Int32), no, yes)
+	return branch(Convert(pred, Int32), []func() R{no, yes})
 }
 
-// Switch runs branch number index (an int32 scalar, moved into range). See Cond.
+// Switch runs branch number index, an integer scalar; below 0 it is the first branch, beyond the last one the last. See
+// Cond.
 func Switch[R any](index *Array, branches ...func() R) R {
 	if len(branches) == 0 {
 		throw("Switch", "got no branches")
 	}
+	if isFloat(index.DType()) || index.Rank() != 0 {
+		throw("Switch", "the index is %s, want an integer scalar", index.shape)
+	}
+	if index.DType() != Bool {
+		// In the index's own dtype: a large one would wrap. 127 is the most that every integer dtype holds.
+		if last := len(branches) - 1; last < 127 {
+			index = Clamp(0, index, last)
+		} else {
+			index = Clamp(0, Convert(index, Int64), last)
+		}
+	}
+	return branch(Convert(index, Int32), branches)
+}
+
+// branch is Switch by an int32 scalar that is in range.
+func branch[R any](index *Array, branches []func() R) R {
 	graphs := make([]*Graph, len(branches))
 	captured := make([][]*Array, len(branches))
 	trees := make([]*Tree, len(branches))
@@ -280,7 +319,7 @@ func Switch[R any](index *Array, branches ...func() R) R {
 		}
 	}
 	union := shareCaptures(graphs, captured)
-	outs := apply(op("switch"), nil, append([]*Array{Convert(index, Int32)}, union...), graphs...)
+	outs := apply(op("switch"), nil, append([]*Array{index}, union...), graphs...)
 	return unflattenAs[R](trees[0], outs)
 }
 
@@ -319,8 +358,7 @@ func evalControl(n *Node, in []*Tensor, hook Hook) []*Tensor {
 		}
 		return carry
 	case "switch":
-		i := min(max(int(in[0].I(0)), 0), len(n.Bodies)-1)
-		return runGraph(n.Bodies[i], in[1:], hook)
+		return runGraph(n.Bodies[in[0].I(0)], in[1:], hook)
 	case "scan":
 		return evalScan(n, in, hook)
 	case "checkpoint", "custom_jvp", "custom_vjp":

@@ -73,7 +73,7 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(cumulativeAttrs)
 		k := reduceKinds[a.kind]
-		out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
+		out := &Tensor{in[0].Shape.with(accumulator(a.kind, in[0].Shape.DType)), slices.Clone(in[0].V)}
 		dims := out.Shape.Dims
 		st := strides(dims)[a.axis]
 		forEach(dims, func(i int, idx []int) {
@@ -87,7 +87,7 @@ var _ = register(&Op{
 			}
 			k.combine(out, i, out, i-st)
 		})
-		return []*Tensor{out}
+		return []*Tensor{out.rounded(in[0].Shape.DType)}
 	},
 	Cases: func() []Case {
 		var cases []Case

@@ -16,9 +16,9 @@ type reduceKind struct {
 var reduceKinds = map[string]*reduceKind{
 	"sum":  {"stablehlo.add", constTensor(0, 0), arith(func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }, nil)},
 	"prod": {"stablehlo.multiply", constTensor(1, 1), arith(func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }, nil)},
-	"max": {"stablehlo.maximum", extreme(-1), arith(math.Max, func(x, y int64) int64 { return max(x, y) },
+	"max": {"stablehlo.maximum", extreme(-1), arith(larger, func(x, y int64) int64 { return max(x, y) },
 		func(x, y uint64) uint64 { return max(x, y) })},
-	"min": {"stablehlo.minimum", extreme(1), arith(math.Min, func(x, y int64) int64 { return min(x, y) },
+	"min": {"stablehlo.minimum", extreme(1), arith(smaller, func(x, y int64) int64 { return min(x, y) },
 		func(x, y uint64) uint64 { return min(x, y) })},
 	"and": {"stablehlo.and", constTensor(0, -1), arith(nil, func(x, y int64) int64 { return x & y }, nil)},
 	"xor": {"stablehlo.xor", constTensor(0, 0), arith(nil, func(x, y int64) int64 { return x ^ y }, nil)},
@@ -69,11 +69,36 @@ func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y u
 	}
 }
 
+// larger is the larger of two numbers, and NaN if either is: math.Max takes an infinity over a NaN.
+func larger(x, y float64) float64 {
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return math.NaN()
+	}
+	return math.Max(x, y)
+}
+
+// smaller is the smaller of two numbers, and NaN if either is.
+func smaller(x, y float64) float64 {
+	if math.IsNaN(x) || math.IsNaN(y) {
+		return math.NaN()
+	}
+	return math.Min(x, y)
+}
+
 // identity writes the kind's neutral scalar as a constant and returns its name.
 func (e *emitter) identity(kind string, d DType) string {
 	t := reduceKinds[kind].start(d)
 	ty := mlirType(t.Shape)
 	return e.line("stablehlo.constant", "", "value = "+denseLiteral(t.Shape, t.bytes()), "", ty)
+}
+
+// accumulator is the dtype in which the elements of d are summed or multiplied: 16-bit floats as float32, since a long sum
+// of small numbers would stand still otherwise.
+func accumulator(kind string, d DType) DType {
+	if isFloat(d) && ItemSize(d) == 2 && (kind == "sum" || kind == "prod") {
+		return Float32
+	}
+	return d
 }
 
 type reduceAttrs struct {
@@ -126,29 +151,41 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(reduceAttrs)
-		x := n.Inputs[0]
-		start := e.identity(a.kind, x.DType())
-		region := e.combiner(reduceKinds[a.kind].emit, x.DType())
-		st := mlirType(Shape{DType: x.DType()})
+		x, out := n.Inputs[0], n.Outs[0].shape
+		d := accumulator(a.kind, x.DType())
+		xt, ot := mlirType(x.shape.with(d)), mlirType(out.with(d))
+		in := e.ref(x)
+		if d != x.DType() {
+			in = e.line("stablehlo.convert", in, "", mlirType(x.shape), xt)
+		}
+		start := e.identity(a.kind, d)
+		region := e.combiner(reduceKinds[a.kind].emit, d)
 		name := e.fresh()
 		fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce\"(%s, %s) (%s) {dimensions = %s} : (%s, %s) -> %s\n", e.indent, name,
-			e.ref(x), start, region, i64s(a.axes), mlirType(x.shape), st, mlirType(n.Outs[0].shape))
+			in, start, region, i64s(a.axes), xt, mlirType(Shape{DType: d}), ot)
+		if d != x.DType() {
+			name = e.line("stablehlo.convert", name, "", ot, mlirType(out))
+		}
 		e.names[n.Outs[0]] = name
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(reduceAttrs)
 		k := reduceKinds[a.kind]
-		out := newTensor(n.Outs[0].shape)
+		out := newTensor(n.Outs[0].shape.with(accumulator(a.kind, in[0].Shape.DType)))
 		start := k.start(out.Shape.DType)
 		for i := range out.V {
 			out.V[i] = start.V[0]
 		}
 		st := strides(out.Shape.Dims)
 		forEach(in[0].Shape.Dims, func(i int, idx []int) { k.combine(out, dot(dropAxes(idx, a.axes), st), in[0], i) })
-		return []*Tensor{out}
+		return []*Tensor{out.rounded(n.Outs[0].shape.DType)}
 	},
 	Cases: func() []Case {
 		var cases []Case
+		for _, kind := range []string{"sum", "prod"} {
+			cases = append(cases, Case{Name: kind + " bf16", Inputs: []Shape{ShapeOf(BFloat16, 3, 40)}, Lo: .9, Hi: 1.1, Rough: true, Tol: 1e-2,
+				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+		}
 		for _, kind := range []string{"sum", "prod", "max", "min"} {
 			for _, d := range numeric {
 				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 2, 3, 2)}, Lo: -2, Hi: 2, Tol: 1e-5,
@@ -198,12 +235,19 @@ func productOfOthers(x *Array, axes []int) *Array {
 	return Transpose(others, inverse...)
 }
 
-// Sum over the given axes, all if none is given; bools are counted as int32.
-func Sum(x *Array, axes ...int) *Array {
-	if x.DType() == Bool {
-		x = Convert(x, Int32)
+// Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in 32;
+// 16-bit floats are added up as float32 and rounded once.
+func Sum(x *Array, axes ...int) *Array { return reduce("sum", widened(x), axes) }
+
+// widened converts bools and narrow integers to 32 bits, in which sums and products of them have room.
+func widened(x *Array) *Array {
+	switch d := x.DType(); {
+	case isFloat(d) || ItemSize(d) >= 4:
+		return x
+	case isUnsigned(d):
+		return Convert(x, Uint32)
 	}
-	return reduce("sum", x, axes)
+	return Convert(x, Int32)
 }
 
 // Sum0 is Sum over exactly the given axes: none means none.
@@ -214,14 +258,30 @@ func Sum0(x *Array, axes []int) *Array {
 	return Sum(x, axes...)
 }
 
-// Prod is the product over the given axes, all if none is given.
-func Prod(x *Array, axes ...int) *Array { return reduce("prod", x, axes) }
+// Prod is the product over the given axes, all if none is given; narrow dtypes are widened as in Sum.
+func Prod(x *Array, axes ...int) *Array { return reduce("prod", widened(x), axes) }
 
-// ReduceMax is the largest element over the given axes, all if none is given.
-func ReduceMax(x *Array, axes ...int) *Array { return reduce("max", x, axes) }
+// ReduceMax is the largest element over the given axes, all if none is given; NaN if one of them is. Of no elements
+// there is no largest: that is refused.
+func ReduceMax(x *Array, axes ...int) *Array {
+	someElements("ReduceMax", x, axes)
+	return reduce("max", x, axes)
+}
 
-// ReduceMin is the smallest element over the given axes, all if none is given.
-func ReduceMin(x *Array, axes ...int) *Array { return reduce("min", x, axes) }
+// ReduceMin is the smallest element over the given axes, all if none is given; see ReduceMax.
+func ReduceMin(x *Array, axes ...int) *Array {
+	someElements("ReduceMin", x, axes)
+	return reduce("min", x, axes)
+}
+
+// someElements refuses to reduce over no elements.
+func someElements(name string, x *Array, axes []int) {
+	for _, a := range normAxes(name, axes, x.Rank()) {
+		if x.shape.Dims[a] == 0 {
+			throw(name, "axis %d of %s is empty, and of no elements there is no extreme: put a neutral element in front with Concatenate", a, x.shape)
+		}
+	}
+}
 
 // All tells whether every element is true, over the given axes or all.
 func All(x *Array, axes ...int) *Array { return reduce("and", Convert(x, Bool), axes) }
@@ -264,19 +324,28 @@ func Std(x *Array, axes ...int) *Array { return Sqrt(Variance(x, axes...)) }
 func LogSumExp(x *Array, axes ...int) *Array {
 	axes = normAxes("LogSumExp", axes, x.Rank())
 	// The largest element cancels out, in derivatives too.
-	m := StopGradient(ReduceMax(x, axes...))
+	m := StopGradient(reduce("max", x, axes))
 	m = Select(IsFinite(m), m, ZerosLike(m))
 	return Add(Log(Sum(Exp(Sub(x, broadcastReduced(m, x, axes))), axes...)), m)
 }
 
 // Softmax is exp(x) normalised over an axis.
-func Softmax(x *Array, axis int) *Array { return Exp(LogSoftmax(x, axis)) }
+func Softmax(x *Array, axis int) *Array {
+	axes := []int{checkAxis("Softmax", axis, x.Rank())}
+	x = Exp(belowMax(x, axes))
+	return Div(x, broadcastReduced(Sum(x, axes...), x, axes))
+}
+
+// belowMax is x minus its largest element over the axes, as a constant: derivatives of what follows do not depend on it.
+func belowMax(x *Array, axes []int) *Array {
+	return Sub(x, broadcastReduced(StopGradient(reduce("max", x, axes)), x, axes))
+}
 
 // LogSoftmax is the logarithm of Softmax.
 func LogSoftmax(x *Array, axis int) *Array {
 	axes := []int{checkAxis("Softmax", axis, x.Rank())}
 	// Shifted before the logarithm is taken off: large elements do not swallow it.
-	x = Sub(x, broadcastReduced(StopGradient(ReduceMax(x, axes...)), x, axes))
+	x = belowMax(x, axes)
 	return Sub(x, broadcastReduced(Log(Sum(Exp(x), axes...)), x, axes))
 }
 

@@ -161,7 +161,7 @@ var _ = register(&Op{
 		for i := range out.V {
 			switch d := out.Shape.DType; {
 			case isFloat(d):
-				out.SetF(i, math.Min(math.Max(in[1].F(i), in[0].F(i)), in[2].F(i)))
+				out.SetF(i, smaller(larger(in[1].F(i), in[0].F(i)), in[2].F(i)))
 			case isSigned(d):
 				out.SetI(i, min(max(in[1].I(i), in[0].I(i)), in[2].I(i)))
 			default:

@@ -95,7 +95,7 @@ var (
 	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
 	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
 		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
-	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array { return Div(y, Mul(3, x)) })
+	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array { return Div(1, Mul(3, Square(y))) })
 
 	_ = unaryFloat("logistic", "stablehlo.logistic", domain{-3, 3}, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
 		func(x, y *Array) *Array { return Mul(y, Sub(1, y)) })

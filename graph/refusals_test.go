@@ -38,6 +38,18 @@ func TestRefusals(t *testing.T) {
 		{"tile", "Tile: got repeats [-1]", func() *Array { return Tile(x, -1) }},
 		{"quantile", "Quantile: q is 2", func() *Array { return Quantile(x, 2, 0) }},
 		{"diag", "Diag: got f32[2,5,5,3], want a vector", func() *Array { return Diag(x) }},
+		{"negative size", "Full: got the shape f32[2,-1]; want sizes of at least 0", func() *Array { return Zeros(ShapeOf(Float32, 2, -1)) }},
+		{"nothing to take", "Take: axis 0 of f32[0] is empty, so there is nothing for the indices i32[1] to take", func() *Array { return Take(w(0), Of([]int32{0}), 0) }},
+		{"nothing to take along", "TakeAlongAxis: axis 1 of f32[2,0] is empty", func() *Array { return TakeAlongAxis(w(2, 0), Zeros(ShapeOf(Int32, 2, 1)), 1) }},
+		{"largest of nothing", "ReduceMax: axis 1 of f32[2,0] is empty, and of no elements there is no extreme", func() *Array { return ReduceMax(w(2, 0), 1) }},
+		{"smallest of nothing", "ReduceMin: axis 0 of f32[0] is empty", func() *Array { return ReduceMin(w(0)) }},
+		{"gradient by an integer", "Grad: the argument to differentiate by is i32[3], want a float", func() *Array {
+			return Grad(func(i *Array) *Array { return Sum(Convert(i, Float32)) })(Iota(3))
+		}},
+		{"switch by a float", "Switch: the index is f32[], want an integer scalar", func() *Array {
+			return Switch(Scalar(1), func() *Array { return x }, func() *Array { return x })
+		}},
+		{"large constant", "Of: 1e+39 does not fit in a float32: use Float64s", func() *Array { return Of(1e39) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Try(func() { c.call() })

@@ -36,6 +36,18 @@ func (t *Tensor) B(i int) bool { return t.V[i] != 0 }
 // SetF stores x rounded to the dtype.
 func (t *Tensor) SetF(i int, x float64) { t.V[i] = math.Float64bits(roundFloat(t.Shape.DType, x)) }
 
+// rounded is a float tensor in another float dtype.
+func (t *Tensor) rounded(d DType) *Tensor {
+	if t.Shape.DType == d {
+		return t
+	}
+	out := newTensor(t.Shape.with(d))
+	for i := range out.V {
+		out.SetF(i, t.F(i))
+	}
+	return out
+}
+
 // SetI stores x wrapped to the dtype's width; unsigned dtypes too.
 func (t *Tensor) SetI(i int, x int64) { t.V[i] = wrapInt(t.Shape.DType, uint64(x)) }
 
@@ -233,11 +245,11 @@ func (t *Tensor) format() string {
 var goDTypes = map[reflect.Kind]DType{
 	reflect.Bool: Bool, reflect.Int8: Int8, reflect.Int16: Int16, reflect.Int32: Int32, reflect.Int64: Int64,
 	reflect.Uint8: Uint8, reflect.Uint16: Uint16, reflect.Uint32: Uint32, reflect.Uint64: Uint64,
-	reflect.Float32: Float32, reflect.Float64: Float64, reflect.Int: Int32, reflect.Uint: Uint32,
+	reflect.Float32: Float32, reflect.Float64: Float32, reflect.Int: Int32, reflect.Uint: Uint32,
 }
 
-// Of makes a concrete array of a Go number, bool, or (nested) slice or array of them. int becomes int32, as in JAX;
-// float64 stays float64 (use Float32s or Full for single precision).
+// Of makes a concrete array of a Go number, bool, or (nested) slice or array of them. The dtypes of Go's untyped
+// constants take 32 bits, as in JAX: int becomes int32 and float64 float32 (Float64s keeps double precision).
 func Of(value any) *Array {
 	v := reflect.ValueOf(value)
 	var dims []int
@@ -285,6 +297,9 @@ func (t *Tensor) setGo(i int, v reflect.Value) {
 	case v.CanUint():
 		t.SetI(i, int64(v.Uint()))
 	default:
+		if x := v.Float(); !math.IsInf(x, 0) && math.IsInf(float64(float32(x)), 0) {
+			throw("Of", "%g does not fit in a float32: use Float64s", x)
+		}
 		t.SetF(i, v.Float())
 	}
 }
@@ -292,20 +307,23 @@ func (t *Tensor) setGo(i int, v reflect.Value) {
 // Float32s makes a float32 array of the given dims (default: one axis) from Go numbers.
 func Float32s(values []float32, dims ...int) *Array { return fromSlice(Float32, values, dims) }
 
+// Float64s makes a float64 array of the given dims (default: one axis).
+func Float64s(values []float64, dims ...int) *Array { return fromSlice(Float64, values, dims) }
+
 // Int32s makes an int32 array of the given dims (default: one axis).
 func Int32s(values []int32, dims ...int) *Array { return fromSlice(Int32, values, dims) }
 
 // Uint32s makes a uint32 array of the given dims (default: one axis).
 func Uint32s(values []uint32, dims ...int) *Array { return fromSlice(Uint32, values, dims) }
 
-func fromSlice[T float32 | int32 | uint32](d DType, values []T, dims []int) *Array {
+func fromSlice[T float32 | float64 | int32 | uint32](d DType, values []T, dims []int) *Array {
 	if dims == nil {
 		dims = []int{len(values)}
 	}
 	if product(dims) != len(values) {
 		throw("graph", "got %d values for dims %v, want %d", len(values), dims, product(dims))
 	}
-	b, _ := binary.Append(make([]byte, 0, 4*len(values)), binary.LittleEndian, values)
+	b, _ := binary.Append(make([]byte, 0, ItemSize(d)*len(values)), binary.LittleEndian, values)
 	return FromBytes(ShapeOf(d, dims...), b)
 }
 

@@ -22,6 +22,7 @@ type scope struct {
 	params   []*Array
 	nodes    []*Node
 	closed   bool
+	diff     bool              // what is recorded here will be differentiated
 	axes     []*axis           // the named axes that this scope adds
 	imported map[*Array]*Array // lazy and small concrete arrays brought into this scope
 }
@@ -133,6 +134,16 @@ func (s *scope) axis(name string) *axis {
 	return nil
 }
 
+// isDifferentiated tells whether a derivative will be taken of what s records.
+func (s *scope) isDifferentiated() bool {
+	for ; s != nil; s = s.parent {
+		if s.diff {
+			return true
+		}
+	}
+	return false
+}
+
 // buildGraph records f over new parameters as a closed Graph. What f takes from outside becomes leading parameters;
 // captured are the outer arrays to pass for them.
 func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) (g *Graph, captured []*Array) {
@@ -158,7 +169,8 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 			throw("trace", "result %d of the traced function is a nil *Array", i)
 		}
 		if r.scope != nil && (r.scope.closed || r.scope.trace != t) {
-			throw("trace", "result %d, a traced %s, belongs to a function that has already returned", i, r.shape)
+			throwAt(r.where(), "trace", "the traced %s that is made here is result %d of the function around, but belongs to a function within it that has already returned (a branch, "+
+				"a loop's body, a mapped one): return it from that function instead of keeping it in a variable or map", r.shape, i)
 		}
 		results[i] = s.use(r)
 	}

@@ -65,9 +65,9 @@ func transposeNode(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	}
 	if n.Op.Transpose == nil {
 		if n.Op.NotLinear == "" || n.Op.Name == "while" {
-			throw(n.Op.Name, "%s", n.Op.NotLinear)
+			throwAt(n.Where(), n.Op.Name, "%s", n.Op.NotLinear)
 		}
-		throw(n.Op.Name, "internal: %s stands in a linear program: %s", n.Op.Name, n.Op.NotLinear)
+		throwAt(n.Where(), n.Op.Name, "internal: %s stands in a linear program: %s", n.Op.Name, n.Op.NotLinear)
 	}
 	return n.Op.Transpose(n, in, lin, cts)
 }

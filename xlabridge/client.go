@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/graph"
 	"xlarun/xlabridge/cache"
 )
 
@@ -30,6 +31,7 @@ type Client struct {
 	store    *cache.Cache // nil: no cache
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools, "" where the plugin finds them itself
+	target   graph.Target // where tests want another one than Target finds
 
 	warning sync.Mutex
 	warn    func(line string) // nil: nobody listens

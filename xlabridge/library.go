@@ -40,7 +40,7 @@ type library struct {
 	kernels     bool // it knows the kernels of RegisterKernel
 	stuck       bool // its loading was given up and still goes on
 
-	debug debugOptions
+	options knownOptions
 
 	mu    sync.Mutex
 	store *cache.Cache // where programs compiled by others in the process go; nil: nowhere

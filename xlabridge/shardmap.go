@@ -10,7 +10,9 @@ import (
 // ShardMap runs a per-device function on a mesh of real devices: what graph.ShardMap means. Each leaf of the argument
 // is cut over the mesh as in says (a leaf that lies there already, as the result of an earlier call, stays where it
 // is), f runs on every device at once, and each leaf of the result is a global array whose parts lie as out says. The
-// function is traced and compiled once for each structure and set of shapes.
+// function is traced and compiled once for each structure and set of shapes. The call runs at once, so it is not to be
+// traced, mapped or differentiated itself: transforms belong inside of f (see graph.ShardMap for what a gradient means
+// there), or around graph.ShardMap.
 func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec, options ...JitOptions) func(A) (R, error) {
 	var o JitOptions
 	if len(options) > 0 {
@@ -20,6 +22,12 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 	j := newJit(c, []JitOptions{o}, func(args []any) any { return f(args[0].(A)) })
 	return func(a A) (r R, err error) {
 		leaves, tree := graph.Flatten(a)
+		for i, x := range leaves {
+			if x.IsTraced() {
+				return r, fmt.Errorf("xlabridge: ShardMap: leaf %s of the argument is a %s, but the call runs at once and cannot be compiled, mapped or differentiated: "+
+					"transform the function that it is given, or use graph.ShardMap here", tree.Path(i), x)
+			}
+		}
 		parts := make([]*graph.Array, len(leaves))
 		key := tree.Key()
 		err = graph.Try(func() {

@@ -122,3 +122,44 @@ func TestMeshOfTwoAxes(t *testing.T) {
 	_, err = ShardMap(client, f, graph.Mesh{{Name: "data", Size: 4}, {Name: "model", Size: 4}}, spec, spec)(x)
 	require.ErrorContains(t, err, "has 8")
 }
+
+// Inside of a device function the gradient of a mean over the devices is each device's own part of it; their mean is the
+// gradient that is taken from outside, and the gradient on one device.
+func TestGradientOfMeanOverDevices(t *testing.T) {
+	const n = 4
+	client := open(t, Options{Devices: n})
+	m := graph.Mesh{{Name: "d", Size: n}}
+	x := graph.Float32s([]float32{1, 2, 3, 4})
+	w := graph.Scalar(2) // the same on all devices
+	loss := func(w, x *graph.Array) *graph.Array {
+		return graph.PMean(graph.Sum(graph.Mul(w, graph.Square(x))), "d")
+	}
+	own := func(x *graph.Array) *graph.Array {
+		return graph.Reshape(graph.Grad(func(w *graph.Array) *graph.Array { return loss(w, x) })(w), 1)
+	}
+	mean := func(x *graph.Array) *graph.Array { return graph.PMean(own(x), "d") }
+	for _, c := range []struct {
+		number int
+		what   string
+		f      func(*graph.Array) *graph.Array
+		want   []float64
+	}{
+		{1, "each device has the gradient of its part", own, []float64{1, 4, 9, 16}},
+		{2, "their mean is the gradient of the mean", mean, []float64{7.5, 7.5, 7.5, 7.5}},
+	} {
+		got, err := ShardMap(client, c.f, m, graph.Spec{"d"}, graph.Spec{"d"})(x)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, c.want, floats(t, got), 1e-5, "%d: %s", c.number, c.what)
+		closeArrays(t, graph.ShardMap(c.f, m, graph.Spec{"d"}, graph.Spec{"d"})(x), got, 1e-6, c.what)
+	}
+	outside := graph.Grad(func(w *graph.Array) *graph.Array {
+		return graph.ShardMap(func(x *graph.Array) *graph.Array { return loss(w, x) }, m, graph.Spec{"d"}, nil)(x)
+	})
+	require.InDeltaSlice(t, []float64{7.5}, floats(t, outside(w)), 1e-5)
+	var err error
+	graph.Grad(func(x *graph.Array) *graph.Array {
+		_, err = ShardMap(client, mean, m, graph.Spec{"d"}, graph.Spec{"d"})(x)
+		return graph.Sum(x)
+	})(x)
+	require.ErrorContains(t, err, "ShardMap: leaf value of the argument is a traced f32[4], but the call runs at once and cannot be compiled, mapped or differentiated")
+}

@@ -88,6 +88,13 @@ func HardSwish(x *graph.Array) *graph.Array { return graph.Mul(x, HardSigmoid(x)
 // Mish is x*tanh(softplus(x)) (Misra, 2019).
 func Mish(x *graph.Array) *graph.Array { return graph.Mul(x, graph.Tanh(Softplus(x))) }
 
+// GLU is the gated linear unit: the first half of x along an axis times the sigmoid of the second (Dauphin et al.,
+// "Language modeling with gated convolutional networks", 2017).
+func GLU(x *graph.Array, axis int) *graph.Array {
+	parts := graph.Split(x, 2, axis)
+	return graph.Mul(parts[0], Sigmoid(parts[1]))
+}
+
 // Activation names an activation function: a static Layer, and what configurations hold. "" is the identity.
 type Activation string
 

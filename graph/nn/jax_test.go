@@ -28,9 +28,9 @@ type jaxConfig struct {
 	Function, Padding, Kind   string
 	Strides, Dilation, Window []int
 	Pads                      [][2]int
-	Groups, Heads             int
+	Groups, Heads, Axis       int
 	Seed                      int64
-	Epsilon, Delta            float64
+	Epsilon, Delta, Momentum  float64
 }
 
 type arrays = map[string]*graph.Array
@@ -49,6 +49,37 @@ var layers = map[string]func(c jaxConfig, in arrays) arrays{
 			l.Pads = c.Pads
 		}
 		return arrays{"y": l.Apply(in["x"])}
+	},
+	"conv_transpose": func(c jaxConfig, in arrays) arrays {
+		l := nn.ConvTranspose{W: in["kernel"], B: in["bias"], Strides: c.Strides, Dilation: c.Dilation, Same: c.Padding == "SAME"}
+		if c.Padding == "" {
+			l.Pads = c.Pads
+		}
+		return arrays{"y": l.Apply(in["x"])}
+	},
+	"group_norm": func(c jaxConfig, in arrays) arrays {
+		return arrays{"y": nn.GroupNorm{Scale: in["norm/scale"], Bias: in["norm/bias"], Groups: c.Groups, Epsilon: c.Epsilon}.Apply(in["x"])}
+	},
+	"batch_norm": func(c jaxConfig, in arrays) arrays {
+		y, s := batchNorm(c, in).Train(nn.BatchNormState{Mean: in["mean"], Var: in["var"]}, in["x"])
+		return arrays{"y": y, "new_mean": s.Mean, "new_var": s.Var}
+	},
+	"batch_norm_apply": func(c jaxConfig, in arrays) arrays {
+		return arrays{"y": batchNorm(c, in).Apply(nn.BatchNormState{Mean: in["mean"], Var: in["var"]}, in["x"])}
+	},
+	"glu": func(c jaxConfig, in arrays) arrays { return arrays{"y": nn.GLU(in["x"], c.Axis)} },
+	"rnn": func(c jaxConfig, in arrays) arrays {
+		return arrays{"h": rnn(in).Step(in["h"], in["x"])}
+	},
+	"rnn_scan": func(c jaxConfig, in arrays) arrays {
+		r := rnn(in)
+		last, all := r.Apply(r.Start(), in["x"])
+		return arrays{"last": last, "y": all}
+	},
+	"mingru": func(c jaxConfig, in arrays) arrays {
+		m := nn.MinGRU{W: beside(in, "kernel_z", "kernel_h"), B: beside(in, "bias_z", "bias_h")}
+		_, all := m.Apply(in["h"], in["x"])
+		return arrays{"y": all}
 	},
 	"layer_norm": func(c jaxConfig, in arrays) arrays {
 		return arrays{"y": nn.LayerNorm{Scale: in["scale"], Bias: in["bias"], Epsilon: c.Epsilon}.Apply(in["x"])}
@@ -105,6 +136,14 @@ func beside(in arrays, names ...string) *graph.Array {
 		parts = append(parts, in[n])
 	}
 	return graph.Concatenate(-1, parts...)
+}
+
+func batchNorm(c jaxConfig, in arrays) nn.BatchNorm {
+	return nn.BatchNorm{Scale: in["scale"], Bias: in["bias"], Epsilon: c.Epsilon, Momentum: c.Momentum}
+}
+
+func rnn(in arrays) nn.RNN {
+	return nn.RNN{Wx: in["i/kernel"], Wh: in["h/kernel"], B: in["i/bias"], Activation: "tanh"}
 }
 
 func gru(in arrays) nn.GRU {
@@ -168,8 +207,8 @@ func (c jaxCase) outputs(in arrays) arrays {
 		return arrays{"y": inits[c.Config.Function](random.New(c.Config.Seed), graph.ShapeOf(graph.Float32, s...))}
 	}
 	name := c.Name
-	if kind, number, ok := strings.Cut(name, "_"); ok && number[0] >= '0' && number[0] <= '9' {
-		name = kind
+	if i := strings.LastIndexByte(name, '_'); i > 0 && name[i+1] >= '0' && name[i+1] <= '9' {
+		name = name[:i]
 	}
 	f := layers[name]
 	out := f(c.Config, in)

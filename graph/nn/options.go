@@ -18,7 +18,7 @@ type config struct {
 	weights, recurrent, bias Initializer
 	noBias, noScale          bool
 	precision                precision.Policy
-	epsilon                  float64
+	epsilon, momentum        float64
 	forgetBias               float64
 	causal                   bool
 	activation, final        Activation
@@ -50,8 +50,11 @@ func Precision(p precision.Policy) Option {
 	return Option{"Precision", func(c *config) { c.precision = p }}
 }
 
-// Epsilon sets what a normalisation adds to the variance (default 1e-6).
+// Epsilon sets what a normalisation adds to the variance (default 1e-6; BatchNorm 1e-5).
 func Epsilon(e float64) Option { return Option{"Epsilon", func(c *config) { c.epsilon = e }} }
+
+// Momentum sets how much of its running averages a BatchNorm keeps at each step (default 0.99).
+func Momentum(m float64) Option { return Option{"Momentum", func(c *config) { c.momentum = m }} }
 
 // ForgetBias sets the initial bias of an LSTM's forget gate (default 0), on top of the bias initialiser's.
 func ForgetBias(b float64) Option { return Option{"ForgetBias", func(c *config) { c.forgetBias = b }} }
@@ -89,7 +92,7 @@ func Groups(n int) Option { return Option{"Groups", func(c *config) { c.groups =
 
 // readOptions applies opts over the defaults and refuses those that are not among known.
 func readOptions(op string, opts []Option, known ...string) config {
-	c := config{weights: LecunNormal, recurrent: Orthogonal(1), bias: Zeros, epsilon: 1e-6, activation: "relu", groups: 1}
+	c := config{weights: LecunNormal, recurrent: Orthogonal(1), bias: Zeros, epsilon: 1e-6, momentum: .99, activation: "relu", groups: 1}
 	for _, o := range opts {
 		if !slices.Contains(known, o.name) {
 			graph.Throw(op, "got the option %s, want one of %s", o.name, strings.Join(known, ", "))

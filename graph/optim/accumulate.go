@@ -23,7 +23,7 @@ type multiSteps struct {
 // zero and leave its state alone.
 func MultiSteps(inner Transform, every int) Transform {
 	if every < 1 {
-		return failed{fmt.Sprintf("MultiSteps: got a step every %d gradients, want 1 or more", every)}
+		return refuse(fmt.Errorf("MultiSteps: got a step every %d gradients, want 1 or more", every))
 	}
 	return multiSteps{inner, every}
 }

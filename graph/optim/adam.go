@@ -17,7 +17,7 @@ type scaleByAdam struct{ c config }
 func ScaleByAdam(opts ...Option) Transform {
 	c, err := configure("ScaleByAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, adamOptions...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return scaleByAdam{c}
 }
@@ -35,7 +35,7 @@ func AdamW(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., weightDecay: 1e-4}
 	c, err := configure("AdamW", defaults, opts, append([]string{"WeightDecay", "DecayMask"}, adamOptions...)...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return Chain(scaleByAdam{c}, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
 }

@@ -20,7 +20,7 @@ type ema struct {
 func EMA(decay any, debias bool) Transform {
 	d, err := number("EMA", decay)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return ema{d, debias}
 }

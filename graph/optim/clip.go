@@ -28,7 +28,7 @@ func GlobalNorm(tree any) *graph.Array {
 func ClipByGlobalNorm(maxNorm any) Transform {
 	most, err := number("ClipByGlobalNorm", maxNorm)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return stateless{func(grads, _ any) any {
 		norm := GlobalNorm(grads)
@@ -44,7 +44,7 @@ func ClipByGlobalNorm(maxNorm any) Transform {
 func Clip(maxDelta any) Transform {
 	most, err := number("Clip", maxDelta)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return Stateless(func(g, _ *graph.Array) *graph.Array {
 		return graph.Clamp(in(mul(-1., most), g), g, in(most, g))

@@ -20,11 +20,11 @@ type clipUp struct {
 func ClipUp(learningRate any, opts ...Option) Transform {
 	c, err := configure("ClipUp", config{momentum: .9, eps: 1e-8}, opts, "Momentum", "MaxSpeed", "Eps")
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	r, err := readRate("ClipUp", learningRate)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return clipUp{c, r}
 }

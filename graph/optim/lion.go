@@ -16,7 +16,7 @@ var lionOptions = []string{"B1", "B2", "MomentDType"}
 func ScaleByLion(opts ...Option) Transform {
 	c, err := configure("ScaleByLion", config{b1: .9, b2: .99}, opts, lionOptions...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return scaleByLion{c}
 }
@@ -25,7 +25,7 @@ func ScaleByLion(opts ...Option) Transform {
 func Lion(learningRate any, opts ...Option) Transform {
 	c, err := configure("Lion", config{b1: .9, b2: .99, weightDecay: 1e-3}, opts, append([]string{"WeightDecay", "DecayMask"}, lionOptions...)...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return Chain(scaleByLion{c}, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate))
 }

@@ -12,7 +12,7 @@ func MatricesOnly(_ string, param *graph.Array) bool { return param.Rank() >= 2 
 func AddDecayedWeights(decay any, mask Mask) Transform {
 	d, err := number("AddDecayedWeights", decay)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	t := Stateless(func(g, p *graph.Array) *graph.Array { return graph.Add(g, graph.Mul(in(d, p), p)) })
 	if mask == nil {

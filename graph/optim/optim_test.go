@@ -213,24 +213,28 @@ func TestCountSaturates(t *testing.T) {
 // Errors are one sentence: where, what it got, what it wants.
 func TestErrors(t *testing.T) {
 	m := newModel()
-	step := func(opt optim.Transform) func() {
-		return func() { optim.Step(opt, m, m, opt.Init(m)) }
+	step := func(make func() optim.Transform) func() {
+		return func() {
+			opt := make()
+			optim.Step(opt, m, m, opt.Init(m))
+		}
 	}
 	for _, c := range []struct {
 		name string
 		f    func()
 		want string
 	}{
-		{"option of another optimiser", step(optim.SGD(.1, optim.B1(.9))), "SGD: it has no option B1, want one of Momentum, Nesterov, MomentDType"},
-		{"nesterov alone", step(optim.SGD(.1, optim.Nesterov())), "SGD: got Nesterov without Momentum"},
-		{"option's type", step(optim.Adam(.1, optim.Eps("small"))), "Eps: got a string, want a number or a scalar *graph.Array"},
-		{"option's rank", step(optim.AdamW(.1, optim.WeightDecay(graph.Float32s([]float32{1, 2})))), "WeightDecay: got f32[2] {1 2}, want a number or a scalar array"},
-		{"no learning rate", step(optim.Lion(nil)), "learning rate: got a <nil>"},
-		{"nil array", step(optim.ClipUp((*graph.Array)(nil))), "learning rate: got nil"},
-		{"every", step(optim.MultiSteps(optim.SGD(1), 0)), "got a step every 0 gradients, want 1 or more"},
-		{"schedule", step(optim.SGD(optim.Cosine(1, 0, 0))), "optim.Cosine: got 0 steps, want 1 or more"},
-		{"join", step(optim.SGD(optim.Join(nil, nil))), "got 0 schedules and boundaries []"},
-		{"warmup", step(optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0))), "got a warm-up of 10 steps of 10, want fewer"},
+		{"made, not used", func() { optim.SGD(.1, optim.B1(.3)) }, "SGD: it has no option B1"},
+		{"option of another optimiser", step(func() optim.Transform { return optim.SGD(.1, optim.B1(.9)) }), "SGD: it has no option B1, want one of Momentum, Nesterov, MomentDType"},
+		{"nesterov alone", step(func() optim.Transform { return optim.SGD(.1, optim.Nesterov()) }), "SGD: got Nesterov without Momentum"},
+		{"option's type", step(func() optim.Transform { return optim.Adam(.1, optim.Eps("small")) }), "Eps: got a string, want a number or a scalar *graph.Array"},
+		{"option's rank", step(func() optim.Transform { return optim.AdamW(.1, optim.WeightDecay(graph.Float32s([]float32{1, 2}))) }), "WeightDecay: got f32[2] {1 2}, want a number or a scalar array"},
+		{"no learning rate", step(func() optim.Transform { return optim.Lion(nil) }), "learning rate: got a <nil>"},
+		{"nil array", step(func() optim.Transform { return optim.ClipUp((*graph.Array)(nil)) }), "learning rate: got nil"},
+		{"every", step(func() optim.Transform { return optim.MultiSteps(optim.SGD(1), 0) }), "got a step every 0 gradients, want 1 or more"},
+		{"schedule", step(func() optim.Transform { return optim.SGD(optim.Cosine(1, 0, 0)) }), "optim.Cosine: got 0 steps, want 1 or more"},
+		{"join", step(func() optim.Transform { return optim.SGD(optim.Join(nil, nil)) }), "got 0 schedules and boundaries []"},
+		{"warmup", step(func() optim.Transform { return optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0)) }), "got a warm-up of 10 steps of 10, want fewer"},
 		{"state", func() { optim.Step(optim.ScaleByAdam(), m, m, graph.None{}) }, "got a state of type graph.None, want optim.AdamState: pass the state"},
 		{"chain's state", func() { optim.Step(optim.SGD(1), m, m, optim.Adam(1).Init(m)) }, "got the states of 2 transforms, want 1"},
 		{"state of another model", func() {
@@ -247,7 +251,9 @@ func TestErrors(t *testing.T) {
 			opt := optim.SGD(1)
 			optim.StepIf(graph.Scalar(1), opt, m, m, opt.Init(m))
 		}, "the condition is f32[], want a bool scalar"},
-		{"hyper without arrays", step(optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) })), "float64 holds no arrays"},
+		{"hyper without arrays", step(func() optim.Transform {
+			return optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) })
+		}), "float64 holds no arrays"},
 		{"hyper of another state", func() { optim.SetHyper(graph.None{}, graph.Scalar(1)) }, "got a state of type graph.None"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -28,7 +28,7 @@ func readRate(optimiser string, v any) (rate, error) {
 func Scale(factor any) Transform {
 	f, err := number("Scale", factor)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return Stateless(func(g, _ *graph.Array) *graph.Array { return graph.Mul(in(f, g), g) })
 }
@@ -48,7 +48,7 @@ func ScaleByLearningRate(learningRate any) Transform {
 	r, err := readRate("ScaleByLearningRate", learningRate)
 	switch {
 	case err != nil:
-		return failed{err.Error()}
+		return refuse(err)
 	case r.schedule != nil:
 		return scaleBySchedule{r.schedule, -1}
 	}

@@ -18,7 +18,7 @@ var rmsOptions = []string{"Decay", "Eps", "Centered", "EpsOutsideRoot", "BiasCor
 func ScaleByRMS(opts ...Option) Transform {
 	c, err := configure("ScaleByRMS", config{decay: .9, eps: 1e-8}, opts, rmsOptions...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return scaleByRMS{c}
 }
@@ -28,7 +28,7 @@ func ScaleByRMS(opts ...Option) Transform {
 func RMSProp(learningRate any, opts ...Option) Transform {
 	c, err := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"}, rmsOptions...)...)
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	parts := []Transform{scaleByRMS{c}, ScaleByLearningRate(learningRate)}
 	if c.momentum != nil {

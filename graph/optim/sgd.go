@@ -8,7 +8,7 @@ import "xlarun/graph"
 func SGD(learningRate any, opts ...Option) Transform {
 	c, err := configure("SGD", config{}, opts, "Momentum", "Nesterov", "MomentDType")
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	if c.momentum == nil {
 		return Chain(ScaleByLearningRate(learningRate))
@@ -27,7 +27,7 @@ type trace struct{ c config }
 func Trace(decay any, opts ...Option) Transform {
 	c, err := configure("Trace", config{}, append([]Option{Momentum(decay)}, opts...), "Momentum", "Nesterov", "MomentDType")
 	if err != nil {
-		return failed{err.Error()}
+		return refuse(err)
 	}
 	return trace{c}
 }

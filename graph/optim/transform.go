@@ -100,13 +100,10 @@ func Stateless(f func(grad, param *graph.Array) *graph.Array) Transform {
 	}}
 }
 
-// failed is a transform that could not be made; it says so when it is used, inside of a traced function or a Try.
-type failed struct{ msg string }
-
-func (f failed) Init(any) State { graph.Throw("optim", "%s", f.msg); return nil }
-func (f failed) Update(any, State, any) (any, State) {
-	graph.Throw("optim", "%s", f.msg)
-	return nil, nil
+// refuse throws what is wrong with a transform's options where the transform is made, as the constructors of layers do.
+func refuse(err error) Transform {
+	graph.Throw("optim", "%s", err)
+	return nil
 }
 
 // stateOf gives a state its type back.

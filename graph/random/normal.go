@@ -10,8 +10,11 @@ import (
 // one elementwise expression over one hash, with nothing to store between. float32 draws stay within about 5.4.
 func Normal(key Key, shape graph.Shape) *graph.Array {
 	shape = floatShape("random.Normal", shape)
-	u := wordsOf("random.Normal", key).uniform("random.Normal", shape, formats[shape.DType].aboveMinusOne(), 1)
-	return graph.Mul(math.Sqrt2, graph.ErfInv(u))
+	return wordsOf("random.Normal", key).normal(shape)
+}
+
+func (w words) normal(s graph.Shape) *graph.Array {
+	return graph.Mul(math.Sqrt2, graph.ErfInv(w.uniform("random.Normal", s, formats[s.DType].aboveMinusOne(), 1)))
 }
 
 // TruncatedNormal draws from the standard normal distribution under the condition lower < x < upper, of a float shape.

@@ -30,7 +30,7 @@ type net struct {
 
 func sample() net {
 	return net{
-		Layers: []dense{{graph.Float32s([]float32{1, -2, 3, 4, 5, 6}, 2, 3), graph.Convert(graph.Float32s([]float32{.5, 7}), graph.BFloat16)}, {W: graph.Of([]float64{1e300})}},
+		Layers: []dense{{graph.Float32s([]float32{1, -2, 3, 4, 5, 6}, 2, 3), graph.Convert(graph.Float32s([]float32{.5, 7}), graph.BFloat16)}, {W: graph.Float64s([]float64{1e300})}},
 		Nets:   map[string]dense{"actor": {W: graph.Iota(4)}, "c.1 <é>": {W: graph.Zeros(graph.ShapeOf(graph.Float16, 0, 2))}},
 		Step:   graph.Of(int64(-5)), Flag: graph.Of([]bool{true, false, true}), Name: "static",
 	}

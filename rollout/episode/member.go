@@ -86,21 +86,20 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 		return nil, fmt.Errorf("its steps are %q, want a whole number from 1 on", metadata[keySteps])
 	}
 	m := &Member{Rollout: &Rollout{Env: env, Policy: p, Head: h, Steps: steps, Episodes: 1}, Metadata: metadata}
-	err = graph.Try(func() {
-		leaves, tree := graph.Flatten(p.Init(random.New(0)))
-		for i, want := range leaves {
-			name := safetensors.Name(tree.Path(i))
-			a, ok := arrays[name]
-			if !ok || !a.Shape().Equal(want.Shape()) {
-				graph.Throw("Load", "the file has no array %q of %s, as the policy %s for %s wants", name, want.Shape(), metadata[keyPolicy], metadata[keyEnv])
-			}
-			leaves[i] = a
-		}
-		m.Params = tree.Unflatten(leaves)
-	})
-	if err != nil {
+	var leaves []*graph.Array
+	var tree *graph.Tree
+	if err := graph.Try(func() { leaves, tree = graph.Flatten(p.Init(random.New(0))) }); err != nil {
 		return nil, err
 	}
+	for i, want := range leaves {
+		name := safetensors.Name(tree.Path(i))
+		a, ok := arrays[name]
+		if !ok || !a.Shape().Equal(want.Shape()) {
+			return nil, fmt.Errorf("the file has no array %q of %s, as the policy %s for %s wants", name, want.Shape(), metadata[keyPolicy], metadata[keyEnv])
+		}
+		leaves[i] = a
+	}
+	m.Params = tree.Unflatten(leaves)
 	m.Params, err = graph.Eval(m.Params)
 	return m, err
 }

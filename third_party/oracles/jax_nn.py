@@ -6,7 +6,14 @@ named below; "y" is the layer's output and "d_<input>" the gradient of loss = su
 several outputs: the sum over them, with "weight_<output>").
   dense, dense_nobias    x [5, in]
   conv_<n>        x [spatial…, in] without a batch axis; config: kernel, strides, dilation, padding ("SAME", "VALID" or pairs), groups
+  conv_transpose_<n>     the same without groups
   layer_norm, rms_norm   x [5, features]; config: epsilon
+  group_norm      x [spatial…, features] without a batch axis; config: epsilon, groups
+  batch_norm      x [batch…, features], mean and var the running averages; y and the next averages "new_mean", "new_var";
+                  batch_norm_apply: y by the running averages; config: epsilon, momentum
+  glu             x; config: axis
+  rnn, rnn_scan   flax's SimpleCell; as gru
+  mingru          kernel_z, bias_z, kernel_h, bias_h, h, x [steps, in]: "y" all states, by a loop over the definition
   embedding       i int32; attend: "x" and "attend" = x @ table^T
   gru, lstm       one step: state h (and c), x; outputs h (and c)
   gru_scan, lstm_scan    x [steps, in] from zeros: "y" all outputs, "last"
@@ -133,6 +140,49 @@ class Scanned(nn.Module):
         return {"y": y, "last": carry[1] if isinstance(carry, tuple) else carry}
 
 
+def more_layers():
+    transposed = [
+        ((3, 3), (1, 1), (1, 1), "SAME", (4, 5, 2)), ((3, 3), (2, 2), (1, 1), "SAME", (4, 3, 2)), ((2, 4), (3, 1), (1, 1), "SAME", (4, 3, 2)),
+        ((3, 2), (2, 3), (1, 1), "VALID", (4, 3, 2)), ((3,), (2,), (2,), "VALID", (5, 3)), ((3, 3), (2, 2), (1, 1), ((1, 2), (0, 1)), (4, 3, 2)),
+    ]
+    for i, (kernel, strides, dilation, padding, shape) in enumerate(transposed):
+        layer(f"conv_transpose_{i}", nn.ConvTranspose(4, kernel, strides, padding, kernel_dilation=dilation), normal(*shape),
+              config={"strides": strides, "dilation": dilation, "padding": padding if isinstance(padding, str) else "",
+                      "pads": [] if isinstance(padding, str) else padding})
+    group = lambda groups: type("G", (nn.Module,), {"__call__": nn.compact(lambda self, x: nn.GroupNorm(groups, name="norm")(x[None])[0])})()
+    for groups, shape in ((4, (3, 5, 8)), (1, (8,)), (8, (6, 8))):
+        layer("group_norm", group(groups), 2 + normal(*shape), config={"epsilon": 1e-6, "groups": groups})
+    for shape in ((6, 4), (2, 3, 4, 4)):
+        inputs = {"x": 3 + 2 * normal(*shape), "scale": 1 + 0.1 * normal(4), "bias": normal(4), "mean": normal(4), "var": 1 + abs(normal(4))}
+        config = {"epsilon": 1e-5, "momentum": 0.9}
+        module = lambda average: nn.BatchNorm(use_running_average=average, momentum=0.9)
+        tree = lambda v: {"params": {"scale": v["scale"], "bias": v["bias"]}, "batch_stats": {"mean": v["mean"], "var": v["var"]}}
+
+        def train(v):
+            y, new = module(False).apply(tree(v), v["x"], mutable=["batch_stats"])
+            fixed = jax.lax.stop_gradient(new["batch_stats"])
+            return {"y": y, "new_mean": fixed["mean"], "new_var": fixed["var"]}
+
+        keep("batch_norm", *grads(train, inputs, ["x", "scale", "bias"]), config)
+        keep("batch_norm_apply", *grads(lambda v: {"y": module(True).apply(tree(v), v["x"])}, inputs, ["x", "scale", "bias"]), config)
+    for axis in (-1, 0):
+        keep("glu", *grads(lambda v: {"y": jax.nn.glu(v["x"], axis)}, {"x": normal(4, 6)}, ["x"]), {"axis": axis})
+    layer("rnn", nn.SimpleCell(6), normal(6), normal(4), names=("h", "x"), result=lambda y: {"h": y[0]})
+    layer("rnn_scan", Scanned(nn.SimpleCell(6)), normal(12, 4), result=lambda y: y)
+
+    def mingru(v):
+        def step(h, x):
+            z = jax.nn.sigmoid(x @ v["kernel_z"] + v["bias_z"])
+            h = (1 - z) * h + z * (x @ v["kernel_h"] + v["bias_h"])
+            return h, h
+
+        return {"y": jax.lax.scan(step, v["h"], v["x"])[1]}
+
+    for steps in (1, 13):
+        inputs = {"kernel_z": normal(4, 6), "bias_z": normal(6), "kernel_h": normal(4, 6), "bias_h": normal(6), "h": normal(6), "x": normal(steps, 4)}
+        keep("mingru", *grads(mingru, inputs, list(inputs)))
+
+
 def main():
     out = out_dir(__doc__)
     layer("dense", nn.Dense(3), normal(5, 4))
@@ -170,6 +220,7 @@ def main():
     activations()
     losses()
     inits()
+    more_layers()
     write(os.path.join(out, "jax_nn.json.gz"), {"versions": versions("flax", "optax"), "cases": CASES})
 
 

@@ -2,7 +2,8 @@
 
 {"versions": {...}, "cases": [CASE...]}, each case
   op     "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "bernoulli", "categorical", "gumbel",
-         "permutation", "choice", "truncated_normal", "exponential"
+         "permutation", "choice", "truncated_normal", "exponential", "laplace", "gamma", "loggamma", "beta", "dirichlet",
+         "poisson", "multivariate_normal"; "gamma_slope" and "loggamma_slope": derivatives of the draws by a
   x64    whether JAX ran with jax_enable_x64
   key    the key's two words; absent for "key"
   args   what the call was given (shape, dtype, minval, ...; numbers as JSON; arrays as in common.py)
@@ -149,11 +150,40 @@ def discrete():
     add("choice", k, {"a": a, "shape": [4], "replace": True, "p": None, "axis": 1}, jr.choice(k, a, (4,), axis=1))
 
 
+def rejections():
+    k = jr.key(13)
+    dtype = "float64" if X64_ONLY else "float32"
+    a = np.array([[1e-3, 0.05, 0.3, 0.9999], [1.0, 1.5, 3.3, 10.0], [100.0, 2345.6, 1e5, 0.5]], dtype)
+    for shape in ((), (0,), (5,), (3, 4)):
+        add("laplace", k, {"shape": list(shape), "dtype": dtype}, jr.laplace(k, shape, dtype), False)
+    add("gamma", k, {"shape": [20, 3, 4], "dtype": dtype, "a": a}, jr.gamma(k, a, (20, 3, 4), dtype), False)
+    add("loggamma", k, {"shape": [20, 3, 4], "dtype": dtype, "a": a}, jr.loggamma(k, a, (20, 3, 4), dtype), False)
+    add("beta", k, {"shape": [3, 4], "dtype": dtype, "a": a, "b": 0.3}, jr.beta(k, a, 0.3, (3, 4), dtype), False)
+    add("dirichlet", k, {"shape": [2, 3], "alpha": a}, jr.dirichlet(k, a, (2, 3), dtype), False)
+    m = np.array([[2.0, 0.3, -0.1], [0.3, 1.0, 0.2], [-0.1, 0.2, 0.5]], dtype)
+    for shape in ((), (5,), (2, 3)):
+        add("multivariate_normal", k, {"shape": list(shape), "mean": m[0], "cov": m}, jr.multivariate_normal(k, m[0], m, shape, dtype), False)
+    if X64_ONLY:
+        b = np.tile(a.ravel(), 20)
+        for name, f in (("gamma", jr.gamma), ("loggamma", jr.loggamma)):
+            add(name + "_slope", k, {"a": b}, jax.jit(jax.grad(lambda x: f(k, x, x.shape, dtype).sum()))(b), False)
+        return
+    for name, f in (("gamma", jr.gamma), ("loggamma", jr.loggamma)):
+        for shape, x in (((), 2.5), ((), 0.5), ((0,), 2.0)):
+            add(name, k, {"shape": list(shape), "dtype": dtype, "a": x}, f(k, x, shape, dtype), False)
+    add("beta", k, {"shape": [], "dtype": dtype, "a": 2.0, "b": 3.0}, jr.beta(k, 2.0, 3.0, (), dtype), False)
+    add("dirichlet", k, {"shape": [], "alpha": a[0]}, jr.dirichlet(k, a[0], (), dtype), False)
+    rates = np.float32([[0.0, 0.1, 1.0, 3.5], [9.999, 10.0, 11.0, 50.0], [70.0, 1000.0, 1e5, np.nan]])
+    for shape, rate in (((), 3.0), ((), 30.0), ((0,), 2.0), ((30, 3, 4), rates)):
+        add("poisson", k, {"shape": list(shape), "rate": rate}, jr.poisson(k, rate, shape))
+
+
 def main():
     keys_and_bits()
     uniforms()
     randints()
     continuous()
+    rejections()
     if X64_ONLY:
         json.dump(CASES, sys.stdout)
         return

@@ -1,6 +1,6 @@
 """100 steps of optax's optimisers on a fixed sequence of gradients, for graph/optim: OUTPUT_DIR/optax.json.gz.
 
-{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "optimisers": [O...], "schedules": [S...],
+{"versions": {...}, "start": PARAMS, "gradients": {"w": [100, 3, 4], "b": [100, 4]}, "holes": [...], "optimisers": [O...], "schedules": [S...],
  "transforms": [T...]}; arrays as in common.py, PARAMS = {"w": [3, 4], "b": [4]}, float32
   O  {"name", "config": {...}, "params": {"1": PARAMS, "2": …, "10": …, "100": …}}: parameters after that many steps.
      Where config has "feedback": true, the gradient of step t is gradients[t] + 0.1 * params (a quadratic), else gradients[t].
@@ -8,7 +8,8 @@
   T  {"name", "config", "input": PARAMS, "output": PARAMS}: one application of a gradient transformation (clipping)
 "ema" is an exponential average of the parameters (optax.ema, debias as configured) that run beside SGD; its values stand
 in "params" in place of the parameters. "multi_steps" averages "every" gradients and applies Adam to the mean. A decay mask
-names the leaves that decay. "clipup" is evosax's.
+names the leaves that decay. "clipup" is evosax's. "apply_if_finite" and "zero_nans" get gradients with NaN in w[1, 2] at the
+steps "holes".
 """
 import os
 
@@ -16,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import optax.contrib
 from evosax.core.optimizer import clipup
 
 from common import encode, out_dir, versions, write
@@ -31,7 +33,13 @@ def tree(t):
     return {k: encode(v) for k, v in t.items()}
 
 
-def run(name, config, optimiser, average=None):
+# Gradients with NaN in steps 3, 4, 7 to 11 (of zero_nans and apply_if_finite; only NaN, which both see).
+HOLES = np.zeros(STEPS, bool)
+HOLES[[3, 4, 7, 8, 9, 10, 11]] = True
+HOLED = {"w": GRADIENTS["w"].at[HOLES, 1, 2].set(np.nan), "b": GRADIENTS["b"]}
+
+
+def run(name, config, optimiser, average=None, gradients=GRADIENTS):
     params, state = START, optimiser.init(START)
     average_state = average.init(START) if average else None
 
@@ -48,7 +56,7 @@ def run(name, config, optimiser, average=None):
 
     kept = {}
     for t in range(STEPS):
-        params, state, average_state, shown = step(params, state, average_state, jax.tree.map(lambda g: g[t], GRADIENTS))
+        params, state, average_state, shown = step(params, state, average_state, jax.tree.map(lambda g: g[t], gradients))
         if t + 1 in KEPT:
             kept[str(t + 1)] = tree(shown)
     return {"name": name, "config": config, "params": kept}
@@ -85,6 +93,11 @@ def main():
             optax.MultiSteps(optax.adam(0.01), 4).gradient_transformation()),
         run("ema", {"learning_rate": 0.1, "decay": 0.95, "debias": True}, optax.sgd(0.1), optax.ema(0.95)),
         run("ema", {"learning_rate": 0.1, "decay": 0.95, "debias": False}, optax.sgd(0.1), optax.ema(0.95, debias=False)),
+        run("muon", {"learning_rate": 0.02, "momentum": 0.95}, optax.contrib.muon(0.02)),
+        run("muon", {"learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.1, "b1": 0.8, "feedback": True},
+            optax.contrib.muon(0.01, beta=0.9, weight_decay=0.1, adam_b1=0.8)),
+        run("apply_if_finite", {"learning_rate": 0.01, "most": 2, "b1": 0.9}, optax.apply_if_finite(optax.adam(0.01), 2), gradients=HOLED),
+        run("zero_nans", {"learning_rate": 0.01, "b1": 0.9}, optax.chain(optax.zero_nans(), optax.adam(0.01)), gradients=HOLED),
     ]
     counts = [0, 1, 2, 5, 9, 10, 11, 30, 49, 50, 51, 79, 80, 99, 100, 150]
     planned = [
@@ -96,6 +109,10 @@ def main():
         ("warmup_cosine", {"init_value": 0.0, "peak_value": 0.05, "warmup_steps": 10, "decay_steps": 80, "end_value": 0.001},
          optax.warmup_cosine_decay_schedule(0.0, 0.05, 10, 80, 0.001)),
         ("piecewise_constant", {"init_value": 1.0, "boundaries": [10, 50], "scales": [0.1, 0.5]}, optax.piecewise_constant_schedule(1.0, {10: 0.1, 50: 0.5})),
+        ("cosine_onecycle", {"peak_value": 0.3, "transition_steps": 100, "rise": 0.3, "div": 25.0, "final_div": 100.0},
+         optax.cosine_onecycle_schedule(100, 0.3, 0.3, 25.0, 100.0)),
+        ("linear_onecycle", {"peak_value": 0.3, "transition_steps": 99, "rise": 0.3, "fall": 0.85, "div": 25.0, "final_div": 100.0},
+         optax.linear_onecycle_schedule(99, 0.3, 0.3, 0.85, 25.0, 100.0)),
         ("exponential", {"init_value": 1.0, "transition_steps": 10, "decay_rate": 0.5}, optax.exponential_decay(1.0, 10, 0.5)),
     ]
     schedules = [{"name": n, "config": c, "counts": counts, "values": encode(np.float32([s(jnp.asarray(k)) for k in counts]))} for n, c, s in planned]
@@ -104,7 +121,7 @@ def main():
         g = jax.tree.map(lambda x: x[0] * scale, GRADIENTS)
         for name, config, t in (("clip_by_global_norm", {"max_norm": 1.0}, optax.clip_by_global_norm(1.0)), ("clip", {"max_delta": 0.7}, optax.clip(0.7))):
             transforms.append({"name": name, "config": config, "input": tree(g), "output": tree(t.update(g, t.init(g))[0])})
-    write(os.path.join(out, "optax.json.gz"), {"versions": versions("optax", "evosax"), "start": tree(START), "gradients": tree(GRADIENTS),
+    write(os.path.join(out, "optax.json.gz"), {"versions": versions("optax", "evosax"), "start": tree(START), "gradients": tree(GRADIENTS), "holes": np.flatnonzero(HOLES).tolist(),
                                               "optimisers": runs, "schedules": schedules, "transforms": transforms})
 
 

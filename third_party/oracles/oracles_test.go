@@ -47,6 +47,7 @@ func TestReadSaysWhichFile(t *testing.T) {
 // elements as its shape says.
 func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
+		"../../rollout/episode/testdata/member_act.json",
 		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz", "../../graph/random/testdata/jax_random.json",
 		"../../envs/classic/testdata/*.json.gz", "../../rollout/evolve/strategy/testdata/evosax_openes.json",
 	} {

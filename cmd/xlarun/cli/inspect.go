@@ -20,7 +20,11 @@ const phaseOptimized = "optimized"
 func inspectCommand(a *app) *cobra.Command {
 	g := &given{}
 	phase := ""
-	phases := []string{string(graph.PhaseTraced), string(graph.PhaseSimplified), string(graph.PhaseStableHLO), phaseOptimized}
+	var phases []string
+	for _, p := range graph.Phases {
+		phases = append(phases, string(p))
+	}
+	phases = append(phases, phaseOptimized)
 	cmd := &cobra.Command{
 		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
@@ -61,7 +65,11 @@ func inspectCommand(a *app) *cobra.Command {
 				return err
 			}
 			if phase != "" {
-				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase))
+				target := graph.TargetCPU // the interpreter's programs are lowered for none
+				if l := x.Compiled().Lowered; l != nil {
+					target = l.Target
+				}
+				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
 			}
 			return printInspection(a, inspect(t.Purpose(), b, x.Compiled()), g.own.json)
 		},
@@ -77,7 +85,8 @@ type inspection struct {
 	Experiment  string                   `json:"experiment"`
 	Backend     string                   `json:"backend"`
 	Devices     int                      `json:"devices"`
-	Fingerprint string                   `json:"fingerprint"`
+	Target      graph.Target             `json:"target,omitempty"`      // what it was lowered for
+	Fingerprint string                   `json:"fingerprint,omitempty"` // of the text that the compiler got
 	Ops         []graph.OpCount          `json:"ops"`
 	Total       int                      `json:"total_ops"`
 	Counted     graph.Cost               `json:"counted"`  // from the traced program: each loop of unknown length once
@@ -87,9 +96,10 @@ type inspection struct {
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection {
 	p := x.Program
-	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas, Fingerprint: p.Fingerprint,
+	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas,
 		Ops: p.Graph.Ops(), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
 	if x.Executable != nil {
+		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {
 			i.Compiler = cost
 		}
@@ -104,7 +114,11 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection
 const shownOps = 12
 
 func printInspection(a *app, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\nfingerprint %s\n\n", i.Experiment, console.DevicesText(i.Devices, i.Backend), i.Fingerprint)
+	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	if i.Fingerprint != "" {
+		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
+	}
+	fmt.Fprintln(a.Out)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "ops\t%d\t\n", i.Total)
 	rest := i.Total

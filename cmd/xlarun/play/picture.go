@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/envs"
 	"xlarun/graph"
@@ -115,8 +116,11 @@ func shown(last, frames int) (steps []int) {
 
 // number is a return as it is written in a caption: short, whatever it is.
 func number(x float64) string {
-	if math.Abs(x) >= 1e7 {
+	switch {
+	case x == 0:
+		return "0.0" // without the sign that it may have
+	case math.Abs(x) >= 1e7:
 		return strconv.FormatFloat(x, 'g', 5, 64)
 	}
-	return strconv.FormatFloat(x, 'f', 1, 64)
+	return display.Fitness(x)
 }

@@ -1,6 +1,8 @@
 package play
 
 import (
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -82,8 +84,11 @@ func (s *Saved) read() error {
 		return console.BadInput("%s is no file", s.Path)
 	}
 	file, err := safetensors.Open(s.Path)
+	if errors.As(err, new(*fs.PathError)) {
+		return console.BadInput("%s cannot be read (%w)", s.Path, console.Cause(err))
+	}
 	if err != nil {
-		return console.BadInput("%s cannot be read: %w", s.Path, console.Cause(err))
+		return console.UsageError{Err: err} // which names the file
 	}
 	defer func() { _ = file.Close() }()
 	s.Metadata = maps.Clone(file.Metadata())
@@ -93,7 +98,7 @@ func (s *Saved) read() error {
 	s.Arrays = map[string]*graph.Array{}
 	for _, name := range file.Names() {
 		if s.Arrays[name], err = file.Array(name); err != nil {
-			return console.BadInput("%s cannot be read: %w", s.Path, console.Cause(err))
+			return console.UsageError{Err: err}
 		}
 	}
 	return nil

@@ -1,0 +1,81 @@
+package graph_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+func openCPU(t *testing.T) *xlabridge.Client {
+	t.Helper()
+	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+// near compares two concrete arrays of equal shape, relative and absolute; NaN equals NaN.
+func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
+	t.Helper()
+	require.Equal(t, want.Shape().String(), got.Shape().String(), msg...)
+	w, err := graph.Floats(want)
+	require.NoError(t, err)
+	g, err := graph.Floats(got)
+	require.NoError(t, err)
+	for i := range w {
+		if w[i] == g[i] || math.IsNaN(w[i]) && math.IsNaN(g[i]) {
+			continue
+		}
+		require.InDelta(t, w[i], g[i], tol*(1+math.Abs(w[i])), fmt.Sprint("element ", i, " ", fmt.Sprint(msg...)))
+	}
+}
+
+// What is composed of ops gives on XLA what it gives on the reference interpreter: its values, its values under VMap, and
+// the gradient under VMap. The samples are those of TestComposed, a few in one program.
+func TestComposedAgainstXLA(t *testing.T) {
+	client := openCPU(t)
+	n := 0
+	for cases := range slices.Chunk(graph.Composed(), 8) {
+		t.Run(fmt.Sprint(n, " ", cases[0].Name), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, 2))
+			in := make([][]*graph.Array, len(cases))
+			for i, c := range cases {
+				for _, s := range c.Inputs {
+					in[i] = append(in[i], graph.RandomCaseInput(r, graph.ShapeOf(s.DType, append([]int{3}, s.Dims...)...), c))
+				}
+			}
+			all := func(in [][]*graph.Array) [][]*graph.Array {
+				out := make([][]*graph.Array, len(in))
+				for i, c := range cases {
+					first := make([]*graph.Array, len(in[i]))
+					for k, x := range in[i] {
+						first[k] = graph.Index(x, 0)
+					}
+					out[i] = []*graph.Array{c.Fn(first), graph.VMap(c.Fn)(in[i])}
+					if c.Rough || !out[i][0].DType().IsFloat() {
+						continue
+					}
+					out[i] = append(out[i], graph.VMap(graph.Grad(func(x []*graph.Array) *graph.Array { return graph.Sum(graph.Sin(c.Fn(x))) }))(in[i])...)
+				}
+				return out
+			}
+			want, err := xlabridge.Jit1(&xlabridge.Reference{}, all)(in)
+			require.NoError(t, err)
+			got, err := xlabridge.Jit1(client, all)(in)
+			require.NoError(t, err)
+			for i, c := range cases {
+				for k := range want[i] {
+					near(t, want[i][k], got[i][k], max(c.Tol, 1e-5), c.Name, " result ", k)
+				}
+			}
+		})
+		n += len(cases)
+	}
+}

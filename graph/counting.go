@@ -1,0 +1,157 @@
+package graph
+
+import "slices"
+
+// Counts, and results whose number depends on values: their size is given, so that shapes stay fixed.
+
+// Bincount counts how often each of 0, …, length-1 is among the integers x (any shape), int32; with weights of x's shape
+// it adds these up instead. What is out of range is dropped.
+func Bincount(x *Array, length int, weights ...*Array) *Array {
+	if len(weights) > 1 {
+		throw("Bincount", "got %d arrays of weights, want one or none", len(weights))
+	}
+	if length < 0 || !isInt(x.DType()) {
+		throw("Bincount", "got a length of %d and values %s; want a length of at least 0 and integers", length, x.shape)
+	}
+	w := Ones(ShapeOf(Int32, x.Size()))
+	if len(weights) == 1 {
+		w = Flatten1D(BroadcastTo(weights[0], x.Dims()...))
+	}
+	return SegmentSum(w, Flatten1D(x), length)
+}
+
+// Digitize gives for each element of x the number of the interval that it lies in, int32: i where edges[i-1] <= x <
+// edges[i] (right: edges[i-1] < x <= edges[i]), 0 below the first of the ascending edges, their number above the last.
+func Digitize(x, edges *Array, right bool) *Array { return SearchSorted(edges, x, !right) }
+
+// Histogram counts how many elements of x (any shape) lie in each of so many equal intervals from lo to hi, numbers or
+// scalar arrays (ReduceMin(x), ReduceMax(x)), int32, and gives the bins+1 edges. Intervals are closed below and open
+// above, but for the last, which is closed. What lies outside, and NaN, is dropped.
+func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
+	if bins < 1 {
+		throw("Histogram", "got %d intervals, want at least 1", bins)
+	}
+	if !isFloat(x.DType()) {
+		x = Convert(x, Float32)
+	}
+	ends := operands("Histogram", lo, hi, Full(Shape{DType: x.DType()}, 0))
+	if ends[0].Rank() != 0 {
+		throw("Histogram", "got limits %s, want scalars", ends[0].shape)
+	}
+	same := Eq(ends[0], ends[1]) // one value: an interval around it
+	low, high := Select(same, Sub(ends[0], .5), ends[0]), Select(same, Add(ends[1], .5), ends[1])
+	step := Div(Convert(Iota(bins+1), x.DType()), bins)
+	edges = Add(Mul(low, Sub(1, step)), Mul(high, step))
+	return HistogramOf(x, edges), edges
+}
+
+// HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with weights
+// of x's shape it adds these up instead.
+func HistogramOf(x, edges *Array, weights ...*Array) *Array {
+	if edges.Rank() != 1 || edges.Size() < 2 {
+		throw("Histogram", "got edges %s, want an ascending vector of at least two", edges.shape)
+	}
+	n := edges.Size() - 1
+	d := promote(x.DType(), edges.DType())
+	x, edges = Convert(x, d), Convert(edges, d)
+	at := Sub(SearchSorted(edges, x, true), 1)
+	at = Select(Eq(x, index(edges, 0, n)), n-1, at)
+	if isFloat(d) {
+		at = Select(IsNaN(x), n, at)
+	}
+	return Bincount(at, n, weights...)
+}
+
+// UniqueValues is what Unique finds.
+type UniqueValues struct {
+	Values  *Array // [size], ascending
+	Indices *Array // [size] int32: where each value stands first, in the elements' order
+	Counts  *Array // [size] int32: how often; 0 for what is filled up
+	Inverse *Array // x's dims, int32: the place in Values of each element; size or more where it was not kept
+	Number  *Array // int32 scalar: how many different values there are, kept or not
+}
+
+// Unique finds the different elements of x (any shape), ascending, up to so many; NaN is one of them, the last. Where there
+// are fewer, Values goes on with the smallest one, or with fill.
+func Unique(x *Array, size int, fill ...any) UniqueValues {
+	n := x.Size()
+	if len(fill) > 1 || size < 0 || n == 0 && len(fill) == 0 {
+		throw("Unique", "got a size of %d and %d values to fill up with for %s; want a size of at least 0 and one value or none, one for an empty array", size, len(fill), x.shape)
+	}
+	if n == 0 {
+		zeros := Zeros(ShapeOf(Int32, size))
+		return UniqueValues{Full(ShapeOf(x.DType(), size), fill[0]), zeros, zeros, Zeros(x.shape.with(Int32)), Zeros(Shape{DType: Int32})}
+	}
+	sorted := SortKV([]*Array{Flatten1D(x), Iota(n)}, 0, 1)
+	s, order := sorted[0], sorted[1]
+	before := Concatenate(0, SliceAxis(s, 0, 0, 1), SliceAxis(s, 0, 0, n-1))
+	fresh := Ne(s, before)
+	if isFloat(s.DType()) {
+		fresh = And(fresh, Not(And(IsNaN(s), IsNaN(before))))
+	}
+	fresh = Or(fresh, Eq(Iota(n), 0))
+	id := Sub(CumSum(Convert(fresh, Int32), 0), 1)
+	number := Add(index(id, 0, n-1), 1)
+	start := Zeros(ShapeOf(Int32, size))
+	if size > 0 {
+		start = ScatterSet(start, Select(fresh, id, size), Iota(n))
+	}
+	out := UniqueValues{
+		Values:  Take(s, start, 0),
+		Indices: Take(order, start, 0),
+		Counts:  SegmentSum(Ones(ShapeOf(Int32, n)), id, size),
+		Inverse: Reshape(ScatterSet(Zeros(ShapeOf(Int32, n)), order, id), x.Dims()...),
+		Number:  number,
+	}
+	if len(fill) == 1 {
+		out.Values = Select(Lt(Iota(size), number), out.Values, Full(Shape{DType: x.DType()}, fill[0]))
+	}
+	return out
+}
+
+// Nonzero gives the places of the first so many elements of x that are not zero (true, NaN), in row-major order: one int32
+// vector [size] for each axis of x. Where there are fewer it goes on with 0, or with fill.
+func Nonzero(x *Array, size int, fill ...int) []*Array {
+	if x.Rank() == 0 || size < 0 || len(fill) > 1 {
+		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size of at least 0 and one value or none", x.shape, size, len(fill))
+	}
+	if size == 0 {
+		return slices.Repeat([]*Array{Zeros(ShapeOf(Int32, 0))}, x.Rank())
+	}
+	with := 0
+	if len(fill) == 1 {
+		with = fill[0]
+	}
+	on := Flatten1D(Ne(x, 0))
+	n := x.Size()
+	rank := Sub(CumSum(Convert(on, Int32), 0), 1)
+	flat := ScatterSet(Full(ShapeOf(Int32, size), n), Select(on, rank, size), Iota(n))
+	out := UnravelIndex(flat, x.Dims()...)
+	for i := range out {
+		out[i] = Select(Lt(flat, n), out[i], with)
+	}
+	return out
+}
+
+// UnravelIndex turns indices into the flattened elements of an array of the given dims into one index for each axis.
+// Negative ones count from the end, those out of range are moved into it.
+func UnravelIndex(i *Array, dims ...int) []*Array {
+	if !isInt(i.DType()) || len(dims) == 0 {
+		throw("UnravelIndex", "got indices %s and dims %v; want integers and at least one axis", i.shape, dims)
+	}
+	n := product(dims)
+	i = indexArray("UnravelIndex", i)
+	if !isUnsigned(i.DType()) {
+		i = Max(Select(Lt(i, 0), Add(i, n), i), 0)
+	}
+	i = Min(i, max(n-1, 0))
+	out := make([]*Array, len(dims))
+	for axis := len(dims) - 1; axis >= 0; axis-- {
+		if d := max(dims[axis], 1); axis > 0 {
+			out[axis], i = Rem(i, d), Quo(i, d)
+		} else {
+			out[axis] = i
+		}
+	}
+	return out
+}

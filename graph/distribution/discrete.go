@@ -1,0 +1,184 @@
+package distribution
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// Categorical is a distribution over 0, …, n-1.
+type Categorical struct {
+	Logits *graph.Array // […, n]; probabilities are softmax(logits) along the last axis, -Inf: impossible
+}
+
+// NewCategorical makes a distribution with probabilities softmax(logits); logits is […, n].
+func NewCategorical(logits *graph.Array) Categorical {
+	const op = "distribution.NewCategorical"
+	l := parameters(op, logits)[0]
+	if l.Rank() == 0 || l.Dim(-1) == 0 {
+		graph.Throw(op, "got logits %s, want […, n], n at least 1", l.Shape())
+	}
+	return Categorical{l}
+}
+
+// CategoricalOf makes a distribution with probabilities in proportion to p […, n].
+func CategoricalOf(p *graph.Array) Categorical { return NewCategorical(graph.Log(p)) }
+
+// Sample draws int32 indices: random.Categorical.
+func (d Categorical) Sample(key random.Key, dims ...int) *graph.Array {
+	return random.Categorical(key, d.Logits, -1, random.Draws(dims...))
+}
+
+// LogProbs is the logarithm of every probability, […, n].
+func (d Categorical) LogProbs() *graph.Array { return graph.LogSoftmax(d.Logits, -1) }
+
+// Probs is every probability, […, n].
+func (d Categorical) Probs() *graph.Array { return graph.Softmax(d.Logits, -1) }
+
+// LogProb is the logarithm of the probability of the whole numbers x; -Inf outside of 0, …, n-1.
+func (d Categorical) LogProb(x *graph.Array) *graph.Array {
+	n := d.Logits.Dim(-1)
+	dims := graph.BroadcastDims("distribution.Categorical", x.Dims(), d.Logits.Dims()[:d.Logits.Rank()-1])
+	at := graph.ExpandDims(graph.BroadcastTo(x, dims...), -1)
+	logs := graph.BroadcastTo(d.LogProbs(), append(dims, n)...)
+	inside := graph.And(graph.Ge(at, 0), graph.Lt(at, n))
+	if x.DType().IsFloat() {
+		inside = graph.And(inside, graph.Eq(at, graph.Floor(at)))
+	}
+	got := graph.TakeAlongAxis(logs, graph.Convert(graph.Select(inside, at, graph.ZerosLike(at)), graph.Int32), -1)
+	return graph.Squeeze(graph.Select(inside, got, math.Inf(-1)), -1)
+}
+
+// Entropy is minus the sum of p log p.
+func (d Categorical) Entropy() *graph.Array {
+	logs := d.LogProbs()
+	return graph.Neg(graph.Sum(weighted(logs, logs), -1))
+}
+
+// KL is the divergence from q: the sum of p (log p - log q), infinite where q excludes what is possible here.
+func (d Categorical) KL(q Categorical) *graph.Array {
+	logs := d.LogProbs()
+	return graph.Sum(weighted(logs, graph.Sub(logs, q.LogProbs())), -1)
+}
+
+// weighted is exp(logs) * x, 0 where logs is -Inf, in derivatives too.
+func weighted(logs, x *graph.Array) *graph.Array {
+	some := graph.Gt(logs, math.Inf(-1))
+	safe := graph.Select(graph.Or(some, graph.IsNaN(logs)), x, 0)
+	return graph.Mul(graph.Exp(logs), safe)
+}
+
+// Mode is the most likely index, the first of equals.
+func (d Categorical) Mode() *graph.Array { return graph.ArgMax(d.Logits, d.Logits.Rank()-1) }
+
+// Bernoulli is 1 with a probability, else 0.
+type Bernoulli struct {
+	Logits *graph.Array // the probability of 1 is sigmoid(logits)
+}
+
+// NewBernoulli makes a distribution whose probability of 1 is sigmoid(logits), a number or an array.
+func NewBernoulli(logits any) Bernoulli {
+	return Bernoulli{parameters("distribution.NewBernoulli", logits)[0]}
+}
+
+// BernoulliOf makes a distribution whose probability of 1 is p, a number or an array.
+func BernoulliOf(p any) Bernoulli {
+	x := parameters("distribution.BernoulliOf", p)[0]
+	return Bernoulli{graph.Sub(graph.Log(x), graph.Log1p(graph.Neg(x)))}
+}
+
+// Sample draws bools: random.Bernoulli.
+func (d Bernoulli) Sample(key random.Key, dims ...int) *graph.Array {
+	s := drawn(d.Logits, dims)
+	return random.Bernoulli(key, graph.BroadcastTo(d.Probs(), s.Dims...))
+}
+
+// Probs is the probability of 1.
+func (d Bernoulli) Probs() *graph.Array { return graph.Logistic(d.Logits) }
+
+// logs are the logarithms of the probabilities of 1 and of 0.
+func (d Bernoulli) logs() (one, zero *graph.Array) {
+	log := func(x *graph.Array) *graph.Array { // log sigmoid
+		// Zero at plus infinity, where the difference of infinities would be no number.
+		away := graph.Log1p(graph.Exp(graph.Neg(graph.Abs(x))))
+		return graph.Sub(graph.Min(x, 0), away)
+	}
+	return log(d.Logits), log(graph.Neg(d.Logits))
+}
+
+// LogProb is the logarithm of the probability of x: bools, or numbers, which are impossible unless 0 or 1.
+func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
+	one, zero := d.logs()
+	if x.DType() == graph.Bool {
+		return graph.Select(x, one, zero)
+	}
+	x = value("distribution.Bernoulli", x, d.Logits)
+	impossible := graph.Select(graph.IsNaN(x), x, math.Inf(-1))
+	return graph.Select(graph.Eq(x, 1), one, graph.Select(graph.Eq(x, 0), zero, impossible))
+}
+
+// Entropy is minus the sum of p log p.
+func (d Bernoulli) Entropy() *graph.Array {
+	one, zero := d.logs()
+	return graph.Neg(graph.Add(weighted(one, one), weighted(zero, zero)))
+}
+
+// KL is the divergence from q.
+func (d Bernoulli) KL(q Bernoulli) *graph.Array {
+	one, zero := d.logs()
+	qOne, qZero := q.logs()
+	return graph.Add(weighted(one, graph.Sub(one, qOne)), weighted(zero, graph.Sub(zero, qZero)))
+}
+
+// Mode is whether 1 is more likely than 0.
+func (d Bernoulli) Mode() *graph.Array { return graph.Gt(d.Logits, 0) }
+
+// Poisson counts events that happen independently at a rate.
+type Poisson struct {
+	Rate *graph.Array // mean, at least 0
+}
+
+// NewPoisson makes a Poisson distribution of mean rate, a number or an array.
+func NewPoisson(rate any) Poisson {
+	return Poisson{parameters("distribution.NewPoisson", rate)[0]}
+}
+
+// Sample draws int32 counts: random.Poisson.
+func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
+	s := drawn(d.Rate, dims)
+	return random.Poisson(key, graph.BroadcastTo(d.Rate, s.Dims...))
+}
+
+// LogProb is the logarithm of the probability of the counts x; -Inf for what is no count.
+func (d Poisson) LogProb(x *graph.Array) *graph.Array {
+	x = value("distribution.Poisson", x, d.Rate)
+	count := graph.And(graph.And(graph.Ge(x, 0), graph.IsFinite(x)), graph.Eq(x, graph.Floor(x)))
+	safe := graph.Select(count, x, 0)
+	y := graph.Sub(graph.Sub(graph.XLogY(safe, d.Rate), d.Rate), graph.Lgamma(graph.Add(safe, 1)))
+	return graph.Select(graph.IsNaN(x), x, within(count, x, y))
+}
+
+// Entropy has no closed form: up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
+// (Evans and Boersma, "The entropy of a Poisson distribution", 1988), with an error below 2e-9.
+func (d Poisson) Entropy() *graph.Array {
+	small := graph.Le(d.Rate, 30)
+	low := Poisson{graph.ExpandDims(graph.Select(graph.Or(small, graph.IsNaN(d.Rate)), d.Rate, 1), -1)}
+	logs := low.LogProb(graph.Convert(graph.Iota(120), d.Rate.DType()))
+	sum := graph.Neg(graph.Sum(weighted(logs, logs), -1))
+	rate := graph.Select(small, 30, d.Rate)
+	r, series := graph.Reciprocal(rate), graph.ZerosLike(rate)
+	for _, c := range []float64{-863. / 2520, -9. / 80, -19. / 360, -1. / 24, -1. / 12} {
+		series = graph.Mul(r, graph.Add(series, c))
+	}
+	far := graph.Add(graph.Add(.5+halfLog2Pi, graph.Mul(.5, graph.Log(rate))), series)
+	return graph.Select(graph.Gt(d.Rate, 30), far, sum)
+}
+
+// KL is the divergence from q.
+func (d Poisson) KL(q Poisson) *graph.Array {
+	return graph.Add(graph.Sub(graph.XLogY(d.Rate, graph.Div(d.Rate, q.Rate)), d.Rate), q.Rate)
+}
+
+// Mode is the most likely count, as a float.
+func (d Poisson) Mode() *graph.Array { return graph.Floor(d.Rate) }

@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	pow := func(i, c, x *Array) *Array { return Add(Mul(c, x), Mul(Convert(i, x.DType()), .1)) }
+	halve := func(x *Array, most int) *Array {
+		type carry struct{ X, N *Array }
+		return WhileBounded(func(c carry) *Array { return Gt(Abs(c.X), 1) }, func(c carry) carry {
+			return carry{Mul(Sin(c.X), Mul(x, .5)), Add(c.N, 1)}
+		}, carry{Mul(x, 3), Zeros(ShapeOf(Int32))}, most).X
+	}
+	composed = append(composed,
+		Case{Name: "for", Inputs: []Shape{ShapeOf(Float32, 2)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
+			return ForiLoop(-1, 4, func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
+		}},
+		Case{Name: "for, unrolled", Inputs: []Shape{ShapeOf(Float32)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
+			return ForiLoop(0, Of(5), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0], Unroll(2))
+		}},
+		Case{Name: "for, computed bounds", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Int32)}, Lo: -1, Hi: 4, Rough: true, Fn: func(x []*Array) *Array {
+			return ForiLoop(1, Convert(x[1], Int64), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
+		}},
+		Case{Name: "bounded while", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array { return halve(x[0], 10) }},
+		Case{Name: "bounded while, bound met", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return Lt(c, 1e6) }, func(c *Array) *Array { return Mul(c, x[1]) }, x[0], 5)
+		}},
+		Case{Name: "bounded while, no turns", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array { return halve(x[0], 0) }})
+}
+
+func TestForiLoop(t *testing.T) {
+	for i, c := range []struct {
+		from, to any
+		want     float64
+	}{
+		{0, 5, 10}, {2, 5, 9}, {-3, 0, -6}, {5, 0, 0}, {3, 3, 0}, {Of(2), uint8(5), 9}, {Of(int64(-3)), Of(int8(0)), -6},
+	} {
+		sum := func(from, to any) *Array {
+			return ForiLoop(from, to, func(i, c *Array) *Array { return Add(c, i) }, Zeros(ShapeOf(Int32)))
+		}
+		got, err := Float(sum(c.from, c.to))
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%d: bounds known", i+1)
+		p, err := Trace("for", func(to *Array) *Array { return sum(c.from, to) }, Abstract(ShapeOf(Int32)))
+		require.NoError(t, err)
+		end, _ := loopBound("", c.to)
+		out, err := p.Interpret([]*Array{Of(int32(end.(int64)))}, nil)
+		require.NoError(t, err)
+		got, err = Float(out[0])
+		require.NoError(t, err)
+		require.Equal(t, c.want, got, "%d: bound computed", i+1)
+	}
+}
+
+func TestForiLoopRefusals(t *testing.T) {
+	add := func(i, c *Array) *Array { return Add(c, i) }
+	for i, c := range []struct {
+		want string
+		call func(x *Array) *Array
+	}{
+		{"got the bound 1.5, want an integer", func(x *Array) *Array { return ForiLoop(0, 1.5, add, x) }},
+		{"got the bound i32[2], want an integer scalar", func(x *Array) *Array { return ForiLoop(Iota(2), 3, add, x) }},
+		{"want one that fits in an int32", func(x *Array) *Array { return ForiLoop(0, int64(1)<<40, add, x) }},
+		{"got options of Scan for a loop whose bounds are computed", func(x *Array) *Array { return ForiLoop(0, x, add, x, Unroll(2)) }},
+		{"got at most -1 turns", func(x *Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return c }, x, -1)
+		}},
+		{"the condition returns i32[], want a bool scalar", func(x *Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return c }, func(c *Array) *Array { return c }, x, 3)
+		}},
+		{"goes in as i32[] and comes out as f32[]", func(x *Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return Sin(c) }, x, 3)
+		}},
+	} {
+		_, err := Trace("f", c.call, Abstract(ShapeOf(Int32)))
+		require.ErrorContains(t, err, c.want, i+1)
+	}
+}
+
+// The derivative of a bounded loop is that of its unrolled turns, whatever the bound, and lanes take as many turns as
+// each needs.
+func TestWhileBoundedDerivative(t *testing.T) {
+	for _, most := range []int{7, 8, 9, 10, 30} {
+		f := func(x *Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return Lt(c, 100) }, func(c *Array) *Array { return Mul(c, x) }, x, most)
+		}
+		got, err := Floats(VMap(Grad(f))(Float32s([]float32{2, 3, 200})))
+		require.NoError(t, err)
+		require.InDeltaSlice(t, []float64{7 * 64, 5 * 81, 1}, got, 1e-3, most)
+	}
+}

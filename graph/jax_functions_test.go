@@ -1,0 +1,187 @@
+package graph_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/third_party/oracles"
+	"xlarun/xlabridge"
+)
+
+// functionCase is one call of a JAX function: third_party/oracles/jax_functions.py says what the fields hold.
+type functionCase struct {
+	Op                                  string
+	Attrs                               functionAttrs
+	Inputs, Outputs, Weights, Gradients []oracles.Array
+	Tol                                 float64
+}
+
+type functionAttrs struct {
+	N, Axis, Fill  int
+	Reverse, Right bool
+	Axes, Dims     []int
+	Q, RCond       float64
+	Values         []float64
+	Mode           string
+}
+
+type affine struct{ A, B *graph.Array }
+
+func (f affine) then(g affine) affine {
+	return affine{graph.Mul(g.A, f.A), graph.Add(graph.Mul(g.A, f.B), g.B)}
+}
+
+type list = []*graph.Array
+
+func segment(f func(x, ids *graph.Array, segments int) *graph.Array) func(functionAttrs, list) list {
+	return func(a functionAttrs, x list) list { return list{f(x[0], x[1], a.N)} }
+}
+
+func overAxes(f func(x *graph.Array, axes ...int) *graph.Array) func(functionAttrs, list) list {
+	return func(a functionAttrs, x list) list { return list{f(x[0], a.Axes...)} }
+}
+
+func single(f func(a functionAttrs, x list) *graph.Array) func(functionAttrs, list) list {
+	return func(a functionAttrs, x list) list { return list{f(a, x)} }
+}
+
+func (a functionAttrs) direction() []graph.CumulativeOption {
+	if a.Reverse {
+		return []graph.CumulativeOption{graph.Reversed()}
+	}
+	return nil
+}
+
+// functions names ours for each of JAX's.
+var functions = map[string]func(functionAttrs, list) list{
+	"segment_sum": segment(graph.SegmentSum), "segment_max": segment(graph.SegmentMax), "segment_min": segment(graph.SegmentMin),
+	"segment_prod": segment(graph.SegmentProd),
+	"associative_scan affine": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
+	}),
+	"associative_scan matmul": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.AssociativeScan(graph.Dot, x[0], a.direction()...)
+	}),
+	"associative_scan max": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.AssociativeScan(func(a, b *graph.Array) *graph.Array { return graph.Max(a, b) }, x[0])
+	}),
+	"fori_loop": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.ForiLoop(0, a.N, func(i, c *graph.Array) *graph.Array {
+			return graph.Add(graph.Mul(graph.Sin(c), x[0]), graph.Mul(graph.Convert(i, graph.Float32), .1))
+		}, x[0])
+	}),
+	"nansum": overAxes(graph.NanSum), "nanprod": overAxes(graph.NanProd), "nanmax": overAxes(graph.NanMax), "nanmin": overAxes(graph.NanMin),
+	"nanmean": overAxes(graph.NanMean), "nanvar": overAxes(graph.NanVariance), "nanstd": overAxes(graph.NanStd),
+	"nanquantile":     single(func(a functionAttrs, x list) *graph.Array { return graph.NanQuantile(x[0], a.Q, a.Axis) }),
+	"nanargmax":       single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMax(x[0], a.Axis) }),
+	"nanargmin":       single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMin(x[0], a.Axis) }),
+	"nan_to_num":      single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
+	"bincount":        single(func(a functionAttrs, x list) *graph.Array { return graph.Bincount(x[0], a.N, x[1:]...) }),
+	"digitize":        single(func(a functionAttrs, x list) *graph.Array { return graph.Digitize(x[0], x[1], a.Right) }),
+	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return graph.HistogramOf(x[0], x[1]) }),
+	"histogram": func(a functionAttrs, x list) list {
+		counts, edges := graph.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
+		return list{graph.Convert(counts, graph.Float32), edges} // JAX counts in x's dtype
+	},
+	"unique": func(a functionAttrs, x list) list {
+		u := graph.Unique(x[0], a.N)
+		return list{u.Values, u.Indices, u.Inverse, u.Counts}
+	},
+	"unique fill":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unique(x[0], a.N, a.Fill).Values }),
+	"nonzero":       func(a functionAttrs, x list) list { return graph.Nonzero(x[0], a.N, a.Fill) },
+	"unravel_index": func(a functionAttrs, x list) list { return graph.UnravelIndex(x[0], a.Dims...) },
+	"tensordot":     single(func(a functionAttrs, x list) *graph.Array { return graph.Tensordot(x[0], x[1], a.N) }),
+	"kron":          single(func(a functionAttrs, x list) *graph.Array { return graph.Kron(x[0], x[1]) }),
+	"meshgrid": func(a functionAttrs, x list) list {
+		if a.Mode == "ij" {
+			return graph.MeshgridIJ(x...)
+		}
+		return graph.Meshgrid(x...)
+	},
+	"convolve":   single(func(a functionAttrs, x list) *graph.Array { return graph.Convolve(x[0], x[1], a.Mode) }),
+	"percentile": single(func(a functionAttrs, x list) *graph.Array { return graph.Percentile(x[0], a.Q, a.Axis) }),
+	"isclose":    single(func(a functionAttrs, x list) *graph.Array { return graph.IsClose(x[0], x[1], 1e-5, 1e-8) }),
+	"allclose":   single(func(a functionAttrs, x list) *graph.Array { return graph.AllClose(x[0], x[1], 1e-5, 1e-8) }),
+	"xlogy":      single(func(a functionAttrs, x list) *graph.Array { return graph.XLogY(x[0], x[1]) }),
+	"xlog1py":    single(func(a functionAttrs, x list) *graph.Array { return graph.XLog1pY(x[0], x[1]) }),
+	"expm":       single(func(a functionAttrs, x list) *graph.Array { return graph.Expm(x[0]) }),
+	"lstsq": func(a functionAttrs, x list) list {
+		var rcond []float64
+		if a.RCond > 0 {
+			s := graph.Lstsq(x[0], x[1], a.RCond)
+			return list{s.X, s.Rank}
+		}
+		s := graph.Lstsq(x[0], x[1], rcond...)
+		return list{s.X, s.Rank, s.Singular}
+	},
+	"lstsq x": single(func(a functionAttrs, x list) *graph.Array { return graph.Lstsq(x[0], x[1]).X }),
+}
+
+var functionDTypes = map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "bool": graph.Bool}
+
+func fromOracles(t *testing.T, in []oracles.Array) list {
+	out := list{}
+	for _, a := range in {
+		require.Contains(t, functionDTypes, a.DType)
+		out = append(out, graph.FromBytes(graph.ShapeOf(functionDTypes[a.DType], a.Shape...), a.Data))
+	}
+	return out
+}
+
+// Every vector of composed functions from JAX, with gradients, on the reference interpreter and on XLA.
+func TestFunctionsAgainstJAX(t *testing.T) {
+	var doc struct{ Cases []functionCase }
+	require.NoError(t, oracles.Read("testdata/jax_functions.json.gz", &doc))
+	require.Greater(t, len(doc.Cases), 120)
+	byOp := map[string][]functionCase{}
+	for _, c := range doc.Cases {
+		byOp[c.Op] = append(byOp[c.Op], c)
+	}
+	require.Len(t, byOp, len(functions))
+	for where, backend := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": openCPU(t)} {
+		for op, cases := range byOp {
+			t.Run(where+"/"+op, func(t *testing.T) {
+				f := functions[op]
+				require.NotNil(t, f, op)
+				in, weights := make([]list, len(cases)), make([]list, len(cases))
+				for i, c := range cases {
+					in[i], weights[i] = fromOracles(t, c.Inputs), fromOracles(t, c.Weights)
+				}
+				run := xlabridge.Jit2(backend, func(in, weights []list) [][]*graph.Array {
+					var out []list
+					for i, c := range cases {
+						results := f(c.Attrs, in[i])
+						if len(c.Gradients) > 0 {
+							results = append(results, graph.Grad(func(x list) *graph.Array {
+								total := graph.Scalar(0)
+								for k, y := range f(c.Attrs, x) {
+									if y.DType().IsFloat() {
+										total = graph.Add(total, graph.Sum(graph.Mul(y, weights[i][k])))
+									}
+								}
+								return total
+							})(in[i])...)
+						}
+						out = append(out, results)
+					}
+					return out
+				})
+				got, err := run(in, weights)
+				require.NoError(t, err)
+				for i, c := range cases {
+					want := fromOracles(t, append(append([]oracles.Array{}, c.Outputs...), c.Gradients...))
+					require.Len(t, got[i], len(want))
+					for k, w := range want {
+						if k >= len(c.Outputs) && w.Size() == 0 {
+							continue // an input that has no gradient
+						}
+						near(t, w, got[i][k], c.Tol, fmt.Sprint("case ", i, " ", op, " result ", k))
+					}
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package nn
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/precision"
+)
+
+// BatchNorm shifts and scales features to mean 0 and variance 1 over a batch, then by learned amounts (Ioffe and Szegedy,
+// "Batch normalization", 2015). The batch is all axes of x but the last and, where Axis names one, the lanes of that axis
+// of VMap or ShardMap. What it remembers of batches, a BatchNormState, is no parameter: it passes through Train beside
+// them, and no optimiser sees it.
+//
+//	y, state := l.Train(state, x) // under graph.VMap(…, graph.AxisName("batch")) for l.Axis "batch"
+type BatchNorm struct {
+	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
+	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
+	Axis      string       // the named axis that is part of the batch; "": none
+	Epsilon   float64      // added to the variance
+	Momentum  float64      // what running averages keep at each step
+	Precision precision.Policy
+}
+
+// BatchNormState is the running averages of a BatchNorm.
+type BatchNormState struct {
+	Mean *graph.Array // [features]
+	Var  *graph.Array // [features]
+}
+
+// NewBatchNorm makes a normalisation over n features whose batch is the named axis ("": none) and x's leading axes.
+// Options: Epsilon, Momentum, NoScale, NoBias, Precision.
+func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState) {
+	const op = "nn.NewBatchNorm"
+	c := readOptions(op, append([]Option{Epsilon(1e-5)}, opts...), "Epsilon", "Momentum", "NoScale", "NoBias", "Precision")
+	wantSize(op, "features", n)
+	l := BatchNorm{Axis: axis, Epsilon: c.epsilon, Momentum: c.momentum, Precision: c.precision}
+	if !c.noScale {
+		l.Scale = graph.Ones(c.shape(n))
+	}
+	if !c.noBias {
+		l.Bias = graph.Zeros(c.shape(n))
+	}
+	s := graph.ShapeOf(graph.Float32, n)
+	return l, BatchNormState{graph.Zeros(s), graph.Ones(s)}
+}
+
+// Train normalises x […, features] by its batch's mean and variance, and takes them into the running averages.
+func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchNormState) {
+	const op = "nn.BatchNorm"
+	wide := checkNorm(op, l.Precision, x, l.Scale, l.Bias)
+	wantLast(op, "x", x, s.Mean.Dim(0))
+	if l.Axis == "" && x.Rank() == 1 {
+		graph.Throw(op, "x is %s and no axis is named: there is no batch to take a mean over", x.Shape())
+	}
+	mean := func(y *graph.Array) *graph.Array {
+		for y.Rank() > 1 {
+			y = graph.Mean(y, 0)
+		}
+		if l.Axis != "" {
+			y = graph.PMean(y, l.Axis)
+		}
+		return y
+	}
+	m := mean(wide)
+	centred := graph.Sub(wide, m)
+	v := mean(graph.Square(centred))
+	keep := func(old, new *graph.Array) *graph.Array {
+		return graph.Convert(graph.Add(graph.Mul(l.Momentum, old), graph.Mul(1-l.Momentum, graph.StopGradient(new))), old.DType())
+	}
+	next := BatchNormState{keep(s.Mean, m), keep(s.Var, v)}
+	return finishNorm(l.Precision, x, centred, v, l.Epsilon, l.Scale, l.Bias), next
+}
+
+// Apply normalises x […, features] by the running averages: what a trained network does.
+func (l BatchNorm) Apply(s BatchNormState, x *graph.Array) *graph.Array {
+	wide := checkNorm("nn.BatchNorm", l.Precision, x, l.Scale, l.Bias)
+	wantLast("nn.BatchNorm", "x", x, s.Mean.Dim(0))
+	like := func(a *graph.Array) *graph.Array { return graph.Convert(a, wide.DType()) }
+	return finishNorm(l.Precision, x, graph.Sub(wide, like(s.Mean)), like(s.Var), l.Epsilon, l.Scale, l.Bias)
+}

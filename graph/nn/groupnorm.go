@@ -1,0 +1,49 @@
+package nn
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/precision"
+)
+
+// GroupNorm shifts and scales groups of features to mean 0 and variance 1, over the group and all axes before the last,
+// then by learned amounts (Wu and He, "Group normalization", 2018). One feature a group is instance normalisation.
+type GroupNorm struct {
+	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
+	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
+	Groups    int          // equal parts of the features
+	Epsilon   float64      // added to the variance
+	Precision precision.Policy
+}
+
+// NewGroupNorm makes a normalisation of n features in so many groups. Options: Epsilon, NoScale, NoBias, Precision.
+func NewGroupNorm(n, groups int, opts ...Option) GroupNorm {
+	const op = "nn.NewGroupNorm"
+	c := readOptions(op, opts, "Epsilon", "NoScale", "NoBias", "Precision")
+	wantSize(op, "features", n)
+	if groups < 1 || n%groups != 0 {
+		graph.Throw(op, "got %d groups, want a number that divides %d features", groups, n)
+	}
+	l := GroupNorm{Groups: groups, Epsilon: c.epsilon, Precision: c.precision}
+	if !c.noScale {
+		l.Scale = graph.Ones(c.shape(n))
+	}
+	if !c.noBias {
+		l.Bias = graph.Zeros(c.shape(n))
+	}
+	return l
+}
+
+// Apply normalises x [spatial…, features].
+func (l GroupNorm) Apply(x *graph.Array) *graph.Array {
+	const op = "nn.GroupNorm"
+	wide := checkNorm(op, l.Precision, x, l.Scale, l.Bias)
+	if l.Groups < 1 || x.Dim(-1)%l.Groups != 0 {
+		graph.Throw(op, "x is %s, want a number of features that divides into %d groups", x.Shape(), l.Groups)
+	}
+	size := x.Dim(-1) / l.Groups
+	parts := graph.Reshape(wide, wide.Size()/max(x.Dim(-1), 1), l.Groups, size)
+	back := func(m *graph.Array) *graph.Array { return graph.ExpandDims(graph.ExpandDims(m, 0), -1) }
+	centred := graph.Sub(parts, back(graph.Mean(parts, 0, 2)))
+	variance := graph.BroadcastTo(back(graph.Mean(graph.Square(centred), 0, 2)), 1, l.Groups, size)
+	return finishNorm(l.Precision, x, graph.Reshape(centred, x.Dims()...), graph.Reshape(variance, x.Dim(-1)), l.Epsilon, l.Scale, l.Bias)
+}

@@ -1,0 +1,75 @@
+package optim
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+)
+
+// ZeroNaNs replaces the NaNs among the updates by 0. Its state, a NaNState, tells where the last ones were.
+func ZeroNaNs() Transform { return zeroNaNs{} }
+
+// NaNState is what ZeroNaNs saw.
+type NaNState struct {
+	Found any // like the parameters, a bool scalar for each leaf: whether the last updates had a NaN there
+}
+
+type zeroNaNs struct{}
+
+func (zeroNaNs) Init(params any) State {
+	return NaNState{graph.MapTree(func(*graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Bool)) }, params)}
+}
+
+func (zeroNaNs) Update(grads any, state State, _ any) (any, State) {
+	stateOf[NaNState]("optim.ZeroNaNs", state)
+	found := graph.MapTree(func(g *graph.Array) *graph.Array {
+		if !isFloat(g) {
+			return graph.Zeros(graph.ShapeOf(graph.Bool))
+		}
+		return graph.Any(graph.IsNaN(g))
+	}, grads)
+	return zip("optim.ZeroNaNs", func(x []*graph.Array) *graph.Array { return graph.Select(graph.IsNaN(x[0]), 0, x[0]) }, grads), NaNState{found}
+}
+
+// FiniteState is what ApplyIfFinite keeps.
+type FiniteState struct {
+	Inner State
+	Row   *graph.Array // int32 scalar: gradients in a row that were not finite
+	Total *graph.Array // int32 scalar: gradients that were not finite
+	Last  *graph.Array // bool scalar: whether the last ones were
+}
+
+type applyIfFinite struct {
+	inner Transform
+	most  int
+}
+
+// ApplyIfFinite leaves out the steps whose gradients have a NaN or an infinity: updates are zero and the inner transform's
+// state stays. After more than most such steps in a row it gives in and applies them, so that training fails visibly.
+func ApplyIfFinite(inner Transform, most int) Transform {
+	if most < 0 {
+		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most))
+	}
+	return applyIfFinite{inner, most}
+}
+
+func (a applyIfFinite) Init(params any) State {
+	return FiniteState{a.inner.Init(params), zeroCount(), zeroCount(), graph.Ones(graph.ShapeOf(graph.Bool))}
+}
+
+func (a applyIfFinite) Update(grads any, state State, params any) (any, State) {
+	const op = "optim.ApplyIfFinite"
+	s := stateOf[FiniteState](op, state)
+	finite := graph.Ones(graph.ShapeOf(graph.Bool))
+	for _, g := range graph.Leaves(grads) {
+		if isFloat(g) {
+			finite = graph.And(finite, graph.All(graph.IsFinite(g)))
+		}
+	}
+	row := graph.Select(finite, zeroCount(), increment(s.Row))
+	apply := graph.Or(finite, graph.Gt(row, a.most))
+	updates, inner := a.inner.Update(grads, s.Inner, params)
+	either := func(yes, no *graph.Array) *graph.Array { return graph.Select(apply, yes, no) }
+	updates = zip(op, func(x []*graph.Array) *graph.Array { return either(x[0], graph.ZerosLike(x[0])) }, updates)
+	return updates, FiniteState{graph.MapTree2(either, inner, s.Inner), row, graph.Select(finite, s.Total, increment(s.Total)), finite}
+}

@@ -1,0 +1,85 @@
+package graph
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func init() {
+	rows, ids := ShapeOf(Float32, 6, 2), ShapeOf(Int32, 6)
+	for name, f := range map[string]func(x, ids *Array, segments int) *Array{"sum": SegmentSum, "max": SegmentMax, "min": SegmentMin, "prod": SegmentProd} {
+		composed = append(composed,
+			Case{Name: "segment " + name, Inputs: []Shape{rows, ids}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array {
+				y := f(x[0], x[1], 3)
+				return Select(IsFinite(y), y, 0) // an empty segment's start has no differences
+			}},
+			Case{Name: "segment " + name + " of a table", Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array {
+				return f(x[0], Of([][]int32{{1, 0, 1}, {1, 9, 0}}), 2)
+			}})
+	}
+}
+
+// Segment functions against a loop: NaN, infinities, empty segments, rows out of range, no rows, no segments.
+func TestSegments(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	x := Float32s([]float32{1, float32(nan), 3, float32(inf), -5, 6, 7, 8})
+	for i, c := range []struct {
+		name string
+		f    func(x, ids *Array, segments int) *Array
+		want []float64
+	}{
+		{"sum", SegmentSum, []float64{4, nan, inf, 0}},
+		{"max", SegmentMax, []float64{3, nan, inf, -inf}},
+		{"min", SegmentMin, []float64{1, nan, 6, inf}},
+		{"prod", SegmentProd, []float64{3, nan, inf, 1}},
+	} {
+		got, err := Floats(c.f(x, Int32s([]int32{0, 1, 0, 2, -1, 2, 9, 4}), 4))
+		require.NoError(t, err)
+		for k := range c.want {
+			require.True(t, c.want[k] == got[k] || math.IsNaN(c.want[k]) && math.IsNaN(got[k]), "%d %s: segment %d is %v, want %v", i+1, c.name, k, got[k], c.want[k])
+		}
+		require.Equal(t, []int{0, 2}, c.f(Zeros(ShapeOf(Float32, 3, 2)), Iota(3), 0).Dims(), "%d %s: no segments", i+1, c.name)
+		require.Equal(t, []int{2}, c.f(Zeros(ShapeOf(Float32, 0)), Iota(0), 2).Dims(), "%d %s: no rows", i+1, c.name)
+	}
+	counts, err := Floats(SegmentSum(Of([]bool{true, true, false, true}), Int32s([]int32{0, 0, 0, 1}), 2))
+	require.NoError(t, err)
+	require.Equal(t, []float64{2, 1}, counts)
+	any, err := Floats(SegmentMax(Of([]bool{false, true, false}), Int32s([]int32{0, 0, 1}), 3))
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 0, 0}, any)
+}
+
+// The derivative of a product with zeros in it is the product of the other rows, and so is the derivative of that.
+func TestSegmentProdOfZeros(t *testing.T) {
+	ids := Int32s([]int32{0, 1, 0, 0, 1})
+	f := func(x *Array) *Array { return Sum(SegmentProd(x, ids, 2)) }
+	x := Float32s([]float32{0, 3, 2, 5, 0})
+	got, err := Floats(Grad(f)(x))
+	require.NoError(t, err)
+	require.Equal(t, []float64{10, 0, 0, 0, 3}, got)
+	second, err := Floats(Hessian(f)(Float32s([]float32{0, 3, 0, 5, 0})))
+	require.NoError(t, err)
+	require.Equal(t, []float64{
+		0, 0, 5, 0, 0,
+		0, 0, 0, 0, 1,
+		5, 0, 0, 0, 0,
+		0, 0, 0, 0, 0,
+		0, 1, 0, 0, 0}, second)
+}
+
+func TestSegmentRefusals(t *testing.T) {
+	x := Zeros(ShapeOf(Float32, 3, 2))
+	for i, c := range []struct {
+		want string
+		call func() *Array
+	}{
+		{"got -1 segments, want at least 0", func() *Array { return SegmentSum(x, Iota(3), -1) }},
+		{"got rows f32[3,2] and segment numbers i32[2]", func() *Array { return SegmentMax(x, Iota(2), 2) }},
+		{"segment numbers f32[3], want integers", func() *Array { return SegmentMin(x, Zeros(ShapeOf(Float32, 3)), 2) }},
+		{"want numbers: SegmentMin tells whether", func() *Array { return SegmentProd(Of([]bool{true}), Iota(1), 2) }},
+	} {
+		require.ErrorContains(t, Try(func() { c.call() }), c.want, i+1)
+	}
+}

@@ -1,0 +1,74 @@
+package graph
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Mistakes are reported at the user's line, also where the library finds them after the user's function has returned.
+func TestErrorsNameTheUsersLine(t *testing.T) {
+	x := Float32s([]float32{1, 2, 3})
+	none := func(a *Array) *Array { return a }
+	twice := func(a *Array) (*Array, *Array) { return a, a }
+	at := func() string { // the caller's line
+		_, _, line, _ := runtime.Caller(1)
+		return fmt.Sprintf("where_test.go:%d: ", line)
+	}
+	sumLoop, loopLine := func(a *Array) *Array { return Sum(While(func(c *Array) *Array { return Lt(Sum(c), 9) }, none, a)) }, at()
+	escaped := func(use func(*Array) *Array) func() {
+		return func() {
+			kept := map[string]*Array{}
+			_, err := Trace("escape", func(a *Array) *Array {
+				Cond(Gt(Sum(a), 0), func() *Array {
+					kept["a"] = Sin(a) // line 26
+					return a
+				}, func() *Array { return a })
+				return use(kept["a"])
+			}, x)
+			panic(err)
+		}
+	}
+	for _, c := range []struct {
+		number int
+		where  string
+		want   string
+		f      func()
+	}{
+		{1, at(), `Grad: the function returns f32[3], want a float scalar`, func() { Grad(none)(x) }},
+		{2, at(), `Grad2: the function returns`, func() { Grad2(func(a, b *Array) *Array { return a })(x, x) }},
+		{3, at(), `ValueAndGradAux: the function returns`, func() { ValueAndGradAux(func(a, b *Array) (*Array, *Array) { return a, b })(x, x) }},
+		{4, at(), `Jvp: leaf value is f32[3], its tangent f32[]`, func() { Jvp(none, x, Scalar(1)) }},
+		{5, at(), `Linearize: leaf value`, func() { _, l := Linearize(none, x); l(Scalar(1)) }},
+		{6, at(), `Vjp: leaf value`, func() { _, p := Vjp(none, x); p(Scalar(1)) }},
+		{7, at(), `VMap: argument leaf [0] is a scalar`, func() { VMap(none)(Scalar(1)) }},
+		{8, at(), `VMap: InAxes names 2 axes`, func() { VMap(none, InAxes(0, 1))(x) }},
+		{9, at(), `VMap: argument leaf [1] has 4 lanes`, func() { VMap2(func(a, b *Array) *Array { return a })(x, Iota(4)) }},
+		{10, at(), `VMap: OutAxis: axis 4`, func() { VMap(none, OutAxis(4))(x) }},
+		{11, at(), `CustomVjp: bwd returns f32[]`, func() { CustomVjp(none, twice, func(r, ct *Array) *Array { return Scalar(1) })(x) }},
+		{12, at(), `CustomJvp: value is f32[], want f32[3]`, func() { CustomJvp(none, func(a, t *Array) (*Array, *Array) { return a, Scalar(1) })(x) }},
+		{13, at(), `Spec: axis 0 of f32[3] does not divide`, func() { ShardMap(none, Mesh{{"d", 2}}, Spec{"d"}, Spec{"d"})(x) }},
+		{14, at(), `Spec: [d d] names 2 axes`, func() { ShardMap(none, Mesh{{"d", 3}}, Spec{"d"}, Spec{"d", "d"})(x) }},
+		{15, at(), `MatMul: got f32[3] and i32[4]: the last axis of the first is 3, axis 0 of the second 4`, func() { MatMul(x, Iota(4)) }},
+		{16, at(), `Dot: got f32[3] and i32[4]`, func() { Dot(x, Iota(4)) }},
+		{17, at(), `MatMul: got f32[3] and f32[2,4,2]: the first has 3 elements, axis 1 of the second 4`, func() { MatMul(x, Ones(ShapeOf(Float32, 2, 4, 2))) }},
+		{18, loopLine, `while: reverse mode does not go through While`, func() { Grad(sumLoop)(x) }},
+		{19, at(), `nextafter: it has no derivative`, func() { Grad(func(a *Array) *Array { return Sum(NextAfter(a, 1)) })(x) }},
+		{20, at(), `Scan: the body must return the carry`, func() { Scan(func(c, x *Array) (*Array, *Array) { return Stack([]*Array{c, c}, 0), c }, Scalar(0), x) }},
+		{21, at(), `PSum: no axis is named`, func() { VMap(func(a *Array) *Array { return PSum(a, "k") })(x) }},
+		{22, at(), `add: shapes [[3] [7]] do not broadcast`, func() { Checkpoint(func(a *Array) *Array { return Add(a, Iota(7)) })(x) }},
+		{23, "where_test.go:26: ", `trace: the traced f32[3] that is made here is result 0 of the function around`, escaped(none)},
+		{24, at(), `sin: a traced f32[3] is used outside of the function that made it`, escaped(func(a *Array) *Array { return Sin(a) })},
+	} {
+		func() {
+			defer func() {
+				err, _ := recover().(*Error)
+				require.NotNil(t, err, "%d", c.number)
+				require.ErrorContains(t, err, c.where+c.want, "%d", c.number)
+			}()
+			c.f()
+		}()
+	}
+}
