@@ -26,7 +26,9 @@ func TestShortLoops(t *testing.T) {
 		{"a long axis", []int{4, 100}, loop(sin), 0, 400},
 		{"nothing but a few", []int{4, 4}, loop(sin), 0, 16},
 		{"lanes first", []int{1000, 6}, VMap(loop(func(x *Array) *Array { return Add(x, CumSum(Sin(x), 0)) })), 1, 6000},
-		{"a large product", []int{100, 4}, loop(func(x *Array) *Array { return Dot(Sin(Dot(x, Ones(ShapeOf(Float32, 4, 64)))), Ones(ShapeOf(Float32, 64, 4))) }), 0, 6400},
+		{"a large product", []int{100, 4}, loop(func(x *Array) *Array {
+			return Dot(Sin(Dot(x, Ones(ShapeOf(Float32, 4, 64)))), Ones(ShapeOf(Float32, 64, 4)))
+		}), 0, 6400},
 		{"loops in loops", []int{100, 4}, loop(loop(sin)), 1, 400},
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))

@@ -142,7 +142,7 @@ func benchCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries")
 	f.StringVar(&o.history, "history", defaultHistory, "file of the history, one line of JSON a figure")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
-	cmd.AddCommand(benchGradCommand(a), peakCommand(a))
+	cmd.AddCommand(benchGradCommand(a), benchJAXCommand(a), peakCommand(a))
 	return cmd
 }
 
