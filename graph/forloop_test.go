@@ -92,3 +92,15 @@ func TestWhileBoundedDerivative(t *testing.T) {
 		require.InDeltaSlice(t, []float64{7 * 64, 5 * 81, 1}, got, 1e-3, most)
 	}
 }
+
+// What all lanes share is not repeated for each of them.
+func TestWhileBoundedSharesConstants(t *testing.T) {
+	w := Abstract(ShapeOf(Float32, 200, 200))
+	p, err := Trace2("f", func(w, x *Array) *Array {
+		return VMap(func(x *Array) *Array {
+			return WhileBounded(func(c *Array) *Array { return Lt(Sum(c), 100) }, func(c *Array) *Array { return Dot(w, c) }, x, 5)
+		})(x)
+	}, w, Abstract(ShapeOf(Float32, 7, 200)))
+	require.NoError(t, err)
+	require.NotContains(t, p.Graph.String(), "f32[7,200,200]")
+}

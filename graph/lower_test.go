@@ -126,7 +126,11 @@ func TestTargets(t *testing.T) {
 			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Sum(Tanh(x), 1), t, 1), None{} }, x, Iota(100))
 			return x
 		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
-		{"16: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
+		{"16: nor a scatter in a short step", func(x, y *Array) *Array {
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return ScatterAdd(x, ExpandDims(t, 0), Scalar(1)), None{} }, x, Iota(100))
+			return x
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"scatter": 0, "custom_call": 1}}},
+		{"17: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
 			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
 	} {

@@ -64,7 +64,7 @@ func writeWithKernel(l *lowering, n *Node, in []*Array) []*Array {
 	if len(axes) == 0 {
 		return in[1:2]
 	}
-	if !oneRun(axes) && l.loop != nil && l.target.atLeast(1) > 0 && !worthCalls(l.loop) {
+	if !oneRun(axes) && !l.worthCalls() {
 		return nil
 	}
 	args := slices.Clone(in[:2])
@@ -88,21 +88,31 @@ func partialAxes(n *Node) []int {
 // oneRun tells whether the block lies in one piece: whole rows, as a scan stacks them.
 func oneRun(axes []int) bool { return len(axes) == 1 && axes[0] == 0 }
 
-// secondsPerCall is what a step of a loop has to take for each call of the kernel that writes a block: the call takes some
-// 0.3 µs, and the compiler's own way, with the newer emitters, next to nothing.
-const secondsPerCall = 4e-6
+// What a step of a loop has to take for each call that writes in it, in seconds: the call takes some 0.3 µs, while in the
+// compiler's own way, with the newer emitters, a block costs next to nothing and a scatter about half of that.
+const (
+	stepPerBlock   = 4e-6
+	stepPerScatter = 2e-6
+)
 
-// worthCalls tells whether a step of a loop takes so long that calls of kernels for its blocks weigh little.
-func worthCalls(body *Graph) bool {
-	calls := 0
-	body.any(func(n *Node) bool {
-		if n.Op.Name == "dynamic_update_slice" && !oneRun(partialAxes(n)) {
-			calls++
+// worthCalls tells whether calls of kernels weigh little: they are not in a loop, or its steps take long enough. Rows, of
+// which every scan's results are made, are worth it in any case.
+func (l *lowering) worthCalls() bool {
+	if l.loop == nil || l.target.atLeast(1) == 0 {
+		return true
+	}
+	needed := 0.
+	l.loop.any(func(n *Node) bool {
+		switch {
+		case n.Op.Name == "scatter":
+			needed += stepPerScatter
+		case n.Op.Name == "dynamic_update_slice" && !oneRun(partialAxes(n)):
+			needed += stepPerBlock
 		}
 		return false
 	})
-	c := body.Cost(nil)
-	return c.Bytes/5e10+c.Transcendentals/1e9 >= secondsPerCall*float64(calls)
+	c := l.loop.Cost(nil)
+	return c.Bytes/5e10+c.Transcendentals/1e9 >= needed // at 50 GB/s and a transcendental a nanosecond
 }
 
 // scatterKernel is scatter; its config is what scatterConfig writes.
@@ -140,12 +150,12 @@ func readScatterConfig(config []int, x, updates Shape) gatherAttrs {
 const mostScatterAxes = 16
 
 // scatterWithKernel is the Write rule of scatter. The kernel moves elements of any kind, and does arithmetic on those that C has.
-func scatterWithKernel(_ *lowering, n *Node, in []*Array) []*Array {
+func scatterWithKernel(l *lowering, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(gatherAttrs), in[0].shape
 	if a.kind != "set" && (x.DType == Bool || isFloat(x.DType) && ItemSize(x.DType) == 2) {
 		return nil
 	}
-	if max(x.Rank(), in[1].Rank(), in[2].Rank()) > mostScatterAxes {
+	if max(x.Rank(), in[1].Rank(), in[2].Rank()) > mostScatterAxes || !l.worthCalls() {
 		return nil
 	}
 	return kernelCall(scatterKernel, a.config(), []Shape{x}, in...)

@@ -18,7 +18,7 @@ func (g *Graph) dropDead() *Graph {
 	var kept []*Node
 	for _, n := range slices.Backward(g.Nodes) {
 		flags := make([]bool, len(n.Outs))
-		used := n.Op.effect
+		used := n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
 		for i, o := range n.Outs {
 			flags[i] = live[o]
 			used = used || live[o]

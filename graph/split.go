@@ -276,7 +276,7 @@ func (s *splitter) isSplit(a *Array, axis int) bool {
 
 // node makes n's results, in pieces where they are wanted so and come so by themselves.
 func (s *splitter) node(n *Node) {
-	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == whileOp {
+	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == op("while") {
 		s.loop(n)
 		return
 	}

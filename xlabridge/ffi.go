@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
+
+	"xlarun/graph"
 )
 
 // kernelPlatform is the platform that kernels in C are registered for: XLA's name of the CPU.
@@ -45,6 +47,7 @@ func init() {
 	RegisterKernel("xlarun_cholesky", unsafe.Pointer(C.xb_cholesky))
 	RegisterKernel("xlarun_triangular_solve", unsafe.Pointer(C.xb_triangular_solve))
 	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
+	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

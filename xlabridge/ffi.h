@@ -40,4 +40,8 @@ xf_error *xb_cholesky(xf_frame *frame);
 xf_error *xb_triangular_solve(xf_frame *frame);
 xf_error *xb_lu(xf_frame *frame);
 
+// xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
+// left as it is.
+xf_error *xlarun_debug(xf_frame *frame);
+
 #endif

@@ -324,13 +324,19 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := j.backend.Compile(p, j.options.Compile)
+	o := j.options.Compile
+	// What runs alone gets all cores, where there is enough for each of them.
+	o.AllCores = o.AllCores || j.backend.NumDevices() == 1 && p.Graph.LargestArray() >= shared
+	x, err := j.backend.Compile(p, o)
 	if err != nil {
 		return nil, err
 	}
 	j.options.Programs.put(kept, x)
 	return x, nil
 }
+
+// shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.
+const shared = 1 << 20
 
 func result[R any](v any, err error) (R, error) {
 	r, _ := v.(R)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
@@ -29,6 +30,7 @@ func TestMain(m *testing.M) {
 // shell is a place to start processes of the program in: an empty working folder, and a cache of programs of its own.
 type shell struct {
 	dir, cache string
+	program    string // the one that is started; "": this one
 }
 
 func newShell(t *testing.T) *shell {
@@ -45,7 +47,7 @@ type process struct {
 }
 
 func (s *shell) command(args ...string) *process {
-	p := &process{Cmd: exec.Command(os.Args[0], args...)}
+	p := &process{Cmd: exec.Command(cmp.Or(s.program, os.Args[0]), args...)}
 	p.Dir, p.Env = s.dir, append(os.Environ(), asProgram+"=1", "XLARUN_CACHE="+s.cache)
 	p.Stdout, p.Stderr = &p.out, &p.err
 	return p
@@ -57,13 +59,14 @@ func (p *process) ended() int {
 	return p.ProcessState.ExitCode()
 }
 
-// do runs a command to its end, which has to be good.
-func (s *shell) do(t *testing.T, args ...string) {
+// do runs a command to its end, which has to be good, and gives what it printed.
+func (s *shell) do(t *testing.T, args ...string) (stdout string) {
 	t.Helper()
 	p := s.command(args...)
 	require.NoError(t, p.Start())
 	require.Equal(t, 0, p.ended(), "%v: %s", args, &p.err)
 	require.Empty(t, p.err.String(), "%v", args)
+	return p.out.String()
 }
 
 // refused runs a command that its input stops, and gives the one sentence that it says.

@@ -81,16 +81,17 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	again := func(t state) state {
 		k := words{t.Hi, t.Lo}
-		next, forX, forU := k.fold(count(0)), k.fold(count(1)), k.fold(count(2))
+		next, forX, forU := k.fold(count(0)).done(), k.fold(count(1)).done(), k.fold(count(2)).done()
 		type positive struct{ Hi, Lo, X, V *graph.Array }
 		p := graph.While(func(p positive) *graph.Array { return graph.Le(p.V, 0) }, func(p positive) positive {
 			next, forX := words{p.Hi, p.Lo}.split2()
-			x := forX.normal(s)
+			x := forX.done().normal(s)
 			return positive{next.hi, next.lo, x, graph.Add(1, graph.Mul(x, c))}
 		}, positive{forX.hi, forX.lo, graph.ZerosLike(a), graph.FullLike(a, -1)})
 		return state{next.hi, next.lo, graph.Mul(p.X, p.X), graph.Mul(graph.Mul(p.V, p.V), p.V), forU.unit(s)}
 	}
 	next, forBoost := w.split2()
+	forBoost = forBoost.done()
 	v := graph.While(rejected, again, state{next.hi, next.lo, graph.ZerosLike(a), graph.OnesLike(a), graph.FullLike(a, 2)}).V
 	if inLogs {
 		u := graph.Log1p(graph.Neg(forBoost.unit(s)))
@@ -99,6 +100,12 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	boost := graph.Select(large, 1, graph.Pow(graph.Sub(1, forBoost.unit(s)), graph.Div(1, a)))
 	return graph.Mul(graph.Mul(d, v), boost)
+}
+
+// done finishes a key before it is used: a compiler would otherwise fuse its hash into that of the draw.
+func (w words) done() words {
+	k := graph.Barrier(w.hi, w.lo)
+	return words{k[0], k[1]}
 }
 
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }
@@ -116,7 +123,7 @@ func gammaSlope(a, x *graph.Array) *graph.Array {
 		far := graph.Select(below, graph.Add(graph.Mul(4, a), 40), x)
 		one := graph.OnesLike(a)
 		s, ds := graph.Jvp(func(a *graph.Array) *graph.Array { return gammaSeries(a, near) }, a, one)
-		h, dh := graph.Jvp(func(a *graph.Array) *graph.Array { return gammaFraction(a, far) }, a, one)
+		h, dh := gammaFraction(a, far)
 		log := graph.Log(graph.Select(graph.Eq(x, 0), 1, x))
 		low := graph.Neg(graph.Mul(graph.Div(x, a), graph.Add(graph.Mul(s, graph.Sub(log, graph.Digamma(graph.Add(a, 1)))), ds)))
 		high := graph.Mul(x, graph.Add(graph.Mul(h, graph.Sub(log, graph.Digamma(a))), dh))
@@ -141,21 +148,39 @@ func gammaSeries(a, x *graph.Array) *graph.Array {
 	}, state{graph.ZerosLike(a), one, one}).Sum
 }
 
-// gammaFraction is 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- …))), from the front (Lentz's method, as modified by Thompson
-// and Barnett, 1986).
-func gammaFraction(a, x *graph.Array) *graph.Array {
-	type state struct{ N, C, D, H, Factor *graph.Array }
+// gammaFraction is 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- …))) and its derivative by a, from the front (Lentz's method, as
+// modified by Thompson and Barnett, 1986). For whole a the fraction ends, its derivative does not: both have to stand still.
+func gammaFraction(a, x *graph.Array) (h, dh *graph.Array) {
+	type pair struct{ V, D *graph.Array } // a value and its derivative
+	type state struct {
+		N       *graph.Array
+		C, D, H pair // C: the reciprocal of the partial denominator
+		Moved   *graph.Array
+	}
 	small := formats[a.DType()].epsilon()
+	zero := graph.ZerosLike(a)
 	start := graph.Add(graph.Sub(x, a), 1)
-	return graph.While(func(s state) *graph.Array {
-		return graph.And(graph.Gt(graph.Abs(graph.Sub(s.Factor, 1)), small), graph.Lt(s.N, mostTerms))
+	first := pair{graph.Reciprocal(start), graph.Square(graph.Reciprocal(start))}
+	// linear is bottom + top*v, where bottom's derivative is -1 and top's is n.
+	linear := func(n, top, bottom *graph.Array, v pair) pair {
+		return pair{graph.Add(bottom, graph.Mul(top, v.V)), graph.Add(graph.Sub(graph.Mul(n, v.V), 1), graph.Mul(top, v.D))}
+	}
+	inverse := func(v pair) pair {
+		r := graph.Reciprocal(v.V)
+		return pair{r, graph.Neg(graph.Mul(graph.Square(r), v.D))}
+	}
+	times := func(v, w pair) pair {
+		return pair{graph.Mul(v.V, w.V), graph.Add(graph.Mul(v.D, w.V), graph.Mul(v.V, w.D))}
+	}
+	last := graph.While(func(s state) *graph.Array {
+		return graph.And(graph.Gt(s.Moved, small), graph.Lt(s.N, mostTerms))
 	}, func(s state) state {
 		n := graph.Add(s.N, 1)
-		top := graph.Mul(n, graph.Sub(a, n))
-		bottom := graph.Add(start, graph.Mul(2, n))
-		d := graph.Div(1, graph.Add(graph.Mul(top, s.D), bottom))
-		c := graph.Add(bottom, graph.Mul(top, s.C)) // C holds the reciprocal of the partial denominator
-		factor := graph.Mul(d, c)
-		return state{n, graph.Div(1, c), d, graph.Mul(s.H, factor), factor}
-	}, state{graph.ZerosLike(a), graph.ZerosLike(a), graph.Div(1, start), graph.Div(1, start), graph.ZerosLike(a)}).H
+		top, bottom := graph.Mul(n, graph.Sub(a, n)), graph.Add(start, graph.Mul(2, n))
+		c, d := linear(n, top, bottom, s.C), inverse(linear(n, top, bottom, s.D))
+		factor := times(d, c)
+		moved := graph.Add(graph.Abs(graph.Sub(factor.V, 1)), graph.Abs(factor.D))
+		return state{n, inverse(c), d, times(s.H, factor), moved}
+	}, state{zero, pair{zero, zero}, first, first, graph.OnesLike(a)})
+	return last.H.V, last.H.D
 }

@@ -26,6 +26,7 @@ func (w words) poissonProducts(rate *graph.Array) *graph.Array {
 	least := graph.Neg(rate)
 	last := graph.While(func(s state) *graph.Array { return graph.Any(graph.Gt(s.Log, least)) }, func(s state) state {
 		next, forU := words{s.Hi, s.Lo}.split2()
+		forU = forU.done()
 		k := graph.Select(graph.Gt(s.Log, least), graph.Add(s.K, 1), s.K)
 		return state{next.hi, next.lo, k, graph.Add(s.Log, graph.Log(forU.unit(rate.Shape())))}
 	}, state{w.hi, w.lo, graph.Zeros(graph.ShapeOf(graph.Int32, rate.Dims()...)), graph.ZerosLike(rate)})
@@ -43,8 +44,8 @@ func (w words) poissonRejection(rate *graph.Array) *graph.Array {
 	last := graph.While(func(s state) *graph.Array { return graph.Not(graph.All(s.Done)) }, func(s state) state {
 		k := words{s.Hi, s.Lo}
 		next := k.fold(count(0))
-		u := graph.Sub(k.fold(count(1)).unit(rate.Shape()), .5)
-		v := k.fold(count(2)).unit(rate.Shape())
+		u := graph.Sub(k.fold(count(1)).done().unit(rate.Shape()), .5)
+		v := k.fold(count(2)).done().unit(rate.Shape())
 		from := graph.Sub(.5, graph.Abs(u))
 		n := graph.Floor(graph.Add(graph.Add(graph.Mul(graph.Add(graph.Div(graph.Mul(2, a), from), b), u), rate), .43))
 		height := graph.Log(graph.Div(graph.Mul(v, inverse), graph.Add(graph.Div(a, graph.Mul(from, from)), b)))

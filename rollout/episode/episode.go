@@ -3,11 +3,14 @@
 package episode
 
 import (
+	"math"
+
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
 )
 
 // StepsLoop is the name of the loop over an episode's steps; see graph.Node.LoopName.
@@ -36,6 +39,11 @@ type Summary struct {
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
+}
+
+// Fitness is the return with -Inf in the place of NaN, which counts as the worst.
+func (s Summary) Fitness() *graph.Array {
+	return graph.Select(graph.IsNaN(s.Return), math.Inf(-1), s.Return)
 }
 
 // Step is what happened in one step of an episode, as hooks of Play see it.
@@ -87,6 +95,19 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	return end.Summary, recorded
 }
+
+// Inputs are the policy's settings that are Numbers, by name: inputs of a program, within which Bound puts them in place.
+func (r *Rollout) Inputs() map[string]*graph.Array { return settings.Inputs(r.Policy, policyPrefix) }
+
+// Bound is the rollout with a program's inputs in the place of the policy's Numbers.
+func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
+	bound := *r
+	bound.Policy = settings.Bind(r.Policy, in, policyPrefix)
+	return &bound
+}
+
+// policyPrefix goes before the names of the policy's settings.
+const policyPrefix = "policy."
 
 func (r *Rollout) envParams() any {
 	if r.EnvParams == nil {

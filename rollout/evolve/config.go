@@ -2,10 +2,8 @@ package evolve
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
-	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
@@ -18,18 +16,11 @@ import (
 
 // Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
 type Config struct {
-	Env         string `set:"env" help:"environment, also given as the argument"`
-	Policy      string `set:"policy" help:"network of a member"`
+	run.Playing
 	Strategy    string `set:"strategy" help:"how the next population comes about"`
 	Population  int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
 	Generations int    `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
-	Steps       int    `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
-	Episodes    int    `set:"episodes" min:"1" max:"65536" help:"episodes of a member in a generation"`
-	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
-	// Judge is the number of fresh episodes by which members are judged before one is called the best.
-	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
-	run.Common
+	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on the three in the last digits, and
 	// not on Devices.
@@ -41,21 +32,18 @@ type Config struct {
 	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
 	// itself, so that results depend on the number of devices.
 	Keys string `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
-	// Parted are the settings of strategy and policy: "strategy.sigma".
-	Parted settings.Values
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
-	return Config{Env: "CartPole-v1", Policy: "mlp:16,16", Strategy: "openes", Population: 256, Generations: 100, Steps: 500, Episodes: 1,
-		Target: auto, Judge: 100, Common: run.Defaults(), Keys: KeysGlobal}
+	return Config{Playing: run.Playing{Env: "CartPole-v1", Policy: "mlp:16,16", Steps: 500, Episodes: 1, Target: "auto", Judge: 100},
+		Strategy: "openes", Population: 256, Generations: 100, Planning: run.Defaults(), Keys: KeysGlobal}
 }
 
 const (
 	// maxPopulation is the number up to which float32 counts members one by one, as the ranks do.
 	maxPopulation = 1 << 24
 	maxUnroll     = 64
-	auto          = "auto"
 )
 
 // Values of Config.Keys.
@@ -66,9 +54,6 @@ const (
 
 // Parts are strategy and policy.
 func (c *Config) Parts() []settings.Part { return []settings.Part{strategy.Part(), policy.Part()} }
-
-// Own are their settings.
-func (c *Config) Own() *settings.Values { return &c.Parted }
 
 // With is the config with one more setting of a part: With("strategy.sigma", .2).
 func (c Config) With(name string, value any) Config {
@@ -83,24 +68,10 @@ func (c *Config) Check(on plan.Machine) error {
 	return err
 }
 
-// target is the mean return at which the run ends; ok is false for none.
-func (c *Config) target(spec envs.Spec) (x float64, ok bool, err error) {
-	if c.Target == auto || c.Target == "" {
-		return spec.RewardThreshold, spec.RewardThreshold == spec.RewardThreshold, nil
-	}
-	x, err = strconv.ParseFloat(c.Target, 64)
-	if err != nil || x != x {
-		return 0, false, settings.Wrong("target", c.Target, "a mean return, 0 for none, or auto for the environment's")
-	}
-	return x, x != 0, nil
-}
-
 // experiment is a checked config and what it names.
 type experiment struct {
 	config   Config
-	env      envs.Environment
-	policy   policy.Policy
-	head     policy.Head
+	play     *episode.Rollout // without the layout
 	strategy strategy.Strategy
 	params   int // numbers of one member
 	bytes    int // that a step of an episode reads of a member; 0: not counted yet
@@ -122,20 +93,13 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 	if err := c.checkParted(); err != nil {
 		return nil, err
 	}
-	if x.env, err = envs.Make(c.Env); err != nil {
-		return nil, settings.Unknown("env", c.Env, envs.IDs())
-	}
-	spec := x.env.Spec()
-	if x.policy, x.head, err = policy.Make(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action); err != nil {
+	if x.play, err = c.Rollout(); err != nil {
 		return nil, err
 	}
 	if err := c.checkNumbers(x.strategy.GroupSize(), on.Devices); err != nil {
 		return nil, err
 	}
-	if _, _, err := c.target(spec); err != nil {
-		return nil, err
-	}
-	if x.params, err = policy.Size(x.policy); err != nil {
+	if x.params, err = policy.Size(x.play.Policy); err != nil {
 		return nil, err
 	}
 	if c.Devices == 0 {
@@ -193,27 +157,10 @@ func (c *Config) checkNumbers(groupSize, devices int) error {
 
 // rollout is how the experiment's members are evaluated.
 func (x *experiment) rollout() *episode.Rollout {
-	return &episode.Rollout{Env: x.env, Policy: x.policy, Head: x.head, Steps: x.config.Steps, Episodes: x.config.Episodes, Plan: x.layout}
+	r := *x.play
+	r.Steps, r.Plan = x.config.Steps, x.layout
+	return &r
 }
-
-// Rollout is how members are evaluated, by themselves.
-func (c *Config) Rollout() (*episode.Rollout, error) {
-	env, err := envs.Make(c.Env)
-	if err != nil {
-		return nil, settings.Unknown("env", c.Env, envs.IDs())
-	}
-	p, h, err := policy.Make(c.Policy, c.Parted.Under("policy."), env.Spec().Observation, env.Spec().Action)
-	if err != nil {
-		return nil, err
-	}
-	return &episode.Rollout{Env: env, Policy: p, Head: h, Steps: c.Steps, Episodes: 1}, nil
-}
-
-// Judged is the number of fresh episodes.
-func (c *Config) Judged() int { return c.Judge }
-
-// Title is the environment's id.
-func (c *Config) Title() string { return c.Env }
 
 // Last is the number of generations.
 func (c *Config) Last() int64 { return int64(c.Generations) }

@@ -40,7 +40,6 @@ func init() {
 type Evolution struct {
 	*run.Loop
 	config     Config
-	spec       envs.Spec
 	target     float64 // NaN: none
 	backend    xlabridge.Backend
 	generation *generation
@@ -91,7 +90,7 @@ func (x *experiment) generation() (*generation, error) {
 // inputs are those of its program.
 func (x *experiment) inputs(tiles int) inputs {
 	in := inputs{Settings: settings.Inputs(x.strategy, "strategy."), Tiles: graph.Of(int32(tiles))}
-	for name, a := range settings.Inputs(x.policy, "policy.") {
+	for name, a := range x.play.Inputs() {
 		in.Settings[name] = a
 	}
 	return in
@@ -103,17 +102,13 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Evolution{config: x.config, spec: x.env.Spec(), backend: b, generation: g, target: math.NaN(), bestEver: math.Inf(-1)}
-	if t, ok, _ := x.config.target(e.spec); ok {
-		e.target = t
-	}
+	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1)}
 	var first State
 	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
 		return nil, err
 	}
-	options := x.layout.Compile()
-	options.Purpose = x.config.Purpose()
-	e.Loop, err = run.NewLoop(b, run.LoopOptions{Name: "generation", Devices: x.groups.Devices, Compile: options}, first, x.inputs(x.groups.PerDevice), g.run)
+	options := run.LoopOptions{Name: "generation", Purpose: x.config.Purpose(), Plan: x.layout}
+	e.Loop, err = run.NewLoop(b, options, first, x.inputs(x.groups.PerDevice), g.run)
 	if err != nil {
 		return nil, err
 	}
@@ -130,12 +125,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 
 // Step runs one generation: one call of the compiled program.
 func (e *Evolution) Step() (run.Metrics, error) {
-	out, err := e.Advance()
-	if err != nil {
-		return run.Metrics{}, err
-	}
-	defer xlabridge.Free(out)
-	v, err := graph.Floats(out[0])
+	v, err := e.Numbers()
 	if err != nil {
 		return run.Metrics{}, err
 	}
@@ -164,7 +154,7 @@ func (e *Evolution) Restore(s run.Snapshot) error {
 func (e *Evolution) Profile() run.Profile { return e.profile }
 
 // Spec is the environment's.
-func (e *Evolution) Spec() envs.Spec { return e.spec }
+func (e *Evolution) Spec() envs.Spec { return e.generation.rollout.Env.Spec() }
 
 // Config is the config with its defaults filled in.
 func (e *Evolution) Config() Config { return e.config }
@@ -241,7 +231,7 @@ func (e *Evolution) Cost() graph.Cost {
 func (c *Config) Board() []run.Row {
 	goal := ""
 	if env, err := envs.Make(c.Env); err == nil {
-		if t, ok, err := c.target(env.Spec()); ok && err == nil {
+		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
 			goal = " of " + number(t)
 		}
 	}

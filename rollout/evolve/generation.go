@@ -72,9 +72,7 @@ func (g *generation) params(genome any) any {
 // bound is the generation with the program's inputs in the place of the settings.
 func (g *generation) bound(in inputs) *generation {
 	b := *g
-	r := *g.rollout
-	r.Policy = settings.Bind(r.Policy, in.Settings, "policy.")
-	b.rollout, b.strategy = &r, settings.Bind(g.strategy, in.Settings, "strategy.")
+	b.rollout, b.strategy = g.rollout.Bound(in.Settings), settings.Bind(g.strategy, in.Settings, "strategy.")
 	return &b
 }
 

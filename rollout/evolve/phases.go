@@ -50,7 +50,7 @@ func (e *Evolution) Phases(repeats int) (phases []run.Phase, err error) {
 	g := e.generation
 	state := now.(State)
 	in := inputs{Tiles: graph.Of(int32(g.groups.PerDevice))}
-	x := experiment{strategy: g.strategy, policy: g.rollout.Policy}
+	x := experiment{strategy: g.strategy, play: g.rollout}
 	in.Settings = x.inputs(0).Settings
 	one := func(name string, args []any, f func(args []any) any) (any, error) {
 		p, err := graph.TraceArgs("generation: "+name, args, graph.TraceOptions{Replicas: g.groups.Devices}, f)

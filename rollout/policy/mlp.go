@@ -47,7 +47,7 @@ type MLP struct {
 // NewMLP makes an MLP with the given sizes of hidden layers, each from 1 on; none gives a linear policy. activation
 // stands between the layers.
 func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outputs int) (*MLP, error) {
-	in, err := inputSize(observation)
+	in, err := FlatSize(observation)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func padded(x *graph.Array, more ...int) *graph.Array {
 
 // Act maps one observation to the outputs; params are Params, as Init makes them, or what Prepare makes of them.
 func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	return carry, Output{Action: m.apply(params, flatInput(m.observation, observation))}
+	return carry, Output{Action: m.apply(params, Flat(m.observation, observation))}
 }
 
 func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
@@ -153,16 +153,4 @@ func (m *MLP) params(op string, params any) Params {
 		graph.Throw(op, "got parameters of type %T, want policy.Params with %d layers, as Init makes them", params, len(m.Sizes)-1)
 	}
 	return p
-}
-
-// inputSize is the number of inputs for observations of a space.
-func inputSize(s envs.Space) (int, error) {
-	n := s.Shape().Size()
-	if d, ok := s.(envs.Discrete); ok {
-		n = d.N
-	}
-	if n < 1 || n > maxWidth {
-		return 0, wrong(fmt.Sprintf("observations of %s, %d inputs", s, n), "1 to %d inputs", maxWidth)
-	}
-	return n, nil
 }

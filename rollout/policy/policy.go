@@ -3,6 +3,8 @@
 package policy
 
 import (
+	"fmt"
+
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -43,7 +45,8 @@ type Preparer interface {
 }
 
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
-// policy's: --policy.activation relu. The setting whose tag has the key args is what stands behind the colon of a spec:
+// policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
+// is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:
 // "mlp:16,16" is the policy mlp with --policy.hidden 16,16.
 type Maker interface {
 	// Make makes the policy for observations of a space and so many outputs. Its errors are best a *settings.Error.
@@ -60,10 +63,23 @@ func Size(p Policy) (n int, err error) {
 	return n, err
 }
 
-// flatInput makes a float32 vector of an observation.
-func flatInput(s envs.Space, x *graph.Array) *graph.Array {
+// Flat makes an observation of a space the float32 vector, f32[FlatSize], that a network takes: discrete ones one-hot,
+// boxes row-major.
+func Flat(s envs.Space, observation *graph.Array) *graph.Array {
 	if d, ok := s.(envs.Discrete); ok {
-		return graph.OneHot(x, d.N, graph.Float32)
+		return graph.OneHot(observation, d.N, graph.Float32)
 	}
-	return graph.Convert(graph.Flatten1D(x), graph.Float32)
+	return graph.Convert(graph.Flatten1D(observation), graph.Float32)
+}
+
+// FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
+func FlatSize(s envs.Space) (int, error) {
+	n := s.Shape().Size()
+	if d, ok := s.(envs.Discrete); ok {
+		n = d.N
+	}
+	if n < 1 || n > maxWidth {
+		return 0, wrong(fmt.Sprintf("observations of %s, %d inputs", s, n), "1 to %d inputs", maxWidth)
+	}
+	return n, nil
 }

@@ -68,6 +68,20 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 	}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), rows}).Rows
 }
 
+// Count is the number of a device's tiles, as Each wants it within a program: give it to the program as an input.
+func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
+
+// Map runs f for every item of the list, whose number is an int32 scalar, tile by tile on all devices: leaves [Items, …], in
+// the list's order and the same on every device. perDevice is as for Each, options are those of the vmap over a tile's items.
+func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
+	one := func(local *graph.Array) R {
+		first := graph.Mul(graph.Add(t.First(), local), t.Lanes)
+		return graph.VMap(f, options...)(graph.Add(graph.Iota(t.Lanes), first))
+	}
+	rows := Each(t, perDevice, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Barrier(t.inOrder(t.Gather(a), t.Total()))[0] }, rows)
+}
+
 // Gather collects Rows of all devices: [Total, dims...], in the list's order, the same on every device.
 func (t Tiles) Gather(rows *graph.Array) *graph.Array {
 	mine := graph.SliceAxis(rows, 0, 0, t.PerDevice)

@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -10,12 +11,15 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
-// Loop is a state on the devices and a compiled program that makes the next state of it: what most runs are made of. The
-// state is the same on every device; the program may be run by several (graph.DeviceAxis).
+// Loop is a Run made of a state on the devices and a compiled program that makes the next state of it. Most runs embed one
+// and have some of their methods in the place of the loop's. The state is the same on every device; the program may be run by
+// several (graph.DeviceAxis).
 type Loop struct {
+	options LoopOptions
 	backend xlabridge.Backend
 	devices int
 	program *xlabridge.Compiled
@@ -24,6 +28,7 @@ type Loop struct {
 	inputs  []*graph.Array
 	names   []string
 	step    int64
+	closed  bool
 	profile Profile
 }
 
@@ -32,15 +37,19 @@ var ErrGone = errors.New("the run was closed, or a round of it failed and took i
 
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
-	Name    string // of the program: "generation"
-	Devices int    // 0: 1
-	Compile xlabridge.CompileOptions
+	Name    string    // of the program: "generation"
+	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
+	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
+	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
+	Metrics []string // names of the results' numbers, leaf after leaf
+	Work    float64  // of a round: what steps/s counts
+	Goal    Value    // the run ends when this metric reaches the number; NaN, and no name: never
 }
 
 // NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a tree)
 // and inputs that stay the same the next state, of the same structure and shapes, and results for the host.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I, step func(S, I) (S, R)) (*Loop, error) {
-	l := &Loop{backend: b, devices: max(1, o.Devices)}
+	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
 	p, err := graph.TraceArgs(o.Name, []any{state, inputs}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
 		next, results := step(args[0].(S), args[1].(I))
 		return []any{next, results}
@@ -48,10 +57,15 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	if err != nil {
 		return nil, err
 	}
-	if l.program, err = b.Compile(p, o.Compile); err != nil {
+	options := o.Plan.Compile()
+	options.Purpose = o.Purpose
+	if l.program, err = b.Compile(p, options); err != nil {
 		return nil, err
 	}
 	l.profile.Devices = l.devices
+	if o.Plan.Tile > 0 {
+		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
+	}
 	l.profile.Account(ProgramOf(l.program))
 	if state, err = xlabridge.Put(b, l.devices, state); err == nil {
 		if inputs, err = xlabridge.Put(b, l.devices, inputs); err != nil {
@@ -101,6 +115,76 @@ func (l *Loop) Advance() ([]*graph.Array, error) {
 	return out[n:], nil
 }
 
+// Numbers is Advance, with the numbers of all results, leaf after leaf, on the host.
+func (l *Loop) Numbers() (all []float64, err error) {
+	out, err := l.Advance()
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	for _, a := range out {
+		v, err := graph.Floats(a)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v...)
+	}
+	return all, nil
+}
+
+// Step is one round, with the results as LoopOptions.Metrics.
+func (l *Loop) Step() (Metrics, error) {
+	all, err := l.Numbers()
+	if err != nil {
+		return Metrics{}, err
+	}
+	if len(all) != len(l.options.Metrics) {
+		return Metrics{}, fmt.Errorf("the program %s gives %d numbers, its metrics have %d names: give each a name", l.options.Name, len(all), len(l.options.Metrics))
+	}
+	m := Metrics{Step: l.step, Work: l.options.Work}
+	for i, x := range all {
+		m.Values = append(m.Values, Value{l.options.Metrics[i], x})
+	}
+	x, ok := m.Get(l.options.Goal.Name)
+	m.Done = ok && x >= l.options.Goal.Number
+	return m, nil
+}
+
+// Ending is the metric of the goal, of a loop with none the first, beside what was wanted.
+func (l *Loop) Ending(last Metrics) string {
+	goal := l.options.Goal
+	if x, ok := last.Get(goal.Name); ok && !math.IsNaN(goal.Number) {
+		return fmt.Sprintf("%s %.4g, %.4g wanted", words(goal.Name), x, goal.Number)
+	}
+	if len(last.Values) == 0 {
+		return "nothing was measured"
+	}
+	return fmt.Sprintf("%s %.4g", words(last.Values[0].Name), last.Values[0].Number)
+}
+
+// words are a metric's name for people.
+func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
+
+// WithCandidates is a loop as a Run whose members may be the best: of a state, on the host, candidates gives those that may be,
+// the one that stands for the whole search first.
+func WithCandidates[S any](l *Loop, candidates func(state S) []Candidate) Run {
+	return choosing[S]{l, candidates}
+}
+
+type choosing[S any] struct {
+	*Loop
+	candidates func(state S) []Candidate
+}
+
+// Candidates are those of a snapshot.
+func (c choosing[S]) Candidates(s Snapshot) ([]Candidate, error) {
+	state, err := c.Unflatten(s)
+	if err != nil {
+		return nil, err
+	}
+	return c.candidates(state.(S)), nil
+}
+
 // Steps is the number of calls of Advance that the state has behind it.
 func (l *Loop) Steps() int64 { return l.step }
 
@@ -131,8 +215,11 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// Restore puts a snapshot in the place of the state.
+// Restore puts a snapshot in the place of the state, also of one that is gone with a round that failed.
 func (l *Loop) Restore(s Snapshot) error {
+	if l.closed {
+		return ErrGone
+	}
 	state, err := l.Unflatten(s)
 	if err != nil {
 		return err
@@ -173,7 +260,7 @@ func (l *Loop) Compiled() *xlabridge.Compiled { return l.program }
 func (l *Loop) Close() error {
 	xlabridge.Free(l.state)
 	xlabridge.Free(l.inputs)
-	l.state = nil
+	l.state, l.inputs, l.closed = nil, nil, true
 	return l.program.Close()
 }
 

@@ -4,13 +4,13 @@ package run
 
 import (
 	"context"
+	"fmt"
 
+	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
-
-	"xlarun/graph"
 )
 
 // Kind is a kind of run. It becomes a command of its name.
@@ -32,18 +32,11 @@ type Kind struct {
 	New func() Experiment
 }
 
-// Experiment is a pointer to a struct of settings (package settings), most of them with Common embedded, that knows how to
-// become a Run. What has parts (settings.HasParts) has their settings, too.
+// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to become a Run.
+// What has parts (settings.HasParts) has their settings, too.
 type Experiment interface {
-	// Check finds the first mistake in the settings, a *settings.Error, before anything is opened, traced or compiled.
-	Check(on plan.Machine) error
 	// Title ends the name of the run's folder: "CartPole-v1".
 	Title() string
-	// Setup says in a line what is run.
-	Setup() string
-	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a tuner
-	// stores.
-	Purpose() string
 	// Last is the step after which the run ends at the latest.
 	Last() int64
 	// Board is what a display shows.
@@ -55,19 +48,27 @@ type Experiment interface {
 	Start(b xlabridge.Backend) (Run, error)
 }
 
-// Common are the settings of all kinds of run that run on devices.
+// Common are the settings of all kinds of run.
 type Common struct {
-	Seed    int64          `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int            `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
-	Memory  settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
-	Tune    string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+	Seed    int64 `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int   `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
 }
 
 // On gives the settings themselves.
 func (c *Common) On() *Common { return c }
 
-// Defaults are the common settings as they are by default.
-func Defaults() Common { return Common{Tune: plan.TuneAuto} }
+// Planning are the settings of kinds that are Planned: Common, and how the plan is chosen.
+type Planning struct {
+	Common
+	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
+	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+}
+
+// Planned gives the settings themselves.
+func (p *Planning) Planned() *Planning { return p }
+
+// Defaults are the settings as they are by default.
+func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
 // Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time.
 type Run interface {
@@ -142,7 +143,62 @@ const (
 	Whole                 // 12
 )
 
+// Curves are rows of a display with a metric and its curve each.
+func Curves(metrics ...string) []Row {
+	rows := make([]Row, len(metrics))
+	for i, name := range metrics {
+		rows[i] = Row{Label: words(name), Parts: []Part{{Metric: name}}, Curve: name, Plain: true}
+	}
+	return rows
+}
+
 // What follows are optional parts of an Experiment.
+
+// Checked is an Experiment with more to check than the ranges of its settings and, of a Player, that it has a Rollout.
+type Checked interface {
+	// Check finds the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or compiled.
+	Check(on plan.Machine) error
+}
+
+// Check finds the first mistake in an experiment's settings, a *settings.Error where it can be said which one is wrong.
+func Check(e Experiment, on plan.Machine) error {
+	if c, ok := e.(Checked); ok {
+		return c.Check(on)
+	}
+	if err := settings.Check(e); err != nil {
+		return err
+	}
+	if p, ok := e.(Player); ok {
+		_, err := p.Rollout()
+		return err
+	}
+	return nil
+}
+
+// Described is an Experiment with words of its own for what it is.
+type Described interface {
+	// Setup says in a line what is run.
+	Setup() string
+	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a tuner
+	// stores.
+	Purpose() string
+}
+
+// Setup says in a line what is run: in the experiment's own words, else all that its programs depend on, and the seed.
+func Setup(e Experiment) string {
+	if d, ok := e.(Described); ok {
+		return d.Setup()
+	}
+	return fmt.Sprintf("%s, seed %d", settings.Words(e), e.On().Seed)
+}
+
+// Purpose says what the programs of an experiment of a kind are for: in its own words, else all that they depend on.
+func Purpose(kind string, e Experiment) string {
+	if d, ok := e.(Described); ok {
+		return d.Purpose()
+	}
+	return kind + " " + settings.Words(e)
+}
 
 // Fetcher is an Experiment with data of its own, which is read, or downloaded, before the backend is opened.
 type Fetcher interface {
@@ -155,15 +211,16 @@ type Progress interface {
 	Notice(line string)
 }
 
-// Player is an Experiment whose members play episodes: they can be judged, played and drawn.
+// Player is an Experiment whose members play episodes: they can be judged, played and drawn. One that embeds Playing is one.
 type Player interface {
 	Rollout() (*episode.Rollout, error)
 	// Judged is the number of fresh episodes by which members are judged before one of them is called the best.
 	Judged() int
 }
 
-// Planned is an Experiment that chooses a plan by itself.
+// Planned is an Experiment that chooses a plan by itself: it has Planning embedded.
 type Planned interface {
+	Planned() *Planning
 	// ChoosePlan chooses the plan as Start would, and stores it where it is measured, but compiles nothing that stays: a Start
 	// with plan.TuneAuto then finds it.
 	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)

@@ -68,7 +68,7 @@ func Program(ptr any) string {
 	write := func(prefix string, fields []Field) {
 		for _, f := range fields {
 			if f.tag.Get("program") != "no" && !f.Traced {
-				fmt.Fprintf(&b, "%s%s=%s;", prefix, f.Name, f.Text())
+				fmt.Fprintf(&b, "%s%s=%q;", prefix, f.Name, f.Text())
 			}
 		}
 	}
@@ -77,6 +77,25 @@ func Program(ptr any) string {
 		write(p.Name+".", Fields(p.Settings))
 	}
 	return b.String()
+}
+
+// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16". Left
+// out are those whose 0 leaves the choice to somebody else, and of the parts' settings those that are not as they are by default.
+func Words(ptr any) string {
+	var all []string
+	for _, f := range Fields(ptr) {
+		if _, chosen := f.tag.Lookup("zero"); chosen && f.value.IsZero() || f.tag.Get("program") == "no" || f.Traced {
+			continue
+		}
+		all = append(all, f.Name+" "+f.Text())
+	}
+	text := strings.Join(all, ", ")
+	if h, ok := ptr.(HasParts); ok {
+		for _, c := range ChosenParts(ptr) {
+			text += Unusual(c, h)
+		}
+	}
+	return text
 }
 
 // Chosen is a part as it is chosen: with the settings that it was given.

@@ -24,8 +24,8 @@ type Config struct {
 	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
 	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
-	// Tune of the common settings says how Method "auto" is settled.
-	run.Common
+	// Tune of these says how Method "auto" is settled.
+	run.Planning
 }
 
 // Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
@@ -40,7 +40,7 @@ var DTypes = []string{"f32", "bf16"}
 // DefaultConfig is 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5, .5}, LearningRate: .5,
-		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Common: run.Defaults()}
+		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
 
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.

@@ -135,7 +135,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	require.Equal(t, "tuned", p.Source)
 	require.Empty(t, p.Choice.Reason)
 	require.Len(t, p.Tried, 3)
-		require.Positive(t, p.Seconds)
+	require.Positive(t, p.Seconds)
 	_, given := profile(one, "auto", p.Plan)
 	require.Equal(t, given, tuned)
 

@@ -27,7 +27,7 @@ func resolve(args ...string) (*task, error) {
 func TestConfigRecordsThePlan(t *testing.T) {
 	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
-	require.Equal(t, settings.Bytes(2e9), x.On().Memory)
+	require.Equal(t, settings.Bytes(2e9), x.Experiment.(run.Planned).Planned().Memory)
 	s := &session{task: x, profile: run.Profile{Chosen: settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512}}}
 	require.NoError(t, s.record())
 	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n", "tune = 'quick'\n", "memory = '2000000000'\n"} {
@@ -55,5 +55,5 @@ func TestBadPlanFlags(t *testing.T) {
 	require.ErrorContains(t, err, "4.8 MiB is allowed; the largest population that fits is ")
 	x, err := resolve("--memory", "")
 	require.NoError(t, err, "nothing is what is free")
-	require.Zero(t, x.On().Memory)
+	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
 }

@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -106,7 +107,7 @@ func newSession(a *app, t *task, o ownFlags) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
+	b := display.Board{Command: t.Name + " " + t.Title(), Setup: run.Setup(t.Experiment), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
 	if t.Title() == t.Name {
 		b.Command = t.Name
 	}
@@ -215,7 +216,7 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	phase := "tracing and compiling"
-	if t := s.On().Tune; t == "quick" || t == "full" {
+	if p, ok := s.Experiment.(run.Planned); ok && (p.Planned().Tune == plan.TuneQuick || p.Planned().Tune == plan.TuneFull) {
 		phase = "measuring plans, then " + phase
 	}
 	s.report.Phase(phase)

@@ -52,8 +52,8 @@ func warmupCommand(a *app) *cobra.Command {
 				if t.on().Backend == console.Reference {
 					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg, console.Reference)
 				}
-				if on := t.On(); on.Tune == plan.TuneAuto { // what auto finds stored is stored here
-					on.Tune = plan.TuneQuick
+				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto { // what auto finds stored is stored here
+					p.Planned().Tune = plan.TuneQuick
 				}
 				w.add(t)
 			}
@@ -93,7 +93,7 @@ type warmup struct {
 
 // warmupTask are the programs of an experiment, and what came of them.
 type warmupTask struct {
-	*task
+	*task `json:"-"`
 	warm  run.Run
 	judge *judge
 	err   error
@@ -235,13 +235,16 @@ func (t *warmupTask) choose(b xlabridge.Backend) {
 
 // compile makes the programs, beside others, by the plan that choose stored, and that which judges the members.
 func (t *warmupTask) compile(b xlabridge.Backend) {
-	on := t.On()
-	tune := on.Tune
-	if tune != plan.TuneOff {
-		on.Tune = plan.TuneAuto
+	tune := new(string)
+	if p, ok := t.Experiment.(run.Planned); ok {
+		tune = &p.Planned().Tune
+	}
+	wanted := *tune
+	if wanted != plan.TuneOff {
+		*tune = plan.TuneAuto
 	}
 	r, err := t.Start(b)
-	on.Tune = tune
+	*tune = wanted
 	if err != nil {
 		t.err = settingError(err, "", nil)
 		return

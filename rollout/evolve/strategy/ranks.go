@@ -53,6 +53,16 @@ func ranksBySort(f *graph.Array) *graph.Array {
 	return graph.Sub(graph.Add(end.Below, end.NotAbove), 1)
 }
 
+// LogWeights are the weights of Hansen, "The CMA evolution strategy: a tutorial" (2016), with which the best members, the
+// parents, are recombined: f32[population], proportional to log(parents + 1/2) - log(place), of sum 1; 0 for the others. Of
+// equal members the first are better; NaN is the worst.
+func LogWeights(fitness *graph.Array, parents int) *graph.Array {
+	order := graph.ArgSort(graph.Neg(WorstIfNaN(fitness)), 0)
+	place := graph.Add(graph.Convert(graph.ArgSort(order, 0), graph.Float32), 1)
+	weights := graph.Max(graph.Sub(float32(math.Log(float64(parents)+.5)), graph.Log(place)), 0)
+	return graph.Div(weights, graph.Sum(weights))
+}
+
 // WorstIfNaN replaces NaN by -Inf.
 func WorstIfNaN(fitness *graph.Array) *graph.Array {
 	return graph.Select(graph.IsNaN(fitness), math.Inf(-1), fitness)

@@ -134,6 +134,30 @@ func Make(name string, own settings.Values) (Strategy, error) {
 	return s, nil
 }
 
+// Noise draws a standard normal number for every float of a genome, leaf i with the key FoldIn(key, i). Leaves of other
+// dtypes get zeros: they stay as they are.
+func Noise(key random.Key, genome any) any {
+	i := -1
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		if i++; !a.DType().IsFloat() {
+			return graph.ZerosLike(a)
+		}
+		return random.Normal(random.FoldIn(key, i), a.Shape())
+	}, genome)
+}
+
+// Move is genome + factor·change, leaf by leaf, in the genome's dtypes; whole numbers are rounded. factor is a scalar, or
+// whatever else multiplies every leaf.
+func Move(genome any, factor *graph.Array, change any) any {
+	return graph.MapTree2(func(x, d *graph.Array) *graph.Array {
+		if x.DType().IsFloat() {
+			return graph.Convert(graph.Add(x, graph.Mul(factor, d)), x.DType())
+		}
+		step := graph.Mul(factor, graph.Convert(d, graph.Float32))
+		return graph.Convert(graph.Round(graph.Add(graph.Convert(x, graph.Float32), step)), x.DType())
+	}, genome, change)
+}
+
 // decayed is sigma after told generations. Like evosax's schedules it lags by one generation: the first two have sigma.
 func decayed(sigma, decay, told *graph.Array) *graph.Array {
 	return graph.Mul(sigma, graph.Pow(decay, graph.Convert(told, graph.Float32)))

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// example is examples/extend as a program: xlarun with parts that are registered in another module.
+func example(t *testing.T) *shell {
+	t.Helper()
+	s := newShell(t)
+	s.program = s.path("extend")
+	build := exec.Command("go", "build", "-o", s.program, ".")
+	build.Dir = filepath.Join("..", "..", "examples", "extend")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return s
+}
+
+// result runs a command with --json and gives its last line.
+func (s *shell) result(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(s.do(t, append(args, "--json")...)), "\n")
+	var r map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%v", args)
+	return r
+}
+
+func (s *shell) read(t *testing.T, parts ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(s.path(parts...))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// Every command knows what another module registers.
+func TestExtend(t *testing.T) {
+	s := example(t)
+	evolve := []string{"evolve", "TMaze-v0", "--policy", "memory:5", "--strategy", "parents", "--strategy.parents", "7", "--pop", "19", "--steps", "9",
+		"--episodes", "2", "--generations", "15", "--target", "0", "--judge", "9", "--seed", "5", "--checkpoint-every", "1"}
+	search := []string{"search", "TMaze-v0", "--members", "37", "--rounds", "12", "--steps", "9", "--episodes", "2", "--target", "0", "--judge", "9",
+		"--policy", "memory", "--policy.units", "5", "--seed", "5", "--checkpoint-every", "1"}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, c := range []struct {
+		number      int
+		args        []string
+		unit        string
+		last        int
+		config      []string // lines of it
+		notice      string   // in the plain display
+		phases      int
+		other, same []string // settings with which another program is compiled, and with which none is
+	}{
+		{1, evolve, "generations", 15, []string{"kind = 'evolve'", "[strategy]\nname = 'parents'\nparents = 7\nsigma = 0.5", "[policy]\nname = 'memory:5'"},
+			"generation 15: best ", 3, []string{"--strategy.parents", "6"}, []string{"--strategy.sigma", "0.3"}},
+		{2, search, "rounds", 12, []string{"kind = 'search'", "members = 37", "[policy]\nname = 'memory'\nunits = 5"},
+			"round 12: best return ", 0, []string{"--members", "36"}, []string{"--seed", "6", "--rounds", "3"}},
+	} {
+		kind := c.args[0]
+		t.Run(kind, func(t *testing.T) {
+			warm := s.result(t, append([]string{"warmup"}, asTask(c.args)...)...)
+			require.EqualValues(t, 1, warm["ready"])
+			first := s.result(t, append(c.args, "--out", kind)...)
+			require.Equal(t, "hit", first["cache"], "warmup compiled it")
+			require.EqualValues(t, c.last, first[c.unit])
+			require.Equal(t, kind, first["kind"])
+			require.Contains(t, first, "best_member_mean_return")
+			for _, lines := range c.config {
+				require.Contains(t, s.read(t, kind, "config.toml"), lines)
+			}
+			require.Equal(t, c.last, strings.Count(s.read(t, kind, "metrics.jsonl"), "\n"))
+
+			files := []string{"best.safetensors", "centre.safetensors", "best.gif"}
+			require.Contains(t, s.do(t, kind, "--config", kind+"/config.toml", "--out", kind+"-again"), c.notice)
+			s.sameRun(t, kind, kind+"-again", files)
+			start := time.Now()
+			s.do(t, append(c.args, "--devices", "1", "--out", kind+"-one")...)
+			life := time.Since(start)
+			require.Equal(t, s.read(t, kind, "metrics.jsonl"), s.read(t, kind+"-one", "metrics.jsonl"), "on any number of devices")
+			s.killed(t, append(c.args, "--out", kind+"-killed"), kind+"-killed", 3, func() time.Duration {
+				return time.Duration(random.Int64N(int64(life)))
+			})
+			s.sameRun(t, kind, kind+"-killed", files)
+
+			profile := s.result(t, "profile", kind, "--repeats", "2")
+			require.Equal(t, kind, profile["kind"])
+			require.Positive(t, profile["steady_steps_per_second"])
+			phases, _ := profile["phases"].([]any)
+			require.Len(t, phases, c.phases)
+			played := s.result(t, "play", kind, "--episodes", "20")
+			require.Equal(t, "TMaze-v0", played["env"])
+			require.EqualValues(t, 20, played["episodes"])
+			require.FileExists(t, s.path(kind, "play.gif"))
+			s.do(t, "export", kind, kind+".safetensors")
+			require.Equal(t, played["mean_return"], s.result(t, "play", kind+".safetensors", "--episodes", "20")["mean_return"])
+
+			require.Equal(t, "hit", s.result(t, append(append(c.args, c.same...), "--out", "none")...)["cache"])
+			require.Equal(t, "miss", s.result(t, append(append(c.args, c.other...), "--out", "none")...)["cache"])
+		})
+	}
+	help := s.do(t, "search", "--help")
+	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)", "--policy.units int", "linear, memory, mlp"} {
+		require.Contains(t, help, text)
+	}
+	require.NotContains(t, help, "--tune")
+	for _, c := range []struct {
+		number int
+		args   []string
+		want   string
+	}{
+		{1, append(search, "--members", "0"), "--members got 0, wants a whole number from 1 to 1048576"},
+		{2, append(search, "--policy", "mlp"), "has no --policy.units"},
+		{3, append(search, "--env", "TMaze-v1"), "got the argument TMaze-v0 and --env TMaze-v1"},
+		{4, []string{"search", "TMaze"}, "did you mean TMaze-v0?"},
+		{5, append(search, "--target", "much"), "--target got \"much\", wants a mean return"},
+		{6, append(search, "--devices", "2000"), "--devices got 2000"},
+		{7, append(evolve, "--strategy.parents", "0"), "--strategy.parents got 0, wants a whole number from 1"},
+		{8, append(evolve, "--strategy.sigma", "NaN"), "--strategy.sigma got NaN, wants a number above 0"},
+		{9, append(evolve, "--strategy", "openes"), "has no --strategy.parents"},
+		{10, append(evolve, "--policy", "memory:0"), "--policy got \"memory:0\", wants"},
+		{11, []string{"evolve", "--resume", "search"}, "is a config of search"},
+		{12, []string{"search", "--resume", "search", "--members", "3"}, "was started with 37"},
+	} {
+		require.Contains(t, s.refused(t, c.args...), c.want, "case %d", c.number)
+	}
+}
+
+// asTask is a command of a kind of run as an argument of warmup: without what is for runs alone.
+func asTask(args []string) []string {
+	if args[0] == "evolve" {
+		return args[1:]
+	}
+	var out []string
+	for i, a := range args {
+		if i != 1 { // the environment, which is the default one
+			out = append(out, a)
+		}
+	}
+	return out
+}

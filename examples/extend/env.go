@@ -1,0 +1,78 @@
+package main
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(TMaze{}) }
+
+// TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002): a sign at the start of a
+// corridor tells on which side of the junction at its end the reward is. Who does not remember it gets half of them.
+type TMaze struct{}
+
+// TMazeParams are the parameters of a maze.
+type TMazeParams struct{ Length, MaxSteps *graph.Array } // i32[]: cells from the start to the junction; steps of an episode
+
+// TMazeState is where the walker stands.
+type TMazeState struct {
+	Sign  *graph.Array // f32[]: the side of the reward, -1 left, 1 right
+	Place *graph.Array // i32[]: the cell, from 0 to Length
+	Side  *graph.Array // f32[]: the arm of the junction that was taken, 0 before
+	Time  *graph.Array // i32[]
+}
+
+// Spec has the observation (the sign where it is seen, whether this is the junction) and the actions left, ahead, right.
+func (TMaze) Spec() envs.Spec {
+	return envs.Spec{ID: "TMaze-v0", Observation: envs.Symmetric(1, 1), Action: envs.Discrete{N: 3}, MaxSteps: 12, RewardThreshold: .95}
+}
+
+// DefaultParams are a corridor of six cells.
+func (TMaze) DefaultParams() TMazeParams {
+	return TMazeParams{Length: envs.Steps(6), MaxSteps: envs.Steps(12)}
+}
+
+// Reset draws the sign.
+func (m TMaze) Reset(key random.Key, p TMazeParams) (TMazeState, *graph.Array) {
+	s := TMazeState{Sign: graph.Select(random.Bernoulli(key, .5), 1., -1.), Place: envs.Steps(0), Side: graph.Scalar(0), Time: envs.Steps(0)}
+	return s, m.Observe(s, p)
+}
+
+// Observe shows the sign in the first cell alone.
+func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
+	sign := graph.Select(graph.Eq(s.Place, 0), s.Sign, 0.)
+	return graph.Stack([]*graph.Array{sign, graph.Convert(graph.Ge(s.Place, p.Length), graph.Float32)}, 0)
+}
+
+// Step walks on in the corridor and turns at the junction; whatever else is tried, the walker stays. The right arm gives 1.
+func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array, p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(m.Spec(), action)
+	junction := graph.Ge(s.Place, p.Length)
+	walks := graph.And(graph.Not(junction), graph.Eq(action, 1))
+	next = TMazeState{Sign: s.Sign, Place: graph.Add(s.Place, graph.Convert(walks, graph.Int32))}
+	next.Side = graph.Select(junction, graph.Convert(graph.Sub(action, 1), graph.Float32), 0.)
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	return next, m.Observe(next, p), graph.Select(graph.Eq(next.Side, s.Sign), 1., 0.), graph.Ne(next.Side, 0), truncated
+}
+
+// Draw paints the maze from above, the reward's arm and the walker.
+func (m TMaze) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(m.Spec().ID, state, func(s TMazeState) []*graph.Array { return []*graph.Array{s.Sign, s.Place, s.Side} })
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-3, -1), draw.At(3, 8))
+	if err != nil {
+		return nil, err
+	}
+	sign, place, side := v[0], v[1], v[2]
+	c.Line(draw.Steel, draw.At(0, 0), draw.At(0, 6), 1)
+	c.Line(draw.Steel, draw.At(-2, 6), draw.At(2, 6), 1)
+	c.Disc(draw.Signal, draw.At(2*sign, 6), .5)
+	c.Disc(draw.Ink, draw.At(2*side, place), .35)
+	return c.Image(), nil
+}

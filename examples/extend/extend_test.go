@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/envs"
+	"xlarun/envs/envtest"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+func TestTMaze(t *testing.T) {
+	env, err := envs.Make("TMaze-v0")
+	require.NoError(t, err)
+	require.NoError(t, envtest.Check(env))
+	for _, c := range []struct {
+		number  int
+		what    string
+		actions []int
+		sign    float64
+		want    float64
+		ends    bool
+	}{
+		{1, "the reward's arm", []int{1, 1, 1, 1, 1, 1, 2}, 1, 1, true},
+		{2, "the other arm", []int{1, 1, 1, 1, 1, 1, 0}, 1, 0, true},
+		{3, "on the left", []int{1, 1, 1, 1, 1, 1, 0}, -1, 1, true},
+		{4, "who turns in the corridor stays, who goes ahead at the junction, too", []int{0, 1, 2, 1, 1, 1, 1, 1, 1, 1, 2}, 1, 1, true},
+		{5, "the limit", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, -1, 0, false},
+	} {
+		m, p := TMaze{}, TMaze{}.DefaultParams()
+		s, _ := m.Reset(random.New(0), p)
+		s.Sign = graph.Scalar(c.sign)
+		for i, a := range c.actions {
+			var obs, reward, terminated, truncated *graph.Array
+			s, obs, reward, terminated, truncated = m.Step(random.New(1), s, envs.Steps(a), p)
+			last := i == len(c.actions)-1
+			require.Equal(t, last && c.ends, number(t, terminated) == 1, "case %d, step %d", c.number, i)
+			require.Equal(t, i == 11, number(t, truncated) == 1, "case %d, step %d", c.number, i)
+			if last {
+				require.Equal(t, c.want, number(t, reward), "case %d", c.number)
+			}
+			sign := 0.
+			if number(t, s.Place) == 0 {
+				sign = c.sign
+			}
+			require.Equal(t, sign, number(t, graph.Index(obs, 0)), "case %d, step %d: the sign is seen in the first cell alone", c.number, i)
+		}
+		state, err := graph.Eval(s)
+		require.NoError(t, err)
+		img, err := m.Draw(state, image.Pt(90, 90))
+		require.NoError(t, err)
+		require.Equal(t, image.Pt(90, 90), img.Bounds().Size())
+	}
+}
+
+func number(t *testing.T, a *graph.Array) float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v[0]
+}
+
+// Who remembers the sign finds the reward; who does not finds every other one at most.
+func TestMemoryIsNeeded(t *testing.T) {
+	reached := func(policy string) float64 {
+		var out, text bytes.Buffer
+		status := cli.Run(context.Background(), []string{"evolve", "TMaze-v0", "--policy", policy, "--strategy", "parents", "--steps", "12", "--episodes", "8",
+			"--generations", "50", "--tune", "off", "--out", "none", "--json"}, cli.Streams{Out: &out, Err: &text, Env: os.Getenv})
+		require.Zero(t, status, "%s", &text)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		var r struct {
+			Mean float64 `json:"best_member_mean_return"`
+		}
+		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
+		return r.Mean
+	}
+	require.GreaterOrEqual(t, reached("memory:8"), .95)
+	require.LessOrEqual(t, reached("mlp:8"), .7) // half of 100 episodes, and four standard errors
+}
+
+// Rounds are what a loop over the members makes.
+func TestSearch(t *testing.T) {
+	s := &Search{Playing: run.Playing{Env: "TMaze-v0", Policy: "memory:3", Steps: 8, Episodes: 3, Target: "0"}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
+	x, err := s.Start(&xlabridge.Reference{})
+	require.NoError(t, err)
+	r, err := s.Rollout()
+	require.NoError(t, err)
+	best, params := math.Inf(-1), any(nil)
+	for round := range s.Rounds {
+		sum := 0.
+		for i := range s.Members {
+			keys := random.SplitN(random.FoldIn(random.FoldIn(random.New(4), round), i), 2)
+			member, err := graph.Eval(r.Policy.Init(keys[0]))
+			require.NoError(t, err)
+			reached := number(t, r.Member(member, keys[1]).Return)
+			if sum += reached; reached > best {
+				best, params = reached, member
+			}
+		}
+		m, err := x.Step()
+		require.NoError(t, err)
+		require.Equal(t, int64(round+1), m.Step)
+		require.False(t, m.Done)
+		require.InDelta(t, best, m.Values[0].Number, 1e-6)
+		require.InDelta(t, sum/5, m.Values[1].Number, 1e-6)
+	}
+	snapshot, err := x.Snapshot()
+	require.NoError(t, err)
+	members, err := x.(run.Chooser).Candidates(snapshot)
+	require.NoError(t, err)
+	for i, leaf := range graph.Leaves(members[0].Params) {
+		want, err := graph.Floats(graph.Leaves(params)[i])
+		require.NoError(t, err)
+		got, err := graph.Floats(leaf)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, got, 1e-6)
+	}
+}

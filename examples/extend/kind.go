@@ -1,0 +1,77 @@
+package main
+
+import (
+	"math"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round", Work: "environment steps of all members",
+		New: func() run.Experiment {
+			return &Search{Playing: run.Playing{Env: "TMaze-v0", Policy: "memory:8", Steps: 12, Episodes: 16, Target: "auto", Judge: 100}, Members: 512, Rounds: 50}
+		},
+	})
+}
+
+// Search is random search.
+type Search struct {
+	run.Playing
+	run.Common
+	Members int `set:"members" min:"1" max:"1048576" help:"members that are drawn in a round"`
+	Rounds  int `set:"rounds" program:"no" resume:"any" min:"1" max:"1073741823" help:"rounds at most"`
+}
+
+// Last is the last round.
+func (s *Search) Last() int64 { return int64(s.Rounds) }
+
+// Board shows the best return so far and the mean of a round.
+func (s *Search) Board() []run.Row { return run.Curves("best_return", "mean_return") }
+
+// State is what a round hands to the next.
+type State struct {
+	Key    random.Key
+	Round  *graph.Array // i32[]: rounds done
+	Best   any          // the parameters of the member with the highest return so far
+	Return *graph.Array // f32[]: its return
+}
+
+// Start compiles a round for a backend.
+func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
+	play, err := s.Spread(b, s.Devices, s.Members)
+	if err != nil {
+		return nil, err
+	}
+	key := random.New(s.Seed)
+	first := State{Key: key, Round: envs.Steps(0), Best: play.Policy.Init(key), Return: graph.Scalar(math.Inf(-1))}
+	loop, err := run.NewLoop(b, run.LoopOptions{
+		Name: "round", Purpose: run.Purpose("search", s), Plan: play.Plan, Work: play.EnvSteps(),
+		Metrics: []string{"best_return", "mean_return"}, Goal: run.Value{Name: "best_return", Number: s.Goal(play.Env.Spec())},
+	}, first, play.Inputs(), func(now State, in episode.SpreadInputs) (State, *graph.Array) { return round(play, now, in) })
+	if err != nil {
+		return nil, err
+	}
+	return run.WithCandidates(loop, func(s State) []run.Candidate { return []run.Candidate{{Name: "best_ever", Params: s.Best}} }), nil
+}
+
+// round draws members, each from the key of its number, and plays them. It keeps their returns alone and draws the best again.
+func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *graph.Array) {
+	member := func(number *graph.Array) (params any, episodes random.Key) {
+		key, episodes := random.Split2(random.FoldIn(random.FoldIn(s.Key, s.Round), number))
+		return play.Policy.Init(key), episodes
+	}
+	returns := play.Play(in, member).Fitness()
+	at := graph.ArgMax(returns, 0)
+	found, _ := member(at)
+	top := graph.DynamicIndex(returns, at, 0)
+	better := graph.Gt(top, s.Return)
+	next := State{Key: s.Key, Round: graph.Add(s.Round, 1), Return: graph.Select(better, top, s.Return)}
+	next.Best = graph.MapTree2(func(new, old *graph.Array) *graph.Array { return graph.Select(better, new, old) }, found, s.Best)
+	return next, graph.Stack([]*graph.Array{next.Return, graph.Mean(returns)}, 0)
+}

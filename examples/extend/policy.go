@@ -1,0 +1,46 @@
+package main
+
+import (
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+)
+
+func init() { policy.MustRegister("memory", func() policy.Maker { return &Memory{Units: 8} }) }
+
+// Memory is a policy with a gated recurrent unit: "memory:8" on a command line.
+type Memory struct {
+	Units           int `set:"units" args:"" min:"1" max:"4096" help:"numbers that the memory holds"`
+	observation     envs.Space
+	inputs, outputs int
+}
+
+// MemoryParams are the parameters of one member.
+type MemoryParams struct {
+	Cell nn.GRU
+	Out  nn.Dense
+}
+
+// Make makes the policy for observations of a space.
+func (m *Memory) Make(observation envs.Space, outputs int) (policy.Policy, error) {
+	inputs, err := policy.FlatSize(observation)
+	return &Memory{Units: m.Units, observation: observation, inputs: inputs, outputs: outputs}, err
+}
+
+// Init draws the parameters.
+func (m *Memory) Init(key random.Key) any {
+	cell, out := random.Split2(key)
+	return MemoryParams{Cell: nn.NewGRU(cell, m.inputs, m.Units), Out: nn.NewDense(out, m.Units, m.outputs)}
+}
+
+// Start is an empty memory, f32[Units].
+func (*Memory) Start(params any) any { return params.(MemoryParams).Cell.Start() }
+
+// Act takes the observation into the memory and answers from there.
+func (m *Memory) Act(params, carry any, observation *graph.Array, _ random.Key) (next any, out policy.Output) {
+	p := params.(MemoryParams)
+	memory := p.Cell.Step(carry.(*graph.Array), policy.Flat(m.observation, observation))
+	return memory, policy.Output{Action: p.Out.Apply(memory)}
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	strategy.MustRegister("parents", func() strategy.Strategy { return &Parents{Parents: 32, Sigma: settings.Num(.5)} })
+}
+
+// Parents is a (μ/μ, λ) evolution strategy: the next mean is made of the best members, the better the more they weigh.
+// Its genomes are trees, as the policy draws them, and so is its state: the mean.
+type Parents struct {
+	Parents int             `set:"parents" min:"1" max:"16777216" help:"best members, of which the next mean is made"`
+	Sigma   settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
+}
+
+// GroupSize is 1: every member has noise of its own.
+func (*Parents) GroupSize() int { return 1 }
+
+// Init starts at the genome.
+func (*Parents) Init(genome any, _ int) any { return genome }
+
+// Sample draws z, standard normal.
+func (*Parents) Sample(key random.Key, mean any) any { return strategy.Noise(key, mean) }
+
+// Member is mean + σ·z.
+func (p *Parents) Member(mean, z any, _ *graph.Array) any {
+	return strategy.Move(mean, p.Sigma.Array(), z)
+}
+
+// Tell moves the mean by Σ weight·σ·z.
+func (p *Parents) Tell(mean any, e strategy.Evaluation, z population.Draws) any {
+	return strategy.Move(mean, p.Sigma.Array(), z.Sum(strategy.LogWeights(e.Fitness, p.Parents), nil))
+}
+
+// Centre is the mean.
+func (*Parents) Centre(mean any) any { return mean }

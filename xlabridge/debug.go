@@ -1,0 +1,72 @@
+package xlabridge
+
+/*
+#include <stdlib.h>
+#include "ffi.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"unsafe"
+
+	"xlarun/graph"
+)
+
+// ffiDTypes are the FFI's numbers of element types.
+var ffiDTypes = map[C.int]graph.DType{
+	1: graph.Bool, 2: graph.Int8, 3: graph.Int16, 4: graph.Int32, 5: graph.Int64, 6: graph.Uint8, 7: graph.Uint16, 8: graph.Uint32, 9: graph.Uint64,
+	10: graph.Float16, 11: graph.Float32, 12: graph.Float64, 16: graph.BFloat16,
+}
+
+// xlarun_debug is called by running programs, on threads of the plugin.
+//
+//export xlarun_debug
+func xlarun_debug(frame *C.xf_frame) *C.xf_error {
+	if C.xf_asked(frame) != 0 || frame.stage != C.XF_EXECUTE {
+		return nil
+	}
+	args, err := debugArguments(unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.args.values)), int(frame.args.size)))
+	if err == nil {
+		err = graph.RunDebug(args.message, args.values)
+	}
+	if err == nil {
+		return nil
+	}
+	text := C.CString(err.Error())
+	defer C.free(unsafe.Pointer(text))
+	return C.xf_fail(frame, C.XF_INVALID_ARGUMENT, text)
+}
+
+type debugCall struct {
+	message []byte
+	values  []*graph.Tensor
+}
+
+func debugArguments(buffers []*C.xf_buffer) (debugCall, error) {
+	var out debugCall
+	for i, b := range buffers {
+		d, ok := ffiDTypes[b.dtype]
+		if !ok {
+			return out, fmt.Errorf("%s got an array of the unknown type %d", graph.DebugTarget, int(b.dtype))
+		}
+		s := graph.Shape{DType: d}
+		for _, n := range unsafe.Slice(b.dims, int(b.rank)) {
+			s.Dims = append(s.Dims, int(n))
+		}
+		var content []byte
+		if s.Bytes() > 0 {
+			content = C.GoBytes(b.data, C.int(s.Bytes()))
+		}
+		if i == 0 {
+			out.message = content
+			continue
+		}
+		t, err := graph.TensorFromBytes(s, content)
+		if err != nil {
+			return out, err
+		}
+		out.values = append(out.values, t)
+	}
+	return out, nil
+}
