@@ -37,7 +37,7 @@ type counting struct {
 
 func countingKind(step func(n int64) error) run.Kind {
 	return run.Kind{Name: "counting", Version: 3, Unit: "step", Round: "step", New: func() run.Experiment {
-		return &counting{Common: run.Defaults(), Steps: 12, step: step}
+		return &counting{Steps: 12, step: step}
 	}}
 }
 
