@@ -249,7 +249,11 @@ func (s *session) work(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.report.Phase("the first " + s.Round)
+	if step == 0 {
+		s.report.Phase("the first " + s.Round)
+	} else {
+		s.report.Phase(fmt.Sprintf("going on after %s %d", s.Unit, step))
+	}
 	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
 		started := time.Now()
 		m, err := r.Step()

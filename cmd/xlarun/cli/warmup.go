@@ -261,6 +261,12 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	if t.Choice.Reason == "" {
 		t.Choice.Reason = profile.Choice.Reason
 	}
+	for _, p := range profile.Programs {
+		if p.Cache != xlabridge.CacheHit && !p.Stored { // the next start compiles it again
+			t.err = fmt.Errorf("program %s is not kept (%s)", p.Name, p.Reason)
+			return
+		}
+	}
 	p, plays := t.Experiment.(run.Player)
 	c, chooses := r.(run.Chooser)
 	if !plays || !chooses {
