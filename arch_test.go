@@ -24,15 +24,32 @@ type room struct {
 	external []string // other modules' packages beside the standard library; nil: any
 }
 
+// below are the rooms that all kinds of run stand on.
+var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population", "rollout/policy"}
+
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
 	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party"}, nil},
+	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party/fetch/..."}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/..."}, nil},
-	{"rollout/...", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/..."}, []string{}},
+	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
+	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
+	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
+	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings"}, []string{}},
+	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/settings"}, []string{}},
+	{"rollout/run", append(below, "rollout/episode"), []string{}},
+	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
+	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},
+	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
+	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
+	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/runfolder"}, nil},
+	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
+		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
-	{"third_party/...", nil, []string{}},
+	{"third_party/fetch", []string{}, []string{"github.com/gofrs/flock"}},
+	{"third_party/fetch/...", []string{"third_party", "third_party/fetch"}, []string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
+	{"third_party/...", []string{}, []string{}},
 }
 
 // matches tells whether a package's path is one that the pattern means.
@@ -54,6 +71,15 @@ func TestMatches(t *testing.T) {
 	} {
 		require.Equal(t, c.want, matches(c.pattern, c.path), "%s, %s", c.pattern, c.path)
 	}
+}
+
+// ownRoom is the folder of a kind of run for packages in it: rollout/KIND and what is below it.
+func ownRoom(path string) []string {
+	parts := strings.Split(path, "/")
+	if parts[0] != "rollout" || len(parts) < 2 {
+		return nil
+	}
+	return []string{"rollout/" + parts[1] + "/..."}
 }
 
 // goPackage is what `go list -json` says of a package.
@@ -107,7 +133,7 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 			allowed := r.external
 			name, own := strings.CutPrefix(imported, module+"/")
 			if own {
-				allowed = r.inside
+				allowed = append(slices.Clone(r.inside), ownRoom(path)...)
 			} else if r.external == nil {
 				continue
 			}

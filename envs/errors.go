@@ -9,24 +9,44 @@ import (
 	"xlarun/graph"
 )
 
-// refuse leaves a traced function as graph.Throw does, but names the line of whoever called this package: what is
-// wrong is what they passed.
-func refuse(op, format string, args ...any) {
-	panic(&graph.Error{Where: caller(), Op: op, Msg: fmt.Sprintf(format, args...)})
+// Refuse is for an environment that was given what it cannot take: it leaves the traced function as graph.Throw does,
+// but names the line of whoever called the environment, since what is wrong is what they passed. op is
+// "Name-vN: Step".
+func Refuse(op, format string, args ...any) {
+	panic(&graph.Error{Where: caller(true), Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-// caller is the "file:line" of the innermost frame outside of this package and of graph.
-func caller() string {
-	var pcs [32]uintptr
+// refuse is Refuse for this package's own functions that no environment calls.
+func refuse(op, format string, args ...any) {
+	panic(&graph.Error{Where: caller(false), Op: op, Msg: fmt.Sprintf(format, args...)})
+}
+
+// caller is the "file:line" of the innermost frame outside of these packages and of graph. With skip it is one outside of
+// the environment too: the first run of frames of one package is passed over, if any frame comes after it.
+func caller(skip bool) string {
+	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
+	first, environment := "", ""
 	for {
 		f, more := frames.Next()
 		ours := strings.HasPrefix(f.Function, "xlarun/envs.") || strings.HasPrefix(f.Function, "xlarun/graph")
-		if f.File != "" && (!ours || strings.HasSuffix(f.File, "_test.go")) {
-			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+		outside := f.File != "" && (!ours || strings.HasSuffix(f.File, "_test.go"))
+		if outside {
+			at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+			folder, name := filepath.Split(f.Function)
+			name, _, _ = strings.Cut(name, ".")
+			switch pkg := folder + name; {
+			case pkg == "runtime" || pkg == "testing": // the goroutine's start: nobody else called
+			case first == "" && skip:
+				first, environment = at, pkg
+			case pkg != environment || !skip:
+				return at
+			}
+		} else if first != "" {
+			environment = "" // called through a wrapper of ours: what comes next is the user, in whatever package
 		}
 		if !more {
-			return ""
+			return first
 		}
 	}
 }

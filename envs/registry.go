@@ -11,17 +11,11 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// registry maps ids to constructors; it starts with the environments of this package.
+// registry maps ids to constructors; families fill it when they are imported.
 var registry = struct {
 	sync.RWMutex
 	make map[string]func() Environment
-}{make: map[string]func() Environment{
-	"Acrobot-v1":               func() Environment { return Erase(Acrobot{}) },
-	"CartPole-v1":              func() Environment { return Erase(CartPole{}) },
-	"MountainCar-v0":           func() Environment { return Erase(MountainCar{}) },
-	"MountainCarContinuous-v0": func() Environment { return Erase(MountainCarContinuous{}) },
-	"Pendulum-v1":              func() Environment { return Erase(Pendulum{}) },
-}}
+}{make: map[string]func() Environment{}}
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*-v[0-9]+$`)
 
@@ -43,6 +37,14 @@ func Register(id string, make func() Environment) error {
 	return nil
 }
 
+// MustRegister makes e known under its Spec's ID. It panics where Register returns an error: call it from an init function
+// of the file that holds the environment.
+func MustRegister[S, P any](e Env[S, P]) {
+	if err := Register(e.Spec().ID, func() Environment { return Erase(e) }); err != nil {
+		panic(err)
+	}
+}
+
 // Make returns the environment registered under id. The error for an unknown id lists those that exist and suggests
 // the nearest.
 func Make(id string) (Environment, error) {
@@ -53,6 +55,9 @@ func Make(id string) (Environment, error) {
 		return make(), nil
 	}
 	ids := IDs()
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("envs: there is no environment %q, nor any other: import xlarun/envs/all, or the families that are wanted", id)
+	}
 	hint := ""
 	if near := Nearest(id, ids); near != "" {
 		hint = fmt.Sprintf(", did you mean %s?", near)

@@ -1,14 +1,17 @@
-package envs
+package envs_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/classic"
 )
 
 func TestMake(t *testing.T) {
-	require.Subset(t, IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"})
-	env, err := Make("CartPole-v1")
+	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"})
+	env, err := envs.Make("CartPole-v1")
 	require.NoError(t, err)
 	require.Equal(t, "CartPole-v1", env.Spec().ID)
 }
@@ -23,26 +26,26 @@ func TestMakeUnknown(t *testing.T) {
 		{"Breakout", ""},
 		{"", ""},
 	} {
-		_, err := Make(c.id)
+		_, err := envs.Make(c.id)
 		require.ErrorContains(t, err, `there is no environment "`+c.id+`"`+c.hint+"; known are Acrobot-v1, CartPole-v1, ")
 	}
 }
 
 func TestRegister(t *testing.T) {
-	mine := func() Environment { return Erase(CartPole{}) }
-	require.ErrorContains(t, Register("CartPole-v1", mine), "registered already")
-	require.ErrorContains(t, Register("CartPole", mine), `want "Name-vN"`)
-	require.ErrorContains(t, Register("Mine-v0", nil), "constructor of Mine-v0 is nil")
-	require.NoError(t, Register("Mine-v0", mine))
-	t.Cleanup(func() { delete(registry.make, "Mine-v0") })
-	require.Contains(t, IDs(), "Mine-v0")
-	_, err := Make("Mine-v0")
+	mine := func() envs.Environment { return envs.Erase(classic.CartPole{}) }
+	require.ErrorContains(t, envs.Register("CartPole-v1", mine), "registered already")
+	require.ErrorContains(t, envs.Register("CartPole", mine), `want "Name-vN"`)
+	require.ErrorContains(t, envs.Register("Mine-v0", nil), "constructor of Mine-v0 is nil")
+	require.NoError(t, envs.Register("Mine-v0", mine))
+	t.Cleanup(func() { envs.Unregister("Mine-v0") })
+	require.Contains(t, envs.IDs(), "Mine-v0")
+	_, err := envs.Make("Mine-v0")
 	require.NoError(t, err)
 }
 
 func TestNearest(t *testing.T) {
 	known := []string{"openes", "pgpe", "snes"}
 	for name, want := range map[string]string{"open-es": "openes", "OpenES": "openes", "sns": "snes", "adam": "", "p": "pgpe", "": ""} {
-		require.Equal(t, want, Nearest(name, known), name)
+		require.Equal(t, want, envs.Nearest(name, known), name)
 	}
 }

@@ -48,37 +48,53 @@ type Box struct {
 	DType     graph.DType
 }
 
-// unbounded is the bound of elements that have none, as in gymnax: the largest float32.
-const unbounded = math.MaxFloat32
+// Unbounded is the bound of elements that have none, as in gymnax: the largest float32.
+const Unbounded = math.MaxFloat32
 
 // Shape is DType and Dims.
 func (b Box) Shape() graph.Shape { return graph.ShapeOf(b.DType, b.Dims...) }
 
 // Contains tells whether every element lies within its bounds.
 func (b Box) Contains(x *graph.Array) *graph.Array {
+	if b.DType == graph.Bool {
+		x = graph.Convert(x, graph.Int32)
+	}
 	low, high := b.bounds()
 	return graph.All(graph.And(graph.Ge(x, low), graph.Le(x, high)))
 }
 
-// Sample draws every element uniformly between its bounds, the same as gymnax draws from key. An unbounded element is
-// an error.
+// Sample draws every element uniformly between its bounds, floats the same as gymnax draws from key. An unbounded
+// element is an error, and of whole numbers one with a bound outside of int32.
 func (b Box) Sample(key random.Key) *graph.Array {
 	low, high := b.bounds()
 	for i := range b.Low {
-		if b.Low[i] <= -unbounded || b.High[i] >= unbounded {
+		if b.Low[i] <= -Unbounded || b.High[i] >= Unbounded {
 			refuse("Sample", "%s has no bounds to draw between: draw it from a distribution of your own", b)
 		}
 	}
-	return random.Uniform(key, b.Shape(), low, high)
+	if b.DType.IsFloat() {
+		return random.Uniform(key, b.Shape(), low, high)
+	}
+	for i := range b.Low {
+		if b.Low[i] < math.MinInt32 || b.High[i] >= math.MaxInt32 {
+			refuse("Sample", "%s has bounds outside of int32: draw it from a distribution of your own", b)
+		}
+	}
+	low, high = graph.Convert(low, graph.Int32), graph.Convert(high, graph.Int32)
+	return graph.Convert(random.Randint(key, graph.ShapeOf(graph.Int32, b.Dims...), low, graph.Add(high, 1)), b.DType)
 }
 
-// bounds are Low and High as arrays that broadcast to Shape.
+// bounds are Low and High as arrays that broadcast to Shape; of bools, as int32.
 func (b Box) bounds() (low, high *graph.Array) {
 	if len(b.Low) != len(b.High) || len(b.Low) != 1 && len(b.Low) != b.Shape().Size() {
 		refuse("Box", "got %d lower and %d upper bounds for %s; want one for each element, or a single one", len(b.Low), len(b.High), b.Shape())
 	}
+	dtype := b.DType
+	if dtype == graph.Bool {
+		dtype = graph.Int32
+	}
 	array := func(v []float64) *graph.Array {
-		a := graph.Convert(graph.Of(v), b.DType)
+		a := graph.Convert(graph.Of(v), dtype)
 		if len(v) == 1 {
 			return graph.Index(a, 0)
 		}
@@ -101,8 +117,8 @@ func (b Box) String() string {
 	return fmt.Sprintf("Box(%s, %s, %v, %s)", bound(b.Low), bound(b.High), b.Dims, name)
 }
 
-// box is a float32 vector space with bounds ±limits.
-func box(limits ...float64) Box {
+// Symmetric is a float32 vector space with the bounds ±limits, one for each element.
+func Symmetric(limits ...float64) Box {
 	low := make([]float64, len(limits))
 	for i, x := range limits {
 		low[i] = -x
@@ -110,20 +126,20 @@ func box(limits ...float64) Box {
 	return Box{Low: low, High: limits, Dims: []int{len(limits)}, DType: graph.Float32}
 }
 
-// checkAction throws unless the action has the rank and kind of dtype that the space wants, so that a policy that
+// CheckAction begins a Step: it throws unless the action has the rank and kind of dtype that the space wants, so that a policy that
 // hands over its logits is told here and not by an op deep in the dynamics.
-func checkAction(s Spec, action *graph.Array) {
+func CheckAction(s Spec, action *graph.Array) {
 	if action == nil {
-		refuse(s.ID+": Step", "the action is nil, want %s", s.Action)
+		Refuse(s.ID+": Step", "the action is nil, want %s", s.Action)
 	}
 	switch a := s.Action.(type) {
 	case Discrete:
 		if !action.DType().IsInt() || action.Rank() != 0 {
-			refuse(s.ID+": Step", "the action is %s, want an integer scalar of %s: use graph.ArgMax or random.Categorical on logits", action.Shape(), a)
+			Refuse(s.ID+": Step", "the action is %s, want an integer scalar of %s: use graph.ArgMax or random.Categorical on logits", action.Shape(), a)
 		}
 	case Box:
 		if !action.DType().IsFloat() || !a.Shape().Equal(graph.ShapeOf(a.DType, action.Dims()...)) {
-			refuse(s.ID+": Step", "the action is %s, want %s of %s", action.Shape(), a.Shape(), a)
+			Refuse(s.ID+": Step", "the action is %s, want %s of %s", action.Shape(), a.Shape(), a)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package envs
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,8 +14,8 @@ func TestSpaces(t *testing.T) {
 	in := func(s Space, x *graph.Array) bool { return floats(t, s.Contains(x))[0] == 1 }
 	d := Discrete{3}
 	require.Equal(t, "Discrete(3)", d.String())
-	require.True(t, in(d, steps(0)) && in(d, steps(2)))
-	require.False(t, in(d, steps(3)) || in(d, steps(-1)))
+	require.True(t, in(d, Steps(0)) && in(d, Steps(2)))
+	require.False(t, in(d, Steps(3)) || in(d, Steps(-1)))
 
 	b := Box{Low: []float64{-1, 0, 0, -2}, High: []float64{1, 1, 2, -1}, Dims: []int{2, 2}, DType: graph.Float32}
 	require.Equal(t, "Box([-1 0 0 -2], [1 1 2 -1], [2 2], f32)", b.String())
@@ -26,8 +27,39 @@ func TestSpaces(t *testing.T) {
 	one := Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}
 	require.True(t, in(one, one.Sample(random.New(0))))
 
-	wide := box(1, unbounded)
+	wide := Symmetric(1, Unbounded)
 	require.ErrorContains(t, graph.Try(func() { wide.Sample(random.New(0)) }), "no bounds to draw between")
 	b.High = b.High[:3]
 	require.ErrorContains(t, graph.Try(func() { b.Sample(random.New(0)) }), "4 lower and 3 upper bounds")
+}
+
+// Boxes of bools and whole numbers: what is drawn has the dtype, lies inside, and reaches both bounds.
+func TestSpacesOfWholeNumbers(t *testing.T) {
+	for number, b := range []Box{
+		{Low: []float64{0}, High: []float64{1}, Dims: []int{64}, DType: graph.Bool},
+		{Low: []float64{0}, High: []float64{255}, Dims: []int{8, 500}, DType: graph.Uint8},
+		{Low: []float64{-2}, High: []float64{3}, Dims: []int{64}, DType: graph.Int32},
+		{Low: []float64{-1, 5}, High: []float64{0, 6}, Dims: []int{2}, DType: graph.Int8},
+	} {
+		var drawn []float64
+		for i := range 16 {
+			x := b.Sample(random.New(int64(i)))
+			require.Equal(t, b.Shape(), x.Shape(), "case %d", number)
+			require.Equal(t, 1., floats(t, b.Contains(x))[0], "case %d", number)
+			drawn = append(drawn, floats(t, x)...)
+		}
+		require.Equal(t, slices.Min(b.Low), slices.Min(drawn), "case %d", number)
+		require.Equal(t, slices.Max(b.High), slices.Max(drawn), "case %d", number)
+	}
+	wide := Box{Low: []float64{0}, High: []float64{1 << 40}, Dims: []int{1}, DType: graph.Int64}
+	require.ErrorContains(t, graph.Try(func() { wide.Sample(random.New(0)) }), "bounds outside of int32")
+	narrow := Box{Low: []float64{1}, High: []float64{1}, Dims: []int{2}, DType: graph.Bool}
+	require.Equal(t, 0., floats(t, narrow.Contains(graph.Zeros(narrow.Shape())))[0])
+}
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
 }

@@ -13,12 +13,12 @@ const (
 	piLow  = math.Pi - piHigh - piMid
 )
 
-// sincos gives both functions of one float32 angle, within 2e-7 of the exact values for |x| up to 1e5.
+// SinCos gives both functions of one float32 angle, within 2e-7 of the exact values for |x| up to 1e5.
 //
 // XLA's sine and cosine on CPU are library calls, one lane at a time; they were four fifths of a CartPole step. This is
 // straight arithmetic that vectorises: x is reduced to r = x - kπ in [-π/2, π/2], where polynomials in r² (minimax,
 // fitted by least squares with Lawson's weights) give both functions up to the sign (-1)^k.
-func sincos(x *graph.Array) (sin, cos *graph.Array) {
+func SinCos(x *graph.Array) (sin, cos *graph.Array) {
 	add, mul := graph.Add, graph.Mul
 	k := graph.Floor(add(mul(x, 1/math.Pi), .5))
 	r := add(add(add(x, mul(k, -piHigh)), mul(k, -piMid)), mul(k, -piLow))
@@ -37,19 +37,9 @@ func sincos(x *graph.Array) (sin, cos *graph.Array) {
 	return sin, cos
 }
 
-// wrapAngle moves an angle into [-π, π) by whole turns. Written with floor because a floating remainder is a slow
+// WrapAngle moves an angle into [-π, π) by whole turns. Written with floor because a floating remainder is a slow
 // library call for each lane on CPU.
-func wrapAngle(x *graph.Array) *graph.Array {
+func WrapAngle(x *graph.Array) *graph.Array {
 	turns := graph.Floor(graph.Add(graph.Mul(x, 1/(2*math.Pi)), .5))
 	return graph.Sub(x, graph.Mul(turns, 2*math.Pi))
-}
-
-// scalar makes a float32 scalar parameter, steps an int32 one.
-func scalar(x float64) *graph.Array { return graph.Scalar(x) }
-func steps(n int) *graph.Array      { return graph.Full(graph.ShapeOf(graph.Int32), n) }
-
-// tick counts a step and tells whether the limit is reached.
-func tick(time, maxSteps *graph.Array) (next, truncated *graph.Array) {
-	next = graph.Add(time, 1)
-	return next, graph.Ge(next, maxSteps)
 }

@@ -10,41 +10,50 @@ import (
 // Phase is a stage of a program on its way to the compiler.
 type Phase string
 
-// The phases of a Program, in order.
+// The phases of a Program, in order. Those from PhaseLowered on differ from target to target.
 const (
 	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it, one op a line with its source
-	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped
+	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped: what the interpreter runs
+	PhaseLowered    Phase = "lowered"    // every op one that the target takes (Op.Lower)
+	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels, where there are any
 	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )
 
 // Phases lists them.
-var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseStableHLO}
+var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseWrites, PhaseStableHLO}
 
-// Dump writes the program as it is after a phase.
-func (p *Program) Dump(w io.Writer, phase Phase) error {
+// Dump writes the program as it is after a phase, for a target where the phase depends on it.
+func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
+	defer catch(&err)
 	var text string
 	switch phase {
 	case PhaseTraced:
 		text = p.traced.String()
 	case PhaseSimplified:
 		text = p.Graph.String()
+	case PhaseLowered, PhaseWrites:
+		text = p.lowerTo(phase, t).String()
 	case PhaseStableHLO:
-		text = p.StableHLO
+		l, err := p.Lower(t)
+		if err != nil {
+			return err
+		}
+		text = l.StableHLO
 	default:
 		return fmt.Errorf("graph.Dump: got phase %q, want one of %v", phase, Phases)
 	}
-	_, err := io.WriteString(w, text)
+	_, err = io.WriteString(w, text)
 	return err
 }
 
 // Dump traces f over the shapes of an argument and writes the program as it is after a phase: the way to see what VMap,
-// Grad or Scan made of a function.
-func Dump[A, R any](w io.Writer, phase Phase, f func(A) R, a A) error {
+// Grad or Scan made of a function. target is TargetCPU if none is given.
+func Dump[A, R any](w io.Writer, phase Phase, f func(A) R, a A, target ...Target) error {
 	p, err := Trace("dump", f, a)
 	if err != nil {
 		return err
 	}
-	return p.Dump(w, phase)
+	return p.Dump(w, phase, append(target, TargetCPU)[0])
 }
 
 // OpCount is how often an op stands in a program.

@@ -101,6 +101,9 @@ func (e *emitter) fresh() string {
 
 func (e *emitter) nodes(g *Graph) {
 	for _, n := range g.Nodes {
+		if n.Op.Emit == nil {
+			throw("emit", "internal: %s has to be lowered before it is written", n.Op.Name)
+		}
 		n.Op.Emit(e, n)
 	}
 }

@@ -86,7 +86,7 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	shapes := shapesOf(leaves)
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		trips := Zeros(Shape{DType: Int32})
-		outs := whileLoop(func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
+		outs := whileLoop("", func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
 			func(c []*Array) []*Array { return slices.Concat([]*Array{Add(c[0], 1)}, turn(c[1:])) }, slices.Concat([]*Array{trips}, p))
 		return outs[1:]
 	})

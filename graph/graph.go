@@ -176,3 +176,15 @@ func (g *Graph) hash() string {
 	}
 	return string(h.Sum(nil))
 }
+
+// LoopName is the name that a loop was given by LoopName or NamedWhile, "" for others: what watches a program finds its
+// loops by it. It is no part of what is compiled.
+func (n *Node) LoopName() string {
+	switch a := n.Attrs.(type) {
+	case scanAttrs:
+		return a.name
+	case whileAttrs:
+		return a.name
+	}
+	return ""
+}

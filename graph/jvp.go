@@ -230,7 +230,7 @@ func jvpWhile(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		}
 	}
 	cond = &Graph{Params: params, Nodes: cond.Nodes, Results: cond.Results}
-	b := whileAttrs{a.condConsts, nb + count(active[:nb])}
+	b := whileAttrs{a.condConsts, nb + count(active[:nb]), a.name}
 	args := slices.Concat(condConsts, bodyConsts, choose(bodyT, active[:nb]), init, instantiate(initT, init, carry))
 	all := apply(n.Op, b, args, cond, d)
 	return all[:nk], spread(all[nk:], carry)

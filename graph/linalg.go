@@ -4,8 +4,8 @@ import "slices"
 
 // Linear algebra. Functions take one matrix (VMap for many), float32 or float64; integers become float32. What a
 // compiler offers on every backend (Cholesky, triangular solve) is emitted as such; the other factorisations are
-// written as ordinary array programs, which the emitter puts in the place of their op (see emitter.program). Each op
-// has its derivative in closed form, so that no derivative goes through the loops of a factorisation.
+// written as ordinary array programs, which stand in the place of their op when it is lowered. Each op has its derivative
+// in closed form, so that no derivative goes through the loops of a factorisation.
 
 // matrix checks the operand of a linear algebra function: rank 2, real numbers of a precision that is enough.
 func matrix(name string, x *Array) *Array {
@@ -82,23 +82,6 @@ func eachMatrix(leading int, in []*Array, f func(in []*Array) []*Array) []*Array
 // batchMatrices is the vmap rule of ops that leave leading axes alone.
 func batchMatrices(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 	return apply(n.Op, n.Attrs, b.front(in, dims)), make([]int, len(n.Outs))
-}
-
-// program writes f over the values of in as the results outs: how an op is emitted that is made of other ops. f sees
-// single matrices; leading axes of in are mapped over.
-func (e *emitter) program(outs, in []*Array, leading int, f func(in []*Array) []*Array) {
-	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(leading, p, f) })
-	if len(captured) > 0 {
-		throw("emit", "internal: a program for %s captured %d values", outs[0].shape, len(captured))
-	}
-	g = g.Simplify()
-	for i, p := range g.Params {
-		e.names[p] = e.ref(in[i])
-	}
-	e.nodes(g)
-	for i, r := range g.Results {
-		e.names[outs[i]] = e.ref(r)
-	}
 }
 
 // MatrixTranspose exchanges the last two axes.

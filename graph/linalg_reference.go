@@ -52,11 +52,16 @@ func (m dense) scaleColumn(j int, by float64) {
 // evalMatrices runs f for each matrix under the leading axes of the first input. It gives the inputs' matrices (vectors
 // are matrices of one row) and takes the results' elements.
 func evalMatrices(n *Node, in []*Tensor, f func(in []dense) [][]float64) []*Tensor {
-	leading := in[0].Shape.Rank() - 2
 	outs := make([]*Tensor, len(n.Outs))
 	for i, o := range n.Outs {
 		outs[i] = newTensor(o.shape)
 	}
+	fillMatrices(in, outs, f)
+	return outs
+}
+
+func fillMatrices(in, outs []*Tensor, f func(in []dense) [][]float64) {
+	leading := in[0].Shape.Rank() - 2
 	for k := range product(in[0].Shape.Dims[:leading]) {
 		args := make([]dense, len(in))
 		for i, x := range in {
@@ -77,7 +82,13 @@ func evalMatrices(n *Node, in []*Tensor, f func(in []dense) [][]float64) []*Tens
 			}
 		}
 	}
-	return outs
+}
+
+// matrixKernel is a kernel for the matrices under any leading axes.
+func matrixKernel(target string, f func(config []int, in []dense) [][]float64) *Kernel {
+	return &Kernel{Target: target, Leading: true, evalConfig: func(config []int, in, out []*Tensor) {
+		fillMatrices(in, out, func(in []dense) [][]float64 { return f(config, in) })
+	}}
 }
 
 // canonicalColumns is canonicalSigns of a matrix, for the reference.

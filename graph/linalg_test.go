@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -182,7 +183,7 @@ func TestFactorisations(t *testing.T) {
 					continue
 				}
 				t.Run("lu "+name, func(t *testing.T) {
-					blocks := func(a *Array) (lu, pivots, permutation *Array) { return luBlocks(a, 3) }
+					blocks := func(a *Array) (lu, pivots, permutation *Array) { return luBlocks(a, 3, luPanel) }
 					for _, f := range []func(*Array) (lu, pivots, permutation *Array){LU, blocks} {
 						out := run1(t, "lu", func(a []*Array) any { lu, p, q := f(a[0]); return []*Array{lu, p, q} }, []*Tensor{x})
 						lu := toDense(out[0])
@@ -223,7 +224,7 @@ func (m dense) upper() dense { return m.transposed().lower().transposed() }
 // Blocks of LU are as no blocks.
 func TestLUBlocks(t *testing.T) {
 	x := randomDense(rand.New(rand.NewPCG(5, 6)), Float64, 15, 15, 1)
-	out := run1(t, "lu", func(a []*Array) any { lu, p, q := luBlocks(a[0], 6); return []*Array{lu, p, q} }, []*Tensor{x})
+	out := run1(t, "lu", func(a []*Array) any { lu, p, q := luBlocks(a[0], 6, luPanel); return []*Array{lu, p, q} }, []*Tensor{x})
 	lu, pivots, permutation := luReference(toDense(x))
 	nearDense(t, lu, toDense(out[0]), 1e-11, "lu")
 	require.Equal(t, pivots, out[1].Floats())
@@ -236,7 +237,7 @@ func TestDegenerateMatrices(t *testing.T) {
 		t.Helper()
 		var out [][]float64
 		require.NoError(t, Try(func() {
-			for _, y := range f(Of(rows)) {
+			for _, y := range f(Float64s(slices.Concat(rows...), len(rows), len(rows[0]))) {
 				v, err := Floats(y)
 				require.NoError(t, err)
 				out = append(out, v)

@@ -533,7 +533,7 @@ func (l *linear) splitWhile(n *Node, in []*Array, unknown []bool) {
 	}
 	cond := knownPart(n.Bodies[0], slices.Concat(unknown[:a.condConsts], outUnknown), []bool{false})
 	body := knownPart(n.Bodies[1], u[a.condConsts:], outUnknown)
-	ka := whileAttrs{count(not(unknown[:a.condConsts])), count(not(unknown[a.condConsts:nc]))}
+	ka := whileAttrs{count(not(unknown[:a.condConsts])), count(not(unknown[a.condConsts:nc])), a.name}
 	outs := apply(op("while"), ka, choose(in, not(u)), cond, body)
 	k := 0
 	for i := range n.Outs {

@@ -22,14 +22,21 @@ type Op struct {
 	NotDifferentiable string
 	// NotLinear says why there is no Transpose.
 	NotLinear string
-	// Emit writes the op's StableHLO.
+	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
+	Lower lowerRule
+	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
+	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be copied
+	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
+	WritesParts func(n *Node, t Target) bool
+	Write       lowerRule
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 
-	effect bool // not to be merged or dropped
+	effect   bool // not to be merged or dropped
+	distinct bool // not to be merged
 }
 
 // Case is a sample call of an op: a function over inputs of the given shapes.

@@ -6,7 +6,10 @@ import (
 )
 
 // whileAttrs: inputs are the condition's constants, the body's constants, then the carry.
-type whileAttrs struct{ condConsts, bodyConsts int }
+type whileAttrs struct {
+	condConsts, bodyConsts int
+	name                   string // see LoopName
+}
 
 func (a whileAttrs) split(in []*Array) (cond, body, carry []*Array) {
 	return in[:a.condConsts], in[a.condConsts : a.condConsts+a.bodyConsts], in[a.condConsts+a.bodyConsts:]
@@ -58,7 +61,7 @@ var whileOp = register(&Op{
 		// Each lane runs until its own condition fails; finished lanes keep their carry. The condition needs the lanes'
 		// predicates again, so its constants become the body's too.
 		test := func(consts, carry []*Array) *Array { return inline(cond, append(slices.Clone(consts), carry...))[0] }
-		outs := whileLoop(func(c []*Array) *Array { return Any(test(consts, c)) }, func(c []*Array) []*Array {
+		outs := whileLoop(a.name, func(c []*Array) *Array { return Any(test(consts, c)) }, func(c []*Array) []*Array {
 			alive := test(consts, c)
 			next := inline(body, append(slices.Clone(bodyConsts), c...))
 			for i := range next {
@@ -120,11 +123,11 @@ func (b *batching) closedCond(g *Graph, batched []bool, flags, carry []bool) (*G
 }
 
 // whileLoop is While over flat carries.
-func whileLoop(cond func([]*Array) *Array, body func([]*Array) []*Array, init []*Array) []*Array {
+func whileLoop(name string, cond func([]*Array) *Array, body func([]*Array) []*Array, init []*Array) []*Array {
 	shapes := shapesOf(init)
 	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array { return []*Array{cond(p)} })
 	bg, bc := buildGraph(shapes, nil, body)
-	return apply(op("while"), whileAttrs{len(cc), len(bc)}, slices.Concat(cc, bc, init), cg, bg)
+	return apply(op("while"), whileAttrs{len(cc), len(bc), name}, slices.Concat(cc, bc, init), cg, bg)
 }
 
 func shapesOf(arrays []*Array) []Shape {
@@ -138,8 +141,13 @@ func shapesOf(arrays []*Array) []Shape {
 // While runs body on the carry as long as cond holds for it. The carry keeps its structure and shapes. Forward-mode
 // differentiable only; Scan, of fixed length, has both modes.
 func While[C any](cond func(C) *Array, body func(C) C, init C) C {
+	return NamedWhile("", cond, body, init)
+}
+
+// NamedWhile is While with a name for the loop; see Node.LoopName.
+func NamedWhile[C any](name string, cond func(C) *Array, body func(C) C, init C) C {
 	leaves, tree := Flatten(init)
-	outs := whileLoop(func(p []*Array) *Array { return cond(unflattenAs[C](tree, p)) }, func(p []*Array) []*Array {
+	outs := whileLoop(name, func(p []*Array) *Array { return cond(unflattenAs[C](tree, p)) }, func(p []*Array) []*Array {
 		out, t := Flatten(body(unflattenAs[C](tree, p)))
 		checkCarry("While", tree, shapesOf(leaves), t, shapesOf(out))
 		return out

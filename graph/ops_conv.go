@@ -68,8 +68,9 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	Emit: emitConv,
-	Eval: evalConv,
+	Lower: lowerConv,
+	Emit:  emitConv,
+	Eval:  evalConv,
 	Cases: func() []Case {
 		conv := func(name string, x, w []int, opts ...WindowOption) Case {
 			return Case{Name: name, Inputs: []Shape{ShapeOf(Float32, x...), ShapeOf(Float32, w...)}, Lo: -1, Hi: 1, Tol: 1e-5,
@@ -92,44 +93,43 @@ var _ = register(&Op{
 	},
 })
 
-// emitConv writes the convolution in the layout of batch, spatial axes, features (kernel: spatial axes, input, output),
-// whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings convolutions into it
-// outside of loops but not inside, where the gradients of a plain convolution then run 20 times slower.
-func emitConv(e *emitter, n *Node) {
+// lowerConv brings the convolution into the layout of batch, spatial axes, features (kernel: spatial axes, input, output)
+// on the CPU, whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings convolutions
+// into it outside of loops but not inside, where the gradients of a plain convolution then run 20 times slower.
+func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(convAttrs)
-	rank := len(a.x)
 	xPerm := slices.Concat(a.x[:1], a.x[2:], a.x[1:2])
 	wPerm := slices.Concat(a.w[2:], a.w[1:2], a.w[:1])
 	outPerm := slices.Concat(a.out[:1], a.out[2:], a.out[1:2])
-	canonical := func(x *Array, perm []int) (ref, t string) {
-		if slices.IsSorted(perm) {
-			return e.ref(x), mlirType(x.shape)
+	if !l.target.cpu() || slices.IsSorted(xPerm) && slices.IsSorted(wPerm) && slices.IsSorted(outPerm) {
+		return nil
+	}
+	a.x, a.w = featuresLast(len(a.x))
+	a.out = a.x
+	y := apply1(n.Op, a, Transpose(in[0], xPerm...), Transpose(in[1], wPerm...))
+	return []*Array{unorder(y, outPerm)}
+}
+
+// featuresLast are the specs of arrays and kernels in the layout that is the default.
+func featuresLast(rank int) (x, w []int) {
+	return append([]int{0, rank - 1}, rangeInts(1, rank-1)...), append([]int{rank - 1, rank - 2}, rangeInts(0, rank-2)...)
+}
+
+func emitConv(e *emitter, n *Node) {
+	a := n.Attrs.(convAttrs)
+	labels := func(spec []int, first, second string) string {
+		out := make([]string, len(spec))
+		out[spec[0]], out[spec[1]] = first, second
+		for i, axis := range spec[2:] {
+			out[axis] = fmt.Sprint(i)
 		}
-		t = mlirType(x.shape.dims(sizesAt(x.Dims(), perm)...))
-		return e.line("stablehlo.transpose", e.ref(x), "permutation = "+i64s(perm), mlirType(x.shape), t), t
+		return "[" + strings.Join(out, ", ") + "]"
 	}
-	x, xt := canonical(n.Inputs[0], xPerm)
-	w, wt := canonical(n.Inputs[1], wPerm)
-	out := n.Outs[0].shape
-	ot := mlirType(out.dims(sizesAt(out.Dims, outPerm)...))
-	spatial := rangeInts(0, rank-2)
-	labels := func(before, after string) string {
-		s := append(append([]string{before}, strings.Split(joinInts(spatial, ","), ",")...), after)
-		return "[" + strings.Join(slices.DeleteFunc(s, func(v string) bool { return v == "" }), ", ") + "]"
-	}
-	y := e.line("stablehlo.convolution", x+", "+w, fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, rhs_dilation = %s, window_reversal = %s, "+
+	e.generic(n, "stablehlo.convolution", fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, rhs_dilation = %s, window_reversal = %s, "+
 		"dimension_numbers = #stablehlo.conv<%sx%s->%s>, feature_group_count = %d : i64, batch_group_count = %d : i64",
 		i64s(a.geometry.strides), pairs(a.geometry.padding), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation),
-		bools(make([]bool, len(a.geometry.strides))), labels("b", "f"), strings.Replace(labels("", "i"), "]", ", o]", 1), labels("b", "f"),
-		a.featureGroups, a.batchGroups), xt+", "+wt, ot)
-	if !slices.IsSorted(outPerm) {
-		inverse := make([]int, rank)
-		for i, p := range outPerm {
-			inverse[p] = i
-		}
-		y = e.line("stablehlo.transpose", y, "permutation = "+i64s(inverse), ot, mlirType(out))
-	}
-	e.names[n.Outs[0]] = y
+		bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"), labels(a.out, "b", "f"),
+		a.featureGroups, a.batchGroups))
 }
 
 func evalConv(n *Node, in []*Tensor) []*Tensor {
@@ -286,10 +286,8 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 	}
 	// The default layout: batch first, features last; the kernel's features last.
 	a := convAttrs{featureGroups: c.featureGroups, batchGroups: c.batchGroups}
-	space := rangeInts(1, rank-1)
-	a.x = append([]int{0, rank - 1}, space...)
+	a.x, a.w = featuresLast(rank)
 	a.out = a.x
-	a.w = append([]int{rank - 1, rank - 2}, rangeInts(0, rank-2)...)
 	if c.layout != nil {
 		letters := convLetters(c.layout[0])
 		a.x = convSpec(c.layout[0], "NC"+letters, rank)

@@ -4,18 +4,6 @@ import "slices"
 
 // Ops that carry their own body and matter only to derivatives: compiled or interpreted, they are their body.
 
-// inlineEmit writes the first body in place of the node.
-func inlineEmit(e *emitter, n *Node) {
-	g := n.Bodies[0]
-	for i, p := range g.Params {
-		e.names[p] = e.ref(n.Inputs[i])
-	}
-	e.nodes(g)
-	for i, r := range g.Results {
-		e.names[n.Outs[i]] = e.ref(r)
-	}
-}
-
 // bodyShape infers the shapes of the first body's results.
 func bodyShape(c *call) []Shape {
 	for i, p := range c.bodies[0].Params {
@@ -32,7 +20,7 @@ var _ = register(&Op{
 	// A tangent may pass one too, where a derivative is mapped (a branch's inputs are stopped in lanes that go elsewhere):
 	// as a linear function it is the identity.
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
-	Emit:      func(e *emitter, n *Node) { e.names[n.Outs[0]] = e.ref(n.Inputs[0]) },
+	Lower:     func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
 	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Mul(x[0], StopGradient(x[0])) }}}
@@ -47,7 +35,7 @@ func StopGradient[T any](v T) T {
 // Checkpoint: differentiating the body keeps its inputs only and computes the rest again when it is needed.
 
 var _ = register(&Op{
-	Name: "checkpoint", Shape: bodyShape, Emit: inlineEmit,
+	Name: "checkpoint", Shape: bodyShape, Lower: lowerBody,
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
 		g, out := b.closed(n.Bodies[0], on, nil)
@@ -101,7 +89,7 @@ func transposeCheckpoint(n *Node, in []*Array, lin []bool, cts []*Array) []*Arra
 // Custom derivatives.
 
 var _ = register(&Op{
-	Name: "custom_jvp", Shape: bodyShape, Emit: inlineEmit,
+	Name: "custom_jvp", Shape: bodyShape, Lower: lowerBody,
 	// What is the same for all lanes stays so; results carry lanes where the function's or the derivative's do.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		on := batchedFlags(dims)
@@ -129,7 +117,7 @@ var _ = register(&Op{
 func sin1(x *Array) *Array { return Sin(x) } // Sin as a function of one array
 
 var _ = register(&Op{
-	Name: "custom_vjp", Shape: bodyShape, Emit: inlineEmit,
+	Name: "custom_vjp", Shape: bodyShape, Lower: lowerBody,
 	Batch: batchBodies, JVP: controlJVP, NotLinear: "its derivative is a body of its own",
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
@@ -284,7 +272,7 @@ var _ = register(&Op{
 	},
 	JVP:       controlJVP,
 	NotLinear: "its transpose is its body",
-	Emit:      func(e *emitter, n *Node) { customForward() },
+	Lower:     func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
 	Eval:      func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {

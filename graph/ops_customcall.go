@@ -6,27 +6,49 @@ import (
 	"strings"
 )
 
-// Kernel is a function outside of the compiler that programs call by name.
+// Kernel is a function outside of the compiler that programs call by name. Kernels of one name are the same kernel.
 type Kernel struct {
 	// Target is the name that the kernel is registered under (xlabridge.RegisterKernel).
 	Target string
 	// Eval is the reference: it fills out from in.
 	Eval func(in, out []*Tensor)
+	// InPlace tells that the only result has the first input's shape and may get its memory.
+	InPlace bool
+	// Leading tells that the kernel does the same for each index of axes in front, which all arrays then share.
+	Leading bool
+
+	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers
 }
 
 type customCallAttrs struct {
 	kernel *Kernel
 	outs   []Shape
+	config []int // numbers for the kernel, its attribute "config"; none: no attribute
 }
 
 // String leaves the function's address out, so that programs print the same each time.
-func (a customCallAttrs) String() string { return fmt.Sprintf("{%s %v}", a.kernel.Target, a.outs) }
+func (a customCallAttrs) String() string {
+	if a.config == nil {
+		return fmt.Sprintf("{%s %v}", a.kernel.Target, a.outs)
+	}
+	return fmt.Sprintf("{%s %v %v}", a.kernel.Target, a.config, a.outs)
+}
+
+// GoString is what equal calls are merged by.
+func (a customCallAttrs) GoString() string { return a.String() }
 
 var _ = register(&Op{
 	Name:  "custom_call",
 	Shape: func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
-	// The kernel knows nothing of lanes: they take turns.
+	// A kernel that knows nothing of lanes gets them in turn.
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+		if a := n.Attrs.(customCallAttrs); a.kernel.Leading {
+			shapes := make([]Shape, len(a.outs))
+			for i, s := range a.outs {
+				shapes[i] = s.insert(0, b.size)
+			}
+			return kernelCall(a.kernel, a.config, shapes, b.front(in, dims)...), make([]int, len(shapes))
+		}
 		var mapped []*Array
 		for i, a := range in {
 			if dims[i] >= 0 {
@@ -47,8 +69,16 @@ var _ = register(&Op{
 	},
 	NotDifferentiable: "the kernel is not known to the graph: give the function around it a backward pass with CustomVjp", NotLinear: "it is not known to the graph",
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.custom_call", fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {}, operand_layouts = %s, result_layouts = %s",
-			n.Attrs.(customCallAttrs).kernel.Target, rowMajor(n.Inputs), rowMajor(n.Outs)))
+		a := n.Attrs.(customCallAttrs)
+		config, aliases := "", ""
+		if a.config != nil {
+			config = "config = " + i64s(a.config)
+		}
+		if a.kernel.InPlace {
+			aliases = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
+		}
+		e.generic(n, "stablehlo.custom_call", fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {%s}, operand_layouts = %s, result_layouts = %s%s",
+			a.kernel.Target, config, rowMajor(n.Inputs), rowMajor(n.Outs), aliases))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(customCallAttrs)
@@ -56,7 +86,11 @@ var _ = register(&Op{
 		for i, s := range a.outs {
 			out[i] = newTensor(s)
 		}
-		a.kernel.Eval(in, out)
+		if a.kernel.evalConfig != nil {
+			a.kernel.evalConfig(a.config, in, out)
+		} else {
+			a.kernel.Eval(in, out)
+		}
 		return out
 	},
 	Cases: func() []Case {
@@ -93,5 +127,10 @@ func CustomCall(k *Kernel, outs []Shape, in ...*Array) []*Array {
 	if k == nil || k.Target == "" || k.Eval == nil {
 		throw("CustomCall", "the kernel has no target or no reference: both are needed")
 	}
-	return apply(op("custom_call"), customCallAttrs{k, slices.Clone(outs)}, in)
+	return kernelCall(k, nil, slices.Clone(outs), in...)
+}
+
+// kernelCall is CustomCall with numbers for the kernel.
+func kernelCall(k *Kernel, config []int, outs []Shape, in ...*Array) []*Array {
+	return apply(op("custom_call"), customCallAttrs{k, outs, config}, in)
 }

@@ -78,7 +78,15 @@ var _ = register(&Op{
 				}
 			}
 			a.rightBatch, a.rightContract = shift(a.rightBatch, d), shift(a.rightContract, d)
-			return apply(n.Op, a, in), []int{place}
+			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 {
+				return apply(n.Op, dotAttrs{leftContract: a.rightContract, rightContract: a.leftContract}, []*Array{in[1], in[0]}), []int{0}
+			}
+			out := apply1(n.Op, a, in...)
+			if !b.last && place > 0 {
+				// Products of what comes of it would copy it to have lanes in front, each for itself.
+				return []*Array{b.moveTo(out, place, 0)}, []int{0}
+			}
+			return []*Array{out}, []int{place}
 		}
 		if b.last && a.contracted(n.Inputs[0].shape) <= unrolledContraction {
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
@@ -106,7 +114,8 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	Emit: emitDot,
+	Lower: lowerDot,
+	Emit:  func(e *emitter, n *Node) { e.generic(n, "stablehlo.dot_general", n.Attrs.(dotAttrs).text()) },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(dotAttrs)
 		l, r := in[0], in[1]
@@ -202,45 +211,109 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	return sum
 }
 
-// emitDot writes several contracted axes as one, where they lie side by side in the larger operand: a compiler copies both
-// operands of a product over several axes. The smaller operand is rearranged if it has to be.
-func emitDot(e *emitter, n *Node) {
+// lowerDot makes one axis of several contracted ones, where they lie side by side in the larger operand: a compiler copies
+// both operands of a product over several axes. The smaller operand is rearranged if it has to be.
+func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
 	k := len(a.leftContract)
 	by := a.leftContract
-	if n.Inputs[1].Size() > n.Inputs[0].Size() {
+	if in[1].Size() > in[0].Size() {
 		by = a.rightContract
 	}
 	if order := slices.Sorted(slices.Values(by)); k < 2 || order[k-1]-order[0] != k-1 {
-		e.generic(n, "stablehlo.dot_general", a.text())
-		return
+		if out := swapOperands(l, n, in); out != nil {
+			return out
+		}
+		return turnOperand(l, n, in)
 	}
-	left, lt, lb, l := e.oneContracted(n.Inputs[0], a.leftBatch, paired(by, a.leftContract))
-	right, rt, rb, r := e.oneContracted(n.Inputs[1], a.rightBatch, paired(by, a.rightContract))
-	a = dotAttrs{lb, rb, []int{l}, []int{r}}
-	e.names[n.Outs[0]] = e.line("stablehlo.dot_general", left+", "+right, a.text(), lt+", "+rt, mlirType(n.Outs[0].shape))
+	left, lb, lc := oneContracted(in[0], a.leftBatch, paired(by, a.leftContract))
+	right, rb, rc := oneContracted(in[1], a.rightBatch, paired(by, a.rightContract))
+	return apply(n.Op, dotAttrs{lb, rb, lc, rc}, []*Array{left, right})
 }
 
-// oneContracted writes x with its contracted axes merged into one, and gives its name, its type, its batch axes and the
-// contracted axis. Other axes keep their order.
-func (e *emitter) oneContracted(x *Array, batch, contract []int) (ref, t string, newBatch []int, axis int) {
-	ref, shape, k := e.ref(x), x.shape, len(contract)
-	if axis = contract[0]; !slices.Equal(contract, rangeInts(axis, axis+k)) {
-		perm := slices.Concat(batch, contract, dropAxes(rangeInts(0, x.Rank()), slices.Concat(batch, contract)))
-		shape = shape.dims(sizesAt(shape.Dims, perm)...)
-		ref = e.line("stablehlo.transpose", ref, "permutation = "+i64s(perm), mlirType(x.shape), mlirType(shape))
+// oneContracted is x with its contracted axes merged into one, its batch axes and the contracted axis. Other axes keep
+// their order.
+func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, newContract []int) {
+	axis, k := contract[0], len(contract)
+	if !slices.Equal(contract, rangeInts(axis, axis+k)) {
+		x = Transpose(x, slices.Concat(batch, contract, dropAxes(rangeInts(0, x.Rank()), slices.Concat(batch, contract)))...)
 		batch, axis = rangeInts(0, len(batch)), len(batch)
 	}
-	merged := shape.dims(slices.Concat(shape.Dims[:axis], []int{product(shape.Dims[axis : axis+k])}, shape.Dims[axis+k:])...)
+	dims := x.Dims()
+	merged = Reshape(x, slices.Concat(dims[:axis], []int{product(dims[axis : axis+k])}, dims[axis+k:])...)
 	newBatch = mapInts(batch, func(i int) int {
 		if i > axis {
 			return i - k + 1
 		}
 		return i
 	})
-	t = mlirType(merged)
-	return e.line("stablehlo.reshape", ref, "", mlirType(shape), t), t, newBatch, axis
+	return merged, newBatch, []int{axis}
 }
+
+// swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the left
+// operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In a weight's
+// gradient under VMap the activations are on the wrong side.
+func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
+	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
+	lf, rf := a.free(in[0].Rank(), in[1].Rank())
+	if !l.target.cpu() || nb == 0 || len(a.leftContract) != 1 || len(lf) == 0 || len(rf) == 0 {
+		return nil
+	}
+	x, y, out := in[0].Size(), in[1].Size(), n.Outs[0].Size()
+	cost := func(wrong bool, size int) int {
+		if wrong {
+			return size
+		}
+		return 0
+	}
+	xLast, xFirst := a.leftContract[0] > slices.Max(lf), a.leftContract[0] < slices.Min(lf)
+	yLast, yFirst := a.rightContract[0] > slices.Max(rf), a.rightContract[0] < slices.Min(rf)
+	m, k := product(sizesAt(in[0].Dims(), lf)), product(sizesAt(in[1].Dims(), rf))
+	now := cost(!xLast && m > 1, x) + cost(!yFirst && k > 1, y)
+	then := cost(!yLast && k > 1, y) + cost(!xFirst && m > 1, x) + cost(m > 1 && k > 1, out)
+	if then >= now {
+		return nil
+	}
+	p := apply1(n.Op, dotAttrs{a.rightBatch, a.leftBatch, a.rightContract, a.leftContract}, in[1], in[0])
+	return []*Array{Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
+}
+
+// leastTurned is the number of multiplications from which a product is written otherwise.
+const leastTurned = 1 << 18
+
+// turnOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient does. XLA's
+// CPU backend gives such a product to oneDNN, not to the library that does other products. oneDNN writes its code when it
+// is first called, which takes 20 to 40 ms of each process; from there on the two are equally fast. So a kernel turns an
+// operand first (XLA's own transpose would be folded into the product again), unless a convolution wakes oneDNN in any
+// case.
+func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
+	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
+	if !l.target.kernels() || x.DType != Float32 || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 || a.leftContract[0] != 0 || l.program.Uses("conv") {
+		return nil
+	}
+	right := a.rightContract[0]
+	k, m, columns := x.Dims[0], x.Dims[1], y.Dims[1-right]
+	if k*m*columns < l.target.atLeast(leastTurned) {
+		return nil
+	}
+	turn := func(x *Array) *Array {
+		return kernelCall(turnKernel, nil, []Shape{x.shape.dims(x.shape.Dims[1], x.shape.Dims[0])}, x)[0]
+	}
+	if right == 1 || k*m <= k*columns+m*columns {
+		return apply(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{right}}, []*Array{turn(in[0]), in[1]})
+	}
+	// The larger operand stays: the product the other way round, turned.
+	product := apply1(n.Op, dotAttrs{leftContract: []int{1}, rightContract: []int{0}}, turn(in[1]), in[0])
+	return []*Array{turn(product)}
+}
+
+// turnKernel transposes a float32 matrix.
+var turnKernel = &Kernel{Target: "xlarun_turn", Eval: func(in, out []*Tensor) {
+	rows, columns := in[0].Shape.Dims[0], in[0].Shape.Dims[1]
+	for i, v := range in[0].V {
+		out[0].V[i%columns*rows+i/columns] = v
+	}
+}}
 
 // text is the attribute of a StableHLO dot_general.
 func (a dotAttrs) text() string {

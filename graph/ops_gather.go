@@ -253,23 +253,9 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, unique_indices = %t",
 			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a := n.Attrs.(gatherAttrs)
-		out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
-		st := strides(out.Shape.Dims)
-		forEach(in[2].Shape.Dims, func(i int, idx []int) {
-			at, inside := a.place(idx, in[1], out.Shape.Dims, false)
-			if !inside {
-				return
-			}
-			if a.kind == "set" {
-				out.V[dot(at, st)] = in[2].V[i]
-			} else {
-				reduceKinds[a.kind].combine(out, dot(at, st), in[2], i)
-			}
-		})
-		return []*Tensor{out}
-	},
+	WritesParts: alwaysWritesParts,
+	Write:       scatterWithKernel,
+	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {
@@ -280,6 +266,24 @@ var _ = register(&Op{
 			Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
 	},
 })
+
+// scatter is the reference.
+func scatter(a gatherAttrs, in []*Tensor) *Tensor {
+	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
+	st := strides(out.Shape.Dims)
+	forEach(in[2].Shape.Dims, func(i int, idx []int) {
+		at, inside := a.place(idx, in[1], out.Shape.Dims, false)
+		if !inside {
+			return
+		}
+		if a.kind == "set" {
+			out.V[dot(at, st)] = in[2].V[i]
+		} else {
+			reduceKinds[a.kind].combine(out, dot(at, st), in[2], i)
+		}
+	})
+	return out
+}
 
 // batchDynamicSlice slices at another place in each lane: a gather of one window a lane.
 func batchDynamicSlice(b *batching, sizes []int, in []*Array, dims []int) []*Array {

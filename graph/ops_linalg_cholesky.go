@@ -6,6 +6,9 @@ import (
 )
 
 // cholesky: [..., n, n] -> [..., n, n], lower. It reads the lower triangle.
+// rawCholesky are the attributes of the factorisation as compilers have it: only the lower triangle counts.
+type rawCholesky struct{}
+
 var _ = register(&Op{
 	Name: "cholesky",
 	Shape: func(c *call) []Shape {
@@ -26,16 +29,21 @@ var _ = register(&Op{
 		})
 	},
 	NotLinear: "it is not linear in its input",
-	Emit: func(e *emitter, n *Node) {
-		t := mlirType(n.Inputs[0].shape)
-		raw := &Array{shape: n.Outs[0].shape}
-		e.names[raw] = e.line("stablehlo.cholesky", e.ref(n.Inputs[0]), "lower = true", t, t)
-		// StableHLO leaves the other triangle open, and what comes out for a matrix that is not positive definite.
-		e.program(n.Outs, []*Array{raw}, raw.shape.Rank()-2, func(in []*Array) []*Array {
+	// StableHLO leaves the other triangle open, and what comes out for a matrix that is not positive definite.
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		if n.Attrs == (rawCholesky{}) {
+			return nil
+		}
+		if l.target.kernels() {
+			return kernelCall(choleskyKernel, nil, []Shape{in[0].shape}, in...)
+		}
+		return lowerMatrices(l, apply(n.Op, rawCholesky{}, in), func(in []*Array) []*Array {
 			ok := All(Gt(Diagonal(in[0], 0, 1), 0))
 			return []*Array{Tril(Select(ok, in[0], FullLike(in[0], math.NaN())), 0)}
 		})
 	},
+	WritesParts: alwaysWritesParts,
+	Emit:        func(e *emitter, n *Node) { e.generic(n, "stablehlo.cholesky", "lower = true") },
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		return evalMatrices(n, in, func(in []dense) [][]float64 { return [][]float64{choleskyReference(in[0]).v} })
 	},
@@ -51,6 +59,8 @@ var _ = register(&Op{
 			Fn: func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
 	},
 })
+
+var choleskyKernel = matrixKernel("xlarun_cholesky", func(_ []int, in []dense) [][]float64 { return [][]float64{choleskyReference(in[0]).v} })
 
 // positive makes a positive definite matrix of any square one, for samples.
 func positive(x *Array) *Array {

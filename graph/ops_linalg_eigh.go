@@ -28,8 +28,8 @@ var _ = register(&Op{
 		})
 	},
 	NotLinear: "it is not linear in its input",
-	Emit: func(e *emitter, n *Node) {
-		e.program(n.Outs, n.Inputs, n.Inputs[0].Rank()-2, func(in []*Array) []*Array {
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		return lowerMatrices(l, in, func(in []*Array) []*Array {
 			w, v := jacobiEigh(in[0])
 			return []*Array{w, v}
 		})

@@ -26,9 +26,13 @@ var _ = register(&Op{
 		}), nil, nil)
 	},
 	NotLinear: "it is not linear in its input",
-	Emit: func(e *emitter, n *Node) {
-		e.program(n.Outs, n.Inputs, n.Inputs[0].Rank()-2, func(in []*Array) []*Array {
-			lu, pivots, permutation := luBlocks(in[0], luBlock)
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		panel := luPanel
+		if l.target.kernels() {
+			panel = luKernelPanel
+		}
+		return lowerMatrices(l, in, func(in []*Array) []*Array {
+			lu, pivots, permutation := luBlocks(in[0], luBlock, panel)
 			return []*Array{lu, pivots, permutation}
 		})
 	},
@@ -56,13 +60,16 @@ var _ = register(&Op{
 const luBlock = 128
 
 // luBlocks is Gaussian elimination with partial pivoting, block by block (Golub and Van Loan, 3.4.7 and 3.2.11).
-func luBlocks(a *Array, block int) (lu, pivots, permutation *Array) {
+func luBlocks(a *Array, block int, factor func(panel *Array) (lu, pivots, order *Array)) (lu, pivots, permutation *Array) {
 	n := a.Dim(0)
+	if n <= block {
+		return factor(a)
+	}
 	permutation = Iota(n)
 	var all []*Array
 	for at := 0; at < n; at += block {
 		end := min(at+block, n)
-		panel, pivot, order := luPanel(Slice(a, []int{at, at}, []int{n, end}))
+		panel, pivot, order := factor(Slice(a, []int{at, at}, []int{n, end}))
 		all = append(all, Add(pivot, int32(at)))
 		reorder := func(x *Array) *Array {
 			return Concatenate(0, SliceAxis(x, 0, 0, at), Take(SliceAxis(x, 0, at, n), order, 0))
@@ -107,16 +114,28 @@ func luPanel(a *Array) (lu, pivots, order *Array) {
 	return end.A, pivots, end.Order
 }
 
-// luReference is the same by plain loops, without blocks.
+var luKernel = matrixKernel("xlarun_lu", func(_ []int, in []dense) [][]float64 {
+	lu, pivots, order := luReference(in[0])
+	return [][]float64{lu.v, pivots, order}
+})
+
+// luKernelPanel is luPanel by a kernel.
+func luKernelPanel(a *Array) (lu, pivots, order *Array) {
+	rows := Shape{DType: Int32, Dims: a.Dims()[:1]}
+	outs := kernelCall(luKernel, nil, []Shape{a.shape, rows.dims(a.Dim(1)), rows}, a)
+	return outs[0], outs[1], outs[2]
+}
+
+// luReference is the same by plain loops, without blocks, for as many rows as columns or more.
 func luReference(a dense) (lu dense, pivots, permutation []float64) {
-	n := a.rows
+	n := a.cols
 	lu = a.clone()
-	for i := range n {
+	for i := range a.rows {
 		permutation = append(permutation, float64(i))
 	}
 	for k := range n {
 		p := k
-		for i := k; i < n; i++ {
+		for i := k; i < a.rows; i++ {
 			if math.Abs(lu.at(i, k)) > math.Abs(lu.at(p, k)) {
 				p = i
 			}
@@ -131,7 +150,7 @@ func luReference(a dense) (lu dense, pivots, permutation []float64) {
 		if lu.at(k, k) == 0 {
 			continue
 		}
-		for i := k + 1; i < n; i++ {
+		for i := k + 1; i < a.rows; i++ {
 			f := lu.at(i, k) / lu.at(k, k)
 			lu.set(i, k, f)
 			for j := k + 1; j < n; j++ {

@@ -71,6 +71,14 @@ var _ = register(&Op{
 		a.transposed = !a.transposed
 		return []*Array{nil, apply1(n.Op, a, in[0], cts[0])}
 	},
+	WritesParts: alwaysWritesParts,
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		if !l.target.kernels() {
+			return nil
+		}
+		a := n.Attrs.(triangularAttrs)
+		return kernelCall(triangularKernel, []int{number(a.right), number(a.upper), number(a.transposed), number(a.unit)}, []Shape{in[1].shape}, in...)
+	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(triangularAttrs)
 		way := "NO_TRANSPOSE"
@@ -102,6 +110,18 @@ var _ = register(&Op{
 			Fn: func(x []*Array) *Array { return TriangularSolve(x[0], x[1], UpperTriangle()) }})
 	},
 })
+
+var triangularKernel = matrixKernel("xlarun_triangular_solve", func(config []int, in []dense) [][]float64 {
+	a := triangularAttrs{config[0] != 0, config[1] != 0, config[2] != 0, config[3] != 0}
+	return [][]float64{triangularReference(a, in[0], in[1]).v}
+})
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // solveLanes folds the lane axis, at place at of the last input, into its neighbour behind, applies n, and unfolds.
 func solveLanes(b *batching, n *Node, in []*Array, rhs *Array, at int) ([]*Array, []int) {

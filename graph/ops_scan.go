@@ -8,6 +8,7 @@ type scanAttrs struct {
 	consts, carry, length int
 	reverse               bool
 	unroll                int
+	name                  string
 }
 
 // ScanOption changes how Scan runs.
@@ -18,6 +19,9 @@ func Length(n int) ScanOption { return func(a *scanAttrs) { a.length = n } }
 
 // ReverseScan goes from the last step to the first; outputs stay in the inputs' order.
 func ReverseScan() ScanOption { return func(a *scanAttrs) { a.reverse = true } }
+
+// LoopName names the loop; see Node.LoopName.
+func LoopName(name string) ScanOption { return func(a *scanAttrs) { a.name = name } }
 
 // Unroll puts n steps into one turn of the loop.
 func Unroll(n int) ScanOption { return func(a *scanAttrs) { a.unroll = n } }
@@ -73,19 +77,7 @@ var _ = register(&Op{
 		return outs, outDims
 	},
 	JVP: controlJVP, NotLinear: "handled by the reverse-mode transform",
-	Emit: func(e *emitter, n *Node) {
-		g := lowerScan(n)
-		for i, p := range g.Params[:len(n.Inputs)] {
-			e.names[p] = e.ref(n.Inputs[i])
-		}
-		for _, p := range g.Params[len(n.Inputs):] {
-			e.names[p] = e.unset(p.shape)
-		}
-		e.nodes(g)
-		for i, r := range g.Results {
-			e.names[n.Outs[i]] = e.ref(r)
-		}
-	},
+	Lower: lowerScan,
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {
 			return func(c, x *Array) (*Array, *Array) {
@@ -111,65 +103,51 @@ var _ = register(&Op{
 	},
 })
 
-// UnsetMark is in the line of an array whose elements are all written before any is read: a backend may leave them as they
-// come, where that is faster.
-const UnsetMark = `mhlo.frontend_attributes = {xlarun = "unset"}`
-
-// unset writes an array of which every element will be written, and gives its name. For backends that do not look for
-// the mark it is zeros.
-func (e *emitter) unset(s Shape) string {
-	scalar := Shape{DType: s.DType}
-	t := mlirType(scalar)
-	zero := e.line("stablehlo.constant", "", "value = "+denseLiteral(scalar, make([]byte, ItemSize(s.DType))), "", t)
-	return e.line("stablehlo.broadcast_in_dim", zero, "broadcast_dimensions = array<i64>, "+UnsetMark, t, mlirType(s))
-}
-
-// lowerScan writes a scan as a while loop with a counter: slices of the inputs in, slices of the outputs written in place.
-// Behind the scan's inputs the graph takes what is written into, an array for each stacked output.
-func lowerScan(n *Node) *Graph {
+// lowerScan makes a while loop with a counter of a scan: slices of the inputs in, slices of the outputs written in place.
+func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
 	body := n.Bodies[0]
-	g, _ := buildGraph(slices.Concat(shapesOf(n.Inputs), shapesOf(n.Outs[a.carry:])), nil, func(p []*Array) []*Array {
-		p, ys := p[:len(n.Inputs)], p[len(n.Inputs):]
-		consts, carry, xs := p[:a.consts], p[a.consts:a.consts+a.carry], p[a.consts+a.carry:]
-		step := func(i *Array, carry, ys []*Array) ([]*Array, []*Array) {
-			at := i
-			if a.reverse {
-				at = Sub(a.length-1, i)
-			}
-			args := slices.Concat(consts, carry)
-			for _, x := range xs {
-				args = append(args, DynamicIndex(x, at, 0))
-			}
-			outs := inline(body, args)
-			next := make([]*Array, len(ys))
-			for k, y := range ys {
-				next[k] = DynamicUpdateIndex(y, outs[a.carry+k], at, 0)
-			}
-			return outs[:a.carry], next
+	consts, carry, xs := in[:a.consts], in[a.consts:a.consts+a.carry], in[a.consts+a.carry:]
+	var ys []*Array
+	for _, o := range n.Outs[a.carry:] {
+		ys = append(ys, l.unsetArray(o.shape))
+	}
+	step := func(i *Array, carry, ys []*Array) ([]*Array, []*Array) {
+		at := i
+		if a.reverse {
+			at = Sub(a.length-1, i)
 		}
-		unroll := min(max(a.unroll, 1), max(a.length, 1))
-		turns := a.length / unroll
-		if turns > 1 {
-			init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, carry, ys)
-			outs := whileLoop(func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
-				i, carry, ys := c[0], c[1:1+a.carry], c[1+a.carry:]
-				for range unroll {
-					carry, ys = step(i, carry, ys)
-					i = Add(i, 1)
-				}
-				return slices.Concat([]*Array{i}, carry, ys)
-			}, init)
-			carry, ys = outs[1:1+a.carry], outs[1+a.carry:]
-		} else {
-			turns = 0
+		args := slices.Concat(consts, carry)
+		for _, x := range xs {
+			args = append(args, DynamicIndex(x, at, 0))
 		}
-		for i := turns * unroll; i < a.length; i++ {
-			carry, ys = step(Full(Shape{DType: Int32}, i), carry, ys)
+		outs := l.inline(body, args)
+		next := make([]*Array, len(ys))
+		for k, y := range ys {
+			next[k] = DynamicUpdateIndex(y, outs[a.carry+k], at, 0)
 		}
-		return slices.Concat(carry, ys)
-	})
-	return g
+		return outs[:a.carry], next
+	}
+	unroll := min(max(a.unroll, 1), max(a.length, 1))
+	turns := a.length / unroll
+	if turns > 1 {
+		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, carry, ys)
+		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
+			i, carry, ys := c[0], c[1:1+a.carry], c[1+a.carry:]
+			for range unroll {
+				carry, ys = step(i, carry, ys)
+				i = Add(i, 1)
+			}
+			return slices.Concat([]*Array{i}, carry, ys)
+		}, init)
+		carry, ys = outs[1:1+a.carry], outs[1+a.carry:]
+	} else {
+		turns = 0
+	}
+	for i := turns * unroll; i < a.length; i++ {
+		carry, ys = step(Full(Shape{DType: Int32}, i), carry, ys)
+	}
+	return append(append([]*Array{}, carry...), ys...) // not nil, for a scan that only prints
 }
 
 func evalScan(n *Node, in []*Tensor, hook Hook) []*Tensor {

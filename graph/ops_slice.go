@@ -25,9 +25,15 @@ var _ = register(&Op{
 		return []Shape{out}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		at := b.place(n.Outs[0].Rank())
-		args := b.prepare(n, in, dims, slices.Repeat([]bool{true}, len(in)))
-		return []*Array{apply1(n.Op, axisAttrs{behind(at)(n.Attrs.(axisAttrs).axis)}, args...)}, []int{at}
+		axis, at := n.Attrs.(axisAttrs).axis, b.place(n.Outs[0].Rank())
+		if out := n.Outs[0]; product(out.Dims()[axis:]) <= shortRun {
+			at = out.Rank()
+		}
+		args := make([]*Array, len(in))
+		for i, a := range in {
+			args[i] = b.moveTo(a, dims[i], at)
+		}
+		return []*Array{apply1(n.Op, axisAttrs{behind(at)(axis)}, args...)}, []int{at}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		full := make([]*Array, len(t))
@@ -70,6 +76,10 @@ var _ = register(&Op{
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32, 2, 1)}, Fn: func(x []*Array) *Array { return Concatenate(1, x[0], x[1], x[0]) }}}
 	},
 })
+
+// shortRun is the number of elements side by side up to which a concatenation under VMap keeps lanes last: it would be
+// written one short run a lane otherwise, not one vector of lanes a piece.
+const shortRun = 32
 
 // Concatenate joins arrays along an axis; their dtypes are promoted to one.
 func Concatenate(axis int, arrays ...*Array) *Array {
@@ -472,19 +482,24 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	Emit: hlo("stablehlo.dynamic_update_slice"),
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
-		st := strides(out.Shape.Dims)
-		base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
-		forEach(in[1].Shape.Dims, func(i int, idx []int) { out.V[base+dot(idx, st)] = in[1].V[i] })
-		return []*Tensor{out}
-	},
+	WritesParts: writesLarge,
+	Write:       writeWithKernel,
+	Emit:        hlo("stablehlo.dynamic_update_slice"),
+	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], []*Array{x[2], x[3]}) }}}
 	},
 })
+
+// writeBlock is the reference of dynamic_update_slice.
+func writeBlock(in []*Tensor) *Tensor {
+	out := &Tensor{in[0].Shape, slices.Clone(in[0].V)}
+	st := strides(out.Shape.Dims)
+	base := dot(starts(in[2:], out.Shape.Dims, in[1].Shape.Dims), st)
+	forEach(in[1].Shape.Dims, func(i int, idx []int) { out.V[base+dot(idx, st)] = in[1].V[i] })
+	return out
+}
 
 // DynamicUpdateSlice writes a block over x at computed start indices; blocks that would leave the array are moved inside.
 func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {

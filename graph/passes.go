@@ -62,7 +62,7 @@ func (g *Graph) mergeEqual() *Graph {
 			c.Bodies = append(c.Bodies, b.mergeEqual())
 			key.WriteString(c.Bodies[len(c.Bodies)-1].hash())
 		}
-		if first := seen[key.String()]; first != nil && !n.Op.effect {
+		if first := seen[key.String()]; first != nil && !n.Op.effect && !n.Op.distinct {
 			for i, o := range n.Outs {
 				same[o] = first.Outs[i]
 			}

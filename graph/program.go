@@ -1,29 +1,28 @@
 package graph
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
+	"sync"
 	"time"
 )
 
 // Program is what passes from this package to a backend: a traced function, ready to compile.
 type Program struct {
-	Name      string
-	Graph     *Graph      // the verified, simplified program
-	StableHLO string      // the same as MLIR text
-	Inputs    []Shape     // flat arguments, then captured arrays
-	Outputs   []Shape     // flat results
-	Captured  []*Array    // concrete arrays that the function took from around it, to be passed behind the arguments
-	Donated   map[int]int // input whose buffer the program may reuse -> the output it becomes
-	Replicas  int         // devices that run it together, along DeviceAxis
-	// Fingerprint identifies the program's text (hex sha256).
-	Fingerprint string
-	// TraceSeconds is the time to trace, transform and emit.
+	Name     string
+	Graph    *Graph      // the verified, simplified program; see Lower for what a compiler gets
+	Inputs   []Shape     // flat arguments, then captured arrays
+	Outputs  []Shape     // flat results
+	Captured []*Array    // concrete arrays that the function took from around it, to be passed behind the arguments
+	Donated  map[int]int // input whose buffer the program may reuse -> the output it becomes
+	Replicas int         // devices that run it together, along DeviceAxis
+	// TraceSeconds is the time to trace and transform.
 	TraceSeconds float64
 
 	inTree, outTree *Tree
 	traced          *Graph // before it was simplified; see Dump
+
+	mu      sync.Mutex
+	lowered map[Target]*Lowered
 }
 
 // InTree is the structure of the arguments, a slice of them.
@@ -65,7 +64,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	n := len(captured)
 	g = &Graph{Params: append(append([]*Array(nil), g.Params[n:]...), g.Params[:n]...), Nodes: g.Nodes, Results: g.Results}
 	traced := g
-	g = g.Simplify()
+	g = g.Simplify().splitAxes().Simplify()
 	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results), Captured: captured,
 		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
@@ -83,9 +82,6 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 			}
 		}
 	}
-	p.StableHLO = emitModule(name, g, p.Donated, p.Replicas)
-	sum := sha256.Sum256([]byte(p.StableHLO))
-	p.Fingerprint = hex.EncodeToString(sum[:])
 	p.TraceSeconds = time.Since(start).Seconds()
 	return p, nil
 }

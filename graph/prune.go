@@ -84,7 +84,7 @@ func pruneWhile(n *Node, live []bool) *Node {
 	bodyKeep := append(slices.Clone(used[:a.bodyConsts]), live...)
 	cond = &Graph{Params: choose(cond.Params, condKeep), Nodes: cond.Nodes, Results: cond.Results}
 	body = &Graph{Params: choose(body.Params, bodyKeep), Nodes: body.Nodes, Results: body.Results}
-	b := whileAttrs{count(condKeep[:a.condConsts]), count(bodyKeep[:a.bodyConsts])}
+	b := whileAttrs{count(condKeep[:a.condConsts]), count(bodyKeep[:a.bodyConsts]), a.name}
 	keep := slices.Concat(condKeep[:a.condConsts], bodyKeep)
 	return &Node{Op: n.Op, Attrs: b, Inputs: choose(n.Inputs, keep), Outs: choose(n.Outs, live), Bodies: []*Graph{cond, body}, pos: n.pos}
 }

@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Roll moves the elements so many places up along an axis (down if negative); those that leave at one end come in at
 // the other.
@@ -107,15 +110,24 @@ func SearchSorted(sorted, x *Array, after bool) *Array {
 	d := promote(sorted.DType(), x.DType())
 	sorted, x = Convert(sorted, d), Convert(x, d)
 	n := sorted.Size()
-	below := func(s *Array) *Array { return Or(Lt(s, x), And(IsNaN(x), Not(IsNaN(s)))) }
+	below := func(s, x *Array) *Array { return Or(Lt(s, x), And(IsNaN(x), Not(IsNaN(s)))) }
 	if after {
-		below = func(s *Array) *Array { return Or(Le(s, x), IsNaN(x)) }
+		below = func(s, x *Array) *Array { return Or(Le(s, x), IsNaN(x)) }
 	}
-	low, high := Zeros(x.shape.with(Int32)), Full(x.shape.with(Int32), n)
-	for left := n; left > 0; left /= 2 {
-		middle := Quo(Add(low, high), 2)
-		up := And(below(Take(sorted, middle, 0)), Lt(low, high))
-		low, high = Select(up, Add(middle, 1), low), Select(Or(up, Ge(low, high)), high, middle)
+	low := Zeros(x.shape.with(Int32))
+	if n == 0 {
+		return low
 	}
+	var steps []int32 // powers of two, falling
+	for i := bits.Len(uint(n)) - 1; i >= 0; i-- {
+		steps = append(steps, 1<<i)
+	}
+	// A loop: written out, each step would compute the steps before it once more for each of its uses, and compilers that
+	// fuse such a chain write code that grows exponentially.
+	low, _ = Scan(func(low, step *Array) (*Array, None) {
+		next := Add(low, step)
+		before := below(Take(sorted, Sub(Min(next, n), 1), 0), x)
+		return Select(And(before, Le(next, n)), next, low), None{}
+	}, low, Int32s(steps, len(steps)))
 	return low
 }

@@ -46,14 +46,17 @@ func updateLike(layers int) (func(w []*Array, x *Array) []*Array, []*Array, *Arr
 	return update, w, Abstract(ShapeOf(Float32, 4, width))
 }
 
-// BenchmarkTrace is the time to trace, transform, simplify and emit a program of some 5,000 ops.
+// BenchmarkTrace is the time to trace, transform, simplify, lower and emit a program of some 5,000 ops.
 func BenchmarkTrace(b *testing.B) {
 	update, w, x := updateLike(110)
 	for b.Loop() {
 		p, err := Trace2("update", update, w, x)
 		require.NoError(b, err)
 		b.ReportMetric(float64(p.Graph.Count()), "ops")
-		b.ReportMetric(float64(len(p.StableHLO))/1e3, "kB")
+		l, err := p.Lower(TargetCPUKernels)
+		require.NoError(b, err)
+		b.ReportMetric(float64(len(l.StableHLO))/1e3, "kB")
+		b.ReportMetric(l.Seconds*1e3, "ms-lower")
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Buffer is an array in a device's memory. It is freed by Close, by being donated to a program, by
-// its client's Close, or by the garbage collector after nobody refers to it any more.
+// its client's Close, or by the garbage collector after nobody refers to it any more (see pace).
 type Buffer struct {
 	h      *handle
 	inner  *pjrt.Buffer
@@ -23,13 +23,14 @@ type Buffer struct {
 	err   error
 }
 
-// newBuffer takes go-xla's buffer over.
-func (c *Client) newBuffer(inner *pjrt.Buffer, device int) (*Buffer, error) {
-	h := &handle{client: c, free: inner.Destroy}
+// newBuffer takes go-xla's buffer of so many bytes over.
+func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
+	h := &handle{client: c, free: inner.Destroy, bytes: bytes}
 	if err := c.remember(h); err != nil {
 		_ = inner.Destroy()
 		return nil, err
 	}
+	buffers.add(bytes)
 	b := &Buffer{h: h, inner: inner, device: device}
 	runtime.AddCleanup(b, func(h *handle) { _ = h.close() }, h)
 	return b, nil
@@ -64,7 +65,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: transfer of a %s%v to device %d: %s", dtype, dims, device, pluginText(err))
 	}
-	b, err := c.newBuffer(inner, device)
+	b, err := c.newBuffer(inner, device, int64(len(data)))
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/graph"
 	"xlarun/xlabridge/cache"
 )
 
@@ -30,6 +31,11 @@ type Client struct {
 	store    *cache.Cache // nil: no cache
 	storeNo  string       // why there is no cache
 	cudaData string       // the folder of CUDA's tools, "" where the plugin finds them itself
+	target   graph.Target // where tests want another one than Target finds
+
+	warning sync.Mutex
+	warn    func(line string) // nil: nobody listens
+	warned  map[string]bool   // the lines that were said
 
 	mu     sync.Mutex
 	idle   *sync.Cond // signalled when live gets empty
@@ -42,25 +48,30 @@ type Client struct {
 var clients sync.Map // *Client -> struct{}
 
 // Open opens the backend's plugin, once a process, and makes a client of its own on it. The
-// context bounds the look-up and installation of the plugin, not the client's life.
+// context bounds the look-up and installation of the plugin and the wait for its client, not the client's
+// life.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.Backend == "" {
 		o.Backend = "cpu"
 	}
-	if o.Devices < 0 || o.Devices > 1024 {
-		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to 1024 (0 for the default)", o.Backend, o.Devices)
+	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
+		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices, MaxCPUDevices)
+	}
+	limit, err := cacheLimit()
+	if err != nil {
+		return nil, err
 	}
 	found, err := findPlugin(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	lib, err := openLibrary(found, o.LibraryDirs)
+	lib, err := openLibrary(ctx, found, o.LibraryDirs)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, live: map[*handle]struct{}{}}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{}, live: map[*handle]struct{}{}}
 	c.idle = sync.NewCond(&c.mu)
-	if err := c.create(o); err != nil {
+	if err := c.create(ctx, o); err != nil {
 		return nil, err
 	}
 	clients.Store(c, struct{}{})
@@ -68,12 +79,17 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		_ = c.Close()
 		return nil, err
 	}
-	c.openStore(o)
+	c.openStore(o, limit)
 	return c, nil
 }
 
+// MaxCPUDevices is the most devices that a CPU can be cut into. XLA runs the replicas of a program in a pool of at most 256
+// threads, and each waits in its thread for the others: with more replicas than threads a program with a collective waits
+// for ever.
+const MaxCPUDevices = 256
+
 // create makes the plugin's client.
-func (c *Client) create(o Options) error {
+func (c *Client) create(ctx context.Context, o Options) error {
 	options := pjrt.NamedValuesMap{}
 	if o.Backend == "cpu" {
 		options["cpu_device_count"] = int64(max(1, o.Devices))
@@ -84,15 +100,31 @@ func (c *Client) create(o Options) error {
 		}
 		options[name] = value
 	}
-	text, err := quietly(o.Backend, func() (err error) {
+	// Not c's own fields: a call that is given up may end when nobody looks any more.
+	type made struct {
+		inner *pjrt.Client
+		raw   *C.xp_client
+	}
+	client := make(chan made, 1)
+	text, err := quietly(ctx, o.Backend, func() error {
 		// The trampoline leaves the raw client with the thread that made it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		if c.inner, err = c.lib.plugin.NewClient(options); err == nil {
-			c.raw = C.xb_last_client()
+		inner, err := c.lib.plugin.NewClient(options)
+		if err == nil {
+			client <- made{inner, C.xb_last_client()}
 		}
 		return err
 	})
+	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return ctx.Err()
+	case errors.Is(err, errStuck):
+		return withChatter(stuck(o.Backend, c.lib.path), text)
+	case err == nil:
+		m := <-client
+		c.inner, c.raw = m.inner, m.raw
+	}
 	if err == nil {
 		if c.devices, err = c.lib.devices(c.raw); err == nil {
 			return nil
@@ -118,7 +150,7 @@ func (c *Client) check(o Options) error {
 }
 
 // openStore decides where compiled programs go.
-func (c *Client) openStore(o Options) {
+func (c *Client) openStore(o Options, limit int64) {
 	if o.NoCache {
 		c.storeNo = "turned off"
 		return
@@ -128,11 +160,23 @@ func (c *Client) openStore(o Options) {
 		var err error
 		if dir, err = DefaultCacheDir(); err != nil {
 			c.storeNo = err.Error()
+			c.tell("compiled programs are not kept: " + c.storeNo)
 			return
 		}
 	}
-	c.store = cache.New(dir)
+	c.store = cache.New(dir).Limited(limit)
 	c.lib.setStore(c.store)
+}
+
+// tell passes a trouble on to Options.Warn, each once.
+func (c *Client) tell(trouble string) {
+	c.warning.Lock()
+	defer c.warning.Unlock()
+	if trouble == "" || c.warn == nil || c.warned[trouble] {
+		return
+	}
+	c.warned[trouble] = true
+	c.warn(trouble)
 }
 
 // Close closes every buffer and executable of the client that is still open, waits for the calls

@@ -9,6 +9,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"strings"
@@ -16,8 +17,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/gomlx/go-xla/pjrt"
-
+	"xlarun/third_party/fetch"
 	"xlarun/xlabridge/cache"
 )
 
@@ -32,11 +32,17 @@ const (
 type CompileInfo struct {
 	// Cache is CacheHit, CacheMiss or CacheOff.
 	Cache string `json:"cache"`
-	// Reason is why it is not a hit, and why it was not stored where that failed.
+	// Reason is why it is not a hit, why it was not stored where that failed, and what of our own
+	// options the plugin did not take.
 	Reason string `json:"reason,omitempty"`
+	// Stored says that the program lies in the cache now.
+	Stored bool `json:"stored"`
+	// Trouble is what of Reason is not in order, as one sentence for the user: an entry that was damaged
+	// or is not run, a cache that cannot be written. Empty where all is well.
+	Trouble string `json:"trouble,omitempty"`
 	// Key is the program's key in the cache, empty without one.
 	Key string `json:"key,omitempty"`
-	// Seconds is the time that loading or compiling took.
+	// Seconds is the time that lowering, and loading or compiling, took.
 	Seconds float64 `json:"seconds"`
 	// Bytes is the size of the serialized program; 0 where it was not serialized.
 	Bytes int `json:"bytes"`
@@ -47,7 +53,8 @@ type request struct {
 	name      string
 	purpose   string
 	overrides map[string]any
-	extra     string // the value of extraOptions
+	asked     map[string]any // those of them that the caller asked for
+	extra     string         // the value of extraOptions
 	store     *cache.Cache
 	storeNo   string
 
@@ -60,9 +67,14 @@ type request struct {
 // compiled by someone else in the process.
 var requests sync.Map // uintptr -> *request
 
-// CompileText compiles a StableHLO module, or loads it from the cache. The name appears in errors
-// and in the cache's list.
+// CompileText compiles a StableHLO module as it is, or loads it from the cache. The name appears in
+// errors and in the cache's list.
 func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executable, error) {
+	return c.compileText(name, stablehlo, c.defaultOptions(o), o)
+}
+
+// compileText is CompileText with options of our own, which the caller's override.
+func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o CompileOptions) (*Executable, error) {
 	if stablehlo == "" {
 		return nil, fmt.Errorf("xlabridge: compile %s: the program is empty", name)
 	}
@@ -74,13 +86,7 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 		return nil, err
 	}
 	defer done()
-	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: map[string]any{}}
-	if c.Platform() == "cpu" {
-		stablehlo, r.overrides = forCPU(stablehlo, o.AllCores, c.HasKernels())
-	}
-	if c.cudaData != "" {
-		r.overrides["xla_gpu_cuda_data_dir"] = c.cudaData
-	}
+	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults), asked: o.XLA}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
@@ -96,36 +102,16 @@ func (c *Client) CompileText(name, stablehlo string, o CompileOptions) (*Executa
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(program)))
 	requests.Store(at, r)
 	defer requests.Delete(at)
-	compile := func() (*pjrt.LoadedExecutable, error) {
-		config := c.inner.Compile().WithStableHLO(program)
-		if o.Replicas > 1 {
-			config = config.WithSPMD(o.Replicas)
-		}
-		return config.Done()
+	config := c.inner.Compile().WithStableHLO(program)
+	if o.Replicas > 1 {
+		config = config.WithSPMD(o.Replicas)
 	}
-	inner, err := compile()
-	for err != nil {
-		unknown := r.unknownOption(err, o.XLA)
-		if unknown == "" {
-			break
-		}
-		delete(r.overrides, unknown)
-		inner, err = compile()
-	}
+	inner, err := config.Done()
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: compile %s: %s", name, pluginText(err))
 	}
+	c.tell(r.info.Trouble)
 	return c.newExecutable(name, inner, r, max(1, o.Replicas))
-}
-
-// unknownOption is the compiler option that a plugin complains of and that the caller did not ask for.
-func (r *request) unknownOption(err error, callers map[string]any) string {
-	for name := range r.overrides {
-		if _, asked := callers[name]; !asked && strings.Contains(err.Error(), "'"+name+"'") {
-			return name
-		}
-	}
-	return ""
 }
 
 // xlabridgeCompile is PJRT_Client_Compile as go-xla sees it.
@@ -153,54 +139,112 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 	return l.compile(r, args, code)
 }
 
-// compile answers the call from the cache, or with the plugin's compiler. It sets args.executable.
+// compile answers the call from the cache, or with the plugin's compiler. It sets args.executable. What the plugin does
+// not take of our own options it compiles without: slower, to the same program. The key of what is stored has the options
+// that it was compiled with.
 func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
-	options := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)), int(args.compile_options_size))...)
-	options, _ = appendOverrides(options, r.overrides) // checked by CompileText
 	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
-	var key cache.Key
-	var platform string
+	platform := ""
 	if r.store != nil {
 		var err error
 		if platform, err = l.platform(args.client); err != nil {
 			r.store, r.info.Reason = nil, fmt.Sprintf("the plugin does not say what it runs on: %v", err)
 		}
 	}
-	if r.store != nil {
-		format := C.GoStringN(args.program.format, C.int(args.program.format_size))
-		key = cache.NewKey(code, []byte(format), options, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
-			[]byte(hostFingerprint()), []byte(os.Getenv("XLA_FLAGS")))
-		r.info.Key = key.String()
-		loaded, err := l.fromCache(r, key, args.client)
-		if err == nil {
-			r.info.Cache, r.info.Reason = CacheHit, ""
-			args.executable = loaded
+	without := "" // what it is compiled without, and why
+	for {
+		options := append(optionsOf(args), r.serialized()...)
+		key, hit := l.lookUp(r, args, code, options, platform)
+		if r.store != nil {
+			r.info.Reason += without
+		}
+		if hit {
 			return nil
 		}
-		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
-	}
-	if r.extra != "" {
-		// A plugin that does not take them compiles without: slower, to the same program.
-		if with, err := l.withExtra(args, options, strings.Split(r.extra, ",")); err == nil {
+		if r.extra != "" {
+			with, err := l.withExtra(args, options, strings.Split(r.extra, ","))
+			if err != nil {
+				without += fmt.Sprintf("; compiled without %s: %v", r.extra, err)
+				r.extra = ""
+				continue
+			}
 			options = with
 		}
-	}
-	coptions := C.CBytes(options)
-	defer C.free(coptions)
-	start := time.Now()
-	if err := C.xb_compile(l.slot, args, (*C.char)(coptions), C.size_t(len(options))); err != nil {
-		return err
-	}
-	if r.store != nil {
-		meta := cache.Metadata{
-			Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(start).Seconds(),
-			Plugin: l.fingerprint, Platform: platform,
+		coptions := C.CBytes(options)
+		start := time.Now()
+		err := C.xb_compile(l.slot, args, (*C.char)(coptions), C.size_t(len(options)))
+		C.free(coptions)
+		if err != nil {
+			unknown := l.unknownOptions(r, args)
+			if len(unknown) == 0 {
+				return err
+			}
+			without += fmt.Sprintf("; compiled without %s: %v", strings.Join(unknown, ", "), l.takeError(err))
+			for _, name := range unknown {
+				delete(r.overrides, name)
+			}
+			continue
 		}
-		if err := l.toCache(r, key, meta, args.executable); err != nil {
-			r.info.Reason += fmt.Sprintf("; not stored: %v", err)
+		if r.store != nil {
+			meta := cache.Metadata{
+				Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(start).Seconds(),
+				Plugin: l.fingerprint, Platform: platform,
+			}
+			err := l.toCache(r, key, meta, args.executable)
+			r.info.Stored = err == nil
+			if err != nil {
+				r.info.Reason += fmt.Sprintf("; not stored: %v", err)
+				r.info.Trouble = notStored(r.store.Dir(), err)
+			}
 		}
+		return nil
 	}
-	return nil
+}
+
+// optionsOf copies the caller's serialized CompileOptionsProto.
+func optionsOf(args *C.xp_compile_args) []byte {
+	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)), int(args.compile_options_size))...)
+}
+
+// serialized are the overrides, to be appended to a CompileOptionsProto.
+func (r *request) serialized() []byte {
+	options, _ := appendOverrides(nil, r.overrides) // checked by compileText
+	return options
+}
+
+// lookUp finds the program's key in the cache, and sets args.executable where there is an entry.
+func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte, platform string) (key cache.Key, hit bool) {
+	if r.store == nil {
+		return key, false
+	}
+	format := C.GoStringN(args.program.format, C.int(args.program.format_size))
+	key = cache.NewKey(code, []byte(format), options, []byte(r.extra), []byte(l.fingerprint), []byte(platform),
+		[]byte(hostFingerprint()), []byte(os.Getenv("XLA_FLAGS")))
+	r.info.Key = key.String()
+	loaded, err := l.fromCache(r, key, args.client)
+	if err != nil {
+		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
+		if !errors.Is(err, cache.ErrAbsent) {
+			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name, key, r.store.Dir(), err)
+		}
+		return key, false
+	}
+	r.info.Cache, r.info.Reason, r.info.Stored = CacheHit, "", true
+	args.executable = loaded
+	return key, true
+}
+
+// notStored words that programs are not kept, without naming one: it is so for all.
+func notStored(dir string, err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		err = path.Err
+	case errors.As(err, &link):
+		err = link.Err
+	}
+	return fmt.Sprintf("compiled programs are not kept, since %s cannot be written (%v): make it writable, or set %s to a folder that is", dir, err, fetch.EnvCache)
 }
 
 // fromCache loads the entry under the key. Any error is a miss.

@@ -2,6 +2,7 @@ package xlabridge
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,13 +87,17 @@ func TestCompileWithoutCache(t *testing.T) {
 func TestCompileUnwritableCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	c := open(t, Options{CacheDir: filepath.Join(file, "programs")})
+	var said []string
+	c := open(t, Options{CacheDir: filepath.Join(file, "programs"), Warn: func(line string) { said = append(said, line) }})
 	for range 2 {
 		e := compile(t, c, axpyText, CompileOptions{})
 		require.Equal(t, CacheMiss, e.Info().Cache)
 		require.Contains(t, e.Info().Reason, "not stored")
+		require.False(t, e.Info().Stored)
 		runAxpy(t, c, e)
 	}
+	require.Equal(t, []string{"compiled programs are not kept, since " + filepath.Join(file, "programs") +
+		" cannot be written (not a directory): make it writable, or set XLARUN_CACHE to a folder that is"}, said, "said once")
 }
 
 // TestCompileDamagedCache damages the entry in each way: a miss with a reason, the right result,
@@ -129,8 +134,12 @@ func TestCompileDamagedCache(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			c := open(t, Options{})
-			key := compile(t, c, axpyText, CompileOptions{}).Info().Key
+			var said []string
+			c := open(t, Options{Warn: func(line string) { said = append(said, line) }})
+			first := compile(t, c, axpyText, CompileOptions{}).Info()
+			require.True(t, first.Stored)
+			require.Empty(t, first.Trouble)
+			key := first.Key
 			files, err := filepath.Glob(filepath.Join(c.Cache().Dir(), key+"*"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
@@ -139,6 +148,9 @@ func TestCompileDamagedCache(t *testing.T) {
 			e := compile(t, c, axpyText, CompileOptions{})
 			require.Equal(t, CacheMiss, e.Info().Cache)
 			require.Contains(t, e.Info().Reason, tc.reason)
+			require.Contains(t, e.Info().Trouble, tc.reason)
+			require.True(t, e.Info().Stored, "it is repaired")
+			require.Equal(t, []string{e.Info().Trouble}, said)
 			runAxpy(t, c, e)
 			e = compile(t, c, axpyText, CompileOptions{})
 			require.Equal(t, CacheHit, e.Info().Cache, e.Info().Reason)
@@ -276,4 +288,34 @@ func TestInspect(t *testing.T) {
 	require.Empty(t, entries)
 	_, err = c.Inspect("junk", "junk", CompileOptions{})
 	require.ErrorContains(t, err, "xlabridge: compile junk:")
+}
+
+func TestCacheLimit(t *testing.T) {
+	for _, tc := range []struct {
+		number      int
+		value, fail string
+		want        int64
+	}{
+		{1, "", "", 2e9}, {2, "none", "", 0}, {3, "1M", "", 1e6}, {4, "2GiB", "", 2 << 30},
+		{5, "0", "wants a size", 0}, {6, "much", "wants a size", 0}, {7, "-1", "wants a size", 0}, {8, "NaN", "wants a size", 0},
+	} {
+		t.Setenv(EnvCacheMax, tc.value)
+		got, err := cacheLimit()
+		if tc.fail != "" {
+			require.ErrorContains(t, err, tc.fail, tc.number)
+			_, err = Open(t.Context(), Options{})
+			require.ErrorContains(t, err, EnvCacheMax, tc.number)
+			continue
+		}
+		require.NoError(t, err, tc.number)
+		require.Equal(t, tc.want, got, tc.number)
+	}
+	t.Setenv(EnvCacheMax, "1")
+	c := open(t, Options{})
+	for i := range 3 {
+		compile(t, c, strings.Replace(axpyText, "@axpy", fmt.Sprint("@axpy", i), 1), CompileOptions{})
+	}
+	entries, err := c.Cache().List()
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "9: the last one stays")
 }

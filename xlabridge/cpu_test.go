@@ -1,6 +1,9 @@
 package xlabridge
 
 import (
+	"errors"
+	"maps"
+	"math"
 	"strings"
 	"testing"
 
@@ -11,12 +14,10 @@ import (
 
 type array = graph.Array
 
-// rewriteAll has programs rewritten for the CPU whatever their size, so that small ones test it.
-func rewriteAll(t *testing.T) {
-	t.Helper()
-	update, dot := smallUpdate, leastTurned
-	smallUpdate, leastTurned = 0, 0
-	t.Cleanup(func() { smallUpdate, leastTurned = update, dot })
+// always has a client call kernels whatever the size, so that small programs test them.
+func always(c *Client) *Client {
+	c.target = graph.TargetCPUKernelsAlways
+	return c
 }
 
 // stacked is a scan that stacks its steps' arrays, in reverse order too.
@@ -30,68 +31,74 @@ func stacked(o ...graph.ScanOption) func(x *array) *array {
 	}
 }
 
-func TestChooseEmitters(t *testing.T) {
-	write := func(rows, columns int) func(x *array) *array {
-		return func(x *array) *array {
-			return graph.DynamicUpdateSlice(x, graph.Ones(graph.ShapeOf(graph.Float32, rows, columns)), []*array{graph.Of(int32(3)), graph.Of(int32(0))})
-		}
-	}
-	for _, c := range []struct {
-		name  string
-		f     func(x *array) *array
-		calls int
-		older bool
+// The emitters are chosen by what is left of writes into parts.
+func TestEmitters(t *testing.T) {
+	c := open(t, Options{})
+	for i, s := range []struct {
+		description string
+		f           func(x *array) *array
+		older       bool
 	}{
-		{"elementwise", func(x *array) *array { return graph.Sin(x) }, 0, true},
-		{"stacked", stacked(), 1, true},
-		{"rows of a large array", write(2, 20), 1, true},
-		{"columns of a large array", write(2, 19), 0, false},
-		{"a small array", func(x *array) *array { return write(2, 19)(graph.Slice(x, []int{0, 0}, []int{10, 20})) }, 0, true},
-		{"scatter", func(x *array) *array {
-			return graph.Grad(func(x *array) *array { return graph.Sum(graph.Take(x, graph.Of([]int32{1, 1, 3}), 0)) })(x)
-		}, 0, false},
-		{"a whole-numbered place", func(x *array) *array {
-			return graph.DynamicUpdateSlice(x, graph.Ones(graph.ShapeOf(graph.Float32, 1, 20)), []*array{graph.Of(int64(3)), graph.Of(int64(0))})
-		}, 0, false},
+		{"1: elementwise", func(x *array) *array { return graph.Sin(x) }, true},
+		{"2: stacked rows", stacked(), true},
+		{"3: a block", func(x *array) *array {
+			return graph.DynamicUpdateSlice(x, graph.Ones(graph.ShapeOf(graph.Float32, 2, 3)), []*array{graph.Of(int64(3)), graph.Of(int64(0))})
+		}, true},
+		{"4: a scatter", func(x *array) *array { return graph.ScatterAdd(x, graph.Of([]int32{1, 1, 3}), graph.Scalar(1)) }, true},
+		{"5: a scatter that no kernel does", func(x *array) *array {
+			return graph.ScatterAdd(graph.Convert(x, graph.BFloat16), graph.Of([]int32{1, 1, 3}), graph.Scalar(1))
+		}, false},
 	} {
-		p, err := graph.Trace("choose", c.f, graph.Abstract(graph.ShapeOf(graph.Float32, 100, 20)))
-		require.NoError(t, err, c.name)
-		text, options := chooseEmitters(p.StableHLO)
-		require.Equal(t, c.calls, strings.Count(text, rowsTarget), "%s: %s", c.name, text)
-		require.Equal(t, c.older, options != nil, "%s: %s", c.name, p.StableHLO)
-		if c.calls == 0 {
-			require.Equal(t, p.StableHLO, text, c.name)
-		}
+		p, err := graph.Trace("choose", s.f, graph.Abstract(graph.ShapeOf(graph.Float32, 100, 20)))
+		require.NoError(t, err)
+		l, err := p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Equal(t, s.older, c.programOptions(l, CompileOptions{})[extraOptions] != nil, "case %d %s: %s", i, s.description, l.Graph)
+		c.lib.kernels = false
+		l, err = p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Equal(t, graph.TargetCPU, l.Target)
+		require.Nil(t, c.programOptions(l, CompileOptions{})[extraOptions], "a plugin that takes no kernels")
+		c.lib.kernels = true
 	}
-	pretty := `%1 = stablehlo.dynamic_update_slice %0, %2, %3 : (tensor<9000xf32>, tensor<1xf32>, tensor<i32>) -> tensor<9000xf32>`
-	text, options := chooseEmitters(pretty)
-	require.Equal(t, pretty, text)
-	require.Nil(t, options)
+	_, isSet := c.defaultOptions(CompileOptions{})[extraOptions]
+	require.False(t, isSet, "of a text nothing is known")
 }
 
-// Rows written by the kernel are those that the reference writes: of every type, at places outside too, and never into
-// an array that is used elsewhere.
-func TestWriteRows(t *testing.T) {
-	c := open(t, Options{})
+// Blocks written by the kernel are those that the reference writes: of every type and shape, at places outside too, and
+// never into an array that is used elsewhere.
+func TestWriteKernel(t *testing.T) {
+	c := always(open(t, Options{}))
 	for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32, graph.Int8, graph.Bool, graph.BFloat16, graph.Float16, graph.Uint64} {
-		n := 2 * smallUpdate / 20
+		const n = 40
 		x := graph.Convert(graph.Gt(graph.Sin(graph.Reshape(graph.Iota(n*20), n, 20)), 0), dtype)
 		f := func(x, at *array) []*array {
-			rows := graph.Slice(graph.Reverse(x, 0), []int{0, 0}, []int{3, 20})
-			y := graph.DynamicUpdateSlice(x, rows, []*array{at, graph.Of(int32(2))})
-			return []*array{y, x, graph.DynamicUpdateSlice(y, x, []*array{at, at}), graph.DynamicUpdateSlice(x, graph.Slice(y, []int{0, 0}, []int{1, 20}), []*array{at, at})}
+			block := func(x *array, rows, columns int) *array { return graph.Slice(x, []int{0, 0}, []int{rows, columns}) }
+			back := graph.Reverse(x, 0)
+			y := graph.DynamicUpdateSlice(x, block(back, 3, 20), []*array{at, graph.Of(int32(2))})
+			z := graph.DynamicUpdateSlice(y, block(back, 5, 7), []*array{at, at})
+			return []*array{y, x, graph.DynamicUpdateSlice(y, x, []*array{at, at}), graph.DynamicUpdateSlice(x, block(y, 1, 20), []*array{at, at}), z,
+				graph.DynamicUpdateSlice(z, block(x, n, 2), []*array{at, graph.Convert(at, graph.Int32)}), graph.DynamicUpdateSlice(x, block(x, 0, 4), []*array{at, at}),
+				graph.DynamicUpdateIndex(graph.Reshape(z, 4, 10, 20), graph.Ones(graph.ShapeOf(dtype, 4, 20)), at, 1)}
 		}
 		p, err := graph.Trace2("rows", f, x, graph.Of(int32(1)))
 		require.NoError(t, err)
-		text, _ := chooseEmitters(p.StableHLO)
-		require.Equal(t, 3, strings.Count(text, rowsTarget))
-		compiled := Jit2(c, f)
-		for _, at := range []int32{1, 0, -5, int32(n - 3), int32(n - 1), 1 << 30} {
-			want := f(x, graph.Of(at))
-			got, err := compiled(x, graph.Of(at))
-			require.NoError(t, err)
-			for i := range want {
-				require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s at %d, result %d", dtype, at, i)
+		l, err := p.Lower(c.Target())
+		require.NoError(t, err)
+		require.Equal(t, 6, strings.Count(l.StableHLO, "xlarun_write"), l.StableHLO)
+		for _, kind := range []graph.DType{graph.Int32, graph.Int64, graph.Uint32, graph.Int8} {
+			compiled := Jit2(c, f)
+			for _, place := range []int32{1, 0, -5, n - 3, n - 1, 1 << 30} {
+				at := graph.Convert(graph.Of(place), kind)
+				want := f(x, at)
+				got, err := compiled(x, at)
+				require.NoError(t, err)
+				for i := range want {
+					require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s at %d (%s), result %d", dtype, place, kind, i)
+				}
+			}
+			if dtype != graph.Float32 {
+				break // places of other types once
 			}
 		}
 	}
@@ -107,20 +114,83 @@ func TestWriteRows(t *testing.T) {
 	}
 }
 
-// What a scan stacks is not cleared first, on CPU; other arrays of zeros are.
-func TestLeaveUnset(t *testing.T) {
+// Scatters by the kernel are those of the reference, to the bit: every kind and type, windows and shared axes, indices
+// outside, repeated and none, NaN and infinities.
+func TestScatterKernel(t *testing.T) {
+	c := always(open(t, Options{}))
+	nan := math.NaN()
+	odd := graph.Of([]float32{float32(nan), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1, -3, 2.5, 1e38, -1e38, 3, 7})
+	tame := graph.Of([]float32{float32(nan), float32(math.Copysign(0, -1)), 0, 0, float32(math.Copysign(0, -1)), 1, -3, 2.5, 1e38, -1e38, 3, 7})
+	all := []graph.DType{graph.Float32, graph.Float64, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8, graph.Uint16, graph.Uint32, graph.Uint64, graph.Bool, graph.BFloat16, graph.Float16}
+	rows := graph.GatherDims{Window: []int{1}, Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{1, 2}}
+	for i, s := range []struct {
+		description string
+		dims        graph.GatherDims
+		x, updates  []int
+		indices     *array
+	}{
+		{"1: rows, some outside, some twice", rows, []int{6, 2}, []int{6, 2}, graph.Of([][]int32{{1}, {4}, {9}, {-1}, {4}, {0}})},
+		{"2: single elements", graph.GatherDims{Collapsed: []int{0, 1}, Coordinates: []int{1, 0}, Sizes: []int{1, 1}}, []int{3, 4}, []int{3}, graph.Of([][]int64{{3, 2}, {0, 0}, {3, 3}})},
+		{"3: windows of two axes", graph.GatherDims{Window: []int{1, 2}, Coordinates: []int{0, 1}, Sizes: []int{2, 3}}, []int{4, 6}, []int{2, 2, 3}, graph.Of([][]int32{{1, 2}, {3, 0}})},
+		{"4: a shared axis", graph.GatherDims{Window: []int{1}, Batch: []int{0}, IndexBatch: []int{0}, Coordinates: []int{1}, Sizes: []int{1, 2}}, []int{3, 4}, []int{3, 2}, graph.Of([][]int32{{1}, {2}, {3}})},
+		{"5: windows behind the updates' last axis", graph.GatherDims{Window: []int{0}, Collapsed: []int{1}, Coordinates: []int{1}, Sizes: []int{3, 1}}, []int{3, 4}, []int{3, 2, 2}, graph.Of([][][]uint32{{{0}, {3}}, {{3}, {1 << 31}}})},
+		{"6: no indices", rows, []int{6, 2}, []int{0, 2}, graph.Zeros(graph.ShapeOf(graph.Int32, 0, 1))},
+		{"7: one place for all", graph.GatherDims{Window: []int{0, 1}, Coordinates: []int{0}, Sizes: []int{2, 2}}, []int{6, 2}, []int{2, 2}, graph.Of([]int8{3})},
+	} {
+		for _, kind := range []string{"set", "sum", "prod", "max", "min"} {
+			var in []*array
+			for _, d := range all {
+				if float := d == graph.BFloat16 || d == graph.Float16; kind != "set" && (float || d == graph.Bool) {
+					continue
+				}
+				fill := func(dims []int, from int) *array {
+					n := graph.ShapeOf(d, dims...).Size()
+					choice := odd
+					if kind == "max" || kind == "min" {
+						choice = tame // of NaN and an infinity
+					}
+					values := graph.Take(choice, graph.Add(graph.Mul(graph.Iota(n), 5), from), 0, graph.WrapIndex)
+					if d != graph.Float32 && d != graph.Float64 {
+						values = graph.Add(graph.Mul(graph.Iota(n), 37), 11*from)
+					}
+					return graph.Reshape(graph.Convert(values, d), dims...)
+				}
+				in = append(in, fill(s.x, 0), fill(s.updates, 1))
+			}
+			f := func(in []*array) []*array {
+				var out []*array
+				for k := 0; k < len(in); k += 2 {
+					out = append(out, graph.Scatter(kind, in[k], s.indices, in[k+1], s.dims))
+				}
+				return out
+			}
+			p, err := graph.Trace("places", f, in)
+			require.NoError(t, err)
+			l, err := p.Lower(c.Target())
+			require.NoError(t, err)
+			require.Equal(t, len(in)/2, strings.Count(l.StableHLO, "xlarun_scatter"))
+			got, err := Jit1(c, f)(in)
+			require.NoError(t, err)
+			for k, want := range f(in) {
+				w, g := floats(t, want), floats(t, got[k])
+				for j := range w {
+					same := w[j] == g[j] && math.Signbit(w[j]) == math.Signbit(g[j]) || math.IsNaN(w[j]) && math.IsNaN(g[j])
+					require.True(t, same, "case %d %s, %s of %s: element %d is %g, want %g", i, s.description, kind, want.DType(), j, g[j], w[j])
+				}
+			}
+		}
+	}
+}
+
+// What a scan stacks is not cleared first, on CPU; other arrays of zeros are. A plugin that takes no kernels gets zeros.
+func TestUnset(t *testing.T) {
 	f := func(x *array) []*array {
 		_, ys := graph.Scan(func(c, x *array) (*array, [2]*array) { return c, [2]*array{graph.Sin(x), graph.Cos(x)} }, graph.Index(x, 0), x)
 		return []*array{ys[0], ys[1], graph.Zeros(x.Shape())}
 	}
 	x := graph.Sin(graph.Reshape(graph.Iota(5000), 500, 10))
-	p, err := graph.Trace("stacks", f, x)
-	require.NoError(t, err)
-	text := leaveUnset(p.StableHLO)
-	require.Equal(t, 2, strings.Count(text, unsetTarget), text)
-	require.NotContains(t, text, graph.UnsetMark)
 	c := open(t, Options{})
-	for _, kernels := range []bool{true, false} { // a plugin that takes no kernels gets zeros
+	for _, kernels := range []bool{true, false} {
 		c.lib.kernels = kernels
 		got, err := Jit1(c, f)(x)
 		c.lib.kernels = true
@@ -138,19 +208,15 @@ func floats(t *testing.T, a *array) []float64 {
 	return v
 }
 
-func TestTurnDots(t *testing.T) {
+func TestTurnKernel(t *testing.T) {
 	c := open(t, Options{})
 	for _, s := range []struct {
-		expr   string
-		x, y   []int
-		turned bool
+		expr string
+		x, y []int
 	}{
-		{"ab,ac->bc", []int{256, 64}, []int{256, 128}, true}, // the left is turned
-		{"ab,ac->bc", []int{64, 900}, []int{64, 12}, true},   // the right and the result are
-		{"ab,ca->bc", []int{128, 64}, []int{96, 128}, true},
-		{"ab,ac->bc", []int{8, 8}, []int{8, 8}, false},
-		{"ab,bc->ac", []int{128, 64}, []int{64, 128}, false},
-		{"kab,kac->kbc", []int{3, 64, 64}, []int{3, 64, 64}, false},
+		{"ab,ac->bc", []int{256, 64}, []int{256, 128}}, // the left is turned
+		{"ab,ac->bc", []int{64, 900}, []int{64, 12}},   // the right and the result are
+		{"ab,ca->bc", []int{128, 64}, []int{96, 128}},
 	} {
 		f := func(x, y *array) *array { return graph.Einsum(s.expr, x, y) }
 		fill := func(dims []int) *array {
@@ -158,14 +224,6 @@ func TestTurnDots(t *testing.T) {
 			return graph.Sin(graph.Reshape(graph.Mul(graph.Convert(graph.Iota(n.Size()), graph.Float32), .37), dims...))
 		}
 		x, y := fill(s.x), fill(s.y)
-		p, err := graph.Trace2("dot", f, x, y)
-		require.NoError(t, err)
-		text := turnDots(p.StableHLO)
-		require.Equal(t, s.turned, text != p.StableHLO, "%v", s)
-		if s.turned {
-			require.Contains(t, text, turnTarget)
-			require.NotContains(t, text, "lhs_contracting_dimensions = [0]")
-		}
 		got, err := Jit2(c, f)(x, y)
 		require.NoError(t, err)
 		want := floats(t, f(x, y))
@@ -187,9 +245,60 @@ func TestExtraOptions(t *testing.T) {
 		sizes[e.Info().Bytes] = true
 		require.NoError(t, e.Close())
 	}
-	require.NoError(t, c.lib.debug.err)
-	require.NotEmpty(t, c.lib.debug.bytes)
+	require.NotEmpty(t, c.lib.options.own)
 	require.Greater(t, len(sizes), 1)
+}
+
+// What is stored is stored under the options that it was compiled with, whatever was wanted.
+func TestOptionsThatAreNotTaken(t *testing.T) {
+	c := open(t, Options{})
+	own := c.defaultOptions(CompileOptions{})
+	with := func(more map[string]any) map[string]any {
+		o := maps.Clone(own)
+		maps.Copy(o, more)
+		return o
+	}
+	run := func(defaults map[string]any, o CompileOptions) CompileInfo {
+		e, err := c.compileText("axpy", axpyText, defaults, o)
+		require.NoError(t, err)
+		defer e.Close()
+		runAxpy(t, c, e)
+		return e.Info()
+	}
+	c.lib.options = knownOptions{fail: func() error { return errors.New("not now") }}
+	wanted := map[string]any{extraOptions: olderEmitters}
+
+	// 1: the compiler's own options cannot be learned: compiled without the extra ones, and stored so.
+	info := run(with(wanted), CompileOptions{})
+	require.Equal(t, CacheMiss, info.Cache)
+	require.Contains(t, info.Reason, "compiled without "+olderEmitters+": not now")
+	plain := info.Key
+	info = run(own, CompileOptions{})
+	require.Equal(t, CacheHit, info.Cache)
+	require.Equal(t, plain, info.Key)
+
+	// 2: the failure is not kept, and what was compiled without is not found in the place of what is compiled with.
+	c.lib.options.fail = nil
+	info = run(with(wanted), CompileOptions{})
+	require.Equal(t, CacheMiss, info.Cache)
+	require.NotContains(t, info.Reason, "without")
+	require.NotEqual(t, plain, info.Key)
+	require.Equal(t, CacheHit, run(with(wanted), CompileOptions{}).Cache)
+
+	// 3: an option of our own that the plugin does not know, and one whose value it does not take.
+	info = run(with(map[string]any{"xla_nonsense": true, "xla_cpu_prefer_vector_width": "wide"}), CompileOptions{})
+	require.Equal(t, plain, info.Key, "the key has the options that were taken")
+	require.Equal(t, CacheHit, info.Cache)
+	require.Contains(t, info.Reason, "compiled without xla_cpu_prefer_vector_width, xla_nonsense")
+
+	// 4: the caller's is an error, and so is a program that is wrong with options that are right.
+	_, err := c.compileText("axpy", axpyText, own, CompileOptions{XLA: map[string]any{"xla_nonsense": true}})
+	require.ErrorContains(t, err, "xla_nonsense")
+	_, err = c.compileText("axpy", "module @m {", own, CompileOptions{})
+	require.Error(t, err)
+	for option, taken := range c.lib.options.taken {
+		require.Equal(t, !strings.Contains(option, "nonsense") && !strings.Contains(option, "wide"), taken, option)
+	}
 }
 
 func TestProtoField(t *testing.T) {

@@ -8,6 +8,7 @@ import "C"
 import (
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/gomlx/go-xla/pjrt"
 )
@@ -22,6 +23,7 @@ type Executable struct {
 	info     CompileInfo
 	replicas int
 	outputs  int
+	sizes    atomic.Pointer[[]int64] // see resultSizes
 }
 
 // newExecutable takes go-xla's executable over.
@@ -62,6 +64,27 @@ func (e *Executable) NumOutputs() int { return e.outputs }
 
 // Client is the client that compiled the program.
 func (e *Executable) Client() *Client { return e.client }
+
+// resultSizes are the bytes of each result, the same in every run: those of the first are asked for.
+func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
+	if sizes := e.sizes.Load(); sizes != nil {
+		return *sizes, nil
+	}
+	sizes := make([]int64, e.outputs)
+	for i := range sizes {
+		dtype, err := results[i].DType()
+		if err != nil {
+			return sizes, err
+		}
+		dims, err := results[i].Dimensions()
+		if err != nil {
+			return sizes, err
+		}
+		sizes[i] = int64(dtype.SizeForDimensions(dims...))
+	}
+	e.sizes.Store(&sizes)
+	return sizes, nil
+}
 
 // use begins a use of the program; the caller releases it.
 func (e *Executable) use() error {

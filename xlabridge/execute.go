@@ -143,7 +143,7 @@ func (c *call) end(well bool) {
 func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 	e := c.exe
 	rows := make([][]*Buffer, e.replicas)
-	var failed error
+	sizes, failed := e.resultSizes(results)
 	for r := range rows {
 		device := r
 		if e.replicas == 1 {
@@ -151,7 +151,7 @@ func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 		}
 		rows[r] = make([]*Buffer, e.outputs)
 		for o := range rows[r] {
-			b, err := e.client.newBuffer(results[r*e.outputs+o], device)
+			b, err := e.client.newBuffer(results[r*e.outputs+o], device, sizes[o])
 			if err != nil {
 				failed = err // the others are taken over all the same, so that Close frees them
 			}

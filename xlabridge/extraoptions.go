@@ -9,6 +9,8 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -29,30 +31,22 @@ const extraOptions = "xla_backend_extra_options"
 // leastModule is the smallest program there is, compiled to learn the compiler's own options.
 const leastModule = `module @least { func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<0> : tensor<i32> return %0 : tensor<i32> } }`
 
-// debugOptions keeps the compiler's own options (a serialized DebugOptions).
-type debugOptions struct {
+// knownOptions keeps what is known of the compiler's options.
+type knownOptions struct {
 	sync.Mutex
-	known bool
-	bytes []byte
-	err   error
+	own   []byte          // the compiler's own (a serialized DebugOptions); nil as long as nobody has asked
+	taken map[string]bool // whether the plugin takes an option with a value
+	fail  func() error    // where not nil, stands before every question for the compiler's own: for tests
 }
 
 // withExtra appends extra options of the backend (XLA's xla_backend_extra_options, names without values) to a
 // serialized CompileOptionsProto. They cannot be overridden by name as others can: they are a map inside DebugOptions,
 // and a DebugOptions that is handed over stands for all of the compiler's own, so those are asked for first.
 func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []string) ([]byte, error) {
-	d := &l.debug
-	d.Lock()
-	if !d.known {
-		d.bytes, d.err = l.learnDebugOptions(args)
-		d.known = true
-	}
-	own, err := d.bytes, d.err
-	d.Unlock()
+	own, err := l.debugOptions(args)
 	if err != nil {
 		return nil, err
 	}
-	own = append([]byte(nil), own...)
 	for _, name := range extra {
 		var entry []byte
 		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapKey, protowire.BytesType), name)
@@ -64,12 +58,70 @@ func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []str
 	return protowire.AppendBytes(protowire.AppendTag(options, fieldBuildOptions, protowire.BytesType), build), nil
 }
 
-// learnDebugOptions compiles the smallest program with the same arguments and reads back what options it was compiled
-// with.
-func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
-	options := append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)), int(args.compile_options_size))...)
-	// The plugin fills in its own options only where one of them is overridden. Level 3 is XLA's default.
-	options, err := appendOverrides(options, map[string]any{"xla_backend_optimization_level": 3})
+// debugOptions is a copy of the compiler's own options. A failure is not kept: the next program asks again.
+func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
+	l.options.Lock()
+	defer l.options.Unlock()
+	if l.options.own == nil {
+		if l.options.fail != nil {
+			if err := l.options.fail(); err != nil {
+				return nil, err
+			}
+		}
+		own, err := l.learnDebugOptions(args)
+		if err != nil {
+			return nil, err
+		}
+		l.options.own = own
+	}
+	return append([]byte(nil), l.options.own...), nil
+}
+
+// unknownOptions lists those of our own options that the plugin does not take, in alphabetical order. It asks by compiling
+// the smallest program with each; where that fails without any too, nothing is known.
+func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
+	l.options.Lock()
+	defer l.options.Unlock()
+	if l.options.taken == nil {
+		l.options.taken = map[string]bool{}
+	}
+	var unknown []string
+	works := false
+	for _, name := range slices.Sorted(maps.Keys(r.overrides)) {
+		if _, asked := r.asked[name]; asked {
+			continue
+		}
+		option := map[string]any{name: r.overrides[name]}
+		key := fmt.Sprintf("%s=%v", name, r.overrides[name])
+		taken, known := l.options.taken[key]
+		if !known {
+			if !works {
+				if works = l.compilesLeast(args, nil); !works {
+					return nil
+				}
+			}
+			taken = l.compilesLeast(args, option)
+			l.options.taken[key] = taken
+		}
+		if !taken {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// compilesLeast tells whether the smallest program compiles with the same arguments and the overrides.
+func (l *library) compilesLeast(args *C.xp_compile_args, overrides map[string]any) bool {
+	loaded, err := l.compileLeast(args, overrides)
+	if err == nil {
+		C.xb_loaded_destroy(l.slot, loaded)
+	}
+	return err == nil
+}
+
+// compileLeast compiles the smallest program; the caller destroys it.
+func (l *library) compileLeast(args *C.xp_compile_args, overrides map[string]any) (*C.xp_loaded, error) {
+	options, err := appendOverrides(optionsOf(args), overrides)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +131,16 @@ func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
 	program := *args.program
 	program.code, program.code_size = code, C.size_t(len(leastModule))
 	var loaded *C.xp_loaded
-	if err := l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)), &loaded)); err != nil {
+	err = l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)), &loaded))
+	return loaded, err
+}
+
+// learnDebugOptions compiles the smallest program with the same arguments and reads back what options it was compiled
+// with.
+func (l *library) learnDebugOptions(args *C.xp_compile_args) ([]byte, error) {
+	// The plugin fills in its own options only where one of them is overridden. Level 3 is XLA's default.
+	loaded, err := l.compileLeast(args, map[string]any{"xla_backend_optimization_level": 3})
+	if err != nil {
 		return nil, err
 	}
 	defer C.xb_loaded_destroy(l.slot, loaded)

@@ -61,33 +61,3 @@ xf_error *xb_unset(xf_frame *frame) {
   (void)xf_asked(frame);
   return NULL;
 }
-
-// bytes is the size of an array; -1: of an unknown type.
-static int64_t bytes(const xf_buffer *b) {
-  static const char sizes[] = {[1] = 1, [2] = 1, [3] = 2, [4] = 4, [5] = 8, [6] = 1, [7] = 2, [8] = 4, [9] = 8, [10] = 2, [11] = 4, [12] = 8, [16] = 2};
-  if (b->dtype < 1 || b->dtype >= (int)sizeof sizes || sizes[b->dtype] == 0) return -1;
-  int64_t n = sizes[b->dtype];
-  for (int64_t i = 0; i < b->rank; i++) n *= b->dims[i];
-  return n;
-}
-
-xf_error *xb_write_rows(xf_frame *frame) {
-  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  if (frame->args.size != 3 || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write_rows takes an array, rows and a place and gives an array");
-  const xf_buffer *array = frame->args.values[0], *rows = frame->args.values[1], *at = frame->args.values[2];
-  const xf_buffer *out = frame->results.values[0];
-  int64_t size = bytes(array), part = bytes(rows);
-  if (size < 0 || part < 0 || bytes(out) != size || array->dtype != rows->dtype || array->rank < 1 || rows->rank != array->rank ||
-      at->dtype != XF_S32 || at->rank != 0 || rows->dims[0] > array->dims[0])
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write_rows got arrays of wrong shapes");
-  for (int64_t i = 1; i < array->rank; i++)
-    if (rows->dims[i] != array->dims[i]) return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_write_rows got rows of a wrong length");
-  if (part == 0) return NULL;
-  int64_t first = *(const int32_t *)at->data, last = array->dims[0] - rows->dims[0];
-  if (first > last) first = last;
-  if (first < 0) first = 0;
-  if (out->data != array->data) memcpy(out->data, array->data, size);
-  memcpy((char *)out->data + first * (part / rows->dims[0]), rows->data, part);
-  return NULL;
-}

@@ -39,10 +39,15 @@ func RegisterKernel(name string, handler unsafe.Pointer) {
 
 func init() {
 	RegisterKernel("xlarun_reverse", unsafe.Pointer(C.xb_reverse))
-	RegisterKernel(turnTarget, unsafe.Pointer(C.xb_turn))
-	RegisterKernel(unsetTarget, unsafe.Pointer(C.xb_unset))
-	RegisterKernel(rowsTarget, unsafe.Pointer(C.xb_write_rows))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
+	// Those that graph's lowering calls.
+	RegisterKernel("xlarun_turn", unsafe.Pointer(C.xb_turn))
+	RegisterKernel("xlarun_unset", unsafe.Pointer(C.xb_unset))
+	RegisterKernel("xlarun_write", unsafe.Pointer(C.xb_write))
+	RegisterKernel("xlarun_scatter", unsafe.Pointer(C.xb_scatter))
+	RegisterKernel("xlarun_cholesky", unsafe.Pointer(C.xb_cholesky))
+	RegisterKernel("xlarun_triangular_solve", unsafe.Pointer(C.xb_triangular_solve))
+	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
 }
 
 // registerKernels hands the kernels to the plugin, where it takes any.

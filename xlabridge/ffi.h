@@ -20,10 +20,25 @@ xf_error *xb_turn(xf_frame *frame);
 // xb_unset is the handler of the kernel xlarun_unset: nothing in, one array out, left as it is.
 xf_error *xb_unset(xf_frame *frame);
 
-// xb_write_rows is the handler of the kernel xlarun_write_rows: an array, rows of the same shape but for the first axis, and
-// the number of the first row to write them to (i32[], moved so that all rows are inside). Gives the array with the rows
-// written, in place where result and array are the same memory.
-xf_error *xb_write_rows(xf_frame *frame);
+// xb_write is the handler of the kernel xlarun_write: an array, a block, and for each axis in the attribute config the
+// block's first place along it (a whole number; other axes are filled). Blocks that would leave the array are moved inside.
+// Gives the array with the block written, in place where result and array are the same memory.
+xf_error *xb_write(xf_frame *frame);
+
+// xb_scatter is the handler of the kernel xlarun_scatter: an array, indices and updates, as in StableHLO's scatter. The
+// attribute config is the kind (0 set, 1 sum, 2 product, 3 max, 4 min), then behind their lengths: the updates' axes that
+// run over a window, the array's axes that have none, those shared with the indices, these in the indices, and the array's
+// axis of each coordinate. Windows that would leave the array are dropped. In place as above.
+xf_error *xb_scatter(xf_frame *frame);
+
+// xb_numbers gives the numbers of the attribute config, where that is the only one, and how many there are; else NULL.
+const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
+
+// xb_cholesky, xb_triangular_solve and xb_lu are the handlers of the kernels xlarun_cholesky, xlarun_triangular_solve (config:
+// right side, upper, transposed, unit diagonal) and xlarun_lu, for any number of matrices of f32 or f64; see linalg.h.
+xf_error *xb_cholesky(xf_frame *frame);
+xf_error *xb_triangular_solve(xf_frame *frame);
+xf_error *xb_lu(xf_frame *frame);
 
 // xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
 // left as it is.

@@ -7,6 +7,7 @@ import "sync"
 type handle struct {
 	client *Client
 	free   func() error // set once, called once
+	bytes  int64        // what it counts in buffers
 
 	mu    sync.Mutex
 	holds int
@@ -47,9 +48,16 @@ func (h *handle) release() {
 	h.freed = h.freed || free
 	h.mu.Unlock()
 	if free {
-		_ = h.free()
-		h.client.forget(h)
+		_ = h.drop()
 	}
+}
+
+// drop frees the object; it is called once.
+func (h *handle) drop() error {
+	err := h.free()
+	buffers.held.Add(-h.bytes)
+	h.client.forget(h)
+	return err
 }
 
 // keep ends a holdLast that came to nothing: the object is as it was.
@@ -72,7 +80,5 @@ func (h *handle) close() error {
 	if !free {
 		return nil
 	}
-	err := h.free()
-	h.client.forget(h)
-	return err
+	return h.drop()
 }

@@ -16,8 +16,12 @@ type Inspection struct {
 	Memory string
 }
 
-// Inspect compiles the program anew, past the cache, and returns the compiler's texts.
+// Inspect compiles the module anew, past the cache, and returns the compiler's texts.
 func (c *Client) Inspect(name, stablehlo string, o CompileOptions) (Inspection, error) {
+	return c.inspect(name, stablehlo, c.defaultOptions(o), o)
+}
+
+func (c *Client) inspect(name, stablehlo string, defaults map[string]any, o CompileOptions) (Inspection, error) {
 	dir, err := os.MkdirTemp("", "xlarun-inspect-*")
 	if err != nil {
 		return Inspection{}, fmt.Errorf("xlabridge: inspect %s: %w", name, err)
@@ -30,7 +34,7 @@ func (c *Client) Inspect(name, stablehlo string, o CompileOptions) (Inspection, 
 	}
 	o.XLA["xla_dump_to"] = dir
 	o.XLA["xla_dump_hlo_as_text"] = true
-	e, err := c.CompileText(name, stablehlo, o)
+	e, err := c.compileText(name, stablehlo, defaults, o)
 	if err != nil {
 		return Inspection{}, err
 	}

@@ -7,6 +7,7 @@ package xlabridge
 import "C"
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,8 +17,8 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/plugin"
 )
 
 // least is the number of table entries that go-xla and this package call without asking whether
@@ -37,8 +38,9 @@ type library struct {
 	major       int
 	minor       int
 	kernels     bool // it knows the kernels of RegisterKernel
+	stuck       bool // its loading was given up and still goes on
 
-	debug debugOptions
+	options knownOptions
 
 	mu    sync.Mutex
 	store *cache.Cache // where programs compiled by others in the process go; nil: nowhere
@@ -54,7 +56,7 @@ var libraries struct {
 // openLibrary opens the plugin file, or returns the one already open under that path. It checks
 // the ABI, interposes the table and registers the copy with go-xla under the file's absolute path,
 // so that pjrt.GetPlugin(path) of any other user in the process finds ours.
-func openLibrary(found plugin.Found, preload []string) (*library, error) {
+func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*library, error) {
 	path := found.Path
 	real, err := pluginFile(path)
 	if err != nil {
@@ -63,6 +65,9 @@ func openLibrary(found plugin.Found, preload []string) (*library, error) {
 	libraries.Lock()
 	defer libraries.Unlock()
 	for _, l := range libraries.bySlot[:libraries.count] {
+		if l.path == real && l.stuck {
+			return nil, stuck(found.Backend, path)
+		}
 		if l.path == real {
 			return l, nil
 		}
@@ -77,7 +82,16 @@ func openLibrary(found plugin.Found, preload []string) (*library, error) {
 	if found.Backend == "cpu" {
 		keepMemory()
 	}
-	text, err := quietly(found.Backend, func() error { return l.load(found.Libraries, preload) })
+	text, err := quietly(ctx, found.Backend, func() error { return l.load(found.Libraries, preload) })
+	if errors.Is(err, errStuck) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		// Its thread still works in this place, which nobody else can have.
+		l.stuck = true
+		libraries.count++
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, withChatter(stuck(found.Backend, path), text)
+	}
 	if err != nil {
 		return nil, withChatter(err, text)
 	}

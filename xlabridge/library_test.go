@@ -1,16 +1,18 @@
 package xlabridge
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/plugin"
 )
 
 // cc compiles C text with the repository's ABI header and returns the result's path.
@@ -80,7 +82,7 @@ func TestOpenErrors(t *testing.T) {
 		want string
 	}{
 		{"devices", Options{Devices: -1}, "got -1 devices"},
-		{"too many devices", Options{Devices: 5000}, "got 5000 devices, wanted 1 to 1024"},
+		{"too many devices", Options{Devices: 5000}, "got 5000 devices, wanted 1 to 256"},
 		{"backend", Options{Backend: "abacus"}, "abacus"},
 		{"client option's type", Options{Client: map[string]any{"x": struct{}{}}}, "backend cpu: plugin"},
 	}
@@ -164,4 +166,91 @@ func TestFoundPluginIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, real, c.PluginPath())
 	require.Equal(t, found.SHA256, c.Fingerprint())
+}
+
+// A plugin that never answers, as one for an absent TPU does, is given up; what is written to stderr is seen again.
+func TestStuckPluginIsGivenUp(t *testing.T) {
+	limit := startLimit
+	t.Cleanup(func() { startLimit = limit })
+	cases := []struct {
+		number     int
+		what, text string
+	}{
+		{1, "while it loads", `#include <unistd.h>
+void *GetPjrtApi(void) { for (;;) pause(); }`},
+		{2, "while it makes a client", `#include <unistd.h>
+#include "pjrt_abi.h"
+static void *nothing(void *args) { (void)args; return 0; }
+static void *forever(void *args) { (void)args; for (;;) pause(); }
+static struct { xp_api api; void *fn[200]; } table = {{ sizeof table, 0, { sizeof(xp_version), 0, 0, 104 } }};
+const xp_api *GetPjrtApi(void) {
+  for (int i = 0; i < 200; i++) table.api.fn[i] = (void *)nothing;
+  table.api.fn[XP_CLIENT_CREATE] = (void *)forever;
+  return &table.api;
+}`},
+	}
+	for _, tc := range cases {
+		t.Run(tc.what, func(t *testing.T) {
+			path := cc(t, tc.text, "-shared", "-fPIC")
+			startLimit = 50 * time.Millisecond
+			for range 2 {
+				_, err := Open(t.Context(), Options{Backend: "tpu", PluginPath: path, NoCache: true})
+				require.ErrorContains(t, err, "did not answer within 50ms", tc.number)
+				require.ErrorContains(t, err, "--backend cpu", tc.number)
+				require.NotContains(t, err.Error(), "\n", tc.number)
+			}
+			startLimit = time.Hour
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := Open(ctx, Options{Backend: "tpu", PluginPath: cc(t, tc.text, "-shared", "-fPIC"), NoCache: true})
+			require.ErrorIs(t, err, context.Canceled, tc.number)
+			target, err := os.Readlink("/proc/self/fd/2")
+			require.NoError(t, err)
+			require.NotContains(t, target, "xlarun-stderr", tc.number)
+		})
+	}
+}
+
+// 1: a CPU cut into as many devices as there can be runs a program in which all wait for all.
+func TestMostCPUDevices(t *testing.T) {
+	c := open(t, Options{Devices: MaxCPUDevices})
+	require.Equal(t, MaxCPUDevices, c.NumDevices())
+	numbers := make([]string, MaxCPUDevices)
+	for i := range numbers {
+		numbers[i] = fmt.Sprint(i)
+	}
+	all := "[[" + strings.Join(numbers, ", ") + "]]"
+	text := fmt.Sprintf(`module @sum attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {
+  func.func public @main(%%x: tensor<1xf32>) -> tensor<1xf32> {
+    %%y = "stablehlo.all_reduce"(%%x) ({
+    ^bb0(%%a: tensor<f32>, %%b: tensor<f32>):
+      %%c = stablehlo.add %%a, %%b : tensor<f32>
+      stablehlo.return %%c : tensor<f32>
+    }) {replica_groups = dense<%v> : tensor<1x%dxi64>} : (tensor<1xf32>) -> tensor<1xf32>
+    return %%y : tensor<1xf32>
+  }
+}`, MaxCPUDevices, all, MaxCPUDevices)
+	e := compile(t, c, text, CompileOptions{Replicas: MaxCPUDevices})
+	inputs := make([][]*Buffer, MaxCPUDevices)
+	for i := range inputs {
+		inputs[i] = []*Buffer{f32(t, c, i, 1)}
+	}
+	for range 3 {
+		out, err := e.Execute(inputs, nil)
+		require.NoError(t, err)
+		require.Equal(t, []float32{MaxCPUDevices}, host(t, out[MaxCPUDevices-1][0]))
+	}
+}
+
+func TestDeviceReady(t *testing.T) {
+	require.NoError(t, deviceReady("cpu"), "1: a CPU is always there")
+	require.NoError(t, driverLoads("libc.so.6"), "2: a library that loads")
+	err := driverLoads("libxlarun-absent.so.1")
+	require.ErrorContains(t, err, "backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded", "3: one that is not there")
+	require.ErrorContains(t, err, "libxlarun-absent.so.1")
+	require.ErrorContains(t, err, "--backend cpu")
+	if plugin.Device("tpu") != nil {
+		_, err = Open(t.Context(), Options{Backend: "tpu"})
+		require.ErrorIs(t, err, plugin.ErrNoDevice, "4: said before anything is looked up or downloaded")
+	}
 }

@@ -144,8 +144,8 @@ func (c *Client) Memory(device int) (DeviceMemory, error) {
 	return m, nil
 }
 
-// ProcessMemory is the process's resident memory, now and at its peak, and the machine's memory as
-// the limit. Where the kernel does not tell, the figures are 0.
+// ProcessMemory is the process's resident memory, now and at its peak, and the machine's memory, or
+// what a control group leaves of it, as the limit. Where the kernel does not tell, the figures are 0.
 func ProcessMemory() (DeviceMemory, error) {
 	m := DeviceMemory{Process: true}
 	status, err := os.ReadFile("/proc/self/status")
@@ -169,6 +169,7 @@ func ProcessMemory() (DeviceMemory, error) {
 			return m, err
 		}
 	}
+	m.Limit = min(m.Limit, memoryLimit("/"))
 	return m, nil
 }
 

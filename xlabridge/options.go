@@ -19,10 +19,11 @@ type Options struct {
 	// LibraryDirs are folders of shared libraries to open before the plugin (NVIDIA's, for cuda);
 	// a plugin that is looked up brings its own.
 	LibraryDirs []string
-	// Devices is the number of CPU devices, each with its own thread; 0 is 1. Other backends have
-	// the devices that the machine has.
+	// Devices is the number of CPU devices, each with its own thread, at most MaxCPUDevices; 0 is 1. Other
+	// backends have the devices that the machine has.
 	Devices int
-	// CacheDir is the folder of compiled programs; empty: DefaultCacheDir().
+	// CacheDir is the folder of compiled programs; empty: DefaultCacheDir(). XLARUN_CACHE_MAX limits
+	// its size.
 	CacheDir string
 	// NoCache compiles every program anew and stores none.
 	NoCache bool
@@ -31,6 +32,9 @@ type Options struct {
 	// Progress and Notice, where not nil, hear of a plugin's download (see plugin.Request).
 	Progress func(done, total int64)
 	Notice   func(line string)
+	// Warn, where not nil, hears one sentence of each entry of the cache that was damaged, and once of a
+	// cache that cannot be written. It is called by whoever compiles, never by two at once.
+	Warn func(line string)
 	// Client holds further options for the plugin's client, by the plugin's names. Values are
 	// string, bool, int, int64, []int64 or float32.
 	Client map[string]any

@@ -24,6 +24,8 @@ type Backend interface {
 type Compiled struct {
 	// Program is what was compiled.
 	Program *graph.Program
+	// Lowered is the program as the compiler got it; nil on the reference backend.
+	Lowered *graph.Lowered
 	// Executable is the compiled code; nil on the reference backend.
 	Executable *Executable
 
@@ -39,7 +41,7 @@ func (x *Compiled) Optimized() (string, error) {
 	if x.Executable == nil {
 		return "", fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so %s has no optimized text", x.Program.Name)
 	}
-	i, err := x.client.Inspect(x.Program.Name, x.Program.StableHLO, x.options)
+	i, err := x.client.inspect(x.Program.Name, x.Lowered.StableHLO, x.client.programOptions(x.Lowered, x.options), x.options)
 	return i.After, err
 }
 
@@ -49,11 +51,16 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the backend has %d: open it with more, or trace for fewer", p.Name, p.Replicas, c.NumDevices())
 	}
 	o.Replicas = p.Replicas
-	exe, err := c.CompileText(p.Name, p.StableHLO, o)
+	l, err := p.Lower(c.Target())
 	if err != nil {
 		return nil, err
 	}
-	x := &Compiled{Program: p, Executable: exe, client: c, options: o}
+	exe, err := c.compileText(p.Name, l.StableHLO, c.programOptions(l, o), o)
+	if err != nil {
+		return nil, err
+	}
+	exe.info.Seconds += l.Seconds
+	x := &Compiled{Program: p, Lowered: l, Executable: exe, client: c, options: o}
 	for i := range p.Donated {
 		x.donate = append(x.donate, i)
 	}
@@ -61,7 +68,7 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 	for _, a := range p.Captured {
 		d, err := c.put(a, p.Replicas)
 		if err != nil {
-			_ = exe.Close()
+			_ = x.Close()
 			return nil, err
 		}
 		x.captured = append(x.captured, d)
@@ -207,6 +214,7 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	for i, a := range leaves {
 		d, err := c.put(a, n)
 		if err != nil {
+			Free(moved[:i])
 			return out, err
 		}
 		moved[i] = graph.FromData(a.Shape(), d)
@@ -257,25 +265,29 @@ type JitOptions struct {
 	Name    string // of the program; default "jit"
 	Trace   graph.TraceOptions
 	Compile CompileOptions
+	// Programs keeps the compiled programs, where others want to close them or to keep more; nil: the function's own.
+	Programs *Programs
 }
 
-// jit keeps one compiled program for each structure and set of shapes of the arguments.
+// jit compiles a function anew for each structure and set of shapes of the arguments.
 type jit struct {
 	backend Backend
 	options JitOptions
 	f       func(args []any) any
 
-	mu       sync.Mutex
-	programs map[string]*Compiled
+	mu sync.Mutex // one compilation at a time
 }
 
 func newJit(b Backend, options []JitOptions, f func(args []any) any) *jit {
-	j := &jit{backend: b, f: f, programs: map[string]*Compiled{}}
+	j := &jit{backend: b, f: f}
 	if len(options) > 0 {
 		j.options = options[0]
 	}
 	if j.options.Name == "" {
 		j.options.Name = "jit"
+	}
+	if j.options.Programs == nil {
+		j.options.Programs = &Programs{}
 	}
 	return j
 }
@@ -304,7 +316,8 @@ func (j *jit) call(args []any) (any, error) {
 func (j *jit) program(key string, args []any) (*Compiled, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if x := j.programs[key]; x != nil {
+	kept := programKey{j, key}
+	if x := j.options.Programs.get(kept); x != nil {
 		return x, nil
 	}
 	p, err := graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
@@ -315,7 +328,7 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.programs[key] = x
+	j.options.Programs.put(kept, x)
 	return x, nil
 }
 

@@ -19,12 +19,11 @@ var (
 // Random whole programs and their gradients, compiled against interpreted. Together with those that package graphtest
 // interprets CI checks 200. Long form: go test ./xlabridge -run RandomPrograms -programs 5000 -timeout 0
 func TestRandomPrograms(t *testing.T) {
-	client := open(t, Options{})
-	rewriteAll(t)
+	client := always(open(t, Options{}))
 	run := func(p *graph.Program, in []*graph.Array) ([]*graph.Array, error) {
 		x, err := client.Compile(p, CompileOptions{NoCache: true})
 		if err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, p.StableHLO)
+			return nil, fmt.Errorf("%w\n%s", err, p.Graph)
 		}
 		defer x.Close()
 		return x.Call(in)

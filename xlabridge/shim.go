@@ -1,8 +1,8 @@
 package xlabridge
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O2 -Wall
-#cgo linux LDFLAGS: -ldl
+#cgo CFLAGS: -I${SRCDIR}/../third_party/pjrt -O3 -Wall -Wno-psabi
+#cgo linux LDFLAGS: -ldl -lm
 #include <stdlib.h>
 #include "shim.h"
 */

@@ -3,10 +3,14 @@ package evolve
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -17,55 +21,60 @@ func TestBadConfigs(t *testing.T) {
 		want   string
 	}{
 		{"unknown environment", func(c *Config) { c.Env = "CartPol-v1" },
-			`Env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
+			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
 		{"no environment", func(c *Config) { c.Env = "" },
-			`Env: got "", want one of Acrobot-v1, CartPole-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
-		{"unknown policy", func(c *Config) { c.Policy = "mlpp:16" }, `Policy: got "mlpp:16", want one of linear, mlp; did you mean mlp?`},
-		{"no sizes", func(c *Config) { c.Policy = "mlp" },
-			`Policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
+			`env: got "", want one of Acrobot-v1, CartPole-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
+		{"unknown policy", func(c *Config) { c.Policy = "mlpp:16" }, `policy: got "mlpp:16", want one of linear, mlp; did you mean mlp?`},
+		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
+			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
 		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },
-			`Policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
-		{"linear with sizes", func(c *Config) { c.Policy = "linear:4" }, `Policy: got "linear:4", want no sizes: "linear", or "mlp:" and sizes`},
-		{"unknown strategy", func(c *Config) { c.Strategy = "OpenEs" }, `Strategy: got "OpenEs", want one of openes, pgpe, simplega; did you mean openes?`},
-		{"no population", func(c *Config) { c.Population = 0 }, `Population: got 0, want an even number from 2 to 16777216`},
-		{"negative population", func(c *Config) { c.Population = -4 }, `Population: got -4, want an even number from 2 to 16777216`},
+			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
+		{"linear with sizes", func(c *Config) { c.Policy = "linear:4" }, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
+		{"unknown strategy", func(c *Config) { c.Strategy = "OpenEs" }, `strategy: got "OpenEs", want one of openes, pgpe, simplega; did you mean openes?`},
+		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
+		{"negative population", func(c *Config) { c.Population = -4 }, `pop: got -4, want an even number from 2 to 16777216`},
 		{"odd population", func(c *Config) { c.Population = 257 },
-			`Population: got 257, want an even number from 2 to 16777216: openes samples its members in groups of 2`},
-		{"endless population", func(c *Config) { c.Population = math.MaxInt }, `Population: got 9223372036854775807, want an even number from 2 to 16777216`},
-		{"no steps", func(c *Config) { c.Steps = 0 }, `Steps: got 0, want a whole number from 1 to 16777216`},
-		{"negative episodes", func(c *Config) { c.Episodes = -1 }, `Episodes: got -1, want a whole number from 1 to 65536`},
-		{"no generations", func(c *Config) { c.Generations = 0 }, `Generations: got 0, want a whole number from 1 to 1073741823`},
-		{"negative devices", func(c *Config) { c.Devices = -1 }, `Devices: got -1, want a whole number from 0 to 1024, 0 for the default`},
+			`pop: got 257, want an even number from 2 to 16777216: openes samples its members in groups of 2`},
+		{"endless population", func(c *Config) { c.Population = math.MaxInt }, `pop: got 9223372036854775807, want an even number from 2 to 16777216`},
+		{"no steps", func(c *Config) { c.Steps = 0 }, `steps: got 0, want a whole number from 1 to 16777216`},
+		{"negative episodes", func(c *Config) { c.Episodes = -1 }, `episodes: got -1, want a whole number from 1 to 65536`},
+		{"no generations", func(c *Config) { c.Generations = 0 }, `generations: got 0, want a whole number from 1 to 1073741823`},
+		{"negative devices", func(c *Config) { c.Devices = -1 }, `devices: got -1, want a whole number from 1 to 1024, 0 for all, on cpu one a core`},
 		{"odd tile", func(c *Config) { c.Tile = 3 },
-			`Tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in groups of 2`},
-		{"no learning rate", func(c *Config) { c.LearningRate = 0 }, `LearningRate: got 0, want a number above 0 that a float32 holds`},
-		{"unroll", func(c *Config) { c.Unroll = 65 }, `Unroll: got 65, want a whole number from 0 to 64, 0 for the default`},
-		{"unknown tuner", func(c *Config) { c.Tune = "quik" }, `Tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
-		{"unknown keys", func(c *Config) { c.Keys = "devices" }, `Keys: got "devices", want one of global, device; did you mean device?`},
-		{"negative memory", func(c *Config) { c.Memory = -1 }, `Memory: got -1, want a number of bytes, 0 for what is free`},
-		{"no number", func(c *Config) { c.Sigma = math.NaN() }, `Sigma: got NaN, want a number above 0 that a float32 holds`},
-		{"infinite", func(c *Config) { c.SigmaDecay = math.Inf(1) }, `SigmaDecay: got +Inf, want a number above 0 that a float32 holds`},
-		{"too small", func(c *Config) { c.Sigma = 1e-60 }, `Sigma: got 1e-60, want a number above 0 that a float32 holds`},
+			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in groups of 2`},
+		{"no learning rate", func(c *Config) { *c = c.With("strategy.learning-rate", 0) }, `strategy.learning-rate: got 0, want a number above 0 that a float32 holds`},
+		{"unroll", func(c *Config) { c.Unroll = 65 }, `unroll: got 65, want a whole number from 1 to 64, 0 for the default`},
+		{"unknown tuner", func(c *Config) { c.Tune = "quik" }, `tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
+		{"unknown keys", func(c *Config) { c.Keys = "devices" }, `keys: got "devices", want one of global, device; did you mean device?`},
+		{"negative memory", func(c *Config) { c.Memory = -1 }, `memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
+		{"no number", func(c *Config) { *c = c.With("strategy.sigma", math.NaN()) }, `strategy.sigma: got NaN, want a number above 0 that a float32 holds`},
+		{"infinite", func(c *Config) { *c = c.With("strategy.sigma-decay", math.Inf(1)) }, `strategy.sigma-decay: got +Inf, want a number above 0 that a float32 holds`},
+		{"setting of another", func(c *Config) { *c = c.With("strategy.std-learning-rate", 1) },
+			`strategy.std-learning-rate: got a value, want one of the settings that the strategy openes has: strategy.learning-rate, strategy.sigma, strategy.sigma-decay; did you mean strategy.learning-rate?`},
+		{"setting of nothing", func(c *Config) { *c = c.With("head.sigma", 1) }, `head.sigma: got 1, want strategy.NAME or policy.NAME`},
+		{"target", func(c *Config) { c.Target = "many" }, `target: got "many", want a mean return, 0 for none, or auto for the environment's`},
+		{"too small", func(c *Config) { *c = c.With("strategy.sigma", 1e-60) }, `strategy.sigma: got 1e-60, want a number above 0 that a float32 holds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := DefaultConfig()
 			c.change(&config)
-			err := config.Check()
+			err := config.Check(plan.Machine{})
 			require.EqualError(t, err, c.want)
-			require.IsType(t, &ConfigError{}, err)
+			require.IsType(t, &settings.Error{}, err)
 			_, err = New(&xlabridge.Reference{}, config)
 			require.EqualError(t, err, c.want)
 		})
 	}
-	require.NoError(t, DefaultConfig().Check())
+	config := DefaultConfig()
+	require.NoError(t, config.Check(plan.Machine{}))
 }
 
 func TestMoreDevicesThanThereAre(t *testing.T) {
 	c := DefaultConfig()
 	c.Devices = 3
-	require.NoError(t, c.Check())
+	require.NoError(t, c.Check(plan.Machine{}))
 	_, err := New(&xlabridge.Reference{}, c)
-	require.EqualError(t, err, "Devices: got 3, want at most the 1 that the backend was opened with")
+	require.EqualError(t, err, "devices: got 3, want at most the 1 that the backend was opened with")
 }
 
 func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
@@ -75,27 +84,52 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 		free       int64
 		want       string
 	}{
-		{1 << 24, "mlp:16,16", 1 << 30, `Population: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 3.8 GiB and 1.0 GiB is free; the largest population that fits is 4459296`},
-		{256, "mlp:65536,65536", 16 << 30, `Policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters take about 2.0 TiB and 16.0 GiB is free; make the policy smaller, no population fits`},
-		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 0, `Policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: 16777216 members of 1125900091392002 parameters take more than 4 EiB; make the policy smaller`},
+		{1 << 24, "mlp:16,16", 1 << 30, `pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 3.8 GiB and 1.0 GiB is free; the largest population that fits is 4459296`},
+		{256, "mlp:65536,65536", 16 << 30, `policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters take about 2.0 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks smaller`},
+		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 0, `policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: 16777216 members of 1125900091392002 parameters take more than 4 EiB; make the networks or the population smaller`},
 	} {
 		t.Run(fmt.Sprint(c.population, c.policy), func(t *testing.T) {
 			config := DefaultConfig()
 			config.Population, config.Policy, config.Tile = c.population, c.policy, 32
-			_, err := config.plan(machine{devices: 1, free: c.free})
+			_, err := config.experiment(plan.Machine{Devices: 1, Free: c.free})
 			require.EqualError(t, err, c.want)
-			require.IsType(t, &ConfigError{}, err)
+			require.IsType(t, &settings.Error{}, err)
 		})
 	}
 	config := DefaultConfig()
-	p, err := config.plan(machine{devices: 1})
+	x, err := config.experiment(plan.Machine{Devices: 1})
 	require.NoError(t, err)
-	need, ok := p.memory()
+	need, ok := x.memory()
 	require.True(t, ok)
 	require.Less(t, need, int64(16<<20))
-	require.NoError(t, p.fit(need))
-	require.False(t, p.redraw)
-	require.NoError(t, p.fit(need-1))
-	require.True(t, p.redraw)
-	require.ErrorContains(t, p.fit(1<<16), "256 members of 386 parameters take about")
+	for free, redrawn := range map[int64]bool{need: false, need - 1: true} {
+		x.on.Free = free
+		require.NoError(t, x.fit())
+		require.Equal(t, redrawn, x.redraw)
+	}
+	x.on.Free = 1 << 16
+	require.ErrorContains(t, x.fit(), "256 members of 386 parameters take about")
+}
+
+// Case 1: what is called the largest population that fits does fit, on the devices that the run will have, and no larger one
+// of a whole tile more does.
+func TestLargestPopulationThatFits(t *testing.T) {
+	for _, policy := range []string{"mlp:16,16", "mlp:512,512", "linear"} {
+		for _, devices := range []int{1, 2, 8} {
+			on := plan.Machine{Devices: devices, CPU: true, Free: 20 << 30}
+			c := DefaultConfig()
+			c.Population, c.Policy = 1<<24, policy
+			err := c.Check(on)
+			if err == nil {
+				continue // all fit
+			}
+			most := regexp.MustCompile(`the largest population that fits is (\d+)$`).FindStringSubmatch(err.Error())
+			require.Len(t, most, 2, err.Error())
+			c.Population, err = strconv.Atoi(most[1])
+			require.NoError(t, err)
+			require.NoError(t, c.Check(on), "%s on %d devices", policy, devices)
+			c.Population += c.Population/4&^1 + 256
+			require.Error(t, c.Check(on), "%s on %d devices: %d", policy, devices, c.Population)
+		}
+	}
 }

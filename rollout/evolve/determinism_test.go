@@ -11,6 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -49,11 +52,11 @@ func TestDeterminismMatrix(t *testing.T) {
 	for _, d := range devices {
 		clients[d] = open(t, d)
 	}
-	for _, strategy := range Strategies() {
+	for _, name := range strategy.Names() {
 		for _, x := range experiments {
-			t.Run(strategy+", "+x.name, func(t *testing.T) {
-				x.config.Strategy = strategy
-				var metrics []Metrics
+			t.Run(name+", "+x.name, func(t *testing.T) {
+				x.config.Strategy = name
+				var metrics []run.Metrics
 				var state map[string][]byte
 				for _, d := range devices {
 					e, err := New(clients[d], x.config)
@@ -75,12 +78,11 @@ func TestDeterminismMatrix(t *testing.T) {
 // fitnessOf runs one generation and returns the fitness of each member.
 func fitnessOf(t *testing.T, e *Evolution) []float64 {
 	t.Helper()
-	out, err := e.program.Call(append(append([]*graph.Array(nil), e.state...), e.inputs...))
+	out, err := e.Advance()
 	require.NoError(t, err)
-	v, err := graph.Floats(out[len(e.state)])
+	v, err := graph.Floats(out[0])
 	require.NoError(t, err)
 	xlabridge.Free(out)
-	e.state = nil // donated
 	return v[:len(v)/2]
 }
 
@@ -92,7 +94,7 @@ func TestPaddedMembersAreTheSame(t *testing.T) {
 	for _, c.LanesLast = range []bool{false, true} {
 		c.Tile, c.Population = 48, 777 // 16 tiles and a part of one, on two devices
 		padded := start(t, b, c)
-		require.Equal(t, 18, padded.Profile().Tiles)
+		require.Equal(t, 18, padded.Profile().Fact("tiles"))
 		c.Population = 18 * 48
 		full := start(t, b, c)
 		got, want := fitnessOf(t, padded), fitnessOf(t, full)
@@ -124,13 +126,13 @@ func TestRedrawnNoiseChangesNothing(t *testing.T) {
 // redrawing starts a run that keeps no noise.
 func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	t.Helper()
-	p, err := c.plan(machine{devices: b.NumDevices(), cpu: b.Backend() == "cpu"})
+	x, err := c.experiment(plan.Machine{Devices: b.NumDevices(), CPU: b.Backend() == "cpu"})
 	require.NoError(t, err)
-	p.redraw = true
-	e, err := build(b, p)
+	x.redraw = true
+	e, err := build(b, x, plan.Choice{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
-	require.True(t, e.Profile().NoiseRedrawn)
+	require.Equal(t, true, e.Profile().Fact("noise_redrawn"))
 	return e
 }
 
@@ -139,22 +141,22 @@ func TestKeysOfDevices(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile, c.Keys = 32, 40, "linear", 8, KeysDevice
 	b := open(t, 2)
-	run := func(devices int) map[string][]byte {
+	after := func(devices int) map[string][]byte {
 		c.Devices = devices
 		e := start(t, b, c)
 		steps(t, e, 2)
 		return bytesOf(t, e)
 	}
-	sameBytes(t, run(2), run(2), "again")
-	require.NotEqual(t, run(1)["Strategy.Mean"], run(2)["Strategy.Mean"])
+	sameBytes(t, after(2), after(2), "again")
+	require.NotEqual(t, after(1)["strategy.mean"], after(2)["strategy.mean"])
 	c.Strategy = "simplega"
 	e := start(t, b, c)
 	steps(t, e, 1)
 	s, err := e.Snapshot()
 	require.NoError(t, err)
-	rows, err := graph.Floats(s.Arrays["Strategy.Elites"])
+	rows, err := graph.Floats(s.Arrays["strategy.elites"])
 	require.NoError(t, err)
-	n := e.Profile().Parameters
+	n := e.Profile().Fact("parameters").(int)
 	seen := map[float64]bool{}
 	for i := 0; i < len(rows); i += n {
 		require.False(t, seen[rows[i]], "two elites are the same")

@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"math"
 	"runtime"
@@ -10,8 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	_ "xlarun/envs/classic"
 	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -32,16 +38,23 @@ func start(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	return e
 }
 
-func steps(t *testing.T, e *Evolution, n int) []Metrics {
+func steps(t *testing.T, e *Evolution, n int) []run.Metrics {
 	t.Helper()
-	var all []Metrics
+	var all []run.Metrics
 	for range n {
 		m, err := e.Step()
 		require.NoError(t, err)
-		m.Seconds = 0
 		all = append(all, m)
 	}
 	return all
+}
+
+// of is a metric.
+func of(t *testing.T, m run.Metrics, name string) float64 {
+	t.Helper()
+	x, ok := m.Get(name)
+	require.True(t, ok, name)
+	return x
 }
 
 // bytesOf are the bytes of every array of the state.
@@ -64,23 +77,35 @@ func TestCartPoleIsSolved(t *testing.T) {
 	c := DefaultConfig()
 	c.Seed = 1
 	e := start(t, open(t, min(2, runtime.NumCPU())), c)
-	var m Metrics
-	for range 100 {
-		require.False(t, e.Solved())
+	var m run.Metrics
+	for !m.Done {
 		var err error
 		m, err = e.Step()
 		require.NoError(t, err)
-		if e.Solved() {
-			break
-		}
+		require.LessOrEqual(t, m.Step, int64(100))
 	}
-	require.GreaterOrEqual(t, m.MeanFitness, 475.)
-	require.Equal(t, 500., m.BestEver)
-	require.Equal(t, int64(m.Generation*256*500), m.EnvSteps)
-	params, fitness, err := e.Best()
+	require.GreaterOrEqual(t, of(t, m, "mean_fitness"), 475.)
+	require.Equal(t, 500., of(t, m, "best_ever"))
+	require.Equal(t, float64(m.Step*256*500), of(t, m, "env_steps"))
+	require.Equal(t, 256*500., m.Work)
+	require.Equal(t, fmt.Sprintf("mean %.4g of the 475 wanted", of(t, m, "mean_fitness")), e.Ending(m))
+
+	// What the search has come to balances the pole in fresh episodes too; the member that was lucky once need not.
+	s, err := e.Snapshot()
 	require.NoError(t, err)
-	require.Equal(t, 500., fitness)
-	require.NotEmpty(t, graph.Leaves(params))
+	candidates, err := e.Candidates(s)
+	require.NoError(t, err)
+	require.Len(t, candidates, 2)
+	r, err := c.Rollout()
+	require.NoError(t, err)
+	j, err := episode.NewJudge(e.backend, r, candidates[0].Params, 2, 50, c.Purpose())
+	require.NoError(t, err)
+	defer func() { require.NoError(t, j.Close()) }()
+	judged, err := j.Play([]any{candidates[0].Params, candidates[1].Params}, random.New(77))
+	require.NoError(t, err)
+	require.Equal(t, "centre", candidates[0].Name)
+	require.Greater(t, judged[0].Mean, 490.)
+	require.Len(t, judged[0].Return, 50)
 }
 
 // The other strategies learn too: the population's mean return rises to three times what it was.
@@ -91,8 +116,8 @@ func TestOtherStrategiesLearn(t *testing.T) {
 			c := DefaultConfig()
 			c.Strategy, c.Seed = strategy, 1
 			m := steps(t, start(t, b, c), 60)
-			require.Greater(t, m[59].MeanFitness, 3*m[0].MeanFitness)
-			require.Greater(t, m[59].MeanFitness, 100.)
+			require.Greater(t, of(t, m[59], "mean_fitness"), 3*of(t, m[0], "mean_fitness"))
+			require.Greater(t, of(t, m[59], "mean_fitness"), 100.)
 		})
 	}
 }
@@ -122,7 +147,7 @@ func TestResultsDoNotDependOnDevices(t *testing.T) {
 			config := DefaultConfig()
 			config.Population, config.Tile, config.Policy, config.Steps, config.Seed = c.population, c.tile, c.policy, 100, 5
 			config.Strategy = c.strategy
-			var metrics []Metrics
+			var metrics []run.Metrics
 			var state map[string][]byte
 			for _, d := range c.devices {
 				config.Devices = d
@@ -147,7 +172,7 @@ func TestPaddingIsMasked(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 6, 12, "linear"
-	var got [][]Metrics
+	var got [][]run.Metrics
 	var centres [][]float64
 	for _, tile := range []int{2, 4, 6, 16} { // 3 tiles, 1.5, 1, 0.4
 		c.Tile = tile
@@ -155,7 +180,7 @@ func TestPaddingIsMasked(t *testing.T) {
 		got = append(got, steps(t, e, 3))
 		s, err := e.Snapshot()
 		require.NoError(t, err)
-		centre, err := graph.Floats(s.Arrays["Strategy.Mean"])
+		centre, err := graph.Floats(s.Arrays["strategy.mean"])
 		require.NoError(t, err)
 		centres = append(centres, centre)
 	}
@@ -174,9 +199,10 @@ func TestReferenceAgreesWithXLA(t *testing.T) {
 			want := steps(t, start(t, &xlabridge.Reference{}, c), 2)
 			got := steps(t, start(t, open(t, 1), c), 2)
 			for i := range want {
-				require.InDelta(t, want[i].MeanFitness, got[i].MeanFitness, 1e-4*math.Max(1, math.Abs(want[i].MeanFitness)))
-				require.InDelta(t, want[i].BestFitness, got[i].BestFitness, 1e-4*math.Max(1, math.Abs(want[i].BestFitness)))
-				require.InDelta(t, want[i].WorstFitness, got[i].WorstFitness, 1e-4*math.Max(1, math.Abs(want[i].WorstFitness)))
+				for _, name := range []string{"mean_fitness", "best_fitness", "worst_fitness"} {
+					w := of(t, want[i], name)
+					require.InDelta(t, w, of(t, got[i], name), 1e-4*math.Max(1, math.Abs(w)))
+				}
 			}
 		})
 	}
@@ -186,38 +212,70 @@ func TestSeveralEpisodes(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Episodes = 8, 30, 3
 	m := steps(t, start(t, &xlabridge.Reference{}, c), 1)[0]
-	require.Equal(t, int64(8*30*3), m.EnvSteps)
+	require.Equal(t, 8*30*3., of(t, m, "env_steps"))
 	// The mean of three whole numbers: in thirds.
-	require.InDelta(t, math.Round(3*m.BestFitness), 3*m.BestFitness, 1e-4)
-	require.InDelta(t, m.MeanFitness, m.MeanLength, 1e-5)
+	best := of(t, m, "best_fitness")
+	require.InDelta(t, math.Round(3*best), 3*best, 1e-4)
+	require.InDelta(t, of(t, m, "mean_fitness"), of(t, m, "mean_length"), 1e-5)
 }
 
 func TestSeedsDiffer(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps = 8, 20
-	run := func(seed int64) map[string][]byte {
+	after := func(seed int64) map[string][]byte {
 		c.Seed = seed
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
 		return bytesOf(t, e)
 	}
-	require.Equal(t, run(1), run(1))
-	require.NotEqual(t, run(1)["Strategy.Mean"], run(2)["Strategy.Mean"])
+	require.Equal(t, after(1), after(1))
+	require.NotEqual(t, after(1)["strategy.mean"], after(2)["strategy.mean"])
 }
 
+// The names of the state's arrays are those of run.Kind.Version: where one is to change, the version rises.
 func TestSnapshotNamesTheState(t *testing.T) {
-	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy = 4, 5, "linear"
-	e := start(t, &xlabridge.Reference{}, c)
-	steps(t, e, 2)
-	s, err := e.Snapshot()
-	require.NoError(t, err)
-	require.Equal(t, 2, s.Generation)
-	require.Equal(t, []string{"Best.Fitness", "Best.Generation", "Best.Vector", "Generation", "Key.Data", "Strategy.Adam.Count",
-		"Strategy.Adam.Mu", "Strategy.Adam.Nu", "Strategy.Mean", "Strategy.Sigma"}, slices.Sorted(maps.Keys(s.Arrays)))
-	g, err := graph.Float(s.Arrays["Generation"])
-	require.NoError(t, err)
-	require.Equal(t, 2., g)
+	kind, ok := run.Lookup("evolve")
+	require.True(t, ok)
+	require.Equal(t, 1, kind.Version)
+	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "key.data"}
+	for name, own := range map[string][]string{
+		"openes":   {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
+		"pgpe":     {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.std"},
+		"simplega": {"strategy.elites", "strategy.sigma", "strategy.told"},
+	} {
+		c := DefaultConfig()
+		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", name
+		e := start(t, &xlabridge.Reference{}, c)
+		steps(t, e, 2)
+		s, err := e.Snapshot()
+		require.NoError(t, err)
+		require.Equal(t, int64(2), s.Step)
+		require.Equal(t, append(slices.Clone(common), own...), slices.Sorted(maps.Keys(s.Arrays)))
+		g, err := graph.Float(s.Arrays["generation"])
+		require.NoError(t, err)
+		require.Equal(t, 2., g)
+	}
+}
+
+// A run that goes on from a snapshot, on another number of devices, is the run that was never stopped.
+func TestRestoredRunsGoOnToTheByte(t *testing.T) {
+	one, two := open(t, 1), open(t, 2)
+	for _, name := range strategy.Names() {
+		c := DefaultConfig()
+		c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 48, 40, "mlp:8", name, 16
+		whole := start(t, one, c)
+		want := steps(t, whole, 6)
+		first := start(t, one, c)
+		steps(t, first, 2)
+		s, err := first.Snapshot()
+		require.NoError(t, err)
+		second := start(t, two, c)
+		require.NoError(t, second.Restore(s))
+		require.Equal(t, want[2:], steps(t, second, 4), name)
+		sameBytes(t, bytesOf(t, whole), bytesOf(t, second), name)
+		delete(s.Arrays, "key.data")
+		require.ErrorContains(t, second.Restore(s), `no array "key.data" of u32[2]`)
+	}
 }
 
 // The centre is the strategy's mean, in the policy's tree.
@@ -227,14 +285,15 @@ func TestCentre(t *testing.T) {
 		c.Population, c.Steps, c.Policy, c.Strategy = 4, 5, "linear", strategy
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
-		centre, err := e.Centre()
-		require.NoError(t, err)
-		require.IsType(t, policy.Params{}, centre)
 		s, err := e.Snapshot()
 		require.NoError(t, err)
-		mean := s.Arrays["Strategy.Mean"]
+		candidates, err := e.Candidates(s)
+		require.NoError(t, err)
+		centre := candidates[0].Params
+		require.IsType(t, policy.Params{}, centre)
+		mean := s.Arrays["strategy.mean"]
 		if strategy == "simplega" {
-			mean = graph.Index(s.Arrays["Strategy.Elites"], 0)
+			mean = graph.Index(s.Arrays["strategy.elites"], 0)
 		}
 		want, err := graph.Floats(mean)
 		require.NoError(t, err)
@@ -255,7 +314,8 @@ func TestSettingsDoNotRecompile(t *testing.T) {
 	c.Population, c.Steps, c.Policy = 8, 5, "linear"
 	first := start(t, b, c)
 	require.Equal(t, xlabridge.CacheMiss, first.Profile().Cache)
-	c.Seed, c.LearningRate, c.Sigma, c.SigmaDecay = 9, .5, .3, .9
+	c.Seed = 9
+	c = c.With("strategy.learning-rate", .5).With("strategy.sigma", .3).With("strategy.sigma-decay", "0.9")
 	second := start(t, b, c)
 	require.Equal(t, xlabridge.CacheHit, second.Profile().Cache)
 	steps(t, first, 3)
@@ -263,7 +323,7 @@ func TestSettingsDoNotRecompile(t *testing.T) {
 	sigma := func(e *Evolution) float64 {
 		s, err := e.Snapshot()
 		require.NoError(t, err)
-		v, err := graph.Float(s.Arrays["Strategy.Sigma"])
+		v, err := graph.Float(s.Arrays["strategy.sigma"])
 		require.NoError(t, err)
 		return v
 	}
@@ -276,11 +336,14 @@ func TestMemberAt(t *testing.T) {
 	c.Population, c.Tile, c.Steps, c.Policy = 10, 4, 5, "linear" // 5 pairs, 2 a tile
 	e := start(t, &xlabridge.Reference{}, c)
 	p := e.Profile()
-	require.Equal(t, 4, p.Tile)
-	require.Equal(t, 3, p.Tiles)
+	require.Equal(t, 4, p.Fact("tile"))
+	require.Equal(t, 3, p.Fact("tiles"))
+	lanes, last := e.Lanes()
+	require.Equal(t, 4, lanes)
+	require.False(t, last)
 	var members []int
-	for tile := range p.Tiles {
-		for lane := range p.Tile {
+	for tile := range 3 {
+		for lane := range lanes {
 			members = append(members, e.MemberAt(tile, lane))
 		}
 	}
@@ -294,17 +357,15 @@ func TestClosedRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, e.Close())
 	_, err = e.Step()
-	require.EqualError(t, err, "evolve: the run was closed, or a generation failed: make a new one")
+	require.ErrorIs(t, err, run.ErrGone)
 	_, err = e.Snapshot()
-	require.Error(t, err)
-	_, _, err = e.Best()
-	require.Error(t, err)
+	require.ErrorIs(t, err, run.ErrGone)
 }
 
 func TestMeasure(t *testing.T) {
 	nan := math.NaN()
 	m := measure([]float64{1, 2, nan, 6}, []float64{1, 2, 3, 6})
-	require.Equal(t, Metrics{BestFitness: 6, MeanFitness: 3, WorstFitness: 1, StdFitness: math.Sqrt(14. / 3), MeanLength: 3, Failed: 1}, m)
+	require.Equal(t, sums{best: 6, mean: 3, worst: 1, std: math.Sqrt(14. / 3), length: 3, failed: 1}, m)
 	m = measure([]float64{nan, nan}, []float64{1, 3})
-	require.Equal(t, Metrics{BestFitness: math.Inf(-1), MeanFitness: math.Inf(-1), WorstFitness: math.Inf(-1), MeanLength: 2, Failed: 2}, m)
+	require.Equal(t, sums{best: math.Inf(-1), mean: math.Inf(-1), worst: math.Inf(-1), length: 2, failed: 2}, m)
 }

@@ -5,7 +5,10 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
 )
 
 // State is everything that one generation hands to the next. It is the same on every device.
@@ -16,26 +19,27 @@ type State struct {
 	Best       Best
 }
 
-// Best is the best member so far.
+// Best is the member with the highest fitness so far.
 type Best struct {
-	Vector     *graph.Array // f32[n]
+	Genome     any          // as the strategy sees it: a tree, or f32[n]
 	Fitness    *graph.Array // f32[]: -Inf before the first generation, and while all have been NaN
 	Generation *graph.Array // i32[]: in which generation, from 0
 }
 
 // Inputs of a generation that are not handed on.
 type inputs struct {
-	Settings Settings
-	Tiles    *graph.Array // i32[]: tiles of a device; see rollout.Each
+	Settings map[string]*graph.Array // f32[], by name: the strategy's and the policy's
+	Tiles    *graph.Array            // i32[]: tiles of a device; see population.Each
 }
 
 // generation is the program of one generation: ask, play, tell.
 type generation struct {
-	rollout  *rollout.Rollout
-	layout   *rollout.Layout
-	strategy Strategy
-	groups   rollout.Tiles // the groups of the population, cut over the devices
-	// redraw: noise is not kept from ask to tell, but drawn again from its keys.
+	rollout  *episode.Rollout
+	layout   *population.Layout // of a genome that is one vector; nil: genomes are the policy's trees
+	strategy strategy.Strategy
+	groups   population.Tiles // the groups of the population, cut over the devices
+	draw     any              // one group's draw, of which only the shapes are looked at
+	// redraw: draws are not kept from ask to tell, but made again from their keys.
 	redraw bool
 	// deviceKeys: keys count groups and members of one device, under a key of the device's own.
 	deviceKeys bool
@@ -43,64 +47,131 @@ type generation struct {
 
 // tile is what is kept of each tile.
 type tile struct {
-	Noise   *graph.Array // f32[lanes, n]; with redraw f32[n], that of the tile's best member
-	Summary rollout.Summary
+	Draws   any // leaves [lanes, …]; with redraw that of the tile's best member, […]
+	Summary episode.Summary
+}
+
+// members is the population's size.
+func (g *generation) members() int { return g.groups.Items * g.strategy.GroupSize() }
+
+// genome makes a genome of a policy's parameters, params the other way round.
+func (g *generation) genome(params any) any {
+	if g.layout == nil {
+		return params
+	}
+	return g.layout.Ravel(params)
+}
+
+func (g *generation) params(genome any) any {
+	if g.layout == nil {
+		return genome
+	}
+	return g.layout.Unravel(genome.(*graph.Array))
+}
+
+// bound is the generation with the program's inputs in the place of the settings.
+func (g *generation) bound(in inputs) *generation {
+	b := *g
+	b.rollout, b.strategy = g.rollout.Bound(in.Settings), settings.Bind(g.strategy, in.Settings, "strategy.")
+	return &b
 }
 
 // start is the state before the first generation.
-func (g *generation) start(key random.Key, p Settings) State {
+func (g *generation) start(key random.Key) State {
 	keys := random.SplitN(key, 2)
-	mean := g.layout.Ravel(g.rollout.Policy.Init(keys[0]))
-	return State{Strategy: g.strategy.Init(mean, p), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)),
-		Best: Best{mean, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}}
+	genome := g.genome(g.rollout.Policy.Init(keys[0]))
+	return State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)),
+		Best: Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}}
 }
 
 // run is one generation, on each device for its tiles. It returns the next state, and fitness and lengths of the members,
 // f32[2, population]: one small transfer, of which the host makes the metrics.
 func (g *generation) run(s State, in inputs) (State, *graph.Array) {
-	lanes, sides, n := g.groups.Lanes, g.strategy.GroupSize(), g.layout.Size()
+	g = g.bound(in)
 	keys := g.keys(s)
-	perSide := func() *graph.Array { return g.groups.Rows(graph.Float32, sides, lanes) }
-	room := tile{g.groups.Rows(graph.Float32, lanes, n), rollout.Summary{Return: perSide(), Length: perSide()}}
-	if g.redraw {
-		room.Noise = g.groups.Rows(graph.Float32, n)
-	}
-	rows := rollout.Each(g.groups, in.Tiles, room, func(local *graph.Array) tile {
-		keys := graph.Barrier(graph.DynamicIndex(keys, local, 0))[0]
-		noise := g.draw(s, in, graph.Index(keys, 0))
-		t := tile{noise, g.episodes(s, in, noise, graph.SliceAxis(keys, 0, 1, 1+sides))}
+	one := func(local *graph.Array) tile {
+		ofGroups, ofMembers := g.tileKeys(keys, local)
+		draws := g.ask(s, ofGroups)
+		t := tile{draws, g.play(s, draws, ofMembers)}
 		if g.redraw {
-			t.Noise = g.tileBest(local, noise, graph.Barrier(t.Summary.Return)[0])
+			t.Draws = g.tileBest(local, draws, graph.Barrier(t.Summary.Return)[0])
 		}
 		return t
-	})
+	}
+	rows := population.Each(g.groups, in.Tiles, g.room(), one)
 	summary := graph.MapTree(g.inOrder, rows.Summary)
-	fitness := summary.Return
-	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, in, fitness, rows.Noise)}
-	next.Strategy = g.strategy.Tell(s.Strategy, in.Settings, fitness, g.samples(s, in, keys, rows.Noise))
-	return next, graph.Stack([]*graph.Array{fitness, summary.Length}, 0)
+	next := g.tell(s, in, keys, rows.Draws, summary)
+	return next, graph.Stack([]*graph.Array{summary.Return, summary.Length}, 0)
 }
 
-// draw gives the noise of one tile, f32[lanes, n]; keys are those of its groups, u32[lanes, 2].
-func (g *generation) draw(s State, in inputs, keys *graph.Array) *graph.Array {
-	noise := graph.VMap(func(key random.Key) *graph.Array {
-		return g.strategy.Sample(key, s.Strategy, in.Settings)
-	})(random.Key{Data: keys})
+// room is for the results of all tiles.
+func (g *generation) room() tile {
+	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
+	perSide := func(a *graph.Array) *graph.Array {
+		return g.groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
+	}
+	t := tile{g.roomForDraws(), graph.MapTree(perSide, g.rollout.Nothing())}
+	if g.redraw {
+		t.Draws = population.RowsLike(g.groups, g.draw)
+	}
+	return t
+}
+
+// roomForDraws is for the draws of all tiles.
+func (g *generation) roomForDraws() any {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return g.groups.Rows(a.DType(), append([]int{g.groups.Lanes}, a.Dims()...)...)
+	}, g.draw)
+}
+
+// learn finds the layout of genomes and draws out, before anything is traced.
+func (g *generation) learn() error {
+	return graph.Try(func() {
+		params := g.rollout.Policy.Init(random.New(0))
+		if _, flat := g.strategy.(strategy.Flat); flat {
+			g.layout = population.LayoutOf(params)
+		}
+		g.draw = g.strategy.Sample(random.New(0), g.strategy.Init(g.genome(params), g.members()))
+	})
+}
+
+// ask makes the draws of one tile, leaves [lanes, …]; keys are those of its groups, u32[lanes, 2].
+func (g *generation) ask(s State, keys *graph.Array) any {
+	draws := graph.VMap(func(key random.Key) any { return g.strategy.Sample(key, s.Strategy) })(random.Key{Data: keys})
 	// Drawn once, then read: without the barrier the compiler draws it again for each of its uses.
-	return graph.Barrier(noise)[0]
+	leaves, tree := graph.Flatten(draws)
+	return tree.Unflatten(graph.Barrier(leaves...))
 }
 
-// episodes makes the members of one tile of its noise, f32[lanes, n], and plays their episodes: f32[sides, lanes]. keys are
-// the members', u32[sides, lanes, 2].
-func (g *generation) episodes(s State, in inputs, noise, keys *graph.Array) rollout.Summary {
-	lanes, sides, n := g.groups.Lanes, g.strategy.GroupSize(), g.layout.Size()
-	members := graph.VMap(func(side *graph.Array) *graph.Array {
-		return graph.VMap(func(z *graph.Array) *graph.Array { return g.strategy.Member(s.Strategy, in.Settings, z, side) })(noise)
+// play makes the members of one tile of its draws and plays their episodes: [sides, lanes, …]. keys are the members',
+// u32[sides, lanes, 2].
+func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary {
+	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
+	members := graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return g.strategy.Member(s.Strategy, draw, side) })(draws)
 	})(graph.Iota(sides))
-	summary := graph.VMap2(func(vector *graph.Array, key random.Key) rollout.Summary {
-		return g.rollout.Member(g.layout.Unravel(vector), key)
-	}, g.rollout.Plan.VMap()...)(graph.Reshape(members, sides*lanes, n), random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Reshape(a, sides, lanes) }, summary)
+	flat := graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Reshape(a, append([]int{sides * lanes}, a.Dims()[2:]...)...)
+	}, members)
+	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
+		return g.rollout.Member(g.params(genome), key)
+	}, g.rollout.Plan.VMap()...)(flat, random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Reshape(a, append([]int{sides, lanes}, a.Dims()[1:]...)...)
+	}, summary)
+}
+
+// tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
+func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached episode.Summary) State {
+	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, draws)}
+	all := population.Kept(g.groups, in.Tiles, draws)
+	if g.redraw {
+		ofGroups := graph.Reshape(graph.SliceAxis(keys, 1, 0, 1), keys.Dim(0), g.groups.Lanes, 2)
+		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
+	}
+	next.Strategy = g.strategy.Tell(s.Strategy, strategy.Evaluation{Fitness: reached.Return, Length: reached.Length,
+		Objectives: reached.Objectives, Descriptor: reached.Descriptor}, all)
+	return next
 }
 
 // keys are those of this device's tiles, u32[PerDevice+1, 1+sides, lanes, 2]: of each group's noise, then of its members.
@@ -131,28 +202,51 @@ func (g *generation) keys(s State) *graph.Array {
 	return graph.Barrier(all.Data)[0]
 }
 
-// inOrder gathers one number of each member, [PerDevice, sides, lanes], in member order and without the padding.
+// tileKeys are the keys of one tile: of its groups, u32[lanes, 2], and of its members, u32[sides, lanes, 2].
+func (g *generation) tileKeys(keys, local *graph.Array) (ofGroups, ofMembers *graph.Array) {
+	keys = graph.Barrier(graph.DynamicIndex(keys, local, 0))[0]
+	return graph.Index(keys, 0), graph.SliceAxis(keys, 0, 1, 1+g.strategy.GroupSize())
+}
+
+// inOrder gathers what is known of each member, [PerDevice, sides, lanes, …], in member order and without the padding.
 func (g *generation) inOrder(rows *graph.Array) *graph.Array {
-	all := g.groups.Gather(rows) // [tiles, sides, lanes]
-	sides, lanes := all.Dim(1), all.Dim(2)
-	all = graph.Reshape(graph.Transpose(all, 1, 0, 2), sides, g.groups.Total()*lanes)
-	return graph.Barrier(graph.Flatten1D(graph.SliceAxis(all, 1, 0, g.groups.Items)))[0]
+	all := g.groups.Gather(rows) // [tiles, sides, lanes, …]
+	sides, lanes, rest := all.Dim(1), all.Dim(2), all.Dims()[3:]
+	axes := []int{1, 0, 2}
+	for i := range rest {
+		axes = append(axes, 3+i)
+	}
+	all = graph.Reshape(graph.Transpose(all, axes...), append([]int{sides, g.groups.Total() * lanes}, rest...)...)
+	all = graph.SliceAxis(all, 1, 0, g.groups.Items)
+	return graph.Barrier(graph.Reshape(all, append([]int{sides * g.groups.Items}, rest...)...))[0]
+}
+
+// tileBest is the draw of the best member of one tile, the first of equal ones in member order. fitness is
+// f32[sides, lanes].
+func (g *generation) tileBest(local *graph.Array, draws any, fitness *graph.Array) any {
+	lanes := g.groups.Lanes
+	group := graph.Add(graph.Iota(lanes), graph.Mul(graph.Add(g.groups.First(), local), lanes))
+	f := graph.Select(graph.BroadcastTo(graph.Lt(group, g.groups.Items), fitness.Dims()...), strategy.WorstIfNaN(fitness), math.Inf(-1))
+	return population.At(draws, graph.Rem(graph.ArgMax(graph.Flatten1D(f), 0), lanes))
 }
 
 // best compares the generation's best member (the first of equal ones) with the best so far.
-func (g *generation) best(s State, in inputs, fitness, noise *graph.Array) Best {
-	f := worstIfNaN(fitness)
+func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
+	f := strategy.WorstIfNaN(fitness)
 	at := graph.ArgMax(f, 0)
 	value := graph.DynamicIndex(f, at, 0)
 	group := graph.Rem(at, g.groups.Items)
 	tile := graph.Quo(group, g.groups.Lanes)
 	// Every device offers what lies at this place on it, and all take the owner's.
-	mine := graph.DynamicIndex(noise, graph.Rem(tile, g.groups.PerDevice), 0)
-	if mine.Rank() == 2 {
-		mine = graph.DynamicIndex(mine, graph.Rem(group, g.groups.Lanes), 0)
+	mine := population.At(draws, graph.Rem(tile, g.groups.PerDevice))
+	if !g.redraw {
+		mine = population.At(mine, graph.Rem(group, g.groups.Lanes))
 	}
-	z := graph.DynamicIndex(graph.AllGather(mine, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
-	vector := g.strategy.Member(s.Strategy, in.Settings, z, graph.Quo(at, g.groups.Items))
+	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
+	}, mine)
+	genome := g.strategy.Member(s.Strategy, draw, graph.Quo(at, g.groups.Items))
 	better := graph.Gt(value, s.Best.Fitness)
-	return Best{graph.Select(better, vector, s.Best.Vector), graph.Select(better, value, s.Best.Fitness), graph.Select(better, s.Generation, s.Best.Generation)}
+	choose := func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }
+	return graph.MapTree2(choose, Best{genome, value, s.Generation}, s.Best)
 }

@@ -5,112 +5,99 @@ import (
 	"time"
 
 	"xlarun/graph"
-	"xlarun/rollout"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// Phase is a part of a generation that was run as a program of its own.
-type Phase struct {
-	Name    string  // "ask", "play", "tell"
-	Seconds float64 // of a run, the median
-	Best    float64 // of the fastest run
-}
-
-// ask draws the noise of this device's groups: [PerDevice+1, lanes, n].
-func (g *generation) ask(s State, in inputs) *graph.Array {
+// askAll makes the draws of this device's groups: leaves [PerDevice+1, lanes, …].
+func (g *generation) askAll(s State, in inputs) any {
+	g = g.bound(in)
 	keys := g.keys(s)
-	return rollout.Each(g.groups, in.Tiles, g.groups.Rows(graph.Float32, g.groups.Lanes, g.layout.Size()), func(local *graph.Array) *graph.Array {
-		keys := graph.Barrier(graph.DynamicIndex(keys, local, 0))[0]
-		return g.draw(s, in, graph.Index(keys, 0))
+	return population.Each(g.groups, in.Tiles, g.roomForDraws(), func(local *graph.Array) any {
+		ofGroups, _ := g.tileKeys(keys, local)
+		return g.ask(s, ofGroups)
 	})
 }
 
-// play makes this device's members of their noise and plays their episodes: the population's fitness.
-func (g *generation) play(s State, in inputs, noise *graph.Array) *graph.Array {
-	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
+// playAll makes this device's members of their draws and plays their episodes: what the population reached.
+func (g *generation) playAll(s State, in inputs, draws any) episode.Summary {
+	g = g.bound(in)
 	keys := g.keys(s)
-	return g.inOrder(rollout.Each(g.groups, in.Tiles, g.groups.Rows(graph.Float32, sides, lanes), func(local *graph.Array) *graph.Array {
-		keys := graph.Barrier(graph.DynamicIndex(keys, local, 0))[0]
-		noise := graph.DynamicIndex(noise, local, 0)
-		return g.episodes(s, in, noise, graph.SliceAxis(keys, 0, 1, 1+sides)).Return
-	}))
+	rows := population.Each(g.groups, in.Tiles, g.room().Summary, func(local *graph.Array) episode.Summary {
+		_, ofMembers := g.tileKeys(keys, local)
+		return g.play(s, population.At(draws, local), ofMembers)
+	})
+	return graph.MapTree(g.inOrder, rows)
 }
 
-// tell moves the strategy by what the members reached.
-func (g *generation) tell(s State, in inputs, noise, fitness *graph.Array) (any, Best) {
-	return g.strategy.Tell(s.Strategy, in.Settings, fitness, &samples{g.groups, in.Tiles, noise}), g.best(s, in, fitness, noise)
+// tellAll moves the strategy by what the members reached.
+func (g *generation) tellAll(s State, in inputs, draws any, reached episode.Summary) State {
+	g = g.bound(in)
+	g.redraw = false
+	return g.tell(s, in, g.keys(s), draws, reached)
 }
 
-// Phases runs the parts of a generation as programs of their own, from the state as it is and leaving it so, each
-// `repeats` times after a first one. In the whole program the parts share work and memory, so that their sum may be more
-// than the generation.
-func (e *Evolution) Phases(repeats int) ([]Phase, error) {
-	if e.state == nil {
-		return nil, errNoState
+// Phases runs the parts of a generation as programs of their own: "ask", "play" and "tell", from the state as it is and
+// leaving it so, each `repeats` times after a first one. In the whole program the parts share work and memory, so that
+// their sum may be more than the generation.
+func (e *Evolution) Phases(repeats int) (phases []run.Phase, err error) {
+	now, err := e.State()
+	if err != nil {
+		return nil, err
 	}
 	g := e.generation
-	state, _ := e.stateTree.Unflatten(e.state).(State)
-	_, tree := graph.Flatten(inputs{e.config.settings(), graph.Of(int32(0))})
-	in, _ := tree.Unflatten(e.inputs).(inputs)
-	var phases []Phase
-	run := func(name string, args []any, f func(args []any) any) ([]*graph.Array, error) {
+	state := now.(State)
+	in := inputs{Tiles: graph.Of(int32(g.groups.PerDevice))}
+	x := experiment{strategy: g.strategy, play: g.rollout}
+	in.Settings = x.inputs(0).Settings
+	one := func(name string, args []any, f func(args []any) any) (any, error) {
 		p, err := graph.TraceArgs("generation: "+name, args, graph.TraceOptions{Replicas: g.groups.Devices}, f)
 		if err != nil {
 			return nil, err
 		}
 		options := g.rollout.Plan.Compile()
 		options.Purpose = "profile of " + e.config.Purpose()
-		x, err := e.backend.Compile(p, options)
+		program, err := e.backend.Compile(p, options)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = x.Close() }()
+		defer func() { _ = program.Close() }()
 		leaves := graph.Leaves(args)
-		out, err := x.Call(leaves)
+		out, err := program.Call(leaves)
 		if err != nil {
 			return nil, err
 		}
 		seconds := make([]float64, repeats)
 		for i := range seconds {
-			for _, a := range out {
-				xlabridge.Free(a)
-			}
+			xlabridge.Free(out)
 			start := time.Now()
-			if out, err = x.Call(leaves); err != nil {
+			if out, err = program.Call(leaves); err != nil {
 				return nil, err
 			}
 			seconds[i] = time.Since(start).Seconds()
 		}
-		phases = append(phases, Phase{name, median(seconds), slices.Min(seconds)})
-		return out, nil
+		slices.Sort(seconds)
+		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Best: seconds[0]})
+		return p.OutTree().Unflatten(out), nil
 	}
-	noise, err := run("ask", []any{state, in}, func(a []any) any { return g.ask(a[0].(State), a[1].(inputs)) })
+	draws, err := one("ask", []any{state, in}, func(a []any) any { return g.askAll(a[0].(State), a[1].(inputs)) })
 	if err != nil {
 		return nil, err
 	}
-	defer xlabridge.Free(noise)
-	fitness, err := run("play", []any{state, in, noise[0]}, func(a []any) any {
-		return g.play(a[0].(State), a[1].(inputs), a[2].(*graph.Array))
-	})
+	defer xlabridge.Free(draws)
+	reached, err := one("play", []any{state, in, draws}, func(a []any) any { return g.playAll(a[0].(State), a[1].(inputs), a[2]) })
 	if err != nil {
 		return nil, err
 	}
-	defer xlabridge.Free(fitness)
-	told, err := run("tell", []any{state, in, noise[0], fitness[0]}, func(a []any) any {
-		strategy, best := g.tell(a[0].(State), a[1].(inputs), a[2].(*graph.Array), a[3].(*graph.Array))
-		return []any{strategy, best}
+	defer xlabridge.Free(reached)
+	told, err := one("tell", []any{state, in, draws, reached}, func(a []any) any {
+		return g.tellAll(a[0].(State), a[1].(inputs), a[2], a[3].(episode.Summary))
 	})
 	if err != nil {
 		return nil, err
 	}
 	xlabridge.Free(told)
 	return phases, nil
-}
-
-func median(x []float64) float64 {
-	if len(x) == 0 {
-		return 0
-	}
-	s := slices.Sorted(slices.Values(x))
-	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

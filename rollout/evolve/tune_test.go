@@ -9,21 +9,30 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
-// tunerWith is a tuner over the default experiment whose measurements (of one tile) are a function.
-func tunerWith(t *testing.T, measure func(rollout.Plan) (float64, error)) *tuner {
+// tunerWith is a tuner over the default experiment, on so many cores, whose measurements (of one tile) are a function.
+func tunerWith(t *testing.T, cores int, measure func(plan.Plan) (float64, error)) (*experiment, *plan.Tuner[plan.Plan]) {
 	t.Helper()
-	p, err := DefaultConfig().plan(machine{devices: 1, cpu: true})
+	c := DefaultConfig()
+	x, err := c.experiment(plan.Machine{Devices: 1, CPU: true, Cores: cores})
 	require.NoError(t, err)
-	return &tuner{plan: p, deadline: time.Now().Add(time.Hour), stages: quickStages, measure: measure}
+	tu := x.tuner(&xlabridge.Reference{}, false)
+	tu.Deadline, tu.Words = time.Now().Add(time.Hour), plan.Plan.Layout
+	tu.Measure = func(p plan.Plan) (float64, error) {
+		seconds, err := measure(p)
+		return x.onAllCores(p, seconds), err
+	}
+	return x, tu
 }
 
 // The tuner walks to the best neighbour, stage by stage, and keeps to the first among near ones.
 func TestTunerTakesTheFastest(t *testing.T) {
-	tu := tunerWith(t, func(p rollout.Plan) (float64, error) {
+	x, tu := tunerWith(t, 0, func(p plan.Plan) (float64, error) {
 		seconds := float64(p.Tile)
 		if p.LanesLast {
 			seconds /= 2
@@ -36,12 +45,12 @@ func TestTunerTakesTheFastest(t *testing.T) {
 		}
 		return seconds, nil
 	})
-	best, err := tu.run()
+	best, tried, err := tu.Run(x.layout)
 	require.NoError(t, err)
-	require.Equal(t, rollout.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, VectorWidth: 512}, best)
-	require.Equal(t, "tiles of 128, lanes first, unroll 1, 512-bit vectors", tu.tried[0].Plan)
+	require.Equal(t, plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, VectorWidth: 512}, best)
+	require.Equal(t, "tiles of 128, lanes first, unroll 1, 512-bit vectors", tried[0].Plan)
 	seen := map[string]bool{}
-	for _, p := range tu.tried {
+	for _, p := range tried {
 		require.False(t, seen[p.Plan], p.Plan)
 		seen[p.Plan] = true
 	}
@@ -50,38 +59,18 @@ func TestTunerTakesTheFastest(t *testing.T) {
 // A machine of many cores plays more tiles at a time, and what counts is when the last of them ends.
 func TestTunerKeepsAllCoresBusy(t *testing.T) {
 	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
-		tu := tunerWith(t, func(p rollout.Plan) (float64, error) { return float64(34 + p.Tile), nil })
-		tu.plan.on.cores = cores
-		best, err := tu.run()
+		x, tu := tunerWith(t, cores, func(p plan.Plan) (float64, error) { return float64(34 + p.Tile), nil })
+		best, _, err := tu.Run(x.layout)
 		require.NoError(t, err)
 		require.Equal(t, want, best.Tile, "%d cores", cores)
 	}
-}
-
-// A candidate that takes too long is not waited for: what was best until then counts.
-func TestTunerKeepsItsBudget(t *testing.T) {
-	block := make(chan struct{})
-	defer close(block)
-	calls := 0
-	tu := tunerWith(t, nil)
-	tu.measure = func(p rollout.Plan) (float64, error) {
-		if calls++; calls == 1 {
-			tu.deadline = time.Now()
-			return 1, nil
-		}
-		<-block
-		return 0, nil
-	}
-	best, err := tu.run()
-	require.NoError(t, err)
-	require.Equal(t, tu.plan.layout, best)
 }
 
 // Quick measures and stores; the next start reads, on any number of devices; a damaged file is a miss with a reason, and
 // repaired; off does not look.
 func TestPlansAreStored(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Devices, c.Tune = 64, 10, "linear", 1, TuneQuick
+	c.Population, c.Steps, c.Policy, c.Devices, c.Tune = 64, 10, "linear", 1, plan.TuneQuick
 	dir := filepath.Join(t.TempDir(), "programs")
 	client := func(devices int) *xlabridge.Client {
 		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, CacheDir: dir})
@@ -90,31 +79,28 @@ func TestPlansAreStored(t *testing.T) {
 		return b
 	}
 	one, two := client(1), client(2)
-	p, err := c.plan(machine{devices: 1, cpu: true})
-	require.NoError(t, err)
-	store := p.storeOf(one)
-	require.Equal(t, store, p.storeOf(two))
-	layout := rollout.Plan{Tile: 32, LanesLast: true, Unroll: 2, VectorWidth: 512}
-	put := func(layout rollout.Plan) {
+	store := plan.StoreOf[plan.Plan](one, c.Purpose(), planFormat)
+	require.Equal(t, store, plan.StoreOf[plan.Plan](two, c.Purpose(), planFormat))
+	layout := plan.Plan{Tile: 32, LanesLast: true, Unroll: 2, VectorWidth: 512}
+	put := func(layout plan.Plan) {
 		t.Helper()
-		s := storedPlan{TuneQuick, layout}
-		require.NoError(t, store.Put(s, s.words(), 1))
+		require.NoError(t, store.Put(plan.Stored[plan.Plan]{Tune: plan.TuneQuick, Plan: layout}, "some plan", 1))
 	}
 	put(layout)
 
-	got := func(b xlabridge.Backend, tune string) Profile {
+	got := func(b xlabridge.Backend, tune string) run.Profile {
 		c.Tune = tune
 		return start(t, b, c).Profile()
 	}
 	for _, b := range []*xlabridge.Client{one, two} {
-		for _, tune := range []string{TuneAuto, TuneQuick} {
-			require.Equal(t, PlanStored, got(b, tune).PlanSource)
+		for _, tune := range []string{plan.TuneAuto, plan.TuneQuick} {
+			require.Equal(t, plan.Present, got(b, tune).Source)
 			require.Equal(t, "1 device, tiles of 32, lanes last, unroll 2, 512-bit vectors", got(b, tune).Plan)
 		}
 	}
-	require.Equal(t, PlanStatic, got(one, TuneOff).PlanSource)
+	require.Equal(t, plan.Static, got(one, plan.TuneOff).Source)
 	c.Tile = 16
-	require.Equal(t, PlanGiven, got(one, TuneQuick).PlanSource)
+	require.Equal(t, plan.Given, got(one, plan.TuneQuick).Source)
 	c.Tile = 0
 
 	files, err := filepath.Glob(filepath.Join(one.Cache().Plans().Dir(), "*"))
@@ -128,24 +114,24 @@ func TestPlansAreStored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, string(whole), text)
 			require.NoError(t, os.WriteFile(files[0], []byte(text), 0o644))
-			p := got(one, TuneAuto)
-			require.Equal(t, PlanStatic, p.PlanSource)
-			require.Contains(t, p.PlanReason, "damaged")
+			p := got(one, plan.TuneAuto)
+			require.Equal(t, plan.Static, p.Source)
+			require.Contains(t, p.Choice.Reason, "damaged")
 		})
 	}
 	// A possible file with an impossible plan.
-	put(rollout.Plan{Tile: 7, Unroll: 1})
-	require.Equal(t, PlanStatic, got(one, TuneAuto).PlanSource)
-	c.Tune = TuneQuick
-	chosen, err := Tune(one, c)
+	put(plan.Plan{Tile: 7, Unroll: 1})
+	require.Equal(t, plan.Static, got(one, plan.TuneAuto).Source)
+	c.Tune = plan.TuneQuick
+	chosen, err := c.ChoosePlan(one)
 	require.NoError(t, err)
-	require.Contains(t, []string{PlanTuned, PlanStatic}, chosen.Source) // static: a machine too slow to compile two programs
-	require.LessOrEqual(t, chosen.Seconds, QuickBudget.Seconds()+1)
-	if chosen.Source == PlanTuned {
+	require.Contains(t, []string{plan.Tuned, plan.Static}, chosen.Source) // static: a machine too slow to compile two programs
+	require.LessOrEqual(t, chosen.Seconds, plan.QuickBudget.Seconds()+1)
+	if chosen.Source == plan.Tuned {
 		require.GreaterOrEqual(t, len(chosen.Tried), 2)
 		for _, b := range []*xlabridge.Client{one, two} {
-			p := got(b, TuneAuto)
-			require.Equal(t, PlanStored, p.PlanSource)
+			p := got(b, plan.TuneAuto)
+			require.Equal(t, plan.Present, p.Source)
 			require.Equal(t, chosen.Plan, p.Plan)
 		}
 	}
@@ -157,23 +143,14 @@ func TestMemoryBudget(t *testing.T) {
 	c.Population, c.Policy, c.Steps, c.Tile = 2048, "mlp:64,64", 5, 32
 	b := open(t, 1)
 	kept := start(t, b, c).Profile()
-	require.False(t, kept.NoiseRedrawn)
+	require.False(t, kept.Fact("noise_redrawn").(bool))
 	require.InEpsilon(t, float64(kept.PeakMemoryBytes), float64(kept.PlannedBytes), .5)
-	c.Memory = kept.PeakMemoryBytes * 3 / 4
+	c.Memory = settings.Bytes(kept.PeakMemoryBytes * 3 / 4)
 	lean := start(t, b, c)
-	require.True(t, lean.Profile().NoiseRedrawn)
-	require.LessOrEqual(t, lean.Profile().PeakMemoryBytes, c.Memory)
-	require.Equal(t, 32, lean.Profile().Tile)
+	require.True(t, lean.Profile().Fact("noise_redrawn").(bool))
+	require.LessOrEqual(t, lean.Profile().PeakMemoryBytes, int64(c.Memory))
+	require.Equal(t, 32, lean.Profile().Fact("tile"))
 	c.Memory = 1 << 20
 	_, err := New(b, c)
 	require.ErrorContains(t, err, "and 1.0 MiB is allowed; ")
-
-	// The largest that fits, fits.
-	c.Tile, c.Memory = 0, 8<<20
-	c.Population = 1 << 16
-	p, err := c.plan(machine{devices: 1})
-	require.ErrorContains(t, err, "the largest population that fits is ")
-	c.Population = p.largest(c.Memory)
-	require.Greater(t, c.Population, 1000)
-	require.NoError(t, c.Check())
 }

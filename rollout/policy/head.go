@@ -6,28 +6,40 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/rollout/settings"
 )
 
-// head turns a network's outputs, f32[size], into an action.
-type head interface {
-	size() int
-	action(outputs *graph.Array) *graph.Array
+// maxWidth keeps products of two layers' sizes far from overflow.
+const maxWidth = 1 << 24
+
+// Head turns a policy's Output.Action, f32[Size], into an action of its space.
+type Head interface {
+	// Size is the number of outputs that the head takes.
+	Size() int
+	// Action is the likeliest action, shape and dtype of the space. Of several actions it is the one with the largest
+	// output, the first of equal ones; bounded elements of a box are filled by tanh of the output, unbounded ones get it as it is.
+	Action(out *graph.Array) *graph.Array
 }
 
-func newHead(s envs.Space) (head, error) {
+// HeadOf is the head for a space of actions. Its error is a *settings.Error.
+func HeadOf(s envs.Space) (Head, error) {
 	switch s := s.(type) {
 	case envs.Discrete:
 		if s.N < 1 || s.N > maxWidth {
-			return nil, &Error{fmt.Sprintf("the action space %s", s), fmt.Sprintf("1 to %d actions", maxWidth)}
+			return nil, wrong(fmt.Sprintf("the action space %s", s), "1 to %d actions", maxWidth)
 		}
 		return greedy{s.N}, nil
 	case envs.Box:
 		if n := s.Shape().Size(); n < 1 || n > maxWidth {
-			return nil, &Error{fmt.Sprintf("the action space %s, %d outputs", s, n), fmt.Sprintf("1 to %d outputs", maxWidth)}
+			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
 		}
 		return squash{s}, nil
 	}
-	return nil, &Error{fmt.Sprintf("the action space %s", s), "a Discrete or a Box"}
+	return nil, wrong(fmt.Sprintf("the action space %s", s), "a Discrete or a Box")
+}
+
+func wrong(got, wants string, args ...any) *settings.Error {
+	return &settings.Error{Key: "policy", Got: got, Wants: fmt.Sprintf(wants, args...)}
 }
 
 // greedy takes the action with the largest output.
@@ -37,9 +49,9 @@ type greedy struct{ n int }
 // over the lanes, where a reduction to an index would be a loop of its own.
 const fewActions = 16
 
-func (g greedy) size() int { return g.n }
+func (g greedy) Size() int { return g.n }
 
-func (g greedy) action(y *graph.Array) *graph.Array {
+func (g greedy) Action(y *graph.Array) *graph.Array {
 	if g.n > fewActions {
 		return graph.ArgMax(y, 0)
 	}
@@ -58,10 +70,10 @@ func (g greedy) action(y *graph.Array) *graph.Array {
 // squash fills a box.
 type squash struct{ box envs.Box }
 
-func (s squash) size() int { return s.box.Shape().Size() }
+func (s squash) Size() int { return s.box.Shape().Size() }
 
-func (s squash) action(y *graph.Array) *graph.Array {
-	n := s.size()
+func (s squash) Action(y *graph.Array) *graph.Array {
+	n := s.Size()
 	middle, half, bounded := make([]float32, n), make([]float32, n), make([]bool, n)
 	all := true
 	for i := range n {

@@ -3,93 +3,60 @@ package policy
 import (
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/nn"
 	"xlarun/graph/random"
 )
 
-// Dense is one fully connected layer: y = x·W + B.
-type Dense struct {
-	W *graph.Array // f32[in, out]
-	B *graph.Array // f32[out]
+func init() {
+	MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []int{16, 16}, Activation: "tanh"} })
+	MustRegister("linear", func() Maker { return linear{} })
 }
 
-// Apply maps x, f32[in], to f32[out].
-func (d Dense) Apply(x *graph.Array) *graph.Array { return graph.Add(graph.Dot(x, d.W), d.B) }
+// MLPSettings are those of the policy "mlp".
+type MLPSettings struct {
+	Hidden     []int  `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+}
+
+// Make makes an MLP.
+func (s *MLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	return NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
+}
+
+// linear has no settings.
+type linear struct{}
+
+func (linear) Make(observation envs.Space, outputs int) (Policy, error) {
+	return NewMLP(nil, "", observation, outputs)
+}
 
 // Params are the parameters of one MLP, from the first layer to the last.
-type Params struct{ Layers []Dense }
+type Params struct{ Layers []nn.Dense }
 
-// MLP is a multilayer perceptron with tanh between its layers. Discrete observations go in one-hot, boxes flat. Discrete
-// actions are the index of the largest output (the first of equal ones); bounded boxes are filled by tanh of the
-// outputs, unbounded elements get the output itself.
+// MLP is a multilayer perceptron. Discrete observations go in one-hot, boxes flat.
 type MLP struct {
+	Stateless
 	Sizes       []int // of the layers, from the observation's to the output's
+	Activation  nn.Activation
 	observation envs.Space
-	head        head
-	spec        string
 }
 
-// maxWidth keeps products of two layers' sizes far from overflow.
-const maxWidth = 1 << 24
-
-// NewMLP makes an MLP with the given sizes of hidden layers, each from 1 on; none gives a linear policy.
-func NewMLP(hidden []int, observation, action envs.Space) (*MLP, error) {
-	in, err := inputSize(observation)
+// NewMLP makes an MLP with the given sizes of hidden layers, each from 1 on; none gives a linear policy. activation
+// stands between the layers.
+func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outputs int) (*MLP, error) {
+	in, err := FlatSize(observation)
 	if err != nil {
 		return nil, err
 	}
-	h, err := newHead(action)
-	if err != nil {
-		return nil, err
-	}
-	text := make([]string, len(hidden))
-	for i, n := range hidden {
+	for _, n := range hidden {
 		if n < 1 || n > maxWidth {
-			return nil, &Error{fmt.Sprintf("a hidden layer of %d", n), fmt.Sprintf("1 to %d", maxWidth)}
+			return nil, wrong(fmt.Sprintf("a hidden layer of %d", n), "1 to %d", maxWidth)
 		}
-		text[i] = strconv.Itoa(n)
 	}
-	m := &MLP{observation: observation, head: h, spec: "mlp:" + strings.Join(text, ",")}
-	if len(hidden) == 0 {
-		m.spec = "linear"
-	}
-	m.Sizes = append(append([]int{in}, hidden...), h.size())
-	return m, nil
-}
-
-func makeMLP(args string, observation, action envs.Space) (Policy, error) {
-	var hidden []int
-	for _, field := range strings.Split(args, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(field))
-		if err != nil || n < 1 || n > maxWidth {
-			return nil, &Error{fmt.Sprintf("%q", "mlp:"+args), fmt.Sprintf(`the hidden layers' sizes, whole numbers from 1 to %d between commas, as in "mlp:16,16"`, maxWidth)}
-		}
-		hidden = append(hidden, n)
-	}
-	return NewMLP(hidden, observation, action)
-}
-
-func makeLinear(args string, observation, action envs.Space) (Policy, error) {
-	if args != "" {
-		return nil, &Error{fmt.Sprintf("%q", "linear:"+args), `no sizes: "linear", or "mlp:" and sizes`}
-	}
-	return NewMLP(nil, observation, action)
-}
-
-// Spec is "mlp:16,16", or "linear" where there is no hidden layer.
-func (m *MLP) Spec() string { return m.spec }
-
-// NumParams counts weights and biases.
-func (m *MLP) NumParams() int {
-	n := 0
-	for i := range m.Sizes[1:] {
-		n += (m.Sizes[i] + 1) * m.Sizes[i+1]
-	}
-	return n
+	return &MLP{Sizes: append(append([]int{in}, hidden...), outputs), Activation: activation, observation: observation}, nil
 }
 
 // Init draws weights from the normal distribution of variance 1/in; biases are zero.
@@ -98,15 +65,15 @@ func (m *MLP) Init(key random.Key) any {
 	for i, k := range random.SplitN(key, len(m.Sizes)-1) {
 		in, out := m.Sizes[i], m.Sizes[i+1]
 		w := random.Normal(k, graph.ShapeOf(graph.Float32, in, out))
-		p.Layers = append(p.Layers, Dense{W: graph.Div(w, graph.Sqrt(float32(in))), B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
+		p.Layers = append(p.Layers, nn.Dense{W: graph.Div(w, graph.Sqrt(float32(in))), B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
 	}
 	return p
 }
 
 // Prepared are the parameters of one MLP as Prepare lays them out.
 type Prepared struct {
-	Hidden []Dense
-	Last   Dense // W is f32[out, in] where there are few outputs
+	Hidden []nn.Dense
+	Last   nn.Dense // W is f32[out, in] where there are few outputs
 }
 
 const (
@@ -118,24 +85,26 @@ const (
 	register = 16
 )
 
+func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
+
 // turned tells whether the last layer's weights are read along its inputs.
-func (m *MLP) turned() bool { return m.head.size() < fewOutputs }
+func (m *MLP) turned() bool { return m.outputs() < fewOutputs }
 
 // Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns the
 // last layer's weights where it is narrow.
 func (m *MLP) Prepare(params any) any {
 	layers := m.params("MLP.Prepare", params).Layers
 	last := len(layers) - 1
-	out := Prepared{Hidden: make([]Dense, last)}
+	out := Prepared{Hidden: make([]nn.Dense, last)}
 	more := 0 // inputs of the layer
 	for i, l := range layers {
 		inputs := more
 		more = (register - m.Sizes[i+1]%register) % register
 		if i == last && m.turned() {
-			out.Last = Dense{graph.Transpose(padded(l.W, inputs, 0), 1, 0), l.B}
+			out.Last = nn.Dense{W: graph.Transpose(padded(l.W, inputs, 0), 1, 0), B: l.B}
 			break
 		}
-		l = Dense{padded(l.W, inputs, more), padded(l.B, more)}
+		l = nn.Dense{W: padded(l.W, inputs, more), B: padded(l.B, more)}
 		if i == last {
 			out.Last = l
 			break
@@ -153,25 +122,28 @@ func padded(x *graph.Array, more ...int) *graph.Array {
 	return graph.Pad(x, 0, make([]int, len(more)), more)
 }
 
-// Act maps one observation to an action; params are Params, as Init makes them, or what Prepare makes of them.
-func (m *MLP) Act(params any, observation *graph.Array) *graph.Array {
-	x := flatInput(m.observation, observation)
+// Act maps one observation to the outputs; params are Params, as Init makes them, or what Prepare makes of them.
+func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+	return carry, Output{Action: m.apply(params, Flat(m.observation, observation))}
+}
+
+func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 	if p, ok := params.(Prepared); ok {
 		for _, layer := range p.Hidden {
-			x = graph.Tanh(layer.Apply(x))
+			x = m.Activation.Apply(layer.Apply(x))
 		}
 		if m.turned() {
-			return m.head.action(graph.Add(graph.Dot(p.Last.W, x), p.Last.B))
+			return graph.Add(graph.Dot(p.Last.W, x), p.Last.B)
 		}
-		return m.head.action(graph.SliceAxis(p.Last.Apply(x), 0, 0, m.head.size()))
+		return graph.SliceAxis(p.Last.Apply(x), 0, 0, m.outputs())
 	}
 	for i, layer := range m.params("MLP.Act", params).Layers {
 		if i > 0 {
-			x = graph.Tanh(x)
+			x = m.Activation.Apply(x)
 		}
 		x = layer.Apply(x)
 	}
-	return m.head.action(x)
+	return x
 }
 
 // params reads parameters as Init makes them.
@@ -181,24 +153,4 @@ func (m *MLP) params(op string, params any) Params {
 		graph.Throw(op, "got parameters of type %T, want policy.Params with %d layers, as Init makes them", params, len(m.Sizes)-1)
 	}
 	return p
-}
-
-// inputSize is the number of inputs for observations of a space.
-func inputSize(s envs.Space) (int, error) {
-	n := s.Shape().Size()
-	if d, ok := s.(envs.Discrete); ok {
-		n = d.N
-	}
-	if n < 1 || n > maxWidth {
-		return 0, &Error{fmt.Sprintf("observations of %s, %d inputs", s, n), fmt.Sprintf("1 to %d inputs", maxWidth)}
-	}
-	return n, nil
-}
-
-// flatInput makes a float32 vector of an observation.
-func flatInput(s envs.Space, x *graph.Array) *graph.Array {
-	if d, ok := s.(envs.Discrete); ok {
-		return graph.OneHot(x, d.N, graph.Float32)
-	}
-	return graph.Convert(graph.Flatten1D(x), graph.Float32)
 }

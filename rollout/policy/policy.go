@@ -1,87 +1,85 @@
-// Package policy holds the networks that members act with. A policy is written for one member and one observation;
-// graph.VMap gives it the population.
+// Package policy holds the networks that members act with, and the heads that make actions of what they put out. A policy
+// is written for one member and one observation; graph.VMap gives it the population, graph.Scan the episode.
 package policy
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
-// Policy maps observations to actions, given parameters. Its methods are pure functions that can be traced.
+// Policy maps observations to outputs, given parameters. Its methods are pure functions that can be traced. What an
+// environment makes of the outputs is the head's business; see HeadOf.
 type Policy interface {
-	// Spec is the text that Make makes this policy of: "mlp:16,16".
-	Spec() string
-	// NumParams is the number of float32 parameters of one member.
-	NumParams() int
-	// Init draws one member's parameters: a tree of float32 arrays.
+	// Init draws one member's parameters: a tree.
 	Init(key random.Key) any
-	// Act gives the action (shape and dtype of the action space) for one observation (that of the observation space).
-	Act(params any, observation *graph.Array) *graph.Array
+	// Start is what the policy carries into an episode's first step: a tree, graph.None{} for policies without memory.
+	Start(params any) any
+	// Act answers one observation (of the space that the policy was made for). next has the structure and shapes of carry.
+	// key is the step's own; a policy that draws nothing leaves it alone, which costs nothing.
+	Act(params, carry any, observation *graph.Array, key random.Key) (next any, out Output)
 }
 
-// Maker makes a policy of what stands behind the colon of its spec ("" where there is no colon), for an environment
-// with the given spaces. Its errors are best an *Error.
-type Maker func(args string, observation, action envs.Space) (Policy, error)
+// Output is what a policy says of one observation.
+type Output struct {
+	// Action is what a head makes an action of, f32[Head.Size]: a logit for each of several actions, a mean for each
+	// element of a box.
+	Action *graph.Array
+	// Value is the estimate of the return to come, f32[]; nil where the policy makes none.
+	Value *graph.Array `tree:"optional"`
+}
 
-var registry = struct {
-	sync.RWMutex
-	makers map[string]Maker
-}{makers: map[string]Maker{"mlp": makeMLP, "linear": makeLinear}}
+// Stateless is what policies without memory embed.
+type Stateless struct{}
+
+// Start is the empty tree.
+func (Stateless) Start(any) any { return graph.None{} }
 
 // Preparer is a Policy with work on the parameters that all steps of an episode can share.
 type Preparer interface {
 	Policy
-	// Prepare makes of one member's parameters, as Init makes them, something that Act takes in their place.
+	// Prepare makes of one member's parameters, as Init makes them, something that Start and Act take in their place.
 	Prepare(params any) any
 }
 
-// Error is what is wrong with a policy's spec, or with the spaces that it is to work on.
-type Error struct{ Got, Wants string }
-
-// Error implements error.
-func (e *Error) Error() string { return fmt.Sprintf("policy: got %s, want %s", e.Got, e.Wants) }
-
-// Register makes a policy known to Make, and so to the command line. The name has no colon; one that is taken is refused.
-func Register(name string, maker Maker) error {
-	if name == "" || strings.ContainsAny(name, ": ") || maker == nil {
-		return fmt.Errorf("policy.Register: got name %q, want one without colons and blanks, and a function that makes the policy", name)
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.makers[name] != nil {
-		return fmt.Errorf("policy.Register: %s is registered already: choose another name", name)
-	}
-	registry.makers[name] = maker
-	return nil
+// Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
+// policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
+// is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:
+// "mlp:16,16" is the policy mlp with --policy.hidden 16,16.
+type Maker interface {
+	// Make makes the policy for observations of a space and so many outputs. Its errors are best a *settings.Error.
+	Make(observation envs.Space, outputs int) (Policy, error)
 }
 
-// Names lists the registered policies, sorted.
-func Names() []string {
-	registry.RLock()
-	defer registry.RUnlock()
-	return slices.Sorted(maps.Keys(registry.makers))
-}
-
-// Make makes the policy of a spec, "name" or "name:arguments", for an environment with the given spaces. The error for
-// an unknown name lists those that exist and suggests the nearest.
-func Make(spec string, observation, action envs.Space) (Policy, error) {
-	name, args, _ := strings.Cut(spec, ":")
-	registry.RLock()
-	maker := registry.makers[name]
-	registry.RUnlock()
-	if maker == nil {
-		wants := "one of " + strings.Join(Names(), ", ")
-		if near := envs.Nearest(name, Names()); near != "" {
-			wants += "; did you mean " + near + "?"
+// Size is the number of parameters of one member.
+func Size(p Policy) (n int, err error) {
+	err = graph.Try(func() {
+		for _, leaf := range graph.Leaves(p.Init(random.New(0))) {
+			n += leaf.Size()
 		}
-		return nil, &Error{fmt.Sprintf("%q", spec), wants}
+	})
+	return n, err
+}
+
+// Flat makes an observation of a space the float32 vector, f32[FlatSize], that a network takes: discrete ones one-hot,
+// boxes row-major.
+func Flat(s envs.Space, observation *graph.Array) *graph.Array {
+	if d, ok := s.(envs.Discrete); ok {
+		return graph.OneHot(observation, d.N, graph.Float32)
 	}
-	return maker(args, observation, action)
+	return graph.Convert(graph.Flatten1D(observation), graph.Float32)
+}
+
+// FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
+func FlatSize(s envs.Space) (int, error) {
+	n := s.Shape().Size()
+	if d, ok := s.(envs.Discrete); ok {
+		n = d.N
+	}
+	if n < 1 || n > maxWidth {
+		return 0, wrong(fmt.Sprintf("observations of %s, %d inputs", s, n), "1 to %d inputs", maxWidth)
+	}
+	return n, nil
 }

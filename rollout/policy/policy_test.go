@@ -8,7 +8,9 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/nn"
 	"xlarun/graph/random"
+	"xlarun/rollout/settings"
 )
 
 var observation = envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}
@@ -18,6 +20,12 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	v, err := graph.Floats(a)
 	require.NoError(t, err)
 	return v
+}
+
+// act is the action that a head makes of a policy's first output.
+func act(p Policy, h Head, params any, x *graph.Array) *graph.Array {
+	_, out := p.Act(params, p.Start(params), x, random.New(0))
+	return h.Action(out.Action)
 }
 
 // byHand is the forward pass in plain Go: tanh between the layers.
@@ -44,9 +52,9 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 	for _, spec := range []string{"linear", "mlp:5", "mlp:4,6", "mlp:16,17"} {
 		for _, outputs := range []int{2, 9, 16} { // a narrow last layer, and wide ones
 			unbounded.Dims = []int{outputs}
-			p, err := Make(spec, observation, unbounded)
+			p, h, err := Make(spec, nil, observation, unbounded)
 			require.NoError(t, err)
-			require.Equal(t, spec, p.Spec())
+			require.Equal(t, outputs, h.Size())
 			params := p.Init(random.New(1)).(Params)
 			for i := range params.Layers { // biases are zero at first
 				b := params.Layers[i].B
@@ -56,18 +64,20 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 			for _, leaf := range graph.Leaves(params) {
 				n += leaf.Size()
 			}
-			require.Equal(t, n, p.NumParams())
+			size, err := Size(p)
+			require.NoError(t, err)
+			require.Equal(t, n, size)
 			want := byHand(t, params, []float64{float64(x[0]), float64(x[1]), float64(x[2])})
-			require.InDeltaSlice(t, want, floats(t, p.Act(params, graph.Float32s(x))), 1e-5)
+			require.InDeltaSlice(t, want, floats(t, act(p, h, params, graph.Float32s(x))), 1e-5)
 			prepared := p.(Preparer).Prepare(params)
-			require.InDeltaSlice(t, want, floats(t, p.Act(prepared, graph.Float32s(x))), 1e-5)
+			require.InDeltaSlice(t, want, floats(t, act(p, h, prepared, graph.Float32s(x))), 1e-5)
 		}
 	}
 }
 
 // Rows of weights are whole vector registers, but for the narrow last layer's, which are read along its inputs.
 func TestPrepareFillsRegisters(t *testing.T) {
-	p, err := Make("mlp:5,32,17", observation, envs.Discrete{N: 4})
+	p, _, err := Make("mlp:5,32,17", nil, observation, envs.Discrete{N: 4})
 	require.NoError(t, err)
 	got := p.(Preparer).Prepare(p.Init(random.New(1))).(Prepared)
 	require.Len(t, got.Hidden, 3)
@@ -80,7 +90,7 @@ func TestPrepareFillsRegisters(t *testing.T) {
 }
 
 func TestInitScales(t *testing.T) {
-	p, err := Make("mlp:400,100", observation, envs.Discrete{N: 2})
+	p, _, err := Make("mlp:400,100", nil, observation, envs.Discrete{N: 2})
 	require.NoError(t, err)
 	layers := p.Init(random.New(3)).(Params).Layers
 	require.Len(t, layers, 3)
@@ -105,34 +115,33 @@ func TestDiscreteActionIsTheFirstLargest(t *testing.T) {
 		{[]float32{1, 2}, 1}, {[]float32{2, 1}, 0}, {[]float32{1, 1}, 0}, {[]float32{0, 3, 3, 1}, 1}, {[]float32{-1, -2, 0}, 2},
 		{[]float32{5}, 0}, {many, fewActions + 1},
 	} {
-		h, err := newHead(envs.Discrete{N: len(c.outputs)})
+		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
 		require.NoError(t, err)
-		a := h.action(graph.Float32s(c.outputs))
+		a := h.Action(graph.Float32s(c.outputs))
 		require.True(t, a.Shape().Equal(graph.ShapeOf(graph.Int32)))
 		require.Equal(t, []float64{c.want}, floats(t, a))
 	}
 }
 
 func TestBoxActionsStayInside(t *testing.T) {
-	h, err := newHead(envs.Box{Low: []float64{-2, 0, -math.MaxFloat32}, High: []float64{2, 1, math.MaxFloat32}, Dims: []int{3}, DType: graph.Float32})
+	h, err := HeadOf(envs.Box{Low: []float64{-2, 0, -math.MaxFloat32}, High: []float64{2, 1, math.MaxFloat32}, Dims: []int{3}, DType: graph.Float32})
 	require.NoError(t, err)
-	a := floats(t, h.action(graph.Float32s([]float32{100, 0, 7})))
+	a := floats(t, h.Action(graph.Float32s([]float32{100, 0, 7})))
 	require.InDeltaSlice(t, []float64{2, .5, 7}, a, 1e-6)
-	h, err = newHead(envs.Box{Low: []float64{-1}, High: []float64{3}, Dims: []int{2, 1}, DType: graph.Float32})
+	h, err = HeadOf(envs.Box{Low: []float64{-1}, High: []float64{3}, Dims: []int{2, 1}, DType: graph.Float32})
 	require.NoError(t, err)
-	out := h.action(graph.Float32s([]float32{-100, 0}))
+	out := h.Action(graph.Float32s([]float32{-100, 0}))
 	require.Equal(t, []int{2, 1}, out.Dims())
 	require.InDeltaSlice(t, []float64{-1, 1}, floats(t, out), 1e-6)
 }
 
 func TestDiscreteObservationsAreOneHot(t *testing.T) {
-	p, err := Make("linear", envs.Discrete{N: 3}, envs.Discrete{N: 2})
+	p, h, err := Make("linear", nil, envs.Discrete{N: 3}, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	require.Equal(t, 3*2+2, p.NumParams())
 	w := graph.Float32s([]float32{0, 1, 5, 4, 0, 9}, 3, 2)
-	params := Params{Layers: []Dense{{W: w, B: graph.Float32s([]float32{0, 0})}}}
+	params := Params{Layers: []nn.Dense{{W: w, B: graph.Float32s([]float32{0, 0})}}}
 	for i, want := range []float64{1, 0, 1} {
-		require.Equal(t, []float64{want}, floats(t, p.Act(params, graph.Of(int32(i)))))
+		require.Equal(t, []float64{want}, floats(t, act(p, h, params, graph.Of(int32(i)))))
 	}
 }
 
@@ -145,36 +154,68 @@ func TestBadSpecs(t *testing.T) {
 		{"mlpp:16", envs.Discrete{N: 2}, `policy: got "mlpp:16", want one of linear, mlp; did you mean mlp?`},
 		{"", envs.Discrete{N: 2}, `policy: got "", want one of linear, mlp`},
 		{"mlp:a", envs.Discrete{N: 2}, `policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
-		{"linear:3", envs.Discrete{N: 2}, `policy: got "linear:3", want no sizes: "linear", or "mlp:" and sizes`},
+		{"linear:3", envs.Discrete{N: 2}, `policy: got "linear:3", want "linear": this policy takes nothing behind a colon`},
 		{"mlp:4", envs.Discrete{N: 0}, `policy: got the action space Discrete(0), want 1 to 16777216 actions`},
 	} {
-		_, err := Make(c.spec, observation, c.action)
+		_, _, err := Make(c.spec, nil, observation, c.action)
 		require.EqualError(t, err, c.wants)
-		require.IsType(t, &Error{}, err)
+		require.IsType(t, &settings.Error{}, err)
 	}
-	_, err := NewMLP([]int{-1}, observation, envs.Discrete{N: 2})
+	_, err := NewMLP([]int{-1}, "tanh", observation, 2)
 	require.EqualError(t, err, "policy: got a hidden layer of -1, want 1 to 16777216")
-	_, err = NewMLP(nil, envs.Discrete{N: 0}, envs.Discrete{N: 2})
+	_, err = NewMLP(nil, "", envs.Discrete{N: 0}, 2)
 	require.EqualError(t, err, "policy: got observations of Discrete(0), 0 inputs, want 1 to 16777216 inputs")
 }
 
 func TestActRefusesOthersParameters(t *testing.T) {
-	p, err := Make("mlp:4", observation, envs.Discrete{N: 2})
+	p, h, err := Make("mlp:4", nil, observation, envs.Discrete{N: 2})
 	require.NoError(t, err)
-	err = graph.Try(func() { p.Act(3, graph.Float32s([]float32{0, 0, 0})) })
+	err = graph.Try(func() { act(p, h, 3, graph.Float32s([]float32{0, 0, 0})) })
 	require.ErrorContains(t, err, "got parameters of type int, want policy.Params with 2 layers, as Init makes them")
 }
 
+// own is a policy with settings: a constant action.
+type own struct {
+	Stateless
+	Level settings.Number `set:"level" min:"-1" max:"1" help:"the output"`
+	Times int             `set:"times" args:"" min:"1" max:"9" help:"factor"`
+}
+
+func (o *own) Make(envs.Space, int) (Policy, error) { return o, nil }
+func (o *own) Init(random.Key) any                  { return graph.None{} }
+func (o *own) Act(_, carry any, _ *graph.Array, _ random.Key) (any, Output) {
+	return carry, Output{Action: graph.Reshape(graph.Mul(o.Level.Array(), float32(o.Times)), 1)}
+}
+
 func TestRegister(t *testing.T) {
-	maker := func(args string, observation, action envs.Space) (Policy, error) {
-		return NewMLP([]int{len(args)}, observation, action)
-	}
+	maker := func() Maker { return &own{Level: settings.Num(.5), Times: 1} }
 	require.NoError(t, Register("test-own", maker))
 	require.Contains(t, Names(), "test-own")
-	p, err := Make("test-own:xxxx", observation, envs.Discrete{N: 2})
-	require.NoError(t, err)
-	require.Equal(t, "mlp:4", p.Spec())
+	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1}, DType: graph.Float32}
+	for _, c := range []struct {
+		spec string
+		own  settings.Values
+		want float64
+	}{{"test-own", nil, .5}, {"test-own:3", nil, 1.5}, {"test-own", settings.Values{"times": 2, "level": "-0.25"}, -.5}} {
+		p, h, err := Make(c.spec, c.own, observation, unbounded)
+		require.NoError(t, err)
+		require.Equal(t, []float64{c.want}, floats(t, act(p, h, nil, graph.Float32s([]float32{0, 0, 0}))))
+	}
+	for _, c := range []struct {
+		spec string
+		own  settings.Values
+		want string
+	}{
+		{"test-own", settings.Values{"level": 2}, "policy.level: got 2, want a number from -1 to 1 that a float32 holds"},
+		{"test-own", settings.Values{"levle": 2}, "policy.levle: got a value, want one of the settings that the policy test-own has: policy.level, policy.times; did you mean policy.level?"},
+		{"test-own:3", settings.Values{"times": 2}, `policy.times: got 2, want it either here or behind the colon of "test-own:3", not both`},
+		{"test-own:30", nil, `policy: got "test-own:30", want a whole number from 1 to 9, as in "test-own:1"`},
+		{"linear", settings.Values{"level": 2}, "policy.level: got a value, want nothing: the policy linear has no settings, leave it out"},
+	} {
+		_, _, err := Make(c.spec, c.own, observation, unbounded)
+		require.EqualError(t, err, c.want)
+	}
 	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose another name")
 	require.ErrorContains(t, Register("a:b", maker), "without colons")
-	require.ErrorContains(t, Register("nothing", nil), "a function that makes the policy")
+	require.ErrorContains(t, Register("nothing", nil), "a function that gives the maker")
 }

@@ -2,7 +2,7 @@ package sparse
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout"
+	"xlarun/rollout/plan"
 )
 
 const (
@@ -312,7 +312,7 @@ func (m blocksMethod) evaluate(weights, fixed []*graph.Array, b Batches, t *grap
 }
 
 // work: weights, mask and gradient, twice where the compiler copies; units and deltas; what is gathered of both.
-func (m blocksMethod) work(sum *rollout.Tally, lanes int) {
+func (m blocksMethod) work(sum *plan.Tally, lanes int) {
 	lanes = min(lanes, blockLanes)
 	for _, b := range m.layers {
 		if b.dense {

@@ -3,12 +3,13 @@ package sparse
 import (
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// inputs of a program beside the members. Lists have one row a device's member and one more, as rollout.Tiles.Rows.
+// inputs of a program beside the members. Lists have one row a device's member and one more, as population.Tiles.Rows.
 type inputs struct {
-	Count *graph.Array // i32[]: members of a device; see rollout.Each
+	Count *graph.Array // i32[]: members of a device; see population.Each
 	Key   random.Key
 	Turn  *graph.Array // i32[]: the mutation's number; of training, its steps
 	Rate  *graph.Array // f32[]: the learning rate over the batch's size
@@ -20,21 +21,10 @@ type programs struct {
 	method       method
 	name         string              // of the method
 	index, train *xlabridge.Compiled // index is nil where the method keeps none
-	compiled     []Program
+	compiled     []run.Program
 }
 
-// Program is one compiled program of a run.
-type Program struct {
-	Name           string  `json:"name"`
-	TraceSeconds   float64 `json:"trace_seconds"`
-	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
-	Cache          string  `json:"cache"`
-	Reason         string  `json:"reason,omitempty"` // why it is not a hit
-	Bytes          int     `json:"bytes"`            // of the compiled program
-	MemoryBytes    int64   `json:"memory_bytes"`     // that it needs of one device; 0 where the backend does not say
-}
-
-// build makes the members and the programs; name is the method, or "" where it is to be measured.
+// build makes the members and the programs of a method.
 func (p *Population) build(name string) (err error) {
 	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
 		return err
@@ -47,19 +37,11 @@ func (p *Population) build(name string) (err error) {
 	if err := p.begin(first); err != nil {
 		return err
 	}
-	if name == "" {
-		if err := p.tune(); err != nil {
-			return err
-		}
-		if err := p.begin(first); err != nil { // what was measured learned
-			return err
-		}
-	} else if p.programs, err = p.prepare(name); err != nil {
+	if p.programs, err = p.prepare(name); err != nil {
 		return err
 	}
-	p.profile.Method = p.name
 	for _, c := range p.compiled {
-		p.account(c)
+		p.profile.Account(c)
 	}
 	if err := p.reindex(); err != nil {
 		return err
@@ -165,7 +147,7 @@ func (p *Population) compile(name string, f func([]any) any, donate []int, args 
 	var r programs
 	x, err := p.compileAs(&r, name, f, donate, args...)
 	for _, c := range r.compiled {
-		p.account(c)
+		p.profile.Account(c)
 	}
 	return x, err
 }
@@ -183,25 +165,6 @@ func (p *Population) compileAs(r *programs, name string, f func([]any) any, dona
 	if err != nil {
 		return nil, err
 	}
-	c := Program{Name: name, TraceSeconds: program.TraceSeconds, Cache: xlabridge.CacheOff}
-	if x.Executable != nil {
-		info := x.Executable.Info()
-		c.CompileSeconds, c.Cache, c.Reason, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Bytes
-		if m, err := x.Executable.Memory(); err == nil {
-			c.MemoryBytes = m.Total()
-		}
-	}
-	r.compiled = append(r.compiled, c)
+	r.compiled = append(r.compiled, run.ProgramOf(x))
 	return x, nil
-}
-
-// account adds a program to the profile.
-func (p *Population) account(c Program) {
-	p.made = append(p.made, c)
-	p.profile.TraceSeconds += c.TraceSeconds
-	p.profile.CompileSeconds += c.CompileSeconds
-	if c.Cache != xlabridge.CacheHit {
-		p.profile.Cache = c.Cache
-	}
-	p.profile.PeakMemoryBytes = max(p.profile.PeakMemoryBytes, c.MemoryBytes)
 }

@@ -1,36 +1,36 @@
 package sparse
 
 import (
+	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"xlarun/graph"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
 // Config is one experiment. Start from DefaultConfig.
 type Config struct {
-	Population     int
-	Steps          int       // of SGD
-	Batch          int       // examples of a step, the same for all members
-	Hidden         []int     // widths of the hidden layers
-	Density        []float64 // part of the connections that each layer has, above 0, at most 1
-	LearningRate   float64   // of the mean cross-entropy of a batch
-	MutateEvery    int       // steps between mutations; 0: none
-	MutateFraction float64   // part of each layer's connections that a mutation replaces
-	DType          string    // "f32", or "bf16" for products of bfloat16 (weights stay float32)
-	Method         string    // one of Methods
-	Tune           string    // one of evolve.Tunes: how Method "auto" is settled
-	Seed           int64
-	Devices        int   // devices to run on; 0: all of the backend's
-	Memory         int64 // bytes that the run's arrays may take on all devices; 0: what is free
+	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
+	Steps          int       `set:"steps" min:"1" max:"1073741823" help:"steps of SGD"`
+	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
+	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
+	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
+	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there: one number, or one a layer"`
+	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
+	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
+	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
+	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
+	// Tune of these says how Method "auto" is settled.
+	run.Planning
 }
 
 // Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
 // dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what was
-// stored or is measured, as Config.Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ
+// stored or is measured, as Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ
 // in the last digits.
 var Methods = []string{"auto", "kernel", "masked", "blocks"}
 
@@ -40,69 +40,26 @@ var DTypes = []string{"f32", "bf16"}
 // DefaultConfig is 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5, .5}, LearningRate: .5,
-		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Tune: evolve.TuneAuto}
+		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
 
-// ConfigError is what is wrong with one field of a Config.
-type ConfigError = evolve.ConfigError
-
-func wrong(key, got, wants string) *ConfigError {
-	return &ConfigError{Key: key, Got: got, Wants: wants}
-}
-
-const (
-	maxPopulation = 1 << 20
-	maxBatch      = 1 << 16
-	maxDevices    = 1024
-)
-
-// Check finds the first mistake in the config, a *ConfigError, before anything is traced or compiled.
-func (c Config) Check() error {
-	for _, f := range []struct {
-		key                string
-		value, least, most int
-		zero               string
-	}{
-		{"Population", c.Population, 1, maxPopulation, ""},
-		{"Steps", c.Steps, 1, math.MaxInt32 / 2, ""},
-		{"Batch", c.Batch, 1, maxBatch, ""},
-		{"MutateEvery", c.MutateEvery, 0, math.MaxInt32 / 2, ", 0 for never"},
-		{"Devices", c.Devices, 0, maxDevices, ", 0 for all"},
-	} {
-		if f.value < f.least || f.value > f.most {
-			return wrong(f.key, fmt.Sprint(f.value), fmt.Sprintf("a whole number from %d to %d%s", f.least, f.most, f.zero))
-		}
+// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+func (c Config) Check(on plan.Machine) error {
+	if err := settings.Check(&c); err != nil {
+		return err
 	}
-	for _, h := range c.Hidden {
-		if h < 1 || h > 1<<16 {
-			return wrong("Hidden", fmt.Sprint(h), "widths from 1 to 65536")
-		}
+	if float32(c.LearningRate) == 0 {
+		return settings.Wrong("lr", c.LearningRate, "a number above 0 that a float32 holds")
 	}
-	if len(c.Density) != len(c.Hidden)+1 {
-		return wrong("Density", fmt.Sprintf("%d numbers", len(c.Density)), fmt.Sprintf("one for each of the %d layers", len(c.Hidden)+1))
+	if n := len(c.Density); n != 1 && n != len(c.Hidden)+1 {
+		density, _ := settings.Lookup(&c, "density")
+		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"), Wants: fmt.Sprintf("one number, or one for each of the %d layers", len(c.Hidden)+1)}
 	}
-	for _, d := range c.Density {
-		if !(d > 0 && d <= 1) {
-			return wrong("Density", fmt.Sprint(d), "numbers above 0, at most 1")
-		}
+	if on.Devices > 0 && c.Devices > on.Devices {
+		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", on.Devices)
 	}
-	if !(c.LearningRate > 0) || c.LearningRate > math.MaxFloat32 || float32(c.LearningRate) == 0 {
-		return wrong("LearningRate", fmt.Sprint(c.LearningRate), "a number above 0 that a float32 holds")
-	}
-	if !(c.MutateFraction >= 0 && c.MutateFraction <= 1) {
-		return wrong("MutateFraction", fmt.Sprint(c.MutateFraction), "a number from 0 to 1")
-	}
-	if !slices.Contains(DTypes, c.DType) {
-		return wrong("DType", fmt.Sprintf("%q", c.DType), "one of "+strings.Join(DTypes, ", "))
-	}
-	if !slices.Contains(Methods, c.Method) {
-		return wrong("Method", fmt.Sprintf("%q", c.Method), "one of "+strings.Join(Methods, ", "))
-	}
-	if !slices.Contains(evolve.Tunes(), c.Tune) {
-		return wrong("Tune", fmt.Sprintf("%q", c.Tune), "one of "+strings.Join(evolve.Tunes(), ", "))
-	}
-	if c.Memory < 0 {
-		return wrong("Memory", fmt.Sprint(c.Memory), "a number of bytes, 0 for what is free")
+	if c.Method == "kernel" && !on.CPU {
+		return settings.Wrong("method", c.Method, "masked, blocks or auto: kernels in C run on the cpu backend only")
 	}
 	return nil
 }
@@ -124,7 +81,11 @@ func (c Config) methodOf(name string, s Shape) method {
 
 // Shape is the layers of a member that learns from d.
 func (c Config) Shape(d Data) Shape {
-	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), c.Density)
+	density := c.Density
+	if len(density) == 1 {
+		density = slices.Repeat(density, len(c.Hidden)+1)
+	}
+	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), density)
 }
 
 // Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method depends
@@ -146,7 +107,7 @@ func (c Config) Purpose(s Shape) string {
 // Programs is the config less what a change of compiles no other programs: two experiments on the same data need the
 // same programs where it is the same for both.
 func (c Config) Programs() Config {
-	c.Seed, c.LearningRate, c.Steps = 0, 0, min(c.Steps, maxRound)
+	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
 	if c.MutateEvery == 0 {
 		c.MutateFraction = 0
 	} else {

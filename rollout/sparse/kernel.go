@@ -15,7 +15,7 @@ import (
 	"unsafe"
 
 	"xlarun/graph"
-	"xlarun/rollout"
+	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
 
@@ -88,7 +88,7 @@ func (m kernelMethod) indexShapes() []graph.Shape {
 }
 
 // work: weights, gradients, rounded weights; a block of units and deltas stays in the cache.
-func (m kernelMethod) work(sum *rollout.Tally, _ int) {
+func (m kernelMethod) work(sum *plan.Tally, _ int) {
 	for _, l := range m.shape {
 		sum.Add(4*4, uint64(l.Connections))
 		sum.Add(2*4*laneMultiple, uint64(l.In+l.Out))

@@ -2,7 +2,7 @@ package sparse
 
 import (
 	"xlarun/graph"
-	"xlarun/rollout"
+	"xlarun/rollout/plan"
 )
 
 // Batches are steps of training data, or chunks of test data, with the examples along the last axis: it is the lanes.
@@ -27,7 +27,7 @@ type method interface {
 	evaluate(weights, fixed []*graph.Array, b Batches, t *graph.Array) *graph.Array
 	store(weights, fixed []*graph.Array, m Member) []*graph.Array
 	// work adds the bytes that one member takes on a device while it learns from so many examples.
-	work(sum *rollout.Tally, lanes int)
+	work(sum *plan.Tally, lanes int)
 }
 
 // maskedMethod computes with dense matrices, whose missing connections stay 0 by a mask on the gradient. Products are
@@ -60,7 +60,7 @@ func (m maskedMethod) store(weights, _ []*graph.Array, member Member) []*graph.A
 }
 
 // work: matrix, mask, gradient, all three twice where the compiler copies; units, deltas and what lies between.
-func (m maskedMethod) work(sum *rollout.Tally, lanes int) {
+func (m maskedMethod) work(sum *plan.Tally, lanes int) {
 	for _, l := range m.shape {
 		sum.Add(6*4, uint64(l.In), uint64(l.Out))
 		sum.Add(4*4, uint64(l.In+l.Out), uint64(lanes))

@@ -3,7 +3,6 @@
 package sparse
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,26 +10,12 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
-
-// Profile says what the compiled programs are and where they came from.
-type Profile struct {
-	Method          string        `json:"method"`                  // one of Methods, but "auto"
-	MethodSource    string        `json:"method_source"`           // "static" (the fixed rule), "given", "tuned" or "stored"
-	MethodReason    string        `json:"method_reason,omitempty"` // why none was read or stored, where one should have been
-	TuneSeconds     float64       `json:"tune_seconds,omitempty"`  // spent on measuring methods
-	MethodsTried    []TriedMethod `json:"methods_tried,omitempty"`
-	Connections     int           `json:"connections"` // of a member
-	Devices         int           `json:"devices"`
-	TraceSeconds    float64       `json:"trace_seconds"`
-	CompileSeconds  float64       `json:"compile_seconds"`
-	Cache           string        `json:"cache"`             // "hit" where all programs were hits
-	PeakMemoryBytes int64         `json:"peak_memory_bytes"` // what the largest program needs of one device; 0 where the backend does not say
-	PlannedBytes    int64         `json:"planned_memory_bytes"`
-	MemoryBudget    int64         `json:"memory_budget_bytes"` // what the run's arrays may take on all devices; 0: not known
-}
 
 // Stats of the members, in their order.
 type Stats struct {
@@ -45,9 +30,6 @@ const (
 	maxRound = 64
 )
 
-// errNoMembers is what calls get after Close, or after a step that failed and took the donated members with it.
-var errNoMembers = errors.New("sparse: the run was closed, or a step failed: make a new one")
-
 // testLanes is the number of examples in a chunk of test data.
 const testLanes = 512
 
@@ -58,12 +40,12 @@ type Population struct {
 	shape   Shape
 	backend xlabridge.Backend
 	data    Data
-	tiles   rollout.Tiles
-	profile Profile
+	tiles   population.Tiles
+	profile run.Profile
 	free    int64 // the memory budget; 0: not known
 
 	programs                  // of the method
-	late      *sync.WaitGroup // compilations that nobody waits for
+	late      *sync.WaitGroup // measurements that nobody waits for any more
 	mutate    *xlabridge.Compiled
 	evaluate  *xlabridge.Compiled
 	pick      *xlabridge.Compiled
@@ -76,7 +58,6 @@ type Population struct {
 	lanes     int // of a training batch, padding included
 	images    []byte
 	labels    []byte
-	made      []Program
 	done      int // steps
 	mutations int
 }
@@ -94,39 +75,39 @@ func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 	return p, nil
 }
 
-// newPopulation is a population without members and programs; name is its method, or "" where it is to be measured.
+// newPopulation is a population without members and programs; name is its method.
 func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
-	if err := c.Check(); err != nil {
+	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, "", err
 	}
 	if c.Devices == 0 {
 		c.Devices = b.NumDevices()
 	}
-	if c.Devices > b.NumDevices() {
-		return nil, "", wrong("Devices", fmt.Sprint(c.Devices), fmt.Sprintf("at most the %d that the backend was opened with", b.NumDevices()))
-	}
 	p = &Population{config: c, shape: c.Shape(d), backend: b, data: d, late: new(sync.WaitGroup)}
 	for _, l := range p.shape {
 		if l.In > placesMost/l.Out {
-			return nil, "", wrong("Hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), fmt.Sprintf("layers of at most %d places", placesMost))
+			return nil, "", settings.Wrong("hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), "layers of at most %d places", placesMost)
 		}
 	}
-	p.profile.Connections, p.profile.Devices, p.profile.Cache = p.shape.Connections(), c.Devices, xlabridge.CacheHit
+	p.profile.Devices = c.Devices
 	p.order = order{seed: c.Seed, n: d.Train.Len()}
 	p.lanes = (c.Batch + laneMultiple - 1) / laneMultiple * laneMultiple
 	p.rounds = max(1, min(maxRound, c.Steps, roundBytes/(p.lanes*d.Train.Pixels)))
-	p.tiles = rollout.CutTiles(c.Population, 1, c.Devices)
-	p.free = c.Memory
+	p.tiles = population.CutTiles(c.Population, 1, c.Devices)
+	p.free = int64(c.Memory)
 	if p.free == 0 {
-		p.free = rollout.FreeOn(b, c.Devices)
+		p.free = plan.FreeOn(b, c.Devices)
 	}
-	if name, err = p.chosen(); err == nil {
+	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
+	if name, err = p.choose(); err == nil {
 		err = p.fit(name)
 	}
 	if err != nil {
+		_ = p.Close()
 		return nil, "", err
 	}
-	p.images, p.labels = make([]byte, p.rounds*p.lanes*d.Train.Pixels), make([]byte, 4*p.rounds*p.lanes)
+	p.profile.Facts = []run.Fact{{Name: "method", Value: name}, {Name: "connections", Value: p.shape.Connections()}}
+	p.profile.Chosen = settings.Values{"method": name}
 	return p, name, nil
 }
 
@@ -134,7 +115,7 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 // time. It returns how many it took, and the members' mean loss and accuracy on them, each measured before its step.
 func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	if p.members == nil {
-		return 0, s, errNoMembers
+		return 0, s, run.ErrGone
 	}
 	c := p.config
 	steps = min(n, p.rounds)
@@ -211,7 +192,7 @@ func (p *Population) plain() inputs {
 // Evaluate gives the members' loss and accuracy on the test data.
 func (p *Population) Evaluate() (Stats, error) {
 	if p.members == nil {
-		return Stats{}, errNoMembers
+		return Stats{}, run.ErrGone
 	}
 	in := p.plain()
 	in.Data = p.test
@@ -250,9 +231,6 @@ func (p *Population) Member(i int) (Member, error) {
 	return memberOf(out), nil
 }
 
-// Programs are what was compiled or loaded, in that order, the tuner's losers left out.
-func (p *Population) Programs() []Program { return p.made }
-
 // Steps is the number of steps taken.
 func (p *Population) Steps() int { return p.done }
 
@@ -260,9 +238,9 @@ func (p *Population) Steps() int { return p.done }
 func (p *Population) Shape() Shape { return p.shape }
 
 // Profile says what was compiled.
-func (p *Population) Profile() Profile { return p.profile }
+func (p *Population) Profile() run.Profile { return p.profile }
 
-// Close frees members and programs. It waits for compilations that are still under way.
+// Close frees members and programs. It waits for measurements that are still under way.
 func (p *Population) Close() error {
 	p.late.Wait()
 	xlabridge.Free(p.members)

@@ -5,12 +5,15 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout"
+	"xlarun/rollout/population"
 )
 
 // The programs. Each device runs its own members, one after the other. Member i's key is FoldIn(key, i), i being its
 // number in the whole population, and every device sees the same batches, so that results do not depend on the number of
 // devices.
+
+// stepsLoop is the name of the loop over a round's steps.
+const stepsLoop = "steps"
 
 // rows is the tree of a device's members, all zero.
 func (p *Population) rows() Member {
@@ -21,33 +24,28 @@ func (p *Population) rows() Member {
 	return m
 }
 
-// at is this device's member `local`, or its index.
-func at[T any](all T, local *graph.Array) T {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, local, 0) }, all)
-}
-
 func (p *Population) key(in inputs, draw any, local *graph.Array) random.Key {
 	return random.FoldIn(random.FoldIn(in.Key, draw), graph.Add(p.tiles.First(), local))
 }
 
 // start makes the members.
 func (p *Population) start(in inputs) Member {
-	return rollout.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
+	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
 		return p.shape.random(p.key(in, 0, local))
 	})
 }
 
 // mutateAll mutates the members. Mutation t draws from FoldIn(key, t+1).
 func (p *Population) mutateAll(members Member, in inputs) Member {
-	return rollout.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
-		return p.shape.mutate(at(members, local), p.key(in, graph.Add(in.Turn, 1), local), p.config.MutateFraction)
+	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
+		return p.shape.mutate(population.At(members, local), p.key(in, graph.Add(in.Turn, 1), local), p.config.MutateFraction)
 	})
 }
 
 // indexAll makes the members' indexes. They follow from the members, and are no part of what a run's state is.
 func (p *Population) indexAll(m method, members Member, in inputs) []*graph.Array {
-	return rollout.Each(p.tiles, in.Count, p.indexRows(m), func(local *graph.Array) []*graph.Array {
-		return m.index(at(members, local))
+	return population.Each(p.tiles, in.Count, p.indexRows(m), func(local *graph.Array) []*graph.Array {
+		return m.index(population.At(members, local))
 	})
 }
 
@@ -74,15 +72,15 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 	for _, c := range p.rows() {
 		weights = append(weights, c.W)
 	}
-	out := rollout.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)}, func(local *graph.Array) row {
-		member := at(members, local)
-		weights, fixed := m.load(member, at(index, local))
+	out := population.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)}, func(local *graph.Array) row {
+		member := population.At(members, local)
+		weights, fixed := m.load(member, population.At(index, local))
 		type loop struct {
 			T       *graph.Array
 			Weights []*graph.Array
 			Stats   *graph.Array
 		}
-		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, in.Turn) }, func(c loop) loop {
+		end := graph.NamedWhile(stepsLoop, func(c loop) *graph.Array { return graph.Lt(c.T, in.Turn) }, func(c loop) loop {
 			next, stats := m.step(c.Weights, fixed, in.Data, c.T, in.Rate)
 			return loop{graph.Add(c.T, 1), next, graph.Add(c.Stats, stats)}
 		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
@@ -97,8 +95,8 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 
 // evaluateAll sums up the members' stats over all of in.Data.
 func (p *Population) evaluateAll(m method, members Member, index []*graph.Array, in inputs) *graph.Array {
-	rows := rollout.Each(p.tiles, in.Count, p.tiles.Rows(graph.Float32, 2), func(local *graph.Array) *graph.Array {
-		weights, fixed := m.load(at(members, local), at(index, local))
+	rows := population.Each(p.tiles, in.Count, p.tiles.Rows(graph.Float32, 2), func(local *graph.Array) *graph.Array {
+		weights, fixed := m.load(population.At(members, local), population.At(index, local))
 		type loop struct{ T, Stats *graph.Array }
 		chunks := in.Data.Labels.Dim(0)
 		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, chunks) }, func(c loop) loop {

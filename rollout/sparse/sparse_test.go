@@ -12,6 +12,8 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -65,7 +67,8 @@ func small() Config {
 	return c
 }
 
-func run(t *testing.T, b xlabridge.Backend, c Config, d Data) (*Population, Stats) {
+// train gives a population after all its steps, and how it does on the test data.
+func train(t *testing.T, b xlabridge.Backend, c Config, d Data) (*Population, Stats) {
 	t.Helper()
 	p, err := New(b, c, d)
 	require.NoError(t, err)
@@ -184,7 +187,8 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 			if want == "auto" {
 				want = "kernel"
 			}
-			require.Equal(t, want, p.Profile().Method)
+			require.Equal(t, want, p.Profile().Plan)
+			require.Equal(t, want, p.Profile().Fact("method"))
 			const number = 2
 			first, err := p.Member(number)
 			require.NoError(t, err)
@@ -372,7 +376,7 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 			for _, devices := range []int{1, 3} {
 				c := small()
 				c.Method, c.Devices, c.Hidden, c.Density = method, devices, c.Hidden[:1], c.Density[:2]
-				p, s := run(t, open(t, devices), c, d)
+				p, s := train(t, open(t, devices), c, d)
 				got := outcome{stats: s}
 				for i := range c.Population {
 					m, err := p.Member(i)
@@ -396,7 +400,7 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 func TestPopulationLearns(t *testing.T) {
 	c := small()
 	c.Steps, c.MutateEvery, c.Population = 300, 60, 4
-	_, s := run(t, open(t, 2), c, stripes(6, 600, 200))
+	_, s := train(t, open(t, 2), c, stripes(6, 600, 200))
 	require.Greater(t, slices.Min(s.Accuracy), .9)
 	require.Less(t, slices.Max(s.Loss), .5)
 }
@@ -406,34 +410,40 @@ func TestConfigErrors(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{func(c *Config) { c.Population = 0 }, "Population: got 0, want a whole number from 1"},
-		{func(c *Config) { c.Steps = -1 }, "Steps: got -1"},
-		{func(c *Config) { c.Batch = 0 }, "Batch: got 0"},
-		{func(c *Config) { c.MutateEvery = -1 }, "MutateEvery: got -1"},
-		{func(c *Config) { c.MutateFraction = 1.5 }, "MutateFraction: got 1.5"},
-		{func(c *Config) { c.MutateFraction = math.NaN() }, "MutateFraction: got NaN"},
-		{func(c *Config) { c.LearningRate = math.NaN() }, "LearningRate: got NaN"},
-		{func(c *Config) { c.LearningRate = 1e-60 }, "LearningRate: got 1e-60"},
-		{func(c *Config) { c.Density = []float64{.5} }, "Density: got 1 numbers, want one for each of the 3 layers"},
-		{func(c *Config) { c.Density[1] = 0 }, "Density: got 0, want numbers above 0"},
-		{func(c *Config) { c.Hidden[0] = 0 }, "Hidden: got 0"},
-		{func(c *Config) { c.DType = "f16" }, `DType: got "f16", want one of f32, bf16`},
-		{func(c *Config) { c.Method = "dense" }, `Method: got "dense", want one of auto, kernel, masked, blocks`},
-		{func(c *Config) { c.Tune = "fast" }, `Tune: got "fast", want one of auto, off, quick, full`},
-		{func(c *Config) { c.Memory = -1 }, "Memory: got -1"},
-		{func(c *Config) { c.Devices = -1 }, "Devices: got -1"},
+		{func(c *Config) { c.Population = 0 }, "pop: got 0, want a whole number from 1"},
+		{func(c *Config) { c.Steps = -1 }, "steps: got -1"},
+		{func(c *Config) { c.Batch = 0 }, "batch: got 0"},
+		{func(c *Config) { c.MutateEvery = -1 }, "mutate-every: got -1, want a whole number from 1 to 1073741823, 0 for never"},
+		{func(c *Config) { c.MutateFraction = 1.5 }, "mutate-fraction: got 1.5"},
+		{func(c *Config) { c.MutateFraction = math.NaN() }, "mutate-fraction: got NaN"},
+		{func(c *Config) { c.LearningRate = math.NaN() }, "lr: got NaN"},
+		{func(c *Config) { c.LearningRate = 1e-60 }, "lr: got 1e-60, want a number above 0 that a float32 holds"},
+		{func(c *Config) { c.Density = []float64{.5, .5} }, "density: got 0.5,0.5, want one number, or one for each of the 3 layers"},
+		{func(c *Config) { c.Density = nil }, "density: got nothing, want one number, or"},
+		{func(c *Config) { c.Density[1] = 0 }, "density: got 0.3,0,0.6, want numbers between commas above 0, at most 1"},
+		{func(c *Config) { c.Density[1] = math.NaN() }, "density: got 0.3,NaN,0.6"},
+		{func(c *Config) { c.Hidden[0] = 0 }, "hidden: got 0,12"},
+		{func(c *Config) { c.DType = "f16" }, `dtype: got "f16", want one of f32, bf16`},
+		{func(c *Config) { c.Method = "dense" }, `method: got "dense", want one of auto, kernel, masked, blocks`},
+		{func(c *Config) { c.Tune = "fast" }, `tune: got "fast", want one of auto, off, quick, full`},
+		{func(c *Config) { c.Memory = -1 }, "memory: got -1"},
+		{func(c *Config) { c.Devices = -1 }, "devices: got -1"},
 	} {
 		config := small()
 		c.change(&config)
-		var e *ConfigError
-		require.ErrorAs(t, config.Check(), &e)
-		require.ErrorContains(t, config.Check(), c.want)
+		err := config.Check(plan.Machine{CPU: true})
+		var e *settings.Error
+		require.ErrorAs(t, err, &e)
+		require.ErrorContains(t, err, c.want)
 	}
 	config := small()
+	config.Density = []float64{.5}
+	require.NoError(t, config.Check(plan.Machine{}), "one density holds for all layers")
 	config.Method = "kernel"
+	require.ErrorContains(t, config.Check(plan.Machine{}), `method: got "kernel", want masked, blocks or auto`)
 	_, err := New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
-	require.ErrorContains(t, err, "this backend runs no kernels in C")
+	require.ErrorContains(t, err, `method: got "kernel", want masked, blocks or auto`)
 	config.Devices = 3
 	_, err = New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
-	require.ErrorContains(t, err, "Devices: got 3")
+	require.ErrorContains(t, err, "devices: got 3, want at most the 1")
 }

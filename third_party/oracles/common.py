@@ -26,7 +26,12 @@ def encode(x):
 
 def versions(*packages):
     """Versions of the packages that made the vectors, for the file's head."""
-    return {p: importlib.metadata.version(p) for p in ("jax", "jaxlib", "numpy", *packages)}
+    return versions_of("jax", "jaxlib", "numpy", *packages)
+
+
+def versions_of(*packages):
+    """The same of scripts that need no JAX."""
+    return {p: importlib.metadata.version(p) for p in packages}
 
 
 def out_dir(doc):

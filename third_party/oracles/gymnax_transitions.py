@@ -1,4 +1,4 @@
-"""Transitions of gymnax 1.0.1's classic control environments for envs, one file each: OUTPUT_DIR/<id>.json.gz.
+"""Transitions of gymnax 1.0.1's classic control environments for envs/classic, one file each: OUTPUT_DIR/<id>.json.gz.
 
 {"versions": {...}, "env": id, "params": {...}, "max_steps": n, "fields": [names of the state's fields, "time" last],
  "raw": R, "auto": A, "reset": S}; every value below is an array (common.py) whose first axis is the row.

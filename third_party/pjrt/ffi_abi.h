@@ -29,7 +29,21 @@ typedef struct {
 } xf_version;
 
 /* Values of xf_buffer.dtype. */
-enum { XF_S32 = 4, XF_U8 = 6, XF_F32 = 11 };
+enum {
+  XF_PRED = 1,
+  XF_S8 = 2,
+  XF_S16 = 3,
+  XF_S32 = 4,
+  XF_S64 = 5,
+  XF_U8 = 6,
+  XF_U16 = 7,
+  XF_U32 = 8,
+  XF_U64 = 9,
+  XF_F16 = 10,
+  XF_F32 = 11,
+  XF_F64 = 12,
+  XF_BF16 = 16
+};
 
 typedef struct {
   XF_HEAD;
@@ -49,6 +63,28 @@ typedef struct {
   void **values;
 } xf_values;
 
+/* Attributes, ordered by name. An array attribute is an xf_array. */
+enum { XF_ARRAY = 1 };
+
+typedef struct {
+  const char *text;
+  size_t length;
+} xf_name;
+
+typedef struct {
+  int dtype;
+  size_t size;
+  void *data;
+} xf_array;
+
+typedef struct {
+  XF_HEAD;
+  int64_t size;
+  int *types;
+  xf_name **names;
+  void **values;
+} xf_attributes;
+
 typedef struct {
   XF_HEAD;
   const char *message;
@@ -67,7 +103,7 @@ typedef struct {
 
 enum { XF_EXECUTE = 3 };
 
-/* One call of a handler. What follows results (attributes, a future) is not touched. */
+/* One call of a handler. What follows (a future) is not touched. */
 typedef struct {
   XF_HEAD;
   const xf_api *api;
@@ -75,6 +111,7 @@ typedef struct {
   int stage;
   xf_values args;
   xf_values results;
+  xf_attributes attributes;
 } xf_frame;
 
 typedef xf_error *xf_handler(xf_frame *frame);

@@ -140,17 +140,6 @@ func TestEveryBit(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestEntryIsAFolder(t *testing.T) {
-	c := New(t.TempDir())
-	require.NoError(t, os.Mkdir(c.path(testKey), 0o755))
-	_, _, err := c.Get(testKey)
-	require.ErrorContains(t, err, "cannot be read")
-	require.Error(t, c.Put(testKey, testMeta, testPayload))
-	left, err := filepath.Glob(filepath.Join(c.dir, tmpPrefix+"*"))
-	require.NoError(t, err)
-	require.Empty(t, left, "a failed Put leaves no temporary file")
-}
-
 func TestFolderIsAFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(dir, nil, 0o644))

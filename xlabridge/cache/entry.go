@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 )
 
 // formatVersion is part of every key and header. It rises when the layout below changes.
@@ -94,15 +93,11 @@ func decode(file []byte) (entry, error) {
 
 // readHead reads the header and the metadata of a file, without the checksum over the program.
 func readHead(path string) (entry, error) {
-	f, err := os.Open(path)
+	f, info, err := openEntry(path)
 	if err != nil {
 		return entry{}, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return entry{}, err
-	}
 	var header [headerSize]byte
 	n, err := io.ReadFull(f, header[:])
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {

@@ -23,6 +23,8 @@ type Entry struct {
 	Meta Metadata `json:"metadata"`
 	// Defect is why the entry is of no use; empty: it is well.
 	Defect string `json:"defect,omitempty"`
+	// Foreign says that another user made the entry, which is of no use here and was not looked at.
+	Foreign bool `json:"foreign,omitempty"`
 }
 
 // Age is the time since the entry was stored.
@@ -36,7 +38,7 @@ func (c *Cache) List() ([]Entry, error) { return c.list(readHead) }
 // the program does, and Clear or Prune remove.
 func (c *Cache) Verify() ([]Entry, error) {
 	return c.list(func(path string) (entry, error) {
-		data, err := os.ReadFile(path)
+		data, err := readEntry(path)
 		if err != nil {
 			return entry{}, err
 		}
@@ -67,6 +69,8 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
+		case errors.As(err, new(foreign)):
+			shown.Foreign = true
 		case err != nil:
 			shown.Defect = err.Error()
 		case found.key.String() != shown.Key:
@@ -80,7 +84,8 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 	return entries, nil
 }
 
-// files are the cache's own files in its folder, entries and temporary ones; others are let be.
+// files are the cache's own files in its folder, entries and temporary ones, and what lies in the place of an entry;
+// others are let be.
 func (c *Cache) files() ([]fs.DirEntry, error) {
 	all, err := os.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,8 +96,10 @@ func (c *Cache) files() ([]fs.DirEntry, error) {
 	}
 	var own []fs.DirEntry
 	for _, file := range all {
-		name := file.Name()
-		if file.Type().IsRegular() && (strings.HasSuffix(name, c.suffix) || strings.HasPrefix(name, tmpPrefix)) {
+		name, isEntry := strings.CutSuffix(file.Name(), c.suffix)
+		_, err := ParseKey(name)
+		switch {
+		case file.Type().IsRegular() && (isEntry || strings.HasPrefix(name, tmpPrefix)), isEntry && err == nil:
 			own = append(own, file)
 		}
 	}
@@ -117,8 +124,11 @@ type Removed struct {
 
 // Prune removes the entries used longest ago, in whichever of the caches they are, until all of them
 // together hold at most limit bytes; and what dead processes left half-written. It returns what it
-// took from each, up to an error too.
-func Prune(limit int64, caches ...*Cache) ([]Removed, error) {
+// took from each, up to an error too. The entries of other users neither count nor go, except for root.
+func Prune(limit int64, caches ...*Cache) ([]Removed, error) { return prune(limit, "", caches...) }
+
+// prune is Prune, which spares one path.
+func prune(limit int64, spared string, caches ...*Cache) ([]Removed, error) {
 	removed := make([]Removed, len(caches))
 	type sized struct {
 		cache int
@@ -129,6 +139,7 @@ func Prune(limit int64, caches ...*Cache) ([]Removed, error) {
 	var left []sized
 	var total int64
 	for i, c := range caches {
+		c.sweep()
 		files, err := c.files()
 		if err != nil {
 			return removed, err
@@ -139,13 +150,14 @@ func Prune(limit int64, caches ...*Cache) ([]Removed, error) {
 				continue
 			}
 			path := filepath.Join(c.dir, file.Name())
-			if strings.HasPrefix(file.Name(), tmpPrefix) {
-				if time.Since(info.ModTime()) > tmpAge {
-					_ = os.Remove(path)
-				}
+			if strings.HasPrefix(file.Name(), tmpPrefix) || !mine(owner(info)) {
 				continue
 			}
-			left = append(left, sized{i, path, info.Size(), info.ModTime()})
+			used := info.ModTime()
+			if !info.Mode().IsRegular() {
+				used = time.Time{} // of no use
+			}
+			left = append(left, sized{i, path, info.Size(), used})
 			total += info.Size()
 		}
 	}
@@ -154,7 +166,10 @@ func Prune(limit int64, caches ...*Cache) ([]Removed, error) {
 		if total <= limit {
 			break
 		}
-		if err := os.Remove(file.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if file.path == spared {
+			continue
+		}
+		if err := remove(file.path); err != nil {
 			return removed, fmt.Errorf("cache entry cannot be removed: %w", err)
 		}
 		total -= file.size

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
@@ -36,7 +36,8 @@ type kept struct {
 	Folder   string      `json:"folder"` // of the folders of programs and plans
 	Bytes    int64       `json:"bytes"`
 	Damaged  int         `json:"damaged"`
-	Entries  []keptEntry `json:"entries"` // the last used first
+	Foreign  int         `json:"foreign,omitempty"` // of other users
+	Entries  []keptEntry `json:"entries"`           // the last used first
 	programs tally
 	plans    tally
 }
@@ -76,6 +77,9 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 			if e.Defect != "" {
 				k.Damaged++
 			}
+			if e.Foreign {
+				k.Foreign++
+			}
 		}
 	}
 	slices.SortStableFunc(k.Entries, func(a, b keptEntry) int { return b.LastUsed.Compare(a.LastUsed) })
@@ -84,9 +88,9 @@ func readKept(read func(*cache.Cache) ([]cache.Entry, error)) (kept, error) {
 
 // keptText is "2 programs, 1.2 MB, and 1 plan, 700 B".
 func keptText(programs, plans tally) string {
-	text := fmt.Sprintf("%s, %s", count(programs.entries, "program", "programs"), display.Bytes(programs.bytes))
+	text := fmt.Sprintf("%s, %s", console.Count(programs.entries, "program", "programs"), display.Bytes(programs.bytes))
 	if plans.entries > 0 {
-		text += fmt.Sprintf(", and %s, %s", count(plans.entries, "plan", "plans"), display.Bytes(plans.bytes))
+		text += fmt.Sprintf(", and %s, %s", console.Count(plans.entries, "plan", "plans"), display.Bytes(plans.bytes))
 	}
 	return text
 }
@@ -101,17 +105,15 @@ func cacheListCommand(a *app, name, short string, read func(*cache.Cache) ([]cac
 				return err
 			}
 			if asJSON {
-				line, err := json.Marshal(k)
-				if err != nil {
+				if err := a.PrintJSON(k); err != nil {
 					return err
 				}
-				fmt.Fprintf(a.Out, "%s\n", line)
 			} else if err := printKept(a, k); err != nil {
 				return err
 			}
 			if name == "verify" && k.Damaged > 0 {
 				return fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or remove all with xlarun cache clear",
-					count(k.Damaged, "entry is", "entries are"))
+					console.Count(k.Damaged, "entry is", "entries are"))
 			}
 			return nil
 		},
@@ -126,14 +128,17 @@ func printKept(a *app, k kept) error {
 		fmt.Fprintln(w, "KIND\tNAME\tFOR\tSIZE\tTOOK\tMADE\tLAST USED\tKEY")
 	}
 	for _, e := range k.Entries {
-		name, purpose, took, made := e.Meta.Name, e.Meta.Purpose, shortTime(e.Meta.CompileSeconds), ago(e.Age())
+		name, purpose, took, made := e.Meta.Name, e.Meta.Purpose, console.ShortTime(e.Meta.CompileSeconds), console.Ago(e.Age())
 		if e.Defect != "" {
 			name, purpose, took, made = "("+e.Defect+")", "", "-", "-"
+		}
+		if e.Foreign {
+			name, purpose, took, made = "(another user's, not run here)", "", "-", "-"
 		}
 		if purpose == "" {
 			purpose = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.12s\n", e.Kind, name, purpose, display.Bytes(e.Bytes), took, made, ago(time.Since(e.LastUsed)), e.Key)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.12s\n", e.Kind, name, purpose, display.Bytes(e.Bytes), took, made, console.Ago(time.Since(e.LastUsed)), e.Key)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -142,13 +147,16 @@ func printKept(a *app, k kept) error {
 	if k.Damaged > 0 {
 		state = fmt.Sprintf("%d damaged", k.Damaged)
 	}
+	if k.Foreign > 0 {
+		state += fmt.Sprintf(", %d of other users", k.Foreign)
+	}
 	fmt.Fprintf(a.Out, "%s; %s, in %s\n", keptText(k.programs, k.plans), state, k.Folder)
 	return nil
 }
 
 func cacheClearCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "clear", Short: "Remove all compiled programs and plans", Args: noArgs,
+		Use: "clear", Short: "Remove all compiled programs and plans, except those of other users", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return prune(a, -1) },
 	}
 }
@@ -157,10 +165,12 @@ func cachePruneCommand(a *app) *cobra.Command {
 	var limit string
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Remove the programs and plans used longest ago until the rest fits", Args: noArgs,
+		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a program is stored, the same\n" +
+			"is done with " + xlabridge.EnvCacheMax + ", a size such as 500M or none, by default 2G.",
 		RunE: func(*cobra.Command, []string) error {
-			bytes, err := parseBytes(limit)
+			bytes, err := cache.ParseSize(limit)
 			if err != nil {
-				return badInput("--max got %q, wants a size such as 500M or 2G", limit)
+				return console.BadInput("--max got %q, wants a size such as 500M or 2G", limit)
 			}
 			return prune(a, bytes)
 		},

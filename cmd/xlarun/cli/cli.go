@@ -8,9 +8,6 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,125 +15,83 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"xlarun/envs"
-	"xlarun/rollout/evolve"
-	"xlarun/xlabridge"
+	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
+	_ "xlarun/envs/all"       // what --env knows
+	_ "xlarun/rollout/evolve" // kinds of run
+	_ "xlarun/rollout/sparse"
 )
 
 // Exit statuses.
 const (
-	StatusOK          = 0
-	StatusFailed      = 1   // something failed while it ran
-	StatusUsage       = 2   // wrong input
-	StatusInterrupted = 130 // Ctrl-C, or a request to terminate
+	StatusOK          = console.StatusOK
+	StatusFailed      = console.StatusFailed      // something failed while it ran
+	StatusUsage       = console.StatusUsage       // wrong input
+	StatusInterrupted = console.StatusInterrupted // Ctrl-C, or a request to terminate
 )
 
 // Streams are what a command reads and writes, apart from files.
-type Streams struct {
-	In       io.Reader
-	Out, Err io.Writer
-	// Env looks an environment variable up; nil: none is set.
-	Env func(name string) string
-}
-
-func (s Streams) env(name string) string {
-	if s.Env == nil {
-		return ""
-	}
-	return s.Env(name)
-}
+type Streams = console.Streams
 
 // app is what the commands share: the streams, and what tests put something else in place of.
 type app struct {
 	Streams
-	openBackend func(ctx context.Context, o backendOptions, r listener) (xlabridge.Backend, error)
-	newEngine   func(b xlabridge.Backend, c evolve.Config) (engine, error)
-	tune        func(b xlabridge.Backend, c evolve.Config) (evolve.Choice, error)
+	openBackend console.Opener
 	now         func() time.Time
+	disk        runfolder.Disk // nil: the operating system's
 }
-
-// grace is how long an interrupted command may take to put its state on disk.
-const grace = 800 * time.Millisecond
 
 // Main runs the command line of this process and exits.
 func Main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := Run(ctx, os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
-	stop()
+	// A pipe that nobody reads any more fails the write, and does not kill what may have a state to save.
+	signal.Ignore(syscall.SIGPIPE)
+	status := Run(untilSignal(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
 	os.Exit(status)
+}
+
+const (
+	// oneSignal is the time within which signals count as one: a shell, a terminal that is closed, a supervisor may send theirs
+	// to the process and again to its group.
+	oneSignal = 100 * time.Millisecond
+	// lastMoment is when an interrupted process ends in any case: nobody may be reading what it wants to say at last.
+	lastMoment = console.Grace + 100*time.Millisecond
+)
+
+// untilSignal is a context that ends with the first signal to end; the second one ends the process. Signals that the process
+// was started to ignore, as nohup does, stay ignored.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 8)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() {
+		<-signals
+		first := time.Now()
+		time.AfterFunc(lastMoment, func() { os.Exit(StatusInterrupted) })
+		cancel()
+		for s := range signals {
+			if s != syscall.SIGHUP && time.Since(first) > oneSignal {
+				os.Exit(StatusInterrupted)
+			}
+		}
+	}()
+	return ctx
 }
 
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has
 // a moment to put its state on disk; it may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	return (&app{Streams: s, openBackend: openBackend, newEngine: newEngine, tune: evolve.Tune, now: time.Now}).run(ctx, args)
+	return (&app{Streams: s, openBackend: openBackend, now: time.Now}).run(ctx, args)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	root := newRoot(a)
-	root.SetArgs(args)
-	type outcome struct {
-		cmd *cobra.Command
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		cmd, err := root.ExecuteContextC(ctx)
-		done <- outcome{cmd, err}
-	}()
-	var o outcome
-	select {
-	case o = <-done:
-	case <-ctx.Done():
-		select {
-		case o = <-done:
-		case <-time.After(grace): // inside a call that cannot be stopped: a compiler's, a device's
-			o = outcome{root, errInterrupted}
-		}
-	}
-	if o.err == nil {
-		return StatusOK
-	}
-	status := statusOf(ctx, o.err)
-	if status == StatusInterrupted && !errors.As(o.err, new(interruptedError)) {
-		o.err = errInterrupted
-	}
-	if status != StatusOK {
-		fmt.Fprintf(a.Err, "%s: %s\n", o.cmd.CommandPath(), oneLine(o.err))
-	}
-	return status
+	return console.Run(ctx, newRoot(a), args, a.Streams)
 }
-
-// usageError is a mistake in what the user gave.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// badInput makes a usageError.
-func badInput(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// interruptedError says what an interrupted command leaves behind.
-type interruptedError struct{ error }
-
-var errInterrupted error = interruptedError{errors.New("interrupted")}
-
-// statusOf maps a command's error to its exit status.
-func statusOf(ctx context.Context, err error) int {
-	switch {
-	case errors.As(err, new(interruptedError)):
-		return StatusInterrupted
-	case errors.As(err, new(usageError)):
-		return StatusUsage
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return StatusInterrupted
-	}
-	return StatusFailed
-}
-
-// oneLine is the error as one line.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -144,18 +99,19 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Populations of networks as one XLA program",
 		Long: "xlarun turns the life of one member, written as ordinary Go functions, into one program for a whole population,\n" +
 			"which XLA compiles once and runs on the cores, GPUs or TPUs at hand.",
-		Args:              cobra.ArbitraryArgs,
-		RunE:              groupCommand,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Example: "  xlarun evolve CartPole-v1\n" +
+			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, powershell",
+		Version: console.Version(),
+		Args:    cobra.ArbitraryArgs,
+		RunE:    groupCommand,
 	}
-	root.SetIn(a.In)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
-	root.SetGlobalNormalizationFunc(normalizeFlag)
-	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(evolveCommand(a), sparseCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), benchCommand(a), pluginCommand(a), cacheCommand(a), doctorCommand(a), versionCommand(a))
+	root.SetVersionTemplate(versionText())
+	root.SetHelpCommand(helpCommand())
+	for _, k := range allKinds() {
+		root.AddCommand(kindCommand(a, k))
+	}
+	root.AddCommand(playCommand(a), exportCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }
 
@@ -171,73 +127,19 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
+	return noCommand(cmd, args[0])
+}
+
+// noCommand says that there is no command of the name below cmd.
+func noCommand(cmd *cobra.Command, name string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	return badInput("there is no command %q%s; there are %s", args[0], didYouMean(args[0], names), strings.Join(names, ", "))
-}
-
-// normalizeFlag lets flags be written with dashes or underscores.
-func normalizeFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
-}
-
-// flagError words pflag's errors: what it got, what it wants.
-func flagError(cmd *cobra.Command, err error) error {
-	var unknown *pflag.NotExistError
-	var invalid *pflag.InvalidValueError
-	var valueless *pflag.ValueRequiredError
-	switch {
-	case errors.Is(err, pflag.ErrHelp):
-		return err
-	case errors.As(err, &unknown):
-		name := unknown.GetSpecifiedName()
-		dashes := "--"
-		if unknown.GetSpecifiedShortnames() != "" {
-			dashes = "-"
-		}
-		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		hint := ""
-		if near := envs.Nearest(name, names); near != "" {
-			hint = ", did you mean --" + near + "?"
-		}
-		return badInput("there is no flag %s%s%s; see %s --help", dashes, name, hint, cmd.CommandPath())
-	case errors.As(err, &invalid):
-		f := invalid.GetFlag()
-		return badInput("--%s got %q, wants %s", f.Name, invalid.GetValue(), wants(f))
-	case errors.As(err, &valueless):
-		return badInput("--%s got no value, wants %s", valueless.GetFlag().Name, wants(valueless.GetFlag()))
+	if len(names) == 0 {
+		return console.BadInput("there is no command %q: %s has none below it", name, cmd.CommandPath())
 	}
-	return usageError{err}
-}
-
-// wants describes the values of a flag.
-func wants(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "int", "int64":
-		return "a whole number such as " + example(f.DefValue, "1")
-	case "float64":
-		return "a number such as " + example(f.DefValue, "0.1")
-	case "bool":
-		return "true or false"
-	}
-	return "a text such as \"" + example(f.DefValue, "name") + "\""
-}
-
-func example(value, other string) string {
-	if value == "" || value == "NaN" {
-		return other
-	}
-	return value
-}
-
-func didYouMean(name string, known []string) string {
-	if near := envs.Nearest(name, known); near != "" {
-		return fmt.Sprintf(", did you mean %s?", near)
-	}
-	return ""
+	return console.BadInput("there is no command %q%s; there are %s", name, console.DidYouMean(name, names), strings.Join(names, ", "))
 }

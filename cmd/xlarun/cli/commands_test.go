@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
@@ -18,18 +21,71 @@ import (
 func TestHelpNamesTheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do())
-	for _, name := range []string{"evolve", "profile", "warmup", "bench", "plugin", "cache", "doctor", "version"} {
+	for _, name := range []string{"evolve", "profile", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
 		require.Contains(t, b.out.String(), "\n  "+name)
 	}
+	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")
+	require.NotContains(t, b.out.String(), "\n  man")
 	require.Equal(t, StatusOK, b.do("evolve", "--help"))
 	require.Contains(t, b.out.String(), "--learning-rate")
 	require.Empty(t, b.err.String())
+
+	// 1: the help of every command, either way, names no default that is none.
+	var walk func(c *cobra.Command, path []string)
+	walk = func(c *cobra.Command, path []string) {
+		for _, args := range [][]string{append([]string{"help"}, path...), append(slices.Clone(path), "--help")} {
+			b.out.b.Reset()
+			require.Equal(t, StatusOK, b.do(args...), "%v: %s", args, b.err)
+			require.Contains(t, b.out.String(), "Usage:\n  "+strings.Join(append([]string{"xlarun"}, path...), " "), "%v", args)
+			require.NotContains(t, b.out.String(), "(default NaN)", "%v", args)
+		}
+		for _, sub := range c.Commands() {
+			walk(sub, append(slices.Clone(path), sub.Name()))
+		}
+	}
+	walk(newRoot(b.app), nil)
+}
+
+func TestManual(t *testing.T) {
+	b := newBed(t)
+	dir := filepath.Join(t.TempDir(), "man1")
+	require.Equal(t, StatusOK, b.do("man", dir), "%s", b.err)
+	for _, c := range newRoot(b.app).Commands() {
+		page, err := os.ReadFile(filepath.Join(dir, "xlarun-"+c.Name()+".1"))
+		if c.Hidden || c.Name() == "help" {
+			require.ErrorIs(t, err, os.ErrNotExist, c.Name())
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, string(page), ".TH \"XLARUN-"+strings.ToUpper(c.Name())+"\" \"1\"")
+		require.Contains(t, string(page), c.Short)
+	}
+	evolve := must(os.ReadFile(filepath.Join(dir, "xlarun-evolve.1")))
+	require.Contains(t, string(evolve), `learning-rate`)
+	require.Contains(t, string(evolve), "\\fB--target\\fP=\n\tmean return", "no default that is none")
+	require.Equal(t, StatusUsage, b.do("man"))
+	b.write(t, "taken", "")
+	require.Equal(t, StatusFailed, b.do("man", "taken"))
+	require.Contains(t, b.err.String(), "the manual cannot be written to taken: not a directory")
+}
+
+// bench starts processes of evolve and reads these from their last line.
+func TestEvolveTellsWhatBenchReads(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--judge", "1", "--pop", "4", "--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
+	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
+		require.Contains(t, result(t, b), key)
+	}
 }
 
 func TestVersion(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do("version"))
-	require.Regexp(t, `^xlarun .+, go1\.\S+ \w+/\w+\n$`, b.out.String())
+	require.Regexp(t, `^xlarun \d+\.\d+\.\d+\S*, go1\.\S+ \w+/\w+\n$`, b.out.String())
+	text := b.out.String()
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("--version"))
+	require.Equal(t, text, b.out.String())
 }
 
 func TestPluginCommands(t *testing.T) {
@@ -97,6 +153,17 @@ func TestCacheCommands(t *testing.T) {
 	require.Regexp(t, `(?m)^plan +\(entry is damaged: .*\) +- +`, b.out.String())
 	require.Contains(t, b.out.String(), "; 2 damaged, in ")
 
+	if os.Geteuid() == 0 { // who alone can give files away
+		two := filepath.Join(dir, cache.NewKey([]byte("two")).String()+".xlaprogram")
+		require.NoError(t, os.Chown(two, 4242, -1))
+		b.out.b.Reset()
+		require.Equal(t, StatusFailed, b.do("cache", "verify"))
+		require.Contains(t, b.err.String(), "xlarun cache verify: 2 entries are damaged")
+		require.Regexp(t, `(?m)^program +\(another user's, not run here\) +- +`, b.out.String())
+		require.Contains(t, b.out.String(), "; 2 damaged, 1 of other users, in ")
+		require.NoError(t, os.Chown(two, 0, -1))
+	}
+
 	old := time.Now().Add(-time.Hour) // the plan was used longest ago
 	require.NoError(t, os.Chtimes(filepath.Join(c.Plans().Dir(), plan.String()+".xlaplan"), old, old))
 	b.out.b.Reset()
@@ -121,29 +188,45 @@ func TestDoctor(t *testing.T) {
 	require.Equal(t, "xlarun doctor: found 1 problem: see above for what to do\n", b.err.String())
 }
 
-func TestParseBytes(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "500": 500, "2G": 2e9, "2g": 2e9, "1.5M": 1.5e6, "10KB": 1e4, "1KiB": 1024, "2Gi": 2 << 30, "3T": 3e12, "7B": 7, " 1K ": 1000,
-	} {
-		got, err := parseBytes(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for _, text := range []string{"", "G", "lots", "-1", "1X", "1i", "NaN", "Inf", "1e30", "1e300T"} {
-		_, err := parseBytes(text)
-		require.Error(t, err, text)
-	}
-}
-
+// Every setting stands in the resolved config once, those of the chosen parts in their tables, and what belongs to the
+// call does not.
 func TestResolvedConfigHoldsEveryKey(t *testing.T) {
-	var o evolveFlags
-	flags := pflag.NewFlagSet("evolve", pflag.ContinueOnError)
-	o.add(flags)
-	text, err := resolvedConfig(flags)
-	require.NoError(t, err)
-	for _, key := range fileKeys(flags) {
-		require.Equal(t, 1, strings.Count("\n"+text, "\n"+key+" = "), key)
+	for _, kind := range run.Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			x, err := new(given).resolve(kind, "", nil)
+			require.NoError(t, err)
+			head, tables, _ := strings.Cut(x.text, "\n[")
+			var parts []string
+			for _, c := range settings.ChosenParts(x.Experiment) {
+				parts = append(parts, c.Name)
+				_, table, ok := strings.Cut(x.text, "\n["+c.Name+"]\n")
+				require.True(t, ok, c.Name)
+				table, _, _ = strings.Cut(table, "\n[")
+				require.Equal(t, 1, strings.Count("\n"+table, "\nname = "), c.Name)
+				for _, f := range settings.Fields(c.Settings) {
+					if !argued(x.Experiment, c, f) {
+						require.Equal(t, 1, strings.Count("\n"+table, "\n"+f.Name+" = "), f.Name)
+					}
+				}
+			}
+			for _, name := range append(append(settings.Names(x.Experiment), settings.Names(&x.place)...), "kind", "kind_version", "xlarun") {
+				count := 1
+				if slices.Contains(parts, name) {
+					count = 0 // it has a table
+				}
+				require.Equal(t, count, strings.Count("\n"+head, "\n"+name+" = "), name)
+			}
+			for _, own := range []string{"config", "out", "json", "resume"} {
+				require.NotContains(t, "\n"+head+tables, "\n"+own+" = ")
+			}
+
+			// It is read back to the same settings, and written as the same text.
+			c, err := parseConfig("config.toml", []byte(x.text))
+			require.NoError(t, err)
+			y, err := new(given).resolve(kind, "", c)
+			require.NoError(t, err)
+			require.Equal(t, x.text, y.text)
+			require.Equal(t, x.programs(), y.programs())
+		})
 	}
-	require.NotContains(t, text, "config = ")
-	require.NotContains(t, text, "json = ")
 }

@@ -13,28 +13,30 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
+	"xlarun/third_party/fetch"
+	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
-	"xlarun/xlabridge/plugin"
 )
 
 func doctorCommand(a *app) *cobra.Command {
-	var o backendOptions
+	var o console.BackendFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, which devices there are, and whether a small program runs",
 		Long:  "Doctor looks at this machine, downloads nothing, compiles and runs one small program, and ends with status 1 where something is broken.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := o.Check(); err != nil {
 				return err
 			}
-			return (&doctor{app: a, style: display.StyleOf(a.env)}).examine(cmd.Context(), o)
+			return (&doctor{app: a, style: display.StyleOf(a.Getenv)}).examine(cmd.Context(), o)
 		},
 	}
-	o.addFlags(cmd.Flags())
+	o.AddBackend(cmd.Flags())
 	return cmd
 }
 
@@ -56,38 +58,38 @@ func (d *doctor) problem(topic, format string, args ...any) {
 	d.say("PROBLEM", topic, format, args...)
 }
 
-func (d *doctor) examine(ctx context.Context, o backendOptions) error {
-	d.ok("xlarun", "%s, %s", version(), runtime.Version())
+func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
+	d.ok("xlarun", "%s, %s", console.Version(), runtime.Version())
 	memory := ""
 	if m, err := xlabridge.ProcessMemory(); err == nil && m.Limit > 0 {
 		memory = ", " + display.Bytes(m.Limit) + " of memory"
 	}
-	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, count(runtime.NumCPU(), "core", "cores"), memory)
+	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, console.Count(runtime.NumCPU(), "core", "cores"), memory)
 	d.folder()
-	d.plugins(o.backend)
+	d.plugins(o.Backend)
 	d.cache()
 	d.backend(ctx, o)
 	if d.problems > 0 {
-		return fmt.Errorf("found %s: see above for what to do", count(d.problems, "problem", "problems"))
+		return fmt.Errorf("found %s: see above for what to do", console.Count(d.problems, "problem", "problems"))
 	}
 	return nil
 }
 
 // folder looks whether plugins and programs can be kept.
 func (d *doctor) folder() {
-	dir, err := plugin.CacheDir()
+	dir, err := fetch.CacheDir()
 	if err != nil {
-		d.problem("folder", "%s", oneLine(err))
+		d.problem("folder", "%s", console.OneLine(err))
 		return
 	}
 	// A folder that is not there yet is as good as the nearest one that is.
 	at := dir
-	for !exists(at) && at != filepath.Dir(at) {
+	for !console.Exists(at) && at != filepath.Dir(at) {
 		at = filepath.Dir(at)
 	}
 	probe, err := os.CreateTemp(at, ".doctor-*")
 	if err != nil {
-		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, cause(err), plugin.EnvCache)
+		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, console.Cause(err), fetch.EnvCache)
 		return
 	}
 	_ = probe.Close()
@@ -99,7 +101,7 @@ func (d *doctor) folder() {
 func (d *doctor) plugins(needed string) {
 	entries, err := plugin.List()
 	if err != nil {
-		d.problem("plugin", "%s", oneLine(err))
+		d.problem("plugin", "%s", console.OneLine(err))
 		return
 	}
 	for _, e := range entries {
@@ -115,7 +117,7 @@ func (d *doctor) plugins(needed string) {
 			d.note("plugin", "%s, not installed", name)
 		}
 	}
-	if list := d.env(plugin.EnvPath); list != "" {
+	if list := d.Getenv(plugin.EnvPath); list != "" {
 		d.note("plugin", "%s is set to %s and is looked at first", plugin.EnvPath, list)
 	}
 }
@@ -131,7 +133,7 @@ func (d *doctor) cache() {
 	}
 	k, err := readKept((*cache.Cache).Verify)
 	if err != nil {
-		d.problem("cache", "%s", oneLine(err))
+		d.problem("cache", "%s", console.OneLine(err))
 		return
 	}
 	if k.Damaged > 0 {
@@ -142,19 +144,19 @@ func (d *doctor) cache() {
 }
 
 // backend opens the backend without a download and runs a small program on it.
-func (d *doctor) backend(ctx context.Context, o backendOptions) {
+func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	start := time.Now()
 	var b xlabridge.Backend
-	if o.backend == reference {
+	if o.Backend == console.Reference {
 		b = &xlabridge.Reference{}
 	} else {
-		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.backend, PluginPath: o.plugin, Devices: cpuDevices(o), Offline: true})
-		if errors.Is(err, plugin.ErrNotInstalled) {
-			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve does so by itself)", o.backend, o.backend)
+		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), Offline: true})
+		if errors.Is(err, fetch.ErrNotInstalled) {
+			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve does so by itself)", o.Backend, o.Backend)
 			return
 		}
 		if err != nil {
-			d.problem("backend", "%s", oneLine(err))
+			d.problem("backend", "%s", console.OneLine(err))
 			return
 		}
 		b = c
@@ -162,14 +164,14 @@ func (d *doctor) backend(ctx context.Context, o backendOptions) {
 		d.ok("backend", "%s (%s), PJRT %d.%d, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0], major, minor, milliseconds(time.Since(start)))
 		names, err := c.DeviceDescriptions()
 		if err != nil {
-			d.problem("devices", "%s", oneLine(err))
+			d.problem("devices", "%s", console.OneLine(err))
 		} else {
 			d.ok("devices", "%d: %s", len(names), strings.Join(names, ", "))
 		}
 	}
 	defer func() { _ = b.Close() }()
 	if err := smallProgram(b); err != nil {
-		d.problem("program", "%s; run xlarun plugin install %s, or use --backend reference", oneLine(err), o.backend)
+		d.problem("program", "%s; run xlarun plugin install %s, or use --backend reference", console.OneLine(err), o.Backend)
 		return
 	}
 	d.ok("program", "a small program gave the right result on %s, %s in all", b.Backend(), milliseconds(time.Since(start)))

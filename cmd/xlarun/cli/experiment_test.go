@@ -7,78 +7,66 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/xlarun/console"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
-func TestIsSparse(t *testing.T) {
+// What an argument of a command on experiments means: a config file of any kind, a run's folder, a kind, or an environment.
+func TestReadTask(t *testing.T) {
 	b := newBed(t)
-	var text string
-	for _, c := range []struct {
-		toml string
-		want bool
-	}{
-		{"pop = 64\nsteps = 100\n", false}, // keys of both
-		{"batch = 64\n", true},
-		{"mutate_every = 0\npop = 3\n", true},
-		{"env = 'CartPole-v1'\n", false},
-		{"learning-rate = 0.1\n", false},
-		{"lr = 0.1\n", true},
-		{"no such key = 3", false}, // what resolves the file says what is wrong
-		{"", false},
+	for _, dir := range []string{"sparse", "folder", "empty"} {
+		require.NoError(t, os.Mkdir(dir, 0o755))
+	}
+	b.write(t, "s.toml", "kind = 'sparse'\nbatch = 3\n")
+	b.write(t, "plain.toml", "pop = 64\n")
+	b.write(t, "nameless", "kind = 'drift'\n")
+	b.write(t, "folder/config.toml", "kind = 'sparse'\npop = 3\n")
+	for i, c := range []struct{ arg, config, kind string }{
+		{"", "", "evolve"}, {"CartPole-v1", "", "evolve"}, {"s.toml", "", "sparse"}, {"plain.toml", "", "evolve"}, {"nameless", "", "drift"},
+		{"folder", "", "sparse"}, {"sparse", "", "sparse"}, {"drift", "", "drift"}, {"", "s.toml", "sparse"}, {"drift", "plain.toml", "drift"},
 	} {
-		b.write(t, "e.toml", c.toml)
-		flags := evolveSet(new(evolveFlags))
-		got, err := isSparse(flags, "e.toml")
-		require.NoError(t, err, c.toml)
-		require.Equal(t, c.want, got, c.toml)
-		require.NoError(t, flags.Set("config", "e.toml"))
-		got, err = isSparse(flags, "")
-		require.NoError(t, err, c.toml)
-		require.Equal(t, c.want, got, c.toml)
+		x, err := (&given{own: ownFlags{file: c.config}}).readTask(c.arg)
+		require.NoError(t, err, "%d", i)
+		require.Equal(t, c.kind, x.Name, "%d", i)
+		b.write(t, "resolved.toml", x.text)
+		again, err := new(given).readTask("resolved.toml")
+		require.NoError(t, err, "%d", i)
+		require.Equal(t, x.text, again.text, "%d", i)
 	}
-	for _, set := range []*pflag.FlagSet{evolveSet(new(evolveFlags)), sparseSet(new(sparseFlags))} {
-		var err error
-		text, err = resolvedConfig(set)
-		require.NoError(t, err)
-		b.write(t, "resolved.toml", text)
-		got, err := isSparse(set, "resolved.toml")
-		require.NoError(t, err)
-		require.Equal(t, set.Name() == "sparse", got)
-	}
-	flags := evolveSet(new(evolveFlags))
-	for _, c := range []struct {
-		arg  string
-		want bool
-	}{{"sparse", true}, {"CartPole-v1", false}, {"", false}, {"nowhere.toml", false}} {
-		got, err := isSparse(flags, c.arg)
-		require.NoError(t, err)
-		require.Equal(t, c.want, got, c.arg)
+	for i, c := range []struct{ arg, config, want string }{
+		{"drift", "s.toml", "s.toml is a config of sparse, not of drift"},
+		{"empty", "", `--env got "empty"`},
+		{"nowhere.toml", "", "--config nowhere.toml cannot be read"},
+	} {
+		_, err := (&given{own: ownFlags{file: c.config}}).readTask(c.arg)
+		require.ErrorContains(t, err, c.want, "%d", i)
 	}
 }
 
-func TestSparseExperimentsAreRefused(t *testing.T) {
+func TestExperimentsAreRefused(t *testing.T) {
 	b := newBed(t)
-	b.write(t, "both.toml", "batch = 3\nsigma = 0.1\n")
-	b.write(t, "s.toml", "batch = 32\ndata = 'nowhere'\n")
-	b.write(t, "bad.toml", "batch = -1\n")
-	b.write(t, "slow.toml", "batch = 3\nbackend = 'reference'\n")
+	b.write(t, "both.toml", "kind = 'sparse'\nbatch = 3\nsigma = 0.1\n")
+	b.write(t, "s.toml", "kind = 'sparse'\nbatch = 32\ndata = 'nowhere'\n")
+	b.write(t, "bad.toml", "kind = 'sparse'\nbatch = -1\n")
+	b.write(t, "slow.toml", "kind = 'sparse'\nbatch = 3\nbackend = 'reference'\n")
 	before := b.files(t)
 	for args, want := range map[string]string{
-		"warmup both.toml":                 `both.toml has the key "sigma" of evolve and the key "batch" of sparse: keep those of one command`,
-		"warmup s.toml --policy mlp:8":     "s.toml is an experiment of sparse, which has no --policy: leave it out, or give the experiments one by one",
+		"warmup both.toml":                 `both.toml: there is no key "sigma"; known for sparse are pop, steps, batch, lr`,
+		"warmup s.toml --policy mlp:8":     "an experiment of sparse has no --policy: leave it out",
 		"warmup s.toml CartPole-v9":        "CartPole-v9",
-		"warmup s.toml":                    "--data nowhere",
-		"warmup bad.toml":                  "--batch got -1, wants a whole number from 1",
+		"warmup s.toml":                    `--data got "nowhere", wants a folder with MNIST's four IDX files`,
+		"warmup bad.toml":                  `bad.toml: key "batch" got -1, wants a whole number from 1`,
 		"warmup slow.toml":                 "slow.toml got the backend reference, which compiles nothing",
 		"warmup s.toml --config both.toml": "got the config file s.toml and --config both.toml: give one of them",
-		"warmup sparse --out x":            `--out got "x", but nothing is written to a folder here`,
-		"profile s.toml --sigma 1":         "has no --sigma",
-		"profile bad.toml":                 "--batch got -1",
-		"profile --config both.toml":       "keep those of one command",
+		"profile s.toml --sigma 1":         "an experiment of sparse has no --sigma: leave it out",
+		"profile bad.toml":                 `bad.toml: key "batch" got -1`,
+		"profile --config both.toml":       `there is no key "sigma"`,
+		"inspect s.toml s.toml":            "got 2 arguments (s.toml, s.toml), wants one config file, environment or kind of run",
+		"evolve s.toml":                    "s.toml is a config of sparse: run xlarun sparse --config s.toml",
 	} {
 		b.err.b.Reset()
 		require.Equal(t, StatusUsage, b.do(strings.Fields(args)...), args)
@@ -91,25 +79,25 @@ func TestSparseExperimentsAreRefused(t *testing.T) {
 
 func TestProfileSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
-	b.write(t, "e.toml", "data = 'set'\npop = 2\nsteps = 6\nbatch = 8\ndensity = '0.05'\nmutate-every = 2\nbackend = 'reference'\n")
+	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\ndensity = 0.05\nmutate-every = 2\nbackend = 'reference'\n")
 	before := b.files(t)
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
-	for _, want := range []string{"sparse 2 x 16-128-64-2, connections 102 410 6, batch 8, f32, on 1 reference device", "method (static): masked",
-		"  sparse_train ", "first round ", "median of 3 rounds", "  step ", "  evaluation ", "  mutation ", "memory: ", "roofline: "} {
+	for _, want := range []string{"sparse 2 x 16-128-64-2, connections 102 410 6, batch 8, f32, on 1 reference device", "plan (static): masked",
+		"  sparse_train ", "first round ", "median of 3", "  step ", "  evaluation ", "  mutation ", "memory: ", "roofline: "} {
 		require.Contains(t, b.out.String(), want)
 	}
 	r := result(t, b)
-	for _, key := range []string{"steady_steps_per_second", "step_seconds", "first_round_seconds", "peak_memory_bytes"} {
+	for _, key := range []string{"steady_steps_per_second", "unit_seconds", "round_seconds", "first_round_seconds", "peak_memory_bytes"} {
 		require.Positive(t, r[key], key)
 	}
 	require.Positive(t, r["roofline"].(map[string]any)["flops"])
 	require.Equal(t, "masked", r["program"].(map[string]any)["method"])
-	require.Len(t, r["programs"], 5)
+	require.Len(t, r["program"].(map[string]any)["programs"], 5)
 	require.Equal(t, before, b.files(t), "nothing is written")
 }
 
@@ -117,12 +105,12 @@ func TestProfileSparse(t *testing.T) {
 // cache, and compiles nothing else.
 func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
-	require.NoError(t, emptyCache(dir))
+	require.NoError(t, bench.EmptyCache(dir))
 	t.Setenv("XLARUN_CACHE", dir)
 	pictures(t, filepath.Join(work, "set"))
 	file := func(name, text string) string {
 		path := filepath.Join(work, name)
-		require.NoError(t, os.WriteFile(path, []byte("data = '"+filepath.Join(work, "set")+"'\ndevices = 2\npop = 3\nsteps = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("kind = 'sparse'\ndata = '"+filepath.Join(work, "set")+"'\ndevices = 2\npop = 3\nsteps = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
 		return path
 	}
 	first, same, other := file("a.toml", ""), file("b.toml", "seed = 7\nlr = 0.1\n"), file("c.toml", "dtype = 'bf16'\nmethod = 'masked'\n")

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,80 +16,140 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// fakeEngine is an evolution whose mean return rises by 100 a generation.
-type fakeEngine struct {
-	config evolve.Config
-	done   int
-	warmed int
-	failAt int                  // the generation that fails
-	step   func(generation int) // called before a generation
+func init() {
+	run.MustRegister(run.Kind{
+		Name: "drift", Short: "Drift upwards", Argument: "env", Version: 7, Unit: "generation", Round: "gust", Work: "environment steps of all members",
+		New: func() run.Experiment { return &fakeExperiment{Config: evolve.DefaultConfig()} },
+	})
 }
 
-func (e *fakeEngine) Step() (evolve.Metrics, error) {
-	e.done++
-	if e.step != nil {
-		e.step(e.done)
-	}
-	if e.done == e.failAt {
-		return evolve.Metrics{}, errors.New("the device caught fire")
-	}
-	c := e.config
-	return evolve.Metrics{Generation: e.done, BestFitness: 100*float64(e.done) + 7, MeanFitness: 100 * float64(e.done), BestEver: 100*float64(e.done) + 7,
-		EnvSteps: int64(e.done) * int64(c.Population) * int64(c.Steps), Seconds: .001}, nil
+// fakeShape is what the runs of a test are made of.
+type fakeShape struct {
+	failAt int                         // the generation that fails
+	step   func(generation int)        // called before a generation
+	tune   func(c evolve.Config)       // called where a plan is chosen
+	start  func(c evolve.Config) error // called where a run starts
 }
 
-func (e *fakeEngine) Profile() evolve.Profile {
-	p := evolve.Profile{TraceSeconds: .01, CompileSeconds: .2, Cache: "hit", Devices: 2, Plan: "2 devices, tiles of 8", PlanSource: evolve.PlanStored}
-	if e.config.Tune == evolve.TuneOff {
-		p.PlanSource = evolve.PlanStatic
+// fakes are the shape of the test that runs, and the runs that it has made, maybe from several goroutines.
+var fakes struct {
+	sync.Mutex
+	shape fakeShape
+	made  []*fakeRun
+}
+
+// fakeExperiment has the settings of evolve, and becomes a fakeRun.
+type fakeExperiment struct{ evolve.Config }
+
+func (e *fakeExperiment) Purpose() string { return "drift of " + e.Config.Purpose() }
+
+func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
+	if tune := fakes.shape.tune; tune != nil {
+		tune(e.Config)
+	}
+	if e.Tune != plan.TuneQuick {
+		return plan.Choice{Plan: "tiles of 8", Source: plan.Static}, nil
+	}
+	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, Tried: []plan.Tried{{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
+}
+
+func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
+	if start := fakes.shape.start; start != nil {
+		if err := start(e.Config); err != nil {
+			return nil, err
+		}
+	}
+	fakes.Lock()
+	defer fakes.Unlock()
+	r := &fakeRun{config: e.Config, fakeShape: fakes.shape}
+	fakes.made = append(fakes.made, r)
+	return r, nil
+}
+
+// fakeRun is a run whose mean return rises by 100 a generation.
+type fakeRun struct {
+	fakeShape
+	config  evolve.Config
+	done    int // generations of the state
+	stepped int // calls of Step
+}
+
+func (r *fakeRun) Step() (run.Metrics, error) {
+	r.done++
+	r.stepped++
+	if r.step != nil {
+		r.step(r.done)
+	}
+	if r.done == r.failAt {
+		return run.Metrics{}, errors.New("the device caught fire")
+	}
+	c, mean := r.config, 100*float64(r.done)
+	target := must(envs.Make(c.Env)).Spec().RewardThreshold
+	if c.Target != "auto" {
+		target = cmp.Or(must(strconv.ParseFloat(c.Target, 64)), math.NaN())
+	}
+	work := float64(c.Population * c.Steps)
+	return run.Metrics{Step: int64(r.done), Work: work, Done: mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
+		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()}, {Name: "env_steps", Number: float64(r.done) * work}}}, nil
+}
+
+func (r *fakeRun) Snapshot() (run.Snapshot, error) {
+	return run.Snapshot{Step: int64(r.done), Arrays: map[string]*graph.Array{"mean": graph.Float32s([]float32{float32(r.done), 2, 3})}}, nil
+}
+
+func (r *fakeRun) Restore(s run.Snapshot) error {
+	v, err := graph.Floats(s.Arrays["mean"])
+	if err != nil {
+		return err
+	}
+	r.done = int(v[0])
+	return nil
+}
+
+func (r *fakeRun) Profile() run.Profile {
+	p := run.Profile{Choice: plan.Choice{Plan: "2 devices, tiles of 8", Source: plan.Present}, TraceSeconds: .01, CompileSeconds: .2, Cache: xlabridge.CacheHit, Devices: 2,
+		Programs: []run.Program{{Name: "drift", Cache: xlabridge.CacheHit, Bytes: 12345}}, Facts: []run.Fact{{Name: "wind", Value: "west"}}, Chosen: map[string]any{"unroll": 4}}
+	if r.config.Tune == plan.TuneOff {
+		p.Source = plan.Static
 	}
 	return p
 }
 
-func (e *fakeEngine) Snapshot() (evolve.Snapshot, error) {
-	return evolve.Snapshot{Generation: e.done, Arrays: map[string]*graph.Array{"Mean": graph.Float32s([]float32{1, 2, 3})}}, nil
-}
-
-func (e *fakeEngine) Best() (any, float64, error) {
-	spec := must(envs.Make(e.config.Env)).Spec()
-	params, err := graph.Eval(must(policy.Make(e.config.Policy, spec.Observation, spec.Action)).Init(random.New(0)))
-	return params, 107, err
-}
-
-func (e *fakeEngine) WarmUp() (float64, error) {
-	e.warmed++
-	if e.failAt < 0 {
-		return 0, errors.New("the device caught fire")
+func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
+	spec := must(envs.Make(r.config.Env)).Spec()
+	p, _, err := policy.Make(r.config.Policy, r.config.Parted.Under("policy."), spec.Observation, spec.Action)
+	if err != nil {
+		return nil, err
 	}
-	return .002, nil
+	var candidates []run.Candidate
+	for i, name := range []string{"centre", "best_ever"} {
+		params, err := graph.Eval(p.Init(random.New(int64(i))))
+		if err != nil {
+			return nil, err
+		}
+		candidates = append(candidates, run.Candidate{Name: name, Params: params})
+	}
+	return candidates, nil
 }
 
-func (e *fakeEngine) Phases(int) ([]evolve.Phase, error) {
-	return []evolve.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007}, {Name: "tell", Seconds: .0002, Best: .0001}}, nil
+func (r *fakeRun) Phases(int) ([]run.Phase, error) {
+	return []run.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007}, {Name: "tell", Seconds: .0002, Best: .0001}}, nil
 }
 
-// Program is 1024 turns of a product of 8 x 8 matrices.
-func (e *fakeEngine) Program() *graph.Program {
-	return must(graph.Trace("generation", func(x *graph.Array) *graph.Array {
-		x, _ = graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) { return graph.Dot(x, x), graph.None{} }, x, graph.Iota(1024))
-		return x
-	}, graph.Zeros(graph.ShapeOf(graph.Float32, 8, 8))))
-}
-
-func (e *fakeEngine) CompileInfo() xlabridge.CompileInfo {
-	return xlabridge.CompileInfo{Cache: xlabridge.CacheHit, Bytes: 12345}
-}
-
-func (e *fakeEngine) MemberAt(tile, lane int) int { return tile + lane }
-func (e *fakeEngine) Close() error                { return nil }
+func (r *fakeRun) Cost() graph.Cost          { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
+func (r *fakeRun) Ending(run.Metrics) string { return "well blown" }
+func (r *fakeRun) Close() error              { return nil }
 
 func must[T any](v T, err error) T {
 	if err != nil {
@@ -113,14 +176,12 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// bed is a command line in an empty working folder, on a fake backend and engine.
+// bed is a command line in an empty working folder, on the interpreter.
 type bed struct {
 	*app
 	dir      string
 	out, err *buffer
-	opened   int         // backends
-	engine   *fakeEngine // the last one made
-	shape    fakeEngine  // what engines are made of
+	opened   int // backends
 }
 
 func newBed(t *testing.T) *bed {
@@ -128,24 +189,12 @@ func newBed(t *testing.T) *bed {
 	b := &bed{dir: t.TempDir(), out: &buffer{}, err: &buffer{}}
 	t.Chdir(b.dir)
 	t.Setenv("XLARUN_CACHE", filepath.Join(t.TempDir(), "cache"))
+	fakes.shape, fakes.made = fakeShape{}, nil
 	b.app = &app{
 		Streams: Streams{In: strings.NewReader(""), Out: b.out, Err: b.err},
-		openBackend: func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+		openBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 			b.opened++
 			return &xlabridge.Reference{}, nil
-		},
-		newEngine: func(_ xlabridge.Backend, c evolve.Config) (engine, error) {
-			e := b.shape
-			e.config = c
-			b.engine = &e
-			return b.engine, nil
-		},
-		tune: func(_ xlabridge.Backend, c evolve.Config) (evolve.Choice, error) {
-			if c.Tune != evolve.TuneQuick {
-				return evolve.Choice{Plan: "tiles of 8", Source: evolve.PlanStatic}, nil
-			}
-			return evolve.Choice{Plan: "tiles of 8", Source: evolve.PlanTuned, Seconds: .5,
-				Tried: []evolve.TriedPlan{{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 		},
 		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}
@@ -153,6 +202,11 @@ func newBed(t *testing.T) *bed {
 }
 
 func (b *bed) do(args ...string) int { return b.run(context.Background(), args) }
+
+// drift runs the fake kind, whose members are judged in no time.
+func (b *bed) drift(args ...string) int {
+	return b.do(append([]string{"drift", "--policy", "linear", "--judge", "2", "--steps", "3"}, args...)...)
+}
 
 // files lists the working folder.
 func (b *bed) files(t *testing.T) []string {

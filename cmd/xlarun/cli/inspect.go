@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,52 +8,54 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
 const phaseOptimized = "optimized"
 
-// inspectable is an engine whose compiled program can be looked at.
-type inspectable interface{ Compiled() *xlabridge.Compiled }
-
 func inspectCommand(a *app) *cobra.Command {
-	var o evolveFlags
+	g := &given{}
 	phase := ""
-	phases := []string{string(graph.PhaseTraced), string(graph.PhaseSimplified), string(graph.PhaseStableHLO), phaseOptimized}
+	var phases []string
+	for _, p := range graph.Phases {
+		phases = append(phases, string(p))
+	}
+	phases = append(phases, phaseOptimized)
 	cmd := &cobra.Command{
-		Use:   "inspect [CONFIG|ENV]",
+		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one generation of an experiment (a config file, or an environment and flags as for evolve) and shows its\n" +
-			"ops, its work as counted from them, and its memory as the compiler says. With --phase it prints the program itself.",
+		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, or the name of a kind) and\n" +
+			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it prints the program itself.",
 		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --phase traced | less",
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
-				return badInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), didYouMean(phase, phases))
+				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), console.DidYouMean(phase, phases))
 			}
-			e, err := readExperiment(cmd.Flags(), strings.Join(args, ""))
+			t, err := g.readTask(strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			b, err := a.openBackend(cmd.Context(), e.backendOptions, display.NewDownloadBar(a.Out, a.env))
+			if err := t.fetch(cmd.Context(), a); err != nil {
+				return err
+			}
+			b, err := a.openBackend(cmd.Context(), t.on(), display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
 			defer func() { _ = b.Close() }()
-			run, err := a.newEngine(b, e.config)
+			r, err := t.Start(b)
 			if err != nil {
-				if _, ok := errors.AsType[*evolve.ConfigError](err); ok {
-					return configError(err)
-				}
-				return err
+				return settingError(err, "", nil)
 			}
-			defer func() { _ = run.Close() }()
-			x, ok := run.(inspectable)
+			defer func() { _ = r.Close() }()
+			x, ok := r.(run.Inspected)
 			if !ok {
-				return errors.New("this engine shows no program")
+				return fmt.Errorf("runs of %s show no program", t.Name)
 			}
 			if phase == phaseOptimized {
 				text, err := x.Compiled().Optimized()
@@ -65,12 +65,17 @@ func inspectCommand(a *app) *cobra.Command {
 				return err
 			}
 			if phase != "" {
-				return run.Program().Dump(a.Out, graph.Phase(phase))
+				target := graph.TargetCPU // the interpreter's programs are lowered for none
+				if l := x.Compiled().Lowered; l != nil {
+					target = l.Target
+				}
+				return x.Compiled().Program.Dump(a.Out, graph.Phase(phase), target)
 			}
-			return printInspection(a, inspect(e.config.Purpose(), b, x.Compiled()), e.json)
+			return printInspection(a, inspect(t.Purpose(), b, x.Compiled()), g.own.json)
 		},
 	}
-	addExperimentFlags(cmd.Flags(), &o)
+	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addCall(cmd.Flags(), "")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
 }
@@ -80,7 +85,8 @@ type inspection struct {
 	Experiment  string                   `json:"experiment"`
 	Backend     string                   `json:"backend"`
 	Devices     int                      `json:"devices"`
-	Fingerprint string                   `json:"fingerprint"`
+	Target      graph.Target             `json:"target,omitempty"`      // what it was lowered for
+	Fingerprint string                   `json:"fingerprint,omitempty"` // of the text that the compiler got
 	Ops         []graph.OpCount          `json:"ops"`
 	Total       int                      `json:"total_ops"`
 	Counted     graph.Cost               `json:"counted"`  // from the traced program: each loop of unknown length once
@@ -90,9 +96,10 @@ type inspection struct {
 
 func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection {
 	p := x.Program
-	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas, Fingerprint: p.Fingerprint,
+	i := inspection{Experiment: name, Backend: b.Backend(), Devices: p.Replicas,
 		Ops: p.Graph.Ops(), Total: p.Graph.Count(), Counted: p.Graph.Cost(nil)}
 	if x.Executable != nil {
+		i.Fingerprint, i.Target = x.Lowered.Fingerprint, x.Lowered.Target
 		if cost, err := x.Executable.Cost(); err == nil {
 			i.Compiler = cost
 		}
@@ -107,7 +114,11 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection
 const shownOps = 12
 
 func printInspection(a *app, i inspection, asJSON bool) error {
-	fmt.Fprintf(a.Out, "%s, for %s\nfingerprint %s\n\n", i.Experiment, devicesText(i.Devices, i.Backend), i.Fingerprint)
+	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
+	if i.Fingerprint != "" {
+		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
+	}
+	fmt.Fprintln(a.Out)
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "ops\t%d\t\n", i.Total)
 	rest := i.Total
@@ -142,10 +153,5 @@ func printInspection(a *app, i inspection, asJSON bool) error {
 	if err := w.Flush(); err != nil || !asJSON {
 		return err
 	}
-	line, err := json.Marshal(i)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "%s\n", line)
-	return err
+	return a.PrintJSON(i)
 }

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"math"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -15,7 +20,7 @@ import (
 type nanFinder struct {
 	*xlabridge.Reference
 	// tile is the number of members that are played together, lanesLast tells which axis they are on; place gives the
-	// member at a lane of a tile. They come with the engine; until then members are not named.
+	// member at a lane of a tile. They come with the run (see follow); until then members are not named.
 	tile      int
 	lanesLast bool
 	place     func(tile, lane int) int
@@ -31,10 +36,26 @@ type loop struct{ turn int }
 // enclosing is the outermost loop over tiles and the outermost loop over steps around a node; nil where there is none.
 type enclosing struct{ tiles, steps *loop }
 
+// openBackend opens what o names, with a NaN finder for the interpreter.
+func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
+	if o.Backend == console.Reference {
+		return newNaNFinder(), nil
+	}
+	return console.OpenBackend(ctx, o, l)
+}
+
 func newNaNFinder() *nanFinder {
 	f := &nanFinder{loops: map[*graph.Node]*loop{}, ticks: map[*graph.Node]*loop{}, inside: map[*graph.Node]enclosing{}}
 	f.Reference = &xlabridge.Reference{Hook: f.hook}
 	return f
+}
+
+// follow learns where a run's members are.
+func (f *nanFinder) follow(r run.Run) {
+	if l, ok := r.(run.Located); ok {
+		f.tile, f.lanesLast = l.Lanes()
+		f.place = l.MemberAt
+	}
 }
 
 // Compile learns where the program's loops are.
@@ -50,10 +71,10 @@ func (f *nanFinder) learn(g *graph.Graph, around enclosing) {
 			in := around
 			var l *loop
 			switch {
-			case n.Op.Name == "scan" && in.steps == nil:
+			case n.LoopName() == episode.StepsLoop && in.steps == nil:
 				l = &loop{}
 				in.steps = l
-			case n.Op.Name == "while" && i == 1 && in.tiles == nil && in.steps == nil:
+			case n.LoopName() == population.TilesLoop && i == 1 && in.tiles == nil:
 				l = &loop{}
 				in.tiles = l
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
+	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
@@ -80,9 +81,9 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 }
 
 // spoiled is a CartPole whose angle becomes NaN in step 3 where the cart started right of the middle.
-type spoiled struct{ envs.CartPole }
+type spoiled struct{ classic.CartPole }
 
-func (e spoiled) Step(key random.Key, s envs.CartPoleState, action *graph.Array, p envs.CartPoleParams) (next envs.CartPoleState, obs, reward, terminated, truncated *graph.Array) {
+func (e spoiled) Step(key random.Key, s classic.CartPoleState, action *graph.Array, p classic.CartPoleParams) (next classic.CartPoleState, obs, reward, terminated, truncated *graph.Array) {
 	next, _, reward, terminated, truncated = e.CartPole.Step(key, s, action, p)
 	next.Theta = graph.Add(next.Theta, graph.Log(graph.Select(graph.And(graph.Eq(next.Time, 3), graph.Gt(next.X, 0)), -1., 1.)))
 	return next, e.Observe(next, p), reward, terminated, truncated
@@ -91,7 +92,7 @@ func (e spoiled) Step(key random.Key, s envs.CartPoleState, action *graph.Array,
 func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 	require.NoError(t, envs.Register("Spoiled-v0", func() envs.Environment { return envs.Erase(spoiled{}) }))
 	b := newBed(t)
-	b.app.openBackend, b.app.newEngine = openBackend, newEngine
+	b.app.openBackend = openBackend
 	require.Equal(t, StatusFailed, b.do("evolve", "Spoiled-v0", "--jit=false", "--pop", "8", "--steps", "5", "--policy", "mlp:4"))
 	require.Regexp(t, `^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, in member [0-7]; look at`, b.err.String())
 	require.NoDirExists(t, "runs")

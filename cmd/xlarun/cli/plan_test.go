@@ -1,49 +1,59 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 )
 
-// resolveFlags resolves an experiment as the command line does.
-func resolveFlags(args ...string) (*evolveFlags, *pflag.FlagSet, error) {
-	var o evolveFlags
+// resolve resolves an experiment of evolve as its command does.
+func resolve(args ...string) (*task, error) {
+	kind, _ := run.Lookup("evolve")
+	var g given
 	flags := pflag.NewFlagSet("evolve", pflag.ContinueOnError)
-	o.add(flags)
+	g.addSettings(flags, kind)
 	if err := flags.Parse(args); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	_, err := o.resolve(flags, flags.Args())
-	return &o, flags, err
+	return g.resolve(kind, strings.Join(flags.Args(), ""), nil)
 }
 
 // The resolved config of a run has the plan that ran.
 func TestConfigRecordsThePlan(t *testing.T) {
-	o, flags, err := resolveFlags("CartPole-v1", "--memory", "2G", "--tune", "quick")
+	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
-	require.Equal(t, int64(2e9), o.config.Memory)
-	r := &evolveRun{flags: o, commandRun: commandRun{given: flags}}
-	require.NoError(t, r.recordPlan(evolve.Profile{Tile: 48, LanesLast: true, Unroll: 2}))
-	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "tune = 'quick'\n", "memory = '2G'\n"} {
-		require.Contains(t, r.config, line)
+	require.Equal(t, settings.Bytes(2e9), x.Experiment.(run.Planned).Planned().Memory)
+	s := &session{task: x, profile: run.Profile{Chosen: settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512}}}
+	require.NoError(t, s.record())
+	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n", "tune = 'quick'\n", "memory = '2000000000'\n"} {
+		require.Contains(t, s.text, line)
 	}
 }
 
 func TestBadPlanFlags(t *testing.T) {
 	for _, c := range []struct{ flag, value, want string }{
 		{"--memory", "lots", `--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`},
-		{"--memory", "0", `--memory got "0", wants a number of bytes such as 2G, 500M or 1.5GiB`},
+		{"--memory", "-1", `--memory got "-1", wants a number of bytes such as 2G, 500M or 1.5GiB`},
 		{"--tune", "fast", `--tune got "fast", wants one of auto, off, quick, full`},
 		{"--keys", "devices", `--keys got "devices", wants one of global, device; did you mean device?`},
-		{"--unroll", "99", `--unroll got 99, wants a whole number from 0 to 64, 0 for the default`},
+		{"--unroll", "99", `--unroll got 99, wants a whole number from 1 to 64, 0 for the default`},
+		{"--vector-width", "5", `--vector-width got 5, wants a whole number from 128 to 4096, 0 for the default`},
+		{"--checkpoint-every", "often", `--checkpoint-every got "often", wants a time such as 10s or 5m, or a number of steps such as 100`},
+		{"--checkpoint-every", "0", `--checkpoint-every got "0", wants a time such as 10s or 5m, or a number of steps such as 100`},
+		{"--checkpoint-every", "-3s", `--checkpoint-every got "-3s", wants a time such as 10s or 5m, or a number of steps such as 100`},
+		{"--keep", "0", `--keep got 0, wants a whole number from 1 to 1000000`},
 	} {
-		_, _, err := resolveFlags(c.flag, c.value)
+		_, err := resolve(c.flag, c.value)
 		require.EqualError(t, err, c.want)
 	}
-	_, _, err := resolveFlags("--pop", "20000", "--policy", "mlp:64,64", "--memory", "5M")
+	_, err := resolve("--pop", "20000", "--policy", "mlp:64,64", "--memory", "5M")
 	require.ErrorContains(t, err, "4.8 MiB is allowed; the largest population that fits is ")
+	x, err := resolve("--memory", "")
+	require.NoError(t, err, "nothing is what is free")
+	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
 }

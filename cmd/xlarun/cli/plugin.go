@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
-	"xlarun/xlabridge/plugin"
+	"xlarun/third_party/fetch/plugin"
 )
 
 func pluginCommand(a *app) *cobra.Command {
@@ -70,12 +71,12 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 	name := flag
 	if len(args) > 0 {
 		if len(args) > 1 || cmd.Flags().Changed("backend") && args[0] != flag {
-			return "", badInput("wants one backend, as the argument or as --backend")
+			return "", console.BadInput("wants one backend, as the argument or as --backend")
 		}
 		name = args[0]
 	}
 	if !slices.Contains(plugin.Backends, name) {
-		return "", badInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), didYouMean(name, plugin.Backends))
+		return "", console.BadInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), console.LikeBackend(name, plugin.Backends))
 	}
 	return name, nil
 }
@@ -99,7 +100,7 @@ func aboutBackend(use, short string, run func(ctx context.Context, backend strin
 
 func pluginInstallCommand(a *app) *cobra.Command {
 	return aboutBackend("install", "Download, check and unpack a backend's pinned plugin", func(ctx context.Context, backend string) error {
-		found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.env).Download)
+		found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.Getenv).Download)
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,7 @@ func pluginPathCommand(a *app) *cobra.Command {
 // noArgs refuses arguments.
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return badInput("got the argument %q, wants none", args[0])
+		return console.BadInput("got the argument %q, wants none", args[0])
 	}
 	return nil
 }

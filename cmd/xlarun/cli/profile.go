@@ -3,70 +3,55 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/graph"
-	"xlarun/rollout/evolve"
-	"xlarun/xlabridge"
+	"xlarun/rollout/run"
 )
 
 func profileCommand(a *app) *cobra.Command {
-	var o evolveFlags
+	g := &given{}
 	repeats := 20
 	cmd := &cobra.Command{
-		Use:   "profile [CONFIG|ENV|sparse]",
+		Use:   "profile [CONFIG|ENV|KIND]",
 		Short: "Show where the time and memory of an experiment go",
-		Long: "Profile traces, compiles and runs an experiment (a config file of evolve or sparse, an environment and flags as for evolve, or the\n" +
-			"word sparse) for a few generations, or rounds of SGD, and shows the time of each phase, the steady speed, the memory that the\n" +
-			"compiler predicts and that was measured, and what part of this machine's arithmetic and memory speed, measured in the same run,\n" +
-			"the program reaches. Times of ask, play and tell are those of programs of their own; in the whole program they share work.",
+		Long: "Profile traces, compiles and runs an experiment (a config file of any kind of run, an environment and flags as for evolve, or the\n" +
+			"name of a kind) for a few rounds, and shows the time of each part, the steady speed, the memory that the compiler predicts and\n" +
+			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same run, the program reaches.\n" +
+			"Times of parts (ask, play and tell of a generation) are those of programs of their own; in the whole program they share work.",
 		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun profile sparse --pop 50",
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {
-				return badInput("--repeats got %d, wants 1 or more", repeats)
+				return console.BadInput("--repeats got %d, wants 1 or more", repeats)
 			}
-			arg := strings.Join(args, "")
-			is, err := isSparse(cmd.Flags(), arg)
+			t, err := g.readTask(strings.Join(args, ""))
 			if err != nil {
 				return err
 			}
-			if is {
-				e, err := readSparse(cmd.Flags(), arg)
-				if err != nil {
-					return err
-				}
-				p := &sparseProfiler{app: a, sparseExperiment: e, repeats: repeats}
-				if err := p.measure(cmd.Context()); err != nil {
-					return err
-				}
-				return p.print()
-			}
-			e, err := readExperiment(cmd.Flags(), arg)
-			if err != nil {
-				return err
-			}
-			p := &profiler{app: a, experiment: e, repeats: repeats}
+			p := &profiler{app: a, task: t, repeats: repeats}
 			if err := p.measure(cmd.Context()); err != nil {
 				return err
 			}
-			return p.print()
+			return p.print(g.own.json)
 		},
 	}
-	addExperimentFlags(cmd.Flags(), &o)
-	cmd.Flags().IntVar(&repeats, "repeats", repeats, "generations, or rounds of SGD, that are timed, of which the median counts")
+	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addCall(cmd.Flags(), "")
+	cmd.Flags().IntVar(&repeats, "repeats", repeats, "rounds that are timed, of which the median counts")
 	return cmd
 }
 
 // oneExperiment checks the arguments of a command on one experiment.
 func oneExperiment(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return badInput("got %d arguments (%s), wants one config file or environment", len(args), strings.Join(args, ", "))
+		return console.BadInput("got %d arguments (%s), wants one config file, environment or kind of run", len(args), strings.Join(args, ", "))
 	}
 	return nil
 }
@@ -74,126 +59,130 @@ func oneExperiment(_ *cobra.Command, args []string) error {
 // profiler measures one experiment.
 type profiler struct {
 	*app
-	*experiment
+	*task
 	repeats int
 	profile experimentProfile
+	devices int
 }
 
 // experimentProfile is the line that --json ends with.
 type experimentProfile struct {
-	measured
-	Program           evolve.Profile `json:"program"`
-	FirstSeconds      float64        `json:"first_generation_seconds"`
-	GenerationSeconds float64        `json:"generation_seconds"`
+	Experiment      string        `json:"experiment"`
+	Kind            string        `json:"kind"`
+	Backend         string        `json:"backend"`
+	OpenSeconds     float64       `json:"open_seconds"`
+	Program         run.Profile   `json:"program"`
+	ToDeviceSeconds float64       `json:"state_to_devices_seconds"`
+	ToHostSeconds   float64       `json:"state_to_host_seconds"`
+	FirstSeconds    float64       `json:"first_round_seconds"`
+	RoundSeconds    float64       `json:"round_seconds"`
+	UnitSeconds     float64       `json:"unit_seconds"` // of one of what the kind counts: a generation, a step of SGD
+	Phases          []run.Phase   `json:"phases"`
+	StepsPerSecond  float64       `json:"steady_steps_per_second"`
+	PredictedBytes  int64         `json:"predicted_memory_bytes_per_device"`
+	PeakBytes       int64         `json:"peak_memory_bytes"`
+	Machine         machine.Speed `json:"machine"`
+	Roofline        *roofline     `json:"roofline,omitempty"`
 }
 
-// measure runs everything. The machine's own speed is measured right after the steady generations, so that both saw the
-// same neighbours.
+// measure runs everything. The machine's own speed is measured right after the steady rounds, so that both saw the same
+// neighbours.
 func (p *profiler) measure(ctx context.Context) error {
 	r := &p.profile
-	b, err := r.open(ctx, p.app, p.backendOptions)
+	if err := p.fetch(ctx, p.app); err != nil {
+		return err
+	}
+	start := time.Now()
+	b, err := p.openBackend(ctx, p.on(), display.NewDownloadBar(p.Out, p.Getenv))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = b.Close() }()
-	e, err := p.newEngine(b, p.config)
+	r.Kind, r.Backend, r.OpenSeconds = p.Name, b.Backend(), time.Since(start).Seconds()
+	x, err := p.Start(b)
 	if err != nil {
-		return experimentError(err)
+		return settingError(err, "", nil)
 	}
-	defer func() { _ = e.Close() }()
-	r.Experiment, r.Program, r.PredictedBytes = p.config.Purpose(), e.Profile(), e.Profile().PeakMemoryBytes
-	if err := p.transfer(b, e); err != nil {
+	defer func() { _ = x.Close() }()
+	r.Experiment, r.Program, r.PredictedBytes = p.Purpose(), x.Profile(), x.Profile().PeakMemoryBytes
+	p.devices = max(1, min(b.NumDevices(), r.Program.Devices))
+	begin, err := p.transfer(x)
+	if err != nil {
 		return err
 	}
-	times := make([]float64, 0, p.repeats)
-	var steps float64
-	for g := range 1 + p.repeats {
-		m, err := e.Step()
+	times := make([]float64, 0, p.repeats) // of one unit
+	rounds := make([]float64, 0, p.repeats)
+	var last run.Metrics
+	perUnit := 0.
+	for i := range 1 + p.repeats {
+		if last.Step >= p.Last() { // a run ends here
+			if err := x.Restore(begin); err != nil {
+				return err
+			}
+			last = run.Metrics{}
+		}
+		start := time.Now()
+		m, err := x.Step()
 		if err != nil {
-			return fmt.Errorf("generation %d: %w", g+1, err)
+			return fmt.Errorf("%s %d: %w", p.Round, i+1, err)
 		}
+		took := time.Since(start).Seconds()
 		if ctx.Err() != nil {
-			return errInterrupted
+			return console.ErrInterrupted
 		}
-		if g == 0 {
-			r.FirstSeconds = m.Seconds
+		units := float64(m.Step - last.Step)
+		last, perUnit = m, m.Work/units
+		if i == 0 {
+			r.FirstSeconds = took
 			continue
 		}
-		times = append(times, m.Seconds)
-		steps = float64(m.EnvSteps) / float64(m.Generation)
+		rounds, times = append(rounds, took), append(times, took/units)
 	}
-	r.GenerationSeconds = median(times)
-	r.StepsPerSecond = steps / r.GenerationSeconds
+	r.RoundSeconds, r.UnitSeconds = machine.Median(rounds), machine.Median(times)
+	r.StepsPerSecond = perUnit / r.UnitSeconds
 	r.PeakBytes = peakMemory(b)
-	if r.Machine, err = measureMachine(b, max(1, min(b.NumDevices(), r.Program.Devices))); err != nil {
+	if r.Machine, err = machine.Measure(b, p.devices); err != nil {
 		return err
 	}
-	phases, err := e.Phases(min(p.repeats, 5))
-	if err != nil {
-		return err
+	if t, ok := x.(run.Timed); ok {
+		if r.Phases, err = t.Phases(min(p.repeats, 5)); err != nil {
+			return err
+		}
 	}
-	for _, x := range phases {
-		r.Phases = append(r.Phases, phaseTime{x.Name, x.Seconds})
+	if c, ok := x.(run.Costed); ok {
+		r.Roofline = rooflineOf(c.Cost(), r.UnitSeconds, r.Machine)
 	}
-	r.Roofline = rooflineOf(costOf(e.Program(), r.Program), r.GenerationSeconds, r.Machine)
 	return nil
 }
 
 // transfer times the way of the state to the host and back.
-func (p *profiler) transfer(b xlabridge.Backend, e engine) error {
+func (p *profiler) transfer(x run.Run) (run.Snapshot, error) {
 	start := time.Now()
-	s, err := e.Snapshot()
+	s, err := x.Snapshot()
 	if err != nil {
-		return err
+		return s, err
 	}
 	p.profile.ToHostSeconds = time.Since(start).Seconds()
 	start = time.Now()
-	there, err := xlabridge.Put(b, max(1, min(b.NumDevices(), e.Profile().Devices)), s.Arrays)
-	if err != nil {
-		return err
-	}
+	err = x.Restore(s)
 	p.profile.ToDeviceSeconds = time.Since(start).Seconds()
-	xlabridge.Free(there)
-	return nil
+	return s, err
 }
 
-// costOf counts a generation's work in the traced program, all devices.
-func costOf(p *graph.Program, e evolve.Profile) graph.Cost {
-	tiles := (e.Tiles + e.Devices - 1) / max(1, e.Devices)
-	outermost := map[*graph.Node]bool{} // the loops over tiles
-	for _, n := range p.Graph.Nodes {
-		outermost[n] = true
-	}
-	cost := p.Graph.Cost(func(loop *graph.Node) int {
-		if outermost[loop] {
-			return tiles
-		}
-		return 1
-	})
-	return graph.Cost{FLOPs: cost.FLOPs * float64(e.Devices), Bytes: cost.Bytes * float64(e.Devices)}
+// roofline puts the work of a unit beside what the machine can do.
+type roofline struct {
+	FLOPs          float64 `json:"flops"` // of a generation or step, all devices
+	Bytes          float64 `json:"bytes"` // that its operations read and write, as if none were fused
+	GFLOPs         float64 `json:"gflops_per_second"`
+	GBs            float64 `json:"gb_per_second"`
+	ArithmeticPart float64 `json:"part_of_matmul"`
+	MemoryPart     float64 `json:"part_of_memory"` // above 1: most of the data never leaves the caches and registers
 }
 
-func (p *profiler) print() error {
-	r := p.profile
-	e := r.Program
-	fmt.Fprintf(p.Out, "%s, on %s\n", r.Experiment, devicesText(e.Devices, r.Backend))
-	if e.Plan != "" {
-		fmt.Fprintf(p.Out, "plan (%s): %s\n", e.PlanSource, e.Plan)
-	}
-	rows := []profileRow{
-		{"open the backend", r.OpenSeconds, ""},
-		{"trace", e.TraceSeconds, ""},
-		compileRow(e.Cache, e.CompileSeconds),
-		{"state to the devices", r.ToDeviceSeconds, ""},
-		{"state to the host", r.ToHostSeconds, ""},
-		{"first generation", r.FirstSeconds, ""},
-		{"generation", r.GenerationSeconds, fmt.Sprintf("%s steps/s, median of %d", display.Count(r.StepsPerSecond), p.repeats)},
-	}
-	if e.TuneSeconds > 0 {
-		rows = slices.Insert(rows, 1, profileRow{"tune", e.TuneSeconds, count(len(e.PlansTried), "plan", "plans") + " measured"})
-	}
-	if err := r.print(p.Out, rows, "generation"); err != nil {
-		return err
-	}
-	return p.printJSON(p.json, r)
+// rooflineOf holds what was done in so many seconds against the machine.
+func rooflineOf(c graph.Cost, seconds float64, m machine.Speed) *roofline {
+	r := &roofline{FLOPs: c.FLOPs, Bytes: c.Bytes}
+	r.GFLOPs, r.GBs = r.FLOPs/seconds/1e9, r.Bytes/seconds/1e9
+	r.ArithmeticPart, r.MemoryPart = r.GFLOPs/m.MatmulGFLOPs, r.GBs/m.MemoryGBs
+	return r
 }

@@ -11,23 +11,33 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/bench"
 )
+
+// evolved is what these tests read of evolve's line of JSON.
+type evolved struct {
+	Cache                string
+	Devices, Generations int
+	Mean                 float64 `json:"mean_fitness"`
+	Best                 float64 `json:"best_fitness"`
+}
 
 // TestEvolveOnTheRealThing runs the whole command on the CPU plugin, which it gets the way a user does, with an empty
 // cache of programs.
 func TestEvolveOnTheRealThing(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
-	require.NoError(t, emptyCache(cache))
+	require.NoError(t, bench.EmptyCache(cache))
 	t.Setenv("XLARUN_CACHE", cache)
-	run := func(out string, args ...string) evolveResult {
+	run := func(out string, args ...string) evolved {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
 		args = append([]string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "50", "--policy", "mlp:4", "--generations", "3", "--target", "0",
-			"--json", "--out", filepath.Join(dir, out)}, args...)
+			"--judge", "3", "--json", "--out", filepath.Join(dir, out)}, args...)
 		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
 		require.Empty(t, stderr.String())
 		lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
-		var r evolveResult
+		var r evolved
 		require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
 		return r
 	}
@@ -45,10 +55,10 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 
 	plain := run("plain", "--jit=false")
 	require.Equal(t, "off", plain.Cache)
-	require.InDelta(t, float64(first.MeanFitness), float64(plain.MeanFitness), 1e-4)
-	require.InDelta(t, float64(first.BestFitness), float64(plain.BestFitness), 1e-4)
+	require.InDelta(t, first.Mean, plain.Mean, 1e-4)
+	require.InDelta(t, first.Best, plain.Best, 1e-4)
 
-	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "best.gif", "checkpoints/000003.safetensors"} {
+	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif", "checkpoints/000003.safetensors"} {
 		info, err := os.Stat(filepath.Join(dir, "two", file))
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), file)

@@ -2,168 +2,579 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"path/filepath"
+	"io"
+	"maps"
+	"runtime"
 	"strconv"
+	"sync"
+	"syscall"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/cmd/xlarun/runfolder"
-	"xlarun/rollout/evolve"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// memoryEvery is how often the display's figure of memory is read.
-const memoryEvery = 500 * time.Millisecond
+const (
+	// memoryEvery is how often the display's figure of memory is read.
+	memoryEvery = 500 * time.Millisecond
+	// snapshotEvery is how old the state held for an interrupt may get; a shorter time would cost short rounds a transfer
+	// each.
+	snapshotEvery = 200 * time.Millisecond
+	// holdShare is how much longer a run goes on between two copies of its state than one copy takes, at least.
+	holdShare = 50
+	// largeState is the size from which the memory of a copy that is no longer held is collected at once: left to itself,
+	// the collector waits until there is as much garbage as there is in use.
+	largeState = 4 << 20
+	// workGrace is how long an interrupt waits for the work to end by itself, and saveGrace how long it may take until the
+	// state is on the disk; what comes last has lastGrace for each file.
+	workGrace, saveGrace, lastGrace = console.Grace / 4, 3 * console.Grace / 4, console.Grace / 32
+	// phasesAfter is the time after which the parts of a round are timed once, for the display.
+	phasesAfter = 5 * time.Second
+)
 
-// session is an evolution under way, with the folder, log and display that it feeds.
+// Keys of a checkpoint's further facts.
+const (
+	infoProgram = "xlarun" // the version that wrote it
+	infoDone    = "done"   // whether the goal is reached
+	infoRound   = "round"  // the number of rounds so far
+)
+
+// session is a run under way, of any kind, with the folder, log and display that it feeds.
 type session struct {
-	*evolveRun
-	keeper
-	report display.Reporter
+	*app
+	*task
+	folder  *runfolder.Folder     // nil: none is wanted
+	resumed *runfolder.Checkpoint // the one that the run goes on from; nil: it is new
+	skipped []string              // why newer ones were not taken
+	json    bool
+	start   time.Time // of the process
+	report  display.Reporter
+	live    bool // somebody may be watching a screen
+	out     *reader
 
-	// What follows is written by work and read by finish, with the keeper's mutex.
-	engine     engine
-	backend    xlabridge.Backend
-	last       evolve.Metrics
-	profile    evolve.Profile
-	deviceName string
-	after      time.Duration // from the process's start to the end of the last generation
-	steady     float64       // seconds of all generations but the first
-	peak       int64
-	solved     bool
+	// Used by work alone.
+	run          run.Run
+	judge        *judge
+	heldAt       time.Time
+	holding      time.Duration // that the last copy of the state took
+	checkpointAt time.Time
+	checkpointed int64 // the step of the last one
+	memoryAt     time.Time
+	memoryNow    int64  // when it was read last
+	shown        string // where the display says that the folder is
+
+	// What follows is written by work and read by finish, which may run while work is inside a call.
+	mu       sync.Mutex
+	backend  xlabridge.Backend
+	profile  run.Profile
+	logger   *runfolder.Logger
+	held     *runfolder.Checkpoint // a state on the host
+	last     run.Metrics
+	values   map[string]float64 // the last value of each metric
+	firstEnd time.Duration      // from the process's start to the end of the first round
+	after    time.Duration      // and of the last
+	first    float64            // seconds of the first round
+	work0    float64            // its work
+	steady   float64            // seconds of all rounds but the first
+	work1    float64            // their work
+	rounds   int
+	round    int64 // rounds since the run began, those before it went on included
+	peak     int64
+	phases   []run.Phase
+	best     *bestMember
+	ending   string // what the run says of itself
+	ended    bool   // finish has the word
 }
 
-func newSession(r *evolveRun) *session {
-	c := r.flags.config
-	return &session{evolveRun: r, keeper: keeper{run: &r.commandRun, unit: "generation", round: "generation"}, report: display.NewReporter(r.Out, r.env, display.Run{
-		Command: "evolve " + c.Env, Setup: r.setup(), Generations: c.Generations, Target: r.flags.target, Start: r.start,
-	})}
+// newSession makes the folder of a new run, or opens that of one that goes on.
+func newSession(a *app, t *task, o ownFlags) (*session, error) {
+	s := &session{app: a, task: t, json: o.json, start: machine.ProcessStart(), values: map[string]float64{}}
+	var err error
+	options := runfolder.Options{Keep: t.place.Keep, Disk: a.disk, Notice: s.Notice}
+	switch {
+	case o.resume != "":
+		err = s.reopen(o, options)
+	case o.out != "none":
+		s.folder, err = a.newFolder(o.out, t.title(), options)
+	}
+	if err != nil {
+		return nil, err
+	}
+	b := display.Board{Command: t.Name + " " + t.Title(), Setup: t.Setup(), Unit: t.Unit, Last: t.Last(), Rows: t.Board(), Round: t.Round, Work: t.Work, Start: s.start}
+	if t.Title() == t.Name {
+		b.Command = t.Name
+	}
+	if s.folder != nil {
+		s.shown = s.folder.Dir()
+		b.Folder = s.shown
+	}
+	out := a.Out
+	if _, s.live = display.Terminal(out, a.Getenv); !s.live {
+		s.out = &reader{Writer: out, left: make(chan struct{})}
+		out = s.out
+	}
+	s.report = display.NewReporter(out, a.Getenv, b)
+	return s, nil
 }
 
 // Download and Notice make the session a listener.
 func (s *session) Download(done, total int64) { s.report.Download(done, total) }
-func (s *session) Notice(line string)         { s.report.Phase(line) }
 
-// work runs from the opening of the backend to the last generation. What it leaves behind is written by finish.
-func (s *session) work(ctx context.Context) error {
-	o := s.flags.backendOptions
-	s.report.Phase("opening the " + o.backend + " backend")
-	b, err := s.openBackend(ctx, o, s)
+// Notice says something that is worth knowing.
+func (s *session) Notice(line string) {
+	if s.report != nil {
+		s.report.Notice(line)
+	}
+}
+
+// progress is the session as what tells of slow beginnings.
+type progress struct{ display.Reporter }
+
+func (p progress) Notice(line string) { p.Phase(line) }
+
+// Warn says what must stay readable: that the cache is damaged, or cannot be written.
+func (p progress) Warn(line string) { p.Reporter.Notice(line) }
+
+// reader is stdout as a pipe, whose reader may leave: a run that nobody reads any more ends as if it had been interrupted.
+type reader struct {
+	io.Writer
+	once sync.Once
+	left chan struct{}
+}
+
+// Write implements io.Writer.
+func (r *reader) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		r.once.Do(func() { close(r.left) })
+	}
+	return n, err
+}
+
+// supervise works in a goroutine of its own, so that an interrupt is heard while a call into the compiler or onto the
+// devices is under way; finish gets what work ended with, or nil while it is still inside a call.
+func (s *session) supervise(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.work(ctx) }()
+	var left <-chan struct{}
+	if s.out != nil {
+		left = s.out.left
+	}
+	select {
+	case err := <-done:
+		return s.finish(err, time.Time{})
+	case <-ctx.Done():
+	case <-left:
+		cancel()
+	}
+	at := time.Now()
+	if s.folder != nil {
+		s.folder.StopWaiting()
+	}
+	select {
+	case err := <-done:
+		return s.finish(err, at)
+	case <-time.After(workGrace):
+		return s.finish(nil, at)
+	}
+}
+
+// work runs from the data to the last round. What it leaves behind is written by finish.
+func (s *session) work(ctx context.Context) (err error) {
+	if f, ok := s.Experiment.(run.Fetcher); ok {
+		if err := f.Fetch(ctx, progress{s.report}); err != nil {
+			if ctx.Err() != nil {
+				return console.ErrInterrupted
+			}
+			return settingError(err, "", nil)
+		}
+	}
+	on := s.on()
+	s.report.Phase("opening the " + on.Backend + " backend")
+	b, err := s.openBackend(ctx, on, progress{s.report})
 	if err != nil {
 		return err
 	}
-	phase := "tracing and compiling the program of one generation"
-	if t := s.flags.config.Tune; t == evolve.TuneQuick || t == evolve.TuneFull {
+	phase := "tracing and compiling"
+	if p, ok := s.Experiment.(run.Planned); ok && (p.Planned().Tune == plan.TuneQuick || p.Planned().Tune == plan.TuneFull) {
 		phase = "measuring plans, then " + phase
 	}
 	s.report.Phase(phase)
-	e, err := s.newEngine(b, s.flags.config)
+	r, err := s.Start(b)
 	if err != nil {
-		return experimentError(err)
+		return settingError(err, "", nil)
 	}
+	if s.resumed != nil {
+		if err := r.Restore(run.Snapshot{Step: s.resumed.Step, Arrays: s.resumed.Arrays}); err != nil {
+			return fmt.Errorf("%s: %w", s.folder.Dir(), err)
+		}
+	}
+	s.run = r
 	s.mu.Lock()
-	s.backend, s.engine, s.profile = b, e, e.Profile()
-	err = s.recordPlan(s.profile)
-	if f, ok := b.(*nanFinder); ok {
-		f.tile, f.lanesLast, f.place = s.profile.Tile, s.profile.LanesLast, e.MemberAt
-	}
-	s.deviceName = devicesText(s.profile.Devices, b.Backend())
+	s.backend, s.profile = b, r.Profile()
 	s.mu.Unlock()
-	if err != nil {
+	if err := s.record(); err != nil {
 		return err
 	}
-	var memoryAt time.Time
-	var memory int64
-	for g := 1; g <= s.flags.config.Generations && ctx.Err() == nil; g++ {
-		m, err := e.Step()
+	if f, ok := b.(*nanFinder); ok {
+		f.follow(r)
+	}
+	if reason := s.profile.PlanNotice(); reason != "" {
+		s.Notice(reason)
+	}
+	step := int64(0)
+	if s.resumed != nil {
+		step = s.resumed.Step
+		if err := s.goOn(); err != nil {
+			return err
+		}
+	}
+	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
+		started := time.Now()
+		m, err := r.Step()
 		if err != nil {
-			return fmt.Errorf("generation %d: %w", g, err)
+			return fmt.Errorf("%s %d: %w", s.Unit, step+1, err)
 		}
 		now := time.Now()
-		if g == 1 {
+		if s.rounds == 0 {
 			if err := s.begin(now); err != nil {
 				return err
 			}
 		}
-		if now.Sub(memoryAt) > memoryEvery {
-			if m, err := xlabridge.ProcessMemory(); err == nil {
-				memory = m.InUse
-			}
-			memoryAt = now
-		}
-		s.note(m, now, memory)
-		if err := s.keep(s.state); err != nil {
+		step = m.Step
+		s.note(m, now, now.Sub(started).Seconds())
+		if err := s.keep(); err != nil {
 			return err
 		}
-		if s.solved {
-			break
-		}
+		s.timePhases()
 	}
-	if err := s.hold(s.state); err != nil {
+	if s.rounds == 0 && s.resumed == nil {
+		if ctx.Err() != nil {
+			return console.ErrInterrupted
+		}
+		return nil
+	}
+	if err := s.hold(); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return errInterrupted
+		if s.judge != nil && s.judge.took < workGrace {
+			if err := s.result(true); err != nil {
+				return console.InterruptedError{Err: err}
+			}
+		}
+		return console.ErrInterrupted
+	}
+	return s.result(true)
+}
+
+// record puts what was chosen for the run into the resolved config: with it, the run repeats to the byte whatever is
+// stored or free then. A run that goes on keeps the config that it has, and so the settings that were chosen at first.
+func (s *session) record() error {
+	if s.resumed != nil {
+		return nil
+	}
+	if err := s.apply(maps.Clone(map[string]any(s.profile.Chosen)), "", nil); err != nil {
+		return err
+	}
+	text, err := s.config()
+	s.mu.Lock()
+	s.text = text
+	s.mu.Unlock()
+	return err
+}
+
+// begin opens the logs once the first round is through, so that a run which never gets there leaves nothing.
+func (s *session) begin(at time.Time) error {
+	s.mu.Lock()
+	s.firstEnd = at.Sub(s.start)
+	made := s.folder == nil || s.ended || s.logger != nil
+	s.mu.Unlock()
+	if made {
+		return nil
+	}
+	return s.openLogs(0)
+}
+
+// openLogs writes the config and opens the logs, behind the row of a step. The disk may be full or not answer, so the mutex is
+// not held meanwhile.
+func (s *session) openLogs(after int64) error {
+	if err := s.folder.Write("config.toml", []byte(s.text)); err != nil {
+		return err
+	}
+	logger, err := s.folder.NewLogger(s.Unit, after)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.logger = logger
+	return err
+}
+
+// note takes a round's metrics down.
+func (s *session) note(m run.Metrics, now time.Time, seconds float64) {
+	if news, ok := s.take(m, now, seconds); ok {
+		s.report.News(news) // whoever reads stdout may let it wait, so the mutex is not held
+	}
+	if s.folder != nil && s.memoryAt.Equal(now) {
+		if dir := s.folder.Dir(); dir != s.shown {
+			s.shown = dir
+			s.report.Moved(dir)
+		}
+	}
+}
+
+// take is note without the display.
+func (s *session) take(m run.Metrics, now time.Time, seconds float64) (news display.News, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended {
+		return news, false
+	}
+	if e, ok := s.run.(run.Ending); ok {
+		s.ending = e.Ending(m)
+	}
+	if s.rounds == 0 {
+		s.first, s.work0 = seconds, m.Work
+	} else {
+		s.steady += seconds
+		s.work1 += m.Work
+	}
+	s.rounds++
+	s.round++
+	s.last = m
+	for _, v := range m.Values {
+		s.values[v.Name] = v.Number
+	}
+	s.after = now.Sub(s.start)
+	news = display.News{Metrics: m, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
+		Plan: s.profile.Plan, Cache: s.profile.Cache, Trace: duration(s.profile.TraceSeconds), Compile: duration(s.profile.CompileSeconds),
+		Memory: s.memory(now), Phases: s.phases}
+	if s.logger != nil {
+		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
+			Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}})
+	}
+	return news, true
+}
+
+func rowValues(values []run.Value) []runfolder.Value {
+	out := make([]runfolder.Value, len(values))
+	for i, v := range values {
+		out[i] = runfolder.Value{Name: v.Name, Number: v.Number}
+	}
+	return out
+}
+
+func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+// memory is the process's, read now and then.
+func (s *session) memory(now time.Time) int64 {
+	if now.Sub(s.memoryAt) > memoryEvery {
+		if m, err := xlabridge.ProcessMemory(); err == nil {
+			s.memoryNow = m.InUse
+		}
+		s.memoryAt = now
+	}
+	return s.memoryNow
+}
+
+// timePhases times the parts of a round, once, where somebody watches for long enough.
+func (s *session) timePhases() {
+	t, ok := s.run.(run.Timed)
+	if !ok || s.phases != nil || !s.live || time.Since(s.start) < phasesAfter || s.last.Step >= s.Last() {
+		return
+	}
+	phases, err := t.Phases(1)
+	if err != nil || phases == nil {
+		phases = []run.Phase{}
+	}
+	s.mu.Lock()
+	s.phases = phases
+	s.mu.Unlock()
+}
+
+// keep holds the state, and puts it on disk, where it is time.
+func (s *session) keep() error {
+	if s.folder == nil {
+		return nil
+	}
+	now := time.Now()
+	due := s.checkpointAt.IsZero() || s.cadence.due(s.last.Step, s.checkpointed, now.Sub(s.checkpointAt))
+	if due || now.Sub(s.heldAt) > max(snapshotEvery, holdShare*s.holding) {
+		if err := s.hold(); err != nil {
+			return err
+		}
+		s.heldAt = time.Now()
+		s.holding = s.heldAt.Sub(now)
+	}
+	if !due {
+		return nil
+	}
+	s.checkpointAt, s.checkpointed = now, s.last.Step
+	if s.judge == nil && s.judged() != nil { // what judges is compiled first, and the state does not wait for that
+		if err := s.checkpoint(); err != nil {
+			return err
+		}
+		return s.result(false)
+	}
+	if err := s.result(false); err != nil { // before the checkpoint: after a kill, the best is never older than the state
+		return err
+	}
+	return s.checkpoint()
+}
+
+// hold copies the state to the host.
+func (s *session) hold() error {
+	if s.folder == nil && s.judged() == nil {
+		return nil
+	}
+	snapshot, err := s.run.Snapshot()
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.held = &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Name, Format: s.Version, Config: s.text, Arrays: snapshot.Arrays,
+		Info: map[string]string{infoProgram: console.Version(), infoDone: strconv.FormatBool(s.last.Done), infoRound: strconv.FormatInt(s.round, 10)}}
+	s.mu.Unlock()
+	size := 0
+	for _, a := range snapshot.Arrays {
+		size += a.Shape().Bytes()
+	}
+	if size >= largeState {
+		runtime.GC()
 	}
 	return nil
 }
 
-// note takes down a generation's metrics.
-func (s *session) note(m evolve.Metrics, now time.Time, memory int64) {
+// checkpoint puts the held state on disk. Saving may wait for a disk that is full, so the mutex is not held.
+func (s *session) checkpoint() error {
+	s.mu.Lock()
+	held, ended := s.held, s.ended
+	s.mu.Unlock()
+	if held == nil || s.folder == nil || ended {
+		return nil
+	}
+	_, err := s.folder.SaveCheckpoint(*held)
+	return err
+}
+
+// finish ends the run. cause is what work ended with. interrupted is when somebody asked for the end, zero where nobody did;
+// then work may still be inside a call, and nothing on the devices may be touched.
+func (s *session) finish(cause error, interrupted time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended {
-		return
+	s.ended = true
+	s.measurePeak()
+	stop := !interrupted.IsZero() || errors.As(cause, new(console.InterruptedError))
+	if cause == console.ErrInterrupted {
+		cause = nil
 	}
-	perGeneration := float64(m.EnvSteps) / float64(m.Generation)
-	if m.Generation > 1 {
-		s.steady += m.Seconds
+	deadline := time.Now().Add(time.Hour)
+	switch {
+	case !interrupted.IsZero():
+		deadline = interrupted.Add(saveGrace)
+	case stop:
+		deadline = time.Now().Add(saveGrace)
 	}
-	s.last = m
-	s.solved = m.MeanFitness >= s.flags.target
-	s.after = now.Sub(s.start)
-	s.report.Generation(display.Generation{
-		Number: m.Generation, Best: m.BestEver, Mean: m.MeanFitness, StepsPerSecond: perGeneration / m.Seconds,
-		Devices: s.deviceName, Cache: s.profile.Cache, Trace: seconds(s.profile.TraceSeconds), Compile: seconds(s.profile.CompileSeconds),
-		Memory: memory,
-	})
-	if s.logger != nil {
-		s.logger.Log(runfolder.Row{Step: int64(m.Generation), Time: now,
-			Metrics: []runfolder.Value{
-				{Name: "best_fitness", Number: m.BestFitness}, {Name: "mean_fitness", Number: m.MeanFitness},
-				{Name: "std_fitness", Number: m.StdFitness}, {Name: "worst_fitness", Number: m.WorstFitness},
-				{Name: "best_ever", Number: m.BestEver}, {Name: "mean_length", Number: m.MeanLength},
-				{Name: "failed", Number: float64(m.Failed)},
-				{Name: "env_steps", Number: float64(m.EnvSteps)},
-			},
-			Timings: []runfolder.Value{{Name: "seconds", Number: m.Seconds}, {Name: "steps_per_second", Number: perGeneration / m.Seconds}},
+	if s.rounds == 0 {
+		return s.finishEarly(cause, stop, deadline)
+	}
+	var state string
+	var err error
+	if s.folder != nil {
+		state, err = s.leave(deadline)
+	}
+	s.report.Close(s.summary(stop || cause != nil)...)
+	if s.json {
+		err = errors.Join(err, s.PrintJSON(s.resultLine()))
+	}
+	if !stop {
+		return errors.Join(cause, err)
+	}
+	text := fmt.Sprintf("interrupted after %s %d", s.Unit, s.last.Step)
+	if state != "" {
+		text += fmt.Sprintf("; the state of %s %d is in %s", s.Unit, s.held.Step, state)
+	}
+	return console.InterruptedError{Err: errors.Join(errors.New(text), err, cause)}
+}
+
+// finishEarly ends a run of which no round was done: one that was stopped before, or that has nothing left to do.
+func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err error) {
+	words := "interrupted before the first " + s.Round + " was done; nothing was written"
+	var summary []string
+	if s.resumed == nil {
+		if s.folder != nil {
+			_ = within(until(deadline), func() error { s.folder.Abandon(); return nil })
+		}
+	} else {
+		words = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Round, s.folder.Dir(), s.Unit, s.resumed.Step)
+		if !stop && cause == nil {
+			summary = s.summary(false)
+		}
+		err = s.close(deadline)
+	}
+	s.report.Close(summary...)
+	if s.json && summary != nil {
+		err = errors.Join(err, s.PrintJSON(s.resultLine()))
+	}
+	if stop {
+		return console.InterruptedError{Err: errors.Join(errors.New(words), err, cause)}
+	}
+	return errors.Join(cause, err)
+}
+
+// leave writes the folder's last files.
+func (s *session) leave(deadline time.Time) (state string, err error) {
+	if s.held != nil {
+		var saved string // of its own: after the deadline it may still be written to
+		err = within(until(deadline), func() (err error) {
+			saved, err = s.folder.SaveCheckpoint(*s.held)
+			return err
 		})
+		if err == nil {
+			state = saved
+		}
+	}
+	if s.best == nil && s.held != nil { // interrupted before a member was judged: the centre at least
+		err = errors.Join(err, within(until(deadline), func() error { return s.writeCentre(s.held) }))
+	}
+	err = errors.Join(err, within(until(deadline), s.writeProfile))
+	return state, errors.Join(err, s.close(deadline))
+}
+
+// close closes the logs and the folder, and says what was lost.
+func (s *session) close(deadline time.Time) (err error) {
+	if s.logger != nil {
+		err = s.logger.CloseWithin(until(deadline))
+	}
+	err = errors.Join(err, within(until(deadline), s.folder.Lost))
+	return errors.Join(err, s.folder.CloseWithin(until(deadline)))
+}
+
+// until is the time to a deadline, and a little where it is over.
+func until(deadline time.Time) time.Duration { return max(lastGrace, time.Until(deadline)) }
+
+// within calls f and gives up after a time, where the disk does not answer.
+func within(d time.Duration, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(d):
+		return errors.New("the disk does not answer: what was being written is not there")
 	}
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-// state copies the state to the host.
-func (s *session) state() (c runfolder.Checkpoint, err error) {
-	snapshot, err := s.engine.Snapshot()
-	if err != nil {
-		return c, err
-	}
-	return runfolder.Checkpoint{Generation: snapshot.Generation, Arrays: snapshot.Arrays, Info: map[string]string{
-		"command":   "evolve",
-		"env_steps": strconv.FormatInt(s.last.EnvSteps/int64(max(1, s.last.Generation))*int64(snapshot.Generation), 10),
-		"xlarun":    version(),
-	}}, nil
-}
-
-// finish ends the run: see supervise.
-func (s *session) finish(cause error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// measurePeak takes the most memory down that the run used.
+func (s *session) measurePeak() {
 	if m, err := xlabridge.ProcessMemory(); err == nil {
 		s.peak = m.Peak
 	}
@@ -172,110 +583,15 @@ func (s *session) finish(cause error) error {
 			s.peak = m.Peak
 		}
 	}
-	return s.keeper.finish(cause, ending{last: s.last.Generation, close: s.report.Close, json: s.flags.json,
-		files:   func() error { return s.writeFiles(cause) },
-		summary: func() []string { return s.summary(cause) },
-		result:  func() any { return s.result() },
-	})
 }
 
-// writeFiles writes the folder's last files but for the state. It needs the mutex.
-func (s *session) writeFiles(cause error) error {
-	err := s.writeProfile()
-	if cause == nil || s.held != nil && errors.As(cause, new(interruptedError)) && s.held.Generation == s.last.Generation {
-		err = errors.Join(err, s.writeBest(cause == nil))
-	}
-	return err
-}
-
-// profileFile is profile.json.
-type profileFile struct {
-	evolve.Profile
-	StepsPerSecond number   `json:"steady_steps_per_second"`
-	TimeToFirst    float64  `json:"time_to_first_generation_seconds"`
-	WallSeconds    float64  `json:"wall_seconds"`
-	ProcessPeak    int64    `json:"process_peak_memory_bytes"`
-	Backend        string   `json:"backend"`
-	Plugin         string   `json:"plugin,omitempty"`
-	DeviceNames    []string `json:"device_names,omitempty"`
-}
-
-func (s *session) writeProfile() error {
-	p := profileFile{Profile: s.profile, StepsPerSecond: number(s.stepsPerSecond()), TimeToFirst: s.first.Seconds(),
-		WallSeconds: time.Since(s.start).Seconds(), ProcessPeak: s.peak, Backend: s.backend.Backend()}
-	if c, ok := s.backend.(*xlabridge.Client); ok {
-		p.Plugin = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
-		p.DeviceNames, _ = c.DeviceDescriptions()
-	}
-	return s.writeJSON("profile.json", p)
-}
-
-// writeBest writes the best member, and its picture where there is time for it.
-func (s *session) writeBest(picture bool) error {
-	params, fitness, err := s.engine.Best()
-	if err != nil {
-		return err
-	}
-	c := s.flags.config
-	metadata := map[string]string{"env": c.Env, "policy": c.Policy, "fitness": fmt.Sprint(fitness), "xlarun": version()}
-	if err := s.folder.WriteArrays("best.safetensors", params, metadata); err != nil || !picture {
-		return err
-	}
-	gif, err := portrait(c, params)
-	if err != nil || gif == nil {
-		return err
-	}
-	return s.folder.Write("best.gif", gif)
-}
-
-// stepsPerSecond is the steady speed: of all generations but the first, where there are others.
+// stepsPerSecond is the steady speed: of all rounds but the first, where there are others.
 func (s *session) stepsPerSecond() float64 {
-	m := s.last
-	perGeneration := float64(m.EnvSteps) / float64(m.Generation)
-	if m.Generation == 1 || s.steady == 0 {
-		return perGeneration / m.Seconds
-	}
-	return perGeneration * float64(m.Generation-1) / s.steady
-}
-
-func (s *session) summary(cause error) []string {
-	m := s.last
-	text := fmt.Sprintf("stopped at the last of %d generations: mean %s", m.Generation, display.Fitness(m.MeanFitness))
-	if !math.IsNaN(s.flags.target) {
-		text += fmt.Sprintf(", the target is %s", display.Fitness(s.flags.target))
-	}
 	switch {
-	case s.solved:
-		text = fmt.Sprintf("solved in generation %d after %.1f s: mean %s of the %s wanted", m.Generation, s.after.Seconds(),
-			display.Fitness(m.MeanFitness), display.Fitness(s.flags.target))
-	case cause != nil:
-		text = fmt.Sprintf("stopped after generation %d: mean %s", m.Generation, display.Fitness(m.MeanFitness))
+	case s.rounds == 0:
+		return 0
+	case s.rounds == 1 || s.steady == 0:
+		return s.work0 / s.first
 	}
-	lines := []string{text}
-	if s.folder != nil {
-		lines = append(lines, "the run is in "+s.folder.Dir())
-	}
-	return lines
-}
-
-func (s *session) result() evolveResult {
-	c, m := s.flags.config, s.last
-	return evolveResult{
-		Env: c.Env, Strategy: c.Strategy, Population: c.Population, Generations: m.Generation,
-		BestFitness: number(m.BestEver), MeanFitness: number(m.MeanFitness), EnvSteps: m.EnvSteps,
-		StepsPerSecond: number(s.stepsPerSecond()), TraceSeconds: s.profile.TraceSeconds, CompileSeconds: s.profile.CompileSeconds,
-		Cache: s.profile.Cache, TimeToFirst: s.first.Seconds(), WallSeconds: time.Since(s.start).Seconds(),
-		PeakMemoryBytes: s.peak, Devices: s.profile.Devices,
-	}
-}
-
-// number is a float64 that is null in JSON where it is not finite.
-type number float64
-
-// MarshalJSON writes the number, or null.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
+	return s.work1 / s.steady
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/graph/safetensors"
 	"xlarun/xlabridge"
 )
@@ -42,7 +43,7 @@ func pictures(t *testing.T, dir string) {
 // A small run on the interpreter learns, prints its result, and leaves a folder.
 func TestSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
@@ -54,6 +55,7 @@ func TestSparse(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &got))
 	require.EqualValues(t, 2, got["population"])
 	require.EqualValues(t, 8, got["steps"])
+	require.Equal(t, "sparse", got["kind"])
 	require.EqualValues(t, "masked", got["method"])
 	require.Greater(t, got["best_test_accuracy"], .8)
 	require.LessOrEqual(t, got["mean_test_accuracy"], got["best_test_accuracy"])
@@ -68,23 +70,23 @@ func TestSparse(t *testing.T) {
 	require.Contains(t, string(text), "mutate-every = 3")
 	require.Contains(t, string(text), "data = 'set'")
 	require.Contains(t, string(text), "method = 'masked'", "what ran")
-	require.Contains(t, b.out.String(), "the best member is number")
+	require.Contains(t, b.out.String(), "%, mean of the members; the best ")
 
 	text, err = os.ReadFile(filepath.Join(b.dir, "run", "profile.json"))
 	require.NoError(t, err)
 	var profile map[string]any
 	require.NoError(t, json.Unmarshal(text, &profile))
 	require.Equal(t, "masked", profile["method"])
-	require.Equal(t, "static", profile["method_source"])
+	require.Equal(t, "static", profile["plan_source"])
 	require.Greater(t, profile["planned_memory_bytes"], 0.)
 	require.Greater(t, profile["process_peak_memory_bytes"], 0.)
 
-	// The state of the last step is on disk, in evolve's format.
+	// The state of the last step is on disk, and says what it is.
 	state, err := safetensors.Open(filepath.Join(b.dir, "run", "checkpoints", "000008.safetensors"))
 	require.NoError(t, err)
 	defer state.Close()
 	require.Equal(t, "xlarun checkpoint", state.Metadata()["format"])
-	require.Equal(t, "sparse", state.Metadata()["command"])
+	require.Equal(t, "sparse", state.Metadata()["kind"])
 	config, err := os.ReadFile(filepath.Join(b.dir, "run", "config.toml"))
 	require.NoError(t, err)
 	require.Equal(t, string(config), state.Metadata()["config"])
@@ -106,7 +108,7 @@ func TestSparse(t *testing.T) {
 // A population that does not fit is refused with the largest that does, and leaves nothing.
 func TestSparseTooLarge(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, backendOptions, listener) (xlabridge.Backend, error) {
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
@@ -124,38 +126,31 @@ func TestSparseBadInput(t *testing.T) {
 		want []string
 	}{
 		{"sparse x", "", []string{`got the argument "x", wants none`}},
+		{"sparse file.toml", "kind = 'evolve'", []string{"file.toml is a config of evolve: run xlarun evolve --config file.toml"}},
 		{"sparse --pop 0", "", []string{"--pop got 0, wants a whole number from 1"}},
-		{"sparse --pop many", "", []string{`--pop got "many", wants a whole number such as 200`}},
+		{"sparse --pop many", "", []string{`--pop got "many", wants a whole number from 1 to 1048576`}},
 		{"sparse --steps 0", "", []string{"--steps got 0"}},
 		{"sparse --batch -3", "", []string{"--batch got -3"}},
 		{"sparse --lr 0", "", []string{"--lr got 0"}},
-		{"sparse --density 2", "", []string{`--density got "2", wants numbers above 0`}},
-		{"sparse --density 0.1,0.2", "", []string{`--density got "0.1,0.2", wants one number, or one for each of the 3 layers`}},
+		{"sparse --density 2", "", []string{`--density got 2, wants numbers between commas above 0, at most 1`}},
+		{"sparse --density 0.1,0.2", "", []string{`--density got 0.1,0.2, wants one number, or one for each of the 3 layers`}},
 		{"sparse --mutate-every -1", "", []string{"--mutate-every got -1"}},
 		{"sparse --mutate-fraction 2", "", []string{"--mutate-fraction got 2"}},
 		{"sparse --dtype f16", "", []string{`--dtype got "f16", wants one of f32, bf16`}},
 		{"sparse --method kernal", "", []string{`--method got "kernal", wants one of auto, kernel, masked, blocks`}},
 		{"sparse --tune fast", "", []string{`--tune got "fast", wants one of auto, off, quick, full`}},
 		{"sparse --memory lots", "", []string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
-		{"sparse --memory 0", "", []string{`--memory got "0", wants a number of bytes`}},
+		{"sparse --memory -1", "", []string{`--memory got "-1", wants a number of bytes`}},
 		{"sparse --method kernel --backend cuda", "", []string{"runs on the cpu backend only"}},
 		{"sparse --devices -1", "", []string{"--devices got -1"}},
 		{"sparse --dvices 1", "", []string{"there is no flag --dvices, did you mean --devices?"}},
-		{"sparse --data nowhere", "", []string{"--data nowhere", "cannot be read", "four IDX files"}},
+		{"sparse --data nowhere", "", []string{`--data got "nowhere"`, "cannot be read", "four IDX files"}},
 		{"sparse --config file.toml", "popp = 3", []string{`there is no key "popp", did you mean pop?`}},
-		{"sparse --config file.toml", `lr = "fast"`, []string{`key "lr" got the string "fast", wants a number`}},
+		{"sparse --config file.toml", `lr = "fast"`, []string{`key "lr" got "fast", wants a number`}},
 		{"sparse --out taken", "", []string{"--out taken cannot be written"}},
 	} {
 		t.Run(c.args+c.toml, func(t *testing.T) {
 			requireBadInput(t, c.args, c.toml, c.want)
 		})
 	}
-}
-
-func TestParseSparsePeer(t *testing.T) {
-	got, err := parseSparsePeer("conns 14359 threads 2\nAoS: 1000.0 steps/s\nlane: 3000.0 steps/s\nAoS: 1024.0 steps/s\n")
-	require.NoError(t, err)
-	require.InDelta(t, .5, got, 1e-12)
-	_, err = parseSparsePeer("killed\n")
-	require.ErrorContains(t, err, "holds no speed")
 }

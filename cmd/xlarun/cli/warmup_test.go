@@ -14,44 +14,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/bench"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
-// engines gathers what a command makes, from several goroutines.
-type engines struct {
-	mu   sync.Mutex
-	made []*fakeEngine
-}
-
-func (e *engines) make(_ xlabridge.Backend, c evolve.Config) (engine, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f := &fakeEngine{config: c}
-	if c.Population == 666 {
-		return nil, errors.New("the compiler gave up")
-	}
-	if c.Population == 888 {
-		f.failAt = -1
-	}
-	e.made = append(e.made, f)
-	return f, nil
-}
-
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
-	b, made := newBed(t), &engines{}
-	b.app.newEngine = made.make
-	b.write(t, "a.toml", "env = \"CartPole-v1\"\npop = 64\nseed = 1\n")
-	b.write(t, "b.toml", "env = \"CartPole-v1\"\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n") // the same program
-	b.write(t, "c.toml", "env = \"CartPole-v1\"\npop = 128\n")
-	b.write(t, "d.toml", "env = \"Acrobot-v1\"\ndevices = 3\n") // another backend
-	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "MountainCar-v0", "--policy", "mlp:8", "--json"), "%s", b.err)
+	b := newBed(t)
+	b.write(t, "a.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 1\n")
+	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\njudge = 3\n") // the same program
+	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
+	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n") // another backend
+	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "drift", "--policy", "mlp:8", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
 	require.Equal(t, 2, b.opened, "once for each set of devices")
 	var got struct {
 		Ready, Hits int
-		Programs    []warmupTask
+		Programs    []struct {
+			Program, Cache string
+			Experiments    []string
+			Bytes          int
+			Seconds        *float64 `json:"warm_up_seconds"`
+		}
 	}
 	text, err := json.Marshal(result(t, b))
 	require.NoError(t, err)
@@ -61,14 +46,14 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	require.Len(t, got.Programs, 4)
 	first := got.Programs[0]
 	require.Equal(t, []string{"a.toml", "b.toml"}, first.Experiments)
-	require.Equal(t, "evolve CartPole-v1, 64 x mlp:8, openes, 500 steps", first.Program, "the command line's flags hold for all")
+	require.Equal(t, "drift of evolve CartPole-v1, 64 x mlp:8, openes, 500 steps", first.Program, "the command line's flags hold for all")
 	require.Equal(t, "hit", first.Cache)
 	require.Equal(t, 12345, first.Bytes)
-	require.Equal(t, .002, first.WarmUpSeconds)
-	require.Len(t, made.made, 4)
-	for _, e := range made.made {
-		require.Equal(t, 1, e.warmed)
-		require.Zero(t, e.done)
+	require.NotNil(t, first.Seconds)
+	require.Len(t, fakes.made, 4)
+	for _, r := range fakes.made {
+		require.Equal(t, 1, r.stepped, "one real round")
+		require.Zero(t, r.done, "whose result is dropped")
 	}
 	require.Contains(t, b.out.String(), "4 programs ready (4 from the cache)")
 	require.Equal(t, []string{"a.toml", "b.toml", "c.toml", "d.toml"}, b.files(t), "nothing is written")
@@ -84,32 +69,28 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 		defer mu.Unlock()
 		events = append(events, fmt.Sprintf(format, args...))
 	}
-	tune, make := b.app.tune, b.app.newEngine
-	b.app.tune = func(x xlabridge.Backend, c evolve.Config) (evolve.Choice, error) {
+	fakes.shape.tune = func(c evolve.Config) {
 		note("tune %d %s", c.Population, c.Tune)
 		defer note("tuned %d", c.Population)
-		return tune(x, c)
 	}
 	both := sync.WaitGroup{}
 	both.Add(2)
-	b.app.newEngine = func(x xlabridge.Backend, c evolve.Config) (engine, error) {
+	fakes.shape.start = func(c evolve.Config) error {
 		both.Done()
 		both.Wait() // for ever, if programs were compiled one by one
 		note("compile %s", c.Tune)
-		mu.Lock()
-		defer mu.Unlock()
-		return make(x, c)
+		return nil
 	}
-	b.write(t, "a.toml", "pop = 64\n")
-	b.write(t, "b.toml", "pop = 128\ntune = \"off\"\n")
+	b.write(t, "a.toml", "kind = 'drift'\npop = 64\n")
+	b.write(t, "b.toml", "kind = 'drift'\npop = 128\ntune = 'off'\n")
 	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "--jobs", "2", "--json"), "%s", b.err)
 	require.Equal(t, []string{"tune 64 quick", "tuned 64", "tune 128 off", "tuned 128"}, events[:4], "quick is the default")
 	require.ElementsMatch(t, []string{"compile auto", "compile off"}, events[4:])
 
 	for _, line := range []string{
-		"plan of evolve CartPole-v1, 64 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (tuned: 2 plans measured in 500 ms)\n" +
+		"plan of drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (tuned: 2 plans measured in 500 ms)\n" +
 			"  tried tiles of 16: 3 ms\n  tried tiles of 8: 2 ms\n",
-		"plan of evolve CartPole-v1, 128 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (static)\n",
+		"plan of drift of evolve CartPole-v1, 128 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (static)\n",
 	} {
 		require.Contains(t, b.out.String(), line)
 	}
@@ -119,37 +100,55 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 }
 
 func TestWarmupReportsFailures(t *testing.T) {
-	b, made := newBed(t), &engines{}
-	b.app.newEngine = made.make
-	b.write(t, "a.toml", "pop = 666\n")
-	b.write(t, "b.toml", "pop = 64\n")
-	b.write(t, "c.toml", "pop = 888\n")
-	require.Equal(t, StatusFailed, b.do("warmup", "a.toml", "b.toml", "c.toml"))
-	require.Equal(t, "xlarun warmup: 2 programs failed: a.toml: the compiler gave up c.toml: the device caught fire\n", b.err.String())
+	b := newBed(t)
+	fakes.shape.start = func(c evolve.Config) error {
+		if c.Population == 666 {
+			return errors.New("the compiler gave up")
+		}
+		return nil
+	}
+	b.write(t, "a.toml", "kind = 'drift'\npop = 666\n")
+	b.write(t, "b.toml", "kind = 'drift'\npop = 64\n")
+	require.Equal(t, StatusFailed, b.do("warmup", "a.toml", "b.toml"))
+	require.Equal(t, "xlarun warmup: 1 program failed: a.toml: the compiler gave up\n", b.err.String())
 	require.Contains(t, b.out.String(), "1 program ready")
+
+	b = newBed(t)
+	fakes.shape.failAt = 1
+	b.write(t, "c.toml", "kind = 'drift'\npop = 64\n")
+	require.Equal(t, StatusFailed, b.do("warmup", "c.toml"))
+	require.Equal(t, "xlarun warmup: 1 program failed: c.toml: the device caught fire\n", b.err.String())
 }
 
 func TestProfile(t *testing.T) {
 	b := newBed(t)
-	b.write(t, "e.toml", "env = \"CartPole-v1\"\npop = 64\nsteps = 100\nbackend = \"reference\"\n")
+	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nsteps = 100\ngenerations = 3\nbackend = 'reference'\n")
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
-	require.Equal(t, 4, b.engine.done)
-	for _, want := range []string{"evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps", "trace ", "load from the cache", "state to the devices",
-		"generation ", "6.4 M steps/s, median of 3", "  ask ", "  play ", "  tell ", "memory: ", "roofline: "} {
+	require.Equal(t, 4, fakes.made[0].stepped)
+	require.Equal(t, 1, fakes.made[0].done, "the run began anew after its last generation")
+	for _, want := range []string{"drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps, on 2 reference devices", "plan (stored): 2 devices, tiles of 8", "trace ",
+		"load from the cache", "state to the devices", "first gust ", "generation ", " steps/s (environment steps of all members), median of 3", "  ask ", "  play ", "  tell ",
+		"memory: ", "roofline: 2.0 M flop and 1.0 MB a generation"} {
 		require.Contains(t, b.out.String(), want)
 	}
 	r := result(t, b)
-	require.EqualValues(t, 6.4e6, r["steady_steps_per_second"])
+	require.Equal(t, "drift", r["kind"])
+	require.InEpsilon(t, 6400/r["unit_seconds"].(float64), r["steady_steps_per_second"], 1e-9)
+	require.Equal(t, r["unit_seconds"], r["round_seconds"])
 	require.Len(t, r["phases"], 3)
 	roof := r["roofline"].(map[string]any)
-	require.EqualValues(t, 2*1024*1024, roof["flops"], "1024 products of 8 x 8 on 2 devices")
-	require.InEpsilon(t, 2*1024*1024/.001/1e9, roof["gflops_per_second"], 1e-9)
+	require.EqualValues(t, 2e6, roof["flops"])
+	require.InEpsilon(t, 2e6/r["unit_seconds"].(float64)/1e9, roof["gflops_per_second"], 1e-9)
 	for _, key := range []string{"matmul_gflops_per_second", "memory_gb_per_second"} {
 		require.Positive(t, r["machine"].(map[string]any)[key], key)
 	}
 	require.Positive(t, r["peak_memory_bytes"])
 	require.Equal(t, []string{"e.toml"}, b.files(t), "nothing is written")
+
+	// A kind whose programs cannot be looked at says so.
+	require.Equal(t, StatusFailed, b.do("inspect", "e.toml"))
+	require.Contains(t, b.err.String(), "runs of drift show no program")
 }
 
 // realRun runs a command line on the CPU plugin and gives its line of JSON.
@@ -167,7 +166,7 @@ func realRun(t *testing.T, args ...string) map[string]any {
 // TestWarmupOnTheRealThing: what warmup compiled, evolve and a second warmup find in the cache.
 func TestWarmupOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, emptyCache(dir))
+	require.NoError(t, bench.EmptyCache(dir))
 	t.Setenv("XLARUN_CACHE", dir)
 	run := func(args ...string) map[string]any {
 		t.Helper()

@@ -41,7 +41,9 @@ func (d *DownloadBar) Download(done, total int64) {
 		return
 	}
 	d.drawn = time.Now()
-	d.screen.draw(func(width int) []line { return []line{downloadLine(done, total, width, d.screen.style)} })
+	d.screen.draw(func(width int) ([]string, []ranked) {
+		return nil, []ranked{{downloadLine(done, total, width, d.screen.style), rankNow}}
+	})
 }
 
 // Notice shows a line about something slow that begins.
@@ -49,7 +51,21 @@ func (d *DownloadBar) Notice(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.screen != nil {
-		d.screen.drawn = nil // what was drawn stays above
+		d.screen.drawn = 0 // what was drawn stays above
 	}
 	fmt.Fprintln(d.out, text)
+}
+
+// downloadLine has a bar where there is room for one, and needs to know the total for it.
+func downloadLine(done, total int64, width int, style Style) line {
+	if total <= 0 {
+		return line{{Bytes(done), plain}}
+	}
+	part := float64(done) / float64(total)
+	text := fmt.Sprintf("%3.0f %%  %s of %s", 100*part, Bytes(done), Bytes(total))
+	bar := min(40, width-1-len(text))
+	if bar < leastCurve {
+		return line{{text, plain}}
+	}
+	return line{{Bar(part, bar, style), cyan}, {" " + text, plain}}
 }

@@ -3,30 +3,41 @@ package display
 import (
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 )
 
-// log is what all runs without a live screen share: a line an event.
+// log is a run without a live screen: a line an event.
 type log struct {
-	out            io.Writer
-	command, setup string
-	start          time.Time
-	print          func() // writes the last news; called with the mutex held
+	out   io.Writer
+	board Board
+	now   func() time.Time
 
-	mu      sync.Mutex
-	began   bool
-	tenths  int64     // of a download
-	latest  int       // number of the last news
-	printed int       // and of the last that was printed
-	at      time.Time // when that was
+	mu     sync.Mutex
+	began  bool
+	tenths int64 // of a download
+	last   News
+	known  values
+	// printed is the step of the last news that was printed, at is when.
+	printed int64
+	at      time.Time
 }
 
-// begin writes the head. It and all below need the mutex, but for the methods that start with a capital.
+func newLog(out io.Writer, b Board, now func() time.Time) *log {
+	return &log{out: out, board: b, now: now, known: values{}}
+}
+
+// line writes the head before the first line. All below need the mutex, but for the methods that start with a capital.
+func (l *log) line(format string, args ...any) {
+	l.begin()
+	fmt.Fprintln(l.out, clean(fmt.Sprintf(format, args...), Style{Unicode: true}))
+}
+
 func (l *log) begin() {
 	if !l.began {
-		fmt.Fprintf(l.out, "xlarun %s: %s\n", l.command, l.setup)
 		l.began, l.tenths = true, -1
+		l.line("xlarun %s: %s", l.board.Command, l.board.Setup)
 	}
 }
 
@@ -35,8 +46,8 @@ func (l *log) Phase(text string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begin()
-	if l.latest == 0 {
-		fmt.Fprintln(l.out, text)
+	if l.last.Metrics.Step == 0 {
+		l.line("%s", text)
 	}
 }
 
@@ -48,40 +59,94 @@ func (l *log) Download(done, total int64) {
 	l.tenths = downloadTenth(l.out, l.tenths, done, total)
 }
 
-// downloadTenth writes how much is there where another tenth is, and returns the tenths that were written.
-func downloadTenth(out io.Writer, written, done, total int64) int64 {
-	if total <= 0 {
-		return written
-	}
-	tenths := 10 * done / total
-	if tenths > written {
-		fmt.Fprintf(out, "downloaded %s of %s\n", Bytes(done), Bytes(total))
-		return tenths
-	}
-	return written
+// Notice writes the line.
+func (l *log) Notice(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line("%s", text)
 }
 
-// news takes the number of the news in, and prints them where due.
-func (l *log) news(number int, due bool) {
-	l.latest = number
-	if due {
-		l.now()
+// Moved writes where the run's folder is now.
+func (l *log) Moved(folder string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.board.Folder = folder
+	l.line("run folder: %s", folder)
+}
+
+// News writes one line a step, and fewer the longer the run: steps 1 to 10, then for every tenth, then for every hundredth,
+// and from the thousandth on for every thousandth, at most one a second; but at least one in ten seconds, and one where a
+// metric appears, such as that of a test.
+func (l *log) News(n News) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.last
+	l.last = n
+	if before.Metrics.Step == 0 {
+		l.program()
+	}
+	appeared := l.known.add(n.Metrics, before.Metrics, l.board.Rows)
+	every := int64(1)
+	for 10*every < n.Metrics.Step && every < 1000 {
+		every *= 10
+	}
+	passed := n.Metrics.Step/every > before.Metrics.Step/every
+	waited := l.now().Sub(l.at)
+	if appeared || passed && (every < 1000 || waited > time.Second) || waited > 10*time.Second {
+		l.print()
 	}
 }
 
-func (l *log) now() {
-	l.printed, l.at = l.latest, time.Now()
-	l.print()
+// program says what was compiled, and for what.
+func (l *log) program() {
+	n := l.last
+	on := n.Devices
+	if n.Plan != "" {
+		on += ", " + n.Plan
+	}
+	l.line("program: cache %s, %s, %s; %s", n.Cache, seconds("trace", n.Trace), seconds("compile", n.Compile), on)
+	if l.board.Folder != "" {
+		l.line("run folder: %s", l.board.Folder)
+	}
+}
+
+// print writes the last news.
+func (l *log) print() {
+	n := l.last
+	l.printed, l.at = n.Metrics.Step, l.now()
+	var rows []string
+	for _, r := range l.board.Rows {
+		if pieces := l.known.pieces(r); r.Plain && len(pieces) > 0 {
+			rows = append(rows, r.Label+" "+strings.Join(pieces, ""))
+		}
+	}
+	if n.StepsPerSecond > 0 {
+		rows = append(rows, rate(n.StepsPerSecond)+" steps/s")
+	}
+	l.line("%s %d: %s", l.board.Unit, n.Metrics.Step, strings.Join(append(rows, Clock(l.now().Sub(l.board.Start))), ", "))
 }
 
 // Close writes the last news and the summary.
 func (l *log) Close(summary ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.latest > l.printed {
-		l.now()
+	if l.last.Metrics.Step > l.printed {
+		l.print()
 	}
 	for _, s := range summary {
-		fmt.Fprintln(l.out, s)
+		fmt.Fprintln(l.out, clean(s, Style{Unicode: true}))
 	}
+}
+
+// downloadTenth writes how much is there where another tenth is, and returns the tenths that were written.
+func downloadTenth(out io.Writer, written, done, total int64) int64 {
+	if total <= 0 {
+		return written
+	}
+	tenths := int64(10 * (float64(done) / float64(total)))
+	if tenths > written {
+		fmt.Fprintf(out, "downloaded %s of %s\n", Bytes(done), Bytes(total))
+		return tenths
+	}
+	return written
 }

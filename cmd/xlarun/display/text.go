@@ -1,13 +1,12 @@
-// Package display shows what a command does: a live screen on a terminal, plain lines anywhere else.
 package display
 
 import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -63,33 +62,117 @@ type line []span
 func (l line) width() int {
 	n := 0
 	for _, s := range l {
-		n += utf8.RuneCountInString(s.text)
+		n += textWidth(s.text)
 	}
 	return n
 }
 
-// render cuts the line to the width and colours it. Every rune that the package uses is one column wide.
+// render cleans and colours the line and cuts it to the width, with a mark where it was cut.
 func (l line) render(width int, style Style) string {
 	var b strings.Builder
+	l = slices.Clone(l)
+	for i := range l {
+		l[i].text = clean(l[i].text, style)
+	}
+	whole := l.width() <= width
+	if !whole {
+		width--
+	}
 	for _, s := range l {
-		if width <= 0 {
+		text := cut(s.text, width)
+		width -= textWidth(text)
+		if style.Colour && s.colour != plain && text != "" {
+			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", s.colour, text)
+		} else {
+			b.WriteString(text)
+		}
+		if len(text) < len(s.text) {
 			break
 		}
-		text := []rune(s.text)
-		text = text[:min(len(text), width)]
-		width -= len(text)
-		if style.Colour && s.colour != plain {
-			fmt.Fprintf(&b, "\x1b[%sm%s\x1b[0m", s.colour, string(text))
-		} else {
-			b.WriteString(string(text))
-		}
+	}
+	if !whole && width >= 0 {
+		b.WriteString(style.ellipsis())
 	}
 	return b.String()
 }
 
-// apart puts two lines at the ends of one row; where they do not fit, the right one goes.
-func apart(left, right line, width int) line {
+func (s Style) ellipsis() string {
+	if s.Unicode {
+		return "…"
+	}
+	return "~"
+}
+
+// runeWidth is the number of columns that a terminal gives a rune.
+func runeWidth(r rune) int {
+	switch {
+	case r < 0x300, r >= 0x2500 && r < 0x25a0: // Latin, and what bars and curves are made of
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), // the scripts that are drawn wide,
+		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, r >= 0x1f300 && r < 0x1fb00: // their marks, and pictures
+		return 2
+	}
+	return 1
+}
+
+func textWidth(text string) int {
+	n := 0
+	for _, r := range text {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// cut is as much of a text's beginning as fits.
+func cut(text string, width int) string {
+	for i, r := range text {
+		if width -= runeWidth(r); width < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// tail is as much of a text's end as fits, with a mark where the rest was.
+func tail(text string, width int, style Style) string {
+	n := textWidth(text)
+	if n <= width {
+		return text
+	}
+	for i, r := range text {
+		if n <= width-1 {
+			return style.ellipsis() + text[i:]
+		}
+		n -= runeWidth(r)
+	}
+	return ""
+}
+
+// clean is a text from elsewhere as it may stand on a terminal in one line: runes that would move the cursor, or that the
+// terminal cannot show, are replaced.
+func clean(text string, style Style) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= ' ' && r <= '~', r >= 0x2580 && r < 0x25a0 && style.Unicode:
+			return r
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r), r > unicode.MaxASCII && !style.Unicode:
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// apart puts two lines at the ends of one row; the left one is cut where they do not fit, and where it is more than half of
+// the row that remains to be cut, the right one goes.
+func apart(left, right line, width int, style Style) line {
 	gap := width - left.width() - right.width()
+	if room := width - right.width() - 2; gap < 2 && room >= width/2 {
+		left, gap = line{{left.render(room, Style{Unicode: style.Unicode}), left[0].colour}}, 2
+	}
 	if gap < 2 {
 		return left
 	}
@@ -101,10 +184,27 @@ func wrap(text string, width int) []string {
 	var rows []string
 	for i, word := range strings.Split(text, " ") {
 		last := len(rows) - 1
-		if i == 0 || utf8.RuneCountInString(rows[last])+1+utf8.RuneCountInString(word) > width {
+		if i == 0 || textWidth(rows[last])+1+textWidth(word) > width {
 			rows = append(rows, word)
 		} else {
 			rows[last] += " " + word
+		}
+	}
+	return rows
+}
+
+// wrapAll wraps, and cuts words that are longer than a row. Of more than `most` rows the last one has a mark.
+func wrapAll(text string, width, most int, style Style) []string {
+	var rows []string
+	for _, row := range wrap(cut(text, most*width+1), width) { // more than that does not fit anyway
+		for width > 1 && textWidth(row) > width { // a rune may take two columns
+			piece := cut(row, width)
+			rows, row = append(rows, piece), row[len(piece):]
+		}
+		if rows = append(rows, row); len(rows) > most {
+			rows = rows[:most]
+			rows[most-1] = cut(rows[most-1], width-1) + style.ellipsis()
+			break
 		}
 	}
 	return rows
@@ -122,88 +222,4 @@ func Bar(part float64, width int, style Style) string {
 	}
 	n := int(part*float64(width) + .5)
 	return strings.Repeat(full, n) + strings.Repeat(empty, width-n)
-}
-
-// Sparkline draws values as a row of at most width columns; more values are averaged into fewer columns. Values that
-// are not numbers leave a gap.
-func Sparkline(values []float64, width int, style Style) string {
-	if len(values) == 0 || width <= 0 {
-		return ""
-	}
-	columns := min(width, len(values))
-	means := make([]float64, columns)
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for c := range means {
-		from, to := c*len(values)/columns, (c+1)*len(values)/columns
-		sum := 0.
-		for _, v := range values[from:to] {
-			sum += v
-		}
-		means[c] = sum / float64(to-from)
-		if !math.IsNaN(means[c]) && !math.IsInf(means[c], 0) {
-			lo, hi = min(lo, means[c]), max(hi, means[c])
-		}
-	}
-	levels := []rune("▁▂▃▄▅▆▇█")
-	if !style.Unicode {
-		levels = []rune("_.-=*#")
-	}
-	var b strings.Builder
-	for _, m := range means {
-		switch {
-		case math.IsNaN(m) || math.IsInf(m, 0):
-			b.WriteByte(' ')
-		case hi == lo:
-			b.WriteRune(levels[0])
-		default:
-			b.WriteRune(levels[min(len(levels)-1, int((m-lo)/(hi-lo)*float64(len(levels))))])
-		}
-	}
-	return b.String()
-}
-
-// Count writes a large number with three digits and a unit: "51.2 M".
-func Count(x float64) string {
-	for _, unit := range []string{"", " K", " M", " G"} {
-		if math.Abs(x) < 1000 || math.IsNaN(x) {
-			if unit == "" {
-				return fmt.Sprintf("%.0f", x)
-			}
-			return fmt.Sprintf("%.3g%s", x, unit)
-		}
-		x /= 1000
-	}
-	return fmt.Sprintf("%.3g T", x)
-}
-
-// Bytes writes a size in units of 1000: "210 MB".
-func Bytes(n int64) string {
-	if n < 1000 {
-		return fmt.Sprintf("%d B", n)
-	}
-	x := float64(n)
-	for _, unit := range []string{"kB", "MB", "GB"} {
-		x /= 1000
-		if x < 1000 {
-			return fmt.Sprintf("%.3g %s", x, unit)
-		}
-	}
-	return fmt.Sprintf("%.3g TB", x/1000)
-}
-
-// Clock writes a duration as m:ss, or h:mm:ss.
-func Clock(d time.Duration) string {
-	s := int(d.Seconds())
-	if s >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
-	}
-	return fmt.Sprintf("%d:%02d", s/60, s%60)
-}
-
-// Fitness writes a return with one decimal, more where it is small.
-func Fitness(x float64) string {
-	if x != 0 && math.Abs(x) < 1 {
-		return fmt.Sprintf("%.3g", x)
-	}
-	return fmt.Sprintf("%.1f", x)
 }

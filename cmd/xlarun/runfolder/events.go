@@ -4,9 +4,12 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,12 +21,15 @@ import (
 //
 // and the bytes are an Event message (tensorflow/core/util/event.proto).
 
-// Field numbers of Event, Summary and Summary.Value.
+// Field numbers of Event, SessionLog, Summary and Summary.Value.
 const (
 	eventWallTime    = 1 // double, seconds since 1970
 	eventStep        = 2 // int64
 	eventFileVersion = 3 // string, in the first record only
 	eventSummary     = 5 // Summary
+	eventSession     = 7 // SessionLog
+	sessionStatus    = 1 // enum
+	sessionStart     = 1 // its value START
 	summaryValue     = 1 // repeated Value
 	valueTag         = 1 // string
 	valueSimple      = 2 // float
@@ -33,25 +39,45 @@ const eventVersion = "brain.Event:2"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// newEvents starts an event file.
-func newEvents(dir string, start time.Time) (*os.File, error) {
+// eventsPrefix begins the name of every event file.
+const eventsPrefix = "events.out.tfevents."
+
+// eventsName is the name of a new event file: TensorBoard reads a folder's files in the order of their names, so it comes
+// behind those that are there.
+func eventsName(there []fs.DirEntry, now time.Time) string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"
 	}
-	name := fmt.Sprintf("events.out.tfevents.%010d.%s.%d.0", start.Unix(), filepath.Base(host), os.Getpid())
-	file, err := os.Create(filepath.Join(dir, name))
-	if err != nil {
-		return nil, err
+	second := now.Unix()
+	for _, e := range there {
+		rest, ok := strings.CutPrefix(e.Name(), eventsPrefix)
+		digits, _, _ := strings.Cut(rest, ".")
+		if n, err := strconv.ParseInt(digits, 10, 64); ok && err == nil && len(digits) == 10 {
+			second = max(second, n+1)
+		}
 	}
+	return fmt.Sprintf("%s%010d.%s.%d.0", eventsPrefix, second, filepath.Base(host), os.Getpid())
+}
+
+// eventsHead is what an event file begins with.
+func eventsHead(start time.Time) []byte {
 	head := appendWallTime(nil, start)
 	head = protowire.AppendTag(head, eventFileVersion, protowire.BytesType)
 	head = protowire.AppendString(head, eventVersion)
-	if _, err := file.Write(record(head)); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return file, nil
+	return record(head)
+}
+
+// eventsRestart is the record that makes TensorBoard forget what earlier files say of this and later steps.
+func eventsRestart(start time.Time, step int64) []byte {
+	session := protowire.AppendTag(nil, sessionStatus, protowire.VarintType)
+	session = protowire.AppendVarint(session, sessionStart)
+	event := appendWallTime(nil, start)
+	event = protowire.AppendTag(event, eventStep, protowire.VarintType)
+	event = protowire.AppendVarint(event, uint64(step))
+	event = protowire.AppendTag(event, eventSession, protowire.BytesType)
+	event = protowire.AppendBytes(event, session)
+	return record(event)
 }
 
 // eventRecord is the record of one row: every value is a scalar of its name.

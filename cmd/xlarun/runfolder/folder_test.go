@@ -3,9 +3,11 @@ package runfolder
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,29 +26,42 @@ func names(t *testing.T, dir string) []string {
 	return out
 }
 
-func TestPrepareLeavesNothingWhenAbandoned(t *testing.T) {
+func TestCreateLeavesNothingWhenAbandoned(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(filepath.Join(base, "a", "b"))
+	f, err := Create(filepath.Join(base, "a", "b"), Options{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "a/b"}, names(t, base), "the folder is there, no probe in it")
 	f.Abandon()
 	require.Empty(t, names(t, base))
 }
 
+// racingDisk lets another process make each folder just before.
+type racingDisk struct{ Disk }
+
+func (d racingDisk) Mkdir(path string) error { return errors.Join(d.Disk.Mkdir(path), fs.ErrExist) }
+
+func TestCreateBesideAnotherProcess(t *testing.T) {
+	base := t.TempDir()
+	f, err := Create(filepath.Join(base, "runs", "a"), Options{Disk: racingDisk{OSDisk()}})
+	require.NoError(t, err)
+	f.Abandon()
+	require.Equal(t, []string{"runs", "runs/a"}, names(t, base), "what the other made stays")
+}
+
 func TestAbandonKeepsWhatWasThere(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(base)
+	f, err := Create(base, Options{})
 	require.NoError(t, err)
 	f.Abandon()
 	require.DirExists(t, base)
-	f, err = Prepare(filepath.Join(base, "x"))
+	f, err = Create(filepath.Join(base, "x"), Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("kept", []byte("1")))
 	f.Abandon()
 	require.Equal(t, []string{"x", "x/kept"}, names(t, base))
 }
 
-func TestPrepareRefuses(t *testing.T) {
+func TestCreateRefuses(t *testing.T) {
 	base := t.TempDir()
 	file := filepath.Join(base, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
@@ -60,7 +75,7 @@ func TestPrepareRefuses(t *testing.T) {
 		{old, "holds a run already"},
 		{filepath.Join(base, strings.Repeat("n", 300)), "file name too long"},
 	} {
-		_, err := Prepare(c.dir)
+		_, err := Create(c.dir, Options{})
 		require.ErrorContains(t, err, c.want)
 		require.Equal(t, before, names(t, base))
 	}
@@ -68,7 +83,7 @@ func TestPrepareRefuses(t *testing.T) {
 
 func TestWriteIsWholeOrNothing(t *testing.T) {
 	base := t.TempDir()
-	f, err := Prepare(base)
+	f, err := Create(base, Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("sub/file", []byte("one")))
 	require.NoError(t, f.Write("sub/file", []byte("two")))
@@ -77,14 +92,14 @@ func TestWriteIsWholeOrNothing(t *testing.T) {
 	require.Equal(t, "two", string(got))
 	require.Equal(t, []string{"sub", "sub/file"}, names(t, base), "no temporary file stays")
 	require.Error(t, f.Write("sub/file/x", nil), "a file is no folder")
-	f.Close()
-	require.NoError(t, f.Write("late", []byte("x")))
+	require.NoError(t, f.Close())
+	require.ErrorContains(t, f.Write("late", []byte("x")), "the folder is closed")
 	require.NoFileExists(t, filepath.Join(base, "late"))
 }
 
 // A file whose writer gives up half-way leaves what was there, and nothing else.
 func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
-	f, err := Prepare(t.TempDir())
+	f, err := Create(t.TempDir(), Options{})
 	require.NoError(t, err)
 	require.NoError(t, f.Write("file", []byte("old")))
 	half := func(w io.Writer) error {
@@ -100,4 +115,30 @@ func TestHalfWrittenFilesDoNotAppear(t *testing.T) {
 	files, err := os.ReadDir(f.Dir())
 	require.NoError(t, err)
 	require.Len(t, files, 1)
+}
+
+// A file system that locks only files which are open for writing is given one.
+func TestLockWhereFoldersCannotBeLocked(t *testing.T) {
+	dir := t.TempDir()
+	filesOnly := func(f *os.File) error {
+		if info, err := f.Stat(); err != nil || info.IsDir() {
+			return syscall.EBADF
+		}
+		return tryLock(f)
+	}
+	open := func() *osRoot {
+		r, err := OSDisk().OpenRoot(dir)
+		require.NoError(t, err)
+		return r.(*osRoot)
+	}
+	first, second := open(), open()
+	require.NoError(t, first.lockBy(filesOnly))
+	require.Equal(t, []string{lockName}, names(t, dir))
+	require.ErrorIs(t, second.lockBy(filesOnly), ErrLocked)
+	require.NoError(t, first.Close())
+	require.NoError(t, second.lockBy(filesOnly))
+	require.NoError(t, second.Close())
+	third := open()
+	require.NoError(t, third.lockBy(func(*os.File) error { return syscall.ENOLCK }), "nothing can be locked")
+	require.NoError(t, third.Close())
 }

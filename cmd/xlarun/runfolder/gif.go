@@ -6,49 +6,78 @@ import (
 	"errors"
 	"image"
 	"image/color"
+	"image/draw"
 	"image/gif"
 	"maps"
 	"slices"
 	"time"
 )
 
-// GIF encodes frames of one size as an endless animation of their 256 most frequent colours; other colours become the
-// nearest of these. A frame after the first holds only the rectangle that changed.
-func GIF(frames []image.Image, delay time.Duration) ([]byte, error) {
-	if len(frames) == 0 {
+// Animation gathers the frames of a GIF. It keeps of a frame only the rectangle that differs from the frame before, as runs of
+// one colour, so that long ones fit into memory.
+type Animation struct {
+	size   image.Rectangle
+	last   *image.RGBA // the last frame, whole
+	parts  []part      // of each frame
+	delays []int       // hundredths of a second
+}
+
+// part is a rectangle of a frame, row by row.
+type part struct {
+	rect image.Rectangle
+	runs []run
+}
+
+// run is a number of pixels of one colour.
+type run struct {
+	colour color.RGBA
+	pixels int32
+}
+
+// Add appends a frame of the size of those before, which is shown for the delay. The frame is copied.
+func (a *Animation) Add(frame image.Image, delay time.Duration) error {
+	b := frame.Bounds()
+	if a.last == nil {
+		a.size = image.Rectangle{Max: b.Size()}
+	} else if b.Size() != a.size.Size() {
+		return errors.New("the frames of a GIF differ in size")
+	}
+	now := image.NewRGBA(a.size)
+	draw.Draw(now, a.size, frame, b.Min, draw.Src)
+	r := a.size
+	if a.last != nil {
+		r = changed(a.last, now)
+	}
+	a.last = now
+	a.parts = append(a.parts, part{r, runsOf(now, r)})
+	a.delays = append(a.delays, max(2, int(delay/(10*time.Millisecond)))) // what is below 20 ms, viewers slow down
+	return nil
+}
+
+// GIF encodes the frames as an endless animation of their 256 most frequent colours; other colours become the nearest of
+// these.
+func (a *Animation) GIF() ([]byte, error) {
+	if len(a.parts) == 0 {
 		return nil, errors.New("no frames to make a GIF of")
 	}
-	bounds := frames[0].Bounds()
-	for _, frame := range frames {
-		if frame.Bounds() != bounds {
-			return nil, errors.New("the frames of a GIF differ in size")
-		}
-	}
-	colours := frequentColours(frames)
+	colours := frequentColours(a.parts)
 	index := map[color.RGBA]uint8{}
-	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: bounds.Dx(), Height: bounds.Dy()}}
-	var last *image.Paletted
-	for _, frame := range frames {
-		now := image.NewPaletted(image.Rect(0, 0, bounds.Dx(), bounds.Dy()), colours)
+	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
+	for _, p := range a.parts {
+		shown := image.NewPaletted(p.rect, colours)
 		at := 0
-		eachRun(frame, func(c color.RGBA, pixels int) {
-			i, ok := index[c]
+		for _, r := range p.runs {
+			i, ok := index[r.colour]
 			if !ok {
-				i = uint8(colours.Index(c))
-				index[c] = i
+				i = uint8(colours.Index(r.colour))
+				index[r.colour] = i
 			}
-			for range pixels {
-				now.Pix[at] = i
+			for range r.pixels {
+				shown.Pix[at] = i
 				at++
 			}
-		})
-		shown := now
-		if last != nil {
-			shown = now.SubImage(changed(last, now)).(*image.Paletted)
 		}
-		last = now
 		out.Image = append(out.Image, shown)
-		out.Delay = append(out.Delay, max(2, int(delay/(10*time.Millisecond))))
 		out.Disposal = append(out.Disposal, gif.DisposalNone)
 	}
 	var b bytes.Buffer
@@ -58,41 +87,29 @@ func GIF(frames []image.Image, delay time.Duration) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// eachRun calls f for every run of pixels of one colour, row by row: pictures of environments are mostly ground.
-func eachRun(img image.Image, f func(c color.RGBA, pixels int)) {
-	var run color.RGBA
-	pixels := 0
-	add := func(c color.RGBA) {
-		if c != run && pixels > 0 {
-			f(run, pixels)
-			pixels = 0
-		}
-		run = c
-		pixels++
-	}
-	r := img.Bounds()
-	rgba, fast := img.(*image.RGBA)
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		if fast {
-			for row := rgba.Pix[rgba.PixOffset(r.Min.X, y):][:4*r.Dx()]; len(row) > 0; row = row[4:] {
-				add(color.RGBA{row[0], row[1], row[2], row[3]})
+// runsOf is a rectangle of an image as runs: pictures of environments are mostly ground.
+func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
+	var last run
+	for y := rect.Min.Y; y < rect.Max.Y; y++ {
+		for row := img.Pix[img.PixOffset(rect.Min.X, y):][:4*rect.Dx()]; len(row) > 0; row = row[4:] {
+			c := color.RGBA{row[0], row[1], row[2], row[3]}
+			if c != last.colour && last.pixels > 0 {
+				runs = append(runs, last)
+				last.pixels = 0
 			}
-			continue
-		}
-		for x := r.Min.X; x < r.Max.X; x++ {
-			add(color.RGBAModel.Convert(img.At(x, y)).(color.RGBA))
+			last = run{c, last.pixels + 1}
 		}
 	}
-	if pixels > 0 {
-		f(run, pixels)
-	}
+	return append(runs, last)
 }
 
-// frequentColours lists the frames' colours, the most frequent first, at most 256.
-func frequentColours(frames []image.Image) color.Palette {
+// frequentColours lists the parts' colours, the most frequent first, at most 256.
+func frequentColours(parts []part) color.Palette {
 	count := map[color.RGBA]int{}
-	for _, frame := range frames {
-		eachRun(frame, func(c color.RGBA, pixels int) { count[c] += pixels })
+	for _, p := range parts {
+		for _, r := range p.runs {
+			count[r.colour] += int(r.pixels)
+		}
 	}
 	sorted := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
 		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B), cmp.Compare(a.A, b.A))
@@ -105,10 +122,10 @@ func frequentColours(frames []image.Image) color.Palette {
 }
 
 // changed is the smallest rectangle outside of which two images are the same, one pixel where they do not differ.
-func changed(a, b *image.Paletted) image.Rectangle {
+func changed(a, b *image.RGBA) image.Rectangle {
 	r := image.Rectangle{}
 	for y := range b.Rect.Dy() {
-		rowA, rowB := a.Pix[y*a.Stride:][:a.Rect.Dx()], b.Pix[y*b.Stride:][:b.Rect.Dx()]
+		rowA, rowB := a.Pix[y*a.Stride:][:4*a.Rect.Dx()], b.Pix[y*b.Stride:][:4*b.Rect.Dx()]
 		if bytes.Equal(rowA, rowB) {
 			continue
 		}
@@ -119,7 +136,7 @@ func changed(a, b *image.Paletted) image.Rectangle {
 		for rowA[right-1] == rowB[right-1] {
 			right--
 		}
-		r = r.Union(image.Rect(left, y, right, y+1))
+		r = r.Union(image.Rect(left/4, y, (right+3)/4, y+1))
 	}
 	if r.Empty() {
 		return image.Rect(0, 0, 1, 1)

@@ -20,9 +20,20 @@ func dot(x int) *image.RGBA {
 	return img
 }
 
+// animate encodes frames.
+func animate(delay time.Duration, frames ...image.Image) ([]byte, error) {
+	var a Animation
+	for _, frame := range frames {
+		if err := a.Add(frame, delay); err != nil {
+			return nil, err
+		}
+	}
+	return a.GIF()
+}
+
 func TestGIFShowsEveryFrame(t *testing.T) {
 	frames := []image.Image{dot(0), dot(3), dot(3), dot(30)}
-	b, err := GIF(frames, 40*time.Millisecond)
+	b, err := animate(40*time.Millisecond, frames...)
 	require.NoError(t, err)
 	got, err := gif.DecodeAll(bytes.NewReader(b))
 	require.NoError(t, err)
@@ -43,7 +54,7 @@ func TestGIFWithManyColours(t *testing.T) {
 			img.SetRGBA(x, y, color.RGBA{uint8(4 * x), uint8(4 * y), 0, 255})
 		}
 	}
-	b, err := GIF([]image.Image{img}, time.Second)
+	b, err := animate(time.Second, img)
 	require.NoError(t, err)
 	got, err := gif.DecodeAll(bytes.NewReader(b))
 	require.NoError(t, err)
@@ -51,8 +62,8 @@ func TestGIFWithManyColours(t *testing.T) {
 }
 
 func TestGIFRefuses(t *testing.T) {
-	_, err := GIF(nil, time.Second)
+	_, err := animate(time.Second)
 	require.ErrorContains(t, err, "no frames")
-	_, err = GIF([]image.Image{dot(0), image.NewRGBA(image.Rect(0, 0, 1, 1))}, time.Second)
+	_, err = animate(time.Second, dot(0), image.NewRGBA(image.Rect(0, 0, 1, 1)))
 	require.ErrorContains(t, err, "differ in size")
 }

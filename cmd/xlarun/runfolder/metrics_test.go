@@ -14,9 +14,9 @@ import (
 )
 
 func TestLoggerWritesEveryRow(t *testing.T) {
-	f, err := Prepare(t.TempDir())
+	f, err := Create(t.TempDir(), Options{})
 	require.NoError(t, err)
-	l, err := f.NewLogger("generation")
+	l, err := f.NewLogger("generation", 0)
 	require.NoError(t, err)
 	for g := range int64(3) {
 		l.Log(Row{Step: g + 1, Time: time.Unix(1000+g, 0),
@@ -98,16 +98,73 @@ func TestMaskedCRC(t *testing.T) {
 	require.Equal(t, want, maskedCRC([]byte("123456789")))
 }
 
-func TestLoggerTellsOfAFullDisk(t *testing.T) {
-	f, err := Prepare(t.TempDir())
-	require.NoError(t, err)
-	l, err := f.NewLogger("generation")
-	require.NoError(t, err)
-	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
-	if err != nil {
-		t.Skip("no /dev/full here")
+// Rows are kept at equal distances between powers of two, and the logs of the longest run there can be stay small.
+func TestKept(t *testing.T) {
+	rows := 0
+	for step := int64(-1); step < 1<<17; step++ {
+		want := step <= 4096
+		for low, every := int64(4096), int64(8); low < 1<<17; low, every = 2*low, 2*every {
+			if step > low && step <= 2*low && step < 1<<17 {
+				want = step%every == 0 || step == 2*low
+			}
+		}
+		require.Equal(t, want, Kept(step), "step %d", step)
+		if want && step > 0 {
+			rows++
+		}
 	}
-	defer full.Close()
-	l.write(full, []byte("x"))
-	require.ErrorContains(t, l.Close(), "no space left")
+	for octave := 17; octave < 63; octave++ {
+		every := int64(1) << (octave - 9)
+		for i := range int64(512) {
+			step := int64(1)<<octave + i*every
+			require.True(t, Kept(step), "step %d", step)
+			require.False(t, Kept(step+1), "step %d", step+1)
+			require.False(t, Kept(step+every-1), "step %d", step+every-1)
+			rows++
+		}
+	}
+	row := Row{Step: math.MaxInt64, Time: time.Unix(2e9, 0)}
+	for range 10 {
+		row.Metrics = append(row.Metrics, Value{"mean_test_accuracy", -1.2345678901234567e-123})
+	}
+	row.Timings = []Value{{"seconds", 1.2345678901234567}, {"steps_per_second", 12345678.901234567}}
+	bytes := len(line("generation", row.Step, row.Metrics)) + len(line("generation", row.Step, row.Timings)) + len(eventRecord(row))
+	require.Less(t, rows*bytes, 30_000_000, "%d rows of %d bytes", rows, bytes)
+}
+
+// A run that goes on has TensorBoard forget the rows beyond its checkpoint, in a file that is read after the others.
+func TestEventsOfARunThatGoesOn(t *testing.T) {
+	f, err := Create(t.TempDir(), Options{})
+	require.NoError(t, err)
+	require.NoError(t, f.Write("config.toml", nil))
+	last := ""
+	for after := int64(0); after < 3; after++ {
+		l, err := f.NewLogger("generation", after)
+		require.NoError(t, err)
+		l.Log(Row{Step: after + 1, Time: time.Unix(1000, 0)})
+		_, err = f.SaveCheckpoint(Checkpoint{Step: after + 1})
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		require.NoError(t, f.Close())
+
+		files, err := filepath.Glob(f.Path("events.out.tfevents.*"))
+		require.NoError(t, err)
+		require.Len(t, files, int(after)+1)
+		require.Greater(t, files[after], last, "Glob sorts as TensorBoard does")
+		last = files[after]
+		events, err := os.ReadFile(last)
+		require.NoError(t, err)
+		records := unframe(t, events)
+		if after == 0 {
+			require.Len(t, records, 2)
+		} else {
+			require.Len(t, records, 3)
+			restart := fields(t, records[1])
+			require.Equal(t, uint64(after+1), restart[eventStep])
+			require.Equal(t, map[protowire.Number]any{sessionStatus: uint64(sessionStart)}, fields(t, restart[eventSession].([]byte)))
+		}
+		f, err = Open(f.Dir(), Options{})
+		require.NoError(t, err)
+	}
+	require.NoError(t, f.Close())
 }

@@ -1,0 +1,151 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/plan"
+	"xlarun/third_party/fetch/plugin"
+	"xlarun/xlabridge"
+)
+
+// figure is a calibrated figure, and all that has to be the same where two are compared.
+type figure struct {
+	Workload    string `json:"workload"`
+	CPU         string `json:"cpu"` // its name, cores and a digest of its kind
+	Backend     string `json:"backend"`
+	Devices     int    `json:"devices"`
+	Calibration string `json:"calibration"` // the program and size, with a digest of its source
+	Plugin      string `json:"plugin"`      // may differ: a slower plugin is to be seen
+	paired
+}
+
+// comparable tells whether two figures are of the same thing.
+func (f figure) comparable(with figure) bool {
+	return f.Workload == with.Workload && f.CPU == with.CPU && f.Backend == with.Backend && f.Devices == with.Devices && f.Calibration == with.Calibration
+}
+
+// slicedWork is a workload that was set up, to be run in slices.
+type slicedWork struct {
+	figure figure // without its numbers
+	size   calibratorSize
+	units  slicer
+	close  func()
+}
+
+// calibrated measures a workload beside its calibration, both started for this figure alone.
+func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error) {
+	fmt.Fprintf(b.Out, "%s: %d pairs with the calibration\n", w.name, b.pairing.pairs)
+	work, err := w.sliced(ctx, b)
+	if err != nil {
+		return f, err
+	}
+	defer work.close()
+	calibration, stop, err := b.startCalibrator(ctx, work.size, work.figure.Devices)
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	f = work.figure
+	f.Workload, f.CPU, f.Backend, f.Calibration = w.name, cpuKind(), b.flags.Backend, work.size.id()
+	f.paired, err = b.pairing.measure(ctx, work.units, calibration, f.Devices)
+	return f, err
+}
+
+// sliced makes whole generations a slice. The plan is the rule's: what the tuner finds may differ from run to run, and
+// would move the figure.
+func (g generations) sliced(size calibratorSize) func(ctx context.Context, b *bench) (*slicedWork, error) {
+	return func(ctx context.Context, b *bench) (*slicedWork, error) {
+		c := cartPole(g.population, g.hidden)
+		c.Tune, c.Devices = plan.TuneOff, b.flags.Devices
+		backend, err := b.open(ctx, b.flags.BackendFlags)
+		if err != nil {
+			return nil, err
+		}
+		e, err := b.newEngine(backend, c)
+		if err != nil {
+			_ = backend.Close()
+			return nil, err
+		}
+		return &slicedWork{
+			size:   size,
+			figure: figure{Devices: e.Profile().Devices, Plugin: pluginName(backend)},
+			units: func(n int) (time.Duration, error) {
+				start := b.processorTime(backend)
+				for range n {
+					if _, err := e.Step(); err != nil {
+						return 0, err
+					}
+				}
+				return b.processorTime(backend) - start, ctx.Err()
+			},
+			close: func() { _, _ = e.Close(), backend.Close() },
+		}, nil
+	}
+}
+
+// loaded is what the clock's time is counted from.
+var loaded = time.Now()
+
+// processorTime is what this process has used so far. An accelerator works while the process waits: there the clock's time
+// stands for it.
+func processorTime(b xlabridge.Backend) time.Duration {
+	var usage syscall.Rusage
+	if kind := b.Backend(); kind != "cpu" && kind != console.Reference || syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return time.Since(loaded)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// pluginName is "lammps-jax-pjrt-cpu 0.11.2" of a pinned plugin, its file's name and digest of another.
+func pluginName(b xlabridge.Backend) string {
+	c, ok := b.(*xlabridge.Client)
+	if !ok {
+		return b.Backend()
+	}
+	entries, _ := plugin.List() // without the pins there is still the file
+	for _, e := range entries {
+		if e.Path == c.PluginPath() {
+			return e.Name + " " + e.Version
+		}
+	}
+	return fmt.Sprintf("%s %.12s", filepath.Base(c.PluginPath()), c.Fingerprint())
+}
+
+var modelLine = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
+
+// cpuName is the processor's name in the text of /proc/cpuinfo, "" where it has none.
+func cpuName(cpuinfo string) string {
+	if m := modelLine.FindStringSubmatch(cpuinfo); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+// cpuKind is "A Fast One, 2 cores, linux/amd64, 0123abcd": names alone are the same for many kinds on virtual machines.
+func cpuKind() string {
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	return strings.TrimPrefix(fmt.Sprintf("%s, %s, %s/%s, %.4x", cpuName(string(info)), console.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS, runtime.GOARCH,
+		sha256.Sum256([]byte(xlabridge.HostFingerprint()))), ", ")
+}
+
+func printFigures(out io.Writer, figures []figure) error {
+	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "WORKLOAD\tONE UNIT\tCALIBRATED\tQUARTILES APART\tBY THE CLOCK\tPAIRS WITH FREE CORES")
+	for _, f := range figures {
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.0f %%\t%s\t%d of %d\n", f.Workload, console.ShortTime(f.Seconds), f.Calibrated, 100*f.Spread, ratioText(f.Clock), f.Free, f.Pairs)
+	}
+	return t.Flush()
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/envs"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+const (
+	// freshKey is what the seed's key is folded with for the episodes by which members are judged: no key of training.
+	freshKey = 0x6a756467
+	// judgeShare is how much longer a run goes on between two judgements than one takes, at least.
+	judgeShare = 20
+	// pictureFrames is the most frames of a run's picture; a longer episode is shown with steps left out.
+	pictureFrames = 200
+)
+
+// judge judges a run's candidates.
+type judge struct {
+	*episode.Judge
+	rollout *episode.Rollout
+	at      time.Time
+	took    time.Duration // the last time
+}
+
+// bestMember is the candidate that did best on fresh episodes.
+type bestMember struct {
+	Name      string
+	Params    any
+	Judgement episode.Judgement
+}
+
+// judged is the experiment as one whose members are judged; nil where they are not.
+func (s *session) judged() run.Player {
+	p, ok := s.Experiment.(run.Player)
+	if _, chooses := s.run.(run.Chooser); !ok || !chooses {
+		return nil
+	}
+	return p
+}
+
+// result writes what the run has come to, from the held state: the centre, and the best of the candidates after they were
+// judged on fresh episodes, with its picture; and the kind's further files. Between two checkpoints that are close it is
+// left out; ended says that the run is over.
+func (s *session) result(ended bool) error {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held == nil || !ended && s.judge != nil && time.Since(s.judge.at) < judgeShare*s.judge.took {
+		return nil
+	}
+	if err := s.files(ended); err != nil {
+		return err
+	}
+	p := s.judged()
+	if p == nil {
+		return nil
+	}
+	candidates, err := s.run.(run.Chooser).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	start := time.Now()
+	if s.judge == nil {
+		if s.judge, err = newJudge(s.backend, p, s.Purpose(), candidates); err != nil {
+			return err
+		}
+	}
+	members := make([]any, len(candidates))
+	for i, c := range candidates {
+		members[i] = c.Params
+	}
+	judgements, err := s.judge.Play(members, random.FoldIn(random.New(s.On().Seed), freshKey))
+	if err != nil {
+		return err
+	}
+	best := 0
+	for i, j := range judgements {
+		if j.Mean > judgements[best].Mean { // of equal ones the first, which stands for the whole search
+			best = i
+		}
+	}
+	b := &bestMember{candidates[best].Name, candidates[best].Params, judgements[best]}
+	s.mu.Lock()
+	s.best = b
+	s.mu.Unlock()
+	if s.folder != nil {
+		err = s.writeMember("centre", held, candidates[0], &judgements[0])
+		if err == nil {
+			err = s.writeMember("best", held, candidates[best], &judgements[best])
+		}
+		if err == nil {
+			err = s.writePicture(b)
+		}
+	}
+	s.judge.at, s.judge.took = time.Now(), time.Since(start)
+	return err
+}
+
+// newJudge compiles what judges so many candidates.
+func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate) (*judge, error) {
+	r, err := p.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	j, err := episode.NewJudge(b, r, candidates[0].Params, len(candidates), p.Judged(), purpose)
+	if err != nil {
+		return nil, err
+	}
+	return &judge{Judge: j, rollout: r}, nil
+}
+
+// describe is the metadata of a member, by which episode.Load makes it act again.
+func (s *session) describe(step int64, name string) map[string]string {
+	own := settings.Values{}
+	spec := ""
+	for _, c := range settings.ChosenParts(s.Experiment) {
+		if c.Name != "policy" {
+			continue
+		}
+		f, _ := settings.Lookup(s.Experiment, c.Name)
+		spec = f.Text()
+		for _, x := range settings.Fields(c.Settings) {
+			if !argued(s.Experiment, c, x) {
+				own[x.Name] = x.Value()
+			}
+		}
+	}
+	env, steps := "", 0
+	if p, ok := s.Experiment.(run.Player); ok {
+		if r, err := p.Rollout(); err == nil {
+			env, steps = r.Env.Spec().ID, r.Steps
+		}
+	}
+	m := episode.Describe(env, spec, own, steps)
+	maps.Copy(m, map[string]string{"kind": s.Name, "member": name, s.Unit: strconv.FormatInt(step, 10), "seed": strconv.FormatInt(s.On().Seed, 10),
+		"xlarun": console.Version()})
+	return m
+}
+
+// writeMember writes a candidate. j is how it did on fresh episodes; nil: it was not judged.
+func (s *session) writeMember(file string, held *runfolder.Checkpoint, c run.Candidate, j *episode.Judgement) error {
+	m := s.describe(held.Step, c.Name)
+	if j != nil {
+		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error), strconv.Itoa(len(j.Return))
+	}
+	return s.folder.WriteArrays(file+".safetensors", c.Params, m)
+}
+
+// writeCentre writes the centre of a state without judging it: nothing on the devices is touched.
+func (s *session) writeCentre(held *runfolder.Checkpoint) error {
+	chooser, ok := s.run.(run.Chooser)
+	if _, plays := s.Experiment.(run.Player); !ok || !plays {
+		return nil
+	}
+	candidates, err := chooser.Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	if err != nil || len(candidates) == 0 {
+		return err
+	}
+	return s.writeMember("centre", held, candidates[0], nil)
+}
+
+// writePicture draws the best member playing, where the environment can be drawn.
+func (s *session) writePicture(b *bestMember) error {
+	if _, ok := envs.DrawerOf(s.judge.rollout.Env); !ok {
+		return nil
+	}
+	gif, err := picture(s.backend, s.judge.rollout, b.Params, s.On().Seed, pictureFrames)
+	if err != nil || gif == nil {
+		return err
+	}
+	return s.folder.Write("best.gif", gif)
+}
+
+// files writes the kind's further files.
+func (s *session) files(ended bool) error {
+	f, ok := s.run.(run.Filed)
+	if !ok || s.folder == nil {
+		return nil
+	}
+	files, err := f.Files(ended)
+	if err != nil {
+		return err
+	}
+	for _, x := range files {
+		if x.Arrays != nil {
+			m := maps.Clone(x.Metadata)
+			m["xlarun"] = console.Version()
+			err = s.folder.WriteArrays(x.Name, x.Arrays, m)
+		} else {
+			err = s.folder.WriteJSON(x.Name, x.JSON)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// Keys of a config file that are no settings.
+const (
+	kindKey    = "kind"         // the kind of run
+	formatKey  = "kind_version" // Kind.Version
+	programKey = "xlarun"       // the version of xlarun that wrote it
+)
+
+// configFile is a config file: settings by name, those of parts as "strategy.sigma".
+type configFile struct {
+	path   string
+	values map[string]any
+	head   map[string]any // kind, format, program
+}
+
+// largestConfig is the size from which a file is no config.
+const largestConfig = 1 << 20
+
+// readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores; those of a part stand in a table of
+// the part's name.
+func readConfig(path string) (*configFile, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, console.BadInput("--config %s is no file (%s): give the path of a TOML file", path, info.Mode().Type())
+	}
+	if err == nil && info.Size() > largestConfig {
+		return nil, console.BadInput("--config %s has %d bytes, more than a config can have: give the path of a TOML file", path, info.Size())
+	}
+	var text []byte
+	if err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		return nil, console.BadInput("--config %s cannot be read (%w): give the path of a TOML file", path, console.Cause(err))
+	}
+	return parseConfig(path, text)
+}
+
+func parseConfig(path string, text []byte) (*configFile, error) {
+	var values map[string]any
+	if err := toml.Unmarshal([]byte(strings.TrimPrefix(string(text), "\ufeff")), &values); err != nil {
+		var d *toml.DecodeError
+		if errors.As(err, &d) {
+			row, column := d.Position()
+			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, strings.TrimPrefix(d.Error(), "toml: "))
+		}
+		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the settings of a part in its table, [strategy]", path, strings.TrimPrefix(err.Error(), "toml: "))
+	}
+	c := &configFile{path: path, values: map[string]any{}, head: map[string]any{}}
+	seen := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if key == kindKey || key == formatKey || key == programKey {
+			c.head[key] = values[key]
+			continue
+		}
+		name := string(console.NormalizeFlag(nil, key))
+		if other, ok := seen[name]; ok {
+			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, key, other)
+		}
+		seen[name] = key
+		table, ok := values[key].(map[string]any)
+		if !ok {
+			if err := plain(path, key, values[key]); err != nil {
+				return nil, err
+			}
+			c.values[name] = values[key]
+			continue
+		}
+		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes".
+		for _, inner := range slices.Sorted(maps.Keys(table)) {
+			if err := plain(path, key+"."+inner, table[inner]); err != nil {
+				return nil, err
+			}
+			full := name + "." + string(console.NormalizeFlag(nil, inner))
+			if inner == "name" {
+				full = name
+			}
+			if _, twice := c.values[full]; twice {
+				return nil, console.BadInput("%s: key %q stands twice in [%s]: keep one", path, inner, key)
+			}
+			c.values[full] = table[inner]
+		}
+	}
+	return c, nil
+}
+
+// plain refuses values that no setting has.
+func plain(path, key string, value any) error {
+	switch v := value.(type) {
+	case time.Time, toml.LocalDate, toml.LocalDateTime, toml.LocalTime:
+		return console.BadInput("%s: key %q got the date or time %v, wants a number, a text or a list of numbers", path, shortKey(key), v)
+	case map[string]any:
+		return console.BadInput("%s: key %q got a table, wants a number, a text or a list of numbers", path, shortKey(key))
+	case []any:
+		for _, x := range v {
+			switch x.(type) {
+			case int64, float64:
+			default:
+				return console.BadInput("%s: key %q got a list with %v, wants a list of numbers", path, shortKey(key), x)
+			}
+		}
+	}
+	return nil
+}
+
+// kind is the kind that the file names, "" for none; one that does not exist, or another format, is refused.
+func (c *configFile) kind() (string, error) {
+	value, ok := c.head[kindKey]
+	if !ok {
+		return "", nil
+	}
+	name, _ := value.(string)
+	k, ok := run.Lookup(name)
+	if !ok {
+		var names []string
+		for _, k := range run.Kinds() {
+			names = append(names, k.Name)
+		}
+		return "", console.BadInput("%s: key %q got %v, wants one of %s%s", c.path, kindKey, value, strings.Join(names, ", "), console.DidYouMean(name, names))
+	}
+	if v, ok := c.head[formatKey]; ok && v != int64(k.Version) {
+		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the xlarun that wrote it (%v), or take %q out and look through its settings",
+			c.path, v, name, console.Version(), k.Version, c.head[programKey], formatKey)
+	}
+	return name, nil
+}
+
+// config is the config file that repeats a task: every setting with its value.
+func (t *task) config() (string, error) {
+	var b strings.Builder
+	write := func(key string, value any) error {
+		text, err := toml.Marshal(map[string]any{key: value})
+		b.Write(text)
+		return err
+	}
+	fields := append(settings.Fields(t.Experiment), settings.Fields(&t.place)...)
+	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
+	parts := settings.ChosenParts(t.Experiment)
+	for _, f := range fields {
+		if !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) { // they have tables of their own
+			err = errors.Join(err, write(f.Name, f.Value()))
+		}
+	}
+	for _, c := range parts {
+		f, _ := settings.Lookup(t.Experiment, c.Name)
+		fmt.Fprintf(&b, "\n[%s]\n", c.Name)
+		err = errors.Join(err, write("name", f.Value()))
+		for _, f := range settings.Fields(c.Settings) {
+			if !argued(t.Experiment, c, f) {
+				err = errors.Join(err, write(f.Name, f.Value()))
+			}
+		}
+	}
+	return b.String(), err
+}
+
+// argued tells whether a part's setting stands behind the colon of its choice.
+func argued(e run.Experiment, c settings.Chosen, f settings.Field) bool {
+	own, ok := settings.Lookup(e, c.Name)
+	return ok && strings.Contains(own.Text(), ":") && f.IsArgument()
+}

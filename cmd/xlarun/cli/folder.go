@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
+)
+
+// unused is dir, or dir with a number behind it where that exists already.
+func unused(dir string) string {
+	name := dir
+	for i := 2; console.Exists(name); i++ {
+		name = fmt.Sprintf("%s-%d", dir, i)
+	}
+	return name
+}
+
+// newFolder makes a run's folder, dir, or where that is "" one of its own that ends with title.
+func (a *app) newFolder(dir, title string, o runfolder.Options) (*runfolder.Folder, error) {
+	if dir == "" {
+		dir = unused(filepath.Join("runs", a.now().Format("20060102-150405")+"-"+title))
+	}
+	folder, err := runfolder.Create(dir, o)
+	if err != nil {
+		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
+	}
+	return folder, nil
+}
+
+// reopen opens the folder of the run that is to go on, with its newest checkpoint.
+func (s *session) reopen(o ownFlags, options runfolder.Options) error {
+	folder, err := runfolder.Open(o.resume, options)
+	if err != nil {
+		return console.BadInput("--resume %s cannot go on: %w", o.resume, err)
+	}
+	c, skipped, err := folder.Newest()
+	if errors.Is(err, runfolder.ErrNoCheckpoint) {
+		_ = folder.Close()
+		return console.BadInput("--resume %s: %w; start it anew with --config %s", o.resume, err, filepath.Join(o.resume, "config.toml"))
+	}
+	if err == nil && (c.Kind != s.Name || c.Format != s.Version) {
+		err = fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the xlarun that wrote it (%s)", c.Format, c.Kind,
+			console.Version(), s.Version, s.Name, c.Info[infoProgram])
+	}
+	if err == nil && c.Step > s.Last() {
+		err = fmt.Errorf("its state is of %s %d, the settings want %d at most", s.Unit, c.Step, s.Last())
+	}
+	if err != nil {
+		_ = folder.Close()
+		return fmt.Errorf("--resume %s: %s", o.resume, strings.Join(append(skipped, err.Error()), "; "))
+	}
+	s.folder, s.resumed, s.skipped = folder, &c, skipped
+	return nil
+}
+
+// goOn takes the logs up where the checkpoint left them.
+func (s *session) goOn() error {
+	for _, line := range s.skipped {
+		s.Notice(line)
+	}
+	held := *s.resumed
+	held.Config = s.text
+	round, _ := strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
+	done := s.resumed.Info[infoDone] == "true" && s.sameGoal()
+	s.checkpointAt, s.checkpointed = time.Now(), s.resumed.Step
+	s.mu.Lock()
+	s.held, s.last.Step, s.last.Done, s.round = &held, s.resumed.Step, done, round
+	s.mu.Unlock()
+	return s.openLogs(s.resumed.Step)
+}
+
+// sameGoal tells whether the run goes on with the goal that its checkpoint was made with.
+func (s *session) sameGoal() bool {
+	if s.resumed.Config == s.text {
+		return true
+	}
+	c, err := parseConfig("the checkpoint's config", []byte(s.resumed.Config))
+	if err != nil {
+		return false
+	}
+	before, err := (&given{}).resolve(s.Kind, "", c)
+	if err != nil {
+		return false
+	}
+	was := before.all()
+	for name, now := range s.all() {
+		if now.IsGoal() && was[name].Text() != now.Text() {
+			return false
+		}
+	}
+	return true
+}

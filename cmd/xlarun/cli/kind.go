@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// kindCommand is the command of a kind of run.
+func kindCommand(a *app, k run.Kind) *cobra.Command {
+	g := &given{}
+	use, title := k.Name, k.Name
+	if k.Argument != "" {
+		use, title = fmt.Sprintf("%s [%s|CONFIG]", k.Name, strings.ToUpper(k.Argument)), strings.ToUpper(k.Argument)
+	}
+	cmd := &cobra.Command{
+		Use: use, Short: k.Short, Long: k.Long, Example: k.Example,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 0 && k.Argument == "":
+				if _, ok := configOf(args[0]); !ok || len(args) > 1 {
+					return console.BadInput("got the argument %q, wants none, or a config file", args[0])
+				}
+			case len(args) > 1:
+				return console.BadInput("got %d arguments (%s), wants one %s or config file", len(args), strings.Join(args, ", "), argumentName(k))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := g.readRun(k, strings.Join(args, ""))
+			if err != nil {
+				return err
+			}
+			s, err := newSession(a, t, g.own)
+			if err != nil {
+				return err
+			}
+			return s.supervise(cmd.Context())
+		},
+	}
+	g.addSettings(cmd.Flags(), k)
+	g.addCall(cmd.Flags(), title)
+	return cmd
+}
+
+func argumentName(k run.Kind) string {
+	if k.Argument == "env" {
+		return "environment"
+	}
+	return k.Argument
+}
+
+// readRun resolves the command line of a run.
+func (g *given) readRun(k run.Kind, arg string) (*task, error) {
+	file := g.own.file
+	if path, ok := configOf(arg); ok {
+		if file != "" {
+			return nil, console.BadInput("got the config file %s and --config %s: give one of them", path, file)
+		}
+		file, arg = path, ""
+	}
+	if g.own.resume != "" {
+		if file != "" || arg != "" || g.own.out != "" {
+			return nil, console.BadInput("--resume %s goes on with the settings and in the folder of that run: leave the argument, --config and --out out", g.own.resume)
+		}
+		return g.readResume(k)
+	}
+	if file == "" {
+		return g.resolve(k, arg, nil)
+	}
+	c, err := readConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	return g.resolve(k, arg, c)
+}
+
+// readResume resolves the settings of a run that goes on: those of its folder, but for a few that change nothing of what was
+// computed.
+func (g *given) readResume(k run.Kind) (*task, error) {
+	path := filepath.Join(g.own.resume, "config.toml")
+	if !console.Exists(path) {
+		if info, err := os.Stat(g.own.resume); err == nil && info.IsDir() {
+			return nil, console.BadInput("--resume %s: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew", g.own.resume)
+		}
+		return nil, console.BadInput("--resume %s: there is no such folder: give that of a run, or start it anew", g.own.resume)
+	}
+	c, err := readConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	t, err := g.resolve(k, "", c)
+	if err != nil {
+		return nil, err
+	}
+	before, err := (&given{}).resolve(k, "", c)
+	if err != nil {
+		return nil, err
+	}
+	was := before.all()
+	for name, now := range t.all() {
+		if was[name].Text() != now.Text() && !now.MayChange() {
+			return nil, console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now.Text(), g.own.resume, was[name].Text())
+		}
+	}
+	return t, nil
+}
+
+// all are the settings of a task by name. Those of where it runs may always change.
+func (t *task) all() map[string]settings.Field {
+	fields := map[string]settings.Field{}
+	for _, f := range settings.Fields(t.Experiment) {
+		fields[f.Name] = f
+	}
+	for _, c := range settings.ChosenParts(t.Experiment) {
+		for _, f := range settings.Fields(c.Settings) {
+			fields[c.Name+"."+f.Name] = f
+		}
+	}
+	return fields
+}

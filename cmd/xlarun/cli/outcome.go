@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// number is a float64 that is null in JSON where it is not finite.
+type number float64
+
+// MarshalJSON writes the number, or null.
+func (n number) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// ordered is a JSON object whose members keep their order; of two of one name the first counts.
+type ordered []run.Fact
+
+// MarshalJSON writes the object.
+func (o ordered) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	seen := map[string]bool{}
+	for _, f := range o {
+		if seen[f.Name] {
+			continue
+		}
+		seen[f.Name] = true
+		name, _ := json.Marshal(f.Name) // a text: it cannot fail
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, name...), ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// resultLine is the line that --json ends with: the kind, the settings that say what ran, the last values of all metrics,
+// under the names that they have in metrics.jsonl, the best member's figures, and what the run cost.
+func (s *session) resultLine() ordered {
+	o := ordered{{Name: "kind", Value: s.Name}, {Name: s.Unit + "s", Value: s.last.Step}}
+	for _, f := range settings.Fields(s.Experiment) {
+		name := strings.ReplaceAll(f.Name, "-", "_")
+		if name == "pop" {
+			name = "population"
+		}
+		switch f.Name {
+		case "devices", "memory", s.Unit + "s": // what was asked for; below is what was
+			continue
+		}
+		o = append(o, run.Fact{Name: name, Value: f.Value()})
+	}
+	for _, v := range s.last.Values {
+		o = append(o, run.Fact{Name: v.Name, Value: number(v.Number)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.values)) { // those that are not measured in every round
+		o = append(o, run.Fact{Name: name, Value: number(s.values[name])})
+	}
+	if b := s.best; b != nil {
+		o = append(o, run.Fact{Name: "best_member", Value: b.Name}, run.Fact{Name: "best_member_mean_return", Value: number(b.Judgement.Mean)},
+			run.Fact{Name: "best_member_standard_error", Value: number(b.Judgement.Error)}, run.Fact{Name: "best_member_episodes", Value: len(b.Judgement.Return)})
+	}
+	folder := ""
+	if s.folder != nil {
+		folder = s.folder.Dir()
+	}
+	o = append(o, run.Fact{Name: "steps_per_second", Value: number(s.stepsPerSecond())}, run.Fact{Name: "trace_seconds", Value: s.profile.TraceSeconds},
+		run.Fact{Name: "compile_seconds", Value: s.profile.CompileSeconds}, run.Fact{Name: "cache", Value: s.profile.Cache},
+		run.Fact{Name: "time_to_first_" + s.Round + "_seconds", Value: s.firstEnd.Seconds()}, run.Fact{Name: "wall_seconds", Value: time.Since(s.start).Seconds()},
+		run.Fact{Name: "peak_memory_bytes", Value: s.peak}, run.Fact{Name: "devices", Value: s.profile.Devices}, run.Fact{Name: "folder", Value: folder})
+	return append(o, s.profile.Facts...)
+}
+
+// summary is what the display ends with.
+func (s *session) summary(stopped bool) []string {
+	words := ""
+	if s.ending != "" {
+		words = ": " + s.ending
+	}
+	var text string
+	switch {
+	case s.rounds == 0:
+		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", s.Unit, s.last.Step)
+	case s.last.Done:
+		text = fmt.Sprintf("solved in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
+	case stopped:
+		text = fmt.Sprintf("stopped after %s %d%s", s.Unit, s.last.Step, words)
+	default:
+		text = fmt.Sprintf("stopped at the last of %d %ss%s", s.last.Step, s.Unit, words)
+	}
+	lines := []string{text}
+	if b := s.best; b != nil {
+		lines = append(lines, fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes", strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+	}
+	if s.folder != nil {
+		lines = append(lines, "the run is in "+s.folder.Dir())
+	}
+	return lines
+}
+
+// writeProfile writes profile.json.
+func (s *session) writeProfile() error {
+	text, err := json.Marshal(s.profile)
+	if err != nil {
+		return err
+	}
+	var p map[string]any
+	if err := json.Unmarshal(text, &p); err != nil {
+		return err
+	}
+	p["steady_steps_per_second"], p["time_to_first_"+s.Round+"_seconds"] = number(s.stepsPerSecond()), s.firstEnd.Seconds()
+	p["wall_seconds"], p["process_peak_memory_bytes"], p["backend"] = time.Since(s.start).Seconds(), s.peak, s.backend.Backend()
+	if c, ok := s.backend.(*xlabridge.Client); ok {
+		p["plugin"] = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
+		p["device_names"], _ = c.DeviceDescriptions()
+	}
+	return s.folder.WriteJSON("profile.json", p)
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// task is an experiment of some kind with all its settings, from the command line, a file and the defaults, checked.
+type task struct {
+	run.Kind
+	run.Experiment
+	place   place
+	cadence cadence
+	source  string // the argument that it came from
+	text    string // the config file that repeats it
+}
+
+// on are the flags of its backend.
+func (t *task) on() console.BackendFlags { return t.place.flags(t.On()) }
+
+// programs is what the programs of the task follow from: tasks of the same text need the same ones.
+func (t *task) programs() string {
+	if p, ok := t.Experiment.(run.Programmed); ok {
+		return t.Name + " " + p.Programs()
+	}
+	return t.Name + " " + settings.Program(t.Experiment)
+}
+
+// defaultKind is the kind of an argument or a file that does not name one.
+const defaultKind = "evolve"
+
+// readTask resolves one argument of a command on experiments: a config file (a name that ends in .toml, or a file that
+// exists), a folder of a run, the name of a kind of run, or what the default kind takes as its argument. The flags of the
+// command line hold for every argument.
+func (g *given) readTask(arg string) (*task, error) {
+	if g.own.out != "" || g.own.resume != "" {
+		return nil, console.BadInput("--out and --resume are for a run, but nothing is written to a folder here: leave them out")
+	}
+	file := g.own.file
+	if path, ok := configOf(arg); ok {
+		if file != "" {
+			return nil, console.BadInput("got the config file %s and --config %s: give one of them", path, file)
+		}
+		file, arg = path, ""
+	}
+	kind, named := run.Lookup(arg)
+	if named {
+		arg = ""
+	} else {
+		kind, _ = run.Lookup(defaultKind)
+	}
+	if file != "" {
+		c, err := readConfig(file)
+		if err != nil {
+			return nil, err
+		}
+		of, err := c.kind()
+		if err != nil {
+			return nil, err
+		}
+		if named && of != "" && of != kind.Name {
+			return nil, console.BadInput("%s is a config of %s, not of %s", file, of, kind.Name)
+		}
+		if of != "" {
+			kind, _ = run.Lookup(of)
+		}
+		return g.resolve(kind, arg, c)
+	}
+	return g.resolve(kind, arg, nil)
+}
+
+// configOf is the config file that an argument means: itself, or that of a run's folder.
+func configOf(arg string) (path string, ok bool) {
+	if strings.HasSuffix(arg, ".toml") {
+		return arg, true
+	}
+	info, err := os.Stat(arg)
+	if err != nil || arg == "" {
+		return "", false
+	}
+	if info.IsDir() {
+		path = filepath.Join(arg, "config.toml")
+		_, err = os.Stat(path)
+		return path, err == nil
+	}
+	return arg, true
+}
+
+// resolve puts the settings together: the defaults, then the file's, then those of the command line, and the argument. It
+// checks all that can be checked before a backend is opened or data read.
+func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
+	t := &task{Kind: kind, Experiment: kind.New(), place: defaultPlace(), source: arg}
+	path := ""
+	var fromFile map[string]any
+	if file != nil {
+		path, fromFile = file.path, file.values
+		if of, err := file.kind(); err != nil || of != "" && of != kind.Name {
+			if err == nil {
+				err = console.BadInput("%s is a config of %s: run xlarun %s --config %s", path, of, of, path)
+			}
+			return nil, err
+		}
+		if t.source == "" {
+			t.source = path
+		}
+	}
+	values := maps.Clone(fromFile)
+	if values == nil {
+		values = map[string]any{}
+	}
+	for name, text := range g.values {
+		values[name] = text
+	}
+	if arg != "" {
+		if kind.Argument == "" {
+			return nil, console.BadInput("got the argument %q, wants none", arg)
+		}
+		if text, ok := g.values[kind.Argument]; ok && text != arg {
+			return nil, console.BadInput("got the argument %s and --%s %s: give one of them", arg, kind.Argument, text)
+		}
+		values[kind.Argument] = arg
+	}
+	given := maps.Clone(fromFile) // whose errors name the file
+	for name := range g.values {
+		delete(given, name)
+	}
+	if err := t.apply(values, path, given); err != nil {
+		return nil, settingError(err, path, given)
+	}
+	_, named := values["backend"]
+	_, byFlag := g.values["backend"]
+	var err error
+	if t.cadence, err = t.place.check(byFlag || named && t.place.JIT); err != nil {
+		return nil, settingError(err, path, given)
+	}
+	on := t.on()
+	if err := on.Check(); err != nil {
+		return nil, err
+	}
+	if err := t.Check(plan.Expected(on.Backend, on.Expect())); err != nil {
+		return nil, settingError(err, path, given)
+	}
+	t.text, err = t.config()
+	return t, err
+}
+
+// apply sets the settings. Names without a part's are taken for the part's that is chosen, where one has such a setting.
+func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
+	later := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		f, ok := settings.Lookup(t.Experiment, name)
+		if !ok {
+			f, ok = settings.Lookup(&t.place, name)
+		}
+		if !ok {
+			later[name] = values[name]
+			continue
+		}
+		if err := f.Set(values[name]); err != nil {
+			return err
+		}
+	}
+	chosen := settings.ChosenParts(t.Experiment)
+	for _, name := range slices.Sorted(maps.Keys(later)) {
+		full, err := t.partOf(name, chosen, path, fromFile)
+		if err != nil {
+			return err
+		}
+		if _, twice := later[full]; twice && full != name {
+			return console.BadInput("%s and %s are the same setting: give one of them", name, full)
+		}
+		own := t.Experiment.(settings.HasParts).Own()
+		*own = own.With(full, later[name])
+	}
+	return nil
+}
+
+// partOf is the full name of a setting of a part.
+func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFile map[string]any) (string, error) {
+	part, rest, dotted := strings.Cut(name, ".")
+	var names []string
+	for _, c := range chosen {
+		for _, f := range settings.Fields(c.Settings) {
+			names = append(names, c.Name+"."+f.Name)
+			if dotted && c.Name == part && f.Name == rest || !dotted && f.Name == name {
+				return c.Name + "." + f.Name, nil
+			}
+		}
+		if dotted && c.Name == part {
+			return name, nil // the part itself says that it has no such setting
+		}
+	}
+	if _, is := fromFile[name]; is {
+		known := append(settings.Names(t.Experiment), append(settings.Names(&t.place), names...)...)
+		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), console.DidYouMean(name, known), t.Name, strings.Join(known, ", "))
+	}
+	hint := ""
+	if h, ok := t.Experiment.(settings.HasParts); ok {
+		for _, p := range h.Parts() {
+			for _, choice := range slices.Sorted(maps.Keys(p.Choices)) {
+				if _, has := settings.Lookup(p.Choices[choice], strings.TrimPrefix(name, p.Name+".")); has {
+					hint = ", that is one of " + p.Name + " " + choice
+				}
+			}
+		}
+	}
+	what := "an experiment of " + t.Name
+	for _, c := range chosen {
+		what += ", " + c.Name + " " + c.Choice
+	}
+	return "", console.BadInput("%s has no --%s%s: leave it out", what, shortKey(name), hint)
+}
+
+// shortKey is a key as it can be shown.
+func shortKey(name string) string {
+	if len(name) > 60 {
+		return name[:40] + "…"
+	}
+	return name
+}
+
+// title is what ends the name of the run's folder, safe in a path.
+func (t *task) title() string {
+	return strings.Map(func(r rune) rune {
+		if r == '/' || r == 0 {
+			return '-'
+		}
+		return r
+	}, t.Title())
+}

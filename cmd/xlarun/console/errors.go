@@ -1,0 +1,52 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"xlarun/envs"
+)
+
+// UsageError is a mistake in what the user gave.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// BadInput makes a UsageError.
+func BadInput(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// InterruptedError says what an interrupted command leaves behind.
+type InterruptedError struct{ Err error }
+
+func (e InterruptedError) Error() string { return e.Err.Error() }
+func (e InterruptedError) Unwrap() error { return e.Err }
+
+// ErrInterrupted is the end of an interrupted command that leaves nothing behind.
+var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
+
+// StatusOf maps a command's error to its exit status.
+func StatusOf(ctx context.Context, err error) int {
+	switch {
+	case errors.As(err, new(InterruptedError)):
+		return StatusInterrupted
+	case errors.As(err, new(UsageError)):
+		return StatusUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return StatusInterrupted
+	}
+	return StatusFailed
+}
+
+// OneLine is the error as one line.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// DidYouMean is ", did you mean NAME?" with the known name nearest to a mistyped one, "" where none is near.
+func DidYouMean(name string, known []string) string {
+	if near := envs.Nearest(name, known); near != "" {
+		return fmt.Sprintf(", did you mean %s?", near)
+	}
+	return ""
+}

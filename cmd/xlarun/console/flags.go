@@ -1,0 +1,66 @@
+package console
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"xlarun/envs"
+)
+
+// NormalizeFlag lets flags be written with dashes or underscores.
+func NormalizeFlag(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
+}
+
+// flagError words pflag's errors: what it got, what it wants.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var valueless *pflag.ValueRequiredError
+	switch {
+	case errors.Is(err, pflag.ErrHelp):
+		return err
+	case errors.As(err, &unknown):
+		name := unknown.GetSpecifiedName()
+		dashes := "--"
+		if unknown.GetSpecifiedShortnames() != "" {
+			dashes = "-"
+		}
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		hint := ""
+		if near := envs.Nearest(name, names); near != "" {
+			hint = ", did you mean --" + near + "?"
+		}
+		return BadInput("there is no flag %s%s%s; see %s --help", dashes, name, hint, cmd.CommandPath())
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return BadInput("--%s got %q, wants %s", f.Name, invalid.GetValue(), Wants(f))
+	case errors.As(err, &valueless):
+		return BadInput("--%s got no value, wants %s", valueless.GetFlag().Name, Wants(valueless.GetFlag()))
+	}
+	return UsageError{err}
+}
+
+// Wants describes the values of a flag.
+func Wants(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int", "int64":
+		return "a whole number such as " + example(f.DefValue, "1")
+	case "float64":
+		return "a number such as " + example(f.DefValue, "0.1")
+	case "bool":
+		return "true or false"
+	}
+	return "a text such as \"" + example(f.DefValue, "name") + "\""
+}
+
+func example(value, other string) string {
+	if value == "" || value == "NaN" {
+		return other
+	}
+	return value
+}

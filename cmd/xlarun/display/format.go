@@ -1,0 +1,169 @@
+package display
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"xlarun/rollout/run"
+)
+
+// Count writes a large number with three digits and a unit: "51.2 M".
+func Count(x float64) string {
+	for _, unit := range []string{"", " K", " M", " G"} {
+		if math.Abs(x) < 999.5 || math.IsNaN(x) || math.IsInf(x, 0) {
+			if unit == "" {
+				return fmt.Sprintf("%.0f", x)
+			}
+			return fmt.Sprintf("%.3g%s", x, unit)
+		}
+		x /= 1000
+	}
+	return fmt.Sprintf("%.3g T", x)
+}
+
+// rate is a Count of things that may take longer than a second each.
+func rate(x float64) string {
+	if math.Abs(x) < 9.95 {
+		return fmt.Sprintf("%.2g", x)
+	}
+	return Count(x)
+}
+
+// Bytes writes a size in units of 1000: "210 MB".
+func Bytes(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x := float64(n)
+	for _, unit := range []string{"kB", "MB", "GB"} {
+		x /= 1000
+		if x < 999.5 {
+			return fmt.Sprintf("%.3g %s", x, unit)
+		}
+	}
+	return fmt.Sprintf("%.3g TB", x/1000)
+}
+
+// Clock writes a duration as m:ss, or h:mm:ss.
+func Clock(d time.Duration) string {
+	s := int(d.Seconds())
+	if s >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
+}
+
+// Fitness writes a return with one decimal, more where it is small, fewer digits where it is huge.
+func Fitness(x float64) string {
+	switch size := math.Abs(x); {
+	case x != 0 && size < 1:
+		return fmt.Sprintf("%.3g", x)
+	case size >= 1e7:
+		return fmt.Sprintf("%.5g", x)
+	}
+	return fmt.Sprintf("%.1f", x)
+}
+
+// Percent writes a part of 1.
+func Percent(x float64) string { return fmt.Sprintf("%.2f %%", 100*x) }
+
+// number writes x as a part of a row asks for.
+func number(x float64, f run.Format) string {
+	switch f {
+	case run.Percent:
+		return Percent(x)
+	case run.Loss:
+		if size := math.Abs(x); size >= 1e5 || x != 0 && size < 1e-3 {
+			return fmt.Sprintf("%.3g", x)
+		}
+		return fmt.Sprintf("%.4f", x)
+	case run.Whole:
+		if math.Abs(x) >= 1e15 {
+			return fmt.Sprintf("%.4g", x)
+		}
+		return fmt.Sprintf("%.0f", x)
+	}
+	return Fitness(x)
+}
+
+// shares says which part of a round each phase takes: "ask 3", …, "tell 5 %", nothing where that is not known.
+func shares(phases []run.Phase) []string {
+	sum := 0.
+	for _, p := range phases {
+		sum += p.Seconds
+	}
+	if !(sum > 0) || math.IsInf(sum, 0) {
+		return nil
+	}
+	var texts []string
+	for _, p := range phases {
+		percent := 100 * p.Seconds / sum
+		digits := 0
+		if percent != 0 && percent < .95 {
+			digits = 1
+		}
+		texts = append(texts, fmt.Sprintf("%s %.*f", p.Name, digits, percent))
+	}
+	texts[len(texts)-1] += " %"
+	return texts
+}
+
+// values are the metrics as they were last heard of.
+type values map[string]float64
+
+// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before.
+func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
+	for _, x := range m.Values {
+		v[x.Name] = x.Number
+	}
+	for _, r := range rows {
+		for _, p := range r.Parts {
+			_, now := m.Get(p.Metric)
+			_, then := before.Get(p.Metric)
+			appeared = appeared || r.Plain && now && !then
+		}
+	}
+	return appeared
+}
+
+// pieces are the parts of a row that are known, without the words that join the first to what is missing before it.
+func (v values) pieces(r run.Row) []string {
+	var known []string
+	for _, p := range r.Parts {
+		text := p.Before + p.Behind
+		if p.Metric != "" {
+			x, ok := v[p.Metric]
+			if !ok {
+				continue
+			}
+			text = p.Before + number(x, p.Format) + p.Behind
+		}
+		if len(known) == 0 {
+			text = strings.TrimLeft(text, ", ")
+		}
+		known = append(known, text)
+	}
+	return known
+}
+
+// words tells that a row has no numbers: it explains others.
+func words(r run.Row) bool {
+	for _, p := range r.Parts {
+		if p.Metric != "" {
+			return false
+		}
+	}
+	return r.Curve == ""
+}
+
+// curveFormat is how the numbers on a curve's axis are written: as the metric itself is.
+func curveFormat(r run.Row) run.Format {
+	for _, p := range r.Parts {
+		if p.Metric == r.Curve {
+			return p.Format
+		}
+	}
+	return run.Fitness
+}

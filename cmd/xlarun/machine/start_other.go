@@ -1,0 +1,7 @@
+//go:build !linux
+
+package machine
+
+import "time"
+
+func processAge() (time.Duration, bool) { return 0, false }

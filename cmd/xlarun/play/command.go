@@ -1,0 +1,303 @@
+package play
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/display"
+	"xlarun/envs"
+	"xlarun/rollout/episode"
+	"xlarun/xlabridge"
+)
+
+// Bounds of the flags.
+const (
+	maxEpisodes = 100_000
+	maxSteps    = 1_000_000
+	noPicture   = "none"
+)
+
+// options are those of one call.
+type options struct {
+	console.BackendFlags
+	saved    *Saved
+	episodes int
+	seed     int64
+	steps    int
+	gif      string // "" where none is wanted
+	frames   int
+	json     bool
+}
+
+// Command is `xlarun play`.
+func Command(streams console.Streams, open console.Opener) *cobra.Command {
+	o := options{episodes: 500}
+	member := ""
+	cmd := &cobra.Command{
+		Use:   "play RUN|FILE" + suffix,
+		Short: "Play a saved member on fresh episodes",
+		Long: "Play takes the best member that a run saved (its centre where no best one was judged yet; the run may be still at work), or the\n" +
+			"member of a file, and plays it on episodes that neither the training nor the choice of the best member has seen. It reports\n" +
+			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the episodes.",
+		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 --seed 7 --gif none --json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.BadInput("got %d arguments, wants one: the folder of a run, or a member's file", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			saved, err := Open(args[0], member)
+			if err != nil {
+				return err
+			}
+			o.saved = saved
+			m, err := saved.Member()
+			if err != nil {
+				return err
+			}
+			if err := o.resolve(m, cmd.Flags().Changed); err != nil {
+				return err
+			}
+			b, err := open(cmd.Context(), o.BackendFlags, display.NewDownloadBar(streams.Out, streams.Getenv))
+			if err != nil {
+				return err
+			}
+			defer func() { _ = b.Close() }()
+			return o.play(cmd.Context(), streams, b, m)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
+	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
+	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
+	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, NAME-play.gif beside a file)")
+	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
+	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+	o.AddBackend(f)
+	return cmd
+}
+
+// resolve checks the flags and fills in what is not given.
+func (o *options) resolve(m *episode.Member, given func(flag string) bool) error {
+	if err := o.Check(); err != nil {
+		return err
+	}
+	o.Devices = 1
+	if o.episodes < 1 || o.episodes > maxEpisodes {
+		return console.BadInput("--episodes got %d, wants 1 to %d", o.episodes, maxEpisodes)
+	}
+	if !given("seed") {
+		own, _ := strconv.ParseInt(o.saved.Metadata["seed"], 10, 64) // files of other programs may have none: 0
+		o.seed = own + 1
+	}
+	if !given("steps") {
+		o.steps = m.Steps
+	} else if o.steps < 1 || o.steps > maxSteps {
+		return console.BadInput("--steps got %d, wants 1 to %d", o.steps, maxSteps)
+	}
+	m.Steps = o.steps
+	return o.resolvePicture(m, given)
+}
+
+func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool) error {
+	switch {
+	case o.frames < 0:
+		return console.BadInput("--frames got %d, wants 1 or more, or 0 for one a step", o.frames)
+	case o.gif == noPicture && given("frames"):
+		return console.BadInput("--frames got %d, but --gif none draws no picture: leave one of them out", o.frames)
+	case o.gif == noPicture:
+		o.gif = ""
+		return nil
+	}
+	if _, ok := envs.DrawerOf(m.Env); !ok {
+		if given("gif") || given("frames") {
+			return console.BadInput("%s cannot be drawn: leave --gif and --frames out", m.Env.Spec().ID)
+		}
+		o.gif = ""
+		return nil
+	}
+	if !given("gif") {
+		if o.gif = strings.TrimSuffix(o.saved.Path, suffix) + "-play.gif"; o.saved.Run != "" {
+			o.gif = filepath.Join(o.saved.Run, "play.gif")
+		}
+		return nil
+	}
+	if filepath.Ext(o.gif) != ".gif" {
+		return console.BadInput("--gif got %q, wants a file that ends in .gif, or none", o.gif)
+	}
+	if info, err := os.Stat(filepath.Dir(o.gif)); err != nil || !info.IsDir() {
+		return console.BadInput("--gif %s cannot be written: there is no folder %s", o.gif, filepath.Dir(o.gif))
+	}
+	if info, err := os.Lstat(o.gif); err == nil && info.IsDir() {
+		return console.BadInput("--gif %s cannot be written: it is a folder", o.gif)
+	}
+	return nil
+}
+
+// Result is the line that --json ends with. What is no number is null.
+type Result struct {
+	File       string   `json:"file"`
+	Member     string   `json:"member"` // "best", "centre"; "" of a file
+	Candidate  string   `json:"candidate"`
+	Kind       string   `json:"kind"`
+	Env        string   `json:"env"`
+	Policy     string   `json:"policy"`
+	Backend    string   `json:"backend"`
+	Seed       int64    `json:"seed"`
+	Episodes   int      `json:"episodes"`
+	Steps      int      `json:"steps"` // at most
+	Mean       *float64 `json:"mean_return"`
+	Error      *float64 `json:"standard_error"`
+	Std        *float64 `json:"standard_deviation"`
+	Least      *float64 `json:"least_return"`
+	Greatest   *float64 `json:"greatest_return"`
+	MeanLength *float64 `json:"mean_length"`
+	Failed     int      `json:"failed"`        // episodes whose return is no number, which the figures leave out
+	Gif        string   `json:"gif,omitempty"` // of the first episode
+	Length     int      `json:"gif_steps"`     // of that episode
+	Return     *float64 `json:"gif_return"`    // of that episode
+	judgement  episode.Judgement
+}
+
+// Judge plays a member on so many fresh episodes of a seed.
+func Judge(b xlabridge.Backend, m *episode.Member, episodes int, seed int64) (episode.Judgement, error) {
+	purpose := fmt.Sprintf("%s for %s, %d steps", m.Metadata["policy"], m.Env.Spec().ID, m.Steps)
+	judge, err := episode.NewJudge(b, m.Rollout, m.Params, 1, episodes, purpose)
+	if err != nil {
+		return episode.Judgement{}, err
+	}
+	defer func() { _ = judge.Close() }()
+	all, err := judge.Play([]any{m.Params}, Key(seed))
+	if err != nil {
+		return episode.Judgement{}, err
+	}
+	return all[0], nil
+}
+
+// play judges, draws and reports.
+func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge.Backend, m *episode.Member) error {
+	j, err := Judge(b, m, o.episodes, o.seed)
+	if err != nil {
+		return err
+	}
+	r := newResult(j)
+	meta := o.saved.Metadata
+	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
+	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps = m.Env.Spec().ID, meta["policy"], b.Backend(), o.seed, o.episodes, o.steps
+	o.print(streams, r)
+	if err := ctx.Err(); err != nil {
+		return console.ErrInterrupted
+	}
+	if o.gif != "" {
+		if err := o.picture(streams, b, m, &r); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return streams.PrintJSON(r)
+	}
+	return nil
+}
+
+func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episode.Member, r *Result) error {
+	rec, err := Record(b, m.Rollout, m.Params, o.seed)
+	if err != nil {
+		return err
+	}
+	data, err := Draw(m.Env, rec, o.seed, o.frames)
+	if err != nil {
+		return err
+	}
+	if err := writeFile(o.gif, data); err != nil {
+		return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none leaves it out", o.gif, console.Cause(err))
+	}
+	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
+	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif, console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
+	return err
+}
+
+// newResult sums a judgement up.
+func newResult(j episode.Judgement) Result {
+	r := Result{Failed: j.Failed, judgement: j}
+	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
+	if len(numbers) == 0 {
+		return r
+	}
+	r.Mean, r.Error, r.Std, r.MeanLength = finite(j.Mean), finite(j.Error), finite(j.Std), finite(j.Length)
+	r.Least, r.Greatest = finite(slices.Min(numbers)), finite(slices.Max(numbers))
+	return r
+}
+
+// finite is a number as JSON can hold it.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}
+
+func (o *options) print(streams console.Streams, r Result) {
+	out := streams.Out
+	fmt.Fprintf(out, "%s: %s for %s\n", o.saved, r.Policy, r.Env)
+	if o.saved.Notice != "" {
+		fmt.Fprintf(out, "%s\n", o.saved.Notice)
+	}
+	if m := o.saved.Metadata; m["mean_return"] != "" {
+		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(m["mean_return"]), m["episodes"], figure(m["standard_error"]))
+	}
+	fmt.Fprintf(out, "played       %s of at most %s, seed %d\n", console.Count(r.Episodes, "fresh episode", "fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed)
+	if r.Failed > 0 {
+		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n", console.Count(r.Failed, "episode", "episodes"))
+	}
+	if r.Failed == r.Episodes {
+		return
+	}
+	j := r.judgement
+	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
+	fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(j.Mean), display.Fitness(j.Error))
+	fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std), display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
+	fmt.Fprintf(out, "length       %s steps, mean\n", display.Fitness(j.Length))
+}
+
+// figure is a number of a member's metadata as it is shown.
+func figure(text string) string {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return text
+	}
+	return display.Fitness(x)
+}
+
+// writeFile puts a file at a path, whole or not at all.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone where all went well
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,167 @@
+package play
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/envs"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+)
+
+// The format of exported members; docs/members.md says what the keys mean.
+const (
+	exportFormat  = "xlarun member"
+	exportVersion = "1"
+)
+
+// ExportCommand is `xlarun export`.
+func ExportCommand(streams console.Streams) *cobra.Command {
+	member, out, force := "", "", false
+	cmd := &cobra.Command{
+		Use:   "export RUN|FILE" + suffix + " --out FILE",
+		Short: "Write a saved member for other programs",
+		Long: "Export writes the best member that a run saved (its centre where no best one was judged yet) as a safetensors file with all that\n" +
+			"a reader in another language needs: the layers and the function between them, the environment and its spaces, and how\n" +
+			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the best one's connections.",
+		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return console.BadInput("got %d arguments, wants one: the folder of a run, or a member's file", len(args))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := Open(args[0], member)
+			if err != nil {
+				return err
+			}
+			if err := checkTarget(out, force); err != nil {
+				return err
+			}
+			metadata, err := s.describe()
+			if err != nil {
+				return err
+			}
+			if err := safetensors.Save(out, s.Arrays, metadata); err != nil {
+				return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
+			}
+			if s.Notice != "" {
+				fmt.Fprintln(streams.Out, s.Notice)
+			}
+			_, err = fmt.Fprintf(streams.Out, "%s is in %s: %s\n", s, out, strings.Join(s.names(), ", "))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
+	return cmd
+}
+
+// checkTarget refuses a path that nothing should be written to.
+func checkTarget(out string, force bool) error {
+	if out == "" {
+		return console.BadInput("--out is missing: give the file to write, such as champion%s", suffix)
+	}
+	if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() {
+		return console.BadInput("--out %s cannot be written: there is no folder %s", out, filepath.Dir(out))
+	}
+	info, err := os.Lstat(out)
+	switch {
+	case err != nil:
+		return nil
+	case !info.Mode().IsRegular() && info.Mode()&os.ModeSymlink == 0:
+		return console.BadInput("--out %s is there and is no file: give another name", out)
+	case !force:
+		return console.BadInput("--out %s is there already: give another name, or --force to overwrite it", out)
+	}
+	return nil
+}
+
+// describe is the metadata of the exported file: that of the member, and what a reader without this program needs.
+func (s *Saved) describe() (map[string]string, error) {
+	metadata := maps.Clone(s.Metadata)
+	metadata["format"], metadata["format_version"] = exportFormat, exportVersion
+	if !s.Acts() && s.Metadata["kind"] != "" && !strings.HasSuffix(s.Metadata["format"], "checkpoint") {
+		return metadata, nil // its arrays are all that there is
+	}
+	m, err := s.Member()
+	if err != nil {
+		return nil, err
+	}
+	return metadata, describeMember(m, metadata)
+}
+
+func describeMember(m *episode.Member, metadata map[string]string) error {
+	spec := m.Env.Spec()
+	var err error
+	put := func(key string, value any) {
+		text, e := json.Marshal(value)
+		if err == nil {
+			err = e
+		}
+		metadata[key] = string(text)
+	}
+	put("observation_space", spaceOf(spec.Observation))
+	put("action_space", spaceOf(spec.Action))
+	metadata["head"] = "tanh"
+	if _, ok := spec.Action.(envs.Discrete); ok {
+		metadata["head"] = "argmax"
+	}
+	if net, ok := m.Policy.(*policy.MLP); ok {
+		put("layers", net.Sizes)
+		if len(net.Sizes) > 2 {
+			metadata["activation"] = string(net.Activation)
+		}
+	}
+	return err
+}
+
+// space is a space in JSON.
+type space struct {
+	Type  string     `json:"type"` // "Discrete", "Box"
+	N     int        `json:"n,omitempty"`
+	Low   []*float64 `json:"low,omitempty"` // of each element, row-major; null: no bound
+	High  []*float64 `json:"high,omitempty"`
+	Shape []int      `json:"shape"`
+	DType string     `json:"dtype"` // as NumPy names it
+}
+
+func spaceOf(s envs.Space) space {
+	shape := s.Shape()
+	out := space{Shape: append([]int{}, shape.Dims...), DType: strings.ToLower(shape.DType.String())}
+	switch s := s.(type) {
+	case envs.Discrete:
+		out.Type, out.N = "Discrete", s.N
+	case envs.Box:
+		out.Type = "Box"
+		for i := range shape.Size() {
+			out.Low, out.High = append(out.Low, bound(s.Low, i)), append(out.High, bound(s.High, i))
+		}
+	default:
+		out.Type = s.String()
+	}
+	return out
+}
+
+// bound is bound i of a box, which may have a single one for all; nil where there is none.
+func bound(bounds []float64, i int) *float64 {
+	x := bounds[0]
+	if len(bounds) > 1 {
+		x = bounds[i]
+	}
+	if math.Abs(x) >= envs.Unbounded {
+		return nil
+	}
+	return &x
+}

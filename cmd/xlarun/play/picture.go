@@ -1,0 +1,126 @@
+// Package play finds the members that runs have saved, plays them on fresh episodes, draws them playing, and writes them for
+// readers in other languages.
+package play
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"strconv"
+	"time"
+
+	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/xlabridge"
+)
+
+const (
+	// playKey is what a seed's key is folded with for the episodes that are played after training: no key of training, and
+	// none of those by which a run chose its best member.
+	playKey    = 0x706c6179
+	frameDelay = 30 * time.Millisecond
+	lastDelay  = time.Second // of the last frame, so that the end is seen before the picture begins again
+)
+
+// size of a picture, its caption included.
+var size = image.Pt(320, 200)
+
+// Key is the key of the episodes of a seed: episode e, from 0, has FoldIn(Key(seed), e).
+func Key(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }
+
+// Record plays episode 0 of a seed.
+func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*episode.Recording, error) {
+	return episode.Record(b, r, params, random.FoldIn(Key(seed), 0))
+}
+
+// Picture is a GIF of episode 0 of a seed, with step, return so far and seed written above each frame; nil where the environment
+// cannot be drawn. It has at most so many frames, the first and the last among them; 0 for one a step.
+func Picture(b xlabridge.Backend, r *episode.Rollout, params any, seed int64, frames int) ([]byte, error) {
+	if _, ok := envs.DrawerOf(r.Env); !ok {
+		return nil, nil
+	}
+	rec, err := Record(b, r, params, seed)
+	if err != nil {
+		return nil, err
+	}
+	return Draw(r.Env, rec, seed, frames)
+}
+
+// Draw is the GIF of a recording; see Picture. It ends before a state that is not finite, which nothing can draw.
+func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
+	drawer, ok := envs.DrawerOf(env)
+	if !ok {
+		return nil, nil
+	}
+	last := drawable(rec)
+	if last < 0 {
+		return nil, fmt.Errorf("the first state of %s is not finite: there is nothing to draw", env.Spec().ID)
+	}
+	text := newCaptions(rec, seed, size.X)
+	var film runfolder.Animation
+	for _, step := range shown(last, frames) {
+		img, err := drawer.Draw(rec.State(step), image.Pt(size.X, size.Y-text.height()))
+		if err != nil {
+			return nil, err
+		}
+		delay := frameDelay
+		if step == last {
+			delay = lastDelay
+		}
+		if err := film.Add(text.above(img, step), delay); err != nil {
+			return nil, err
+		}
+	}
+	return film.GIF()
+}
+
+// drawable is the last step up to which all states are finite; -1 where the first one is not.
+func drawable(rec *episode.Recording) int {
+	for i := range rec.Length + 1 {
+		for _, leaf := range graph.Leaves(rec.State(i)) {
+			v, err := graph.Floats(leaf)
+			if err != nil {
+				continue // no numbers: Draw says what it thinks of it
+			}
+			for _, x := range v {
+				if math.IsNaN(x) || math.IsInf(x, 0) {
+					return i - 1
+				}
+			}
+		}
+	}
+	return rec.Length
+}
+
+// shown are the steps, of 0 to last, that at most so many frames show, evenly apart; 0 frames: all.
+func shown(last, frames int) (steps []int) {
+	if frames == 1 {
+		return []int{last}
+	}
+	if frames <= 0 || frames > last+1 {
+		frames = last + 1
+	}
+	for i := range frames {
+		at := 0
+		if frames > 1 {
+			at = (i*last + (frames-1)/2) / (frames - 1)
+		}
+		steps = append(steps, at)
+	}
+	return steps
+}
+
+// number is a return as it is written in a caption: short, whatever it is.
+func number(x float64) string {
+	switch {
+	case x == 0:
+		return "0.0" // without the sign that it may have
+	case math.Abs(x) >= 1e7:
+		return strconv.FormatFloat(x, 'g', 5, 64)
+	}
+	return display.Fitness(x)
+}

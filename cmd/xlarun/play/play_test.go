@@ -1,0 +1,489 @@
+package play
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/envs"
+	_ "xlarun/envs/all"
+	"xlarun/envs/classic"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	_ "xlarun/rollout/evolve" // whose runs are played
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// unseen is an environment that cannot be drawn. The rewards of half of its episodes are no numbers, those of the others 1.
+type unseen struct{}
+
+func (unseen) Spec() envs.Spec {
+	return envs.Spec{ID: "Unseen-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 3, RewardThreshold: math.NaN()}
+}
+func (unseen) DefaultParams() graph.None { return graph.None{} }
+func (u unseen) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
+	state = graph.Select(random.Bernoulli(key, .5), math.NaN(), 1.)
+	return state, u.Observe(state, graph.None{})
+}
+func (unseen) Observe(*graph.Array, graph.None) *graph.Array { return graph.Float32s([]float32{0}) }
+func (u unseen) Step(_ random.Key, state, _ *graph.Array, _ graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	return state, u.Observe(state, graph.None{}), state, envs.False(), envs.False()
+}
+
+func init() { envs.MustRegister(unseen{}) }
+
+// bed is a command line in an empty working folder.
+type bed struct {
+	t      *testing.T
+	dir    string
+	opened int
+}
+
+func newBed(t *testing.T) *bed {
+	b := &bed{t: t, dir: t.TempDir()}
+	t.Chdir(b.dir)
+	return b
+}
+
+// run runs a command line.
+func (b *bed) run(args ...string) (status int, stdout, stderr string) {
+	b.t.Helper()
+	var out, errs bytes.Buffer
+	streams := console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
+	root := &cobra.Command{Use: "xlarun"}
+	root.AddCommand(ExportCommand(streams), Command(streams, func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+		b.opened++
+		return &xlabridge.Reference{}, nil
+	}))
+	status = console.Run(b.t.Context(), root, args, streams)
+	return status, out.String(), errs.String()
+}
+
+// good is run, of a command that has to work.
+func (b *bed) good(args ...string) string {
+	b.t.Helper()
+	status, out, errs := b.run(args...)
+	require.Zero(b.t, status, errs)
+	require.Empty(b.t, errs)
+	return out
+}
+
+// json is good with --json.
+func (b *bed) json(args ...string) (r Result, lines []string) {
+	b.t.Helper()
+	lines = strings.Split(strings.TrimSpace(b.good(append(args, "--json")...)), "\n")
+	require.NoError(b.t, json.Unmarshal([]byte(lines[len(lines)-1]), &r))
+	return r, lines
+}
+
+// save writes a member's file as runs do, and gives the member.
+func (b *bed) save(path, env, spec string, steps int, seed int64) *episode.Rollout {
+	b.t.Helper()
+	r := newRollout(b.t, env, spec, steps)
+	metadata := episode.Describe(env, spec, nil, steps)
+	maps.Copy(metadata, map[string]string{"kind": "evolve", "member": "best_ever", "generation": "42", "seed": "8", "mean_return": "-12.25", "standard_error": "0.5", "episodes": "64"})
+	require.NoError(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(b.t, safetensors.Save(path, r.Policy.Init(random.New(seed)), metadata))
+	return r
+}
+
+func newRollout(t *testing.T, env, spec string, steps int) *episode.Rollout {
+	t.Helper()
+	e, err := envs.Make(env)
+	require.NoError(t, err)
+	p, h, err := policy.Make(spec, nil, e.Spec().Observation, e.Spec().Action)
+	require.NoError(t, err)
+	return &episode.Rollout{Env: e, Policy: p, Head: h, Steps: steps, Episodes: 1}
+}
+
+// The figures are those of episodes that are played one by one in a loop; the picture shows the first.
+func TestPlayIsALoop(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		env   string
+		steps int
+	}{{"CartPole-v1", 50}, {"Pendulum-v1", 6}} {
+		r := b.save("run/best.safetensors", c.env, "mlp:3", c.steps, 1)
+		params := r.Policy.Init(random.New(1))
+		const n = 5
+		got, lines := b.json("play", "run", "--episodes", "5", "--seed", "3", "--frames", "2")
+		var returns, lengths []float64
+		mean, length, spread := 0., 0., 0.
+		for e := range n {
+			s, err := graph.Eval(r.Episode(params, random.FoldIn(Key(3), e)))
+			require.NoError(t, err)
+			x, err := graph.Floats(s.Return)
+			require.NoError(t, err)
+			l, err := graph.Floats(s.Length)
+			require.NoError(t, err)
+			returns, lengths = append(returns, x[0]), append(lengths, l[0])
+			mean, length = mean+x[0]/n, length+l[0]/n
+		}
+		for _, x := range returns {
+			spread += (x - mean) * (x - mean) / (n - 1)
+		}
+		spread = math.Sqrt(spread)
+		for name, x := range map[*float64]float64{got.Mean: mean, got.Std: spread, got.Error: spread / math.Sqrt(n), got.Least: slices.Min(returns),
+			got.Greatest: slices.Max(returns), got.MeanLength: length, got.Return: returns[0]} {
+			require.InDelta(t, x, *name, 1e-3)
+		}
+		require.Equal(t, lengths[0], float64(got.Length))
+		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve", Env: c.env, Policy: "mlp:3", Backend: "reference",
+			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Length: got.Length,
+			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest, MeanLength: got.MeanLength, Return: got.Return}, got)
+		text := strings.Join(lines[:len(lines)-1], "\n")
+		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env, "-12.2 over 64 episodes", "5 fresh episodes", "seed 3", "run/play.gif"} {
+			require.Contains(t, text, part)
+		}
+		data, err := os.ReadFile("run/play.gif")
+		require.NoError(t, err)
+		require.Len(t, decode(t, data), 2)
+	}
+}
+
+// Without flags: the run's steps, a seed that is not the run's, and 500 episodes.
+func TestPlayDefaults(t *testing.T) {
+	b := newBed(t)
+	b.save("champion.safetensors", "Pendulum-v1", "linear", 1, 1)
+	r, _ := b.json("play", "champion.safetensors")
+	require.Equal(t, []any{500, int64(9), 1, "champion-play.gif", ""}, []any{r.Episodes, r.Seed, r.Steps, r.Gif, r.Member})
+	require.FileExists(t, "champion-play.gif")
+	r, _ = b.json("play", "champion.safetensors", "--steps", "2", "--episodes", "1", "--gif", "none")
+	require.Equal(t, []any{2, 1, "", 0.}, []any{r.Steps, r.Episodes, r.Gif, *r.Std})
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "no temporary file is left")
+}
+
+// Which member is taken is said.
+func TestWhichMember(t *testing.T) {
+	b := newBed(t)
+	b.save("run/centre.safetensors", "Pendulum-v1", "linear", 1, 1)
+	play := func(more ...string) string {
+		return b.good(append([]string{"play", "run", "--episodes", "1", "--gif", "none"}, more...)...)
+	}
+	out := play()
+	require.Contains(t, out, "centre member of run")
+	require.Contains(t, out, "the run has judged no best member yet: this is its centre")
+	require.NotContains(t, play("--member", "centre"), "no best member yet")
+	b.save("run/best.safetensors", "Pendulum-v1", "linear", 1, 2)
+	require.Contains(t, play(), "best member of run")
+	require.Contains(t, play("--member", "centre"), "centre member of run")
+	require.NotEqual(t, play(), play("--member", "centre"))
+}
+
+// Episodes whose return is no number are left out of the figures, and said.
+func TestPlayWithoutNumbers(t *testing.T) {
+	b := newBed(t)
+	b.save("m.safetensors", "Unseen-v0", "linear", 3, 1)
+	r, lines := b.json("play", "m.safetensors", "--episodes", "64")
+	require.True(t, r.Failed > 10 && r.Failed < 54, "%d", r.Failed)
+	require.Equal(t, []float64{3, 0, 0, 3, 3, 3}, []float64{*r.Mean, *r.Error, *r.Std, *r.Least, *r.Greatest, *r.MeanLength})
+	require.Contains(t, strings.Join(lines, "\n"), "whose return is no number")
+	require.Empty(t, r.Gif, "it cannot be drawn")
+	for seed := range 10 {
+		r, _ := b.json("play", "m.safetensors", "--episodes", "1", "--seed", strconv.Itoa(seed))
+		if r.Failed == 1 {
+			require.Nil(t, r.Mean)
+			return
+		}
+	}
+	t.Fatal("no seed of ten fails")
+}
+
+// Each wrong input is a sentence and status 2; nothing is opened and nothing written.
+func TestBadInput(t *testing.T) {
+	b := newBed(t)
+	b.save("run/best.safetensors", "Pendulum-v1", "linear", 1, 1)
+	b.save("unseen.safetensors", "Unseen-v0", "linear", 1, 1)
+	b.save("other.safetensors", "Pendulum-v1", "linear", 1, 1)
+	require.NoError(t, os.MkdirAll("empty", 0o755))
+	require.NoError(t, os.MkdirAll("young", 0o755))
+	require.NoError(t, os.WriteFile("young/config.toml", nil, 0o644))
+	require.NoError(t, os.WriteFile("noise.safetensors", []byte("noise noise noise"), 0o644))
+	require.NoError(t, os.WriteFile("taken.gif", nil, 0o644))
+	require.NoError(t, os.MkdirAll("folder.gif", 0o755))
+	require.NoError(t, syscall.Mkfifo("pipe.safetensors", 0o644))
+	one := map[string]*graph.Array{"0.at": graph.Of([]int32{3}), "0.w": graph.Float32s([]float32{1})}
+	require.NoError(t, os.MkdirAll("sparse", 0o755))
+	require.NoError(t, safetensors.Save("sparse/best.safetensors", one, map[string]string{"kind": "sparse", "member": "2"}))
+	require.NoError(t, safetensors.Save("checkpoint.safetensors", one, map[string]string{"format": "xlarun checkpoint", "kind": "evolve"}))
+	require.NoError(t, safetensors.Save("plain.safetensors", one, nil))
+	require.NoError(t, safetensors.Save("gone.safetensors", one, episode.Describe("Gone-v0", "linear", nil, 3)))
+	before := b.files()
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"play", []string{"got 0 arguments"}},
+		{"play run run", []string{"got 2 arguments"}},
+		{"play nowhere", []string{"nowhere cannot be read (no such file or directory)"}},
+		{"play empty", []string{"empty is no run's folder"}},
+		{"play young", []string{"the run young has saved no member yet"}},
+		{"play run --member centre", []string{"the run run has no member centre; it has best"}},
+		{"play run --member bst", []string{`--member got "bst", wants best or centre, did you mean best?`}},
+		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
+		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
+		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
+		{"play sparse", []string{"sparse/best.safetensors is a member of a run of sparse", "cannot be played"}},
+		{"play checkpoint.safetensors", []string{"checkpoint.safetensors is a checkpoint"}},
+		{"play plain.safetensors", []string{"plain.safetensors: this is no member that acts in an environment"}},
+		{"play gone.safetensors", []string{"gone.safetensors: ", "Gone-v0"}},
+		{"play run --episodes 0", []string{"--episodes got 0, wants 1 to 100000"}},
+		{"play run --steps -1", []string{"--steps got -1"}},
+		{"play run --frames -1", []string{"--frames got -1"}},
+		{"play run --gif none --frames 3", []string{"--gif none draws no picture"}},
+		{"play run --gif x.png", []string{`--gif got "x.png", wants a file that ends in .gif, or none`}},
+		{"play run --gif no/x.gif", []string{"there is no folder no"}},
+		{"play run --gif folder.gif", []string{"it is a folder"}},
+		{"play run --seed 1.5", []string{`--seed got "1.5"`}},
+		{"play run --backend gpu", []string{`--backend got "gpu"`, "did you mean cuda?"}},
+		{"play unseen.safetensors --gif x.gif", []string{"Unseen-v0 cannot be drawn"}},
+		{"export run", []string{"--out is missing"}},
+		{"export", []string{"got 0 arguments"}},
+		{"export nowhere --out x.safetensors", []string{"nowhere cannot be read"}},
+		{"export run --out no/x.safetensors", []string{"there is no folder no"}},
+		{"export run --out other.safetensors", []string{"--out other.safetensors is there already", "--force"}},
+		{"export run --out folder.gif --force", []string{"folder.gif is there and is no file"}},
+		{"export run --out pipe.safetensors --force", []string{"pipe.safetensors is there and is no file"}},
+		{"export sparse --out x.safetensors --member centre", []string{"the run sparse has no member centre"}},
+		{"export checkpoint.safetensors --out x.safetensors", []string{"checkpoint.safetensors is a checkpoint"}},
+		{"export plain.safetensors --out x.safetensors", []string{"this is no member"}},
+	} {
+		status, out, errs := b.run(strings.Fields(c.args)...)
+		require.Equal(t, console.StatusUsage, status, c.args)
+		require.Empty(t, out, c.args)
+		require.Equal(t, 1, strings.Count(errs, "\n"), "%s: %s", c.args, errs)
+		for _, want := range c.want {
+			require.Contains(t, errs, want, c.args)
+		}
+	}
+	require.Zero(t, b.opened)
+	require.Equal(t, before, b.files())
+}
+
+// files are the names of all files below the bed's folder.
+func (b *bed) files() (names []string) {
+	require.NoError(b.t, filepath.WalkDir(b.dir, func(path string, _ os.DirEntry, err error) error {
+		names = append(names, path)
+		return err
+	}))
+	return names
+}
+
+// A picture that cannot be written says where it was to be; the figures are out by then.
+func TestPictureCannotBeWritten(t *testing.T) {
+	b := newBed(t)
+	b.save("m.safetensors", "Pendulum-v1", "linear", 1, 1)
+	require.NoError(t, os.MkdirAll("m-play.gif/full", 0o755))
+	status, out, errs := b.run("play", "m.safetensors", "--episodes", "2")
+	require.Equal(t, console.StatusFailed, status)
+	require.Contains(t, out, "mean return")
+	require.Contains(t, errs, "the picture m-play.gif cannot be written")
+	require.Contains(t, errs, "--gif FILE writes it elsewhere")
+}
+
+// An exported member has what another program needs, and plays as before.
+func TestExport(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		env, spec string
+		want      map[string]string
+	}{
+		{"CartPole-v1", "mlp:3", map[string]string{"layers": "[4,3,2]", "activation": "tanh", "head": "argmax",
+			"action_space":      `{"type":"Discrete","n":2,"shape":[],"dtype":"int32"}`,
+			"observation_space": `{"type":"Box","low":[-4.8,null,-0.4188790204786391,null],"high":[4.8,null,0.4188790204786391,null],"shape":[4],"dtype":"float32"}`}},
+		{"Pendulum-v1", "linear", map[string]string{"layers": "[3,1]", "activation": "", "head": "tanh",
+			"action_space": `{"type":"Box","low":[-2],"high":[2],"shape":[1],"dtype":"float32"}`}},
+	} {
+		b.save("run/best.safetensors", c.env, c.spec, 9, 1)
+		out := b.good("export", "run", "--out", "x.safetensors", "--force")
+		require.Contains(t, out, "best member of run (best ever), generation 42 is in x.safetensors: Layers.0.B, Layers.0.W")
+		s, err := Open("x.safetensors", "")
+		require.NoError(t, err)
+		before, err := Open("run", "")
+		require.NoError(t, err)
+		for key, want := range before.Metadata {
+			require.Equal(t, want, s.Metadata[key])
+		}
+		for key, want := range c.want {
+			require.Equal(t, want, s.Metadata[key], key)
+		}
+		require.Equal(t, []string{"xlarun member", "1"}, []string{s.Metadata["format"], s.Metadata["format_version"]})
+		require.Equal(t, before.names(), s.names())
+		played := func(path string) []float64 {
+			r, _ := b.json("play", path, "--episodes", "3", "--gif", "none")
+			return []float64{*r.Mean, *r.Std, *r.MeanLength}
+		}
+		require.Equal(t, played("run"), played("x.safetensors"))
+	}
+	b.save("run/centre.safetensors", "CartPole-v1", "mlp:5", 9, 1)
+	b.good("export", "run", "--out", "centre.safetensors", "--member", "centre")
+	s, err := Open("centre.safetensors", "")
+	require.NoError(t, err)
+	require.Equal(t, "[4,5,2]", s.Metadata["layers"])
+}
+
+// A member of a sparse run is written as it is.
+func TestExportSparse(t *testing.T) {
+	b := newBed(t)
+	arrays := map[string]*graph.Array{"0.at": graph.Of([]int32{3, 5}), "0.w": graph.Float32s([]float32{1, -2})}
+	require.NoError(t, os.MkdirAll("run", 0o755))
+	require.NoError(t, safetensors.Save("run/best.safetensors", arrays, map[string]string{"kind": "sparse", "member": "2", "step": "10"}))
+	b.good("export", "run", "--out", "x.safetensors")
+	s, err := Open("x.safetensors", "")
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"kind": "sparse", "member": "2", "step": "10", "format": "xlarun member", "format_version": "1"}, s.Metadata)
+	require.Equal(t, []string{"0.at", "0.w"}, s.names())
+	for name, a := range arrays {
+		require.Equal(t, floats(t, a), floats(t, s.Arrays[name]))
+	}
+}
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+// decode gives the frames as a viewer shows them.
+func decode(t *testing.T, data []byte) (frames []*image.RGBA) {
+	t.Helper()
+	got, err := gif.DecodeAll(bytes.NewReader(data))
+	require.NoError(t, err)
+	screen := image.NewRGBA(image.Rect(0, 0, got.Config.Width, got.Config.Height))
+	for _, part := range got.Image {
+		draw.Draw(screen, part.Rect, part, part.Rect.Min, draw.Over)
+		frame := image.NewRGBA(screen.Rect)
+		copy(frame.Pix, screen.Pix)
+		frames = append(frames, frame)
+	}
+	return frames
+}
+
+// A picture has a frame of each state: above it the caption, and below the caption what the environment draws.
+func TestPictureShowsTheEpisode(t *testing.T) {
+	for _, c := range []struct {
+		env   string
+		seed  int64
+		steps int
+	}{{"CartPole-v1", 4, 20}, {"Pendulum-v1", math.MinInt64, 12}, {"MountainCarContinuous-v0", 0, 1}} {
+		t.Run(c.env, func(t *testing.T) {
+			r := newRollout(t, c.env, "mlp:3", c.steps)
+			params := r.Policy.Init(random.New(1))
+			rec, err := Record(&xlabridge.Reference{}, r, params, c.seed)
+			require.NoError(t, err)
+			data, err := Picture(&xlabridge.Reference{}, r, params, c.seed, 0)
+			require.NoError(t, err)
+			frames := decode(t, data)
+			require.Len(t, frames, rec.Length+1)
+			text := newCaptions(rec, c.seed, size.X)
+			require.Equal(t, c.seed == math.MinInt64, text.rows == 2, "a long seed has a row of its own")
+			drawer, _ := envs.DrawerOf(r.Env)
+			for i, frame := range frames {
+				require.Equal(t, size, frame.Rect.Size())
+				picture, err := drawer.Draw(rec.State(i), image.Pt(size.X, size.Y-text.height()))
+				require.NoError(t, err)
+				requireLike(t, text.above(picture, i), frame, text.height())
+				caption := frame.SubImage(image.Rect(0, 0, size.X, text.height()))
+				require.Greater(t, inked(caption), 150, "letters")
+				if i > 0 {
+					require.NotEqual(t, text.above(picture, i-1).Pix[:text.height()*frame.Stride], frame.Pix[:text.height()*frame.Stride], "the caption counts")
+				}
+			}
+		})
+	}
+}
+
+// inked counts the pixels that are not of the ground's colour.
+func inked(img image.Image) (n int) {
+	b := img.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			if img.At(x, y) != color.Color(color.RGBA{0xfa, 0xfa, 0xf7, 0xff}) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// requireLike compares images: to the byte down to a row, and below it up to what a palette of 256 colours loses at edges.
+func requireLike(t *testing.T, want, got *image.RGBA, row int) {
+	t.Helper()
+	require.Equal(t, want.Rect, got.Rect)
+	require.Equal(t, want.Pix[:row*want.Stride], got.Pix[:row*want.Stride])
+	sum := 0
+	for i := range want.Pix {
+		d := int(want.Pix[i]) - int(got.Pix[i])
+		if d = max(d, -d); d > 80 {
+			t.Fatalf("byte %d is %d, want %d", i, got.Pix[i], want.Pix[i])
+		}
+		sum += d
+	}
+	require.Less(t, float64(sum)/float64(len(want.Pix)), .2)
+}
+
+// At most so many frames: the first and the last among them, each step at most once.
+func TestShown(t *testing.T) {
+	require.Equal(t, []int{0, 1, 2, 3}, shown(3, 0))
+	require.Equal(t, []int{0, 1, 2, 3}, shown(3, 99))
+	require.Equal(t, []int{0, 3}, shown(3, 2))
+	require.Equal(t, []int{3}, shown(3, 1))
+	require.Equal(t, []int{0}, shown(0, 7))
+	for _, frames := range []int{2, 3, 200, 499, 500, 501} {
+		steps := shown(500, frames)
+		require.Len(t, steps, frames)
+		require.Equal(t, []int{0, 500}, []int{steps[0], steps[frames-1]})
+		require.True(t, slices.IsSorted(steps))
+		require.Len(t, slices.Compact(slices.Clone(steps)), frames)
+	}
+}
+
+// What is no number ends a picture; an environment that nobody can draw has none.
+func TestPictureEnds(t *testing.T) {
+	r := newRollout(t, "Pendulum-v1", "linear", 5)
+	p := classic.Pendulum{}.DefaultParams()
+	p.Dt = graph.Scalar(math.NaN())
+	r.EnvParams = p
+	params := r.Policy.Init(random.New(1))
+	data, err := Picture(&xlabridge.Reference{}, r, params, 1, 0)
+	require.NoError(t, err)
+	require.Len(t, decode(t, data), 1)
+	rec, err := Record(&xlabridge.Reference{}, r, params, 1)
+	require.NoError(t, err)
+	require.Equal(t, "step 5  return  NaN  seed 1", newCaptions(rec, 1, size.X).text(5)[0])
+
+	r = newRollout(t, "Unseen-v0", "linear", 3)
+	data, err = Picture(&xlabridge.Reference{}, r, r.Policy.Init(random.New(1)), 1, 0)
+	require.NoError(t, err)
+	require.Nil(t, data)
+}
+
+func TestNumber(t *testing.T) {
+	for x, want := range map[float64]string{500: "500.0", -1234.56: "-1234.6", .00123: "0.00123", math.Copysign(0, -1): "0.0", 1e300: "1e+300", math.Inf(-1): "-Inf"} {
+		require.Equal(t, want, number(x))
+	}
+	require.Equal(t, "NaN", number(math.NaN()))
+}

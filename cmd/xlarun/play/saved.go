@@ -1,0 +1,152 @@
+package play
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
+)
+
+// The members that a run saves, each in a file of its name.
+const (
+	Best   = "best"   // the one that did best on fresh episodes
+	Centre = "centre" // the one that stands for the whole search
+)
+
+const suffix = ".safetensors"
+
+// Saved is the file of a member, read.
+type Saved struct {
+	Path     string
+	Run      string // the run's folder; "" where a file was named
+	Which    string // Best or Centre; "" where a file was named
+	Notice   string // a sentence where another member was taken than the best; else ""
+	Arrays   map[string]*graph.Array
+	Metadata map[string]string
+}
+
+// Open finds and reads the member of a run's folder, which may be still at work, or of a file. which is Best, Centre, or "": the
+// best member, the centre where there is no best one yet. Errors are those of a user's input.
+func Open(path, which string) (*Saved, error) {
+	if which != "" && which != Best && which != Centre {
+		return nil, console.BadInput("--member got %q, wants %s or %s%s", which, Best, Centre, console.DidYouMean(which, []string{Best, Centre}))
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, console.BadInput("%s cannot be read (%w): give the folder of a run, or a member's file such as %s", path, console.Cause(err), filepath.Join("RUN", Best+suffix))
+	case info.IsDir():
+		return openRun(path, which)
+	case which != "":
+		return nil, console.BadInput("%s is one member's file, so that there is no --member %s to choose: leave it out, or give the run's folder", path, which)
+	}
+	s := &Saved{Path: path}
+	return s, s.read()
+}
+
+// openRun chooses the member of a run.
+func openRun(folder, which string) (*Saved, error) {
+	there := func(name string) bool { return console.Exists(filepath.Join(folder, name)) }
+	s := &Saved{Run: folder, Which: which}
+	if which == "" {
+		s.Which = Best
+		if !there(Best+suffix) && there(Centre+suffix) {
+			s.Which, s.Notice = Centre, "the run has judged no best member yet: this is its centre"
+		}
+	}
+	s.Path = filepath.Join(folder, s.Which+suffix)
+	if there(s.Which + suffix) {
+		return s, s.read()
+	}
+	for _, other := range []string{Best, Centre} {
+		if there(other + suffix) {
+			return nil, console.BadInput("the run %s has no member %s; it has %s: leave --member out", folder, s.Which, other)
+		}
+	}
+	if there("config.toml") {
+		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
+	}
+	return nil, console.BadInput("%s is no run's folder, as it has neither %s%s nor config.toml", folder, Best, suffix)
+}
+
+// read reads the file whole.
+func (s *Saved) read() error {
+	if info, err := os.Stat(s.Path); err == nil && !info.Mode().IsRegular() { // a pipe would be waited for
+		return console.BadInput("%s is no file", s.Path)
+	}
+	file, err := safetensors.Open(s.Path)
+	if errors.As(err, new(*fs.PathError)) {
+		return console.BadInput("%s cannot be read (%w)", s.Path, console.Cause(err))
+	}
+	if err != nil {
+		return console.UsageError{Err: err} // which names the file
+	}
+	defer func() { _ = file.Close() }()
+	s.Metadata = maps.Clone(file.Metadata())
+	if s.Metadata == nil {
+		s.Metadata = map[string]string{}
+	}
+	s.Arrays = map[string]*graph.Array{}
+	for _, name := range file.Names() {
+		if s.Arrays[name], err = file.Array(name); err != nil {
+			return console.UsageError{Err: err}
+		}
+	}
+	return nil
+}
+
+// Acts tells whether the member acts in an environment.
+func (s *Saved) Acts() bool { return s.Metadata["env"] != "" }
+
+// Member makes the member ready to act.
+func (s *Saved) Member() (*episode.Member, error) {
+	kind := s.Metadata["kind"]
+	switch {
+	case strings.HasSuffix(s.Metadata["format"], "checkpoint"):
+		return nil, console.BadInput("%s is a checkpoint, the state of a whole run: give the run's folder", s.Path)
+	case !s.Acts() && kind != "":
+		return nil, console.BadInput("%s is a member of a run of %s, which acts in no environment and so cannot be played; xlarun export writes it for other programs", s.Path, kind)
+	}
+	m, err := episode.Restore(s.Arrays, s.Metadata)
+	if err != nil {
+		return nil, console.BadInput("%s: %w", s.Path, err)
+	}
+	return m, nil
+}
+
+// Unit is what the run counts, and how many there were when the member was saved: "generation", "42"; "" where the file does
+// not say.
+func (s *Saved) Unit() (unit, count string) {
+	kind, ok := run.Lookup(s.Metadata["kind"])
+	if !ok {
+		return "", ""
+	}
+	return kind.Unit, s.Metadata[kind.Unit]
+}
+
+// String says which member it is: "best member of runs/x (centre), generation 42".
+func (s *Saved) String() string {
+	text := "member of " + s.Path
+	if s.Run != "" {
+		text = s.Which + " member of " + s.Run
+	}
+	if name := s.Metadata["member"]; name != "" && name != s.Which {
+		text += " (" + strings.ReplaceAll(name, "_", " ") + ")"
+	}
+	if unit, count := s.Unit(); count != "" {
+		text += ", " + unit + " " + count
+	}
+	return text
+}
+
+// names of the arrays, sorted.
+func (s *Saved) names() []string { return slices.Sorted(maps.Keys(s.Arrays)) }

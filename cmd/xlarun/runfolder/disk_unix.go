@@ -1,0 +1,56 @@
+//go:build unix
+
+package runfolder
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// errStale is what a network's file system says of a folder that another machine removed.
+const errStale = syscall.ESTALE
+
+// full tells whether an error means that the disk, or the user's share of it, has no room.
+func full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// links is the number of a file's names; a removed folder has none.
+func links(info fs.FileInfo) uint64 {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Nlink)
+	}
+	return 1
+}
+
+// Lock locks the folder itself, so that no file is left behind. A network's file system may lock only files that are
+// open for writing: there it is a file, which stays.
+func (r *osRoot) Lock() error { return r.lockBy(tryLock) }
+
+func (r *osRoot) lockBy(tryLock func(*os.File) error) error {
+	err := tryLock(r.dir)
+	if errors.Is(err, unix.EBADF) || errors.Is(err, unix.EISDIR) {
+		if r.lock, err = r.OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o644); err == nil {
+			err = tryLock(r.lock)
+		}
+	}
+	if errors.Is(err, unix.ENOLCK) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil // nothing can be locked there
+	}
+	return err
+}
+
+func tryLock(f *os.File) error {
+	for {
+		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
+		case errors.Is(err, unix.EWOULDBLOCK):
+			return ErrLocked
+		case !errors.Is(err, unix.EINTR):
+			return err
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package runfolder
+
+import (
+	"fmt"
+	"io"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+)
+
+// ReadFile is what a file of the folder holds.
+func (f *Folder) ReadFile(name string) ([]byte, error) {
+	file, err := f.current().Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.NewSectionReader(file, 0, info.Size()))
+}
+
+// ReadArrays reads a safetensors file of the folder.
+func (f *Folder) ReadArrays(name string) (arrays map[string]*graph.Array, metadata map[string]string, err error) {
+	err = f.openArrays(name, func(in *safetensors.File, _ io.ReaderAt, _ int64) (err error) {
+		metadata = in.Metadata()
+		arrays, err = allArrays(in)
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", f.Path(name), reason(err))
+	}
+	return arrays, metadata, nil
+}
+
+// openArrays opens a safetensors file, of size bytes, while read reads it.
+func (f *Folder) openArrays(name string, read func(in *safetensors.File, file io.ReaderAt, size int64) error) error {
+	file, err := f.current().Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	in, err := safetensors.New(file, info.Size())
+	if err != nil {
+		return err
+	}
+	return read(in, file, info.Size())
+}
+
+func allArrays(in *safetensors.File) (map[string]*graph.Array, error) {
+	arrays := map[string]*graph.Array{}
+	for _, name := range in.Names() {
+		var err error
+		if arrays[name], err = in.Array(name); err != nil {
+			return nil, err
+		}
+	}
+	return arrays, nil
+}

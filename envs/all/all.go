@@ -1,0 +1,6 @@
+// Package all registers every environment that comes with xlarun: import it for that alone.
+package all
+
+import (
+	_ "xlarun/envs/classic" // cart poles, pendulums, cars in valleys
+)

@@ -1,0 +1,125 @@
+package classic
+
+import (
+	"image"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(CartPole{}) }
+
+// CartPole balances a pole that is hinged on a cart by pushing the cart left (action 0) or right (1): Barto, Sutton
+// and Anderson, "Neuronlike adaptive elements that can solve difficult learning control problems" (1983), with the
+// equations of Florian, "Correct equations for the dynamics of the cart-pole system" (2007), without friction.
+//
+// Observation f32[4]: position (m), velocity (m/s), pole angle (rad, 0 upright), angular velocity (rad/s). Terminated
+// where |position| > 2.4 or |angle| > 12 degrees; truncated after 500 steps of 20 ms; solved at a mean return of 475.
+//
+// As in gymnax 1.0.1, the reward is 1 for a step that starts from a state within the limits, so that the last step
+// still pays, and 0 from one beyond them; Gymnasium warns in place of the latter.
+type CartPole struct{}
+
+// CartPoleParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
+type CartPoleParams struct {
+	Gravity        *graph.Array
+	MassCart       *graph.Array
+	MassPole       *graph.Array
+	Length         *graph.Array // half of the pole's length
+	ForceMag       *graph.Array // of a push
+	Tau            *graph.Array // seconds between steps
+	ThetaThreshold *graph.Array // radians
+	XThreshold     *graph.Array
+	MaxSteps       *graph.Array
+}
+
+// CartPoleState is float32 scalars; Time, the steps played, is an int32 scalar.
+type CartPoleState struct {
+	X, XDot, Theta, ThetaDot *graph.Array
+	Time                     *graph.Array
+}
+
+const (
+	cartPoleTheta = 12 * math.Pi / 180
+	cartPoleX     = 2.4
+)
+
+// Spec of CartPole-v1.
+func (CartPole) Spec() envs.Spec {
+	return envs.Spec{ID: "CartPole-v1", Observation: envs.Symmetric(2*cartPoleX, envs.Unbounded, 2*cartPoleTheta, envs.Unbounded), Action: envs.Discrete{N: 2},
+		MaxSteps: 500, RewardThreshold: 475}
+}
+
+// DefaultParams of CartPole-v1.
+func (CartPole) DefaultParams() CartPoleParams {
+	return CartPoleParams{Gravity: graph.Scalar(9.8), MassCart: graph.Scalar(1), MassPole: graph.Scalar(.1), Length: graph.Scalar(.5), ForceMag: graph.Scalar(10),
+		Tau: graph.Scalar(.02), ThetaThreshold: graph.Scalar(cartPoleTheta), XThreshold: graph.Scalar(cartPoleX), MaxSteps: envs.Steps(500)}
+}
+
+// Reset draws all four numbers from ±0.05.
+func (CartPole) Reset(key random.Key, _ CartPoleParams) (CartPoleState, *graph.Array) {
+	obs := random.Uniform(key, graph.ShapeOf(graph.Float32, 4), -.05, .05)
+	v := graph.Unstack(obs, 0)
+	return CartPoleState{X: v[0], XDot: v[1], Theta: v[2], ThetaDot: v[3], Time: envs.Steps(0)}, obs
+}
+
+// Step integrates the equations of motion by one explicit Euler step. The key is not used.
+func (e CartPole) Step(_ random.Key, s CartPoleState, action *graph.Array, p CartPoleParams) (next CartPoleState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	// Terms of parameters alone come first: for constant parameters XLA folds them away.
+	perMass := graph.Div(1, graph.Add(p.MassCart, p.MassPole))
+	push := graph.Mul(p.ForceMag, perMass)
+	lever := graph.Mul(graph.Mul(p.MassPole, p.Length), perMass)
+	inertia := graph.Mul(p.Length, 4./3)
+
+	sin, cos := envs.SinCos(s.Theta)
+	leverCos := graph.Mul(lever, cos)
+	drive := graph.Add(graph.Select(graph.Gt(action, 0), push, graph.Neg(push)), graph.Mul(lever, graph.Mul(graph.Square(s.ThetaDot), sin)))
+	thetaAcc := graph.Div(graph.Sub(graph.Mul(p.Gravity, sin), graph.Mul(cos, drive)), graph.Sub(inertia, graph.Mul(leverCos, cos)))
+	xAcc := graph.Sub(drive, graph.Mul(leverCos, thetaAcc))
+
+	euler := func(x, rate *graph.Array) *graph.Array { return graph.Add(x, graph.Mul(p.Tau, rate)) }
+	next = CartPoleState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot), ThetaDot: euler(s.ThetaDot, thetaAcc)}
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	return next, e.Observe(next, p), graph.Select(s.fallen(p), 0., 1.), next.fallen(p), truncated
+}
+
+// Observe stacks the four numbers of the state.
+func (CartPole) Observe(s CartPoleState, _ CartPoleParams) *graph.Array {
+	return graph.Stack([]*graph.Array{s.X, s.XDot, s.Theta, s.ThetaDot}, 0)
+}
+
+// fallen tells whether the state is beyond the limits.
+func (s CartPoleState) fallen(p CartPoleParams) *graph.Array {
+	return graph.Or(graph.Gt(graph.Abs(s.X), p.XThreshold), graph.Gt(graph.Abs(s.Theta), p.ThetaThreshold))
+}
+
+// Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
+// length.
+func (e CartPole) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleState) []*graph.Array { return []*graph.Array{s.X, s.Theta} })
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-2.8, -.7), draw.At(2.8, 1.6))
+	if err != nil {
+		return nil, err
+	}
+	x, theta := v[0], v[1]
+	c.Line(draw.Steel, draw.At(-cartPoleX, -.25), draw.At(cartPoleX, -.25), .03)
+	for _, end := range []float64{-cartPoleX, cartPoleX} {
+		c.Line(draw.Signal, draw.At(end, -.35), draw.At(end, -.15), .03)
+	}
+	hinge := draw.At(x, 0)
+	c.Rectangle(draw.Ink, draw.At(x-.3, -.17), draw.At(x+.3, .05))
+	for _, wheel := range []float64{-.18, .18} {
+		c.Disc(draw.Ink, draw.At(x+wheel, -.17), .08)
+		c.Disc(draw.Paper, draw.At(x+wheel, -.17), .03)
+	}
+	c.Line(draw.Wood, hinge, hinge.Polar(theta, 1), .1)
+	c.Disc(draw.Accent, hinge, .04)
+	return c.Image(), nil
+}

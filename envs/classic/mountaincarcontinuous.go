@@ -1,0 +1,71 @@
+package classic
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(MountainCarContinuous{}) }
+
+// MountainCarContinuous is MountainCar with a push of any size in [-1, 1] (action f32[1], clipped for the dynamics
+// only): Moore, "Efficient memory-based learning for robot control" (1990), as Gym made it continuous.
+//
+// Observation f32[2]: position and velocity. Reward -0.1 action², plus 100 on arrival. Terminated at position >= 0.45
+// with velocity >= 0; truncated after 999 steps; solved at a mean return of 90.
+//
+// As in gymnax 1.0.1, and unlike Gymnasium, the left wall does not stop the car (it keeps its velocity while its
+// position is held), and a negative velocity at the goal is set to 0, so that being there at all is arrival.
+type MountainCarContinuous struct{}
+
+// MountainCarContinuousParams are float32 scalars, in the track's own units of length and time; MaxSteps is an int32
+// scalar.
+type MountainCarContinuousParams struct {
+	MinAction, MaxAction       *graph.Array
+	MinPosition, MaxPosition   *graph.Array
+	MaxSpeed                   *graph.Array
+	GoalPosition, GoalVelocity *graph.Array
+	Power, Gravity             *graph.Array
+	MaxSteps                   *graph.Array
+}
+
+// Spec of MountainCarContinuous-v0.
+func (MountainCarContinuous) Spec() envs.Spec {
+	return envs.Spec{ID: "MountainCarContinuous-v0", Observation: trackSpace(), Action: envs.Symmetric(1), MaxSteps: 999, RewardThreshold: 90}
+}
+
+// DefaultParams of MountainCarContinuous-v0.
+func (MountainCarContinuous) DefaultParams() MountainCarContinuousParams {
+	return MountainCarContinuousParams{MinAction: graph.Scalar(-1), MaxAction: graph.Scalar(1), MinPosition: graph.Scalar(trackLeft), MaxPosition: graph.Scalar(trackRight),
+		MaxSpeed: graph.Scalar(trackSpeed), GoalPosition: graph.Scalar(.45), GoalVelocity: graph.Scalar(0), Power: graph.Scalar(.0015), Gravity: graph.Scalar(.0025), MaxSteps: envs.Steps(999)}
+}
+
+// Reset draws the position from [-0.6, -0.4); the car stands.
+func (MountainCarContinuous) Reset(key random.Key, _ MountainCarContinuousParams) (MountainCarState, *graph.Array) {
+	return MountainCar{}.Reset(key, MountainCarParams{})
+}
+
+// Step moves the car by one unit of time. The key is not used.
+func (e MountainCarContinuous) Step(_ random.Key, s MountainCarState, action *graph.Array, p MountainCarContinuousParams) (next MountainCarState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	force := graph.Index(action, 0)
+	next = s.roll(graph.Mul(p.Power, graph.Clamp(p.MinAction, force, p.MaxAction)), p.Gravity, p.MaxSpeed, p.MinPosition, p.MaxPosition)
+	atGoal := graph.Ge(next.Position, p.GoalPosition)
+	next.Velocity = graph.Select(graph.And(atGoal, graph.Lt(next.Velocity, 0)), 0., next.Velocity)
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	terminated = graph.And(atGoal, graph.Ge(next.Velocity, p.GoalVelocity))
+	reward = graph.Sub(graph.Select(terminated, 100., 0.), graph.Mul(graph.Square(force), .1))
+	return next, next.vector(), reward, terminated, truncated
+}
+
+// Observe stacks position and velocity.
+func (MountainCarContinuous) Observe(s MountainCarState, _ MountainCarContinuousParams) *graph.Array {
+	return s.vector()
+}
+
+// Draw paints the car on the hill, and the goal.
+func (e MountainCarContinuous) Draw(state any, size image.Point) (image.Image, error) {
+	return drawHill(e.Spec().ID, state, size, .45)
+}

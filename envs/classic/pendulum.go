@@ -1,0 +1,101 @@
+package classic
+
+import (
+	"image"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(Pendulum{}) }
+
+// Pendulum swings a pendulum up, and holds it, by a torque in [-2, 2] Nm (action f32[1], clipped).
+//
+// Observation f32[3]: cosine and sine of the angle (0 upright), angular velocity (rad/s). Reward -(angle² + 0.1
+// velocity² + 0.001 torque²) of the state before the step, with the angle in [-π, π). Never terminated; truncated after
+// 200 steps of 50 ms. No return counts as solved (Gymnasium names none; good policies reach about -150).
+// Equal to gymnax 1.0.1 and Gymnasium.
+type Pendulum struct{}
+
+// PendulumParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
+type PendulumParams struct {
+	MaxSpeed  *graph.Array // rad/s
+	MaxTorque *graph.Array
+	Dt        *graph.Array // seconds between steps
+	G, M, L   *graph.Array // gravity, mass, length
+	MaxSteps  *graph.Array
+}
+
+// PendulumState is float32 scalars; Theta is not wrapped, LastU is the torque of the last step. Time, the steps played,
+// is an int32 scalar.
+type PendulumState struct {
+	Theta, ThetaDot *graph.Array
+	LastU           *graph.Array
+	Time            *graph.Array
+}
+
+// Spec of Pendulum-v1.
+func (Pendulum) Spec() envs.Spec {
+	return envs.Spec{ID: "Pendulum-v1", Observation: envs.Symmetric(1, 1, 8), Action: envs.Symmetric(2), MaxSteps: 200, RewardThreshold: math.NaN()}
+}
+
+// DefaultParams of Pendulum-v1.
+func (Pendulum) DefaultParams() PendulumParams {
+	return PendulumParams{MaxSpeed: graph.Scalar(8), MaxTorque: graph.Scalar(2), Dt: graph.Scalar(.05), G: graph.Scalar(10), M: graph.Scalar(1), L: graph.Scalar(1), MaxSteps: envs.Steps(200)}
+}
+
+// Reset draws the angle from ±π and the velocity from ±1.
+func (e Pendulum) Reset(key random.Key, p PendulumParams) (PendulumState, *graph.Array) {
+	high := graph.Float32s([]float32{math.Pi, 1})
+	v := graph.Unstack(random.Uniform(key, graph.ShapeOf(graph.Float32, 2), graph.Neg(high), high), 0)
+	s := PendulumState{Theta: v[0], ThetaDot: v[1], LastU: graph.Scalar(0), Time: envs.Steps(0)}
+	return s, e.Observe(s, p)
+}
+
+// Step integrates the velocity, then the angle with the new velocity. The key is not used.
+func (e Pendulum) Step(_ random.Key, s PendulumState, action *graph.Array, p PendulumParams) (next PendulumState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	u := graph.Clamp(graph.Neg(p.MaxTorque), graph.Index(action, 0), p.MaxTorque)
+	cost := graph.Add(graph.Square(envs.WrapAngle(s.Theta)), graph.Add(graph.Mul(graph.Square(s.ThetaDot), .1), graph.Mul(graph.Square(u), .001)))
+
+	fall := graph.Mul(p.Dt, graph.Div(graph.Mul(p.G, 1.5), p.L))
+	drive := graph.Mul(p.Dt, graph.Div(3, graph.Mul(p.M, graph.Square(p.L))))
+	sin, _ := envs.SinCos(s.Theta)
+	thetaDot := graph.Add(s.ThetaDot, graph.Add(graph.Mul(fall, sin), graph.Mul(drive, u)))
+	next = PendulumState{ThetaDot: graph.Clamp(graph.Neg(p.MaxSpeed), thetaDot, p.MaxSpeed), LastU: u}
+	next.Theta = graph.Add(s.Theta, graph.Mul(p.Dt, next.ThetaDot))
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	return next, e.Observe(next, p), graph.Neg(cost), envs.False(), truncated
+}
+
+// Observe gives cosine and sine of the angle and the velocity.
+func (Pendulum) Observe(s PendulumState, _ PendulumParams) *graph.Array {
+	sin, cos := envs.SinCos(s.Theta)
+	return graph.Stack([]*graph.Array{cos, sin, s.ThetaDot}, 0)
+}
+
+// Draw paints the rod, and the last torque as an arc around the hinge.
+func (e Pendulum) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s PendulumState) []*graph.Array { return []*graph.Array{s.Theta, s.LastU} })
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-1.3, -1.3), draw.At(1.3, 1.3))
+	if err != nil {
+		return nil, err
+	}
+	hinge := draw.At(0, 0)
+	// Positive angles turn counter-clockwise, as in Gymnasium's pictures.
+	c.Line(draw.Wood, hinge, hinge.Polar(-v[0], 1), .2)
+	const pieces = 24
+	sweep := -v[1] * math.Pi / 4 // a quarter turn at ±2 Nm
+	for i := range pieces {
+		from, to := sweep*float64(i)/pieces, sweep*float64(i+1)/pieces
+		c.Line(draw.Signal, hinge.Polar(from, .3), hinge.Polar(to, .3), .03)
+	}
+	c.Disc(draw.Ink, hinge, .06)
+	return c.Image(), nil
+}

@@ -1,0 +1,114 @@
+// Package draw holds what environments paint their states with: a canvas in an environment's own coordinates, the
+// colours that all of them share, and readers of the numbers of a concrete state. A Draw method reads the state
+// (Scalars, Grid), makes a canvas, paints, and returns its image.
+package draw
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+	"image/draw"
+	"math"
+
+	"golang.org/x/image/vector"
+)
+
+// MaxSide is the most pixels that an image may have on a side.
+const MaxSide = 8192
+
+// The colours that environments are drawn in, on a background of Paper.
+var (
+	Paper  = color.RGBA{0xfa, 0xfa, 0xf7, 0xff}
+	Ink    = color.RGBA{0x26, 0x32, 0x38, 0xff}
+	Steel  = color.RGBA{0x6b, 0x7f, 0x8c, 0xff}
+	Wood   = color.RGBA{0xc9, 0x8a, 0x4b, 0xff}
+	Accent = color.RGBA{0x1f, 0x77, 0xb4, 0xff}
+	Signal = color.RGBA{0xd6, 0x4b, 0x3a, 0xff}
+)
+
+// Point is a place in an environment's own coordinates, y upwards.
+type Point struct{ X, Y float64 }
+
+// At is the point (x, y).
+func At(x, y float64) Point { return Point{x, y} }
+
+// Polar is the point at a distance from p in a direction, an angle from straight up, clockwise.
+func (p Point) Polar(angle, distance float64) Point {
+	return At(p.X+distance*math.Sin(angle), p.Y+distance*math.Cos(angle))
+}
+
+// Canvas paints antialiased shapes, given in an environment's coordinates, on an image.
+type Canvas struct {
+	img    *image.RGBA
+	scale  float64 // pixels for one unit
+	origin Point   // pixel of the point (0, 0)
+}
+
+// NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle.
+func NewCanvas(size image.Point, low, high Point) (*Canvas, error) {
+	if size.X < 1 || size.Y < 1 || size.X > MaxSide || size.Y > MaxSide {
+		return nil, fmt.Errorf("envs: cannot draw an image of %d x %d pixels: want 1 to %d on each side", size.X, size.Y, MaxSide)
+	}
+	c := &Canvas{img: image.NewRGBA(image.Rectangle{Max: size})}
+	draw.Draw(c.img, c.img.Bounds(), image.NewUniform(Paper), image.Point{}, draw.Src)
+	c.scale = min(float64(size.X)/(high.X-low.X), float64(size.Y)/(high.Y-low.Y))
+	c.origin = At(float64(size.X)/2-c.scale*(low.X+high.X)/2, float64(size.Y)/2+c.scale*(low.Y+high.Y)/2)
+	return c, nil
+}
+
+// Image is what was painted so far.
+func (c *Canvas) Image() *image.RGBA { return c.img }
+
+// Polygon fills a closed polygon.
+func (c *Canvas) Polygon(fill color.Color, points ...Point) {
+	// Far outside of the image a coordinate has no visible effect, but overflows the rasterizer's fixed point.
+	limit := func(v float64) float64 { return min(max(v, -2*MaxSide), 2*MaxSide) }
+	pixels := make([]Point, len(points))
+	low, high := At(math.Inf(1), math.Inf(1)), At(math.Inf(-1), math.Inf(-1))
+	for i, p := range points {
+		q := At(limit(c.origin.X+c.scale*p.X), limit(c.origin.Y-c.scale*p.Y))
+		low, high = At(min(low.X, q.X), min(low.Y, q.Y)), At(max(high.X, q.X), max(high.Y, q.Y))
+		pixels[i] = q
+	}
+	// The rasterizer works on the polygon's own box only: its time is the number of pixels.
+	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)), int(math.Ceil(high.Y))).Intersect(c.img.Bounds())
+	if box.Empty() {
+		return
+	}
+	z := vector.NewRasterizer(box.Dx(), box.Dy())
+	for i, p := range pixels {
+		x, y := float32(p.X-float64(box.Min.X)), float32(p.Y-float64(box.Min.Y))
+		if i == 0 {
+			z.MoveTo(x, y)
+		} else {
+			z.LineTo(x, y)
+		}
+	}
+	z.ClosePath()
+	z.Draw(c.img, box, image.NewUniform(fill), image.Point{})
+}
+
+// Rectangle fills an upright rectangle.
+func (c *Canvas) Rectangle(fill color.Color, low, high Point) {
+	c.Polygon(fill, low, At(high.X, low.Y), high, At(low.X, high.Y))
+}
+
+// Disc fills a circle.
+func (c *Canvas) Disc(fill color.Color, centre Point, radius float64) {
+	const corners = 48
+	points := make([]Point, corners)
+	for i := range points {
+		points[i] = centre.Polar(2*math.Pi*float64(i)/corners, radius)
+	}
+	c.Polygon(fill, points...)
+}
+
+// Line draws a segment with round ends, at least one pixel wide.
+func (c *Canvas) Line(fill color.Color, from, to Point, width float64) {
+	half := max(width, 1/c.scale) / 2
+	along := math.Atan2(to.X-from.X, to.Y-from.Y)
+	across := along + math.Pi/2
+	c.Polygon(fill, from.Polar(across, half), to.Polar(across, half), to.Polar(across, -half), from.Polar(across, -half))
+	c.Disc(fill, from, half)
+	c.Disc(fill, to, half)
+}

@@ -1,0 +1,64 @@
+package draw
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+func TestCanvasPlacesShapesInItsView(t *testing.T) {
+	c, err := NewCanvas(image.Pt(40, 20), At(0, 0), At(2, 2)) // 10 pixels for one unit, in the middle of the width
+	require.NoError(t, err)
+	c.Rectangle(Wood, At(0, 0), At(1, 1))
+	c.Disc(Accent, At(1.5, 1.5), .4)
+	c.Line(Ink, At(0, 1.5), At(1, 1.5), .2)
+	c.Polygon(Signal, At(1, 0), At(2, 0), At(2, 1))
+	c.Polygon(Signal)
+	c.Disc(Signal, At(1e300, math.Inf(1)), 1)
+	for at, want := range map[image.Point]color.RGBA{{12, 18}: Wood, {25, 5}: Accent, {15, 5}: Ink, {28, 17}: Signal, {5, 10}: Paper, {22, 11}: Paper} {
+		require.Equal(t, want, c.Image().RGBAAt(at.X, at.Y), "pixel %v", at)
+	}
+}
+
+func TestNewCanvasRefuses(t *testing.T) {
+	for _, size := range []image.Point{{0, 1}, {1, 0}, {-1, 5}, {MaxSide + 1, 1}, {1, MaxSide + 1}} {
+		_, err := NewCanvas(size, At(0, 0), At(1, 1))
+		require.ErrorContains(t, err, "want 1 to 8192 on each side", "%v", size)
+	}
+}
+
+func TestRead(t *testing.T) {
+	type state struct{ X, Board *graph.Array }
+	s := state{graph.Scalar(3), graph.Eq(graph.Reshape(graph.Iota(6), 2, 3), 4)}
+	x := func(s state) []*graph.Array { return []*graph.Array{s.X} }
+	board := func(s state) *graph.Array { return s.Board }
+	v, err := Scalars("A-v0", s, x)
+	require.NoError(t, err)
+	require.Equal(t, []float64{3}, v)
+	v, err = Grid("A-v0", s, board, 2, 3)
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 0, 0, 0, 1, 0}, v)
+
+	for number, c := range []struct {
+		state any
+		want  string
+	}{
+		{3, "cannot draw a int as A-v0, want a draw.state"},
+		{state{X: s.X}, "a field of its draw.state is nil"},
+		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 3, 2))}, "its state has leaves of bool[3,2], want bool[2,3]"},
+		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 7, 2, 3))}, "want bool[2,3]: take one member of the population"},
+		{state{Board: graph.Abstract(graph.ShapeOf(graph.Float32, 2, 3))}, "no value"},
+		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.NaN())}, "its state holds NaN"},
+		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.Inf(-1))}, "its state holds -Inf"},
+	} {
+		_, err := Grid("A-v0", c.state, board, 2, 3)
+		require.ErrorContains(t, err, c.want, "case %d", number)
+	}
+	_, err = Scalars("A-v0", state{X: graph.Iota(2)}, x)
+	require.ErrorContains(t, err, "its state has leaves of i32[2], want scalars")
+}

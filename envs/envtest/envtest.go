@@ -1,0 +1,221 @@
+// Package envtest checks whether an environment keeps what its Spec and the interfaces of envs promise. A family of
+// environments needs one test:
+//
+//	for _, id := range envs.IDs() {
+//		env, err := envs.Make(id)
+//		require.NoError(t, err)
+//		require.NoError(t, envtest.Check(env))
+//	}
+package envtest
+
+import (
+	"fmt"
+	"image"
+	"slices"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+const (
+	lanes   = 4    // members that play together
+	longest = 1000 // steps of an episode that are looked at
+	short   = 12   // steps of the episodes that are played again and again
+)
+
+// Check plays random episodes on the reference interpreter, raw and under envs.AutoReset, and returns what it finds
+// first: shapes, dtypes and bounds of observations, actions, rewards, both ends, masks, players, descriptors and
+// objectives; that Spec and Parts agree; that equal keys give equal episodes, alone, as a lane of a vmap and with parameters
+// of their own; that states can be carried by a scan and drawn; and for games that what is illegal loses and what is
+// over stays so. The first 1,000 steps of an episode are looked at; nothing is checked of how good the dynamics are.
+func Check(env envs.Environment) error {
+	spec := env.Spec()
+	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
+		return fmt.Errorf("envtest: %s: Spec: %w", spec.ID, err)
+	}
+	for _, form := range []struct {
+		name string
+		env  envs.Environment
+	}{{"", env}, {", auto-reset", envs.Erase(envs.AutoReset(env))}} {
+		c := &checker{env: form.env, spec: spec, parts: envs.PartsOf(form.env), raw: form.name == ""}
+		err := graph.Try(func() {
+			c.params = form.env.DefaultParams()
+			graph.Leaves(c.params) // names a nil leaf
+		})
+		for _, check := range []func() error{c.lives, c.repeats, c.vmaps, c.ownParameters, c.draws} {
+			if err == nil {
+				err = check()
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("envtest: %s%s: %w", spec.ID, form.name, err)
+		}
+	}
+	return nil
+}
+
+// checkSpec looks at a Spec alone and beside the parts that the environment has.
+func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
+	if s.ID == "" || s.MaxSteps < 1 || s.Observation == nil || s.Action == nil || s.Players < 0 {
+		return fmt.Errorf("got %+v, want an ID, both spaces, MaxSteps of 1 or more and no negative Players", s)
+	}
+	if d, ok := s.Action.(envs.Discrete); ok && d.N < 1 {
+		return fmt.Errorf("got %s as Action, want 1 or more actions", d)
+	}
+	if _, ok := s.Action.(envs.Discrete); s.LegalMask && !ok {
+		return fmt.Errorf("got %s with a LegalMask, want Discrete", s.Action)
+	}
+	if n := len(s.Descriptor.Dims); n > 1 || n == 1 && s.Descriptor.DType != graph.Float32 {
+		return fmt.Errorf("got %s as Descriptor, want f32[d]", s.Descriptor)
+	}
+	for _, claim := range []struct {
+		what        string
+		says, holds bool
+	}{
+		{"Players > 1 and methods Player and Rewards (Game)", s.Players > 1, p.Game != nil},
+		{"LegalMask and a method Legal (Masker)", s.LegalMask, p.Masker != nil},
+		{"Descriptor and a method Describe (Describer)", len(s.Descriptor.Dims) > 0, p.Describer != nil},
+		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
+	} {
+		if claim.says != claim.holds {
+			return fmt.Errorf("%s belong together: the Spec says %v, the environment has them: %v", claim.what, claim.says, claim.holds)
+		}
+	}
+	return nil
+}
+
+type checker struct {
+	env    envs.Environment
+	spec   envs.Spec
+	parts  envs.Parts[any, any]
+	params any
+	raw    bool
+}
+
+// repeats plays the same episodes twice, from two traces.
+func (c *checker) repeats() error {
+	keys := random.Split(random.New(11), lanes)
+	var runs [2]visit
+	for i := range runs {
+		var err error
+		if runs[i], err = run(graph.VMap(c.episode(short, c.params)), keys); err != nil {
+			return err
+		}
+	}
+	return same("two episodes with the same key", runs[0], runs[1])
+}
+
+// vmaps plays lanes together and each alone.
+func (c *checker) vmaps() error {
+	keys := random.Split(random.New(12), 3)
+	together, err := run(graph.VMap(c.episode(short, c.params)), keys)
+	if err != nil {
+		return err
+	}
+	for lane := range 3 {
+		alone, err := run(c.episode(short, c.params), random.Key{Data: graph.Index(keys.Data, lane)})
+		if err != nil {
+			return err
+		}
+		if err := same(fmt.Sprintf("an episode alone and as lane %d of a vmap", lane), alone, laneOf(together, lane)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownParameters gives each lane parameters of its own: the published ones, and all floats 1.25 times as large.
+func (c *checker) ownParameters() error {
+	scaled := func(by float64) any {
+		return graph.MapTree(func(a *graph.Array) *graph.Array {
+			if !a.DType().IsFloat() {
+				return a
+			}
+			return graph.Mul(a, by)
+		}, c.params)
+	}
+	if len(graph.Leaves(c.params)) == 0 {
+		return nil
+	}
+	key := random.New(13)
+	both := graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Stack([]*graph.Array{a, b}, 0) }, scaled(1), scaled(1.25))
+	together, err := run(graph.VMap(func(p any) visit { return c.episode(1, p)(key) }), both)
+	if err != nil {
+		return err
+	}
+	for lane, by := range []float64{1, 1.25} {
+		alone, err := run(func(p any) visit { return c.episode(1, p)(key) }, scaled(by))
+		if err != nil {
+			return err
+		}
+		if err := same(fmt.Sprintf("parameters times %v alone and as a lane", by), alone, laneOf(together, lane)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// draws paints the first state.
+func (c *checker) draws() error {
+	if c.parts.Drawer == nil {
+		return nil
+	}
+	state, err := run(func(key random.Key) any {
+		s, _ := c.env.Reset(key, c.params)
+		return s
+	}, random.New(14))
+	if err != nil {
+		return err
+	}
+	size := image.Pt(64, 48)
+	img, err := c.parts.Drawer.Draw(state, size)
+	if err != nil {
+		return fmt.Errorf("the state that Reset gave cannot be drawn: %w", err)
+	}
+	if got := img.Bounds().Size(); got != size {
+		return fmt.Errorf("the picture has %v pixels, want %v", got, size)
+	}
+	return nil
+}
+
+// run traces f once and runs it on the reference interpreter.
+func run[A, R any](f func(A) R, a A) (out R, err error) {
+	p, err := graph.Trace("envtest", f, a)
+	if err != nil {
+		return out, err
+	}
+	leaves, err := p.Interpret(graph.Leaves(a), nil)
+	if err != nil {
+		return out, err
+	}
+	out, _ = p.OutTree().Unflatten(leaves).(R)
+	return out, nil
+}
+
+func laneOf(v visit, lane int) visit {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, lane) }, v)
+}
+
+// same compares two trees bit by bit.
+func same(what string, a, b visit) error {
+	x, tree := graph.Flatten(a)
+	y := graph.Leaves(b)
+	if len(x) != len(y) {
+		return fmt.Errorf("%s have %d and %d leaves", what, len(x), len(y))
+	}
+	for i := range x {
+		v, err := graph.ToTensor(x[i])
+		if err != nil {
+			return err
+		}
+		w, err := graph.ToTensor(y[i])
+		if err != nil {
+			return err
+		}
+		if !v.Shape.Equal(w.Shape) || !slices.Equal(v.V, w.V) {
+			return fmt.Errorf("%s differ in %s: %v and %v", what, tree.Path(i), v.Floats(), w.Floats())
+		}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package envtest
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// visit is what is recorded of a step, as one tree; what the environment does not have stays nil.
+type visit struct {
+	Next                               any
+	Obs, Reward, Terminated, Truncated *graph.Array
+	Inside, Sampled, Observed          *graph.Array // bool: observation and action lie in their spaces; Observe gives the observation
+	Can                                *graph.Array `tree:"optional"` // bool: some action is legal in the next state
+	Mover                              *graph.Array `tree:"optional"` // who moved
+	Player                             *graph.Array `tree:"optional"`
+	Rewards                            *graph.Array `tree:"optional"`
+	Cheat                              *graph.Array `tree:"optional"` // f32[players]: rewards for an illegal action in place of this one
+	CheatEnds                          *graph.Array `tree:"optional"`
+	Described                          *graph.Array `tree:"optional"` // bool: the descriptor lies in its space
+	Objectives                         *graph.Array `tree:"optional"`
+}
+
+// episode plays random legal actions for a number of steps from a reset. What has a wrong shape is thrown.
+func (c *checker) episode(steps int, params any) func(key random.Key) visit {
+	return func(key random.Key) visit {
+		state, obs := c.env.Reset(random.FoldIn(key, 0), params)
+		want("the observation of Reset", obs, c.spec.Observation.Shape())
+		_, visits := graph.Scan(func(state any, i *graph.Array) (any, visit) {
+			v := c.step(random.FoldIn(key, i), state, params)
+			return v.Next, v
+		}, state, graph.Add(graph.Iota(steps), 1))
+		return visits
+	}
+}
+
+func (c *checker) step(key random.Key, state, params any) (v visit) {
+	act, step := random.Split2(key)
+	action := c.spec.Action.Sample(act)
+	want("an action that Sample gave", action, c.spec.Action.Shape())
+	var legal *graph.Array
+	if c.parts.Masker != nil {
+		legal = c.parts.Masker.Legal(state, params)
+		want("Legal", legal, graph.ShapeOf(graph.Bool, c.spec.Action.(envs.Discrete).N))
+		action = oneOf(act, legal)
+	}
+	v.Sampled = c.spec.Action.Contains(action)
+
+	v.Next, v.Obs, v.Reward, v.Terminated, v.Truncated = c.env.Step(step, state, action, params)
+	want("the observation of Step", v.Obs, c.spec.Observation.Shape())
+	want("the reward", v.Reward, graph.ShapeOf(graph.Float32))
+	want("terminated", v.Terminated, graph.ShapeOf(graph.Bool))
+	want("truncated", v.Truncated, graph.ShapeOf(graph.Bool))
+	v.Inside = c.spec.Observation.Contains(v.Obs)
+	again := c.env.Observe(v.Next, params)
+	want("Observe", again, c.spec.Observation.Shape())
+	v.Observed = graph.All(graph.Eq(again, v.Obs))
+
+	if c.parts.Masker != nil {
+		v.Can = graph.Any(c.parts.Masker.Legal(v.Next, params))
+	}
+	if c.parts.Describer != nil {
+		d := c.parts.Describer.Describe(v.Next, params)
+		want("Describe", d, c.spec.Descriptor.Shape())
+		v.Described = c.spec.Descriptor.Contains(d)
+	}
+	if c.parts.Scorer != nil {
+		v.Objectives = c.parts.Scorer.Objectives(v.Next, params)
+		want("Objectives", v.Objectives, graph.ShapeOf(graph.Float32, len(c.spec.Objectives)))
+	}
+	if game := c.parts.Game; game != nil {
+		each := graph.ShapeOf(graph.Float32, c.spec.Players)
+		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params), game.Rewards(v.Next, params)
+		want("Player", v.Player, graph.ShapeOf(graph.Int32))
+		want("Rewards", v.Rewards, each)
+		// Where every action is legal, one that does not exist.
+		illegal := graph.Select(graph.All(legal), graph.FullLike(action, legal.Size()), oneOf(act, graph.Not(legal)))
+		cheated, _, reward, ended, _ := c.env.Step(step, state, illegal, params)
+		v.Cheat = game.Rewards(cheated, params)
+		v.CheatEnds = graph.And(ended, graph.Eq(reward, -1))
+	}
+	return v
+}
+
+// oneOf draws one of the true places of a mask; 0 where there is none.
+func oneOf(key random.Key, mask *graph.Array) *graph.Array {
+	return graph.ArgMax(graph.Select(mask, random.Uniform(key, graph.ShapeOf(graph.Float32, mask.Size()), 0, 1), -1.), 0)
+}
+
+func want(what string, got *graph.Array, shape graph.Shape) {
+	if got == nil {
+		graph.Throw(what, "got nil, want %s", shape)
+	}
+	if !got.Shape().Equal(shape) {
+		graph.Throw(what, "got %s, want %s", got.Shape(), shape)
+	}
+}
+
+// lives looks at every step of whole episodes.
+func (c *checker) lives() error {
+	steps := min(c.spec.MaxSteps, longest)
+	if c.raw && c.parts.Game != nil {
+		steps = min(steps+3, longest) // to see what comes after the end
+	}
+	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(7), lanes))
+	if err != nil {
+		return err
+	}
+	table, err := c.read(v)
+	if err != nil {
+		return err
+	}
+	for lane := range lanes {
+		over := false
+		for i := range steps {
+			if err := c.moment(table.at(lane*steps+i), i, over); err != nil {
+				return fmt.Errorf("step %d of random play (lane %d): %w", i+1, lane, err)
+			}
+			m := table.at(lane*steps + i)
+			over = over || m.terminated || m.truncated
+		}
+		if !over && steps >= c.spec.MaxSteps {
+			return fmt.Errorf("no episode end within MaxSteps, %d", c.spec.MaxSteps)
+		}
+	}
+	return nil
+}
+
+// moment is one step on the host.
+type moment struct {
+	reward                                               float64
+	terminated, truncated                                bool
+	inside, sampled, observed, can, cheatEnds, described bool
+	mover, player                                        int
+	rewards, cheat, objectives                           []float64
+}
+
+// moment tells what is wrong with step i from 0 on; over: an earlier step ended the episode.
+func (c *checker) moment(m moment, i int, over bool) error {
+	ended := m.terminated || m.truncated
+	switch {
+	case !m.sampled:
+		return fmt.Errorf("an action that Sample drew lies outside of %s", c.spec.Action)
+	case math.IsNaN(m.reward):
+		return fmt.Errorf("the reward is NaN")
+	case !m.observed:
+		return fmt.Errorf("the observation that Observe gives is not that of Step")
+	// Beyond its end a raw episode may leave the spaces.
+	case !over && !m.inside:
+		return fmt.Errorf("the observation lies outside of %s", c.spec.Observation)
+	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-1:
+		return fmt.Errorf("truncated is %v, want it in step %d (MaxSteps) alone", m.truncated, c.spec.MaxSteps)
+	case !over && c.parts.Describer != nil && !m.described:
+		return fmt.Errorf("the descriptor lies outside of %s", c.spec.Descriptor)
+	case !over && !allFinite(m.objectives):
+		return fmt.Errorf("the objectives are %v", m.objectives)
+	case c.parts.Masker != nil && !m.can:
+		return fmt.Errorf("no action is legal in the next state, want one at least, also where an episode is over")
+	}
+	if c.parts.Game == nil {
+		return nil
+	}
+	sum, cheated := 0., 0.
+	for p := range m.rewards {
+		sum, cheated = sum+m.rewards[p], cheated+m.cheat[p]
+	}
+	raw := c.raw && over
+	switch {
+	case m.mover < 0 || m.mover >= c.spec.Players || m.player < 0 || m.player >= c.spec.Players:
+		return fmt.Errorf("players %d and then %d move, want numbers below Players, %d", m.mover, m.player, c.spec.Players)
+	case !(math.Abs(sum) < 1e-5):
+		return fmt.Errorf("the rewards %v do not sum to 0", m.rewards)
+	case m.reward != m.rewards[m.mover]:
+		return fmt.Errorf("the reward is %v, want that of player %d, who moved, of %v", m.reward, m.mover, m.rewards)
+	case raw && (!ended || !allZero(m.rewards)):
+		return fmt.Errorf("the game was over before: got terminated %v and rewards %v, want it to stay over and zeros", m.terminated, m.rewards)
+	case !raw && (!m.cheatEnds || !(math.Abs(cheated) < 1e-5) || m.cheat[m.mover] != -1):
+		return fmt.Errorf("an illegal action of player %d gave rewards %v, want the game to end, -1 for that player and 1 shared by the others", m.mover, m.cheat)
+	}
+	return nil
+}
+
+func allFinite(v []float64) bool {
+	for _, x := range v {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func allZero(v []float64) bool {
+	for _, x := range v {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// columns are a visit's leaves on the host, row-major with lanes and steps first.
+type columns struct {
+	checker *checker
+	v       map[*graph.Array][]float64
+	visit   visit
+}
+
+func (c *checker) read(v visit) (columns, error) {
+	out := columns{checker: c, v: map[*graph.Array][]float64{}, visit: v}
+	for _, a := range []*graph.Array{v.Reward, v.Terminated, v.Truncated, v.Inside, v.Sampled, v.Observed, v.Can, v.Mover, v.Player, v.Rewards, v.Cheat, v.CheatEnds, v.Described, v.Objectives} {
+		if a == nil {
+			continue
+		}
+		var err error
+		if out.v[a], err = graph.Floats(a); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+func (t columns) at(row int) (m moment) {
+	flag := func(a *graph.Array) bool { return a != nil && t.v[a][row] != 0 }
+	number := func(a *graph.Array) int {
+		if a == nil {
+			return 0
+		}
+		return int(t.v[a][row])
+	}
+	vector := func(a *graph.Array) []float64 {
+		if a == nil {
+			return nil
+		}
+		n := a.Dim(2)
+		return t.v[a][row*n : (row+1)*n]
+	}
+	v := t.visit
+	return moment{reward: t.v[v.Reward][row], terminated: flag(v.Terminated), truncated: flag(v.Truncated),
+		inside: flag(v.Inside), sampled: flag(v.Sampled), observed: flag(v.Observed), can: flag(v.Can), cheatEnds: flag(v.CheatEnds), described: flag(v.Described),
+		mover: number(v.Mover), player: number(v.Player), rewards: vector(v.Rewards), cheat: vector(v.Cheat), objectives: vector(v.Objectives)}
+}

@@ -1,0 +1,151 @@
+package envs_test
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// able is a Corridor with every part.
+type able struct{ Corridor }
+
+func (able) Draw(any, image.Point) (image.Image, error) { return nil, errors.New("drawn") }
+
+func (able) Describe(s CorridorState, _ CorridorParams) *graph.Array {
+	return graph.Reshape(s.X, 1)
+}
+
+func (able) Objectives(s CorridorState, p CorridorParams) *graph.Array {
+	return graph.Stack([]*graph.Array{s.X, p.Stride}, 0)
+}
+
+func (able) Legal(CorridorState, CorridorParams) *graph.Array {
+	return graph.Ones(graph.ShapeOf(graph.Bool, 2))
+}
+
+func (able) Player(s CorridorState, _ CorridorParams) *graph.Array { return graph.Mod(s.Time, 2) }
+
+func (able) Rewards(s CorridorState, _ CorridorParams) *graph.Array {
+	return graph.Stack([]*graph.Array{s.X, graph.Neg(s.X)}, 0)
+}
+
+// some is a wrapper that hides some of able's parts: bit i of keep is part i.
+type some struct {
+	able
+	keep int
+}
+
+func (s some) Parts() (p envs.Parts[CorridorState, CorridorParams]) {
+	all := envs.PartsOf(envs.Env[CorridorState, CorridorParams](s.able))
+	if s.keep&1 != 0 {
+		p.Drawer = all.Drawer
+	}
+	if s.keep&2 != 0 {
+		p.Describer = all.Describer
+	}
+	if s.keep&4 != 0 {
+		p.Scorer = all.Scorer
+	}
+	if s.keep&8 != 0 {
+		p.Masker = all.Masker
+	}
+	if s.keep&16 != 0 {
+		p.Game = all.Game
+	}
+	return p
+}
+
+// has tells which parts there are, as the functions that look for one say.
+func has[S, P any](e envs.Env[S, P]) (parts int) {
+	_, draws := envs.DrawerOf(e)
+	_, describes := envs.DescriberOf(e)
+	_, scores := envs.ScorerOf(e)
+	_, masks := envs.MaskerOf(e)
+	_, plays := envs.GameOf(e)
+	for i, yes := range []bool{draws, describes, scores, masks, plays} {
+		if yes {
+			parts |= 1 << i
+		}
+	}
+	return parts
+}
+
+// Any choice of parts goes through every wrapper, no more and no less.
+func TestWrappersKeepParts(t *testing.T) {
+	require.Equal(t, 31, has(able{}))
+	require.Equal(t, 0, has(Corridor{}))
+	for keep := range 32 {
+		e := some{keep: keep}
+		erased := envs.Erase(e)
+		require.Equal(t, keep, has(e), "itself")
+		require.Equal(t, keep, has(erased), "erased")
+		require.Equal(t, keep, has(envs.Erase(erased)), "erased twice")
+		require.Equal(t, keep, has(envs.AutoReset(e)), "auto-reset")
+		require.Equal(t, keep, has(envs.AutoReset(erased)), "erased, auto-reset")
+		require.Equal(t, keep, has(envs.Erase(envs.AutoReset(envs.AutoReset(e)))), "auto-reset twice, erased")
+	}
+}
+
+// What is known by the last state of an episode outlives the reset; what play goes on from is of the new one.
+func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
+	auto := envs.Erase(envs.AutoReset(able{}))
+	parts, p := envs.PartsOf(auto), auto.DefaultParams()
+	state, _ := auto.Reset(random.New(0), p)
+	first, _ := able{}.Reset(random.New(0), able{}.DefaultParams())
+	require.Equal(t, floats(t, first.X)[0], floats(t, parts.Describer.Describe(state, p))[0])
+	x := floats(t, first.X)[0]
+	for i := 1; ; i++ {
+		var obs, terminated *graph.Array
+		state, obs, _, terminated, _ = auto.Step(random.New(int64(i)), state, envs.Steps(1), p)
+		x += .25
+		require.InDelta(t, x, floats(t, parts.Describer.Describe(state, p))[0], 1e-6, "step %d", i)
+		require.InDelta(t, x, floats(t, parts.Scorer.Objectives(state, p))[0], 1e-6)
+		require.InDeltaSlice(t, []float64{x, -x}, floats(t, parts.Game.Rewards(state, p)), 1e-6)
+		require.Equal(t, []float64{1, 1}, floats(t, parts.Masker.Legal(state, p)))
+		player := floats(t, parts.Game.Player(state, p))[0]
+		if floats(t, terminated)[0] == 1 {
+			require.Less(t, floats(t, obs)[0], .2, "the new episode's")
+			require.Zero(t, player, "the new episode's")
+			return
+		}
+		require.Equal(t, float64(i%2), player)
+	}
+}
+
+func TestErasedPartsRefuse(t *testing.T) {
+	e := envs.Erase(able{})
+	d, _ := envs.DescriberOf(e)
+	require.ErrorContains(t, graph.Try(func() { d.Describe(3, e.DefaultParams()) }), "Corridor-v0: got int as state, want envs_test.CorridorState")
+	require.ErrorContains(t, graph.Try(func() { d.Describe(CorridorState{}, 3) }), "Corridor-v0: got int as parameters, want envs_test.CorridorParams")
+	drawer, _ := envs.DrawerOf(envs.AutoReset(e))
+	_, err := drawer.Draw(3, image.Pt(1, 1))
+	require.EqualError(t, err, "drawn", "which state may be drawn is the environment's affair")
+}
+
+// A refusal names the line that called the environment, not one inside of it.
+func TestRefuseNamesTheCaller(t *testing.T) {
+	e := envs.Erase(Corridor{})
+	state, _ := e.Reset(random.New(0), e.DefaultParams())
+	_, file, line, _ := runtime.Caller(0)
+	err := graph.Try(func() { e.Step(random.New(0), state, graph.Scalar(1), e.DefaultParams()) })
+	require.ErrorContains(t, err, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is f32[], want an integer scalar", filepath.Base(file), line+1))
+	_, _, line, _ = runtime.Caller(0)
+	auto := graph.Try(func() { envs.AutoReset(e).Step(random.New(0), envs.Episode[any]{State: state}, nil, e.DefaultParams()) })
+	require.ErrorContains(t, auto, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is nil", filepath.Base(file), line+1))
+}
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}

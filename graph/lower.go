@@ -1,0 +1,253 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+)
+
+// Lowering: a simplified program is made into one of ops that its target takes, by passes over the graph. Each op says in
+// its own block (Op.Lower) what it becomes; what depends on the whole program is a pass of its own. The interpreter runs
+// the program before and after every pass to the same values, and so tests can tell which pass is wrong.
+
+// Target is what a program is lowered for: a platform of a PJRT plugin, and what it can call. Others than those below take
+// what any compiler takes.
+type Target string
+
+// The targets that there are passes for.
+const (
+	TargetCPU  Target = "cpu"
+	TargetCUDA Target = "cuda"
+	TargetTPU  Target = "tpu"
+	// TargetCPUKernels is the CPU where programs can call the kernels of xlabridge.
+	TargetCPUKernels Target = "cpu with kernels"
+	// TargetCPUKernelsAlways calls them for the smallest arrays too: slower, for tests.
+	TargetCPUKernelsAlways Target = "cpu with kernels, always"
+)
+
+// Targets lists them.
+var Targets = []Target{TargetCPU, TargetCUDA, TargetTPU, TargetCPUKernels, TargetCPUKernelsAlways}
+
+func (t Target) kernels() bool { return t == TargetCPUKernels || t == TargetCPUKernelsAlways }
+
+func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
+
+// atLeast is a size from which on a kernel pays.
+func (t Target) atLeast(size int) int {
+	if t == TargetCPUKernelsAlways {
+		return 0
+	}
+	return size
+}
+
+// pass is one step of lowering.
+type pass struct {
+	name Phase
+	run  func(g *Graph, t Target) *Graph
+}
+
+// passes are run in this order on a simplified graph.
+var passes = []pass{
+	{PhaseLowered, lowerOps},
+	{PhaseWrites, lowerWrites},
+}
+
+// Lowered is a program as one target gets it.
+type Lowered struct {
+	Target    Target
+	Graph     *Graph // of ops that the target takes
+	StableHLO string // the same as MLIR text
+	// Fingerprint identifies the text (hex sha256).
+	Fingerprint string
+	// Seconds is the time to lower and write it.
+	Seconds float64
+}
+
+// Lower gives the program for a target. What was lowered once is kept.
+func (p *Program) Lower(t Target) (l *Lowered, err error) {
+	defer catch(&err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l = p.lowered[t]; l != nil {
+		return l, nil
+	}
+	start := time.Now()
+	l = &Lowered{Target: t, Graph: p.lowerTo(PhaseStableHLO, t)}
+	l.StableHLO = emitModule(p.Name, l.Graph, p.Donated, p.Replicas)
+	sum := sha256.Sum256([]byte(l.StableHLO))
+	l.Fingerprint = hex.EncodeToString(sum[:])
+	l.Seconds = time.Since(start).Seconds()
+	if p.lowered == nil {
+		p.lowered = map[Target]*Lowered{}
+	}
+	p.lowered[t] = l
+	return l, nil
+}
+
+// lowerTo runs the passes up to the named one, it included.
+func (p *Program) lowerTo(last Phase, t Target) *Graph {
+	g := p.Graph
+	for _, pass := range passes {
+		g = pass.run(g, t)
+		if pass.name == last {
+			break
+		}
+	}
+	return g
+}
+
+// Uses tells whether one of the ops stands in the graph or in a body of it.
+func (g *Graph) Uses(ops ...string) bool {
+	return g.any(func(n *Node) bool { return slices.Contains(ops, n.Op.Name) })
+}
+
+// any tells whether f holds for a node of the graph or of its bodies.
+func (g *Graph) any(f func(*Node) bool) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		return f(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(f) })
+	})
+}
+
+// lowerOps puts what Op.Lower says in the place of every op that has the rule, until none has more to say.
+func lowerOps(g *Graph, t Target) *Graph {
+	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
+}
+
+// lowerRule gives a node's results, made by other ops in the open scope; nil if the node stays as it is.
+type lowerRule func(l *lowering, n *Node, in []*Array) []*Array
+
+// lowering is a pass that rewrites nodes one by one.
+type lowering struct {
+	target  Target
+	program *Graph // before the pass
+	rule    func(*Op) lowerRule
+	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
+	loop    *Graph         // the body of the innermost while around, before the pass
+	trace   *trace
+	unset   int // see the op unset
+}
+
+func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
+	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
+}
+
+// concerns tells whether a node has to be looked at.
+func (l *lowering) concerns(n *Node) bool {
+	if l.done[n] {
+		return false
+	}
+	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, func(g *Graph) bool { return slices.ContainsFunc(g.Nodes, l.concerns) })
+}
+
+// graph rewrites a closed graph.
+func (l *lowering) graph(g *Graph) *Graph {
+	if !slices.ContainsFunc(g.Nodes, l.concerns) {
+		return g
+	}
+	out, captured := buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
+		if l.trace == nil {
+			l.trace = currentTrace()
+			defer positions()()
+		}
+		return l.inline(g, p)
+	})
+	if len(captured) > 0 {
+		throw("Lower", "internal: a lowered graph takes %d values from around it", len(captured))
+	}
+	return out
+}
+
+// inline puts the nodes of g, rewritten, into the open scope, and returns g's results for args.
+func (l *lowering) inline(g *Graph, args []*Array) []*Array {
+	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
+	for i, p := range g.Params {
+		env[p] = args[i]
+	}
+	at := func(arrays []*Array) []*Array {
+		out := make([]*Array, len(arrays))
+		for i, a := range arrays {
+			out[i] = env[a]
+		}
+		return out
+	}
+	for _, n := range g.Nodes {
+		l.trace.pos = n.pos
+		for i, o := range l.node(n, at(n.Inputs)) {
+			env[n.Outs[i]] = o
+		}
+	}
+	return at(g.Results)
+}
+
+// node puts a node over the inputs in, rewritten, into the open scope, and returns its results.
+func (l *lowering) node(n *Node, in []*Array) []*Array {
+	s := l.trace.cur
+	before := len(s.nodes)
+	if rule := l.rule(n.Op); rule != nil && !l.done[n] {
+		if outs := rule(l, n, in); outs != nil {
+			results := make([]*Array, len(outs))
+			for i, o := range outs {
+				results[i] = s.use(o) // what was made of nothing is lazy
+			}
+			return l.again(s, before, results)
+		}
+		s.nodes = s.nodes[:before]
+	}
+	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies), pos: n.pos}
+	if l.concerns(n) {
+		outside := l.loop
+		if n.Op.Name == "while" {
+			l.loop = n.Bodies[1]
+		}
+		for i, b := range n.Bodies {
+			c.Bodies[i] = l.graph(b)
+		}
+		l.loop = outside
+		l.done[c] = true
+	}
+	for i, o := range n.Outs {
+		c.Outs[i] = &Array{shape: o.shape, node: c, index: i, scope: s}
+	}
+	s.nodes = append(s.nodes, c)
+	return c.Outs
+}
+
+// again rewrites what a rule made, the scope's nodes from the given place on, and returns what became of its results.
+func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
+	made := slices.Clone(s.nodes[from:])
+	s.nodes = s.nodes[:from]
+	moved := map[*Array]*Array{}
+	for _, n := range made {
+		for i, a := range n.Inputs {
+			n.Inputs[i] = orSelf(moved, a)
+		}
+		if !l.concerns(n) {
+			s.nodes = append(s.nodes, n)
+			continue
+		}
+		for i, o := range l.node(n, n.Inputs) {
+			moved[n.Outs[i]] = o
+		}
+	}
+	for lazy, a := range s.imported {
+		s.imported[lazy] = orSelf(moved, a)
+	}
+	out := make([]*Array, len(results))
+	for i, r := range results {
+		out[i] = orSelf(moved, r)
+	}
+	return out
+}
+
+// lowerBody is the Lower rule of ops that matter to derivatives only: they are their first body.
+func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.Bodies[0], in) }
+
+// lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two axes.
+func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
+	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
+	if len(captured) > 0 {
+		throw("Lower", "internal: a factorisation takes %d values from around it", len(captured))
+	}
+	return l.inline(g.Simplify(), in)
+}

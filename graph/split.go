@@ -1,0 +1,495 @@
+package graph
+
+import (
+	"reflect"
+	"slices"
+)
+
+// A state vector of three numbers, read by Index and made by Stack, is an axis of size three: loops over it are too short
+// for vector registers, and what joins and cuts it costs more than the arithmetic. splitAxes keeps the elements of such an
+// axis as arrays of their own, through elementwise ops, sums over the axis, and the carries of loops; where an op needs the
+// whole, it is joined. Values are the same.
+//
+// It goes backwards first, for what would rather have an array in pieces (wants), then forwards, to make those
+// (splitter.node).
+
+// mostPieces is the longest axis that is split.
+const mostPieces = 16
+
+// splitAxes returns the graph with short axes in pieces, bodies included.
+func (g *Graph) splitAxes() *Graph {
+	out, _ := g.split(nil, nil)
+	return out
+}
+
+// axes says along which axis arrays are wanted in pieces.
+type axes map[*Array]int
+
+// want notes that a would rather be in pieces along axis, if that is short; the first wish counts.
+func (w axes) want(a *Array, axis int) {
+	if _, ok := w[a]; !ok && axis >= 0 && a.shape.Dims[axis] >= 2 && a.shape.Dims[axis] <= mostPieces {
+		w[a] = axis
+	}
+}
+
+// wants goes backwards through g, whose results are wanted as in results (nil: as they are). A sum over an axis takes
+// pieces where there are some, but is no reason for a loop to keep them: sums tells whether it counts.
+func (g *Graph) wants(results []int, sums bool) axes {
+	w := axes{}
+	for i, axis := range results {
+		w.want(g.Results[i], axis)
+	}
+	for _, n := range slices.Backward(g.Nodes) {
+		w.node(n, sums)
+	}
+	return w
+}
+
+// node notes what n wants of its inputs.
+func (w axes) node(n *Node, sums bool) {
+	switch a := n.Attrs.(type) {
+	case sliceAttrs:
+		axis := -1
+		for i, d := range n.Inputs[0].Dims() {
+			if a.start[i] == 0 && a.limit[i] == d && a.stride[i] == 1 {
+				continue
+			}
+			if axis >= 0 {
+				return
+			}
+			axis = i
+		}
+		if axis >= 0 && n.Outs[0].Dims()[axis] == 1 {
+			w.want(n.Inputs[0], axis)
+		}
+		return
+	case reduceAttrs:
+		if x := n.Inputs[0]; sums && pairwise[a.kind] != nil && len(a.axes) == 1 && ItemSize(x.DType()) != 2 {
+			w.want(x, a.axes[0])
+		}
+		return
+	case scanAttrs:
+		_, carry := n.carryWants()
+		for i, axis := range carry {
+			w.want(n.Inputs[a.consts+i], axis)
+		}
+		return
+	case whileAttrs:
+		_, carry := n.carryWants()
+		for i, axis := range carry {
+			w.want(n.Inputs[a.condConsts+a.bodyConsts+i], axis)
+		}
+		return
+	}
+	axis, ok := w[n.Outs[0]]
+	if len(n.Outs) != 1 || !ok {
+		return
+	}
+	switch a := n.Attrs.(type) {
+	case permAttrs:
+		w.want(n.Inputs[0], a.perm[axis])
+	case broadcastAttrs:
+		if i := slices.Index(a.axes, axis); i >= 0 {
+			w.want(n.Inputs[0], i)
+		}
+	case dimsAttrs:
+		w.want(n.Inputs[0], sameAxis(n.Outs[0].Dims(), n.Inputs[0].Dims(), axis))
+	default:
+		if elementwise(n) {
+			for _, x := range n.Inputs {
+				w.want(x, axis)
+			}
+		}
+	}
+}
+
+// carryWants is what the bodies of a loop want of their parameters, and along which axes its carry is wanted in pieces (-1:
+// whole): where a body wants it so, and so also its next value.
+func (n *Node) carryWants() (body axes, carry []int) {
+	step, consts := n.Bodies[len(n.Bodies)-1], 0
+	carry = slices.Repeat([]int{-1}, len(n.Outs))
+	switch a := n.Attrs.(type) {
+	case scanAttrs:
+		carry, consts = carry[:a.carry], a.consts
+	case whileAttrs:
+		consts = a.bodyConsts
+		cond := n.Bodies[0].wants(nil, false)
+		for i := range carry {
+			if axis, ok := cond[n.Bodies[0].Params[a.condConsts+i]]; ok {
+				carry[i] = axis
+			}
+		}
+	}
+	for {
+		body = step.wants(carry, false)
+		grown := false
+		for i := range carry {
+			if axis, ok := body[step.Params[consts+i]]; ok && carry[i] < 0 {
+				carry[i], grown = axis, true
+			}
+		}
+		if !grown {
+			return body, carry
+		}
+	}
+}
+
+// elementwise tells whether n computes each element of its one result from the same element of its inputs.
+func elementwise(n *Node) bool {
+	return len(n.Outs) == 1 && reflect.ValueOf(n.Op.Batch).Pointer() == elementwiseRule && len(n.Bodies) == 0
+}
+
+var elementwiseRule = reflect.ValueOf(batchElementwise).Pointer()
+
+// pairwise are the ops that combine two elements of a reduction; init fills it, as functions call ops.
+var pairwise map[string]func(x, y any) *Array
+
+func init() {
+	pairwise = map[string]func(x, y any) *Array{"sum": Add, "max": Max, "min": Min, "prod": Mul, "and": And, "or": Or}
+}
+
+// sameAxis is the axis of the dims to that holds what axis of from holds, where a reshape only adds or drops axes of size
+// one; -1 elsewhere.
+func sameAxis(from, to []int, axis int) int {
+	place := func(dims []int) (wide []int) {
+		for i, d := range dims {
+			if d != 1 {
+				wide = append(wide, i)
+			}
+		}
+		return wide
+	}
+	f, t := place(from), place(to)
+	i := slices.Index(f, axis)
+	if i < 0 || !slices.Equal(sizesAt(from, f), sizesAt(to, t)) {
+		return -1
+	}
+	return t[i]
+}
+
+// pieces of an array: its slices along an axis, which they do not have.
+type pieceList struct {
+	axis int
+	of   []*Array
+}
+
+// splitter rewrites one graph into the open scope.
+type splitter struct {
+	wants axes
+	whole map[*Array]*Array    // by arrays of the graph
+	parts map[*Array]pieceList // likewise
+}
+
+// split rewrites g in a scope of its own. Parameters with an axis in params (-1 or nil: none) come in pieces, one new
+// parameter each; results with one in results leave so. whole are the numbers of those results that had to be cut.
+func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
+	var shapes []Shape
+	for i, p := range g.Params {
+		if params != nil && params[i] >= 0 {
+			shapes = append(shapes, slices.Repeat([]Shape{p.shape.remove(params[i])}, p.shape.Dims[params[i]])...)
+		} else {
+			shapes = append(shapes, p.shape)
+		}
+	}
+	out, captured := buildGraph(shapes, nil, func(in []*Array) []*Array {
+		s := &splitter{g.wants(results, true), map[*Array]*Array{}, map[*Array]pieceList{}}
+		for i, p := range g.Params {
+			if params != nil && params[i] >= 0 {
+				k := p.shape.Dims[params[i]]
+				s.parts[p] = pieceList{params[i], in[:k]}
+				in = in[k:]
+			} else {
+				s.whole[p], in = in[0], in[1:]
+			}
+		}
+		defer positions()()
+		t := currentTrace()
+		for _, n := range g.Nodes {
+			t.pos = n.pos
+			s.node(n)
+		}
+		var outs []*Array
+		for i, r := range g.Results {
+			if results == nil || results[i] < 0 {
+				outs = append(outs, s.get(r))
+				continue
+			}
+			if !s.isSplit(r, results[i]) {
+				whole = append(whole, i)
+			}
+			outs = append(outs, s.pieces(r, results[i])...)
+		}
+		return outs
+	})
+	if len(captured) > 0 {
+		throw("split", "internal: a closed graph captured %d values", len(captured))
+	}
+	return out, whole
+}
+
+// get is a as a whole.
+func (s *splitter) get(a *Array) *Array {
+	if x := s.whole[a]; x != nil {
+		return x
+	}
+	p := s.parts[a]
+	s.whole[a] = Stack(p.of, p.axis)
+	return s.whole[a]
+}
+
+// pieces are a's pieces along axis.
+func (s *splitter) pieces(a *Array, axis int) []*Array {
+	if p, ok := s.parts[a]; ok && p.axis == axis {
+		return p.of
+	}
+	out := make([]*Array, a.shape.Dims[axis])
+	if n := a.node; len(out) == 1 && n != nil && n.Op.Name == "reshape" && n.Inputs[0].shape.Equal(a.shape.remove(axis)) {
+		return []*Array{s.get(n.Inputs[0])}
+	}
+	if n := a.node; n != nil && n.Op.Name == "broadcast_in_dim" {
+		b := n.Attrs.(broadcastAttrs)
+		if i := slices.Index(b.axes, axis); i < 0 || n.Inputs[0].Dims()[i] == 1 { // all pieces are the same
+			x, to := s.get(n.Inputs[0]), slices.Clone(b.axes)
+			if i >= 0 {
+				x, to = Squeeze(x, i), slices.Delete(to, i, i+1)
+			}
+			to = mapInts(to, func(j int) int {
+				if j > axis {
+					return j - 1
+				}
+				return j
+			})
+			return slices.Repeat([]*Array{broadcastInDim(x, slices.Delete(slices.Clone(b.dims), axis, axis+1), to)}, len(out))
+		}
+	}
+	for i := range out {
+		out[i] = index(s.get(a), axis, i)
+	}
+	return out
+}
+
+// isSplit tells whether a stands in pieces along axis.
+func (s *splitter) isSplit(a *Array, axis int) bool {
+	p, ok := s.parts[a]
+	return ok && p.axis == axis
+}
+
+// node makes n's results, in pieces where they are wanted so and come so by themselves.
+func (s *splitter) node(n *Node) {
+	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == whileOp {
+		s.loop(n)
+		return
+	}
+	if len(n.Outs) == 1 {
+		if s.cut(n) {
+			return
+		}
+		if axis, ok := s.wants[n.Outs[0]]; ok {
+			if of := s.splitNode(n, axis); of != nil {
+				s.parts[n.Outs[0]] = pieceList{axis, of}
+				return
+			}
+		}
+	}
+	bodies := make([]*Graph, len(n.Bodies))
+	for i, b := range n.Bodies {
+		bodies[i] = b.splitAxes()
+	}
+	s.put(n, apply(n.Op, n.Attrs, s.all(n.Inputs), bodies...))
+}
+
+func (s *splitter) all(arrays []*Array) []*Array {
+	out := make([]*Array, len(arrays))
+	for i, a := range arrays {
+		out[i] = s.get(a)
+	}
+	return out
+}
+
+func (s *splitter) put(n *Node, outs []*Array) {
+	for i, o := range outs {
+		s.whole[n.Outs[i]] = o
+	}
+}
+
+// cut makes what takes one or some pieces of an array, or their sum; it tells whether n does.
+func (s *splitter) cut(n *Node) bool {
+	if len(n.Inputs) != 1 {
+		return false
+	}
+	x := n.Inputs[0]
+	p, ok := s.parts[x]
+	if !ok {
+		return false
+	}
+	switch a := n.Attrs.(type) {
+	case sliceAttrs:
+		for i, d := range x.Dims() {
+			if i != p.axis && (a.start[i] != 0 || a.limit[i] != d || a.stride[i] != 1) {
+				return false
+			}
+		}
+		var of []*Array
+		for i := a.start[p.axis]; i < a.limit[p.axis]; i += a.stride[p.axis] {
+			of = append(of, p.of[i])
+		}
+		if len(of) == 0 {
+			return false
+		}
+		s.parts[n.Outs[0]] = pieceList{p.axis, of}
+	case dimsAttrs:
+		if len(p.of) != 1 || !slices.Equal(p.of[0].Dims(), n.Outs[0].Dims()) {
+			return false
+		}
+		s.whole[n.Outs[0]] = p.of[0]
+	case reduceAttrs:
+		f := pairwise[a.kind]
+		if f == nil || len(a.axes) != 1 || a.axes[0] != p.axis || ItemSize(x.DType()) == 2 {
+			return false
+		}
+		sum := p.of[0]
+		for _, y := range p.of[1:] {
+			sum = f(sum, y)
+		}
+		s.whole[n.Outs[0]] = sum
+	default:
+		return false
+	}
+	return true
+}
+
+// splitNode gives the pieces of n's result along axis, nil where they do not come by themselves.
+func (s *splitter) splitNode(n *Node, axis int) []*Array {
+	out := n.Outs[0]
+	switch a := n.Attrs.(type) {
+	case axisAttrs:
+		if n.Op.Name != "concatenate" || a.axis != axis {
+			return nil
+		}
+		var of []*Array
+		for _, x := range n.Inputs {
+			of = append(of, s.pieces(x, axis)...)
+		}
+		return of
+	case permAttrs:
+		if from := a.perm[axis]; s.isSplit(n.Inputs[0], from) {
+			perm := mapInts(slices.Delete(slices.Clone(a.perm), axis, axis+1), func(i int) int {
+				if i > from {
+					return i - 1
+				}
+				return i
+			})
+			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Transpose(x, perm...) })
+		}
+	case broadcastAttrs:
+		i := slices.Index(a.axes, axis)
+		if i >= 0 && n.Inputs[0].Dims()[i] != 1 && s.isSplit(n.Inputs[0], i) {
+			to := mapInts(slices.Delete(slices.Clone(a.axes), i, i+1), func(j int) int {
+				if j > axis {
+					return j - 1
+				}
+				return j
+			})
+			dims := slices.Delete(slices.Clone(a.dims), axis, axis+1)
+			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return broadcastInDim(x, dims, to) })
+		}
+	case dimsAttrs:
+		if n.Op.Name != "reshape" {
+			return nil
+		}
+		if from := sameAxis(out.Dims(), n.Inputs[0].Dims(), axis); from >= 0 && s.isSplit(n.Inputs[0], from) {
+			dims := slices.Delete(slices.Clone(out.Dims()), axis, axis+1)
+			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Reshape(x, dims...) })
+		}
+	default:
+		if !elementwise(n) || !slices.ContainsFunc(n.Inputs, func(x *Array) bool { return s.isSplit(x, axis) }) {
+			return nil
+		}
+		in := make([][]*Array, len(n.Inputs))
+		for i, x := range n.Inputs {
+			in[i] = s.pieces(x, axis)
+		}
+		of := make([]*Array, out.shape.Dims[axis])
+		for k := range of {
+			args := make([]*Array, len(in))
+			for i := range in {
+				args[i] = in[i][k]
+			}
+			of[k] = apply1(n.Op, n.Attrs, args...)
+		}
+		return of
+	}
+	return nil
+}
+
+func each(in []*Array, f func(x *Array) *Array) []*Array {
+	out := make([]*Array, len(in))
+	for i, x := range in {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// loop makes a scan or a while loop: parts of its carry that are wanted in pieces, and whose next values come so, become
+// several.
+func (s *splitter) loop(n *Node) {
+	_, carry := n.carryWants()
+	before, outs := 0, len(n.Outs)
+	scan, isScan := n.Attrs.(scanAttrs)
+	while, _ := n.Attrs.(whileAttrs)
+	if isScan {
+		before = scan.consts
+	} else {
+		before = while.condConsts + while.bodyConsts
+	}
+	none := func(k int) []int { return slices.Repeat([]int{-1}, k) }
+	var bodies []*Graph
+	for {
+		var body *Graph
+		var whole []int
+		if isScan {
+			body, whole = n.Bodies[0].split(slices.Concat(none(scan.consts), carry, none(len(n.Inputs)-before-scan.carry)), slices.Concat(carry, none(outs-scan.carry)))
+			bodies = []*Graph{body}
+		} else {
+			cond, _ := n.Bodies[0].split(slices.Concat(none(while.condConsts), carry), nil)
+			body, whole = n.Bodies[1].split(slices.Concat(none(while.bodyConsts), carry), carry)
+			bodies = []*Graph{cond, body}
+		}
+		for _, i := range whole {
+			carry[i] = -1
+		}
+		if len(whole) == 0 {
+			break
+		}
+	}
+	var in []*Array
+	for i, x := range n.Inputs {
+		if k := i - before; k >= 0 && k < len(carry) && carry[k] >= 0 {
+			in = append(in, s.pieces(x, carry[k])...)
+		} else {
+			in = append(in, s.get(x))
+		}
+	}
+	var attrs any = while
+	if isScan {
+		scan.carry = 0
+		for i, axis := range carry {
+			if axis >= 0 {
+				scan.carry += n.Outs[i].Dims()[axis]
+			} else {
+				scan.carry++
+			}
+		}
+		attrs = scan
+	}
+	results := apply(n.Op, attrs, in, bodies...)
+	for i, o := range n.Outs {
+		if i < len(carry) && carry[i] >= 0 {
+			k := o.Dims()[carry[i]]
+			s.parts[o] = pieceList{carry[i], results[:k]}
+			results = results[k:]
+		} else {
+			s.whole[o], results = results[0], results[1:]
+		}
+	}
+}

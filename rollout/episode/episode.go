@@ -1,0 +1,187 @@
+// Package episode plays members' episodes in their environments and sums up, or records, what happened. Members are written
+// unbatched; Evaluate maps over them.
+package episode
+
+import (
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+)
+
+// StepsLoop is the name of the loop over an episode's steps; see graph.Node.LoopName.
+const StepsLoop = "steps"
+
+// policyKey is what an episode's key is folded with for the keys of its policy: no number of a step.
+const policyKey = 1<<31 - 1
+
+// Rollout says how one member is evaluated.
+type Rollout struct {
+	Env       envs.Environment
+	EnvParams any // parameters of Env; nil: its defaults
+	Policy    policy.Policy
+	Head      policy.Head
+	Steps     int       // environment steps of an episode, 1 or more
+	Episodes  int       // episodes of a member, 1 or more; their means count
+	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step a turn
+}
+
+// Summary is what is kept of a member's episodes, float32 (with a leading axis for a population): the means over its
+// episodes.
+type Summary struct {
+	Return *graph.Array // [] the sum of the rewards until the episode terminated or was truncated
+	Length *graph.Array // [] steps until then, that one included; Steps where neither happened
+	// Objectives, [k], and Descriptor, [d], are what the environment says of the last state of an episode; nil where it says
+	// nothing.
+	Objectives *graph.Array `tree:"optional"`
+	Descriptor *graph.Array `tree:"optional"`
+}
+
+// Step is what happened in one step of an episode, as hooks of Play see it.
+type Step struct {
+	Number      *graph.Array // i32[], from 1
+	State       any          // of the environment, before the action
+	Observation *graph.Array
+	Output      policy.Output
+	Action      *graph.Array
+	Reward      *graph.Array // f32[]
+	Terminated  *graph.Array // bool[]
+	Truncated   *graph.Array // bool[]
+	Alive       *graph.Array // bool[]: no step before has ended the episode; where it is false nothing of the step counts
+	After       any          // the state after the action
+}
+
+// carry is what one step of an episode hands to the next.
+type carry struct {
+	State   any
+	Policy  any
+	Alive   *graph.Array // bool: no step so far has terminated or truncated the episode
+	Summary Summary
+}
+
+// Play plays one episode of one member and gives what the hook makes of each step, stacked along an axis 0 of Steps.
+//
+// The environment is reset with FoldIn(key, 0) and step t, from 1 on, takes FoldIn(key, t); the policy's key of that step
+// is FoldIn(FoldIn(key, 2³¹-1), t). The loop always runs Steps steps; what comes after the episode's end is not counted.
+func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
+	p := r.envParams()
+	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
+	if prepare, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
+		params = prepare.Prepare(params)
+	}
+	key = once(key)
+	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
+	start := once(carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing()})
+	ofPolicy := random.FoldIn(key, policyKey)
+	end, recorded := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
+		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
+		next := carry{}
+		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
+		s.Action = r.Head.Action(s.Output.Action)
+		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
+		next.State = s.After
+		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
+		next.Summary = r.after(c.Summary, s, p)
+		return next, hook(s)
+	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
+	return end.Summary, recorded
+}
+
+// Inputs are the policy's settings that are Numbers, by name: inputs of a program, within which Bound puts them in place.
+func (r *Rollout) Inputs() map[string]*graph.Array { return settings.Inputs(r.Policy, policyPrefix) }
+
+// Bound is the rollout with a program's inputs in the place of the policy's Numbers.
+func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
+	bound := *r
+	bound.Policy = settings.Bind(r.Policy, in, policyPrefix)
+	return &bound
+}
+
+// policyPrefix goes before the names of the policy's settings.
+const policyPrefix = "policy."
+
+func (r *Rollout) envParams() any {
+	if r.EnvParams == nil {
+		return r.Env.DefaultParams()
+	}
+	return r.EnvParams
+}
+
+// Nothing is the summary of an episode that has not begun.
+func (r *Rollout) Nothing() Summary {
+	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0)}
+	parts, spec := envs.PartsOf(r.Env), r.Env.Spec()
+	if parts.Scorer != nil {
+		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
+	}
+	if parts.Describer != nil {
+		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
+	}
+	return s
+}
+
+// after is the summary with one more step, which counts where the episode was not over before it.
+func (r *Rollout) after(s Summary, step Step, p any) Summary {
+	next := Summary{
+		Return: graph.Add(s.Return, graph.Select(step.Alive, step.Reward, graph.ZerosLike(step.Reward))),
+		Length: graph.Add(s.Length, graph.Convert(step.Alive, graph.Float32)),
+	}
+	parts := envs.PartsOf(r.Env)
+	if parts.Scorer != nil {
+		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
+	}
+	if parts.Describer != nil {
+		next.Descriptor = graph.Select(step.Alive, parts.Describer.Describe(step.After, p), s.Descriptor)
+	}
+	return next
+}
+
+// Episode plays one episode of one member; see Play.
+func (r *Rollout) Episode(params any, key random.Key) Summary {
+	s, _ := Play(r, params, key, func(Step) graph.None { return graph.None{} })
+	return s
+}
+
+// once keeps the compiler from computing a tree again for each of its uses, as it does with a draw of random numbers:
+// many cheap operations, which it would rather repeat than store.
+func once[T any](tree T) T {
+	leaves, t := graph.Flatten(tree)
+	out, _ := t.Unflatten(graph.Barrier(leaves...)).(T)
+	return out
+}
+
+// Member plays all episodes of one member. Episode e of several has the key FoldIn(key, e); a single one has key itself.
+func (r *Rollout) Member(params any, key random.Key) Summary {
+	if r.Episodes <= 1 {
+		return r.Episode(params, key)
+	}
+	episodes := graph.VMap2(func(params any, e *graph.Array) Summary {
+		return r.Episode(params, random.FoldIn(key, e))
+	}, graph.InAxes(graph.Unmapped, 0))(params, graph.Iota(r.Episodes))
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Mean(a, 0) }, episodes)
+}
+
+// Evaluate plays the episodes of a whole population at once: each leaf of population and keys has the members along its
+// axis 0. fitness, f32[members], is the mean return; larger is better.
+func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Array, summaries Summary) {
+	summaries = graph.VMap2(r.Member, r.Plan.VMap()...)(population, keys)
+	return summaries.Return, summaries
+}
+
+// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, the policy's carry,
+// the environment's state and what is observed of it. It is read off shapes; nothing is computed.
+func (r *Rollout) Bytes() (bytes int, err error) {
+	err = graph.Try(func() {
+		params := r.Policy.Init(random.New(0))
+		if prepare, ok := r.Policy.(policy.Preparer); ok {
+			params = prepare.Prepare(params)
+		}
+		state, observation := r.Env.Reset(random.New(0), r.envParams())
+		for _, leaf := range graph.Leaves([]any{params, r.Policy.Start(params), state, observation}) {
+			bytes += leaf.Shape().Bytes()
+		}
+	})
+	return bytes, err
+}

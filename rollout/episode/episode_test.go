@@ -1,0 +1,179 @@
+package episode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/classic"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+)
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+func newRollout(t *testing.T, env, spec string, steps, episodes int) *Rollout {
+	t.Helper()
+	e, err := envs.Make(env)
+	require.NoError(t, err)
+	p, h, err := policy.Make(spec, nil, e.Spec().Observation, e.Spec().Action)
+	require.NoError(t, err)
+	return &Rollout{Env: e, Policy: p, Head: h, Steps: steps, Episodes: episodes}
+}
+
+// byLoop plays one episode in a Go loop, step by step, and stops where it ends.
+func byLoop(t *testing.T, r *Rollout, params any, key random.Key) (sum, length float64) {
+	t.Helper()
+	p := r.Env.DefaultParams()
+	state, observation := r.Env.Reset(random.FoldIn(key, 0), p)
+	carry := r.Policy.Start(params)
+	for i := range r.Steps {
+		var reward, terminated, truncated *graph.Array
+		var out policy.Output
+		carry, out = r.Policy.Act(params, carry, observation, random.FoldIn(random.FoldIn(key, 1<<31-1), i+1))
+		state, observation, reward, terminated, truncated = r.Env.Step(random.FoldIn(key, i+1), state, r.Head.Action(out.Action), p)
+		v, err := graph.Eval([]*graph.Array{reward, terminated, truncated})
+		require.NoError(t, err)
+		sum += floats(t, v[0])[0]
+		length++
+		if floats(t, v[1])[0]+floats(t, v[2])[0] > 0 {
+			break
+		}
+	}
+	return sum, length
+}
+
+// A population's episodes are those of its members, one by one, and what comes after the end does not count.
+func TestEvaluateIsALoop(t *testing.T) {
+	for _, c := range []struct {
+		env   string
+		steps int
+	}{{"CartPole-v1", 40}, {"Pendulum-v1", 10}, {"MountainCarContinuous-v0", 10}} {
+		t.Run(c.env, func(t *testing.T) {
+			r := newRollout(t, c.env, "mlp:3", c.steps, 1)
+			const members = 4
+			keys := random.Split(random.New(5), members)
+			population := graph.VMap(func(k random.Key) any { return r.Policy.Init(k) })(random.Split(random.New(6), members))
+			fitness, summary := r.Evaluate(population, keys)
+			returns, lengths := floats(t, fitness), floats(t, summary.Length)
+			require.Equal(t, returns, floats(t, summary.Return))
+			ended := false
+			for i := range members {
+				params := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, i) }, population)
+				sum, length := byLoop(t, r, params, keys.At(i))
+				require.InDelta(t, sum, returns[i], 1e-3)
+				require.Equal(t, length, lengths[i])
+				ended = ended || length < float64(c.steps)
+			}
+			require.Equal(t, c.env == "CartPole-v1", ended)
+		})
+	}
+}
+
+// Several episodes: the mean of single ones, each with a key of its own.
+func TestEpisodesAreAveraged(t *testing.T) {
+	r := newRollout(t, "Pendulum-v1", "linear", 5, 3)
+	params, key := r.Policy.Init(random.New(1)), random.New(2)
+	got, err := graph.Eval(r.Member(params, key))
+	require.NoError(t, err)
+	sum, returns := 0., map[float64]bool{}
+	for e := range 3 {
+		one, err := graph.Eval(r.Episode(params, random.FoldIn(key, e)))
+		require.NoError(t, err)
+		sum += floats(t, one.Return)[0]
+		returns[floats(t, one.Return)[0]] = true
+	}
+	require.InDelta(t, sum/3, floats(t, got.Return)[0], 1e-4)
+	require.Len(t, returns, 3)
+}
+
+func TestEnvParamsAreUsed(t *testing.T) {
+	r := newRollout(t, "CartPole-v1", "linear", 30, 1)
+	params, key := r.Policy.Init(random.New(1)), random.New(2)
+	p := r.Env.DefaultParams().(classic.CartPoleParams)
+	p.MaxSteps = graph.Of(int32(4))
+	r.EnvParams = p
+	got, err := graph.Eval(r.Episode(params, key))
+	require.NoError(t, err)
+	require.Equal(t, []float64{4}, floats(t, got.Length))
+}
+
+// A plan changes how episodes are computed, and not what comes out: steps that the turns do not divide, too.
+func TestPlansGiveTheSameEpisodes(t *testing.T) {
+	keys := random.Split(random.New(5), 3)
+	var want []float64
+	for _, p := range []plan.Plan{{}, {LanesLast: true}, {Unroll: 4}, {LanesLast: true, Unroll: 2}} {
+		r := newRollout(t, "Pendulum-v1", "mlp:3", 7, 2)
+		r.Plan = p
+		population := graph.VMap(func(k random.Key) any { return r.Policy.Init(k) })(random.Split(random.New(6), 3))
+		fitness, _ := r.Evaluate(population, keys)
+		got := floats(t, fitness)
+		if want == nil {
+			want = got
+		}
+		require.InDeltaSlice(t, want, got, 1e-4, p.String())
+	}
+}
+
+// drifter is a policy with memory that draws: it carries a sum of what it saw and of noise from its step's key.
+type drifter struct{}
+
+func (drifter) Init(random.Key) any  { return graph.Scalar(.5) }
+func (drifter) Start(params any) any { return params }
+func (drifter) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+	x := graph.Add(graph.Add(carry.(*graph.Array), graph.Index(observation, 1)), random.Normal(key, graph.ShapeOf(graph.Float32)))
+	return x, policy.Output{Action: graph.Reshape(x, 1)}
+}
+
+// A policy's memory lives as long as an episode, its keys are its own, and both are the same in a loop and in a scan.
+func TestPoliciesCarryAndDraw(t *testing.T) {
+	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
+	r.Policy = drifter{}
+	params, err := graph.Eval(r.Policy.Init(random.New(0)))
+	require.NoError(t, err)
+	for seed := range int64(3) {
+		got, err := graph.Eval(r.Episode(params, random.New(seed)))
+		require.NoError(t, err)
+		sum, length := byLoop(t, r, params, random.New(seed))
+		require.InDelta(t, sum, floats(t, got.Return)[0], 1e-3)
+		require.Equal(t, length, floats(t, got.Length)[0])
+	}
+}
+
+// Hooks see each step as it was, those behind the end marked.
+func TestHooksSeeTheSteps(t *testing.T) {
+	r := newRollout(t, "CartPole-v1", "mlp:3", 60, 1)
+	params := graph.MapTree(graph.ZerosLike, r.Policy.Init(random.New(1))) // always pushes to the left, and falls
+	type row struct{ T, Reward, Alive, Action, Observation, Over *graph.Array }
+	summary, rows := Play(r, params, random.New(2), func(s Step) row {
+		return row{s.Number, s.Reward, s.Alive, s.Action, s.Observation, graph.Or(s.Terminated, s.Truncated)}
+	})
+	rows, err := graph.Eval(rows)
+	require.NoError(t, err)
+	length := int(floats(t, summary.Length)[0])
+	require.Less(t, length, 60)
+	alive, over := floats(t, rows.Alive), floats(t, rows.Over)
+	for i := range 60 {
+		require.Equal(t, float64(i+1), floats(t, rows.T)[i])
+		require.Equal(t, i < length, alive[i] == 1, "step %d", i+1)
+	}
+	require.Equal(t, 1., over[length-1], "the last step that counts is the one that ended the episode")
+	require.Equal(t, []int{60, 4}, rows.Observation.Dims())
+}
+
+// What a step reads of a member is counted from shapes: padded layers, state and observation.
+func TestBytes(t *testing.T) {
+	for spec, params := range map[string]int{"mlp:16,16": 386, "mlp:60,60": 4610, "linear": 10} {
+		n, err := newRollout(t, "CartPole-v1", spec, 1, 1).Bytes()
+		require.NoError(t, err)
+		require.Equal(t, 4*(params+5+4), n, spec)
+	}
+}

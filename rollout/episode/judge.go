@@ -1,0 +1,144 @@
+package episode
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/xlabridge"
+)
+
+// Judge plays members on fresh episodes, the same ones for all: a compiled program.
+type Judge struct {
+	backend  xlabridge.Backend
+	program  *xlabridge.Compiled
+	episodes int
+	members  int
+}
+
+// Judgement is what a member reached on a number of fresh episodes.
+type Judgement struct {
+	Mean   float64   // of the returns
+	Std    float64   // of the returns, as an estimate for all episodes there are; 0 for one episode
+	Error  float64   // the standard error of Mean: Std over the root of the number of episodes
+	Length float64   // mean number of steps
+	Return []float64 // of each episode
+	Failed int       // episodes whose return is no number; they are in none of the figures but Return
+}
+
+// NewJudge compiles the program that plays so many members, of which example is one, on so many episodes each. purpose says
+// what it is for.
+func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Judge, error) {
+	var stacked any
+	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
+		return nil, err
+	}
+	one := *r
+	one.Episodes = 1
+	p, err := graph.TraceArgs("judge", []any{stacked, random.New(0)}, graph.TraceOptions{}, func(args []any) any {
+		key := args[1].(random.Key)
+		return graph.VMap(func(params any) any {
+			s := graph.VMap(func(e *graph.Array) Summary { return one.Episode(params, random.FoldIn(key, e)) })(graph.Iota(episodes))
+			return graph.Stack([]*graph.Array{s.Return, s.Length}, 0)
+		})(args[0])
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := one.Plan.Compile()
+	options.Purpose = fmt.Sprintf("judge of %s, %d x %d episodes", purpose, members, episodes)
+	program, err := b.Compile(p, options)
+	if err != nil {
+		return nil, err
+	}
+	return &Judge{b, program, episodes, members}, nil
+}
+
+// Program is the compiled program.
+func (j *Judge) Program() *xlabridge.Compiled { return j.program }
+
+// Play plays the members: episode e of each has the key FoldIn(key, e).
+func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
+	if len(members) != j.members {
+		return nil, fmt.Errorf("episode: this judge plays %d members, got %d", j.members, len(members))
+	}
+	stacked, err := graph.Eval(stack(members))
+	if err != nil {
+		return nil, err
+	}
+	key, err = graph.Eval(key)
+	if err != nil {
+		return nil, err
+	}
+	out, err := j.program.Call(append(graph.Leaves(stacked), key.Data))
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	v, err := graph.Floats(out[0])
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Judgement, j.members)
+	for i := range all {
+		n := j.episodes
+		all[i] = judge(v[2*i*n:(2*i+1)*n], v[(2*i+1)*n:(2*i+2)*n])
+	}
+	return all, nil
+}
+
+// judge sums episodes up.
+func judge(returns, lengths []float64) (j Judgement) {
+	j.Return = returns
+	n := 0.
+	for i, x := range returns {
+		if math.IsNaN(x) {
+			j.Failed++
+			continue
+		}
+		n++
+		j.Mean += x
+		j.Length += lengths[i]
+	}
+	if n == 0 {
+		j.Mean = math.Inf(-1)
+		return j
+	}
+	j.Mean, j.Length = j.Mean/n, j.Length/n
+	for _, x := range returns {
+		if !math.IsNaN(x) && n > 1 {
+			j.Std += (x - j.Mean) * (x - j.Mean) / (n - 1)
+		}
+	}
+	j.Std = math.Sqrt(j.Std)
+	j.Error = j.Std / math.Sqrt(n)
+	return j
+}
+
+// Close frees the program.
+func (j *Judge) Close() error { return j.program.Close() }
+
+func repeat(x any, n int) []any {
+	all := make([]any, n)
+	for i := range all {
+		all[i] = x
+	}
+	return all
+}
+
+// stack puts trees of one structure together, along a new axis 0 of every leaf.
+func stack(trees []any) any {
+	first, tree := graph.Flatten(trees[0])
+	columns := make([][]*graph.Array, len(first))
+	for _, t := range trees {
+		for i, leaf := range graph.Leaves(t) {
+			columns[i] = append(columns[i], leaf)
+		}
+	}
+	leaves := make([]*graph.Array, len(columns))
+	for i, c := range columns {
+		leaves[i] = graph.Stack(c, 0)
+	}
+	return tree.Unflatten(leaves)
+}

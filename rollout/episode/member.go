@@ -1,0 +1,105 @@
+package episode
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+)
+
+// Member is a member that was saved: what it needs to act, and its parameters.
+type Member struct {
+	*Rollout
+	Params   any               // as Policy.Init makes them, on the host
+	Metadata map[string]string // all that the file says
+}
+
+// Keys of a member's metadata: what Load needs.
+const (
+	keyEnv      = "env"
+	keyPolicy   = "policy"
+	keySettings = "policy_settings" // JSON
+	keySteps    = "steps"
+)
+
+// Describe is the metadata by which Load makes a member act again.
+func Describe(env, spec string, own settings.Values, steps int) map[string]string {
+	text, _ := json.Marshal(own) // plain values: it cannot fail
+	return map[string]string{keyEnv: env, keyPolicy: spec, keySettings: string(text), keySteps: strconv.Itoa(steps)}
+}
+
+// Load reads a member from a safetensors file that a run or `xlarun export` wrote. Its environment and policy have to be
+// registered in this program.
+func Load(path string) (*Member, error) {
+	file, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	arrays := map[string]*graph.Array{}
+	for _, name := range file.Names() {
+		if arrays[name], err = file.Array(name); err != nil {
+			return nil, err
+		}
+	}
+	m, err := Restore(arrays, file.Metadata())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}
+
+// Restore makes a member of its arrays, by name, and metadata.
+func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Member, error) {
+	for _, key := range []string{keyEnv, keyPolicy, keySteps} {
+		if metadata[key] == "" {
+			return nil, fmt.Errorf("this is no member that acts in an environment: its metadata has no %q", key)
+		}
+	}
+	env, err := envs.Make(metadata[keyEnv])
+	if err != nil {
+		return nil, err
+	}
+	own := settings.Values{}
+	if text := metadata[keySettings]; text != "" {
+		if err := json.Unmarshal([]byte(text), &own); err != nil {
+			return nil, fmt.Errorf("its %s are no JSON: %w", keySettings, err)
+		}
+	}
+	for name, v := range own {
+		if x, ok := v.(float64); ok && x == float64(int64(x)) {
+			own[name] = strconv.FormatInt(int64(x), 10)
+		}
+	}
+	p, h, err := policy.Make(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := strconv.Atoi(metadata[keySteps])
+	if err != nil || steps < 1 {
+		return nil, fmt.Errorf("its steps are %q, want a whole number from 1 on", metadata[keySteps])
+	}
+	m := &Member{Rollout: &Rollout{Env: env, Policy: p, Head: h, Steps: steps, Episodes: 1}, Metadata: metadata}
+	var leaves []*graph.Array
+	var tree *graph.Tree
+	if err := graph.Try(func() { leaves, tree = graph.Flatten(p.Init(random.New(0))) }); err != nil {
+		return nil, err
+	}
+	for i, want := range leaves {
+		name := safetensors.Name(tree.Path(i))
+		a, ok := arrays[name]
+		if !ok || !a.Shape().Equal(want.Shape()) {
+			return nil, fmt.Errorf("the file has no array %q of %s, as the policy %s for %s wants", name, want.Shape(), metadata[keyPolicy], metadata[keyEnv])
+		}
+		leaves[i] = a
+	}
+	m.Params = tree.Unflatten(leaves)
+	m.Params, err = graph.Eval(m.Params)
+	return m, err
+}

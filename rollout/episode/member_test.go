@@ -1,0 +1,120 @@
+package episode
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+)
+
+// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations each, with the parameters as
+// they are saved and as the policy prepares them. third_party/oracles/member_act.py wrote them.
+func TestMembersActAsInNumPy(t *testing.T) {
+	var vectors struct {
+		Members []struct {
+			File                           string
+			Observations, Outputs, Actions oracles.Array
+		}
+	}
+	require.NoError(t, oracles.Read("testdata/member_act.json", &vectors))
+	require.Len(t, vectors.Members, 3)
+	for _, v := range vectors.Members {
+		t.Run(v.File, func(t *testing.T) {
+			m, err := Load(filepath.Join("testdata", v.File))
+			require.NoError(t, err)
+			const rows = 20
+			observations := graph.Float32s(v.Observations.Float32s(), v.Observations.Shape...)
+			require.Equal(t, append([]int{rows}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
+			outputs, actions := v.Outputs.Floats(), v.Actions.Floats()
+			for _, params := range []any{m.Params, m.Policy.(policy.Preparer).Prepare(m.Params)} {
+				for i := range rows {
+					_, out := m.Policy.Act(params, m.Policy.Start(params), graph.Index(observations, i), random.New(0))
+					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action), 1e-4)
+					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows], floats(t, m.Head.Action(out.Action)), 1e-5)
+				}
+			}
+		})
+	}
+}
+
+// What was described and saved is loaded as it was.
+func TestLoadIsWhatWasSaved(t *testing.T) {
+	r := newRollout(t, "Acrobot-v1", "mlp:3", 70, 1)
+	params, err := graph.Eval(r.Policy.Init(random.New(1)))
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "member.safetensors")
+	metadata := Describe("Acrobot-v1", "mlp:3", settings.Values{"activation": "elu"}, 70)
+	metadata["member"] = "centre"
+	require.NoError(t, safetensors.Save(path, params, metadata))
+	m, err := Load(path)
+	require.NoError(t, err)
+	require.Equal(t, metadata, m.Metadata)
+	require.Equal(t, []any{70, 1, "Acrobot-v1"}, []any{m.Steps, m.Episodes, m.Env.Spec().ID})
+	require.EqualValues(t, "elu", m.Policy.(*policy.MLP).Activation)
+	got := graph.Leaves(m.Params)
+	for i, leaf := range graph.Leaves(params) {
+		require.Equal(t, floats(t, leaf), floats(t, got[i]))
+	}
+}
+
+// What cannot act says in one sentence what is missing.
+func TestRestoreRefuses(t *testing.T) {
+	r := newRollout(t, "CartPole-v1", "linear", 10, 1)
+	leaves, tree := graph.Flatten(r.Policy.Init(random.New(1)))
+	arrays := map[string]*graph.Array{}
+	for i, a := range leaves {
+		arrays[safetensors.Name(tree.Path(i))] = a
+	}
+	whole := Describe("CartPole-v1", "linear", nil, 10)
+	_, err := Restore(arrays, whole)
+	require.NoError(t, err)
+	for _, c := range []struct{ key, value, want string }{
+		{"env", "", `its metadata has no "env"`},
+		{"policy", "", `its metadata has no "policy"`},
+		{"steps", "", `its metadata has no "steps"`},
+		{"steps", "0", `its steps are "0", want a whole number from 1 on`},
+		{"steps", "many", `its steps are "many"`},
+		{"env", "CartPol-v1", "CartPol-v1"},
+		{"env", "Pendulum-v1", `the file has no array "Layers.0.W" of f32[3,1]`},
+		{"policy", "mlp:3", `the file has no array "Layers.0.W" of f32[4,3]`},
+		{"policy", "lstm", "lstm"},
+		{"policy_settings", `{"activation": 3}`, "activation"},
+		{"policy_settings", "{", "are no JSON"},
+	} {
+		metadata := maps.Clone(whole)
+		metadata[c.key] = c.value
+		_, err := Restore(arrays, metadata)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	_, err = Restore(nil, whole)
+	require.ErrorContains(t, err, "the file has no array")
+}
+
+// The programs in docs/members.md are those that are tested.
+func TestDocsShowWhatIsTested(t *testing.T) {
+	docs, err := os.ReadFile("../../docs/members.md")
+	require.NoError(t, err)
+	for path, marker := range map[string]string{"../../third_party/oracles/member_act.py": "# docs/members.md: ", "example_test.go": "\t// docs/members.md: "} {
+		source, err := os.ReadFile(path)
+		require.NoError(t, err)
+		blocks := strings.Split(string(source), marker+"begin\n")
+		require.Greater(t, len(blocks), 1, path)
+		for _, block := range blocks[1:] {
+			block, _, ended := strings.Cut(block, marker+"end\n")
+			require.True(t, ended, path)
+			block = strings.TrimPrefix(strings.ReplaceAll("\n"+block, "\n\t", "\n"), "\n")
+			require.Contains(t, string(docs), block, path)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+package episode
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+)
+
+// Recording is one episode, on the host, up to its end.
+type Recording struct {
+	Length  int       // steps until the episode ended, that one included; Rollout.Steps where it did not end
+	Rewards []float64 // [Length] of each step
+	Returns []float64 // [Length] the sum of the rewards up to each step, that one included, added in float32 as Summary.Return is
+	// Terminated and Truncated say how the episode ended: by what happened in it, by the environment's limit of steps; both
+	// false where Rollout.Steps ended it.
+	Terminated, Truncated bool
+
+	states  recorded // [Length+1] from the first state to the last
+	actions recorded // [Length]
+}
+
+// recorded is a tree of which every leaf has a row a step.
+type recorded struct {
+	tree  *graph.Tree
+	rows  []graph.Shape // of a row of each leaf
+	bytes [][]byte      // row-major
+}
+
+// at is row i of all leaves.
+func (r recorded) at(i int) any {
+	leaves := make([]*graph.Array, len(r.rows))
+	for j, row := range r.rows {
+		n := row.Bytes()
+		leaves[j] = graph.FromBytes(row, r.bytes[j][i*n:(i+1)*n:(i+1)*n])
+	}
+	return r.tree.Unflatten(leaves)
+}
+
+// State is the environment's state after step i, as its Draw takes it: 0 is the first one, Length the last.
+func (r *Recording) State(i int) any { return r.states.at(i) }
+
+// Action is the action of step i, from 1 to Length.
+func (r *Recording) Action(i int) *graph.Array { return r.actions.at(i - 1).(*graph.Array) }
+
+// Return is the sum of the rewards of the first i steps.
+func (r *Recording) Return(i int) float64 {
+	if i == 0 {
+		return 0
+	}
+	return r.Returns[i-1]
+}
+
+// Record compiles a program that plays one episode of one member, with the key that Episode would take, plays it, and
+// brings to the host what happened. The plan of r is left alone: it is for populations.
+func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recording, error) {
+	type rows struct {
+		State      any // after the step
+		Action     *graph.Array
+		Reward     *graph.Array
+		Terminated *graph.Array
+		Truncated  *graph.Array
+	}
+	type film struct {
+		Start any // the first state
+		Rows  rows
+	}
+	one := *r
+	one.Plan = plan.Plan{}
+	if one.Steps < 1 {
+		return nil, fmt.Errorf("episode: a recording of %d steps, want 1 or more", one.Steps)
+	}
+	params, err := graph.Eval(params)
+	if err != nil {
+		return nil, err
+	}
+	if key, err = graph.Eval(key); err != nil {
+		return nil, err
+	}
+	p, err := graph.TraceArgs("recording", []any{params, key}, graph.TraceOptions{}, func(args []any) any {
+		key := once(args[1].(random.Key))
+		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams())
+		_, steps := Play(&one, args[0], key, func(s Step) rows {
+			return rows{s.After, s.Action, s.Reward, s.Terminated, s.Truncated}
+		})
+		return film{start, steps}
+	})
+	if err != nil {
+		return nil, err
+	}
+	program, err := b.Compile(p, xlabridge.CompileOptions{Purpose: fmt.Sprintf("recording of an episode of %s, %d steps", r.Env.Spec().ID, r.Steps)})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = program.Close() }()
+	out, err := program.Call(append(graph.Leaves(params), key.Data))
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	f, ok := p.OutTree().Unflatten(out).(film)
+	if !ok {
+		return nil, fmt.Errorf("episode: the recording is a %T, want a %T", p.OutTree().Unflatten(out), f)
+	}
+	return newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated, f.Rows.Truncated)
+}
+
+// newRecording reads what the program put out and finds the end of the episode.
+func newRecording(start, states any, action, reward, terminated, truncated *graph.Array) (*Recording, error) {
+	rewards, err := graph.Floats(reward)
+	if err != nil {
+		return nil, err
+	}
+	fell, err := graph.Floats(terminated)
+	if err != nil {
+		return nil, err
+	}
+	late, err := graph.Floats(truncated)
+	if err != nil {
+		return nil, err
+	}
+	r := &Recording{}
+	sum := float32(0)
+	for i, x := range rewards {
+		sum += float32(x)
+		r.Rewards = append(r.Rewards, x)
+		r.Returns = append(r.Returns, float64(sum))
+		r.Length++
+		if r.Terminated, r.Truncated = fell[i] != 0, late[i] != 0; r.Terminated || r.Truncated {
+			break
+		}
+	}
+	if r.actions, err = read(nil, action, r.Length); err != nil {
+		return nil, err
+	}
+	r.states, err = read(start, states, r.Length)
+	return r, err
+}
+
+// read brings the first n rows of a tree's leaves to the host, behind those of first, which is one more row where it is
+// there. Each leaf is read once.
+func read(first, rows any, n int) (r recorded, err error) {
+	var leaves []*graph.Array
+	leaves, r.tree = graph.Flatten(rows)
+	var before []*graph.Array
+	if first != nil {
+		before = graph.Leaves(first)
+	}
+	for i, a := range leaves {
+		row := graph.ShapeOf(a.DType(), a.Dims()[1:]...)
+		var bytes []byte
+		if before != nil {
+			if bytes, err = hostBytes(before[i]); err != nil {
+				return r, err
+			}
+		}
+		all, err := hostBytes(a)
+		if err != nil {
+			return r, err
+		}
+		bytes = append(bytes[:len(bytes):len(bytes)], all[:n*row.Bytes()]...)
+		r.rows, r.bytes = append(r.rows, row), append(r.bytes, bytes)
+	}
+	return r, nil
+}
+
+func hostBytes(a *graph.Array) ([]byte, error) {
+	data, err := a.Data()
+	if err != nil {
+		return nil, err
+	}
+	return data.HostBytes()
+}

@@ -1,0 +1,118 @@
+package evolve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// A warm-up leaves the state as it was, to the bit, before the first generation and between others.
+func TestWarmUpRestoresTheState(t *testing.T) {
+	b := open(t, 2)
+	for _, name := range strategy.Names() {
+		t.Run(name, func(t *testing.T) {
+			c := DefaultConfig()
+			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", name, 8
+			plain, warmed := start(t, b, c), start(t, b, c)
+			for range 2 {
+				before := bytesOf(t, warmed)
+				seconds, err := run.WarmUp(warmed)
+				require.NoError(t, err)
+				require.Positive(t, seconds)
+				require.Equal(t, before, bytesOf(t, warmed))
+				require.Equal(t, steps(t, plain, 2), steps(t, warmed, 2))
+			}
+			require.Equal(t, bytesOf(t, plain), bytesOf(t, warmed))
+		})
+	}
+}
+
+func TestWarmUpOfAClosedRun(t *testing.T) {
+	c := DefaultConfig()
+	c.Population, c.Steps, c.Policy = 4, 3, "linear"
+	e, err := New(&xlabridge.Reference{}, c)
+	require.NoError(t, err)
+	require.NoError(t, e.Close())
+	_, err = run.WarmUp(e)
+	require.Error(t, err)
+	_, err = e.Phases(1)
+	require.Error(t, err)
+}
+
+// The parts of a generation run one by one, and change nothing.
+func TestPhases(t *testing.T) {
+	c := DefaultConfig()
+	c.Population, c.Steps, c.Policy, c.Tile = 24, 2, "linear", 8
+	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, open(t, 2)} {
+		e := start(t, b, c)
+		steps(t, e, 1)
+		before := bytesOf(t, e)
+		phases, err := e.Phases(2)
+		require.NoError(t, err)
+		require.Len(t, phases, 3)
+		for i, name := range []string{"ask", "play", "tell"} {
+			require.Equal(t, name, phases[i].Name)
+			require.Positive(t, phases[i].Seconds)
+		}
+		require.Equal(t, before, bytesOf(t, e))
+	}
+}
+
+func TestPurpose(t *testing.T) {
+	c := DefaultConfig()
+	require.Equal(t, "evolve CartPole-v1, 256 x mlp:16,16, openes, 500 steps", c.Purpose())
+	c.Episodes = 4
+	require.Equal(t, "evolve CartPole-v1, 256 x mlp:16,16, openes, 500 steps x 4 episodes", c.Purpose())
+}
+
+// Put together, the parts are the generation: same fitness, same next state.
+func TestPhasesAreTheGeneration(t *testing.T) {
+	c := DefaultConfig()
+	c.Population, c.Steps, c.Policy, c.Tile = 24, 5, "linear", 8
+	for _, name := range strategy.Names() {
+		c.Strategy = name
+		e := start(t, &xlabridge.Reference{}, c)
+		steps(t, e, 1)
+		g := e.generation
+		now, err := e.State()
+		require.NoError(t, err)
+		state := now.(State)
+		x, err := c.experiment(plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		in := x.inputs(g.groups.PerDevice)
+		p, err := graph.TraceArgs("parts", []any{state, in}, graph.TraceOptions{Replicas: 1}, func(a []any) any {
+			s, in := a[0].(State), a[1].(inputs)
+			draws := g.askAll(s, in)
+			reached := g.playAll(s, in, draws)
+			return []any{reached.Return, g.tellAll(s, in, draws, reached)}
+		})
+		require.NoError(t, err)
+		out, err := p.Interpret(graph.Leaves([]any{state, in}), nil)
+		require.NoError(t, err)
+		fitness, err := graph.Floats(out[0])
+		require.NoError(t, err)
+		m := steps(t, e, 1)[0]
+		mean := 0.
+		for _, f := range fitness {
+			mean += f / float64(len(fitness))
+		}
+		require.InDelta(t, of(t, m, "mean_fitness"), mean, 1e-9)
+		after, err := e.State()
+		require.NoError(t, err)
+		want := graph.Leaves(after)
+		require.Len(t, out[1:], len(want))
+		for i, a := range want {
+			x, err := graph.Floats(a)
+			require.NoError(t, err)
+			got, err := graph.Floats(out[1+i])
+			require.NoError(t, err)
+			require.Equal(t, x, got)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("simplega", func() Strategy {
+		return &SimpleGA{EliteRatio: .5, Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
+	})
+}
+
+// SimpleGA is the genetic algorithm of Such et al., "Deep neuroevolution" (2017), as evosax 0.3.2's SimpleGA without
+// crossover (its default): every child is one of the elites, drawn uniformly, plus σ times standard normal noise. The
+// elites are the better half of the last generation; none of them is carried over.
+type SimpleGA struct {
+	Vectors
+	EliteRatio float64         `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
+	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise"`
+	SigmaDecay settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
+}
+
+// SimpleGAState is what SimpleGA remembers between generations.
+type SimpleGAState struct {
+	Elites *graph.Array // f32[Elites, n], the best first
+	Sigma  *graph.Array // f32[]: of the next generation
+	Told   *graph.Array // i32[]: generations so far
+}
+
+// GroupSize is 1.
+func (*SimpleGA) GroupSize() int { return 1 }
+
+// Keeps is the number of elites, one at least.
+func (g *SimpleGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
+
+// Init fills the elites with copies of the genome.
+func (g *SimpleGA) Init(genome any, population int) any {
+	first := genome.(*graph.Array)
+	return SimpleGAState{Elites: graph.BroadcastTo(first, g.Keeps(population), first.Dim(0)), Sigma: g.Sigma.Array(), Told: graph.Zeros(graph.ShapeOf(graph.Int32))}
+}
+
+// Sample makes one child: it is the group's noise.
+func (*SimpleGA) Sample(key random.Key, state any) any {
+	s := state.(SimpleGAState)
+	k := random.SplitN(key, 2)
+	parent := graph.Take(s.Elites, random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, s.Elites.Dim(0)), 0)
+	return graph.Add(parent, graph.Mul(s.Sigma, random.Normal(k[1], graph.ShapeOf(graph.Float32, s.Elites.Dim(1)))))
+}
+
+// Member is the child.
+func (*SimpleGA) Member(_, child any, _ *graph.Array) any { return child }
+
+// Tell keeps the best children, earlier ones first among equals.
+func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any {
+	s := state.(SimpleGAState)
+	order := graph.ArgSort(graph.Neg(WorstIfNaN(v.Fitness)), 0)
+	best := graph.SliceAxis(order, 0, 0, s.Elites.Dim(0))
+	return SimpleGAState{Elites: graph.Take(children.All().(*graph.Array), best, 0), Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told),
+		Told: graph.Add(s.Told, 1)}
+}
+
+// Centre is the best of the elites.
+func (*SimpleGA) Centre(state any) any { return graph.Index(state.(SimpleGAState).Elites, 0) }

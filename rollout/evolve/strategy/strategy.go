@@ -1,0 +1,177 @@
+// Package strategy holds the ways to search for members of high fitness: one file a strategy.
+package strategy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+// Strategy searches for genomes of high fitness. A genome is one member's parameters: any tree, of any dtypes, as the policy's
+// Init draws it; a strategy that implements Flat sees it as one vector, f32[n]. xlarun maximises: fitness is a return,
+// larger is better (evosax minimises; its formulas are used on -fitness).
+//
+// Members are sampled in groups of GroupSize that share one draw. With k groups, member side*k + g is side `side` of group
+// g. All methods are traced; those on one group are unbatched.
+//
+// A strategy is a pointer to a struct of settings (see package settings), which are its own: --strategy.sigma 0.2. It
+// stays as it is: what changes from one generation to the next is its state, a tree.
+type Strategy interface {
+	// GroupSize is the number of members that share a draw, 2 for antithetic pairs. The population is a multiple.
+	GroupSize() int
+	// Init is the state before the first generation: a tree. genome is where the search starts. population is the number
+	// of members.
+	Init(genome any, population int) any
+	// Sample draws for one group: a tree, the same structure and shapes for all groups.
+	Sample(key random.Key, state any) any
+	// Member is the genome of one side (an int32 scalar, 0 … GroupSize-1) of the group with the given draw.
+	Member(state, draw any, side *graph.Array) any
+	// Tell moves the state by what the members reached. The new state has the structure and shapes of state.
+	Tell(state any, e Evaluation, draws population.Draws) any
+	// Centre is the genome that stands for the state: the mean of the search, or the best of those it keeps.
+	Centre(state any) any
+}
+
+// Evaluation is what the members of a generation reached, in member order.
+type Evaluation struct {
+	Fitness *graph.Array // f32[population]: mean return of the episodes. A NaN counts as the worst
+	Length  *graph.Array // f32[population]: mean number of steps of the episodes
+	// Objectives, f32[population, k], and Descriptor, f32[population, d], are what the environment says of an episode's last
+	// state, the means over the episodes: several objectives, and the behaviour. nil where the environment has none.
+	Objectives *graph.Array `tree:"optional"`
+	Descriptor *graph.Array `tree:"optional"`
+}
+
+// Flat is a Strategy whose genomes are vectors: parameters go in and come out as one f32[n], leaf after leaf. Policies whose
+// parameters are not all float32 are refused.
+type Flat interface {
+	Strategy
+	FlatGenomes()
+}
+
+// Vectors is what a Flat strategy embeds.
+type Vectors struct{}
+
+// FlatGenomes marks the strategy.
+func (Vectors) FlatGenomes() {}
+
+// Keeper is a Strategy whose state holds some of the members, so that it asks for all draws at once.
+type Keeper interface {
+	Strategy
+	// Keeps is the number of genomes that the state holds.
+	Keeps(population int) int
+}
+
+var registry = struct {
+	sync.RWMutex
+	make map[string]func() Strategy
+}{make: map[string]func() Strategy{}}
+
+// Register makes a strategy known to evolve, and so to the command line. make gives it with its default settings. A name
+// that is taken is refused.
+func Register(name string, make func() Strategy) error {
+	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
+		return fmt.Errorf("strategy.Register: got name %q, want one without colons and blanks, and a function that makes the strategy", name)
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if registry.make[name] != nil {
+		return fmt.Errorf("strategy.Register: %s is registered already: choose another name", name)
+	}
+	registry.make[name] = make
+	return nil
+}
+
+// MustRegister is Register for init functions.
+func MustRegister(name string, make func() Strategy) {
+	if err := Register(name, make); err != nil {
+		panic(err)
+	}
+}
+
+// Names lists the registered strategies, sorted.
+func Names() []string {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Sorted(maps.Keys(registry.make))
+}
+
+// Part is the part "strategy" of a kind of run's settings.
+func Part() settings.Part {
+	p := settings.Part{Name: "strategy", Choices: map[string]any{}}
+	for _, name := range Names() {
+		p.Choices[name] = lookup(name)
+	}
+	return p
+}
+
+func lookup(name string) Strategy {
+	registry.RLock()
+	make := registry.make[name]
+	registry.RUnlock()
+	if make == nil {
+		return nil
+	}
+	return make()
+}
+
+// Make gives the strategy of a name with settings of its own. Its errors are *settings.Error.
+func Make(name string, own settings.Values) (Strategy, error) {
+	s := lookup(name)
+	if s == nil {
+		return nil, settings.Unknown("strategy", name, Names())
+	}
+	if err := own.Apply(s, "the strategy "+name, "strategy."); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Noise draws a standard normal number for every float of a genome, leaf i with the key FoldIn(key, i). Leaves of other
+// dtypes get zeros: they stay as they are.
+func Noise(key random.Key, genome any) any {
+	i := -1
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		if i++; !a.DType().IsFloat() {
+			return graph.ZerosLike(a)
+		}
+		return random.Normal(random.FoldIn(key, i), a.Shape())
+	}, genome)
+}
+
+// decayed is sigma after told generations. Like evosax's schedules it lags by one generation: the first two have sigma.
+func decayed(sigma, decay, told *graph.Array) *graph.Array {
+	return graph.Mul(sigma, graph.Pow(decay, graph.Convert(told, graph.Float32)))
+}
+
+// antithetic is the part that strategies of pairs, mean ± noise, share.
+type antithetic struct{}
+
+// GroupSize is 2.
+func (antithetic) GroupSize() int { return 2 }
+
+// sign is +1 for side 0 and -1 for side 1.
+func (antithetic) sign(side *graph.Array) *graph.Array {
+	return graph.Convert(graph.Sub(1, graph.Mul(side, 2)), graph.Float32)
+}
+
+// sides splits what was measured of the members, f32[2·pairs], into sides 0 and 1.
+func (antithetic) sides(x *graph.Array) (plus, minus *graph.Array) {
+	pairs := x.Dim(0) / 2
+	return graph.SliceAxis(x, 0, 0, pairs), graph.SliceAxis(x, 0, pairs, 2*pairs)
+}
+
+// sumOf is the weighted sum of term(noise), f32[n], over the groups; term is nil for the noise itself.
+func sumOf(d population.Draws, weights *graph.Array, term func(z *graph.Array) *graph.Array) *graph.Array {
+	if term == nil {
+		return d.Sum(weights, nil).(*graph.Array)
+	}
+	return population.SumOf(d, weights, term)
+}

@@ -1,0 +1,282 @@
+package strategy
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+)
+
+// trace is one run of evosax, as third_party/oracles/evosax_openes.py writes it.
+type trace struct {
+	Strategy string
+	Config   struct {
+		Optimizer  string
+		Population int
+		Sigma      float64
+		SigmaDecay float64 `json:"sigma_decay"`
+		Rate       float64 `json:"learning_rate"`
+	}
+	Start struct{ Mean, Std oracles.Array }
+	Steps []struct {
+		Noise, Population, Fitness, Shaped, Mean, Std oracles.Array
+		Adam                                          *struct {
+			Count  int
+			Mu, Nu oracles.Array
+		}
+	}
+}
+
+// openES and pgpe are the strategies of a trace.
+func (tr trace) openES(decay float64) *OpenES {
+	return &OpenES{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), SigmaDecay: settings.Num(decay)}
+}
+
+func (tr trace) pgpe() *PGPE {
+	return &PGPE{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), StdLearningRate: settings.Num(.1)}
+}
+
+// tell is Tell with fitness alone.
+func tell(s Strategy, state any, fitness *graph.Array, d population.Draws) any {
+	return s.Tell(state, Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, d)
+}
+
+func readTraces(t *testing.T) []trace {
+	t.Helper()
+	var file struct{ Traces []trace }
+	require.NoError(t, oracles.Read("testdata/evosax_openes.json", &file))
+	require.NotEmpty(t, file.Traces)
+	return file.Traces
+}
+
+func array(a oracles.Array) *graph.Array { return graph.Float32s(a.Float32s(), a.Shape...) }
+
+// near requires relative and absolute agreement to tol.
+func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what string, step int) {
+	t.Helper()
+	values, err := graph.Floats(got)
+	require.NoError(t, err)
+	require.Len(t, values, want.Len())
+	for i, w := range want.Floats() {
+		require.InDelta(t, w, values[i], tol*math.Max(1, math.Abs(w)), "%s after step %d, element %d", what, step, i)
+	}
+}
+
+// given are draws of known noise, f32[groups, n].
+type given struct{ noise *graph.Array }
+
+func (g given) Items() int { return g.noise.Dim(0) }
+func (g given) All() any   { return g.noise }
+
+func (g given) Sum(weights *graph.Array, term func(any) any) any {
+	var z any = g.noise
+	if term != nil {
+		z = graph.VMap(term)(z)
+	}
+	return graph.Dot(weights, z.(*graph.Array))
+}
+
+func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
+	v := graph.VMap(term)(any(g.noise))
+	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
+}
+
+// returns are fitnesses as evosax was told them, turned into what is to be maximised.
+func returns(a oracles.Array) *graph.Array { return graph.Neg(array(a)) }
+
+func TestCentredRanksAreEvosax(t *testing.T) {
+	steps := 0
+	for _, tr := range readTraces(t) {
+		for i, s := range tr.Steps {
+			if s.Shaped.Len() == 0 {
+				continue
+			}
+			steps++
+			// evosax's smallest is best, at -0.5.
+			near(t, s.Shaped, graph.Neg(CentredRanks(returns(s.Fitness))), 1e-6, "shaped", i)
+		}
+	}
+	require.Positive(t, steps)
+}
+
+func TestCentredRanks(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		name          string
+		fitness, want []float64
+	}{
+		{"ordered", []float64{1, 2, 3}, []float64{-.5, 0, .5}},
+		{"ties share", []float64{5, 1, 5, 0}, []float64{1. / 3, -1. / 6, 1. / 3, -.5}},
+		{"all equal", []float64{7, 7, 7, 7}, []float64{0, 0, 0, 0}},
+		{"NaN is worst", []float64{nan, 1, 2}, []float64{-.5, 0, .5}},
+		{"NaN ties with -Inf", []float64{nan, -inf, 2}, []float64{-.25, -.25, .5}},
+		{"infinite", []float64{inf, 0, -inf}, []float64{.5, 0, -.5}},
+		{"one", []float64{3}, []float64{0}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := make([]float32, len(c.fitness))
+			for i, v := range c.fitness {
+				f[i] = float32(v)
+			}
+			got, err := graph.Floats(CentredRanks(graph.Float32s(f)))
+			require.NoError(t, err)
+			require.InDeltaSlice(t, c.want, got, 1e-6)
+		})
+	}
+}
+
+// Sorting and comparing in pairs give the same ranks, ties and infinities included.
+func TestRanksBySort(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{2, 3, 4, 7, 8, 9, 100, 300} {
+		f := make([]float32, n)
+		for i := range f {
+			f[i] = float32(r.IntN(n/2+1)) - 1
+		}
+		f[r.IntN(n)] = float32(math.Inf(1))
+		f[r.IntN(n)] = float32(math.Inf(-1))
+		want, err := graph.Floats(ranksByPairs(graph.Float32s(f)))
+		require.NoError(t, err)
+		got, err := graph.Floats(ranksBySort(graph.Float32s(f)))
+		require.NoError(t, err)
+		require.Equal(t, want, got, "%v", f)
+	}
+}
+
+// Ask and Tell of OpenES agree with evosax's for five generations, with ties and a failed member among them.
+func TestOpenESAgreesWithEvosax(t *testing.T) {
+	tested := 0
+	for _, tr := range readTraces(t) {
+		if tr.Strategy != "openes" || tr.Config.Optimizer != "adam" {
+			continue
+		}
+		tested++
+		es := tr.openES(1)
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
+		require.Len(t, tr.Steps, 5)
+		for i, s := range tr.Steps {
+			noise := array(s.Noise)
+			members := graph.VMap(func(side *graph.Array) any {
+				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
+			})(graph.Iota(es.GroupSize())).(*graph.Array)
+			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			state = tell(es, state, returns(s.Fitness), given{noise})
+			told := state.(OpenESState)
+			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
+			near(t, s.Adam.Mu, graph.Neg(told.Adam.Mu), 1e-6, "first moment", i) // evosax descends
+			near(t, s.Adam.Nu, told.Adam.Nu, 1e-6, "second moment", i)
+			count, err := graph.Float(told.Adam.Count)
+			require.NoError(t, err)
+			require.Equal(t, float64(s.Adam.Count), count)
+			sigma, err := graph.Float(told.Sigma)
+			require.NoError(t, err)
+			for _, std := range s.Std.Floats() {
+				require.InDelta(t, std, sigma, 1e-6)
+			}
+		}
+	}
+	require.Positive(t, tested)
+}
+
+// The decay of σ follows evosax's schedule, which lags by one generation.
+func TestSigmaDecaysLikeEvosax(t *testing.T) {
+	tested := 0
+	for _, tr := range readTraces(t) {
+		if tr.Strategy != "openes" || tr.Config.SigmaDecay == 0 {
+			continue
+		}
+		tested++
+		es := tr.openES(tr.Config.SigmaDecay)
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
+		for i, s := range tr.Steps {
+			state = tell(es, state, returns(s.Fitness), given{array(s.Noise)})
+			sigma, err := graph.Float(state.(OpenESState).Sigma)
+			require.NoError(t, err)
+			for _, std := range s.Std.Floats() {
+				require.InDelta(t, std, sigma, 1e-6, "step %d", i)
+			}
+		}
+	}
+	require.Positive(t, tested)
+}
+
+// Tell of PGPE with Adam agrees with evosax's for five generations.
+func TestPGPEAgreesWithEvosax(t *testing.T) {
+	tested := 0
+	for _, tr := range readTraces(t) {
+		if tr.Strategy != "pgpe" || tr.Config.Optimizer != "adam" {
+			continue
+		}
+		tested++
+		es := tr.pgpe()
+		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
+		near(t, tr.Start.Std, state.(PGPEState).Std, 1e-6, "std", -1)
+		require.Len(t, tr.Steps, 5)
+		for i, s := range tr.Steps {
+			noise := array(s.Noise)
+			members := graph.VMap(func(side *graph.Array) any {
+				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
+			})(graph.Iota(es.GroupSize())).(*graph.Array)
+			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			state = tell(es, state, returns(s.Fitness), given{noise})
+			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
+			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
+		}
+	}
+	require.Positive(t, tested)
+}
+
+// The elites are the best children in order, of equal ones the first, a failed one last; children come from elites.
+func TestSimpleGA(t *testing.T) {
+	ga := &SimpleGA{EliteRatio: .6, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
+	require.Equal(t, 3, ga.Keeps(5))
+	require.Equal(t, 1, ga.Keeps(1))
+	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
+	children := graph.Float32s([]float32{0, 0, 1, 10, 2, 20, 3, 30, 4, 40}, 5, 2)
+	fitness := graph.Float32s([]float32{float32(math.NaN()), 5, 7, 5, -1})
+	state = tell(ga, state, fitness, given{children})
+	elites, err := graph.Floats(state.(SimpleGAState).Elites)
+	require.NoError(t, err)
+	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, elites)
+	still := &SimpleGA{EliteRatio: .6, SigmaDecay: settings.Num(1)}
+	state = tell(still, state, fitness, given{children}) // σ is 0 from here on
+	parents := map[float64]int{}
+	for seed := range int64(60) {
+		child, err := graph.Floats(still.Sample(random.New(seed), state).(*graph.Array))
+		require.NoError(t, err)
+		require.Equal(t, 10*child[0], child[1])
+		parents[child[0]]++
+	}
+	require.Len(t, parents, 3)
+	for _, n := range parents {
+		require.Greater(t, n, 8)
+	}
+}
+
+// A group's noise depends on its key alone.
+func TestOpenESSample(t *testing.T) {
+	es := &OpenES{Sigma: settings.Num(1)}
+	state := es.Init(graph.Zeros(graph.ShapeOf(graph.Float32, 2000)), 2)
+	draw := func(seed int64) []float64 {
+		v, err := graph.Floats(es.Sample(random.New(seed), state).(*graph.Array))
+		require.NoError(t, err)
+		return v
+	}
+	a := draw(1)
+	require.Equal(t, a, draw(1))
+	require.NotEqual(t, a, draw(2))
+	sum, squares := 0., 0.
+	for _, x := range a {
+		sum += x
+		squares += x * x
+	}
+	require.InDelta(t, 0, sum/2000, .1)
+	require.InDelta(t, 1, squares/2000, .15)
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"math/bits"
+	"sort"
+
+	"xlarun/xlabridge"
+)
+
+// Tally adds products up and remembers overflow: an estimate of memory in bytes.
+type Tally struct {
+	sum      uint64
+	overflow bool
+}
+
+// Add adds the product of the factors.
+func (t *Tally) Add(factors ...uint64) {
+	product := uint64(1)
+	for _, f := range factors {
+		high, low := bits.Mul64(product, f)
+		t.overflow = t.overflow || high != 0
+		product = low
+	}
+	sum, carry := bits.Add64(t.sum, product, 0)
+	t.sum, t.overflow = sum, t.overflow || carry != 0
+}
+
+// Total is the sum; ok is false where it does not fit in an int64.
+func (t *Tally) Total() (sum int64, ok bool) { return int64(t.sum), !t.overflow && t.sum < 1<<62 }
+
+// BytesText is "1.5 GiB".
+func BytesText(n int64) string {
+	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	v, i := float64(n), 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+// TooLarge says what a run that does not fit wants: what are its members in words, need what they take (ok is false where that
+// is too large a number), free what there is (0: not known), given tells whether somebody gave it, most is the largest
+// population that fits, 0 for none.
+func TooLarge(what string, need int64, ok bool, free int64, given bool, most int) string {
+	size, room, advice := "more than 4 EiB", "", "make the networks or the population smaller"
+	if ok {
+		size = "about " + BytesText(need)
+	}
+	if free > 0 {
+		room = " and " + BytesText(free) + " is free"
+		if given {
+			room = " and " + BytesText(free) + " is allowed"
+		}
+		advice = "no population fits: allow more, or make the networks smaller"
+		if most > 0 {
+			advice = fmt.Sprintf("the largest population that fits is %d", most)
+		}
+	}
+	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
+}
+
+// Largest is the largest n from 1 to most for which fits holds, 0 where there is none. fits may waver, as sizes that are
+// rounded to tiles do, by an eighth of n.
+func Largest(most int, fits func(n int) bool) int {
+	n := sort.Search(most, func(n int) bool { return !fits(n + 1) })
+	for m := min(most, n+n/8+1); m > n; m-- {
+		if fits(m) {
+			return m
+		}
+	}
+	for ; n > 0 && !fits(n); n-- {
+	}
+	return n
+}
+
+// FreeMemory is the memory in bytes that this process may still take, of the machine's and within the limits of its control
+// groups; 0 where the kernel does not tell.
+func FreeMemory() int64 { return xlabridge.FreeMemory() }
+
+// FreeOn is the memory that the first n devices (0: all) of a backend have free together; 0 where that is not known.
+func FreeOn(b xlabridge.Backend, n int) int64 {
+	client, ok := b.(*xlabridge.Client)
+	if !ok || b.Backend() == "cpu" {
+		return FreeMemory()
+	}
+	if n == 0 {
+		n = b.NumDevices()
+	}
+	var free int64
+	for i := range min(n, b.NumDevices()) {
+		m, err := client.Memory(i)
+		if err != nil || m.Process || m.Limit == 0 {
+			return 0
+		}
+		free += max(1, m.Limit-m.InUse)
+	}
+	return free
+}

@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/cache"
+)
+
+// storeFormat changes when the meaning of all stored plans changes.
+const storeFormat = 3
+
+// Stored is what is kept of a tuner's choice.
+type Stored[P any] struct {
+	Tune string `json:"tune"` // how thoroughly it was made: quick or full
+	Plan P      `json:"plan"`
+}
+
+// Store keeps the plan that a tuner chose for one experiment, a P that JSON can hold, beside the compiled programs. It
+// is a file of cache.Cache: what is not perfect is a miss with a reason, and the next Put repairs it.
+type Store[P any] struct {
+	cache *cache.Cache
+	key   cache.Key
+	meta  cache.Metadata
+}
+
+// ErrNone is the ordinary miss of a Store.
+var ErrNone = errors.New("no plan is stored yet")
+
+// Cores are the processors that a plan may reckon with: the machine's, as far as this process may use them.
+func Cores() int { return runtime.GOMAXPROCS(0) }
+
+// StoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind
+// of machine, its number of cores, the plugin, P's format, and purpose, which therefore says all else that the choice depends on. The number of
+// devices should not be a part of it, so that results do not hang on it.
+func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
+	client, ok := b.(*xlabridge.Client)
+	if !ok || client.Cache() == nil {
+		return nil
+	}
+	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.PlatformVersion(), client.Fingerprint(),
+		xlabridge.HostFingerprint(), Cores()}) // plain values: it cannot fail
+	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
+		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
+}
+
+// Get reads the stored plan, which counts as used now. Any error is a miss; ErrNone is the ordinary one.
+func (s *Store[P]) Get() (plan Stored[P], err error) {
+	text, _, err := s.cache.Get(s.key)
+	if errors.Is(err, cache.ErrAbsent) {
+		return plan, ErrNone
+	}
+	if err != nil {
+		return plan, fmt.Errorf("the stored plan is not used: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&plan); err != nil {
+		var none Stored[P]
+		return none, fmt.Errorf("the stored plan is damaged: %w", err)
+	}
+	return plan, nil
+}
+
+// Put stores a plan over whatever was there; words describe it in `xlarun cache list`, seconds is the time that choosing
+// it took.
+func (s *Store[P]) Put(plan Stored[P], words string, seconds float64) error {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	meta := s.meta
+	meta.Name, meta.Created, meta.CompileSeconds = words, time.Now().UTC(), seconds
+	return s.cache.Put(s.key, meta, text)
+}

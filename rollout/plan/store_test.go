@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge"
+)
+
+// A plan comes back as it was put, by purpose and format; the cache's listing says what it is; damage is a miss.
+func TestStore(t *testing.T) {
+	type method struct {
+		Kernel string `json:"kernel"`
+		Width  int    `json:"width"`
+	}
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	store := StoreOf[method](b, "sparse, 3 networks", 1)
+	_, err = store.Get()
+	require.ErrorIs(t, err, ErrNone)
+	require.NoError(t, store.Put(Stored[method]{TuneQuick, method{"block", 32}}, "kernel block, 32 wide", 1.5))
+	got, err := store.Get()
+	require.NoError(t, err)
+	require.Equal(t, Stored[method]{TuneQuick, method{"block", 32}}, got)
+	for _, other := range []*Store[method]{StoreOf[method](b, "sparse, 4 networks", 1), StoreOf[method](b, "sparse, 3 networks", 2)} {
+		_, err = other.Get()
+		require.ErrorIs(t, err, ErrNone)
+	}
+
+	entries, err := b.Cache().Plans().Verify()
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	require.Equal(t, "kernel block, 32 wide", entries[0].Meta.Name)
+	require.Equal(t, "sparse, 3 networks", entries[0].Meta.Purpose)
+	require.Equal(t, 1.5, entries[0].Meta.CompileSeconds)
+	require.Less(t, entries[0].Age().Hours(), 1.)
+
+	_, err = StoreOf[struct{ Other int }](b, "sparse, 3 networks", 1).Get()
+	require.ErrorContains(t, err, `the stored plan is damaged: json: unknown field "kernel"`)
+	path := filepath.Join(b.Cache().Plans().Dir(), entries[0].Key+".xlaplan")
+	require.NoError(t, os.Truncate(path, entries[0].Bytes-1))
+	_, err = store.Get()
+	require.ErrorContains(t, err, "the stored plan is not used: entry is damaged")
+	require.NoError(t, store.Put(Stored[method]{TuneFull, method{"plain", 8}}, "kernel plain", 1))
+	got, err = store.Get()
+	require.NoError(t, err)
+	require.Equal(t, Stored[method]{TuneFull, method{"plain", 8}}, got)
+
+	require.Nil(t, StoreOf[method](&xlabridge.Reference{}, "sparse, 3 networks", 1))
+}

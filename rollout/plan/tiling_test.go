@@ -1,0 +1,52 @@
+package plan
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Sizes of tiles for networks of CartPole: what a step reads of one member of mlp:16,16, mlp:64,64 and larger ones.
+func TestTileSizes(t *testing.T) {
+	for _, c := range []struct{ population, group, params, episodes, want int }{
+		{256, 2, 386, 1, 128},     // more tiles would cost two cores a fifth
+		{1024, 2, 386, 1, 128},    // eight
+		{256, 2, 4610, 1, 32},     // eight, which cost two cores nothing
+		{1024, 2, 4610, 1, 64},    // as many as the second-level cache asks for
+		{1024, 2, 1 << 20, 1, 20}, // about a vector register's worth, however large the network
+		{256, 2, 386, 16, 16},     // episodes of a member play together
+		{768, 1, 354, 1, 128},     // six: eight would cost two cores 6.7 % by the rule
+		{777, 1, 354, 1, 136},     // six, padded by 39 members
+		{777, 1, 2833, 1, 65},     // twelve, padded by three
+		{8, 2, 386, 1, 8},         // one
+		{30, 1, 386, 1, 30},       // one, as it is
+		{1000000, 1, 386, 1, 160}, // more than the cache asks for, to start the operations of a step less often
+	} {
+		require.Equal(t, c.want, TilingOf(c.population, c.group, 4*c.params, c.episodes, false).Tile(), "%+v", c)
+	}
+	require.Equal(t, 5008, TilingOf(10000, 2, 4*386, 1, true).Tile())
+	require.Equal(t, 512, TilingOf(1024, 2, 4*386, 16, true).Tile())
+}
+
+// Whatever the sizes: whole groups, at most an eighth of the lanes padding, no more tiles than two cores can stand, and
+// no tile that two cores could not share evenly.
+func TestTilesPadLittle(t *testing.T) {
+	for _, params := range []int{6, 386, 2690, 4610, 17154, 1 << 20} {
+		for _, episodes := range []int{1, 3, 16} {
+			for _, group := range []int{1, 2} {
+				for population := 16; population < 5000; population += 1 + population/64 {
+					population := population / group * group
+					x := TilingOf(population, group, 4*params, episodes, false)
+					size := x.Tile()
+					tiles := (population + size - 1) / size
+					require.Zero(t, size%group)
+					require.LessOrEqual(t, 8*(tiles*size-population), tiles*size, "%+v: %d tiles of %d", x, tiles, size)
+					if population >= 2*TileLeast && tiles < tilesWanted {
+						require.Zero(t, tiles%2, "%+v: %d tiles of %d", x, tiles, size)
+					}
+					require.LessOrEqual(t, float64(size), max(TileLeast*2, tileSlack*float64(x.most)+8), "%+v", x)
+				}
+			}
+		}
+	}
+}

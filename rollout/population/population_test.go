@@ -1,0 +1,73 @@
+package population
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+type (
+	dense  struct{ W, B *graph.Array }
+	params struct{ Layers []dense }
+)
+
+func TestRavel(t *testing.T) {
+	tree := params{Layers: []dense{
+		{W: graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 2, 3), B: graph.Float32s([]float32{7, 8, 9})},
+		{W: graph.Float32s([]float32{10, 11, 12}, 3, 1), B: graph.Float32s([]float32{13})},
+	}}
+	l := LayoutOf(tree)
+	require.Equal(t, 13, l.Size())
+	v := l.Ravel(tree)
+	require.Equal(t, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, floats(t, v))
+	back := l.Unravel(v).(params)
+	require.Equal(t, []int{2, 3}, back.Layers[0].W.Dims())
+	require.Equal(t, []float64{4, 5, 6}, floats(t, graph.Index(back.Layers[0].W, 1)))
+	require.Equal(t, []float64{13}, floats(t, back.Layers[1].B))
+	for _, c := range []struct {
+		f    func()
+		want string
+	}{
+		{func() { l.Unravel(graph.Zeros(graph.ShapeOf(graph.Float32, 12))) }, "got f32[12], want f32[13]"},
+		{func() { l.Ravel(params{}) }, "got a tree of 0 leaves, want 4"},
+		{func() { LayoutOf([]*graph.Array{graph.Iota(3)}) }, "parameter [0] is i32[3], want float32"},
+	} {
+		require.ErrorContains(t, graph.Try(c.f), c.want)
+	}
+}
+
+func TestCutTiles(t *testing.T) {
+	for _, c := range []struct {
+		items, lanes, devices, perDevice int
+	}{{128, 64, 1, 2}, {128, 64, 2, 1}, {129, 64, 2, 2}, {1, 64, 8, 1}, {1000, 10, 8, 13}} {
+		got := CutTiles(c.items, c.lanes, c.devices)
+		require.Equal(t, c.perDevice, got.PerDevice, "%+v", c)
+		require.GreaterOrEqual(t, got.Total()*got.Lanes, c.items)
+	}
+}
+
+// Each runs the tiles that hold something, in order, and no others.
+func TestEachTile(t *testing.T) {
+	tiles := CutTiles(5, 2, 1) // 3 tiles
+	tiles.PerDevice = 4        // and one of padding
+	f := func(perDevice *graph.Array) *graph.Array {
+		return Each(tiles, perDevice, tiles.Rows(graph.Float32, 2), func(i *graph.Array) *graph.Array {
+			x := graph.Convert(i, graph.Float32)
+			return graph.Stack([]*graph.Array{graph.Add(x, 1), graph.Mul(x, 10)}, 0)
+		})
+	}
+	p, err := graph.TraceArgs("tiles", []any{graph.Of(int32(4))}, graph.TraceOptions{}, func(args []any) any { return f(args[0].(*graph.Array)) })
+	require.NoError(t, err)
+	out, err := p.Interpret([]*graph.Array{graph.Of(int32(4))}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []float64{1, 0, 2, 10, 3, 20, 0, 0, 0, 0}, floats(t, out[0]))
+}

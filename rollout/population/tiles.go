@@ -1,0 +1,111 @@
+// Package population holds what is done with a whole population's trees: how they are cut over the devices, sums over them
+// that do not depend on the devices, and their way to the host and back.
+package population
+
+import "xlarun/graph"
+
+// Tiles is how a list (of a population's members, or of groups of them) is cut: [device, tile, lane]. A device runs its
+// tiles one after the other, each from start to end. The number of lanes does not depend on the number of devices, and
+// every tile is computed by the same code whatever that number is: this is what makes results equal to the byte.
+type Tiles struct {
+	Items     int // length of the list
+	Lanes     int // items of a tile
+	Devices   int
+	PerDevice int // tiles of a device; those beyond the list's end are padding
+}
+
+// TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
+const TilesLoop = "tiles"
+
+// CutTiles cuts a list over devices. The last tiles are padding where it does not divide evenly.
+func CutTiles(items, lanes, devices int) Tiles {
+	tiles := (items + lanes - 1) / lanes
+	return Tiles{Items: items, Lanes: lanes, Devices: devices, PerDevice: (tiles + devices - 1) / devices}
+}
+
+// Total is the number of tiles, padding included.
+func (t Tiles) Total() int { return t.Devices * t.PerDevice }
+
+// First is the number of this device's first tile, an int32 scalar.
+func (t Tiles) First() *graph.Array {
+	return graph.Mul(graph.AxisIndex(graph.DeviceAxis), t.PerDevice)
+}
+
+// Rows is room for one result of each of this device's tiles: zeros, [PerDevice+1, dims...].
+//
+// The last row stays empty. The compiler treats an array of one row in another way than longer ones, and what is read
+// from it as the same in all turns of the loop: with one more row, a device with one tile is compiled like all others.
+func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
+}
+
+// RowsLike is room for one result of each of this device's tiles, as Rows, for results that are trees like the given one.
+func RowsLike[T any](t Tiles, item T) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return t.Rows(a.DType(), a.Dims()...) }, item)
+}
+
+// At is row i, an int32 scalar, of a tree of Rows.
+func At[T any](rows T, i *graph.Array) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, rows)
+}
+
+// Each runs f on this device's tiles, one after the other, and writes the results into rows, a tree of Rows with the
+// structure of R; local is the tile's number on this device, an int32 scalar. Tiles beyond the list's end are not run:
+// their rows stay as they are.
+//
+// perDevice must be an int32 scalar whose value is PerDevice, and an input of the program: a loop whose length the
+// compiler does not know is never unrolled into its surroundings, where the same formulas could be compiled another way.
+func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
+	type loop struct {
+		I    *graph.Array
+		Rows R
+	}
+	used := (t.Items + t.Lanes - 1) / t.Lanes
+	count := graph.Min(perDevice, graph.Sub(used, t.First()))
+	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, count) }, func(c loop) loop {
+		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
+		return loop{graph.Add(c.I, 1), graph.MapTree2(write, c.Rows, f(c.I))}
+	}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), rows}).Rows
+}
+
+// Count is the number of a device's tiles, as Each wants it within a program: give it to the program as an input.
+func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
+
+// Map runs f for every item of the list, whose number is an int32 scalar, tile by tile on all devices: leaves [Items, …], in
+// the list's order and the same on every device. perDevice is as for Each, options are those of the vmap over a tile's items.
+func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
+	one := func(local *graph.Array) R {
+		first := graph.Mul(graph.Add(t.First(), local), t.Lanes)
+		return graph.VMap(f, options...)(graph.Add(graph.Iota(t.Lanes), first))
+	}
+	rows := Each(t, perDevice, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Barrier(t.inOrder(t.Gather(a), t.Total()))[0] }, rows)
+}
+
+// Gather collects Rows of all devices: [Total, dims...], in the list's order, the same on every device.
+func (t Tiles) Gather(rows *graph.Array) *graph.Array {
+	mine := graph.SliceAxis(rows, 0, 0, t.PerDevice)
+	return graph.Reshape(graph.AllGather(mine, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
+}
+
+// Sum adds Rows of all devices up, in the list's order: [dims...], the same on every device.
+//
+// It is a loop and not graph.Sum: how a reduction groups its additions is the compiler's choice, which sees through the
+// shapes to how many devices there are.
+func (t Tiles) Sum(rows *graph.Array) *graph.Array {
+	all := t.Gather(rows)
+	sum, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
+		return graph.Add(sum, row), graph.None{}
+	}, graph.Zeros(graph.ShapeOf(all.DType(), all.Dims()[1:]...)), all)
+	return sum
+}
+
+// Local takes this device's part of all, [Total+1, dims...], and one row more: [PerDevice+1, dims...], as Rows.
+func (t Tiles) Local(all *graph.Array) *graph.Array {
+	start := make([]*graph.Array, all.Rank())
+	for i := range start {
+		start[i] = graph.Zeros(graph.ShapeOf(graph.Int32))
+	}
+	start[0] = t.First()
+	return graph.DynamicSlice(all, start, append([]int{t.PerDevice + 1}, all.Dims()[1:]...))
+}

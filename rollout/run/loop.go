@@ -1,0 +1,216 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+)
+
+// Loop is a state on the devices and a compiled program that makes the next state of it: what most runs are made of. The
+// state is the same on every device; the program may be run by several (graph.DeviceAxis).
+type Loop struct {
+	backend xlabridge.Backend
+	devices int
+	program *xlabridge.Compiled
+	tree    *graph.Tree
+	state   []*graph.Array // on the devices; nil after Close, or after a call that failed and took it along
+	inputs  []*graph.Array
+	names   []string
+	step    int64
+	profile Profile
+}
+
+// ErrGone is what calls get after Close, or after a round that failed and took the state with it.
+var ErrGone = errors.New("the run was closed, or a round of it failed and took its state along: start a new one, or resume it")
+
+// LoopOptions say how a Loop is made.
+type LoopOptions struct {
+	Name    string    // of the program: "generation"
+	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
+	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
+}
+
+// NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a tree)
+// and inputs that stay the same the next state, of the same structure and shapes, and results for the host.
+func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I, step func(S, I) (S, R)) (*Loop, error) {
+	l := &Loop{backend: b, devices: max(1, o.Plan.Devices)}
+	p, err := graph.TraceArgs(o.Name, []any{state, inputs}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
+		next, results := step(args[0].(S), args[1].(I))
+		return []any{next, results}
+	})
+	if err != nil {
+		return nil, err
+	}
+	options := o.Plan.Compile()
+	options.Purpose = o.Purpose
+	if l.program, err = b.Compile(p, options); err != nil {
+		return nil, err
+	}
+	l.profile.Devices = l.devices
+	if o.Plan.Tile > 0 {
+		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
+	}
+	l.profile.Account(ProgramOf(l.program))
+	if state, err = xlabridge.Put(b, l.devices, state); err == nil {
+		if inputs, err = xlabridge.Put(b, l.devices, inputs); err != nil {
+			xlabridge.Free(state)
+		}
+	}
+	if err != nil {
+		_ = l.program.Close()
+		return nil, err
+	}
+	l.state, l.tree = graph.Flatten(state)
+	l.inputs = graph.Leaves(inputs)
+	for i := range l.state {
+		l.names = append(l.names, LeafName(l.tree.Path(i)))
+	}
+	return l, nil
+}
+
+// LeafName is the name of a leaf in a snapshot, of its path in the tree: ".Strategy.LearningRate" is
+// "strategy.learning_rate".
+func LeafName(path string) string {
+	name := []rune(safetensors.Name(path))
+	var b strings.Builder
+	for i, r := range name {
+		if unicode.IsUpper(r) && i > 0 && name[i-1] != '.' && (unicode.IsLower(name[i-1]) || i+1 < len(name) && unicode.IsLower(name[i+1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// Advance runs the program once and gives its results, on the devices: read them, then free them.
+func (l *Loop) Advance() ([]*graph.Array, error) {
+	if l.state == nil {
+		return nil, ErrGone
+	}
+	n := len(l.state)
+	args := append(slices.Clone(l.state), l.inputs...)
+	l.state = nil // donated
+	out, err := l.program.Call(args)
+	if err != nil {
+		return nil, err
+	}
+	l.state = out[:n:n]
+	l.step++
+	return out[n:], nil
+}
+
+// Numbers is Advance, with the numbers of all results, leaf after leaf, on the host.
+func (l *Loop) Numbers() (all []float64, err error) {
+	out, err := l.Advance()
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(out)
+	for _, a := range out {
+		v, err := graph.Floats(a)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v...)
+	}
+	return all, nil
+}
+
+// Steps is the number of calls of Advance that the state has behind it.
+func (l *Loop) Steps() int64 { return l.step }
+
+// State is the state on the devices.
+func (l *Loop) State() (any, error) {
+	if l.state == nil {
+		return nil, ErrGone
+	}
+	return l.tree.Unflatten(l.state), nil
+}
+
+// Inputs are the inputs on the devices, in the order of their leaves.
+func (l *Loop) Inputs() []*graph.Array { return l.inputs }
+
+// Snapshot copies the state to the host.
+func (l *Loop) Snapshot() (Snapshot, error) {
+	if l.state == nil {
+		return Snapshot{}, ErrGone
+	}
+	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
+	for i, a := range l.state {
+		h, err := xlabridge.ToHost(a)
+		if err != nil {
+			return Snapshot{}, err
+		}
+		s.Arrays[l.names[i]] = h
+	}
+	return s, nil
+}
+
+// Restore puts a snapshot in the place of the state.
+func (l *Loop) Restore(s Snapshot) error {
+	state, err := l.Unflatten(s)
+	if err != nil {
+		return err
+	}
+	put, err := xlabridge.Put(l.backend, l.devices, graph.Leaves(state))
+	if err != nil {
+		return err
+	}
+	xlabridge.Free(l.state)
+	l.state, l.step = put, s.Step
+	return nil
+}
+
+// Unflatten is a snapshot as the tree that the state is, on the host.
+func (l *Loop) Unflatten(s Snapshot) (any, error) {
+	leaves := make([]*graph.Array, len(l.names))
+	shapes := l.program.Program.Inputs
+	for i, name := range l.names {
+		a, ok := s.Arrays[name]
+		if !ok || !a.Shape().Equal(shapes[i]) {
+			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same settings made", name, shapes[i])
+		}
+		leaves[i] = a
+	}
+	if len(s.Arrays) != len(l.names) {
+		return nil, fmt.Errorf("the state has %d arrays, these settings want %d: restore what the same settings made", len(s.Arrays), len(l.names))
+	}
+	return l.tree.Unflatten(leaves), nil
+}
+
+// Profile says what was compiled.
+func (l *Loop) Profile() Profile { return l.profile }
+
+// Compiled is the program, to look at.
+func (l *Loop) Compiled() *xlabridge.Compiled { return l.program }
+
+// Close frees the state and the program.
+func (l *Loop) Close() error {
+	xlabridge.Free(l.state)
+	xlabridge.Free(l.inputs)
+	l.state = nil
+	return l.program.Close()
+}
+
+// WarmUp runs one round and puts the state back as it was, to the bit: the next Step is the one that it would have been, and
+// finds code, memory and caches warm. It returns the seconds that the round took.
+func WarmUp(r Run) (seconds float64, err error) {
+	before, err := r.Snapshot()
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if _, err := r.Step(); err != nil {
+		return 0, err
+	}
+	seconds = time.Since(start).Seconds()
+	return seconds, r.Restore(before)
+}

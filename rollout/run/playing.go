@@ -1,0 +1,104 @@
+package run
+
+import (
+	"math"
+	"strconv"
+
+	"xlarun/envs"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Playing are the settings of experiments whose members play episodes. An experiment that embeds it is a Player, its
+// policy's own settings are among its settings, and Title, Goal, Rollout and Spread are done.
+type Playing struct {
+	Env      string `set:"env" help:"environment, also given as the argument"`
+	Policy   string `set:"policy" help:"network of a member"`
+	Steps    int    `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
+	Episodes int    `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
+	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	// Judge is the number of fresh episodes by which members are judged before one is called the best.
+	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	// Parted are the settings of the parts: "policy.hidden".
+	Parted settings.Values
+}
+
+// Parts is the policy. An experiment with further parts has a method of its own.
+func (p *Playing) Parts() []settings.Part { return []settings.Part{policy.Part()} }
+
+// Own are the settings of the parts.
+func (p *Playing) Own() *settings.Values { return &p.Parted }
+
+// Title is the environment's id.
+func (p *Playing) Title() string { return p.Env }
+
+// Judged is the number of fresh episodes.
+func (p *Playing) Judged() int { return p.Judge }
+
+// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none.
+func (p *Playing) Goal(spec envs.Spec) (float64, error) {
+	if p.Target == auto || p.Target == "" {
+		return spec.RewardThreshold, nil
+	}
+	x, err := strconv.ParseFloat(p.Target, 64)
+	if err != nil || x != x {
+		return 0, settings.Wrong("target", p.Target, "a mean return, 0 for none, or auto for the environment's")
+	}
+	if x == 0 {
+		return math.NaN(), nil
+	}
+	return x, nil
+}
+
+// auto is the Target that stands for the environment's.
+const auto = "auto"
+
+// Rollout makes environment, policy and head, and checks them and the goal. Its errors are *settings.Error where a setting
+// is wrong.
+func (p *Playing) Rollout() (*episode.Rollout, error) {
+	env, err := envs.Make(p.Env)
+	if err != nil {
+		return nil, settings.Unknown("env", p.Env, envs.IDs())
+	}
+	spec := env.Spec()
+	if _, err := p.Goal(spec); err != nil {
+		return nil, err
+	}
+	own := p.Parted.Under("policy.")
+	net, head, err := policy.Make(p.Policy, own, spec.Observation, spec.Action)
+	if err != nil {
+		return nil, err
+	}
+	return &episode.Rollout{Env: env, Policy: net, Head: head, Steps: p.Steps, Episodes: p.Episodes}, nil
+}
+
+// Spread is Rollout with the rule's plan for a population, and how that cuts so many members over the first devices (0: all)
+// of a backend.
+func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Rollout, population.Tiles, error) {
+	var none population.Tiles
+	r, err := p.Rollout()
+	if err != nil {
+		return nil, none, err
+	}
+	on := plan.MachineOf(b, devices)
+	if devices > on.Devices {
+		return nil, none, settings.Wrong("devices", devices, "at most the %d that the backend was opened with", on.Devices)
+	}
+	if devices == 0 {
+		devices = on.Devices
+	}
+	bytes, err := r.Bytes()
+	if err != nil {
+		return nil, none, err
+	}
+	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, bytes, p.Episodes, on.Accelerator).Tile(), Unroll: 1}
+	if on.CPU {
+		r.Plan.VectorWidth = plan.VectorWidth
+	}
+	return r, population.CutTiles(members, r.Plan.Tile, devices), nil
+}

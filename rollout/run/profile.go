@@ -1,0 +1,124 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Profile says what was compiled, how it is laid out, and where both came from.
+type Profile struct {
+	plan.Choice
+	TraceSeconds    float64   `json:"trace_seconds"`
+	CompileSeconds  float64   `json:"compile_seconds"` // of compiling, or of loading
+	Cache           string    `json:"cache"`           // "hit" where all programs were hits
+	CacheReason     string    `json:"cache_reason,omitempty"`
+	PeakMemoryBytes int64     `json:"peak_memory_bytes"` // what the largest program needs of one device; 0 where the backend does not say
+	Devices         int       `json:"devices"`
+	PlannedBytes    int64     `json:"planned_memory_bytes"` // the plan's estimate for the run's arrays on all devices
+	MemoryBudget    int64     `json:"memory_budget_bytes"`  // what they may take; 0: not known
+	Programs        []Program `json:"programs"`
+	// Facts are further figures of a kind of run, beside the others in JSON.
+	Facts []Fact `json:"-"`
+	// Chosen are the settings that were chosen for the run: with them, it repeats to the byte whatever is stored or free then.
+	Chosen settings.Values `json:"-"`
+}
+
+// Fact is a named value that JSON can hold.
+type Fact struct {
+	Name  string
+	Value any
+}
+
+// Fact is the value of a name, nil where there is none.
+func (p Profile) Fact(name string) any {
+	for _, f := range p.Facts {
+		if f.Name == name {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the facts beside the other fields.
+func (p Profile) MarshalJSON() ([]byte, error) {
+	type plain Profile
+	text, err := json.Marshal(plain(p))
+	if err != nil || len(p.Facts) == 0 {
+		return text, err
+	}
+	out := bytes.NewBuffer(text[:len(text)-1])
+	for _, f := range p.Facts {
+		value, err := json.Marshal(f.Value)
+		if err != nil {
+			return nil, err
+		}
+		name, _ := json.Marshal(f.Name) // a string: it cannot fail
+		out.WriteByte(',')
+		out.Write(name)
+		out.WriteByte(':')
+		out.Write(value)
+	}
+	out.WriteByte('}')
+	return out.Bytes(), nil
+}
+
+// Program is one compiled program of a run.
+type Program struct {
+	Name           string  `json:"name"`
+	TraceSeconds   float64 `json:"trace_seconds"`
+	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
+	Cache          string  `json:"cache"`
+	Reason         string  `json:"reason,omitempty"` // why it is not a hit
+	Bytes          int     `json:"bytes"`            // of the compiled program
+	MemoryBytes    int64   `json:"memory_bytes"`     // that it needs of one device; 0 where the backend does not say
+}
+
+// ProgramOf says what a compiled program is.
+func ProgramOf(x *xlabridge.Compiled) Program {
+	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: xlabridge.CacheOff}
+	if x.Executable != nil {
+		info := x.Executable.Info()
+		c.CompileSeconds, c.Cache, c.Reason, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Bytes
+		if m, err := x.Executable.Memory(); err == nil {
+			c.MemoryBytes = m.Total()
+		}
+	}
+	return c
+}
+
+// Account adds a program to the profile.
+func (p *Profile) Account(c Program) {
+	if len(p.Programs) == 0 {
+		p.Cache = c.Cache
+	}
+	p.Programs = append(p.Programs, c)
+	p.TraceSeconds += c.TraceSeconds
+	p.CompileSeconds += c.CompileSeconds
+	if c.Cache != xlabridge.CacheHit {
+		p.Cache = c.Cache
+	}
+	if p.CacheReason == "" {
+		p.CacheReason = c.Reason
+	}
+	p.PeakMemoryBytes = max(p.PeakMemoryBytes, c.MemoryBytes)
+}
+
+// Bytes is the size of all compiled programs.
+func (p Profile) Bytes() (n int) {
+	for _, c := range p.Programs {
+		n += c.Bytes
+	}
+	return n
+}
+
+// PlanNotice is what is worth telling of how the plan came about: that a stored one could not be read, "" for nothing.
+func (p Profile) PlanNotice() string {
+	if p.Source == plan.Static && p.Choice.Reason != "" {
+		return p.Choice.Reason + "; the plan is the rule's"
+	}
+	return p.Choice.Reason
+}

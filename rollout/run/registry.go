@@ -1,0 +1,58 @@
+package run
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+var registry struct {
+	sync.RWMutex
+	kinds []Kind
+}
+
+var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
+// Register makes a kind of run known, and so a command of it.
+func Register(k Kind) error {
+	if !namePattern.MatchString(k.Name) || k.New == nil || k.Unit == "" || k.Version < 1 {
+		return fmt.Errorf("run.Register: got the kind %q, want a name of small letters, a Unit, a Version from 1 on and a function New", k.Name)
+	}
+	if k.Round == "" {
+		k.Round = k.Unit
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	if slices.ContainsFunc(registry.kinds, func(x Kind) bool { return x.Name == k.Name }) {
+		return fmt.Errorf("run.Register: %s is registered already: choose another name", k.Name)
+	}
+	registry.kinds = append(registry.kinds, k)
+	slices.SortFunc(registry.kinds, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	return nil
+}
+
+// MustRegister is Register for init functions.
+func MustRegister(k Kind) {
+	if err := Register(k); err != nil {
+		panic(err)
+	}
+}
+
+// Kinds lists the registered kinds by name.
+func Kinds() []Kind {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Clone(registry.kinds)
+}
+
+// Lookup finds a kind by its name.
+func Lookup(name string) (Kind, bool) {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}

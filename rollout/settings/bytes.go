@@ -1,0 +1,32 @@
+package settings
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"xlarun/xlabridge/cache"
+)
+
+// Bytes is a setting that is a size in bytes: a number, then K, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for powers of
+// 1024, and B or nothing. 0 is written as nothing.
+type Bytes int64
+
+var bytesType = reflect.TypeFor[Bytes]()
+
+// String is the size as it is read, in whole bytes.
+func (b Bytes) String() string {
+	if b == 0 {
+		return ""
+	}
+	return strconv.FormatInt(int64(b), 10)
+}
+
+// ParseBytes reads a size; nothing is 0.
+func ParseBytes(text string) (Bytes, error) {
+	if strings.TrimSpace(text) == "" {
+		return 0, nil
+	}
+	n, err := cache.ParseSize(text)
+	return Bytes(n), err
+}

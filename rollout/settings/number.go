@@ -1,0 +1,93 @@
+package settings
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"xlarun/graph"
+)
+
+// Number is a setting that is an input of the compiled program: a change of it compiles nothing.
+type Number struct {
+	Value  float64
+	traced *graph.Array
+}
+
+// Num is a Number with a value.
+func Num(value float64) Number { return Number{Value: value} }
+
+// Array is the number as a float32 scalar: the program's input within one that binds it (see Bind), else a constant.
+func (n Number) Array() *graph.Array {
+	if n.traced != nil {
+		return n.traced
+	}
+	return graph.Of(float32(n.Value))
+}
+
+// Inputs are the Numbers of the struct that ptr points to, float32 scalars by name; prefix goes before each name.
+func Inputs(ptr any, prefix string) map[string]*graph.Array {
+	in := map[string]*graph.Array{}
+	for _, f := range Fields(ptr) {
+		if f.Traced {
+			in[prefix+f.Name] = graph.Of(float32(f.Value().(float64)))
+		}
+	}
+	return in
+}
+
+// Bind is a copy of v, a pointer to a struct of settings or an interface that holds one, in which Array of each Number
+// gives the input of its name. What in does not have stays a constant.
+func Bind[T any](v T, in map[string]*graph.Array, prefix string) T {
+	old := reflect.ValueOf(v)
+	if old.Kind() != reflect.Pointer || old.Elem().Kind() != reflect.Struct || len(in) == 0 {
+		return v
+	}
+	bound := reflect.New(old.Elem().Type())
+	bound.Elem().Set(old.Elem())
+	for _, f := range Fields(bound.Interface()) {
+		if a, ok := in[prefix+f.Name]; ok && f.Traced {
+			f.value.Set(reflect.ValueOf(Number{Value: f.Value().(float64), traced: a}))
+		}
+	}
+	return bound.Interface().(T)
+}
+
+// Values are settings by name: texts as on a command line, or values of their types.
+type Values map[string]any
+
+// With is a copy with one more value.
+func (v Values) With(name string, value any) Values {
+	w := maps.Clone(v)
+	if w == nil {
+		w = Values{}
+	}
+	w[name] = value
+	return w
+}
+
+// Under are the values whose names begin with a prefix, without it.
+func (v Values) Under(prefix string) Values {
+	w := Values{}
+	for name, value := range v {
+		if len(name) > len(prefix) && name[:len(prefix)] == prefix {
+			w[name[len(prefix):]] = value
+		}
+	}
+	return w
+}
+
+// Apply sets the settings of the struct that ptr points to and checks their ranges. whose names the struct in the error
+// for a value that it has no setting for; prefix goes before the names in errors.
+func (v Values) Apply(ptr any, whose, prefix string) error {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
+		f, ok := Lookup(ptr, name)
+		if !ok {
+			return unknown(ptr, name, whose, prefix)
+		}
+		if err := f.Set(v[name]); err != nil {
+			return prefixed(err, prefix)
+		}
+	}
+	return prefixed(Check(ptr), prefix)
+}

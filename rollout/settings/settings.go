@@ -1,0 +1,421 @@
+// Package settings makes flags, file keys, ranges, help and a program's inputs of one tagged struct.
+//
+// A setting is an exported field with a tag:
+//
+//	type OpenES struct {
+//		LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
+//		Pairs        int             `set:"pairs" min:"1" max:"4096" help:"pairs that share a batch"`
+//	}
+//
+// Its value before anybody sets it is the default. Types: bool, int, int64, float64, string, []int, []float64 (lists are
+// written with commas), Bytes and Number. min and max are bounds, above is one that is not reached itself, oneof lists the
+// possible texts with commas, zero says what 0 means, number lets a text be written as a number too, wants says in words what
+// other checks want, program:"no" tells that a change compiles no other program, and
+// resume:"any" that a run may go on with another value, resume:"goal" the same of what the run is to reach. Fields of embedded
+// structs count as the struct's own.
+package settings
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Error is what is wrong with one setting.
+type Error struct {
+	Key   string // the setting's name
+	Got   string // its value
+	Wants string // what would do, and what to do
+}
+
+// Error implements error: "pop: got 0, want an even number from 2 to 16777216".
+func (e *Error) Error() string { return fmt.Sprintf("%s: got %s, want %s", e.Key, e.Got, e.Wants) }
+
+// Wrong is an Error; got is the value as Go would print it, texts in quotes.
+func Wrong(key string, got any, wants string, args ...any) *Error {
+	text := fmt.Sprint(got)
+	if s, ok := got.(string); ok {
+		text = strconv.Quote(shorten(s))
+	}
+	return &Error{key, text, fmt.Sprintf(wants, args...)}
+}
+
+// longest is the length from which a value is not shown whole.
+const longest = 80
+
+func shorten(s string) string {
+	if len(s) <= longest {
+		return s
+	}
+	return s[:longest/2] + "…" + fmt.Sprintf("(%d bytes)", len(s))
+}
+
+// Field is one setting of a struct.
+type Field struct {
+	Name    string
+	Help    string
+	Type    string // "int", "number", "bool", "text", "ints", "numbers", "bytes"
+	Default string // as text
+	Wants   string // what values it takes: "a whole number from 1 to 64"
+	// Traced tells that the setting is an input of the compiled program: a change does not compile another one.
+	Traced bool
+	tag    reflect.StructTag
+	value  reflect.Value
+}
+
+var numberType = reflect.TypeFor[Number]()
+
+// Fields lists the settings of the struct that ptr points to, in their order. Their Default is the value at hand.
+func Fields(ptr any) []Field {
+	v := reflect.ValueOf(ptr)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil
+	}
+	return fieldsOf(v.Elem())
+}
+
+func fieldsOf(v reflect.Value) (fields []Field) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if f.Anonymous && f.Type.Kind() == reflect.Struct && f.Type != numberType {
+			fields = append(fields, fieldsOf(v.Field(i))...)
+			continue
+		}
+		name, ok := f.Tag.Lookup("set")
+		if !ok || !f.IsExported() {
+			continue
+		}
+		x := Field{Name: name, Help: f.Tag.Get("help"), Traced: f.Type == numberType, tag: f.Tag, value: v.Field(i)}
+		x.Type = typeName(f.Type)
+		x.Default, x.Wants = x.Text(), x.wants()
+		fields = append(fields, x)
+	}
+	return fields
+}
+
+func typeName(t reflect.Type) string {
+	switch {
+	case t == bytesType:
+		return "bytes"
+	case t == numberType || t.Kind() == reflect.Float64:
+		return "number"
+	case t.Kind() == reflect.Bool:
+		return "bool"
+	case t.Kind() == reflect.Int || t.Kind() == reflect.Int64:
+		return "int"
+	case t.Kind() == reflect.String:
+		return "text"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:
+		return "ints"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Float64:
+		return "numbers"
+	}
+	panic(fmt.Sprintf("settings: a field of type %s cannot be a setting", t)) // a mistake in the program, not in its input
+}
+
+// Lookup finds a setting by its name.
+func Lookup(ptr any, name string) (Field, bool) {
+	fields := Fields(ptr)
+	i := slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	return fields[i], true
+}
+
+// Names lists the names of the settings.
+func Names(ptr any) (names []string) {
+	for _, f := range Fields(ptr) {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+// Text is the value as it is written on a command line.
+func (f Field) Text() string {
+	if f.Traced {
+		return formatFloat(f.value.Interface().(Number).Value)
+	}
+	if f.Type == "bytes" {
+		return Bytes(f.value.Int()).String()
+	}
+	switch f.value.Kind() {
+	case reflect.Float64:
+		return formatFloat(f.value.Float())
+	case reflect.Slice:
+		parts := make([]string, f.value.Len())
+		for i := range parts {
+			switch e := f.value.Index(i); e.Kind() {
+			case reflect.Float64:
+				parts[i] = formatFloat(e.Float())
+			default:
+				parts[i] = fmt.Sprint(e.Interface())
+			}
+		}
+		return strings.Join(parts, ",")
+	}
+	return fmt.Sprint(f.value.Interface())
+}
+
+func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// Value is the value: a bool, int64, float64, string, []int or []float64.
+func (f Field) Value() any {
+	if f.Traced {
+		return f.value.Interface().(Number).Value
+	}
+	switch {
+	case f.Type == "bytes":
+		return f.Text()
+	case f.Type == "int":
+		return f.value.Int()
+	}
+	return f.value.Interface()
+}
+
+// Set gives the setting a value: a text as on a command line, or a value of its type (any number for numbers). The
+// ranges are those of Check.
+func (f Field) Set(value any) error {
+	wrong := func() error { return Wrong(f.Name, value, "%s", f.Wants) }
+	if s, ok := value.(string); ok {
+		return f.parse(s)
+	}
+	v := reflect.ValueOf(value)
+	switch f.Type {
+	case "bool":
+		b, ok := value.(bool)
+		if !ok {
+			return wrong()
+		}
+		f.value.SetBool(b)
+	case "int", "bytes":
+		if !v.IsValid() || !v.CanInt() {
+			return wrong()
+		}
+		f.value.SetInt(v.Int())
+	case "number":
+		switch {
+		case v.IsValid() && v.CanInt():
+			f.setFloat(float64(v.Int()))
+		case v.IsValid() && v.CanFloat():
+			f.setFloat(v.Float())
+		default:
+			return wrong()
+		}
+	case "ints", "numbers":
+		if !v.IsValid() || v.Kind() != reflect.Slice {
+			if v.IsValid() && (v.CanInt() || v.CanFloat()) { // one for a list of one
+				return f.parse(fmt.Sprint(value))
+			}
+			return wrong()
+		}
+		parts := make([]string, v.Len())
+		for i := range parts {
+			parts[i] = fmt.Sprint(v.Index(i).Interface())
+		}
+		return f.parse(strings.Join(parts, ","))
+	default:
+		_, number := f.tag.Lookup("number")
+		if !number || !v.IsValid() || !v.CanInt() && !v.CanFloat() {
+			return wrong()
+		}
+		return f.parse(fmt.Sprint(value))
+	}
+	return nil
+}
+
+func (f Field) setFloat(x float64) {
+	if f.Traced {
+		f.value.Set(reflect.ValueOf(Number{Value: x}))
+		return
+	}
+	f.value.SetFloat(x)
+}
+
+// parse reads a text.
+func (f Field) parse(text string) error {
+	wrong := func() error { return Wrong(f.Name, text, "%s", f.Wants) }
+	switch f.Type {
+	case "text":
+		f.value.SetString(text)
+	case "bool":
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return wrong()
+		}
+		f.value.SetBool(b)
+	case "int":
+		n, err := strconv.ParseInt(text, 0, 64)
+		if err != nil {
+			return wrong()
+		}
+		f.value.SetInt(n)
+	case "bytes":
+		n, err := ParseBytes(text)
+		if err != nil {
+			return wrong()
+		}
+		f.value.SetInt(int64(n))
+	case "number":
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return wrong()
+		}
+		f.setFloat(x)
+	case "ints", "numbers":
+		list := reflect.MakeSlice(f.value.Type(), 0, 4)
+		if strings.TrimSpace(text) != "" {
+			for _, part := range strings.Split(text, ",") {
+				part = strings.TrimSpace(part)
+				if f.Type == "ints" {
+					n, err := strconv.Atoi(part)
+					if err != nil {
+						return wrong()
+					}
+					list = reflect.Append(list, reflect.ValueOf(n))
+					continue
+				}
+				x, err := strconv.ParseFloat(part, 64)
+				if err != nil {
+					return wrong()
+				}
+				list = reflect.Append(list, reflect.ValueOf(x))
+			}
+		}
+		f.value.Set(list)
+	}
+	return nil
+}
+
+// IsArgument tells whether the setting may stand behind the colon of its part's name: "mlp:16,16".
+func (f Field) IsArgument() bool {
+	_, ok := f.tag.Lookup("args")
+	return ok
+}
+
+// MayChange tells whether a run that goes on may have another value than it was started with: what was computed does not
+// follow from the setting.
+func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" || f.IsGoal() }
+
+// IsGoal tells whether it follows from the value, which may change, when a run has reached what it is to reach.
+func (f Field) IsGoal() bool { return f.tag.Get("resume") == "goal" }
+
+// Check finds the first setting of the struct that is out of its range, an *Error.
+func Check(ptr any) error {
+	for _, f := range Fields(ptr) {
+		if err := f.check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f Field) check() error {
+	wrong := Wrong(f.Name, f.Text(), "%s", f.Wants)
+	wrong.Got = f.Text()
+	if f.Type == "text" {
+		wrong.Got = strconv.Quote(shorten(f.Text()))
+	}
+	if f.Type == "text" {
+		if of, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(of, ","), f.value.String()) {
+			wrong.Wants += didYouMean(f.value.String(), strings.Split(of, ","))
+			return wrong
+		}
+		return nil
+	}
+	for _, x := range f.numbers() {
+		if !f.holds(x) {
+			return wrong
+		}
+	}
+	return nil
+}
+
+// numbers are the values to be held against the bounds.
+func (f Field) numbers() []float64 {
+	if f.Type == "bytes" {
+		return []float64{float64(f.value.Int())}
+	}
+	switch v := f.Value().(type) {
+	case int64:
+		return []float64{float64(v)}
+	case float64:
+		return []float64{v}
+	case []float64:
+		return v
+	case []int:
+		all := make([]float64, len(v))
+		for i, n := range v {
+			all[i] = float64(n)
+		}
+		return all
+	}
+	return nil
+}
+
+func (f Field) holds(x float64) bool {
+	bound := func(tag string) (float64, bool) {
+		text, ok := f.tag.Lookup(tag)
+		if !ok {
+			return 0, false
+		}
+		b, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			panic(fmt.Sprintf("settings: the tag %s:%q of %s is no number", tag, text, f.Name))
+		}
+		return b, true
+	}
+	if _, ok := f.tag.Lookup("zero"); ok && x == 0 {
+		return true
+	}
+	if b, ok := bound("min"); ok && !(x >= b) {
+		return false
+	}
+	if b, ok := bound("max"); ok && !(x <= b) {
+		return false
+	}
+	if b, ok := bound("above"); ok && !(x > b) {
+		return false
+	}
+	if f.Traced { // it goes to the devices as a float32
+		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
+	}
+	return !math.IsNaN(x) && !math.IsInf(x, 0)
+}
+
+// wants says what values the setting takes.
+func (f Field) wants() string {
+	if w, ok := f.tag.Lookup("wants"); ok {
+		return w
+	}
+	noun := map[string]string{"int": "a whole number", "number": "a number", "bytes": "a number of bytes such as 2G, 500M or 1.5GiB", "ints": "whole numbers between commas", "numbers": "numbers between commas", "bool": "true or false",
+		"text": "a text"}[f.Type]
+	if of, ok := f.tag.Lookup("oneof"); ok {
+		return "one of " + strings.ReplaceAll(of, ",", ", ")
+	}
+	min, hasMin := f.tag.Lookup("min")
+	max, hasMax := f.tag.Lookup("max")
+	above, hasAbove := f.tag.Lookup("above")
+	switch {
+	case hasMin && hasMax:
+		noun += " from " + min + " to " + max
+	case hasAbove && hasMax:
+		noun += " above " + above + ", at most " + max
+	case hasMin:
+		noun += " from " + min + " on"
+	case hasAbove:
+		noun += " above " + above
+	case hasMax:
+		noun += " up to " + max
+	}
+	if f.Traced {
+		noun += " that a float32 holds"
+	}
+	if zero, ok := f.tag.Lookup("zero"); ok {
+		noun += ", 0 for " + zero
+	}
+	return noun
+}

@@ -1,0 +1,219 @@
+package sparse
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"xlarun/graph"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/fetch/data"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "sparse",
+		Short: "Train a population of sparse networks on MNIST",
+		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD on the same batches\n" +
+			"for all, and now and then each member drops its weakest connections and grows others. A step of steps/s is one example\n" +
+			"through the forward and backward pass of every member.",
+		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
+		Version: 1,
+		Unit:    "step",
+		Round:   "round",
+		Work:    "examples through every member",
+		New:     func() run.Experiment { return &Experiment{Config: DefaultConfig()} },
+	})
+}
+
+// tests is how often a run is judged on the test data, the last time at its end.
+const tests = 4
+
+// Experiment is a Config with its data.
+type Experiment struct {
+	Config
+	Folder string `set:"data" program:"no" help:"folder with MNIST's four IDX files (default: fetched once)"`
+	Data   Data   // what Fetch read
+}
+
+// Title ends the run's folder.
+func (e *Experiment) Title() string { return "sparse" }
+
+// Last is the number of steps.
+func (e *Experiment) Last() int64 { return int64(e.Steps) }
+
+// Setup says what is run.
+func (e *Experiment) Setup() string {
+	density, _ := settings.Lookup(e, "density")
+	return fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(), e.Batch, e.Steps, e.DType, e.Seed)
+}
+
+// Purpose says what the programs are for; before the data is read, without its layers.
+func (e *Experiment) Purpose() string {
+	if e.Data.Train.Len() == 0 {
+		return fmt.Sprintf("sparse %d members, batch %d, %s", e.Population, e.Batch, e.DType)
+	}
+	return e.Config.Purpose(e.Shape(e.Data))
+}
+
+// Programs is what the programs follow from.
+func (e *Experiment) Programs() string {
+	c := e.Config.Programs()
+	return e.Folder + settings.Program(&c)
+}
+
+// Check finds the first mistake.
+func (e *Experiment) Check(on plan.Machine) error { return e.Config.Check(on) }
+
+// Fetch reads the data, and downloads MNIST first where it is not there.
+func (e *Experiment) Fetch(ctx context.Context, p run.Progress) (err error) {
+	dir := e.Folder
+	if dir == "" {
+		if dir, err = data.Folder(ctx, "mnist", data.Request{Progress: p.Download, Notice: p.Notice}); err != nil {
+			return err
+		}
+		p.Notice("reading the pictures")
+	}
+	if e.Data, err = ReadIDX(dir); err != nil && e.Folder != "" {
+		return &settings.Error{Key: "data", Got: strconv.Quote(e.Folder), Wants: "a folder with MNIST's four IDX files: " + err.Error()}
+	}
+	return err
+}
+
+// ChoosePlan chooses the method.
+func (e *Experiment) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
+	return Tune(b, e.Config, e.Data)
+}
+
+// Start makes the members and compiles the programs.
+func (e *Experiment) Start(b xlabridge.Backend) (run.Run, error) {
+	p, err := New(b, e.Config, e.Data)
+	if err != nil {
+		return nil, err
+	}
+	return &training{Population: p}, nil
+}
+
+// Board is what a display shows: the members' accuracy on the examples that they learn from, and on the test data.
+func (e *Experiment) Board() []run.Row {
+	row := func(label, metric, colour string, plain bool) run.Row {
+		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric, Colour: colour, Plain: plain}
+	}
+	return []run.Row{
+		{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
+		row("best", "best_accuracy", "green", true), row("mean", "mean_accuracy", "cyan", true), row("worst", "worst_accuracy", "yellow", true),
+		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
+		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent}, {Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
+	}
+}
+
+// training is a run of the kind: rounds of SGD, and tests after each quarter of the steps.
+type training struct {
+	*Population
+	train  Stats // of the last round; empty before there is one
+	test   Stats // of the last test
+	tested int   // the step after which it was; 0: none
+}
+
+// Step takes the steps of one round, and tests the members where a quarter of the steps is done.
+func (t *training) Step() (run.Metrics, error) {
+	steps := t.config.Steps
+	until := steps
+	for k := 1; k <= tests; k++ {
+		if at := steps * k / tests; at > t.Steps() {
+			until = at
+			break
+		}
+	}
+	n, stats, err := t.Train(until - t.Steps())
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	t.train = stats
+	m := run.Metrics{Step: int64(t.Steps()), Work: float64(n * t.config.Batch), Values: []run.Value{
+		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
+		{Name: "mean_accuracy", Number: mean(stats.Accuracy)}, {Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
+	if t.Steps() == until {
+		if t.test, err = t.Evaluate(); err != nil {
+			return m, err
+		}
+		t.tested = t.Steps()
+		m.Values = append(m.Values, run.Value{Name: "test_loss", Number: mean(t.test.Loss)},
+			run.Value{Name: "best_test_accuracy", Number: slices.Max(t.test.Accuracy)}, run.Value{Name: "mean_test_accuracy", Number: mean(t.test.Accuracy)})
+	}
+	return m, nil
+}
+
+// Restore goes on from a snapshot.
+func (t *training) Restore(s run.Snapshot) error {
+	t.train, t.test, t.tested = Stats{}, Stats{}, 0
+	return t.Population.Restore(s)
+}
+
+// Ending sums the run up.
+func (t *training) Ending(run.Metrics) string {
+	if t.tested == 0 {
+		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy))
+	}
+	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy))
+}
+
+// Compiled is the program that trains.
+func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
+
+// Files are the members' figures, and the connections of the best of them: the one that did best on the examples of the last
+// round, so that its test accuracy is not the accident of the choice.
+func (t *training) Files(ended bool) ([]run.File, error) {
+	if len(t.train.Accuracy) == 0 {
+		return nil, nil
+	}
+	if t.tested != t.Steps() {
+		var err error
+		if t.test, err = t.Evaluate(); err != nil {
+			return nil, err
+		}
+		t.tested = t.Steps()
+	}
+	type figures struct {
+		Member       int      `json:"member"`
+		Loss         *float64 `json:"loss"` // null where it is no number
+		Accuracy     float64  `json:"accuracy"`
+		TestLoss     *float64 `json:"test_loss"`
+		TestAccuracy float64  `json:"test_accuracy"`
+	}
+	finite := func(x float64) *float64 {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return nil
+		}
+		return &x
+	}
+	members := make([]figures, len(t.train.Loss))
+	for i := range members {
+		members[i] = figures{i, finite(t.train.Loss[i]), t.train.Accuracy[i], finite(t.test.Loss[i]), t.test.Accuracy[i]}
+	}
+	best := slices.Index(t.train.Accuracy, slices.Max(t.train.Accuracy))
+	member, err := t.Member(best)
+	if err != nil {
+		return nil, err
+	}
+	arrays := map[string]*graph.Array{}
+	for l, c := range member {
+		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
+	}
+	return []run.File{{Name: "members.json", JSON: members}, {Name: "best.safetensors", Arrays: arrays, Metadata: map[string]string{
+		"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
+		"accuracy": fmt.Sprint(t.train.Accuracy[best]), "test_accuracy": fmt.Sprint(t.test.Accuracy[best])}}}, nil
+}
+
+func mean(values []float64) float64 {
+	sum := 0.
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(max(1, len(values)))
+}

@@ -1,0 +1,121 @@
+package sparse
+
+import (
+	"slices"
+	"time"
+
+	"xlarun/graph"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices), "step" (of
+// SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members together, each `repeats` times after a first one, and puts the state back.
+func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
+	before, err := p.Snapshot()
+	if err != nil {
+		return nil, err
+	}
+	measure := func(name string, of int, f func() error) error {
+		seconds := make([]float64, repeats)
+		for i := range 1 + repeats {
+			start := time.Now()
+			if err := f(); err != nil {
+				return err
+			}
+			if i > 0 {
+				seconds[i-1] = time.Since(start).Seconds() / float64(of)
+			}
+		}
+		slices.Sort(seconds)
+		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Best: seconds[0]})
+		return nil
+	}
+	in := p.plain()
+	in.Turn = graph.Of(int32(p.rounds))
+	defer func() {
+		if in.Data.Images != nil {
+			xlabridge.Free(in.Data)
+		}
+	}()
+	if err := measure("batch", p.rounds, func() (err error) {
+		if in.Data.Images != nil {
+			xlabridge.Free(in.Data)
+		}
+		in.Data, err = xlabridge.Put(p.backend, p.config.Devices, p.nextBatches(p.rounds))
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := measure("step", p.rounds, func() error {
+		stats, err := p.learn(p.train, in)
+		xlabridge.Free(stats)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if err := measure("evaluation", 1, func() error {
+		_, err := p.Evaluate()
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	if p.mutate != nil {
+		if err := measure("mutation", 1, p.mutateOnly); err != nil {
+			return nil, err
+		}
+	}
+	if p.index != nil {
+		if err := measure("index", 1, p.reindex); err != nil {
+			return nil, err
+		}
+	}
+	return phases, p.Restore(before)
+}
+
+// counted is a method whose work cannot be counted in the traced program.
+type counted interface {
+	// cost is that of one step of a member with so many examples.
+	cost(lanes int) graph.Cost
+}
+
+// Cost is the work of one step of all members, those of padding included: of the traced program, or of the kernel.
+func (p *Population) Cost() graph.Cost {
+	if m, ok := p.method.(counted); ok {
+		return times(m.cost(p.lanes), float64(p.config.Population))
+	}
+	g := p.train.Program.Graph
+	c := g.Cost(func(loop *graph.Node) int {
+		switch loop.LoopName() {
+		case population.TilesLoop:
+			return p.tiles.PerDevice
+		case stepsLoop:
+			return p.rounds
+		}
+		return 1
+	})
+	return times(c, float64(p.config.Devices)/float64(p.rounds))
+}
+
+func times(c graph.Cost, k float64) graph.Cost {
+	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps, Bytes: k * c.Bytes}
+}
+
+// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, but in the
+// first layer, for the input's. What is read and written are the places, weights and gradients, once for each block of
+// lanes and direction, and once to update the weights; and the images. Units and deltas stay in the cache.
+func (m kernelMethod) cost(lanes int) (c graph.Cost) {
+	blocks := float64(lanes / laneMultiple)
+	for l, layer := range m.shape {
+		n := float64(layer.Connections)
+		passes := 3.
+		if l == 0 {
+			passes = 2
+		}
+		c.FLOPs += n * (2*passes*float64(lanes) + 2)
+		c.Bytes += n * (blocks*(8+8+8) + 12)
+	}
+	c.Bytes += float64(lanes * m.shape[0].In)
+	return c
+}

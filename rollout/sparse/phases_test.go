@@ -1,0 +1,138 @@
+package sparse
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// After WarmUp and Phases the state is what it was, to the byte, and so is all that follows.
+func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
+	d := stripes(6, 200, 70)
+	for _, method := range []string{"kernel", "masked"} {
+		t.Run(method, func(t *testing.T) {
+			c := tiny() // 12 steps, mutations after 5 and 10
+			c.Method, c.Devices = method, 2
+			b := open(t, 2)
+			_, want := train(t, b, c, d)
+			p, err := New(b, c, d)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, p.Close()) }()
+			names := []string{"sparse_members", "sparse_index", "sparse_train", "sparse_mutate", "sparse_evaluate", "sparse_member"}
+			phases := []string{"batch", "step", "evaluation", "mutation", "index"}
+			if method == "masked" {
+				names, phases = append(names[:1], names[2:]...), phases[:4]
+			}
+			check := func() {
+				t.Helper()
+				before, err := p.Snapshot()
+				require.NoError(t, err)
+				seconds, err := run.WarmUp(&training{Population: p})
+				require.NoError(t, err)
+				require.Positive(t, seconds)
+				found, err := p.Phases(2)
+				require.NoError(t, err)
+				for i, x := range found {
+					require.Equal(t, phases[i], x.Name)
+					require.Positive(t, x.Best)
+					require.GreaterOrEqual(t, x.Seconds, x.Best)
+				}
+				require.Len(t, found, len(phases))
+				after, err := p.Snapshot()
+				require.NoError(t, err)
+				require.Equal(t, before.Step, after.Step)
+				require.Equal(t, hostArrays(t, before), hostArrays(t, after))
+			}
+			check()
+			_, _, err = p.Train(5)
+			require.NoError(t, err)
+			check()
+			require.NoError(t, p.Run(nil))
+			got, err := p.Evaluate()
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+			var made []string
+			for _, x := range p.Profile().Programs {
+				made = append(made, x.Name)
+			}
+			require.Equal(t, names, made, "nothing was compiled later than by New")
+		})
+	}
+}
+
+// What the kernel counts of full layers is what the program of dense matrices does, but for what lies between them.
+func TestCost(t *testing.T) {
+	d, c := stripes(6, 200, 70), tiny()
+	c.Density = []float64{1, 1}
+	flops := map[string]float64{}
+	for _, c.Method = range []string{"kernel", "masked"} {
+		p, err := New(open(t, 1), c, d)
+		require.NoError(t, err)
+		flops[c.Method] = p.Cost().FLOPs
+		require.Positive(t, p.Cost().Bytes)
+		require.NoError(t, p.Close())
+	}
+	require.Greater(t, flops["masked"], flops["kernel"])
+	require.Less(t, flops["masked"], 1.3*flops["kernel"])
+	shape := c.Shape(d)
+	require.InEpsilon(t, float64(c.Population)*(64*2*2*float64(shape[0].Connections)+64*2*3*float64(shape[1].Connections)), flops["kernel"], .03)
+}
+
+// Tune stores what New then finds, and neither compiles what the other did.
+func TestTuneStoresForNew(t *testing.T) {
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	c, d := tiny(), stripes(6, 200, 70)
+	c.Method = "masked"
+	choice, err := Tune(b, c, d)
+	require.NoError(t, err)
+	require.Equal(t, plan.Choice{Plan: "masked", Source: plan.Given}, choice)
+	c.Method, c.Tune = "auto", "full"
+	choice, err = Tune(b, c, d)
+	require.NoError(t, err)
+	require.Equal(t, "tuned", choice.Source)
+	require.Len(t, choice.Tried, 3)
+	require.Positive(t, choice.Seconds)
+	c.Tune = "auto"
+	p, err := New(b, c, d)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, p.Close()) }()
+	require.Equal(t, choice.Plan, p.Profile().Plan)
+	require.Equal(t, "stored", p.Profile().Source)
+	for _, x := range p.Profile().Programs {
+		tuned := x.Name == "sparse_members" || x.Name == "sparse_index" || x.Name == "sparse_train"
+		require.Equal(t, tuned, x.Cache == xlabridge.CacheHit, x.Name)
+		require.Positive(t, x.Bytes, x.Name)
+	}
+	c.Population = 0
+	_, err = Tune(b, c, d)
+	require.ErrorContains(t, err, "pop: got 0")
+}
+
+func TestWhatNeedsOtherPrograms(t *testing.T) {
+	base := tiny()
+	for _, same := range []func(c *Config){
+		func(c *Config) { c.Seed = 9 }, func(c *Config) { c.LearningRate = 9 }, func(c *Config) { c.MutateEvery = 9 },
+	} {
+		c := tiny()
+		same(&c)
+		require.Equal(t, base.Programs(), c.Programs())
+	}
+	for _, other := range []func(c *Config){
+		func(c *Config) { c.Population = 9 }, func(c *Config) { c.Steps = 9 }, func(c *Config) { c.MutateEvery = 0 },
+		func(c *Config) { c.MutateFraction = .9 }, func(c *Config) { c.Batch = 9 }, func(c *Config) { c.DType = "bf16" },
+	} {
+		c := tiny()
+		other(&c)
+		require.NotEqual(t, base.Programs(), c.Programs())
+	}
+	long, longer := base, base
+	long.Steps, longer.Steps = 1000, 2000
+	require.Equal(t, long.Programs(), longer.Programs(), "a round has 64 steps at most")
+}

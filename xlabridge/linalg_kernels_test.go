@@ -1,0 +1,93 @@
+package xlabridge
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// The kernels of linear algebra give what the interpreter gives, whatever part of a register or a tile a size fills.
+func TestMatrixKernels(t *testing.T) {
+	client := open(t, Options{})
+	if !client.HasKernels() {
+		t.Skip("the plugin takes no kernels")
+	}
+	type arrays = []*graph.Array
+	positive := func(x *graph.Array) *graph.Array {
+		n := x.Dim(0)
+		return graph.Add(graph.MatMul(x, graph.MatrixTranspose(x)), graph.Mul(float64(n), graph.Eye(x.DType(), n)))
+	}
+	heavy := func(x *graph.Array) *graph.Array { // a large diagonal
+		return graph.Add(x, graph.Mul(float64(x.Dim(0)), graph.Eye(x.DType(), x.Dim(0))))
+	}
+	options := map[string][]graph.TriangularOption{
+		"lower": nil, "upper": {graph.UpperTriangle()}, "unit": {graph.UnitDiagonal()}, "transposed": {graph.TransposedMatrix()},
+		"upper transposed": {graph.UpperTriangle(), graph.TransposedMatrix()},
+	}
+	solve := func(way string, right bool) func(x arrays) arrays {
+		o := options[way]
+		if right {
+			o = append([]graph.TriangularOption{graph.RightSide()}, o...)
+		}
+		return func(x arrays) arrays { return arrays{graph.TriangularSolve(heavy(x[0]), x[1], o...)} }
+	}
+	type kase struct {
+		what string
+		dims [][]int // without the batch
+		f    func(x arrays) arrays
+	}
+	var cases []kase
+	ways := slices.Sorted(maps.Keys(options))
+	for _, n := range []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33} {
+		cases = append(cases, kase{fmt.Sprint("factors, columns and rows of size ", n), [][]int{{n, n}, {n, 1}, {n, 3}, {n, 5}, {n, 21}, {1, n}, {5, n}}, func(x arrays) arrays {
+			lu, p, q := graph.LU(x[0])
+			out := arrays{graph.Cholesky(positive(x[0])), lu, p, q}
+			for _, way := range ways {
+				for i, b := range x[1:] {
+					out = append(out, solve(way, i >= 4)(arrays{x[0], b})...)
+				}
+			}
+			return out
+		}})
+	}
+	cases = append(cases,
+		kase{"lu by blocks", [][]int{{150, 150}}, func(x arrays) arrays { lu, p, q := graph.LU(x[0]); return arrays{lu, p, q} }},
+		kase{"lu of zeros", [][]int{{5, 5}}, func(x arrays) arrays { lu, p, q := graph.LU(graph.Mul(0, x[0])); return arrays{lu, p, q} }},
+		kase{"not positive definite", [][]int{{6, 6}}, func(x arrays) arrays { return arrays{graph.Cholesky(graph.Neg(positive(x[0])))} }},
+		kase{"not positive definite at the end", [][]int{{6, 6}}, func(x arrays) arrays {
+			last := graph.Eq(graph.Iota(6), 5)
+			return arrays{graph.Cholesky(graph.Sub(positive(x[0]), graph.Mul(100, graph.Diag(graph.Convert(last, x[0].DType())))))}
+		}},
+		kase{"not a number", [][]int{{6, 6}}, func(x arrays) arrays {
+			return arrays{graph.Cholesky(graph.Add(positive(x[0]), math.NaN()))}
+		}},
+		kase{"singular", [][]int{{4, 4}, {4, 2}}, func(x arrays) arrays {
+			return arrays{graph.TriangularSolve(graph.Mul(0, x[0]), graph.Add(1, graph.Abs(x[1])))}
+		}})
+	r := rand.New(rand.NewPCG(1, 2))
+	for i, c := range cases {
+		for d, tolerance := range map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-10} {
+			name := fmt.Sprintf("case %d: %s %s", i+1, c.what, d)
+			const batch = 3
+			var in arrays
+			for _, dims := range c.dims {
+				in = append(in, graph.RandomCaseInput(r, graph.ShapeOf(d, append([]int{batch}, dims...)...), graph.Case{Lo: -1, Hi: 1}))
+			}
+			f := graph.VMap(c.f)
+			want, err := Jit1(&Reference{}, f)(in)
+			require.NoError(t, err, name)
+			got, err := Jit1(client, f, JitOptions{Compile: CompileOptions{NoCache: true}})(in)
+			require.NoError(t, err, name)
+			for k := range want {
+				closeArrays(t, want[k], got[k], tolerance, fmt.Sprint(name, ", result ", k))
+			}
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package xlabridge
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers to
+// that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop over a
+// program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the kernel has
+// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled
+// since the last collection, the next one begins, in the background, while programs run.
+
+const (
+	// leastHeld is how many bytes of buffers are left to Go's own pace, as Go leaves a heap of that size alone.
+	leastHeld = 8 << 20
+	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
+	// unless urgent times as much is held as starts one.
+	collectEvery = 3
+	urgent       = 16
+)
+
+// pace decides when to collect. Its times are nanoseconds since started.
+type pace struct {
+	held    atomic.Int64 // bytes of buffers that are not freed
+	limit   atomic.Int64 // of held, from which to collect; 0: leastHeld
+	next    atomic.Int64 // when to collect at the earliest
+	busy    atomic.Bool
+	started time.Time
+}
+
+// buffers are those of all clients.
+var buffers = pace{started: time.Now()}
+
+// add counts a new buffer, and starts a collection where it is time for one.
+func (p *pace) add(bytes int64) {
+	held, limit := p.held.Add(bytes), max(leastHeld, p.limit.Load())
+	if bytes == 0 || held < limit || held < urgent*limit && int64(time.Since(p.started)) < p.next.Load() {
+		return
+	}
+	if p.busy.CompareAndSwap(false, true) {
+		go p.collect()
+	}
+}
+
+// collect runs a collection and what it cleans up, and sets the pace of the next.
+func (p *pace) collect() {
+	defer p.busy.Store(false)
+	began := time.Now()
+	last := new([32]byte) // cleaned up about when the buffers are
+	done := make(chan struct{})
+	runtime.AddCleanup(last, func(done chan struct{}) { close(done) }, done)
+	runtime.GC()
+	took := time.Since(began)
+	select {
+	case <-done:
+	case <-time.After(10 * time.Millisecond):
+	}
+	p.limit.Store(2 * p.held.Load())
+	p.next.Store(int64(time.Since(p.started) + collectEvery*took))
+}

@@ -1,0 +1,64 @@
+package xlabridge
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// A loop that drops results of a megabyte never holds more than a part of them; those that somebody refers to stay.
+func TestDroppedResultsAreFreed(t *testing.T) {
+	c := open(t, Options{NoCache: true})
+	f := Jit1(c, func(x *graph.Array) *graph.Array { return graph.BroadcastTo(x, 1<<18) })
+	const rounds, size, every = 2000, 1 << 20, 200
+	before, most := buffers.held.Load(), int64(0)
+	var kept []*graph.Array
+	for i := range rounds {
+		y, err := f(graph.Scalar(float64(i)))
+		require.NoError(t, err)
+		if i%every == 0 {
+			kept = append(kept, y)
+		}
+		most = max(most, buffers.held.Load()-before)
+	}
+	require.Less(t, most, int64(rounds*size/2))
+	for i, y := range kept {
+		v, err := graph.Floats(y)
+		require.NoError(t, err)
+		require.EqualValues(t, i*every, v[len(v)-1])
+	}
+	Free(kept)
+}
+
+// What is counted for a buffer is given back however it ends.
+func TestBuffersAreCounted(t *testing.T) {
+	for i, end := range []struct {
+		name string
+		end  func(t *testing.T, c *Client, x *Buffer)
+	}{
+		{"closed", func(t *testing.T, _ *Client, x *Buffer) { require.NoError(t, x.Close()) }},
+		{"closed twice", func(t *testing.T, _ *Client, x *Buffer) {
+			require.NoError(t, x.Close())
+			require.NoError(t, x.Close())
+		}},
+		{"donated", func(t *testing.T, c *Client, x *Buffer) {
+			e, err := c.CompileText("donate", donateText, CompileOptions{})
+			require.NoError(t, err)
+			y := f32(t, c, 0, 4, 5, 6)
+			out, err := e.Execute([][]*Buffer{{x, y}}, []int{0})
+			require.NoError(t, err)
+			require.NoError(t, out[0][0].Close())
+			require.NoError(t, y.Close())
+		}},
+		{"the client closed", func(t *testing.T, c *Client, _ *Buffer) { require.NoError(t, c.Close()) }},
+	} {
+		c := open(t, Options{NoCache: true})
+		x := f32(t, c, 0, 1, 2, 3)
+		require.EqualValues(t, 12, x.h.bytes, "case %d", i+1)
+		before := buffers.held.Load()
+		end.end(t, c, x)
+		require.Equal(t, before-12, buffers.held.Load(), "case %d: %s", i+1, end.name)
+	}
+}
