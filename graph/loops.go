@@ -15,12 +15,12 @@ func (g *Graph) LargestArray() int {
 }
 
 // shortAxis is the longest last axis that is too short for a loop of its own over vector registers.
-const shortAxis = 8
+const shortAxis = 12
 
 // smallLoop is a number of elements that takes no time in any case.
 const smallLoop = 256
 
-// ShortLoops is the part, 0 to 1, of the elements computed inside of loops that lie along a last axis of 2 to 8 elements: the
+// ShortLoops is the part, 0 to 1, of the elements computed inside of loops that lie along a last axis of 2 to 12 elements: the
 // inner loops of such code are short, and faster where a compiler writes them out.
 func (g *Graph) ShortLoops() float64 {
 	short, all := g.loopElements(false)
