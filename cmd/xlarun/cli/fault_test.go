@@ -439,3 +439,65 @@ func TestCausesComeFirst(t *testing.T) {
 	require.True(t, strings.HasPrefix(err.Error(), "step 8: the device caught fire"), err.Error())
 	require.ErrorContains(t, err, "input/output error")
 }
+
+// Checkpoints come when they were asked for, also by a run that goes on, and as many stay.
+func TestCheckpointsAsAsked(t *testing.T) {
+	for _, c := range []struct {
+		number      int
+		every, keep string
+		want        string // of steps 1 to 12
+		wants       string // the sentence, where the values are refused
+	}{
+		{1, "5", "3", "1 5 10 12", ""},
+		{2, "5", "1000000", "1 5 10 12", ""},
+		{3, "12", "9", "1 12", ""},
+		{4, "1000000000000", "9", "1 12", ""},
+		{5, "1h", "9", "1 12", ""},
+		{6, "1", "2", "11 12", ""},
+		{7, "1ns", "1", "12", ""},
+		{8, "0", "3", "", `"0", wants a time such as 10s or 5m, or a number of steps`},
+		{9, "-1", "3", "", `"-1", wants a time`},
+		{10, "0s", "3", "", `"0s", wants a time`},
+		{11, "1e3", "3", "", `"1e3", wants a time`},
+		{12, "", "3", "", `"", wants a time`},
+		{13, "often", "3", "", `"often", wants a time`},
+		{14, "99999999999999999999", "3", "", `"99999999999999999999", wants a time`},
+		{15, "5", "0", "", "0, wants a whole number from 1 to 1000000"},
+		{16, "5", "many", "", `"many", wants a whole number`},
+	} {
+		args := map[string]string{"checkpoint-every": c.every, "keep": c.keep}
+		if c.wants != "" {
+			_, err := (&given{values: args}).resolve(countingKind(nil), "", nil)
+			require.ErrorAs(t, err, new(console.UsageError), "%d", c.number)
+			require.ErrorContains(t, err, c.wants, "%d", c.number)
+			continue
+		}
+		dir := t.TempDir()
+		require.NoError(t, (&count{out: filepath.Join(dir, "a"), args: args}).run(t))
+		steps := func() string {
+			var out []string
+			for _, name := range checkpoints(t, filepath.Join(dir, "a")) {
+				out = append(out, strings.TrimLeft(strings.TrimSuffix(filepath.Base(name), ".safetensors"), "0"))
+			}
+			if n := must(strconv.Atoi(c.keep)); n == 3 { // the oldest of four is gone
+				out = append([]string{"1"}, out...)
+			}
+			return strings.Join(out, " ")
+		}
+		require.Equal(t, c.want, steps(), "%d", c.number)
+	}
+
+	// 17: a run that goes on writes those that it would have written.
+	dir := t.TempDir()
+	args := map[string]string{"checkpoint-every": "4", "keep": "9"}
+	c := &count{out: filepath.Join(dir, "a"), args: args, step: func(n int64) error {
+		if n == 7 {
+			return errFire
+		}
+		return nil
+	}}
+	require.ErrorIs(t, c.run(t), errFire)
+	left := checkpoints(t, filepath.Join(dir, "a"))
+	require.NoError(t, (&count{resume: filepath.Join(dir, "a"), args: args}).run(t))
+	require.Equal(t, append(left, "000008.safetensors", "000012.safetensors"), checkpoints(t, filepath.Join(dir, "a")))
+}
