@@ -45,25 +45,11 @@ var transcendental = []string{"exp", "expm1", "log", "log1p", "sin", "cos", "tan
 func nodeCost(n *Node, turns func(*Node) int) Cost {
 	name := n.Op.Name
 	var c Cost
-	switch name {
-	case "scan":
-		a := n.Attrs.(scanAttrs)
-		return n.Bodies[0].Cost(turns).times(a.length)
-	case "while":
-		k := 1
-		if turns != nil {
-			k = turns(n)
-		}
-		return n.Bodies[0].Cost(turns).plus(n.Bodies[1].Cost(turns), 1).times(k)
-	}
-	if len(n.Bodies) > 0 { // branches, and functions with rules of their own of which the first is the function itself
-		for i, body := range n.Bodies {
-			d := body.Cost(turns)
-			if i == 0 || name == "switch" && d.FLOPs+d.IntOps+d.Bytes > c.FLOPs+c.IntOps+c.Bytes {
-				c = d
-			}
-		}
-		return c
+	switch {
+	case n.Op.Cost != nil:
+		return n.Op.Cost(n, turns)
+	case len(n.Bodies) > 0: // the first is the function, others are rules for it
+		return n.Bodies[0].Cost(turns)
 	}
 	if slices.Contains(free, name) {
 		return c

@@ -30,12 +30,7 @@ func runGraph(g *Graph, in []*Tensor, hook Hook) []*Tensor {
 		for i, a := range n.Inputs {
 			args[i] = env[a]
 		}
-		var outs []*Tensor
-		if n.Op.Eval == nil {
-			outs = evalControl(n, args, hook)
-		} else {
-			outs = n.Op.Eval(n, args)
-		}
+		outs := n.eval(args, hook)
 		if hook != nil {
 			if err := hook(n, args, outs); err != nil {
 				panic(&Error{Where: n.Where(), Op: n.Op.Name, Msg: err.Error()})
@@ -50,6 +45,13 @@ func runGraph(g *Graph, in []*Tensor, hook Hook) []*Tensor {
 		results[i] = env[r]
 	}
 	return results
+}
+
+func (n *Node) eval(in []*Tensor, hook Hook) []*Tensor {
+	if n.Op.Run != nil {
+		return n.Op.Run(n, in, hook)
+	}
+	return n.Op.Eval(n, in)
 }
 
 // evalLazy computes a lazy array.
@@ -72,12 +74,7 @@ func evalLazy(a *Array) Data {
 		for i, y := range x.node.Inputs {
 			args[i] = leaf(y)
 		}
-		var outs []*Tensor
-		if x.node.Op.Eval == nil {
-			outs = evalControl(x.node, args, nil)
-		} else {
-			outs = x.node.Op.Eval(x.node, args)
-		}
+		outs := x.node.eval(args, nil)
 		for i, o := range x.node.Outs {
 			memo[o] = outs[i]
 		}

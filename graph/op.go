@@ -18,10 +18,19 @@ type Op struct {
 	JVP func(n *Node, in, out, tangents []*Array) []*Array
 	// Transpose gives the cotangents of those inputs that linear marks, from the results' cotangents (nil: zero).
 	Transpose func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array
+	// Derivative gives the results with their tangents, in place of JVP, where they come out of the bodies together.
+	Derivative func(n *Node, in, tangents []*Array) (outs, outTangents []*Array)
 	// NotDifferentiable says why there is no JVP.
 	NotDifferentiable string
 	// NotLinear says why there is no Transpose.
 	NotLinear string
+	// Unknown tells which results depend on the inputs that unknown marks, one of them at least; nil: all.
+	Unknown func(n *Node, unknown []bool) []bool
+	// Split computes what of n does not depend on the inputs that unknown marks, and leaves a node for the rest in l; nil: all
+	// of n is left. in are the values of the other inputs.
+	Split func(l *linear, n *Node, in []*Array, unknown []bool)
+	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
+	Prune func(n *Node, live []bool) *Node
 	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
 	Lower lowerRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
@@ -32,6 +41,10 @@ type Op struct {
 	Write       lowerRule
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
+	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
+	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
+	// Cost is the work of an op with bodies, see Graph.Cost; nil: that of the first body.
+	Cost func(n *Node, turns func(*Node) int) Cost
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 

@@ -4,6 +4,9 @@ import "slices"
 
 // Ops that carry their own body and matter only to derivatives: compiled or interpreted, they are their body.
 
+// runBody is the reference of ops that are their first body.
+func runBody(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[0], in, hook) }
+
 // bodyShape infers the shapes of the first body's results.
 func bodyShape(c *call) []Shape {
 	for i, p := range c.bodies[0].Params {
@@ -41,7 +44,7 @@ var _ = register(&Op{
 		g, out := b.closed(n.Bodies[0], on, nil)
 		return apply(n.Op, nil, b.prepare(n, in, dims, on), g), b.laneDims(n.Outs, out)
 	},
-	JVP: controlJVP, NotLinear: "handled by the reverse-mode transform",
+	Derivative: jvpCheckpoint, Transpose: transposeCheckpoint, Run: runBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
 			return Checkpoint(func(v *Array) *Array { return Sin(Mul(Sin(v), x[1])) })(x[0])
@@ -106,7 +109,7 @@ var _ = register(&Op{
 		}
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, on), f, d), b.laneDims(n.Outs, flags)
 	},
-	JVP: controlJVP, NotLinear: "its derivative is a body of its own",
+	Derivative: jvpCustomJvp, NotLinear: "its derivative is a body of its own", Run: runBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
 			return CustomJvp(sin1, func(a, t *Array) (*Array, *Array) { return Sin(a), Mul(Cos(a), t) })(x[0])
@@ -118,7 +121,7 @@ func sin1(x *Array) *Array { return Sin(x) } // Sin as a function of one array
 
 var _ = register(&Op{
 	Name: "custom_vjp", Shape: bodyShape, Lower: lowerBody,
-	Batch: batchBodies, JVP: controlJVP, NotLinear: "its derivative is a body of its own",
+	Batch: batchBodies, Derivative: jvpCustomVjp, NotLinear: "its derivative is a body of its own", Run: runBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
 			return CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })(x[0])
@@ -270,10 +273,17 @@ var _ = register(&Op{
 		g, _ := b.closed(n.Bodies[0], all(len(n.Bodies[0].Params)), all(len(n.Bodies[0].Results)))
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, all(len(in))), g), b.laneDims(n.Outs, nil)
 	},
-	JVP:       controlJVP,
-	NotLinear: "its transpose is its body",
-	Lower:     func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
-	Eval:      func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
+	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(); return nil },
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+		r := n.Attrs.(customLinAttrs).residuals
+		args := slices.Clone(in[:r])
+		for i, c := range cts {
+			args = append(args, orZeros(c, n.Outs[i].shape))
+		}
+		return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
+	},
+	Lower: func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
+	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
 			f := CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })
@@ -298,13 +308,4 @@ func jvpCustomVjp(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		ts = append(ts, orZeros(t[i], in[i].shape))
 	}
 	return all[:k], apply(op("custom_lin"), customLinAttrs{len(res)}, slices.Concat(res, ts), n.Bodies[2])
-}
-
-func transposeCustomLin(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
-	r := n.Attrs.(customLinAttrs).residuals
-	args := slices.Clone(in[:r])
-	for i, c := range cts {
-		args = append(args, orZeros(c, n.Outs[i].shape))
-	}
-	return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
 }

@@ -88,7 +88,7 @@ var _ = register(&Op{
 			}
 			return []*Array{out}, []int{place}
 		}
-		if b.last && a.contracted(n.Inputs[0].shape) <= unrolledContraction {
+		if b.last && a.contracted(n.Inputs[0].shape) <= unrolledContraction && n.Outs[0].Size() <= unrolledResult {
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
 		}
 		l, r := dims[0], dims[1]
@@ -176,8 +176,9 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 	return []*Array{addTangents(a, b)}
 }
 
-// unrolledContraction is the longest contraction that is written out term by term when lanes are last.
-const unrolledContraction = 256
+// unrolledContraction is the longest contraction that is written out term by term when lanes are last, unrolledResult the
+// largest result: vectors times matrices. Matrices times matrices are faster one by one.
+const unrolledContraction, unrolledResult = 256, 256
 
 func (a dotAttrs) contracted(left Shape) int {
 	return product(mapInts(a.leftContract, func(x int) int { return left.Dims[x] }))

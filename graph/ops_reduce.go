@@ -299,22 +299,36 @@ func ReduceOr(x *Array, axes ...int) *Array { return reduce("or", x, axes) }
 // or all.
 func ReduceXor(x *Array, axes ...int) *Array { return reduce("xor", x, axes) }
 
-// Mean over the given axes, all if none is given; integers as float32.
+// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded behind the division, so
+// that a large sum does not overflow.
 func Mean(x *Array, axes ...int) *Array {
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
+	d := meanType(x)
+	s := Sum(inFloat32(x), axes...)
+	return Convert(Div(s, float64(x.Size())/math.Max(1, float64(s.Size()))), d)
+}
+
+// meanType is the dtype of means of x.
+func meanType(x *Array) DType {
+	if isFloat(x.DType()) {
+		return x.DType()
 	}
-	s := Sum(x, axes...)
-	return Div(s, float64(x.Size())/math.Max(1, float64(s.Size())))
+	return Float32
+}
+
+// inFloat32 is x as float32, or as it is where it is float64.
+func inFloat32(x *Array) *Array {
+	if x.DType() == Float64 {
+		return x
+	}
+	return Convert(x, Float32)
 }
 
 // Variance is the mean squared distance from the mean, over the given axes or all.
 func Variance(x *Array, axes ...int) *Array {
 	axes = normAxes("Variance", axes, x.Rank())
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
-	return Mean(Square(Sub(x, broadcastReduced(Mean(x, axes...), x, axes))), axes...)
+	d := meanType(x)
+	x = inFloat32(x)
+	return Convert(Mean(Square(Sub(x, broadcastReduced(Mean(x, axes...), x, axes))), axes...), d)
 }
 
 // Std is the square root of Variance.

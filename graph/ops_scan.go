@@ -76,8 +76,12 @@ var _ = register(&Op{
 		}
 		return outs, outDims
 	},
-	JVP: controlJVP, NotLinear: "handled by the reverse-mode transform",
+	Derivative: jvpScan, Unknown: unknownScan, Split: splitScan, Transpose: transposeScan, Prune: pruneScan,
 	Lower: lowerScan,
+	Run:   runScan,
+	Cost: func(n *Node, turns func(*Node) int) Cost {
+		return n.Bodies[0].Cost(turns).times(n.Attrs.(scanAttrs).length)
+	},
 	Cases: func() []Case {
 		step := func(w *Array) func(c, x *Array) (*Array, *Array) {
 			return func(c, x *Array) (*Array, *Array) {
@@ -147,10 +151,10 @@ func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	for i := turns * unroll; i < a.length; i++ {
 		carry, ys = step(Full(Shape{DType: Int32}, i), carry, ys)
 	}
-	return slices.Concat(carry, ys)
+	return append(append([]*Array{}, carry...), ys...) // not nil, for a scan that only prints
 }
 
-func evalScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
+func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
 	a := n.Attrs.(scanAttrs)
 	carry, xs := in[a.consts:a.consts+a.carry], in[a.consts+a.carry:]
 	var ys []*Tensor

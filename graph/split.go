@@ -81,8 +81,11 @@ func (w axes) node(n *Node, sums bool) {
 		}
 		return
 	}
+	if len(n.Outs) != 1 {
+		return
+	}
 	axis, ok := w[n.Outs[0]]
-	if len(n.Outs) != 1 || !ok {
+	if !ok {
 		return
 	}
 	switch a := n.Attrs.(type) {
@@ -276,7 +279,7 @@ func (s *splitter) isSplit(a *Array, axis int) bool {
 
 // node makes n's results, in pieces where they are wanted so and come so by themselves.
 func (s *splitter) node(n *Node) {
-	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == whileOp {
+	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == op("while") {
 		s.loop(n)
 		return
 	}

@@ -22,15 +22,16 @@ func sortedOps() []*Op {
 
 // The op table has no holes.
 func TestTableIsTotal(t *testing.T) {
-	control := map[string]bool{"scan": true, "while": true, "switch": true, "checkpoint": true, "custom_jvp": true, "custom_vjp": true}
 	for _, o := range sortedOps() {
 		require.NotNil(t, o.Shape, "%s: Shape", o.Name)
 		require.NotNil(t, o.Batch, "%s: Batch", o.Name)
 		require.True(t, o.Emit != nil || o.Lower != nil, "%s: Emit, or Lower", o.Name)
 		require.NotNil(t, o.Cases, "%s: Cases", o.Name)
 		require.NotEmpty(t, o.Cases(), "%s: Cases", o.Name)
-		require.True(t, (o.Eval != nil) != control[o.Name], "%s: Eval, or control flow", o.Name)
-		require.True(t, (o.JVP != nil) != (o.NotDifferentiable != ""), "%s: JVP or a reason, not both", o.Name)
+		require.True(t, (o.Eval != nil) != (o.Run != nil), "%s: Eval or Run", o.Name)
+		require.False(t, o.JVP != nil && o.Derivative != nil, "%s: JVP or Derivative", o.Name)
+		require.True(t, (o.JVP != nil || o.Derivative != nil) != (o.NotDifferentiable != ""), "%s: JVP or a reason, not both", o.Name)
+		require.Equal(t, o.Unknown != nil, o.Split != nil, "%s: Unknown and Split", o.Name)
 		require.True(t, (o.Transpose != nil) != (o.NotLinear != "" || o.NotDifferentiable != ""), "%s: Transpose or a reason", o.Name)
 	}
 }

@@ -96,6 +96,10 @@ func TestOnceWrong(t *testing.T) {
 		}, []float64{0, 0, 0, 0, 0}},
 		{26, "nothing is taken from an empty array", func() *Array { return Take(Float32s(nil), Int32s(nil), 0) }, nil},
 		{27, "the logarithm of no exponentials is -Inf", func() *Array { return LogSumExp(Float32s(nil)) }, []float64{-inf}},
+		{29, "means of 16-bit floats do not overflow", func() *Array {
+			x := Concatenate(0, Full(ShapeOf(Float16, 3000), 200), Full(ShapeOf(Float16, 3000), 300))
+			return Stack([]*Array{Mean(x), Variance(x), Std(x)}, 0)
+		}, []float64{250, 2500, 50}},
 		{28, "a Go float makes a float32, which promotes nothing", func() *Array {
 			if d := Add(Of(2.5), Scalar(1)).DType(); d != Float32 {
 				return Scalar(0)

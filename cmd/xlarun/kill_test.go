@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			s := newShell(t)
 			s.pictures(t, "pictures")
-			args := append(c.args, "--checkpoint-every", "1", "--seed", "3")
+			args := slices.Clip(append(c.args, "--checkpoint-every", "1", "--seed", "3"))
 			s.do(t, append(args, "--out", "warm")...) // compiles, which no other start does
 			start := time.Now()
 			s.do(t, append(args, "--out", "whole")...)

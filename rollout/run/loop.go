@@ -28,6 +28,7 @@ type Loop struct {
 	inputs  []*graph.Array
 	names   []string
 	step    int64
+	closed  bool
 	profile Profile
 }
 
@@ -214,8 +215,11 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 	return s, nil
 }
 
-// Restore puts a snapshot in the place of the state.
+// Restore puts a snapshot in the place of the state, also of one that is gone with a round that failed.
 func (l *Loop) Restore(s Snapshot) error {
+	if l.closed {
+		return ErrGone
+	}
 	state, err := l.Unflatten(s)
 	if err != nil {
 		return err
@@ -256,7 +260,7 @@ func (l *Loop) Compiled() *xlabridge.Compiled { return l.program }
 func (l *Loop) Close() error {
 	xlabridge.Free(l.state)
 	xlabridge.Free(l.inputs)
-	l.state = nil
+	l.state, l.inputs, l.closed = nil, nil, true
 	return l.program.Close()
 }
 

@@ -73,6 +73,7 @@ type Program struct {
 	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
 	Cache          string  `json:"cache"`
 	Reason         string  `json:"reason,omitempty"` // why it is not a hit
+	Stored         bool    `json:"stored"`           // it lies in the cache
 	Bytes          int     `json:"bytes"`            // of the compiled program
 	MemoryBytes    int64   `json:"memory_bytes"`     // that it needs of one device; 0 where the backend does not say
 }
@@ -82,7 +83,7 @@ func ProgramOf(x *xlabridge.Compiled) Program {
 	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: xlabridge.CacheOff}
 	if x.Executable != nil {
 		info := x.Executable.Info()
-		c.CompileSeconds, c.Cache, c.Reason, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Bytes
+		c.CompileSeconds, c.Cache, c.Reason, c.Stored, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Stored, info.Bytes
 		if m, err := x.Executable.Memory(); err == nil {
 			c.MemoryBytes = m.Total()
 		}

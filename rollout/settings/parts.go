@@ -68,7 +68,7 @@ func Program(ptr any) string {
 	write := func(prefix string, fields []Field) {
 		for _, f := range fields {
 			if f.tag.Get("program") != "no" && !f.Traced {
-				fmt.Fprintf(&b, "%s%s=%s;", prefix, f.Name, f.Text())
+				fmt.Fprintf(&b, "%s%s=%q;", prefix, f.Name, f.Text())
 			}
 		}
 	}

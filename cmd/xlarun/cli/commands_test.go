@@ -20,14 +20,14 @@ import (
 
 func TestHelpNamesTheCommands(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do())
-	for _, name := range []string{"evolve", "profile", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
+	require.Equal(t, StatusOK, b.do(), "%s", b.err)
+	for _, name := range []string{"evolve", "sparse", "profile", "play", "export", "inspect", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
 		require.Contains(t, b.out.String(), "\n  "+name)
 	}
 	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")
 	require.NotContains(t, b.out.String(), "\n  man")
 	require.Equal(t, StatusOK, b.do("evolve", "--help"))
-	require.Contains(t, b.out.String(), "--learning-rate")
+	require.Contains(t, b.out.String(), "--strategy.learning-rate number")
 	require.Empty(t, b.err.String())
 
 	// 1: the help of every command, either way, names no default that is none.
@@ -62,7 +62,7 @@ func TestManual(t *testing.T) {
 	}
 	evolve := must(os.ReadFile(filepath.Join(dir, "xlarun-evolve.1")))
 	require.Contains(t, string(evolve), `learning-rate`)
-	require.Contains(t, string(evolve), "\\fB--target\\fP=\n\tmean return", "no default that is none")
+	require.Contains(t, string(evolve), "\\fB--memory\\fP=\n\tmemory that", "no default that is none")
 	require.Equal(t, StatusUsage, b.do("man"))
 	b.write(t, "taken", "")
 	require.Equal(t, StatusFailed, b.do("man", "taken"))

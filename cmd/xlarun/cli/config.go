@@ -38,7 +38,11 @@ const largestConfig = 1 << 20
 func readConfig(path string) (*configFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
-		return nil, console.BadInput("--config %s is no file (%s): give the path of a TOML file", path, info.Mode().Type())
+		what := "no regular file"
+		if info.IsDir() {
+			what = "a folder"
+		}
+		return nil, console.BadInput("--config %s is %s: give the path of a TOML file", path, what)
 	}
 	if err == nil && info.Size() > largestConfig {
 		return nil, console.BadInput("--config %s has %d bytes, more than a config can have: give the path of a TOML file", path, info.Size())
@@ -59,9 +63,9 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 		var d *toml.DecodeError
 		if errors.As(err, &d) {
 			row, column := d.Position()
-			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, strings.TrimPrefix(d.Error(), "toml: "))
+			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, shortText(strings.TrimPrefix(d.Error(), "toml: ")))
 		}
-		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the settings of a part in its table, [strategy]", path, strings.TrimPrefix(err.Error(), "toml: "))
+		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the settings of a part in its table, [strategy]", path, shortText(strings.TrimPrefix(err.Error(), "toml: ")))
 	}
 	c := &configFile{path: path, values: map[string]any{}, head: map[string]any{}}
 	seen := map[string]string{}
@@ -72,13 +76,16 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 		}
 		name := string(console.NormalizeFlag(nil, key))
 		if other, ok := seen[name]; ok {
-			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, key, other)
+			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key), shortKey(other))
 		}
 		seen[name] = key
 		table, ok := values[key].(map[string]any)
 		if !ok {
 			if err := plain(path, key, values[key]); err != nil {
 				return nil, err
+			}
+			if _, twice := c.values[name]; twice { // "strategy.sigma" beside [strategy]
+				return nil, console.BadInput("%s: key %q stands twice, in its table too: keep one", path, shortKey(key))
 			}
 			c.values[name] = values[key]
 			continue
@@ -93,12 +100,21 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 				full = name
 			}
 			if _, twice := c.values[full]; twice {
-				return nil, console.BadInput("%s: key %q stands twice in [%s]: keep one", path, inner, key)
+				return nil, console.BadInput("%s: key %q stands twice in [%s]: keep one", path, shortKey(inner), shortKey(key))
 			}
 			c.values[full] = table[inner]
 		}
 	}
 	return c, nil
+}
+
+// shortText is a text of a file as it can be shown.
+func shortText(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:most], ""), len(s))
 }
 
 // plain refuses values that no setting has.
@@ -113,7 +129,7 @@ func plain(path, key string, value any) error {
 			switch x.(type) {
 			case int64, float64:
 			default:
-				return console.BadInput("%s: key %q got a list with %v, wants a list of numbers", path, shortKey(key), x)
+				return console.BadInput("%s: key %q got a list with %s, wants a list of numbers", path, shortKey(key), shortText(fmt.Sprint(x)))
 			}
 		}
 	}
@@ -133,11 +149,11 @@ func (c *configFile) kind() (string, error) {
 		for _, k := range run.Kinds() {
 			names = append(names, k.Name)
 		}
-		return "", console.BadInput("%s: key %q got %v, wants one of %s%s", c.path, kindKey, value, strings.Join(names, ", "), console.DidYouMean(name, names))
+		return "", console.BadInput("%s: key %q got %s, wants one of %s%s", c.path, kindKey, shortText(fmt.Sprint(value)), strings.Join(names, ", "), console.DidYouMean(name, names))
 	}
 	if v, ok := c.head[formatKey]; ok && v != int64(k.Version) {
 		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the xlarun that wrote it (%v), or take %q out and look through its settings",
-			c.path, v, name, console.Version(), k.Version, c.head[programKey], formatKey)
+			c.path, shortText(fmt.Sprint(v)), name, console.Version(), k.Version, shortText(fmt.Sprint(c.head[programKey])), formatKey)
 	}
 	return name, nil
 }

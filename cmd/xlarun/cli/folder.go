@@ -49,7 +49,8 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 			console.Version(), s.Version, s.Name, c.Info[infoProgram])
 	}
 	if err == nil && c.Step > s.Last() {
-		err = fmt.Errorf("its state is of %s %d, the settings want %d at most", s.Unit, c.Step, s.Last())
+		_ = folder.Close()
+		return console.BadInput("--resume %s: its state is of %s %d, and --%ss wants %d at most: give more", o.resume, s.Unit, c.Step, s.Unit, s.Last())
 	}
 	if err != nil {
 		_ = folder.Close()

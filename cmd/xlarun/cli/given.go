@@ -152,7 +152,7 @@ func settingError(err error, file string, fromFile map[string]any) error {
 		return err
 	}
 	if _, is := fromFile[e.Key]; is && file != "" {
-		return console.BadInput("%s: key %q got %s, wants %s", file, e.Key, e.Got, e.Wants)
+		return console.BadInput("%s: key %q got %s, wants %s", file, shortKey(e.Key), shortText(e.Got), e.Wants)
 	}
-	return console.BadInput("--%s got %s, wants %s", e.Key, e.Got, e.Wants)
+	return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), shortText(e.Got), e.Wants)
 }

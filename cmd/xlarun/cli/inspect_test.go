@@ -32,7 +32,7 @@ func TestInspect(t *testing.T) {
 	}
 	require.Equal(t, got.Total, sum)
 
-	for phase, want := range map[string]string{"traced": "// rollout.go:", "simplified": "threefry2x32", "stablehlo": "func.func public @main"} {
+	for phase, want := range map[string]string{"traced": "// episode.go:", "simplified": "threefry2x32", "stablehlo": "func.func public @main"} {
 		status, out, errText := runInspect(t, "--phase", phase)
 		require.Equal(t, StatusOK, status, errText)
 		require.Contains(t, out, want, phase)

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,18 +98,30 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := g.resolve(k, "", c)
-	if err != nil {
-		return nil, err
+	if of, err := c.kind(); err == nil && of != "" && of != k.Name {
+		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s", g.own.resume, of, of, g.own.resume)
 	}
 	before, err := (&given{}).resolve(k, "", c)
 	if err != nil {
 		return nil, err
 	}
 	was := before.all()
-	for name, now := range t.all() {
-		if was[name].Text() != now.Text() && !now.MayChange() {
-			return nil, console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now.Text(), g.own.resume, was[name].Text())
+	changed := func(name, now string) error {
+		return console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now, g.own.resume, was[name].Text())
+	}
+	for _, name := range settings.Names(before.Experiment) { // of another part the file's settings would be wrong
+		if text, ok := g.values[name]; ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
+			return nil, changed(name, text)
+		}
+	}
+	t, err := g.resolve(k, "", c)
+	if err != nil {
+		return nil, err
+	}
+	now := t.all()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if x := now[name]; was[name].Text() != x.Text() && !x.MayChange() {
+			return nil, changed(name, x.Text())
 		}
 	}
 	return t, nil

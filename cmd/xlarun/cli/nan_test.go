@@ -10,6 +10,8 @@ import (
 	"xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/population"
 	"xlarun/xlabridge"
 )
 
@@ -21,13 +23,13 @@ func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	const tiles, steps = 3, 5
 	run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 		type state struct{ I, Sum *graph.Array }
-		end := graph.While(func(s state) *graph.Array { return graph.Lt(s.I, tiles) }, func(s state) state {
+		end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array { return graph.Lt(s.I, tiles) }, func(s state) state {
 			ends := graph.VMap(func(lane *graph.Array) *graph.Array {
 				id := graph.Add(graph.Mul(s.I, 100), lane)
 				x, _ := graph.Scan(func(x, step *graph.Array) (*graph.Array, graph.None) {
 					here := graph.And(graph.Eq(id, graph.Index(bad, 0)), graph.Eq(step, graph.Index(bad, 1)))
 					return graph.Add(x, graph.Log(graph.Select(here, -1., 1.))), graph.None{}
-				}, graph.Scalar(0), graph.Add(graph.Iota(steps), 1))
+				}, graph.Scalar(0), graph.Add(graph.Iota(steps), 1), graph.LoopName(episode.StepsLoop))
 				return x
 			})(graph.Iota(4))
 			return state{graph.Add(s.I, 1), graph.Add(s.Sum, graph.Sum(ends))}
@@ -62,13 +64,13 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 		}
 		run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 			type state struct{ I, Sum *graph.Array }
-			end := graph.While(func(s state) *graph.Array { return graph.Lt(s.I, 3) }, func(s state) state {
+			end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array { return graph.Lt(s.I, 3) }, func(s state) state {
 				ends := graph.VMap(func(lane *graph.Array) *graph.Array {
 					id := graph.Add(graph.Mul(s.I, 100), lane)
 					here := graph.And(graph.Eq(id, bad), graph.Eq(graph.Iota(c.width), c.spoil))
 					x, _ := graph.Scan(func(x, step *graph.Array) (*graph.Array, graph.None) {
 						return graph.Add(x, graph.Log(graph.Select(here, -1., 1.))), graph.None{}
-					}, graph.Zeros(graph.ShapeOf(graph.Float32, c.width)), graph.Iota(2))
+					}, graph.Zeros(graph.ShapeOf(graph.Float32, c.width)), graph.Iota(2), graph.LoopName(episode.StepsLoop))
 					return graph.Sum(x)
 				}, options...)(graph.Iota(4))
 				return state{graph.Add(s.I, 1), graph.Add(s.Sum, graph.Sum(ends))}

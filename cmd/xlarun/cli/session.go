@@ -171,7 +171,10 @@ func (s *session) supervise(ctx context.Context) error {
 	}
 	select {
 	case err := <-done:
-		return s.finish(err, time.Time{})
+		if s.folder != nil { // at its end, too, a run may wait for a disk that is full
+			context.AfterFunc(ctx, s.folder.StopWaiting)
+		}
+		return s.interruptible(ctx, s.finish(err, time.Time{}))
 	case <-ctx.Done():
 	case <-left:
 		cancel()
@@ -186,6 +189,14 @@ func (s *session) supervise(ctx context.Context) error {
 	case <-time.After(workGrace):
 		return s.finish(nil, at)
 	}
+}
+
+// interruptible is the end of a run that failed to end as it should since it was interrupted then.
+func (s *session) interruptible(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.As(err, new(console.InterruptedError)) {
+		return err
+	}
+	return console.InterruptedError{Err: fmt.Errorf("interrupted at the end: %w", err)}
 }
 
 // work runs from the data to the last round. What it leaves behind is written by finish.
@@ -237,6 +248,11 @@ func (s *session) work(ctx context.Context) (err error) {
 		if err := s.goOn(); err != nil {
 			return err
 		}
+	}
+	if step == 0 {
+		s.report.Phase("the first " + s.Round)
+	} else {
+		s.report.Phase(fmt.Sprintf("going on after %s %d", s.Unit, step))
 	}
 	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
 		started := time.Now()

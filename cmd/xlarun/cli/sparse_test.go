@@ -141,7 +141,7 @@ func TestSparseBadInput(t *testing.T) {
 		{"sparse --tune fast", "", []string{`--tune got "fast", wants one of auto, off, quick, full`}},
 		{"sparse --memory lots", "", []string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
 		{"sparse --memory -1", "", []string{`--memory got "-1", wants a number of bytes`}},
-		{"sparse --method kernel --backend cuda", "", []string{"runs on the cpu backend only"}},
+		{"sparse --method kernel --backend cuda", "", []string{`--method got "kernel", wants masked, blocks or auto: kernels in C run on the cpu backend only`}},
 		{"sparse --devices -1", "", []string{"--devices got -1"}},
 		{"sparse --dvices 1", "", []string{"there is no flag --dvices, did you mean --devices?"}},
 		{"sparse --data nowhere", "", []string{`--data got "nowhere"`, "cannot be read", "four IDX files"}},

@@ -44,9 +44,6 @@ const defaultKind = "evolve"
 // exists), a folder of a run, the name of a kind of run, or what the default kind takes as its argument. The flags of the
 // command line hold for every argument.
 func (g *given) readTask(arg string) (*task, error) {
-	if g.own.out != "" || g.own.resume != "" {
-		return nil, console.BadInput("--out and --resume are for a run, but nothing is written to a folder here: leave them out")
-	}
 	file := g.own.file
 	if path, ok := configOf(arg); ok {
 		if file != "" {
@@ -172,16 +169,23 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 		}
 	}
 	chosen := settings.ChosenParts(t.Experiment)
-	for _, name := range slices.Sorted(maps.Keys(later)) {
-		full, err := t.partOf(name, chosen, path, fromFile)
-		if err != nil {
-			return err
+	for _, ofFile := range []bool{true, false} { // what is set by another name on the command line wins, too
+		names := map[string]string{} // by full name
+		for _, name := range slices.Sorted(maps.Keys(later)) {
+			if _, is := fromFile[name]; is != ofFile {
+				continue
+			}
+			full, err := t.partOf(name, chosen, path, fromFile)
+			if err != nil {
+				return err
+			}
+			if other, twice := names[full]; twice {
+				return console.BadInput("%s and %s are the same setting: give one of them", other, name)
+			}
+			names[full] = name
+			own := t.Experiment.(settings.HasParts).Own()
+			*own = own.With(full, later[name])
 		}
-		if _, twice := later[full]; twice && full != name {
-			return console.BadInput("%s and %s are the same setting: give one of them", name, full)
-		}
-		own := t.Experiment.(settings.HasParts).Own()
-		*own = own.With(full, later[name])
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ type warmup struct {
 
 // warmupTask are the programs of an experiment, and what came of them.
 type warmupTask struct {
-	*task
+	*task `json:"-"`
 	warm  run.Run
 	judge *judge
 	err   error
@@ -260,6 +260,12 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	t.Plan = profile.Plan
 	if t.Choice.Reason == "" {
 		t.Choice.Reason = profile.Choice.Reason
+	}
+	for _, p := range profile.Programs {
+		if p.Cache != xlabridge.CacheHit && !p.Stored { // the next start compiles it again
+			t.err = fmt.Errorf("program %s is not kept (%s)", p.Name, p.Reason)
+			return
+		}
 	}
 	p, plays := t.Experiment.(run.Player)
 	c, chooses := r.(run.Chooser)

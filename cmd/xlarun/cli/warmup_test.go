@@ -129,7 +129,7 @@ func TestProfile(t *testing.T) {
 	require.Equal(t, 1, fakes.made[0].done, "the run began anew after its last generation")
 	for _, want := range []string{"drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps, on 2 reference devices", "plan (stored): 2 devices, tiles of 8", "trace ",
 		"load from the cache", "state to the devices", "first gust ", "generation ", " steps/s (environment steps of all members), median of 3", "  ask ", "  play ", "  tell ",
-		"memory: ", "roofline: 2.0 M flop and 1.0 MB a generation"} {
+		"memory: ", "roofline: 2 M flop and 1 MB a generation"} {
 		require.Contains(t, b.out.String(), want)
 	}
 	r := result(t, b)

@@ -53,7 +53,7 @@ const Grace = 800 * time.Millisecond
 // Run runs one command line of the root command, without the program's name, and returns its exit status. When ctx ends
 // the command has a moment to put its state on disk; it may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int {
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // of nil, cobra would take the process's
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

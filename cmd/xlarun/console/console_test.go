@@ -87,8 +87,8 @@ func TestBackendFlagsRefuse(t *testing.T) {
 		{BackendFlags{Backend: "cpu"}, ""},
 		{BackendFlags{Backend: Reference, Devices: 1}, ""},
 		{BackendFlags{Backend: "cup"}, `--backend got "cup", wants one of`},
-		{BackendFlags{Backend: "cpu", Devices: -1}, "--devices got -1, wants 1 to 1024, or 0 for all"},
-		{BackendFlags{Backend: "cpu", Devices: 1025}, "--devices got 1025"},
+		{BackendFlags{Backend: "cpu", Devices: -1}, "--devices got -1, wants 1 to 256, or 0 for all"},
+		{BackendFlags{Backend: "cpu", Devices: 257}, "--devices got 257"},
 		{BackendFlags{Backend: Reference, Devices: 2}, "the reference interpreter has 1 device"},
 	} {
 		err := c.o.Check()

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/xlabridge"
+)
+
+// killed copies a run's folder as a kill after its checkpoint of a step would have left it: the logs are further.
+func killed(t *testing.T, from, to, checkpoint string) {
+	t.Helper()
+	require.NoError(t, os.CopyFS(to, os.DirFS(from)))
+	for _, name := range checkpoints(t, to) {
+		if name > checkpoint {
+			require.NoError(t, os.Remove(filepath.Join(to, "checkpoints", name)))
+		}
+	}
+	require.Equal(t, checkpoint, slices.Max(checkpoints(t, to)))
+}
+
+// requireSame holds the files of a run that went on against those of one that was not disturbed, byte by byte.
+func requireSame(t *testing.T, want, got string, files ...string) {
+	t.Helper()
+	for _, name := range files {
+		require.Equal(t, read(t, want, name), read(t, got, name), "%s of %s", name, got)
+	}
+	last := checkpoints(t, want)
+	name := filepath.Join("checkpoints", last[len(last)-1])
+	require.Equal(t, read(t, want, name), read(t, got, name), "%s of %s", name, got)
+}
+
+// onInterpreter is a command line whose runs are computed on the interpreter.
+func onInterpreter(t *testing.T) *bed {
+	b := newBed(t)
+	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+		return &xlabridge.Reference{}, nil
+	}
+	return b
+}
+
+// A run that was stopped and goes on leaves what one that was not disturbed leaves, wherever it was stopped.
+func TestEvolveGoesOnToTheByte(t *testing.T) {
+	for _, strategy := range []string{"openes", "simplega"} {
+		t.Run(strategy, func(t *testing.T) {
+			b := onInterpreter(t)
+			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif"}
+			args := []string{"evolve", "--backend", "reference", "--strategy", strategy, "--policy", "linear", "--pop", "8", "--steps", "6", "--judge", "3", "--target", "0", "--seed", "5",
+				"--checkpoint-every", "1", "--keep", "100"}
+			require.Equal(t, StatusOK, b.do(append(args, "--generations", "6", "--out", "whole")...), "%s", b.err)
+			require.Len(t, checkpoints(t, "whole"), 6)
+
+			// 1: killed at any checkpoint, the first and the last too.
+			for _, at := range []string{"000001.safetensors", "000004.safetensors", "000006.safetensors"} {
+				killed(t, "whole", at, at)
+				require.Equal(t, StatusOK, b.do("evolve", "--resume", at), "%s: %s", at, b.err)
+				requireSame(t, "whole", at, same...)
+			}
+			require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 6")
+
+			// 2: ended early, and taken further than was meant.
+			require.Equal(t, StatusOK, b.do(append(args, "--generations", "2", "--out", "short")...), "%s", b.err)
+			require.Equal(t, StatusOK, b.do("evolve", "--resume", "short", "--generations", "6", "--json"), "%s", b.err)
+			requireSame(t, "whole", "short", same...)
+			require.EqualValues(t, 6, result(t, b)["generations"])
+
+			// 3: the newest checkpoint is damaged: the one before it is taken.
+			killed(t, "whole", "damaged", "000004.safetensors")
+			newest := filepath.Join("damaged", "checkpoints", "000004.safetensors")
+			require.NoError(t, os.Truncate(newest, 200))
+			b.out.b.Reset()
+			require.Equal(t, StatusOK, b.do("evolve", "--resume", "damaged"), "%s", b.err)
+			require.Contains(t, b.out.String(), "000004.safetensors", "it is told")
+			requireSame(t, "whole", "damaged", same...)
+		})
+	}
+}
+
+func TestSparseGoesOnToTheByte(t *testing.T) {
+	b := onInterpreter(t)
+	pictures(t, filepath.Join(b.dir, "set"))
+	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "8", "--hidden", "6", "--density", "0.5", "--mutate-every", "3",
+		"--backend", "reference", "--checkpoint-every", "1", "--keep", "100", "--out", "whole"), "%s", b.err)
+	for _, at := range checkpoints(t, "whole") {
+		killed(t, "whole", at, at)
+		require.Equal(t, StatusOK, b.do("sparse", "--resume", at), "%s: %s", at, b.err)
+		requireSame(t, "whole", at, "config.toml", "metrics.jsonl", "best.safetensors", "members.json")
+	}
+}
+
+// TestResumeOnTheRealThing: on other devices too.
+func TestResumeOnTheRealThing(t *testing.T) {
+	dir := t.TempDir()
+	whole, short := filepath.Join(dir, "whole"), filepath.Join(dir, "short")
+	args := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "20", "--policy", "linear", "--target", "0", "--judge", "3"}
+	realRun(t, append(args, "--devices", "2", "--generations", "6", "--out", whole)...)
+	realRun(t, append(args, "--devices", "1", "--generations", "3", "--out", short)...)
+	realRun(t, "evolve", "--resume", short, "--devices", "2", "--generations", "6")
+	requireSame(t, whole, short, "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
+}
+
+// A run that reached its goal is over; with another goal it goes on.
+func TestResumeOfASolvedRun(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--target", "200", "--out", "run"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 2")
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "run", "--target", "450", "--json"), "%s", b.err)
+	require.EqualValues(t, 5, result(t, b)["generations"])
+	require.Equal(t, 5, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
+	require.Contains(t, read(t, "run", "config.toml"), "target = '450'")
+}
+
+// 1: an interrupted run goes on where its state was.
+func TestInterruptAndResume(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "60", "--out", "whole"), "%s", b.err)
+	started := make(chan struct{})
+	fakes.shape.step = func(g int) {
+		if g == 3 {
+			close(started)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "2", "--steps", "3", "--target", "0", "--generations", "60", "--out", "run"))
+	fakes.shape.step = nil
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	went := fakes.made[2]
+	require.Equal(t, 60, went.done)
+	require.Less(t, went.stepped, 60)
+	requireSame(t, "whole", "run", "config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors")
+}
+
+// What --resume cannot go on with is refused in a sentence, and nothing is changed.
+func TestResumeRefuses(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "5", "--out", "run"), "%s", b.err)
+	edited := func(dir, old, new string) {
+		t.Helper()
+		require.NoError(t, os.CopyFS(dir, os.DirFS("run")))
+		text := read(t, dir, "config.toml")
+		require.Contains(t, text, old)
+		b.write(t, filepath.Join(dir, "config.toml"), strings.Replace(text, old, new, 1))
+	}
+	edited("version", "kind_version = 7", "kind_version = 6")
+	edited("other", "kind = 'drift'\nkind_version = 7", "kind = 'evolve'\nkind_version = 1")
+	edited("bad", "pop = 256", "pop = = 256")
+	require.NoError(t, os.Mkdir("empty", 0o755))
+	require.NoError(t, os.MkdirAll("none/checkpoints", 0o755))
+	b.write(t, "none/config.toml", read(t, "run", "config.toml"))
+	b.write(t, "file", "")
+	require.NoError(t, os.CopyFS("damaged", os.DirFS("run")))
+	for _, name := range checkpoints(t, "damaged") {
+		require.NoError(t, os.Truncate(filepath.Join("damaged", "checkpoints", name), 100))
+	}
+	b.opened = 0
+	before := b.files(t)
+	for i, c := range []struct {
+		args   string
+		status int
+		want   string
+	}{
+		{"drift --resume nowhere", StatusUsage, "--resume nowhere: there is no such folder: give that of a run, or start it anew"},
+		{"drift --resume empty", StatusUsage, "--resume empty: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew"},
+		{"drift --resume file", StatusUsage, "--resume file: there is no such folder"},
+		{"drift --resume none", StatusUsage, "; start it anew with --config none/config.toml"},
+		{"drift --resume bad", StatusUsage, "bad/config.toml:"},
+		{"drift CartPole-v1 --resume run", StatusUsage, "--resume run goes on with the settings and in the folder of that run: leave the argument, --config and --out out"},
+		{"drift --resume run --out x", StatusUsage, "leave the argument, --config and --out out"},
+		{"drift --resume run --config run/config.toml", StatusUsage, "leave the argument, --config and --out out"},
+		{"drift --resume run --pop 32", StatusUsage, "--pop got 32, but the run in run was started with 256: leave it out, or start another run"},
+		{"drift --resume run --seed 1", StatusUsage, "--seed got 1, but the run in run was started with 0"},
+		{"drift --resume run --sigma 0.3", StatusUsage, "--strategy.sigma got 0.3, but the run in run was started with 0.1"},
+		{"drift --resume run --strategy simplega", StatusUsage, "--strategy got simplega, but the run in run was started with openes"},
+		{"drift --resume run --policy mlp:3", StatusUsage, "--policy got mlp:3, but the run in run was started with linear"},
+		{"drift --resume run --pop many", StatusUsage, `--pop got "many", wants a whole number`},
+		{"drift --resume run --generations 4", StatusUsage, "--resume run: its state is of generation 5, and --generations wants 4 at most: give more"},
+		{"drift --resume version", StatusUsage, "version/config.toml is of version 6 of drift, this xlarun"},
+		{"sparse --resume run", StatusUsage, "--resume run: the run there is one of drift: go on with xlarun drift --resume run"},
+		{"evolve --resume other", StatusFailed, "its state is of version 7 of drift, this xlarun"},
+		{"drift --resume damaged", StatusFailed, "000005.safetensors"},
+	} {
+		b.err.b.Reset()
+		require.Equal(t, c.status, b.do(strings.Fields(c.args)...), "%d: %s: %s", i, c.args, b.err)
+		require.Contains(t, b.err.String(), c.want, "%d", i)
+		require.Equal(t, 1, strings.Count(b.err.String(), "\n"), "%d", i)
+		require.Zero(t, b.opened, "%d", i)
+		require.Equal(t, before, b.files(t), "%d", i)
+	}
+}

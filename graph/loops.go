@@ -1,0 +1,61 @@
+package graph
+
+// LargestArray is the number of elements of the largest array that the graph or a body of it computes.
+func (g *Graph) LargestArray() int {
+	most := 0
+	for _, n := range g.Nodes {
+		for _, o := range n.Outs {
+			most = max(most, o.Size())
+		}
+		for _, b := range n.Bodies {
+			most = max(most, b.LargestArray())
+		}
+	}
+	return most
+}
+
+// shortAxis is the longest last axis that is too short for a loop of its own over vector registers.
+const shortAxis = 12
+
+// smallLoop is a number of elements that takes no time in any case.
+const smallLoop = 256
+
+// ShortLoops is the part, 0 to 1, of the elements computed inside of loops that lie along a last axis of 2 to 12 elements: the
+// inner loops of such code are short, and faster where a compiler writes them out.
+func (g *Graph) ShortLoops() float64 {
+	short, all := g.loopElements(false)
+	if all == 0 {
+		return 0
+	}
+	return float64(short) / float64(all)
+}
+
+// loopElements counts the elements computed inside of loops, and those of them along a short last axis.
+func (g *Graph) loopElements(inside bool) (short, all int) {
+	for _, n := range g.Nodes {
+		for _, b := range n.Bodies {
+			s, a := b.loopElements(inside || n.Op.Name == "while" || n.Op.Name == "scan")
+			short, all = short+s, all+a
+		}
+		if !inside || len(n.Bodies) > 0 {
+			continue
+		}
+		x := n.Outs[0]
+		size := x.Size()
+		switch {
+		case n.Op.Name == "dot_general":
+			all += size * n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape)
+			continue
+		case n.Op.Name == "reduce" || n.Op.Name == "argreduce":
+			x = n.Inputs[0]
+			size = x.Size()
+		case !elementwise(n):
+			continue
+		}
+		all += size
+		if r := x.Rank(); r > 1 && x.Dims()[r-1] > 1 && x.Dims()[r-1] <= shortAxis && size > smallLoop {
+			short += size
+		}
+	}
+	return short, all
+}

@@ -1,0 +1,119 @@
+package plan
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func soon() time.Time { return time.Now().Add(time.Hour) }
+
+// table measures plans from a table, and notes which.
+type table struct {
+	seconds map[int]float64
+	asked   []int
+}
+
+func (m *table) measure(n int) (float64, error) {
+	m.asked = append(m.asked, n)
+	s, ok := m.seconds[n]
+	if !ok {
+		return 0, errors.New("plan " + strconv.Itoa(n) + " is broken")
+	}
+	return s, nil
+}
+
+// Stages go on from the best so far; what was measured is not measured again; less than 3 % is noise.
+func TestTuner(t *testing.T) {
+	twice := func(best int) []int { return []int{2 * best, best / 2} }
+	add := func(best int) []int { return []int{best + 1, best} }
+	for i, c := range []struct {
+		seconds map[int]float64
+		stages  []Stage[int]
+		best    int
+		asked   []int
+		err     string
+	}{
+		{map[int]float64{8: 1}, nil, 8, []int{8}, ""},
+		{map[int]float64{8: 1, 16: 2, 4: .5, 5: .4}, []Stage[int]{twice, add}, 5, []int{8, 16, 4, 5}, ""},
+		{map[int]float64{8: 1, 16: .98, 4: .98}, []Stage[int]{twice}, 8, []int{8, 16, 4}, ""},
+		{map[int]float64{8: 1, 16: .97, 4: .95}, []Stage[int]{twice}, 16, []int{8, 16, 4}, ""}, // 4 is less than 3 % faster than 16
+		{map[int]float64{8: 1, 16: .5, 32: .1, 4: 2}, []Stage[int]{twice, twice}, 32, []int{8, 16, 4, 32}, ""},
+		{map[int]float64{}, []Stage[int]{twice}, 8, []int{8}, "plan 8 is broken"},
+		{map[int]float64{8: 1, 16: .5}, []Stage[int]{twice}, 16, []int{8, 16, 4}, "plan 4 is broken"},
+		{map[int]float64{8: 1}, []Stage[int]{func(int) []int { return nil }}, 8, []int{8}, ""},
+	} {
+		m := &table{seconds: c.seconds}
+		tuner := &Tuner[int]{Deadline: soon(), Stages: c.stages, Measure: m.measure, Words: strconv.Itoa}
+		best, tried, err := tuner.Run(8)
+		if c.err == "" {
+			require.NoError(t, err, "%d", i)
+			require.Len(t, tried, len(c.asked), "%d", i)
+		} else {
+			require.EqualError(t, err, c.err, "%d", i)
+		}
+		require.Equal(t, c.best, best, "%d", i)
+		require.Equal(t, c.asked, m.asked, "%d", i)
+		for k, x := range tried {
+			require.Equal(t, Tried{strconv.Itoa(c.asked[k]), c.seconds[c.asked[k]]}, x, "%d", i)
+		}
+	}
+}
+
+// What is busy at the deadline is left to end by itself: its result is not used, and who wants to can wait for it.
+func TestTunerIsOver(t *testing.T) {
+	var late sync.WaitGroup
+	release := make(chan struct{})
+	var ended atomic.Bool
+	tuner := &Tuner[int]{Deadline: time.Now().Add(50 * time.Millisecond), Late: &late, Words: strconv.Itoa,
+		Stages: []Stage[int]{func(int) []int { return []int{2, 3} }}, Measure: func(n int) (float64, error) {
+			if n == 1 {
+				return 1, nil
+			}
+			<-release
+			ended.Store(true)
+			return .001, nil
+		}}
+	best, tried, err := tuner.Run(1)
+	require.NoError(t, err)
+	require.Equal(t, 1, best)
+	require.Equal(t, []Tried{{"1", 1}}, tried)
+	require.False(t, ended.Load())
+	close(release)
+	late.Wait()
+	require.True(t, ended.Load())
+
+	tuner.Deadline = time.Now().Add(-1)
+	tuner.Measure = func(int) (float64, error) { panic("there is no time") }
+	best, tried, err = tuner.Run(1)
+	require.NoError(t, err)
+	require.Equal(t, 1, best)
+	require.Empty(t, tried)
+}
+
+// Tuners of one process do not measure each other.
+func TestTunersTakeTurns(t *testing.T) {
+	var busy, most atomic.Int32
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			tuner := &Tuner[int]{Deadline: soon(), Words: strconv.Itoa, Stages: []Stage[int]{func(int) []int { return []int{2, 3, 4} }}, Measure: func(int) (float64, error) {
+				n := busy.Add(1)
+				defer busy.Add(-1)
+				if n > most.Load() {
+					most.Store(n)
+				}
+				time.Sleep(time.Millisecond)
+				return 1, nil
+			}}
+			_, _, _ = tuner.Run(1)
+		})
+	}
+	wait.Wait()
+	require.EqualValues(t, 1, most.Load())
+}
