@@ -56,13 +56,25 @@ var _ = register(&Op{
 	},
 	Derivative: jvpSwitch, Unknown: unknownSwitch, Split: splitSwitch, Transpose: transposeSwitch, Prune: pruneSwitch,
 	Emit: func(e *emitter, n *Node) {
-		regions := make([]string, len(n.Bodies))
-		for i, g := range n.Bodies {
+		outs, bodies := n.Outs, n.Bodies
+		if len(outs) == 0 {
+			if !slices.ContainsFunc(bodies, (*Graph).hasEffect) {
+				return
+			}
+			// Branches that only print: compilers want a result.
+			outs, bodies = []*Array{{shape: Shape{DType: Int32}}}, slices.Clone(bodies)
+			for i, g := range bodies {
+				bodies[i], _ = buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
+					inline(g, p)
+					return []*Array{Zeros(Shape{DType: Int32})}
+				})
+			}
+		}
+		regions := make([]string, len(bodies))
+		for i, g := range bodies {
 			regions[i] = e.region(g, n.Inputs[1:], "stablehlo.return")
 		}
-		if len(n.Outs) > 0 {
-			e.raw(n.Outs, "stablehlo.case", n.Inputs[:1], "", regions...)
-		}
+		e.raw(outs, "stablehlo.case", n.Inputs[:1], "", regions...)
 	},
 	Run: func(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[in[0].I(0)], in[1:], hook) },
 	Cost: func(n *Node, turns func(*Node) int) (most Cost) {

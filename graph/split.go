@@ -81,8 +81,11 @@ func (w axes) node(n *Node, sums bool) {
 		}
 		return
 	}
+	if len(n.Outs) != 1 {
+		return
+	}
 	axis, ok := w[n.Outs[0]]
-	if len(n.Outs) != 1 || !ok {
+	if !ok {
 		return
 	}
 	switch a := n.Attrs.(type) {

@@ -54,6 +54,11 @@ func TestDebugf(t *testing.T) {
 			return graph.Cond(graph.Gt(graph.Sum(x), 5), func() *graph.Array { graph.Debugf("large %v", graph.Sum(x)); return x },
 				func() *graph.Array { graph.Debugf("small %v", graph.Sum(x)); return x })
 		}, []string{"large 6"}},
+		{"branch that only prints", func(x *graph.Array) *graph.Array {
+			graph.Cond(graph.Gt(graph.Sum(x), 5), func() graph.None { graph.Debugf("large %v", graph.Sum(x)); return graph.None{} },
+				func() graph.None { return graph.None{} })
+			return x
+		}, []string{"large 6"}},
 		{"no lanes", func(x *graph.Array) *graph.Array { return graph.VMap(show)(graph.SliceAxis(x, 0, 0, 0)) }, []string{}},
 		{"bools", func(x *graph.Array) *graph.Array {
 			graph.Debugf("%t %v", graph.Gt(graph.Index(x, 0), 0), graph.Gt(x, 1))

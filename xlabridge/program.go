@@ -324,10 +324,7 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := j.options.Compile
-	// What runs alone gets all cores, where there is enough for each of them.
-	o.AllCores = o.AllCores || j.backend.NumDevices() == 1 && p.Graph.LargestArray() >= shared
-	x, err := j.backend.Compile(p, o)
+	x, err := j.backend.Compile(p, j.options.Compile.ForJit(j.backend, p))
 	if err != nil {
 		return nil, err
 	}
@@ -337,6 +334,12 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 
 // shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.
 const shared = 1 << 20
+
+// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them.
+func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
+	o.AllCores = o.AllCores || b.NumDevices() == 1 && p.Graph.LargestArray() >= shared
+	return o
+}
 
 func result[R any](v any, err error) (R, error) {
 	r, _ := v.(R)

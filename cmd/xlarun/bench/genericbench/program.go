@@ -55,7 +55,7 @@ func Named(name string) (Program, bool) {
 // Figures are what one process found.
 type Figures struct {
 	Name string `json:"name"`
-	// Run is the median of calls, Compile the first call less that: trace and compile.
+	// Run is the median of calls, Compile the time to trace and compile, in seconds.
 	Run     float64 `json:"run"`
 	Compile float64 `json:"compile"`
 	// Peak is the process's peak memory in bytes.
@@ -82,13 +82,22 @@ func (p Program) Measure(b xlabridge.Backend) (f Figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	run := xlabridge.Jit1(b, p.Apply, xlabridge.JitOptions{Compile: xlabridge.CompileOptions{NoCache: true}})
 	start := time.Now()
+	traced, err := g.Trace(p.Name, p.Apply, in)
+	if err != nil {
+		return f, err
+	}
+	x, err := b.Compile(traced, xlabridge.CompileOptions{NoCache: true}.ForJit(b, traced))
+	if err != nil {
+		return f, err
+	}
+	f.Compile = time.Since(start).Seconds()
+	defer func() { _ = x.Close() }()
+	run := func(in In) (In, error) { return x.Call(in) }
 	out, err := run(in)
 	if err != nil {
 		return f, err
 	}
-	first := time.Since(start)
 	if f.Sums, err = sums(out); err != nil {
 		return f, err
 	}
@@ -112,7 +121,6 @@ func (p Program) Measure(b xlabridge.Backend) (f Figures, err error) {
 	_ = out
 	slices.Sort(seconds)
 	f.Run = seconds[len(seconds)/2]
-	f.Compile = max(first.Seconds()-f.Run, 1e-6)
 	m, err := xlabridge.ProcessMemory()
 	f.Peak = m.Peak
 	return f, err
