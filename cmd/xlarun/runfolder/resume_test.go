@@ -104,7 +104,7 @@ func (w *walk) work(f *runfolder.Folder, x float64) (err error) {
 		if step%every != 0 {
 			continue
 		}
-		state := map[string]*graph.Array{"x": graph.Of(x), "half": graph.Of([]float32{float32(x), .5, float32(step)})}
+		state := map[string]*graph.Array{"x": graph.Float64s([]float64{x}), "half": graph.Of([]float32{float32(x), .5, float32(step)})}
 		if err := f.WriteArrays("best.safetensors", state, nil); err != nil {
 			return err
 		}
