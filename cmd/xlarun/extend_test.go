@@ -126,11 +126,29 @@ func TestExtend(t *testing.T) {
 		{8, append(evolve, "--strategy.sigma", "NaN"), "--strategy.sigma got NaN, wants a number above 0"},
 		{9, append(evolve, "--strategy", "openes"), "--strategy.parents got a value, wants one of the settings that the strategy openes has"},
 		{10, append(evolve, "--policy", "memory:0"), "--policy got \"memory:0\", wants"},
-		{11, []string{"evolve", "--resume", "search"}, "is a config of search"},
+		{11, []string{"evolve", "--resume", "search"}, "the run there is one of search"},
 		{12, []string{"search", "--resume", "search", "--members", "3"}, "was started with 37"},
 	} {
 		require.Contains(t, s.refused(t, c.args...), c.want, "case %d", c.number)
 	}
+}
+
+// An environment, a policy, a strategy, a kind of run and a program of one's own are short.
+func TestExampleIsShort(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "extend", "*.go"))
+	require.NoError(t, err)
+	lines := map[string]int{}
+	all := 0
+	for _, f := range files {
+		if !strings.HasSuffix(f, "_test.go") {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			n := strings.Count(string(text), "\n")
+			lines[filepath.Base(f)], all = n, all+n
+		}
+	}
+	require.Len(t, lines, 5)
+	require.Less(t, all, 250, "%v", lines)
 }
 
 // asTask is a command of a kind of run as an argument of warmup: without what is for runs alone.
