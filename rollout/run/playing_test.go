@@ -147,6 +147,11 @@ func TestSpread(t *testing.T) {
 	}
 	_, err = x.Spread(&xlabridge.Reference{}, 2, 5)
 	require.ErrorContains(t, err, "devices: got 2, want at most the 1")
+	_, err = x.Spread(&xlabridge.Reference{}, 0, 0)
+	require.ErrorContains(t, err, "got a population of 0 members")
+	x.Episodes = 0
+	_, err = x.Spread(&xlabridge.Reference{}, 0, 5)
+	require.ErrorContains(t, err, "episodes: got 0")
 }
 
 // A loop alone is a Run: its results have names, one of them a goal.
