@@ -319,7 +319,7 @@ func TestSquashedNormal(t *testing.T) {
 			require.InDelta(t, want, floats(t, d.Entropy())[0], 1e-4*math.Max(1, math.Abs(want)), "loc %v scale %v", loc, scale)
 		}
 	}
-	d := distribution.NewSquashedNormal(0, graph.Of(.5))
+	d := distribution.NewSquashedNormal(0, graph.Index(graph.Float64s([]float64{.5}), 0))
 	x, lp := d.SampleLogProb(random.New(1), 50)
 	require.InDeltaSlice(t, floats(t, d.LogProb(x)), floats(t, lp), 1e-9)
 	require.Equal(t, floats(t, d.Sample(random.New(1), 50)), floats(t, x))
