@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -27,11 +27,6 @@ type rule struct {
 	Element *graph.Array // i32[]: from 0 on, modulo the number of elements
 	Bound   *graph.Array // f32[]
 	Flip    *graph.Array // i32[1]: odd for the other action
-}
-
-func (*rules) Make(observation envs.Space, _ int) (policy.Policy, error) {
-	n, err := policy.FlatSize(observation)
-	return &rules{inputs: n}, err
 }
 
 func (*rules) Init(key random.Key) any {
@@ -84,24 +79,33 @@ func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) an
 
 func (*hops) Centre(state any) any { return state.(hopsState).Mean }
 
-func init() {
-	policy.MustRegister("test-rules", func() policy.Maker { return &rules{} })
-	strategy.MustRegister("test-hops", func() strategy.Strategy { return &hops{Width: settings.Num(.1), Hop: 3} })
+// trees is a run of hops over rules, which are not registered: they would be among the strategies of every other test.
+func trees(b xlabridge.Backend, s strategy.Strategy, devices int, redraw bool) (*Evolution, error) {
+	c := DefaultConfig()
+	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "linear", "simplega", 14, 30, 4, devices
+	x, err := c.experiment(plan.MachineOf(b, devices))
+	if err != nil {
+		return nil, err
+	}
+	x.play.Policy, x.strategy, x.params, x.redraw = &rules{inputs: 4}, s, 3, redraw
+	x.lay(x.layout)
+	return build(b, x, plan.Choice{})
 }
 
-func treeConfig() Config {
-	c := DefaultConfig()
-	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "test-rules", "test-hops", 13, 30, 4, 1
-	return c
+func newHops() *hops { return &hops{Width: settings.Num(.1), Hop: 3} }
+
+func startTrees(t *testing.T, b xlabridge.Backend, devices int, redraw bool) *Evolution {
+	t.Helper()
+	e, err := trees(b, newHops(), devices, redraw)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
 }
 
 // Genomes are the policy's trees, draws any trees: what a loop over the members makes, whole numbers as they are.
 func TestTreesAreGenomes(t *testing.T) {
-	c := treeConfig()
-	e := start(t, &xlabridge.Reference{}, c)
-	r, err := c.Rollout()
-	require.NoError(t, err)
-	h := &hops{Width: settings.Num(.1), Hop: 3}
+	e := startTrees(t, &xlabridge.Reference{}, 1, false)
+	c, r, h := e.Config(), e.Rollout(), newHops()
 	keys := random.SplitN(random.New(c.Seed), 2)
 	state, err := graph.Eval(h.Init(r.Policy.Init(keys[0]), c.Population))
 	require.NoError(t, err)
@@ -148,14 +152,11 @@ func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 		steps(t, e, 4)
 		return bytesOf(t, e)
 	}
-	one := treeConfig()
-	two := one
-	two.Devices = 2
-	want := after(start(t, b, one))
-	sameBytes(t, want, after(start(t, b, two)), "two devices")
-	sameBytes(t, want, after(redrawing(t, b, one)), "redrawn")
-	sameBytes(t, want, after(redrawing(t, b, two)), "redrawn on two devices")
-	interpreted := after(start(t, &xlabridge.Reference{}, one))
+	want := after(startTrees(t, b, 1, false))
+	sameBytes(t, want, after(startTrees(t, b, 2, false)), "two devices")
+	sameBytes(t, want, after(startTrees(t, b, 1, true)), "redrawn")
+	sameBytes(t, want, after(startTrees(t, b, 2, true)), "redrawn on two devices")
+	interpreted := after(startTrees(t, &xlabridge.Reference{}, 1, false))
 	for _, name := range []string{"strategy.mean.element", "strategy.mean.flip", "strategy.last.element", "best.genome.flip", "best.fitness"} {
 		require.Contains(t, want, name)
 		require.Equal(t, interpreted[name], want[name], name)
@@ -164,9 +165,6 @@ func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 
 // A strategy of flat vectors refuses what is no vector of floats.
 func TestFlatStrategiesRefuseWholeNumbers(t *testing.T) {
-	c := treeConfig()
-	c.Strategy = "openes"
-	c.Population, c.Tile = 12, 4
-	_, err := New(&xlabridge.Reference{}, c)
-	require.ErrorContains(t, err, "i32")
+	_, err := trees(&xlabridge.Reference{}, &strategy.OpenES{}, 1, false)
+	require.ErrorContains(t, err, "parameter .Element is i32[], want float32")
 }
