@@ -37,7 +37,7 @@ var rooms = []room{
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings"}, []string{}},
-	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/settings"}, []string{}},
+	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/population", "rollout/settings"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},

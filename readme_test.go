@@ -26,3 +26,18 @@ func TestReadmeExample(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, want, string(out))
 }
+
+// TestExtendingExample runs the Go program of docs/extending.md with the command that stands below it, made short.
+func TestExtendingExample(t *testing.T) {
+	page, err := os.ReadFile("docs/extending.md")
+	require.NoError(t, err)
+	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```sh\ngo run \\. (.*?)\n```").FindSubmatch(page)
+	require.NotNil(t, m, "the page has a block of go and, behind it, the command that runs it")
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, m[1], 0o644))
+	args := append([]string{"run", file}, strings.Fields(string(m[2]))...)
+	args = append(args, "--backend", "reference", "--policy", "linear", "--pop", "4", "--steps", "9", "--generations", "2", "--judge", "2", "--out", "none")
+	out, err := exec.Command("go", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "generation 2: best ")
+}

@@ -116,8 +116,9 @@ func TestTargets(t *testing.T) {
 			return Grad(func(x *Array) *Array { return Sum(Take(x, Of([]int32{1, 1, 3}), 0)) })(x)
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 0, "custom_call": 1}, TargetCPU: {"scatter": 1}, TargetCUDA: {"scatter": 1}}},
 		{"13: one write that no kernel does, and all are left", func(x, y *Array) *Array {
-			return DynamicUpdateSlice(x, TriangularSolve(y, Slice(x, []int{0, 0}, []int{4, 20})), []*Array{Of(int32(3)), Of(int32(0))})
-		}, matrix(100, 20), matrix(4, 4), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
+			sums := Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
+			return DynamicUpdateSlice(x, Slice(sums, []int{0, 0}, []int{4, 20}), []*Array{Of(int32(3)), Of(int32(0))})
+		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
 		{"14: nor one whose call would take as long as the loop's step", func(x, y *Array) *Array {
 			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Index(x, 0), t, 1), None{} }, x, Iota(100))
 			return x
@@ -133,6 +134,13 @@ func TestTargets(t *testing.T) {
 		{"17: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
 			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
+		{"15: linear algebra by kernels, elsewhere by StableHLO", func(x, y *Array) *Array {
+			return CholeskySolve(Cholesky(x), y)
+		}, matrix(8, 8), matrix(8, 3), map[Target]map[string]int{TargetCPUKernels: {"cholesky": 0, "triangular_solve": 0, "custom_call": 3}, TargetCPU: {"cholesky": 1, "triangular_solve": 2},
+			TargetCUDA: {"cholesky": 1, "custom_call": 0}}},
+		{"16: in a batch the smaller operand is copied", func(x, y *Array) *Array {
+			return VMap2(func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) })(Reshape(x, 8, 32, 16), Reshape(y, 8, 32, 2))
+		}, matrix(256, 16), matrix(256, 2), map[Target]map[string]int{TargetCPU: {"transpose": 1, "dot_general": 1}, TargetCUDA: {"transpose": 0, "dot_general": 1}}},
 	} {
 		p, err := Trace2("target", c.f, c.x, c.y)
 		require.NoError(t, err)

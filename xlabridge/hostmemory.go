@@ -6,9 +6,9 @@ package xlabridge
 #include <malloc.h>
 #endif
 
-static int xb_keep_memory(int bytes, int arenas) {
+static int xb_keep_memory(int bytes) {
 #ifdef __GLIBC__
-	return mallopt(M_MMAP_THRESHOLD, bytes) && mallopt(M_TRIM_THRESHOLD, bytes) && mallopt(M_ARENA_MAX, arenas);
+	return mallopt(M_MMAP_THRESHOLD, bytes) && mallopt(M_TRIM_THRESHOLD, bytes);
 #else
 	return 0;
 #endif
@@ -18,7 +18,6 @@ import "C"
 
 import (
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 )
@@ -27,19 +26,15 @@ import (
 // allocation goes to the kernel directly.
 const keptMemory = 1 << 30
 
-// coresPerArena is the number of cores that share one arena: each thread that a call happens to run on has one of its own
-// otherwise, up to eight a core, and keeps there what the next call, on another thread, maps anew.
-const coresPerArena = 4
-
 // keepMemory stops glibc from giving the memory of every call back to the kernel: a program's temporaries and results
 // are freed after each call, and to map, clear and unmap them again takes a third of the time of programs with tens of
 // megabytes of them. Whoever has tuned glibc themselves is left alone.
 var keepMemory = sync.OnceFunc(func() {
 	tuned := strings.Contains(os.Getenv("GLIBC_TUNABLES"), "glibc.malloc.")
-	for _, name := range []string{"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"} {
+	for _, name := range []string{"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_"} {
 		tuned = tuned || os.Getenv(name) != ""
 	}
 	if !tuned {
-		C.xb_keep_memory(keptMemory, C.int(max(1, runtime.NumCPU()/coresPerArena)))
+		C.xb_keep_memory(keptMemory)
 	}
 })

@@ -99,7 +99,7 @@ func TestExtend(t *testing.T) {
 			require.Equal(t, "TMaze-v0", played["env"])
 			require.EqualValues(t, 20, played["episodes"])
 			require.FileExists(t, s.path(kind, "play.gif"))
-			s.do(t, "export", kind, kind+".safetensors")
+			s.do(t, "export", kind, "--out", kind+".safetensors")
 			require.Equal(t, played["mean_return"], s.result(t, "play", kind+".safetensors", "--episodes", "20")["mean_return"])
 
 			require.Equal(t, "hit", s.result(t, append(append(c.args, c.same...), "--out", "none")...)["cache"])
@@ -117,20 +117,38 @@ func TestExtend(t *testing.T) {
 		want   string
 	}{
 		{1, append(search, "--members", "0"), "--members got 0, wants a whole number from 1 to 1048576"},
-		{2, append(search, "--policy", "mlp"), "has no --policy.units"},
+		{2, append(search, "--policy", "mlp"), "--policy.units got a value, wants one of the settings that the policy mlp has"},
 		{3, append(search, "--env", "TMaze-v1"), "got the argument TMaze-v0 and --env TMaze-v1"},
 		{4, []string{"search", "TMaze"}, "did you mean TMaze-v0?"},
 		{5, append(search, "--target", "much"), "--target got \"much\", wants a mean return"},
 		{6, append(search, "--devices", "2000"), "--devices got 2000"},
 		{7, append(evolve, "--strategy.parents", "0"), "--strategy.parents got 0, wants a whole number from 1"},
 		{8, append(evolve, "--strategy.sigma", "NaN"), "--strategy.sigma got NaN, wants a number above 0"},
-		{9, append(evolve, "--strategy", "openes"), "has no --strategy.parents"},
+		{9, append(evolve, "--strategy", "openes"), "--strategy.parents got a value, wants one of the settings that the strategy openes has"},
 		{10, append(evolve, "--policy", "memory:0"), "--policy got \"memory:0\", wants"},
-		{11, []string{"evolve", "--resume", "search"}, "is a config of search"},
+		{11, []string{"evolve", "--resume", "search"}, "the run there is one of search"},
 		{12, []string{"search", "--resume", "search", "--members", "3"}, "was started with 37"},
 	} {
 		require.Contains(t, s.refused(t, c.args...), c.want, "case %d", c.number)
 	}
+}
+
+// An environment, a policy, a strategy, a kind of run and a program of one's own are short.
+func TestExampleIsShort(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "extend", "*.go"))
+	require.NoError(t, err)
+	lines := map[string]int{}
+	all := 0
+	for _, f := range files {
+		if !strings.HasSuffix(f, "_test.go") {
+			text, err := os.ReadFile(f)
+			require.NoError(t, err)
+			n := strings.Count(string(text), "\n")
+			lines[filepath.Base(f)], all = n, all+n
+		}
+	}
+	require.Len(t, lines, 5)
+	require.Less(t, all, 250, "%v", lines)
 }
 
 // asTask is a command of a kind of run as an argument of warmup: without what is for runs alone.

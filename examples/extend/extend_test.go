@@ -101,10 +101,10 @@ func TestSearch(t *testing.T) {
 	for round := range s.Rounds {
 		sum := 0.
 		for i := range s.Members {
-			keys := random.SplitN(random.FoldIn(random.FoldIn(random.New(4), round), i), 2)
-			member, err := graph.Eval(r.Policy.Init(keys[0]))
+			own, episodes := random.Split2(random.FoldIn(random.FoldIn(random.New(4), round), i))
+			member, err := graph.Eval(r.Policy.Init(own))
 			require.NoError(t, err)
-			reached := number(t, r.Member(member, keys[1]).Return)
+			reached := number(t, r.Member(member, episodes).Return)
 			if sum += reached; reached > best {
 				best, params = reached, member
 			}
@@ -116,6 +116,7 @@ func TestSearch(t *testing.T) {
 		require.InDelta(t, best, m.Values[0].Number, 1e-6)
 		require.InDelta(t, sum/5, m.Values[1].Number, 1e-6)
 	}
+	require.Positive(t, best, "a member that found a reward")
 	snapshot, err := x.Snapshot()
 	require.NoError(t, err)
 	members, err := x.(run.Chooser).Candidates(snapshot)

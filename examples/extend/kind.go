@@ -60,16 +60,13 @@ func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
 	return run.WithCandidates(loop, func(s State) []run.Candidate { return []run.Candidate{{Name: "best_ever", Params: s.Best}} }), nil
 }
 
-// round draws members, each from the key of its number, and plays them. It keeps their returns alone and draws the best again.
+// round draws members and plays them. It keeps their returns alone: the best is drawn again.
 func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *graph.Array) {
-	member := func(number *graph.Array) (params any, episodes random.Key) {
-		key, episodes := random.Split2(random.FoldIn(random.FoldIn(s.Key, s.Round), number))
-		return play.Policy.Init(key), episodes
-	}
-	returns := play.Play(in, member).Fitness()
+	key := random.FoldIn(s.Key, s.Round)
+	member := func(_ *graph.Array, key random.Key) any { return play.Policy.Init(key) }
+	returns := play.Play(in, key, member).Fitness()
 	at := graph.ArgMax(returns, 0)
-	found, _ := member(at)
-	top := graph.DynamicIndex(returns, at, 0)
+	found, top := play.Policy.Init(play.Key(key, at)), graph.DynamicIndex(returns, at, 0)
 	better := graph.Gt(top, s.Return)
 	next := State{Key: s.Key, Round: graph.Add(s.Round, 1), Return: graph.Select(better, top, s.Return)}
 	next.Best = graph.MapTree2(func(new, old *graph.Array) *graph.Array { return graph.Select(better, new, old) }, found, s.Best)

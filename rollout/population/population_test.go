@@ -71,3 +71,30 @@ func TestEachTile(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []float64{1, 0, 2, 10, 3, 20, 0, 0, 0, 0}, floats(t, out[0]))
 }
+
+// Map is a loop over the items, whatever the tiles, with nothing of their padding.
+func TestMap(t *testing.T) {
+	type result struct {
+		Square *graph.Array // f32[]
+		Row    *graph.Array // i32[2]
+	}
+	for i, c := range []struct{ items, lanes int }{{5, 2}, {4, 2}, {1, 3}, {7, 1}, {3, 8}} {
+		tiles := CutTiles(c.items, c.lanes, 1)
+		p, err := graph.TraceArgs("map", []any{tiles.Count()}, graph.TraceOptions{}, func(args []any) any {
+			return Map(tiles, args[0].(*graph.Array), func(i *graph.Array) result {
+				return result{graph.Square(graph.Convert(i, graph.Float32)), graph.Stack([]*graph.Array{i, graph.Add(i, 100)}, 0)}
+			})
+		})
+		require.NoError(t, err)
+		out, err := p.Interpret([]*graph.Array{tiles.Count()}, nil)
+		require.NoError(t, err)
+		var squares, rows []float64
+		for n := range c.items {
+			squares = append(squares, float64(n*n))
+			rows = append(rows, float64(n), float64(n+100))
+		}
+		require.Equal(t, []int{c.items, 2}, out[1].Dims(), "case %d", i)
+		require.Equal(t, squares, floats(t, out[0]), "case %d", i)
+		require.Equal(t, rows, floats(t, out[1]), "case %d", i)
+	}
+}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -88,6 +89,12 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 
 // Spread is Rollout for a population of so many members, by the rule's plan on the first devices (0: all) of a backend.
 func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Spread, error) {
+	if err := settings.Check(p); err != nil {
+		return nil, err
+	}
+	if members < 1 {
+		return nil, fmt.Errorf("got a population of %d members, want 1 or more", members)
+	}
 	r, err := p.Rollout()
 	if err != nil {
 		return nil, err

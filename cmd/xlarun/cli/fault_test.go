@@ -308,6 +308,20 @@ func TestInterruptWhileStdoutIsBlocked(t *testing.T) {
 	require.ErrorContains(t, <-ended, "interrupted after step 7; the state of step ")
 }
 
+// removeAll removes a folder that somebody writes into: what appears meanwhile goes with the next try. It may be called in any
+// goroutine.
+func removeAll(t *testing.T, dir string) {
+	err := os.RemoveAll(dir)
+	for range 1000 {
+		if err == nil {
+			return
+		}
+		time.Sleep(time.Millisecond)
+		err = os.RemoveAll(dir)
+	}
+	t.Error(err)
+}
+
 // Folders that are moved and removed while the run works.
 func TestFolderThatDoesNotStay(t *testing.T) {
 	dir := t.TempDir()
@@ -339,7 +353,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 
 	// 2: removed: it is made again, with all that the run still has, and nothing that stays is missing.
 	c = &count{out: at("removed")}
-	c.step = slow(4, func() { require.NoError(t, os.RemoveAll(at("removed"))) })
+	c.step = slow(4, func() { removeAll(t, at("removed")) })
 	require.NoError(t, c.run(t), "older checkpoints would be gone by now, all else is there")
 	require.Contains(t, c.stdout.String(), "the run's folder was removed: ")
 	require.Equal(t, want, read(t, at("removed", "metrics.jsonl")))
@@ -347,7 +361,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 
 	// 3: a file of the user's in it was removed along with a checkpoint that should be there.
 	c = &count{out: at("lost")}
-	c.step = slow(11, func() { require.NoError(t, os.RemoveAll(at("lost"))) })
+	c.step = slow(11, func() { removeAll(t, at("lost")) })
 	err := c.run(t)
 	require.Equal(t, StatusFailed, console.StatusOf(context.Background(), err))
 	require.ErrorContains(t, err, "was removed while the run worked: checkpoints/")
@@ -356,7 +370,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	// 4: removed, and something else stands in its place: the run goes on beside it.
 	c = &count{out: at("taken")}
 	c.step = slow(4, func() {
-		require.NoError(t, os.RemoveAll(at("taken")))
+		removeAll(t, at("taken"))
 		require.NoError(t, os.Mkdir(at("taken"), 0o755))
 		require.NoError(t, os.WriteFile(at("taken", "mine"), nil, 0o644))
 	})

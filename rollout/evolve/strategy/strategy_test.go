@@ -280,3 +280,65 @@ func TestOpenESSample(t *testing.T) {
 	require.InDelta(t, 0, sum/2000, .1)
 	require.InDelta(t, 1, squares/2000, .15)
 }
+
+// LogWeights are those that Hansen's tutorial writes down, by place.
+func TestLogWeights(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		number  int
+		what    string
+		fitness []float64
+		parents int
+		order   []int // members from the best on
+	}{
+		{1, "some", []float64{3, 1, 4, 1.5, 9, 2.6}, 3, []int{4, 2, 0, 5, 3, 1}},
+		{2, "equal ones: the first", []float64{2, 2, 2, 2}, 2, []int{0, 1, 2, 3}},
+		{3, "NaN and infinities", []float64{math.NaN(), -inf, inf, 0, math.NaN()}, 4, []int{2, 3, 0, 1, 4}},
+		{4, "one member", []float64{7}, 1, []int{0}},
+		{5, "more parents than members", []float64{1, 2}, 100, []int{1, 0}},
+		{6, "nobody is a number", []float64{math.NaN(), math.NaN()}, 1, []int{0, 1}},
+	} {
+		want, sum := make([]float64, len(c.fitness)), 0.
+		for place, member := range c.order {
+			want[member] = max(0, math.Log(float64(c.parents)+.5)-math.Log(float64(place+1)))
+			sum += want[member]
+		}
+		for i := range want {
+			want[i] /= sum
+		}
+		f := make([]float32, len(c.fitness))
+		for i, x := range c.fitness {
+			f[i] = float32(x)
+		}
+		got, err := graph.Floats(LogWeights(graph.Float32s(f), c.parents))
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, got, 1e-6, "case %d: %s", c.number, c.what)
+	}
+}
+
+// Noise and Move work leaf by leaf and leave dtypes as they are.
+func TestNoiseAndMove(t *testing.T) {
+	type genome struct{ W, Half, N, None *graph.Array }
+	g := genome{graph.Float32s([]float32{1, 2}), graph.Convert(graph.Float32s([]float32{1}), graph.BFloat16), graph.Int32s([]int32{5, -5, 16777215}),
+		graph.Zeros(graph.ShapeOf(graph.Float32, 0))}
+	key := random.New(3)
+	z := Noise(key, g).(genome)
+	floats := func(a *graph.Array) []float64 {
+		v, err := graph.Floats(a)
+		require.NoError(t, err)
+		return v
+	}
+	require.Equal(t, floats(random.Normal(random.FoldIn(key, 0), g.W.Shape())), floats(z.W))
+	require.Equal(t, floats(random.Normal(random.FoldIn(key, 1), g.Half.Shape())), floats(z.Half))
+	require.Equal(t, []float64{0, 0, 0}, floats(z.N))
+	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Convert(graph.Float32s([]float32{2}), graph.BFloat16), graph.Int32s([]int32{3, -2, 1}), g.None}
+	moved := Move(g, graph.Scalar(.5), change).(genome)
+	require.Equal(t, []float64{1.25, 1.75}, floats(moved.W))
+	require.Equal(t, []float64{2}, floats(moved.Half))
+	require.Equal(t, []float64{6, -6, 16777216}, floats(moved.N), "6.5 and 16777215.5 are rounded to even")
+	for i, a := range graph.Leaves(moved) {
+		require.Equal(t, graph.Leaves(g)[i].Shape(), a.Shape())
+	}
+	sums := genome{z.W, graph.Float32s([]float32{1}), graph.Float32s([]float32{.4, .6, 0}), g.None} // what population.Draws.Sum gives
+	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
+}

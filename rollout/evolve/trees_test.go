@@ -1,0 +1,172 @@
+package evolve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// rules is a policy with whole numbers among its parameters: it looks at one element of the observation, whose number is
+// a parameter, and compares it with a float.
+type rules struct {
+	policy.Stateless
+	inputs int
+}
+
+type rule struct {
+	Element *graph.Array // i32[]: from 0 on, modulo the number of elements
+	Bound   *graph.Array // f32[]
+	Flip    *graph.Array // i32[1]: odd for the other action
+}
+
+func (*rules) Make(observation envs.Space, _ int) (policy.Policy, error) {
+	n, err := policy.FlatSize(observation)
+	return &rules{inputs: n}, err
+}
+
+func (*rules) Init(key random.Key) any {
+	return rule{graph.Of(int32(1)), random.Normal(key, graph.ShapeOf(graph.Float32)), graph.Int32s([]int32{0})}
+}
+
+func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (any, policy.Output) {
+	p := params.(rule)
+	x := graph.DynamicIndex(observation, graph.Rem(graph.Abs(p.Element), r.inputs), 0)
+	right := graph.Xor(graph.Gt(x, p.Bound), graph.Eq(graph.Rem(graph.Abs(graph.Index(p.Flip, 0)), 2), 1))
+	y := graph.Select(right, 1., -1.)
+	return carry, policy.Output{Action: graph.Stack([]*graph.Array{graph.Neg(y), y}, 0)}
+}
+
+// hops moves to where the best member is: whole numbers by whole numbers, floats by floats.
+type hops struct {
+	Width settings.Number `set:"width" above:"0" help:"standard deviation of the floats"`
+	Hop   int             `set:"hop" min:"1" max:"9" help:"most that a whole number moves"`
+}
+
+type hopsState struct {
+	Mean any
+	Last any // the draw of the best member
+}
+
+func (*hops) GroupSize() int { return 1 }
+
+func (*hops) Init(genome any, _ int) any {
+	return hopsState{genome, graph.MapTree(graph.ZerosLike, genome)}
+}
+
+func (h *hops) Sample(key random.Key, state any) any {
+	z := strategy.Noise(key, state.(hopsState).Mean).(rule)
+	hop := func(i int, like *graph.Array) *graph.Array {
+		return graph.Add(like, random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
+	}
+	return rule{hop(0, z.Element), graph.Mul(z.Bound, h.Width.Array()), hop(1, z.Flip)}
+}
+
+func (h *hops) Member(state, draw any, _ *graph.Array) any {
+	return strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draw)
+}
+
+func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
+	at := graph.ArgMax(strategy.WorstIfNaN(e.Fitness), 0)
+	best := graph.Convert(graph.Eq(graph.Iota(draws.Items()), at), graph.Float32)
+	last := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, at, 0) }, draws.All())
+	return hopsState{strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draws.Sum(best, nil)), last}
+}
+
+func (*hops) Centre(state any) any { return state.(hopsState).Mean }
+
+func init() {
+	policy.MustRegister("test-rules", func() policy.Maker { return &rules{} })
+	strategy.MustRegister("test-hops", func() strategy.Strategy { return &hops{Width: settings.Num(.1), Hop: 3} })
+}
+
+func treeConfig() Config {
+	c := DefaultConfig()
+	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "test-rules", "test-hops", 13, 30, 4, 1
+	return c
+}
+
+// Genomes are the policy's trees, draws any trees: what a loop over the members makes, whole numbers as they are.
+func TestTreesAreGenomes(t *testing.T) {
+	c := treeConfig()
+	e := start(t, &xlabridge.Reference{}, c)
+	r, err := c.Rollout()
+	require.NoError(t, err)
+	h := &hops{Width: settings.Num(.1), Hop: 3}
+	keys := random.SplitN(random.New(c.Seed), 2)
+	state, err := graph.Eval(h.Init(r.Policy.Init(keys[0]), c.Population))
+	require.NoError(t, err)
+	for generation := range 3 {
+		ask, play := random.FoldIn(keys[1], 2*generation), random.FoldIn(keys[1], 2*generation+1)
+		best, bestDraw := -1., any(nil)
+		for i := range c.Population {
+			draw := h.Sample(random.FoldIn(ask, i), state)
+			reached, err := graph.Float(r.Member(h.Member(state, draw, nil), random.FoldIn(play, i)).Return)
+			require.NoError(t, err)
+			if reached > best {
+				best, bestDraw = reached, draw
+			}
+		}
+		state, err = graph.Eval(any(hopsState{h.Member(state, bestDraw, nil), bestDraw}))
+		require.NoError(t, err)
+
+		m := steps(t, e, 1)[0]
+		require.Equal(t, best, of(t, m, "best_fitness"))
+		now, err := e.Snapshot()
+		require.NoError(t, err)
+		leaves, tree := graph.Flatten(state)
+		for i, want := range leaves {
+			name := run.LeafName(".Strategy" + tree.Path(i))
+			got := now.Arrays[name]
+			require.NotNil(t, got, name)
+			require.Equal(t, want.Shape().String(), got.Shape().String(), name)
+			a, err := graph.Floats(want)
+			require.NoError(t, err)
+			b, err := graph.Floats(got)
+			require.NoError(t, err)
+			require.InDeltaSlice(t, a, b, 1e-6, name)
+		}
+		candidates, err := e.Candidates(now)
+		require.NoError(t, err)
+		require.Equal(t, graph.Int32, candidates[0].Params.(rule).Element.DType())
+	}
+}
+
+// Kept or drawn again, on one device or two, compiled or interpreted: trees of several dtypes come out the same.
+func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
+	b := open(t, 2)
+	after := func(e *Evolution) map[string][]byte {
+		steps(t, e, 4)
+		return bytesOf(t, e)
+	}
+	one := treeConfig()
+	two := one
+	two.Devices = 2
+	want := after(start(t, b, one))
+	sameBytes(t, want, after(start(t, b, two)), "two devices")
+	sameBytes(t, want, after(redrawing(t, b, one)), "redrawn")
+	sameBytes(t, want, after(redrawing(t, b, two)), "redrawn on two devices")
+	interpreted := after(start(t, &xlabridge.Reference{}, one))
+	for _, name := range []string{"strategy.mean.element", "strategy.mean.flip", "strategy.last.element", "best.genome.flip", "best.fitness"} {
+		require.Contains(t, want, name)
+		require.Equal(t, interpreted[name], want[name], name)
+	}
+}
+
+// A strategy of flat vectors refuses what is no vector of floats.
+func TestFlatStrategiesRefuseWholeNumbers(t *testing.T) {
+	c := treeConfig()
+	c.Strategy = "openes"
+	c.Population, c.Tile = 12, 4
+	_, err := New(&xlabridge.Reference{}, c)
+	require.ErrorContains(t, err, "i32")
+}
