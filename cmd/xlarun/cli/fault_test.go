@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -228,6 +229,10 @@ func TestCommandOnAFullDisk(t *testing.T) {
 		}
 		require.Equal(t, StatusInterrupted, console.StatusOf(ctx, err), "room for %d bytes: %v", room, err)
 		require.ErrorContains(t, err, "and the disk is full: no space left on device", "room for %d bytes", room)
+		said := strings.Split(err.Error(), "; ")
+		slices.Sort(said)
+		require.Equal(t, slices.Compact(slices.Clone(said)), said, "each once, in one line")
+		require.NotContains(t, err.Error(), "\n")
 		disk.SetRoom(0)
 		if err := (&count{disk: disk, resume: "/runs/a"}).run(t); err != nil {
 			require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(), "room for %d bytes", room)

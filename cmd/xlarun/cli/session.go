@@ -7,7 +7,9 @@ import (
 	"io"
 	"maps"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -512,14 +514,45 @@ func (s *session) finish(cause error, interrupted time.Time) error {
 		err = errors.Join(err, s.PrintJSON(s.resultLine()))
 	}
 	if !stop {
-		return errors.Join(cause, err)
+		return sentence{cause, err}.error()
 	}
 	text := fmt.Sprintf("interrupted after %s %d", s.Unit, s.last.Step)
 	if state != "" {
 		text += fmt.Sprintf("; the state of %s %d is in %s", s.Unit, s.held.Step, state)
 	}
-	return console.InterruptedError{Err: errors.Join(errors.New(text), err, cause)}
+	return console.InterruptedError{Err: sentence{errors.New(text), err, cause}.error()}
 }
+
+// sentence is errors that are said in one, each once.
+type sentence []error
+
+func (s sentence) error() error {
+	var words []string
+	var rest sentence
+	for _, err := range s {
+		if err == nil {
+			continue
+		}
+		for _, line := range strings.Split(err.Error(), "\n") { // of errors.Join
+			if !slices.Contains(words, line) {
+				words = append(words, line)
+			}
+		}
+		rest = append(rest, err)
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	return sentenceError{strings.Join(words, "; "), rest}
+}
+
+type sentenceError struct {
+	text string
+	of   sentence
+}
+
+func (e sentenceError) Error() string   { return e.text }
+func (e sentenceError) Unwrap() []error { return e.of }
 
 // finishEarly ends a run of which no round was done: one that was stopped before, or that has nothing left to do.
 func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err error) {
@@ -541,9 +574,9 @@ func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err e
 		err = errors.Join(err, s.PrintJSON(s.resultLine()))
 	}
 	if stop {
-		return console.InterruptedError{Err: errors.Join(errors.New(words), err, cause)}
+		return console.InterruptedError{Err: sentence{errors.New(words), err, cause}.error()}
 	}
-	return errors.Join(cause, err)
+	return sentence{cause, err}.error()
 }
 
 // leave writes the folder's last files.
