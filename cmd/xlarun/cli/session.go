@@ -173,23 +173,23 @@ func (s *session) supervise(ctx context.Context) error {
 	}
 	select {
 	case err := <-done:
-		if s.folder != nil { // at its end, too, a run may wait for a disk that is full
+		if s.folder != nil { // at its end, too, a run may wait for a disk that is full, or that does not answer
 			context.AfterFunc(ctx, s.folder.StopWaiting)
 		}
-		return s.interruptible(ctx, s.finish(err, time.Time{}))
+		return s.interruptible(ctx, s.finish(err, time.Time{}, after(ctx, saveGrace)))
 	case <-ctx.Done():
 	case <-left:
 		cancel()
 	}
-	at := time.Now()
+	at, over := time.Now(), after(ctx, saveGrace)
 	if s.folder != nil {
 		s.folder.StopWaiting()
 	}
 	select {
 	case err := <-done:
-		return s.finish(err, at)
+		return s.finish(err, at, over)
 	case <-time.After(workGrace):
-		return s.finish(nil, at)
+		return s.finish(nil, at, over)
 	}
 }
 
@@ -484,8 +484,9 @@ func (s *session) checkpoint() error {
 }
 
 // finish ends the run. cause is what work ended with. interrupted is when somebody asked for the end, zero where nobody did;
-// then work may still be inside a call, and nothing on the devices may be touched.
-func (s *session) finish(cause error, interrupted time.Time) error {
+// then work may still be inside a call, and nothing on the devices may be touched. Whatever is not on the disk at the end of
+// over is given up.
+func (s *session) finish(cause error, interrupted time.Time, over context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
@@ -494,20 +495,13 @@ func (s *session) finish(cause error, interrupted time.Time) error {
 	if cause == console.ErrInterrupted {
 		cause = nil
 	}
-	deadline := time.Now().Add(time.Hour)
-	switch {
-	case !interrupted.IsZero():
-		deadline = interrupted.Add(saveGrace)
-	case stop:
-		deadline = time.Now().Add(saveGrace)
-	}
 	if s.rounds == 0 {
-		return s.finishEarly(cause, stop, deadline)
+		return s.finishEarly(cause, stop, over)
 	}
 	var state string
 	var err error
 	if s.folder != nil {
-		state, err = s.leave(deadline)
+		state, err = s.leave(over)
 	}
 	s.report.Close(s.summary(stop || cause != nil)...)
 	if s.json {
@@ -555,19 +549,19 @@ func (e sentenceError) Error() string   { return e.text }
 func (e sentenceError) Unwrap() []error { return e.of }
 
 // finishEarly ends a run of which no round was done: one that was stopped before, or that has nothing left to do.
-func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err error) {
+func (s *session) finishEarly(cause error, stop bool, over context.Context) (err error) {
 	words := "interrupted before the first " + s.Round + " was done; nothing was written"
 	var summary []string
 	if s.resumed == nil {
 		if s.folder != nil {
-			_ = within(until(deadline), func() error { s.folder.Abandon(); return nil })
+			_ = within(over, func() error { s.folder.Abandon(); return nil })
 		}
 	} else {
 		words = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Round, s.folder.Dir(), s.Unit, s.resumed.Step)
 		if !stop && cause == nil {
 			summary = s.summary(false)
 		}
-		err = s.close(deadline)
+		err = s.close(over)
 	}
 	s.report.Close(summary...)
 	if s.json && summary != nil {
@@ -580,10 +574,10 @@ func (s *session) finishEarly(cause error, stop bool, deadline time.Time) (err e
 }
 
 // leave writes the folder's last files.
-func (s *session) leave(deadline time.Time) (state string, err error) {
+func (s *session) leave(over context.Context) (state string, err error) {
 	if s.held != nil {
-		var saved string // of its own: after the deadline it may still be written to
-		err = within(until(deadline), func() (err error) {
+		var saved string // of its own: afterwards it may still be written to
+		err = within(over, func() (err error) {
 			saved, err = s.folder.SaveCheckpoint(*s.held)
 			return err
 		})
@@ -592,34 +586,33 @@ func (s *session) leave(deadline time.Time) (state string, err error) {
 		}
 	}
 	if s.best == nil && s.held != nil { // interrupted before a member was judged: the centre at least
-		err = errors.Join(err, within(until(deadline), func() error { return s.writeCentre(s.held) }))
+		err = errors.Join(err, within(over, func() error { return s.writeCentre(s.held) }))
 	}
-	err = errors.Join(err, within(until(deadline), s.writeProfile))
-	return state, errors.Join(err, s.close(deadline))
+	err = errors.Join(err, within(over, s.writeProfile))
+	return state, errors.Join(err, s.close(over))
 }
 
 // close closes the logs and the folder, and says what was lost.
-func (s *session) close(deadline time.Time) (err error) {
+func (s *session) close(over context.Context) (err error) {
 	if s.logger != nil {
-		err = s.logger.CloseWithin(until(deadline))
+		err = s.logger.CloseBefore(after(over, lastGrace))
 	}
-	err = errors.Join(err, within(until(deadline), s.folder.Lost))
-	return errors.Join(err, s.folder.CloseWithin(until(deadline)))
+	err = errors.Join(err, within(over, s.folder.Lost))
+	return errors.Join(err, s.folder.CloseBefore(after(over, lastGrace)))
 }
 
-// until is the time to a deadline, and a little where it is over.
-func until(deadline time.Time) time.Duration { return max(lastGrace, time.Until(deadline)) }
+// after is a context that ends a time after another has ended: so long may what is still to be done take.
+func after(ctx context.Context, grace time.Duration) context.Context {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return later
+}
 
-// within calls f and gives up after a time, where the disk does not answer.
-func within(d time.Duration, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(d):
+// within calls f and gives up a little after the end of over, where the disk does not answer.
+func within(over context.Context, f func() error) error {
+	return runfolder.Before(after(over, lastGrace), f, func() error {
 		return errors.New("the disk does not answer: what was being written is not there")
-	}
+	})
 }
 
 // measurePeak takes the most memory down that the run used.

@@ -13,6 +13,7 @@
 package runfolder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,7 +21,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"time"
 )
 
 const (
@@ -391,21 +391,21 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// CloseWithin is Close that gives up after a time, where the disk does not answer.
-func (f *Folder) CloseWithin(d time.Duration) error {
-	return within(d, f.Close, func() error {
+// CloseBefore is Close that gives up at the end of ctx, where the disk does not answer.
+func (f *Folder) CloseBefore(ctx context.Context) error {
+	return Before(ctx, f.Close, func() error {
 		return fmt.Errorf("the disk of %s does not answer: a file that is being written may be missing, or the old one", f.Dir())
 	})
 }
 
-// within calls f, and after d returns what late says instead of waiting any longer.
-func within(d time.Duration, f, late func() error) error {
+// Before calls f, and at the end of ctx returns what late says instead of waiting any longer; f then goes on unheard.
+func Before(ctx context.Context, f, late func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(d):
+	case <-ctx.Done():
 		return late()
 	}
 }

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -130,9 +131,9 @@ func (l *Logger) Close() error {
 	return l.Err()
 }
 
-// CloseWithin is Close that gives up after a time, where the disk does not answer.
-func (l *Logger) CloseWithin(d time.Duration) error {
-	return within(d, l.Close, func() error {
+// CloseBefore is Close that gives up at the end of ctx, where the disk does not answer.
+func (l *Logger) CloseBefore(ctx context.Context) error {
+	return Before(ctx, l.Close, func() error {
 		return fmt.Errorf("the disk of %s does not answer: the last rows of its logs are not written", l.folder.Dir())
 	})
 }

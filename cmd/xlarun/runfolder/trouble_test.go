@@ -1,6 +1,7 @@
 package runfolder_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -11,7 +12,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,8 +146,10 @@ func TestStalledDisk(t *testing.T) {
 		_, err := f.SaveCheckpoint(runfolder.Checkpoint{Step: rows, Arrays: map[string]*graph.Array{"x": graph.Of(1.)}})
 		saved <- err
 	}()
-	require.EqualError(t, l.CloseWithin(time.Millisecond), "the disk of /runs/walk does not answer: the last rows of its logs are not written")
-	require.EqualError(t, f.CloseWithin(time.Millisecond), "the disk of /runs/walk does not answer: a file that is being written may be missing, or the old one")
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.EqualError(t, l.CloseBefore(over), "the disk of /runs/walk does not answer: the last rows of its logs are not written")
+	require.EqualError(t, f.CloseBefore(over), "the disk of /runs/walk does not answer: a file that is being written may be missing, or the old one")
 	stalled.Store(false)
 	close(answer)
 	require.NoError(t, l.Close())
