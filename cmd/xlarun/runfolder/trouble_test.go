@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -146,10 +147,13 @@ func TestStalledDisk(t *testing.T) {
 		_, err := f.SaveCheckpoint(runfolder.Checkpoint{Step: rows, Arrays: map[string]*graph.Array{"x": graph.Of(1.)}})
 		saved <- err
 	}()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.EqualError(t, l.CloseBefore(over), "the disk of /runs/walk does not answer: the last rows of its logs are not written")
-	require.EqualError(t, f.CloseBefore(over), "the disk of /runs/walk does not answer: a file that is being written may be missing, or the old one")
+	soon := func() context.Context {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	require.EqualError(t, l.CloseBefore(soon()), "the disk of /runs/walk does not answer: the last rows of its logs are not written")
+	require.EqualError(t, f.CloseBefore(soon()), "the disk of /runs/walk does not answer: a file that is being written may be missing, or the old one")
 	stalled.Store(false)
 	close(answer)
 	require.NoError(t, l.Close())
