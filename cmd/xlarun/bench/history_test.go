@@ -43,7 +43,7 @@ func TestMiddleOfCalibrations(t *testing.T) {
 // historyOf are figures of one workload on this machine that differ in what they reached.
 func historyOf(calibrated ...float64) (lines []historyLine) {
 	for _, c := range calibrated {
-		lines = append(lines, historyLine{Commit: "abc", figure: figure{Workload: "generation-small", CPU: cpuKind(), Backend: console.Reference, Devices: 2,
+		lines = append(lines, historyLine{Commit: "abc", figure: figure{Workload: "generation-small", CPU: CPUKind(), Backend: console.Reference, Devices: 2,
 			Calibration: smallCalibrator.id(), Plugin: console.Reference, paired: paired{Seconds: .004, Calibrated: c, Pairs: 3}}})
 	}
 	return lines

@@ -59,7 +59,7 @@ func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	f = work.figure
-	f.Workload, f.CPU, f.Backend, f.Calibration = w.name, cpuKind(), b.flags.Backend, work.size.id()
+	f.Workload, f.CPU, f.Backend, f.Calibration = w.name, CPUKind(), b.flags.Backend, work.size.id()
 	f.paired, err = b.pairing.measure(ctx, work.units, calibration, f.Devices)
 	return f, err
 }
@@ -134,8 +134,9 @@ func cpuName(cpuinfo string) string {
 	return ""
 }
 
-// cpuKind is "A Fast One, 2 cores, linux/amd64, 0123abcd": names alone are the same for many kinds on virtual machines.
-func cpuKind() string {
+// CPUKind names this processor's kind, "A Fast One, 2 cores, linux/amd64, 0123abcd": names alone are the same for many kinds
+// on virtual machines.
+func CPUKind() string {
 	info, _ := os.ReadFile("/proc/cpuinfo")
 	return strings.TrimPrefix(fmt.Sprintf("%s, %s, %s/%s, %.4x", cpuName(string(info)), console.Count(runtime.NumCPU(), "core", "cores"), runtime.GOOS, runtime.GOARCH,
 		sha256.Sum256([]byte(xlabridge.HostFingerprint()))), ", ")

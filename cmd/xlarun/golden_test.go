@@ -1,0 +1,143 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/bench"
+	"xlarun/graph/safetensors"
+)
+
+var update = flag.Bool("update", false, "record what runs leave behind instead of comparing it")
+
+const goldenFile = "testdata/golden.json"
+
+// golden is what runs have left behind. Each machine, with a plugin, has last digits of its own.
+type golden struct {
+	Metrics map[string][]string          `json:"metrics"` // of a run: its rows, where they were recorded last
+	Digests map[string]map[string]string `json:"digests"` // machine → run → digest of its rows and of the arrays of its last checkpoint
+}
+
+// Runs come to what they came to when they were recorded: to the byte on a machine of a kind that is in the file, and on all
+// others the first row within a thousandth. After a change that is meant to give other numbers, record them anew with -update.
+func TestGolden(t *testing.T) {
+	evolve := []string{"evolve", "--target", "0", "--tune", "off", "--judge", "2", "--devices", "2"}
+	with := func(words string) []string { return append(slices.Clip(evolve), strings.Fields(words)...) }
+	sparse := []string{"sparse", "--data", "pictures", "--pop", "5", "--batch", "7", "--hidden", "9,5", "--steps", "43", "--mutate-every", "15", "--seed", "4", "--devices", "2"}
+	runs := []struct {
+		name string
+		args []string
+	}{
+		{"openes", with("Pendulum-v1 --pop 66 --policy mlp:9,5 --steps 60 --generations 5 --episodes 3 --seed 11")},
+		{"openes, tiles, lanes last", with("Acrobot-v1 --pop 64 --policy linear --steps 100 --generations 5 --lanes-last --unroll 2 --tile 16")},
+		{"pgpe", with("Pendulum-v1 --strategy pgpe --pop 38 --policy mlp:12 --steps 60 --generations 5 --strategy.sigma 0.2 --seed 5")},
+		{"simplega", with("Pendulum-v1 --strategy simplega --pop 51 --policy mlp:12 --steps 60 --generations 5 --seed 5")},
+		{"reference", with("Pendulum-v1 --jit=false --devices 1 --pop 6 --steps 20 --policy mlp:3 --generations 3")},
+		{"sparse, kernel", append(slices.Clip(sparse), "--method", "kernel")},
+		{"sparse, kernel in bf16", append(slices.Clip(sparse), "--method", "kernel", "--dtype", "bf16")},
+		{"sparse, masked", append(slices.Clip(sparse), "--method", "masked")},
+		{"sparse, blocks", append(slices.Clip(sparse), "--method", "blocks")},
+	}
+	var want golden
+	text, err := os.ReadFile(goldenFile)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &want))
+
+	s := newShell(t)
+	s.pictures(t, "pictures")
+	got := map[string]string{}
+	var machine string
+	for i, r := range runs {
+		folder := fmt.Sprint("run", i)
+		s.do(t, append(r.args, "--out", folder)...)
+		rows, digest := s.leftBehind(t, folder)
+		got[r.name] = digest
+		if *update {
+			want.Metrics[r.name] = rows
+			continue
+		}
+		require.NotEmpty(t, want.Metrics[r.name], "%s is not recorded", r.name)
+		require.Len(t, rows, len(want.Metrics[r.name]), r.name)
+		alike(t, r.name, want.Metrics[r.name][0], rows[0])
+		if machine == "" {
+			machine = s.machine(t, folder)
+		}
+	}
+	if machine == "" {
+		machine = s.machine(t, "run0")
+	}
+	if *update {
+		want.Digests[machine] = got
+		text, err := json.MarshalIndent(want, "", "  ")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(goldenFile, append(text, '\n'), 0o644))
+		return
+	}
+	digests, found := want.Digests[machine]
+	if !found {
+		t.Logf("no digests of %s; there are some of %v", machine, slices.Sorted(maps.Keys(want.Digests)))
+		return
+	}
+	require.Equal(t, digests, got)
+}
+
+// machine is what last digits depend on: the kind of processor and the plugin.
+func (s *shell) machine(t *testing.T, folder string) string {
+	t.Helper()
+	var profile struct {
+		Plugin string `json:"plugin"`
+	}
+	text, err := os.ReadFile(s.path(folder, "profile.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &profile))
+	require.NotEmpty(t, profile.Plugin)
+	return bench.CPUKind() + "; " + profile.Plugin
+}
+
+// leftBehind is a run's rows, and a digest of them and of the arrays of its last checkpoint.
+func (s *shell) leftBehind(t *testing.T, folder string) (rows []string, digest string) {
+	t.Helper()
+	text, err := os.ReadFile(s.path(folder, "metrics.jsonl"))
+	require.NoError(t, err)
+	sum := sha256.New()
+	sum.Write(text)
+	checkpoints, err := filepath.Glob(s.path(folder, "checkpoints", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, checkpoints)
+	file, err := safetensors.Open(checkpoints[len(checkpoints)-1])
+	require.NoError(t, err)
+	defer file.Close()
+	for _, name := range file.Names() {
+		a, err := file.Array(name)
+		require.NoError(t, err)
+		data, err := a.Data()
+		require.NoError(t, err)
+		fmt.Fprintln(sum, name, a.Shape(), data)
+	}
+	return strings.Split(strings.TrimSpace(string(text)), "\n"), fmt.Sprintf("%x", sum.Sum(nil))
+}
+
+// alike holds that two rows have the same names, and numbers that differ by a thousandth at most.
+func alike(t *testing.T, run, want, got string) {
+	t.Helper()
+	parse := func(row string) (out map[string]float64) {
+		require.NoError(t, json.Unmarshal([]byte(row), &out), row)
+		return out
+	}
+	wanted, found := parse(want), parse(got)
+	require.Equal(t, slices.Sorted(maps.Keys(wanted)), slices.Sorted(maps.Keys(found)), run)
+	for name, number := range wanted {
+		require.InDelta(t, number, found[name], 1e-3*math.Abs(number), "%s: %s", run, name)
+	}
+}
