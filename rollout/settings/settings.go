@@ -248,7 +248,10 @@ func (f Field) parse(text string) error {
 		}
 		f.value.SetBool(b)
 	case "int":
-		n, err := strconv.ParseInt(text, 0, 64)
+		n, err := strconv.ParseInt(text, 10, 64) // first, so that a leading zero does not make it octal
+		if err != nil {
+			n, err = strconv.ParseInt(text, 0, 64)
+		}
 		if err != nil {
 			return wrong()
 		}

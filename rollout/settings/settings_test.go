@@ -87,6 +87,7 @@ func TestSet(t *testing.T) {
 		text  string // as Text gives it, or of the error
 	}{
 		{"seed", "0x10", int64(16), "16"},
+		{"seed", "010", int64(10), "10"},
 		{"seed", int64(math.MinInt64), int64(math.MinInt64), "-9223372036854775808"},
 		{"seed", "9223372036854775808", nil, `seed: got "9223372036854775808", want a whole number`},
 		{"seed", 1.5, nil, "seed: got 1.5, want a whole number"},

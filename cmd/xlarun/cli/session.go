@@ -173,6 +173,7 @@ func (s *session) supervise(ctx context.Context) error {
 	}
 	select {
 	case err := <-done:
+		defer s.release()
 		if s.folder != nil { // at its end, too, a run may wait for a disk that is full, or that does not answer
 			context.AfterFunc(ctx, s.folder.StopWaiting)
 		}
@@ -187,9 +188,23 @@ func (s *session) supervise(ctx context.Context) error {
 	}
 	select {
 	case err := <-done:
+		defer s.release()
 		return s.finish(err, at, over)
 	case <-time.After(workGrace):
 		return s.finish(nil, at, over)
+	}
+}
+
+// release gives the devices back once work has returned: a program may run one command after another.
+func (s *session) release() {
+	if s.judge != nil {
+		_ = s.judge.Close()
+	}
+	if s.run != nil {
+		_ = s.run.Close()
+	}
+	if s.backend != nil {
+		_ = s.backend.Close()
 	}
 }
 
@@ -222,18 +237,21 @@ func (s *session) work(ctx context.Context) (err error) {
 		phase = "measuring plans, then " + phase
 	}
 	s.report.Phase(phase)
+	s.mu.Lock()
+	s.backend = b
+	s.mu.Unlock()
 	r, err := s.Start(b)
 	if err != nil {
 		return settingError(err, "", nil)
 	}
+	s.run = r
 	if s.resumed != nil {
 		if err := r.Restore(run.Snapshot{Step: s.resumed.Step, Arrays: s.resumed.Arrays}); err != nil {
 			return fmt.Errorf("%s: %w", s.folder.Dir(), err)
 		}
 	}
-	s.run = r
 	s.mu.Lock()
-	s.backend, s.profile = b, r.Profile()
+	s.profile = r.Profile()
 	s.mu.Unlock()
 	if err := s.record(); err != nil {
 		return err
