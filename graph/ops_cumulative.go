@@ -51,6 +51,14 @@ var _ = register(&Op{
 		a.reverse = !a.reverse
 		return apply(n.Op, a, cts)
 	},
+	// On the CPU one core walks through the axis, faster than a tree of windows is written into memory and read again.
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		a, x := n.Attrs.(cumulativeAttrs), in[0].shape
+		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastCumulative)) || !slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
+			return nil
+		}
+		return kernelCall(cumulativeKernel, []int{slices.Index(cumulativeKinds, a.kind), a.axis, number(a.reverse)}, []Shape{x}, in[0])
+	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(cumulativeAttrs)
 		x := n.Inputs[0].shape
@@ -71,23 +79,7 @@ var _ = register(&Op{
 		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, padding = %s", i64s(window), pairs(padding)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a := n.Attrs.(cumulativeAttrs)
-		k := reduceKinds[a.kind]
-		out := &Tensor{in[0].Shape.with(accumulator(a.kind, in[0].Shape.DType)), slices.Clone(in[0].V)}
-		dims := out.Shape.Dims
-		st := strides(dims)[a.axis]
-		forEach(dims, func(i int, idx []int) {
-			if idx[a.axis] == 0 {
-				return
-			}
-			if a.reverse { // walk this row from its end
-				from := i + (dims[a.axis]-1-2*idx[a.axis])*st
-				k.combine(out, from, out, from+st)
-				return
-			}
-			k.combine(out, i, out, i-st)
-		})
-		return []*Tensor{out.rounded(in[0].Shape.DType)}
+		return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])}
 	},
 	Cases: func() []Case {
 		var cases []Case
@@ -97,6 +89,12 @@ var _ = register(&Op{
 					Fn: func(x []*Array) *Array { return apply1(op("cumulative"), cumulativeAttrs{kind, 1, reverse}, x[0]) }})
 			}
 		}
+		// The kernel takes one row, or 64 neighbours at a time.
+		for i, shape := range []Shape{ShapeOf(Float32, 2, 9), ShapeOf(Float64, 3, 65), ShapeOf(Float32, 2, 3, 64), ShapeOf(Int32, 3, 2, 65), ShapeOf(Float32, 1, 130)} {
+			kind, axis := []string{"sum", "prod", "max", "min"}[i%4], shape.Rank()-1-i%2
+			cases = append(cases, Case{Name: fmt.Sprint(kind, " of ", shape, " along ", axis), Inputs: []Shape{shape}, Lo: -2, Hi: 2, Tol: 1e-5, Rough: shape.DType == Int32,
+				Fn: func(x []*Array) *Array { return apply1(op("cumulative"), cumulativeAttrs{kind, axis, i%3 == 0}, x[0]) }})
+		}
 		logs := func(opts ...CumulativeOption) func(x []*Array) *Array {
 			return func(x []*Array) *Array { return CumLogSumExp(x[0], 0, opts...) }
 		}
@@ -105,6 +103,35 @@ var _ = register(&Op{
 		return append(cases, Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 5)}, Lo: -9, Hi: 9, Rough: true, Fn: func(x []*Array) *Array { return CumSum(x[0], 0) }})
 	},
 })
+
+// leastCumulative is the least number of elements for which the kernel is called.
+const leastCumulative = 512
+
+// cumulativeKinds are the kinds by the numbers that the kernel knows them by.
+var cumulativeKinds = []string{"sum", "prod", "max", "min"}
+
+var cumulativeKernel = &Kernel{Target: "xlarun_cumulative", evalConfig: func(config []int, in, out []*Tensor) {
+	copy(out[0].V, cumulativeAttrs{cumulativeKinds[config[0]], config[1], config[2] != 0}.eval(in[0]).V)
+}}
+
+func (a cumulativeAttrs) eval(x *Tensor) *Tensor {
+	k := reduceKinds[a.kind]
+	out := &Tensor{x.Shape.with(accumulator(a.kind, x.Shape.DType)), slices.Clone(x.V)}
+	dims := out.Shape.Dims
+	st := strides(dims)[a.axis]
+	forEach(dims, func(i int, idx []int) {
+		if idx[a.axis] == 0 {
+			return
+		}
+		if a.reverse { // walk this row from its end
+			from := i + (dims[a.axis]-1-2*idx[a.axis])*st
+			k.combine(out, from, out, from+st)
+			return
+		}
+		k.combine(out, i, out, i-st)
+	})
+	return out.rounded(x.Shape.DType)
+}
 
 // reduceWindow writes a stablehlo.reduce_window of x.
 func (e *emitter) reduceWindow(out, x *Array, kind, attrs string) {

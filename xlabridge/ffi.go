@@ -41,6 +41,7 @@ func init() {
 	RegisterKernel("xlarun_reverse", unsafe.Pointer(C.xb_reverse))
 	// Those that graph's lowering calls.
 	RegisterKernel("xlarun_turn", unsafe.Pointer(C.xb_turn))
+	RegisterKernel("xlarun_cumulative", unsafe.Pointer(C.xb_cumulative))
 	RegisterKernel("xlarun_unset", unsafe.Pointer(C.xb_unset))
 	RegisterKernel("xlarun_write", unsafe.Pointer(C.xb_write))
 	RegisterKernel("xlarun_scatter", unsafe.Pointer(C.xb_scatter))

@@ -17,6 +17,10 @@ xf_error *xb_reverse(xf_frame *frame);
 // xb_turn is the handler of the kernel xlarun_turn: f32[a, b] in, its transpose f32[b, a] out.
 xf_error *xb_turn(xf_frame *frame);
 
+// xb_cumulative is the handler of the kernel xlarun_cumulative: an array of f32, f64 or s32 in, what has run together so far
+// along an axis out. The attribute config is the kind (0 sum, 1 product, 2 max, 3 min), the axis, and whether it is reversed.
+xf_error *xb_cumulative(xf_frame *frame);
+
 // xb_unset is the handler of the kernel xlarun_unset: nothing in, one array out, left as it is.
 xf_error *xb_unset(xf_frame *frame);
 
