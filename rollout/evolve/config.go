@@ -52,6 +52,14 @@ const (
 	KeysDevice = "device"
 )
 
+// Bound tells that what follows from keys of devices goes on on as many of them only.
+func (c *Config) Bound() []string {
+	if c.Keys == KeysDevice {
+		return []string{"devices"}
+	}
+	return nil
+}
+
 // Parts are strategy and policy.
 func (c *Config) Parts() []settings.Part { return []settings.Part{strategy.Part(), policy.Part()} }
 

@@ -119,6 +119,9 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	p.Facts = []run.Fact{{Name: "tile", Value: x.layout.Tile}, {Name: "tiles", Value: x.groups.Total()}, {Name: "lanes_last", Value: x.layout.LanesLast},
 		{Name: "unroll", Value: x.layout.Unroll}, {Name: "noise_redrawn", Value: x.redraw}, {Name: "parameters", Value: x.params}}
 	p.Chosen = settings.Values{"tile": x.layout.Tile, "lanes-last": x.layout.LanesLast, "unroll": x.layout.Unroll, "vector-width": x.layout.VectorWidth}
+	if x.config.Keys == KeysDevice { // then results follow from it
+		p.Chosen["devices"] = p.Devices
+	}
 	e.profile = p
 	return e, nil
 }

@@ -231,6 +231,12 @@ type Programmed interface {
 	Programs() string
 }
 
+// Bound is an Experiment that cannot go on with other values of some settings which its kind's runs may change.
+type Bound interface {
+	// Bound are the names of these settings, as the others stand.
+	Bound() []string
+}
+
 // What follows are optional parts of a Run.
 
 // Chooser is a Run with members that may be its best.

@@ -19,7 +19,7 @@ type Config struct {
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
 	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
-	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there: one number, or one a layer"`
+	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
 	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
 	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
@@ -39,7 +39,7 @@ var DTypes = []string{"f32", "bf16"}
 
 // DefaultConfig is 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
-	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5, .5}, LearningRate: .5,
+	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5}, LearningRate: .5,
 		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
 
@@ -51,9 +51,9 @@ func (c Config) Check(on plan.Machine) error {
 	if float32(c.LearningRate) == 0 {
 		return settings.Wrong("lr", c.LearningRate, "a number above 0 that a float32 holds")
 	}
-	if n := len(c.Density); n != 1 && n != len(c.Hidden)+1 {
+	if n := len(c.Density); n == 0 || n > len(c.Hidden)+1 {
 		density, _ := settings.Lookup(&c, "density")
-		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"), Wants: fmt.Sprintf("one number, or one for each of the %d layers", len(c.Hidden)+1)}
+		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"), Wants: fmt.Sprintf("1 to %d numbers, as there are %d layers: %d hidden and the last", len(c.Hidden)+1, len(c.Hidden)+1, len(c.Hidden))}
 	}
 	if on.Devices > 0 && c.Devices > on.Devices {
 		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", on.Devices)
@@ -81,9 +81,9 @@ func (c Config) methodOf(name string, s Shape) method {
 
 // Shape is the layers of a member that learns from d.
 func (c Config) Shape(d Data) Shape {
-	density := c.Density
-	if len(density) == 1 {
-		density = slices.Repeat(density, len(c.Hidden)+1)
+	density := slices.Clone(c.Density)
+	for len(density) <= len(c.Hidden) {
+		density = append(density, density[len(density)-1])
 	}
 	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), density)
 }

@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -48,6 +50,12 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 		err = fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the xlarun that wrote it (%s)", c.Format, c.Kind,
 			console.Version(), s.Version, s.Name, c.Info[infoProgram])
 	}
+	if err == nil {
+		if err := s.unchanged(c, o.resume); err != nil {
+			_ = folder.Close()
+			return err
+		}
+	}
 	if err == nil && c.Step > s.Last() {
 		_ = folder.Close()
 		return console.BadInput("--resume %s: its state is of %s %d, and --%ss wants %d at most: give more", o.resume, s.Unit, c.Step, s.Unit, s.Last())
@@ -65,6 +73,9 @@ func (s *session) goOn() error {
 	for _, line := range s.skipped {
 		s.Notice(line)
 	}
+	if s.notice != "" {
+		s.Notice(s.notice)
+	}
 	held := *s.resumed
 	held.Config = s.text
 	round, _ := strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
@@ -76,17 +87,49 @@ func (s *session) goOn() error {
 	return s.openLogs(s.resumed.Step)
 }
 
+// atCheckpoint are the settings that the run had when a checkpoint was written, nil where this program cannot read them.
+func (s *session) atCheckpoint(c *runfolder.Checkpoint) *task {
+	file, err := parseConfig("the checkpoint's config", []byte(c.Config))
+	if err != nil {
+		return nil
+	}
+	before, err := (&given{}).resolve(s.Kind, "", file)
+	if err != nil {
+		return nil
+	}
+	return before
+}
+
+// unchanged refuses to go on with other settings than those that the state came from: the run's config may have been edited.
+func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
+	if c.Config == s.text {
+		return nil
+	}
+	before := s.atCheckpoint(&c)
+	if before == nil {
+		return nil
+	}
+	was, now := before.all(), s.all()
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if x, ok := now[name]; !ok || was[name].Text() != x.Text() && !before.mayChange(x) {
+			got := "no " + name
+			if ok {
+				got = name + " " + x.Text()
+			}
+			return console.BadInput("--resume %s: its config.toml has %s, but the run was at %s in %s %d, as its checkpoint says: put that back, or start another run with --config %s", dir, got,
+				was[name].Text(), s.Unit, c.Step, filepath.Join(dir, "config.toml"))
+		}
+	}
+	return nil
+}
+
 // sameGoal tells whether the run goes on with the goal that its checkpoint was made with.
 func (s *session) sameGoal() bool {
 	if s.resumed.Config == s.text {
 		return true
 	}
-	c, err := parseConfig("the checkpoint's config", []byte(s.resumed.Config))
-	if err != nil {
-		return false
-	}
-	before, err := (&given{}).resolve(s.Kind, "", c)
-	if err != nil {
+	before := s.atCheckpoint(s.resumed)
+	if before == nil {
 		return false
 	}
 	was := before.all()

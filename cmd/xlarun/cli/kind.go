@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -94,7 +95,7 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 		}
 		return nil, console.BadInput("--resume %s: there is no such folder: give that of a run, or start it anew", g.own.resume)
 	}
-	c, err := readConfig(path)
+	c, notice, err := resumeConfig(g.own.resume, path)
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +121,42 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 	}
 	now := t.all()
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if x := now[name]; was[name].Text() != x.Text() && !x.MayChange() {
+		if x := now[name]; was[name].Text() != x.Text() && !before.mayChange(x) {
 			return nil, changed(name, x.Text())
 		}
 	}
+	t.notice = notice
 	return t, nil
+}
+
+// resumeConfig reads the config of a run that goes on. Where the file lost what is in it, the newest checkpoint has it too.
+func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
+	c, err = readConfig(path)
+	if err == nil && c.head[kindKey] != nil {
+		return c, "", nil
+	}
+	folder, bad := runfolder.Read(dir, runfolder.Options{})
+	if bad != nil {
+		return c, "", err
+	}
+	defer func() { _ = folder.Close() }()
+	newest, _, bad := folder.Newest()
+	if bad != nil {
+		return c, "", err
+	}
+	saved, bad := parseConfig(path, []byte(newest.Config))
+	if bad != nil {
+		return c, "", err
+	}
+	return saved, fmt.Sprintf("%s is damaged: the settings are those of the checkpoint of step %d, and it is written again", path, newest.Step), nil
+}
+
+// mayChange tells whether a run of the task may go on with another value of a setting.
+func (t *task) mayChange(f settings.Field) bool {
+	if b, ok := t.Experiment.(run.Bound); ok && slices.Contains(b.Bound(), f.Name) {
+		return false
+	}
+	return f.MayChange()
 }
 
 // all are the settings of a task by name. Those of where it runs may always change.

@@ -21,6 +21,7 @@ type task struct {
 	cadence cadence
 	source  string // the argument that it came from
 	text    string // the config file that repeats it
+	notice  string // what is to be said of where it came from
 }
 
 // on are the flags of its backend.
