@@ -129,26 +129,23 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 	return t, nil
 }
 
-// resumeConfig reads the config of a run that goes on. Where the file lost what is in it, the newest checkpoint has it too.
+// resumeConfig reads the config of a run that goes on. Where the file is empty, the newest checkpoint has what was in it.
 func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 	c, err = readConfig(path)
-	if err == nil && c.head[kindKey] != nil {
-		return c, "", nil
+	if err != nil || len(c.head)+len(c.values) > 0 {
+		return c, "", err
 	}
 	folder, bad := runfolder.Read(dir, runfolder.Options{})
 	if bad != nil {
-		return c, "", err
+		return c, "", nil
 	}
 	defer func() { _ = folder.Close() }()
 	newest, _, bad := folder.Newest()
 	if bad != nil {
-		return c, "", err
+		return c, "", nil
 	}
-	saved, bad := parseConfig(path, []byte(newest.Config))
-	if bad != nil {
-		return c, "", err
-	}
-	return saved, fmt.Sprintf("%s is damaged: the settings are those of the checkpoint of step %d, and it is written again", path, newest.Step), nil
+	saved, err := parseConfig(path, []byte(newest.Config))
+	return saved, fmt.Sprintf("%s is empty: the settings are those of the checkpoint of step %d, and it is written again", path, newest.Step), err
 }
 
 // mayChange tells whether a run of the task may go on with another value of a setting.

@@ -96,6 +96,17 @@ func TestSparseGoesOnToTheByte(t *testing.T) {
 	}
 }
 
+// A config that was emptied is written again from the newest checkpoint.
+func TestResumeWithoutConfig(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "5", "--seed", "9", "--sigma", "0.5", "--out", "run"), "%s", b.err)
+	config := read(t, "run", "config.toml")
+	b.write(t, "run/config.toml", "")
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
+	require.Contains(t, b.out.String(), "run/config.toml is empty: the settings are those of the checkpoint of step 5, and it is written again")
+	require.Equal(t, config, read(t, "run", "config.toml"))
+}
+
 // TestResumeOnTheRealThing: on other devices too.
 func TestResumeOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
@@ -153,6 +164,9 @@ func TestResumeRefuses(t *testing.T) {
 	edited("version", "kind_version = 7", "kind_version = 6")
 	edited("other", "kind = 'drift'\nkind_version = 7", "kind = 'evolve'\nkind_version = 1")
 	edited("bad", "pop = 256", "pop = = 256")
+	edited("seed", "seed = 0", "seed = 5")
+	edited("sigma", "sigma = 0.1", "sigma = 0.2")
+	edited("short", "steps = 3\n", "")
 	require.NoError(t, os.Mkdir("empty", 0o755))
 	require.NoError(t, os.MkdirAll("none/checkpoints", 0o755))
 	b.write(t, "none/config.toml", read(t, "run", "config.toml"))
@@ -183,6 +197,9 @@ func TestResumeRefuses(t *testing.T) {
 		{"drift --resume run --policy mlp:3", StatusUsage, "--policy got mlp:3, but the run in run was started with linear"},
 		{"drift --resume run --pop many", StatusUsage, `--pop got "many", wants a whole number`},
 		{"drift --resume run --generations 4", StatusUsage, "--resume run: its state is of generation 5, and --generations wants 4 at most: give more"},
+		{"drift --resume seed", StatusUsage, "--resume seed: its config.toml has seed 5, but the run was at 0 in generation 5, as its checkpoint says: put that back, or start another run with --config seed/config.toml"},
+		{"drift --resume sigma", StatusUsage, "--resume sigma: its config.toml has strategy.sigma 0.2, but the run was at 0.1 in generation 5"},
+		{"drift --resume short", StatusUsage, "--resume short: its config.toml has steps 500, but the run was at 3 in generation 5"},
 		{"drift --resume version", StatusUsage, "version/config.toml is of version 6 of drift, this xlarun"},
 		{"sparse --resume run", StatusUsage, "--resume run: the run there is one of drift: go on with xlarun drift --resume run"},
 		{"evolve --resume other", StatusFailed, "its state is of version 7 of drift, this xlarun"},
