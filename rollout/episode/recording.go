@@ -53,37 +53,47 @@ func (r *Recording) Return(i int) float64 {
 	return r.Returns[i-1]
 }
 
-// Record compiles a program that plays one episode of one member, with the key that Episode would take, plays it, and
-// brings to the host what happened. The plan of r is left alone: it is for populations.
+// Record is a Recorder's recording of one episode.
 func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recording, error) {
-	type rows struct {
-		State      any // after the step
-		Action     *graph.Array
-		Reward     *graph.Array
-		Terminated *graph.Array
-		Truncated  *graph.Array
+	recorder, err := NewRecorder(b, r, params)
+	if err != nil {
+		return nil, err
 	}
-	type film struct {
-		Start any // the first state
-		Rows  rows
-	}
+	defer func() { _ = recorder.Close() }()
+	return recorder.Record(params, key)
+}
+
+// Recorder plays one episode of one member at a time, and brings to the host what happened.
+type Recorder struct {
+	program *xlabridge.Compiled
+	out     *graph.Tree
+}
+
+type recordedRows struct {
+	State      any // after the step
+	Action     *graph.Array
+	Reward     *graph.Array
+	Terminated *graph.Array
+	Truncated  *graph.Array
+}
+
+type film struct {
+	Start any // the first state
+	Rows  recordedRows
+}
+
+// NewRecorder compiles the program for members with parameters like params. The plan of r is left alone: it is for populations.
+func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
 	one := *r
 	one.Plan = plan.Plan{}
 	if one.Steps < 1 {
 		return nil, fmt.Errorf("episode: a recording of %d steps, want 1 or more", one.Steps)
 	}
-	params, err := graph.Eval(params)
-	if err != nil {
-		return nil, err
-	}
-	if key, err = graph.Eval(key); err != nil {
-		return nil, err
-	}
-	p, err := graph.TraceArgs("recording", []any{params, key}, graph.TraceOptions{}, func(args []any) any {
+	p, err := graph.TraceArgs("recording", []any{params, random.New(0)}, graph.TraceOptions{}, func(args []any) any {
 		key := once(args[1].(random.Key))
 		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams())
-		_, steps := Play(&one, args[0], key, func(s Step) rows {
-			return rows{s.After, s.Action, s.Reward, s.Terminated, s.Truncated}
+		_, steps := Play(&one, args[0], key, func(s Step) recordedRows {
+			return recordedRows{s.After, s.Action, s.Reward, s.Terminated, s.Truncated}
 		})
 		return film{start, steps}
 	})
@@ -94,18 +104,32 @@ func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recor
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = program.Close() }()
-	out, err := program.Call(append(graph.Leaves(params), key.Data))
+	return &Recorder{program, p.OutTree()}, nil
+}
+
+// Record plays one episode, with the key that Episode would take.
+func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
+	params, err := graph.Eval(params)
+	if err != nil {
+		return nil, err
+	}
+	if key, err = graph.Eval(key); err != nil {
+		return nil, err
+	}
+	out, err := r.program.Call(append(graph.Leaves(params), key.Data))
 	if err != nil {
 		return nil, err
 	}
 	defer xlabridge.Free(out)
-	f, ok := p.OutTree().Unflatten(out).(film)
+	f, ok := r.out.Unflatten(out).(film)
 	if !ok {
-		return nil, fmt.Errorf("episode: the recording is a %T, want a %T", p.OutTree().Unflatten(out), f)
+		return nil, fmt.Errorf("episode: the recording is a %T, want a %T", r.out.Unflatten(out), f)
 	}
 	return newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated, f.Rows.Truncated)
 }
+
+// Close frees the program.
+func (r *Recorder) Close() error { return r.program.Close() }
 
 // newRecording reads what the program put out and finds the end of the episode.
 func newRecording(start, states any, action, reward, terminated, truncated *graph.Array) (*Recording, error) {

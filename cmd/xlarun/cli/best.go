@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"strconv"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/play"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/envs"
 	"xlarun/graph/random"
@@ -25,12 +27,26 @@ const (
 	pictureFrames = 200
 )
 
-// judge judges a run's candidates.
+// judge judges a run's candidates, and draws the best.
 type judge struct {
 	*episode.Judge
-	rollout *episode.Rollout
-	at      time.Time
-	took    time.Duration // the last time
+	recorder *episode.Recorder // nil where the environment cannot be drawn
+	env      envs.Environment
+	at       time.Time
+	// What it took the last time, without compiling anything: to judge and write the members, and to draw the best.
+	judging, drawing time.Duration
+}
+
+// took is what all of it took.
+func (j *judge) took() time.Duration { return j.judging + j.drawing }
+
+// Close frees the programs.
+func (j *judge) Close() error {
+	err := j.Judge.Close()
+	if j.recorder != nil {
+		err = errors.Join(err, j.recorder.Close())
+	}
+	return err
 }
 
 // bestMember is the candidate that did best on fresh episodes.
@@ -51,73 +67,103 @@ func (s *session) judged() run.Player {
 
 // result writes what the run has come to, from the held state: the centre, and the best of the candidates after they were
 // judged on fresh episodes, with its picture; and the kind's further files. Between two checkpoints that are close it is
-// left out; ended says that the run is over.
-func (s *session) result(ended bool) error {
+// left out; ended says that the run is over. Where not all of it can be expected to be done within a time, drawing is left out, then
+// judging; 0 for any time.
+func (s *session) result(ended bool, within time.Duration) error {
 	s.mu.Lock()
 	held := s.held
 	s.mu.Unlock()
-	if held == nil || !ended && s.judge != nil && time.Since(s.judge.at) < judgeShare*s.judge.took {
+	if held == nil || !ended && s.judge != nil && time.Since(s.judge.at) < judgeShare*s.judge.took() {
 		return nil
 	}
-	if err := s.files(ended); err != nil {
-		return err
+	soon := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
+	if soon(s.filing + 1) {
+		start := time.Now()
+		if err := s.files(ended); err != nil {
+			return err
+		}
+		s.filing = time.Since(start)
 	}
 	p := s.judged()
-	if p == nil {
+	if p == nil || within > 0 && (s.judge == nil || !soon(s.judge.judging)) {
 		return nil
 	}
 	candidates, err := s.run.(run.Chooser).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 	if err != nil || len(candidates) == 0 {
 		return err
 	}
-	start := time.Now()
 	if s.judge == nil {
 		if s.judge, err = newJudge(s.backend, p, s.Purpose(), candidates); err != nil {
 			return err
 		}
 	}
+	start := time.Now()
+	b, err := s.judgeMembers(held, candidates)
+	if err != nil {
+		return err
+	}
+	judged := time.Now()
+	if s.judge.judging = judged.Sub(start); s.folder != nil && s.judge.recorder != nil && soon(s.judge.took()) {
+		gif, err := play.Picture(s.judge.recorder, s.judge.env, b.Params, s.On().Seed, pictureFrames)
+		if err != nil {
+			return err
+		}
+		if err := s.folder.Write("best.gif", gif); err != nil {
+			return err
+		}
+		s.judge.drawing = time.Since(judged)
+	}
+	s.judge.at = time.Now()
+	return nil
+}
+
+// judgeMembers finds the best of the candidates on fresh episodes, and writes it and the first, which stands for the whole search.
+func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Candidate) (*bestMember, error) {
 	members := make([]any, len(candidates))
 	for i, c := range candidates {
 		members[i] = c.Params
 	}
 	judgements, err := s.judge.Play(members, random.FoldIn(random.New(s.On().Seed), freshKey))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	best := 0
 	for i, j := range judgements {
-		if j.Mean > judgements[best].Mean { // of equal ones the first, which stands for the whole search
+		if j.Mean > judgements[best].Mean { // of equal ones the first
 			best = i
 		}
 	}
 	b := &bestMember{candidates[best].Name, candidates[best].Params, judgements[best]}
-	s.mu.Lock()
-	s.best = b
-	s.mu.Unlock()
 	if s.folder != nil {
-		err = s.writeMember("centre", held, candidates[0], &judgements[0])
-		if err == nil {
-			err = s.writeMember("best", held, candidates[best], &judgements[best])
+		if err := s.writeMember("centre", held, candidates[0], &judgements[0]); err != nil {
+			return nil, err
 		}
-		if err == nil {
-			err = s.writePicture(b)
+		if err := s.writeMember("best", held, candidates[best], &judgements[best]); err != nil {
+			return nil, err
 		}
 	}
-	s.judge.at, s.judge.took = time.Now(), time.Since(start)
-	return err
+	s.mu.Lock()
+	s.best, s.centreAt = b, held.Step
+	s.mu.Unlock()
+	return b, nil
 }
 
-// newJudge compiles what judges so many candidates.
+// newJudge compiles what judges so many candidates, and what records the best.
 func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate) (*judge, error) {
 	r, err := p.Rollout()
 	if err != nil {
 		return nil, err
 	}
-	j, err := episode.NewJudge(b, r, candidates[0].Params, len(candidates), p.Judged(), purpose)
-	if err != nil {
+	j := &judge{env: r.Env}
+	if j.Judge, err = episode.NewJudge(b, r, candidates[0].Params, len(candidates), p.Judged(), purpose); err != nil {
 		return nil, err
 	}
-	return &judge{Judge: j, rollout: r}, nil
+	if _, drawn := envs.DrawerOf(r.Env); drawn {
+		if j.recorder, err = episode.NewRecorder(b, r, candidates[0].Params); err != nil {
+			return nil, errors.Join(err, j.Close())
+		}
+	}
+	return j, nil
 }
 
 // describe is the metadata of a member, by which episode.Load makes it act again.
@@ -168,18 +214,6 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 		return err
 	}
 	return s.writeMember("centre", held, candidates[0], nil)
-}
-
-// writePicture draws the best member playing, where the environment can be drawn.
-func (s *session) writePicture(b *bestMember) error {
-	if _, ok := envs.DrawerOf(s.judge.rollout.Env); !ok {
-		return nil
-	}
-	gif, err := picture(s.backend, s.judge.rollout, b.Params, s.On().Seed, pictureFrames)
-	if err != nil || gif == nil {
-		return err
-	}
-	return s.folder.Write("best.gif", gif)
 }
 
 // files writes the kind's further files.

@@ -115,7 +115,7 @@ func (s *session) leave(over context.Context) (state string, err error) {
 			state = saved
 		}
 	}
-	if s.best == nil && s.held != nil { // interrupted before a member was judged: the centre at least
+	if s.held != nil && s.centreAt != s.held.Step { // nothing was judged since: the centre at least
 		err = errors.Join(err, within(over, func() error { return s.writeCentre(s.held) }))
 	}
 	err = errors.Join(err, within(over, s.writeProfile))

@@ -62,6 +62,7 @@ type session struct {
 	// Used by work alone.
 	run          run.Run
 	judge        *judge
+	filing       time.Duration // that the kind's further files took the last time
 	heldAt       time.Time
 	holding      time.Duration // that the last copy of the state took
 	checkpointAt time.Time
@@ -89,6 +90,7 @@ type session struct {
 	peak     int64
 	phases   []run.Phase
 	best     *bestMember
+	centreAt int64  // the step of the centre that was written last
 	ending   string // what the run says of itself
 	ended    bool   // finish has the word
 }
@@ -280,14 +282,12 @@ func (s *session) work(ctx context.Context) (err error) {
 		return err
 	}
 	if ctx.Err() != nil {
-		if s.judge != nil && s.judge.took < workGrace {
-			if err := s.result(true); err != nil {
-				return console.InterruptedError{Err: err}
-			}
+		if err := s.result(true, workGrace/2); err != nil {
+			return console.InterruptedError{Err: err}
 		}
 		return console.ErrInterrupted
 	}
-	return s.result(true)
+	return s.result(true, 0)
 }
 
 // record puts what was chosen for the run into the resolved config: with it, the run repeats to the byte whatever is
@@ -435,9 +435,9 @@ func (s *session) keep() error {
 		if err := s.checkpoint(); err != nil {
 			return err
 		}
-		return s.result(false)
+		return s.result(false, 0)
 	}
-	if err := s.result(false); err != nil { // before the checkpoint: after a kill, the best is never older than the state
+	if err := s.result(false, 0); err != nil { // before the checkpoint: after a kill, the best is never older than the state
 		return err
 	}
 	return s.checkpoint()

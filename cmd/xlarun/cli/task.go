@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,10 +33,14 @@ func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
 
 // programs is what the programs of the task follow from: tasks of the same text need the same ones.
 func (t *task) programs() string {
-	if p, ok := t.Experiment.(run.Programmed); ok {
-		return t.Name + " " + p.Programs()
+	text := t.Name + " "
+	if p, ok := t.Experiment.(run.Player); ok {
+		text += fmt.Sprintf("judge=%d ", p.Judged())
 	}
-	return t.Name + " " + settings.Program(t.Experiment)
+	if p, ok := t.Experiment.(run.Programmed); ok {
+		return text + p.Programs()
+	}
+	return text + settings.Program(t.Experiment)
 }
 
 // defaultKind is the kind of an argument or a file that does not name one.

@@ -23,10 +23,11 @@ import (
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "a.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 1\n")
-	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\njudge = 3\n") // the same program
+	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n") // the same program
 	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
 	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n") // another backend
-	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "drift", "--policy", "mlp:8", "--json"), "%s", b.err)
+	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\njudge = 3\n") // what judges is another
+	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy", "mlp:8", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
 	require.Equal(t, 2, b.opened, "once for each set of devices")
 	var got struct {
@@ -41,22 +42,22 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	text, err := json.Marshal(result(t, b))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &got))
-	require.Equal(t, 4, got.Ready)
-	require.Equal(t, 4, got.Hits)
-	require.Len(t, got.Programs, 4)
+	require.Equal(t, 5, got.Ready)
+	require.Equal(t, 5, got.Hits)
+	require.Len(t, got.Programs, 5)
 	first := got.Programs[0]
 	require.Equal(t, []string{"a.toml", "b.toml"}, first.Experiments)
 	require.Equal(t, "drift of evolve CartPole-v1, 64 x mlp:8, openes, 500 steps", first.Program, "the command line's flags hold for all")
 	require.Equal(t, "hit", first.Cache)
 	require.Equal(t, 12345, first.Bytes)
 	require.NotNil(t, first.Seconds)
-	require.Len(t, fakes.made, 4)
+	require.Len(t, fakes.made, 5)
 	for _, r := range fakes.made {
 		require.Equal(t, 1, r.stepped, "one real round")
 		require.Zero(t, r.done, "whose result is dropped")
 	}
-	require.Contains(t, b.out.String(), "4 programs ready (4 from the cache)")
-	require.Equal(t, []string{"a.toml", "b.toml", "c.toml", "d.toml"}, b.files(t), "nothing is written")
+	require.Contains(t, b.out.String(), "5 programs ready (5 from the cache)")
+	require.Equal(t, []string{"a.toml", "b.toml", "c.toml", "d.toml", "e.toml"}, b.files(t), "nothing is written")
 }
 
 // Plans are measured one at a time and before anything is compiled; programs are compiled several at a time.

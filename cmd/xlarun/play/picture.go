@@ -37,20 +37,17 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 	return episode.Record(b, r, params, random.FoldIn(Key(seed), 0))
 }
 
-// Picture is a GIF of episode 0 of a seed, with step, return so far and seed written above each frame; nil where the environment
-// cannot be drawn. It has at most so many frames, the first and the last among them; 0 for one a step.
-func Picture(b xlabridge.Backend, r *episode.Rollout, params any, seed int64, frames int) ([]byte, error) {
-	if _, ok := envs.DrawerOf(r.Env); !ok {
-		return nil, nil
-	}
-	rec, err := Record(b, r, params, seed)
+// Picture is a GIF of episode 0 of a seed, with step, return so far and seed written above each frame. It has at most so many
+// frames, the first and the last among them; 0 for one a step. r records members in env, which can be drawn.
+func Picture(r *episode.Recorder, env envs.Environment, params any, seed int64, frames int) ([]byte, error) {
+	rec, err := r.Record(params, random.FoldIn(Key(seed), 0))
 	if err != nil {
 		return nil, err
 	}
-	return Draw(r.Env, rec, seed, frames)
+	return Draw(env, rec, seed, frames)
 }
 
-// Draw is the GIF of a recording; see Picture. It ends before a state that is not finite, which nothing can draw.
+// Draw is the GIF of a recording; nil where the environment cannot be drawn; see Picture. It ends before a state that is not finite, which nothing can draw.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
 	drawer, ok := envs.DrawerOf(env)
 	if !ok {

@@ -394,8 +394,7 @@ func TestPictureShowsTheEpisode(t *testing.T) {
 			params := r.Policy.Init(random.New(1))
 			rec, err := Record(&xlabridge.Reference{}, r, params, c.seed)
 			require.NoError(t, err)
-			data, err := Picture(&xlabridge.Reference{}, r, params, c.seed, 0)
-			require.NoError(t, err)
+			data := pictured(t, r, params, c.seed)
 			frames := decode(t, data)
 			require.Len(t, frames, rec.Length+1)
 			text := newCaptions(rec, c.seed, size.X)
@@ -461,6 +460,17 @@ func TestShown(t *testing.T) {
 	}
 }
 
+// pictured is the picture of an episode.
+func pictured(t *testing.T, r *episode.Rollout, params any, seed int64) []byte {
+	t.Helper()
+	recorder, err := episode.NewRecorder(&xlabridge.Reference{}, r, params)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, recorder.Close()) }()
+	data, err := Picture(recorder, r.Env, params, seed, 0)
+	require.NoError(t, err)
+	return data
+}
+
 // What is no number ends a picture; an environment that nobody can draw has none.
 func TestPictureEnds(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 5)
@@ -468,16 +478,14 @@ func TestPictureEnds(t *testing.T) {
 	p.Dt = graph.Scalar(math.NaN())
 	r.EnvParams = p
 	params := r.Policy.Init(random.New(1))
-	data, err := Picture(&xlabridge.Reference{}, r, params, 1, 0)
-	require.NoError(t, err)
+	data := pictured(t, r, params, 1)
 	require.Len(t, decode(t, data), 1)
 	rec, err := Record(&xlabridge.Reference{}, r, params, 1)
 	require.NoError(t, err)
 	require.Equal(t, "step 5  return  NaN  seed 1", newCaptions(rec, 1, size.X).text(5)[0])
 
 	r = newRollout(t, "Unseen-v0", "linear", 3)
-	data, err = Picture(&xlabridge.Reference{}, r, r.Policy.Init(random.New(1)), 1, 0)
-	require.NoError(t, err)
+	data = pictured(t, r, r.Policy.Init(random.New(1)), 1)
 	require.Nil(t, data)
 }
 
