@@ -10,11 +10,13 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/bench"
 	"xlarun/cmd/xlarun/console"
@@ -101,9 +103,10 @@ func newRoot(a *app) *cobra.Command {
 			"which XLA compiles once and runs on the cores, GPUs or TPUs at hand.",
 		Example: "  xlarun evolve CartPole-v1\n" +
 			"  source <(xlarun completion bash)   # commands and flags are completed in this shell; also zsh, fish, powershell",
-		Version: console.Version(),
-		Args:    cobra.ArbitraryArgs,
-		RunE:    groupCommand,
+		Version:           console.Version(),
+		Args:              cobra.ArbitraryArgs,
+		RunE:              groupCommand,
+		PersistentPreRunE: notEmpty,
 	}
 	root.SetVersionTemplate(versionText())
 	root.SetHelpCommand(helpCommand())
@@ -113,6 +116,21 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(playCommand(a), exportCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
+}
+
+// notEmpty refuses arguments, and names of files, that are given as nothing: of a variable that was not set.
+func notEmpty(cmd *cobra.Command, args []string) (err error) {
+	for i, arg := range args {
+		if arg == "" {
+			return console.BadInput("argument %d is empty: leave it out, or give it a value", i+1)
+		}
+	}
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.String() == "" && slices.Contains([]string{"config", "out", "resume", "plugin", "gif", "data"}, f.Name) {
+			err = console.BadInput("--%s is empty: leave it out, or give it a value", f.Name)
+		}
+	})
+	return err
 }
 
 // group is a command that only holds others.

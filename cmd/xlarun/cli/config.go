@@ -151,11 +151,23 @@ func (c *configFile) kind() (string, error) {
 		}
 		return "", console.BadInput("%s: key %q got %s, wants one of %s%s", c.path, kindKey, shortText(fmt.Sprint(value)), strings.Join(names, ", "), console.DidYouMean(name, names))
 	}
-	if v, ok := c.head[formatKey]; ok && v != int64(k.Version) {
-		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the xlarun that wrote it (%v), or take %q out and look through its settings",
-			c.path, shortText(fmt.Sprint(v)), name, console.Version(), k.Version, shortText(fmt.Sprint(c.head[programKey])), formatKey)
+	v, ok := c.head[formatKey]
+	if _, number := v.(int64); ok && !number {
+		return "", console.BadInput("%s: key %q got %s, wants a whole number, as the config of a run has it", c.path, formatKey, shortText(fmt.Sprintf("%#v", v)))
+	}
+	if ok && v != int64(k.Version) {
+		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the xlarun that wrote it%s, or take %q out and look through its settings",
+			c.path, shortText(fmt.Sprint(v)), name, console.Version(), k.Version, c.writer(), formatKey)
 	}
 	return name, nil
+}
+
+// writer is the version of the program that wrote the file, " (0.1.0)"; "" where it does not say.
+func (c *configFile) writer() string {
+	if v, ok := c.head[programKey]; ok {
+		return fmt.Sprintf(" (%s)", shortText(fmt.Sprint(v)))
+	}
+	return ""
 }
 
 // config is the config file that repeats a task: every setting with its value.

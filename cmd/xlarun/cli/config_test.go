@@ -71,7 +71,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 		{"a kind that is no text", "kind = 3\n", `key "kind" got 3, wants one of`},
 		{"a long kind", "kind = '" + long + "'\n", `key "kind" got aaa`},
 		{"another version of the kind", "kind = 'evolve'\nkind_version = 999\nxlarun = '9.9'\n", "file.toml is of version 999 of evolve, this xlarun (" + console.Version() + ") has version 1: run it with the xlarun that wrote it (9.9)"},
-		{"a version that is no number", "kind = 'evolve'\nkind_version = '1'\n", "is of version 1 of evolve"},
+		{"a version that is no number", "kind = 'evolve'\nkind_version = '1'\n", "key \"kind_version\" got \"1\", wants a whole number"},
 	} {
 		b := newBed(t)
 		b.write(t, "file.toml", c.text)

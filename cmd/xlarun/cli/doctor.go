@@ -69,6 +69,9 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	d.plugins(o.Backend)
 	d.cache()
 	d.backend(ctx, o)
+	if ctx.Err() != nil {
+		return console.ErrInterrupted
+	}
 	if d.problems > 0 {
 		return fmt.Errorf("found %s: see above for what to do", console.Count(d.problems, "problem", "problems"))
 	}

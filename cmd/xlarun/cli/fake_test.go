@@ -36,6 +36,7 @@ func init() {
 
 // fakeShape is what the runs of a test are made of.
 type fakeShape struct {
+	metric string                      // a further one, of 77
 	failAt int                         // the generation that fails
 	step   func(generation int)        // called before a generation
 	tune   func(c evolve.Config)       // called where a plan is chosen
@@ -100,8 +101,12 @@ func (r *fakeRun) Step() (run.Metrics, error) {
 		target = cmp.Or(must(strconv.ParseFloat(c.Target, 64)), math.NaN())
 	}
 	work := float64(c.Population * c.Steps)
-	return run.Metrics{Step: int64(r.done), Work: work, Done: mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
-		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()}, {Name: "env_steps", Number: float64(r.done) * work}}}, nil
+	m := run.Metrics{Step: int64(r.done), Work: work, Done: mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
+		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()}, {Name: "env_steps", Number: float64(r.done) * work}}}
+	if r.metric != "" {
+		m.Values = append(m.Values, run.Value{Name: r.metric, Number: 77})
+	}
+	return m, nil
 }
 
 func (r *fakeRun) Snapshot() (run.Snapshot, error) {

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,7 +86,34 @@ func (s *session) goOn() error {
 	s.mu.Lock()
 	s.held, s.last.Step, s.last.Done, s.round = &held, s.resumed.Step, done, round
 	s.mu.Unlock()
-	return s.openLogs(s.resumed.Step)
+	if err := s.openLogs(s.resumed.Step); err != nil {
+		return err
+	}
+	return s.lastRow()
+}
+
+// lastRow takes the metrics of the last round from the log, for what is said of a run that has nothing left to do.
+func (s *session) lastRow() error {
+	text, err := s.folder.ReadFile("metrics.jsonl")
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	var row map[string]*float64
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &row); err != nil {
+		return fmt.Errorf("%s: %w", s.folder.Path("metrics.jsonl"), err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name, x := range row {
+		if name != s.Unit {
+			s.values[name] = math.NaN()
+			if x != nil {
+				s.values[name] = *x
+			}
+		}
+	}
+	return nil
 }
 
 // atCheckpoint are the settings that the run had when a checkpoint was written, nil where this program cannot read them.

@@ -55,8 +55,15 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 // under the names that they have in metrics.jsonl, the best member's figures, and what the run cost.
 func (s *session) resultLine() ordered {
 	o := ordered{{Name: "kind", Value: s.Name}, {Name: s.Unit + "s", Value: s.last.Step}}
+	set := func(name string, value any) {
+		name = strings.ReplaceAll(name, "-", "_")
+		if _, metric := s.values[name]; metric { // it has the name that it has in metrics.jsonl
+			name = "settings." + name
+		}
+		o = append(o, run.Fact{Name: name, Value: value})
+	}
 	for _, f := range settings.Fields(s.Experiment) {
-		name := strings.ReplaceAll(f.Name, "-", "_")
+		name := f.Name
 		if name == "pop" {
 			name = "population"
 		}
@@ -64,7 +71,14 @@ func (s *session) resultLine() ordered {
 		case "devices", "memory", s.Unit + "s": // what was asked for; below is what was
 			continue
 		}
-		o = append(o, run.Fact{Name: name, Value: f.Value()})
+		set(name, f.Value())
+	}
+	for _, c := range settings.ChosenParts(s.Experiment) {
+		for _, f := range settings.Fields(c.Settings) {
+			if !argued(s.Experiment, c, f) { // what stands behind the colon is there already
+				set(c.Name+"."+f.Name, f.Value())
+			}
+		}
 	}
 	for _, v := range s.last.Values {
 		o = append(o, run.Fact{Name: v.Name, Value: number(v.Number)})

@@ -149,6 +149,9 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {
+		if _, is := given["backend"]; is {
+			err = console.BadInput("%s: %w", path, err)
+		}
 		return nil, err
 	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
@@ -174,6 +177,15 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 			return err
 		}
 	}
+	level := func(name string) int { // where a setting comes from: what comes later counts
+		if _, ok := values[name]; !ok {
+			return 0
+		}
+		if _, ok := fromFile[name]; ok {
+			return 1
+		}
+		return 2
+	}
 	chosen := settings.ChosenParts(t.Experiment)
 	for _, ofFile := range []bool{true, false} { // what is set by another name on the command line wins, too
 		names := map[string]string{} // by full name
@@ -186,11 +198,35 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 				return err
 			}
 			if other, twice := names[full]; twice {
-				return console.BadInput("%s and %s are the same setting: give one of them", other, name)
+				where := ""
+				if ofFile {
+					where = path + ": "
+				}
+				return console.BadInput("%s%s and %s are the same setting: give one of them", where, other, name)
 			}
 			names[full] = name
+			if part, _, _ := strings.Cut(full, "."); level(part) < level(name) {
+				if err := t.withoutArgument(part, full, chosen); err != nil {
+					return err
+				}
+			}
 			own := t.Experiment.(settings.HasParts).Own()
 			*own = own.With(full, later[name])
+		}
+	}
+	return nil
+}
+
+// withoutArgument takes away what stands behind the colon of a part's choice, where the setting that is given stands there.
+func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) error {
+	choice, ok := settings.Lookup(t.Experiment, part)
+	if !ok {
+		return nil
+	}
+	for _, c := range chosen {
+		if f, is := settings.Lookup(c.Settings, strings.TrimPrefix(full, part+".")); is && c.Name == part && f.IsArgument() {
+			name, _, _ := strings.Cut(choice.Text(), ":")
+			return choice.Set(name)
 		}
 	}
 	return nil
@@ -216,14 +252,18 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), console.DidYouMean(name, known), t.Name, strings.Join(known, ", "))
 	}
 	hint := ""
+	var having []string // choices of a part, by its name
 	if h, ok := t.Experiment.(settings.HasParts); ok {
 		for _, p := range h.Parts() {
 			for _, choice := range slices.Sorted(maps.Keys(p.Choices)) {
 				if _, has := settings.Lookup(p.Choices[choice], strings.TrimPrefix(name, p.Name+".")); has {
-					hint = ", that is one of " + p.Name + " " + choice
+					having = append(having, p.Name+" "+choice)
 				}
 			}
 		}
+	}
+	if len(having) > 0 {
+		hint = ", that is one of " + strings.Join(having, " and ")
 	}
 	what := "an experiment of " + t.Name
 	for _, c := range chosen {

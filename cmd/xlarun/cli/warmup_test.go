@@ -25,7 +25,7 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	b.write(t, "a.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 1\n")
 	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n") // the same program
 	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
-	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n") // another backend
+	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n")          // another backend
 	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\njudge = 3\n") // what judges is another
 	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy", "mlp:8", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())

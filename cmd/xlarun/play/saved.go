@@ -40,6 +40,9 @@ func Open(path, which string) (*Saved, error) {
 	if which != "" && which != Best && which != Centre {
 		return nil, console.BadInput("--member got %q, wants %s or %s%s", which, Best, Centre, console.DidYouMean(which, []string{Best, Centre}))
 	}
+	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
+		path = filepath.Dir(path)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:

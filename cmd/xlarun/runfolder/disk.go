@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Disk is the file system as a run's folder uses it: every call that the package makes goes through it, so that tests can
@@ -139,8 +140,18 @@ func (r *osRoot) Gone() (bool, error) {
 	return err != nil || !os.SameFile(info, now), nil
 }
 
-func (r *osRoot) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(r.FS(), name) }
-func (r *osRoot) Mkdir(name string) error                    { return r.Root.Mkdir(name, 0o755) }
+func (r *osRoot) Mkdir(name string) error { return r.Root.Mkdir(name, 0o755) }
+
+func (r *osRoot) ReadDir(name string) ([]fs.DirEntry, error) {
+	info, err := r.Root.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() { // to open a pipe would wait for who writes to it
+		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.ENOTDIR}
+	}
+	return fs.ReadDir(r.FS(), name)
+}
 
 func (r *osRoot) Open(name string) (File, error) {
 	info, err := r.Root.Stat(name)

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 )
 
 const (
@@ -244,6 +245,9 @@ func (f *Folder) open(dir string) (err error) {
 func (f *Folder) clean() error {
 	for _, dir := range []string{".", checkpointDir} {
 		entries, err := f.list(dir)
+		if errors.Is(err, syscall.ENOTDIR) {
+			return fmt.Errorf("its %s is no folder: put back what was there", dir)
+		}
 		if err != nil {
 			return err
 		}
@@ -310,7 +314,10 @@ func (f *Folder) Lost() error {
 	f.mu.Unlock()
 	if !closed {
 		err := withoutVanishing(func() error {
-			_, _, err := f.base()
+			root, _, err := f.base()
+			if err == nil {
+				f.missed(root, false)
+			}
 			return err
 		})
 		if err != nil {

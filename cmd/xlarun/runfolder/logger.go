@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -66,10 +67,15 @@ func (l *Logger) open(after int64) error {
 		if err != nil {
 			return err
 		}
+		if metrics.text, l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
+			return err
+		}
+		if _, err = f.current().Stat(timings.name); errors.Is(err, fs.ErrNotExist) && rows > 0 { // nothing follows from it
+			f.options.Notice(fmt.Sprintf("%s is gone: it begins again", f.Path(timings.name)))
+		} else if timings.text, _, err = f.readRows(timings.name, l.unit, after, rows); err != nil {
+			return err
+		}
 		for _, log := range []*logFile{metrics, timings} {
-			if log.text, l.steps, err = f.readRows(log.name, l.unit, after, rows); err != nil {
-				return err
-			}
 			log.written, log.synced = len(log.text), len(log.text)
 		}
 	}

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // base is the folder to write into. It notices when the folder was moved, and makes it again when it was removed or
@@ -84,20 +87,28 @@ func (f *Folder) makeAgain() (Root, error) {
 	return root, nil
 }
 
-// refill writes the config of a folder that lacks it, and finds out what else is missing.
-func (f *Folder) refill(root Root) error {
+// missed finds out which files are missing, and gives their names. Checkpoints
+// may be removed by anybody, unless the whole folder was emptied.
+func (f *Folder) missed(root Root, emptied bool) (lost []string) {
 	f.mu.Lock()
-	var names []string
-	for name := range f.files {
-		names = append(names, name)
-	}
+	names := slices.Sorted(maps.Keys(f.files))
 	f.mu.Unlock()
-	var lost []string
 	for _, name := range names {
-		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
+		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) && (emptied || !strings.HasPrefix(name, checkpointDir+"/")) {
 			lost = append(lost, name)
 		}
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range lost {
+		delete(f.files, name)
+		f.lost[name] = true
+	}
+	return lost
+}
+
+// refill writes the config of a folder that lacks it, and finds out what else is missing.
+func (f *Folder) refill(root Root) error {
 	_, err := replace(root, configName, func(s *sink) error {
 		_, err := s.Write(f.config)
 		return err
@@ -105,11 +116,8 @@ func (f *Folder) refill(root Root) error {
 	if err != nil {
 		return err
 	}
+	lost := f.missed(root, true)
 	f.mu.Lock()
-	for _, name := range lost {
-		delete(f.files, name)
-		f.lost[name] = true
-	}
 	f.files[configName] = true
 	delete(f.lost, configName)
 	f.mu.Unlock()

@@ -489,3 +489,16 @@ func TestInfoMayNotHideWhatACheckpointHas(t *testing.T) {
 	require.EqualError(t, err, "the checkpoint of step -1: a step is 0 or more")
 	require.NoError(t, f.Close())
 }
+
+// One file that was removed while the run worked is missed at its end; a checkpoint may be removed by anybody.
+func TestRemovedFileIsMissed(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "walk")
+	f, l, _ := realRun(t, dir)
+	save(t, f, 2)
+	require.NoError(t, f.Write("best.gif", []byte("1")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "best.gif")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "checkpoints", "000001.safetensors")))
+	require.NoError(t, l.Close())
+	require.ErrorContains(t, f.Lost(), "was removed while the run worked: best.gif cannot be had back")
+	require.NoError(t, f.Close())
+}
