@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/graph/safetensors"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )
@@ -228,8 +230,19 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, b.err.String(), files[len(files)-1])
 	require.Equal(t, int(r["generations"].(float64)), strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
+	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/centre.safetensors"), "the centre is that of the state")
 	require.FileExists(t, "run/best.safetensors")
 	require.FileExists(t, "run/profile.json")
+}
+
+// generationOf is the generation that a file says it is of.
+func generationOf(t *testing.T, path string) string {
+	t.Helper()
+	f, err := safetensors.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	m := f.Metadata()
+	return cmp.Or(m["generation"], m["step"])
 }
 
 // A call that cannot be stopped is left alone: the state held before it is what stays.
@@ -247,6 +260,7 @@ func TestInterruptInsideALongCall(t *testing.T) {
 	held := regexp.MustCompile(`interrupted after generation 2; the state of generation [12] is in (run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
 	require.NotNil(t, held, "%s", b.err)
 	require.FileExists(t, held[1])
+	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/centre.safetensors"), "the centre is that of the state, though the devices are busy")
 	require.Equal(t, 2, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 }
 
