@@ -177,16 +177,27 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 	return summaries.Return, summaries
 }
 
-// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, the policy's carry,
-// the environment's state and what is observed of it. It is read off shapes; nothing is computed.
+// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, and CarryBytes. It is
+// read off shapes; nothing is computed.
 func (r *Rollout) Bytes() (bytes int, err error) {
+	return r.bytes(func(params any) any { return params })
+}
+
+// CarryBytes is what one step of an episode hands to the next: the environment's state, what is observed of it and the
+// policy's carry. It is read off shapes; nothing is computed.
+func (r *Rollout) CarryBytes() (bytes int, err error) {
+	return r.bytes(func(any) any { return graph.None{} })
+}
+
+// bytes are those of a carry and of what is taken of the parameters beside it.
+func (r *Rollout) bytes(of func(params any) any) (bytes int, err error) {
 	err = graph.Try(func() {
 		params := r.Policy.Init(random.New(0))
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
 			params = prepare.Prepare(params)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams())
-		for _, leaf := range graph.Leaves([]any{params, r.Policy.Start(params), state, observation}) {
+		for _, leaf := range graph.Leaves([]any{of(params), r.Policy.Start(params), state, observation}) {
 			bytes += leaf.Shape().Bytes()
 		}
 	})

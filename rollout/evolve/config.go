@@ -83,6 +83,7 @@ type experiment struct {
 	strategy strategy.Strategy
 	params   int // numbers of one member
 	bytes    int // that a step of an episode reads of a member; 0: not counted yet
+	sizes    sizes
 	on       plan.Machine
 	groups   population.Tiles
 	layout   plan.Plan
@@ -117,6 +118,7 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 		x.on.Free = int64(c.Memory)
 	}
 	x.lay(x.rule())
+	x.count()
 	return x, x.fit()
 }
 
