@@ -86,7 +86,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
 		next := carry{}
 		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
-		s.Action = r.Head.Action(s.Output.Action)
+		s.Action = r.Action(s.Output.Action, c.State)
 		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
@@ -94,6 +94,15 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	return end.Summary, recorded
+}
+
+// Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the
+// likeliest of the legal ones.
+func (r *Rollout) Action(out *graph.Array, state any) *graph.Array {
+	if m, ok := envs.MaskerOf(r.Env); ok && r.Env.Spec().LegalMask {
+		out = policy.Legal(out, m.Legal(state, r.envParams()))
+	}
+	return r.Head.Action(out)
 }
 
 // Inputs are the policy's settings that are Numbers, by name: inputs of a program, within which Bound puts them in place.

@@ -21,6 +21,7 @@ type guess struct{}
 
 func init() {
 	envs.MustRegister(guess{})
+	envs.MustRegister(duel{})
 	policy.MustRegister("test-shift", func() policy.Maker { return &shift{Shift: settings.Num(0)} })
 }
 
@@ -37,6 +38,15 @@ func (guess) Observe(*graph.Array, graph.None) *graph.Array {
 }
 func (g guess) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	return graph.Add(s, 1), g.Observe(s, p), graph.Index(action, 0), graph.Ge(s, 0), envs.False()
+}
+
+// duel is guess for two.
+type duel struct{ guess }
+
+func (d duel) Spec() envs.Spec {
+	s := d.guess.Spec()
+	s.ID, s.Players = "Duel-v0", 2
+	return s
 }
 
 // shift is a policy that answers its parameter and a Number more.
@@ -83,6 +93,7 @@ func TestPlaying(t *testing.T) {
 		{8, func(x *turns) { x.Target = "" }, ""},
 		{9, func(x *turns) { x.Steps = 0 }, "steps: got 0"},
 		{10, func(x *turns) { x.Devices = -1 }, "devices: got -1"},
+		{11, func(x *turns) { x.Env = "Duel-v0" }, `env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
 	} {
 		x := newTurns()
 		c.change(x)
