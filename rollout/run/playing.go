@@ -56,7 +56,7 @@ func (p *Playing) goal(spec envs.Spec) (float64, error) {
 		return spec.RewardThreshold, nil
 	}
 	x, err := strconv.ParseFloat(p.Target, 64)
-	if err != nil || x != x {
+	if err != nil || x != x || math.IsInf(x, 0) {
 		return 0, settings.Wrong("target", p.Target, "a mean return, 0 for none, or auto for the environment's")
 	}
 	if x == 0 {

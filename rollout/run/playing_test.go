@@ -91,6 +91,9 @@ func TestPlaying(t *testing.T) {
 		{6, func(x *turns) { x.Parted = settings.Values{"policy.drift": 1} }, "did you mean policy.shift?"},
 		{7, func(x *turns) { x.Target = "nan" }, `target: got "nan", want a mean return`},
 		{8, func(x *turns) { x.Target = "" }, ""},
+		{12, func(x *turns) { x.Target = "inf" }, `target: got "inf", want a mean return`},
+		{13, func(x *turns) { x.Target = "-Inf" }, `target: got "-Inf", want a mean return`},
+		{14, func(x *turns) { x.Target = "1e999" }, `target: got "1e999", want a mean return`},
 		{9, func(x *turns) { x.Steps = 0 }, "steps: got 0"},
 		{10, func(x *turns) { x.Devices = -1 }, "devices: got -1"},
 		{11, func(x *turns) { x.Env = "Duel-v0" }, `env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
@@ -116,7 +119,7 @@ func TestPlaying(t *testing.T) {
 }
 
 func TestGoal(t *testing.T) {
-	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.Inf(1), "x": math.NaN()} {
+	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.NaN(), "x": math.NaN()} {
 		p := Playing{Target: target}
 		got := p.Goal(guess{}.Spec())
 		require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "%q: %v", target, got)
