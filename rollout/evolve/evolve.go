@@ -36,7 +36,7 @@ func init() {
 }
 
 // Evolution is a run: a compiled generation and its state on the devices. It is not for use by several goroutines at a
-// time.
+// time, but for Candidates.
 type Evolution struct {
 	*run.Loop
 	config     Config
