@@ -3,6 +3,7 @@ package evolve
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
@@ -90,11 +91,12 @@ type experiment struct {
 	redraw   bool // draws are made again at tell
 	// mustRedraw: the compiled program with kept draws took more than was allowed.
 	mustRedraw bool
+	late       *sync.WaitGroup // measurements that nobody waits for any more
 }
 
 // experiment checks the config and cuts the population for a machine.
 func (c *Config) experiment(on plan.Machine) (*experiment, error) {
-	x := &experiment{config: *c, on: on}
+	x := &experiment{config: *c, on: on, late: new(sync.WaitGroup)}
 	var err error
 	if x.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
 		return nil, err
