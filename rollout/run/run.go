@@ -22,7 +22,7 @@ type Kind struct {
 	// Argument is the setting that the command's argument gives, "" where it takes none.
 	Argument string
 	// Version is that of the state and of what the settings mean: a checkpoint of another is refused. It rises when the names
-	// or the meaning of the state's arrays change.
+	// or the meaning of the state's arrays change. It covers the kind's own; see strategy.Register and policy.Register for theirs.
 	Version int
 	// Unit is what Metrics.Step counts, "generation", and Round what one call of Run.Step is; "" for the same.
 	Unit, Round string
