@@ -15,13 +15,16 @@ type sizes struct {
 	state  uint64 // State, without what a Keeper keeps
 	widest uint64 // the largest array of it, a genome at least
 	step   uint64 // what a step of one episode hands to the next
+	sum    uint64 // the largest sum over all draws that Tell takes, a genome at least
+	all    bool   // Tell asks for all draws at once
 }
 
 // count reads the sizes off for a population that is laid out. What fails here fails when it is traced, with the user's
 // line; until then all is as large as the parameters.
 func (x *experiment) count() {
 	n := 4 * uint64(x.params)
-	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n}
+	_, keeps := x.strategy.(strategy.Keeper)
+	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n, sum: n, all: keeps}
 	if carry, err := x.play.CarryBytes(); err == nil {
 		x.sizes.step = uint64(carry)
 	}
@@ -45,8 +48,49 @@ func (x *experiment) count() {
 				c.widest = max(c.widest, sizeOf(leaf))
 			}
 		}
+		asked := &asked{items: g.groups.Items, draw: g.draw, sum: c.genome, all: keeps}
+		members := graph.MapTree(func(a *graph.Array) *graph.Array {
+			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{g.members()}, a.Dims()...)...))
+		}, g.rollout.Nothing())
+		g.strategy.Tell(state.Strategy, evaluation(members), asked)
+		c.sum, c.all = asked.sum, asked.all
 		x.sizes = c
 	})
+}
+
+// asked are draws of which nothing is known but their shapes; they remember what is asked of them.
+type asked struct {
+	items int
+	draw  any // of one group
+	sum   uint64
+	all   bool
+}
+
+func (a *asked) Items() int { return a.items }
+
+func (a *asked) Sum(_ *graph.Array, term func(draw any) any) any {
+	sum := a.draw
+	if term != nil {
+		sum = term(a.draw)
+	}
+	return a.summed(graph.MapTree(func(z *graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, z.Dims()...)) }, sum))
+}
+
+func (a *asked) Outer(_ *graph.Array, term func(draw any) *graph.Array) *graph.Array {
+	n := term(a.draw).Dim(0)
+	return a.summed(graph.Zeros(graph.ShapeOf(graph.Float32, n, n))).(*graph.Array)
+}
+
+func (a *asked) summed(sum any) any {
+	a.sum = max(a.sum, sizeOf(sum))
+	return sum
+}
+
+func (a *asked) All() any {
+	a.all = true
+	return graph.MapTree(func(z *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
+	}, a.draw)
 }
 
 // sizeOf is the bytes of a tree's arrays; where they are too many to count, more than any machine has.
@@ -83,14 +127,16 @@ func (x *experiment) memory() (total int64, ok bool) {
 	}
 	if k, ok := x.strategy.(strategy.Keeper); ok {
 		sum.Add(3, devices, uint64(k.Keeps(x.config.Population)), of.genome) // kept, in and out
-		sum.Add(2, devices, rows, lanes, of.draw)                            // all draws, everywhere
+	}
+	if of.all {
+		sum.Add(2, devices, rows, lanes, of.draw) // all draws, everywhere
 	}
 	sum.Add(devices, members, of.genome)                             // a tile's members, before they are unravelled
 	sum.Add(devices, members, of.params)                             // and after
 	sum.Add(devices, of.state)                                       // in, and out in the same place
 	sum.Add(2, devices, of.widest)                                   // what a part of it moves by, and the part as it will be
-	sum.Add(rows, of.genome)                                         // sums by tile
-	sum.Add(devices, rows, of.genome)                                // and gathered, everywhere
+	sum.Add(rows, of.sum)                                            // sums by tile
+	sum.Add(devices, rows, of.sum)                                   // and gathered, everywhere
 	sum.Add(2, devices, members, uint64(x.config.Episodes), of.step) // of the environments and policies, before and after a step
 	sum.Add(64, devices, size)                                       // fitness, ranks, keys
 	sum.Add(1, devices, strategy.RankBytes(size))
