@@ -13,7 +13,7 @@ import (
 	"xlarun/rollout/population"
 )
 
-// ellipse is a strategy whose state has a covariance of all parameters; It draws in a dtype.
+// ellipse is a strategy whose state has a covariance of all parameters. It draws in a dtype.
 type ellipse struct {
 	strategy.Vectors
 	draws graph.DType
@@ -90,8 +90,8 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 			16 * 4 << 20, 1 << 30, "256 members of 10 parameters take about"},
 		{4, "a covariance of more numbers than can be counted", "mlp:65536,65536", func(x *experiment) { x.strategy = &ellipse{draws: graph.Float32} }, 1 << 50,
 			-1, -1, "take more than 4 EiB"},
-		{7, "all draws at once", "mlp:128,128", func(x *experiment) { x.strategy = &greedy{} }, 1 << 30, 3 * 256 * 4 * params, 5 * 256 * 4 * params, ""},
-		{5, "openes as it was", "mlp:128,128", func(*experiment) {}, 1 << 30, 128 * 4 * params, 256 * 4 * params, ""},
+		{5, "all draws at once", "mlp:128,128", func(x *experiment) { x.strategy = &greedy{} }, 1 << 30, 3 * 256 * 4 * params, 5 * 256 * 4 * params, ""},
+		{6, "openes as it was", "mlp:128,128", func(*experiment) {}, 1 << 30, 128 * 4 * params, 256 * 4 * params, ""},
 	} {
 		config := DefaultConfig()
 		config.Policy = c.policy
@@ -117,7 +117,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		require.ErrorContains(t, x.fit(), c.want, "case %d: %s", c.number, c.what)
 	}
 
-	// Case 6: draws of two bytes take half the room.
+	// Case 7: draws of two bytes take half the room.
 	config := DefaultConfig()
 	config.Policy = "mlp:16"
 	var need [2]int64
@@ -129,6 +129,6 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		x.count()
 		rows := x.groups.Rows(graph.Float32, x.groups.Lanes, x.params)
 		need[i], _ = x.memory()
-		require.EqualValues(t, rows.Size()*2*i, need[0]-need[i], "case 6")
+		require.EqualValues(t, rows.Size()*2*i, need[0]-need[i], "case 7")
 	}
 }
