@@ -86,7 +86,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
 		next := carry{}
 		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
-		s.Action = r.Head.Action(s.Output.Action)
+		s.Action = r.Action(s.Output.Action, c.State)
 		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
@@ -94,6 +94,15 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	return end.Summary, recorded
+}
+
+// Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the
+// likeliest of the legal ones.
+func (r *Rollout) Action(out *graph.Array, state any) *graph.Array {
+	if m, ok := envs.MaskerOf(r.Env); ok && r.Env.Spec().LegalMask {
+		out = policy.Legal(out, m.Legal(state, r.envParams()))
+	}
+	return r.Head.Action(out)
 }
 
 // Inputs are the policy's settings that are Numbers, by name: inputs of a program, within which Bound puts them in place.
@@ -177,16 +186,27 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 	return summaries.Return, summaries
 }
 
-// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, the policy's carry,
-// the environment's state and what is observed of it. It is read off shapes; nothing is computed.
+// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, and CarryBytes. It is
+// read off shapes; nothing is computed.
 func (r *Rollout) Bytes() (bytes int, err error) {
+	return r.bytes(func(params any) any { return params })
+}
+
+// CarryBytes is what one step of an episode hands to the next: the environment's state, what is observed of it and the
+// policy's carry. It is read off shapes; nothing is computed.
+func (r *Rollout) CarryBytes() (bytes int, err error) {
+	return r.bytes(func(any) any { return graph.None{} })
+}
+
+// bytes are those of a carry and of what is taken of the parameters beside it.
+func (r *Rollout) bytes(of func(params any) any) (bytes int, err error) {
 	err = graph.Try(func() {
 		params := r.Policy.Init(random.New(0))
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
 			params = prepare.Prepare(params)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams())
-		for _, leaf := range graph.Leaves([]any{params, r.Policy.Start(params), state, observation}) {
+		for _, leaf := range graph.Leaves([]any{of(params), r.Policy.Start(params), state, observation}) {
 			bytes += leaf.Shape().Bytes()
 		}
 	})

@@ -27,11 +27,21 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		}
 	}
 	require.NoError(t, oracles.Read("testdata/member_act.json", &vectors))
-	require.Len(t, vectors.Members, 3)
+	require.Len(t, vectors.Members, 9)
+	// Case 1: with every activation that mlp takes.
+	seen := map[string]bool{}
+	defer func() {
+		choice, ok := settings.Lookup(&policy.MLPSettings{}, "activation")
+		require.True(t, ok)
+		for _, name := range strings.Split(strings.TrimPrefix(choice.Wants, "one of "), ", ") {
+			require.True(t, seen[name], "case 1: %s in %v", name, seen)
+		}
+	}()
 	for _, v := range vectors.Members {
 		t.Run(v.File, func(t *testing.T) {
 			m, err := Load(filepath.Join("testdata", v.File))
 			require.NoError(t, err)
+			seen[m.Metadata["activation"]] = true
 			const rows = 20
 			observations := graph.Float32s(v.Observations.Float32s(), v.Observations.Shape...)
 			require.Equal(t, append([]int{rows}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())

@@ -3,6 +3,7 @@ package evolve
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
@@ -83,17 +84,19 @@ type experiment struct {
 	strategy strategy.Strategy
 	params   int // numbers of one member
 	bytes    int // that a step of an episode reads of a member; 0: not counted yet
+	sizes    sizes
 	on       plan.Machine
 	groups   population.Tiles
 	layout   plan.Plan
 	redraw   bool // draws are made again at tell
 	// mustRedraw: the compiled program with kept draws took more than was allowed.
 	mustRedraw bool
+	late       *sync.WaitGroup // measurements that nobody waits for any more
 }
 
 // experiment checks the config and cuts the population for a machine.
 func (c *Config) experiment(on plan.Machine) (*experiment, error) {
-	x := &experiment{config: *c, on: on}
+	x := &experiment{config: *c, on: on, late: new(sync.WaitGroup)}
 	var err error
 	if x.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
 		return nil, err
@@ -117,6 +120,7 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 		x.on.Free = int64(c.Memory)
 	}
 	x.lay(x.rule())
+	x.count()
 	return x, x.fit()
 }
 

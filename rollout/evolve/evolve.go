@@ -4,6 +4,7 @@ package evolve
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -36,7 +37,7 @@ func init() {
 }
 
 // Evolution is a run: a compiled generation and its state on the devices. It is not for use by several goroutines at a
-// time.
+// time, but for Candidates.
 type Evolution struct {
 	*run.Loop
 	config     Config
@@ -45,15 +46,29 @@ type Evolution struct {
 	generation *generation
 	profile    run.Profile
 	bestEver   float64
+	late       *sync.WaitGroup // measurements that nobody waits for any more
 }
 
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first
 // state on the devices.
 func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	x, chosen, err := choose(b, c)
-	if err != nil {
+	if x == nil {
 		return nil, err
 	}
+	var e *Evolution
+	if err == nil {
+		e, err = x.start(b, chosen)
+	}
+	if err != nil {
+		x.late.Wait() // the backend may be closed now
+		return nil, err
+	}
+	return e, nil
+}
+
+// start builds the run, within its budget of memory.
+func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution, error) {
 	e, err := build(b, x, chosen)
 	if err != nil {
 		return nil, err
@@ -62,7 +77,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	// again in place of kept, which changes no result.
 	total := e.profile.PeakMemoryBytes * int64(e.profile.Devices)
 	if budget := int64(x.config.Memory); budget > 0 && total > budget {
-		_ = e.Close()
+		_ = e.Loop.Close()
 		if x.redraw {
 			return nil, x.tooLargeCompiled(total)
 		}
@@ -74,7 +89,7 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 			return nil, err
 		}
 		if total = e.profile.PeakMemoryBytes * int64(e.profile.Devices); total > budget {
-			_ = e.Close()
+			_ = e.Loop.Close()
 			return nil, x.tooLargeCompiled(total)
 		}
 	}
@@ -102,7 +117,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1)}
+	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late}
 	var first State
 	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
 		return nil, err
@@ -151,6 +166,12 @@ func (e *Evolution) Restore(s run.Snapshot) error {
 	best, err := graph.Float(s.Arrays["best.fitness"])
 	e.bestEver = best
 	return err
+}
+
+// Close frees the state and the program. It waits for measurements that are still under way.
+func (e *Evolution) Close() error {
+	e.late.Wait()
+	return e.Loop.Close()
 }
 
 // Profile says what was compiled.

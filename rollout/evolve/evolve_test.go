@@ -232,6 +232,44 @@ func TestSeedsDiffer(t *testing.T) {
 	require.NotEqual(t, after(1)["strategy.mean"], after(2)["strategy.mean"])
 }
 
+// Case 1: Candidates reads the snapshot alone, while another goroutine steps on.
+func TestCandidatesWhileItSteps(t *testing.T) {
+	c := DefaultConfig()
+	c.Population, c.Steps, c.Policy = 4, 3, "linear"
+	e := start(t, &xlabridge.Reference{}, c)
+	steps(t, e, 1)
+	s, err := e.Snapshot()
+	require.NoError(t, err)
+	read := func() (all [][]float64) {
+		candidates, err := e.Candidates(s)
+		require.NoError(t, err)
+		for _, one := range candidates {
+			for _, leaf := range graph.Leaves(one.Params) {
+				v, err := graph.Floats(leaf)
+				require.NoError(t, err)
+				all = append(all, v)
+			}
+		}
+		return all
+	}
+	want := read()
+	done := make(chan error, 1)
+	go func() {
+		for range 5 {
+			if _, err := e.Step(); err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for range 5 {
+		require.Equal(t, want, read())
+	}
+	require.NoError(t, <-done)
+	require.Equal(t, want, read())
+}
+
 // The names of the state's arrays are those of run.Kind.Version: where one is to change, the version rises.
 func TestSnapshotNamesTheState(t *testing.T) {
 	kind, ok := run.Lookup("evolve")

@@ -169,9 +169,13 @@ func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reac
 		ofGroups := graph.Reshape(graph.SliceAxis(keys, 1, 0, 1), keys.Dim(0), g.groups.Lanes, 2)
 		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
 	}
-	next.Strategy = g.strategy.Tell(s.Strategy, strategy.Evaluation{Fitness: reached.Return, Length: reached.Length,
-		Objectives: reached.Objectives, Descriptor: reached.Descriptor}, all)
+	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached), all)
 	return next
+}
+
+// evaluation is what a strategy is told of the members' summaries.
+func evaluation(reached episode.Summary) strategy.Evaluation {
+	return strategy.Evaluation{Fitness: reached.Return, Length: reached.Length, Objectives: reached.Objectives, Descriptor: reached.Descriptor}
 }
 
 // keys are those of this device's tiles, u32[PerDevice+1, 1+sides, lanes, 2]: of each group's noise, then of its members.

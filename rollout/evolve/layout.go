@@ -6,8 +6,6 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
-
-	"xlarun/rollout/evolve/strategy"
 )
 
 // rule is the plan by rule, or the one that the config gives. A config that gives one of Tile, LanesLast and Unroll leaves
@@ -48,35 +46,6 @@ func (x *experiment) lay(layout plan.Plan) {
 	size := x.strategy.GroupSize()
 	x.layout = layout
 	x.groups = population.CutTiles(x.config.Population/size, layout.Tile/size, layout.Devices)
-}
-
-// memory is an estimate of what the run holds at once, in bytes, on all devices together. ok is false where it does not
-// fit in an int64.
-func (x *experiment) memory() (total int64, ok bool) {
-	params, size := uint64(x.params), uint64(x.config.Population)
-	devices := uint64(x.groups.Devices)
-	rows := devices * uint64(x.groups.PerDevice+1) // of population.Tiles.Rows
-	lanes := uint64(x.groups.Lanes)
-	members := lanes * uint64(x.strategy.GroupSize())
-	sum := &plan.Tally{}
-	if x.redraw {
-		sum.Add(4, rows, params)             // the draw of each tile's best
-		sum.Add(2*4, devices, lanes, params) // a tile's draws
-	} else {
-		sum.Add(4, rows, lanes, params) // the draws
-	}
-	if k, ok := x.strategy.(strategy.Keeper); ok {
-		sum.Add(3*4, devices, uint64(k.Keeps(x.config.Population)), params) // kept, in and out
-		sum.Add(2*4, devices, rows, lanes, params)                          // all draws, everywhere
-	}
-	sum.Add(2*4, devices, members, params)                   // a tile's members, before and after they are unravelled
-	sum.Add(6*4, devices, params)                            // state, optimiser, best, in and out
-	sum.Add(4, rows, params)                                 // sums by tile
-	sum.Add(4, devices, rows, params)                        // and gathered, everywhere
-	sum.Add(64, devices, members, uint64(x.config.Episodes)) // states and observations of the environments
-	sum.Add(64, devices, size)                               // fitness, ranks, keys
-	sum.Add(1, devices, strategy.RankBytes(size))
-	return sum.Total()
 }
 
 // fit makes the run need no more than what is free; 0 means that nobody knows. It keeps the plan where it can and has draws

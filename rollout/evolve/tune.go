@@ -22,7 +22,10 @@ const (
 // ChoosePlan chooses the plan of an experiment as Start would, and stores it where it is measured, but compiles no generation: a
 // Start with plan.TuneAuto then finds it.
 func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
-	_, chosen, err := choose(b, *c)
+	x, chosen, err := choose(b, *c)
+	if x != nil {
+		x.late.Wait() // the backend may be closed now
+	}
 	return chosen, err
 }
 
@@ -62,7 +65,7 @@ func (x *experiment) take(layout plan.Plan) bool {
 // is how long all cores of the machine would take for a population's first 200 steps, without ask and tell.
 func (x *experiment) tuner(b xlabridge.Backend, full bool) *plan.Tuner[plan.Plan] {
 	frozen := *x // what is still measured at the deadline goes on with this
-	t := &plan.Tuner[plan.Plan]{Stages: x.stages(full)}
+	t := &plan.Tuner[plan.Plan]{Late: x.late, Stages: x.stages(full)}
 	t.Measure = func(layout plan.Plan) (float64, error) {
 		seconds, err := frozen.compileAndRun(b, layout, func() bool { return time.Now().After(t.Deadline) })
 		return frozen.onAllCores(layout, seconds), err

@@ -154,3 +154,37 @@ func TestMemoryBudget(t *testing.T) {
 	_, err := New(b, c)
 	require.ErrorContains(t, err, "and 1.0 MiB is allowed; ")
 }
+
+// Case 1: what is still measured at the deadline shares nothing with the run that goes on meanwhile, and Close waits for it.
+func TestCloseWaitsForLateMeasurements(t *testing.T) {
+	c := DefaultConfig()
+	c.Population, c.Steps, c.Policy = 4, 3, "linear"
+	b := &xlabridge.Reference{}
+	want := steps(t, start(t, b, c), 2)
+	x, chosen, err := choose(b, c)
+	require.NoError(t, err)
+	tuner := x.tuner(b, false)
+	release, late := make(chan struct{}), make(chan error, 1)
+	measure := tuner.Measure
+	tuner.Measure = func(p plan.Plan) (float64, error) {
+		<-release
+		_, err := measure(p)
+		late <- err
+		return 0, err
+	}
+	tuner.Deadline, tuner.Words = time.Now().Add(10*time.Millisecond), plan.Plan.Layout
+	_, tried, err := tuner.Run(x.layout)
+	require.NoError(t, err)
+	require.Empty(t, tried)
+	e, err := x.start(b, chosen)
+	require.NoError(t, err)
+	close(release)
+	require.Equal(t, want, steps(t, e, 2))
+	require.NoError(t, e.Close())
+	select {
+	case err := <-late:
+		require.ErrorIs(t, err, plan.ErrTime)
+	default:
+		t.Fatal("Close did not wait")
+	}
+}

@@ -123,6 +123,41 @@ func TestDiscreteActionIsTheFirstLargest(t *testing.T) {
 	}
 }
 
+// The action is a legal one whatever the outputs are, and among the legal ones the one that it would be.
+func TestIllegalActionsAreNotChosen(t *testing.T) {
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	wide := func(n int, at map[int]float32) []float32 {
+		x := make([]float32, n)
+		for i, v := range at {
+			x[i] = v
+		}
+		return x
+	}
+	for _, c := range []struct {
+		number  int
+		what    string
+		outputs []float32
+		legal   []float32
+		want    float64
+	}{
+		{1, "the largest is illegal", []float32{1, 5, 2}, []float32{1, 0, 1}, 2},
+		{2, "all legal", []float32{1, 5, 2}, []float32{1, 1, 1}, 1},
+		{3, "one legal", []float32{9, 5, -2}, []float32{0, 0, 1}, 2},
+		{4, "no output is a number", []float32{nan, nan, nan}, []float32{0, 0, 1}, 2},
+		{5, "the legal one is -Inf", []float32{0, 1, -inf}, []float32{0, 0, 1}, 2},
+		{6, "the illegal one is +Inf", []float32{inf, 1, 0}, []float32{0, 1, 1}, 1},
+		{7, "NaN beside a number", []float32{3, nan, -7}, []float32{0, 1, 1}, 2},
+		{8, "equal ones", []float32{4, 4, 4}, []float32{0, 1, 1}, 1},
+		{9, "many actions", wide(20, map[int]float32{3: 5, 18: 1}), wide(20, map[int]float32{18: 1, 19: 1}), 18},
+		{10, "many, and no numbers", wide(20, map[int]float32{0: nan, 19: nan}), wide(20, map[int]float32{19: 1}), 19},
+	} {
+		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
+		require.NoError(t, err)
+		legal := graph.Gt(graph.Float32s(c.legal), 0)
+		require.Equal(t, []float64{c.want}, floats(t, h.Action(Legal(graph.Float32s(c.outputs), legal))), "case %d: %s", c.number, c.what)
+	}
+}
+
 func TestBoxActionsStayInside(t *testing.T) {
 	h, err := HeadOf(envs.Box{Low: []float64{-2, 0, -math.MaxFloat32}, High: []float64{2, 1, math.MaxFloat32}, Dims: []int{3}, DType: graph.Float32})
 	require.NoError(t, err)

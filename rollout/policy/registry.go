@@ -20,6 +20,10 @@ var registry = struct {
 
 // Register makes a policy known to Make, and so to the command line. maker gives a Maker with the default settings. The
 // name has no colon; one that is taken is refused.
+//
+// Checkpoints and saved members know a policy by its name, and no version covers what its parameters mean; a checkpoint of a
+// strategy.Flat does not even know their names, only how many there are. Who changes what parameters mean registers the policy
+// under another name: old files are then refused, where they would play with wrong numbers.
 func Register(name string, maker func() Maker) error {
 	if name == "" || strings.ContainsAny(name, ": ") || maker == nil {
 		return fmt.Errorf("policy.Register: got name %q, want one without colons and blanks, and a function that gives the maker", name)

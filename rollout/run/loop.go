@@ -47,9 +47,15 @@ type LoopOptions struct {
 }
 
 // NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a tree)
-// and inputs that stay the same the next state, of the same structure and shapes, and results for the host.
+// and inputs that stay the same the next state, of the same structure and shapes, and results for the host. A state of which two
+// leaves would have the same LeafName is refused.
 func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I, step func(S, I) (S, R)) (*Loop, error) {
 	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
+	names, err := leafNames(o.Name, state)
+	if err != nil {
+		return nil, err
+	}
+	l.names = names
 	p, err := graph.TraceArgs(o.Name, []any{state, inputs}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
 		next, results := step(args[0].(S), args[1].(I))
 		return []any{next, results}
@@ -78,10 +84,24 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	}
 	l.state, l.tree = graph.Flatten(state)
 	l.inputs = graph.Leaves(inputs)
-	for i := range l.state {
-		l.names = append(l.names, LeafName(l.tree.Path(i)))
-	}
 	return l, nil
+}
+
+// leafNames are the names of a state's leaves, no two alike: a snapshot knows them by nothing else.
+func leafNames(program string, state any) (names []string, err error) {
+	err = graph.Try(func() {
+		leaves, tree := graph.Flatten(state)
+		paths := map[string]string{}
+		for i := range leaves {
+			name, path := LeafName(tree.Path(i)), tree.Path(i)
+			if first, taken := paths[name]; taken {
+				graph.Throw("NewLoop", "the state of the program %s has two arrays of the name %q in a snapshot, at %s and at %s, want a name of its own for each: rename one, by more than capital letters and dots", program, name, first, path)
+			}
+			paths[name] = path
+			names = append(names, name)
+		}
+	})
+	return names, err
 }
 
 // LeafName is the name of a leaf in a snapshot, of its path in the tree: ".Strategy.LearningRate" is

@@ -56,7 +56,7 @@ func (p *Playing) goal(spec envs.Spec) (float64, error) {
 		return spec.RewardThreshold, nil
 	}
 	x, err := strconv.ParseFloat(p.Target, 64)
-	if err != nil || x != x {
+	if err != nil || x != x || math.IsInf(x, 0) {
 		return 0, settings.Wrong("target", p.Target, "a mean return, 0 for none, or auto for the environment's")
 	}
 	if x == 0 {
@@ -68,7 +68,7 @@ func (p *Playing) goal(spec envs.Spec) (float64, error) {
 // auto is the Target that stands for the environment's.
 const auto = "auto"
 
-// Rollout makes environment, policy and head, and checks them and the goal. Its errors are *settings.Error where a setting
+// Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. Its errors are *settings.Error where a setting
 // is wrong.
 func (p *Playing) Rollout() (*episode.Rollout, error) {
 	env, err := envs.Make(p.Env)
@@ -76,6 +76,9 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 		return nil, settings.Unknown("env", p.Env, envs.IDs())
 	}
 	spec := env.Spec()
+	if spec.Players > 1 {
+		return nil, settings.Wrong("env", p.Env, "an environment of one player: in this one %d move in turn, and here each member plays by itself", spec.Players)
+	}
 	if _, err := p.goal(spec); err != nil {
 		return nil, err
 	}

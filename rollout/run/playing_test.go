@@ -21,6 +21,7 @@ type guess struct{}
 
 func init() {
 	envs.MustRegister(guess{})
+	envs.MustRegister(duel{})
 	policy.MustRegister("test-shift", func() policy.Maker { return &shift{Shift: settings.Num(0)} })
 }
 
@@ -37,6 +38,15 @@ func (guess) Observe(*graph.Array, graph.None) *graph.Array {
 }
 func (g guess) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	return graph.Add(s, 1), g.Observe(s, p), graph.Index(action, 0), graph.Ge(s, 0), envs.False()
+}
+
+// duel is guess for two.
+type duel struct{ guess }
+
+func (d duel) Spec() envs.Spec {
+	s := d.guess.Spec()
+	s.ID, s.Players = "Duel-v0", 2
+	return s
 }
 
 // shift is a policy that answers its parameter and a Number more.
@@ -81,8 +91,12 @@ func TestPlaying(t *testing.T) {
 		{6, func(x *turns) { x.Parted = settings.Values{"policy.drift": 1} }, "did you mean policy.shift?"},
 		{7, func(x *turns) { x.Target = "nan" }, `target: got "nan", want a mean return`},
 		{8, func(x *turns) { x.Target = "" }, ""},
+		{12, func(x *turns) { x.Target = "inf" }, `target: got "inf", want a mean return`},
+		{13, func(x *turns) { x.Target = "-Inf" }, `target: got "-Inf", want a mean return`},
+		{14, func(x *turns) { x.Target = "1e999" }, `target: got "1e999", want a mean return`},
 		{9, func(x *turns) { x.Steps = 0 }, "steps: got 0"},
 		{10, func(x *turns) { x.Devices = -1 }, "devices: got -1"},
+		{11, func(x *turns) { x.Env = "Duel-v0" }, `env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
 	} {
 		x := newTurns()
 		c.change(x)
@@ -105,7 +119,7 @@ func TestPlaying(t *testing.T) {
 }
 
 func TestGoal(t *testing.T) {
-	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.Inf(1), "x": math.NaN()} {
+	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.NaN(), "x": math.NaN()} {
 		p := Playing{Target: target}
 		got := p.Goal(guess{}.Spec())
 		require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "%q: %v", target, got)

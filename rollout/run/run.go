@@ -22,7 +22,7 @@ type Kind struct {
 	// Argument is the setting that the command's argument gives, "" where it takes none.
 	Argument string
 	// Version is that of the state and of what the settings mean: a checkpoint of another is refused. It rises when the names
-	// or the meaning of the state's arrays change.
+	// or the meaning of the state's arrays change. It covers the kind's own; see strategy.Register and policy.Register for theirs.
 	Version int
 	// Unit is what Metrics.Step counts, "generation", and Round what one call of Run.Step is; "" for the same.
 	Unit, Round string
@@ -70,7 +70,8 @@ func (p *Planning) Planned() *Planning { return p }
 // Defaults are the settings as they are by default.
 func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
-// Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time.
+// Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time, but for
+// Chooser.Candidates.
 type Run interface {
 	// Step computes one round: a generation, some steps of SGD.
 	Step() (Metrics, error)
@@ -241,7 +242,9 @@ type Bound interface {
 
 // Chooser is a Run with members that may be its best.
 type Chooser interface {
-	// Candidates are they, of a snapshot, on the host: the one that stands for the whole search first.
+	// Candidates are they, of a snapshot, on the host: the one that stands for the whole search first. It may be called from
+	// another goroutine while Step is inside of a call, as at an interrupt: it reads the snapshot, and of the run only what
+	// stays as it was made.
 	Candidates(s Snapshot) ([]Candidate, error)
 }
 

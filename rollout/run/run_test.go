@@ -270,6 +270,33 @@ func TestLoopThatFails(t *testing.T) {
 	require.Error(t, err, "what cannot be traced")
 }
 
+// A state whose arrays a snapshot could not tell apart is refused: one of them would be lost.
+func TestLoopWantsNamesApart(t *testing.T) {
+	type inner struct{ B *graph.Array }
+	for _, c := range []struct {
+		number int
+		state  any
+		want   string
+	}{
+		{1, map[string]any{"W": graph.Scalar(1), "w": graph.Scalar(2)}, `the state of the program names has two arrays of the name "w" in a snapshot, at ["W"] and at ["w"], want`},
+		{2, map[string]any{"a.b": graph.Scalar(1), "a": inner{graph.Scalar(2)}}, `two arrays of the name "a.b" in a snapshot`},
+		{3, struct{ StepSize, Step_size *graph.Array }{graph.Scalar(1), graph.Scalar(2)}, `two arrays of the name "step_size" in a snapshot, at .StepSize and at .Step_size`},
+		{4, map[string]any{"W": graph.Scalar(1), "v": graph.Scalar(2)}, ""},
+	} {
+		l, err := NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "names"}, c.state, graph.None{}, func(s any, _ graph.None) (any, graph.None) { return s, graph.None{} })
+		if c.want == "" {
+			require.NoError(t, err, "case %d", c.number)
+			s, err := l.Snapshot()
+			require.NoError(t, err)
+			require.Len(t, s.Arrays, 2)
+			require.NoError(t, l.Close())
+			continue
+		}
+		require.ErrorContains(t, err, c.want, "case %d", c.number)
+		require.NotContains(t, err.Error(), "\n", "case %d", c.number)
+	}
+}
+
 func TestProfile(t *testing.T) {
 	var p Profile
 	require.Nil(t, p.Fact("x"))

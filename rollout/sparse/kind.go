@@ -3,9 +3,11 @@ package sparse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/rollout/plan"
@@ -155,12 +157,48 @@ func (t *training) Restore(s run.Snapshot) error {
 	return t.Population.Restore(s)
 }
 
-// Ending sums the run up.
+// Ending sums the run up, and names the members that have failed.
 func (t *training) Ending(run.Metrics) string {
+	failed := failures(t.train.Loss, t.test.Loss)
 	if t.tested == 0 {
-		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy))
+		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy)) + failed
 	}
-	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy))
+	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy)) + failed
+}
+
+// failures are the members one of whose losses is no finite number, in words that follow others; "" where there are none.
+func failures(losses ...[]float64) string {
+	failed := map[int]bool{}
+	members := 0
+	for _, each := range losses {
+		members = max(members, len(each))
+		for i, x := range each {
+			if math.IsNaN(x) || math.IsInf(x, 0) {
+				failed[i] = true
+			}
+		}
+	}
+	const named = 5
+	var who string
+	numbers := slices.Sorted(maps.Keys(failed))
+	n := len(numbers)
+	switch {
+	case n == 0:
+		return ""
+	case n == members:
+		who = fmt.Sprintf("all %d members", n)
+	default:
+		words := make([]string, min(n, named))
+		for i := range words {
+			words[i] = strconv.Itoa(numbers[i])
+		}
+		who = fmt.Sprintf("%d of the %d members (%s", n, members, strings.Join(words, ", "))
+		if n > named {
+			who += ", …"
+		}
+		who += ")"
+	}
+	return "; the loss of " + who + " is not finite: take a smaller --lr"
 }
 
 // Compiled is the program that trains.

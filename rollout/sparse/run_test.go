@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -87,6 +88,39 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 			require.ErrorContains(t, q.Restore(run.Snapshot{}), `no array "0.at"`)
 		})
 	}
+}
+
+// The ending names the members whose loss is no finite number.
+func TestEndingNamesTheMembersThatFailed(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		number      int
+		train, test []float64
+		want        string
+	}{
+		{1, []float64{1, 2}, nil, ""},
+		{2, nil, nil, ""},
+		{3, []float64{1, nan, 2}, nil, "; the loss of 1 of the 3 members (1) is not finite: take a smaller --lr"},
+		{4, []float64{nan, 1, 2, 3}, []float64{nan, 1, inf, 3}, "; the loss of 2 of the 4 members (0, 2) is not finite: take a smaller --lr"},
+		{5, []float64{inf, nan}, []float64{nan, nan}, "; the loss of all 2 members is not finite: take a smaller --lr"},
+		{6, []float64{nan, nan, nan, 0, nan, nan, nan}, nil, "; the loss of 6 of the 7 members (0, 1, 2, 4, 5, …) is not finite: take a smaller --lr"},
+	} {
+		require.Equal(t, c.want, failures(c.train, c.test), "case %d", c.number)
+	}
+
+	// Case 7: a learning rate that makes all of them fail.
+	c := tiny()
+	c.LearningRate, c.Method, c.Devices = 1e30, "kernel", 1
+	e := &Experiment{Config: c, Data: stripes(6, 200, 70)}
+	r, err := e.Start(open(t, 1))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	var m run.Metrics
+	for m.Step < int64(c.Steps) {
+		m, err = r.Step()
+		require.NoError(t, err)
+	}
+	require.Contains(t, r.(run.Ending).Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr", "case 7")
 }
 
 // The index is made when a topology is made, and then stays.

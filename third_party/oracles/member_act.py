@@ -6,6 +6,7 @@ outputs are closer than 1e-4 are left out: which is the larger one hangs on roun
 """
 import glob
 import json
+import math
 import os
 
 import numpy as np
@@ -20,8 +21,19 @@ def load(path):
         return {name: file.get_tensor(name) for name in file.keys()}, file.metadata()
 
 
+functions = {
+    "tanh": np.tanh,
+    "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: np.exp(-np.logaddexp(0, -x)),
+    "silu": lambda x: x * np.exp(-np.logaddexp(0, -x)),
+    "gelu": lambda x: x * np.array([math.erfc(-y / math.sqrt(2)) / 2 for y in x], np.float32),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "softplus": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)),
+}
+
+
 def act(arrays, metadata, observation):
-    functions = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
     x = np.asarray(observation, np.float32).reshape(-1)
     for i in range(len(json.loads(metadata["layers"])) - 1):
         if i > 0:

@@ -76,6 +76,11 @@ var registry = struct {
 
 // Register makes a strategy known to evolve, and so to the command line. make gives it with its default settings. A name
 // that is taken is refused.
+//
+// Checkpoints know a strategy by its name and its state by the names and shapes of the leaves (run.LeafName), which is what a
+// resumed run is held to; run.Kind.Version is evolve's and covers no strategy's own state. Who changes what a leaf means, and
+// neither its name nor its shape, renames the leaf or registers the strategy under another name: old checkpoints are then
+// refused, where they would go on with wrong numbers.
 func Register(name string, make func() Strategy) error {
 	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
 		return fmt.Errorf("strategy.Register: got name %q, want one without colons and blanks, and a function that makes the strategy", name)

@@ -1,0 +1,57 @@
+package episode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// turnstile has three actions, of which in each step another one is illegal: it costs 100. The reward is the action's number.
+type turnstile struct{}
+
+func (turnstile) Spec() envs.Spec {
+	return envs.Spec{ID: "Turnstile-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 3}, MaxSteps: 9, LegalMask: true}
+}
+func (turnstile) DefaultParams() graph.None { return graph.None{} }
+func (e turnstile) Reset(random.Key, graph.None) (state, obs *graph.Array) {
+	return envs.Steps(0), e.Observe(nil, graph.None{})
+}
+func (turnstile) Observe(*graph.Array, graph.None) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(graph.Float32, 1))
+}
+func (turnstile) Legal(s *graph.Array, _ graph.None) *graph.Array {
+	return graph.Ne(graph.Iota(3), graph.Rem(s, 3))
+}
+func (e turnstile) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	illegal := graph.Eq(action, graph.Rem(s, 3))
+	return graph.Add(s, 1), e.Observe(s, p), graph.Select(illegal, -100., graph.Convert(action, graph.Float32)), envs.False(), envs.False()
+}
+
+// Members play legal actions alone, in an episode, a population's evaluation and a recording.
+func TestMembersPlayLegalActions(t *testing.T) {
+	env := envs.Erase(turnstile{})
+	p, h, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)
+	require.NoError(t, err)
+	r := &Rollout{Env: env, Policy: p, Head: h, Steps: 6, Episodes: 1}
+	for _, c := range []struct {
+		number int
+		biases []float32 // the outputs
+		want   float64
+	}{
+		{1, []float32{0, 1, 2}, 2 + 2 + 1 + 2 + 2 + 1},
+		{2, []float32{2, 1, 0}, 1 + 0 + 0 + 1 + 0 + 0},
+	} {
+		params := p.Init(random.New(1)).(policy.Params)
+		params.Layers[0].B = graph.Float32s(c.biases)
+		require.Equal(t, []float64{c.want}, floats(t, r.Member(params, random.New(2)).Return), "case %d", c.number)
+		film, err := Record(&xlabridge.Reference{}, r, params, random.New(2))
+		require.NoError(t, err)
+		require.Equal(t, c.want, film.Return(film.Length), "case %d", c.number)
+	}
+}
