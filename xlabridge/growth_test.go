@@ -118,3 +118,8 @@ func TestDroppedObjects(t *testing.T) {
 		return len(c.live) == 0
 	}, 10*time.Second, 10*time.Millisecond)
 }
+
+// The C library takes what it is told of the memory that it keeps.
+func TestMemoryIsKept(t *testing.T) {
+	require.True(t, keepMemory())
+}
