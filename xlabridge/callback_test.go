@@ -3,7 +3,9 @@ package xlabridge
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -99,4 +101,60 @@ func TestCallbackPanics(t *testing.T) {
 	defer h.mu.Unlock()
 	require.Zero(t, h.holds)
 	require.Empty(t, h.gone)
+}
+
+// Callbacks may print, register, say where to print, and run programs; calls of one name come one at a time.
+func TestCallbackUsesGraph(t *testing.T) {
+	c := open(t, Options{})
+	x := graph.Float32s([]float32{1, 2})
+	for _, s := range []struct {
+		description string
+		f           func()
+	}{
+		{"1: Debugf", func() { graph.Debugf("inside %v", graph.Scalar(2)) }},
+		{"2: RegisterCallback", func() { graph.RegisterCallback("test_other", func([]*graph.Tensor) {}) }},
+		{"3: SetDebugOutput", func() { graph.SetDebugOutput(graph.SetDebugOutput(&strings.Builder{})) }},
+		{"4: another callback", func() { graph.Callback("test_quiet", x) }},
+		{"5: a program that prints", func() {
+			_, err := Jit1(&Reference{}, func(x *array) *array { graph.Debugf("inside %v", x); return x })(x)
+			if err != nil {
+				panic(err)
+			}
+		}},
+		{"6: a compiled program that prints", func() {
+			_, err := Jit1(c, func(x *array) *array { graph.Debugf("inside %v", x); return graph.Add(x, 1) })(x)
+			if err != nil {
+				panic(err)
+			}
+		}},
+		{"7: itself", func() { graph.Callback("test_quiet", x) }},
+	} {
+		t.Run(s.description, func(t *testing.T) {
+			graph.RegisterCallback("test_quiet", func([]*graph.Tensor) {})
+			deep := false
+			graph.RegisterCallback("test_nested", func([]*graph.Tensor) {
+				if s.description[0] == '7' && !deep {
+					deep = true
+					graph.Callback("test_nested", x)
+					return
+				}
+				s.f()
+			})
+			for name, b := range map[string]Backend{"reference": &Reference{}, "xla": c} {
+				done := make(chan error, 1)
+				old := graph.SetDebugOutput(&strings.Builder{})
+				go func() {
+					_, err := Jit1(b, func(x *array) *array { graph.Callback("test_nested", x); return graph.Add(x, 1) })(x)
+					done <- err
+				}()
+				select {
+				case err := <-done:
+					require.NoError(t, err, name)
+				case <-time.After(time.Minute):
+					require.FailNow(t, "the callback waits for itself", name)
+				}
+				graph.SetDebugOutput(old)
+			}
+		})
+	}
 }
