@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -90,22 +91,56 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 	return t
 }
 
-// Extremes are what ExtremeCaseInput may put among a case's ordinary inputs.
+// Extremes are what ExtremeInputs may put among a case's ordinary inputs.
 var Extremes = []string{"NaN", "infinities and -0", "denormals and the largest"}
 
-// ExtremeCaseInput is RandomCaseInput with a third of the elements replaced: floats by the values of one of Extremes,
-// integers by the ends of their dtype.
-func ExtremeCaseInput(r *rand.Rand, s Shape, c Case, kind int) *Array {
-	t := randomCaseTensor(r, s, c)
+// ExtremeInputs makes inputs like those of RandomCaseInput with a third of the elements replaced: floats by the values of one
+// of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left out.
+type ExtremeInputs struct {
+	r    *rand.Rand
+	kind int
+	next map[extremeArgument]int // the values placed so far
+}
+
+type extremeArgument struct {
+	argument int
+	dtype    DType
+}
+
+// NewExtremeInputs makes inputs for the cases of an op, other places and numbers for each name.
+func NewExtremeInputs(name string, kind int) *ExtremeInputs {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return &ExtremeInputs{rand.New(rand.NewPCG(h.Sum64(), uint64(kind))), kind, map[extremeArgument]int{}}
+}
+
+// Input makes the numbered argument of a case.
+func (e *ExtremeInputs) Input(c Case, argument int, s Shape) *Array {
+	t := randomCaseTensor(e.r, s, c)
+	if len(t.V) == 0 || s.DType == Bool {
+		return t.Array()
+	}
+	a := extremeArgument{argument, s.DType}
+	values := extremeValues(s.DType, e.kind)
+	n := e.next[a]
 	for i := range t.V {
-		if s.DType == Bool || r.IntN(3) > 0 {
-			continue
-		}
-		if values := extremeValues(s.DType, kind); len(values) > 0 {
-			t.V[i] = values[r.IntN(len(values))]
+		if e.r.IntN(3) == 0 {
+			t.V[i] = values[n%len(values)]
+			n++
 		}
 	}
+	e.next[a] = n
 	return t.Array()
+}
+
+// Complete tells whether each argument had every value, in a case of each of its dtypes.
+func (e *ExtremeInputs) Complete() bool {
+	for a, n := range e.next {
+		if n < len(extremeValues(a.dtype, e.kind)) {
+			return false
+		}
+	}
+	return true
 }
 
 func extremeValues(d DType, kind int) []uint64 {

@@ -64,7 +64,7 @@ func runProgram(t *testing.T, p *Program, in []*Tensor) []*Tensor {
 	return out
 }
 
-// near compares within tol, relative and absolute; NaN equals NaN.
+// near compares within tol, relative and absolute; NaN equals NaN, and an infinity only itself.
 func near(t *testing.T, want, got *Tensor, tol float64, msg ...any) {
 	t.Helper()
 	require.Equal(t, want.Shape.String(), got.Shape.String(), msg...)
@@ -77,6 +77,7 @@ func near(t *testing.T, want, got *Tensor, tol float64, msg ...any) {
 		if x == y || math.IsNaN(x) && math.IsNaN(y) {
 			continue
 		}
+		require.False(t, math.IsInf(x, 0), append([]any{fmt.Sprintf("element %d is %v, want %v", i, y, x)}, msg...)...)
 		require.InDelta(t, x, y, tol*(1+math.Abs(x)), append([]any{fmt.Sprintf("element %d", i)}, msg...)...)
 	}
 }
@@ -122,11 +123,15 @@ func TestVMapIsLoopForExtremes(t *testing.T) {
 			if slices.ContainsFunc(single.Graph.Nodes, func(n *Node) bool { return n.Op.Name == "while" }) && kind > 0 {
 				continue // what the loop waits for may never come
 			}
-			checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(r *rand.Rand, s Shape, c Case) *Tensor {
-				x, err := ToTensor(ExtremeCaseInput(r, s, c, kind))
-				require.NoError(t, err)
-				return x
-			})
+			e := NewExtremeInputs(t.Name(), kind)
+			for argument := 0; argument == 0 || !e.Complete(); {
+				checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(r *rand.Rand, s Shape, c Case) *Tensor {
+					x, err := ToTensor(e.Input(c, argument%len(c.Inputs), s))
+					require.NoError(t, err)
+					argument++
+					return x
+				})
+			}
 		}
 	})
 }
@@ -197,4 +202,68 @@ func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes,
 		}
 	}
 	near(t, want, got, c.Tol, fmt.Sprintf("mask %b lanes %d axis %d\n%s", mask, lanes, axis, p.Graph))
+}
+
+// Every argument of every op gets every value of a kind.
+func TestExtremeInputs(t *testing.T) {
+	for _, o := range sortedOps() {
+		for kind, label := range Extremes {
+			e := NewExtremeInputs(o.Name, kind)
+			placed := map[extremeArgument]map[uint64]bool{}
+			for round := 0; round == 0 || !e.Complete(); round++ {
+				require.Less(t, round, 1000)
+				for _, c := range o.Cases() {
+					for i, s := range c.Inputs {
+						x, err := ToTensor(e.Input(c, i, s))
+						require.NoError(t, err)
+						if len(x.V) == 0 || s.DType == Bool {
+							continue
+						}
+						a := extremeArgument{i, s.DType}
+						if placed[a] == nil {
+							placed[a] = map[uint64]bool{}
+						}
+						for _, v := range x.V {
+							placed[a][v] = true
+						}
+					}
+				}
+			}
+			for a, values := range placed {
+				for _, v := range extremeValues(a.dtype, kind) {
+					if isFloat(a.dtype) && math.IsNaN(math.Float64frombits(v)) {
+						continue // of many bit patterns
+					}
+					require.True(t, values[v], "%s, %s: argument %d of %s never is %x", o.Name, label, a.argument, a.dtype, v)
+				}
+			}
+		}
+	}
+}
+
+// What functions are at the ends of their domains is what JAX says.
+func TestSpecialValues(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for i, c := range []struct {
+		description string
+		f           func(x *Array) *Array
+		x, want     []float64
+	}{
+		{"1: lgamma of the infinities, the poles and NaN", func(x *Array) *Array { return Lgamma(x) }, []float64{-inf, inf, -1, 0, nan}, []float64{inf, inf, inf, inf, nan}},
+	} {
+		got, err := Floats(c.f(Float32s(f32s(c.x))))
+		require.NoError(t, err)
+		require.Len(t, got, len(c.want))
+		for k, want := range c.want {
+			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: at %v got %v, want %v", i+1, c.description, c.x[k], got[k], want)
+		}
+	}
+}
+
+func f32s(x []float64) []float32 {
+	out := make([]float32, len(x))
+	for i, v := range x {
+		out[i] = float32(v)
+	}
+	return out
 }
