@@ -34,6 +34,31 @@ type Compiled struct {
 	captured []*deviceData
 	donate   []int
 	hook     graph.Hook
+
+	mu     sync.Mutex
+	uses   int // calls that are under way, or about to be
+	closed bool
+}
+
+// use begins a use of the program, which release ends: what Close frees waits for it.
+func (x *Compiled) use() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return fmt.Errorf("xlabridge: program %s was closed", x.Program.Name)
+	}
+	x.uses++
+	return nil
+}
+
+func (x *Compiled) release() {
+	x.mu.Lock()
+	x.uses--
+	free := x.closed && x.uses == 0
+	x.mu.Unlock()
+	if free {
+		_ = x.free()
+	}
 }
 
 // Optimized is the program as the compiler's own text after its passes. It compiles the program once more.
@@ -80,6 +105,15 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 // every device gets the same arguments, and the results are those of device 0 (and of the others, kept beside it:
 // passed to the next call they stay where they are). Arguments that the program was traced to donate are gone after it.
 func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
+	if err := x.use(); err != nil {
+		return nil, err
+	}
+	defer x.release()
+	return x.call(args)
+}
+
+// call is Call for those who use the program already.
+func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	p := x.Program
 	want := p.Inputs[:len(p.Inputs)-len(p.Captured)]
 	if len(args) != len(want) {
@@ -146,8 +180,19 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 	return outs, nil
 }
 
-// Close frees the compiled code and what it captured.
+// Close frees the compiled code and what it captured, after the calls that are under way. Closing twice is fine.
 func (x *Compiled) Close() error {
+	x.mu.Lock()
+	free := !x.closed && x.uses == 0
+	x.closed = true
+	x.mu.Unlock()
+	if !free {
+		return nil
+	}
+	return x.free()
+}
+
+func (x *Compiled) free() error {
 	for _, d := range x.captured {
 		d.close()
 	}
@@ -306,13 +351,15 @@ func (j *jit) call(args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	outs, err := x.Call(leaves)
+	defer x.release()
+	outs, err := x.call(leaves)
 	if err != nil {
 		return nil, err
 	}
 	return x.Program.OutTree().Unflatten(outs), nil
 }
 
+// program is the compiled program of the shapes that key names; the caller releases it.
 func (j *jit) program(key string, args []any) (*Compiled, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -326,6 +373,9 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	}
 	x, err := j.backend.Compile(p, j.options.Compile.ForJit(j.backend, p))
 	if err != nil {
+		return nil, err
+	}
+	if err := x.use(); err != nil {
 		return nil, err
 	}
 	j.options.Programs.put(kept, x)
