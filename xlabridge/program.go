@@ -223,8 +223,23 @@ func (c *Client) onDevice(a *graph.Array, devices int) (*deviceData, bool) {
 		return nil, false
 	}
 	data, err := a.Data()
-	d, ok := data.(*deviceData)
-	return d, err == nil && ok && d.client == c && len(d.buffers) >= devices
+	if s, ok := data.(*shardedData); ok && !s.part.Equal(s.shape) {
+		return nil, false // no device has the whole
+	}
+	d := deviceDataOf(data)
+	return d, err == nil && d != nil && d.client == c && len(d.buffers) >= devices
+}
+
+// deviceDataOf is what lies on devices of an array's content, the whole of it or (of a *shardedData) a part on each; nil:
+// the content is on the host.
+func deviceDataOf(data graph.Data) *deviceData {
+	switch d := data.(type) {
+	case *deviceData:
+		return d
+	case *shardedData:
+		return &d.deviceData
+	}
+	return nil
 }
 
 // put transfers a to the first devices.
@@ -275,7 +290,7 @@ func Free(v any) {
 			continue
 		}
 		if data, err := a.Data(); err == nil {
-			if d, ok := data.(*deviceData); ok {
+			if d := deviceDataOf(data); d != nil {
 				d.close()
 			}
 		}
