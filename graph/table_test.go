@@ -241,29 +241,47 @@ func TestExtremeInputs(t *testing.T) {
 	}
 }
 
-// What functions are at the ends of their domains is what JAX says.
+// What functions and derivatives are at the ends of their domains: what JAX says, where no other is written.
 func TestSpecialValues(t *testing.T) {
-	inf, nan := math.Inf(1), math.NaN()
+	inf, nan, f := math.Inf(1), math.NaN(), func(x ...float64) *Array { return Convert(Of(x), Float32) }
+	down := func(x, y *Array) *Array { return FloorDiv(x, y) }
+	slope := func(f func(x *Array) *Array, x ...float64) func() *Array {
+		return func() *Array { return Grad(func(x *Array) *Array { return Sum(f(x)) })(Convert(Of(x), Float32)) }
+	}
+	extremum := func(of func(*Array, int, ...CumulativeOption) *Array, opts ...CumulativeOption) func(x *Array) *Array {
+		return func(x *Array) *Array { return of(x, 0, opts...) }
+	}
+	power := func(y float64) func(x *Array) *Array {
+		return func(x *Array) *Array { return Pow(x, FullLike(x, y)) }
+	}
 	for i, c := range []struct {
 		description string
-		f           func(x *Array) *Array
-		x, want     []float64
+		f           func() *Array
+		want        []float64
 	}{
-		{"1: lgamma of the infinities, the poles and NaN", func(x *Array) *Array { return Lgamma(x) }, []float64{-inf, inf, -1, 0, nan}, []float64{inf, inf, inf, inf, nan}},
+		{"1: lgamma of the infinities, the poles and NaN", func() *Array { return Lgamma(f(-inf, inf, -1, 0, nan)) }, []float64{inf, inf, inf, inf, nan}},
+		{"2: floor division by 0", func() *Array { return down(f(1, -1, 0, inf, nan), f(0, 0, 0, 0, 0)) }, []float64{inf, -inf, nan, inf, nan}},
+		{"3: floor division by -0", func() *Array { return down(f(1, -1, 0), Neg(f(0, 0, 0))) }, []float64{-inf, inf, nan}},
+		{"4: floor division by and of infinities", func() *Array { return down(f(1, -1, 5, -5, 0, inf, inf), f(inf, inf, -inf, -inf, -inf, 5, inf)) }, []float64{0, -1, -1, 0, 0, nan, nan}},
+		{"5: the slope of floor division by 0", slope(func(x *Array) *Array { return down(x, ZerosLike(x)) }, 1, -1), []float64{0, 0}},
+		{"6: mod", func() *Array { return Mod(f(1, -1, 1, -1, 5, 0, 1, inf), f(inf, inf, -inf, -inf, -inf, -inf, 0, 5)) }, []float64{1, inf, -inf, -1, -inf, 0, nan, nan}},
+		{"7: the slope of a running maximum behind a NaN", slope(extremum(CumMax), 1, nan, 3), []float64{1, 0, 0}},
+		{"8: of a minimum", slope(extremum(CumMin), 1, nan, 3), []float64{1, 0, 0}},
+		{"9: from the end", slope(extremum(CumMax, Reversed()), 1, nan, 3), []float64{0, 0, 1}},
+		{"10: a NaN first", slope(extremum(CumMax), nan, 1, nan, 3), []float64{0, 0, 0, 0}},
+		{"11: pow at y = 0; at x = 0 it is 0, where JAX has NaN", slope(power(0), inf, -inf, 0, 1, 2), []float64{0, 0, 0, 0, 0}},
+		{"12: pow at y = 1", slope(power(1), inf, -inf, 0, nan), []float64{1, 1, 1, 1}},
+		{"13: the derivative of pow's slope by y at y = 0 is 1/x", func() *Array {
+			return Grad(func(y *Array) *Array {
+				return Sum(Grad(func(x *Array) *Array { return Sum(Pow(x, y)) })(f(2, .5)))
+			})(f(0, 0))
+		}, []float64{.5, 2}},
 	} {
-		got, err := Floats(c.f(Float32s(f32s(c.x))))
+		got, err := Floats(c.f())
 		require.NoError(t, err)
 		require.Len(t, got, len(c.want))
 		for k, want := range c.want {
-			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: at %v got %v, want %v", i+1, c.description, c.x[k], got[k], want)
+			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+1, c.description, got, c.want)
 		}
 	}
-}
-
-func f32s(x []float64) []float32 {
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(v)
-	}
-	return out
 }
