@@ -63,6 +63,9 @@ func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte)
 		}
 		return graph.FromBytes(shape, bytes), nil
 	}
+	if err := c.checkDevices("PutParts", n); err != nil {
+		return nil, err
+	}
 	d := &deviceData{client: c}
 	for i := range n {
 		buffer, err := c.ToDevice(part(i), shape.DType, shape.Dims, i)

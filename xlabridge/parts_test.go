@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,8 +36,13 @@ func TestParts(t *testing.T) {
 	}
 	_, err = PutParts(&Reference{}, 2, shape, part)
 	require.ErrorContains(t, err, "has 1 device, got 2 parts")
-	_, err = PutParts(client, 3, shape, part)
-	require.ErrorContains(t, err, "device 2")
+	for i, n := range []int{3, 0, -1} {
+		want := fmt.Sprintf("got %d devices, want 1 to 2", n)
+		_, err = PutParts(client, n, shape, part)
+		require.ErrorContains(t, err, "PutParts: "+want, "case %d: %d devices", i+1, n)
+		_, err = Put(client, n, graph.Ones(shape))
+		require.ErrorContains(t, err, "Put: "+want, "case %d: %d devices", i+1, n)
+	}
 }
 
 // What ShardMap cut is on devices too: it is freed, copied part by part, and stays where it is when a device has all of it.

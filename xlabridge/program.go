@@ -269,6 +269,9 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	if !ok {
 		return graph.Eval(v)
 	}
+	if err := c.checkDevices("Put", n); err != nil {
+		return out, err
+	}
 	leaves, tree := graph.Flatten(v)
 	moved := make([]*graph.Array, len(leaves))
 	for i, a := range leaves {
@@ -281,6 +284,14 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	}
 	out, _ = tree.Unflatten(moved).(T)
 	return out, nil
+}
+
+// checkDevices refuses to put something on the first n devices where there are not so many, or none.
+func (c *Client) checkDevices(name string, n int) error {
+	if n < 1 || n > c.NumDevices() {
+		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n, c.NumDevices())
+	}
+	return nil
 }
 
 // Free gives up the device memory of every leaf of a tree at once, instead of when the garbage collector finds it.
@@ -335,7 +346,10 @@ type jit struct {
 	options JitOptions
 	f       func(args []any) any
 
-	mu sync.Mutex // one compilation at a time
+	tracing sync.Mutex // f runs once at a time
+
+	mu       sync.Mutex
+	underWay map[string]chan struct{} // closed when the compilation for these shapes has ended
 }
 
 func newJit(b Backend, options []JitOptions, f func(args []any) any) *jit {
@@ -374,15 +388,36 @@ func (j *jit) call(args []any) (any, error) {
 	return x.Program.OutTree().Unflatten(outs), nil
 }
 
-// program is the compiled program of the shapes that key names; the caller releases it.
+// program is the compiled program of the shapes that key names; the caller releases it. It is compiled once, while calls of
+// other shapes go on.
 func (j *jit) program(key string, args []any) (*Compiled, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	kept := programKey{j, key}
-	if x := j.options.Programs.get(kept); x != nil {
-		return x, nil
+	for {
+		j.mu.Lock()
+		if x := j.options.Programs.get(kept); x != nil {
+			j.mu.Unlock()
+			return x, nil
+		}
+		other := j.underWay[key]
+		if other == nil {
+			break
+		}
+		j.mu.Unlock()
+		<-other
 	}
-	p, err := graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
+	ended := make(chan struct{})
+	if j.underWay == nil {
+		j.underWay = map[string]chan struct{}{}
+	}
+	j.underWay[key] = ended
+	j.mu.Unlock()
+	defer func() { // after a panic of f's too
+		j.mu.Lock()
+		delete(j.underWay, key)
+		j.mu.Unlock()
+		close(ended)
+	}()
+	p, err := j.trace(args)
 	if err != nil {
 		return nil, err
 	}
@@ -395,6 +430,12 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	}
 	j.options.Programs.put(kept, x)
 	return x, nil
+}
+
+func (j *jit) trace(args []any) (*graph.Program, error) {
+	j.tracing.Lock()
+	defer j.tracing.Unlock()
+	return graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
 }
 
 // shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.

@@ -140,3 +140,63 @@ func onOne(t *testing.T, c *Client, a *array) *deviceData {
 	require.NoError(t, err)
 	return d
 }
+
+// slowBackend is the interpreter, but compiles when it is told to.
+type slowBackend struct {
+	Reference
+	started, compile chan struct{}
+	compiled         atomic.Int32
+}
+
+func (b *slowBackend) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) {
+	if p.Inputs[0].Size() > 1 {
+		b.started <- struct{}{}
+		<-b.compile
+	}
+	b.compiled.Add(1)
+	return b.Reference.Compile(p, o)
+}
+
+// While one shape is compiled, calls of others go on; who wants the same waits and gets the same program.
+func TestCompileOutsideOfTheLock(t *testing.T) {
+	b := &slowBackend{started: make(chan struct{}, 9), compile: make(chan struct{})}
+	panics := false
+	run := Jit1(b, func(x *array) *array {
+		if panics {
+			panic("mine")
+		}
+		return graph.Add(x, 1)
+	})
+	one, many := graph.Ones(graph.ShapeOf(graph.Float32, 1)), graph.Ones(graph.ShapeOf(graph.Float32, 2))
+	_, err := run(one)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if y, err := run(many); err != nil || y.Size() != 2 {
+				t.Error(y, err)
+			}
+		})
+	}
+	<-b.started
+
+	// 1: of a shape that is compiled already.
+	_, err = run(one)
+	require.NoError(t, err)
+	// 2: of a shape that is not.
+	_, err = run(graph.Scalar(1))
+	require.NoError(t, err)
+	// 3: three callers, one compilation.
+	close(b.compile)
+	wg.Wait()
+	require.EqualValues(t, 3, b.compiled.Load())
+	// 4: a panic of the function leaves nothing locked.
+	panics = true
+	for range 2 {
+		require.PanicsWithValue(t, "mine", func() { _, _ = run(graph.Ones(graph.ShapeOf(graph.Float32, 3))) })
+	}
+	panics = false
+	y, err := run(graph.Ones(graph.ShapeOf(graph.Float32, 3)))
+	require.NoError(t, err)
+	require.Equal(t, 3, y.Size())
+}
