@@ -32,6 +32,9 @@ type Op struct {
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
 	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
+	// Loop tells how a node of the op is a loop over a carry; nil: the op is none. Loops' carries are split, and the work in
+	// them weighs more.
+	Loop func(n *Node) loopForm
 	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
 	Lower lowerRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
@@ -40,6 +43,8 @@ type Op struct {
 	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
 	WritesParts func(n *Node, t Target) bool
 	Write       lowerRule
+	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth it.
+	WriteSeconds func(n *Node) float64
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
@@ -51,6 +56,17 @@ type Op struct {
 
 	effect   bool // not to be merged or dropped
 	distinct bool // not to be merged
+}
+
+// loopForm is how a loop passes its carry on: inputs[at:at+carry] is what goes in, the results begin with what comes out.
+type loopForm struct {
+	at, carry int
+	// consts is, for each body, the number of its parameters in front of those that are the carry.
+	consts []int
+	// step is the number of the body whose results begin with the next carry.
+	step int
+	// resized are the node's attributes for a carry of so many arrays.
+	resized func(carry int) any
 }
 
 // Case is a sample call of an op: a function over inputs of the given shapes.

@@ -29,12 +29,19 @@ func TestTableIsTotal(t *testing.T) {
 		require.NotNil(t, o.Cases, "%s: Cases", o.Name)
 		require.NotEmpty(t, o.Cases(), "%s: Cases", o.Name)
 		require.True(t, (o.Eval != nil) != (o.Run != nil), "%s: Eval or Run", o.Name)
+		if o.Run != nil && !slices.Contains(runOnce, o.Name) {
+			require.NotNil(t, o.Loop, "%s: Loop, or it runs its bodies once", o.Name)
+		}
+		require.Equal(t, o.Write != nil, o.WriteSeconds != nil, "%s: Write and WriteSeconds", o.Name)
 		require.False(t, o.JVP != nil && o.Derivative != nil, "%s: JVP or Derivative", o.Name)
 		require.True(t, (o.JVP != nil || o.Derivative != nil) != (o.NotDifferentiable != ""), "%s: JVP or a reason, not both", o.Name)
 		require.Equal(t, o.Unknown != nil, o.Split != nil, "%s: Unknown and Split", o.Name)
 		require.True(t, (o.Transpose != nil) != (o.NotLinear != "" || o.NotDifferentiable != ""), "%s: Transpose or a reason", o.Name)
 	}
 }
+
+// runOnce are the ops that run a body of theirs once and so are no loops.
+var runOnce = []string{"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "switch"}
 
 func randomTensor(r *rand.Rand, s Shape, lo, hi float64) *Tensor {
 	return randomCaseTensor(r, s, Case{Lo: lo, Hi: hi})
