@@ -49,8 +49,8 @@ type Op struct {
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
 	Run func(n *Node, in []*Tensor, hook Hook) []*Tensor
-	// Cost is the work of an op with bodies, see Graph.Cost; nil: that of the first body.
-	Cost func(n *Node, turns func(*Node) int) Cost
+	// Cost is the work of a node, see Graph.Cost.
+	Cost costRule
 	// Cases are sample calls from which tests are derived.
 	Cases func() []Case
 

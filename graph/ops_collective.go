@@ -141,6 +141,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return []*Tensor{newTensor(Shape{DType: Int32})}
 	},
+	Cost: costFree,
 	Cases: func() []Case {
 		c := laneCase("", ShapeOf(Int32, 4), func(x *Array) *Array { return Add(x, AxisIndex("lane")) })
 		c.Rough = true
@@ -189,6 +190,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return []*Tensor{{n.Outs[0].shape, in[0].V}}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("", ShapeOf(Float32, 4, 2), func(x *Array) *Array { return Sin(AllGather(x, "lane")) })}
 	},
@@ -247,6 +249,7 @@ var _ = register(&Op{
 		}
 		return in
 	},
+	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		s := ShapeOf(Float32, 4, 2)
 		return []Case{
@@ -336,6 +339,7 @@ var _ = register(&Op{
 		}
 		return in
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("ring", ShapeOf(Float32, 4, 2), func(x *Array) *Array { return Mul(x, PPermute(x, "lane", Ring(4, 1)...)) }),
 			laneCase("partial", ShapeOf(Float32, 3), func(x *Array) *Array { return PPermute(Sin(x), "lane", [2]int{0, 2}) })}
@@ -388,6 +392,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return in
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("", ShapeOf(Float32, 3, 2, 3), func(x *Array) *Array { return Sin(AllToAll(x, "lane", 1, 0)) })}
 	},
@@ -412,6 +417,7 @@ var _ = register(&Op{
 	},
 	Emit: hlo("stablehlo.optimization_barrier"),
 	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array { return Sin(Barrier(x[0])[0]) }}}
 	},

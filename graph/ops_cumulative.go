@@ -81,6 +81,7 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])}
 	},
+	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "prod", "max", "min"} {

@@ -154,6 +154,7 @@ var _ = register(&Op{
 			return dot(at, st)
 		})}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{
 			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6, Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
@@ -257,6 +258,7 @@ var _ = register(&Op{
 	Write:        scatterWithKernel,
 	WriteSeconds: scatterSeconds,
 	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
+	Cost:         func(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 3 * bytesOf(n.Inputs[len(n.Inputs)-1:])} },
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {

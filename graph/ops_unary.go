@@ -37,7 +37,7 @@ func sameShape(class dtypeClass) func(*call) []Shape {
 type domain struct{ lo, hi float64 }
 
 // unaryFloat declares an elementwise float op: its reference function and its derivative, as a function of input x and
-// result y.
+// result y; nil: it is piecewise constant, others are no plain arithmetic.
 func unaryFloat(name, op string, in domain, f func(float64) float64, derivative func(x, y *Array) *Array) *Op {
 	o := &Op{
 		Name: name, Shape: sameShape(floats), Batch: batchElementwise, Emit: hlo(op),
@@ -49,6 +49,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 			return []*Tensor{out}
 		},
 		NotLinear: "nonlinear",
+		Cost:      costTranscendental,
 		Cases: func() []Case {
 			c := elementwiseCase(1, Float32, in, func(x []*Array) *Array { return apply1(Table[name], nil, x[0]) })
 			c.Rough = derivative == nil
@@ -56,7 +57,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 		},
 	}
 	if derivative == nil {
-		o.JVP = zeroJVP // piecewise constant
+		o.JVP, o.Cost = zeroJVP, costElements // piecewise constant
 	} else {
 		o.JVP = func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{Mul(t[0], derivative(in[0], out[0]))}
@@ -174,7 +175,7 @@ func unaryCases(op *Op, in domain, rough bool, ds ...DType) func() []Case {
 
 func unaryOp(name string, class dtypeClass, emit string, in domain, rough bool, ds []DType,
 	jvp func(*Node, []*Array, []*Array, []*Array) []*Array, eval func(*Node, []*Tensor) []*Tensor) *Op {
-	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval, NotLinear: "nonlinear"}
+	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval, Cost: costElements, NotLinear: "nonlinear"}
 	if jvp == nil {
 		o.NotDifferentiable = "its inputs are discrete"
 	}
@@ -254,6 +255,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		c := elementwiseCase(1, Float32, domain{-2, 2}, func(x []*Array) *Array { return IsFinite(Log(x[0])) })
 		c.Rough = true

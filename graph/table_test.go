@@ -26,6 +26,7 @@ func TestTableIsTotal(t *testing.T) {
 		require.NotNil(t, o.Shape, "%s: Shape", o.Name)
 		require.NotNil(t, o.Batch, "%s: Batch", o.Name)
 		require.True(t, o.Emit != nil || o.Lower != nil, "%s: Emit, or Lower", o.Name)
+		require.NotNil(t, o.Cost, "%s: Cost", o.Name)
 		require.NotNil(t, o.Cases, "%s: Cases", o.Name)
 		require.NotEmpty(t, o.Cases(), "%s: Cases", o.Name)
 		require.True(t, (o.Eval != nil) != (o.Run != nil), "%s: Eval or Run", o.Name)
