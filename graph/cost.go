@@ -1,10 +1,5 @@
 package graph
 
-import (
-	"math/bits"
-	"slices"
-)
-
 // Cost is the work of a program, counted from its ops, loops times their turns; of one device.
 type Cost struct {
 	// FLOPs are floating-point operations: a product and a sum of a dot are two, an exponential is one.
@@ -27,93 +22,64 @@ func (c Cost) plus(d Cost, times float64) Cost {
 func (g *Graph) Cost(turns func(*Node) int) Cost {
 	var sum Cost
 	for _, n := range g.Nodes {
-		sum = sum.plus(nodeCost(n, turns), 1)
+		sum = sum.plus(n.Op.Cost(n, turns), 1)
 	}
 	return sum
 }
 
-// free are the ops that move nothing once compiled.
-var free = []string{"reshape", "broadcast_in_dim", "constant", "iota", "optimization_barrier", "stop_gradient", "bitcast", "axis_index"}
+// costRule is the work of a node; turns is what Graph.Cost got.
+type costRule = func(n *Node, turns func(*Node) int) Cost
 
-// moves are the ops that only move data: what they write, read once.
-var moves = []string{"transpose", "reverse", "concatenate", "pad", "slice", "dynamic_slice", "gather", "all_gather", "ppermute", "all_to_all"}
+// costFree is the rule of ops that move nothing once compiled.
+func costFree(*Node, func(*Node) int) Cost { return Cost{} }
 
-// transcendental are the unary and binary ops that are no plain arithmetic.
-var transcendental = []string{"exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh",
-	"acosh", "atanh", "sqrt", "rsqrt", "cbrt", "pow", "logistic", "erf", "erf_inv", "erfc", "lgamma", "digamma"}
+// costMove is the rule of ops that only move data: what they write, read once.
+func costMove(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 2 * bytesOf(n.Outs)} }
 
-func nodeCost(n *Node, turns func(*Node) int) Cost {
-	name := n.Op.Name
-	var c Cost
-	switch {
-	case n.Op.Cost != nil:
-		return n.Op.Cost(n, turns)
-	case len(n.Bodies) > 0: // the first is the function, others are rules for it
-		return n.Bodies[0].Cost(turns)
-	}
-	if slices.Contains(free, name) {
+// costBody is the rule of ops that are their first body; others are rules for it.
+func costBody(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) }
+
+// costOf is the rule of ops that read their inputs and write their results, with so many operations.
+func costOf(operations func(n *Node) float64) costRule {
+	return func(n *Node, _ func(*Node) int) Cost {
+		c := Cost{Bytes: bytesOf(n.Inputs) + bytesOf(n.Outs)}
+		if k := len(n.Inputs); k > 0 && isFloat(n.Inputs[k-1].DType()) {
+			c.FLOPs = operations(n)
+		} else {
+			c.IntOps = operations(n)
+		}
 		return c
 	}
-	in, out := bytesOf(n.Inputs), bytesOf(n.Outs)
-	switch {
-	case slices.Contains(moves, name):
-		return Cost{Bytes: 2 * out}
-	case name == "dynamic_update_slice":
-		return Cost{Bytes: 2 * bytesOf(n.Inputs[1:2])}
-	case name == "scatter":
-		return Cost{Bytes: 3 * bytesOf(n.Inputs[len(n.Inputs)-1:])}
-	}
-	c.Bytes = in + out
-	ops := operations(n)
-	if len(n.Inputs) > 0 && isFloat(n.Inputs[len(n.Inputs)-1].DType()) && name != "compare" && name != "select" {
-		c.FLOPs = ops
-		if slices.Contains(transcendental, name) {
-			c.Transcendentals = ops
-		}
-	} else {
-		c.IntOps = ops
-	}
+}
+
+// costElements is the rule of ops with an operation for each element of the result.
+func costElements(n *Node, _ func(*Node) int) Cost { return costOf(resultElements)(n, nil) }
+
+// costTranscendental is costElements of what is no plain arithmetic.
+func costTranscendental(n *Node, _ func(*Node) int) Cost {
+	c := costElements(n, nil)
+	c.Transcendentals = c.FLOPs
 	return c
 }
 
-func (c Cost) times(k int) Cost { return Cost{}.plus(c, float64(k)) }
-
-// operations of an op without bodies. Decompositions count by the usual leading terms for square matrices.
-func operations(n *Node) float64 {
-	elements := func(a *Array) float64 { return float64(a.Size()) }
-	switch n.Op.Name {
-	case "dot_general":
-		contracted := 1.
-		for _, axis := range n.Attrs.(dotAttrs).leftContract {
-			contracted *= float64(n.Inputs[0].Dim(axis))
-		}
-		return 2 * elements(n.Outs[0]) * contracted
-	case "conv":
-		w := n.Inputs[1]
-		return 2 * elements(n.Outs[0]) * elements(w) / max(1, float64(w.Dim(n.Attrs.(convAttrs).w[0])))
-	case "reduce", "argreduce", "cumulative", "preduce":
-		return elements(n.Inputs[0])
-	case "sort", "top_k":
-		a := n.Inputs[0]
-		if a.Rank() == 0 {
-			return 0
-		}
-		return elements(a) * float64(bits.Len(uint(slices.Max(a.Dims()))))
-	case "threefry2x32":
-		return 65 * elements(n.Outs[0]) // 20 rounds of an addition, a rotation and a xor, and 5 keys, for two words
-	case "cholesky", "lu", "qr", "eigh", "svd", "triangular_solve":
-		a := n.Inputs[0]
-		side := float64(a.Dim(a.Rank() - 1))
-		factor := map[string]float64{"cholesky": 1. / 3, "lu": 2. / 3, "qr": 4. / 3, "eigh": 9, "svd": 20}[n.Op.Name]
-		if n.Op.Name == "triangular_solve" {
-			return side * elements(n.Outs[0])
-		}
-		return factor * side * elements(a)
-	case "custom_call":
-		return 0
-	}
-	return elements(n.Outs[0])
+// costLogic is costElements of what is no arithmetic, of floats neither.
+func costLogic(n *Node, _ func(*Node) int) Cost {
+	return Cost{IntOps: resultElements(n), Bytes: bytesOf(n.Inputs) + bytesOf(n.Outs)}
 }
+
+func resultElements(n *Node) float64 { return float64(n.Outs[0].Size()) }
+
+func inputElements(n *Node) float64 { return float64(n.Inputs[0].Size()) }
+
+// costMatrix is the rule of decompositions: the usual leading term for square matrices, factor times the side cubed.
+func costMatrix(factor float64) costRule {
+	return costOf(func(n *Node) float64 {
+		a := n.Inputs[0]
+		return factor * float64(a.Dim(a.Rank()-1)) * float64(a.Size())
+	})
+}
+
+func (c Cost) times(k int) Cost { return Cost{}.plus(c, float64(k)) }
 
 func bytesOf(arrays []*Array) float64 {
 	sum := 0.

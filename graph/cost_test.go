@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func costOf(t *testing.T, f func(x *Array) *Array, s Shape, turns func(*Node) int) Cost {
+func tracedCost(t *testing.T, f func(x *Array) *Array, s Shape, turns func(*Node) int) Cost {
 	t.Helper()
 	p, err := Trace("f", f, Abstract(s))
 	require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestCost(t *testing.T) {
 		}, Cost{FLOPs: 16 + 32, IntOps: 2, Bytes: 64 + 4 + 2*4 + 1 + 5 + 2*3*64}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := costOf(t, c.f, s, nil)
+			got := tracedCost(t, c.f, s, nil)
 			require.Equal(t, c.want, got)
 		})
 	}
@@ -47,20 +47,11 @@ func TestCostOfAWhile(t *testing.T) {
 	f := func(x *Array) *Array {
 		return While(func(x *Array) *Array { return Lt(x, 100) }, func(x *Array) *Array { return Mul(x, x) }, x)
 	}
-	require.EqualValues(t, 1, costOf(t, f, ShapeOf(Float32), nil).FLOPs)
-	got := costOf(t, f, ShapeOf(Float32), func(n *Node) int {
+	require.EqualValues(t, 1, tracedCost(t, f, ShapeOf(Float32), nil).FLOPs)
+	got := tracedCost(t, f, ShapeOf(Float32), func(n *Node) int {
 		require.Equal(t, "while", n.Op.Name)
 		return 7
 	})
 	require.EqualValues(t, 7, got.FLOPs)
 	require.EqualValues(t, 7, got.IntOps)
-}
-
-// The lists name ops that exist.
-func TestCostNamesOps(t *testing.T) {
-	for _, list := range [][]string{free, moves, transcendental} {
-		for _, name := range list {
-			require.NotNil(t, Table[name], name)
-		}
-	}
 }

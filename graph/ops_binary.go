@@ -27,7 +27,7 @@ func (k binaryKernels) eval(n *Node, in []*Tensor) []*Tensor {
 type jvpRule = func(n *Node, in, out, t []*Array) []*Array
 
 func binaryOp(name string, class dtypeClass, emit string, k binaryKernels, in domain, rough bool, ds []DType, jvp jvpRule) *Op {
-	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), Eval: k.eval, JVP: jvp, NotLinear: "nonlinear"}
+	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), Eval: k.eval, JVP: jvp, Cost: costElements, NotLinear: "nonlinear"}
 	if jvp == nil {
 		o.NotDifferentiable = "its inputs are discrete"
 	}
@@ -121,9 +121,12 @@ var (
 		domain{.5, 2}, false, []DType{Float32, Uint8},
 		func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{addTangents(
-				scaled(t[0], func() *Array { return Mul(in[1], Pow(in[0], Select(Eq(in[1], 0), OnesLike(in[1]), Sub(in[1], 1)))) }),
+				scaled(t[0], func() *Array {
+					zeros := And(Eq(in[0], 0), Eq(in[1], 0)) // where 0 times the infinite 0^-1 would be NaN
+					return Mul(in[1], Pow(in[0], Select(zeros, OnesLike(in[1]), Sub(in[1], 1))))
+				}),
 				scaled(t[1], func() *Array { return Mul(Log(Select(Eq(in[0], 0), OnesLike(in[0]), in[0])), out[0]) }))}
-		})
+		}).withCost(costTranscendental)
 	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 { return max(x, y) }, func(x, y uint64) uint64 { return max(x, y) }},
 		domain{-2, 2}, false, numeric, chooseJVP)
 	_ = binaryOp("min", anything, "stablehlo.minimum", binaryKernels{smaller, func(x, y int64) int64 { return min(x, y) }, func(x, y uint64) uint64 { return min(x, y) }},
@@ -132,7 +135,7 @@ var (
 		func(n *Node, in, out, t []*Array) []*Array {
 			r := Add(Square(in[0]), Square(in[1]))
 			return []*Array{addTangents(scaled(t[0], func() *Array { return Div(in[1], r) }), scaled(t[1], func() *Array { return Neg(Div(in[0], r)) }))}
-		})
+		}).withCost(costTranscendental)
 
 	nextAfterOp = binaryOp("nextafter", floats, "chlo.next_after", binaryKernels{}, domain{-2, 2}, true, []DType{Float32, Float64}, nil).withEval(evalNextAfter)
 
@@ -204,6 +207,11 @@ func evalNextAfter(n *Node, in []*Tensor) []*Tensor {
 
 func (o *Op) withEval(f func(*Node, []*Tensor) []*Tensor) *Op {
 	o.Eval = f
+	return o
+}
+
+func (o *Op) withCost(rule costRule) *Op {
+	o.Cost = rule
 	return o
 }
 

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -140,6 +141,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return []*Tensor{newTensor(Shape{DType: Int32})}
 	},
+	Cost: costFree,
 	Cases: func() []Case {
 		c := laneCase("", ShapeOf(Int32, 4), func(x *Array) *Array { return Add(x, AxisIndex("lane")) })
 		c.Rough = true
@@ -172,7 +174,7 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
-		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{a, "sum"}, cts[0]), AxisIndex(a.axis), 0)}
+		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]), AxisIndex(a.axis), 0)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
@@ -188,6 +190,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return []*Tensor{{n.Outs[0].shape, in[0].V}}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("", ShapeOf(Float32, 4, 2), func(x *Array) *Array { return Sin(AllGather(x, "lane")) })}
 	},
@@ -201,6 +204,8 @@ func AllGather(x *Array, axis string) *Array {
 type preduceAttrs struct {
 	collectiveAttrs
 	kind string // sum, max, min
+	// dropsNaN is set once NaN is looked for besides (see Lower).
+	dropsNaN bool
 }
 
 var _ = register(&Op{
@@ -214,11 +219,21 @@ var _ = register(&Op{
 		}
 		// The tangents at the extreme, averaged over the lanes that share it, as ReduceMax does along an axis.
 		at := Convert(Eq(in[0], out[0]), in[0].DType())
-		sum := preduceAttrs{a.collectiveAttrs, "sum"}
+		sum := preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "sum"}
 		return []*Array{Div(apply1(n.Op, sum, Mul(at, t[0])), apply1(n.Op, sum, at))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return apply(n.Op, n.Attrs, cts)
+	},
+	// Between devices XLA's maximum drops NaN, or not, by their order.
+	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
+		a, x := n.Attrs.(preduceAttrs), in[0]
+		if a.size == 1 || a.kind == "sum" || a.dropsNaN || !isFloat(x.DType()) {
+			return nil
+		}
+		a.dropsNaN = true
+		missing := apply1(n.Op, preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "max"}, Convert(IsNaN(x), Int32))
+		return []*Array{Select(Gt(missing, 0), math.NaN(), apply1(n.Op, a, x))}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(preduceAttrs)
@@ -234,6 +249,7 @@ var _ = register(&Op{
 		}
 		return in
 	},
+	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		s := ShapeOf(Float32, 4, 2)
 		return []Case{
@@ -246,7 +262,7 @@ var _ = register(&Op{
 })
 
 func preduce(name, kind string, x *Array, axis string) *Array {
-	return apply1(op("preduce"), preduceAttrs{collective(name, axis), kind}, x)
+	return apply1(op("preduce"), preduceAttrs{collectiveAttrs: collective(name, axis), kind: kind}, x)
 }
 
 // PSum adds x over the lanes or devices of a named axis. Over devices the order of the additions is the backend's, so
@@ -323,6 +339,7 @@ var _ = register(&Op{
 		}
 		return in
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("ring", ShapeOf(Float32, 4, 2), func(x *Array) *Array { return Mul(x, PPermute(x, "lane", Ring(4, 1)...)) }),
 			laneCase("partial", ShapeOf(Float32, 3), func(x *Array) *Array { return PPermute(Sin(x), "lane", [2]int{0, 2}) })}
@@ -375,6 +392,7 @@ var _ = register(&Op{
 		oneDevice(n)
 		return in
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{laneCase("", ShapeOf(Float32, 3, 2, 3), func(x *Array) *Array { return Sin(AllToAll(x, "lane", 1, 0)) })}
 	},
@@ -399,6 +417,7 @@ var _ = register(&Op{
 	},
 	Emit: hlo("stablehlo.optimization_barrier"),
 	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array { return Sin(Barrier(x[0])[0]) }}}
 	},

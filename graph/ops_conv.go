@@ -71,6 +71,10 @@ var _ = register(&Op{
 	Lower: lowerConv,
 	Emit:  emitConv,
 	Eval:  evalConv,
+	Cost: costOf(func(n *Node) float64 {
+		w := n.Inputs[1]
+		return 2 * resultElements(n) * float64(w.Size()) / max(1, float64(w.Dim(n.Attrs.(convAttrs).w[0])))
+	}),
 	Cases: func() []Case {
 		conv := func(name string, x, w []int, opts ...WindowOption) Case {
 			return Case{Name: name, Inputs: []Shape{ShapeOf(Float32, x...), ShapeOf(Float32, w...)}, Lo: -1, Hi: 1, Tol: 1e-5,

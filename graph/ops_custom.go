@@ -25,6 +25,7 @@ var _ = register(&Op{
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
 	Lower:     func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
 	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost:      costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Mul(x[0], StopGradient(x[0])) }}}
 	},
@@ -45,6 +46,7 @@ var _ = register(&Op{
 		return apply(n.Op, nil, b.prepare(n, in, dims, on), g), b.laneDims(n.Outs, out)
 	},
 	Derivative: jvpCheckpoint, Transpose: transposeCheckpoint, Run: runBody,
+	Cost: costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
 			return Checkpoint(func(v *Array) *Array { return Sin(Mul(Sin(v), x[1])) })(x[0])
@@ -110,6 +112,7 @@ var _ = register(&Op{
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, on), f, d), b.laneDims(n.Outs, flags)
 	},
 	Derivative: jvpCustomJvp, NotLinear: "its derivative is a body of its own", Run: runBody,
+	Cost: costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
 			return CustomJvp(sin1, func(a, t *Array) (*Array, *Array) { return Sin(a), Mul(Cos(a), t) })(x[0])
@@ -122,6 +125,7 @@ func sin1(x *Array) *Array { return Sin(x) } // Sin as a function of one array
 var _ = register(&Op{
 	Name: "custom_vjp", Shape: bodyShape, Lower: lowerBody,
 	Batch: batchBodies, Derivative: jvpCustomVjp, NotLinear: "its derivative is a body of its own", Run: runBody,
+	Cost: costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
 			return CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })(x[0])
@@ -284,6 +288,7 @@ var _ = register(&Op{
 	},
 	Lower: func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
 	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
+	Cost:  costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
 			f := CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })

@@ -148,6 +148,9 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
+	Cost: costOf(func(n *Node) float64 {
+		return 2 * resultElements(n) * float64(n.Attrs.(dotAttrs).contracted(n.Inputs[0].shape))
+	}),
 	Cases: func() []Case {
 		return []Case{
 			{Name: "matmul", Inputs: []Shape{ShapeOf(Float32, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},

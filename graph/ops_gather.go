@@ -154,6 +154,7 @@ var _ = register(&Op{
 			return dot(at, st)
 		})}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{
 			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6, Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
@@ -253,9 +254,11 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, unique_indices = %t",
 			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
-	WritesParts: alwaysWritesParts,
-	Write:       scatterWithKernel,
-	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
+	WritesParts:  alwaysWritesParts,
+	Write:        scatterWithKernel,
+	WriteSeconds: scatterSeconds,
+	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
+	Cost:         func(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 3 * bytesOf(n.Inputs[len(n.Inputs)-1:])} },
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {

@@ -47,6 +47,7 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		return evalMatrices(n, in, func(in []dense) [][]float64 { return [][]float64{choleskyReference(in[0]).v} })
 	},
+	Cost: costMatrix(1. / 3),
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {

@@ -40,6 +40,7 @@ var _ = register(&Op{
 			return [][]float64{w, v.v}
 		})
 	},
+	Cost: costMatrix(9),
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {

@@ -42,6 +42,7 @@ var _ = register(&Op{
 			return [][]float64{q.v, r.v}
 		})
 	},
+	Cost: costMatrix(4. / 3),
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {

@@ -77,6 +77,7 @@ var _ = register(&Op{
 			return [][]float64{triangularReference(triangularAttrs{upper: true}, lu, y).v}
 		})
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		return []Case{
 			{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 4, 4), ShapeOf(Float32, 4)}, Lo: -1, Hi: 1, Tol: 2e-5,

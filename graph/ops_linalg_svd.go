@@ -35,6 +35,7 @@ var _ = register(&Op{
 			return [][]float64{u.v, s, vt.v}
 		})
 	},
+	Cost: costMatrix(20),
 	Cases: func() []Case {
 		var cases []Case
 		for i, shapes := range [][][]int{{{3, 3}, {5, 3}, {1, 1}}, {{4, 4}, {2, 4}, {1, 3}}} {

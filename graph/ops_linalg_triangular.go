@@ -92,6 +92,10 @@ var _ = register(&Op{
 		a := n.Attrs.(triangularAttrs)
 		return evalMatrices(n, in, func(in []dense) [][]float64 { return [][]float64{triangularReference(a, in[0], in[1]).v} })
 	},
+	Cost: costOf(func(n *Node) float64 {
+		a := n.Inputs[0]
+		return float64(a.Dim(a.Rank()-1)) * resultElements(n)
+	}),
 	Cases: func() []Case {
 		var cases []Case
 		for i := range 16 {

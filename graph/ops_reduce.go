@@ -180,6 +180,7 @@ var _ = register(&Op{
 		forEach(in[0].Shape.Dims, func(i int, idx []int) { k.combine(out, dot(dropAxes(idx, a.axes), st), in[0], i) })
 		return []*Tensor{out.rounded(n.Outs[0].shape.DType)}
 	},
+	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "prod"} {
@@ -436,6 +437,7 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
+	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range numeric {

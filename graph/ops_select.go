@@ -51,6 +51,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costLogic,
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range []DType{Float32, Int32, Uint8, Bool} {
@@ -123,6 +124,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costLogic,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Bool, 3, 4), ShapeOf(Float32, 3, 4), ShapeOf(Float32, 3, 4)}, Lo: -1, Hi: 1,
 			Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
@@ -170,6 +172,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		s := ShapeOf(Float32, 3, 4)
 		return []Case{{Inputs: []Shape{s}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array { return Clamp(-1, x[0], .5) }},
@@ -226,6 +229,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		var cases []Case
 		for _, from := range DTypes {
@@ -291,6 +295,7 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		return []*Tensor{tensorFromBytes(n.Outs[0].shape, in[0].bytes())}
 	},
+	Cost: costFree,
 	Cases: func() []Case {
 		var cases []Case
 		for _, p := range [][2]DType{{Float32, Uint32}, {Int32, Float32}, {Float64, Uint64}, {Float16, Uint16}, {Uint8, Int8}} {

@@ -57,6 +57,7 @@ func init() {
 			c := n.Attrs.(constantAttrs)
 			return []*Tensor{tensorFromBytes(c.shape, []byte(c.bytes))}
 		},
+		Cost: costFree,
 		Cases: func() []Case {
 			return []Case{
 				{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array { return Add(x[0], Float32s([]float32{1, -2.5, 3})) }},
@@ -152,6 +153,7 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
+	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array { return Add(x[0], IotaAxis(ShapeOf(Float32, 2, 3), 1)) }},
 			{Name: "u8", Inputs: []Shape{ShapeOf(Uint8, 4)}, Rough: true, Fn: func(x []*Array) *Array { return Add(x[0], IotaAxis(ShapeOf(Uint8, 4), 0)) }}}
@@ -230,6 +232,7 @@ var _ = register(&Op{
 			return at
 		})}
 	},
+	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 1)}, Fn: func(x []*Array) *Array { return broadcastInDim(x[0], []int{2, 3, 4}, []int{1, 2}) }},
 			{Name: "scalar", Inputs: []Shape{ShapeOf(Float32)}, Fn: func(x []*Array) *Array { return BroadcastTo(x[0], 2, 3) }},
@@ -277,6 +280,7 @@ var _ = register(&Op{
 	},
 	Emit: hlo("stablehlo.reshape"),
 	Eval: func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{{n.Outs[0].shape, in[0].V}} },
+	Cost: costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 4)}, Fn: func(x []*Array) *Array { return Reshape(x[0], 2, -1) }}}
 	},
@@ -342,6 +346,7 @@ var _ = register(&Op{
 		ps := mapInts(p, func(i int) int { return st[i] })
 		return []*Tensor{moveTensor(n.Outs[0].shape, in[0], func(idx []int) int { return dot(idx, ps) })}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3, 4)}, Fn: func(x []*Array) *Array { return Transpose(x[0], 2, 0, 1) }}}
 	},
@@ -403,6 +408,7 @@ var _ = register(&Op{
 			return at
 		})}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array { return Reverse(x[0], 1) }}}
 	},

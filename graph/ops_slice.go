@@ -72,6 +72,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32, 2, 1)}, Fn: func(x []*Array) *Array { return Concatenate(1, x[0], x[1], x[0]) }}}
 	},
@@ -202,6 +203,7 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32)}, Fn: func(x []*Array) *Array { return PadConfig(x[0], x[1], []int{1, 0}, []int{-1, 2}, []int{0, 1}) }},
 			{Name: "cut", Inputs: []Shape{ShapeOf(Float32, 5)}, Fn: func(x []*Array) *Array { return PadConfig(x[0], 0, []int{-1}, []int{-2}, []int{1}) }}}
@@ -272,6 +274,7 @@ var _ = register(&Op{
 			return at
 		})}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 7)}, Fn: func(x []*Array) *Array { return StridedSlice(x[0], []int{1, 0}, []int{3, 7}, []int{1, 3}) }}}
 	},
@@ -401,6 +404,7 @@ var _ = register(&Op{
 		base := dot(at, st)
 		return []*Tensor{moveTensor(n.Outs[0].shape, x, func(idx []int) int { return base + dot(idx, st) })}
 	},
+	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicSlice(x[0], []*Array{x[1], x[2]}, []int{2, 3}) }}}
@@ -482,10 +486,12 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	WritesParts: writesLarge,
-	Write:       writeWithKernel,
-	Emit:        hlo("stablehlo.dynamic_update_slice"),
-	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
+	WritesParts:  writesLarge,
+	Write:        writeWithKernel,
+	WriteSeconds: blockSeconds,
+	Emit:         hlo("stablehlo.dynamic_update_slice"),
+	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
+	Cost:         func(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 2 * bytesOf(n.Inputs[1:2])} },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], []*Array{x[2], x[3]}) }}}

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"sort"
 	"strings"
@@ -11,6 +12,15 @@ import (
 type sortAttrs struct {
 	axis, keys int
 	descending bool
+}
+
+// sortOperations is the number of comparisons along the longest axis.
+func sortOperations(n *Node) float64 {
+	a := n.Inputs[0]
+	if a.Rank() == 0 {
+		return 0
+	}
+	return inputElements(n) * float64(bits.Len(uint(slices.Max(a.Dims()))))
 }
 
 var _ = register(&Op{
@@ -90,6 +100,7 @@ var _ = register(&Op{
 		})
 		return outs
 	},
+	Cost: costOf(sortOperations),
 	Cases: func() []Case {
 		s := ShapeOf(Float32, 3, 5)
 		ints := ShapeOf(Int32, 3, 6)

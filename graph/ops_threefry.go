@@ -56,6 +56,9 @@ var _ = register(&Op{
 		}
 		return []*Tensor{a, b}
 	},
+	Cost: costOf(func(n *Node) float64 {
+		return 65 * resultElements(n) // 20 rounds of an addition, a rotation and a xor, and 5 keys, for two words
+	}),
 	Cases: func() []Case {
 		s := ShapeOf(Uint32, 3, 2)
 		return []Case{{Inputs: []Shape{s, s, s, s}, Lo: 0, Hi: 1e9, Rough: true, Fn: func(x []*Array) *Array {

@@ -64,6 +64,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{values, indices}
 	},
+	Cost: costOf(sortOperations),
 	Cases: func() []Case {
 		var cases []Case
 		for _, d := range []DType{Float32, Float64, BFloat16, Int32, Uint8} {

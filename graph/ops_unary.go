@@ -37,7 +37,7 @@ func sameShape(class dtypeClass) func(*call) []Shape {
 type domain struct{ lo, hi float64 }
 
 // unaryFloat declares an elementwise float op: its reference function and its derivative, as a function of input x and
-// result y.
+// result y; nil: it is piecewise constant, others are no plain arithmetic.
 func unaryFloat(name, op string, in domain, f func(float64) float64, derivative func(x, y *Array) *Array) *Op {
 	o := &Op{
 		Name: name, Shape: sameShape(floats), Batch: batchElementwise, Emit: hlo(op),
@@ -49,6 +49,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 			return []*Tensor{out}
 		},
 		NotLinear: "nonlinear",
+		Cost:      costTranscendental,
 		Cases: func() []Case {
 			c := elementwiseCase(1, Float32, in, func(x []*Array) *Array { return apply1(Table[name], nil, x[0]) })
 			c.Rough = derivative == nil
@@ -56,7 +57,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 		},
 	}
 	if derivative == nil {
-		o.JVP = zeroJVP // piecewise constant
+		o.JVP, o.Cost = zeroJVP, costElements // piecewise constant
 	} else {
 		o.JVP = func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{Mul(t[0], derivative(in[0], out[0]))}
@@ -105,7 +106,7 @@ var (
 		func(x, y *Array) *Array { return Mul(math.Sqrt(math.Pi)/2, Exp(Square(y))) })
 	_ = unaryFloat("erfc", "chlo.erfc", domain{-2, 2}, math.Erfc,
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
-	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, func(x float64) float64 { y, _ := math.Lgamma(x); return y },
+	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
 		func(x, y *Array) *Array { return Digamma(x) })
 	_ = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array { return Trigamma(x) })
 
@@ -115,6 +116,15 @@ var (
 
 	_ = unaryFloat("round_away", "stablehlo.round_nearest_afz", domain{-3, 3}, math.Round, nil)
 )
+
+// lgamma is +Inf at both infinities, as XLA, C and the limit of the absolute value say; Go's has -Inf at -Inf.
+func lgamma(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return math.Inf(1)
+	}
+	y, _ := math.Lgamma(x)
+	return y
+}
 
 // digamma by recurrence up to x >= 6 and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18); reflection below 0.
 func digamma(x float64) float64 {
@@ -165,7 +175,7 @@ func unaryCases(op *Op, in domain, rough bool, ds ...DType) func() []Case {
 
 func unaryOp(name string, class dtypeClass, emit string, in domain, rough bool, ds []DType,
 	jvp func(*Node, []*Array, []*Array, []*Array) []*Array, eval func(*Node, []*Tensor) []*Tensor) *Op {
-	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval, NotLinear: "nonlinear"}
+	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval, Cost: costElements, NotLinear: "nonlinear"}
 	if jvp == nil {
 		o.NotDifferentiable = "its inputs are discrete"
 	}
@@ -245,6 +255,7 @@ var _ = register(&Op{
 		}
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		c := elementwiseCase(1, Float32, domain{-2, 2}, func(x []*Array) *Array { return IsFinite(Log(x[0])) })
 		c.Rough = true

@@ -27,6 +27,7 @@ var _ = register(&Op{
 		evalUnset(nil, []*Tensor{out})
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array {
 			free := apply1(op("unset"), unsetAttrs{x[0].shape, 0})

@@ -93,6 +93,7 @@ var _ = register(&Op{
 		})
 		return []*Tensor{out}
 	},
+	Cost: costElements,
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "prod", "max", "min"} {
