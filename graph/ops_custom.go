@@ -20,19 +20,27 @@ func bodyShape(c *call) []Shape {
 var _ = register(&Op{
 	Name: "stop_gradient", Shape: func(c *call) []Shape { return slices.Clone(c.in) }, Batch: batchElementwise,
 	JVP: zeroJVP,
-	// A tangent may pass one too, where a derivative is mapped (a branch's inputs are stopped in lanes that go elsewhere):
-	// as a linear function it is the identity.
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
-	Lower:     func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
-	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
+	// A tangent may pass one too: as a linear function it is the identity, unless nobody takes its value.
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+		if n.Attrs == (stopAttrs{unused: true}) {
+			return []*Array{nil}
+		}
+		return cts
+	},
+	Lower: func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
+	Eval:  func(n *Node, in []*Tensor) []*Tensor { return in },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Mul(x[0], StopGradient(x[0])) }}}
 	},
 })
 
+// stopAttrs: unused says that the value is computed with and then dropped, as in lanes that take another branch: a
+// cotangent that comes back there, NaN perhaps, means nothing.
+type stopAttrs struct{ unused bool }
+
 // StopGradient returns v unchanged; derivatives take it for a constant.
 func StopGradient[T any](v T) T {
-	return MapTree(func(a *Array) *Array { return apply1(op("stop_gradient"), nil, a) }, v)
+	return MapTree(func(a *Array) *Array { return apply1(op("stop_gradient"), stopAttrs{}, a) }, v)
 }
 
 // Checkpoint: differentiating the body keeps its inputs only and computes the rest again when it is needed.

@@ -98,8 +98,9 @@ var _ = register(&Op{
 })
 
 // onlyTaken prepares what a branch that runs for all lanes takes: the same values, but derivatives see them as constants
-// in the lanes that do not keep its results. Their cotangents are zero there, and zero times an infinite slope is NaN. It
-// costs lanes for what had none, so it is done only where a derivative will be taken.
+// in the lanes that do not keep its results, be they values or tangents (where a derivative itself is mapped). Their
+// cotangents are zero there, and zero times an infinite slope is NaN. It costs lanes for what had none, so it is done only
+// where a derivative will be taken.
 func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, []int) {
 	if t := currentTrace(); t == nil || !t.cur.isDifferentiated() {
 		return in, dims
@@ -113,7 +114,7 @@ func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, [
 			to := b.place(x.Rank())
 			x, dims[k] = b.moveTo(x, -1, to), to
 		}
-		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, StopGradient(x))
+		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, apply1(op("stop_gradient"), stopAttrs{unused: true}, x))
 	}
 	return in, dims
 }
