@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -172,7 +173,7 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
-		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{a, "sum"}, cts[0]), AxisIndex(a.axis), 0)}
+		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]), AxisIndex(a.axis), 0)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
@@ -201,6 +202,8 @@ func AllGather(x *Array, axis string) *Array {
 type preduceAttrs struct {
 	collectiveAttrs
 	kind string // sum, max, min
+	// dropsNaN is set once NaN is looked for besides (see Lower).
+	dropsNaN bool
 }
 
 var _ = register(&Op{
@@ -214,11 +217,21 @@ var _ = register(&Op{
 		}
 		// The tangents at the extreme, averaged over the lanes that share it, as ReduceMax does along an axis.
 		at := Convert(Eq(in[0], out[0]), in[0].DType())
-		sum := preduceAttrs{a.collectiveAttrs, "sum"}
+		sum := preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "sum"}
 		return []*Array{Div(apply1(n.Op, sum, Mul(at, t[0])), apply1(n.Op, sum, at))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return apply(n.Op, n.Attrs, cts)
+	},
+	// Between devices XLA's maximum drops NaN, or not, by their order.
+	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
+		a, x := n.Attrs.(preduceAttrs), in[0]
+		if a.size == 1 || a.kind == "sum" || a.dropsNaN || !isFloat(x.DType()) {
+			return nil
+		}
+		a.dropsNaN = true
+		missing := apply1(n.Op, preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "max"}, Convert(IsNaN(x), Int32))
+		return []*Array{Select(Gt(missing, 0), math.NaN(), apply1(n.Op, a, x))}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(preduceAttrs)
@@ -246,7 +259,7 @@ var _ = register(&Op{
 })
 
 func preduce(name, kind string, x *Array, axis string) *Array {
-	return apply1(op("preduce"), preduceAttrs{collective(name, axis), kind}, x)
+	return apply1(op("preduce"), preduceAttrs{collectiveAttrs: collective(name, axis), kind: kind}, x)
 }
 
 // PSum adds x over the lanes or devices of a named axis. Over devices the order of the additions is the backend's, so
