@@ -120,9 +120,12 @@ func LogAddExp(x, y any) *Array {
 	if !isFloat(a[0].DType()) {
 		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
 	}
-	// Equal operands are told apart first: the difference of equal infinities is no number.
-	apart := Abs(Select(Eq(a[0], a[1]), 0, Sub(a[0], a[1])))
-	return Add(Max(a[0], a[1]), Log1p(Exp(Neg(apart))))
+	// Written by selection, not by Max and Abs, whose corners at x = y would hide the second derivative there.
+	first := Ge(a[0], a[1])
+	large, small := Select(first, a[0], a[1]), Select(first, a[1], a[0])
+	// The difference of equal infinities is no number.
+	same := And(Eq(large, small), IsInf(large))
+	return Select(same, Max(a[0], a[1]), Add(large, Log1p(Exp(Select(same, 0, Sub(small, large))))))
 }
 
 // Atan2 is the angle of the point (y, x), in radians.

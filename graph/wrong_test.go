@@ -123,6 +123,15 @@ func TestOnceWrong(t *testing.T) {
 			})
 			return Grad(func(v *Array) *Array { return Sum(VMap(g)(v)) })(f(0, 4))
 		}, []float64{2, .25}},
+		{102, "LogAddExp has its second derivatives where its operands are equal", func() *Array {
+			return Concatenate(0, Reshape(Hessian(func(v *Array) *Array { return LogAddExp(Index(v, 0), Index(v, 1)) })(f(2, 2)), 4),
+				Reshape(Hessian(func(v *Array) *Array { return Index(CumLogSumExp(v, 0), 1) })(f(2, 2)), 4))
+		}, []float64{.25, -.25, -.25, .25, .25, -.25, -.25, .25}},
+		{103, "LogAddExp of infinities and NaN, and its slopes", func() *Array {
+			x, y := f(float32(inf), float32(inf), float32(-inf), float32(-inf), 1, float32(-inf), float32(nan), 0), f(float32(inf), 1, 1, float32(-inf), float32(-inf), float32(inf), 0, float32(nan))
+			dx, dy := Grads2(func(x, y *Array) *Array { return Sum(Slice(LogAddExp(x, y), []int{0}, []int{6})) })(x, y)
+			return Concatenate(0, LogAddExp(x, y), Slice(dx, []int{0}, []int{6}), Slice(dy, []int{0}, []int{6}))
+		}, []float64{inf, inf, 1, -inf, 1, inf, nan, nan, .5, 1, 0, .5, 1, 0, .5, 0, 1, .5, 0, 1}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
