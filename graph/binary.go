@@ -36,7 +36,8 @@ func Quo(x, y any) *Array {
 	return q
 }
 
-// FloorDiv is the quotient rounded down, such that x = FloorDiv(x, y) y + Mod(x, y) up to rounding.
+// FloorDiv is the quotient rounded down, such that x = FloorDiv(x, y) y + Mod(x, y) up to rounding. Of floats it is x / y where
+// y is 0.
 func FloorDiv(x, y any) *Array {
 	a := operands("floor_div", x, y)
 	d := a[0].DType()
@@ -48,7 +49,7 @@ func FloorDiv(x, y any) *Array {
 	if isFloat(d) {
 		// Taken from the exact remainder: x / y itself may round up to the next whole number.
 		q := Div(Sub(a[0], r), a[1])
-		return Round(Select(down, Sub(q, 1), q))
+		return Round(Select(Eq(a[1], 0), Div(a[0], a[1]), Select(down, Sub(q, 1), q))) // the remainder by 0 is NaN
 	}
 	q := apply1(op("div"), nil, a[0], a[1])
 	return Select(down, Sub(q, 1), q)

@@ -21,7 +21,7 @@ func openCPU(t *testing.T) *xlabridge.Client {
 	return client
 }
 
-// near compares two concrete arrays of equal shape, relative and absolute; NaN equals NaN.
+// near compares two concrete arrays of equal shape, relative and absolute; NaN equals NaN, and an infinity only itself.
 func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 	t.Helper()
 	require.Equal(t, want.Shape().String(), got.Shape().String(), msg...)
@@ -33,6 +33,7 @@ func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 		if w[i] == g[i] || math.IsNaN(w[i]) && math.IsNaN(g[i]) {
 			continue
 		}
+		require.False(t, math.IsInf(w[i], 0), fmt.Sprint("element ", i, " is ", g[i], ", want ", w[i], " ", fmt.Sprint(msg...)))
 		require.InDelta(t, w[i], g[i], tol*(1+math.Abs(w[i])), fmt.Sprint("element ", i, " ", fmt.Sprint(msg...)))
 	}
 }

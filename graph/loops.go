@@ -34,7 +34,7 @@ func (g *Graph) ShortLoops() float64 {
 func (g *Graph) loopElements(inside bool) (short, all int) {
 	for _, n := range g.Nodes {
 		for _, b := range n.Bodies {
-			s, a := b.loopElements(inside || n.Op.Name == "while" || n.Op.Name == "scan")
+			s, a := b.loopElements(inside || n.Op.Loop != nil)
 			short, all = short+s, all+a
 		}
 		if !inside || len(n.Bodies) > 0 {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,5 +36,55 @@ func TestShortLoops(t *testing.T) {
 		require.NoError(t, err)
 		require.InDelta(t, c.want, p.Graph.ShortLoops(), .01, "case %d: %s", i+1, c.what)
 		require.Equal(t, c.most, p.Graph.LargestArray(), "case %d: %s", i+1, c.what)
+	}
+}
+
+// What is done with loops goes by Op.Loop: an op of another name that is a loop is split, counted and weighed as While is.
+func TestLoopsByAnotherName(t *testing.T) {
+	other := *op("while")
+	other.Name = "repeat"
+	Table[other.Name] = &other
+	defer delete(Table, other.Name)
+	renamed := func(g *Graph) string { return strings.ReplaceAll(g.String(), "repeat", "while") }
+	var rename func(g *Graph)
+	rename = func(g *Graph) {
+		for _, n := range g.Nodes {
+			if n.Op.Name == "while" {
+				n.Op = &other
+			}
+			for _, b := range n.Bodies {
+				rename(b)
+			}
+		}
+	}
+	type state struct{ I, X *Array }
+	repeat := func(step func(s state) *Array) func(x *Array) *Array {
+		return func(x *Array) *Array {
+			return While(func(s state) *Array { return Lt(s.I, 9) }, func(s state) state { return state{Add(s.I, 1), step(s)} },
+				state{Zeros(ShapeOf(Int32)), x}).X
+		}
+	}
+	for i, c := range []struct {
+		description string
+		dims        []int
+		f           func(x *Array) *Array
+		of          func(p *Program) any
+	}{
+		{"1: the carry is split", []int{2, 100}, repeat(func(s state) *Array {
+			return Stack([]*Array{Add(Index(s.X, 0), Index(s.X, 1)), Mul(Index(s.X, 0), 2)}, 0)
+		}), func(p *Program) any { return renamed(p.Graph.splitAxes()) }},
+		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }), func(p *Program) any { return p.Graph.ShortLoops() }},
+		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
+			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Zeros(ShapeOf(Int32))})
+		}), func(p *Program) any { return renamed(p.lowerTo(PhaseWrites, TargetCPUKernels)) }},
+	} {
+		p, err := Trace("f", c.f, Abstract(ShapeOf(Float32, c.dims...)))
+		require.NoError(t, err)
+		want := c.of(p)
+		rename(p.Graph)
+		require.Equal(t, want, c.of(p), "case %d %s", i+1, c.description)
+		if i == 0 {
+			require.NotEqual(t, renamed(p.Graph), want, "it is split")
+		}
 	}
 }

@@ -123,7 +123,7 @@ type lowering struct {
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
 	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
-	loop    *Graph         // the body of the innermost while around, before the pass
+	loop    *Graph         // the body of the innermost loop around, before the pass
 	trace   *trace
 	unset   int // see the op unset
 }
@@ -197,8 +197,8 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies), pos: n.pos}
 	if l.concerns(n) {
 		outside := l.loop
-		if n.Op.Name == "while" {
-			l.loop = n.Bodies[1]
+		if n.Op.Loop != nil {
+			l.loop = n.Bodies[n.Op.Loop(n).step]
 		}
 		for i, b := range n.Bodies {
 			c.Bodies[i] = l.graph(b)

@@ -134,11 +134,11 @@ func TestTargets(t *testing.T) {
 		{"17: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
 			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
-		{"15: linear algebra by kernels, elsewhere by StableHLO", func(x, y *Array) *Array {
+		{"18: linear algebra by kernels, elsewhere by StableHLO", func(x, y *Array) *Array {
 			return CholeskySolve(Cholesky(x), y)
 		}, matrix(8, 8), matrix(8, 3), map[Target]map[string]int{TargetCPUKernels: {"cholesky": 0, "triangular_solve": 0, "custom_call": 3}, TargetCPU: {"cholesky": 1, "triangular_solve": 2},
 			TargetCUDA: {"cholesky": 1, "custom_call": 0}}},
-		{"16: in a batch the smaller operand is copied", func(x, y *Array) *Array {
+		{"19: in a batch the smaller operand is copied", func(x, y *Array) *Array {
 			return VMap2(func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) })(Reshape(x, 8, 32, 16), Reshape(y, 8, 32, 2))
 		}, matrix(256, 16), matrix(256, 2), map[Target]map[string]int{TargetCPU: {"transpose": 1, "dot_general": 1}, TargetCUDA: {"transpose": 0, "dot_general": 1}}},
 	} {

@@ -85,6 +85,16 @@ func partialAxes(n *Node) []int {
 	return axes
 }
 
+// blockSeconds and scatterSeconds are the WriteSeconds of dynamic_update_slice and scatter.
+func blockSeconds(n *Node) float64 {
+	if oneRun(partialAxes(n)) {
+		return 0
+	}
+	return stepPerBlock
+}
+
+func scatterSeconds(*Node) float64 { return stepPerScatter }
+
 // oneRun tells whether the block lies in one piece: whole rows, as a scan stacks them.
 func oneRun(axes []int) bool { return len(axes) == 1 && axes[0] == 0 }
 
@@ -103,11 +113,8 @@ func (l *lowering) worthCalls() bool {
 	}
 	needed := 0.
 	l.loop.any(func(n *Node) bool {
-		switch {
-		case n.Op.Name == "scatter":
-			needed += stepPerScatter
-		case n.Op.Name == "dynamic_update_slice" && !oneRun(partialAxes(n)):
-			needed += stepPerBlock
+		if n.Op.WriteSeconds != nil {
+			needed += n.Op.WriteSeconds(n)
 		}
 		return false
 	})

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -31,6 +32,9 @@ type Op struct {
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
 	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
+	// Loop tells how a node of the op is a loop over a carry; nil: the op is none. Loops' carries are split, and the work in
+	// them weighs more.
+	Loop func(n *Node) loopForm
 	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
 	Lower lowerRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
@@ -39,6 +43,8 @@ type Op struct {
 	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
 	WritesParts func(n *Node, t Target) bool
 	Write       lowerRule
+	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth it.
+	WriteSeconds func(n *Node) float64
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.
@@ -50,6 +56,17 @@ type Op struct {
 
 	effect   bool // not to be merged or dropped
 	distinct bool // not to be merged
+}
+
+// loopForm is how a loop passes its carry on: inputs[at:at+carry] is what goes in, the results begin with what comes out.
+type loopForm struct {
+	at, carry int
+	// consts is, for each body, the number of its parameters in front of those that are the carry.
+	consts []int
+	// step is the number of the body whose results begin with the next carry.
+	step int
+	// resized are the node's attributes for a carry of so many arrays.
+	resized func(carry int) any
 }
 
 // Case is a sample call of an op: a function over inputs of the given shapes.
@@ -90,22 +107,56 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 	return t
 }
 
-// Extremes are what ExtremeCaseInput may put among a case's ordinary inputs.
+// Extremes are what ExtremeInputs may put among a case's ordinary inputs.
 var Extremes = []string{"NaN", "infinities and -0", "denormals and the largest"}
 
-// ExtremeCaseInput is RandomCaseInput with a third of the elements replaced: floats by the values of one of Extremes,
-// integers by the ends of their dtype.
-func ExtremeCaseInput(r *rand.Rand, s Shape, c Case, kind int) *Array {
-	t := randomCaseTensor(r, s, c)
+// ExtremeInputs makes inputs like those of RandomCaseInput with a third of the elements replaced: floats by the values of one
+// of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left out.
+type ExtremeInputs struct {
+	r    *rand.Rand
+	kind int
+	next map[extremeArgument]int // the values placed so far
+}
+
+type extremeArgument struct {
+	argument int
+	dtype    DType
+}
+
+// NewExtremeInputs makes inputs for the cases of an op, other places and numbers for each name.
+func NewExtremeInputs(name string, kind int) *ExtremeInputs {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return &ExtremeInputs{rand.New(rand.NewPCG(h.Sum64(), uint64(kind))), kind, map[extremeArgument]int{}}
+}
+
+// Input makes the numbered argument of a case.
+func (e *ExtremeInputs) Input(c Case, argument int, s Shape) *Array {
+	t := randomCaseTensor(e.r, s, c)
+	if len(t.V) == 0 || s.DType == Bool {
+		return t.Array()
+	}
+	a := extremeArgument{argument, s.DType}
+	values := extremeValues(s.DType, e.kind)
+	n := e.next[a]
 	for i := range t.V {
-		if s.DType == Bool || r.IntN(3) > 0 {
-			continue
-		}
-		if values := extremeValues(s.DType, kind); len(values) > 0 {
-			t.V[i] = values[r.IntN(len(values))]
+		if e.r.IntN(3) == 0 {
+			t.V[i] = values[n%len(values)]
+			n++
 		}
 	}
+	e.next[a] = n
 	return t.Array()
+}
+
+// Complete tells whether each argument had every value, in a case of each of its dtypes.
+func (e *ExtremeInputs) Complete() bool {
+	for a, n := range e.next {
+		if n < len(extremeValues(a.dtype, e.kind)) {
+			return false
+		}
+	}
+	return true
 }
 
 func extremeValues(d DType, kind int) []uint64 {

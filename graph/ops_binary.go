@@ -121,7 +121,10 @@ var (
 		domain{.5, 2}, false, []DType{Float32, Uint8},
 		func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{addTangents(
-				scaled(t[0], func() *Array { return Mul(in[1], Pow(in[0], Select(Eq(in[1], 0), OnesLike(in[1]), Sub(in[1], 1)))) }),
+				scaled(t[0], func() *Array {
+					zeros := And(Eq(in[0], 0), Eq(in[1], 0)) // where 0 times the infinite 0^-1 would be NaN
+					return Mul(in[1], Pow(in[0], Select(zeros, OnesLike(in[1]), Sub(in[1], 1))))
+				}),
 				scaled(t[1], func() *Array { return Mul(Log(Select(Eq(in[0], 0), OnesLike(in[0]), in[0])), out[0]) }))}
 		})
 	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 { return max(x, y) }, func(x, y uint64) uint64 { return max(x, y) }},

@@ -35,7 +35,7 @@ var _ = register(&Op{
 			before := shiftAxis(out[0], a.axis, 1, 1, a.reverse)
 			return []*Array{linearRecurrence(in[0], Mul(before, t[0]), a.axis, a.reverse)}
 		}
-		// max and min: the tangent of the element that is the extreme so far, the latest one at ties.
+		// max and min: the tangent of the element that is the extreme so far, the latest one at ties; from a NaN on, none.
 		pos := IotaAxis(in[0].shape.with(Int32), a.axis)
 		n0 := in[0].shape.Dims[a.axis]
 		at := Select(Eq(in[0], out[0]), pos, 0)
@@ -44,7 +44,7 @@ var _ = register(&Op{
 		} else {
 			at = apply1(n.Op, cumulativeAttrs{"max", a.axis, false}, at)
 		}
-		return []*Array{TakeAlongAxis(t[0], at, a.axis)}
+		return []*Array{Select(IsNaN(out[0]), 0, TakeAlongAxis(t[0], at, a.axis))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(cumulativeAttrs)
@@ -174,12 +174,12 @@ func CumProd(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumProd", "prod", x, axis, opts), x)
 }
 
-// CumMax is the running maximum along an axis.
+// CumMax is the running maximum along an axis. Its slope is that of the latest of equal elements.
 func CumMax(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumMax", "max", x, axis, opts), x)
 }
 
-// CumMin is the running minimum along an axis.
+// CumMin is the running minimum along an axis. Its slope is that of the latest of equal elements.
 func CumMin(x *Array, axis int, opts ...CumulativeOption) *Array {
 	return apply1(op("cumulative"), cumulativeOptions("CumMin", "min", x, axis, opts), x)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // DebugTarget is the kernel by which compiled programs call back: its first input is a debug op's message (u8[n]), the
@@ -60,12 +61,39 @@ var _ = register(&Op{
 	},
 })
 
-// debugging is where Debugf writes and what Callback calls.
+// debugging is where Debugf writes and what Callback calls. The lock is held to look things up, never while code of the
+// user's runs, which may well call what is below; printing has a turn, and so has each callback.
 var debugging = struct {
 	sync.Mutex
 	out       io.Writer
-	callbacks map[string]func(args []*Tensor)
-}{out: os.Stderr, callbacks: map[string]func(args []*Tensor){}}
+	printing  turn
+	callbacks map[string]*callback
+}{out: os.Stderr, callbacks: map[string]*callback{}}
+
+type callback struct {
+	f    func(args []*Tensor)
+	turn turn
+}
+
+// turn is a lock that the goroutine that has it may take again.
+type turn struct {
+	mu    sync.Mutex
+	owner atomic.Uint64 // goroutine id, 0: nobody
+}
+
+// take waits for the turn; the caller ends it with the function that it gets.
+func (t *turn) take() (end func()) {
+	id := goroutineID()
+	if t.owner.Load() == id {
+		return func() {}
+	}
+	t.mu.Lock()
+	t.owner.Store(id)
+	return func() {
+		t.owner.Store(0)
+		t.mu.Unlock()
+	}
+}
 
 // SetDebugOutput says where Debugf writes from now on, and gives what it was; by default it is the standard error.
 func SetDebugOutput(w io.Writer) (old io.Writer) {
@@ -76,11 +104,17 @@ func SetDebugOutput(w io.Writer) (old io.Writer) {
 }
 
 // RegisterCallback makes a function known under the name that Callback calls it by. A compiled program names it: it is
-// looked up when the program runs, in the process that runs it. Calls come from any thread, one at a time.
+// looked up when the program runs, in the process that runs it. Calls come from any goroutine, those of one name one at a
+// time. f may use this package, Debugf and RegisterCallback included, and run programs, but not wait for a program that calls
+// the same name. A panic of f's ends the call of the program: xlabridge.CallbackPanic says how.
 func RegisterCallback(name string, f func(args []*Tensor)) {
 	debugging.Lock()
 	defer debugging.Unlock()
-	debugging.callbacks[name] = f
+	if c := debugging.callbacks[name]; c != nil {
+		c.f = f
+		return
+	}
+	debugging.callbacks[name] = &callback{f: f}
 }
 
 // Debugf prints a line whenever a running program passes here: format is fmt.Sprintf's, with one verb for each array;
@@ -130,26 +164,31 @@ func RunDebug(message []byte, args []*Tensor) error {
 	}
 	text := string(message[1+n:])
 	debugging.Lock()
-	defer debugging.Unlock()
-	print := func(args []*Tensor) {
+	out, take := debugging.out, debugging.printing.take
+	f := func(args []*Tensor) {
 		values := make([]any, len(args))
 		for i, t := range args {
 			values[i] = t.goValue()
 		}
-		fmt.Fprintf(debugging.out, text+"\n", values...)
+		fmt.Fprintf(out, text+"\n", values...)
 	}
 	if message[0] != 0 {
-		if print = debugging.callbacks[text]; print == nil {
+		c := debugging.callbacks[text]
+		if c == nil {
+			debugging.Unlock()
 			return fmt.Errorf("no callback is registered under the name %q: call graph.RegisterCallback before the program runs", text)
 		}
+		f, take = c.f, c.turn.take
 	}
+	debugging.Unlock()
+	defer take()()
 	for lane := range product(args[0].Shape.Dims[:lanes]) {
 		part := make([]*Tensor, len(args))
 		for i, t := range args {
 			s := t.Shape.dims(t.Shape.Dims[lanes:]...)
 			part[i] = &Tensor{s, t.V[lane*s.Size() : (lane+1)*s.Size()]}
 		}
-		print(part)
+		f(part)
 	}
 	return nil
 }

@@ -253,9 +253,10 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, unique_indices = %t",
 			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
-	WritesParts: alwaysWritesParts,
-	Write:       scatterWithKernel,
-	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
+	WritesParts:  alwaysWritesParts,
+	Write:        scatterWithKernel,
+	WriteSeconds: scatterSeconds,
+	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{scatter(n.Attrs.(gatherAttrs), in)} },
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {

@@ -77,6 +77,13 @@ var _ = register(&Op{
 		return outs, outDims
 	},
 	Derivative: jvpScan, Unknown: unknownScan, Split: splitScan, Transpose: transposeScan, Prune: pruneScan,
+	Loop: func(n *Node) loopForm {
+		a := n.Attrs.(scanAttrs)
+		return loopForm{at: a.consts, carry: a.carry, consts: []int{a.consts}, resized: func(carry int) any {
+			a.carry = carry
+			return a
+		}}
+	},
 	Lower: lowerScan,
 	Run:   runScan,
 	Cost: func(n *Node, turns func(*Node) int) Cost {

@@ -482,10 +482,11 @@ var _ = register(&Op{
 		}
 		return out
 	},
-	WritesParts: writesLarge,
-	Write:       writeWithKernel,
-	Emit:        hlo("stablehlo.dynamic_update_slice"),
-	Eval:        func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
+	WritesParts:  writesLarge,
+	Write:        writeWithKernel,
+	WriteSeconds: blockSeconds,
+	Emit:         hlo("stablehlo.dynamic_update_slice"),
+	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], []*Array{x[2], x[3]}) }}}

@@ -105,7 +105,7 @@ var (
 		func(x, y *Array) *Array { return Mul(math.Sqrt(math.Pi)/2, Exp(Square(y))) })
 	_ = unaryFloat("erfc", "chlo.erfc", domain{-2, 2}, math.Erfc,
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
-	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, func(x float64) float64 { y, _ := math.Lgamma(x); return y },
+	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
 		func(x, y *Array) *Array { return Digamma(x) })
 	_ = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array { return Trigamma(x) })
 
@@ -115,6 +115,15 @@ var (
 
 	_ = unaryFloat("round_away", "stablehlo.round_nearest_afz", domain{-3, 3}, math.Round, nil)
 )
+
+// lgamma is +Inf at both infinities, as XLA, C and the limit of the absolute value say; Go's has -Inf at -Inf.
+func lgamma(x float64) float64 {
+	if math.IsInf(x, -1) {
+		return math.Inf(1)
+	}
+	y, _ := math.Lgamma(x)
+	return y
+}
 
 // digamma by recurrence up to x >= 6 and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18); reflection below 0.
 func digamma(x float64) float64 {

@@ -69,6 +69,10 @@ var _ = register(&Op{
 		return outs, b.laneDims(n.Outs, carry)
 	},
 	Derivative: jvpWhile, Unknown: unknownWhile, Split: splitWhile, Prune: pruneWhile,
+	Loop: func(n *Node) loopForm {
+		a := n.Attrs.(whileAttrs)
+		return loopForm{at: a.condConsts + a.bodyConsts, carry: len(n.Outs), consts: []int{a.condConsts, a.bodyConsts}, step: 1, resized: func(int) any { return a }}
+	},
 	NotLinear: "reverse mode does not go through While, whose number of steps is unknown: use Scan with a fixed length, or a mask",
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(whileAttrs)

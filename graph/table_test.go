@@ -29,12 +29,19 @@ func TestTableIsTotal(t *testing.T) {
 		require.NotNil(t, o.Cases, "%s: Cases", o.Name)
 		require.NotEmpty(t, o.Cases(), "%s: Cases", o.Name)
 		require.True(t, (o.Eval != nil) != (o.Run != nil), "%s: Eval or Run", o.Name)
+		if o.Run != nil && !slices.Contains(runOnce, o.Name) {
+			require.NotNil(t, o.Loop, "%s: Loop, or it runs its bodies once", o.Name)
+		}
+		require.Equal(t, o.Write != nil, o.WriteSeconds != nil, "%s: Write and WriteSeconds", o.Name)
 		require.False(t, o.JVP != nil && o.Derivative != nil, "%s: JVP or Derivative", o.Name)
 		require.True(t, (o.JVP != nil || o.Derivative != nil) != (o.NotDifferentiable != ""), "%s: JVP or a reason, not both", o.Name)
 		require.Equal(t, o.Unknown != nil, o.Split != nil, "%s: Unknown and Split", o.Name)
 		require.True(t, (o.Transpose != nil) != (o.NotLinear != "" || o.NotDifferentiable != ""), "%s: Transpose or a reason", o.Name)
 	}
 }
+
+// runOnce are the ops that run a body of theirs once and so are no loops.
+var runOnce = []string{"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "switch"}
 
 func randomTensor(r *rand.Rand, s Shape, lo, hi float64) *Tensor {
 	return randomCaseTensor(r, s, Case{Lo: lo, Hi: hi})
@@ -64,7 +71,7 @@ func runProgram(t *testing.T, p *Program, in []*Tensor) []*Tensor {
 	return out
 }
 
-// near compares within tol, relative and absolute; NaN equals NaN.
+// near compares within tol, relative and absolute; NaN equals NaN, and an infinity only itself.
 func near(t *testing.T, want, got *Tensor, tol float64, msg ...any) {
 	t.Helper()
 	require.Equal(t, want.Shape.String(), got.Shape.String(), msg...)
@@ -77,6 +84,7 @@ func near(t *testing.T, want, got *Tensor, tol float64, msg ...any) {
 		if x == y || math.IsNaN(x) && math.IsNaN(y) {
 			continue
 		}
+		require.False(t, math.IsInf(x, 0), append([]any{fmt.Sprintf("element %d is %v, want %v", i, y, x)}, msg...)...)
 		require.InDelta(t, x, y, tol*(1+math.Abs(x)), append([]any{fmt.Sprintf("element %d", i)}, msg...)...)
 	}
 }
@@ -122,11 +130,15 @@ func TestVMapIsLoopForExtremes(t *testing.T) {
 			if slices.ContainsFunc(single.Graph.Nodes, func(n *Node) bool { return n.Op.Name == "while" }) && kind > 0 {
 				continue // what the loop waits for may never come
 			}
-			checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(r *rand.Rand, s Shape, c Case) *Tensor {
-				x, err := ToTensor(ExtremeCaseInput(r, s, c, kind))
-				require.NoError(t, err)
-				return x
-			})
+			e := NewExtremeInputs(t.Name(), kind)
+			for argument := 0; argument == 0 || !e.Complete(); {
+				checkVMap(t, c, r, single, 1<<len(c.Inputs)-1, 3, 0, func(r *rand.Rand, s Shape, c Case) *Tensor {
+					x, err := ToTensor(e.Input(c, argument%len(c.Inputs), s))
+					require.NoError(t, err)
+					argument++
+					return x
+				})
+			}
 		}
 	})
 }
@@ -197,4 +209,86 @@ func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes,
 		}
 	}
 	near(t, want, got, c.Tol, fmt.Sprintf("mask %b lanes %d axis %d\n%s", mask, lanes, axis, p.Graph))
+}
+
+// Every argument of every op gets every value of a kind.
+func TestExtremeInputs(t *testing.T) {
+	for _, o := range sortedOps() {
+		for kind, label := range Extremes {
+			e := NewExtremeInputs(o.Name, kind)
+			placed := map[extremeArgument]map[uint64]bool{}
+			for round := 0; round == 0 || !e.Complete(); round++ {
+				require.Less(t, round, 1000)
+				for _, c := range o.Cases() {
+					for i, s := range c.Inputs {
+						x, err := ToTensor(e.Input(c, i, s))
+						require.NoError(t, err)
+						if len(x.V) == 0 || s.DType == Bool {
+							continue
+						}
+						a := extremeArgument{i, s.DType}
+						if placed[a] == nil {
+							placed[a] = map[uint64]bool{}
+						}
+						for _, v := range x.V {
+							placed[a][v] = true
+						}
+					}
+				}
+			}
+			for a, values := range placed {
+				for _, v := range extremeValues(a.dtype, kind) {
+					if isFloat(a.dtype) && math.IsNaN(math.Float64frombits(v)) {
+						continue // of many bit patterns
+					}
+					require.True(t, values[v], "%s, %s: argument %d of %s never is %x", o.Name, label, a.argument, a.dtype, v)
+				}
+			}
+		}
+	}
+}
+
+// What functions and derivatives are at the ends of their domains: what JAX says, where no other is written.
+func TestSpecialValues(t *testing.T) {
+	inf, nan, f := math.Inf(1), math.NaN(), func(x ...float64) *Array { return Convert(Of(x), Float32) }
+	down := func(x, y *Array) *Array { return FloorDiv(x, y) }
+	slope := func(f func(x *Array) *Array, x ...float64) func() *Array {
+		return func() *Array { return Grad(func(x *Array) *Array { return Sum(f(x)) })(Convert(Of(x), Float32)) }
+	}
+	extremum := func(of func(*Array, int, ...CumulativeOption) *Array, opts ...CumulativeOption) func(x *Array) *Array {
+		return func(x *Array) *Array { return of(x, 0, opts...) }
+	}
+	power := func(y float64) func(x *Array) *Array {
+		return func(x *Array) *Array { return Pow(x, FullLike(x, y)) }
+	}
+	for i, c := range []struct {
+		description string
+		f           func() *Array
+		want        []float64
+	}{
+		{"1: lgamma of the infinities, the poles and NaN", func() *Array { return Lgamma(f(-inf, inf, -1, 0, nan)) }, []float64{inf, inf, inf, inf, nan}},
+		{"2: floor division by 0", func() *Array { return down(f(1, -1, 0, inf, nan), f(0, 0, 0, 0, 0)) }, []float64{inf, -inf, nan, inf, nan}},
+		{"3: floor division by -0", func() *Array { return down(f(1, -1, 0), Neg(f(0, 0, 0))) }, []float64{-inf, inf, nan}},
+		{"4: floor division by and of infinities", func() *Array { return down(f(1, -1, 5, -5, 0, inf, inf), f(inf, inf, -inf, -inf, -inf, 5, inf)) }, []float64{0, -1, -1, 0, 0, nan, nan}},
+		{"5: the slope of floor division by 0", slope(func(x *Array) *Array { return down(x, ZerosLike(x)) }, 1, -1), []float64{0, 0}},
+		{"6: mod", func() *Array { return Mod(f(1, -1, 1, -1, 5, 0, 1, inf), f(inf, inf, -inf, -inf, -inf, -inf, 0, 5)) }, []float64{1, inf, -inf, -1, -inf, 0, nan, nan}},
+		{"7: the slope of a running maximum behind a NaN", slope(extremum(CumMax), 1, nan, 3), []float64{1, 0, 0}},
+		{"8: of a minimum", slope(extremum(CumMin), 1, nan, 3), []float64{1, 0, 0}},
+		{"9: from the end", slope(extremum(CumMax, Reversed()), 1, nan, 3), []float64{0, 0, 1}},
+		{"10: a NaN first", slope(extremum(CumMax), nan, 1, nan, 3), []float64{0, 0, 0, 0}},
+		{"11: pow at y = 0; at x = 0 it is 0, where JAX has NaN", slope(power(0), inf, -inf, 0, 1, 2), []float64{0, 0, 0, 0, 0}},
+		{"12: pow at y = 1", slope(power(1), inf, -inf, 0, nan), []float64{1, 1, 1, 1}},
+		{"13: the derivative of pow's slope by y at y = 0 is 1/x", func() *Array {
+			return Grad(func(y *Array) *Array {
+				return Sum(Grad(func(x *Array) *Array { return Sum(Pow(x, y)) })(f(2, .5)))
+			})(f(0, 0))
+		}, []float64{.5, 2}},
+	} {
+		got, err := Floats(c.f())
+		require.NoError(t, err)
+		require.Len(t, got, len(c.want))
+		for k, want := range c.want {
+			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+1, c.description, got, c.want)
+		}
+	}
 }

@@ -28,7 +28,7 @@ func xlarun_debug(frame *C.xf_frame) *C.xf_error {
 	}
 	args, err := debugArguments(unsafe.Slice((**C.xf_buffer)(unsafe.Pointer(frame.args.values)), int(frame.args.size)))
 	if err == nil {
-		err = graph.RunDebug(args.message, args.values)
+		err = runDebug(args)
 	}
 	if err == nil {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/gomlx/go-xla/pjrt"
+
+	"xlarun/graph"
 )
 
 // Execute runs the program once and waits for its end. inputs is [replica][argument]; the arguments
@@ -14,27 +16,31 @@ import (
 // donate lists the numbers of arguments, for every replica the same, whose buffers are given to the
 // program: after a call that succeeded they cannot be used any more, and their memory may hold its
 // results. The answer is [replica][output].
+//
+// A panic of a callback goes on here as a *CallbackPanic, after the arguments were released as after an error; where it is a
+// *graph.Error, that is the error.
 func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buffer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("xlabridge: run %s: %v", e.name, p)
-		}
-	}()
 	if err := e.use(); err != nil {
 		return nil, err
 	}
 	defer e.h.release()
 	c := &call{exe: e}
+	defer c.end(false)
 	if err := c.hold(inputs, donate); err != nil {
-		c.end(false)
 		return nil, err
 	}
 	results, err := c.run()
-	c.end(err == nil)
 	runtime.KeepAlive(inputs)
+	if p := callbackPanicOf(err); p != nil {
+		if wrong, ok := p.Value.(*graph.Error); ok {
+			return nil, wrong
+		}
+		panic(p)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("xlabridge: run %s: %s", e.name, pluginText(err))
 	}
+	c.end(true)
 	return c.rows(results)
 }
 
@@ -115,8 +121,13 @@ func (c *call) take(b *Buffer, give bool, device int) error {
 	return nil
 }
 
-// run hands the call to go-xla.
-func (c *call) run() ([]*pjrt.Buffer, error) {
+// run hands the call to go-xla, whose panics are errors.
+func (c *call) run() (results []*pjrt.Buffer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
 	config := c.exe.inner.Execute(c.args...).SetDonate(c.given)
 	if c.exe.inner.IsPortable() {
 		config = config.OnDeviceByNum(c.device)
@@ -126,7 +137,7 @@ func (c *call) run() ([]*pjrt.Buffer, error) {
 
 // end ends the use of all arguments. Donated ones are gone for good when the run was well; after an
 // error they are left to their owner, and where the plugin took them all the same it says so at
-// their next use.
+// their next use. A second call does nothing.
 func (c *call) end(well bool) {
 	for i, h := range c.held {
 		if c.given[i] && !well {

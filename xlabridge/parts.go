@@ -7,7 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has.
+// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has, but of the
+// whole where ShardMap cut it.
 func ToHost(a *graph.Array) (*graph.Array, error) {
 	data, err := a.Data()
 	if err != nil {
@@ -17,21 +18,21 @@ func ToHost(a *graph.Array) (*graph.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, fresh := data.(*deviceData); !fresh {
+	if deviceDataOf(data) == nil {
 		b = slices.Clone(b)
 	}
 	return graph.FromBytes(a.Shape(), b), nil
 }
 
 // PartToHost copies what one device has of an array to dst, which has exactly the array's bytes: of an array that a
-// program with several replicas returned, every device may have another content. On the reference backend there is device
-// 0 only.
+// program with several replicas returned, every device may have another content. Of an array that ShardMap cut, it copies the
+// device's part, and dst has exactly the part's bytes. On the reference backend there is device 0 only.
 func PartToHost(a *graph.Array, device int, dst []byte) error {
 	data, err := a.Data()
 	if err != nil {
 		return err
 	}
-	if d, ok := data.(*deviceData); ok {
+	if d := deviceDataOf(data); d != nil {
 		if device < 0 || device >= len(d.buffers) {
 			return fmt.Errorf("xlabridge: PartToHost: the array is on %d devices, got device %d", len(d.buffers), device)
 		}
@@ -61,6 +62,9 @@ func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte)
 			return nil, fmt.Errorf("xlabridge: PutParts: a part has %d bytes, want %d for %s", len(bytes), shape.Bytes(), shape)
 		}
 		return graph.FromBytes(shape, bytes), nil
+	}
+	if err := c.checkDevices("PutParts", n); err != nil {
+		return nil, err
 	}
 	d := &deviceData{client: c}
 	for i := range n {

@@ -34,6 +34,31 @@ type Compiled struct {
 	captured []*deviceData
 	donate   []int
 	hook     graph.Hook
+
+	mu     sync.Mutex
+	uses   int // calls that are under way, or about to be
+	closed bool
+}
+
+// use begins a use of the program, which release ends: what Close frees waits for it.
+func (x *Compiled) use() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return fmt.Errorf("xlabridge: program %s was closed", x.Program.Name)
+	}
+	x.uses++
+	return nil
+}
+
+func (x *Compiled) release() {
+	x.mu.Lock()
+	x.uses--
+	free := x.closed && x.uses == 0
+	x.mu.Unlock()
+	if free {
+		_ = x.free()
+	}
 }
 
 // Optimized is the program as the compiler's own text after its passes. It compiles the program once more.
@@ -80,6 +105,15 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 // every device gets the same arguments, and the results are those of device 0 (and of the others, kept beside it:
 // passed to the next call they stay where they are). Arguments that the program was traced to donate are gone after it.
 func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
+	if err := x.use(); err != nil {
+		return nil, err
+	}
+	defer x.release()
+	return x.call(args)
+}
+
+// call is Call for those who use the program already.
+func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	p := x.Program
 	want := p.Inputs[:len(p.Inputs)-len(p.Captured)]
 	if len(args) != len(want) {
@@ -146,8 +180,19 @@ func (x *Compiled) run(data []*deviceData) ([]*deviceData, error) {
 	return outs, nil
 }
 
-// Close frees the compiled code and what it captured.
+// Close frees the compiled code and what it captured, after the calls that are under way. Closing twice is fine.
 func (x *Compiled) Close() error {
+	x.mu.Lock()
+	free := !x.closed && x.uses == 0
+	x.closed = true
+	x.mu.Unlock()
+	if !free {
+		return nil
+	}
+	return x.free()
+}
+
+func (x *Compiled) free() error {
 	for _, d := range x.captured {
 		d.close()
 	}
@@ -178,8 +223,23 @@ func (c *Client) onDevice(a *graph.Array, devices int) (*deviceData, bool) {
 		return nil, false
 	}
 	data, err := a.Data()
-	d, ok := data.(*deviceData)
-	return d, err == nil && ok && d.client == c && len(d.buffers) >= devices
+	if s, ok := data.(*shardedData); ok && !s.part.Equal(s.shape) {
+		return nil, false // no device has the whole
+	}
+	d := deviceDataOf(data)
+	return d, err == nil && d != nil && d.client == c && len(d.buffers) >= devices
+}
+
+// deviceDataOf is what lies on devices of an array's content, the whole of it or (of a *shardedData) a part on each; nil:
+// the content is on the host.
+func deviceDataOf(data graph.Data) *deviceData {
+	switch d := data.(type) {
+	case *deviceData:
+		return d
+	case *shardedData:
+		return &d.deviceData
+	}
+	return nil
 }
 
 // put transfers a to the first devices.
@@ -209,6 +269,9 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	if !ok {
 		return graph.Eval(v)
 	}
+	if err := c.checkDevices("Put", n); err != nil {
+		return out, err
+	}
 	leaves, tree := graph.Flatten(v)
 	moved := make([]*graph.Array, len(leaves))
 	for i, a := range leaves {
@@ -223,6 +286,14 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	return out, nil
 }
 
+// checkDevices refuses to put something on the first n devices where there are not so many, or none.
+func (c *Client) checkDevices(name string, n int) error {
+	if n < 1 || n > c.NumDevices() {
+		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n, c.NumDevices())
+	}
+	return nil
+}
+
 // Free gives up the device memory of every leaf of a tree at once, instead of when the garbage collector finds it.
 func Free(v any) {
 	for _, a := range graph.Leaves(v) {
@@ -230,7 +301,7 @@ func Free(v any) {
 			continue
 		}
 		if data, err := a.Data(); err == nil {
-			if d, ok := data.(*deviceData); ok {
+			if d := deviceDataOf(data); d != nil {
 				d.close()
 			}
 		}
@@ -275,7 +346,10 @@ type jit struct {
 	options JitOptions
 	f       func(args []any) any
 
-	mu sync.Mutex // one compilation at a time
+	tracing sync.Mutex // f runs once at a time
+
+	mu       sync.Mutex
+	underWay map[string]chan struct{} // closed when the compilation for these shapes has ended
 }
 
 func newJit(b Backend, options []JitOptions, f func(args []any) any) *jit {
@@ -306,21 +380,44 @@ func (j *jit) call(args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	outs, err := x.Call(leaves)
+	defer x.release()
+	outs, err := x.call(leaves)
 	if err != nil {
 		return nil, err
 	}
 	return x.Program.OutTree().Unflatten(outs), nil
 }
 
+// program is the compiled program of the shapes that key names; the caller releases it. It is compiled once, while calls of
+// other shapes go on.
 func (j *jit) program(key string, args []any) (*Compiled, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	kept := programKey{j, key}
-	if x := j.options.Programs.get(kept); x != nil {
-		return x, nil
+	for {
+		j.mu.Lock()
+		if x := j.options.Programs.get(kept); x != nil {
+			j.mu.Unlock()
+			return x, nil
+		}
+		other := j.underWay[key]
+		if other == nil {
+			break
+		}
+		j.mu.Unlock()
+		<-other
 	}
-	p, err := graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
+	ended := make(chan struct{})
+	if j.underWay == nil {
+		j.underWay = map[string]chan struct{}{}
+	}
+	j.underWay[key] = ended
+	j.mu.Unlock()
+	defer func() { // after a panic of f's too
+		j.mu.Lock()
+		delete(j.underWay, key)
+		j.mu.Unlock()
+		close(ended)
+	}()
+	p, err := j.trace(args)
 	if err != nil {
 		return nil, err
 	}
@@ -328,8 +425,17 @@ func (j *jit) program(key string, args []any) (*Compiled, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := x.use(); err != nil {
+		return nil, err
+	}
 	j.options.Programs.put(kept, x)
 	return x, nil
+}
+
+func (j *jit) trace(args []any) (*graph.Program, error) {
+	j.tracing.Lock()
+	defer j.tracing.Unlock()
+	return graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
 }
 
 // shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.

@@ -47,11 +47,12 @@ func (p *Programs) Close() error {
 	return errors.Join(errs...)
 }
 
+// get is the program that is kept, if there is one; the caller releases it.
 func (p *Programs) get(key programKey) *Compiled {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.kept[key]
-	if x == nil {
+	if x == nil || x.use() != nil {
 		return nil
 	}
 	p.uses++

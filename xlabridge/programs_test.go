@@ -3,6 +3,8 @@ package xlabridge
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,4 +69,134 @@ func TestPutFreesOnError(t *testing.T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Len(t, c.live, before)
+}
+
+// Closing the programs does not disturb calls that are under way, and later ones compile again.
+func TestProgramsCloseWhileCalled(t *testing.T) {
+	c := open(t, Options{})
+	weights := graph.Ones(graph.ShapeOf(graph.Float32, 100)) // large enough to be captured
+	for i, s := range []struct {
+		description string
+		call        func(p *Programs) func(x *array) (*array, error)
+	}{
+		{"1: Jit", func(p *Programs) func(x *array) (*array, error) {
+			return Jit1(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, JitOptions{Programs: p})
+		}},
+		{"2: ShardMap", func(p *Programs) func(x *array) (*array, error) {
+			return ShardMap(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, graph.Mesh{{Name: "d", Size: 1}}, graph.Spec{"d"}, graph.Spec{"d"}, JitOptions{Programs: p})
+		}},
+	} {
+		t.Run(s.description, func(t *testing.T) {
+			programs := &Programs{}
+			run := s.call(programs)
+			var calls sync.WaitGroup
+			var running atomic.Int32
+			running.Store(3)
+			for range 3 {
+				calls.Go(func() {
+					defer running.Add(-1)
+					for range 60 {
+						y, err := run(graph.Float32s([]float32{1, 2}))
+						if err != nil {
+							t.Errorf("case %d: %v", i+1, err)
+							return
+						}
+						if v, err := graph.Floats(y); err != nil || v[1] != 102 {
+							t.Errorf("case %d: %v, %v", i+1, v, err)
+							return
+						}
+					}
+				})
+			}
+			for running.Load() > 0 {
+				if err := programs.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			calls.Wait()
+		})
+	}
+
+	// 3: a program that was closed while somebody had it is freed by its last user.
+	programs := &Programs{}
+	j := newJit(c, []JitOptions{{Programs: programs}}, func(args []any) any { return graph.Add(args[0].(*array), graph.Sum(weights)) })
+	args := []any{graph.Ones(graph.ShapeOf(graph.Float32, 3))}
+	x, err := j.program("3", args)
+	require.NoError(t, err)
+	require.NoError(t, programs.Close())
+	_, err = x.Call([]*array{args[0].(*array)})
+	require.ErrorContains(t, err, "was closed")
+	outs, err := x.run([]*deviceData{onOne(t, c, args[0].(*array))})
+	require.NoError(t, err)
+	require.Equal(t, []float64{101, 101, 101}, floats(t, graph.FromData(x.Program.Outputs[0], outs[0])))
+	x.release()
+	_, err = x.run([]*deviceData{onOne(t, c, args[0].(*array))})
+	require.ErrorContains(t, err, "was closed")
+}
+
+func onOne(t *testing.T, c *Client, a *array) *deviceData {
+	t.Helper()
+	d, err := c.put(a, 1)
+	require.NoError(t, err)
+	return d
+}
+
+// slowBackend is the interpreter, but compiles when it is told to.
+type slowBackend struct {
+	Reference
+	started, compile chan struct{}
+	compiled         atomic.Int32
+}
+
+func (b *slowBackend) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) {
+	if p.Inputs[0].Size() > 1 {
+		b.started <- struct{}{}
+		<-b.compile
+	}
+	b.compiled.Add(1)
+	return b.Reference.Compile(p, o)
+}
+
+// While one shape is compiled, calls of others go on; who wants the same waits and gets the same program.
+func TestCompileOutsideOfTheLock(t *testing.T) {
+	b := &slowBackend{started: make(chan struct{}, 9), compile: make(chan struct{})}
+	panics := false
+	run := Jit1(b, func(x *array) *array {
+		if panics {
+			panic("mine")
+		}
+		return graph.Add(x, 1)
+	})
+	one, many := graph.Ones(graph.ShapeOf(graph.Float32, 1)), graph.Ones(graph.ShapeOf(graph.Float32, 2))
+	_, err := run(one)
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if y, err := run(many); err != nil || y.Size() != 2 {
+				t.Error(y, err)
+			}
+		})
+	}
+	<-b.started
+
+	// 1: of a shape that is compiled already.
+	_, err = run(one)
+	require.NoError(t, err)
+	// 2: of a shape that is not.
+	_, err = run(graph.Scalar(1))
+	require.NoError(t, err)
+	// 3: three callers, one compilation.
+	close(b.compile)
+	wg.Wait()
+	require.EqualValues(t, 3, b.compiled.Load())
+	// 4: a panic of the function leaves nothing locked.
+	panics = true
+	for range 2 {
+		require.PanicsWithValue(t, "mine", func() { _, _ = run(graph.Ones(graph.ShapeOf(graph.Float32, 3))) })
+	}
+	panics = false
+	y, err := run(graph.Ones(graph.ShapeOf(graph.Float32, 3)))
+	require.NoError(t, err)
+	require.Equal(t, 3, y.Size())
 }

@@ -43,6 +43,7 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 		if err != nil {
 			return r, err
 		}
+		defer x.release()
 		data := make([]*deviceData, len(leaves))
 		for i, leaf := range leaves {
 			moved := false

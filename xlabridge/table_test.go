@@ -2,7 +2,6 @@ package xlabridge
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sort"
 	"testing"
@@ -69,9 +68,6 @@ func closeArrays(t *testing.T, want, got *graph.Array, tol float64, msg string) 
 	g, err := graph.Floats(got)
 	require.NoError(t, err)
 	for i := range w {
-		if w[i] == g[i] || math.IsNaN(w[i]) && math.IsNaN(g[i]) {
-			continue
-		}
-		require.InDelta(t, w[i], g[i], tol*(1+math.Abs(w[i])), "%s: element %d", msg, i)
+		require.True(t, alike(w[i], g[i], tol), "%s: element %d is %v, want %v", msg, i, g[i], w[i])
 	}
 }

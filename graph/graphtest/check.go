@@ -56,8 +56,9 @@ func near(what string, want, got [][]float64, tol float64) error {
 			return fmt.Errorf("%s: result %d has %d elements, want %d", what, i, len(got[i]), len(want[i]))
 		}
 		for k := range want[i] {
-			if d := math.Abs(want[i][k] - got[i][k]); !(d <= tol*(1+math.Abs(want[i][k]))) {
-				return fmt.Errorf("%s: result %d element %d is %g, want %g", what, i, k, got[i][k], want[i][k])
+			w, g := want[i][k], got[i][k]
+			if w != g && (math.IsInf(w, 0) || !(math.Abs(w-g) <= tol*(1+math.Abs(w)))) {
+				return fmt.Errorf("%s: result %d element %d is %g, want %g", what, i, k, g, w)
 			}
 		}
 	}
