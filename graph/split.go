@@ -47,6 +47,14 @@ func (g *Graph) wants(results []int, sums bool) axes {
 
 // node notes what n wants of its inputs.
 func (w axes) node(n *Node, sums bool) {
+	if n.Op.Loop != nil {
+		_, carry := n.carryWants()
+		at := n.Op.Loop(n).at
+		for i, axis := range carry {
+			w.want(n.Inputs[at+i], axis)
+		}
+		return
+	}
 	switch a := n.Attrs.(type) {
 	case sliceAttrs:
 		axis := -1
@@ -66,18 +74,6 @@ func (w axes) node(n *Node, sums bool) {
 	case reduceAttrs:
 		if x := n.Inputs[0]; sums && pairwise[a.kind] != nil && len(a.axes) == 1 && ItemSize(x.DType()) != 2 {
 			w.want(x, a.axes[0])
-		}
-		return
-	case scanAttrs:
-		_, carry := n.carryWants()
-		for i, axis := range carry {
-			w.want(n.Inputs[a.consts+i], axis)
-		}
-		return
-	case whileAttrs:
-		_, carry := n.carryWants()
-		for i, axis := range carry {
-			w.want(n.Inputs[a.condConsts+a.bodyConsts+i], axis)
 		}
 		return
 	}
@@ -109,16 +105,16 @@ func (w axes) node(n *Node, sums bool) {
 // carryWants is what the bodies of a loop want of their parameters, and along which axes its carry is wanted in pieces (-1:
 // whole): where a body wants it so, and so also its next value.
 func (n *Node) carryWants() (body axes, carry []int) {
-	step, consts := n.Bodies[len(n.Bodies)-1], 0
-	carry = slices.Repeat([]int{-1}, len(n.Outs))
-	switch a := n.Attrs.(type) {
-	case scanAttrs:
-		carry, consts = carry[:a.carry], a.consts
-	case whileAttrs:
-		consts = a.bodyConsts
-		cond := n.Bodies[0].wants(nil, false)
+	l := n.Op.Loop(n)
+	step, consts := n.Bodies[l.step], l.consts[l.step]
+	carry = slices.Repeat([]int{-1}, l.carry)
+	for k, b := range n.Bodies {
+		if k == l.step {
+			continue
+		}
+		wants := b.wants(nil, false)
 		for i := range carry {
-			if axis, ok := cond[n.Bodies[0].Params[a.condConsts+i]]; ok {
+			if axis, ok := wants[b.Params[l.consts[k]+i]]; ok && carry[i] < 0 {
 				carry[i] = axis
 			}
 		}
@@ -279,7 +275,7 @@ func (s *splitter) isSplit(a *Array, axis int) bool {
 
 // node makes n's results, in pieces where they are wanted so and come so by themselves.
 func (s *splitter) node(n *Node) {
-	if _, ok := n.Attrs.(scanAttrs); ok || n.Op == op("while") {
+	if n.Op.Loop != nil {
 		s.loop(n)
 		return
 	}
@@ -433,59 +429,49 @@ func each(in []*Array, f func(x *Array) *Array) []*Array {
 	return out
 }
 
-// loop makes a scan or a while loop: parts of its carry that are wanted in pieces, and whose next values come so, become
-// several.
+// loop makes a loop: parts of its carry that are wanted in pieces, and whose next values come so, become several.
 func (s *splitter) loop(n *Node) {
+	l := n.Op.Loop(n)
 	_, carry := n.carryWants()
-	before, outs := 0, len(n.Outs)
-	scan, isScan := n.Attrs.(scanAttrs)
-	while, _ := n.Attrs.(whileAttrs)
-	if isScan {
-		before = scan.consts
-	} else {
-		before = while.condConsts + while.bodyConsts
-	}
 	none := func(k int) []int { return slices.Repeat([]int{-1}, k) }
-	var bodies []*Graph
-	for {
-		var body *Graph
-		var whole []int
-		if isScan {
-			body, whole = n.Bodies[0].split(slices.Concat(none(scan.consts), carry, none(len(n.Inputs)-before-scan.carry)), slices.Concat(carry, none(outs-scan.carry)))
-			bodies = []*Graph{body}
-		} else {
-			cond, _ := n.Bodies[0].split(slices.Concat(none(while.condConsts), carry), nil)
-			body, whole = n.Bodies[1].split(slices.Concat(none(while.bodyConsts), carry), carry)
-			bodies = []*Graph{cond, body}
+	split := func(k int) (*Graph, []int) {
+		b := n.Bodies[k]
+		params := slices.Concat(none(l.consts[k]), carry, none(len(b.Params)-l.consts[k]-l.carry))
+		if k != l.step {
+			return b.split(params, nil)
 		}
+		return b.split(params, slices.Concat(carry, none(len(b.Results)-l.carry)))
+	}
+	step, whole := split(l.step)
+	for len(whole) > 0 {
 		for _, i := range whole {
 			carry[i] = -1
 		}
-		if len(whole) == 0 {
-			break
+		step, whole = split(l.step)
+	}
+	bodies := make([]*Graph, len(n.Bodies))
+	for k := range bodies {
+		if bodies[k] = step; k != l.step {
+			bodies[k], _ = split(k)
 		}
 	}
 	var in []*Array
 	for i, x := range n.Inputs {
-		if k := i - before; k >= 0 && k < len(carry) && carry[k] >= 0 {
+		if k := i - l.at; k >= 0 && k < len(carry) && carry[k] >= 0 {
 			in = append(in, s.pieces(x, carry[k])...)
 		} else {
 			in = append(in, s.get(x))
 		}
 	}
-	var attrs any = while
-	if isScan {
-		scan.carry = 0
-		for i, axis := range carry {
-			if axis >= 0 {
-				scan.carry += n.Outs[i].Dims()[axis]
-			} else {
-				scan.carry++
-			}
+	pieces := 0
+	for i, axis := range carry {
+		if axis >= 0 {
+			pieces += n.Outs[i].Dims()[axis]
+		} else {
+			pieces++
 		}
-		attrs = scan
 	}
-	results := apply(n.Op, attrs, in, bodies...)
+	results := apply(n.Op, l.resized(pieces), in, bodies...)
 	for i, o := range n.Outs {
 		if i < len(carry) && carry[i] >= 0 {
 			k := o.Dims()[carry[i]]
