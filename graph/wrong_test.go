@@ -132,6 +132,28 @@ func TestOnceWrong(t *testing.T) {
 			dx, dy := Grads2(func(x, y *Array) *Array { return Sum(Slice(LogAddExp(x, y), []int{0}, []int{6})) })(x, y)
 			return Concatenate(0, LogAddExp(x, y), Slice(dx, []int{0}, []int{6}), Slice(dy, []int{0}, []int{6}))
 		}, []float64{inf, inf, 1, -inf, 1, inf, nan, nan, .5, 1, 0, .5, 1, 0, .5, 0, 1, .5, 0, 1}},
+		{104, "the mixed second derivatives of Pow at exponent 0 are alike", func() *Array {
+			return Reshape(Hessian(func(v *Array) *Array { return Pow(Index(v, 0), Index(v, 1)) })(f(2, 0)), 4)
+		}, []float64{0, .5, .5, .480453}},
+		{105, "Pow and its slopes at base or exponent 0, at infinities, of negative bases", func() *Array {
+			x := f(0, 0, 0, float32(inf), float32(-inf), -2, -2, 2)
+			y := f(0, 2, 1, 0, 0, 0, 3, 0)
+			dx, _ := Grads2(func(x, y *Array) *Array { return Sum(Pow(x, y)) })(x, y)
+			_, dy := Grads2(func(x, y *Array) *Array { return Sum(Pow(Slice(x, []int{0}, []int{3}), Slice(y, []int{0}, []int{3}))) })(x, y)
+			return Concatenate(0, Pow(x, y), dx, dy)
+		}, []float64{1, 0, 0, 1, 1, 1, -8, 1, 0, 0, 1, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{106, "the slope of Clamp goes to what it gives: hi where lo is larger, nobody where one is NaN", func() *Array {
+			lo := f(2, 2, 2, float32(nan), 0, 0, 0, 0, 0, 0, float32(nan))
+			x := f(1, -1, 3, 1, 1, float32(nan), 0, 1, -1, 2, 3)
+			hi := f(0, 0, 0, 3, float32(nan), 1, 1, 1, 1, 1, 1)
+			a, b, c := Grads3(func(lo, x, hi *Array) *Array { return Sum(Clamp(lo, x, hi)) })(lo, x, hi)
+			return Concatenate(0, a, b, c)
+		}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0}},
+		{107, "products of empty matrices with lanes last", func() *Array {
+			empty := VMap(func(x *Array) *Array { return MatMul(x, Transpose(x)) }, LanesLast())(Zeros(ShapeOf(Float32, 2, 0, 3)))
+			none := VMap(func(x *Array) *Array { return MatMul(x, Transpose(x)) }, LanesLast())(Zeros(ShapeOf(Float32, 2, 3, 0)))
+			return Concatenate(0, Reshape(empty, 0), Sum(none, 1, 2))
+		}, []float64{0, 0}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
