@@ -281,7 +281,7 @@ var _ = register(&Op{
 		g, _ := b.closed(n.Bodies[0], all(len(n.Bodies[0].Params)), all(len(n.Bodies[0].Results)))
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, all(len(in))), g), b.laneDims(n.Outs, nil)
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(); return nil },
+	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(n); return nil },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		r := n.Attrs.(customLinAttrs).residuals
 		args := slices.Clone(in[:r])
@@ -290,8 +290,8 @@ var _ = register(&Op{
 		}
 		return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
 	},
-	Lower: func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
-	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
+	Lower: func(_ *lowering, n *Node, _ []*Array) []*Array { customForward(n); return nil },
+	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(n); return nil },
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
 			f := CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })
@@ -302,8 +302,8 @@ var _ = register(&Op{
 
 type customLinAttrs struct{ residuals int }
 
-func customForward() {
-	throw("CustomVjp", "forward mode does not go through a function with a custom backward pass: use Grad or Vjp, or define it with CustomJvp")
+func customForward(n *Node) {
+	throwAt(n.Where(), "CustomVjp", "forward mode does not go through a function with a custom backward pass: use Grad or Vjp, or define it with CustomJvp")
 }
 
 func jvpCustomVjp(n *Node, in, t []*Array) (outs, tangents []*Array) {
