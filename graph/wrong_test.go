@@ -154,6 +154,11 @@ func TestOnceWrong(t *testing.T) {
 			none := VMap(func(x *Array) *Array { return MatMul(x, Transpose(x)) }, LanesLast())(Zeros(ShapeOf(Float32, 2, 3, 0)))
 			return Concatenate(0, Reshape(empty, 0), Sum(none, 1, 2))
 		}, []float64{0, 0}},
+		{108, "the angle of a point of integers", func() *Array { return Atan2(Int32s([]int32{1, -1}), Int32s([]int32{2, 0})) }, []float64{.4636476, -math.Pi / 2}},
+		{109, "integers by 0 leave themselves, and are whole", func() *Array {
+			x := Int32s([]int32{7, -7})
+			return Concatenate(0, Mod(x, 0), Rem(x, 0), Floor(x), Trunc(x))
+		}, []float64{7, -7, 7, -7, 7, -7, 7, -7}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
