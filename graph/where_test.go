@@ -18,7 +18,10 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 		return fmt.Sprintf("where_test.go:%d: ", line)
 	}
 	sumLoop, loopLine := func(a *Array) *Array { return Sum(While(func(c *Array) *Array { return Lt(Sum(c), 9) }, none, a)) }, at()
-	forward, forwardLine := func(x *Array) *Array { _, d := Jvp(CustomVjp(none, twice, func(r, ct *Array) *Array { return ct }), x, x); return d }, at()
+	forward, forwardLine := func(x *Array) *Array {
+		_, d := Jvp(CustomVjp(none, twice, func(r, ct *Array) *Array { return ct }), x, x)
+		return d
+	}, at()
 	one := Of(int32(1))
 	escaped := func(use func(*Array) *Array) func() {
 		return func() {
@@ -65,8 +68,14 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 			_, err := Trace("forward", forward, x)
 			panic(err)
 		}},
-		{26, at(), `Cond: result value is f32[] in the branch for false and i32[] in the branch for true`, func() { VMap(func(x *Array) *Array { return Cond(Gt(x, 0), func() *Array { return one }, func() *Array { return x }) })(x) }},
-		{27, at(), `Switch: result value is f32[] in branch 0 and i32[] in branch 1`, func() { VMap(func(x *Array) *Array { return Switch(Convert(x, Int32), func() *Array { return x }, func() *Array { return one }) })(x) }},
+		{26, at(), `Cond: result value is f32[] in the branch for false and i32[] in the branch for true`, func() {
+			VMap(func(x *Array) *Array { return Cond(Gt(x, 0), func() *Array { return one }, func() *Array { return x }) })(x)
+		}},
+		{27, at(), `Switch: result value is f32[] in branch 0 and i32[] in branch 1`, func() {
+			VMap(func(x *Array) *Array {
+				return Switch(Convert(x, Int32), func() *Array { return x }, func() *Array { return one })
+			})(x)
+		}},
 		{28, at(), `AssociativeScan: leaf value of the function's result is i32[], of its arguments f32[]`, func() { AssociativeScan(func(a, b *Array) *Array { return Convert(Add(a, b), Int32) }, x) }},
 		{29, at(), `ArgMax: axis 1 of f32[2,0] is empty`, func() { ArgMax(Zeros(ShapeOf(Float32, 2, 0)), 1) }},
 		{30, at(), `Reshape: got [-1 -1] for f32[3]; want -1 for one axis at most`, func() { Reshape(x, -1, -1) }},
