@@ -27,7 +27,12 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 	}
 	pairs := VMap2(func(a, b []*Array) []*Array {
 		out, t := Flatten(f(unflattenAs[T](tree, a), unflattenAs[T](tree, b)))
-		checkCarry(name, tree, element, t, shapesOf(out))
+		mustMatch(name, "element of xs", tree, "result of the function", t)
+		for i, o := range out {
+			if !o.shape.Equal(element[i]) {
+				throw(name, "leaf %s of the function's result is %s, of its arguments %s: it must map two elements to one of the same shapes and dtypes", tree.Path(i), o.shape, element[i])
+			}
+		}
 		return out
 	})
 	each := func(v []*Array, f func(x *Array) *Array) []*Array {

@@ -72,7 +72,7 @@ func TestAssociativeScanRefusals(t *testing.T) {
 		{"leaf [0] has 2 elements along axis 0, leaf [1] has 3", func() {
 			AssociativeScan(func(a, b []*Array) []*Array { return a }, []*Array{Iota(2), Iota(3)})
 		}},
-		{"goes in as f32[] and comes out as f32[1]", func() {
+		{"is f32[1], of its arguments f32[]", func() {
 			AssociativeScan(func(a, b *Array) *Array { return ExpandDims(a, 0) }, Zeros(ShapeOf(Float32, 4)))
 		}},
 		{"got no arrays", func() { AssociativeScan(func(a, b None) None { return a }, None{}) }},

@@ -121,13 +121,22 @@ func LogAddExp(x, y any) *Array {
 	if !isFloat(a[0].DType()) {
 		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
 	}
-	// Equal operands are told apart first: the difference of equal infinities is no number.
-	apart := Abs(Select(Eq(a[0], a[1]), 0, Sub(a[0], a[1])))
-	return Add(Max(a[0], a[1]), Log1p(Exp(Neg(apart))))
+	// Written by selection, not by Max and Abs, whose corners at x = y would hide the second derivative there.
+	first := Ge(a[0], a[1])
+	large, small := Select(first, a[0], a[1]), Select(first, a[1], a[0])
+	// The difference of equal infinities is no number.
+	same := And(Eq(large, small), IsInf(large))
+	return Select(same, Max(a[0], a[1]), Add(large, Log1p(Exp(Select(same, 0, Sub(small, large))))))
 }
 
-// Atan2 is the angle of the point (y, x), in radians.
-func Atan2(y, x any) *Array { return binaryCall("atan2", y, x) }
+// Atan2 is the angle of the point (y, x), in radians; integers are read as float32.
+func Atan2(y, x any) *Array {
+	a := operands("atan2", y, x)
+	if !isFloat(a[0].DType()) {
+		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
+	}
+	return apply1(op("atan2"), nil, a...)
+}
 
 // And is the bitwise, for bools the logical, and.
 func And(x, y any) *Array { return binaryCall("and", x, y) }

@@ -11,7 +11,7 @@ func Full(s Shape, value any) *Array {
 	}
 	v, sc := operand("Full", value)
 	if v == nil {
-		v = sc.array(s.DType)
+		v = sc.array("Full", s.DType)
 	}
 	return BroadcastTo(Convert(v, s.DType), s.Dims...)
 }

@@ -43,7 +43,7 @@ func loopBound(name string, x any) (bound any, known bool) {
 		if !s.v.CanInt() && !s.v.CanUint() {
 			throw(name, "got the bound %v, want an integer", x)
 		}
-		a = s.array(Int64)
+		a = s.array(name, Int64)
 	}
 	if !isInt(a.DType()) || a.Rank() != 0 {
 		throw(name, "got the bound %s, want an integer scalar", a.shape)

@@ -87,6 +87,8 @@ var _ = register(&Op{
 			conv("2-D same", []int{2, 4, 5, 2}, []int{3, 2, 2, 3}, SamePadding()),
 			conv("unbatched", []int{4, 5, 2}, []int{3, 2, 2, 3}),
 			conv("cut", []int{1, 8, 2}, []int{3, 2, 2}, Padding([2]int{-1, 2}), Strides(3)),
+			conv("cut between holes", []int{1, 5, 1}, []int{2, 1, 2}, BaseDilation(3), Padding([2]int{-4, -2})),
+			conv("cut away", []int{1, 2, 1}, []int{1, 1, 1}, Padding([2]int{-2, 3})),
 			conv("dilated", []int{1, 4, 6, 1}, []int{2, 3, 1, 2}, BaseDilation(2, 1), WindowDilation(1, 2), Padding([2]int{1, 2}, [2]int{0, 1})),
 			conv("3-D", []int{1, 3, 3, 3, 1}, []int{2, 2, 2, 1, 2}),
 			conv("feature groups", []int{2, 5, 4}, []int{2, 2, 6}, FeatureGroups(2)),
@@ -97,11 +99,25 @@ var _ = register(&Op{
 	},
 })
 
-// lowerConv brings the convolution into the layout of batch, spatial axes, features (kernel: spatial axes, input, output)
+// lowerConv cuts what negative padding cuts before the convolution: XLA's CPU backend reads beside the array there.
+//
+// And it brings the convolution into the layout of batch, spatial axes, features (kernel: spatial axes, input, output)
 // on the CPU, whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings convolutions
 // into it outside of loops but not inside, where the gradients of a plain convolution then run 20 times slower.
 func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(convAttrs)
+	if slices.ContainsFunc(a.geometry.padding, func(p [2]int) bool { return min(p[0], p[1]) < 0 }) {
+		x := in[0]
+		for i, axis := range a.x[2:] {
+			var cut [2]int
+			cut, a.geometry = a.geometry.withoutCut(i)
+			if cut[0]+cut[1] >= x.Dim(axis) {
+				return []*Array{Zeros(n.Outs[0].shape)} // every window sees padding only
+			}
+			x = SliceAxis(x, axis, cut[0], x.Dim(axis)-cut[1])
+		}
+		return apply(n.Op, a, []*Array{x, in[1]})
+	}
 	xPerm := slices.Concat(a.x[:1], a.x[2:], a.x[1:2])
 	wPerm := slices.Concat(a.w[2:], a.w[1:2], a.w[:1])
 	outPerm := slices.Concat(a.out[:1], a.out[2:], a.out[1:2])

@@ -20,20 +20,28 @@ func bodyShape(c *call) []Shape {
 var _ = register(&Op{
 	Name: "stop_gradient", Shape: func(c *call) []Shape { return slices.Clone(c.in) }, Batch: batchElementwise,
 	JVP: zeroJVP,
-	// A tangent may pass one too, where a derivative is mapped (a branch's inputs are stopped in lanes that go elsewhere):
-	// as a linear function it is the identity.
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
-	Lower:     func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
-	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
-	Cost:      costFree,
+	// A tangent may pass one too: as a linear function it is the identity, unless nobody takes its value.
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+		if n.Attrs == (stopAttrs{unused: true}) {
+			return []*Array{nil}
+		}
+		return cts
+	},
+	Lower: func(_ *lowering, _ *Node, in []*Array) []*Array { return in },
+	Eval:  func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost:  costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Mul(x[0], StopGradient(x[0])) }}}
 	},
 })
 
+// stopAttrs: unused says that the value is computed with and then dropped, as in lanes that take another branch: a
+// cotangent that comes back there, NaN perhaps, means nothing.
+type stopAttrs struct{ unused bool }
+
 // StopGradient returns v unchanged; derivatives take it for a constant.
 func StopGradient[T any](v T) T {
-	return MapTree(func(a *Array) *Array { return apply1(op("stop_gradient"), nil, a) }, v)
+	return MapTree(func(a *Array) *Array { return apply1(op("stop_gradient"), stopAttrs{}, a) }, v)
 }
 
 // Checkpoint: differentiating the body keeps its inputs only and computes the rest again when it is needed.
@@ -277,7 +285,7 @@ var _ = register(&Op{
 		g, _ := b.closed(n.Bodies[0], all(len(n.Bodies[0].Params)), all(len(n.Bodies[0].Results)))
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, all(len(in))), g), b.laneDims(n.Outs, nil)
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(); return nil },
+	JVP: func(n *Node, in, out, t []*Array) []*Array { customForward(n); return nil },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		r := n.Attrs.(customLinAttrs).residuals
 		args := slices.Clone(in[:r])
@@ -286,8 +294,8 @@ var _ = register(&Op{
 		}
 		return slices.Concat(make([]*Array, r), inline(n.Bodies[0], args))
 	},
-	Lower: func(*lowering, *Node, []*Array) []*Array { customForward(); return nil },
-	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(); return nil },
+	Lower: func(_ *lowering, n *Node, _ []*Array) []*Array { customForward(n); return nil },
+	Eval:  func(n *Node, in []*Tensor) []*Tensor { customForward(n); return nil },
 	Cost:  costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
@@ -299,8 +307,8 @@ var _ = register(&Op{
 
 type customLinAttrs struct{ residuals int }
 
-func customForward() {
-	throw("CustomVjp", "forward mode does not go through a function with a custom backward pass: use Grad or Vjp, or define it with CustomJvp")
+func customForward(n *Node) {
+	throwAt(n.Where(), "CustomVjp", "forward mode does not go through a function with a custom backward pass: use Grad or Vjp, or define it with CustomJvp")
 }
 
 func jvpCustomVjp(n *Node, in, t []*Array) (outs, tangents []*Array) {

@@ -197,7 +197,7 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	// Each operand as [contracted, batch, free, lanes].
 	arrange := func(x *Array, d, rank int, batch, free, contract []int) *Array {
 		x = Transpose(b.moveTo(x, d, rank), slices.Concat(contract, batch, free, []int{rank})...)
-		return Reshape(x, append([]int{-1}, x.Dims()[len(contract):]...)...)
+		return Reshape(x, append([]int{product(x.Dims()[:len(contract)])}, x.Dims()[len(contract):]...)...)
 	}
 	l := arrange(in[0], dims[0], n.Inputs[0].Rank(), a.leftBatch, lf, a.leftContract)
 	r := arrange(in[1], dims[1], n.Inputs[1].Rank(), a.rightBatch, rf, a.rightContract)

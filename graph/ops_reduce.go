@@ -486,10 +486,18 @@ func compareKind(d DType) string {
 
 // ArgMax is the int32 index of the first largest element along an axis; a NaN counts as largest.
 func ArgMax(x *Array, axis int) *Array {
-	return apply1(op("argreduce"), argAttrs{"max", checkAxis("ArgMax", axis, x.Rank())}, x)
+	return argReduce("ArgMax", "max", x, axis)
 }
 
 // ArgMin is the int32 index of the first smallest element along an axis; a NaN counts as smallest.
 func ArgMin(x *Array, axis int) *Array {
-	return apply1(op("argreduce"), argAttrs{"min", checkAxis("ArgMin", axis, x.Rank())}, x)
+	return argReduce("ArgMin", "min", x, axis)
+}
+
+func argReduce(name, kind string, x *Array, axis int) *Array {
+	axis = checkAxis(name, axis, x.Rank())
+	if x.shape.Dims[axis] == 0 {
+		throw(name, "axis %d of %s is empty; want at least one element", axis, x.shape)
+	}
+	return apply1(op("argreduce"), argAttrs{kind, axis}, x)
 }

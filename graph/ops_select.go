@@ -148,14 +148,17 @@ func Where(cond, yes, no any) *Array { return Select(cond, yes, no) }
 var _ = register(&Op{
 	Name: "clamp", Shape: sameShape(numbers), Batch: batchElementwise, Emit: hlo("stablehlo.clamp"),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		low, high := Lt(in[1], in[0]), Gt(in[1], in[2])
+		// hi where it is below lo, too; nobody where one of the three is NaN.
+		inside := And(Ge(in[1], in[0]), Le(in[1], in[2]))
+		low := And(Lt(in[1], in[0]), Le(in[0], in[2]))
+		high := Or(And(Gt(in[1], in[2]), Eq(in[0], in[0])), And(Gt(in[0], in[2]), Eq(in[1], in[1])))
 		mask := func(t, m *Array) *Array {
 			if t == nil {
 				return nil
 			}
 			return Select(m, t, ZerosLike(t))
 		}
-		return []*Array{addTangents(mask(t[1], Not(Or(low, high))), addTangents(mask(t[0], And(low, Not(high))), mask(t[2], high)))}
+		return []*Array{addTangents(mask(t[1], inside), addTangents(mask(t[0], low), mask(t[2], high)))}
 	},
 	NotLinear: "nonlinear",
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -180,7 +183,7 @@ var _ = register(&Op{
 	},
 })
 
-// Clamp limits x to [lo, hi].
+// Clamp limits x to [lo, hi]; it is hi where lo is larger.
 func Clamp(lo, x, hi any) *Array {
 	a := operands("clamp", lo, x, hi)
 	return apply1(op("clamp"), nil, a...)

@@ -290,6 +290,9 @@ var _ = register(&Op{
 func Reshape(x *Array, dims ...int) *Array {
 	dims = slices.Clone(dims)
 	if i := slices.Index(dims, -1); i >= 0 {
+		if slices.Contains(dims[i+1:], -1) {
+			throw("Reshape", "got %v for %s; want -1 for one axis at most: the other sizes follow from nothing", dims, x.shape)
+		}
 		dims[i] = 1
 		rest := product(dims)
 		if rest == 0 || x.Size()%rest != 0 {

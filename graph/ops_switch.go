@@ -98,8 +98,9 @@ var _ = register(&Op{
 })
 
 // onlyTaken prepares what a branch that runs for all lanes takes: the same values, but derivatives see them as constants
-// in the lanes that do not keep its results. Their cotangents are zero there, and zero times an infinite slope is NaN. It
-// costs lanes for what had none, so it is done only where a derivative will be taken.
+// in the lanes that do not keep its results, be they values or tangents (where a derivative itself is mapped). Their
+// cotangents are zero there, and zero times an infinite slope is NaN. It costs lanes for what had none, so it is done only
+// where a derivative will be taken.
 func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, []int) {
 	if t := currentTrace(); t == nil || !t.cur.isDifferentiated() {
 		return in, dims
@@ -113,7 +114,7 @@ func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, [
 			to := b.place(x.Rank())
 			x, dims[k] = b.moveTo(x, -1, to), to
 		}
-		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, StopGradient(x))
+		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, apply1(op("stop_gradient"), stopAttrs{unused: true}, x))
 	}
 	return in, dims
 }
@@ -134,7 +135,7 @@ func Cond[R any](pred *Array, yes, no func() R) R {
 		}
 		return no()
 	}
-	return branch(Convert(pred, Int32), []func() R{no, yes})
+	return branch("Cond", Convert(pred, Int32), func(i int) string { return []string{"the branch for false", "the branch for true"}[i] }, []func() R{no, yes})
 }
 
 // Switch runs branch number index, an integer scalar; below 0 it is the first branch, beyond the last one the last. See
@@ -154,11 +155,11 @@ func Switch[R any](index *Array, branches ...func() R) R {
 			index = Clamp(0, Convert(index, Int64), last)
 		}
 	}
-	return branch(Convert(index, Int32), branches)
+	return branch("Switch", Convert(index, Int32), func(i int) string { return fmt.Sprint("branch ", i) }, branches)
 }
 
-// branch is Switch by an int32 scalar that is in range.
-func branch[R any](index *Array, branches []func() R) R {
+// branch is Switch by an int32 scalar that is in range. Errors name the function and its branches as the user called them.
+func branch[R any](name string, index *Array, called func(i int) string, branches []func() R) R {
 	graphs := make([]*Graph, len(branches))
 	captured := make([][]*Array, len(branches))
 	trees := make([]*Tree, len(branches))
@@ -168,10 +169,10 @@ func branch[R any](index *Array, branches []func() R) R {
 			trees[i] = t
 			return outs
 		})
-		mustMatch("Switch", "result of branch 0", trees[0], fmt.Sprintf("result of branch %d", i), trees[i])
+		mustMatch(name, "result of "+called(0), trees[0], "result of "+called(i), trees[i])
 		for j, r := range graphs[i].Results {
 			if first := graphs[0].Results[j].shape; !r.shape.Equal(first) {
-				throw("Switch", "result %s is %s in branch 0 and %s in branch %d: the branches must agree", trees[0].Path(j), first, r.shape, i)
+				throw(name, "result %s is %s in %s and %s in %s: the branches must agree", trees[0].Path(j), first, called(0), r.shape, called(i))
 			}
 		}
 	}

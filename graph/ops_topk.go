@@ -85,19 +85,21 @@ var _ = register(&Op{
 // oneSign makes the zeros and the NaNs of a float value positive.
 func (e *emitter) oneSign(v string, s Shape) string {
 	t, mask := mlirType(s), mlirType(s.with(Bool))
-	splat := func(x float64) string {
-		c := newTensor(Shape{DType: s.DType})
-		c.SetF(0, x)
-		one := e.line("stablehlo.constant", "", "value = "+denseLiteral(c.Shape, c.bytes()), "", mlirType(c.Shape))
-		return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape), t)
-	}
 	where := func(dir, x, y, yes string) string {
 		on := e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type FLOAT>", dir), t+", "+t, mask)
 		return e.line("stablehlo.select", on+", "+yes+", "+v, "", mask+", "+t+", "+t, t)
 	}
-	zero := splat(0)
+	zero := e.splat(s, 0)
 	v = where("EQ", v, zero, zero)
-	return where("NE", v, v, splat(math.NaN()))
+	return where("NE", v, v, e.splat(s, math.NaN()))
+}
+
+// splat is a float value of one number, as wide as s.
+func (e *emitter) splat(s Shape, x float64) string {
+	c := newTensor(Shape{DType: s.DType})
+	c.SetF(0, x)
+	one := e.line("stablehlo.constant", "", "value = "+denseLiteral(c.Shape, c.bytes()), "", mlirType(c.Shape))
+	return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape), mlirType(s))
 }
 
 // TopK gives the k largest elements along the last axis, largest first, and their int32 indices; of equal elements the

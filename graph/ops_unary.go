@@ -108,7 +108,7 @@ var (
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
 	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
 		func(x, y *Array) *Array { return Digamma(x) })
-	_ = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array { return Trigamma(x) })
+	digammaOp = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array { return Trigamma(x) })
 
 	_ = unaryFloat("floor", "stablehlo.floor", domain{-3, 3}, math.Floor, nil)
 	_ = unaryFloat("ceil", "stablehlo.ceil", domain{-3, 3}, math.Ceil, nil)
@@ -124,6 +124,21 @@ func lgamma(x float64) float64 {
 	}
 	y, _ := math.Lgamma(x)
 	return y
+}
+
+// XLA's digamma has infinities at some of the poles, where the limits of both sides differ: NaN is put there.
+func init() {
+	digammaOp.Emit = func(e *emitter, n *Node) {
+		x := n.Inputs[0]
+		s, t, mask := x.shape, mlirType(x.shape), mlirType(x.shape.with(Bool))
+		y := e.line("chlo.digamma", e.ref(x), "", t, t)
+		down := e.line("stablehlo.floor", e.ref(x), "", t, t)
+		compare := func(dir, a, b string) string {
+			return e.line("stablehlo.compare", a+", "+b, "comparison_direction = #stablehlo<comparison_direction "+dir+">, compare_type = #stablehlo<comparison_type FLOAT>", t+", "+t, mask)
+		}
+		pole := e.line("stablehlo.and", compare("EQ", down, e.ref(x))+", "+compare("LE", e.ref(x), e.splat(s, 0)), "", mask+", "+mask, mask)
+		e.names[n.Outs[0]] = e.line("stablehlo.select", pole+", "+e.splat(s, math.NaN())+", "+y, "", mask+", "+t+", "+t, t)
+	}
 }
 
 // digamma by recurrence up to x >= 6 and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18); reflection below 0.

@@ -65,6 +65,12 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	g = &Graph{Params: append(append([]*Array(nil), g.Params[n:]...), g.Params[:n]...), Nodes: g.Nodes, Results: g.Results}
 	traced := g
 	g = g.Simplify().splitAxes().Simplify()
+	g.any(func(n *Node) bool {
+		if n.Op.Name == "custom_lin" { // nobody took its transpose
+			customForward(n)
+		}
+		return false
+	})
 	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results), Captured: captured,
 		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}

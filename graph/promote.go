@@ -76,7 +76,8 @@ func (s scalar) dtypeWith(d DType) DType {
 	}
 }
 
-func (s scalar) array(d DType) *Array {
+// array gives the scalar a dtype. A whole number that neither the dtype nor an int32, which would wrap, can hold is refused.
+func (s scalar) array(op string, d DType) *Array {
 	t := newTensor(Shape{DType: d})
 	switch {
 	case isFloat(d) && s.v.CanFloat():
@@ -93,13 +94,19 @@ func (s scalar) array(d DType) *Array {
 		}
 	case s.v.CanFloat():
 		if x := s.v.Float(); x != math.Trunc(x) {
-			throw("scalar", "%v is no value of %s: round it, or use a float dtype", x, dtypeName(d))
+			throw(op, "%v is no value of %s: round it, or use a float dtype", x, dtypeName(d))
 		}
 		t.V[0] = floatToInt(d, s.v.Float())
 	case s.v.CanInt():
-		t.SetI(0, s.v.Int())
+		v := s.v.Int()
+		if t.SetI(0, v); d != Bool && (t.I(0) != v || v < 0 && isUnsigned(d)) && v != int64(int32(v)) {
+			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
+		}
 	default:
-		t.SetI(0, int64(s.v.Uint()))
+		v := s.v.Uint()
+		if t.SetI(0, int64(v)); d != Bool && (t.U(0) != v || isSigned(d) && int64(v) < 0) && v > math.MaxInt32 {
+			throw(op, "%d is no value of %s: use a wider dtype", v, dtypeName(d))
+		}
 	}
 	return t.Array()
 }
@@ -128,7 +135,7 @@ func operands(op string, xs ...any) []*Array {
 	shapes := make([][]int, len(xs))
 	for i := range xs {
 		if arrays[i] == nil {
-			arrays[i] = scalars[i].array(d)
+			arrays[i] = scalars[i].array(op, d)
 		}
 		shapes[i] = arrays[i].Dims()
 	}

@@ -18,12 +18,17 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 		return fmt.Sprintf("where_test.go:%d: ", line)
 	}
 	sumLoop, loopLine := func(a *Array) *Array { return Sum(While(func(c *Array) *Array { return Lt(Sum(c), 9) }, none, a)) }, at()
+	second := func(_, ct *Array) *Array { return ct }
+	forward, forwardLine := func(x *Array) *Array { return second(Jvp(CustomVjp(none, twice, second), x, x)) }, at()
+	one := func() *Array { return Of(int32(1)) }
+	oneOr, oneOrLine := func(x *Array) *Array { return Cond(Gt(x, 0), one, func() *Array { return x }) }, at()
+	orOne, orOneLine := func(x *Array) *Array { return Switch(Convert(x, Int32), func() *Array { return x }, one) }, at()
 	escaped := func(use func(*Array) *Array) func() {
 		return func() {
 			kept := map[string]*Array{}
 			_, err := Trace("escape", func(a *Array) *Array {
 				Cond(Gt(Sum(a), 0), func() *Array {
-					kept["a"] = Sin(a) // line 26
+					kept["a"] = Sin(a) // line 31
 					return a
 				}, func() *Array { return a })
 				return use(kept["a"])
@@ -59,7 +64,18 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 		{20, at(), `Scan: the body must return the carry`, func() { Scan(func(c, x *Array) (*Array, *Array) { return Stack([]*Array{c, c}, 0), c }, Scalar(0), x) }},
 		{21, at(), `PSum: no axis is named`, func() { VMap(func(a *Array) *Array { return PSum(a, "k") })(x) }},
 		{22, at(), `add: shapes [[3] [7]] do not broadcast`, func() { Checkpoint(func(a *Array) *Array { return Add(a, Iota(7)) })(x) }},
-		{23, "where_test.go:26: ", `trace: the traced f32[3] that is made here is result 0 of the function around`, escaped(none)},
+		{25, forwardLine, `CustomVjp: forward mode does not go through`, func() {
+			_, err := Trace("forward", forward, x)
+			panic(err)
+		}},
+		{26, oneOrLine, `Cond: result value is f32[] in the branch for false and i32[] in the branch for true`, func() { VMap(oneOr)(x) }},
+		{27, orOneLine, `Switch: result value is f32[] in branch 0 and i32[] in branch 1`, func() { VMap(orOne)(x) }},
+		{28, at(), `AssociativeScan: leaf value of the function's result is i32[], of its arguments f32[]`, func() { AssociativeScan(func(a, b *Array) *Array { return Convert(Add(a, b), Int32) }, x) }},
+		{29, at(), `ArgMax: axis 1 of f32[2,0] is empty`, func() { ArgMax(Zeros(ShapeOf(Float32, 2, 0)), 1) }},
+		{30, at(), `Reshape: got [-1 -1] for f32[3]; want -1 for one axis at most`, func() { Reshape(x, -1, -1) }},
+		{31, at(), `add: 1099511627776 is no value of i32: use a wider dtype`, func() { Add(Iota(3), 1<<40) }},
+		{32, at(), `Full: 8589934597 is no value of i32`, func() { Full(ShapeOf(Int32, 2), 1<<33+5) }},
+		{23, "where_test.go:31: ", `trace: the traced f32[3] that is made here is result 0 of the function around`, escaped(none)},
 		{24, at(), `sin: a traced f32[3] is used outside of the function that made it`, escaped(func(a *Array) *Array { return Sin(a) })},
 	} {
 		func() {

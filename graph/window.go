@@ -44,6 +44,19 @@ func (g windowGeometry) transposed(n, size, out []int) windowGeometry {
 	return t
 }
 
+// withoutCut gives how many elements negative padding cuts from each end of axis i, and the geometry for what is left. A
+// cut that ends between two elements leaves holes, which become padding.
+func (g windowGeometry) withoutCut(i int) (cut [2]int, left windowGeometry) {
+	g.padding = slices.Clone(g.padding)
+	for end, p := range g.padding[i] {
+		if d := g.baseDilation[i]; p < 0 {
+			cut[end] = (d - 1 - p) / d
+			g.padding[i][end] = p + cut[end]*d
+		}
+	}
+	return cut, g
+}
+
 // insert is the geometry with one more axis, along which nothing slides.
 func (g windowGeometry) insert(at int) windowGeometry {
 	ins := func(v []int) []int { return slices.Insert(slices.Clone(v), at, 1) }

@@ -106,6 +106,59 @@ func TestOnceWrong(t *testing.T) {
 			}
 			return Of([]float64{2.5})
 		}, []float64{2.5}},
+		{100, "nor of WhileBounded, whose derivative is mapped, for lanes that never enter", func() *Array {
+			var all []*Array
+			for _, n := range []int{1, 3, 12} {
+				all = append(all, Grad(func(v *Array) *Array {
+					return Sum(VMap(func(x *Array) *Array {
+						return WhileBounded(func(c *Array) *Array { return Gt(c, 1) }, func(c *Array) *Array { return Sqrt(Sub(c, .5)) }, x, n)
+					})(v))
+				})(f(1.25, .3)))
+			}
+			return Concatenate(0, all...)
+		}, []float64{.5773503, 1, .5773503, 1, .5773503, 1}},
+		{101, "nor of a branch in a custom derivative", func() *Array {
+			g := CustomJvp(func(x *Array) *Array { return x }, func(x, t *Array) (*Array, *Array) {
+				return x, Cond(Gt(x, 0), func() *Array { return Div(t, x) }, func() *Array { return Mul(t, 2) })
+			})
+			return Grad(func(v *Array) *Array { return Sum(VMap(g)(v)) })(f(0, 4))
+		}, []float64{2, .25}},
+		{102, "LogAddExp has its second derivatives where its operands are equal", func() *Array {
+			return Concatenate(0, Reshape(Hessian(func(v *Array) *Array { return LogAddExp(Index(v, 0), Index(v, 1)) })(f(2, 2)), 4),
+				Reshape(Hessian(func(v *Array) *Array { return Index(CumLogSumExp(v, 0), 1) })(f(2, 2)), 4))
+		}, []float64{.25, -.25, -.25, .25, .25, -.25, -.25, .25}},
+		{103, "LogAddExp of infinities and NaN, and its slopes", func() *Array {
+			x, y := f(float32(inf), float32(inf), float32(-inf), float32(-inf), 1, float32(-inf), float32(nan), 0), f(float32(inf), 1, 1, float32(-inf), float32(-inf), float32(inf), 0, float32(nan))
+			dx, dy := Grads2(func(x, y *Array) *Array { return Sum(Slice(LogAddExp(x, y), []int{0}, []int{6})) })(x, y)
+			return Concatenate(0, LogAddExp(x, y), Slice(dx, []int{0}, []int{6}), Slice(dy, []int{0}, []int{6}))
+		}, []float64{inf, inf, 1, -inf, 1, inf, nan, nan, .5, 1, 0, .5, 1, 0, .5, 0, 1, .5, 0, 1}},
+		{104, "the mixed second derivatives of Pow at exponent 0 are alike", func() *Array {
+			return Reshape(Hessian(func(v *Array) *Array { return Pow(Index(v, 0), Index(v, 1)) })(f(2, 0)), 4)
+		}, []float64{0, .5, .5, .480453}},
+		{105, "Pow and its slopes at base or exponent 0, at infinities, of negative bases", func() *Array {
+			x := f(0, 0, 0, float32(inf), float32(-inf), -2, -2, 2)
+			y := f(0, 2, 1, 0, 0, 0, 3, 0)
+			dx, _ := Grads2(func(x, y *Array) *Array { return Sum(Pow(x, y)) })(x, y)
+			_, dy := Grads2(func(x, y *Array) *Array { return Sum(Pow(Slice(x, []int{0}, []int{3}), Slice(y, []int{0}, []int{3}))) })(x, y)
+			return Concatenate(0, Pow(x, y), dx, dy)
+		}, []float64{1, 0, 0, 1, 1, 1, -8, 1, 0, 0, 1, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{106, "the slope of Clamp goes to what it gives: hi where lo is larger, nobody where one is NaN", func() *Array {
+			lo := f(2, 2, 2, float32(nan), 0, 0, 0, 0, 0, 0, float32(nan))
+			x := f(1, -1, 3, 1, 1, float32(nan), 0, 1, -1, 2, 3)
+			hi := f(0, 0, 0, 3, float32(nan), 1, 1, 1, 1, 1, 1)
+			a, b, c := Grads3(func(lo, x, hi *Array) *Array { return Sum(Clamp(lo, x, hi)) })(lo, x, hi)
+			return Concatenate(0, a, b, c)
+		}, []float64{0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0}},
+		{107, "products of empty matrices with lanes last", func() *Array {
+			empty := VMap(func(x *Array) *Array { return MatMul(x, Transpose(x)) }, LanesLast())(Zeros(ShapeOf(Float32, 2, 0, 3)))
+			none := VMap(func(x *Array) *Array { return MatMul(x, Transpose(x)) }, LanesLast())(Zeros(ShapeOf(Float32, 2, 3, 0)))
+			return Concatenate(0, Reshape(empty, 0), Sum(none, 1, 2))
+		}, []float64{0, 0}},
+		{108, "the angle of a point of integers", func() *Array { return Atan2(Int32s([]int32{1, -1}), Int32s([]int32{2, 0})) }, []float64{.4636476, -math.Pi / 2}},
+		{109, "integers by 0 leave themselves, and are whole", func() *Array {
+			x := Int32s([]int32{7, -7})
+			return Concatenate(0, Mod(x, 0), Rem(x, 0), Floor(x), Trunc(x))
+		}, []float64{7, -7, 7, -7, 7, -7, 7, -7}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
@@ -124,5 +177,71 @@ func TestOnceWrong(t *testing.T) {
 			}
 			require.InDelta(t, w, got[i], tol, "%d: %s: %v", c.number, c.what, got)
 		}
+	}
+}
+
+// What a branch would give where it is not taken reaches no lane, in whichever order a function with branches is mapped,
+// differentiated forward and transposed: the gradients are those of the lanes one by one.
+func TestBranchesNotTaken(t *testing.T) {
+	type fn = func(x *Array) *Array
+	root := func(x *Array) *Array { return Sqrt(Sub(x, .5)) }
+	cond := func(x *Array) *Array {
+		return Cond(Gt(x, .5), func() *Array { return root(x) }, func() *Array { return Mul(x, x) })
+	}
+	positive := func(x *Array) *Array { return Gt(x, 1) }
+	for name, f := range map[string]fn{
+		"cond": cond,
+		"switch": func(x *Array) *Array {
+			return Switch(Convert(x, Int32), func() *Array { return Sin(x) }, func() *Array { return Log(Sub(x, 1)) }, func() *Array { return Div(x, Sub(x, 1)) })
+		},
+		"nested": func(x *Array) *Array {
+			return Cond(positive(x), func() *Array {
+				return Cond(Gt(x, 2), func() *Array { return Log(Sub(x, 2)) }, func() *Array { return root(x) })
+			}, func() *Array { return Cos(x) })
+		},
+		"while bounded": func(x *Array) *Array { return WhileBounded(positive, root, x, 5) },
+		"loop":          func(x *Array) *Array { return ForiLoop(0, 3, func(i, c *Array) *Array { return Add(c, cond(x)) }, x) },
+		"scan": func(x *Array) *Array {
+			end, ys := Scan(func(c *Array, _ None) (*Array, *Array) { return cond(c), Sin(c) }, x, None{}, Length(3))
+			return Add(end, Sum(ys))
+		},
+		"checkpoint": Checkpoint(cond),
+		"custom jvp": CustomJvp(cond, func(x, t *Array) (*Array, *Array) {
+			return cond(x), Cond(Gt(x, .5), func() *Array { return Div(t, Sub(x, .5)) }, func() *Array { return Mul(Sin(x), t) })
+		}),
+		"custom vjp": CustomVjp(cond, func(x *Array) (*Array, *Array) { return cond(x), x }, func(x, ct *Array) *Array {
+			return Cond(Gt(x, .5), func() *Array { return Div(ct, Sub(x, .5)) }, func() *Array { return ct })
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, w := Float32s([]float32{.25, .5, 1, 2, 3}), Float32s([]float32{1, 2, 3, 4, 5})
+			type weighted = func(x, w *Array) *Array
+			along := func(x, t *Array) *Array { _, d := Jvp(f, x, t); return d }
+			for _, order := range []struct {
+				name          string
+				mapped, alone weighted
+			}{
+				{"mapped, then transposed", func(x, w *Array) *Array { return Sum(Mul(w, VMap(f)(x))) }, func(x, w *Array) *Array { return Mul(w, f(x)) }},
+				{"forward, mapped, then transposed", func(x, w *Array) *Array { return Sum(VMap2(along)(x, w)) }, along},
+				{"mapped, forward, then transposed", func(x, w *Array) *Array { _, d := Jvp(VMap(f), x, w); return Sum(d) }, along},
+			} {
+				if name == "custom vjp" && order.name != "mapped, then transposed" {
+					continue // it has no forward mode
+				}
+				dx, dw := Grads2(order.mapped)(x, w)
+				for i := range x.Dim(0) {
+					x1, w1 := Grads2(order.alone)(Index(x, i), Index(w, i))
+					for by, pair := range [][2]*Array{{x1, Index(dx, i)}, {w1, Index(dw, i)}} {
+						want, err := Floats(pair[0])
+						require.NoError(t, err)
+						got, err := Floats(pair[1])
+						require.NoError(t, err)
+						if !math.IsNaN(want[0]) {
+							require.InDelta(t, want[0], got[0], 1e-4, "%s, lane %d, by operand %d", order.name, i, by)
+						}
+					}
+				}
+			}
+		})
 	}
 }

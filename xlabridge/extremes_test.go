@@ -23,7 +23,6 @@ var loose = map[string]string{
 	"solve":            "a factorisation is defined for finite matrices",
 	"svd":              "a factorisation is defined for finite matrices",
 	"triangular_solve": "substitution may skip the zeros beside the triangle, or multiply them",
-	"digamma":          "at a pole it is NaN or infinite",
 }
 
 // lost are the ops for which XLA gives NaN where the inputs are denormals.

@@ -2,6 +2,7 @@ package xlabridge
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -162,4 +163,44 @@ func TestGradientOfMeanOverDevices(t *testing.T) {
 		return graph.Sum(x)
 	})(x)
 	require.ErrorContains(t, err, "ShardMap: leaf value of the argument is a traced f32[4], but the call runs at once and cannot be compiled, mapped or differentiated")
+}
+
+// 1: what is largest and smallest over devices is NaN where one is, and the gradients beside it are those of the lanes of one device.
+func TestExtremesOverDevicesKeepNaN(t *testing.T) {
+	const n = 4
+	client := open(t, Options{Devices: n})
+	m, spec := graph.Mesh{{Name: "d", Size: n}}, graph.Spec{"d"}
+	nan, inf := float32(math.NaN()), float32(math.Inf(1))
+	both := func(v *graph.Array) *graph.Array {
+		return graph.Add(graph.PMax(v, "d"), graph.Mul(2, graph.PMin(v, "d")))
+	}
+	for _, d := range []graph.DType{graph.Float32, graph.BFloat16, graph.Float64, graph.Int32} {
+		for at := range n {
+			rows := []float32{1, 2, inf, -inf, 3, 4, 1, 5, 2, 2, -inf, inf, 4, 4, 0, 1}
+			rows[4*at], rows[4*at+2] = nan, nan
+			x := graph.Convert(graph.Reshape(graph.Float32s(rows), n, 4), d)
+			fs := []func(*graph.Array) *graph.Array{
+				func(v *graph.Array) *graph.Array { return graph.PMax(v, "d") },
+				func(v *graph.Array) *graph.Array { return graph.PMin(v, "d") },
+			}
+			if d != graph.Int32 {
+				// The gradients by what is beside NaN: those by NaN itself are the compiler's, which makes 0 or NaN of 0 times 1/0.
+				fs = append(fs, func(v *graph.Array) *graph.Array {
+					d := graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(both(v)) })(v)
+					return graph.Select(graph.IsNaN(graph.PMax(v, "d")), 0, d)
+				})
+			}
+			for i, f := range fs {
+				want, err := Jit1(&Reference{}, graph.ShardMap(f, m, spec, spec))(x)
+				require.NoError(t, err)
+				got, err := ShardMap(client, f, m, spec, spec)(x)
+				require.NoError(t, err)
+				w, err := graph.Floats(want)
+				require.NoError(t, err)
+				g, err := graph.Floats(got)
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprint(w), fmt.Sprint(g), "function %d, %s, NaN on device %d", i, d, at)
+			}
+		}
+	}
 }

@@ -52,9 +52,9 @@ func TestLossOfTheCacheIsSaid(t *testing.T) {
 		}
 		return err
 	}))
-	require.Equal(t, 2, entries, "the generation, and what judges the members")
+	require.Equal(t, 3, entries, "the generation, what judges the members, and what records the best")
 	stdout, stderr = run(t, 0, evolve...)
-	require.Equal(t, 2, strings.Count(stdout, " was compiled anew: its entry "), stdout)
+	require.Equal(t, 3, strings.Count(stdout, " was compiled anew: its entry "), stdout)
 	require.Empty(t, stderr)
 	stdout, _ = run(t, 0, evolve...)
 	require.NotContains(t, stdout, "anew")

@@ -100,9 +100,11 @@ func (d Bernoulli) Probs() *graph.Array { return graph.Logistic(d.Logits) }
 // logs are the logarithms of the probabilities of 1 and of 0.
 func (d Bernoulli) logs() (one, zero *graph.Array) {
 	log := func(x *graph.Array) *graph.Array { // log sigmoid
-		// Zero at plus infinity, where the difference of infinities would be no number.
-		away := graph.Log1p(graph.Exp(graph.Neg(graph.Abs(x))))
-		return graph.Sub(graph.Min(x, 0), away)
+		// By selection: at plus infinity a difference of infinities would be no number, at 0 the corners of Min and Abs
+		// would hide the second derivative.
+		positive := graph.Ge(x, 0)
+		away := graph.Log1p(graph.Exp(graph.Select(positive, graph.Neg(x), x)))
+		return graph.Sub(graph.Select(positive, 0, x), away)
 	}
 	return log(d.Logits), log(graph.Neg(d.Logits))
 }

@@ -68,7 +68,8 @@ func Tanh(x *graph.Array) *graph.Array { return graph.Tanh(x) }
 
 // Softplus is log(1+exp(x)), without overflow.
 func Softplus(x *graph.Array) *graph.Array {
-	return graph.Add(graph.Max(x, 0), graph.Log1p(graph.Exp(graph.Neg(graph.Abs(x)))))
+	positive := graph.Ge(x, 0) // not by Max and Abs, whose corners at 0 would hide the second derivative there
+	return graph.Add(graph.Select(positive, x, 0), graph.Log1p(graph.Exp(graph.Select(positive, graph.Neg(x), x))))
 }
 
 // Softsign is x/(1+|x|).

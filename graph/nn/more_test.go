@@ -91,3 +91,19 @@ func TestNewLayersRefuse(t *testing.T) {
 		require.ErrorContains(t, graph.Try(c.call), c.want, i+1)
 	}
 }
+
+// 1: the second derivatives of what is smooth are there at 0 too, where the formulas change sides.
+func TestSecondDerivativesAtZero(t *testing.T) {
+	for name, c := range map[string]struct {
+		f    func(x *graph.Array) *graph.Array
+		want float64
+	}{
+		"Softplus":   {nn.Softplus, .25},
+		"LogSigmoid": {nn.LogSigmoid, -.25},
+		"Mish":       {nn.Mish, .64},
+	} {
+		got, err := graph.Floats(graph.Grad(graph.Grad(c.f))(graph.Of(0.)))
+		require.NoError(t, err)
+		require.InDelta(t, c.want, got[0], 1e-2, name)
+	}
+}
