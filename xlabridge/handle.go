@@ -55,7 +55,7 @@ func (h *handle) release() {
 // drop frees the object; it is called once.
 func (h *handle) drop() error {
 	err := h.free()
-	buffers.held.Add(-h.bytes)
+	buffers.free(h.bytes)
 	h.client.forget(h)
 	return err
 }

@@ -24,7 +24,7 @@ const (
 // pace decides when to collect. Its times are nanoseconds since started.
 type pace struct {
 	held    atomic.Int64 // bytes of buffers that are not freed
-	limit   atomic.Int64 // of held, from which to collect; 0: leastHeld
+	least   atomic.Int64 // the least that was held since the last collection: what is freed after it comes bit by bit
 	next    atomic.Int64 // when to collect at the earliest
 	busy    atomic.Bool
 	started time.Time
@@ -35,12 +35,19 @@ var buffers = pace{started: time.Now()}
 
 // add counts a new buffer, and starts a collection where it is time for one.
 func (p *pace) add(bytes int64) {
-	held, limit := p.held.Add(bytes), max(leastHeld, p.limit.Load())
+	held, limit := p.held.Add(bytes), max(leastHeld, 2*p.least.Load())
 	if bytes == 0 || held < limit || held < urgent*limit && int64(time.Since(p.started)) < p.next.Load() {
 		return
 	}
 	if p.busy.CompareAndSwap(false, true) {
 		go p.collect()
+	}
+}
+
+// free counts a buffer that is gone.
+func (p *pace) free(bytes int64) {
+	held := p.held.Add(-bytes)
+	for least := p.least.Load(); held < least && !p.least.CompareAndSwap(least, held); least = p.least.Load() {
 	}
 }
 
@@ -57,6 +64,6 @@ func (p *pace) collect() {
 	case <-done:
 	case <-time.After(10 * time.Millisecond):
 	}
-	p.limit.Store(2 * p.held.Load())
+	p.least.Store(p.held.Load())
 	p.next.Store(int64(time.Since(p.started) + collectEvery*took))
 }

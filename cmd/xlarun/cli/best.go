@@ -30,7 +30,7 @@ const (
 // judge judges a run's candidates, and draws the best.
 type judge struct {
 	*episode.Judge
-	recorder *episode.Recorder // nil where the environment cannot be drawn
+	recorder *episode.Recorder // nil where nothing is drawn
 	env      envs.Environment
 	at       time.Time
 	// What it took the last time, without compiling anything: to judge and write the members, and to draw the best.
@@ -93,7 +93,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 		return err
 	}
 	if s.judge == nil {
-		if s.judge, err = newJudge(s.backend, p, s.Purpose(), candidates); err != nil {
+		if s.judge, err = newJudge(s.backend, p, s.Purpose(), candidates, s.folder != nil); err != nil {
 			return err
 		}
 	}
@@ -103,7 +103,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 		return err
 	}
 	judged := time.Now()
-	if s.judge.judging = judged.Sub(start); s.folder != nil && s.judge.recorder != nil && soon(s.judge.took()) {
+	if s.judge.judging = judged.Sub(start); s.judge.recorder != nil && soon(s.judge.took()) {
 		gif, err := play.Picture(s.judge.recorder, s.judge.env, b.Params, s.On().Seed, pictureFrames)
 		if err != nil {
 			return err
@@ -148,8 +148,8 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 	return b, nil
 }
 
-// newJudge compiles what judges so many candidates, and what records the best.
-func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate) (*judge, error) {
+// newJudge compiles what judges so many candidates and, where it is to be drawn, what records the best.
+func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate, draw bool) (*judge, error) {
 	r, err := p.Rollout()
 	if err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []ru
 	if j.Judge, err = episode.NewJudge(b, r, candidates[0].Params, len(candidates), p.Judged(), purpose); err != nil {
 		return nil, err
 	}
-	if _, drawn := envs.DrawerOf(r.Env); drawn {
+	if _, can := envs.DrawerOf(r.Env); can && draw {
 		if j.recorder, err = episode.NewRecorder(b, r, candidates[0].Params); err != nil {
 			return nil, errors.Join(err, j.Close())
 		}

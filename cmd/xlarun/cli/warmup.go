@@ -276,7 +276,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = c.Candidates(s); err == nil && len(candidates) > 0 {
-			t.judge, err = newJudge(b, p, t.Purpose(), candidates)
+			t.judge, err = newJudge(b, p, t.Purpose(), candidates, true)
 		}
 	}
 	t.err = err
