@@ -33,12 +33,7 @@ func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState
 	c := readOptions(op, append([]Option{Epsilon(1e-5)}, opts...), "Epsilon", "Momentum", "NoScale", "NoBias", "Precision")
 	wantSize(op, "features", n)
 	l := BatchNorm{Axis: axis, Epsilon: c.epsilon, Momentum: c.momentum, Precision: c.precision}
-	if !c.noScale {
-		l.Scale = graph.Ones(c.shape(n))
-	}
-	if !c.noBias {
-		l.Bias = graph.Zeros(c.shape(n))
-	}
+	l.Scale, l.Bias = c.scaleAndBias(n)
 	s := graph.ShapeOf(graph.Float32, n)
 	return l, BatchNormState{graph.Zeros(s), graph.Ones(s)}
 }

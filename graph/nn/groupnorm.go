@@ -24,12 +24,7 @@ func NewGroupNorm(n, groups int, opts ...Option) GroupNorm {
 		graph.Throw(op, "got %d groups, want a number that divides %d features", groups, n)
 	}
 	l := GroupNorm{Groups: groups, Epsilon: c.epsilon, Precision: c.precision}
-	if !c.noScale {
-		l.Scale = graph.Ones(c.shape(n))
-	}
-	if !c.noBias {
-		l.Bias = graph.Zeros(c.shape(n))
-	}
+	l.Scale, l.Bias = c.scaleAndBias(n)
 	return l
 }
 

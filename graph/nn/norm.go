@@ -20,12 +20,7 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 	c := readOptions(op, opts, "Epsilon", "NoScale", "NoBias", "Precision")
 	wantSize(op, "features", n)
 	l := LayerNorm{Epsilon: c.epsilon, Precision: c.precision}
-	if !c.noScale {
-		l.Scale = graph.Ones(c.shape(n))
-	}
-	if !c.noBias {
-		l.Bias = graph.Zeros(c.shape(n))
-	}
+	l.Scale, l.Bias = c.scaleAndBias(n)
 	return l
 }
 
@@ -51,9 +46,7 @@ func NewRMSNorm(n int, opts ...Option) RMSNorm {
 	c := readOptions(op, opts, "Epsilon", "NoScale", "Precision")
 	wantSize(op, "features", n)
 	l := RMSNorm{Epsilon: c.epsilon, Precision: c.precision}
-	if !c.noScale {
-		l.Scale = graph.Ones(c.shape(n))
-	}
+	l.Scale, _ = c.scaleAndBias(n)
 	return l
 }
 

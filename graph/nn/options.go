@@ -109,3 +109,14 @@ func readOptions(op string, opts []Option, known ...string) config {
 func (c config) shape(dims ...int) graph.Shape {
 	return graph.ShapeOf(paramType(c.precision), dims...)
 }
+
+// scaleAndBias are the learned amounts of a normalisation of n features as they are at first, nil where they are left out.
+func (c config) scaleAndBias(n int) (scale, bias *graph.Array) {
+	if !c.noScale {
+		scale = graph.Ones(c.shape(n))
+	}
+	if !c.noBias {
+		bias = graph.Zeros(c.shape(n))
+	}
+	return scale, bias
+}

@@ -53,6 +53,7 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 			console.Version(), s.Version, s.Name, c.Info[infoProgram])
 	}
 	if err == nil {
+		s.before = s.atCheckpoint(c.Config)
 		if err := s.unchanged(c, o.resume); err != nil {
 			_ = folder.Close()
 			return err
@@ -94,13 +95,8 @@ func (s *session) goOn() error {
 
 // lastRow takes the metrics of the last round from the log, for what is said of a run that has nothing left to do.
 func (s *session) lastRow() error {
-	text, err := s.folder.ReadFile("metrics.jsonl")
-	if err != nil {
-		return err
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	var row map[string]*float64
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &row); err != nil {
+	if err := json.Unmarshal(s.logger.LastRow(), &row); err != nil {
 		return fmt.Errorf("%s: %w", s.folder.Path("metrics.jsonl"), err)
 	}
 	s.mu.Lock()
@@ -116,9 +112,13 @@ func (s *session) lastRow() error {
 	return nil
 }
 
-// atCheckpoint are the settings that the run had when a checkpoint was written, nil where this program cannot read them.
-func (s *session) atCheckpoint(c *runfolder.Checkpoint) *task {
-	file, err := parseConfig("the checkpoint's config", []byte(c.Config))
+// atCheckpoint are the settings that the run had when a checkpoint with that config was written, nil where this program cannot
+// read them.
+func (s *session) atCheckpoint(config string) *task {
+	if config == s.text {
+		return s.task
+	}
+	file, err := parseConfig("the checkpoint's config", []byte(config))
 	if err != nil {
 		return nil
 	}
@@ -131,16 +131,12 @@ func (s *session) atCheckpoint(c *runfolder.Checkpoint) *task {
 
 // unchanged refuses to go on with other settings than those that the state came from: the run's config may have been edited.
 func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
-	if c.Config == s.text {
+	if s.before == nil {
 		return nil
 	}
-	before := s.atCheckpoint(&c)
-	if before == nil {
-		return nil
-	}
-	was, now := before.all(), s.all()
+	was, now := s.before.all(), s.all()
 	for _, name := range slices.Sorted(maps.Keys(was)) {
-		if x, ok := now[name]; !ok || was[name].Text() != x.Text() && !before.mayChange(x) {
+		if x, ok := now[name]; !ok || was[name].Text() != x.Text() && !s.before.mayChange(x) {
 			got := "no " + name
 			if ok {
 				got = name + " " + x.Text()
@@ -154,14 +150,10 @@ func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
 
 // sameGoal tells whether the run goes on with the goal that its checkpoint was made with.
 func (s *session) sameGoal() bool {
-	if s.resumed.Config == s.text {
-		return true
-	}
-	before := s.atCheckpoint(s.resumed)
-	if before == nil {
+	if s.before == nil {
 		return false
 	}
-	was := before.all()
+	was := s.before.all()
 	for name, now := range s.all() {
 		if now.IsGoal() && was[name].Text() != now.Text() {
 			return false

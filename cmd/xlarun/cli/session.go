@@ -53,6 +53,7 @@ type session struct {
 	folder  *runfolder.Folder     // nil: none is wanted
 	resumed *runfolder.Checkpoint // the one that the run goes on from; nil: it is new
 	skipped []string              // why newer ones were not taken
+	before  *task                 // the settings that it was written with; nil: they cannot be read
 	json    bool
 	start   time.Time // of the process
 	report  display.Reporter

@@ -1,6 +1,7 @@
 package runfolder
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -118,6 +119,14 @@ func (l *Logger) Log(r Row) {
 	}
 	l.mu.Unlock()
 	l.kick()
+}
+
+// LastRow is the last line of metrics.jsonl, written or not.
+func (l *Logger) LastRow() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := bytes.TrimSuffix(l.logs[0].text, []byte{'\n'})
+	return bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
 // Err is why the last rows could not be written, if so.
