@@ -2,11 +2,6 @@ package graph
 
 import (
 	"fmt"
-	"path"
-	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
 )
 
 // Error is a mistake found while a function is traced, transformed or interpreted: where (the user's source line),
@@ -62,64 +57,5 @@ func catch(err *error) {
 		*err = r
 	default:
 		panic(r)
-	}
-}
-
-// position is where a node was made: return addresses, resolved only when somebody asks.
-type position struct {
-	pcs [24]uintptr
-	n   int
-}
-
-func capture(skip int) *position {
-	p := new(position)
-	p.n = runtime.Callers(skip+2, p.pcs[:])
-	return p
-}
-
-// String is the user's "file:line", or "".
-func (p *position) String() string {
-	if p == nil {
-		return ""
-	}
-	return lineOf(p.pcs[:p.n])
-}
-
-// userLine is the user's line of what happens now: that of the node at hand while a transform walks a program, else the
-// one that called into the library.
-func userLine() string {
-	if t := currentTrace(); t != nil && t.pos != nil {
-		if line := t.pos.String(); line != "" {
-			return line
-		}
-	}
-	var pcs [256]uintptr
-	return lineOf(pcs[:runtime.Callers(2, pcs[:])])
-}
-
-// libraryFolders hold the code that is not the user's.
-var libraryFolders = func() []string {
-	_, file, _, _ := runtime.Caller(0)
-	root := path.Dir(path.Dir(file))
-	return []string{root + "/graph/", root + "/xlabridge/"}
-}()
-
-// lineOf is the "file:line" of the innermost frame outside of the library, or "" if there is none. It goes by files: the
-// functions that Go makes of a generic one bear the name of the package that calls it.
-func lineOf(pcs []uintptr) string {
-	if len(pcs) == 0 {
-		return ""
-	}
-	frames := runtime.CallersFrames(pcs)
-	for {
-		f, more := frames.Next()
-		library := slices.ContainsFunc(libraryFolders, func(folder string) bool { return strings.HasPrefix(f.File, folder) }) && !strings.HasSuffix(f.File, "_test.go")
-		pkg, _, _ := strings.Cut(f.Function, ".")
-		if f.File != "" && !library && !slices.Contains([]string{"runtime", "reflect", "slices", "sync"}, pkg) {
-			return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
-		if !more {
-			return ""
-		}
 	}
 }

@@ -215,7 +215,7 @@ type Node struct {
 	Inputs []*Array
 	Outs   []*Array
 	Bodies []*Graph // closed sub-programs of control-flow ops
-	pos    *position
+	pos    position
 }
 
 // Where is the user's source line that made the node.
@@ -261,7 +261,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 			}
 		}
 	}
-	if n.pos == nil {
+	if n.pos == unknown {
 		n.pos = capture(2)
 	}
 	for i, sh := range shapes {

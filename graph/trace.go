@@ -1,10 +1,7 @@
 package graph
 
 import (
-	"bytes"
-	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 )
 
@@ -12,7 +9,7 @@ import (
 // body, a function under vmap) open scopes within.
 type trace struct {
 	cur *scope
-	pos *position // where set, transforms give this position to the nodes they make
+	pos position // where set, transforms give this position to the nodes they make
 }
 
 // scope collects the nodes of one function. When the function returns it is closed into a Graph.
@@ -37,19 +34,7 @@ type axis struct {
 // traces holds the open trace of each goroutine. A function is traced by one goroutine from start to end, and an op
 // call finds its trace through its inputs; only functions that open a scope have to ask which trace is open here,
 // because their inputs may all be concrete while their body captures traced values.
-var traces sync.Map // goroutine id -> *trace
-
-// goroutineID reads the id that the runtime prints in front of every stack trace. Go offers no other name for
-// "the function I am called from".
-func goroutineID() uint64 {
-	var buf [64]byte
-	b := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	id, err := strconv.ParseUint(string(b[:max(0, bytes.IndexByte(b, ' '))]), 10, 64)
-	if err != nil {
-		panic("graph: cannot read the goroutine id from " + string(b))
-	}
-	return id
-}
+var traces sync.Map // goroutineID -> *trace
 
 // scopeOf finds the scope that an op over these inputs belongs to: the innermost open one of their trace.
 func scopeOf(op string, inputs []*Array) *scope {
@@ -89,7 +74,7 @@ func (s *scope) use(a *Array) *Array {
 			throw("use", "cannot read a captured %s: %v", a.shape, err)
 		}
 		n := &Node{Op: constantOp, Attrs: constantAttrs{a.shape, string(b)}, pos: s.trace.pos}
-		if n.pos == nil {
+		if n.pos == unknown {
 			n.pos = capture(2)
 		}
 		out = &Array{shape: a.shape, node: n, scope: s}

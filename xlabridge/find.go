@@ -31,6 +31,18 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	})
 }
 
+// Preload begins to load a plugin that is installed, in the background: an Open that follows finds it loaded, or waits for
+// the rest. Nothing is installed, and what fails here is left for Open to say.
+func Preload(o Options) {
+	o.Offline = true
+	go func() {
+		found, err := findPlugin(context.Background(), o)
+		if err == nil {
+			_, _ = openLibrary(context.Background(), found, o.LibraryDirs)
+		}
+	}()
+}
+
 // deviceReady says what a backend lacks to have any device.
 func deviceReady(backend string) error {
 	if err := plugin.Device(backend); err != nil {

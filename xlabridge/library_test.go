@@ -123,6 +123,19 @@ func TestOpenTwice(t *testing.T) {
 	runAxpy(t, a, compile(t, a, axpyText, CompileOptions{}))
 }
 
+// A plugin that is loaded ahead is the one that Open finds; what fails ahead is said by Open.
+func TestLoadedAhead(t *testing.T) {
+	c := open(t, Options{})
+	Preload(Options{Backend: "cpu", PluginPath: c.PluginPath()})
+	require.Same(t, c.lib, open(t, Options{PluginPath: c.PluginPath()}).lib)
+	bad := cc(t, "int nothing;", "-shared", "-fPIC")
+	for _, path := range []string{bad, filepath.Join(t.TempDir(), "absent.so")} {
+		Preload(Options{Backend: "cpu", PluginPath: path})
+		_, err := Open(t.Context(), Options{PluginPath: path})
+		require.ErrorContains(t, err, path)
+	}
+}
+
 func TestPreload(t *testing.T) {
 	// second needs first's symbol; in the order of their names first does not come first.
 	dir := t.TempDir()

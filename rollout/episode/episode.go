@@ -186,29 +186,22 @@ func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Arra
 	return summaries.Return, summaries
 }
 
-// Bytes is what a step of an episode reads of one member: its parameters as the policy prepares them, and CarryBytes. It is
-// read off shapes; nothing is computed.
-func (r *Rollout) Bytes() (bytes int, err error) {
-	return r.bytes(func(params any) any { return params })
-}
-
-// CarryBytes is what one step of an episode hands to the next: the environment's state, what is observed of it and the
-// policy's carry. It is read off shapes; nothing is computed.
-func (r *Rollout) CarryBytes() (bytes int, err error) {
-	return r.bytes(func(any) any { return graph.None{} })
-}
-
-// bytes are those of a carry and of what is taken of the parameters beside it.
-func (r *Rollout) bytes(of func(params any) any) (bytes int, err error) {
+// Bytes is what a step of an episode reads of one member, its parameters as the policy prepares them, and what it hands to the
+// next: the environment's state, what is observed of it and the policy's carry. Both are read off shapes; nothing is computed.
+func (r *Rollout) Bytes() (params, carry int, err error) {
+	sum := func(tree any) (n int) {
+		for _, leaf := range graph.Leaves(tree) {
+			n += leaf.Shape().Bytes()
+		}
+		return n
+	}
 	err = graph.Try(func() {
-		params := r.Policy.Init(random.New(0))
+		member := r.Policy.Init(random.New(0))
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
-			params = prepare.Prepare(params)
+			member = prepare.Prepare(member)
 		}
 		state, observation := r.Env.Reset(random.New(0), r.envParams())
-		for _, leaf := range graph.Leaves([]any{of(params), r.Policy.Start(params), state, observation}) {
-			bytes += leaf.Shape().Bytes()
-		}
+		params, carry = sum(member), sum([]any{r.Policy.Start(member), state, observation})
 	})
-	return bytes, err
+	return params, carry, err
 }

@@ -2,6 +2,8 @@ package evolve
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -32,7 +34,8 @@ type Config struct {
 	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
 	// itself, so that results depend on the number of devices.
-	Keys string `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
+	Keys string      `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
+	kept *experiment // what was made of this config, or of an earlier state of it; nil: nothing was
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.
@@ -83,7 +86,7 @@ type experiment struct {
 	play     *episode.Rollout // without the layout
 	strategy strategy.Strategy
 	params   int // numbers of one member
-	bytes    int // that a step of an episode reads of a member; 0: not counted yet
+	read     int // bytes that a step of an episode reads of a member
 	sizes    sizes
 	on       plan.Machine
 	groups   population.Tiles
@@ -96,7 +99,28 @@ type experiment struct {
 
 // experiment checks the config and cuts the population for a machine.
 func (c *Config) experiment(on plan.Machine) (*experiment, error) {
-	x := &experiment{config: *c, on: on, late: new(sync.WaitGroup)}
+	x, err := c.made(on.Devices)
+	if err != nil {
+		return nil, err
+	}
+	x.on, x.late = on, new(sync.WaitGroup)
+	if c.Devices == 0 {
+		x.config.Devices = max(on.Devices, 1)
+	}
+	if c.Memory > 0 {
+		x.on.Free = int64(c.Memory)
+	}
+	x.lay(x.rule())
+	return x, x.fit()
+}
+
+// made is what the config names, checked and counted, for any machine of so many devices (0: unknown). It is kept with the
+// config: what was found when the config was checked is not sought again when the run starts.
+func (c *Config) made(devices int) (*experiment, error) {
+	if k := c.kept; k != nil && reflect.DeepEqual(k.config, c.plain()) {
+		return k.copied(), c.checkDevices(devices)
+	}
+	x := &experiment{config: c.plain()}
 	var err error
 	if x.strategy, err = strategy.Make(c.Strategy, c.Parted.Under("strategy.")); err != nil {
 		return nil, err
@@ -107,21 +131,33 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 	if x.play, err = c.Rollout(); err != nil {
 		return nil, err
 	}
-	if err := c.checkNumbers(x.strategy.GroupSize(), on.Devices); err != nil {
+	if err := c.checkNumbers(x.strategy.GroupSize()); err != nil {
+		return nil, err
+	}
+	if err := c.checkDevices(devices); err != nil {
 		return nil, err
 	}
 	if x.params, err = policy.Size(x.play.Policy); err != nil {
 		return nil, err
 	}
-	if c.Devices == 0 {
-		x.config.Devices = max(on.Devices, 1)
-	}
-	if c.Memory > 0 {
-		x.on.Free = int64(c.Memory)
-	}
-	x.lay(x.rule())
 	x.count()
-	return x, x.fit()
+	c.kept = x
+	return x.copied(), nil
+}
+
+// copied is an experiment that can be changed without a change of this one.
+func (x *experiment) copied() *experiment {
+	c, play := *x, *x.play
+	c.play = &play
+	return &c
+}
+
+// plain is the config without what is kept with it.
+func (c *Config) plain() Config {
+	plain := *c
+	plain.kept = nil
+	plain.Parted = maps.Clone(c.Parted)
+	return plain
 }
 
 // checkParted refuses settings of parts that there are not.
@@ -134,7 +170,7 @@ func (c *Config) checkParted() error {
 	return nil
 }
 
-func (c *Config) checkNumbers(groupSize, devices int) error {
+func (c *Config) checkNumbers(groupSize int) error {
 	multiple := "a whole number"
 	if groupSize > 1 {
 		multiple = "an even number"
@@ -158,9 +194,11 @@ func (c *Config) checkNumbers(groupSize, devices int) error {
 		}
 		return settings.Wrong(f.key, f.value, "%s", wants)
 	}
-	if err := settings.Check(c); err != nil {
-		return err
-	}
+	return settings.Check(c)
+}
+
+// checkDevices holds the config against the devices of a machine, 0 where that is not known.
+func (c *Config) checkDevices(devices int) error {
 	if devices > 0 && c.Devices > devices {
 		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", devices)
 	}

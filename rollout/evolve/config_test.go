@@ -14,6 +14,35 @@ import (
 	"xlarun/xlabridge"
 )
 
+// What is kept of a config that was checked is not taken for a config that changed since, nor does one run's machine show in
+// another's.
+func TestChecksFollowTheConfig(t *testing.T) {
+	c := DefaultConfig()
+	small := plan.Machine{Devices: 1, Free: 1 << 16}
+	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
+	kept := c.kept
+	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
+	require.Same(t, kept, c.kept, "case 1: what did not change is not made again")
+	require.ErrorContains(t, c.Check(small), "256 members of 386 parameters", "case 2: a smaller machine")
+	c.Population = 257
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
+	c.Population, c.Policy = 256, "mlp:8"
+	x, err := c.experiment(plan.Machine{Devices: 2})
+	require.NoError(t, err)
+	require.Equal(t, 58, x.params, "case 4: another policy")
+	c.Parted = settings.Values{"strategy.sigma": .1}
+	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
+	c.Parted["strategy.sigma"] = -1.
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "strategy.sigma", "case 5: a setting of a part, in the same map")
+	delete(c.Parted, "strategy.sigma")
+	x.play.Episodes, x.config.Population = 7, 2
+	y, err := c.experiment(plan.Machine{Devices: 2})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 256}, []int{y.play.Episodes, y.config.Population}, "case 6: an experiment is its caller's")
+	c.Devices = 3
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "devices: got 3", "case 7")
+}
+
 func TestBadConfigs(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -31,14 +31,7 @@ func (c *Config) givesPlan() bool {
 }
 
 func (x *experiment) tiling() plan.Tiling {
-	if x.bytes == 0 {
-		n, err := x.rollout().Bytes()
-		if err != nil { // what fails here fails when it is traced, with the user's line
-			n = 4 * x.params
-		}
-		x.bytes = max(1, n)
-	}
-	return plan.TilingOf(x.config.Population, x.strategy.GroupSize(), x.bytes, x.config.Episodes, x.on.Accelerator)
+	return plan.TilingOf(x.config.Population, x.strategy.GroupSize(), x.read, x.config.Episodes, x.on.Accelerator)
 }
 
 // lay cuts the population by a layout.

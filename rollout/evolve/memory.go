@@ -19,15 +19,18 @@ type sizes struct {
 	all    bool   // Tell asks for all draws at once
 }
 
-// count reads the sizes off for a population that is laid out. What fails here fails when it is traced, with the user's
-// line; until then all is as large as the parameters.
+// count reads the sizes off. What fails here fails when it is traced, with the user's line; until then all is as large as the
+// parameters.
 func (x *experiment) count() {
 	n := 4 * uint64(x.params)
 	_, keeps := x.strategy.(strategy.Keeper)
 	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n, sum: n, all: keeps}
-	if carry, err := x.play.CarryBytes(); err == nil {
-		x.sizes.step = uint64(carry)
+	x.read = 4 * x.params
+	if params, carry, err := x.play.Bytes(); err == nil {
+		x.sizes.step, x.read = uint64(carry), params+carry
 	}
+	x.read = max(1, x.read)
+	x.groups.Items = x.config.Population / x.strategy.GroupSize()
 	g, err := x.generation()
 	if err != nil {
 		return

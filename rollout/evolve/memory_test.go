@@ -98,9 +98,8 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		x, err := config.experiment(plan.Machine{Devices: 1})
 		require.NoError(t, err, "case %d: %s", c.number, c.what)
 		c.change(x)
-		x.bytes = 0
-		x.lay(x.rule())
 		x.count()
+		x.lay(x.rule())
 		x.on.Free = c.free
 		need, ok := x.memory()
 		if c.least < 0 {
@@ -125,8 +124,8 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 		x, err := config.experiment(plan.Machine{Devices: 1})
 		require.NoError(t, err)
 		x.strategy = &ellipse{draws: d}
-		x.lay(x.layout)
 		x.count()
+		x.lay(x.layout)
 		rows := x.groups.Rows(graph.Float32, x.groups.Lanes, x.params)
 		need[i], _ = x.memory()
 		require.EqualValues(t, rows.Size()*2*i, need[0]-need[i], "case 7")

@@ -109,11 +109,11 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	if devices == 0 {
 		devices = on.Devices
 	}
-	bytes, err := r.Bytes()
+	params, carry, err := r.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, bytes, p.Episodes, on.Accelerator).Tile(), Unroll: 1}
+	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, p.Episodes, on.Accelerator).Tile(), Unroll: 1}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}

@@ -41,6 +41,7 @@ type Streams = console.Streams
 type app struct {
 	Streams
 	openBackend console.Opener
+	preload     func(console.BackendFlags) // nil: backends are opened when they are needed
 	now         func() time.Time
 	disk        runfolder.Disk // nil: the operating system's
 }
@@ -88,7 +89,7 @@ func untilSignal() context.Context {
 // Run runs one command line, without the program's name, and returns its exit status. When ctx ends the command has
 // a moment to put its state on disk; it may not have returned by then, so the process should end soon.
 func Run(ctx context.Context, args []string, s Streams) int {
-	return (&app{Streams: s, openBackend: openBackend, now: time.Now}).run(ctx, args)
+	return (&app{Streams: s, openBackend: openBackend, preload: console.Preload, now: time.Now}).run(ctx, args)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {

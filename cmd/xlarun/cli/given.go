@@ -19,6 +19,8 @@ type given struct {
 	values map[string]string
 	// own are the flags of the call, which no config file holds.
 	own ownFlags
+	// opening hears which backend will be opened, as soon as that is known; nil: nobody does.
+	opening func(console.BackendFlags)
 }
 
 // ownFlags are the flags of one call.

@@ -18,7 +18,7 @@ import (
 
 // kindCommand is the command of a kind of run.
 func kindCommand(a *app, k run.Kind) *cobra.Command {
-	g := &given{}
+	g := &given{opening: a.preload}
 	use, title := k.Name, k.Name
 	if k.Argument != "" {
 		use, title = fmt.Sprintf("%s [%s|CONFIG]", k.Name, strings.ToUpper(k.Argument)), strings.ToUpper(k.Argument)

@@ -154,6 +154,9 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 		}
 		return nil, err
 	}
+	if g.opening != nil {
+		g.opening(on)
+	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
 		return nil, settingError(err, path, given)
 	}

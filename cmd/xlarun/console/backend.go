@@ -100,6 +100,13 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	return nil, err
 }
 
+// Preload begins what OpenBackend will do, where that may be done in the background: a plugin for cpu logs nothing meanwhile.
+func Preload(o BackendFlags) {
+	if o.Backend == "cpu" {
+		xlabridge.Preload(xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin})
+	}
+}
+
 // AskFor is the number of devices to ask the backend for: on cpu a core each, unless the user said otherwise.
 func (o BackendFlags) AskFor() int {
 	if o.Backend == "cpu" && o.Devices == 0 {

@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// position is where a node was made: the return address into the innermost frame outside of the library, whose line is
+// looked up only when somebody asks.
+type position uintptr
+
+const (
+	unknown position = 0 // not known yet
+	nowhere position = 1 // no frame is the user's
+)
+
+// capture is the position of the caller's caller, skip frames further out. Walking the stack is what tracing spends most of
+// its time on, and the user's frame is mostly near: the walk goes on only where it is not.
+
+func capture(skip int) position {
+
+	var pcs [64]uintptr
+	for from, n := 0, 8; ; from, n = from+n, min(2*n, len(pcs)) {
+		found := pcs[:runtime.Callers(skip+2+from, pcs[:n])]
+		for _, pc := range found {
+			if isUsers(pc) {
+				return position(pc)
+			}
+		}
+		if len(found) < n {
+			return nowhere
+		}
+	}
+}
+
+// String is the user's "file:line", or "".
+func (p position) String() string {
+	if p == unknown || p == nowhere {
+		return ""
+	}
+	f, _ := runtime.CallersFrames([]uintptr{uintptr(p)}).Next()
+	return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
+}
+
+// userLine is the user's line of what happens now: that of the node at hand while a transform walks a program, else the
+// one that called into the library.
+func userLine() string {
+	if t := currentTrace(); t != nil {
+		if line := t.pos.String(); line != "" {
+			return line
+		}
+	}
+	return capture(1).String()
+}
+
+// users remembers of return addresses whether they are the user's.
+var users = struct {
+	sync.RWMutex
+	known map[uintptr]bool
+}{known: map[uintptr]bool{}}
+
+// isUsers tells whether a return address, as runtime.Callers gives it, lies outside of the library.
+func isUsers(pc uintptr) bool {
+	users.RLock()
+	is, known := users.known[pc]
+	users.RUnlock()
+	if !known {
+		f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+		is = outside(f)
+		users.Lock()
+		users.known[pc] = is
+		users.Unlock()
+	}
+	return is
+}
+
+// libraryFolders hold the code that is not the user's.
+var libraryFolders = func() []string {
+	_, file, _, _ := runtime.Caller(0)
+	root := path.Dir(path.Dir(file))
+	return []string{root + "/graph/", root + "/xlabridge/"}
+}()
+
+// outside tells whether a frame is the user's. It goes by files: the functions that Go makes of a generic one bear the name of
+// the package that calls it.
+func outside(f runtime.Frame) bool {
+	library := slices.ContainsFunc(libraryFolders, func(folder string) bool { return strings.HasPrefix(f.File, folder) }) && !strings.HasSuffix(f.File, "_test.go")
+	pkg, _, _ := strings.Cut(f.Function, ".")
+	return f.File != "" && !library && !slices.Contains([]string{"runtime", "reflect", "slices", "sync"}, pkg)
+}
