@@ -59,3 +59,33 @@ func (g *Graph) loopElements(inside bool) (short, all int) {
 	}
 	return short, all
 }
+
+// Grain is the number of elements that one op works on, averaged over all operations of a call, and the number of these
+// operations; as in Cost a while turns once. Work of a coarse grain can be shared out.
+func (g *Graph) Grain() (elements, operations float64) {
+	weighted, all := g.grain()
+	return weighted / max(1, all), all
+}
+
+// grain sums operations, weighted by the elements that they are on, and as they are.
+func (g *Graph) grain() (weighted, all float64) {
+	for _, n := range g.Nodes {
+		c := n.Op.Cost(n, nil)
+		work := c.FLOPs + c.IntOps
+		if len(n.Bodies) == 0 {
+			x := n.Outs[0]
+			if n.Op.Name == "reduce" || n.Op.Name == "argreduce" {
+				x = n.Inputs[0]
+			}
+			weighted, all = weighted+work*float64(x.Size()), all+work
+			continue
+		}
+		inside, once := 0., 0.
+		for _, b := range n.Bodies {
+			w, a := b.grain()
+			inside, once = inside+w, once+a
+		}
+		weighted, all = weighted+inside*work/max(1, once), all+work // as often as the node runs them
+	}
+	return weighted, all
+}

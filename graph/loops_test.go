@@ -39,6 +39,37 @@ func TestShortLoops(t *testing.T) {
 	}
 }
 
+func TestGrain(t *testing.T) {
+	neg := func(x *Array) *Array { return Neg(x) }
+	steps := func(n int, f func(x *Array) *Array) func(x *Array) *Array {
+		return func(x *Array) *Array {
+			e, _ := Scan(func(x *Array, _ None) (*Array, None) { return f(x), None{} }, x, None{}, Length(n))
+			return e
+		}
+	}
+	for i, c := range []struct {
+		what        string
+		dims        []int
+		f           func(x *Array) *Array
+		grain, work float64
+	}{
+		{"one op", []int{100, 4}, neg, 400, 400},
+		{"no op", []int{100, 4}, func(x *Array) *Array { return x }, 0, 0},
+		{"no elements", []int{0, 4}, neg, 0, 0},
+		{"a reduction works on what it reads", []int{100}, func(x *Array) *Array { return Sum(x) }, 100, 100},
+		{"a loop runs its ops at each step", []int{10}, steps(7, neg), 10, 70},
+		{"loops in loops", []int{10}, steps(7, steps(3, neg)), 10, 210},
+		{"the mean is by operations", []int{10}, func(x *Array) *Array { return Neg(BroadcastTo(steps(9, neg)(x), 3, 10)) }, (90*10 + 30*30) / 120., 120},
+		{"a product", []int{2, 3}, func(x *Array) *Array { return MatMul(x, Ones(ShapeOf(Float32, 3, 5))) }, 10, 60},
+	} {
+		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
+		require.NoError(t, err)
+		grain, work := p.Graph.Grain()
+		require.InDelta(t, c.work, work, .03*c.work, "case %d: %s", i+1, c.what) // a loop counts its turns, too
+		require.InDelta(t, c.grain, grain, .1*c.grain, "case %d: %s", i+1, c.what)
+	}
+}
+
 // What is done with loops goes by Op.Loop: an op of another name that is a loop is split, counted and weighed as While is.
 func TestLoopsByAnotherName(t *testing.T) {
 	other := *op("while")

@@ -23,14 +23,13 @@ type Buffer struct {
 	err   error
 }
 
-// newBuffer takes go-xla's buffer of so many bytes over.
+// newBuffer takes go-xla's buffer of so many bytes over, which the caller counts in buffers.
 func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer, error) {
 	h := &handle{client: c, free: inner.Destroy, bytes: bytes}
 	if err := c.remember(h); err != nil {
 		_ = inner.Destroy()
 		return nil, err
 	}
-	buffers.add(bytes)
 	b := &Buffer{h: h, inner: inner, device: device}
 	runtime.AddCleanup(b, func(h *handle) { _ = h.close() }, h)
 	return b, nil
@@ -69,6 +68,7 @@ func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device in
 	if err != nil {
 		return nil, err
 	}
+	buffers.add(int64(len(data)))
 	b.shape.Do(func() { b.dtype, b.dims = dtype, slices.Clone(dims) })
 	return b, nil
 }

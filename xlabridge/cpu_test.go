@@ -313,3 +313,38 @@ func TestProtoField(t *testing.T) {
 		require.Error(t, err)
 	}
 }
+
+// What runs alone gets all cores where each of them has enough to do.
+func TestForJit(t *testing.T) {
+	alone, pair := open(t, Options{}), open(t, Options{Devices: 2})
+	while := func(x *graph.Array) *graph.Array {
+		return graph.While(func(x *graph.Array) *graph.Array { return graph.Lt(graph.Sum(x), 1e9) }, func(x *graph.Array) *graph.Array { return graph.Sin(x) }, x)
+	}
+	scan := func(n int) func(x *graph.Array) *graph.Array {
+		return func(x *graph.Array) *graph.Array {
+			x, _ = graph.Scan(func(x *graph.Array, _ graph.None) (*graph.Array, graph.None) { return graph.Sin(x), graph.None{} }, x, graph.None{}, graph.Length(n))
+			return x
+		}
+	}
+	for _, c := range []struct {
+		number int
+		what   string
+		b      *Client
+		size   int
+		f      func(x *graph.Array) *graph.Array
+		want   bool
+	}{
+		{1, "a large array", alone, sharedArray, scan(1), true},
+		{2, "a large array where each core is a device", pair, sharedArray, scan(1), false},
+		{3, "long work on a middle-sized array", alone, sharedGrain, scan(4000), true},
+		{4, "short work on it", alone, sharedGrain, scan(1500), false},
+		{5, "long work on a small one", alone, sharedGrain / 2, scan(12000), false},
+		{6, "a loop without known turns", alone, sharedGrain, while, false},
+		{7, "nothing", alone, 0, scan(1 << 20), false},
+	} {
+		p, err := graph.Trace("f", c.f, graph.Abstract(graph.ShapeOf(graph.Float32, c.size)))
+		require.NoError(t, err)
+		require.Equal(t, c.want, CompileOptions{}.ForJit(c.b, p).AllCores, "case %d: %s", c.number, c.what)
+		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it", c.number)
+	}
+}

@@ -51,6 +51,7 @@ type call struct {
 	held   []*handle // those of args that are held so far
 	given  []bool    // whether the argument is donated
 	device int       // where a program of one replica runs
+	gave   int64     // bytes of donated arguments that are gone
 }
 
 // hold checks the arguments and begins the use of each.
@@ -142,9 +143,12 @@ func (c *call) end(well bool) {
 	for i, h := range c.held {
 		if c.given[i] && !well {
 			h.keep()
-		} else {
-			h.release()
+			continue
 		}
+		if c.given[i] {
+			c.gave, h.bytes = c.gave+h.bytes, 0 // see rows
+		}
+		h.release()
 	}
 	c.held = nil
 }
@@ -155,6 +159,7 @@ func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 	e := c.exe
 	rows := make([][]*Buffer, e.replicas)
 	sizes, failed := e.resultSizes(results)
+	come := int64(0)
 	for r := range rows {
 		device := r
 		if e.replicas == 1 {
@@ -165,10 +170,13 @@ func (c *call) rows(results []*pjrt.Buffer) ([][]*Buffer, error) {
 			b, err := e.client.newBuffer(results[r*e.outputs+o], device, sizes[o])
 			if err != nil {
 				failed = err // the others are taken over all the same, so that Close frees them
+			} else {
+				come += sizes[o]
 			}
 			rows[r][o] = b
 		}
 	}
+	buffers.turn(c.gave, come)
 	if failed != nil {
 		return nil, fmt.Errorf("xlabridge: run %s: %w", e.name, failed)
 	}

@@ -16,9 +16,11 @@ const (
 	// leastHeld is how many bytes of buffers are left to Go's own pace, as Go leaves a heap of that size alone.
 	leastHeld = 8 << 20
 	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
-	// unless urgent times as much is held as starts one.
+	// unless urgent times as much is held as starts one. Where the collection cannot keep up, on a machine that is busy with
+	// something else, whoever would hold more than full times as much waits for its end.
 	collectEvery = 3
-	urgent       = 16
+	urgent       = 6
+	full         = 8
 )
 
 // pace decides when to collect. Its times are nanoseconds since started.
@@ -27,6 +29,7 @@ type pace struct {
 	least   atomic.Int64 // the least that was held since the last collection: what is freed after it comes bit by bit
 	next    atomic.Int64 // when to collect at the earliest
 	busy    atomic.Bool
+	over    atomic.Pointer[chan struct{}] // closed at the end of the last collection that began
 	started time.Time
 }
 
@@ -40,7 +43,12 @@ func (p *pace) add(bytes int64) {
 		return
 	}
 	if p.busy.CompareAndSwap(false, true) {
-		go p.collect()
+		over := make(chan struct{})
+		p.over.Store(&over)
+		go p.collect(over)
+	}
+	if over := p.over.Load(); held >= full*limit && over != nil {
+		<-*over
 	}
 }
 
@@ -51,8 +59,19 @@ func (p *pace) free(bytes int64) {
 	}
 }
 
+// turn counts a call that took some buffers along and made others, as one change: a state that is donated and comes back, round
+// after round, is no growth.
+func (p *pace) turn(gone, come int64) {
+	if come >= gone {
+		p.add(come - gone)
+	} else {
+		p.free(gone - come)
+	}
+}
+
 // collect runs a collection and what it cleans up, and sets the pace of the next.
-func (p *pace) collect() {
+func (p *pace) collect(over chan struct{}) {
+	defer close(over)
 	defer p.busy.Store(false)
 	began := time.Now()
 	last := new([32]byte) // cleaned up about when the buffers are

@@ -1,7 +1,9 @@
 package xlabridge
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -61,4 +63,65 @@ func TestBuffersAreCounted(t *testing.T) {
 		end.end(t, c, x)
 		require.Equal(t, before-12, buffers.held.Load(), "case %d: %s", i+1, end.name)
 	}
+}
+
+// A state that is donated and comes back starts no collection, however large it is; results that pile up do.
+func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
+	p := pace{started: time.Now()}
+	idle := func() bool { return !p.busy.Load() }
+	p.add(100 * leastHeld)
+	require.Eventually(t, idle, 10*time.Second, time.Millisecond)
+	p.next.Store(0)
+	first := p.over.Load()
+	require.NotNil(t, first, "case 1: what is new is looked at")
+	for range 1000 {
+		p.turn(100*leastHeld, 100*leastHeld)
+	}
+	require.Same(t, first, p.over.Load(), "case 2: what comes back is not")
+	p.turn(100*leastHeld, 60*leastHeld)
+	p.turn(60*leastHeld, 119*leastHeld)
+	require.Same(t, first, p.over.Load(), "case 3: not yet twice the least")
+	p.turn(119*leastHeld, 120*leastHeld)
+	require.Eventually(t, idle, 10*time.Second, time.Millisecond)
+	require.NotSame(t, first, p.over.Load(), "case 4: twice the least")
+	require.EqualValues(t, 120*leastHeld, p.held.Load())
+}
+
+// Where more is held than collections can keep up with, those who add to it wait: what is held stays within bounds on a machine
+// that is busy with something else, too.
+func TestTooMuchHeldWaits(t *testing.T) {
+	p := pace{started: time.Now()}
+	p.next.Store(math.MaxInt64)
+	over := make(chan struct{})
+	p.over.Store(&over)
+	p.busy.Store(true) // a collection that does not end
+	p.add((full - 1) * leastHeld)
+	added := make(chan struct{})
+	go func() {
+		p.add(leastHeld)
+		close(added)
+	}()
+	select {
+	case <-added:
+		require.Fail(t, "nobody waited")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(over)
+	<-added
+}
+
+// A result counts for the temporaries of its call, too.
+func TestResultsCountTheRoomBesideThem(t *testing.T) {
+	c := open(t, Options{NoCache: true})
+	x := graph.Zeros(graph.ShapeOf(graph.Float32, 1<<18))
+	f := Jit1(c, func(x *graph.Array) *graph.Array {
+		sorted := graph.Sort(graph.Sin(x), 0)
+		return graph.SliceAxis(graph.Sort(graph.Cos(sorted), 0), 0, 0, 3)
+	})
+	before := buffers.held.Load()
+	y, err := f(x)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, buffers.held.Load()-before, int64(4<<18))
+	Free(y)
+	require.Equal(t, before, buffers.held.Load())
 }

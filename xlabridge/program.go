@@ -438,12 +438,21 @@ func (j *jit) trace(args []any) (*graph.Program, error) {
 	return graph.TraceArgs(j.options.Name, args, j.options.Trace, j.f)
 }
 
-// shared is the number of elements from which on Jit lets one CPU device work on an array with all cores.
-const shared = 1 << 20
+const (
+	// sharedArray is the number of elements from which on Jit lets one CPU device work on an array with all cores.
+	sharedArray = 1 << 20
+	// sharedGrain and sharedWork are the elements that an op works on, in the mean, and the operations of a call from which
+	// on it does so for smaller arrays, too: to hand parts of a loop to other threads and to wait for them costs some
+	// microseconds. Of the programs of bench jax those below take up to half as long again if all get all cores.
+	sharedGrain, sharedWork = 1 << 15, 1e8
+)
 
 // ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them.
 func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
-	o.AllCores = o.AllCores || b.NumDevices() == 1 && p.Graph.LargestArray() >= shared
+	if b.NumDevices() == 1 && !o.AllCores {
+		grain, work := p.Graph.Grain()
+		o.AllCores = p.Graph.LargestArray() >= sharedArray || grain >= sharedGrain && work >= sharedWork
+	}
 	return o
 }
 
