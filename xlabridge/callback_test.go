@@ -101,6 +101,33 @@ func TestCallbackPanics(t *testing.T) {
 	defer h.mu.Unlock()
 	require.Zero(t, h.holds)
 	require.Empty(t, h.gone)
+
+	// 7: on one device of several, while the others wait for its part of a sum.
+	fail = true
+	graph.RegisterCallback("test_panics_somewhere", func(args []*graph.Tensor) {
+		if fail && args[0].F(0) > 1 {
+			panic("on one device")
+		}
+	})
+	sum := ShardMap(c, func(x *array) *array {
+		graph.Callback("test_panics_somewhere", x)
+		return graph.PSum(x, "d")
+	}, graph.Mesh{{Name: "d", Size: 2}}, graph.Spec{"d"}, graph.Spec{})
+	both := graph.Float32s([]float32{1, 2}, 2)
+	for range 20 {
+		require.PanicsWithError(t, "on one device", func() {
+			defer func() {
+				if p, ok := recover().(*CallbackPanic); ok {
+					panic(errors.New(p.Value.(string)))
+				}
+			}()
+			_, _ = sum(both)
+		}, "case 7")
+	}
+	fail = false
+	y, err := sum(both)
+	require.NoError(t, err, "case 7: the next call")
+	require.Equal(t, []float64{3}, floats(t, y))
 }
 
 // Callbacks may print, register, say where to print, and run programs; calls of one name come one at a time.
