@@ -20,6 +20,7 @@ import (
 
 	"xlarun/cmd/xlarun/bench"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/plots"
 	"xlarun/cmd/xlarun/runfolder"
 	_ "xlarun/envs/all"       // what --env knows
 	_ "xlarun/rollout/evolve" // kinds of run
@@ -114,7 +115,7 @@ func newRoot(a *app) *cobra.Command {
 	for _, k := range allKinds() {
 		root.AddCommand(kindCommand(a, k))
 	}
-	root.AddCommand(playCommand(a), exportCommand(a), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+	root.AddCommand(playCommand(a), exportCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }

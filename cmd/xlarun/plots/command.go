@@ -1,0 +1,117 @@
+// Package plots draws the learning curves of runs.
+package plots
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+)
+
+// formats are the endings of the files that can be written.
+var formats = []string{".png", ".svg", ".pdf", ".jpg", ".tiff", ".eps"}
+
+// options are those of one call.
+type options struct {
+	metric, x string
+	by        []string
+	out       string
+}
+
+// Command is `xlarun plot`.
+func Command(streams console.Streams) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "plot RUN...",
+		Short: "Draw the learning curves of runs",
+		Long: "Plot draws a metric of one run or of several, which may be at work. Runs that differ in nothing but their seeds (and where they were\n" +
+			"computed) are one curve, their mean, with its interval of confidence: 95 %, by Student's t. A run that ended earlier than others of\n" +
+			"its curve counts on with its last value.",
+		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x env_steps --by strategy --out curves.svg",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return console.BadInput("got no argument, wants the folders of runs")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			path, err := o.plot(args)
+			if err == nil {
+				_, err = fmt.Fprintln(streams.Out, "drew", path)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.metric, "metric", "", "what to draw, a number of metrics.jsonl (default mean_fitness, where there is one, else the first)")
+	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default the steps, such as generations)")
+	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all but the seed)")
+	f.StringVar(&o.out, "out", "", "file of the picture, its ending says the format: "+strings.Join(formats, ", ")+" (default plot.png, in the run's folder if it is one)")
+	return cmd
+}
+
+// plot draws the runs in the folders, and gives the picture's path.
+func (o options) plot(dirs []string) (path string, err error) {
+	path = o.out
+	if path == "" {
+		path = "plot.png"
+		if len(dirs) == 1 {
+			path = filepath.Join(dirs[0], path)
+		}
+	}
+	if !slices.Contains(formats, filepath.Ext(path)) {
+		return "", console.BadInput("--out got %q, wants a file that ends in %s", path, strings.Join(formats, ", "))
+	}
+	var runs []*savedRun
+	for _, dir := range dirs {
+		r, err := readRun(dir)
+		if err != nil {
+			return "", err
+		}
+		if first := append(runs, r)[0]; r.kind != first.kind || r.unit != first.unit {
+			return "", console.BadInput("%s is a run of %s in %ss, %s one of %s in %ss: draw them apart", dir, r.kind, r.unit, dirs[0], first.kind, first.unit)
+		}
+		runs = append(runs, r)
+	}
+	metric := o.metric
+	if metric == "" {
+		if metric = runs[0].metrics[0]; slices.Contains(runs[0].metrics, "mean_fitness") {
+			metric = "mean_fitness"
+		}
+	}
+	x := o.x
+	if x == "" {
+		x = runs[0].unit
+	}
+	for i, r := range runs {
+		for flag, name := range map[string]string{"metric": metric, "x": x} {
+			if _, ok := r.column(name); !ok {
+				known := append([]string{r.unit}, r.metrics...)
+				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i], console.DidYouMean(name, known), strings.Join(known, ", "))
+			}
+		}
+	}
+	all, err := groups(runs, o.by)
+	if err != nil {
+		return "", err
+	}
+	title := runs[0].settings["env"]
+	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
+		title = runs[0].kind
+	}
+	p, err := draw(title, x, metric, all)
+	if err != nil {
+		return "", console.BadInput("%w: the runs have had no finite one", err)
+	}
+	if err := p.Save(width, height, path); err != nil {
+		_ = os.Remove(path)
+		return "", console.BadInput("--out %s cannot be written: %w", path, console.Cause(err))
+	}
+	return path, nil
+}

@@ -1,0 +1,154 @@
+package plots
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/runfolder"
+)
+
+// savedRun is what a run's folder says of it.
+type savedRun struct {
+	name     string
+	kind     string
+	settings map[string]string // by full name, "strategy.sigma"
+	unit     string            // what a step is, the first number of each row
+	steps    []float64
+	metrics  []string             // in the order of the rows
+	values   map[string][]float64 // by metric, one a row; NaN where there is no number
+}
+
+// readRun reads the folder of a run, which may be under way.
+func readRun(dir string) (*savedRun, error) {
+	folder, err := runfolder.Read(dir, runfolder.Options{})
+	if err != nil {
+		return nil, console.BadInput("%s is no folder of a run (%w): give what the run named at its end", dir, err)
+	}
+	defer func() { _ = folder.Close() }()
+	r := &savedRun{name: filepath.Base(filepath.Clean(dir)), settings: map[string]string{}, values: map[string][]float64{}}
+	text, err := folder.ReadFile("config.toml")
+	if err != nil {
+		return nil, console.BadInput("%s: config.toml cannot be read (%w): give the folder of a run", dir, console.Cause(err))
+	}
+	var config map[string]any
+	if err := toml.Unmarshal(text, &config); err != nil {
+		return nil, console.BadInput("%s: config.toml is no TOML (%w): take it from a copy, or leave the run out", dir, err)
+	}
+	r.kind, _ = config["kind"].(string)
+	flatten(r.settings, "", config)
+	rows, err := folder.ReadFile("metrics.jsonl")
+	if err != nil {
+		return nil, console.BadInput("%s: metrics.jsonl cannot be read (%w): wait for the run's first round", dir, console.Cause(err))
+	}
+	for i, row := range bytes.SplitAfter(rows, []byte{'\n'}) {
+		if !bytes.HasSuffix(row, []byte{'\n'}) {
+			break // of a run that is at work
+		}
+		if err := r.addRow(row); err != nil {
+			return nil, console.BadInput("%s: row %d of metrics.jsonl is damaged (%w): leave the run out", dir, i+1, err)
+		}
+	}
+	if len(r.steps) == 0 {
+		return nil, console.BadInput("%s: metrics.jsonl has no rows: wait for the run's first round", dir)
+	}
+	return r, nil
+}
+
+// flatten names what stands in a table of a config as the flags do; the name of a part is the part's own.
+func flatten(to map[string]string, prefix string, table map[string]any) {
+	for key, value := range table {
+		switch v := value.(type) {
+		case map[string]any:
+			flatten(to, prefix+key+".", v)
+		default:
+			name := strings.TrimSuffix(prefix+key, ".name")
+			to[name] = fmt.Sprint(v)
+		}
+	}
+}
+
+// addRow takes a line of metrics.jsonl: one object of numbers, the step first; null is no number.
+func (r *savedRun) addRow(row []byte) error {
+	in := json.NewDecoder(bytes.NewReader(row))
+	if open, err := in.Token(); err != nil || open != json.Delim('{') {
+		return fmt.Errorf("it is no JSON object")
+	}
+	seen := 0
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := key.(string)
+		var number *float64
+		if err := in.Decode(&number); err != nil {
+			return fmt.Errorf("%q is no number", name)
+		}
+		x := math.NaN()
+		if number != nil {
+			x = *number
+		}
+		if seen++; seen == 1 {
+			if r.unit == "" {
+				r.unit = name
+			}
+			if name != r.unit || !(x > r.last()) {
+				return fmt.Errorf("its %s is not above that of the row before", r.unit)
+			}
+			r.steps = append(r.steps, x)
+			continue
+		}
+		if !slices.Contains(r.metrics, name) {
+			r.metrics = append(r.metrics, name)
+		}
+		v := r.values[name]
+		for len(v) < len(r.steps)-1 { // rows that had no such number
+			v = append(v, math.NaN())
+		}
+		r.values[name] = append(v, x)
+	}
+	if _, err := in.Token(); err != nil || seen == 0 {
+		return fmt.Errorf("it is no whole JSON object")
+	}
+	return nil
+}
+
+func (r *savedRun) last() float64 {
+	if len(r.steps) == 0 {
+		return math.Inf(-1)
+	}
+	return r.steps[len(r.steps)-1]
+}
+
+// column is a metric's values, or the steps, one a row.
+func (r *savedRun) column(name string) ([]float64, bool) {
+	if name == r.unit {
+		return r.steps, true
+	}
+	v, ok := r.values[name]
+	for ok && len(v) < len(r.steps) {
+		v = append(v, math.NaN())
+	}
+	return v, ok
+}
+
+// points are a metric over another, where both are numbers and the first grows.
+func (r *savedRun) points(x, y string) (xs, ys []float64) {
+	all, _ := r.column(x)
+	values, _ := r.column(y)
+	for i, at := range all {
+		if math.IsNaN(at) || math.IsNaN(values[i]) || len(xs) > 0 && at <= xs[len(xs)-1] {
+			continue
+		}
+		xs, ys = append(xs, at), append(ys, values[i])
+	}
+	return xs, ys
+}
