@@ -21,7 +21,7 @@ type CNNSettings struct {
 	Channels   []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
 	Kernel     int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
 	Stride     int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
-	Hidden     []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the layers between the convolutions and the outputs"`
+	Hidden     []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
 }
 

