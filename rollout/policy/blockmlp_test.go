@@ -99,7 +99,7 @@ func TestWhatBlocksRefuse(t *testing.T) {
 		want   string
 	}{
 		{1, "one hidden layer", "blockmlp:64", nil, `policy.hidden: got [64], want two hidden layers at least: the blocks are between them; mlp has one`},
-		{2, "a layer of half a block", "blockmlp:64,40", nil, `policy.hidden: got 40, want a multiple of policy.block, 16`},
+		{2, "a layer of half a block", "blockmlp:64,40", nil, `policy.hidden: got 40, want a multiple of policy.block, 32`},
 		{3, "nothing there", "blockmlp", settings.Values{"density": 0}, `policy.density: got 0, want a number above 0, at most 1`},
 		{4, "no block", "blockmlp", settings.Values{"block": 0}, `policy.block: got 0, want a whole number from 1 to 1024`},
 	} {

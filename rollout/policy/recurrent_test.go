@@ -20,7 +20,7 @@ var image = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 4, 2}
 func made(t *testing.T) map[string]Policy {
 	t.Helper()
 	all := map[string]Policy{}
-	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3", "blockmlp:32,16"} {
+	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3", "blockmlp:64,32"} {
 		space := envs.Space(observation)
 		if spec == "cnn:3" {
 			space = image
@@ -32,7 +32,9 @@ func made(t *testing.T) map[string]Policy {
 	return all
 }
 
-func remembers(spec string) bool { return spec != "mlp:5" && spec != "cnn:3" && spec != "blockmlp:32,16" }
+func remembers(spec string) bool {
+	return spec != "mlp:5" && spec != "cnn:3" && spec != "blockmlp:64,32"
+}
 
 // seen are observations for a policy, [steps, …].
 func seen(spec string, key random.Key, steps int) *graph.Array {
@@ -158,9 +160,9 @@ func TestSizes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want+units*out+out, n, spec)
 	}
-	n, err := Size(made(t)["blockmlp:32,16"])
+	n, err := Size(made(t)["blockmlp:64,32"])
 	require.NoError(t, err)
-	require.Equal(t, 3*32+32+16*16+16+16*3+3, n) // one of two blocks is there
+	require.Equal(t, 3*64+64+32*32+32+32*3+3, n) // one of two blocks is there
 	n, err = Size(made(t)["cnn:3"])
 	require.NoError(t, err)
 	require.Equal(t, 3*3*2*3+3+(3*2*3)*32+32+32*3+3, n)
