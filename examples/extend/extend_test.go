@@ -87,6 +87,7 @@ func TestMemoryIsNeeded(t *testing.T) {
 		return r.Mean
 	}
 	require.GreaterOrEqual(t, reached("memory:8"), .95)
+	require.GreaterOrEqual(t, reached("gru:8"), .95)
 	require.LessOrEqual(t, reached("mlp:8"), .7) // half of 100 episodes, and four standard errors
 }
 

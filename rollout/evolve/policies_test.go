@@ -1,0 +1,82 @@
+package evolve
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// point shows a cell of a small image and rewards the action that is the column of the cell before: who remembers it, or is
+// lucky, has it.
+type point struct{}
+
+type pointState struct{ Now, Before *graph.Array } // i32[]: cells, row-major
+
+func (point) Spec() envs.Spec {
+	return envs.Spec{ID: "Point-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{3, 3, 2}, DType: graph.Bool},
+		Action: envs.Discrete{N: 3}, MaxSteps: 100}
+}
+func (point) DefaultParams() graph.None { return graph.None{} }
+func (p point) Reset(key random.Key, none graph.None) (pointState, *graph.Array) {
+	s := pointState{random.Randint(key, graph.ShapeOf(graph.Int32), 0, 9), graph.Of(int32(0))}
+	return s, p.Observe(s, none)
+}
+func (point) Observe(s pointState, _ graph.None) *graph.Array {
+	cell := graph.Reshape(graph.Eq(graph.Iota(9), s.Now), 3, 3, 1)
+	return graph.Concatenate(2, cell, graph.Not(cell))
+}
+func (p point) Step(key random.Key, s pointState, action *graph.Array, none graph.None) (next pointState, obs, reward, terminated, truncated *graph.Array) {
+	next = pointState{random.Randint(key, graph.ShapeOf(graph.Int32), 0, 9), s.Now}
+	right := graph.Eq(action, graph.Rem(s.Before, 3))
+	return next, p.Observe(next, none), graph.Convert(right, graph.Float32), envs.False(), envs.False()
+}
+
+// acting is a run of a policy in point.
+func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLast bool) *Evolution {
+	t.Helper()
+	c := DefaultConfig()
+	c.Strategy, c.Population, c.Steps, c.Tile, c.Devices, c.LanesLast = "openes", 20, 12, 4, devices, lanesLast
+	x, err := c.experiment(plan.MachineOf(b, devices))
+	require.NoError(t, err)
+	env := envs.Erase(point{})
+	x.play.Env = env
+	x.play.Policy, x.play.Head, err = policy.Make(spec, nil, env.Spec().Observation, env.Spec().Action)
+	require.NoError(t, err)
+	x.params, err = policy.Size(x.play.Policy)
+	require.NoError(t, err)
+	x.count()
+	x.lay(x.layout)
+	e, err := build(b, x, plan.Choice{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// Every policy evolves, the same to the byte on one device and on two, and goes on from a snapshot as if it had never stopped.
+func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
+	one, two := open(t, 1), open(t, 2)
+	for _, x := range []struct {
+		spec      string
+		lanesLast bool
+	}{{"blockmlp:64,32", false}, {"cnn:3", false}, {"ctrnn:5", false}, {"elman:5", true}, {"gru:5", false}, {"lstm:5", false}, {"mingru:5", false}} {
+		t.Run(x.spec, func(t *testing.T) {
+			whole, other := acting(t, one, x.spec, 1, x.lanesLast), acting(t, two, x.spec, 2, x.lanesLast)
+			want := steps(t, whole, 4)
+			require.Equal(t, want[:2], steps(t, other, 2))
+			s, err := other.Snapshot()
+			require.NoError(t, err)
+			resumed := acting(t, one, x.spec, 1, x.lanesLast)
+			require.NoError(t, resumed.Restore(s))
+			require.Equal(t, want[2:], steps(t, resumed, 2))
+			sameBytes(t, bytesOf(t, whole), bytesOf(t, resumed), x.spec)
+			require.Greater(t, of(t, want[0], "best_fitness"), of(t, want[0], "worst_fitness"))
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package policy
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("blockmlp", func() Maker {
+		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 32, Density: .25}
+	})
+}
+
+// BlockMLPSettings are those of the policy "blockmlp".
+type BlockMLPSettings struct {
+	Hidden     []int   `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Activation string  `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+	Block      int     `set:"block" min:"1" max:"1024" help:"units of a block, in and out"`
+	Density    float64 `set:"density" above:"0" max:"1" help:"part of the blocks between two hidden layers that are there"`
+	MaskSeed   int64   `set:"mask-seed" help:"seed of which blocks are there, the same for all members"`
+}
+
+// Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers that
+// are not whole blocks.
+func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if len(s.Hidden) < 2 {
+		return nil, settings.Wrong("policy.hidden", s.Hidden, "two hidden layers at least: the blocks are between them; mlp has one")
+	}
+	for _, n := range s.Hidden {
+		if n%s.Block != 0 {
+			return nil, settings.Wrong("policy.hidden", n, "a multiple of policy.block, %d", s.Block)
+		}
+	}
+	dense, err := NewMLP([]int{s.Hidden[0]}, nn.Activation(s.Activation), observation, outputs)
+	if err != nil {
+		return nil, err
+	}
+	b := &BlockMLP{BlockMLPSettings: *s, dense: dense}
+	draw := rand.NewPCG(uint64(s.MaskSeed), 0)
+	for i, in := range s.Hidden[:len(s.Hidden)-1] {
+		layer := blockLayer{in: in / s.Block, out: s.Hidden[i+1] / s.Block}
+		layer.each = max(1, int(math.Round(s.Density*float64(layer.in))))
+		for range layer.out {
+			layer.from = append(layer.from, some(draw, layer.in, layer.each)...)
+		}
+		b.layers = append(b.layers, layer)
+	}
+	return b, nil
+}
+
+// some draws k of n whole numbers without repetition, sorted.
+func some(draw *rand.PCG, n, k int) []int32 {
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	for i := range k {
+		j := i + int(draw.Uint64()%uint64(n-i))
+		all[i], all[j] = all[j], all[i]
+	}
+	slices.Sort(all[:k])
+	return all[:k]
+}
+
+// BlockMLP is a multilayer perceptron with block-sparse layers between its hidden ones: of the blocks of such a layer's
+// matrix a part is there, and only these have parameters and are multiplied. Each block of units reads as many blocks of the
+// layer before. The layers from the observation and to the outputs are dense.
+//
+// Which blocks are there follows from mask-seed and the sizes, not from a member's key: all members have the same. So a
+// weight is the same connection in each of them, and strategies that average members average what belongs together.
+//
+// On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a quarter
+// of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
+type BlockMLP struct {
+	Stateless
+	BlockMLPSettings
+	dense  *MLP // observation to the first hidden layer
+	layers []blockLayer
+}
+
+// blockLayer says which blocks of a layer's matrix are there; sizes are in blocks.
+type blockLayer struct {
+	in, out, each int
+	from          []int32 // [out*each]: the blocks of the layer before that each block of units reads
+}
+
+// BlockParams are the parameters of one BlockMLP.
+type BlockParams struct {
+	First  nn.Dense
+	Blocks []Blocks
+	Last   nn.Dense
+}
+
+// Blocks are the parameters of one block-sparse layer.
+type Blocks struct {
+	W *graph.Array // f32[out, each*block, block], out in blocks: what a block of units reads, and the units
+	B *graph.Array // f32[out*block]
+}
+
+// Init draws weights from the normal distribution of variance 1/n for units that read n others; biases are zero.
+func (b *BlockMLP) Init(key random.Key) any {
+	keys := random.SplitN(key, len(b.layers)+2)
+	outputs := b.dense.outputs()
+	p := BlockParams{
+		First: nn.NewDense(keys[0], b.dense.Sizes[0], b.Hidden[0], nn.Weights(fanIn)),
+		Last:  nn.NewDense(keys[1], b.Hidden[len(b.Hidden)-1], outputs, nn.Weights(fanIn)),
+	}
+	for i, l := range b.layers {
+		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block)) // as one matrix: what a unit reads counts
+		w = graph.Transpose(graph.Reshape(w, l.each*b.Block, l.out, b.Block), 1, 0, 2)
+		p.Blocks = append(p.Blocks, Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))})
+	}
+	return p
+}
+
+// blocksReady are the parameters of one BlockMLP as Prepare lays them out.
+type blocksReady struct{ BlockParams }
+
+// Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector register's
+// 16 numbers are slower.
+func (b *BlockMLP) Prepare(params any) any {
+	p := b.params("BlockMLP.Prepare", params)
+	if b.dense.turned() {
+		p.Last = nn.Dense{W: graph.Transpose(p.Last.W, 1, 0), B: p.Last.B}
+	}
+	return blocksReady{p}
+}
+
+// Act maps one observation to the outputs; params are BlockParams, as Init makes them, or what Prepare makes of them.
+func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+	prepared, ready := params.(blocksReady)
+	p := prepared.BlockParams
+	if !ready {
+		p = b.params("BlockMLP.Act", params)
+	}
+	activation := b.dense.Activation
+	x := activation.Apply(p.First.Apply(Flat(b.dense.observation, observation)))
+	for i, l := range b.layers {
+		read := graph.Take(graph.Reshape(x, l.in, b.Block), graph.Int32s(l.from), 0)
+		read = graph.Reshape(read, l.out, l.each*b.Block)
+		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
+		x = activation.Apply(graph.Add(graph.Reshape(y, l.out*b.Block), p.Blocks[i].B))
+	}
+	return carry, answer(p.Last, x, ready, b.dense.outputs())
+}
+
+// params reads parameters as Init makes them.
+func (b *BlockMLP) params(op string, params any) BlockParams {
+	p, ok := params.(BlockParams)
+	if !ok || len(p.Blocks) != len(b.layers) {
+		graph.Throw(op, "got parameters of type %T, want policy.BlockParams with %d block-sparse layers, as Init makes them", params, len(b.layers))
+	}
+	return p
+}

@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// A block-sparse layer is a dense one whose other weights are zero: the forward pass by hand over whole matrices.
+func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
+	for _, c := range []struct {
+		number  int
+		what    string
+		spec    string
+		own     settings.Values
+		outputs int
+		there   []int // weights between hidden layers that are there, by layer
+	}{
+		{1, "half of the blocks, few outputs", "blockmlp:8,12", settings.Values{"block": 4, "density": .5}, 3, []int{3 * 1 * 16}},
+		{2, "three layers, many outputs", "blockmlp:12,8,4", settings.Values{"block": 2, "density": .34}, 9, []int{4 * 2 * 4, 2 * 1 * 4}},
+		{3, "all blocks", "blockmlp:8,8", settings.Values{"block": 4, "density": 1}, 2, []int{64}},
+		{4, "one block each at least", "blockmlp:8,8", settings.Values{"block": 4, "density": .01}, 2, []int{2 * 16}},
+		{5, "blocks of one unit", "blockmlp:5,3", settings.Values{"block": 1, "density": .4}, 2, []int{3 * 2}},
+	} {
+		made, _, err := Make(c.spec, c.own, observation, unbounded(c.outputs))
+		require.NoError(t, err)
+		p := made.(*BlockMLP)
+		params := p.Init(random.New(3)).(BlockParams)
+		params.Blocks[0].B = random.Normal(random.New(4), params.Blocks[0].B.Shape()) // biases are zero at first
+		x := []float64{.3, -.7, .2}
+		layer := func(w, b, x []float64, tanh bool) []float64 {
+			y := product(x, w)
+			for i := range y {
+				if y[i] += b[i]; tanh {
+					y[i] = math.Tanh(y[i])
+				}
+			}
+			return y
+		}
+		y := layer(floats(t, params.First.W), floats(t, params.First.B), x, true)
+		size := p.Block
+		for i, l := range p.layers {
+			blocks, out := floats(t, params.Blocks[i].W), l.out*size
+			require.Len(t, blocks, c.there[i], "case %d: %s", c.number, c.what)
+			w := make([]float64, l.in*size*out)
+			for o := range l.out {
+				from := l.from[o*l.each : (o+1)*l.each]
+				require.True(t, slices.IsSorted(from))
+				require.Len(t, slices.Compact(slices.Clone(from)), l.each, "no block is there twice")
+				for e, in := range from {
+					for r := range size {
+						for u := range size {
+							w[(int(in)*size+r)*out+o*size+u] = blocks[((o*l.each+e)*size+r)*size+u]
+						}
+					}
+				}
+			}
+			y = layer(w, floats(t, params.Blocks[i].B), y, true)
+		}
+		want := layer(floats(t, params.Last.W), floats(t, params.Last.B), y, false)
+		for _, laid := range []any{params, p.Prepare(params)} {
+			_, out := p.Act(laid, p.Start(laid), graph.Float32s([]float32{.3, -.7, .2}), random.New(0))
+			require.InDeltaSlice(t, want, floats(t, out.Action), 1e-5, "case %d: %s", c.number, c.what)
+		}
+	}
+}
+
+// The blocks follow from the seed and the sizes alone; another seed gives others.
+func TestBlocksFollowFromTheirSeed(t *testing.T) {
+	from := func(seed int) []int32 {
+		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{N: 2})
+		require.NoError(t, err)
+		return p.(*BlockMLP).layers[0].from
+	}
+	require.Equal(t, from(1), from(1))
+	require.NotEqual(t, from(1), from(2))
+	seen := map[int32]int{}
+	for _, block := range from(0) {
+		require.GreaterOrEqual(t, block, int32(0))
+		require.Less(t, block, int32(16))
+		seen[block]++
+	}
+	require.Len(t, seen, 16, "of 64 draws each of 16 blocks is one")
+}
+
+func TestWhatBlocksRefuse(t *testing.T) {
+	for _, c := range []struct {
+		number int
+		what   string
+		spec   string
+		own    settings.Values
+		want   string
+	}{
+		{1, "one hidden layer", "blockmlp:64", nil, `policy.hidden: got [64], want two hidden layers at least: the blocks are between them; mlp has one`},
+		{2, "a layer of half a block", "blockmlp:64,40", nil, `policy.hidden: got 40, want a multiple of policy.block, 32`},
+		{3, "nothing there", "blockmlp", settings.Values{"density": 0}, `policy.density: got 0, want a number above 0, at most 1`},
+		{4, "no block", "blockmlp", settings.Values{"block": 0}, `policy.block: got 0, want a whole number from 1 to 1024`},
+	} {
+		_, _, err := Make(c.spec, c.own, observation, envs.Discrete{N: 2})
+		require.EqualError(t, err, c.want, "case %d: %s", c.number, c.what)
+		require.IsType(t, &settings.Error{}, err)
+	}
+}

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"slices"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("cnn", func() Maker {
+		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Hidden: []int{32}, Activation: "relu"}
+	})
+}
+
+// CNNSettings are those of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
+type CNNSettings struct {
+	Channels   []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
+	Kernel     int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
+	Stride     int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
+	Hidden     []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+}
+
+// Make makes a CNN. It refuses observations that do not have three axes, and those that the kernels do not fit into.
+func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	image := observation.Shape()
+	if _, ok := observation.(envs.Box); !ok || image.Rank() != 3 {
+		return nil, settings.Wrong("policy", "cnn", "observations of three axes, height, width and channels, not of shape %v: mlp takes these", image.Dims)
+	}
+	if len(s.Channels) == 0 {
+		return nil, settings.Wrong("policy.channels", "", "a convolution at least; mlp has none")
+	}
+	c := &CNN{CNNSettings: *s, sizes: [][]int{slices.Clone(image.Dims)}}
+	at := image.Dims
+	for i, channels := range s.Channels {
+		if min(at[0], at[1]) < s.Kernel {
+			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, %d x %d", i+1, at[0], at[1])
+		}
+		at = []int{(at[0]-s.Kernel)/s.Stride + 1, (at[1]-s.Kernel)/s.Stride + 1, channels}
+		c.sizes = append(c.sizes, at)
+	}
+	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{at[0] * at[1] * at[2]}, DType: graph.Float32}
+	var err error
+	c.dense, err = NewMLP(s.Hidden, nn.Activation(s.Activation), flat, outputs)
+	return c, err
+}
+
+// CNN is a convolutional network: convolutions without padding, each followed by the activation, then an MLP of what they
+// put out, row-major with the channels last. Observations are [height, width, channels] of any dtype.
+type CNN struct {
+	Stateless
+	CNNSettings
+	sizes [][]int // height, width, channels of what each convolution sees; last, of what the dense layers see
+	dense *MLP
+}
+
+// CNNParams are the parameters of one CNN.
+type CNNParams struct {
+	Convs []nn.Conv
+	Dense Params
+}
+
+// Init draws weights from the normal distribution of variance 1/in, with as many inputs as a window has numbers; biases are
+// zero.
+func (c *CNN) Init(key random.Key) any {
+	keys := random.SplitN(key, len(c.Channels)+1)
+	var p CNNParams
+	for i, k := range keys[1:] {
+		p.Convs = append(p.Convs, nn.NewConv(k, []int{c.Kernel, c.Kernel}, c.sizes[i][2], c.Channels[i], nn.Strides(c.Stride, c.Stride), nn.Valid(), nn.Weights(fanIn)))
+	}
+	p.Dense = c.dense.Init(keys[0]).(Params)
+	return p
+}
+
+// cnnPrepared are the parameters of one CNN as Prepare lays them out.
+type cnnPrepared struct {
+	Convs []nn.Dense // W is f32[out, kernel*kernel*in], B f32[out, 1]
+	Dense any
+}
+
+// Prepare makes of the convolutions products of matrices with the channels in front, and lays the dense layers out as
+// MLP.Prepare does.
+//
+// A convolution with weights of each member's own is a grouped one, for which XLA on CPU has no fast path; a product of the
+// weights with all windows, [channels, windows], takes less than half of its time.
+func (c *CNN) Prepare(params any) any {
+	p := c.params("CNN.Prepare", params)
+	var out cnnPrepared
+	for i, l := range p.Convs {
+		w := graph.Transpose(graph.Reshape(l.W, -1, c.Channels[i]), 1, 0)
+		out.Convs = append(out.Convs, nn.Dense{W: w, B: graph.Reshape(l.B, -1, 1)})
+	}
+	first := p.Dense.Layers[0] // its inputs come with the channels in front
+	last := c.sizes[len(c.Channels)]
+	w := graph.Transpose(graph.Reshape(first.W, last[0]*last[1], last[2], -1), 1, 0, 2)
+	layers := append([]nn.Dense{{W: graph.Reshape(w, c.dense.Sizes[:2]...), B: first.B}}, p.Dense.Layers[1:]...)
+	out.Dense = c.dense.Prepare(Params{Layers: layers})
+	return out
+}
+
+// Act maps one observation to the outputs; params are CNNParams, as Init makes them, or what Prepare makes of them.
+func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+	x := graph.Convert(observation, graph.Float32)
+	activation := c.dense.Activation
+	if p, ok := params.(cnnPrepared); ok {
+		x = graph.Transpose(x, 2, 0, 1)
+		for i, l := range p.Convs {
+			y := graph.Add(graph.Dot(l.W, c.windows(i, x)), l.B)
+			to := c.sizes[i+1]
+			x = graph.Reshape(activation.Apply(y), to[2], to[0], to[1])
+		}
+		return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
+	}
+	p := c.params("CNN.Act", params)
+	for _, l := range p.Convs {
+		x = activation.Apply(l.Apply(x))
+	}
+	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
+}
+
+// windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels, windows].
+func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
+	to := c.sizes[i+1]
+	var rows []*graph.Array
+	for dy := range c.Kernel {
+		for dx := range c.Kernel {
+			high, wide := dy+(to[0]-1)*c.Stride+1, dx+(to[1]-1)*c.Stride+1
+			part := graph.StridedSlice(x, []int{0, dy, dx}, []int{x.Dim(0), high, wide}, []int{1, c.Stride, c.Stride})
+			rows = append(rows, graph.Reshape(part, x.Dim(0), to[0]*to[1]))
+		}
+	}
+	return graph.Concatenate(0, rows...)
+}
+
+// params reads parameters as Init makes them.
+func (c *CNN) params(op string, params any) CNNParams {
+	p, ok := params.(CNNParams)
+	if !ok || len(p.Convs) != len(c.Channels) {
+		graph.Throw(op, "got parameters of type %T, want policy.CNNParams with %d convolutions, as Init makes them", params, len(c.Channels))
+	}
+	return p
+}

@@ -1,0 +1,113 @@
+package policy
+
+import (
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("ctrnn", func() Maker {
+		return &CTRNNSettings{Memory: Memory{16}, DT: settings.Num(.1), TauMin: settings.Num(.1), TauMax: settings.Num(10)}
+	})
+}
+
+// CTRNNSettings are those of the policy "ctrnn". Times are in seconds of the network's own time.
+type CTRNNSettings struct {
+	Memory
+	DT     settings.Number `set:"dt" above:"0" help:"seconds of the network's time in a step of the environment"`
+	TauMin settings.Number `set:"tau-min" above:"0" help:"least time constant of a unit, in seconds; at least dt"`
+	TauMax settings.Number `set:"tau-max" above:"0" help:"greatest time constant of a unit, in seconds"`
+}
+
+// Make makes a CTRNN.
+func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	switch {
+	case s.DT.Value > s.TauMin.Value:
+		return nil, settings.Wrong("policy.dt", s.DT.Value, "at most policy.tau-min, %g: a step that is longer than a time constant overshoots", s.TauMin.Value)
+	case s.TauMax.Value < s.TauMin.Value:
+		return nil, settings.Wrong("policy.tau-max", s.TauMax.Value, "at least policy.tau-min, %g", s.TauMin.Value)
+	}
+	inputs, err := FlatSize(observation)
+	return &CTRNN{CTRNNSettings: *s, observation: observation, inputs: inputs, outputs: outputs}, err
+}
+
+// CTRNN is a continuous-time recurrent network (Beer, "On the dynamics of small continuous-time recurrent neural
+// networks", 1995) and a linear layer behind it. Unit i has a state y, a firing rate and a time constant tau, which is
+// learned:
+//
+//	tau[i] dy[i]/dt = -y[i] + sum over j of Wh[j,i]*sigmoid(y[j] + Theta[j]) + sum over k of Wx[k,i]*x[k]
+//
+// A step of the environment is one of Euler's method, of dt seconds; the layer behind reads the rates sigmoid(y + Theta).
+// Its parameters are Recurrent[CTRNNCell], its carry are the states, f32[units], zero at first. Discrete observations go
+// in one-hot, boxes flat.
+type CTRNN struct {
+	CTRNNSettings
+	observation     envs.Space
+	inputs, outputs int
+}
+
+// CTRNNCell are the parameters of the units of a CTRNN.
+type CTRNNCell struct {
+	Wx    *graph.Array // f32[in, units]
+	Wh    *graph.Array // f32[units, units]
+	Theta *graph.Array // f32[units]
+	// Time says where between tau-min and tau-max the time constants are: tau = min*(max/min)^sigmoid(Time), so that any
+	// number will do; f32[units].
+	Time *graph.Array
+}
+
+// ctrnnCell are the same units with what a step takes of their time constants.
+type ctrnnCell struct{ Wx, Wh, Theta, Rate *graph.Array } // Rate, f32[units], is dt/tau, above 0 and at most 1
+
+// Init draws weights from the normal distribution of variance 1/in and Time from that of variance 1; Theta is zero.
+func (c *CTRNN) Init(key random.Key) any {
+	return drawn(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
+		k := random.SplitN(key, 3)
+		units := graph.ShapeOf(graph.Float32, c.Units)
+		return CTRNNCell{Wx: fanIn(k[0], graph.ShapeOf(graph.Float32, c.inputs, c.Units)), Wh: fanIn(k[1], graph.ShapeOf(graph.Float32, c.Units, c.Units)),
+			Theta: graph.Zeros(units), Time: random.Normal(k[2], units)}
+	})
+}
+
+// timed is a cell with its rates.
+func (c *CTRNN) timed(p CTRNNCell) ctrnnCell {
+	least, span := c.TauMin.Array(), graph.Log(graph.Div(c.TauMax.Array(), c.TauMin.Array()))
+	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(p.Time))))
+	return ctrnnCell{p.Wx, p.Wh, p.Theta, graph.Div(c.DT.Array(), tau)}
+}
+
+// Prepare computes the rates, pads layers to whole vector registers and turns the last one where it is narrow.
+func (c *CTRNN) Prepare(params any) any {
+	p := parametersOf[CTRNNCell]("CTRNN.Prepare", params)
+	cell, more := c.timed(p.Cell), fill(c.Units)
+	cell = ctrnnCell{padded(cell.Wx, 0, more), padded(cell.Wh, more, more), padded(cell.Theta, more), padded(cell.Rate, more)}
+	return Recurrent[ctrnnCell]{cell, preparedOut(p.Out)}
+}
+
+// read takes parameters apart: as Init makes them or, ready, as Prepare does.
+func (c *CTRNN) read(op string, params any) (cell ctrnnCell, out nn.Dense, ready bool) {
+	if p, ok := params.(Recurrent[ctrnnCell]); ok {
+		return p.Cell, p.Out, true
+	}
+	p := parametersOf[CTRNNCell](op, params)
+	return c.timed(p.Cell), p.Out, false
+}
+
+// Start are units at rest: zeros.
+func (c *CTRNN) Start(params any) any {
+	cell, _, _ := c.read("CTRNN.Start", params)
+	return graph.ZerosLike(cell.Theta)
+}
+
+// Act takes the observation in for dt seconds and answers by the rates after them.
+func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+	cell, out, ready := c.read("CTRNN.Act", params)
+	y := stateOf[*graph.Array]("CTRNN.Act", carry)
+	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
+	in := graph.Add(graph.Dot(rates(y), cell.Wh), graph.Dot(Flat(c.observation, observation), cell.Wx))
+	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
+	return y, answer(out, rates(y), ready, c.outputs)
+}

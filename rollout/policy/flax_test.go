@@ -1,0 +1,204 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+	"xlarun/xlabridge"
+)
+
+// stepsCase is a policy and what flax, or a formula in NumPy, makes of twenty observations; third_party/oracles/policy_steps.py
+// says what the fields hold.
+type stepsCase struct {
+	Name, Spec string
+	Settings   map[string]string
+	Inputs     map[string]oracles.Array
+	Outputs    oracles.Array
+}
+
+// arrays are a case's inputs; beside puts several of them side by side.
+type arrays map[string]*graph.Array
+
+func (a arrays) beside(names ...string) *graph.Array {
+	var parts []*graph.Array
+	for _, n := range names {
+		parts = append(parts, a[n])
+	}
+	return graph.Concatenate(-1, parts...)
+}
+
+func (a arrays) dense(name string) nn.Dense {
+	return nn.Dense{W: a[name+"/kernel"], B: a[name+"/bias"]}
+}
+
+// fromFlax brings parameters into ours.
+var fromFlax = map[string]func(a arrays, p Policy) any{
+	"gru": func(a arrays, _ Policy) any {
+		return Recurrent[nn.GRU]{nn.GRU{Wx: a.beside("cell/ir/kernel", "cell/iz/kernel", "cell/in/kernel"), Wh: a.beside("cell/hr/kernel", "cell/hz/kernel", "cell/hn/kernel"),
+			B: a.beside("cell/ir/bias", "cell/iz/bias", "cell/in/bias"), BN: a["cell/hn/bias"]}, a.dense("out")}
+	},
+	"lstm": func(a arrays, _ Policy) any {
+		return Recurrent[nn.LSTM]{nn.LSTM{Wx: a.beside("cell/ii/kernel", "cell/if/kernel", "cell/ig/kernel", "cell/io/kernel"),
+			Wh: a.beside("cell/hi/kernel", "cell/hf/kernel", "cell/hg/kernel", "cell/ho/kernel"), B: a.beside("cell/hi/bias", "cell/hf/bias", "cell/hg/bias", "cell/ho/bias")}, a.dense("out")}
+	},
+	"elman": func(a arrays, p Policy) any {
+		cell := p.Init(random.New(0)).(Recurrent[nn.RNN]).Cell
+		cell.Wx, cell.Wh, cell.B = a["cell/i/kernel"], a["cell/h/kernel"], a["cell/i/bias"]
+		return Recurrent[nn.RNN]{cell, a.dense("out")}
+	},
+	"mingru": func(a arrays, _ Policy) any {
+		return Recurrent[nn.MinGRU]{nn.MinGRU{W: a.beside("cell/wz", "cell/wh"), B: a.beside("cell/bz", "cell/bh")}, a.dense("out")}
+	},
+	"ctrnn": func(a arrays, _ Policy) any {
+		return Recurrent[CTRNNCell]{CTRNNCell{Wx: a["cell/wx"], Wh: a["cell/wh"], Theta: a["cell/theta"], Time: a["cell/time"]}, a.dense("out")}
+	},
+	"cnn": func(a arrays, p Policy) any {
+		params := p.Init(random.New(0)).(CNNParams)
+		for i := range params.Convs {
+			name := fmt.Sprint("conv", i)
+			params.Convs[i].W, params.Convs[i].B = a[name+"/kernel"], a[name+"/bias"]
+		}
+		for i := range params.Dense.Layers {
+			params.Dense.Layers[i] = a.dense(fmt.Sprint("dense", i))
+		}
+		return params
+	},
+}
+
+// unbounded is a space of floats.
+func unbounded(dims ...int) envs.Box {
+	return envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: dims, DType: graph.Float32}
+}
+
+// outputs are those of a policy for observations, [steps, …], from the start.
+func outputs(p Policy, params any, x *graph.Array) *graph.Array {
+	_, y := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {
+		carry, out := p.Act(params, carry, x, random.New(0))
+		return carry, out.Action
+	}, p.Start(params), x)
+	return y
+}
+
+// Twenty steps of each policy, with its parameters as Init makes them and as Prepare lays them out, interpreted and compiled,
+// are those of flax's modules and of the papers' formulas.
+func TestStepsAreThoseOfFlax(t *testing.T) {
+	var doc struct{ Cases []stepsCase }
+	require.NoError(t, oracles.Read("testdata/policy_steps.json.gz", &doc))
+	require.NotEmpty(t, doc.Cases)
+	policies := make([]Policy, len(doc.Cases))
+	inputs := make([]map[string]*graph.Array, len(doc.Cases))
+	for i, c := range doc.Cases {
+		own := settings.Values{}
+		for name, v := range c.Settings {
+			own[name] = v
+		}
+		var err error
+		policies[i], _, err = Make(c.Spec, own, unbounded(c.Inputs["x"].Shape[1:]...), unbounded(c.Outputs.Shape[1]))
+		require.NoError(t, err, c.Spec)
+		inputs[i] = map[string]*graph.Array{}
+		for name, v := range c.Inputs {
+			inputs[i][name] = graph.FromBytes(graph.ShapeOf(graph.Float32, v.Shape...), v.Data)
+		}
+	}
+	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, client.Close()) }()
+	for where, b := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client} {
+		got, err := xlabridge.Jit1(b, func(in []map[string]*graph.Array) (all [][]*graph.Array) {
+			for i, c := range doc.Cases {
+				params := fromFlax[c.Name](in[i], policies[i])
+				ready := policies[i].(Preparer).Prepare(params)
+				all = append(all, []*graph.Array{outputs(policies[i], params, in[i]["x"]), outputs(policies[i], ready, in[i]["x"])})
+			}
+			return all
+		})(inputs)
+		require.NoError(t, err)
+		for i, c := range doc.Cases {
+			for j, layout := range []string{"as drawn", "prepared"} {
+				require.InDeltaSlice(t, c.Outputs.Floats(), floats(t, got[i][j]), 1e-5, "case %d, %s, %s, %s", i, c.Spec, layout, where)
+			}
+		}
+	}
+}
+
+// sigmoid of a float64.
+func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
+
+// product is x·w, w row-major.
+func product(x, w []float64) []float64 {
+	y := make([]float64, len(w)/len(x))
+	for i, v := range x {
+		for j := range y {
+			y[j] += v * w[i*len(y)+j]
+		}
+	}
+	return y
+}
+
+// A CTRNN and a MinGRU are loops of ten lines.
+func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
+	const steps, units = 15, 5
+	x := random.Normal(random.New(4), graph.ShapeOf(graph.Float32, steps, 3))
+	for _, spec := range []string{"ctrnn:5", "mingru:5"} {
+		p, _, err := Make(spec, settings.Values{}, observation, unbounded(2))
+		require.NoError(t, err)
+		params, state, want := p.Init(random.New(8)), make([]float64, units), []float64(nil)
+		var leaves [][]float64
+		var names []string
+		all, tree := graph.Flatten(params)
+		for i, leaf := range all {
+			leaf = graph.Add(leaf, graph.Mul(random.Normal(random.New(int64(i)), leaf.Shape()), .3)) // biases are zero at first
+			all[i], leaves, names = leaf, append(leaves, floats(t, leaf)), append(names, tree.Path(i))
+		}
+		at := func(name string) []float64 {
+			for i, n := range names {
+				if strings.HasSuffix(n, name) {
+					return leaves[i]
+				}
+			}
+			require.Fail(t, "no parameter "+name)
+			return nil
+		}
+		seen := floats(t, x)
+		for step := range steps {
+			row, shown := seen[3*step:3*step+3], make([]float64, units)
+			if spec == "mingru:5" {
+				both := product(row, at("Cell.W"))
+				for j := range state {
+					z := sigmoid(both[j] + at("Cell.B")[j])
+					state[j] = (1-z)*state[j] + z*(both[units+j]+at("Cell.B")[units+j])
+				}
+				copy(shown, state)
+			} else {
+				rates := func(out []float64) {
+					for j := range state {
+						out[j] = sigmoid(state[j] + at("Theta")[j])
+					}
+				}
+				rates(shown)
+				in, own := product(row, at("Wx")), product(shown, at("Wh"))
+				for j := range state {
+					tau := .1 * math.Pow(10/.1, sigmoid(at("Time")[j]))
+					state[j] += .1 / tau * (-state[j] + own[j] + in[j])
+				}
+				rates(shown)
+			}
+			y := product(shown, at("Out.W"))
+			want = append(want, y[0]+at("Out.B")[0], y[1]+at("Out.B")[1])
+		}
+		drawn := tree.Unflatten(all)
+		require.InDeltaSlice(t, want, floats(t, outputs(p, drawn, x)), 1e-5, spec)
+		require.InDeltaSlice(t, want, floats(t, outputs(p, p.(Preparer).Prepare(drawn), x)), 1e-5, spec)
+	}
+}
