@@ -1,0 +1,108 @@
+package levels
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(ForageL1{}) }
+
+// ForageL1 asks for telling things apart: food and poison lie on a torus of 16 x 16 cells with walls, and the forager has energy,
+// of which each step takes some. What is eaten grows again elsewhere, each kind by itself: each step a cell is drawn
+// for it, and it grows there where the cell is free and there is less of the kind than the parameters say.
+//
+// Observation f32[76]: three layers of the 5 x 5 cells around the forager, row by row from the north, of food, poison and walls;
+// then the energy, from 0 to 1. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1 for food, -1 for
+// poison. Terminated where no energy is left, truncated after 200 steps.
+type ForageL1 struct{}
+
+// ForageL1Params are float32 scalars; MaxSteps is an int32 scalar.
+type ForageL1Params struct {
+	Walls, Food, Poison *graph.Array // parts of the cells that have them
+	Cost                *graph.Array // energy that a step takes
+	Meal                *graph.Array // energy that food gives, of which there is at most 1
+	Harm                *graph.Array // energy that poison takes
+	MaxSteps            *graph.Array
+}
+
+// ForageL1State is what lies around the forager, its energy, and where that is.
+type ForageL1State struct {
+	Field      *graph.Array // i32[3, 16]: food, poison, walls; bit x of word y is column x of row y, the forager in column and row 8
+	Have       *graph.Array // f32[3]: how much there is of each
+	Energy     *graph.Array // f32[], from 0 to 1
+	X, Y, Time *graph.Array // i32[]: the forager's cell on the map, which only pictures show; steps played
+}
+
+const (
+	l1Side  = 16
+	l1Reach = 2
+	l1Steps = 200
+)
+
+// Spec of Forage-L1-v1.
+func (ForageL1) Spec() envs.Spec {
+	return envs.Spec{ID: "Forage-L1-v1", Observation: zeroOne(76), Action: envs.Discrete{N: 5}, MaxSteps: l1Steps, RewardThreshold: 60}
+}
+
+// DefaultParams of Forage-L1-v1.
+func (ForageL1) DefaultParams() ForageL1Params {
+	return ForageL1Params{Walls: graph.Scalar(.1), Food: graph.Scalar(.1), Poison: graph.Scalar(.1), Cost: graph.Scalar(.02), Meal: graph.Scalar(.1),
+		Harm: graph.Scalar(.1), MaxSteps: envs.Steps(l1Steps)}
+}
+
+// Reset scatters food, poison and walls, none of them beside the forager, whose energy is 1.
+func (e ForageL1) Reset(key random.Key, p ForageL1Params) (ForageL1State, *graph.Array) {
+	f := scatter(key, l1Side, p.Food, p.Poison, p.Walls)
+	at := startPlace(l1Side)
+	s := ForageL1State{Field: f.words, Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y, Time: envs.Steps(0)}
+	return s, e.Observe(s, p)
+}
+
+// Step moves the forager, who eats what it finds, good or bad.
+func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array, p ForageL1Params) (next ForageL1State, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	f, at, bits := field{s.Field, l1Side}.walk(action, place{s.X, s.Y}, word(key))
+	found := number(f.found())
+	fed, hurt := graph.Index(found, 0), graph.Index(found, 1)
+	reward = graph.Sub(fed, hurt)
+	one, other := f.cells(bits[0])
+	f, next.Have = f.eaten(graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0), graph.Sub(s.Have, found), density(l1Side, p.Food, p.Poison))
+	next.Field = f.words
+
+	energy := graph.Sub(graph.Add(s.Energy, graph.Mul(fed, p.Meal)), graph.Add(p.Cost, graph.Mul(hurt, p.Harm)))
+	next.Energy = graph.Clamp(0., energy, 1.)
+	next.X, next.Y = at.X, at.Y
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	return next, e.Observe(next, p), reward, graph.Le(energy, 0), truncated
+}
+
+// Observe is what lies around the forager, and its energy.
+func (ForageL1) Observe(s ForageL1State, _ ForageL1Params) *graph.Array {
+	return graph.Concatenate(0, field{s.Field, l1Side}.view(l1Reach), graph.Reshape(s.Energy, 1))
+}
+
+// Draw paints the map, what the forager sees of it brighter, with the energy as a bar below.
+func (e ForageL1) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array { return []*graph.Array{s.X, s.Y, s.Energy} })
+	if err != nil {
+		return nil, err
+	}
+	words, err := draw.Grid(e.Spec().ID, state, func(s ForageL1State) *graph.Array { return s.Field }, 3, l1Side)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newPicture(size, l1Side, v[0], v[1], l1Reach)
+	if err != nil {
+		return nil, err
+	}
+	p.berries(words[:l1Side], draw.Accent)
+	p.berries(words[l1Side:2*l1Side], draw.Signal)
+	p.walls(words[2*l1Side:])
+	p.forager()
+	p.Rectangle(draw.Wood, draw.At(0, -.4), draw.At(l1Side*min(max(v[2], 0), 1), -.1))
+	return p.Image(), nil
+}
