@@ -31,17 +31,16 @@ type ForageL1Params struct {
 
 // ForageL1State is what lies around the forager, its energy, and where that is.
 type ForageL1State struct {
-	Field      *graph.Array // i32[3, 16]: food, poison, walls; bit x of word y is column x of row y, the forager in column and row 8
+	Field      *graph.Array // i32[3, 16]: food, poison, walls; bit x of word y is column x of row y from the north
+	View       *graph.Array // i32[3]: what is seen of them; bit c is cell c of a layer of the observation
 	Have       *graph.Array // f32[3]: how much there is of each
 	Energy     *graph.Array // f32[], from 0 to 1
-	X, Y, Time *graph.Array // i32[]: the forager's cell on the map, which only pictures show; steps played
+	X, Y, Time *graph.Array // i32[]: the forager's cell; steps played
 }
 
-const (
-	l1Side  = 16
-	l1Reach = 2
-	l1Steps = 200
-)
+const l1Steps = 200
+
+var l1Size = size{side: 16, reach: 2}
 
 // Spec of Forage-L1-v1.
 func (ForageL1) Spec() envs.Spec {
@@ -56,53 +55,51 @@ func (ForageL1) DefaultParams() ForageL1Params {
 
 // Reset scatters food, poison and walls, none of them beside the forager, whose energy is 1.
 func (e ForageL1) Reset(key random.Key, p ForageL1Params) (ForageL1State, *graph.Array) {
-	f := scatter(key, l1Side, p.Food, p.Poison, p.Walls)
-	at := startPlace(l1Side)
-	s := ForageL1State{Field: f.words, Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y, Time: envs.Steps(0)}
+	f, at := scatter(key, l1Size, p.Food, p.Poison, p.Walls), l1Size.middle()
+	s := ForageL1State{Field: f.words, View: f.from(at), Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y, Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step moves the forager, who eats what it finds, good or bad.
 func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array, p ForageL1Params) (next ForageL1State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	f, at, bits := field{s.Field, l1Side}.walk(action, place{s.X, s.Y}, word(key))
-	found := number(f.found())
-	fed, hurt := graph.Index(found, 0), graph.Index(found, 1)
-	reward = graph.Sub(fed, hurt)
-	one, other := f.cells(bits[0])
-	f, next.Have = f.eaten(graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0), graph.Sub(s.Have, found), density(l1Side, p.Food, p.Poison))
-	next.Field = f.words
+	m := l1Size.walk(place{s.X, s.Y}, s.View, action, 2, word(key))
+	fed, hurt := graph.Index(m.found, 0), graph.Index(m.found, 1)
+	one, other := l1Size.cells(m.chance[0])
+	cells := graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0)
+	var f field
+	f, next.Have = field{s.Field, l1Size}.eaten(m.to, cells, graph.Sub(s.Have, m.found), l1Size.density(p.Food, p.Poison))
+	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
 
 	energy := graph.Sub(graph.Add(s.Energy, graph.Mul(fed, p.Meal)), graph.Add(p.Cost, graph.Mul(hurt, p.Harm)))
 	next.Energy = graph.Clamp(0., energy, 1.)
-	next.X, next.Y = at.X, at.Y
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), reward, graph.Le(energy, 0), truncated
+	return next, e.Observe(next, p), graph.Sub(fed, hurt), graph.Le(energy, 0), truncated
 }
 
 // Observe is what lies around the forager, and its energy.
 func (ForageL1) Observe(s ForageL1State, _ ForageL1Params) *graph.Array {
-	return graph.Concatenate(0, field{s.Field, l1Side}.view(l1Reach), graph.Reshape(s.Energy, 1))
+	return l1Size.observation(graph.Unstack(s.View, 0), s.Energy)
 }
 
 // Draw paints the map, what the forager sees of it brighter, with the energy as a bar below.
-func (e ForageL1) Draw(state any, size image.Point) (image.Image, error) {
+func (e ForageL1) Draw(state any, pixels image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array { return []*graph.Array{s.X, s.Y, s.Energy} })
 	if err != nil {
 		return nil, err
 	}
-	words, err := draw.Grid(e.Spec().ID, state, func(s ForageL1State) *graph.Array { return s.Field }, 3, l1Side)
+	words, err := draw.Grid(e.Spec().ID, state, func(s ForageL1State) *graph.Array { return s.Field }, 3, l1Size.side)
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPicture(size, l1Side, v[0], v[1], l1Reach)
+	p, err := l1Size.newPicture(pixels, v[0], v[1])
 	if err != nil {
 		return nil, err
 	}
-	p.berries(words[:l1Side], draw.Accent)
-	p.berries(words[l1Side:2*l1Side], draw.Signal)
-	p.walls(words[2*l1Side:])
+	p.berries(words[:16], draw.Accent)
+	p.berries(words[16:32], draw.Signal)
+	p.walls(words[32:])
 	p.forager()
-	p.Rectangle(draw.Wood, draw.At(0, -.4), draw.At(l1Side*min(max(v[2], 0), 1), -.1))
+	p.Rectangle(draw.Wood, draw.At(0, -.4), draw.At(16*min(max(v[2], 0), 1), -.1))
 	return p.Image(), nil
 }

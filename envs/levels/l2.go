@@ -38,21 +38,23 @@ type ForageL2Params struct {
 
 // ForageL2State is what lies around the forager, which kind is good, and where the forager is.
 type ForageL2State struct {
-	Field      *graph.Array // i32[3, 16]: the kinds of berries, walls; bit x of word y is column x of row y, the forager in column and row 8
+	Field      *graph.Array // i32[3, 16]: the kinds of berries, walls; bit x of word y is column x of row y from the north
+	View       *graph.Array // i32[3]: what is seen of them; bit c is cell c of a layer of the observation
 	Have       *graph.Array // f32[3]: how much there is of each
 	East       *graph.Array // i32[2]: how far the predators are to the east of the forager, from -8 to 7
 	South      *graph.Array // i32[2]: and to the south
 	Good       *graph.Array // i32[]: the good kind, 0 or 1
 	Cue        *graph.Array // bool[]: whether the cue is seen
-	X, Y, Time *graph.Array // i32[]: the forager's cell on the map, which only pictures show; steps played
+	X, Y, Time *graph.Array // i32[]: the forager's cell; steps played
 }
 
 const (
 	l2Side      = 16
-	l2Reach     = 2
 	l2Steps     = 200
 	l2Predators = 2
 )
+
+var l2Size = size{side: l2Side, reach: 2}
 
 // Spec of Forage-L2-v1.
 func (ForageL2) Spec() envs.Spec {
@@ -68,10 +70,9 @@ func (ForageL2) DefaultParams() ForageL2Params {
 // Reset scatters berries and walls, none of them beside the forager, and draws which kind is good.
 func (e ForageL2) Reset(key random.Key, p ForageL2Params) (ForageL2State, *graph.Array) {
 	ofField, ofKind := random.Split2(key)
-	f := scatter(ofField, l2Side, p.Berries, p.Berries, p.Walls)
-	at := startPlace(l2Side)
+	f, at := scatter(ofField, l2Size, p.Berries, p.Berries, p.Walls), l2Size.middle()
 	far := graph.Full(graph.ShapeOf(graph.Int32, l2Predators), -l2Side/2)
-	s := ForageL2State{Field: f.words, Have: f.count(), East: far, South: graph.Mul(graph.Iota(l2Predators), -l2Side/2),
+	s := ForageL2State{Field: f.words, View: f.from(at), Have: f.count(), East: far, South: graph.Mul(graph.Iota(l2Predators), -l2Side/2),
 		Good: bit(word(ofKind), 0), Cue: graph.Full(graph.ShapeOf(graph.Bool), true), X: at.X, Y: at.Y, Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
@@ -80,22 +81,22 @@ func (e ForageL2) Reset(key random.Key, p ForageL2Params) (ForageL2State, *graph
 func (e ForageL2) Step(key random.Key, s ForageL2State, action *graph.Array, p ForageL2Params) (next ForageL2State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	high, low := halves(random.Bits(key, graph.Uint64)) // one hash, as for one word
-	f, at, bits := field{s.Field, l2Side}.walk(action, place{s.X, s.Y}, high, low)
-	found := number(f.found())
-	worth := graph.Sub(graph.Index(found, 0), graph.Index(found, 1))
+	m := l2Size.walk(place{s.X, s.Y}, s.View, action, 2, high, low)
+	bits, chances := m.chance[0], m.chance[1]
+	worth := graph.Sub(graph.Index(m.found, 0), graph.Index(m.found, 1))
 	worth = graph.Select(graph.Eq(s.Good, 0), worth, graph.Neg(worth))
-	one, other := f.cells(bits[0])
-	f, next.Have = f.eaten(graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0), graph.Sub(s.Have, found), density(l2Side, p.Berries, p.Berries))
-	next.Field = f.words
+	one, other := l2Size.cells(bits)
+	cells := graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0)
+	var f field
+	f, next.Have = field{s.Field, l2Size}.eaten(m.to, cells, graph.Sub(s.Have, m.found), l2Size.density(p.Berries, p.Berries))
+	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
 
-	dx, dy := graph.Sub(at.X, s.X), graph.Sub(at.Y, s.Y)
 	var bites *graph.Array
-	next.East, next.South, bites = hunt(wrap(graph.Sub(s.East, dx)), wrap(graph.Sub(s.South, dy)), graph.ShiftRightLogical(bits[0], 16), bits[1], p.Speed)
+	next.East, next.South, bites = hunt(wrap(graph.Sub(s.East, m.dx)), wrap(graph.Sub(s.South, m.dy)), graph.ShiftRightLogical(bits, 16), chances, p.Speed)
 	reward = graph.Sub(worth, graph.Mul(bites, p.Bite))
 
-	reversed := happens(graph.ShiftRightLogical(bits[1], 16), 16, p.Reversal)
+	reversed := happens(graph.ShiftRightLogical(chances, 16), 16, p.Reversal)
 	next.Good, next.Cue = graph.Xor(s.Good, graph.Convert(reversed, graph.Int32)), reversed
-	next.X, next.Y = at.X, at.Y
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
@@ -135,19 +136,22 @@ func hunt(right, down, axes, chances, speed *graph.Array) (nextRight, nextDown, 
 
 // Observe is what lies around the forager, and the cue while it is seen.
 func (ForageL2) Observe(s ForageL2State, _ ForageL2Params) *graph.Array {
-	const wide = 2*l2Reach + 1
-	offset := func(d *graph.Array) *graph.Array { // bool[predators, wide]: which row or column a predator is in
-		return graph.Eq(graph.Sub(graph.Iota(wide), l2Reach), graph.Reshape(d, l2Predators, 1))
-	}
-	rows, columns := offset(s.South), offset(s.East)
-	hunters := graph.And(graph.Reshape(rows, l2Predators, wide, 1), graph.Reshape(columns, l2Predators, 1, wide))
-	cue := graph.And(s.Cue, graph.Eq(graph.Iota(2), s.Good))
-	return graph.Concatenate(0, field{s.Field, l2Side}.view(l2Reach), number(graph.Flatten1D(graph.Any(hunters, 0))), number(cue))
+	layers := append(graph.Unstack(s.View, 0), seen(s.East, s.South))
+	cue := func(kind int) *graph.Array { return number(graph.And(s.Cue, graph.Eq(s.Good, kind))) }
+	return l2Size.observation(layers, cue(0), cue(1))
+}
+
+// seen is the layer of the view that has the predators which are so far away, i32[].
+func seen(right, down *graph.Array) *graph.Array {
+	near := graph.Le(graph.Max(graph.Abs(right), graph.Abs(down)), l2Size.reach)
+	cell := graph.Add(graph.Mul(graph.Add(down, l2Size.reach), l2Size.wide()), graph.Add(right, l2Size.reach))
+	bits := graph.Select(near, graph.ShiftLeft(graph.OnesLike(cell), graph.Max(cell, 0)), graph.ZerosLike(cell))
+	return once(graph.ReduceOr(bits, 0))[0]
 }
 
 // Draw paints the map, what the forager sees of it brighter, with a bar below in the colour of the good kind, which is thick while
 // the cue is seen.
-func (e ForageL2) Draw(state any, size image.Point) (image.Image, error) {
+func (e ForageL2) Draw(state any, pixels image.Point) (image.Image, error) {
 	id := e.Spec().ID
 	v, err := draw.Scalars(id, state, func(s ForageL2State) []*graph.Array { return []*graph.Array{s.X, s.Y, s.Good, s.Cue} })
 	if err != nil {
@@ -165,7 +169,7 @@ func (e ForageL2) Draw(state any, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := newPicture(size, l2Side, v[0], v[1], l2Reach)
+	p, err := l2Size.newPicture(pixels, v[0], v[1])
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +178,7 @@ func (e ForageL2) Draw(state any, size image.Point) (image.Image, error) {
 	p.walls(words[2*l2Side:])
 	p.forager()
 	for i := range right {
-		c := p.corner(int(right[i]), int(down[i]))
+		c := p.corner(p.x+int(right[i]), p.y+int(down[i]))
 		p.Polygon(draw.Signal, draw.At(c.X+.08, c.Y+.12), draw.At(c.X+.92, c.Y+.12), draw.At(c.X+.5, c.Y+.92))
 	}
 	good, thick := draw.Accent, .1

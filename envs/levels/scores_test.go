@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
-	_ "xlarun/envs/levels"
+	_ "xlarun/envs/all"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
@@ -15,29 +15,31 @@ import (
 	"xlarun/xlabridge"
 )
 
-// byHand is a policy without parameters.
+// byHand is a policy whose parameters choose what is played, one by hand or another.
 type byHand struct {
 	start any
-	act   func(carry any, observation *graph.Array, key random.Key) (next any, scores *graph.Array)
+	act   func(params []*graph.Array, carry any, observation *graph.Array, key random.Key) (next any, scores *graph.Array)
 }
 
-func (byHand) Init(random.Key) any { return graph.Scalar(0) }
+func (byHand) Init(random.Key) any { return graph.Float32s([]float32{0, 0, 0, 0}) }
 func (p byHand) Start(any) any     { return p.start }
-func (p byHand) Act(_, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
-	next, scores := p.act(carry, observation, key)
+func (p byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
 	return next, policy.Output{Action: scores}
 }
 
-// reflex is a policy without memory.
-func reflex(act func(observation *graph.Array) *graph.Array) byHand {
-	return byHand{graph.None{}, func(_ any, o *graph.Array, _ random.Key) (any, *graph.Array) { return graph.None{}, act(o) }}
+// reflex is a policy without memory that plays at random in a part of the steps, its first parameter.
+func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) byHand {
+	return byHand{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
+		return graph.None{}, sometimes(params[0], act(params, o), key)
+	}}
 }
 
-// atRandom plays any of so many actions.
-func atRandom(actions int) byHand {
-	return byHand{graph.None{}, func(_ any, _ *graph.Array, key random.Key) (any, *graph.Array) {
-		return graph.None{}, random.Uniform(key, graph.ShapeOf(graph.Float32, actions), 0, 1)
-	}}
+// sometimes puts random scores in the place of others, with a probability.
+func sometimes(probability, scores *graph.Array, key random.Key) *graph.Array {
+	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scores.Size()+1), 0, 1)
+	n := scores.Size()
+	return graph.Select(graph.Lt(graph.Index(u, n), probability), graph.SliceAxis(u, 0, 0, n), scores)
 }
 
 // eyes look at a view of cells as far as reach to each side.
@@ -105,82 +107,88 @@ func stays(scores *graph.Array) *graph.Array {
 	return graph.Concatenate(0, scores, graph.Float32s([]float32{0}))
 }
 
-func greedyL0(o *graph.Array) *graph.Array {
-	return graph.Add(eyes{1}.towards(o), onward)
-}
+// greedyL0 goes to the nearest food, and straight on where it sees none.
+var greedyL0 = reflex(func(_ []*graph.Array, o *graph.Array) *graph.Array {
+	return graph.Add(eyes{2}.towards(o), onward)
+})
 
-func greedyL1(o *graph.Array) *graph.Array {
+// greedyL1 avoids poison and walls, too. Its second parameter is what it thinks poison is worth.
+var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 	e := eyes{2}
-	return stays(sum(1, e.towards(e.layer(o, 0)), 1, onward, -2, e.within(e.layer(o, 1), 0), -9, e.within(e.layer(o, 2), 0)))
-}
+	poison := e.layer(o, 1)
+	return stays(sum(1, e.towards(e.layer(o, 0)), 1, onward, -9, e.within(e.layer(o, 2), 0),
+		graph.Max(p[1], 0), e.towards(poison), graph.Min(p[1], 0), e.within(poison, 0)))
+})
 
-// likes plays Forage-L2 when each kind of berry is worth so much to it, and where that is less than 0, it is avoided.
-func likes(o, first, second *graph.Array, on *graph.Array) *graph.Array {
+// playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is that the cue
+// just seen speaks for; with remembers, the last cue seen.
+func playsL2(remembers bool) byHand {
 	e := eyes{2}
-	scores := sum(1, on, -9, e.within(e.layer(o, 2), 0), -3, e.within(e.layer(o, 3), 1))
-	for i, worth := range []*graph.Array{first, second} {
-		kind := e.layer(o, i)
-		scores = graph.Add(scores, sum(graph.Max(worth, 0), e.towards(kind), graph.Min(worth, 0), e.within(kind, 0)))
-	}
-	return stays(scores)
-}
-
-// cueOf is what a cue says of both kinds: 1 and -1, or 0 where none is seen.
-func cueOf(o *graph.Array) (first, second *graph.Array) {
-	first = graph.Sub(graph.Index(o, 100), graph.Index(o, 101))
-	return first, graph.Neg(first)
-}
-
-// remembers plays Forage-L2 with the last cue in mind, and keeps its direction where it sees nothing.
-var remembers = byHand{
-	start: []*graph.Array{graph.Scalar(0), onward},
-	act: func(carry any, o *graph.Array, _ random.Key) (any, *graph.Array) {
+	return byHand{[]*graph.Array{graph.Scalar(0), onward}, func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		was := carry.([]*graph.Array)
-		first, _ := cueOf(o)
-		first = graph.Select(graph.Eq(first, 0), was[0], first)
-		scores := likes(o, first, graph.Neg(first), was[1])
+		cue, ahead := graph.Sub(graph.Index(o, 100), graph.Index(o, 101)), onward // 1: the first kind is good, -1: the second
+		if remembers {
+			cue, ahead = graph.Select(graph.Eq(cue, 0), was[0], cue), was[1]
+		}
+		scores := sum(1, ahead, -9, e.within(e.layer(o, 2), 0), -3, e.within(e.layer(o, 3), 1))
+		for i, worth := range []*graph.Array{graph.Add(p[1], graph.Mul(p[3], cue)), graph.Sub(p[2], graph.Mul(p[3], cue))} {
+			kind := e.layer(o, i)
+			scores = graph.Add(scores, sum(graph.Max(worth, 0), e.towards(kind), graph.Min(worth, 0), e.within(kind, 0)))
+		}
+		scores = sometimes(p[0], stays(scores), key)
 		last := graph.OneHot(graph.ArgMax(graph.SliceAxis(scores, 0, 0, 4), 0), 4, graph.Float32)
-		back := graph.Roll(last, 2, 0)
-		return []*graph.Array{first, sum(.01, last, -.005, back, .1, onward)}, scores
-	},
+		return []*graph.Array{cue, sum(.01, last, -.005, graph.Roll(last, 2, 0), .1, onward)}, scores
+	}}
 }
 
-// score is the mean return of a policy on fresh episodes, and its standard error.
-func score(t *testing.T, b xlabridge.Backend, id string, p policy.Policy, episodes int) (mean, err float64) {
-	t.Helper()
-	env, failed := envs.Make(id)
-	require.NoError(t, failed)
-	head, failed := policy.HeadOf(env.Spec().Action)
-	require.NoError(t, failed)
-	r := &episode.Rollout{Env: env, Policy: p, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
-	judge, failed := episode.NewJudge(b, r, graph.Scalar(0), 1, episodes, "a policy by hand")
-	require.NoError(t, failed)
-	defer func() { require.NoError(t, judge.Close()) }()
-	j, failed := judge.Play([]any{graph.Scalar(0)}, random.New(1))
-	require.NoError(t, failed)
-	require.Zero(t, j[0].Failed)
-	return j[0].Mean, j[0].Error
-}
-
+// TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a random one;
+// in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
 func TestScores(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir()})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
-	one := graph.Scalar(1)
+	type player struct {
+		name        string
+		params      []float32
+		least, most float64 // mean return
+	}
 	for _, c := range []struct {
-		id, name string
-		p        policy.Policy
+		id      string
+		policy  byHand
+		players []player
 	}{
-		{"Forage-L0-v1", "random", atRandom(4)}, {"Forage-L0-v1", "greedy", reflex(greedyL0)},
-		{"Forage-L1-v1", "random", atRandom(5)}, {"Forage-L1-v1", "greedy", reflex(greedyL1)},
-		{"Forage-L2-v1", "random", atRandom(5)},
-		{"Forage-L2-v1", "first", reflex(func(o *graph.Array) *graph.Array { return likes(o, one, graph.Neg(one), onward) })},
-		{"Forage-L2-v1", "any", reflex(func(o *graph.Array) *graph.Array { return likes(o, one, one, onward) })},
-		{"Forage-L2-v1", "none", reflex(func(o *graph.Array) *graph.Array { return likes(o, graph.Neg(one), graph.Neg(one), onward) })},
-		{"Forage-L2-v1", "cue", reflex(func(o *graph.Array) *graph.Array { a, b := cueOf(o); return likes(o, graph.Sub(graph.Mul(a,4), .01), graph.Sub(graph.Mul(b,4), .01), onward) })},
-		{"Forage-L2-v1", "remembers", remembers},
+		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0}, 55, 61}}},
+		{"Forage-L1-v1", greedyL1, []player{
+			{"random", []float32{1, 0, 0, 0}, -.5, .5}, {"greedy", []float32{0, -2, 0, 0}, 16, 22},
+			{"greedy, a tenth at random", []float32{.1, -2, 0, 0}, 28, 35}, {"eats poison, too", []float32{0, 1, 0, 0}, -1, 1},
+		}},
+		{"Forage-L2-v1", playsL2(false), []player{
+			{"random", []float32{1, 0, 0, 0}, -6, -2}, {"eats the first kind", []float32{0, 1, -1, 0}, -8, 8}, {"eats both", []float32{0, 1, 1, 0}, -3, 3},
+			{"eats none", []float32{0, -1, -1, 0}, -3, 0},
+			{"eats what a cue speaks for", []float32{0, -.01, -.01, 4}, -3, 3}, {"the first kind, or what a cue speaks for", []float32{.1, 1, -1, 4}, -8, 8},
+		}},
+		{"Forage-L2-v1", playsL2(true), []player{{"remembers", []float32{0, 0, 0, 1}, 60, 75}}},
 	} {
-		mean, e := score(t, b, c.id, c.p, 2000)
-		t.Logf("%s %s: %.2f ± %.2f", c.id, c.name, mean, e)
+		env, err := envs.Make(c.id)
+		require.NoError(t, err)
+		head, err := policy.HeadOf(env.Spec().Action)
+		require.NoError(t, err)
+		r := &episode.Rollout{Env: env, Policy: c.policy, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
+		judge, err := episode.NewJudge(b, r, c.policy.Init(random.New(0)), len(c.players), 500, "policies by hand")
+		require.NoError(t, err)
+		members := make([]any, len(c.players))
+		for i, p := range c.players {
+			members[i] = graph.Float32s(p.params)
+		}
+		judgements, err := judge.Play(members, random.New(1))
+		require.NoError(t, err)
+		require.NoError(t, judge.Close())
+		for i, p := range c.players {
+			j := judgements[i]
+			t.Logf("%s, %s: %.2f ± %.2f, %.0f steps", c.id, p.name, j.Mean, j.Error, j.Length)
+			require.Zero(t, j.Failed)
+			require.Greater(t, j.Mean, p.least, "%s, %s", c.id, p.name)
+			require.Less(t, j.Mean, p.most, "%s, %s", c.id, p.name)
+		}
 	}
 }
