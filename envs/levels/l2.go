@@ -24,6 +24,10 @@ func init() { envs.MustRegister(ForageL2{}) }
 //
 // Both kinds are as frequent, behave alike and are as likely to be good: without memory of the cue a berry is worth nothing on
 // average, but for those beside the forager at the moment of a cue.
+//
+// Mean returns: -4 at random, -2 by hand if no berry is eaten, 1 at most if berries are eaten by any rule without memory, -1 of an
+// mlp:32,32 that evolved (OpenES, 1024 members, 2 episodes each, 400 generations); 67 by hand with the last cue in mind. It counts as solved at 40;
+// what stays below 8 has not remembered anything.
 type ForageL2 struct{}
 
 // ForageL2Params are float32 scalars; MaxSteps is an int32 scalar.
@@ -58,7 +62,7 @@ var l2Size = size{side: l2Side, reach: 2}
 
 // Spec of Forage-L2-v1.
 func (ForageL2) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L2-v1", Observation: zeroOne(102), Action: envs.Discrete{N: 5}, MaxSteps: l2Steps, RewardThreshold: 30}
+	return envs.Spec{ID: "Forage-L2-v1", Observation: zeroOne(102), Action: envs.Discrete{N: 5}, MaxSteps: l2Steps, RewardThreshold: 40}
 }
 
 // DefaultParams of Forage-L2-v1.

@@ -187,7 +187,7 @@ func (t *task) config() (string, error) {
 		}
 	}
 	for _, f := range fields {
-		if f.Type == "pairs" && f.Text() != "" {
+		if f.Type == "pairs" {
 			b.WriteByte('\n')
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}

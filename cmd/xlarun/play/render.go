@@ -2,6 +2,7 @@ package play
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -189,7 +190,10 @@ func readParams(env envs.Environment, flags []string) ([]episode.EnvParam, error
 	}
 	given, err := episode.ReadEnvParams(env, pairs)
 	if err != nil {
-		return nil, console.BadInput("--%w", err)
+		if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
+			err = console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
+		}
+		return nil, err
 	}
 	return given, nil
 }
@@ -228,8 +232,8 @@ func (o *rendering) checkTargets() error {
 	if err != nil && !os.IsNotExist(err) {
 		return console.BadInput("--png %s cannot be written (%w): give another folder", o.png, console.Cause(err))
 	}
-	if err := os.MkdirAll(o.png, 0o755); err != nil {
-		return console.BadInput("--png %s cannot be made (%w): give another folder", o.png, console.Cause(err))
+	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.png))); err != nil || !info.IsDir() {
+		return console.BadInput("--png %s cannot be made: there is no folder %s", o.png, filepath.Dir(filepath.Clean(o.png)))
 	}
 	return nil
 }
@@ -256,8 +260,10 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	digits := len(strconv.Itoa(rec.Length))
 	f := film{size: o.pixels, frames: o.frames}
 	if o.png != "" {
+		if err := os.MkdirAll(o.png, 0o755); err != nil {
+			return fmt.Errorf("the folder %s cannot be made (%w): --png DIR takes another", o.png, console.Cause(err))
+		}
 		f.each = func(step int, frame *image.RGBA) error {
-			r.Frames++
 			var data bytes.Buffer
 			if err := png.Encode(&data, frame); err != nil {
 				return err
