@@ -21,7 +21,7 @@ type byHand struct {
 	act   func(params []*graph.Array, carry any, observation *graph.Array, key random.Key) (next any, scores *graph.Array)
 }
 
-func (byHand) Init(random.Key) any { return graph.Float32s([]float32{0, 0, 0, 0}) }
+func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 5)) }
 func (p byHand) Start(any) any     { return p.start }
 func (p byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
@@ -121,15 +121,15 @@ var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 })
 
 // playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is that the cue
-// just seen speaks for; with remembers, the last cue seen.
-func playsL2(remembers bool) byHand {
-	e := eyes{2}
-	return byHand{[]*graph.Array{graph.Scalar(0), onward}, func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
+// just seen speaks for, or, where the fifth is 1, the last cue seen.
+var playsL2 = byHand{
+	start: []*graph.Array{graph.Scalar(0), onward},
+	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
+		e := eyes{2}
 		was := carry.([]*graph.Array)
 		cue, ahead := graph.Sub(graph.Index(o, 100), graph.Index(o, 101)), onward // 1: the first kind is good, -1: the second
-		if remembers {
-			cue, ahead = graph.Select(graph.Eq(cue, 0), was[0], cue), was[1]
-		}
+		remembers := graph.Eq(p[4], 1)
+		cue, ahead = graph.Select(graph.And(remembers, graph.Eq(cue, 0)), was[0], cue), graph.Select(remembers, was[1], ahead)
 		scores := sum(1, ahead, -9, e.within(e.layer(o, 2), 0), -3, e.within(e.layer(o, 3), 1))
 		for i, worth := range []*graph.Array{graph.Add(p[1], graph.Mul(p[3], cue)), graph.Sub(p[2], graph.Mul(p[3], cue))} {
 			kind := e.layer(o, i)
@@ -138,7 +138,7 @@ func playsL2(remembers bool) byHand {
 		scores = sometimes(p[0], stays(scores), key)
 		last := graph.OneHot(graph.ArgMax(graph.SliceAxis(scores, 0, 0, 4), 0), 4, graph.Float32)
 		return []*graph.Array{cue, sum(.01, last, -.005, graph.Roll(last, 2, 0), .1, onward)}, scores
-	}}
+	},
 }
 
 // TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a random one;
@@ -162,12 +162,12 @@ func TestScores(t *testing.T) {
 			{"random", []float32{1, 0, 0, 0}, -.5, .5}, {"greedy", []float32{0, -2, 0, 0}, 16, 22},
 			{"greedy, a tenth at random", []float32{.1, -2, 0, 0}, 28, 35}, {"eats poison, too", []float32{0, 1, 0, 0}, -1, 1},
 		}},
-		{"Forage-L2-v1", playsL2(false), []player{
+		{"Forage-L2-v1", playsL2, []player{
 			{"random", []float32{1, 0, 0, 0}, -6, -2}, {"eats the first kind", []float32{0, 1, -1, 0}, -8, 8}, {"eats both", []float32{0, 1, 1, 0}, -3, 3},
 			{"eats none", []float32{0, -1, -1, 0}, -3, 0},
 			{"eats what a cue speaks for", []float32{0, -.01, -.01, 4}, -3, 3}, {"the first kind, or what a cue speaks for", []float32{.1, 1, -1, 4}, -8, 8},
+			{"remembers", []float32{0, 0, 0, 1, 1}, 60, 75},
 		}},
-		{"Forage-L2-v1", playsL2(true), []player{{"remembers", []float32{0, 0, 0, 1}, 60, 75}}},
 	} {
 		env, err := envs.Make(c.id)
 		require.NoError(t, err)
@@ -178,7 +178,7 @@ func TestScores(t *testing.T) {
 		require.NoError(t, err)
 		members := make([]any, len(c.players))
 		for i, p := range c.players {
-			members[i] = graph.Float32s(p.params)
+			members[i] = graph.Float32s(append(p.params, make([]float32, 5-len(p.params))...))
 		}
 		judgements, err := judge.Play(members, random.New(1))
 		require.NoError(t, err)
