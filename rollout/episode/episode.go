@@ -22,7 +22,8 @@ const policyKey = 1<<31 - 1
 // Rollout says how one member is evaluated.
 type Rollout struct {
 	Env       envs.Environment
-	EnvParams any // parameters of Env; nil: its defaults
+	EnvParams any        // parameters of Env; nil: its defaults
+	Given     []EnvParam // what of them is given otherwise, or drawn by each episode; see ReadEnvParams
 	Policy    policy.Policy
 	Head      policy.Head
 	Steps     int       // environment steps of an episode, 1 or more
@@ -71,14 +72,14 @@ type carry struct {
 // Play plays one episode of one member and gives what the hook makes of each step, stacked along an axis 0 of Steps.
 //
 // The environment is reset with FoldIn(key, 0) and step t, from 1 on, takes FoldIn(key, t); the policy's key of that step
-// is FoldIn(FoldIn(key, 2³¹-1), t). The loop always runs Steps steps; what comes after the episode's end is not counted.
+// is FoldIn(FoldIn(key, 2³¹-1), t); leaf i of the environment's parameters, where it is drawn, takes FoldIn(FoldIn(key, 2³¹-2), i). The loop always runs Steps steps; what comes after the episode's end is not counted.
 func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
-	p := r.envParams()
+	key = once(key)
+	p := r.envParams(key)
 	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
 	if prepare, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
 		params = prepare.Prepare(params)
 	}
-	key = once(key)
 	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
 	start := once(carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing()})
 	ofPolicy := random.FoldIn(key, policyKey)
@@ -86,7 +87,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
 		next := carry{}
 		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
-		s.Action = r.Action(s.Output.Action, c.State)
+		s.Action = r.action(s.Output.Action, c.State, p)
 		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
@@ -97,33 +98,41 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 }
 
 // Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the
-// likeliest of the legal ones.
+// likeliest of the legal ones. Parameters that episodes draw count as episode 0 of key 0 draws them.
 func (r *Rollout) Action(out *graph.Array, state any) *graph.Array {
+	return r.action(out, state, r.envParams(random.New(0)))
+}
+
+func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 	if m, ok := envs.MaskerOf(r.Env); ok && r.Env.Spec().LegalMask {
-		out = policy.Legal(out, m.Legal(state, r.envParams()))
+		out = policy.Legal(out, m.Legal(state, p))
 	}
 	return r.Head.Action(out)
 }
 
-// Inputs are the policy's settings that are Numbers, by name: inputs of a program, within which Bound puts them in place.
-func (r *Rollout) Inputs() map[string]*graph.Array { return settings.Inputs(r.Policy, policyPrefix) }
+// Inputs are the policy's settings that are Numbers, and the environment's parameters that are given, by name: inputs of a
+// program, within which Bound puts them in place.
+func (r *Rollout) Inputs() map[string]*graph.Array {
+	in := settings.Inputs(r.Policy, policyPrefix)
+	for _, p := range r.Given {
+		p.inputs(in)
+	}
+	return in
+}
 
-// Bound is the rollout with a program's inputs in the place of the policy's Numbers.
+// Bound is the rollout with a program's inputs in the place of the policy's Numbers and of the environment's given parameters.
 func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	bound := *r
 	bound.Policy = settings.Bind(r.Policy, in, policyPrefix)
+	bound.Given = nil
+	for _, p := range r.Given {
+		bound.Given = append(bound.Given, p.bound(in))
+	}
 	return &bound
 }
 
 // policyPrefix goes before the names of the policy's settings.
 const policyPrefix = "policy."
-
-func (r *Rollout) envParams() any {
-	if r.EnvParams == nil {
-		return r.Env.DefaultParams()
-	}
-	return r.EnvParams
-}
 
 // Nothing is the summary of an episode that has not begun.
 func (r *Rollout) Nothing() Summary {
@@ -200,7 +209,7 @@ func (r *Rollout) Bytes() (params, carry int, err error) {
 		if prepare, ok := r.Policy.(policy.Preparer); ok {
 			member = prepare.Prepare(member)
 		}
-		state, observation := r.Env.Reset(random.New(0), r.envParams())
+		state, observation := r.Env.Reset(random.New(0), r.envParams(random.New(0)))
 		params, carry = sum(member), sum([]any{r.Policy.Start(member), state, observation})
 	})
 	return params, carry, err

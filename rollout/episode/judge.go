@@ -13,6 +13,7 @@ import (
 type Judge struct {
 	backend  xlabridge.Backend
 	program  *xlabridge.Compiled
+	inputs   []*graph.Array // of the rollout
 	episodes int
 	members  int
 }
@@ -36,7 +37,12 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 	}
 	one := *r
 	one.Episodes = 1
-	p, err := graph.TraceArgs("judge", []any{stacked, random.New(0)}, graph.TraceOptions{}, func(args []any) any {
+	in, err := graph.Eval(one.Inputs())
+	if err != nil {
+		return nil, err
+	}
+	p, err := graph.TraceArgs("judge", []any{stacked, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
+		one := one.Bound(args[2].(map[string]*graph.Array))
 		key := args[1].(random.Key)
 		return graph.VMap(func(params any) any {
 			s := graph.VMap(func(e *graph.Array) Summary { return one.Episode(params, random.FoldIn(key, e)) })(graph.Iota(episodes))
@@ -52,7 +58,7 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 	if err != nil {
 		return nil, err
 	}
-	return &Judge{b, program, episodes, members}, nil
+	return &Judge{b, program, graph.Leaves(in), episodes, members}, nil
 }
 
 // Program is the compiled program.
@@ -71,7 +77,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := j.program.Call(append(graph.Leaves(stacked), key.Data))
+	out, err := j.program.Call(append(append(graph.Leaves(stacked), key.Data), j.inputs...))
 	if err != nil {
 		return nil, err
 	}

@@ -26,12 +26,20 @@ const (
 	keyPolicy   = "policy"
 	keySettings = "policy_settings" // JSON
 	keySteps    = "steps"
+	keyParams   = "env_params" // as on the command line; absent where all are the environment's own
 )
 
 // Describe is the metadata by which Load makes a member act again.
 func Describe(env, spec string, own settings.Values, steps int) map[string]string {
 	text, _ := json.Marshal(own) // plain values: it cannot fail
 	return map[string]string{keyEnv: env, keyPolicy: spec, keySettings: string(text), keySteps: strconv.Itoa(steps)}
+}
+
+// DescribeParams adds the parameters of its environment that a member was given to its metadata.
+func DescribeParams(metadata map[string]string, given []EnvParam) {
+	if len(given) > 0 {
+		metadata[keyParams] = envTexts(given).String()
+	}
 }
 
 // Load reads a member from a safetensors file that a run or `xlarun export` wrote. Its environment and policy have to be
@@ -85,7 +93,15 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	if err != nil || steps < 1 {
 		return nil, fmt.Errorf("its steps are %q, want a whole number from 1 on", metadata[keySteps])
 	}
-	m := &Member{Rollout: &Rollout{Env: env, Policy: p, Head: h, Steps: steps, Episodes: 1}, Metadata: metadata}
+	texts, ok := settings.ParsePairs(metadata[keyParams])
+	if !ok {
+		return nil, fmt.Errorf("its %s are %q, want NAME=VALUE with commas between several", keyParams, metadata[keyParams])
+	}
+	given, err := ReadEnvParams(env, texts)
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{Rollout: &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1}, Metadata: metadata}
 	var leaves []*graph.Array
 	var tree *graph.Tree
 	if err := graph.Try(func() { leaves, tree = graph.Flatten(p.Init(random.New(0))) }); err != nil {

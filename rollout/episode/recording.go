@@ -66,6 +66,7 @@ func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recor
 // Recorder plays one episode of one member at a time, and brings to the host what happened.
 type Recorder struct {
 	program *xlabridge.Compiled
+	inputs  []*graph.Array // of the rollout
 	out     *graph.Tree
 }
 
@@ -89,10 +90,15 @@ func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error)
 	if one.Steps < 1 {
 		return nil, fmt.Errorf("episode: a recording of %d steps, want 1 or more", one.Steps)
 	}
-	p, err := graph.TraceArgs("recording", []any{params, random.New(0)}, graph.TraceOptions{}, func(args []any) any {
+	in, err := graph.Eval(one.Inputs())
+	if err != nil {
+		return nil, err
+	}
+	p, err := graph.TraceArgs("recording", []any{params, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
+		one := one.Bound(args[2].(map[string]*graph.Array))
 		key := once(args[1].(random.Key))
-		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams())
-		_, steps := Play(&one, args[0], key, func(s Step) recordedRows {
+		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams(key))
+		_, steps := Play(one, args[0], key, func(s Step) recordedRows {
 			return recordedRows{s.After, s.Action, s.Reward, s.Terminated, s.Truncated}
 		})
 		return film{start, steps}
@@ -104,7 +110,7 @@ func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{program, p.OutTree()}, nil
+	return &Recorder{program, graph.Leaves(in), p.OutTree()}, nil
 }
 
 // Record plays one episode, with the key that Episode would take.
@@ -116,7 +122,7 @@ func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 	if key, err = graph.Eval(key); err != nil {
 		return nil, err
 	}
-	out, err := r.program.Call(append(graph.Leaves(params), key.Data))
+	out, err := r.program.Call(append(append(graph.Leaves(params), key.Data), r.inputs...))
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func requireRecords(t *testing.T, r *Rollout, params any, key random.Key, rec *R
 			require.InDeltaSlice(t, floats(t, leaf), floats(t, leaves[i]), 2e-3, "%s of step %d", what, step)
 		}
 	}
-	p := r.envParams()
+	p := r.envParams(key)
 	state, observation := r.Env.Reset(random.FoldIn(key, 0), p)
 	near(state, rec.State(0), "state", 0)
 	carry := r.Policy.Start(params)

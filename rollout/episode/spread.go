@@ -15,7 +15,7 @@ type Spread struct {
 // SpreadInputs are what a program has to take as an input so that Play can be a part of it.
 type SpreadInputs struct {
 	Tiles  *graph.Array            // i32[]; see population.Each
-	Policy map[string]*graph.Array // the policy's Numbers
+	Policy map[string]*graph.Array // the policy's Numbers, and the environment's given parameters
 }
 
 // Inputs are those of Play's program.

@@ -226,6 +226,9 @@ func (c *Config) Purpose() string {
 	if c.Episodes > 1 {
 		text += fmt.Sprintf(" x %d episodes", c.Episodes)
 	}
+	if len(c.EnvParam) > 0 {
+		text += ", given " + c.EnvParam.Shape()
+	}
 	for _, p := range settings.ChosenParts(c) {
 		text += settings.Unusual(p, c)
 	}

@@ -17,10 +17,13 @@ import (
 // Playing are the settings of experiments whose members play episodes. An experiment that embeds it is a Player, its
 // policy's own settings are among its settings, and Title, Goal, Rollout and Spread are done.
 type Playing struct {
-	Env      string `set:"env" help:"environment, also given as the argument"`
-	Policy   string `set:"policy" help:"network of a member"`
-	Steps    int    `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
-	Episodes int    `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
+	Env string `set:"env" help:"environment, also given as the argument"`
+	// EnvParam are parameters of the environment by name: a number, or a range as "0.1..0.3", from which each episode of each member
+	// draws one.
+	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
+	Policy   string         `set:"policy" help:"network of a member"`
+	Steps    int            `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
+	Episodes int            `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
 	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
 	// Judge is the number of fresh episodes by which members are judged before one is called the best.
@@ -82,12 +85,16 @@ func (p *Playing) Rollout() (*episode.Rollout, error) {
 	if _, err := p.goal(spec); err != nil {
 		return nil, err
 	}
+	given, err := episode.ReadEnvParams(env, p.EnvParam)
+	if err != nil {
+		return nil, err
+	}
 	own := p.Parted.Under("policy.")
 	net, head, err := policy.Make(p.Policy, own, spec.Observation, spec.Action)
 	if err != nil {
 		return nil, err
 	}
-	return &episode.Rollout{Env: env, Policy: net, Head: head, Steps: p.Steps, Episodes: p.Episodes}, nil
+	return &episode.Rollout{Env: env, Given: given, Policy: net, Head: head, Steps: p.Steps, Episodes: p.Episodes}, nil
 }
 
 // Spread is Rollout for a population of so many members, by the rule's plan on the first devices (0: all) of a backend.

@@ -67,9 +67,14 @@ func Program(ptr any) string {
 	var b strings.Builder
 	write := func(prefix string, fields []Field) {
 		for _, f := range fields {
-			if f.tag.Get("program") != "no" && !f.Traced {
-				fmt.Fprintf(&b, "%s%s=%q;", prefix, f.Name, f.Text())
+			if f.tag.Get("program") == "no" || f.Traced {
+				continue
 			}
+			text := f.Text()
+			if p, ok := f.value.Interface().(Pairs); ok {
+				text = p.Shape()
+			}
+			fmt.Fprintf(&b, "%s%s=%q;", prefix, f.Name, text)
 		}
 	}
 	write("", Fields(ptr))

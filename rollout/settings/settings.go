@@ -8,7 +8,7 @@
 //	}
 //
 // Its value before anybody sets it is the default. Types: bool, int, int64, float64, string, []int, []float64 (lists are
-// written with commas), Bytes and Number. min and max are bounds, above is one that is not reached itself, oneof lists the
+// written with commas), Bytes, Number and Pairs. min and max are bounds, above is one that is not reached itself, oneof lists the
 // possible texts with commas, zero says what 0 means, number lets a text be written as a number too, wants says in words what
 // other checks want, program:"no" tells that a change compiles no other program, and
 // resume:"any" that a run may go on with another value, resume:"goal" the same of what the run is to reach. Fields of embedded
@@ -57,7 +57,7 @@ func shorten(s string) string {
 type Field struct {
 	Name    string
 	Help    string
-	Type    string // "int", "number", "bool", "text", "ints", "numbers", "bytes"
+	Type    string // "int", "number", "bool", "text", "ints", "numbers", "bytes", "pairs"
 	Default string // as text
 	Wants   string // what values it takes: "a whole number from 1 to 64"
 	// Traced tells that the setting is an input of the compiled program: a change does not compile another one.
@@ -100,6 +100,8 @@ func typeName(t reflect.Type) string {
 	switch {
 	case t == bytesType:
 		return "bytes"
+	case t == pairsType:
+		return "pairs"
 	case t == numberType || t.Kind() == reflect.Float64:
 		return "number"
 	case t.Kind() == reflect.Bool:
@@ -139,8 +141,11 @@ func (f Field) Text() string {
 	if f.Traced {
 		return formatFloat(f.value.Interface().(Number).Value)
 	}
-	if f.Type == "bytes" {
+	switch f.Type {
+	case "bytes":
 		return Bytes(f.value.Int()).String()
+	case "pairs":
+		return f.value.Interface().(Pairs).String()
 	}
 	switch f.value.Kind() {
 	case reflect.Float64:
@@ -162,7 +167,7 @@ func (f Field) Text() string {
 
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Value is the value: a bool, int64, float64, string, []int or []float64.
+// Value is the value: a bool, int64, float64, string, []int, []float64, or a map of them for Pairs.
 func (f Field) Value() any {
 	if f.Traced {
 		return f.value.Interface().(Number).Value
@@ -170,6 +175,8 @@ func (f Field) Value() any {
 	switch {
 	case f.Type == "bytes":
 		return f.Text()
+	case f.Type == "pairs":
+		return f.value.Interface().(Pairs).table()
 	case f.Type == "int":
 		return f.value.Int()
 	}
@@ -180,6 +187,14 @@ func (f Field) Value() any {
 // ranges are those of Check.
 func (f Field) Set(value any) error {
 	wrong := func() error { return Wrong(f.Name, value, "%s", f.Wants) }
+	if f.Type == "pairs" {
+		p, ok := pairsOf(value)
+		if !ok {
+			return wrong()
+		}
+		f.value.Set(reflect.ValueOf(p))
+		return nil
+	}
 	if s, ok := value.(string); ok {
 		return f.parse(s)
 	}
@@ -394,7 +409,7 @@ func (f Field) wants() string {
 	if w, ok := f.tag.Lookup("wants"); ok {
 		return w
 	}
-	noun := map[string]string{"int": "a whole number", "number": "a number", "bytes": "a number of bytes such as 2G, 500M or 1.5GiB", "ints": "whole numbers between commas", "numbers": "numbers between commas", "bool": "true or false",
+	noun := map[string]string{"int": "a whole number", "number": "a number", "bytes": "a number of bytes such as 2G, 500M or 1.5GiB", "pairs": "NAME=VALUE, each name once, with commas between several", "ints": "whole numbers between commas", "numbers": "numbers between commas", "bool": "true or false",
 		"text": "a text"}[f.Type]
 	if of, ok := f.tag.Lookup("oneof"); ok {
 		return "one of " + strings.ReplaceAll(of, ",", ", ")

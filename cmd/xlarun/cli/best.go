@@ -183,12 +183,14 @@ func (s *session) describe(step int64, name string) map[string]string {
 		}
 	}
 	env, steps := "", 0
+	var given []episode.EnvParam
 	if p, ok := s.Experiment.(run.Player); ok {
 		if r, err := p.Rollout(); err == nil {
-			env, steps = r.Env.Spec().ID, r.Steps
+			env, steps, given = r.Env.Spec().ID, r.Steps, r.Given
 		}
 	}
 	m := episode.Describe(env, spec, own, steps)
+	episode.DescribeParams(m, given)
 	maps.Copy(m, map[string]string{"kind": s.Name, "member": name, s.Unit: strconv.FormatInt(step, 10), "seed": strconv.FormatInt(s.On().Seed, 10),
 		"xlarun": console.Version()})
 	return m

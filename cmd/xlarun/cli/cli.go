@@ -115,7 +115,7 @@ func newRoot(a *app) *cobra.Command {
 	for _, k := range allKinds() {
 		root.AddCommand(kindCommand(a, k))
 	}
-	root.AddCommand(playCommand(a), exportCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+	root.AddCommand(playCommand(a), renderCommand(a), exportCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }
@@ -128,7 +128,7 @@ func notEmpty(cmd *cobra.Command, args []string) (err error) {
 		}
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if f.Value.String() == "" && slices.Contains([]string{"config", "out", "resume", "plugin", "gif", "data"}, f.Name) {
+		if f.Value.String() == "" && slices.Contains([]string{"config", "out", "resume", "plugin", "gif", "png", "data"}, f.Name) {
 			err = console.BadInput("--%s is empty: leave it out, or give it a value", f.Name)
 		}
 	})

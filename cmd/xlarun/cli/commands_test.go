@@ -211,8 +211,10 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 			}
 			for _, name := range append(append(settings.Names(x.Experiment), settings.Names(&x.place)...), "kind", "kind_version", "xlarun") {
 				count := 1
-				if slices.Contains(parts, name) {
+				f, _ := settings.Lookup(x.Experiment, name)
+				if slices.Contains(parts, name) || f.Type == "pairs" {
 					count = 0 // it has a table
+					require.Equal(t, 1, strings.Count("\n["+tables, "\n["+name+"]\n"), name)
 				}
 				require.Equal(t, count, strings.Count("\n"+head, "\n"+name+" = "), name)
 			}

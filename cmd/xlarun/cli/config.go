@@ -182,7 +182,13 @@ func (t *task) config() (string, error) {
 	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
 	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {
-		if !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) { // they have tables of their own
+		if f.Type != "pairs" && !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) { // they have tables of their own
+			err = errors.Join(err, write(f.Name, f.Value()))
+		}
+	}
+	for _, f := range fields {
+		if f.Type == "pairs" {
+			b.WriteByte('\n')
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

@@ -39,6 +39,9 @@ type setting struct {
 }
 
 func (s setting) Set(text string) error {
+	if before, ok := s.given.values[s.name]; ok && s.kind == "pairs" { // each flag has some
+		text = before + "," + text
+	}
 	s.given.values[s.name] = text
 	return nil
 }

@@ -7,3 +7,5 @@ import (
 )
 
 func playCommand(a *app) *cobra.Command { return play.Command(a.Streams, a.openBackend) }
+
+func renderCommand(a *app) *cobra.Command { return play.RenderCommand(a.Streams, a.openBackend) }

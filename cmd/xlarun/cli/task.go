@@ -138,6 +138,9 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	for name := range g.values {
 		delete(given, name)
 	}
+	if err := t.gather(values, given, g.values); err != nil {
+		return nil, settingError(err, path, given)
+	}
 	if err := t.apply(values, path, given); err != nil {
 		return nil, settingError(err, path, given)
 	}
@@ -162,6 +165,47 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	}
 	t.text, err = t.config()
 	return t, err
+}
+
+// gather puts the pairs of a file's tables, which are there as "env-param.walls", together with those of the command line, which
+// win.
+func (t *task) gather(values, fromFile map[string]any, flags map[string]string) error {
+	for _, f := range settings.Fields(t.Experiment) {
+		if f.Type != "pairs" {
+			continue
+		}
+		table := map[string]any{}
+		for name, value := range values {
+			if inner, ok := strings.CutPrefix(name, f.Name+"."); ok {
+				table[inner] = value
+				delete(values, name)
+				fromFile[f.Name] = value // whose errors name the file
+			}
+		}
+		if len(table) == 0 {
+			continue
+		}
+		text, ok := values[f.Name]
+		if !ok {
+			values[f.Name] = table
+			continue
+		}
+		if err := f.Set(table); err != nil {
+			return err
+		}
+		all := f.Text()
+		delete(fromFile, f.Name)
+		more, ok := settings.ParsePairs(fmt.Sprint(text))
+		if !ok {
+			return f.Set(text)
+		}
+		merged, _ := settings.ParsePairs(all)
+		for name, value := range more {
+			merged = merged.With(name, value)
+		}
+		values[f.Name] = merged
+	}
+	return nil
 }
 
 // apply sets the settings. Names without a part's are taken for the part's that is chosen, where one has such a setting.

@@ -98,8 +98,7 @@ func (o *options) resolve(m *episode.Member, given func(flag string) bool) error
 		return console.BadInput("--episodes got %d, wants 1 to %d", o.episodes, maxEpisodes)
 	}
 	if !given("seed") {
-		own, _ := strconv.ParseInt(o.saved.Metadata["seed"], 10, 64) // files of other programs may have none: 0
-		o.seed = own + 1
+		o.seed = o.saved.freshSeed()
 	}
 	if !given("steps") {
 		o.steps = m.Steps
@@ -133,14 +132,19 @@ func (o *options) resolvePicture(m *episode.Member, given func(flag string) bool
 		}
 		return nil
 	}
-	if filepath.Ext(o.gif) != ".gif" {
-		return console.BadInput("--gif got %q, wants a file that ends in .gif, or none", o.gif)
+	return checkGIF("--gif", o.gif)
+}
+
+// checkGIF refuses a path, of a flag, that no GIF can be written to.
+func checkGIF(flag, path string) error {
+	if filepath.Ext(path) != ".gif" {
+		return console.BadInput("%s got %q, wants a file that ends in .gif, or none", flag, path)
 	}
-	if info, err := os.Stat(filepath.Dir(o.gif)); err != nil || !info.IsDir() {
-		return console.BadInput("--gif %s cannot be written: there is no folder %s", o.gif, filepath.Dir(o.gif))
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return console.BadInput("%s %s cannot be written: there is no folder %s", flag, path, filepath.Dir(path))
 	}
-	if info, err := os.Lstat(o.gif); err == nil && info.IsDir() {
-		return console.BadInput("--gif %s cannot be written: it is a folder", o.gif)
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
+		return console.BadInput("%s %s cannot be written: it is a folder", flag, path)
 	}
 	return nil
 }

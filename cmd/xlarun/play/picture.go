@@ -49,30 +49,54 @@ func Picture(r *episode.Recorder, env envs.Environment, params any, seed int64, 
 
 // Draw is the GIF of a recording; nil where the environment cannot be drawn; see Picture. It ends before a state that is not finite, which nothing can draw.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
-	drawer, ok := envs.DrawerOf(env)
-	if !ok {
+	if _, ok := envs.DrawerOf(env); !ok {
 		return nil, nil
 	}
+	return film{size: size, frames: frames}.of(env, rec, seed, true)
+}
+
+// film says how a recording is drawn.
+type film struct {
+	size   image.Point                             // of a frame, its caption included
+	frames int                                     // at most; 0 for one a step
+	each   func(step int, frame *image.RGBA) error // is called with each frame; nil: nobody is
+}
+
+// of draws a recording; with asGIF it gives the GIF.
+func (f film) of(env envs.Environment, rec *episode.Recording, seed int64, asGIF bool) ([]byte, error) {
+	drawer, ok := envs.DrawerOf(env)
 	last := drawable(rec)
-	if last < 0 {
+	if !ok || last < 0 {
 		return nil, fmt.Errorf("the first state of %s is not finite: there is nothing to draw", env.Spec().ID)
 	}
-	text := newCaptions(rec, seed, size.X)
-	var film runfolder.Animation
-	for _, step := range shown(last, frames) {
-		img, err := drawer.Draw(rec.State(step), image.Pt(size.X, size.Y-text.height()))
+	text := newCaptions(rec, seed, f.size.X)
+	var gif runfolder.Animation
+	for _, step := range shown(last, f.frames) {
+		img, err := drawer.Draw(rec.State(step), image.Pt(f.size.X, f.size.Y-text.height()))
 		if err != nil {
 			return nil, err
+		}
+		frame := text.above(img, step)
+		if f.each != nil {
+			if err := f.each(step, frame); err != nil {
+				return nil, err
+			}
+		}
+		if !asGIF {
+			continue
 		}
 		delay := frameDelay
 		if step == last {
 			delay = lastDelay
 		}
-		if err := film.Add(text.above(img, step), delay); err != nil {
+		if err := gif.Add(frame, delay); err != nil {
 			return nil, err
 		}
 	}
-	return film.GIF()
+	if !asGIF {
+		return nil, nil
+	}
+	return gif.GIF()
 }
 
 // drawable is the last step up to which all states are finite; -1 where the first one is not.

@@ -71,10 +71,11 @@ func (b *bed) run(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	streams := console.Streams{In: strings.NewReader(""), Out: &out, Err: &errs}
 	root := &cobra.Command{Use: "xlarun"}
-	root.AddCommand(ExportCommand(streams), Command(streams, func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	open := func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		b.opened++
 		return &xlabridge.Reference{}, nil
-	}))
+	}
+	root.AddCommand(ExportCommand(streams), Command(streams, open), RenderCommand(streams, open))
 	status = console.Run(b.t.Context(), root, args, streams)
 	return status, out.String(), errs.String()
 }
@@ -259,6 +260,25 @@ func TestBadInput(t *testing.T) {
 		{"play run --seed 1.5", []string{`--seed got "1.5"`}},
 		{"play run --backend gpu", []string{`--backend got "gpu"`, "did you mean cuda?"}},
 		{"play unseen.safetensors --gif x.gif", []string{"Unseen-v0 cannot be drawn"}},
+		{"render", []string{"got 0 arguments"}},
+		{"render Forage-L3", []string{"Forage-L3 is no folder of a run, no file and no environment", "did you mean Forage-L"}},
+		{"render Unseen-v0", []string{"Unseen-v0 cannot be drawn"}},
+		{"render CartPole-v1 --member best", []string{`--member got "best", but CartPole-v1 is an environment`}},
+		{"render CartPole-v1 --policy mlpp", []string{"--policy mlpp: ", "did you mean mlp?"}},
+		{"render run --policy mlp", []string{`--policy got "mlp", but run has a policy of its own`}},
+		{"render sparse", []string{"cannot be played"}},
+		{"render CartPole-v1 --size 3x3", []string{`--size got "3x3", wants WIDTHxHEIGHT, each from 64 to 8192 pixels`}},
+		{"render CartPole-v1 --size 100", []string{`--size got "100"`}},
+		{"render CartPole-v1 --steps 0", []string{"--steps got 0, wants 1 to 1000000"}},
+		{"render CartPole-v1 --frames -1", []string{"--frames got -1"}},
+		{"render CartPole-v1 --out x.png", []string{`--out got "x.png", wants a file that ends in .gif, or none`}},
+		{"render CartPole-v1 --out none", []string{"--out none draws no GIF, and there is no --png"}},
+		{"render CartPole-v1 --png run", []string{"--png run is a folder with something in it"}},
+		{"render CartPole-v1 --png taken.gif", []string{"--png taken.gif cannot be written (not a directory)"}},
+		{"render CartPole-v1 --png no/frames", []string{"there is no folder no"}},
+		{"render CartPole-v1 --env-param gravity", []string{`--env-param got "gravity", wants NAME=VALUE`}},
+		{"render CartPole-v1 --env-param gravity=x", []string{`--env-param got "gravity=x", wants a number`}},
+		{"render CartPole-v1 --env-param gravit=1", []string{"did you mean gravity?"}},
 		{"export run", []string{"--out is missing"}},
 		{"export", []string{"got 0 arguments"}},
 		{"export nowhere --out x.safetensors", []string{"nowhere cannot be read"}},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"xlarun/cmd/xlarun/console"
@@ -124,6 +125,12 @@ func (s *Saved) Member() (*episode.Member, error) {
 		return nil, console.BadInput("%s: %w", s.Path, err)
 	}
 	return m, nil
+}
+
+// freshSeed is the seed of episodes that the run has not seen: one more than its own.
+func (s *Saved) freshSeed() int64 {
+	own, _ := strconv.ParseInt(s.Metadata["seed"], 10, 64) // files of other programs may have none: 0
+	return own + 1
 }
 
 // Unit is what the run counts, and how many there were when the member was saved: "generation", "42"; "" where the file does

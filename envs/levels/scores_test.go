@@ -1,0 +1,194 @@
+package levels_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	_ "xlarun/envs/all"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// byHand is a policy whose parameters choose what is played, one by hand or another.
+type byHand struct {
+	start any
+	act   func(params []*graph.Array, carry any, observation *graph.Array, key random.Key) (next any, scores *graph.Array)
+}
+
+func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 5)) }
+func (p byHand) Start(any) any     { return p.start }
+func (p byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+	next, scores := p.act(graph.Unstack(params.(*graph.Array), 0), carry, observation, key)
+	return next, policy.Output{Action: scores}
+}
+
+// reflex is a policy without memory that plays at random in a part of the steps, its first parameter.
+func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Array) byHand {
+	return byHand{graph.None{}, func(params []*graph.Array, _ any, o *graph.Array, key random.Key) (any, *graph.Array) {
+		return graph.None{}, sometimes(params[0], act(params, o), key)
+	}}
+}
+
+// sometimes puts random scores in the place of others, with a probability.
+func sometimes(probability, scores *graph.Array, key random.Key) *graph.Array {
+	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scores.Size()+1), 0, 1)
+	n := scores.Size()
+	return graph.Select(graph.Lt(graph.Index(u, n), probability), graph.SliceAxis(u, 0, 0, n), scores)
+}
+
+// eyes look at a view of cells as far as reach to each side.
+type eyes struct{ reach int }
+
+// moves of the four actions, to the east and to the south.
+var moves = [][2]int{{0, -1}, {1, 0}, {0, 1}, {-1, 0}}
+
+// table makes f32[4, cells] of a number for each action and each cell of the view.
+func (e eyes) table(number func(action, x, y int) float64) *graph.Array {
+	var all []float64
+	for a := range moves {
+		for y := -e.reach; y <= e.reach; y++ {
+			for x := -e.reach; x <= e.reach; x++ {
+				all = append(all, number(a, x, y))
+			}
+		}
+	}
+	return graph.Convert(graph.Float64s(all, 4, len(all)/4), graph.Float32)
+}
+
+func distance(x, y int) float64 { return math.Abs(float64(x)) + math.Abs(float64(y)) }
+
+// towards is for each action what it is worth to come nearer to the nearest thing of a layer, f32[4]: 1/2 for one beside, half as much
+// for each cell more.
+func (e eyes) towards(layer *graph.Array) *graph.Array {
+	return graph.ReduceMax(graph.Mul(layer, e.table(func(a, x, y int) float64 {
+		if distance(x-moves[a][0], y-moves[a][1]) < distance(x, y) {
+			return math.Pow(.5, distance(x, y))
+		}
+		return 0
+	})), 1)
+}
+
+// within is 1 for each action after which something of a layer is at most so far away, f32[4].
+func (e eyes) within(layer *graph.Array, far float64) *graph.Array {
+	return graph.ReduceMax(graph.Mul(layer, e.table(func(a, x, y int) float64 {
+		if distance(x-moves[a][0], y-moves[a][1]) <= far {
+			return 1
+		}
+		return 0
+	})), 1)
+}
+
+// layer i of a view.
+func (e eyes) layer(observation *graph.Array, i int) *graph.Array {
+	n := (2*e.reach + 1) * (2*e.reach + 1)
+	return graph.SliceAxis(observation, 0, i*n, (i+1)*n)
+}
+
+// sum adds up vectors with weights.
+func sum(terms ...any) *graph.Array {
+	total := graph.Scalar(0)
+	for i := 0; i < len(terms); i += 2 {
+		total = graph.Add(total, graph.Mul(terms[i], terms[i+1]))
+	}
+	return total
+}
+
+// onward prefers to go on north, else east.
+var onward = graph.Float32s([]float32{.004, .003, .002, .001})
+
+// stays adds the action stay, the last choice but for what hurts.
+func stays(scores *graph.Array) *graph.Array {
+	return graph.Concatenate(0, scores, graph.Float32s([]float32{0}))
+}
+
+// greedyL0 goes to the nearest food, and straight on where it sees none.
+var greedyL0 = reflex(func(_ []*graph.Array, o *graph.Array) *graph.Array {
+	return graph.Add(eyes{2}.towards(o), onward)
+})
+
+// greedyL1 avoids poison and walls, too. Its second parameter is what it thinks poison is worth.
+var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
+	e := eyes{2}
+	poison := e.layer(o, 1)
+	return stays(sum(1, e.towards(e.layer(o, 0)), 1, onward, -9, e.within(e.layer(o, 2), 0),
+		graph.Max(p[1], 0), e.towards(poison), graph.Min(p[1], 0), e.within(poison, 0)))
+})
+
+// playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is that the cue
+// just seen speaks for, or, where the fifth is 1, the last cue seen.
+var playsL2 = byHand{
+	start: []*graph.Array{graph.Scalar(0), onward},
+	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
+		e := eyes{2}
+		was := carry.([]*graph.Array)
+		cue, ahead := graph.Sub(graph.Index(o, 100), graph.Index(o, 101)), onward // 1: the first kind is good, -1: the second
+		remembers := graph.Eq(p[4], 1)
+		cue, ahead = graph.Select(graph.And(remembers, graph.Eq(cue, 0)), was[0], cue), graph.Select(remembers, was[1], ahead)
+		scores := sum(1, ahead, -9, e.within(e.layer(o, 2), 0), -3, e.within(e.layer(o, 3), 1))
+		for i, worth := range []*graph.Array{graph.Add(p[1], graph.Mul(p[3], cue)), graph.Sub(p[2], graph.Mul(p[3], cue))} {
+			kind := e.layer(o, i)
+			scores = graph.Add(scores, sum(graph.Max(worth, 0), e.towards(kind), graph.Min(worth, 0), e.within(kind, 0)))
+		}
+		scores = sometimes(p[0], stays(scores), key)
+		last := graph.OneHot(graph.ArgMax(graph.SliceAxis(scores, 0, 0, 4), 0), 4, graph.Float32)
+		return []*graph.Array{cue, sum(.01, last, -.005, graph.Roll(last, 2, 0), .1, onward)}, scores
+	},
+}
+
+// TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a random one;
+// in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
+func TestScores(t *testing.T) {
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	type player struct {
+		name        string
+		params      []float32
+		least, most float64 // mean return
+	}
+	for _, c := range []struct {
+		id      string
+		policy  byHand
+		players []player
+	}{
+		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0}, 55, 61}}},
+		{"Forage-L1-v1", greedyL1, []player{
+			{"random", []float32{1, 0, 0, 0}, -.5, .5}, {"greedy", []float32{0, -2, 0, 0}, 16, 22},
+			{"greedy, a tenth at random", []float32{.1, -2, 0, 0}, 28, 35}, {"eats poison, too", []float32{0, 1, 0, 0}, -1, 1},
+		}},
+		{"Forage-L2-v1", playsL2, []player{
+			{"random", []float32{1, 0, 0, 0}, -6, -2}, {"eats the first kind", []float32{0, 1, -1, 0}, -8, 8}, {"eats both", []float32{0, 1, 1, 0}, -3, 3},
+			{"eats none", []float32{0, -1, -1, 0}, -3, 0},
+			{"eats what a cue speaks for", []float32{0, -.01, -.01, 4}, -3, 3}, {"the first kind, or what a cue speaks for", []float32{.1, 1, -1, 4}, -8, 8},
+			{"remembers", []float32{0, 0, 0, 1, 1}, 60, 75},
+		}},
+	} {
+		env, err := envs.Make(c.id)
+		require.NoError(t, err)
+		head, err := policy.HeadOf(env.Spec().Action)
+		require.NoError(t, err)
+		r := &episode.Rollout{Env: env, Policy: c.policy, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
+		judge, err := episode.NewJudge(b, r, c.policy.Init(random.New(0)), len(c.players), 500, "policies by hand")
+		require.NoError(t, err)
+		members := make([]any, len(c.players))
+		for i, p := range c.players {
+			members[i] = graph.Float32s(append(p.params, make([]float32, 5-len(p.params))...))
+		}
+		judgements, err := judge.Play(members, random.New(1))
+		require.NoError(t, err)
+		require.NoError(t, judge.Close())
+		for i, p := range c.players {
+			j := judgements[i]
+			t.Logf("%s, %s: %.2f ± %.2f, %.0f steps", c.id, p.name, j.Mean, j.Error, j.Length)
+			require.Zero(t, j.Failed)
+			require.Greater(t, j.Mean, p.least, "%s, %s", c.id, p.name)
+			require.Less(t, j.Mean, p.most, "%s, %s", c.id, p.name)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package episode
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// EnvParam is a parameter of an environment that has another value than its default: one number, or one that each episode
+// draws from a range. The numbers are inputs of a program (see Bound), so that a change of them compiles nothing.
+type EnvParam struct {
+	Name      string  // "mass-cart", of the field MassCart
+	Low, High float64 // the range, bounds included; equal ones: the number
+	leaf      int     // of the parameters' tree
+	low, high *graph.Array
+}
+
+// envKey is what an episode's key is folded with for the parameters that it draws: no number of a step.
+const envKey = 1<<31 - 2
+
+// envPrefix goes before the names of the parameters among a program's inputs.
+const envPrefix = "env."
+
+// rangeMark stands between the bounds of a range.
+const rangeMark = ".."
+
+// ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. Its errors are
+// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, a range
+// whose end comes first.
+func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	leaves, names, err := scalars(env)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range given.Names() {
+		text := given[name]
+		at := -1
+		for i, n := range names {
+			if n == name {
+				at = i
+			}
+		}
+		if at < 0 {
+			return nil, noParam(env.Spec().ID, name, text, names)
+		}
+		wrong := func(wants string) error {
+			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
+		}
+		whole := leaves[at].DType().IsInt()
+		wants := "a number that a float32 holds"
+		if whole {
+			wants = "a whole number that an int32 holds"
+		}
+		low, high, is := strings.Cut(text, rangeMark)
+		if !is {
+			high = low
+		}
+		p := EnvParam{Name: name, leaf: at}
+		var ok [2]bool
+		p.Low, ok[0] = numberOf(low, whole)
+		p.High, ok[1] = numberOf(high, whole)
+		if !ok[0] || !ok[1] {
+			return nil, wrong(wants)
+		}
+		if p.Low > p.High {
+			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "the smaller bound first: %s=%s%s%s", name, high, rangeMark, low)
+		}
+		p.low, p.high = p.array(p.Low, whole), p.array(p.High, whole)
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// noParam is the error for a parameter that an environment has not.
+func noParam(id, name, text string, names []string) error {
+	var known []string
+	for _, n := range names {
+		if n != "" {
+			known = append(known, n)
+		}
+	}
+	if len(known) == 0 {
+		return settings.Wrong(settings.EnvParam, name+"="+text, "nothing: %s has no parameters that are numbers, leave it out", id)
+	}
+	hint := ""
+	if near := envs.Nearest(name, known); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return settings.Wrong(settings.EnvParam, name+"="+text, "one of the parameters that %s has: %s%s", id, strings.Join(known, ", "), hint)
+}
+
+// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others.
+func scalars(env envs.Environment) (leaves []*graph.Array, names []string, err error) {
+	err = graph.Try(func() {
+		var tree *graph.Tree
+		leaves, tree = graph.Flatten(env.DefaultParams())
+		for i, a := range leaves {
+			name := ""
+			if d := a.DType(); a.Rank() == 0 && (d == graph.Float32 || d == graph.Int32) {
+				name = paramName(tree.Path(i))
+			}
+			names = append(names, name)
+		}
+	})
+	return leaves, names, err
+}
+
+// paramName is the name of a leaf of the parameters, of its path in the tree: "max-steps" of ".MaxSteps".
+func paramName(path string) string {
+	field := []rune(strings.TrimPrefix(path, "."))
+	var b strings.Builder
+	for i, r := range field {
+		if unicode.IsUpper(r) && i > 0 && field[i-1] != '.' && (!unicode.IsUpper(field[i-1]) || i+1 < len(field) && unicode.IsLower(field[i+1])) {
+			b.WriteByte('-')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// numberOf reads a number that a parameter can be.
+func numberOf(text string, whole bool) (x float64, ok bool) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	if err != nil || math.IsNaN(x) {
+		return 0, false
+	}
+	if whole {
+		return x, x == math.Trunc(x) && x >= math.MinInt32 && x < math.MaxInt32 // an end of a range has a number behind it
+	}
+	return x, math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
+}
+
+// array is a number as the parameter's dtype.
+func (EnvParam) array(x float64, whole bool) *graph.Array {
+	if whole {
+		return graph.Of(int32(x))
+	}
+	return graph.Of(float32(x))
+}
+
+// drawn tells whether each episode draws it.
+func (p EnvParam) drawn() bool { return p.Low < p.High }
+
+// value is the parameter of the episode that has a key.
+func (p EnvParam) value(key random.Key) *graph.Array {
+	if !p.drawn() {
+		return p.low
+	}
+	key = random.FoldIn(random.FoldIn(key, envKey), p.leaf)
+	shape := graph.ShapeOf(p.low.DType())
+	if p.low.DType().IsInt() {
+		return random.Randint(key, shape, p.low, graph.Add(p.high, 1))
+	}
+	u := random.Uniform(key, shape, 0, 1)
+	return graph.Min(graph.Add(p.low, graph.Mul(u, graph.Sub(p.high, p.low))), p.high)
+}
+
+// inputs adds the parameter's numbers to those of a program.
+func (p EnvParam) inputs(in map[string]*graph.Array) {
+	in[envPrefix+p.Name] = p.low
+	if p.drawn() {
+		in[envPrefix+p.Name+".high"] = p.high
+	}
+}
+
+// bound is the parameter with a program's inputs in the place of its numbers.
+func (p EnvParam) bound(in map[string]*graph.Array) EnvParam {
+	if a, ok := in[envPrefix+p.Name]; ok {
+		p.low = a
+	}
+	if a, ok := in[envPrefix+p.Name+".high"]; ok {
+		p.high = a
+	}
+	return p
+}
+
+// envParams are the parameters of the episode that has a key.
+func (r *Rollout) envParams(key random.Key) any {
+	p := r.EnvParams
+	if p == nil {
+		p = r.Env.DefaultParams()
+	}
+	if len(r.Given) == 0 {
+		return p
+	}
+	leaves, tree := graph.Flatten(p)
+	given := make([]*graph.Array, len(r.Given))
+	for i, g := range r.Given {
+		if g.low == nil || g.leaf >= len(leaves) {
+			graph.Throw("Rollout", "the parameter %s of %s was not read by ReadEnvParams, want one that was", g.Name, r.Env.Spec().ID)
+		}
+		given[i] = g.value(key)
+	}
+	all := append([]*graph.Array(nil), leaves...)
+	for i, a := range once(given) {
+		all[r.Given[i].leaf] = a
+	}
+	return tree.Unflatten(all)
+}
+
+// envTexts are the parameters as texts, as ReadEnvParams reads them.
+func envTexts(given []EnvParam) settings.Pairs {
+	var p settings.Pairs
+	for _, g := range given {
+		text := strconv.FormatFloat(g.Low, 'g', -1, 64)
+		if g.drawn() {
+			text = fmt.Sprintf("%s%s%s", text, rangeMark, strconv.FormatFloat(g.High, 'g', -1, 64))
+		}
+		p = p.With(g.Name, text)
+	}
+	return p
+}
