@@ -3,4 +3,5 @@ package all
 
 import (
 	_ "xlarun/envs/classic" // cart poles, pendulums, cars in valleys
+	_ "xlarun/envs/minatar" // five games on a grid
 )
