@@ -26,8 +26,10 @@ ROWS, LANES, RESETS = 2000, 50, 64
 def small(x):
     """x in the smallest dtype that holds whole numbers; floats stay."""
     a = np.asarray(x)
-    if a.dtype == bool or a.dtype.kind == "f" or a.dtype == np.uint32:
+    if a.dtype == bool or a.dtype == np.uint32:
         return a
+    if a.dtype.kind == "f":
+        return a.astype(np.float32)
     for dtype in (np.int8, np.int16, np.int32):
         if a.size == 0 or (a.min() >= np.iinfo(dtype).min and a.max() <= np.iinfo(dtype).max):
             return a.astype(dtype)
@@ -170,12 +172,72 @@ def seaquest_spread(rng, s, n):
     return out
 
 
+# --- bsuite and miscellaneous --------------------------------------------------------------------------------------
+
+def catch_spread(rng, s, n):
+    return s | {"ball_x": rng.integers(0, 5, n), "ball_y": rng.integers(0, 9, n), "paddle_x": rng.integers(0, 5, n)}
+
+
+def deep_sea_spread(rng, s, n):
+    row = rng.integers(0, 8, n)
+    return s | {"row": row, "column": rng.choice([0, 1, 3, 5, 6, 7, 7], n), "action_mapping": rng.integers(0, 2, (n, 8, 8)), "time": row}
+
+
+def memory_spread(rng, s, n):
+    return s | {"context": rng.integers(0, 2, (n, 1)), "time": np.where(rng.random(n) < 0.8, rng.integers(0, 6, n), rng.integers(995, 1000, n))}
+
+
+def umbrella_spread(rng, s, n):
+    return s | {"need_umbrella": rng.integers(0, 2, n), "has_umbrella": rng.integers(0, 2, n),
+                "time": np.where(rng.random(n) < 0.8, rng.integers(0, 10, n), rng.integers(95, 100, n))}
+
+
+def discounting_spread(rng, s, n):
+    time = np.where(rng.random(n) < 0.7, rng.choice([0, 1, 2, 3, 9, 10, 29, 30, 31, 99], n), rng.integers(0, 100, n))
+    return s | {"context": np.where(time == 0, -1, rng.integers(0, 5, n)), "time": time}
+
+
+def rooms(s):
+    return {"Y": s["pos"][:, 0], "X": s["pos"][:, 1], "GoalY": s["goal"][:, 0], "GoalX": s["goal"][:, 1], "Time": s["time"]}
+
+
+def rooms_spread(rng, s, n):
+    free = np.asarray(gymnax.make("FourRooms-misc")[0].coords)
+    pos = free[rng.integers(0, len(free), n)]
+    near = pos + rng.choice([-1, 0, 1], (n, 2))
+    inside = (free[None] == near[:, None]).all(2).any(1)
+    goal = np.where((inside & (rng.random(n) < 0.6))[:, None], near, free[rng.integers(0, len(free), n)])
+    return s | {"pos": pos, "goal": goal}
+
+
+def bandit(s):
+    return {"First": s["reward_probs"][:, 0].astype(np.float32), "LastAction": s["last_action"], "LastReward": s["last_reward"], "Time": s["time"].astype(np.int32)}
+
+
+def reacher_spread(rng, s, n):
+    return s | {"angles": rng.uniform(-6, 6, (n, 2)), "angle_vels": rng.uniform(-5, 5, (n, 2)), "goal_xy": rng.uniform(-2, 2, (n, 2))}
+
+
+def swimmer_spread(rng, s, n):
+    xy = rng.uniform(-2, 2, (n, 2))
+    near = rng.random((n, 5, 1)) < 0.3
+    return s | {"xy": xy, "xy_vel": rng.uniform(-2, 2, (n, 2)), "goal_xy": np.where(rng.random((n, 1)) < 0.5, xy + rng.uniform(-1, 1, (n, 2)), rng.uniform(-1, 1, (n, 2))),
+                "urchin_xys": np.where(near, xy[:, None] + rng.uniform(-0.3, 0.3, (n, 5, 2)), rng.uniform(-1, 1, (n, 5, 2)))}
+
+
+for own in (deep_sea_spread, memory_spread, umbrella_spread, discounting_spread):
+    own.times = True  # they choose the times themselves
+
+
 def near_limit(rng, n, limit):
     return np.where(rng.random(n) < 0.3, rng.integers(limit - 3, limit, n), rng.integers(0, limit, n))
 
 
+DEEP_SEA = renamed(Row="row", Column="column", Mapping="action_mapping", Time="time")
+DEEP_SEA_PARAMETERS = {"Deterministic": "deterministic", "SampleMapping": "sample_action_map", "RandomizeActions": "randomize_actions", "MoveCost": "unscaled_move_cost"}
+ROOMS_PARAMETERS = {"FailProb": "fail_prob", "RandomStart": "resample_init_pos", "RandomGoal": "resample_goal_pos"}
 GAMES = [
-    # family, our id, gymnax's, fields, spread, parameters (ours: theirs), changed parameters (theirs: value)
+    # family, our file, gymnax's id, fields, spread (None: times alone), parameters (ours: theirs), changed parameters (theirs: value)
     ("minatar", "Breakout-MinAtar-v1", "Breakout-MinAtar", breakout, breakout_spread, {}, {}),
     ("minatar", "Freeway-MinAtar-v1", "Freeway-MinAtar", freeway, freeway_spread, {"PlayerSpeed": "player_speed"}, {}),
     ("minatar", "Asterix-MinAtar-v1", "Asterix-MinAtar", asterix, asterix_spread,
@@ -186,10 +248,26 @@ GAMES = [
      {"Ramping": "ramping", "SpawnSpeed": "init_spawn_speed", "MoveInterval": "init_move_interval", "MaxOxygen": "max_oxygen",
       "DiverSpawnSpeed": "diver_spawn_speed", "ShotCoolDown": "shot_cool_down", "EnemyShotInterval": "enemy_shot_interval",
       "DiverMoveInterval": "diver_move_interval"}, {}),
+    ("small", "Catch-bsuite-v1", "Catch-bsuite", renamed(BallX="ball_x", BallY="ball_y", PaddleX="paddle_x", Time="time"), catch_spread, {}, {}),
+    ("small", "DeepSea-bsuite-v1", "DeepSea-bsuite", DEEP_SEA, deep_sea_spread, DEEP_SEA_PARAMETERS, {}),
+    ("small", "DeepSea-bsuite-v1-stochastic", "DeepSea-bsuite", DEEP_SEA, deep_sea_spread, DEEP_SEA_PARAMETERS, {"deterministic": False, "sample_action_map": True}),
+    ("small", "MemoryChain-bsuite-v1", "MemoryChain-bsuite", lambda s: {"Context": s["context"][:, 0], "Time": s["time"]}, memory_spread, {"MemoryLength": "memory_length"}, {}),
+    ("small", "UmbrellaChain-bsuite-v1", "UmbrellaChain-bsuite", renamed(Need="need_umbrella", Has="has_umbrella", Time="time"), umbrella_spread,
+     {"ChainLength": "chain_length"}, {}),
+    ("small", "DiscountingChain-bsuite-v1", "DiscountingChain-bsuite", renamed(Context="context", Time="time"), discounting_spread,
+     {"RewardSteps": "reward_timestep", "OptimalReturn": "optimal_return"}, {}),
+    ("small", "FourRooms-misc-v1", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {}),
+    ("small", "FourRooms-misc-v1-random", "FourRooms-misc", rooms, rooms_spread, ROOMS_PARAMETERS, {"resample_init_pos": True, "resample_goal_pos": True}),
+    ("small", "BernoulliBandit-misc-v1", "BernoulliBandit-misc", bandit, None, {"RewardProb": "reward_prob"}, {}),
+    ("small", "Reacher-misc-v1", "Reacher-misc", renamed(Angles="angles", AngleVels="angle_vels", Goal="goal_xy", Time="time"), reacher_spread,
+     {"TorqueScale": "torque_scale", "Dt": "dt"}, {}),
+    ("small", "Swimmer-misc-v1", "Swimmer-misc", renamed(Urchins="urchin_xys", Place="xy", Velocity="xy_vel", Goal="goal_xy", Time="time"), swimmer_spread, {"Dt": "dt"}, {}),
 ]
 
 
-AFTER = {"Seaquest-MinAtar": seaquest_after}
+# What is written of the states after a step where it is not all: what a step may change (the observation has the rest).
+AFTER = {"Seaquest-MinAtar": seaquest_after,
+         "Reacher-misc": renamed(Angles="angles", AngleVels="angle_vels", Time="time"), "Swimmer-misc": renamed(Place="xy", Velocity="xy_vel", Time="time")}
 
 
 def as_dict(state):
@@ -239,11 +317,15 @@ def main():
         pick = rng.permutation(len(met["time"]))[:ROWS]
         states = {f: np.array(v[pick]) for f, v in met.items()}
         half = ROWS // 2
-        loose = spread(rng, {f: v[half:] for f, v in states.items()}, half)
-        if spread is not plain:
-            loose["time"] = near_limit(rng, half, limit) if "time" not in getattr(spread, "keeps", ()) else loose["time"]
+        loose = {f: v[half:] for f, v in states.items()}
+        if spread:
+            loose = spread(rng, loose, half)
+        if not getattr(spread, "times", False):
+            loose["time"] = near_limit(rng, half, limit)
         states = {f: np.concatenate([v[:half], np.asarray(loose[f])]).astype(v.dtype) for f, v in states.items()}
 
+        if theirs in ("Reacher-misc", "Swimmer-misc"):  # numbers with few bits make small files
+            states = {f: (np.round(v * 32) / 32).astype(v.dtype) if v.dtype.kind == "f" else v for f, v in states.items()}
         batch = type(state)(**{f: jnp.asarray(v, getattr(kinds, f)) for f, v in states.items()})
         action = actions(env, params, rng, ROWS)
         keys = jax.random.split(jax.random.key(1), ROWS)
@@ -261,17 +343,12 @@ def main():
         path = os.path.join(out, family, "testdata", ours + ".json.gz")
         write(path, {
             "versions": versions("gymnax"), "env": theirs,
-            "parameters": {name: encode(small(np.asarray(v, np.float32 if isinstance(v, float) else None))) for name, v in numbers.items()},
+            "parameters": {name: encode(small(int(v) if name == "MaxSteps" else v)) for name, v in numbers.items()},
             "changed": [name for name, f in names.items() if f in changed],
             "raw": {"state": encoded(fields(as_dict(batch))), "action": encode(small(action)), "next": encoded(AFTER.get(theirs, fields)(as_dict(after)))}
             | observations(obs) | {"reward": encode(np.asarray(reward)), "terminated": encode(np.asarray(terminated, bool)), "truncated": encode(np.asarray(truncated, bool))},
             "reset": {"key": encode(jax.random.key_data(keys_r)), "state": encoded(fields(as_dict(state_r)))} | observations(obs_r)})
         print(f"  terminated {int(np.sum(terminated))}, truncated {int(np.sum(truncated))}, rewards {np.unique(np.round(np.asarray(reward), 2))[:12]}")
-
-
-def plain(rng, s, n):
-    """States of random play alone."""
-    return s
 
 
 if __name__ == "__main__":
