@@ -32,6 +32,7 @@ var rooms = []room{
 	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party/fetch/..."}, nil},
+	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/..."}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},

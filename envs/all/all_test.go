@@ -1,23 +1,98 @@
 package all
 
 import (
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/envs"
 	"xlarun/envs/envtest"
+	"xlarun/graph"
+	"xlarun/graph/random"
 )
 
 // Every environment that comes with xlarun keeps what its Spec and the interfaces promise.
 func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
-	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"})
+	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
+		"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1",
+		"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1", "SpaceInvaders-MinAtar-v1",
+		"Catch-bsuite-v1", "DeepSea-bsuite-v1", "DiscountingChain-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
+		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1"})
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
+			t.Parallel()
 			env, err := envs.Make(id)
 			require.NoError(t, err)
 			require.Equal(t, id, env.Spec().ID)
 			require.NoError(t, envtest.Check(env))
 		})
 	}
+}
+
+// Every environment can be drawn: something is to be seen after a few steps, in more than one colour, and what is no state
+// of one member is refused.
+func TestEveryEnvironmentDraws(t *testing.T) {
+	for _, id := range envs.IDs() {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			env, err := envs.Make(id)
+			require.NoError(t, err)
+			d, ok := envs.DrawerOf(env)
+			require.True(t, ok)
+			params := env.DefaultParams()
+			played := func(key random.Key) any {
+				state, _ := env.Reset(key, params)
+				state, _ = graph.Scan(func(state any, i *graph.Array) (any, graph.None) {
+					k := random.FoldIn(key, i)
+					state, _, _, _, _ = env.Step(k, state, env.Spec().Action.Sample(k), params)
+					return state, graph.None{}
+				}, state, graph.Iota(steps(env)))
+				return state
+			}
+			p, err := graph.Trace("played", played, random.New(4))
+			require.NoError(t, err)
+			leaves, err := p.Interpret(graph.Leaves(random.New(4)), nil)
+			require.NoError(t, err)
+			state := p.OutTree().Unflatten(leaves)
+
+			size := image.Pt(240, 180)
+			img, err := d.Draw(state, size)
+			require.NoError(t, err)
+			colours := map[color.Color]bool{}
+			for y := range size.Y {
+				for x := range size.X {
+					colours[img.At(x, y)] = true
+				}
+			}
+			require.Greater(t, len(colours), 2)
+			if dir := os.Getenv("XLARUN_PICTURES"); dir != "" { // to look at them
+				f, err := os.Create(filepath.Join(dir, id+".png"))
+				require.NoError(t, err)
+				require.NoError(t, png.Encode(f, img))
+				require.NoError(t, f.Close())
+			}
+
+			_, err = d.Draw(3, size)
+			require.ErrorContains(t, err, "cannot draw a int as "+id)
+			_, err = d.Draw(state, image.Pt(0, 180))
+			require.ErrorContains(t, err, "0 x 180 pixels")
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, append([]int{3}, a.Dims()...)...) }, state), size)
+			require.ErrorContains(t, err, "one member of the population")
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, state), size)
+			require.ErrorContains(t, err, "no value")
+		})
+	}
+}
+
+// steps is how far an environment is played before it is drawn: not to the end.
+func steps(env envs.Environment) int {
+	if env.Spec().ID == "Seaquest-MinAtar-v1" || env.Spec().ID == "Asterix-MinAtar-v1" {
+		return 42
+	}
+	return 5
 }

@@ -108,7 +108,12 @@ func (e CartPole) Draw(state any, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, theta := v[0], v[1]
+	paintCart(c, v[0], v[1], 1)
+	return c.Image(), nil
+}
+
+// paintCart paints a cart at x on its track, and a pole at a clockwise angle from upright.
+func paintCart(c *draw.Canvas, x, theta, length float64) {
 	c.Line(draw.Steel, draw.At(-cartPoleX, -.25), draw.At(cartPoleX, -.25), .03)
 	for _, end := range []float64{-cartPoleX, cartPoleX} {
 		c.Line(draw.Signal, draw.At(end, -.35), draw.At(end, -.15), .03)
@@ -119,7 +124,6 @@ func (e CartPole) Draw(state any, size image.Point) (image.Image, error) {
 		c.Disc(draw.Ink, draw.At(x+wheel, -.17), .08)
 		c.Disc(draw.Paper, draw.At(x+wheel, -.17), .03)
 	}
-	c.Line(draw.Wood, hinge, hinge.Polar(theta, 1), .1)
+	c.Line(draw.Wood, hinge, hinge.Polar(theta, length), .1)
 	c.Disc(draw.Accent, hinge, .04)
-	return c.Image(), nil
 }

@@ -12,7 +12,7 @@ import (
 
 // The parameters are scalars, and their sizes have an effect.
 func TestParametersAreScalarsWithAnEffect(t *testing.T) {
-	for _, id := range []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"} {
+	for _, id := range []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1", "CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"} {
 		t.Run(id, func(t *testing.T) {
 			env, err := envs.Make(id)
 			require.NoError(t, err)

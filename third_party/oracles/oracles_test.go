@@ -49,7 +49,8 @@ func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
 		"../../rollout/episode/testdata/member_act.json",
 		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz", "../../graph/random/testdata/jax_random.json",
-		"../../envs/classic/testdata/*.json.gz", "../../rollout/evolve/strategy/testdata/evosax_openes.json",
+		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz", "../../envs/small/testdata/*.json.gz",
+		"../../rollout/evolve/strategy/testdata/evosax_openes.json",
 	} {
 		paths, err := filepath.Glob(pattern)
 		require.NoError(t, err)

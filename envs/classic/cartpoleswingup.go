@@ -1,0 +1,126 @@
+package classic
+
+import (
+	"image"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() {
+	envs.MustRegister(CartPoleSwingUp{})
+	envs.MustRegister(CartPoleSwingUp{Hard: true})
+}
+
+// CartPoleSwingUp swings up the hanging pole of a cart, and balances it, by a force on the cart: the action f32[1] in [-1, 1],
+// clipped, times 10 N. The dynamics, with friction of the cart, are those of Gal, McAllister and Rasmussen, "Improving
+// PILCO with Bayesian neural network dynamics models" (2016), with constants, reward and starts of EvoJAX's CartPoleSwingUp
+// (Tang, Tian and Ha, 2022), easy and hard.
+//
+// Observation f32[5]: position (m), velocity, cosine and sine of the pole's angle (0 upright), angular velocity (rad/s).
+// A step of 10 ms pays (cos(angle) + 1) / 2 · cos(π / 2 · position / 2.4) of the state after it, so that 1,000 steps pay
+// less than 1,000. Terminated where |position| > 2.4; truncated after 1,000 steps. No return counts as solved.
+//
+// Easy starts near the middle with the pole nearly hanging still; hard anywhere on the track, at up to 10 m/s and 10 rad/s
+// and up to a quarter turn from hanging.
+type CartPoleSwingUp struct {
+	Hard bool
+}
+
+// CartPoleSwingUpParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
+type CartPoleSwingUpParams struct {
+	Gravity  *graph.Array
+	MassCart *graph.Array
+	MassPole *graph.Array
+	Length   *graph.Array // of the pole
+	Friction *graph.Array // force for a velocity
+	ForceMag *graph.Array // of an action of 1
+	Tau      *graph.Array // seconds between steps
+	XLimit   *graph.Array
+	MaxSteps *graph.Array
+}
+
+// CartPoleSwingUpState is float32 scalars; Time, the steps played, is an int32 scalar.
+type CartPoleSwingUpState struct {
+	X, XDot, Theta, ThetaDot *graph.Array
+	Time                     *graph.Array
+}
+
+// Spec of CartPoleSwingUp-Easy-v1 or CartPoleSwingUp-Hard-v1.
+func (e CartPoleSwingUp) Spec() envs.Spec {
+	id := "CartPoleSwingUp-Easy-v1"
+	if e.Hard {
+		id = "CartPoleSwingUp-Hard-v1"
+	}
+	free := envs.Unbounded
+	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1), MaxSteps: 1000, RewardThreshold: math.NaN()}
+}
+
+// DefaultParams are the constants of EvoJAX.
+func (CartPoleSwingUp) DefaultParams() CartPoleSwingUpParams {
+	return CartPoleSwingUpParams{Gravity: graph.Scalar(9.82), MassCart: graph.Scalar(.5), MassPole: graph.Scalar(.5), Length: graph.Scalar(.6), Friction: graph.Scalar(.1),
+		ForceMag: graph.Scalar(10), Tau: graph.Scalar(.01), XLimit: graph.Scalar(cartPoleX), MaxSteps: envs.Steps(1000)}
+}
+
+// Reset draws all four numbers: easy from the normal distribution with deviation 0.2, hard uniformly.
+func (e CartPoleSwingUp) Reset(key random.Key, p CartPoleSwingUpParams) (CartPoleSwingUpState, *graph.Array) {
+	four := graph.ShapeOf(graph.Float32, 4)
+	hanging := graph.Float32s([]float32{0, 0, math.Pi, 0})
+	var start *graph.Array
+	if e.Hard {
+		start = graph.Mul(random.Uniform(key, four, -1, 1), graph.Float32s([]float32{cartPoleX, 10, math.Pi / 2, 10}))
+	} else {
+		start = graph.Mul(random.Normal(key, four), .2)
+	}
+	v := graph.Unstack(graph.Add(start, hanging), 0)
+	s := CartPoleSwingUpState{X: v[0], XDot: v[1], Theta: v[2], ThetaDot: v[3], Time: envs.Steps(0)}
+	return s, e.Observe(s, p)
+}
+
+// Step integrates the equations of motion by one explicit Euler step. The key is not used.
+func (e CartPoleSwingUp) Step(_ random.Key, s CartPoleSwingUpState, action *graph.Array, p CartPoleSwingUpParams) (next CartPoleSwingUpState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	mass := graph.Add(p.MassCart, p.MassPole)
+	lever := graph.Mul(p.MassPole, p.Length)
+	sin, cos := envs.SinCos(s.Theta)
+	force := graph.Sub(graph.Mul(graph.Clamp(-1, graph.Index(action, 0), 1), p.ForceMag), graph.Mul(p.Friction, s.XDot))
+	swing := graph.Mul(graph.Mul(lever, graph.Square(s.ThetaDot)), sin)
+	// Both accelerations are quotients by the same rest of the mass.
+	rest := graph.Sub(graph.Mul(4, mass), graph.Mul(graph.Mul(3, p.MassPole), graph.Square(cos)))
+	weight := graph.Mul(p.Gravity, sin)
+	xAcc := graph.Div(graph.Add(graph.Mul(-2, swing), graph.Add(graph.Mul(graph.Mul(3, p.MassPole), graph.Mul(weight, cos)), graph.Mul(4, force))), rest)
+	thetaAcc := graph.Div(graph.Add(graph.Mul(-3, graph.Mul(swing, cos)), graph.Mul(6, graph.Add(graph.Mul(mass, weight), graph.Mul(force, cos)))), graph.Mul(p.Length, rest))
+
+	euler := func(x, rate *graph.Array) *graph.Array { return graph.Add(x, graph.Mul(p.Tau, rate)) }
+	next = CartPoleSwingUpState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot), ThetaDot: euler(s.ThetaDot, thetaAcc)}
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	_, up := envs.SinCos(next.Theta)
+	_, central := envs.SinCos(graph.Mul(math.Pi/2, graph.Div(next.X, p.XLimit)))
+	reward = graph.Mul(graph.Mul(graph.Add(up, 1), .5), central)
+	return next, e.Observe(next, p), reward, graph.Gt(graph.Abs(next.X), p.XLimit), truncated
+}
+
+// Observe gives the state, the angle as cosine and sine.
+func (CartPoleSwingUp) Observe(s CartPoleSwingUpState, _ CartPoleSwingUpParams) *graph.Array {
+	sin, cos := envs.SinCos(s.Theta)
+	return graph.Stack([]*graph.Array{s.X, s.XDot, cos, sin, s.ThetaDot}, 0)
+}
+
+// Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
+// length.
+func (e CartPoleSwingUp) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleSwingUpState) []*graph.Array { return []*graph.Array{s.X, s.Theta} })
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-2.8, -1), draw.At(2.8, 1))
+	if err != nil {
+		return nil, err
+	}
+	// Positive angles turn against the clock, as an upright pole does when the cart is pushed to the right.
+	paintCart(c, v[0], -v[1], .6)
+	return c.Image(), nil
+}

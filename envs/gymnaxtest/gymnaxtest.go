@@ -1,0 +1,189 @@
+// Package gymnaxtest compares an environment with gymnax, transition by transition: the vectors that
+// third_party/oracles/gymnax_games.py wrote, whose docstring is their format.
+package gymnaxtest
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/third_party/oracles"
+)
+
+// tolerance is relative to max(1, |want|).
+const tolerance = 1e-5
+
+type vectors struct {
+	Env        string
+	Parameters map[string]oracles.Array
+	Changed    []string // the parameters that are not gymnax's defaults
+	Raw, Reset rows
+}
+
+type rows struct {
+	Key                           *oracles.Array // of Reset
+	State, Next                   map[string]oracles.Array
+	Action                        oracles.Array
+	Obs                           oracles.Array
+	Packed                        bool // whether Obs is bits
+	Reward, Terminated, Truncated oracles.Array
+}
+
+// outcome is what a step gives, as one tree.
+type outcome[S any] struct {
+	Next                               S
+	Obs, Reward, Terminated, Truncated *graph.Array
+}
+
+// Match plays all 2,000 rows of a file at once, in one vmapped program on the reference interpreter, with the keys that
+// gymnax had, and the 64 resets. States are compared in the fields that the file has; next, if it is not nil, brings a
+// batch of our states into the file's form first.
+func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S) S) {
+	t.Helper()
+	var v vectors
+	require.NoError(t, oracles.Read(path, &v))
+	p := parameters(t, env.DefaultParams(), v)
+	first := run(t, func(key random.Key) S {
+		s, _ := env.Reset(key, p)
+		return s
+	}, random.New(0))
+	if next == nil {
+		next = func(s S) S { return s }
+	}
+
+	const n = 2000
+	require.Equal(t, n, v.Raw.Reward.Len())
+	type input struct {
+		Key    random.Key
+		State  S
+		Action *graph.Array
+	}
+	action := array(t, v.Raw.Action, env.Spec().Action.Shape().DType)
+	got := run(t, graph.VMap(func(in input) (o outcome[S]) {
+		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = env.Step(in.Key, in.State, in.Action, p)
+		return o
+	}), input{random.Split(random.New(1), n), batch(t, first, v.Raw.State, n), action})
+	agreeStates(t, v.Raw.Next, next(got.Next))
+	agree(t, "obs", observations(v.Raw, env.Spec()), floats(t, got.Obs))
+	agree(t, "reward", v.Raw.Reward.Floats(), floats(t, got.Reward))
+	agree(t, "terminated", v.Raw.Terminated.Floats(), floats(t, got.Terminated))
+	agree(t, "truncated", v.Raw.Truncated.Floats(), floats(t, got.Truncated))
+
+	fresh := run(t, graph.VMap(func(key random.Key) (o outcome[S]) {
+		state, obs := env.Reset(key, p)
+		return outcome[S]{state, obs, obs, obs, obs}
+	}), random.Key{Data: array(t, *v.Reset.Key, graph.Uint32)})
+	agreeStates(t, v.Reset.State, fresh.Next)
+	agree(t, "the observation of Reset", observations(v.Reset, env.Spec()), floats(t, fresh.Obs))
+}
+
+// parameters are the defaults with the values of the file, which are the same but for those that it names as changed.
+func parameters[P any](t *testing.T, p P, v vectors) P {
+	t.Helper()
+	out := reflect.ValueOf(&p).Elem()
+	changed := map[string]bool{}
+	for _, name := range v.Changed {
+		changed[name] = true
+	}
+	for name, want := range v.Parameters {
+		f := out.FieldByName(name)
+		require.True(t, f.IsValid(), "no parameter %s", name)
+		ours := f.Interface().(*graph.Array)
+		if !changed[name] {
+			agree(t, "parameter "+name, want.Floats(), floats(t, ours))
+		}
+		require.Len(t, want.Shape, ours.Rank(), name)
+		f.Set(reflect.ValueOf(array(t, want, ours.DType())))
+	}
+	return p
+}
+
+// batch is n states: the file's fields, and zeros where it has none.
+func batch[S any](t *testing.T, first S, fields map[string]oracles.Array, n int) S {
+	t.Helper()
+	out := graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{n}, a.Dims()...)...))
+	}, first)
+	v := reflect.ValueOf(&out).Elem()
+	for name, a := range fields {
+		f := v.FieldByName(name)
+		require.True(t, f.IsValid(), "the state has no field %s", name)
+		zeros := f.Interface().(*graph.Array)
+		require.Equal(t, a.Shape, zeros.Dims(), name)
+		f.Set(reflect.ValueOf(array(t, a, zeros.DType())))
+	}
+	return out
+}
+
+func agreeStates(t *testing.T, want map[string]oracles.Array, got any) {
+	t.Helper()
+	v := reflect.ValueOf(got)
+	for name, w := range want {
+		a := v.FieldByName(name).Interface().(*graph.Array)
+		require.Equal(t, w.Shape, a.Dims(), name)
+		agree(t, "state."+name, w.Floats(), floats(t, a))
+	}
+}
+
+func agree(t *testing.T, what string, want, got []float64) {
+	t.Helper()
+	require.Len(t, got, len(want), what)
+	for i, w := range want {
+		if d := math.Abs(got[i]-w) / max(1, math.Abs(w)); !(d <= tolerance) {
+			require.Failf(t, what, "element %d of %d: got %v, gymnax has %v", i, len(want), got[i], w)
+		}
+	}
+}
+
+// observations are those of a file, from bits if they are packed.
+func observations(r rows, spec envs.Spec) []float64 {
+	if !r.Packed {
+		return r.Obs.Floats()
+	}
+	n, size := r.Obs.Shape[0], spec.Observation.Shape().Size()
+	width := (size + 7) / 8
+	out := make([]float64, 0, n*size)
+	for row := range n {
+		for bit := range size {
+			out = append(out, float64(r.Obs.Data[row*width+bit/8]>>(7-bit%8)&1))
+		}
+	}
+	return out
+}
+
+// array brings a file's array, of the smallest dtype that holds it, into ours.
+func array(t *testing.T, a oracles.Array, d graph.DType) *graph.Array {
+	t.Helper()
+	if d == graph.Uint32 {
+		v := make([]uint32, a.Len())
+		for i, x := range a.Ints() {
+			v[i] = uint32(x)
+		}
+		return graph.Uint32s(v, a.Shape...)
+	}
+	out, err := graph.Eval(graph.Convert(graph.Float32s(a.Float32s(), a.Shape...), d))
+	require.NoError(t, err)
+	return out
+}
+
+func floats(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+// run traces f once and runs it on the reference interpreter.
+func run[A, R any](t *testing.T, f func(A) R, a A) R {
+	t.Helper()
+	p, err := graph.Trace("test", f, a)
+	require.NoError(t, err)
+	out, err := p.Interpret(graph.Leaves(a), nil)
+	require.NoError(t, err)
+	return p.OutTree().Unflatten(out).(R)
+}

@@ -1,0 +1,85 @@
+package small
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(BernoulliBandit{}) }
+
+// BernoulliBandit has two arms, of which one pays 1 with probability RewardProb and the other with 1 - RewardProb; which
+// is which is drawn for each episode and to be found out by playing: Wang et al., "Learning to reinforcement learn"
+// (2016). Never terminated; truncated after 100 steps. The better arm alone gives 90 on average, a coin 50.
+//
+// Observation f32[4]: the last reward, the last action one-hot (the first before any was played), and the time from -1 to
+// 1. Equal to gymnax 1.0.1.
+type BernoulliBandit struct{}
+
+// BernoulliBanditParams are scalars, RewardProb of float32 and MaxSteps of int32.
+type BernoulliBanditParams struct{ RewardProb, MaxSteps *graph.Array }
+
+// BernoulliBanditState is int32 scalars, but for First, the float32 probability of the first arm.
+type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Array }
+
+// Spec of BernoulliBandit-misc-v1.
+func (BernoulliBandit) Spec() envs.Spec {
+	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32},
+		Action: envs.Discrete{N: 2}, MaxSteps: 100, RewardThreshold: unsolved}
+}
+
+// DefaultParams of BernoulliBandit-misc-v1.
+func (BernoulliBandit) DefaultParams() BernoulliBanditParams {
+	return BernoulliBanditParams{RewardProb: graph.Scalar(.1), MaxSteps: envs.Steps(100)}
+}
+
+// Reset draws which arm is the better one.
+func (e BernoulliBandit) Reset(key random.Key, p BernoulliBanditParams) (BernoulliBanditState, *graph.Array) {
+	second := graph.Eq(graph.Index(random.Randint(key, graph.ShapeOf(graph.Int32, 1), 0, 2), 0), 1)
+	s := BernoulliBanditState{First: graph.Select(second, graph.Sub(1, p.RewardProb), p.RewardProb), LastAction: envs.Steps(0), LastReward: envs.Steps(0), Time: envs.Steps(0)}
+	return s, e.Observe(s, p)
+}
+
+// Step draws the reward.
+func (e BernoulliBandit) Step(key random.Key, s BernoulliBanditState, action *graph.Array, p BernoulliBanditParams) (next BernoulliBanditState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	won := random.Bernoulli(key, graph.Select(graph.Eq(action, 0), s.First, graph.Sub(1, s.First)))
+	next = BernoulliBanditState{First: s.First, LastAction: graph.Convert(action, graph.Int32), LastReward: number(won)}
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	return next, e.Observe(next, p), float(won), envs.False(), truncated
+}
+
+// Observe gives what was played last, and the time.
+func (BernoulliBandit) Observe(s BernoulliBanditState, p BernoulliBanditParams) *graph.Array {
+	time := graph.Sub(graph.Div(graph.Mul(2, float(s.Time)), float(p.MaxSteps)), 1)
+	return graph.Stack([]*graph.Array{float(s.LastReward), float(graph.Eq(s.LastAction, 0)), float(graph.Eq(s.LastAction, 1)), time}, 0)
+}
+
+// Draw paints both arms as high as they pay, and a ring of wood around the one that was played last, filled if it paid.
+func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s BernoulliBanditState) []*graph.Array {
+		return []*graph.Array{s.First, s.LastAction, s.LastReward}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := draw.NewCanvas(size, draw.At(-.2, -.5), draw.At(2.2, 1.3))
+	if err != nil {
+		return nil, err
+	}
+	for i, probability := range []float64{v[0], 1 - v[0]} {
+		x := .5 + float64(i)
+		c.Rectangle(either(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
+		if int(v[1]) == i {
+			c.Disc(draw.Wood, draw.At(x, -.2), .12)
+			if v[2] == 0 {
+				c.Disc(draw.Paper, draw.At(x, -.2), .08)
+			}
+		}
+	}
+	c.Line(draw.Ink, draw.At(0, 0), draw.At(2, 0), .02)
+	return c.Image(), nil
+}

@@ -1,0 +1,142 @@
+package small
+
+import (
+	"image"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(FourRooms{}) }
+
+// FourRooms is a walk through four rooms with doors between them to a goal: Sutton, Precup and Singh, "Between MDPs and
+// semi-MDPs" (1999). The actions go up, right, down, left; each fails with probability FailProb and then goes one of the
+// other ways. The goal pays 1 and terminates; truncated after 500 steps.
+//
+// Observation f32[4]: row and column of the walker and of the goal, from 1 to 11. Equal to gymnax 1.0.1.
+type FourRooms struct{}
+
+// FourRoomsParams are scalars: FailProb of float32, MaxSteps of int32, the others of bool.
+type FourRoomsParams struct {
+	FailProb    *graph.Array
+	RandomStart *graph.Array // draw the walker's place for each episode; else it is row 4, column 1
+	RandomGoal  *graph.Array // draw the goal; else it is row 8, column 9
+	MaxSteps    *graph.Array
+}
+
+// FourRoomsState is int32 scalars.
+type FourRoomsState struct{ Y, X, GoalY, GoalX, Time *graph.Array }
+
+var rooms = []string{
+	"#############",
+	"#     #     #",
+	"#     #     #",
+	"#           #",
+	"#     #     #",
+	"#     #     #",
+	"## ####     #",
+	"#     ### ###",
+	"#     #     #",
+	"#     #     #",
+	"#           #",
+	"#     #     #",
+	"#############",
+}
+
+// roomCells are the free cells, row by row, and roomRows the same as numbers, bit x of which is column x.
+var roomCells, roomRows = func() (cells [2][]int32, rows []int32) {
+	for y, line := range rooms {
+		var bits int32
+		for x, c := range line {
+			if c == ' ' {
+				cells[0], cells[1] = append(cells[0], int32(y)), append(cells[1], int32(x))
+				bits |= 1 << x
+			}
+		}
+		rows = append(rows, bits)
+	}
+	return cells, rows
+}()
+
+// Spec of FourRooms-misc-v1.
+func (FourRooms) Spec() envs.Spec {
+	return envs.Spec{ID: "FourRooms-misc-v1", Observation: box(1, 11, 4), Action: envs.Discrete{N: 4}, MaxSteps: 500, RewardThreshold: unsolved}
+}
+
+// DefaultParams of FourRooms-misc-v1.
+func (FourRooms) DefaultParams() FourRoomsParams {
+	return FourRoomsParams{FailProb: graph.Scalar(1. / 3), RandomStart: envs.False(), RandomGoal: envs.False(), MaxSteps: envs.Steps(500)}
+}
+
+// Reset places the walker and the goal. A walker that would stand on the goal stands in the last cell.
+func (e FourRooms) Reset(key random.Key, p FourRoomsParams) (FourRoomsState, *graph.Array) {
+	goalKey, startKey := random.Split2(key)
+	n := len(roomCells[0])
+	scalar := graph.ShapeOf(graph.Int32)
+	place := func(i *graph.Array) (y, x *graph.Array) {
+		here := graph.Eq(graph.Iota(n), i)
+		at := func(v []int32) *graph.Array { return graph.Sum(graph.Select(here, graph.Int32s(v), 0)) }
+		return at(roomCells[0]), at(roomCells[1])
+	}
+	s := FourRoomsState{Time: envs.Steps(0)}
+	y, x := place(random.Randint(goalKey, scalar, 0, n))
+	s.GoalY, s.GoalX = graph.Select(p.RandomGoal, y, 8), graph.Select(p.RandomGoal, x, 9)
+	y, x = place(random.Randint(startKey, scalar, 0, n-1))
+	taken := graph.And(graph.Eq(y, s.GoalY), graph.Eq(x, s.GoalX))
+	last := func(v []int32) int { return int(v[n-1]) }
+	s.Y = graph.Select(p.RandomStart, graph.Select(taken, last(roomCells[0]), y), 4)
+	s.X = graph.Select(p.RandomStart, graph.Select(taken, last(roomCells[1]), x), 1)
+	return s, e.Observe(s, p)
+}
+
+// Step goes one cell, unless a wall is there.
+func (e FourRooms) Step(key random.Key, s FourRoomsState, action *graph.Array, p FourRoomsParams) (next FourRoomsState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	fails, other := random.Split2(key)
+	// Of four ways drawn at random one is that of the action.
+	lost := graph.Lt(random.Uniform(fails, graph.ShapeOf(graph.Float32), 0, 1), graph.Mul(p.FailProb, 4./3))
+	way := graph.Select(lost, envs.Discrete{N: 4}.Sample(other), graph.Convert(action, graph.Int32))
+	is := func(i int) *graph.Array { return number(graph.Eq(way, i)) }
+	y := graph.Add(s.Y, graph.Sub(is(2), is(0)))
+	x := graph.Add(s.X, graph.Sub(is(1), is(3)))
+	row := graph.Sum(graph.Select(graph.Eq(graph.Iota(len(roomRows)), y), graph.Int32s(roomRows), 0))
+	free := graph.Eq(graph.And(graph.ShiftRightLogical(row, x), 1), 1)
+
+	next = FourRoomsState{Y: graph.Select(free, y, s.Y), X: graph.Select(free, x, s.X), GoalY: s.GoalY, GoalX: s.GoalX}
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	found := graph.And(graph.Eq(next.Y, s.GoalY), graph.Eq(next.X, s.GoalX))
+	return next, e.Observe(next, p), float(found), found, truncated
+}
+
+// Observe gives the two places.
+func (FourRooms) Observe(s FourRoomsState, _ FourRoomsParams) *graph.Array {
+	return float(graph.Stack([]*graph.Array{s.Y, s.X, s.GoalY, s.GoalX}, 0))
+}
+
+// Draw paints the rooms from above, the goal and the walker.
+func (e FourRooms) Draw(state any, size image.Point) (image.Image, error) {
+	v, err := draw.Scalars(e.Spec().ID, state, func(s FourRoomsState) []*graph.Array { return []*graph.Array{s.Y, s.X, s.GoalY, s.GoalX} })
+	if err != nil {
+		return nil, err
+	}
+	b, err := newBoard(size, len(rooms), len(rooms))
+	if err != nil {
+		return nil, err
+	}
+	for y, line := range rooms {
+		for x, c := range line {
+			if c == '#' {
+				b.fill(draw.Steel, float64(y), float64(x), 1.02)
+			}
+		}
+	}
+	b.fill(draw.Wood, v[2], v[3], .8)
+	b.dot(draw.Accent, v[0], v[1], .35)
+	return b.Image(), nil
+}
+
+// root is the square root, 0 of what is negative.
+func root(x float64) float64 { return math.Sqrt(max(x, 0)) }

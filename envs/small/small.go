@@ -1,0 +1,97 @@
+// Package small holds small environments that each ask one thing of a learner: to remember (MemoryChain, TMaze), to assign
+// credit (UmbrellaChain, DiscountingChain), to explore (DeepSea, FourRooms), to learn within an episode (BernoulliBandit),
+// to steer (Catch, Reacher, Swimmer). Those whose IDs end in bsuite are of Osband et al., "Behaviour suite for
+// reinforcement learning" (2020).
+//
+// All but the T-maze are equal to gymnax 1.0.1, of which they have the names; the comments say where gymnax differs from
+// where it has them from. No return counts as solved, unless the comment names one.
+package small
+
+import (
+	"image"
+	"image/color"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+)
+
+// unsolved is the reward threshold where nobody set one.
+var unsolved = math.NaN()
+
+// box is a float32 space of so many elements, all within the same bounds.
+func box(low, high float64, dims ...int) envs.Box {
+	return envs.Box{Low: []float64{low}, High: []float64{high}, Dims: dims, DType: graph.Float32}
+}
+
+// number is 1 for true and 0 for false.
+func number(b *graph.Array) *graph.Array { return graph.Convert(b, graph.Int32) }
+
+// float is a number or a bool as float32.
+func float(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
+
+// sign is 1 for true and -1 for false.
+func sign(b *graph.Array) *graph.Array { return graph.Select(b, 1., -1.) }
+
+// cell is the grid bool[rows, columns] that is true at one place, which may lie outside.
+func cell(y, x *graph.Array, rows, columns int) *graph.Array {
+	return graph.And(graph.Eq(graph.Reshape(graph.Iota(rows), rows, 1), y), graph.Eq(graph.Reshape(graph.Iota(columns), 1, columns), x))
+}
+
+// yes is the bool scalar that is true.
+func yes() *graph.Array { return graph.Not(envs.False()) }
+
+// board is a canvas of cells, row 0 at the top.
+type board struct {
+	*draw.Canvas
+	rows int
+}
+
+func newBoard(size image.Point, rows, columns int) (board, error) {
+	c, err := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(float64(columns)+.2, float64(rows)+.2))
+	if err != nil {
+		return board{}, err
+	}
+	c.Rectangle(draw.Steel, draw.At(-.1, -.1), draw.At(float64(columns)+.1, float64(rows)+.1))
+	c.Rectangle(draw.Paper, draw.At(0, 0), draw.At(float64(columns), float64(rows)))
+	return board{c, rows}, nil
+}
+
+// middle of a cell.
+func (b board) middle(y, x float64) draw.Point { return draw.At(x+.5, float64(b.rows)-y-.5) }
+
+// fill paints a cell to a share of its width.
+func (b board) fill(colour color.Color, y, x, share float64) {
+	m := b.middle(y, x)
+	b.Rectangle(colour, draw.At(m.X-share/2, m.Y-share/2), draw.At(m.X+share/2, m.Y+share/2))
+}
+
+// dot paints a disc in a cell.
+func (b board) dot(colour color.Color, y, x, radius float64) { b.Disc(colour, b.middle(y, x), radius) }
+
+// chain is a canvas with n steps in a row, those that were played filled.
+func chain(size image.Point, n, played int) (*draw.Canvas, error) {
+	c, err := draw.NewCanvas(size, draw.At(-1, -3), draw.At(float64(n)+1, 3))
+	if err != nil {
+		return nil, err
+	}
+	c.Line(draw.Steel, draw.At(0, 0), draw.At(float64(n), 0), .06)
+	for i := range n + 1 {
+		colour := color.Color(draw.Steel)
+		if i <= played {
+			colour = draw.Ink
+		}
+		c.Disc(colour, draw.At(float64(i), 0), .2)
+	}
+	c.Disc(draw.Accent, draw.At(float64(min(played, n+1)), 0), .35)
+	return c, nil
+}
+
+// either is the colour of the better and the worse of two things.
+func either(good bool) color.Color {
+	if good {
+		return draw.Accent
+	}
+	return draw.Signal
+}

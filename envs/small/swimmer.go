@@ -1,0 +1,95 @@
+package small
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+func init() { envs.MustRegister(Swimmer{}) }
+
+// Swimmer steers a point in the plane to a goal and away from five urchins: the action f32[2] in [-1, 1] is its
+// acceleration. A step of 50 ms pays exp(-distance² / 2), times 1 - exp(-30 distance²) for each urchin. Never terminated;
+// truncated after 500 steps. It is the Swimmer of gymnax 1.0.1, with nothing of that of MuJoCo but the name; like gymnax it
+// does not clip the action.
+//
+// Observation f32[16]: the places of the urchins, the swimmer's place and velocity, the goal's place.
+type Swimmer struct{}
+
+// SwimmerParams are scalars, Dt of float32, the seconds between steps, and MaxSteps of int32.
+type SwimmerParams struct{ Dt, MaxSteps *graph.Array }
+
+// SwimmerState is f32[2] each, but for Urchins, f32[5, 2], and Time, an int32 scalar.
+type SwimmerState struct{ Urchins, Place, Velocity, Goal, Time *graph.Array }
+
+const urchins = 5
+
+// Spec of Swimmer-misc-v1.
+func (Swimmer) Spec() envs.Spec {
+	return envs.Spec{ID: "Swimmer-misc-v1", Observation: box(-envs.Unbounded, envs.Unbounded, 2*urchins+6), Action: envs.Symmetric(1, 1), MaxSteps: 500, RewardThreshold: unsolved}
+}
+
+// DefaultParams of Swimmer-misc-v1.
+func (Swimmer) DefaultParams() SwimmerParams {
+	return SwimmerParams{Dt: graph.Scalar(.05), MaxSteps: envs.Steps(500)}
+}
+
+// Reset draws all places from the square of ±1.
+func (e Swimmer) Reset(key random.Key, p SwimmerParams) (SwimmerState, *graph.Array) {
+	keys := random.SplitN(key, 3)
+	two := graph.ShapeOf(graph.Float32, 2)
+	s := SwimmerState{Urchins: random.Uniform(keys[0], graph.ShapeOf(graph.Float32, urchins, 2), -1, 1), Place: random.Uniform(keys[1], two, -1, 1), Velocity: graph.Zeros(two),
+		Goal: random.Uniform(keys[2], two, -1, 1), Time: envs.Steps(0)}
+	return s, e.Observe(s, p)
+}
+
+// Step integrates the velocity, then the place with the new velocity. The key is not used.
+func (e Swimmer) Step(_ random.Key, s SwimmerState, action *graph.Array, p SwimmerParams) (next SwimmerState, obs, reward, terminated, truncated *graph.Array) {
+	envs.CheckAction(e.Spec(), action)
+	next = SwimmerState{Urchins: s.Urchins, Velocity: graph.Add(s.Velocity, graph.Mul(p.Dt, action)), Goal: s.Goal}
+	next.Place = graph.Add(s.Place, graph.Mul(p.Dt, next.Velocity))
+	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
+	reward = graph.Exp(graph.Mul(-.5, graph.Sum(graph.Square(graph.Sub(next.Place, s.Goal)))))
+	stings := graph.Exp(graph.Mul(-30, graph.Sum(graph.Square(graph.Sub(next.Place, s.Urchins)), 1)))
+	return next, e.Observe(next, p), graph.Mul(reward, graph.Prod(graph.Sub(1, stings))), envs.False(), truncated
+}
+
+// Observe gives the state.
+func (Swimmer) Observe(s SwimmerState, _ SwimmerParams) *graph.Array {
+	return graph.Concatenate(0, graph.Flatten1D(s.Urchins), s.Place, s.Velocity, s.Goal)
+}
+
+// Draw paints the square in which all start, and a bit around it.
+func (e Swimmer) Draw(state any, size image.Point) (image.Image, error) {
+	id := e.Spec().ID
+	stings, err := draw.Grid(id, state, func(s SwimmerState) *graph.Array { return s.Urchins }, urchins, 2)
+	if err != nil {
+		return nil, err
+	}
+	var points [3][]float64
+	for i, leaf := range []func(SwimmerState) *graph.Array{
+		func(s SwimmerState) *graph.Array { return s.Goal },
+		func(s SwimmerState) *graph.Array { return s.Place },
+		func(s SwimmerState) *graph.Array { return s.Velocity },
+	} {
+		if points[i], err = draw.Grid(id, state, leaf, 2); err != nil {
+			return nil, err
+		}
+	}
+	c, err := draw.NewCanvas(size, draw.At(-1.5, -1.5), draw.At(1.5, 1.5))
+	if err != nil {
+		return nil, err
+	}
+	for i := range urchins {
+		c.Disc(draw.Ink, draw.At(stings[2*i], stings[2*i+1]), .1)
+	}
+	goal, place, velocity := points[0], points[1], points[2]
+	c.Disc(draw.Signal, draw.At(goal[0], goal[1]), .07)
+	at := draw.At(place[0], place[1])
+	c.Line(draw.Accent, at, draw.At(at.X+.3*velocity[0], at.Y+.3*velocity[1]), .03)
+	c.Disc(draw.Accent, at, .06)
+	return c.Image(), nil
+}
