@@ -11,13 +11,14 @@ import (
 
 func init() {
 	MustRegister("ars", func() Strategy {
-		return &ARS{LearningRate: settings.Num(.001), Sigma: settings.Num(1), SigmaDecay: settings.Num(1), EliteRatio: .5}
+		return &ARS{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), EliteRatio: .5}
 	})
 }
 
 // ARS is the augmented random search of Mania et al., "Simple random search provides a competitive approach to reinforcement
-// learning" (2018), with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± σ·z, of which the part whose
-// better member is best counts, raw fitness over its standard deviation, Adam. Observations are not normalised.
+// learning" (2018), with the formulas of evosax 0.3.2: antithetic pairs mean ± σ·z, of which the part whose better member is
+// best counts, raw fitness over its standard deviation, Adam. Observations are not normalised. Learning rate and sigma are by
+// default those of OpenES here; evosax's, 0.001 and 1, hardly move a policy.
 type ARS struct {
 	antithetic
 	Vectors
