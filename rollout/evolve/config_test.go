@@ -59,7 +59,7 @@ func TestBadConfigs(t *testing.T) {
 		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },
 			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
 		{"linear with sizes", func(c *Config) { c.Policy = "linear:4" }, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
-		{"unknown strategy", func(c *Config) { c.Strategy = "OpenEs" }, `strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, openes, pgpe, pso, randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
+		{"unknown strategy", func(c *Config) { c.Strategy = "OpenEs" }, `strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, openes, pgpe, pso, randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
 		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
 		{"negative population", func(c *Config) { c.Population = -4 }, `pop: got -4, want an even number from 2 to 16777216`},
 		{"odd population", func(c *Config) { c.Population = 257 },

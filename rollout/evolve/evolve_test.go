@@ -284,8 +284,10 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		"ars":      {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
 		"cmaes": {"strategy.basis", "strategy.covariance", "strategy.mean", "strategy.path", "strategy.scale", "strategy.sigma", "strategy.sigma_path",
 			"strategy.told"},
-		"crfmnes":      {"strategy.mean", "strategy.path", "strategy.scale", "strategy.sigma", "strategy.sigma_path", "strategy.v"},
-		"de":           {"strategy.fitness", "strategy.members", "strategy.told"},
+		"crfmnes": {"strategy.mean", "strategy.path", "strategy.scale", "strategy.sigma", "strategy.sigma_path", "strategy.v"},
+		"de":      {"strategy.fitness", "strategy.members", "strategy.told"},
+		"eggroll": {"strategy.count", "strategy.mean.layers.0.b", "strategy.mean.layers.0.w", "strategy.mu.0", "strategy.mu.1", "strategy.nu.0",
+			"strategy.nu.1", "strategy.sigma"},
 		"pso":          {"strategy.best", "strategy.fitness", "strategy.position", "strategy.told", "strategy.velocity"},
 		"randomsearch": {"strategy.best.layers.0.b", "strategy.best.layers.0.w", "strategy.fitness", "strategy.start.layers.0.b", "strategy.start.layers.0.w"},
 		"samrga":       {"strategy.elites", "strategy.sigma"},
@@ -303,7 +305,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, int64(2), s.Step)
 		all := append(slices.Clone(common), own...)
-		if name == "randomsearch" { // a genome is the policy's tree
+		if name == "randomsearch" || name == "eggroll" { // a genome is the policy's tree
 			all = append(all[:2], append([]string{"best.genome.layers.0.b", "best.genome.layers.0.w"}, all[3:]...)...)
 		}
 		require.Equal(t, all, slices.Sorted(maps.Keys(s.Arrays)))

@@ -49,6 +49,10 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		Centre *graph.Array // fitness
 	}
 	groups := members / s.GroupSize()
+	shape := []int{n}
+	if _, flat := s.(Flat); !flat {
+		shape = []int{n / 2, 2} // a matrix
+	}
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
 		// Behind a barrier, as in evolve: without it the compiler writes the hash of the keys into each of those of the draws.
 		keys := random.Key{Data: graph.Barrier(random.Split(random.FoldIn(in.Key, generation), groups).Data)[0]}
@@ -63,10 +67,10 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 			fitness = graph.Select(graph.Eq(graph.Rem(graph.Add(graph.Iota(members), generation), 5), 0), math.NaN(), fitness)
 		}
 		state := tell(s, in.State, fitness, given{draws})
-		return reached{state, function(in.Number, s.Centre(state).(*graph.Array))}
+		return reached{state, function(in.Number, graph.Flatten1D(s.Centre(state).(*graph.Array)))}
 	})
 	return func(number int32, seed int64) (start, end float64) {
-		state, err := graph.Eval(s.Init(graph.Full(graph.ShapeOf(graph.Float32, n), -1), members))
+		state, err := graph.Eval(s.Init(graph.Full(graph.ShapeOf(graph.Float32, shape...), -1), members))
 		require.NoError(t, err)
 		start, err = graph.Float(function(graph.Of(number), graph.Full(graph.ShapeOf(graph.Float32, n), -1)))
 		require.NoError(t, err)
@@ -105,6 +109,7 @@ func TestStrategiesClimb(t *testing.T) {
 		{"xnes", func(s Strategy) { s.(*XNES).Sigma = half }, [3]float64{1e5, 100, 1e6}},
 		{"crfmnes", func(s Strategy) { s.(*CRFMNES).Sigma = half }, [3]float64{1e8, 1e5, 1e8}},
 		{"ars", func(s Strategy) { s.(*ARS).LearningRate = settings.Num(.05) }, [3]float64{10000, 100, 10000}},
+		{"eggroll", func(s Strategy) { s.(*Eggroll).LearningRate = settings.Num(.05) }, [3]float64{1000, 100, 1000}},
 		{"de", nil, [3]float64{1e7, 100, 1e6}},
 		{"de", func(s Strategy) { s.(*DE).Base = deRandom }, [3]float64{100, 10, 100}},
 		{"pso", nil, [3]float64{1000, 100, 1000}},
