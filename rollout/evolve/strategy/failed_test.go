@@ -229,3 +229,28 @@ func TestShaping(t *testing.T) {
 		require.InDeltaSlice(t, c.want, floatsOf(t, e.shape(e, state, graph.Float32s(c.fitness), draws)), 1e-4, "case %d", c.number)
 	}
 }
+
+// The smallest populations that a strategy takes, of one parameter and of some, leave nothing but numbers.
+func TestSmallestPopulations(t *testing.T) {
+	for _, name := range Names() {
+		for _, n := range []int{1, 3} {
+			s := lookup(name)
+			members := s.GroupSize()
+			if b, ok := s.(Bounded); ok {
+				members = max(members, b.LeastPopulation())
+			}
+			state := s.Init(graph.Ones(graph.ShapeOf(graph.Float32, n)), members)
+			for generation := range 4 {
+				fitness := graph.Float32s([]float32{float32(generation), 1, 3, 2})
+				next, err := graph.Eval(tell(s, state, graph.SliceAxis(fitness, 0, 0, members), given{drawn(s, state, members, int64(generation))}))
+				require.NoError(t, err, name)
+				state = next
+			}
+			for i, leaf := range graph.Leaves(state) {
+				for _, x := range floatsOf(t, leaf) {
+					require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%s of %d parameters, leaf %d: %g", name, n, i, x)
+				}
+			}
+		}
+	}
+}
