@@ -131,7 +131,7 @@ func (c *Config) made(devices int) (*experiment, error) {
 	if x.play, err = c.Rollout(); err != nil {
 		return nil, err
 	}
-	if err := c.checkNumbers(x.strategy.GroupSize()); err != nil {
+	if err := c.checkNumbers(x.strategy); err != nil {
 		return nil, err
 	}
 	if err := c.checkDevices(devices); err != nil {
@@ -170,7 +170,12 @@ func (c *Config) checkParted() error {
 	return nil
 }
 
-func (c *Config) checkNumbers(groupSize int) error {
+func (c *Config) checkNumbers(s strategy.Strategy) error {
+	groupSize := s.GroupSize()
+	least := groupSize
+	if b, ok := s.(strategy.Bounded); ok {
+		least = max(least, b.LeastPopulation())
+	}
 	multiple := "a whole number"
 	if groupSize > 1 {
 		multiple = "an even number"
@@ -181,13 +186,16 @@ func (c *Config) checkNumbers(groupSize int) error {
 	for _, f := range []struct {
 		key          string
 		value, least int
-	}{{"pop", c.Population, groupSize}, {"tile", c.Tile, 0}} {
+	}{{"pop", c.Population, least}, {"tile", c.Tile, 0}} {
 		if f.value >= f.least && f.value <= maxPopulation && f.value%groupSize == 0 {
 			continue
 		}
 		wants := fmt.Sprintf("%s from %d to %d", multiple, f.least, maxPopulation)
 		if f.least == 0 {
 			wants += ", 0 for the default"
+		}
+		if f.key == "pop" && least > groupSize && f.value > 0 && f.value < least {
+			wants += fmt.Sprintf(": %s needs %d members at least", c.Strategy, least)
 		}
 		if groupSize > 1 && f.value >= f.least && f.value <= maxPopulation {
 			wants += fmt.Sprintf(": %s samples its members in groups of %d", c.Strategy, groupSize)

@@ -131,13 +131,21 @@ func (g *generation) learn() error {
 		if _, flat := g.strategy.(strategy.Flat); flat {
 			g.layout = population.LayoutOf(params)
 		}
-		g.draw = g.strategy.Sample(random.New(0), g.strategy.Init(g.genome(params), g.members()))
+		g.draw = strategy.Draw(g.strategy, random.New(0), g.strategy.Init(g.genome(params), g.members()), graph.Zeros(graph.ShapeOf(graph.Int32)))
 	})
 }
 
-// ask makes the draws of one tile, leaves [lanes, …]; keys are those of its groups, u32[lanes, 2].
+// ask makes the draws of one tile, leaves [lanes, …]; keys are those of its groups, as groupKeys gives them.
 func (g *generation) ask(s State, keys *graph.Array) any {
-	draws := graph.VMap(func(key random.Key) any { return g.strategy.Sample(key, s.Strategy) })(random.Key{Data: keys})
+	var draws any
+	if _, ok := g.strategy.(strategy.Indexed); ok {
+		draws = graph.VMap(func(key *graph.Array) any {
+			group := graph.Min(graph.Convert(graph.Index(key, 2), graph.Int32), g.groups.Items-1) // padding has the last one's place
+			return strategy.Draw(g.strategy, random.Key{Data: graph.SliceAxis(key, 0, 0, 2)}, s.Strategy, group)
+		})(keys)
+	} else {
+		draws = graph.VMap(func(key random.Key) any { return g.strategy.Sample(key, s.Strategy) })(random.Key{Data: keys})
+	}
 	// Drawn once, then read: without the barrier the compiler draws it again for each of its uses.
 	leaves, tree := graph.Flatten(draws)
 	return tree.Unflatten(graph.Barrier(leaves...))
@@ -166,8 +174,7 @@ func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reac
 	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, draws)}
 	all := population.Kept(g.groups, in.Tiles, draws)
 	if g.redraw {
-		ofGroups := graph.Reshape(graph.SliceAxis(keys, 1, 0, 1), keys.Dim(0), g.groups.Lanes, 2)
-		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
+		all = population.Redrawn(g.groups, in.Tiles, g.groupKeys(keys), func(keys *graph.Array) any { return g.ask(s, keys) })
 	}
 	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached), all)
 	return next
@@ -206,10 +213,28 @@ func (g *generation) keys(s State) *graph.Array {
 	return graph.Barrier(all.Data)[0]
 }
 
-// tileKeys are the keys of one tile: of its groups, u32[lanes, 2], and of its members, u32[sides, lanes, 2].
+// groupKeys are those of the groups of this device's tiles, u32[PerDevice+1, lanes, 2]; for an Indexed strategy
+// u32[PerDevice+1, lanes, 3], the group's number behind its key.
+func (g *generation) groupKeys(keys *graph.Array) *graph.Array {
+	t := g.groups
+	ofGroups := graph.Reshape(graph.SliceAxis(keys, 1, 0, 1), keys.Dim(0), t.Lanes, 2)
+	if _, ok := g.strategy.(strategy.Indexed); !ok {
+		return ofGroups
+	}
+	number := graph.Add(graph.Iota((t.PerDevice+1)*t.Lanes), graph.Mul(t.First(), t.Lanes))
+	column := graph.Convert(graph.Reshape(number, t.PerDevice+1, t.Lanes, 1), graph.Uint32)
+	return graph.Barrier(graph.Concatenate(2, ofGroups, column))[0]
+}
+
+// tileKeys are the keys of one tile: of its groups, as groupKeys, and of its members, u32[sides, lanes, 2].
 func (g *generation) tileKeys(keys, local *graph.Array) (ofGroups, ofMembers *graph.Array) {
+	all := keys
 	keys = graph.Barrier(graph.DynamicIndex(keys, local, 0))[0]
-	return graph.Index(keys, 0), graph.SliceAxis(keys, 0, 1, 1+g.strategy.GroupSize())
+	ofGroups = graph.Index(keys, 0)
+	if _, ok := g.strategy.(strategy.Indexed); ok {
+		ofGroups = graph.Barrier(graph.DynamicIndex(g.groupKeys(all), local, 0))[0]
+	}
+	return ofGroups, graph.SliceAxis(keys, 0, 1, 1+g.strategy.GroupSize())
 }
 
 // inOrder gathers what is known of each member, [PerDevice, sides, lanes, …], in member order and without the padding.

@@ -84,6 +84,12 @@ func (a *asked) Outer(_ *graph.Array, term func(draw any) *graph.Array) *graph.A
 	return a.summed(graph.Zeros(graph.ShapeOf(graph.Float32, n, n))).(*graph.Array)
 }
 
+func (a *asked) Map(term func(draw any) any) any {
+	return graph.MapTree(func(z *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
+	}, term(a.draw))
+}
+
 func (a *asked) summed(sum any) any {
 	a.sum = max(a.sum, sizeOf(sum))
 	return sum

@@ -51,6 +51,18 @@ func (*greedy) Tell(_ any, e strategy.Evaluation, draws population.Draws) any {
 	return graph.DynamicIndex(draws.All().(*graph.Array), graph.ArgMax(e.Fitness, 0), 0)
 }
 
+func named(name string) func() strategy.Strategy {
+	return func() strategy.Strategy {
+		s, err := strategy.Make(name, nil)
+		if err != nil {
+			panic(err)
+		}
+		return s
+	}
+}
+
+var cmaes, sepcmaes, pso = named("cmaes"), named("sepcmaes"), named("pso")
+
 // vast is an environment that never ends, with a state of so many numbers.
 type vast int
 
@@ -90,6 +102,10 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 			16 * 4 << 20, 1 << 30, "256 members of 10 parameters take about"},
 		{4, "a covariance of more numbers than can be counted", "mlp:65536,65536", func(x *experiment) { x.strategy = &ellipse{draws: graph.Float32} }, 1 << 50,
 			-1, -1, "take more than 4 EiB"},
+		{8, "cmaes, whose matrix fits by far not", "mlp:128,128", func(x *experiment) { x.strategy = cmaes() }, 1 << 30,
+			30 * covariance, 60 * covariance, `256 members of 17410 parameters take about`},
+		{9, "sepcmaes where cmaes does not fit", "mlp:128,128", func(x *experiment) { x.strategy = sepcmaes() }, 1 << 30, 256 * 4 * params, 3 * 256 * 4 * params, ""},
+		{10, "three places of each particle", "mlp:128,128", func(x *experiment) { x.strategy = pso() }, 1 << 30, 12 * 256 * 4 * params, 20 * 256 * 4 * params, ""},
 		{5, "all draws at once", "mlp:128,128", func(x *experiment) { x.strategy = &greedy{} }, 1 << 30, 3 * 256 * 4 * params, 5 * 256 * 4 * params, ""},
 		{6, "openes as it was", "mlp:128,128", func(*experiment) {}, 1 << 30, 128 * 4 * params, 256 * 4 * params, ""},
 	} {

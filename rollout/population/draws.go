@@ -13,6 +13,9 @@ type Draws interface {
 	Sum(weights *graph.Array, term func(draw any) any) any
 	// Outer is Σ weights[i]·v·vᵀ with v = term(draw i), f32[n]: f32[n, n], added up as Sum is.
 	Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array
+	// Map is term of every draw, a tree of arrays, in order: the leaves get an axis 0 of Items. It is for terms that are
+	// small: they take that much room on every device.
+	Map(term func(draw any) any) any
 	// All is the draws in order: the leaves get an axis 0 of Items. It takes that much room on every device.
 	All() any
 }
@@ -86,6 +89,14 @@ func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *g
 	}).(*graph.Array)
 }
 
+func (d *draws) Map(term func(draw any) any) any {
+	one := func(i *graph.Array) any { return graph.VMap(term)(d.tile(i)) }
+	rows := Each(d.Tiles, d.count, RowsLike(d.Tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Barrier(d.inOrder(d.Gather(a), d.Total()))[0]
+	}, rows)
+}
+
 // sum adds up what each tile gives for its weights, f32[lanes], and draws.
 func (d *draws) sum(weights *graph.Array, tile func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
@@ -94,6 +105,11 @@ func (d *draws) sum(weights *graph.Array, tile func(w *graph.Array, tile any) an
 	one := func(i *graph.Array) any { return tile(graph.DynamicIndex(local, i, 0), d.tile(i)) }
 	sums := Each(t, d.count, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
 	return graph.MapTree(t.Sum, sums)
+}
+
+// MapOf is Draws.Map with the types of the draws and of the terms.
+func MapOf[D, T any](d Draws, term func(draw D) T) T {
+	return d.Map(func(draw any) any { return term(draw.(D)) }).(T)
 }
 
 // SumOf is Draws.Sum with the types of the draws and of the terms.

@@ -9,18 +9,20 @@ import (
 
 func init() {
 	MustRegister("openes", func() Strategy {
-		return &OpenES{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
+		return &OpenES{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Shaped: Shaped{Shaping: shapeRanks}}
 	})
 }
 
 // OpenES is the evolution strategy of Salimans et al., "Evolution strategies as a scalable alternative to reinforcement
-// learning" (2017), with the formulas of evosax 0.3.2's Open_ES: antithetic pairs mean ± σ·z, centred ranks, Adam.
+// learning" (2017), with the formulas of evosax 0.3.2's Open_ES: antithetic pairs mean ± σ·z, centred ranks (or
+// what Shaping says), Adam.
 type OpenES struct {
 	antithetic
 	Vectors
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
+	Shaped
 }
 
 // OpenESState is what OpenES remembers between generations.
@@ -47,10 +49,10 @@ func (e *OpenES) Member(state, noise any, side *graph.Array) any {
 	return graph.Add(s.Mean, graph.Mul(graph.Mul(s.Sigma, e.sign(side)), noise.(*graph.Array)))
 }
 
-// Tell follows the estimate Σ rank·z / (population·σ) of the gradient of fitness by one Adam step.
+// Tell follows the estimate Σ shaped fitness·z / (population·σ) of the gradient of fitness by one Adam step.
 func (e *OpenES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(OpenESState)
-	plus, minus := e.sides(CentredRanks(v.Fitness))
+	plus, minus := e.sides(e.shape(e, s, v.Fitness, noise))
 	gradient := graph.Div(sumOf(noise, graph.Sub(plus, minus), nil), graph.Mul(s.Sigma, float32(v.Fitness.Dim(0))))
 	adam, update := s.Adam.step(gradient, e.LearningRate.Array())
 	return OpenESState{Mean: graph.Add(s.Mean, update), Sigma: decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Adam.Count), Adam: adam}

@@ -9,27 +9,40 @@ import (
 
 func init() {
 	MustRegister("pgpe", func() Strategy {
-		return &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), StdLearningRate: settings.Num(.1)}
+		return &PGPE{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), StdLearningRate: settings.Num(.1),
+			Optimizer: pgpeAdam, MaxSpeed: settings.Num(.04), Shaped: Shaped{Shaping: shapeRanks}}
 	})
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
-// pairs mean ± std·z with a standard deviation of its own for every parameter, centred ranks, Adam for the mean. The
-// standard deviations follow their own gradient, by at most 20 % a generation.
+// pairs mean ± std·z with a standard deviation of its own for every parameter, centred ranks (or what Shaping says),
+// and for the mean Adam or the ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy
+// evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
 type PGPE struct {
 	antithetic
 	Vectors
-	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of Adam for the mean"`
+	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimiser"`
 	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
 	StdLearningRate settings.Number `set:"std-learning-rate" above:"0" help:"step size of the standard deviations"`
+	Optimizer       string          `set:"optimizer" oneof:"adam,clipup" help:"optimiser of the mean: adam, or clipup, whose steps are of the length of the learning rate with momentum, max-speed at most"`
+	MaxSpeed        settings.Number `set:"max-speed" above:"0" help:"longest step of clipup"`
+	Shaped
 }
 
 // PGPEState is what PGPE remembers between generations.
 type PGPEState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise
-	Adam Adam
+	Adam Adam         // of the optimiser adam; its arrays are nil for clipup
+	// Velocity is the last step of the optimiser clipup, f32[n]; nil for adam.
+	Velocity *graph.Array `tree:"optional"`
 }
+
+// Values of PGPE.Optimizer.
+const (
+	pgpeAdam   = "adam"
+	pgpeClipUp = "clipup"
+)
 
 // pgpeMaxChange is the largest relative change of a standard deviation in one generation.
 const pgpeMaxChange = .2
@@ -37,7 +50,13 @@ const pgpeMaxChange = .2
 // Init starts at the genome with Sigma for every parameter.
 func (e *PGPE) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
-	return PGPEState{Mean: mean, Std: graph.BroadcastTo(e.Sigma.Array(), mean.Dims()...), Adam: newAdam(mean)}
+	s := PGPEState{Mean: mean, Std: graph.BroadcastTo(e.Sigma.Array(), mean.Dims()...)}
+	if e.Optimizer == pgpeClipUp {
+		s.Velocity = graph.ZerosLike(mean)
+	} else {
+		s.Adam = newAdam(mean)
+	}
+	return s
 }
 
 // Sample draws z, standard normal.
@@ -55,17 +74,32 @@ func (e *PGPE) Member(state, noise any, side *graph.Array) any {
 // Σ (rank₊ + rank₋ - 2·mean rank)·std·(z² - 1) / population.
 func (e *PGPE) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(PGPEState)
-	ranks := CentredRanks(v.Fitness)
+	ranks := e.shape(e, s, v.Fitness, noise)
 	plus, minus := e.sides(ranks)
 	scale := graph.Div(s.Std, float32(v.Fitness.Dim(0)))
-	adam, update := s.Adam.step(graph.Mul(scale, sumOf(noise, graph.Sub(plus, minus), nil)), e.LearningRate.Array())
+	next := e.move(s, graph.Mul(scale, sumOf(noise, graph.Sub(plus, minus), nil)))
 	baseline := graph.Mul(2, graph.Mean(ranks))
 	gradient := graph.Mul(scale, sumOf(noise, graph.Sub(graph.Add(plus, minus), baseline), func(z *graph.Array) *graph.Array {
 		return graph.Sub(graph.Square(z), 1)
 	}))
 	std := graph.Add(s.Std, graph.Mul(e.StdLearningRate.Array(), gradient))
 	std = graph.Clamp(graph.Mul(s.Std, float32(1-pgpeMaxChange)), std, graph.Mul(s.Std, float32(1+pgpeMaxChange)))
-	return PGPEState{Mean: graph.Add(s.Mean, update), Std: std, Adam: adam}
+	next.Std = std
+	return next
+}
+
+// move makes one step of the optimiser along the mean's gradient.
+func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
+	if e.Optimizer != pgpeClipUp {
+		adam, update := s.Adam.step(gradient, e.LearningRate.Array())
+		return PGPEState{Mean: graph.Add(s.Mean, update), Adam: adam}
+	}
+	length := graph.Add(graph.Sqrt(graph.Sum(graph.Square(gradient))), float32(1e-8))
+	velocity := graph.Add(graph.Mul(float32(.9), s.Velocity), graph.Mul(e.LearningRate.Array(), graph.Div(gradient, length)))
+	speed := graph.Sqrt(graph.Sum(graph.Square(velocity)))
+	most := e.MaxSpeed.Array()
+	velocity = graph.Mul(velocity, graph.Select(graph.Gt(speed, most), graph.Div(most, speed), float32(1)))
+	return PGPEState{Mean: graph.Add(s.Mean, velocity), Velocity: velocity}
 }
 
 // Centre is the mean.

@@ -16,12 +16,17 @@ func CentredRanks(fitness *graph.Array) *graph.Array {
 	if n < 2 {
 		return graph.ZerosLike(fitness)
 	}
+	twice := graph.Convert(twiceRanks(fitness), graph.Float32)
+	return graph.Sub(graph.Div(twice, float32(2*(n-1))), float32(.5))
+}
+
+// twiceRanks gives twice each rank from 0, the worst, i32[n]: equal ones share the mean of their ranks, NaN is the worst.
+func twiceRanks(fitness *graph.Array) *graph.Array {
 	rank := ranksBySort
-	if n <= fewRanks {
+	if fitness.Dim(0) <= fewRanks {
 		rank = ranksByPairs
 	}
-	twice := graph.Convert(rank(WorstIfNaN(fitness)), graph.Float32)
-	return graph.Sub(graph.Div(twice, float32(2*(n-1))), float32(.5))
+	return rank(WorstIfNaN(fitness))
 }
 
 // ranksByPairs gives twice each rank from 0, i32[n], by n² comparisons: whoever is below counts 2, whoever is equal 1.
@@ -61,6 +66,16 @@ func LogWeights(fitness *graph.Array, parents int) *graph.Array {
 	place := graph.Add(graph.Convert(graph.ArgSort(order, 0), graph.Float32), 1)
 	weights := graph.Max(graph.Sub(float32(math.Log(float64(parents)+.5)), graph.Log(place)), 0)
 	return graph.Div(weights, graph.Sum(weights))
+}
+
+// best gives the members of highest fitness in order, i32[count], earlier ones first among equals, and whether there is a
+// number among the fitnesses at all, a bool scalar. NaN is never among them: where too few members have a number, those who
+// have come again and again.
+func best(fitness *graph.Array, count int) (order, found *graph.Array) {
+	order = graph.ArgSort(graph.Neg(WorstIfNaN(fitness)), 0)
+	valid := graph.Sum(graph.Convert(graph.Not(graph.IsNaN(fitness)), graph.Int32))
+	place := graph.Rem(graph.Iota(count), graph.Max(valid, 1))
+	return graph.Take(order, place, 0), graph.Gt(valid, 0)
 }
 
 // WorstIfNaN replaces NaN by -Inf.

@@ -17,6 +17,7 @@ func init() {
 // crossover (its default): every child is one of the elites, drawn uniformly, plus σ times standard normal noise. The
 // elites are the better half of the last generation; none of them is carried over.
 type SimpleGA struct {
+	single
 	Vectors
 	EliteRatio float64         `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
 	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise"`
@@ -29,9 +30,6 @@ type SimpleGAState struct {
 	Sigma  *graph.Array // f32[]: of the next generation
 	Told   *graph.Array // i32[]: generations so far
 }
-
-// GroupSize is 1.
-func (*SimpleGA) GroupSize() int { return 1 }
 
 // Keeps is the number of elites, one at least.
 func (g *SimpleGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
@@ -53,13 +51,13 @@ func (*SimpleGA) Sample(key random.Key, state any) any {
 // Member is the child.
 func (*SimpleGA) Member(_, child any, _ *graph.Array) any { return child }
 
-// Tell keeps the best children, earlier ones first among equals.
+// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where all are,
+// the elites stay.
 func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SimpleGAState)
-	order := graph.ArgSort(graph.Neg(WorstIfNaN(v.Fitness)), 0)
-	best := graph.SliceAxis(order, 0, 0, s.Elites.Dim(0))
-	return SimpleGAState{Elites: graph.Take(children.All().(*graph.Array), best, 0), Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told),
-		Told: graph.Add(s.Told, 1)}
+	order, found := best(v.Fitness, s.Elites.Dim(0))
+	elites := graph.Select(found, graph.Take(children.All().(*graph.Array), order, 0), s.Elites)
+	return SimpleGAState{Elites: elites, Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told), Told: graph.Add(s.Told, 1)}
 }
 
 // Centre is the best of the elites.

@@ -69,6 +69,28 @@ type Keeper interface {
 	Keeps(population int) int
 }
 
+// Indexed is a Strategy whose groups have places of their own in its state, each moving by its own past: its draws follow
+// from the group's number too.
+type Indexed interface {
+	Strategy
+	// SampleAt is Sample for a group, an int32 scalar from 0 on.
+	SampleAt(key random.Key, state any, group *graph.Array) any
+}
+
+// Draw samples for a group, an int32 scalar: SampleAt of an Indexed strategy, else Sample.
+func Draw(s Strategy, key random.Key, state any, group *graph.Array) any {
+	if i, ok := s.(Indexed); ok {
+		return i.SampleAt(key, state, group)
+	}
+	return s.Sample(key, state)
+}
+
+// Bounded is a Strategy that needs more members than one group.
+type Bounded interface {
+	Strategy
+	LeastPopulation() int
+}
+
 var registry = struct {
 	sync.RWMutex
 	make map[string]func() Strategy
@@ -167,6 +189,18 @@ func Move(genome any, factor *graph.Array, change any) any {
 func decayed(sigma, decay, told *graph.Array) *graph.Array {
 	return graph.Mul(sigma, graph.Pow(decay, graph.Convert(told, graph.Float32)))
 }
+
+// single is the part that strategies share whose members are drawn one by one.
+type single struct{}
+
+// GroupSize is 1.
+func (single) GroupSize() int { return 1 }
+
+// ranked is the part that strategies share that compare members with each other.
+type ranked struct{}
+
+// LeastPopulation is 2.
+func (ranked) LeastPopulation() int { return 2 }
 
 // antithetic is the part that strategies of pairs, mean ± noise, share.
 type antithetic struct{}

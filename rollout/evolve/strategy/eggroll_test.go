@@ -1,0 +1,71 @@
+package strategy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// Draws of matrices are two thin ones; members are the mean ± their product, whole numbers stay, and Tell is what a loop over
+// the pairs adds up.
+func TestEggroll(t *testing.T) {
+	type genome struct{ W, Small, Bias, N *graph.Array }
+	const members = 6
+	for _, rank := range []int{1, 2} {
+		e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: rank, Shaped: Shaped{Shaping: shapeRaw}}
+		start := genome{graph.Full(graph.ShapeOf(graph.Float32, 7, 5), 2), graph.Ones(graph.ShapeOf(graph.Float32, 2, 1)),
+			graph.Float32s([]float32{1, 2, 3}), graph.Int32s([]int32{1 << 30, 16777217})}
+		state := e.Init(start, members)
+		draws := drawn(e, state, members, 3).([]factors)
+		require.Equal(t, []int{3, 7, rank}, draws[0].A.Dims())
+		require.Equal(t, []int{3, 5, rank}, draws[0].B.Dims())
+		require.Nil(t, draws[1].B)
+		require.Equal(t, []int{3, 3}, draws[2].A.Dims())
+		require.Len(t, draws, 3)
+
+		fitness := []float32{1, 5, -2, 0, 2, 2}
+		told := tell(e, state, graph.Float32s(fitness), given{draws}).(EggrollState)
+		require.Equal(t, floatsOf(t, start.N), floatsOf(t, told.Mean.(genome).N))
+		sum := make([]float64, 35)
+		for g := range members / 2 {
+			a, b := floatsOf(t, graph.Index(draws[0].A, g)), floatsOf(t, graph.Index(draws[0].B, g))
+			plus := e.Member(state, []factors{{graph.Index(draws[0].A, g), graph.Index(draws[0].B, g)}, {A: graph.Index(draws[1].A, g)},
+				{A: graph.Index(draws[2].A, g)}}, graph.Of(int32(0))).(genome)
+			member := floatsOf(t, plus.W)
+			for i := range 7 {
+				for j := range 5 {
+					x := 0.
+					for k := range rank {
+						x += a[i*rank+k] * b[j*rank+k] / math.Sqrt(float64(rank))
+					}
+					require.InDelta(t, 2+.5*x, member[i*5+j], 1e-5)
+					sum[i*5+j] += float64(fitness[g]-fitness[g+members/2]) * x
+				}
+			}
+			require.Equal(t, []float64{1 << 30, 16777217}, floatsOf(t, plus.N))
+		}
+		// Adam's first mean is a tenth of the gradient.
+		mu := floatsOf(t, told.Mu[0])
+		for i, x := range sum {
+			require.InDelta(t, .1*x/(.5*members), mu[i], 1e-5)
+		}
+	}
+}
+
+// With no matrix among the parameters eggroll is OpenES.
+func TestEggrollOfVectorsIsOpenES(t *testing.T) {
+	e, o := lookup("eggroll"), lookup("openes")
+	start := graph.Float32s([]float32{1, -2, 3})
+	es, os := e.Init(start, 8), o.Init(start, 8)
+	for generation := range 3 {
+		noise := random.Normal(random.New(int64(generation)), graph.ShapeOf(graph.Float32, 4, 3))
+		fitness := graph.Float32s([]float32{3, 1, 4, 1, 5, 9, 2, 6})
+		es, os = tell(e, es, fitness, given{[]factors{{A: noise}}}), tell(o, os, fitness, given{noise})
+	}
+	require.Equal(t, floatsOf(t, o.Centre(os).(*graph.Array)), floatsOf(t, e.Centre(es).(*graph.Array)))
+}

@@ -1,0 +1,224 @@
+package strategy
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+)
+
+// evosaxTrace is one run of evosax, as third_party/oracles/evosax_strategies.py writes it.
+type evosaxTrace struct {
+	Strategy string
+	Config   struct {
+		Population  int
+		Rate        float64 `json:"learning_rate"`
+		Shaping     string
+		WeightDecay float64 `json:"weight_decay"`
+	}
+	Start map[string]oracles.Array
+	Steps []map[string]oracles.Array
+}
+
+func readEvosax(t *testing.T) []evosaxTrace {
+	t.Helper()
+	var file struct {
+		Versions json.RawMessage
+		Traces   []evosaxTrace
+	}
+	require.NoError(t, oracles.Read("testdata/evosax_strategies.json", &file))
+	return file.Traces
+}
+
+// pairs is the first half of a population.
+func pairs(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(0)/2) }
+
+// evosaxCase says how a strategy's state stands for evosax's, and which noise made a population.
+type evosaxCase struct {
+	make  func(tr evosaxTrace) Strategy
+	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
+	names func(state any) map[string]*graph.Array      // by evosax's names
+	first func(tr evosaxTrace, state any) any          // changes Init's state; nil: it is as it is
+}
+
+func evosaxCases() map[string]evosaxCase {
+	half := settings.Num(.5)
+	sub, div, mul := graph.Sub, graph.Div, graph.Mul
+	return map[string]evosaxCase{
+		"snes": {
+			make:  func(evosaxTrace) Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: half} },
+			noise: func(s any, x *graph.Array) *graph.Array { return div(sub(x, s.(SNESState).Mean), s.(SNESState).Std) },
+			names: func(s any) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.(SNESState).Mean, "std": s.(SNESState).Std}
+			},
+		},
+		"sepcmaes": {
+			make: func(evosaxTrace) Strategy { return &SepCMAES{Sigma: half} },
+			noise: func(state any, x *graph.Array) *graph.Array {
+				s := state.(SepCMAESState)
+				return div(sub(x, s.Mean), mul(s.Sigma, graph.Sqrt(s.Variance)))
+			},
+			names: func(state any) map[string]*graph.Array {
+				s := state.(SepCMAESState)
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "C": s.Variance}
+			},
+		},
+		"cmaes": {
+			make: func(evosaxTrace) Strategy { return &CMAES{Sigma: half, EigenEvery: 1} },
+			noise: func(state any, x *graph.Array) *graph.Array {
+				s := state.(CMAESState)
+				return div(graph.Dot(div(sub(x, s.Mean), s.Sigma), s.Basis), s.Scale)
+			},
+			names: func(state any) map[string]*graph.Array {
+				s := state.(CMAESState)
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "C": s.Covariance}
+			},
+		},
+		"xnes": {
+			make: func(evosaxTrace) Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: half} },
+			noise: func(state any, x *graph.Array) *graph.Array {
+				s := state.(XNESState)
+				return graph.MatrixTranspose(graph.Solve(s.Shape, graph.MatrixTranspose(div(sub(x, s.Mean), s.Sigma))))
+			},
+			names: func(state any) map[string]*graph.Array {
+				s := state.(XNESState)
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "B": s.Shape}
+			},
+		},
+		"crfmnes": {
+			make: func(evosaxTrace) Strategy { return &CRFMNES{Sigma: half} },
+			first: func(tr evosaxTrace, state any) any {
+				s := state.(CRFMNESState)
+				s.V = array(tr.Start["v"])
+				return s
+			},
+			noise: func(state any, x *graph.Array) *graph.Array {
+				s := state.(CRFMNESState)
+				a := s.axis()
+				y := div(sub(pairs(x), s.Mean), mul(s.Sigma, s.Scale))
+				shrink := sub(div(1, graph.Sqrt(graph.Add(1, a.square))), 1)
+				return graph.Add(y, mul(shrink, mul(graph.ExpandDims(graph.Dot(y, a.bar), 1), a.bar)))
+			},
+			names: func(state any) map[string]*graph.Array {
+				s := state.(CRFMNESState)
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "D": s.Scale, "v": s.V}
+			},
+		},
+		"ars": {
+			make: func(tr evosaxTrace) Strategy {
+				return &ARS{LearningRate: settings.Num(tr.Config.Rate), Sigma: half, SigmaDecay: settings.Num(1), EliteRatio: .5}
+			},
+			noise: func(s any, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.(ARSState).Mean), s.(ARSState).Sigma)
+			},
+			names: func(s any) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.(ARSState).Mean, "std": s.(ARSState).Sigma}
+			},
+		},
+		"openes": {
+			make: func(tr evosaxTrace) Strategy {
+				return &OpenES{LearningRate: settings.Num(tr.Config.Rate), Sigma: half, SigmaDecay: settings.Num(1),
+					Shaped: Shaped{Shaping: tr.Config.Shaping, WeightDecay: tr.Config.WeightDecay}}
+			},
+			noise: func(s any, x *graph.Array) *graph.Array {
+				return div(sub(pairs(x), s.(OpenESState).Mean), s.(OpenESState).Sigma)
+			},
+			names: func(s any) map[string]*graph.Array { return map[string]*graph.Array{"mean": s.(OpenESState).Mean} },
+		},
+	}
+}
+
+// Ask and Tell agree with evosax's on the populations that evosax drew: means, step sizes, paths and covariances, with ties and
+// a failed member among them.
+func TestStrategiesAgreeWithEvosax(t *testing.T) {
+	tested := map[string]int{}
+	for _, tr := range readEvosax(t) {
+		c, ok := evosaxCases()[tr.Strategy]
+		if !ok {
+			continue
+		}
+		t.Run(fmt.Sprint(tr.Strategy, tr.Config), func(t *testing.T) {
+			tested[tr.Strategy]++
+			s := c.make(tr)
+			state := s.Init(array(tr.Start["mean"]), tr.Config.Population)
+			if c.first != nil {
+				state = c.first(tr, state)
+			}
+			require.GreaterOrEqual(t, len(tr.Steps), 3)
+			for i, step := range tr.Steps {
+				noise := c.noise(state, array(step["asked"]))
+				members := graph.VMap(func(side *graph.Array) any {
+					return graph.VMap(func(z *graph.Array) any { return s.Member(state, z, side) })(noise)
+				})(graph.Iota(s.GroupSize())).(*graph.Array)
+				near(t, step["asked"], graph.Reshape(members, step["asked"].Shape...), 1e-4, "population", i)
+				var err error
+				state, err = graph.Eval(tell(s, state, returns(step["told"]), given{noise}))
+				require.NoError(t, err)
+				for name, got := range c.names(state) {
+					want := step[name]
+					if len(want.Shape) == 0 && got.Rank() == 0 {
+						require.Equal(t, 1, want.Len(), name)
+					}
+					near(t, want, got, 1e-4, name, i)
+				}
+			}
+		})
+	}
+	require.Equal(t, map[string]int{"snes": 1, "sepcmaes": 1, "cmaes": 2, "xnes": 1, "crfmnes": 2, "ars": 1, "openes": 2}, tested)
+}
+
+// Particles move as evosax's, by its keys' numbers.
+func TestPSOAgreesWithEvosax(t *testing.T) {
+	tested := 0
+	for _, tr := range readEvosax(t) {
+		if tr.Strategy != "pso" {
+			continue
+		}
+		s := lookup("pso").(*PSO)
+		state := PSOState{array(tr.Start["population"]), array(tr.Start["velocity"]), array(tr.Start["population_best"]),
+			returns(tr.Start["fitness_best"]), graph.Of(int32(1))}
+		for i, step := range tr.Steps {
+			tested++
+			var words []uint32
+			for _, w := range step["keys"].Ints() {
+				words = append(words, uint32(w))
+			}
+			keys := graph.Uint32s(words, step["keys"].Shape...)
+			moves := graph.VMap2(func(key, particle *graph.Array) any { return s.SampleAt(random.Key{Data: key}, state, particle) })(
+				keys, graph.Iota(tr.Config.Population))
+			near(t, step["asked"], moves.(psoMove).Position, 1e-5, "population", i)
+			next, err := graph.Eval(tell(s, state, returns(step["told"]), given{moves}))
+			require.NoError(t, err)
+			state = next.(PSOState)
+			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best, "fitness_best": graph.Neg(state.Fitness)} {
+				near(t, step[name], got, 1e-5, name, i)
+			}
+		}
+	}
+	require.Equal(t, 6, tested)
+}
+
+// Trials replace members as evosax's do.
+func TestDEAgreesWithEvosax(t *testing.T) {
+	tested := 0
+	for _, tr := range readEvosax(t) {
+		if tr.Strategy != "de" {
+			continue
+		}
+		s := lookup("de").(*DE)
+		var state any = DEState{array(tr.Start["population"]), returns(tr.Start["fitness"]), graph.Of(int32(1))}
+		for i, step := range tr.Steps {
+			tested++
+			next := tell(s, state, returns(step["told"]), given{array(step["asked"])}).(DEState)
+			near(t, step["population"], next.Members, 0, "population", i)
+			state = next
+		}
+	}
+	require.Equal(t, 6, tested)
+}

@@ -1,0 +1,57 @@
+package strategy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("randomsearch", func() Strategy { return &RandomSearch{Sigma: settings.Num(1)} })
+}
+
+// RandomSearch draws every member anew around where the search started, start + σ·z, and remembers the best so far: what any
+// other strategy has to beat. It is evosax's RandomSearch with such a function for its samples. Its genomes are trees; whole
+// numbers stay as they are.
+type RandomSearch struct {
+	single
+	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the members around the start"`
+}
+
+// RandomSearchState is what RandomSearch remembers between generations.
+type RandomSearchState struct {
+	Start, Best any          // genomes
+	Fitness     *graph.Array // f32[]: of Best; -Inf before there is one
+}
+
+// Init starts at the genome.
+func (*RandomSearch) Init(genome any, _ int) any {
+	return RandomSearchState{genome, genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1))}
+}
+
+// Sample draws z, standard normal.
+func (*RandomSearch) Sample(key random.Key, state any) any {
+	return Noise(key, state.(RandomSearchState).Start)
+}
+
+// Member is start + σ·z.
+func (e *RandomSearch) Member(state, noise any, _ *graph.Array) any {
+	return Move(state.(RandomSearchState).Start, e.Sigma.Array(), noise)
+}
+
+// Tell keeps the best member, the first of equal ones, where it is better than the best so far.
+func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(RandomSearchState)
+	fitness := WorstIfNaN(v.Fitness)
+	at := graph.ArgMax(fitness, 0)
+	one := graph.Convert(graph.Eq(graph.Iota(noise.Items()), at), graph.Float32)
+	found := RandomSearchState{s.Start, Move(s.Start, e.Sigma.Array(), noise.Sum(one, nil)), graph.DynamicIndex(fitness, at, 0)}
+	better := graph.Gt(found.Fitness, s.Fitness)
+	return graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, found, s)
+}
+
+// Centre is the best so far.
+func (*RandomSearch) Centre(state any) any { return state.(RandomSearchState).Best }

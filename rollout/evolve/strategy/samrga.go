@@ -1,0 +1,85 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("samrga", func() Strategy {
+		return &SAMRGA{EliteRatio: .5, Sigma: settings.Num(1), Meta: settings.Num(2), SigmaMax: settings.Num(10)}
+	})
+}
+
+// SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate themselves, of Clune et al., "Natural selection
+// fails to optimize mutation rates for long-term adaptation on rugged fitness landscapes" (2008), with the formulas and
+// defaults of evosax 0.3.2: a child is an elite plus σ times standard normal noise, with σ the elite's own times
+// meta^u, u uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. None of the elites is
+// carried over.
+type SAMRGA struct {
+	single
+	Vectors
+	EliteRatio float64         `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
+	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
+	Meta       settings.Number `set:"meta" min:"1" help:"largest factor of a child's standard deviation against its parent's"`
+	SigmaMin   settings.Number `set:"sigma-min" min:"0" help:"smallest standard deviation"`
+	SigmaMax   settings.Number `set:"sigma-max" above:"0" help:"largest standard deviation"`
+}
+
+// SAMRGAState is what SAMRGA remembers between generations.
+type SAMRGAState struct {
+	Elites *graph.Array // f32[Elites, n], the best first
+	Sigma  *graph.Array // f32[Elites]: with which each of them was made
+}
+
+// samrgaChild is a group's draw.
+type samrgaChild struct {
+	Genome *graph.Array // f32[n]
+	Sigma  *graph.Array // f32[]
+}
+
+// Keeps is the number of elites, one at least.
+func (g *SAMRGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
+
+// Init fills the elites with copies of the genome.
+func (g *SAMRGA) Init(genome any, population int) any {
+	first, elites := genome.(*graph.Array), g.Keeps(population)
+	return SAMRGAState{graph.BroadcastTo(first, elites, first.Dim(0)), graph.BroadcastTo(g.Sigma.Array(), elites)}
+}
+
+// Sample makes child 0.
+func (g *SAMRGA) Sample(key random.Key, state any) any {
+	return g.SampleAt(key, state, graph.Zeros(graph.ShapeOf(graph.Int32)))
+}
+
+// SampleAt makes one child.
+func (g *SAMRGA) SampleAt(key random.Key, state any, group *graph.Array) any {
+	s := state.(SAMRGAState)
+	k := random.SplitN(key, 3)
+	elites, n := s.Elites.Dim(0), s.Elites.Dim(1)
+	parent := random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, elites)
+	parent = graph.Select(graph.Eq(group, 0), 0, parent)
+	u := random.Uniform(k[1], graph.ShapeOf(graph.Float32), -1, 1)
+	sigma := graph.Mul(graph.Take(s.Sigma, parent, 0), graph.Pow(g.Meta.Array(), u))
+	sigma = graph.Min(graph.Max(sigma, g.SigmaMin.Array()), g.SigmaMax.Array())
+	z := random.Normal(k[2], graph.ShapeOf(graph.Float32, n))
+	return samrgaChild{graph.Add(graph.Take(s.Elites, parent, 0), graph.Mul(sigma, z)), sigma}
+}
+
+// Member is the child.
+func (*SAMRGA) Member(_, child any, _ *graph.Array) any { return child.(samrgaChild).Genome }
+
+// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where all are,
+// the elites stay.
+func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
+	s := state.(SAMRGAState)
+	order, found := best(v.Fitness, s.Elites.Dim(0))
+	all := children.All().(samrgaChild)
+	keep := func(new, old *graph.Array) *graph.Array { return graph.Select(found, graph.Take(new, order, 0), old) }
+	return SAMRGAState{keep(all.Genome, s.Elites), keep(all.Sigma, s.Sigma)}
+}
+
+// Centre is the best of the elites.
+func (*SAMRGA) Centre(state any) any { return graph.Index(state.(SAMRGAState).Elites, 0) }

@@ -1,0 +1,69 @@
+package strategy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("snes", func() Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: settings.Num(1)} })
+}
+
+// SNES is the separable natural evolution strategy of Wierstra et al., "Natural evolution strategies" (2014), with the
+// formulas and defaults of evosax 0.3.2: a standard deviation of its own for every parameter, members mean + std·z, utilities
+// of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
+type SNES struct {
+	single
+	ranked
+	Vectors
+	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
+	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
+	StdLearningRate float64         `set:"std-learning-rate" above:"0" zero:"(3 + log n) / (5 √n) of n parameters" help:"step size of the standard deviations; 0 for the paper's, of the number of parameters"`
+}
+
+// SNESState is what SNES remembers between generations.
+type SNESState struct {
+	Mean *graph.Array // f32[n]
+	Std  *graph.Array // f32[n]: of the next generation's noise
+}
+
+// Init starts at the genome with Sigma for every parameter.
+func (e *SNES) Init(genome any, _ int) any {
+	mean := genome.(*graph.Array)
+	return SNESState{Mean: mean, Std: graph.BroadcastTo(e.Sigma.Array(), mean.Dims()...)}
+}
+
+// Sample draws z, standard normal.
+func (*SNES) Sample(key random.Key, state any) any {
+	return random.Normal(key, state.(SNESState).Mean.Shape())
+}
+
+// Member is mean + std·z.
+func (*SNES) Member(state, noise any, _ *graph.Array) any {
+	s := state.(SNESState)
+	return graph.Add(s.Mean, graph.Mul(s.Std, noise.(*graph.Array)))
+}
+
+// Tell moves the mean by rate·std·Σ w·z and multiplies the standard deviations by exp(rate of the std/2 · Σ w·(z² - 1)).
+func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(SNESState)
+	n := float64(s.Mean.Dim(0))
+	rate := e.StdLearningRate
+	if rate == 0 {
+		rate = (3 + math.Log(n)) / (5 * math.Sqrt(n))
+	}
+	type sums struct{ Mean, Std *graph.Array }
+	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, graph.Sub(graph.Square(z), 1)} })
+	return SNESState{
+		Mean: graph.Add(s.Mean, graph.Mul(graph.Mul(e.LearningRate.Array(), s.Std), sum.Mean)),
+		Std:  graph.Mul(s.Std, graph.Exp(graph.Mul(float32(rate/2), sum.Std))),
+	}
+}
+
+// Centre is the mean.
+func (*SNES) Centre(state any) any { return state.(SNESState).Mean }

@@ -1,0 +1,83 @@
+package strategy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("xnes", func() Strategy { return &XNES{LearningRate: settings.Num(1), Sigma: settings.Num(1)} })
+}
+
+// XNES is the exponential natural evolution strategy of Glasmachers et al., "Exponential natural evolution strategies"
+// (2010): members mean + σ·B·z, utilities of ranks, natural gradients of the mean, of log σ and of log B, with the defaults of
+// evosax 0.3.2. B is multiplied by the exponential of a matrix, as the paper has it; evosax takes the exponential of each
+// element alone, by which its B stays diagonal for ever.
+//
+// The state has a matrix of n² numbers of n parameters, and every generation multiplies some ten such matrices on every
+// device.
+type XNES struct {
+	single
+	ranked
+	Vectors
+	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
+	Sigma             settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
+	StdLearningRate   float64         `set:"std-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of sigma; 0 for the paper's, of the number of parameters"`
+	ShapeLearningRate float64         `set:"shape-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
+}
+
+// XNESState is what XNES remembers between generations.
+type XNESState struct {
+	Mean  *graph.Array // f32[n]
+	Sigma *graph.Array // f32[]: step size of the next generation
+	Shape *graph.Array // f32[n, n]: B, of determinant 1
+}
+
+// Init starts at the genome with Sigma and B the identity.
+func (e *XNES) Init(genome any, _ int) any {
+	mean := genome.(*graph.Array)
+	return XNESState{mean, e.Sigma.Array(), graph.Eye(graph.Float32, mean.Dim(0))}
+}
+
+// Sample draws z, standard normal.
+func (*XNES) Sample(key random.Key, state any) any {
+	return random.Normal(key, state.(XNESState).Mean.Shape())
+}
+
+// Member is mean + σ·B·z.
+func (*XNES) Member(state, noise any, _ *graph.Array) any {
+	s := state.(XNESState)
+	return graph.Add(s.Mean, graph.Mul(s.Sigma, graph.Dot(s.Shape, noise.(*graph.Array))))
+}
+
+// Tell moves the mean by rate·σ·B·Σ w·z. With G = Σ w·(z·zᵀ - 1) and g its trace over n, σ is multiplied by exp(rate/2 · g) and
+// B by exp(rate/2 · (G - g)).
+func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
+	s := state.(XNESState)
+	n := s.Mean.Dim(0)
+	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	step := graph.Mul(s.Sigma, graph.Dot(s.Shape, sumOf(noise, w, nil)))
+	eye := graph.Eye(graph.Float32, n)
+	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
+	gradient = graph.Sub(gradient, graph.Mul(graph.Sum(w), eye))
+	ofSigma := graph.Div(graph.MatrixTrace(gradient), float32(n))
+	grow := graph.Exp(graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma))
+	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2), graph.Sub(gradient, graph.Mul(ofSigma, eye))))
+	return XNESState{graph.Add(s.Mean, graph.Mul(e.LearningRate.Array(), step)), graph.Mul(s.Sigma, grow), graph.Dot(s.Shape, turn)}
+}
+
+// rate is a step size as it is set, or the paper's.
+func (*XNES) rate(set float64, n int) float64 {
+	if set > 0 {
+		return set
+	}
+	d := float64(n)
+	return (9 + 3*math.Log(d)) / (5 * d * math.Sqrt(d))
+}
+
+// Centre is the mean.
+func (*XNES) Centre(state any) any { return state.(XNESState).Mean }
