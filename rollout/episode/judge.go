@@ -3,6 +3,7 @@ package episode
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -24,7 +25,7 @@ type Judgement struct {
 	Std    float64   // of the returns, as an estimate for all episodes there are; 0 for one episode
 	Error  float64   // the standard error of Mean: Std over the root of the number of episodes
 	Length float64   // mean number of steps
-	Return []float64 // of each episode
+	Return []float64 // of each episode, NaN where it is not finite
 	Failed int       // episodes whose return is no number; they are in none of the figures but Return
 }
 
@@ -96,10 +97,11 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 
 // judge sums episodes up.
 func judge(returns, lengths []float64) (j Judgement) {
-	j.Return = returns
+	j.Return = slices.Clone(returns)
 	n := 0.
 	for i, x := range returns {
-		if math.IsNaN(x) {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			j.Return[i] = math.NaN()
 			j.Failed++
 			continue
 		}
@@ -112,7 +114,7 @@ func judge(returns, lengths []float64) (j Judgement) {
 		return j
 	}
 	j.Mean, j.Length = j.Mean/n, j.Length/n
-	for _, x := range returns {
+	for _, x := range j.Return {
 		if !math.IsNaN(x) && n > 1 {
 			j.Std += (x - j.Mean) * (x - j.Mean) / (n - 1)
 		}

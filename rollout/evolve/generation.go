@@ -164,6 +164,8 @@ func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary
 	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
 		return g.rollout.Member(g.params(genome), key)
 	}, g.rollout.Plan.VMap()...)(flat, random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
+	// A return beyond all numbers is a failure as NaN is: it must not win.
+	summary.Return = graph.Select(graph.IsFinite(summary.Return), summary.Return, math.NaN())
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{sides, lanes}, a.Dims()[1:]...)...)
 	}, summary)

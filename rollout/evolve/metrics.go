@@ -7,7 +7,7 @@ type sums struct {
 	best, mean, worst float64
 	std               float64 // of the population, not an estimate for a larger one
 	length            float64 // mean number of steps of an episode
-	failed            int     // members whose fitness is NaN
+	failed            int     // members whose fitness is no finite number, which is NaN here
 }
 
 // measure sums a generation up, in the members' order. Where all members failed, the fitness figures are -Inf, so that

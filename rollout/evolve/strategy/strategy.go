@@ -41,7 +41,7 @@ type Strategy interface {
 
 // Evaluation is what the members of a generation reached, in member order.
 type Evaluation struct {
-	Fitness *graph.Array // f32[population]: mean return of the episodes. A NaN counts as the worst
+	Fitness *graph.Array // f32[population]: mean return of the episodes, NaN where it is not finite: the worst
 	Length  *graph.Array // f32[population]: mean number of steps of the episodes
 	// Objectives, f32[population, k], and Descriptor, f32[population, d], are what the environment says of an episode's last
 	// state, the means over the episodes: several objectives, and the behaviour. nil where the environment has none.

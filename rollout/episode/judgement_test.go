@@ -1,0 +1,38 @@
+package episode
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestJudgement(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, c := range []struct {
+		number                   int
+		what                     string
+		returns, lengths         []float64
+		mean, std, error, length float64
+		failed                   int
+	}{
+		{1, "numbers", []float64{1, 2, 6}, []float64{4, 5, 9}, 3, math.Sqrt(7), math.Sqrt(7. / 3), 6, 0},
+		{2, "one", []float64{-5}, []float64{7}, -5, 0, 0, 7, 0},
+		{3, "what is no number is left out", []float64{1, nan, 3}, []float64{4, 5, 8}, 2, math.Sqrt2, 1, 6, 1},
+		{4, "and what is infinite", []float64{inf, 1, 3, -inf}, []float64{1, 4, 8, 1}, 2, math.Sqrt2, 1, 6, 2},
+		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, 0, 0, 0, 2},
+	} {
+		j := judge(c.returns, c.lengths)
+		require.InDeltaSlice(t, []float64{c.std, c.error, c.length}, []float64{j.Std, j.Error, j.Length}, 1e-12, "case %d: %s", c.number, c.what)
+		require.Equal(t, c.mean, j.Mean, "case %d: %s", c.number, c.what)
+		require.Equal(t, c.failed, j.Failed, "case %d: %s", c.number, c.what)
+		none := 0
+		for _, x := range j.Return {
+			require.False(t, math.IsInf(x, 0), "case %d: %s", c.number, c.what)
+			if math.IsNaN(x) {
+				none++
+			}
+		}
+		require.Equal(t, c.failed, none, "case %d: %s", c.number, c.what)
+	}
+}

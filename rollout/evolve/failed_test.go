@@ -1,0 +1,84 @@
+package evolve
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+)
+
+// lottery is an environment of one step, whose reward is drawn at the start: a number, or for two thirds of the episodes one of what
+// stands in the places of high, low and none.
+type lottery struct{ high, low, none float64 }
+
+func (lottery) Spec() envs.Spec {
+	return envs.Spec{ID: "Lottery-v0", Observation: envs.Symmetric(1, 1, 1, 1), Action: envs.Discrete{N: 2}, MaxSteps: 3}
+}
+func (lottery) DefaultParams() graph.None { return graph.None{} }
+func (l lottery) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
+	return random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 9), l.Observe(nil, graph.None{})
+}
+func (lottery) Observe(*graph.Array, graph.None) *graph.Array {
+	return graph.Zeros(graph.ShapeOf(graph.Float32, 4))
+}
+func (l lottery) Step(_ random.Key, s, _ *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	reward = graph.Select(graph.Lt(s, 2), float32(l.high), graph.Select(graph.Lt(s, 4), float32(l.low), graph.Select(graph.Lt(s, 6), float32(l.none), s)))
+	return s, l.Observe(s, p), reward, graph.Ge(s, 0), envs.False()
+}
+
+// A member whose return is infinite has failed as one whose return is NaN: it is never the best, nor a parent, and to the last bit
+// nothing else changes.
+func TestInfiniteReturnsFail(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	for _, name := range []string{"openes", "pgpe", "simplega", "cmaes"} {
+		for _, redraw := range []bool{false, true} {
+			var states [][]byte
+			for i, env := range []lottery{{inf, -inf, nan}, {nan, nan, nan}} {
+				c := DefaultConfig()
+				c.Policy, c.Strategy, c.Population, c.Steps, c.Tile = "linear", name, 20, 3, 4
+				x, err := c.experiment(plan.Machine{Devices: 1})
+				require.NoError(t, err)
+				x.play.Env, x.redraw = envs.Erase(env), redraw
+				e, err := build(&xlabridge.Reference{}, x, plan.Choice{})
+				require.NoError(t, err)
+				failed := 0.
+				for range 3 {
+					m, err := e.Step()
+					require.NoError(t, err)
+					for _, v := range m.Values {
+						require.False(t, math.IsInf(v.Number, 0) || math.IsNaN(v.Number), "%s: %s", name, v.Name)
+					}
+					best, _ := m.Get("best_ever")
+					require.Greater(t, best, 6.)
+					require.Less(t, best, 9.)
+					n, _ := m.Get("failed")
+					failed += n
+				}
+				require.Greater(t, failed, 20., "%s: of 60 two thirds, about", name)
+				require.Less(t, failed, 56.)
+				s, err := e.Snapshot()
+				require.NoError(t, err)
+				var all bytes.Buffer
+				for _, leaf := range slices.Sorted(maps.Keys(s.Arrays)) {
+					v, err := graph.Floats(s.Arrays[leaf])
+					require.NoError(t, err)
+					fmt.Fprintln(&all, leaf, v)
+				}
+				require.NoError(t, e.Close())
+				if states = append(states, all.Bytes()); i == 1 {
+					require.Equal(t, string(states[0]), string(states[1]), "%s, drawn again: %v", name, redraw)
+				}
+			}
+		}
+	}
+}
