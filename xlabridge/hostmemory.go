@@ -2,45 +2,44 @@ package xlabridge
 
 /*
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
-// xb_keep_memory tells whether all was taken.
-static int xb_keep_memory(int direct, int kept, int arenas) {
+// The size from which an allocation goes to the kernel: the largest that glibc takes on 64 bits.
+#define DIRECT_MEMORY (32 << 20)
+// How much freed memory the C library may keep for what is allocated next.
+#define KEPT_MEMORY (512 << 20)
+// How many cores share one of the C library's arenas.
+#define ARENA_CORES 16
+
+static int xb_kept = 0;
+
+static int xb_memory_kept(void) { return xb_kept; }
+
+// Runs before any thread has allocated anything: an arena that a thread has by then stays its own, and what such an arena is given
+// back, it unmaps.
+__attribute__((constructor)) static void xb_keep_memory(void) {
 #ifdef __GLIBC__
-	return mallopt(M_MMAP_THRESHOLD, direct) && mallopt(M_TRIM_THRESHOLD, kept) && mallopt(M_ARENA_MAX, arenas);
-#else
-	return 1;
+	static const char *own[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"};
+	const char *tunables = getenv("GLIBC_TUNABLES");
+	int tuned = tunables && strstr(tunables, "glibc.malloc.");
+	for (size_t i = 0; i < sizeof own / sizeof *own; i++) tuned |= getenv(own[i]) && *getenv(own[i]);
+	if (tuned) return;
+	xb_kept = mallopt(M_MMAP_THRESHOLD, DIRECT_MEMORY) && mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY) &&
+		mallopt(M_ARENA_MAX, 1 + (int)sysconf(_SC_NPROCESSORS_ONLN) / ARENA_CORES);
 #endif
 }
 */
 import "C"
 
-import (
-	"os"
-	"runtime"
-	"strings"
-	"sync"
-)
+// directMemory is the size from which the C library takes the memory of an allocation from the kernel, and gives it back at once.
+const directMemory = C.DIRECT_MEMORY
 
-const (
-	// directMemory is the size from which an allocation goes to the kernel: the largest that glibc takes on 64 bits.
-	directMemory = 32 << 20
-	// keptMemory is how much freed memory the C library may keep for what is allocated next.
-	keptMemory = 256 << 20
-	// arenaCores is how many cores share one of the C library's arenas.
-	arenaCores = 16
-)
-
-// keepMemory stops glibc from giving the memory of every call back to the kernel: a program's temporaries and results
+// keptMemory tells whether the C library keeps what is freed: a program's temporaries and results
 // are freed after each call, and to map, clear and unmap them again takes a third of the time of programs with tens of
 // megabytes of them. Goroutines call from any thread, and dropped results are freed by another: were each thread's arena its own, as
 // by default, what is freed in one would not be found in the next. Whoever has tuned glibc themselves is left alone.
-var keepMemory = sync.OnceValue(func() bool {
-	tuned := strings.Contains(os.Getenv("GLIBC_TUNABLES"), "glibc.malloc.")
-	for _, name := range []string{"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "MALLOC_ARENA_MAX"} {
-		tuned = tuned || os.Getenv(name) != ""
-	}
-	return tuned || C.xb_keep_memory(directMemory, keptMemory, C.int(1+runtime.NumCPU()/arenaCores)) != 0
-})
+func keptMemory() bool { return C.xb_memory_kept() != 0 }

@@ -79,9 +79,6 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	l := &library{path: real, slot: C.int(slot), fingerprint: found.SHA256}
 	// In its place before go-xla knows it, since others may then compile through it at once.
 	libraries.bySlot[slot] = l
-	if found.Backend == "cpu" {
-		keepMemory()
-	}
 	text, err := quietly(ctx, found.Backend, func() error { return l.load(found.Libraries, preload) })
 	if errors.Is(err, errStuck) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		// Its thread still works in this place, which nobody else can have.
