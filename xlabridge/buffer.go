@@ -31,7 +31,7 @@ func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer
 		return nil, err
 	}
 	b := &Buffer{h: h, inner: inner, device: device}
-	runtime.AddCleanup(b, func(h *handle) { _ = h.close() }, h)
+	runtime.AddCleanup(b, func(h *handle) { h.lose() }, h)
 	return b, nil
 }
 

@@ -13,6 +13,7 @@ type handle struct {
 	holds int
 	gone  string // why it cannot be used any more ("was closed"); empty: it can
 	freed bool
+	lost  bool // nobody refers to it any more
 }
 
 // hold begins a use; the answer is why the object cannot be used, or "".
@@ -55,7 +56,11 @@ func (h *handle) release() {
 // drop frees the object; it is called once.
 func (h *handle) drop() error {
 	err := h.free()
-	buffers.free(h.bytes)
+	if h.lost {
+		buffers.free(h.bytes)
+	} else {
+		buffers.giveBack(h.bytes)
+	}
 	h.client.forget(h)
 	return err
 }
@@ -66,6 +71,14 @@ func (h *handle) keep() {
 	h.gone = ""
 	h.mu.Unlock()
 	h.release()
+}
+
+// lose is close for what the garbage collector found.
+func (h *handle) lose() {
+	h.mu.Lock()
+	h.lost = true
+	h.mu.Unlock()
+	_ = h.close()
 }
 
 // close frees the object now, or when its last user is done. Closing twice is fine.

@@ -52,12 +52,16 @@ func (p *pace) add(bytes int64) {
 	}
 }
 
-// free counts a buffer that is gone.
+// free counts a buffer that is gone, since nobody referred to it any more.
 func (p *pace) free(bytes int64) {
 	held := p.held.Add(-bytes)
 	for least := p.least.Load(); held < least && !p.least.CompareAndSwap(least, held); least = p.least.Load() {
 	}
 }
+
+// giveBack counts a buffer that was freed on purpose. It says nothing of how much the program holds when it is left to itself, so
+// that a loop which frees its large results starts no collection after each.
+func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
 
 // turn counts a call that took some buffers along and made others, as one change: a state that is donated and comes back, round
 // after round, is no growth.

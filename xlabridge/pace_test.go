@@ -125,3 +125,17 @@ func TestResultsCountTheRoomBesideThem(t *testing.T) {
 	Free(y)
 	require.Equal(t, before, buffers.held.Load())
 }
+
+// A loop that frees its large results starts a collection or two, and not one for each.
+func TestFreedResultsStartNoCollections(t *testing.T) {
+	p := pace{started: time.Now()}
+	collections := map[*chan struct{}]bool{}
+	for range 100 {
+		p.add(10 * leastHeld)
+		require.Eventually(t, func() bool { return !p.busy.Load() }, 10*time.Second, time.Millisecond)
+		p.next.Store(0)
+		collections[p.over.Load()] = true
+		p.giveBack(10 * leastHeld)
+	}
+	require.LessOrEqual(t, len(collections), 2)
+}

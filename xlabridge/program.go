@@ -373,7 +373,10 @@ func (j *jit) call(args []any) (any, error) {
 		return nil, err
 	}
 	key := tree.Key()
-	for _, a := range leaves {
+	for i, a := range leaves {
+		if a.IsTraced() {
+			return nil, fmt.Errorf("xlabridge: Jit %s: argument %s is a traced %s, of a function that is being traced: call the function itself there, not its Jit", j.options.Name, tree.Path(i), a.Shape())
+		}
 		key += a.Shape().String()
 	}
 	x, err := j.program(key, args)

@@ -200,3 +200,28 @@ func TestCompileOutsideOfTheLock(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, y.Size())
 }
+
+// A Jit that is called with what is being traced, by itself even, says what to do.
+func TestJitOfTracedValues(t *testing.T) {
+	c := open(t, Options{})
+	inner := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Sin(x) })
+	outer := Jit1(c, func(x *graph.Array) *graph.Array {
+		y, err := inner(x)
+		if err != nil {
+			graph.Throw("inner", "%v", err)
+		}
+		return y
+	})
+	_, err := outer(graph.Scalar(1))
+	require.ErrorContains(t, err, "call the function itself there, not its Jit", "case 1: another")
+	var sum func(x *graph.Array) (*graph.Array, error)
+	sum = Jit1(c, func(x *graph.Array) *graph.Array {
+		half, err := sum(graph.SliceAxis(x, 0, 0, 1))
+		if err != nil {
+			graph.Throw("sum", "%v", err)
+		}
+		return half
+	})
+	_, err = sum(graph.Float32s([]float32{1, 2}, 2))
+	require.ErrorContains(t, err, "call the function itself there, not its Jit", "case 2: itself")
+}

@@ -107,7 +107,7 @@ func TestExtend(t *testing.T) {
 		})
 	}
 	help := s.do(t, "search", "--help")
-	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)", "--policy.units int", "linear, memory, mlp"} {
+	for _, text := range []string{"--members int", "members that are drawn in a round (default 512)", "--policy.units int", "lstm, memory, mingru"} {
 		require.Contains(t, help, text)
 	}
 	require.NotContains(t, help, "--tune")

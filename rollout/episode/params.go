@@ -59,7 +59,7 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 		whole := leaves[at].DType().IsInt()
 		wants := "a number that a float32 holds"
 		if whole {
-			wants = "a whole number that an int32 holds"
+			wants = "a whole number from -2147483648 to 2147483646"
 		}
 		low, high, is := strings.Cut(text, rangeMark)
 		if !is {
@@ -135,7 +135,7 @@ func numberOf(text string, whole bool) (x float64, ok bool) {
 		return 0, false
 	}
 	if whole {
-		return x, x == math.Trunc(x) && x >= math.MinInt32 && x < math.MaxInt32 // an end of a range has a number behind it
+		return x, x == math.Trunc(x) && x >= math.MinInt32 && x < math.MaxInt32 // the end of a range has a number behind it
 	}
 	return x, math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 }

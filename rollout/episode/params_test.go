@@ -47,9 +47,9 @@ func TestReadEnvParams(t *testing.T) {
 		{13, "mass-cart", "1..2..3", "want a number that a float32 holds"},
 		{14, "mass-cart", "1..inf", "want a number that a float32 holds"},
 		{15, "mass-cart", "2..1", "want the smaller bound first: mass-cart=1..2"},
-		{16, "max-steps", "1.5", "want a whole number that an int32 holds"},
-		{17, "max-steps", "2147483647", "want a whole number that an int32 holds"},
-		{18, "max-steps", "1..2.5", "want a whole number that an int32 holds"},
+		{16, "max-steps", "1.5", "want a whole number from -2147483648 to 2147483646"},
+		{17, "max-steps", "2147483647", "want a whole number from -2147483648 to 2147483646"},
+		{18, "max-steps", "1..2.5", "want a whole number from -2147483648 to 2147483646"},
 		{19, "mass-car", "1", "did you mean mass-cart?"},
 		{20, "", "1", "want one of the parameters that CartPole-v1 has: gravity, mass-cart, mass-pole, length, force-mag, tau, theta-threshold, x-threshold, max-steps"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
@@ -34,14 +35,14 @@ type Config struct {
 	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
 	// itself, so that results depend on the number of devices.
-	Keys string      `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
-	kept *experiment // what was made of this config, or of an earlier state of it; nil: nothing was
+	Keys string                      `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
+	kept *atomic.Pointer[experiment] // what was made of this config or of one that it was copied from, perhaps in an earlier state; nil: nothing is kept
 }
 
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Env: "CartPole-v1", Policy: "mlp:16,16", Steps: 500, Episodes: 1, Target: "auto", Judge: 100},
-		Strategy: "openes", Population: 256, Generations: 100, Planning: run.Defaults(), Keys: KeysGlobal}
+		Strategy: "openes", Population: 256, Generations: 100, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
 }
 
 const (
@@ -117,8 +118,10 @@ func (c *Config) experiment(on plan.Machine) (*experiment, error) {
 // made is what the config names, checked and counted, for any machine of so many devices (0: unknown). It is kept with the
 // config: what was found when the config was checked is not sought again when the run starts.
 func (c *Config) made(devices int) (*experiment, error) {
-	if k := c.kept; k != nil && reflect.DeepEqual(k.config, c.plain()) {
-		return k.copied(), c.checkDevices(devices)
+	if c.kept != nil {
+		if k := c.kept.Load(); k != nil && reflect.DeepEqual(k.config, c.plain()) {
+			return k.copied(), c.checkDevices(devices)
+		}
 	}
 	x := &experiment{config: c.plain()}
 	var err error
@@ -141,7 +144,9 @@ func (c *Config) made(devices int) (*experiment, error) {
 		return nil, err
 	}
 	x.count()
-	c.kept = x
+	if c.kept != nil {
+		c.kept.Store(x)
+	}
 	return x.copied(), nil
 }
 
@@ -156,7 +161,7 @@ func (x *experiment) copied() *experiment {
 func (c *Config) plain() Config {
 	plain := *c
 	plain.kept = nil
-	plain.Parted = maps.Clone(c.Parted)
+	plain.Parted, plain.EnvParam = maps.Clone(c.Parted), maps.Clone(c.EnvParam)
 	return plain
 }
 

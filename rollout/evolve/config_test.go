@@ -5,8 +5,10 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/plan"
@@ -20,9 +22,9 @@ func TestChecksFollowTheConfig(t *testing.T) {
 	c := DefaultConfig()
 	small := plan.Machine{Devices: 1, Free: 1 << 16}
 	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	kept := c.kept
+	kept := c.kept.Load()
 	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	require.Same(t, kept, c.kept, "case 1: what did not change is not made again")
+	require.Same(t, kept, c.kept.Load(), "case 1: what did not change is not made again")
 	require.ErrorContains(t, c.Check(small), "256 members of 386 parameters", "case 2: a smaller machine")
 	c.Population = 257
 	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
@@ -41,6 +43,16 @@ func TestChecksFollowTheConfig(t *testing.T) {
 	require.Equal(t, []int{1, 256}, []int{y.play.Episodes, y.config.Population}, "case 6: an experiment is its caller's")
 	c.Devices = 3
 	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "devices: got 3", "case 7")
+	c.Devices, c.EnvParam = 0, settings.Pairs{"gravity": "9.8"}
+	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
+	c.EnvParam["gravitas"] = "1"
+	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "gravitas", "case 8: a parameter of the environment, in the same map")
+	delete(c.EnvParam, "gravitas")
+	var all sync.WaitGroup
+	for range 4 { // case 9: several may check one config
+		all.Go(func() { assert.NoError(t, c.Check(plan.Machine{Devices: 1})) })
+	}
+	all.Wait()
 }
 
 func TestBadConfigs(t *testing.T) {

@@ -45,6 +45,9 @@ func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, er
 	b := &BlockMLP{BlockMLPSettings: *s, dense: dense}
 	draw := rand.NewPCG(uint64(s.MaskSeed), 0)
 	for i, in := range s.Hidden[:len(s.Hidden)-1] {
+		if blocks := in / s.Block * (s.Hidden[i+1] / s.Block); blocks > mostBlocks {
+			return nil, settings.Wrong("policy.hidden", s.Hidden, "layers of at most %d blocks: with blocks of %d, between %d and %d units there are %d; make the blocks larger", mostBlocks, s.Block, in, s.Hidden[i+1], blocks)
+		}
 		layer := blockLayer{in: in / s.Block, out: s.Hidden[i+1] / s.Block}
 		layer.each = max(1, int(math.Round(s.Density*float64(layer.in))))
 		for range layer.out {
@@ -54,6 +57,9 @@ func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, er
 	}
 	return b, nil
 }
+
+// mostBlocks is the number of blocks between two layers up to which it takes no time to choose among them.
+const mostBlocks = 1 << 22
 
 // some draws k of n whole numbers without repetition, sorted.
 func some(draw *rand.PCG, n, k int) []int32 {

@@ -398,7 +398,7 @@ func (f Field) holds(x float64) bool {
 	if b, ok := bound("above"); ok && !(x > b) {
 		return false
 	}
-	if f.Traced { // it goes to the devices as a float32
+	if _, is := f.tag.Lookup("float32"); f.Traced || is { // it goes to the devices as a float32
 		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 	}
 	return !math.IsNaN(x) && !math.IsInf(x, 0)

@@ -30,7 +30,7 @@ func TestEnvParamsAreGathered(t *testing.T) {
 		{number: 3, file: "a.toml", want: "gravity=9..10,mass-cart=2"},
 		{number: 4, file: "a.toml", flags: []string{"mass-cart=3", "tau=1"}, want: "gravity=9..10,mass-cart=3,tau=1"},
 		{number: 5, file: "text.toml", want: "mass-cart=2"},
-		{number: 6, file: "text.toml", flags: []string{"tau=1"}, want: "tau=1"},
+		{number: 6, file: "text.toml", flags: []string{"tau=1"}, want: "mass-cart=2,tau=1"},
 		{number: 7, file: "bad.toml", fails: true, want: `bad.toml: key "env-param" got "mass=2", wants one of the parameters that CartPole-v1 has`},
 		{number: 8, file: "list.toml", fails: true, want: `list.toml: key "env-param" got`},
 		{number: 9, flags: []string{"mass=2"}, fails: true, want: `--env-param got "mass=2", wants one of`},

@@ -138,7 +138,7 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	for name := range g.values {
 		delete(given, name)
 	}
-	if err := t.gather(values, given, g.values); err != nil {
+	if err := t.gather(values, fromFile, given, g.values); err != nil {
 		return nil, settingError(err, path, given)
 	}
 	if err := t.apply(values, path, given); err != nil {
@@ -167,9 +167,8 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	return t, err
 }
 
-// gather puts the pairs of a file's tables, which are there as "env-param.walls", together with those of the command line, which
-// win.
-func (t *task) gather(values, fromFile map[string]any, flags map[string]string) error {
+// gather puts the pairs of a file, whose tables are there as "env-param.walls", together with those of the command line, which win.
+func (t *task) gather(values, file, fromFile map[string]any, flags map[string]string) error {
 	for _, f := range settings.Fields(t.Experiment) {
 		if f.Type != "pairs" {
 			continue
@@ -182,10 +181,19 @@ func (t *task) gather(values, fromFile map[string]any, flags map[string]string) 
 				fromFile[f.Name] = value // whose errors name the file
 			}
 		}
+		text, ok := values[f.Name]
+		if own, is := file[f.Name].(string); is && flags[f.Name] != "" && len(table) == 0 { // written as a text there
+			pairs, fine := settings.ParsePairs(own)
+			if !fine {
+				return f.Set(own)
+			}
+			for name, value := range pairs {
+				table[name] = value
+			}
+		}
 		if len(table) == 0 {
 			continue
 		}
-		text, ok := values[f.Name]
 		if !ok {
 			values[f.Name] = table
 			continue

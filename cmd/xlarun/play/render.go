@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -105,9 +106,16 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 		return nil, console.BadInput("%s cannot be drawn: it has no Draw", m.Env.Spec().ID)
 	}
 	if len(o.params) > 0 {
-		if m.Given, err = readParams(m.Env, o.params); err != nil {
+		own, err := readParams(m.Env, o.params)
+		if err != nil {
 			return nil, err
 		}
+		for _, p := range m.Given { // the run's others stay
+			if !slices.ContainsFunc(own, func(q episode.EnvParam) bool { return q.Name == p.Name }) {
+				own = append(own, p)
+			}
+		}
+		m.Given = own
 	}
 	if given("steps") {
 		m.Steps = o.steps

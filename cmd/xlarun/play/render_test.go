@@ -93,6 +93,7 @@ func TestRenderMember(t *testing.T) {
 	played, _ := b.json("play", "m.safetensors", "--episodes", "3", "--gif", "none")
 	require.Equal(t, 4., *played.MeanLength)
 	require.Equal(t, 6, b.rendered("render", "m.safetensors", "--env-param", "max-steps=6", "--seed", "9").Steps)
+	require.Equal(t, 4, b.rendered("render", "m.safetensors", "--env-param", "gravity=9.7").Steps, "the run's other parameters stay")
 }
 
 // What plays at random plays every action of a space, and no other.

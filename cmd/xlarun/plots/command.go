@@ -2,6 +2,8 @@
 package plots
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,7 +92,8 @@ func (o options) plot(dirs []string) (path string, err error) {
 		x = runs[0].unit
 	}
 	for i, r := range runs {
-		for flag, name := range map[string]string{"metric": metric, "x": x} {
+		for _, of := range [][2]string{{"metric", metric}, {"x", x}} {
+			flag, name := of[0], of[1]
 			if _, ok := r.column(name); !ok {
 				known := append([]string{r.unit}, r.metrics...)
 				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i], console.DidYouMean(name, known), strings.Join(known, ", "))
@@ -109,9 +112,41 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}
-	if err := p.Save(width, height, path); err != nil {
-		_ = os.Remove(path)
+	var picture bytes.Buffer
+	w, err := p.WriterTo(width, height, strings.TrimPrefix(filepath.Ext(path), "."))
+	if err == nil {
+		_, err = w.WriteTo(&picture)
+	}
+	if err != nil {
+		return "", fmt.Errorf("the curves cannot be drawn: %w", err)
+	}
+	if err := write(path, picture.Bytes()); err != nil {
 		return "", console.BadInput("--out %s cannot be written: %w", path, console.Cause(err))
 	}
 	return path, nil
+}
+
+// write puts a file in the place of what is there, whole or not at all.
+func write(path string, data []byte) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is no file")
+	} else if err == nil && info.Mode().Perm()&0o200 == 0 {
+		return errors.New("it may not be written to")
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // where it was not renamed
+	_, err = file.Write(data)
+	if bad := file.Chmod(0o644); err == nil {
+		err = bad
+	}
+	if bad := file.Close(); err == nil {
+		err = bad
+	}
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	return err
 }

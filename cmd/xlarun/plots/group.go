@@ -52,7 +52,7 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		if i < 0 {
 			i, out = len(out), append(out, group{})
 		}
-		out[i].runs = append(out[i].runs, r)
+		out[i].runs = withRun(out[i].runs, r)
 	}
 	// What only some of the runs have goes with another setting: it is named only where that does not tell them apart.
 	shared := slices.DeleteFunc(slices.Clone(differ), func(name string) bool {
@@ -69,6 +69,27 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		}
 	}
 	return out, nil
+}
+
+// withRun adds a run to those of a group. Of two that differ in nothing but where they were computed the longer one counts: twice it
+// would make the mean look more certain than it is.
+func withRun(runs []*savedRun, r *savedRun) []*savedRun {
+	for i, other := range runs {
+		if maps.Equal(other.itself(), r.itself()) {
+			if r.last() > other.last() {
+				runs[i] = r
+			}
+			return runs
+		}
+	}
+	return append(runs, r)
+}
+
+// itself are the settings that a run's numbers follow from.
+func (r *savedRun) itself() map[string]string {
+	own := maps.Clone(r.settings)
+	maps.DeleteFunc(own, func(name, _ string) bool { return name != "seed" && slices.Contains(besides, name) })
+	return own
 }
 
 // words are a run's values of settings, for people.

@@ -64,12 +64,18 @@ func draw(title, x, y string, all []group) (*plot.Plot, error) {
 	if !most {
 		return nil, fmt.Errorf("there is no number of %s to draw", y)
 	}
-	if room := p.Y.Max - p.Y.Min; room > 0 { // for the legend above the curves
-		p.Y.Max += .07 * room * float64(min(len(all), 8))
-	} else {
-		p.Y.Min, p.Y.Max = p.Y.Min-.5, p.Y.Max+.5
-	}
+	widen(&p.X)
+	widen(&p.Y)
+	p.Y.Max += .07 * (p.Y.Max - p.Y.Min) * float64(min(len(all), 8)) // for the legend above the curves
 	return p, nil
+}
+
+// widen gives an axis along which nothing, or next to nothing, changes a length that ticks fit on.
+func widen(a *plot.Axis) {
+	if least := 1e-9 * math.Max(math.Abs(a.Min), math.Abs(a.Max)); a.Max-a.Min <= least {
+		half := math.Max(.5, 1e6*least)
+		a.Min, a.Max = a.Min-half, a.Max+half
+	}
 }
 
 // legend says what a curve is the mean of.

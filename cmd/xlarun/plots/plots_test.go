@@ -106,7 +106,7 @@ func TestGroups(t *testing.T) {
 	}{
 		{1, "one run", []string{seeded("1")}, nil, []string{""}, []int{1}},
 		{2, "seeds", []string{seeded("1"), seeded("2"), seeded("3")}, nil, []string{""}, []int{3}},
-		{3, "machines", []string{seeded("1"), strings.Replace(seeded("1"), "devices = 2", "devices = 64", 1)}, nil, []string{""}, []int{2}},
+		{3, "machines", []string{seeded("1"), strings.Replace(seeded("1"), "devices = 2", "devices = 64", 1)}, nil, []string{""}, []int{1}},
 		{4, "strategies", []string{seeded("1"), other, seeded("2")}, nil, []string{"strategy openes", "strategy pgpe"}, []int{2, 1}},
 		{5, "a setting that one has alone goes without saying", []string{seeded("1"), other + "std = 1\n"}, nil, []string{"strategy openes", "strategy pgpe"}, []int{1, 1}},
 		{6, "unless it is all that differs", []string{seeded("1"), seeded("1") + "std = 1\n"}, nil, []string{"", "strategy.std 1"}, []int{1, 1}},
@@ -202,5 +202,41 @@ func TestPicture(t *testing.T) {
 		info, err := os.Stat(path)
 		require.NoError(t, err)
 		require.Greater(t, info.Size(), int64(1000), ending)
+	}
+}
+
+// What cannot be written stays as it was, and what is drawn takes its place whole.
+func TestNothingIsLost(t *testing.T) {
+	dir := t.TempDir()
+	good := save(t, dir, "good", seeded("1"), `{"generation":1,"mean_fitness":3}`, `{"generation":2,"mean_fitness":4}`)
+	kept := filepath.Join(dir, "kept.png")
+	require.NoError(t, os.WriteFile(kept, []byte("kept"), 0o444))
+	require.ErrorContains(t, run(good, "--out", kept), "cannot be written: it may not be written to", "case 1: a file without permission")
+	text, err := os.ReadFile(kept)
+	require.NoError(t, err)
+	require.Equal(t, "kept", string(text))
+	folder := filepath.Join(dir, "folder.png")
+	require.NoError(t, os.Mkdir(folder, 0o755))
+	require.ErrorContains(t, run(good, "--out", folder), "it is no file", "case 2: a folder")
+	require.DirExists(t, folder)
+	old := filepath.Join(dir, "old.png")
+	require.NoError(t, os.WriteFile(old, []byte("old"), 0o644))
+	require.NoError(t, run(good, "--out", old), "case 3: an old picture")
+	left, err := filepath.Glob(filepath.Join(dir, ".plot-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Axes along which nothing changes, at any magnitude, and the longest that there are.
+func TestFlatCurves(t *testing.T) {
+	dir := t.TempDir()
+	for i, rows := range [][]string{
+		{`{"generation":1,"mean_fitness":0}`},
+		{`{"generation":1,"mean_fitness":1e17}`, `{"generation":2,"mean_fitness":1e17}`},
+		{`{"generation":1,"mean_fitness":-1e-300}`},
+		{`{"generation":1,"mean_fitness":1e300}`, `{"generation":2,"mean_fitness":-1e300}`},
+		{`{"generation":1e300,"mean_fitness":1}`},
+	} {
+		require.NoError(t, run(save(t, dir, "flat", seeded("1"), rows...)), "case %d", i+1)
 	}
 }

@@ -69,12 +69,16 @@ func (e *ARS) weights(plus, minus *graph.Array) *graph.Array {
 	plus, minus = graph.Select(whole, plus, 0), graph.Select(whole, minus, 0)
 	better := graph.Select(whole, graph.Max(plus, minus), float32(math.Inf(-1)))
 	place := graph.ArgSort(graph.ArgSort(graph.Neg(better), 0), 0)
-	one := graph.Convert(graph.And(whole, graph.Lt(place, elites)), graph.Float32)
+	elite := graph.And(whole, graph.Lt(place, elites))
+	one := graph.Convert(elite, graph.Float32)
+	plus, minus = graph.Select(elite, plus, 0), graph.Select(elite, minus, 0)
+	unit := magnitude(graph.Concatenate(0, plus, minus)) // the weights are the same for fitness in any unit
+	plus, minus = graph.Div(plus, unit), graph.Div(minus, unit)
 	count := graph.Max(graph.Sum(one), 1)
 	mean := graph.Div(graph.Sum(graph.Mul(one, graph.Add(plus, minus))), graph.Mul(2, count))
 	squares := graph.Add(graph.Square(graph.Sub(plus, mean)), graph.Square(graph.Sub(minus, mean)))
 	deviation := graph.Sqrt(graph.Div(graph.Sum(graph.Mul(one, squares)), graph.Mul(2, count)))
-	return graph.Div(graph.Mul(one, graph.Sub(plus, minus)), graph.Mul(count, graph.Max(deviation, float32(1e-8))))
+	return graph.Div(graph.Mul(one, graph.Sub(plus, minus)), graph.Mul(count, graph.Max(deviation, graph.Div(float32(1e-8), unit))))
 }
 
 // Centre is the mean.

@@ -9,7 +9,7 @@ import (
 // Shaped are the settings of strategies that follow a gradient of fitness: what of the fitness they follow.
 type Shaped struct {
 	Shaping     string  `set:"shaping" oneof:"ranks,z-score,raw" help:"what the gradient is of: centred ranks, fitness less its mean over its standard deviation (z-score), or fitness itself (raw)"`
-	WeightDecay float64 `set:"weight-decay" min:"0" help:"fitness that a member loses for each unit of its parameters' squares"`
+	WeightDecay float64 `float32:"" set:"weight-decay" min:"0" help:"fitness that a member loses for each unit of its parameters' squares"`
 }
 
 // Values of Shaped.Shaping.
@@ -34,10 +34,18 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	case shapeRaw:
 		return fitness
 	case shapeZScore:
+		unit := magnitude(fitness)
+		fitness = graph.Div(fitness, unit)
 		away := graph.Sub(fitness, graph.Mean(fitness))
-		return graph.Div(away, graph.Sqrt(graph.Add(graph.Mean(graph.Square(away)), float32(1e-8))))
+		return graph.Div(away, graph.Sqrt(graph.Add(graph.Mean(graph.Square(away)), graph.Div(graph.Div(float32(1e-8), unit), unit))))
 	}
 	return CentredRanks(fitness)
+}
+
+// magnitude is what large numbers are divided by before they are squared: the largest of them where it is above a million, else 1.
+func magnitude(x *graph.Array) *graph.Array {
+	most := graph.ReduceMax(graph.Abs(x))
+	return graph.Select(graph.Gt(most, float32(1e6)), most, 1)
 }
 
 // squares are the sums of the squares of the members' parameters, f32[population].

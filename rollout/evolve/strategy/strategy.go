@@ -173,7 +173,7 @@ func Noise(key random.Key, genome any) any {
 	}, genome)
 }
 
-// Move is genome + factor·change, leaf by leaf, in the genome's dtypes; whole numbers are rounded. factor is a scalar, or
+// Move is genome + factor·change, leaf by leaf, in the genome's dtypes; whole numbers are rounded, and stay where nothing changes them. factor is a scalar, or
 // whatever else multiplies every leaf.
 func Move(genome any, factor *graph.Array, change any) any {
 	return graph.MapTree2(func(x, d *graph.Array) *graph.Array {
@@ -181,7 +181,8 @@ func Move(genome any, factor *graph.Array, change any) any {
 			return graph.Convert(graph.Add(x, graph.Mul(factor, d)), x.DType())
 		}
 		step := graph.Mul(factor, graph.Convert(d, graph.Float32))
-		return graph.Convert(graph.Round(graph.Add(graph.Convert(x, graph.Float32), step)), x.DType())
+		moved := graph.Convert(graph.Round(graph.Add(graph.Convert(x, graph.Float32), step)), x.DType())
+		return graph.Select(graph.Eq(step, 0), x, moved) // float32 does not hold all whole numbers
 	}, genome, change)
 }
 

@@ -342,6 +342,8 @@ func TestNoiseAndMove(t *testing.T) {
 	for i, a := range graph.Leaves(moved) {
 		require.Equal(t, graph.Leaves(g)[i].Shape(), a.Shape())
 	}
+	large := graph.Int32s([]int32{16777217, 1<<30 + 1})
+	require.Equal(t, []float64{16777217, 1<<30 + 1}, floats(Move(large, graph.Scalar(.5), graph.ZerosLike(large)).(*graph.Array)), "what nothing changes stays")
 	sums := genome{z.W, graph.Float32s([]float32{1}), graph.Float32s([]float32{.4, .6, 0}), g.None} // what population.Draws.Sum gives
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
 }
