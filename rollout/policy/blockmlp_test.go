@@ -102,6 +102,7 @@ func TestWhatBlocksRefuse(t *testing.T) {
 		{2, "a layer of half a block", "blockmlp:64,40", nil, `policy.hidden: got 40, want a multiple of policy.block, 32`},
 		{3, "nothing there", "blockmlp", settings.Values{"density": 0}, `policy.density: got 0, want a number above 0, at most 1`},
 		{4, "no block", "blockmlp", settings.Values{"block": 0}, `policy.block: got 0, want a whole number from 1 to 1024`},
+		{5, "more blocks than can be chosen among in no time", "blockmlp:262144,262144", settings.Values{"block": 1}, `policy.hidden: got [262144 262144], want layers of at most 4194304 blocks: with blocks of 1, between 262144 and 262144 units there are 68719476736; make the blocks larger`},
 	} {
 		_, _, err := Make(c.spec, c.own, observation, envs.Discrete{N: 2})
 		require.EqualError(t, err, c.want, "case %d: %s", c.number, c.what)
