@@ -21,9 +21,7 @@ const (
 
 // capture is the position of the caller's caller, skip frames further out. Walking the stack is what tracing spends most of
 // its time on, and the user's frame is mostly near: the walk goes on only where it is not.
-
 func capture(skip int) position {
-
 	var pcs [64]uintptr
 	for from, n := 0, 8; ; from, n = from+n, min(2*n, len(pcs)) {
 		found := pcs[:runtime.Callers(skip+2+from, pcs[:n])]

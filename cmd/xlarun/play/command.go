@@ -223,7 +223,7 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 	if err != nil {
 		return err
 	}
-	if err := writeFile(o.gif, data); err != nil {
+	if err := console.WriteFile(o.gif, data); err != nil {
 		return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none leaves it out", o.gif, console.Cause(err))
 	}
 	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
@@ -281,27 +281,4 @@ func figure(text string) string {
 		return text
 	}
 	return display.Fitness(x)
-}
-
-// writeFile puts a file at a path, whole or not at all.
-func writeFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone where all went well
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

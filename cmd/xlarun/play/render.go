@@ -276,7 +276,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 			if err := png.Encode(&data, frame); err != nil {
 				return err
 			}
-			return writeFile(filepath.Join(o.png, fmt.Sprintf("%0*d.png", digits, step)), data.Bytes())
+			return console.WriteFile(filepath.Join(o.png, fmt.Sprintf("%0*d.png", digits, step)), data.Bytes())
 		}
 	}
 	data, err := f.of(m.Env, rec, o.seed, o.out != "")
@@ -284,7 +284,7 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 		return err
 	}
 	if o.out != "" {
-		if err := writeFile(o.out, data); err != nil {
+		if err := console.WriteFile(o.out, data); err != nil {
 			return fmt.Errorf("the picture %s cannot be written (%w): --out FILE writes it elsewhere", o.out, console.Cause(err))
 		}
 	}

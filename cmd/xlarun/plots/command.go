@@ -133,20 +133,5 @@ func write(path string, data []byte) error {
 	} else if err == nil && info.Mode().Perm()&0o200 == 0 {
 		return errors.New("it may not be written to")
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".plot-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // where it was not renamed
-	_, err = file.Write(data)
-	if bad := file.Chmod(0o644); err == nil {
-		err = bad
-	}
-	if bad := file.Close(); err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	return err
+	return console.WriteFile(path, data)
 }

@@ -222,7 +222,7 @@ func TestNothingIsLost(t *testing.T) {
 	old := filepath.Join(dir, "old.png")
 	require.NoError(t, os.WriteFile(old, []byte("old"), 0o644))
 	require.NoError(t, run(good, "--out", old), "case 3: an old picture")
-	left, err := filepath.Glob(filepath.Join(dir, ".plot-*"))
+	left, err := filepath.Glob(filepath.Join(dir, ".tmp-*"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
