@@ -47,16 +47,17 @@ func (h *handle) release() {
 	h.holds--
 	free := h.gone != "" && h.holds == 0 && !h.freed
 	h.freed = h.freed || free
+	lost := h.lost
 	h.mu.Unlock()
 	if free {
-		_ = h.drop()
+		_ = h.drop(lost)
 	}
 }
 
-// drop frees the object; it is called once.
-func (h *handle) drop() error {
+// drop frees the object; it is called once, without the lock: the object may be found lost meanwhile.
+func (h *handle) drop(lost bool) error {
 	err := h.free()
-	if h.lost {
+	if lost {
 		buffers.free(h.bytes)
 	} else {
 		buffers.giveBack(h.bytes)
@@ -89,9 +90,10 @@ func (h *handle) close() error {
 	if h.gone == "" {
 		h.gone = "was closed"
 	}
+	lost := h.lost
 	h.mu.Unlock()
 	if !free {
 		return nil
 	}
-	return h.drop()
+	return h.drop(lost)
 }
