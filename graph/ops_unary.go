@@ -77,24 +77,24 @@ func elementwiseCase(arity int, d DType, in domain, f func([]*Array) *Array) Cas
 func zeroJVP(*Node, []*Array, []*Array, []*Array) []*Array { return []*Array{nil} }
 
 var (
-	_ = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp, func(x, y *Array) *Array { return y })
-	_ = unaryFloat("expm1", "stablehlo.exponential_minus_one", domain{-2, 2}, math.Expm1, func(x, y *Array) *Array { return Add(y, 1) })
-	_ = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log, func(x, y *Array) *Array { return Div(1, x) })
-	_ = unaryFloat("log1p", "stablehlo.log_plus_one", domain{-.8, 3}, math.Log1p, func(x, y *Array) *Array { return Div(1, Add(x, 1)) })
-	_ = unaryFloat("sin", "stablehlo.sine", domain{-3, 3}, math.Sin, func(x, y *Array) *Array { return Cos(x) })
-	_ = unaryFloat("cos", "stablehlo.cosine", domain{-3, 3}, math.Cos, func(x, y *Array) *Array { return Neg(Sin(x)) })
-	_ = unaryFloat("tan", "stablehlo.tan", domain{-1, 1}, math.Tan, func(x, y *Array) *Array { return Add(Square(y), 1) })
-	_ = unaryFloat("asin", "chlo.asin", domain{-.9, .9}, math.Asin, func(x, y *Array) *Array { return Rsqrt(Sub(1, Square(x))) })
-	_ = unaryFloat("acos", "chlo.acos", domain{-.9, .9}, math.Acos, func(x, y *Array) *Array { return Neg(Rsqrt(Sub(1, Square(x)))) })
-	_ = unaryFloat("atan", "chlo.atan", domain{-3, 3}, math.Atan, func(x, y *Array) *Array { return Div(1, Add(Square(x), 1)) })
-	_ = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh, func(x, y *Array) *Array { return Cosh(x) })
-	_ = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh, func(x, y *Array) *Array { return Sinh(x) })
-	_ = unaryFloat("tanh", "stablehlo.tanh", domain{-3, 3}, math.Tanh, func(x, y *Array) *Array { return Sub(1, Square(y)) })
-	_ = unaryFloat("asinh", "chlo.asinh", domain{-3, 3}, math.Asinh, func(x, y *Array) *Array { return Rsqrt(Add(Square(x), 1)) })
-	_ = unaryFloat("acosh", "chlo.acosh", domain{1.2, 4}, math.Acosh, func(x, y *Array) *Array { return Rsqrt(Mul(Sub(x, 1), Add(x, 1))) })
-	_ = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array { return Div(1, Sub(1, Square(x))) })
-	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
-	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
+	_     = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp, func(x, y *Array) *Array { return y })
+	_     = unaryFloat("expm1", "stablehlo.exponential_minus_one", domain{-2, 2}, math.Expm1, func(x, y *Array) *Array { return Add(y, 1) })
+	_     = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log, func(x, y *Array) *Array { return Div(1, x) })
+	_     = unaryFloat("log1p", "stablehlo.log_plus_one", domain{-.8, 3}, math.Log1p, func(x, y *Array) *Array { return Div(1, Add(x, 1)) })
+	sinOp = unaryFloat("sin", "stablehlo.sine", domain{-3, 3}, math.Sin, func(x, y *Array) *Array { return Cos(x) })
+	cosOp = unaryFloat("cos", "stablehlo.cosine", domain{-3, 3}, math.Cos, func(x, y *Array) *Array { return Neg(Sin(x)) })
+	_     = unaryFloat("tan", "stablehlo.tan", domain{-1, 1}, math.Tan, func(x, y *Array) *Array { return Add(Square(y), 1) })
+	_     = unaryFloat("asin", "chlo.asin", domain{-.9, .9}, math.Asin, func(x, y *Array) *Array { return Rsqrt(Sub(1, Square(x))) })
+	_     = unaryFloat("acos", "chlo.acos", domain{-.9, .9}, math.Acos, func(x, y *Array) *Array { return Neg(Rsqrt(Sub(1, Square(x)))) })
+	_     = unaryFloat("atan", "chlo.atan", domain{-3, 3}, math.Atan, func(x, y *Array) *Array { return Div(1, Add(Square(x), 1)) })
+	_     = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh, func(x, y *Array) *Array { return Cosh(x) })
+	_     = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh, func(x, y *Array) *Array { return Sinh(x) })
+	_     = unaryFloat("tanh", "stablehlo.tanh", domain{-3, 3}, math.Tanh, func(x, y *Array) *Array { return Sub(1, Square(y)) })
+	_     = unaryFloat("asinh", "chlo.asinh", domain{-3, 3}, math.Asinh, func(x, y *Array) *Array { return Rsqrt(Add(Square(x), 1)) })
+	_     = unaryFloat("acosh", "chlo.acosh", domain{1.2, 4}, math.Acosh, func(x, y *Array) *Array { return Rsqrt(Mul(Sub(x, 1), Add(x, 1))) })
+	_     = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array { return Div(1, Sub(1, Square(x))) })
+	_     = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
+	_     = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
 		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
 	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array { return Div(1, Mul(3, Square(y))) })
 
@@ -125,6 +125,8 @@ func lgamma(x float64) float64 {
 	y, _ := math.Lgamma(x)
 	return y
 }
+
+func init() { sinOp.Lower, cosOp.Lower = lowerTrig(0), lowerTrig(.25) }
 
 // XLA's digamma has infinities at some of the poles, where the limits of both sides differ: NaN is put there.
 func init() {

@@ -1,0 +1,45 @@
+package xlabridge
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// Sine and cosine of float32 numbers of every size, within 2e-7 of the exact values, and within 1e-6 of them relatively near the
+// zeros of numbers below a million; as many as make whole vectors and a rest, and so few that no vector is made.
+func TestSineOfAllNumbers(t *testing.T) {
+	c := open(t, Options{Devices: 1})
+	r := rand.New(rand.NewPCG(1, 2))
+	many := []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, 0x1p-126, 16367173 * 0x1p72} // the last is next to a multiple of π/2
+	for k := range 40 {
+		many = append(many, float32(float64(k)*math.Pi/4), float32(float64(k*k*k)*math.Pi/2))
+	}
+	for len(many) < 40003 {
+		if v := math.Float32frombits(r.Uint32()); v == v && !math.IsInf(float64(v), 0) {
+			many = append(many, v, float32(r.NormFloat64()*10))
+		}
+	}
+	both := Jit1(c, func(x *graph.Array) [2]*graph.Array { return [2]*graph.Array{graph.Sin(x), graph.Cos(x)} })
+	for _, in := range [][]float32{many, many[:9], many[:5]} {
+		got, err := both(graph.Float32s(in, len(in)))
+		require.NoError(t, err)
+		for f, exact := range []func(float64) float64{math.Sin, math.Cos} {
+			y := floats(t, got[f])
+			for i, x := range in {
+				want, bound := exact(float64(x)), 2e-7
+				if x := math.Abs(float64(x)); x < 1e6 {
+					bound = min(bound, 1e-6*math.Abs(want)+1e-37)
+				}
+				require.InDelta(t, want, y[i], bound, "function %d of %g", f, x)
+			}
+			if f == 0 && len(in) > 5 {
+				require.True(t, math.Signbit(y[1]), "sin(-0) = -0")
+			}
+		}
+	}
+}
