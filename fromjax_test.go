@@ -145,7 +145,7 @@ var fromJAX = []section{
 		{"jax.lax.index_in_dim", graph.IndexAxis, "Index along axis 0"}, {"jax.lax.dynamic_slice", graph.DynamicSlice, "negative starts move to 0"},
 		{"jax.lax.dynamic_index_in_dim", graph.DynamicIndex, ""}, {"jax.lax.dynamic_update_slice", graph.DynamicUpdateSlice, ""},
 		{"jax.lax.dynamic_update_index_in_dim", graph.DynamicUpdateIndex, ""},
-		{"take", graph.Take, "out of range: moved into it, as x[i] does; modes ClipIndex, FillOrDrop, WrapIndex"}, {"take_along_axis", graph.TakeAlongAxis, ""},
+		{"take", graph.Take, "out of range: moved into it, as x[i] does; negative: from the end in every mode but WrapIndex (mode=\"clip\" of JAX makes them 0); modes ClipIndex, FillOrDrop, WrapIndex"}, {"take_along_axis", graph.TakeAlongAxis, ""},
 		{"jax.lax.gather", graph.Gather, ""}, {"jax.lax.scatter", graph.Scatter, ""}, {"jax.Array.at.set", graph.ScatterSet, "x.at[i].set(u) along axis 0"},
 		{"jax.Array.at.add", graph.ScatterAdd, ""}, {"jax.Array.at.max", graph.ScatterMax, ""}, {"jax.Array.at.min", graph.ScatterMin, ""},
 		{"jax.Array.at.multiply", graph.ScatterMul, ""},
