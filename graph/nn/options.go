@@ -27,6 +27,8 @@ type config struct {
 	valid             bool
 	pads              [][2]int
 	groups            int
+
+	spiking
 }
 
 // Weights sets the initialiser of a layer's weights (default LecunNormal; Embedding: normal, of variance 1/width).

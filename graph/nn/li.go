@@ -1,0 +1,38 @@
+package nn
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// LI is a layer of leaky integrators, which do not spike (spyx.nn.LI): v' = Beta*v + x. It reads spiking layers out.
+type LI struct {
+	Beta *graph.Array // [units] or []; see LIF
+}
+
+// NewLI makes a layer of so many units whose Beta is 0.8, as in Spyx. Options: Decay.
+func NewLI(units int, opts ...Option) LI {
+	const op = "nn.NewLI"
+	c := readOptions(op, append([]Option{Decay(.8)}, opts...), "Decay")
+	wantSize(op, "units", units)
+	return LI{Beta: graph.Mul(c.decay(op, random.Key{}, units), graph.Ones(graph.ShapeOf(graph.Float32, units)))}
+}
+
+// Start is the state before the first step of so many units: zeros [units].
+func (l LI) Start(units int) *graph.Array { return graph.Zeros(graph.ShapeOf(l.Beta.DType(), units)) }
+
+// Step maps the potentials v [units] and an input x [units] to the next potentials.
+func (l LI) Step(v, x *graph.Array) *graph.Array {
+	wantState("nn.LI", "state v", v, x)
+	return graph.Add(graph.Mul(decayed(l.Beta), v), x)
+}
+
+// Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all of them [steps,
+// units].
+func (l LI) Apply(v, x *graph.Array) (last, all *graph.Array) {
+	wantTime("nn.LI", x)
+	return graph.Scan(func(v, x *graph.Array) (*graph.Array, *graph.Array) {
+		v = l.Step(v, x)
+		return v, v
+	}, v, x)
+}
