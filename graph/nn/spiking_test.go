@@ -158,7 +158,9 @@ func TestSpikingLayersBadInput(t *testing.T) {
 		{func() { nn.NewLIF(key, 3, nn.Synapse(.5)) }, "got the option Synapse, want one of Decay"},
 		{func() { nn.Surrogate{Kind: "sigmoid"}.Spike(graph.Scalar(1)) }, `got the kind "sigmoid", want one of [arctan boxcar fast-sigmoid straight-through triangular]`},
 		{func() { nn.Surrogate{Slope: -1}.Spike(graph.Scalar(1)) }, "got the slope -1, want a number above 0"},
-		{func() { nn.NewLIF(key, 3).Step(graph.Zeros(graph.ShapeOf(graph.Float32, 2)), graph.Zeros(graph.ShapeOf(graph.Float32, 3))) }, "state v is"},
+		{func() {
+			nn.NewLIF(key, 3).Step(graph.Zeros(graph.ShapeOf(graph.Float32, 2)), graph.Zeros(graph.ShapeOf(graph.Float32, 3)))
+		}, "state v is"},
 	} {
 		require.ErrorContains(t, graph.Try(c.make), c.want)
 	}
