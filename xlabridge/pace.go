@@ -21,6 +21,9 @@ const (
 	collectEvery = 3
 	urgent       = 6
 	full         = 8
+	// slack is the most that may be held beyond what starts a collection before it is urgent, and twice that before callers wait:
+	// of large results a few are a gigabyte.
+	slack = 64 << 20
 )
 
 // pace decides when to collect. Its times are nanoseconds since started.
@@ -39,7 +42,7 @@ var buffers = pace{started: time.Now()}
 // add counts a new buffer, and starts a collection where it is time for one.
 func (p *pace) add(bytes int64) {
 	held, limit := p.held.Add(bytes), max(leastHeld, 2*p.least.Load())
-	if bytes == 0 || held < limit || held < urgent*limit && int64(time.Since(p.started)) < p.next.Load() {
+	if bytes == 0 || held < limit || held < min(urgent*limit, limit+slack) && int64(time.Since(p.started)) < p.next.Load() {
 		return
 	}
 	if p.busy.CompareAndSwap(false, true) {
@@ -47,7 +50,7 @@ func (p *pace) add(bytes int64) {
 		p.over.Store(&over)
 		go p.collect(over)
 	}
-	if over := p.over.Load(); held >= full*limit && over != nil {
+	if over := p.over.Load(); held >= min(full*limit, limit+2*slack) && over != nil {
 		<-*over
 	}
 }

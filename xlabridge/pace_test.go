@@ -90,24 +90,35 @@ func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
 // Where more is held than collections can keep up with, those who add to it wait: what is held stays within bounds on a machine
 // that is busy with something else, too.
 func TestTooMuchHeldWaits(t *testing.T) {
-	p := pace{started: time.Now()}
-	p.next.Store(math.MaxInt64)
-	over := make(chan struct{})
-	p.over.Store(&over)
-	p.busy.Store(true) // a collection that does not end
-	p.add((full - 1) * leastHeld)
-	added := make(chan struct{})
-	go func() {
+	for i, c := range []struct {
+		description        string
+		least, held, added int64
+	}{
+		{"1: small results", 0, (full - 1) * leastHeld, leastHeld},
+		{"2: large ones", 500 << 20, 1000<<20 + 2*slack - 1, 1},
+	} {
+		p := pace{started: time.Now()}
+		p.next.Store(math.MaxInt64)
+		over := make(chan struct{})
+		p.over.Store(&over)
+		p.busy.Store(true) // a collection that does not end
+		p.least.Store(c.least)
+		p.held.Store(c.held - 2*leastHeld)
 		p.add(leastHeld)
-		close(added)
-	}()
-	select {
-	case <-added:
-		require.Fail(t, "nobody waited")
-	case <-time.After(50 * time.Millisecond):
+		p.add(leastHeld)
+		added := make(chan struct{})
+		go func() {
+			p.add(c.added)
+			close(added)
+		}()
+		select {
+		case <-added:
+			require.Fail(t, "nobody waited", "case %d %s", i+1, c.description)
+		case <-time.After(50 * time.Millisecond):
+		}
+		close(over)
+		<-added
 	}
-	close(over)
-	<-added
 }
 
 // A result counts for the temporaries of its call, too.
