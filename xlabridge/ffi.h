@@ -21,6 +21,11 @@ xf_error *xb_turn(xf_frame *frame);
 // along an axis out. The attribute config is the kind (0 sum, 1 product, 2 max, 3 min), the axis, and whether it is reversed.
 xf_error *xb_cumulative(xf_frame *frame);
 
+// xb_threefry is the handler of the kernel xlarun_threefry: both words of the keys, of u32 arrays of one shape, in; for each key
+// the hash of so many counters out, in one array or the two words apart. The attribute config is their number and whether the keys'
+// axes come behind the counters'. See threefry.h.
+xf_error *xb_threefry(xf_frame *frame);
+
 // xb_unset is the handler of the kernel xlarun_unset: nothing in, one array out, left as it is.
 xf_error *xb_unset(xf_frame *frame);
 

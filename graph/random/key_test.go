@@ -64,7 +64,7 @@ func TestNormalIsOneHash(t *testing.T) {
 	hashes := 0
 	for _, n := range p.Graph.Nodes {
 		switch n.Op.Name {
-		case "threefry2x32":
+		case "threefry_draw":
 			hashes++
 			require.Equal(t, []int{128, 65}, n.Outs[0].Dims())
 		case "concatenate", "gather", "scatter", "pad":
