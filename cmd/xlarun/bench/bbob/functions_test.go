@@ -56,7 +56,9 @@ func absolute(name string, d int) float64 {
 	switch name {
 	case "rastrigin", "bueche_rastrigin", "rastrigin_rotated", "lunacek": // 10·(d - Σ cos)
 		return 1e-4 * float64(d)
-	case "schwefel", "griewank_rosenbrock", "weierstrass":
+	case "griewank_rosenbrock": // the cosine of hundreds
+		return 1e-2
+	case "schwefel", "weierstrass":
 		return 1e-4
 	case "katsuura": // the fine terms are of the last bits of z
 		return 1e-4
@@ -64,11 +66,14 @@ func absolute(name string, d int) float64 {
 	return 1e-5
 }
 
-// relative is the part of a value within which it has to lie: Weierstrass turns by 3^11·2π, where the last bit of z is a part of a
-// radian.
+// relative is the part of a value within which it has to lie: Weierstrass turns by 3^11·2π, where the last bit of z is half a
+// radian, and Griewank takes the cosine of 4,000 times its value.
 func relative(name string) float64 {
-	if name == "weierstrass" {
-		return 5e-4
+	switch name {
+	case "weierstrass":
+		return 2e-3
+	case "griewank_rosenbrock":
+		return 1e-3
 	}
 	return 1e-4
 }
