@@ -1,5 +1,6 @@
 """evosax's strategies on its BBOB functions: seeds and functions as lanes.
 usage: evosax_bbob.py, a line of JSON on stdin for each search, a line on stdout for each answer
+       evosax_bbob.py --check holds the functions that are written anew here against evosax's
 
 Search: {"strategy", "functions", "dims", "population", "generations", "seeds", "seed", "sigma", "learning_rate"}. Seed s has the
 instance that sample_params draws of jax.random.key(s), and starts where FoldIn(key(77), s) says, as ours does. Strategies of
@@ -78,7 +79,7 @@ def peaks(num_optima, d, first, most):
 
 
 def gallagher(num_optima, d, first, most, shrink):
-    """evosax's function with its products of matrices multiplied out: the same values (checked below), and not 101 products of d x d."""
+    """evosax's function with its products of matrices multiplied out: the same values (--check), and not 101 products of d x d."""
     w, c, y = peaks(num_optima, d, first, most)
     def value(x, x_opt, R, Q, num_dims):
         away = R @ x - y.at[0].set(shrink * x_opt) @ R.T
@@ -94,20 +95,11 @@ def functions_of(names, d):
     return [(n, fns[n]) for n in names]
 
 
-def check(d, params):
-    x = jax.random.uniform(jax.random.key(5), (4, d), minval=-5.0, maxval=5.0).at[0].set(0.99 * params.x_opt)
-    for name, fn in functions_of(("gallagher_101_me", "gallagher_21_hi"), d):
-        for y in x:
-            a, b = sum(fn(y, params.x_opt, params.R, params.Q, d)), sum(bbob_fns[name](y, params.x_opt, params.R, params.Q, d))
-            assert abs(a - b) <= 1e-3 * abs(b) + 1e-4, f"{name}: {a} is not {b}"
-
-
 @functools.cache
 def problem_of(names, d, seeds, population):
     """Starts of the lanes, and the functions of all members [lanes, population, d], compiled once for all strategies."""
     problem = MetaBBOBProblem(min_num_dims=d, max_num_dims=d)
     instances = jax.vmap(lambda i: problem.sample_params(jax.random.key(i)))(jnp.arange(seeds))
-    check(d, jax.tree.map(lambda a: a[0], instances))
     starts = jax.vmap(lambda i: jax.random.uniform(jax.random.fold_in(jax.random.key(77), i), (d,), minval=-4.0, maxval=4.0))(jnp.arange(seeds))
     fns = functions_of(names, d)
 
@@ -183,6 +175,19 @@ def search(s):
     best = run(key, s["generations"])
     return {"best": best.tolist(), "compile": start - t, "run": time.perf_counter() - start}
 
+def check():
+    """The functions that are written anew here have evosax's values."""
+    for d in (2, 10, 40):
+        params = MetaBBOBProblem(min_num_dims=d, max_num_dims=d).sample_params(jax.random.key(d))
+        x = jax.random.uniform(jax.random.key(5), (4, d), minval=-5.0, maxval=5.0).at[0].set(0.99 * params.x_opt)
+        for name, fn in functions_of(("gallagher_101_me", "gallagher_21_hi"), d):
+            ours, evosaxs = [jax.jit(jax.vmap(lambda y: sum(f(y, params.x_opt, params.R, params.Q, d))))(x) for f in (fn, bbob_fns[name])]
+            assert jnp.allclose(ours, evosaxs, rtol=1e-3, atol=1e-4), f"{name}, {d} dimensions: {ours} are not {evosaxs}"
+    print("the functions agree")
 
-for line in sys.stdin:
-    print(json.dumps(search(json.loads(line))), flush=True)
+
+if sys.argv[1:] == ["--check"]:
+    check()
+else:
+    for line in sys.stdin:
+        print(json.dumps(search(json.loads(line))), flush=True)

@@ -56,7 +56,7 @@ func absolute(name string, d int) float64 {
 	switch name {
 	case "rastrigin", "bueche_rastrigin", "rastrigin_rotated", "lunacek": // 10·(d - Σ cos)
 		return 1e-4 * float64(d)
-	case "griewank_rosenbrock": // the cosine of hundreds
+	case "griewank_rosenbrock":
 		return 1e-2
 	case "schwefel", "weierstrass":
 		return 1e-4
@@ -67,13 +67,14 @@ func absolute(name string, d int) float64 {
 }
 
 // relative is the part of a value within which it has to lie: Weierstrass turns by 3^11·2π, where the last bit of z is half a
-// radian, and Griewank takes the cosine of 4,000 times its value.
+// radian, Griewank takes the cosine of 400 times its value, and
+// Katsuura's terms are what is left of the last bits, times 10/d².
 func relative(name string) float64 {
 	switch name {
 	case "weierstrass":
 		return 2e-3
-	case "griewank_rosenbrock":
-		return 1e-3
+	case "griewank_rosenbrock", "katsuura":
+		return 2e-3
 	}
 	return 1e-4
 }
