@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -54,7 +54,7 @@ type bbobFlags struct {
 	dims, populations  []int
 	generations, seeds int
 	seed               int64
-	out                string
+	out, keep          string
 }
 
 // bbobAlpha is the probability of finding a difference anywhere in a strategy's comparisons where there is none.
@@ -88,11 +88,12 @@ func bbobCommand(h *host) *cobra.Command {
 	o.AddBackend(f)
 	f.IntSliceVar(&o.dims, "dims", o.dims, "dimensions of the functions")
 	f.IntSliceVar(&o.populations, "populations", o.populations, "members for each of the dimensions")
-	f.IntVar(&o.generations, "generations", 150, "generations of a run")
+	f.IntVar(&o.generations, "generations", 100, "generations of a run")
 	f.IntVar(&o.seeds, "seeds", 15, "runs on each function")
 	f.Int64Var(&o.seed, "seed", 1, "seed of the strategies' draws; instances and starts are always the same")
 	f.BoolVar(&o.peers, "peers", false, "run evosax too, and compare")
 	o.addPython(f)
+	f.StringVar(&o.keep, "keep", "", "file with a line of JSON for each search that has ended; those that it has are not run again")
 	f.StringVar(&o.out, "out", "", "file for the tables, in Markdown")
 	o.addJSON(f)
 	return cmd
@@ -193,24 +194,24 @@ func (b *bbobBench) run(ctx context.Context, names []string) (err error) {
 		}
 		defer func() { err = errors.Join(err, peer.stop()) }()
 	}
+	kept, err := b.kept()
+	if err != nil {
+		return err
+	}
 	var rows []row
 	ours, theirs := map[string][]bbobRuns{}, map[string][]bbobRuns{}
 	for i, d := range b.flags.dims { // dimension by dimension: the peer compiles its functions once for each
 		for _, name := range names {
 			fmt.Fprintf(b.Err, "%s, %d dimensions\n", name, d)
-			own, err := b.ours(backend, name, d, b.flags.populations[i])
+			found, err := b.pair(backend, peer, kept, b.question(name, d, b.flags.populations[i]))
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			ours[name] = append(ours[name], own)
-			line := row{Name: fmt.Sprintf("bbob-%s-%d", name, d), Ours: own.Run}
-			if peer != nil {
-				other, err := peer.search(b.question(name, d, b.flags.populations[i]))
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
-				}
-				theirs[name] = append(theirs[name], other)
-				line = line.against("evosax", other.Run)
+			ours[name] = append(ours[name], found.Ours)
+			line := row{Name: fmt.Sprintf("bbob-%s-%d", name, d), Ours: found.Ours.Run}
+			if found.Peer != nil {
+				theirs[name] = append(theirs[name], *found.Peer)
+				line = line.against("evosax", found.Peer.Run)
 			}
 			rows = append(rows, line)
 		}
@@ -233,6 +234,70 @@ func (b *bbobBench) run(ctx context.Context, names []string) (err error) {
 	return nil
 }
 
+// bbobPair is a search of both sides, as --keep keeps it.
+type bbobPair struct {
+	Search bbobQuestion `json:"search"`
+	Ours   bbobRuns     `json:"ours"`
+	Peer   *bbobRuns    `json:"peer,omitempty"`
+}
+
+// pair finds a search among those that are kept, or runs it.
+func (b *bbobBench) pair(backend xlabridge.Backend, peer *bbobPeer, kept []bbobPair, q bbobQuestion) (p bbobPair, err error) {
+	i := slices.IndexFunc(kept, func(p bbobPair) bool {
+		return reflect.DeepEqual(p.Search, q) && (p.Peer != nil || peer == nil)
+	})
+	if i >= 0 {
+		return kept[i], nil
+	}
+	p.Search = q
+	if p.Ours, err = b.ours(backend, q); err != nil {
+		return p, err
+	}
+	if peer != nil {
+		other, err := peer.search(q)
+		if err != nil {
+			return p, err
+		}
+		p.Peer = &other
+	}
+	return p, b.keep(p)
+}
+
+// kept reads what --keep names; a file that is not there holds nothing.
+func (b *bbobBench) kept() (all []bbobPair, err error) {
+	if b.flags.keep == "" || !console.Exists(b.flags.keep) {
+		return nil, nil
+	}
+	text, err := os.ReadFile(b.flags.keep)
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range bytes.Split(bytes.TrimSpace(text), []byte("\n")) {
+		var p bbobPair
+		if err := json.Unmarshal(line, &p); err != nil {
+			return nil, console.BadInput("--keep %s: line %d is no search that was kept (%w): give another file, or mend it", b.flags.keep, i+1, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+func (b *bbobBench) keep(p bbobPair) error {
+	if b.flags.keep == "" {
+		return nil
+	}
+	line, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(b.flags.keep, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
 // bbobResult is the line that --json ends with.
 type bbobResult struct {
 	Comparisons []bbobComparison `json:"comparisons"`
@@ -240,19 +305,18 @@ type bbobResult struct {
 }
 
 // ours runs a strategy of ours.
-func (b *bbobBench) ours(backend xlabridge.Backend, name string, d, population int) (r bbobRuns, err error) {
-	start := bbobStarts[name]
-	own := settings.Values{"sigma": start.sigma}
-	if start.rate > 0 {
-		own = own.With("learning-rate", start.rate)
+func (b *bbobBench) ours(backend xlabridge.Backend, q bbobQuestion) (r bbobRuns, err error) {
+	own := settings.Values{"sigma": q.Sigma}
+	if q.LearningRate > 0 {
+		own = own.With("learning-rate", q.LearningRate)
 	}
-	s, err := strategy.Make(name, own)
+	s, err := strategy.Make(q.Strategy, own)
 	if err != nil {
 		return r, err
 	}
-	search := bbob.Search{Strategy: s, Functions: bbob.Functions(), Dims: d, Population: population, Generations: b.flags.generations, Seeds: b.flags.seeds}
+	search := bbob.Search{Strategy: s, Functions: bbob.Functions(), Dims: q.Dims, Population: q.Population, Generations: q.Generations, Seeds: q.Seeds}
 	var in bbob.Inputs
-	if err := graph.Try(func() { in = search.NewInputs(b.flags.seed) }); err != nil {
+	if err := graph.Try(func() { in = search.NewInputs(q.Seed) }); err != nil {
 		return r, err
 	}
 	if in, err = xlabridge.Put(backend, 1, in); err != nil {
@@ -264,7 +328,7 @@ func (b *bbobBench) ours(backend xlabridge.Backend, name string, d, population i
 	if err != nil {
 		return r, err
 	}
-	options := xlabridge.CompileOptions{Purpose: fmt.Sprintf("bench bbob: %s, %d dimensions", name, d)}.ForJit(backend, program)
+	options := xlabridge.CompileOptions{Purpose: fmt.Sprintf("bench bbob: %s, %d dimensions", q.Strategy, q.Dims)}.ForJit(backend, program)
 	compiled, err := backend.Compile(program, options)
 	if err != nil {
 		return r, err
@@ -279,7 +343,9 @@ func (b *bbobBench) ours(backend xlabridge.Backend, name string, d, population i
 	defer xlabridge.Free(out)
 	all, err := graph.Floats(out[0])
 	r.Run = time.Since(begin).Seconds()
-	r.Best = slices.Collect(slices.Chunk(all, b.flags.seeds))
+	for runs := range slices.Chunk(all, q.Seeds) {
+		r.Best = append(r.Best, each(runs, func(x float64) float64 { return min(x, bbobMost) }))
+	}
 	return r, err
 }
 
@@ -350,9 +416,9 @@ func (p *bbobPeer) stop() error {
 	return p.cmd.Wait()
 }
 
-// readBBOB reads an answer. JSON has no infinity, which the best value of a run is that failed: Python writes a word.
+// readBBOB reads an answer. Of a run that found no value Python writes a word.
 func readBBOB(line []byte, q bbobQuestion) (r bbobRuns, err error) {
-	line = bytes.ReplaceAll(line, []byte("Infinity"), []byte("1e300"))
+	line = bytes.ReplaceAll(line, []byte("Infinity"), fmt.Append(nil, bbobMost))
 	if err := json.Unmarshal(line, &r); err != nil {
 		return r, fmt.Errorf("the peer evosax_bbob.py answered %.80q, not with a line of JSON (%w)", line, err)
 	}
@@ -361,6 +427,9 @@ func readBBOB(line []byte, q bbobQuestion) (r bbobRuns, err error) {
 	}
 	return r, nil
 }
+
+// bbobMost is written where a run found no value at all, since JSON has no infinity.
+const bbobMost = 1e300
 
 // bbobResolution is the value up to which an optimum counts as found: less is the rounding of float32, which differs from side to
 // side.
@@ -401,7 +470,7 @@ func resolved(values []float64) []float64 {
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	return min((sorted[(n-1)/2]+sorted[n/2])/2, math.MaxFloat32) // JSON has no infinity
+	return sorted[(n-1)/2]/2 + sorted[n/2]/2
 }
 
 func (b *bbobBench) print(out io.Writer, r bbobResult) error {
