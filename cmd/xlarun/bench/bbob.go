@@ -60,8 +60,12 @@ type bbobFlags struct {
 // bbobAlpha is the probability of finding a difference anywhere in a strategy's comparisons where there is none.
 const bbobAlpha = .05
 
+func bbobDefaults() bbobFlags {
+	return bbobFlags{commonFlags: commonFlags{repeats: 1}, dims: []int{10, 40}, populations: []int{32, 64}, generations: 100, seeds: 15, seed: 1}
+}
+
 func bbobCommand(h *host) *cobra.Command {
-	o := bbobFlags{dims: []int{10, 40}, populations: []int{32, 64}}
+	o := bbobDefaults()
 	cmd := &cobra.Command{
 		Use:   "bbob [STRATEGY...]",
 		Short: "Compare strategies with evosax's on the 24 functions of BBOB",
@@ -84,13 +88,12 @@ func bbobCommand(h *host) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	o.repeats = 1
 	o.AddBackend(f)
 	f.IntSliceVar(&o.dims, "dims", o.dims, "dimensions of the functions")
 	f.IntSliceVar(&o.populations, "populations", o.populations, "members for each of the dimensions")
-	f.IntVar(&o.generations, "generations", 100, "generations of a run")
-	f.IntVar(&o.seeds, "seeds", 15, "runs on each function")
-	f.Int64Var(&o.seed, "seed", 1, "seed of the strategies' draws; instances and starts are always the same")
+	f.IntVar(&o.generations, "generations", o.generations, "generations of a run")
+	f.IntVar(&o.seeds, "seeds", o.seeds, "runs on each function")
+	f.Int64Var(&o.seed, "seed", o.seed, "seed of the strategies' draws; instances and starts are always the same")
 	f.BoolVar(&o.peers, "peers", false, "run evosax too, and compare")
 	o.addPython(f)
 	f.StringVar(&o.keep, "keep", "", "file with a line of JSON for each search that has ended; those that it has are not run again")
