@@ -24,6 +24,9 @@ type Config struct {
 	Strategy    string `set:"strategy" help:"how the next population comes about"`
 	Population  int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
 	Generations int    `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	// Restarts is how the search starts anew where it has come to an end; see restarting. MaxPopulation bounds what it grows to.
+	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
+	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
 	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on the three in the last digits, and
@@ -42,7 +45,7 @@ type Config struct {
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Env: "CartPole-v1", Policy: "mlp:16,16", Steps: 500, Episodes: 1, Target: "auto", Judge: 100},
-		Strategy: "openes", Population: 256, Generations: 100, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
+		Strategy: "openes", Population: 256, Generations: 100, Restarts: RestartsNone, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
 }
 
 const (
@@ -77,8 +80,10 @@ func (c Config) With(name string, value any) Config {
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled: unknown names,
 // numbers out of range, more memory than the machine has free.
 func (c *Config) Check(on plan.Machine) error {
-	_, err := c.experiment(on)
-	return err
+	if _, err := c.experiment(on); err != nil {
+		return err
+	}
+	return c.checkGrown(on)
 }
 
 // experiment is a checked config and what it names.
@@ -207,6 +212,9 @@ func (c *Config) checkNumbers(s strategy.Strategy) error {
 		}
 		return settings.Wrong(f.key, f.value, "%s", wants)
 	}
+	if c.MaxPopulation != 0 && (c.Restarts == RestartsNone || c.MaxPopulation < c.Population) {
+		return settings.Wrong("max-population", c.MaxPopulation, "restarts (--restarts ipop or bipop) and the population, %d, or more", c.Population)
+	}
 	return settings.Check(c)
 }
 
@@ -250,4 +258,9 @@ func (c *Config) Purpose() string {
 
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
-func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+	if c.Restarts != RestartsNone {
+		return newRestarting(b, *c)
+	}
+	return New(b, *c)
+}

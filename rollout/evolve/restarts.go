@@ -1,0 +1,349 @@
+package evolve
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"xlarun/graph"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Values of Config.Restarts.
+const (
+	RestartsNone  = "none"
+	RestartsIPOP  = "ipop"
+	RestartsBIPOP = "bipop"
+)
+
+// restarting is an evolution that starts anew where the search has come to an end: from another genome, with a strategy that knows
+// nothing, and another population. The best member of all so far is kept, generations count on.
+//
+// A search has come to an end where neither the best fitness of the last 10 + ⌈30 n / λ⌉ generations, of n parameters and λ
+// members, nor that of the members of the last one spreads by more than 1e-12, or by as much as float32 rounds it (TolHistFun of Hansen,
+// "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that failed do not count; where all
+// did, fitness does not spread.
+//
+// With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart doubles the
+// population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with small ones, of
+// λ·(λ_large / 2λ)^(u²) members and sigma·10^(-2v), u and v uniform: whichever kind has evaluated fewer members is next.
+//
+// Each population is a program of its own, compiled when it is first needed, with the layout of the first. All that decides is a
+// part of the state and follows from fitness, seed and settings.
+type restarting struct {
+	*Evolution
+	backend xlabridge.Backend
+	first   Config // with the layout that was chosen
+	params  int    // numbers of one member
+	restarts
+
+	mu   sync.Mutex
+	made map[int]*Evolution // by population, one of each; all but the current one are closed, and read snapshots only
+}
+
+// restarts is what decides, and what follows from it.
+type restarts struct {
+	population             int       // of the search under way
+	count                  int       // restarts so far
+	doublings              int       // of the large population
+	small                  bool      // the search is one of bipop's small ones
+	sigma                  float64   // factor of the strategy's sigma in it
+	began                  int64     // the step before its first
+	before                 int64     // members that earlier searches evaluated
+	largeSpent, smallSpent int64     // by bipop's large and small searches, the first of all in neither
+	bests                  []float64 // of its latest generations, at most as many as the window
+}
+
+// window is the number of generations over which the best fitness has to stay the same.
+func (r *restarts) window(params int) int {
+	return 10 + (30*params+r.population-1)/r.population
+}
+
+// observe takes a generation in, and tells whether the search has come to an end.
+func (r *restarts) observe(best, worst float64, params int) bool {
+	window := r.window(params)
+	r.bests = append(r.bests, best)
+	if len(r.bests) > window {
+		r.bests = r.bests[len(r.bests)-window:]
+	}
+	if len(r.bests) < window {
+		return false
+	}
+	least, most := min(best, worst), max(best, worst)
+	for _, f := range r.bests {
+		least, most = min(least, f), max(most, f)
+	}
+	if least == most { // infinite ones too: all members failed
+		return true
+	}
+	return most-least <= max(1e-12, math.Abs(most)*0x1p-23)
+}
+
+// next begins another search after step generations in all, of groups of so many members.
+func (r *restarts) next(c Config, group int, step int64) {
+	spent := int64(r.population) * (step - r.began)
+	r.before += spent
+	if r.count > 0 {
+		if r.small {
+			r.smallSpent += spent
+		} else {
+			r.largeSpent += spent
+		}
+	}
+	r.count++
+	r.began, r.bests, r.sigma = step, nil, 1
+	most := c.mostMembers()
+	whole := func(p int) int { return p - p%group }
+	large := func(doublings int) int {
+		p := c.Population
+		for range doublings {
+			p = min(2*p, most)
+		}
+		return p
+	}
+	r.small = c.Restarts == RestartsBIPOP && r.smallSpent < r.largeSpent
+	if !r.small {
+		r.doublings++
+		r.population = whole(large(r.doublings))
+		return
+	}
+	draw := r.rand(c)
+	u, v := draw.Float64(), draw.Float64()
+	ratio := max(1, float64(large(r.doublings))/float64(2*c.Population))
+	r.population = whole(min(int(float64(c.Population)*math.Pow(ratio, u*u)), most))
+	r.sigma = math.Pow(10, -2*v)
+}
+
+// mostMembers is the largest population of a config with restarts.
+func (c *Config) mostMembers() int {
+	if c.MaxPopulation > 0 {
+		return c.MaxPopulation
+	}
+	return min(16*c.Population, maxPopulation)
+}
+
+// checkGrown refuses a config whose largest population does not fit: better now than after days.
+func (c *Config) checkGrown(on plan.Machine) error {
+	if c.Restarts == RestartsNone {
+		return nil
+	}
+	grown := c.grown(c.mostMembers(), c.Seed)
+	s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err != nil {
+		return err
+	}
+	grown.Population -= grown.Population % s.GroupSize()
+	if _, err := grown.experiment(on); err != nil {
+		return settings.Wrong("max-population", c.MaxPopulation, "a population that the restarts may grow to; one of %d is refused: %v", grown.Population, err)
+	}
+	return nil
+}
+
+// grown is the config of a search with another population, and no restarts of its own.
+func (c *Config) grown(population int, seed int64) Config {
+	g := c.plain()
+	g.Population, g.Seed, g.Restarts, g.MaxPopulation = population, seed, RestartsNone, 0
+	return g
+}
+
+// rand draws for a restart.
+func (r *restarts) rand(c Config) *rand.Rand {
+	return rand.New(rand.NewPCG(uint64(c.Seed), uint64(r.count)))
+}
+
+// seed is that of the search under way.
+func (r *restarts) seed(c Config) int64 {
+	if r.count == 0 {
+		return c.Seed
+	}
+	draw := r.rand(c)
+	draw.Float64()
+	draw.Float64()
+	return draw.Int64()
+}
+
+// Names of the arrays that a snapshot has beside those of the program's state.
+const (
+	restartsCounts = "restarts.counts"
+	restartsBests  = "restarts.bests"
+)
+
+// arrays are the state as those of a snapshot: whole numbers as float64, which counts to 2^53.
+func (r *restarts) arrays() map[string]*graph.Array {
+	small := 0.
+	if r.small {
+		small = 1
+	}
+	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma, float64(r.began), float64(r.before), float64(r.largeSpent), float64(r.smallSpent)}
+	return map[string]*graph.Array{restartsCounts: graph.Float64s(counts), restartsBests: graph.Float64s(slices.Clone(r.bests), len(r.bests))}
+}
+
+// readRestarts takes the state out of a snapshot; rest is the program's.
+func readRestarts(s run.Snapshot) (r restarts, rest run.Snapshot, err error) {
+	rest = run.Snapshot{Step: s.Step, Arrays: map[string]*graph.Array{}}
+	var counts []float64
+	for name, a := range s.Arrays {
+		switch name {
+		case restartsCounts:
+			counts, err = graph.Floats(a)
+		case restartsBests:
+			r.bests, err = graph.Floats(a)
+		default:
+			rest.Arrays[name] = a
+		}
+		if err != nil {
+			return r, rest, err
+		}
+	}
+	if len(counts) != 9 || counts[0] < 1 || counts[0] > maxPopulation {
+		return r, rest, settings.Wrong("restarts", "a state without "+restartsCounts, "one that a run with restarts made: restore what the same settings made")
+	}
+	r.population, r.count, r.doublings, r.small, r.sigma = int(counts[0]), int(counts[1]), int(counts[2]), counts[3] == 1, counts[4]
+	r.began, r.before, r.largeSpent, r.smallSpent = int64(counts[5]), int64(counts[6]), int64(counts[7]), int64(counts[8])
+	return r, rest, nil
+}
+
+func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
+	e, err := New(b, c)
+	if err != nil {
+		return nil, err
+	}
+	params, err := policy.Size(e.generation.rollout.Policy)
+	if err != nil {
+		_ = e.Close()
+		return nil, err
+	}
+	r := &restarting{Evolution: e, backend: b, first: c.plain(), params: params, made: map[int]*Evolution{c.Population: e}}
+	r.restarts.population, r.restarts.sigma = c.Population, 1
+	layout := e.generation.rollout.Plan
+	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll, layout.VectorWidth
+	return r, nil
+}
+
+// renew puts an evolution as the restarts want it in the place of the one at hand, at its first state.
+func (r *restarting) renew() error {
+	c := r.first.grown(r.population, r.seed(r.first))
+	if r.restarts.sigma != 1 {
+		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+		if err != nil {
+			return err
+		}
+		if f, ok := settings.Lookup(s, "sigma"); ok {
+			sigma, err := strconv.ParseFloat(f.Text(), 32)
+			if err != nil {
+				return err
+			}
+			c = c.With("strategy.sigma", float64(float32(sigma*r.restarts.sigma)))
+		}
+	}
+	e, err := New(r.backend, c)
+	if err != nil {
+		return err
+	}
+	if err := r.Evolution.Close(); err != nil {
+		_ = e.Close()
+		return err
+	}
+	r.mu.Lock()
+	r.Evolution, r.made[r.population] = e, e
+	r.mu.Unlock()
+	return nil
+}
+
+// Step runs one generation, and starts anew after it where the search has come to an end.
+func (r *restarting) Step() (run.Metrics, error) {
+	population, count := r.population, r.count
+	m, err := r.Evolution.Step()
+	if err != nil {
+		return m, err
+	}
+	members := r.before + int64(population)*(m.Step-r.began)
+	for i, v := range m.Values {
+		if v.Name == "env_steps" {
+			m.Values[i].Number = float64(members * int64(r.first.Episodes) * int64(r.first.Steps))
+		}
+	}
+	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(population)}, run.Value{Name: "restarts", Number: float64(count)})
+	best, _ := m.Get("best_fitness")
+	worst, _ := m.Get("worst_fitness")
+	if m.Done || !r.observe(best, worst, r.params) {
+		return m, nil
+	}
+	return m, r.restart(m.Step)
+}
+
+// restart goes on with another search. The best member stays that of all, and generations count on.
+func (r *restarting) restart(step int64) error {
+	old, err := r.Evolution.Snapshot()
+	if err != nil {
+		return err
+	}
+	r.next(r.first, r.generation.strategy.GroupSize(), step)
+	if err := r.renew(); err != nil {
+		return err
+	}
+	s, err := r.Evolution.Snapshot()
+	if err != nil {
+		return err
+	}
+	for name := range s.Arrays {
+		if name == "generation" || strings.HasPrefix(name, "best.") {
+			s.Arrays[name] = old.Arrays[name]
+		}
+	}
+	s.Step = step
+	return r.Evolution.Restore(s)
+}
+
+// Snapshot is the search's, and what decides about the next.
+func (r *restarting) Snapshot() (run.Snapshot, error) {
+	s, err := r.Evolution.Snapshot()
+	if err == nil {
+		maps.Copy(s.Arrays, r.arrays())
+	}
+	return s, err
+}
+
+// Restore goes on from a snapshot, of whatever search it is.
+func (r *restarting) Restore(s run.Snapshot) error {
+	state, rest, err := readRestarts(s)
+	if err != nil {
+		return err
+	}
+	now := r.restarts
+	r.restarts = state
+	if state.population != now.population || state.sigma != now.sigma {
+		if err := r.renew(); err != nil {
+			r.restarts = now
+			return err
+		}
+	}
+	return r.Evolution.Restore(rest)
+}
+
+// Candidates are those of a snapshot of any of the searches.
+func (r *restarting) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	state, rest, err := readRestarts(s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	e := r.made[state.population]
+	r.mu.Unlock()
+	if e == nil {
+		return nil, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
+	}
+	return e.Candidates(rest)
+}
+
+// Close frees the state and the program.
+func (r *restarting) Close() error { return r.Evolution.Close() }
