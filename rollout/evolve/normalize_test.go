@@ -3,6 +3,7 @@ package evolve
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -144,6 +146,56 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	centre, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
 	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, centre.Observation.Mean))
 	require.Equal(t, []float64{1, 1, 1, 1}, numbers(t, best.Observation.Deviation), "it did its best before anything was observed")
+}
+
+// A member that is saved and loaded plays as the judge saw it play, episode by episode; without its statistics, or with others, it does not.
+func TestNormalizedMembersAreSaved(t *testing.T) {
+	b := &xlabridge.Reference{}
+	e := start(t, b, normalized("openes", "gru:3", 1, 1))
+	steps(t, e, 3)
+	s, err := e.Snapshot()
+	require.NoError(t, err)
+	candidates, err := e.Candidates(s)
+	require.NoError(t, err)
+	play := func(r *episode.Rollout, params any) []float64 {
+		j, err := episode.NewJudge(b, r, params, 1, 5, "a test")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, j.Close()) }()
+		figures, err := j.Play([]any{params}, random.New(8))
+		require.NoError(t, err)
+		return figures[0].Return
+	}
+	c := e.Config()
+	r, err := c.Rollout()
+	require.NoError(t, err)
+	want := play(r, candidates[0].Params)
+
+	path := filepath.Join(t.TempDir(), "member.safetensors")
+	metadata := episode.Describe("CartPole-v1", "gru:3", nil, c.Steps)
+	episode.DescribeNormalized(metadata, r.Policy)
+	require.NoError(t, safetensors.Save(path, candidates[0].Params, metadata))
+	m, err := episode.Load(path)
+	require.NoError(t, err)
+	require.Equal(t, want, play(m.Rollout, m.Params))
+
+	other := m.Params.(policy.Normalized)
+	other.Observation.Mean = graph.Float32s([]float32{1, -1, 1, -1})
+	require.NotEqual(t, want, play(m.Rollout, other))
+	for value, wants := range map[string]string{"yes": `its normalized_observations are "yes", want true`, "": ""} {
+		metadata["normalized_observations"] = value
+		require.NoError(t, safetensors.Save(path, candidates[0].Params, metadata))
+		m, err := episode.Load(path)
+		if wants != "" {
+			require.ErrorContains(t, err, wants)
+			continue
+		}
+		require.NoError(t, err)
+		require.NotEqual(t, want, play(m.Rollout, m.Params), "its observations are taken as they are")
+	}
+	metadata["normalized_observations"] = "true"
+	require.NoError(t, safetensors.Save(path, candidates[0].Params.(policy.Normalized).Own, metadata))
+	_, err = episode.Load(path)
+	require.ErrorContains(t, err, `the file has no array "Observation.Mean" of f32[4]`)
 }
 
 // wild is lottery with observations that are high, none or low numbers for two thirds of the episodes.
