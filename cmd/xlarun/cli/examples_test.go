@@ -52,7 +52,7 @@ var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 fresh episodes; st
 func TestExamplesRun(t *testing.T) {
 	table := read(t, "../../../examples", "README.md")
 	all := examples(t)
-	require.GreaterOrEqual(t, len(all), 7)
+	require.GreaterOrEqual(t, len(all), 8)
 	for name, path := range all {
 		t.Run(name, func(t *testing.T) {
 			text := read(t, filepath.Dir(path), filepath.Base(path))
