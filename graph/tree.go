@@ -12,6 +12,7 @@ import (
 // of it (numbers, strings, functions) are static: they belong to the structure, not to the data.
 //
 // A nil leaf is a mistake, unless its field is tagged `tree:"optional"` (a layer's bias): then it is no leaf.
+// The leaves of a field tagged `tree:"inline"` are named as if they stood in the struct around it.
 
 // None is the empty tree: no outputs, no inputs, no carry.
 type None struct{}
@@ -157,7 +158,11 @@ func walk(v reflect.Value, path string, leaf func(string, *Array), key *strings.
 				key.WriteString("nil")
 				continue
 			}
-			walk(v.Field(i), path+"."+f.Name, leaf, key)
+			inside := path + "." + f.Name
+			if f.Tag.Get("tree") == "inline" {
+				inside = path
+			}
+			walk(v.Field(i), inside, leaf, key)
 		}
 		key.WriteByte('}')
 	case reflect.Slice, reflect.Array:

@@ -29,6 +29,7 @@ type Rollout struct {
 	Steps     int       // environment steps of an episode, 1 or more
 	Episodes  int       // episodes of a member, 1 or more; their means count
 	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step a turn
+	Gather    bool      // whether a Summary has the moments of what was observed
 }
 
 // Summary is what is kept of a member's episodes, float32 (with a leading axis for a population): the means over its
@@ -40,6 +41,8 @@ type Summary struct {
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
+	// Observed are the moments of the observations that were acted on, over all episodes; nil where they are not gathered.
+	Observed *policy.Moments
 }
 
 // Fitness is the return with -Inf in the place of NaN, which counts as the worst.
@@ -67,7 +70,11 @@ type carry struct {
 	Policy  any
 	Alive   *graph.Array // bool: no step so far has terminated or truncated the episode
 	Summary Summary
+	Sums    *sums // nil where nothing is gathered
 }
+
+// sums are those of the differences of observations from an episode's first one, and of their squares: f32[dims...].
+type sums struct{ Linear, Squares *graph.Array }
 
 // Play plays one episode of one member and gives what the hook makes of each step, stacked along an axis 0 of Steps.
 //
@@ -81,7 +88,14 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		params = prepare.Prepare(params)
 	}
 	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
-	start := once(carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing()})
+	before := carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing(), nil}
+	before.Summary.Observed = nil
+	var origin *graph.Array
+	if r.Gather {
+		origin = once(graph.Convert(r.Env.Observe(state, p), graph.Float32))
+		before.Sums = &sums{graph.ZerosLike(origin), graph.ZerosLike(origin)}
+	}
+	start := once(before)
 	ofPolicy := random.FoldIn(key, policyKey)
 	end, recorded := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
@@ -92,8 +106,17 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
 		next.Summary = r.after(c.Summary, s, p)
+		if c.Sums != nil {
+			apart := graph.Sub(graph.Convert(s.Observation, graph.Float32), origin)
+			add := func(sum, x *graph.Array) *graph.Array { return graph.Select(c.Alive, graph.Add(sum, x), sum) }
+			next.Sums = &sums{add(c.Sums.Linear, apart), add(c.Sums.Squares, graph.Square(apart))}
+		}
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
+	if r.Gather {
+		observed := policy.MomentsOf(end.Summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
+		end.Summary.Observed = &observed
+	}
 	return end.Summary, recorded
 }
 
@@ -113,7 +136,7 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 // Inputs are the policy's settings that are Numbers, and the environment's parameters that are given, by name: inputs of a
 // program, within which Bound puts them in place.
 func (r *Rollout) Inputs() map[string]*graph.Array {
-	in := settings.Inputs(r.Policy, policyPrefix)
+	in := settings.Inputs(policy.Behind(r.Policy), policyPrefix)
 	for _, p := range r.Given {
 		p.inputs(in)
 	}
@@ -123,7 +146,7 @@ func (r *Rollout) Inputs() map[string]*graph.Array {
 // Bound is the rollout with a program's inputs in the place of the policy's Numbers and of the environment's given parameters.
 func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	bound := *r
-	bound.Policy = settings.Bind(r.Policy, in, policyPrefix)
+	bound.Policy = policy.Bind(r.Policy, in, policyPrefix)
 	bound.Given = nil
 	for _, p := range r.Given {
 		bound.Given = append(bound.Given, p.bound(in))
@@ -143,6 +166,10 @@ func (r *Rollout) Nothing() Summary {
 	}
 	if parts.Describer != nil {
 		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
+	}
+	if r.Gather {
+		none := policy.NoMoments(spec.Observation.Shape().Dims...)
+		s.Observed = &none
 	}
 	return s
 }
@@ -185,7 +212,14 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	episodes := graph.VMap2(func(params any, e *graph.Array) Summary {
 		return r.Episode(params, random.FoldIn(key, e))
 	}, graph.InAxes(graph.Unmapped, 0))(params, graph.Iota(r.Episodes))
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Mean(a, 0) }, episodes)
+	observed := episodes.Observed
+	episodes.Observed = nil
+	means := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Mean(a, 0) }, episodes)
+	if observed != nil {
+		all := observed.Together()
+		means.Observed = &all
+	}
+	return means
 }
 
 // Evaluate plays the episodes of a whole population at once: each leaf of population and keys has the members along its

@@ -27,6 +27,8 @@ const (
 	keySettings = "policy_settings" // JSON
 	keySteps    = "steps"
 	keyParams   = "env_params" // as on the command line; absent where all are the environment's own
+	// keyNormalized is "true" where observations are normalised, by the arrays Observation.Mean and Observation.Deviation; else absent.
+	keyNormalized = "normalized_observations"
 )
 
 // Describe is the metadata by which Load makes a member act again.
@@ -39,6 +41,13 @@ func Describe(env, spec string, own settings.Values, steps int) map[string]strin
 func DescribeParams(metadata map[string]string, given []EnvParam) {
 	if len(given) > 0 {
 		metadata[keyParams] = envTexts(given).String()
+	}
+}
+
+// DescribeNormalized adds to a member's metadata that observations are normalised, where they are.
+func DescribeNormalized(metadata map[string]string, p policy.Policy) {
+	if _, normalizes := p.(*policy.Normalizing); normalizes {
+		metadata[keyNormalized] = "true"
 	}
 }
 
@@ -86,6 +95,12 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 		}
 	}
 	p, h, err := policy.Make(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+	if normalized := metadata[keyNormalized]; err == nil && normalized != "" {
+		if normalized != "true" {
+			return nil, fmt.Errorf("its %s are %q, want true, or no such key", keyNormalized, normalized)
+		}
+		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+	}
 	if err != nil {
 		return nil, err
 	}

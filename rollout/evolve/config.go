@@ -21,9 +21,12 @@ import (
 // Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
 type Config struct {
 	run.Playing
-	Strategy    string `set:"strategy" help:"how the next population comes about"`
-	Population  int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
-	Generations int    `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	Strategy   string `set:"strategy" help:"how the next population comes about"`
+	Population int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
+	// NormalizeObservations gives every member its observations less their means, over their standard deviations: of all that the population
+	// observed in the generations before. See policy.Normalizing.
+	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
+	Generations           int  `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
 	// Restarts is how the search starts anew where it has come to an end; see restarting. MaxPopulation bounds what it grows to.
 	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
 	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
@@ -86,6 +89,17 @@ func (c *Config) Check(on plan.Machine) error {
 	return c.checkGrown(on)
 }
 
+// Rollout is that of run.Playing, with observations normalised where they are to be.
+func (c *Config) Rollout() (*episode.Rollout, error) {
+	r, err := c.Playing.Rollout()
+	if err != nil || !c.NormalizeObservations {
+		return r, err
+	}
+	spec := r.Env.Spec()
+	r.Policy, r.Head, err = policy.MakeNormalizing(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action)
+	return r, err
+}
+
 // experiment is a checked config and what it names.
 type experiment struct {
 	config   Config
@@ -145,7 +159,7 @@ func (c *Config) made(devices int) (*experiment, error) {
 	if err := c.checkDevices(devices); err != nil {
 		return nil, err
 	}
-	if x.params, err = policy.Size(x.play.Policy); err != nil {
+	if x.params, err = policy.Size(policy.Behind(x.play.Policy)); err != nil {
 		return nil, err
 	}
 	x.count()
@@ -229,7 +243,7 @@ func (c *Config) checkDevices(devices int) error {
 // rollout is how the experiment's members are evaluated.
 func (x *experiment) rollout() *episode.Rollout {
 	r := *x.play
-	r.Steps, r.Plan = x.config.Steps, x.layout
+	r.Steps, r.Plan, r.Gather = x.config.Steps, x.layout, x.config.NormalizeObservations
 	return &r
 }
 
@@ -244,6 +258,9 @@ func (c *Config) Setup() string {
 // Purpose says in a few words what the experiment's program is for: all that its shapes depend on.
 func (c *Config) Purpose() string {
 	text := fmt.Sprintf("evolve %s, %d x %s, %s, %d steps", c.Env, c.Population, c.Policy, c.Strategy, c.Steps)
+	if c.NormalizeObservations {
+		text += ", normalized observations"
+	}
 	if c.Episodes > 1 {
 		text += fmt.Sprintf(" x %d episodes", c.Episodes)
 	}

@@ -196,8 +196,8 @@ func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	state, g := v.(State), e.generation
 	candidates := []run.Candidate{{Name: "centre"}, {Name: "best_ever"}}
 	err = graph.Try(func() {
-		candidates[0].Params = g.params(g.strategy.Centre(state.Strategy))
-		candidates[1].Params = g.params(state.Best.Genome)
+		candidates[0].Params = g.params(g.strategy.Centre(state.Strategy), state.scale())
+		candidates[1].Params = g.params(state.Best.Genome, state.Best.Observation)
 	})
 	for i := range candidates {
 		if err == nil {

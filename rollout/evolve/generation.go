@@ -7,6 +7,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -17,6 +18,7 @@ type State struct {
 	Key        random.Key   // of the run; generation g uses FoldIn(Key, g)
 	Generation *graph.Array // i32[]: generations done
 	Best       Best
+	Observed   *policy.Moments // of all observations so far, by which those of the next generation are normalised; nil: they are not
 }
 
 // Best is the member with the highest fitness so far.
@@ -24,6 +26,8 @@ type Best struct {
 	Genome     any          // as the strategy sees it: a tree, or f32[n]
 	Fitness    *graph.Array // f32[]: -Inf before the first generation, and while all have been NaN
 	Generation *graph.Array // i32[]: in which generation, from 0
+	// Observation is how observations were normalised in that generation; nil: they were not.
+	Observation *policy.Scale
 }
 
 // Inputs of a generation that are not handed on.
@@ -47,14 +51,21 @@ type generation struct {
 
 // tile is what is kept of each tile.
 type tile struct {
-	Draws   any // leaves [lanes, …]; with redraw that of the tile's best member, […]
-	Summary episode.Summary
+	Draws any // leaves [lanes, …]; with redraw that of the tile's best member, […]
+	Reached
+}
+
+// Reached is what members reached.
+type Reached struct {
+	Summary  episode.Summary // of each, without what it observed
+	Observed *policy.Moments // of the observations of all together; nil where they are not gathered
 }
 
 // members is the population's size.
 func (g *generation) members() int { return g.groups.Items * g.strategy.GroupSize() }
 
-// genome makes a genome of a policy's parameters, params the other way round.
+// genome makes a genome of a policy's parameters, params the other way round. by is how observations are normalised, which is no
+// part of a genome; nil: they are not.
 func (g *generation) genome(params any) any {
 	if g.layout == nil {
 		return params
@@ -62,11 +73,26 @@ func (g *generation) genome(params any) any {
 	return g.layout.Ravel(params)
 }
 
-func (g *generation) params(genome any) any {
-	if g.layout == nil {
-		return genome
+func (g *generation) params(genome any, by *policy.Scale) any {
+	if g.layout != nil {
+		genome = g.layout.Unravel(genome.(*graph.Array))
 	}
-	return g.layout.Unravel(genome.(*graph.Array))
+	if by != nil {
+		return policy.Normalized{Own: genome, Observation: *by}
+	}
+	return genome
+}
+
+// policy is what evolves: what normalises observations does not.
+func (g *generation) policy() policy.Policy { return policy.Behind(g.rollout.Policy) }
+
+// scale is how a generation's observations are normalised; nil: they are not.
+func (s State) scale() *policy.Scale {
+	if s.Observed == nil {
+		return nil
+	}
+	by := s.Observed.Scale()
+	return &by
 }
 
 // bound is the generation with the program's inputs in the place of the settings.
@@ -79,9 +105,11 @@ func (g *generation) bound(in inputs) *generation {
 // start is the state before the first generation.
 func (g *generation) start(key random.Key) State {
 	keys := random.SplitN(key, 2)
-	genome := g.genome(g.rollout.Policy.Init(keys[0]))
-	return State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)),
-		Best: Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}}
+	genome := g.genome(g.policy().Init(keys[0]))
+	observed := g.rollout.Nothing().Observed
+	s := State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Observed: observed}
+	s.Best = Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32)), s.scale()}
+	return s
 }
 
 // run is one generation, on each device for its tiles. It returns the next state, and fitness and lengths of the members,
@@ -92,16 +120,26 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	one := func(local *graph.Array) tile {
 		ofGroups, ofMembers := g.tileKeys(keys, local)
 		draws := g.ask(s, ofGroups)
-		t := tile{draws, g.play(s, draws, ofMembers)}
+		t := tile{draws, g.play(s, local, draws, ofMembers)}
 		if g.redraw {
 			t.Draws = g.tileBest(local, draws, graph.Barrier(t.Summary.Return)[0])
 		}
 		return t
 	}
 	rows := population.Each(g.groups, in.Tiles, g.room(), one)
-	summary := graph.MapTree(g.inOrder, rows.Summary)
-	next := g.tell(s, in, keys, rows.Draws, summary)
-	return next, graph.Stack([]*graph.Array{summary.Return, summary.Length}, 0)
+	reached := g.gathered(rows.Reached)
+	next := g.tell(s, in, keys, rows.Draws, reached)
+	return next, graph.Stack([]*graph.Array{reached.Summary.Return, reached.Summary.Length}, 0)
+}
+
+// gathered is what the whole population reached, of what each tile did.
+func (g *generation) gathered(rows Reached) Reached {
+	all := Reached{Summary: graph.MapTree(g.inOrder, rows.Summary)}
+	if rows.Observed != nil {
+		observed := population.Fold(g.groups, *rows.Observed, policy.Moments.And)
+		all.Observed = &observed
+	}
+	return all
 }
 
 // room is for the results of all tiles.
@@ -110,7 +148,13 @@ func (g *generation) room() tile {
 	perSide := func(a *graph.Array) *graph.Array {
 		return g.groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
 	}
-	t := tile{g.roomForDraws(), graph.MapTree(perSide, g.rollout.Nothing())}
+	nothing := g.rollout.Nothing()
+	t := tile{Draws: g.roomForDraws()}
+	if nothing.Observed != nil {
+		observed := population.RowsLike(g.groups, *nothing.Observed)
+		t.Observed, nothing.Observed = &observed, nil
+	}
+	t.Summary = graph.MapTree(perSide, nothing)
 	if g.redraw {
 		t.Draws = population.RowsLike(g.groups, g.draw)
 	}
@@ -127,7 +171,7 @@ func (g *generation) roomForDraws() any {
 // learn finds the layout of genomes and draws out, before anything is traced.
 func (g *generation) learn() error {
 	return graph.Try(func() {
-		params := g.rollout.Policy.Init(random.New(0))
+		params := g.policy().Init(random.New(0))
 		if _, flat := g.strategy.(strategy.Flat); flat {
 			g.layout = population.LayoutOf(params)
 		}
@@ -151,9 +195,9 @@ func (g *generation) ask(s State, keys *graph.Array) any {
 	return tree.Unflatten(graph.Barrier(leaves...))
 }
 
-// play makes the members of one tile of its draws and plays their episodes: [sides, lanes, …]. keys are the members',
+// play makes the members of one tile, local, of its draws and plays their episodes: [sides, lanes, …]. keys are the members',
 // u32[sides, lanes, 2].
-func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary {
+func (g *generation) play(s State, local *graph.Array, draws any, keys *graph.Array) (r Reached) {
 	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
 	members := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return g.strategy.Member(s.Strategy, draw, side) })(draws)
@@ -161,24 +205,42 @@ func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary
 	flat := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{sides * lanes}, a.Dims()[2:]...)...)
 	}, members)
+	by := s.scale()
 	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
-		return g.rollout.Member(g.params(genome), key)
+		return g.rollout.Member(g.params(genome, by), key)
 	}, g.rollout.Plan.VMap()...)(flat, random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
 	// A return beyond all numbers is a failure as NaN is: it must not win.
 	summary.Return = graph.Select(graph.IsFinite(summary.Return), summary.Return, math.NaN())
-	return graph.MapTree(func(a *graph.Array) *graph.Array {
+	if summary.Observed != nil {
+		r.Observed, summary.Observed = g.observed(local, *summary.Observed), nil
+	}
+	r.Summary = graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{sides, lanes}, a.Dims()[1:]...)...)
 	}, summary)
+	return r
+}
+
+// observed are the moments of what the members of one tile, local, have observed together, without the padding's: of, leaves [sides·lanes, …], has
+// those of each.
+func (g *generation) observed(local *graph.Array, of policy.Moments) *policy.Moments {
+	group := graph.Add(graph.Rem(graph.Iota(of.Count.Dim(0)), g.groups.Lanes), graph.Mul(graph.Add(g.groups.First(), local), g.groups.Lanes))
+	of.Count = graph.Select(graph.Lt(group, g.groups.Items), of.Count, graph.ZerosLike(of.Count))
+	all := of.Together()
+	return &all
 }
 
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
-func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached episode.Summary) State {
-	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, draws)}
+func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached Reached) State {
+	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Summary.Return, draws)}
+	if reached.Observed != nil {
+		observed := s.Observed.And(*reached.Observed)
+		next.Observed = &observed
+	}
 	all := population.Kept(g.groups, in.Tiles, draws)
 	if g.redraw {
 		all = population.Redrawn(g.groups, in.Tiles, g.groupKeys(keys), func(keys *graph.Array) any { return g.ask(s, keys) })
 	}
-	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached), all)
+	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached.Summary), all)
 	return next
 }
 
@@ -279,5 +341,5 @@ func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
 	genome := g.strategy.Member(s.Strategy, draw, graph.Quo(at, g.groups.Items))
 	better := graph.Gt(value, s.Best.Fitness)
 	choose := func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }
-	return graph.MapTree2(choose, Best{genome, value, s.Generation}, s.Best)
+	return graph.MapTree2(choose, Best{genome, value, s.Generation, s.scale()}, s.Best)
 }

@@ -37,7 +37,7 @@ func (x *experiment) count() {
 	}
 	_ = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(g.draw)}
-		params := g.rollout.Policy.Init(random.New(0))
+		params := g.policy().Init(random.New(0))
 		c.params, c.genome = sizeOf(params), sizeOf(g.genome(params))
 		state := g.start(random.New(0))
 		c.state, c.widest = sizeOf(state), c.genome

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"xlarun/graph"
-	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
@@ -22,18 +21,17 @@ func (g *generation) askAll(s State, in inputs) any {
 }
 
 // playAll makes this device's members of their draws and plays their episodes: what the population reached.
-func (g *generation) playAll(s State, in inputs, draws any) episode.Summary {
+func (g *generation) playAll(s State, in inputs, draws any) Reached {
 	g = g.bound(in)
 	keys := g.keys(s)
-	rows := population.Each(g.groups, in.Tiles, g.room().Summary, func(local *graph.Array) episode.Summary {
+	return g.gathered(population.Each(g.groups, in.Tiles, g.room().Reached, func(local *graph.Array) Reached {
 		_, ofMembers := g.tileKeys(keys, local)
-		return g.play(s, population.At(draws, local), ofMembers)
-	})
-	return graph.MapTree(g.inOrder, rows)
+		return g.play(s, local, population.At(draws, local), ofMembers)
+	}))
 }
 
 // tellAll moves the strategy by what the members reached.
-func (g *generation) tellAll(s State, in inputs, draws any, reached episode.Summary) State {
+func (g *generation) tellAll(s State, in inputs, draws any, reached Reached) State {
 	g = g.bound(in)
 	g.redraw = false
 	return g.tell(s, in, g.keys(s), draws, reached)
@@ -93,7 +91,7 @@ func (e *Evolution) Phases(repeats int) (phases []run.Phase, err error) {
 	}
 	defer xlabridge.Free(reached)
 	told, err := one("tell", []any{state, in, draws, reached}, func(a []any) any {
-		return g.tellAll(a[0].(State), a[1].(inputs), a[2], a[3].(episode.Summary))
+		return g.tellAll(a[0].(State), a[1].(inputs), a[2], a[3].(Reached))
 	})
 	if err != nil {
 		return nil, err

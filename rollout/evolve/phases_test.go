@@ -90,7 +90,7 @@ func TestPhasesAreTheGeneration(t *testing.T) {
 			s, in := a[0].(State), a[1].(inputs)
 			draws := g.askAll(s, in)
 			reached := g.playAll(s, in, draws)
-			return []any{reached.Return, g.tellAll(s, in, draws, reached)}
+			return []any{reached.Summary.Return, g.tellAll(s, in, draws, reached)}
 		})
 		require.NoError(t, err)
 		out, err := p.Interpret(graph.Leaves([]any{state, in}), nil)

@@ -100,6 +100,15 @@ func (t Tiles) Sum(rows *graph.Array) *graph.Array {
 	return sum
 }
 
+// Fold joins Rows of all devices, in the list's order: two at a time, from what one row of zeros and the first give on. The result, a tree of one
+// row, is the same on every device. It is a loop for the same reason as Sum.
+func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
+	all := graph.MapTree(t.Gather, rows)
+	zero := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(a.DType(), a.Dims()[1:]...)) }, all)
+	sum, _ := graph.Scan(func(sum, row T) (T, graph.None) { return and(sum, row), graph.None{} }, zero, all)
+	return sum
+}
+
 // Local takes this device's part of all, [Total+1, dims...], and one row more: [PerDevice+1, dims...], as Rows.
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())

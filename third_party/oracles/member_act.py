@@ -34,7 +34,10 @@ functions = {
 
 
 def act(arrays, metadata, observation):
-    x = np.asarray(observation, np.float32).reshape(-1)
+    x = np.asarray(observation, np.float32)
+    if metadata.get("normalized_observations") == "true":
+        x = np.clip((x - arrays["Observation.Mean"]) / arrays["Observation.Deviation"], -10, 10)
+    x = x.reshape(-1)
     for i in range(len(json.loads(metadata["layers"])) - 1):
         if i > 0:
             x = functions[metadata["activation"]](x)

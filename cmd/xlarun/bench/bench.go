@@ -13,6 +13,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )
 
@@ -35,6 +36,7 @@ var workloads = []workload{
 	{name: "rollouts-wide", run: rollouts{1024, 64, 1}.bench},
 	{name: "generation-small", run: smallGeneration.bench, sliced: smallGeneration.sliced(smallCalibrator)},
 	{name: "generation-wide", run: wideGeneration.bench, sliced: wideGeneration.sliced(wideCalibrator)},
+	{name: "generation-forage", run: timeForage, sliced: slicedGenerations(forage(), wideCalibrator)},
 	{name: "episodes", run: rollouts{256, 64, 16}.bench},
 	{name: "odd", run: timeOdd},
 	{name: sparseName, run: sparseNets{"auto"}.bench},
@@ -101,7 +103,7 @@ func command(h *host) *cobra.Command {
 	o.addPython(f)
 	f.BoolVar(&o.calibrate, "calibrate", false, "measure this machine's matmul, memory and hand-written C in the same run")
 	f.BoolVar(&o.record, "record", false, "append calibrated figures to the history")
-	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries")
+	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries, or compiling takes half as much again, or a fifth more memory")
 	f.StringVar(&o.history, "history", defaultHistory, "file of the history, one line of JSON a figure")
 	o.addJSON(f)
 	cmd.AddCommand(bbobCommand(h), gradCommand(h), jaxCommand(h), peakCommand(h))
@@ -129,7 +131,7 @@ func chooseWorkloads(names []string, figures bool) (chosen []workload, err error
 			return nil, noWorkload(name, workloadNames())
 		}
 		if figures && workloads[i].sliced == nil {
-			return nil, console.BadInput("the workload %s has no calibrated figure to record or check; %s have", name, strings.Join(calibratedNames(), " and "))
+			return nil, console.BadInput("the workload %s has no calibrated figure to record or check; %s have", name, strings.Join(calibratedNames(), ", "))
 		}
 		chosen = append(chosen, workloads[i])
 	}
@@ -171,6 +173,7 @@ type bench struct {
 	pairing         pairing
 	processorTime   func(xlabridge.Backend) time.Duration
 	startCalibrator func(ctx context.Context, size calibratorSize, threads int) (work slicer, stop func() error, err error)
+	startCost       func(ctx context.Context, c evolve.Config) (startCost, error) // nil: startAnew, where something is compiled
 }
 
 func newBench(h *host, o flags) *bench {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/evolve"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
@@ -197,6 +198,71 @@ func TestCheckAgainstTheHistory(t *testing.T) {
 			require.Equal(t, plan.TuneOff, b.engine.config.Tune, "a plan that a tuner chose would move the figure")
 		})
 	}
+}
+
+// What a start takes is checked beside the speed: compiling, in units of the calibration (2 ms on two threads: 4 ms of the processor), and peak memory.
+func TestCheckOfStarts(t *testing.T) {
+	const mb = 1 << 20
+	started := func(compile time.Duration, peak int64) startCost { return startCost{compile, peak} }
+	usual := started(400*time.Millisecond, 200*mb)
+	for i, c := range []struct {
+		starts func(measurement int) startCost
+		failed string
+		tries  int
+	}{
+		{func(int) startCost { return usual }, "", 1},
+		{func(int) startCost { return started(590*time.Millisecond, 239*mb) }, "", 1},
+		{func(int) startCost { return started(200*time.Millisecond, 100*mb) }, "", 1},
+		{func(int) startCost { return started(640*time.Millisecond, 200*mb) },
+			"1 workload takes more to start in 3 tries: generation-small (compiling takes 1.60 of the median, at most 1.5 is well)", 3},
+		{func(int) startCost { return started(400*time.Millisecond, 250*mb) },
+			"1 workload takes more to start in 3 tries: generation-small (its peak memory is 1.25 of the median, at most 1.2 is well)", 3},
+		{func(int) startCost { return started(800*time.Millisecond, 500*mb) },
+			"1 workload takes more to start in 3 tries: generation-small (compiling takes 2.00 of the median, at most 1.5 is well; its peak memory is 2.50 of the median, at most 1.2 is well)", 3},
+		{func(m int) startCost { // 7: each is well once
+			if m == 1 {
+				return started(800*time.Millisecond, 200*mb)
+			}
+			return started(400*time.Millisecond, 500*mb)
+		}, "", 2},
+	} {
+		b := newBed(t)
+		history := historyOf(.5, .5, .5)
+		for j, compile := range []float64{99, 100, 101} { // of units
+			history[j].Compile, history[j].PeakBytes = compile, 200*mb
+		}
+		writeHistory(t, append(historyOf(.5), history...)) // a line of before that was measured counts as nothing
+		bench := fakeBench(b, flags{check: true}, func(int) time.Duration { return 4 * time.Millisecond })
+		measurement, calibrator := 0, bench.startCalibrator
+		bench.startCalibrator = func(ctx context.Context, size calibratorSize, threads int) (slicer, func() error, error) {
+			measurement++
+			return calibrator(ctx, size, threads)
+		}
+		bench.startCost = func(_ context.Context, x evolve.Config) (startCost, error) {
+			require.Equal(t, 256, x.Population)
+			return c.starts(measurement), nil
+		}
+		err := bench.run(context.Background(), smallOnly(t))
+		if c.failed == "" {
+			require.NoError(t, err, "case %d", i+1)
+		} else {
+			require.EqualError(t, err, c.failed, "case %d", i+1)
+		}
+		r := b.result(t)["check"].([]any)[0].(map[string]any)
+		require.EqualValues(t, c.tries, r["tries"], "case %d", i+1)
+		require.EqualValues(t, c.failed == "", r["ok"], "case %d", i+1)
+	}
+}
+
+// A start that cannot be measured is told, and nothing is recorded.
+func TestStartsThatFail(t *testing.T) {
+	b := newBed(t)
+	bench := fakeBench(b, flags{record: true}, func(int) time.Duration { return 4 * time.Millisecond })
+	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{-time.Millisecond, 1}, nil }
+	require.ErrorContains(t, bench.run(context.Background(), smallOnly(t)), "took no more of the processor than one that finds its programs")
+	boom := errors.New("boom")
+	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{}, boom }
+	require.ErrorIs(t, bench.run(context.Background(), smallOnly(t)), boom)
 }
 
 func TestRecordAppends(t *testing.T) {

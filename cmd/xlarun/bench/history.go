@@ -63,6 +63,9 @@ func (h historyLine) complete() error {
 	if !(h.Calibrated > 0) || math.IsInf(h.Calibrated, 0) {
 		return fmt.Errorf("calibrated is %v, wants a number above 0", h.Calibrated)
 	}
+	if !(h.Compile >= 0) || math.IsInf(h.Compile, 0) || h.PeakBytes < 0 {
+		return fmt.Errorf("compile is %v and peak_bytes %d, wants numbers from 0 on", h.Compile, h.PeakBytes)
+	}
 	return nil
 }
 

@@ -21,8 +21,9 @@ import (
 
 // peakReport is what `bench peak` writes to its fourth file.
 type peakReport struct {
-	PeakBytes int64  `json:"peak_bytes"` // the most resident memory, of any process of the program
-	Failed    string `json:"failed,omitempty"`
+	PeakBytes int64   `json:"peak_bytes"`        // the most resident memory, of any process of the program
+	Processor float64 `json:"processor_seconds"` // of all of its threads
+	Failed    string  `json:"failed,omitempty"`
 }
 
 // peakCommand runs a program and reports its peak memory. It stands between bench and the program because the kernel counts
@@ -52,6 +53,7 @@ func peakOf(run *exec.Cmd, report io.Writer) error {
 	if run.ProcessState != nil {
 		if usage, ok := run.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			r.PeakBytes = usage.Maxrss << 10
+			r.Processor = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 		}
 	}
 	return json.NewEncoder(report).Encode(r)
@@ -59,13 +61,19 @@ func peakOf(run *exec.Cmd, report io.Writer) error {
 
 // outputAndPeak runs a program through `bench peak`: its stdout and its peak memory.
 func outputAndPeak(ctx context.Context, run *exec.Cmd) (out string, peak int64, err error) {
+	out, report, err := outputAndCost(ctx, run)
+	return out, report.PeakBytes, err
+}
+
+// outputAndCost runs a program through `bench peak`: its stdout and what it cost.
+func outputAndCost(ctx context.Context, run *exec.Cmd) (out string, report peakReport, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return "", 0, err
+		return "", report, err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		return "", 0, err
+		return "", report, err
 	}
 	defer func() { _ = r.Close() }()
 	cmd := exec.CommandContext(ctx, self, append([]string{"bench", "peak", "--", run.Path}, run.Args[1:]...)...)
@@ -77,16 +85,15 @@ func outputAndPeak(ctx context.Context, run *exec.Cmd) (out string, peak int64, 
 	text, err := cmd.Output()
 	_ = w.Close()
 	if err != nil {
-		return "", 0, withLastLine(err, stderr.String())
+		return "", report, withLastLine(err, stderr.String())
 	}
-	var report peakReport
 	if err := json.NewDecoder(r).Decode(&report); err != nil {
-		return "", 0, fmt.Errorf("a program's peak memory is not known: %w", err)
+		return "", report, fmt.Errorf("a program's peak memory is not known: %w", err)
 	}
 	if report.Failed != "" {
-		return "", 0, withLastLine(errors.New(report.Failed), stderr.String())
+		return "", report, withLastLine(errors.New(report.Failed), stderr.String())
 	}
-	return string(text), report.PeakBytes, nil
+	return string(text), report, nil
 }
 
 // ownPeak is the peak memory of a process of this program with these arguments, which gets bench's own backend flags; with an

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/evolve"
 	"xlarun/rollout/plan"
 	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
@@ -30,6 +31,7 @@ type figure struct {
 	Calibration string `json:"calibration"` // the program and size, with a digest of its source
 	Plugin      string `json:"plugin"`      // may differ: a slower plugin is to be seen
 	paired
+	started
 }
 
 // comparable tells whether two figures are of the same thing.
@@ -40,6 +42,7 @@ func (f figure) comparable(with figure) bool {
 // slicedWork is a workload that was set up, to be run in slices.
 type slicedWork struct {
 	figure figure // without its numbers
+	config evolve.Config
 	size   calibratorSize
 	units  slicer
 	close  func()
@@ -60,15 +63,23 @@ func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error
 	defer func() { err = errors.Join(err, stop()) }()
 	f = work.figure
 	f.Workload, f.CPU, f.Backend, f.Calibration = w.name, CPUKind(), b.flags.Backend, work.size.id()
-	f.paired, err = b.pairing.measure(ctx, work.units, calibration, f.Devices)
+	if f.paired, err = b.pairing.measure(ctx, work.units, calibration, f.Devices); err != nil {
+		return f, err
+	}
+	f.started, err = b.startsOf(ctx, work.config, calibration)
 	return f, err
 }
 
-// sliced makes whole generations a slice. The plan is the rule's: what the tuner finds may differ from run to run, and
-// would move the figure.
+// sliced makes whole generations a slice.
 func (g generations) sliced(size calibratorSize) func(ctx context.Context, b *bench) (*slicedWork, error) {
+	return slicedGenerations(cartPole(g.population, g.hidden), size)
+}
+
+// slicedGenerations makes whole generations of an experiment a slice. The plan is the rule's: what the tuner finds may differ from run to
+// run, and would move the figure.
+func slicedGenerations(c evolve.Config, size calibratorSize) func(ctx context.Context, b *bench) (*slicedWork, error) {
 	return func(ctx context.Context, b *bench) (*slicedWork, error) {
-		c := cartPole(g.population, g.hidden)
+		c := c
 		c.Tune, c.Devices = plan.TuneOff, b.flags.Devices
 		backend, err := b.open(ctx, b.flags.BackendFlags)
 		if err != nil {
@@ -80,6 +91,7 @@ func (g generations) sliced(size calibratorSize) func(ctx context.Context, b *be
 			return nil, err
 		}
 		return &slicedWork{
+			config: c,
 			size:   size,
 			figure: figure{Devices: e.Profile().Devices, Plugin: pluginName(backend)},
 			units: func(n int) (time.Duration, error) {
@@ -144,9 +156,10 @@ func CPUKind() string {
 
 func printFigures(out io.Writer, figures []figure) error {
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "WORKLOAD\tONE UNIT\tCALIBRATED\tQUARTILES APART\tBY THE CLOCK\tPAIRS WITH FREE CORES")
+	fmt.Fprintln(t, "WORKLOAD\tONE UNIT\tCALIBRATED\tQUARTILES APART\tBY THE CLOCK\tPAIRS WITH FREE CORES\tCOMPILING\tPEAK MEMORY")
 	for _, f := range figures {
-		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.0f %%\t%s\t%d of %d\n", f.Workload, console.ShortTime(f.Seconds), f.Calibrated, 100*f.Spread, ratioText(f.Clock), f.Free, f.Pairs)
+		fmt.Fprintf(t, "%s\t%s\t%.3f\t%.0f %%\t%s\t%d of %d\t%s\t%s\n", f.Workload, console.ShortTime(f.Seconds), f.Calibrated, 100*f.Spread, ratioText(f.Clock), f.Free, f.Pairs,
+			ratioText(f.Compile), bytesText(known(f.PeakBytes)))
 	}
 	return t.Flush()
 }

@@ -30,8 +30,7 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 		return startTimes{}, err
 	}
 	defer remove()
-	args := []string{"evolve", c.Env, "--pop", strconv.Itoa(c.Population), "--policy", c.Policy, "--steps", strconv.Itoa(c.Steps),
-		"--generations", "1", "--target", "0", "--out", "none", "--json", "--devices", strconv.Itoa(b.flags.Devices)}
+	args := append(startArgs(c), "--json", "--devices", strconv.Itoa(b.flags.Devices))
 	var t startTimes
 	for _, run := range []struct {
 		seconds *float64
@@ -52,6 +51,12 @@ func (b *bench) startSeconds(ctx context.Context, c evolve.Config) (startTimes, 
 		*run.seconds, *run.peak = result.TimeToFirst, result.PeakMemoryBytes
 	}
 	return t, nil
+}
+
+// startArgs is a command line that starts an experiment and ends after its first generation.
+func startArgs(c evolve.Config) []string {
+	return []string{"evolve", c.Env, "--pop", strconv.Itoa(c.Population), "--policy", c.Policy, "--steps", strconv.Itoa(c.Steps),
+		"--generations", "1", "--target", "0", "--out", "none"}
 }
 
 // evolveResult is what is read of the line that evolve --json ends with.

@@ -13,6 +13,7 @@ import (
 	"xlarun/envs"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -184,13 +185,15 @@ func (s *session) describe(step int64, name string) map[string]string {
 	}
 	env, steps := "", 0
 	var given []episode.EnvParam
+	var network policy.Policy
 	if p, ok := s.Experiment.(run.Player); ok {
 		if r, err := p.Rollout(); err == nil {
-			env, steps, given = r.Env.Spec().ID, r.Steps, r.Given
+			env, steps, given, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
 	}
 	m := episode.Describe(env, spec, own, steps)
 	episode.DescribeParams(m, given)
+	episode.DescribeNormalized(m, network)
 	maps.Copy(m, map[string]string{"kind": s.Name, "member": name, s.Unit: strconv.FormatInt(step, 10), "seed": strconv.FormatInt(s.On().Seed, 10),
 		"xlarun": console.Version()})
 	return m

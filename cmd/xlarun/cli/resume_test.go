@@ -49,12 +49,13 @@ func onInterpreter(t *testing.T) *bed {
 
 // A run that was stopped and goes on leaves what one that was not disturbed leaves, wherever it was stopped.
 func TestEvolveGoesOnToTheByte(t *testing.T) {
-	for _, strategy := range []string{"openes", "simplega"} {
-		t.Run(strategy, func(t *testing.T) {
+	for _, words := range []string{"openes", "simplega", "openes --normalize-observations"} {
+		t.Run(words, func(t *testing.T) {
 			b := onInterpreter(t)
 			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif"}
-			args := []string{"evolve", "--backend", "reference", "--strategy", strategy, "--policy", "linear", "--pop", "8", "--steps", "6", "--judge", "3", "--target", "0", "--seed", "5",
-				"--checkpoint-every", "1", "--keep", "100"}
+			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6", "--judge", "3", "--target", "0", "--seed", "5",
+				"--checkpoint-every", "1", "--keep", "100", "--strategy"}
+			args = append(args, strings.Fields(words)...)
 			require.Equal(t, StatusOK, b.do(append(args, "--generations", "6", "--out", "whole")...), "%s", b.err)
 			require.Len(t, checkpoints(t, "whole"), 6)
 

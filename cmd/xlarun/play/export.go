@@ -118,7 +118,7 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	if _, ok := spec.Action.(envs.Discrete); ok {
 		metadata["head"] = "argmax"
 	}
-	if net, ok := m.Policy.(*policy.MLP); ok {
+	if net, ok := policy.Behind(m.Policy).(*policy.MLP); ok {
 		put("layers", net.Sizes)
 		if len(net.Sizes) > 2 {
 			metadata["activation"] = string(net.Activation)

@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+)
+
+// examples are the config files that README.md there lists, by name without their ending.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	paths, err := filepath.Glob("../../../examples/*.toml")
+	require.NoError(t, err)
+	files := map[string]string{}
+	for _, path := range paths {
+		whole, err := filepath.Abs(path)
+		require.NoError(t, err)
+		files[strings.TrimSuffix(filepath.Base(path), ".toml")] = whole
+	}
+	return files
+}
+
+// example runs a config file on the CPU plugin.
+func example(t *testing.T, path string, args ...string) (r struct {
+	Generations int
+	Return      float64 `json:"best_member_mean_return"`
+}) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	args = append([]string{"evolve", "--config", path, "--out", "none", "--json"}, args...)
+	require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%s", lines[len(lines)-1])
+	return r
+}
+
+// stated is the score that the first line of a file's head states, of its environment's name and colon.
+var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 fresh episodes; standard error ([0-9.]+)\)`)
+
+// Every example runs, and states the environment, a score and what it takes; the table has a row for each.
+func TestExamplesRun(t *testing.T) {
+	table := read(t, "../../../examples", "README.md")
+	all := examples(t)
+	require.GreaterOrEqual(t, len(all), 8)
+	for name, path := range all {
+		t.Run(name, func(t *testing.T) {
+			text := read(t, filepath.Dir(path), filepath.Base(path))
+			c, err := readConfig(path)
+			require.NoError(t, err)
+			id := c.values["env"].(string)
+			require.True(t, slices.Contains(envs.IDs(), id))
+			require.True(t, strings.HasPrefix(text, "# "+id), "the head names the environment")
+			score := stated.FindStringSubmatch(text)
+			require.NotNil(t, score, "the head states the score")
+			require.Contains(t, text, "machine of two cores")
+			require.Contains(t, table, "["+name+".toml]("+name+".toml)")
+			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name), "the table's score is the file's")
+
+			// Some strategies need pairs, some an elite.
+			r := example(t, path, "--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0")
+			require.Equal(t, 2, r.Generations)
+		})
+	}
+}
+
+// row is the line of a table that names a file.
+func row(table, name string) string {
+	for _, line := range strings.Split(table, "\n") {
+		if strings.Contains(line, "("+name+".toml)") {
+			return line
+		}
+	}
+	return ""
+}
+
+// Examples reach their scores, but for four standard errors and a twentieth: last digits are another machine's. XLARUN_LONG=1 runs all of them, else the two that take
+// the least time.
+func TestExamplesReachTheirScores(t *testing.T) {
+	for name, path := range examples(t) {
+		if os.Getenv("XLARUN_LONG") == "" && name != "cartpole" && name != "forage-l0" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			score := stated.FindStringSubmatch(read(t, filepath.Dir(path), filepath.Base(path)))
+			require.NotNil(t, score)
+			want, err := strconv.ParseFloat(strings.ReplaceAll(score[1], ",", ""), 64)
+			require.NoError(t, err)
+			spread, err := strconv.ParseFloat(score[2], 64)
+			require.NoError(t, err)
+			r := example(t, path)
+			require.Greater(t, r.Return, want-4*spread-.05*max(want, -want))
+		})
+	}
+}

@@ -1,0 +1,255 @@
+package evolve
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// normalized is an experiment with normalised observations: tiles that are padded, and several episodes.
+func normalized(strategy, policy string, episodes, devices int) Config {
+	c := DefaultConfig()
+	c.NormalizeObservations = true
+	c.Population, c.Steps, c.Policy, c.Strategy, c.Tile, c.Episodes, c.Devices, c.Seed = 22, 30, policy, strategy, 8, episodes, devices, 3
+	return c
+}
+
+func numbers(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+// The statistics are those of a loop over all observations of all members so far, in float64; and they are what the next generation's observations are
+// normalised by.
+func TestObservedIsALoop(t *testing.T) {
+	for _, episodes := range []int{1, 3} {
+		e := start(t, &xlabridge.Reference{}, normalized("simplega", "linear", episodes, 1))
+		r, g := *e.Rollout(), e.generation
+		r.Gather, r.Episodes = false, 1
+		var all [][]float64
+		for generation := range 3 {
+			state, err := e.State()
+			require.NoError(t, err)
+			s := state.(State)
+			keys := random.FoldIn(s.Key, 2*generation)
+			fitness := fitnessOf(t, e)
+			for i := range 22 {
+				var draw any
+				require.NoError(t, graph.Try(func() { draw = g.strategy.Sample(random.FoldIn(keys, i), s.Strategy) }))
+				params := g.params(g.strategy.Member(s.Strategy, draw, graph.Of(int32(0))), s.scale())
+				mean := 0.
+				for k := range episodes {
+					key := random.FoldIn(random.FoldIn(s.Key, 2*generation+1), i)
+					if episodes > 1 {
+						key = random.FoldIn(key, k)
+					}
+					type seen struct{ Observation, Alive *graph.Array }
+					sum, steps := episode.Play(&r, params, key, func(s episode.Step) seen { return seen{s.Observation, s.Alive} })
+					observations, alive := numbers(t, steps.Observation), numbers(t, steps.Alive)
+					for step, lives := range alive {
+						if lives == 1 {
+							all = append(all, observations[4*step:4*step+4])
+						}
+					}
+					mean += numbers(t, sum.Return)[0] / float64(episodes)
+				}
+				require.InDelta(t, mean, fitness[i], 1e-5, "what was played here is what was played there")
+			}
+			after, err := e.Snapshot()
+			require.NoError(t, err)
+			require.Equal(t, []float64{float64(len(all))}, numbers(t, after.Arrays["observed.count"]))
+			means, variances := numbers(t, after.Arrays["observed.mean"]), numbers(t, after.Arrays["observed.variance"])
+			for j := range 4 {
+				mean, variance := 0., 0.
+				for _, x := range all {
+					mean += x[j] / float64(len(all))
+				}
+				for _, x := range all {
+					variance += (x[j] - mean) * (x[j] - mean) / float64(len(all))
+				}
+				require.InDelta(t, mean, means[j], 1e-5)
+				require.InDelta(t, variance, variances[j], 1e-5*(1+variance))
+				require.Positive(t, variance)
+			}
+		}
+	}
+}
+
+// Runs with normalised observations are the same to the byte on any number of devices, whether noise is kept or drawn again, and go on from a
+// snapshot as if they had never stopped.
+func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
+	clients := map[int]*xlabridge.Client{}
+	for _, d := range []int{1, 2, 4, 8} {
+		clients[d] = open(t, d)
+	}
+	for _, x := range []struct {
+		strategy, policy string
+		episodes         int
+		lanesLast        bool
+		devices          []int
+	}{{"openes", "mlp:8", 1, false, []int{2, 4, 8}}, {"simplega", "gru:4", 2, false, []int{8}}, {"openes", "mlp:5", 2, true, []int{8}}} {
+		t.Run(fmt.Sprint(x), func(t *testing.T) {
+			c := normalized(x.strategy, x.policy, x.episodes, 1)
+			c.Population, c.LanesLast = 78, x.lanesLast // ten tiles, of which the last is padded
+			whole := start(t, clients[1], c)
+			first, half := steps(t, whole, 2), bytesOf(t, whole)
+			s, err := whole.Snapshot()
+			require.NoError(t, err)
+			second, want := steps(t, whole, 2), bytesOf(t, whole)
+			for _, c.Devices = range x.devices {
+				other := start(t, clients[c.Devices], c)
+				require.Equal(t, first, steps(t, other, 2))
+				sameBytes(t, half, bytesOf(t, other), fmt.Sprint(c.Devices, " devices"))
+			}
+			resumed := start(t, clients[8], c)
+			require.NoError(t, resumed.Restore(s))
+			require.Equal(t, second, steps(t, resumed, 2))
+			sameBytes(t, want, bytesOf(t, resumed), "resumed")
+			if len(x.devices) > 1 {
+				drawn := redrawing(t, clients[8], c)
+				steps(t, drawn, 4)
+				sameBytes(t, want, bytesOf(t, drawn), "redrawn")
+			}
+		})
+	}
+}
+
+// What a search can change is the same with and without: the numbers by which observations are normalised are none of a member's genome. The first
+// generation, which has observed nothing before, is that of a run without.
+func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
+	c := normalized("openes", "linear", 1, 1)
+	with := start(t, &xlabridge.Reference{}, c)
+	c.NormalizeObservations = false
+	without := start(t, &xlabridge.Reference{}, c)
+	require.Equal(t, without.Profile().Fact("parameters"), with.Profile().Fact("parameters"))
+	first := steps(t, with, 1)
+	require.Equal(t, steps(t, without, 1), first)
+	require.NotContains(t, bytesOf(t, without), "observed.count")
+	s, err := with.Snapshot()
+	require.NoError(t, err)
+	candidates, err := with.Candidates(s)
+	require.NoError(t, err)
+	centre, best := candidates[0].Params.(policy.Normalized), candidates[1].Params.(policy.Normalized)
+	require.Equal(t, numbers(t, s.Arrays["observed.mean"]), numbers(t, centre.Observation.Mean))
+	require.Equal(t, []float64{1, 1, 1, 1}, numbers(t, best.Observation.Deviation), "it did its best before anything was observed")
+}
+
+// A member that is saved and loaded plays as the judge saw it play, episode by episode; without its statistics, or with others, it does not.
+func TestNormalizedMembersAreSaved(t *testing.T) {
+	b := &xlabridge.Reference{}
+	e := start(t, b, normalized("openes", "gru:3", 1, 1))
+	steps(t, e, 3)
+	s, err := e.Snapshot()
+	require.NoError(t, err)
+	candidates, err := e.Candidates(s)
+	require.NoError(t, err)
+	play := func(r *episode.Rollout, params any) []float64 {
+		j, err := episode.NewJudge(b, r, params, 1, 5, "a test")
+		require.NoError(t, err)
+		defer func() { require.NoError(t, j.Close()) }()
+		figures, err := j.Play([]any{params}, random.New(8))
+		require.NoError(t, err)
+		return figures[0].Return
+	}
+	c := e.Config()
+	r, err := c.Rollout()
+	require.NoError(t, err)
+	want := play(r, candidates[0].Params)
+
+	path := filepath.Join(t.TempDir(), "member.safetensors")
+	metadata := episode.Describe("CartPole-v1", "gru:3", nil, c.Steps)
+	episode.DescribeNormalized(metadata, r.Policy)
+	require.NoError(t, safetensors.Save(path, candidates[0].Params, metadata))
+	m, err := episode.Load(path)
+	require.NoError(t, err)
+	require.Equal(t, want, play(m.Rollout, m.Params))
+
+	other := m.Params.(policy.Normalized)
+	other.Observation.Mean = graph.Float32s([]float32{1, -1, 1, -1})
+	require.NotEqual(t, want, play(m.Rollout, other))
+	for value, wants := range map[string]string{"yes": `its normalized_observations are "yes", want true`, "": ""} {
+		metadata["normalized_observations"] = value
+		require.NoError(t, safetensors.Save(path, candidates[0].Params, metadata))
+		m, err := episode.Load(path)
+		if wants != "" {
+			require.ErrorContains(t, err, wants)
+			continue
+		}
+		require.NoError(t, err)
+		require.NotEqual(t, want, play(m.Rollout, m.Params), "its observations are taken as they are")
+	}
+	metadata["normalized_observations"] = "true"
+	require.NoError(t, safetensors.Save(path, candidates[0].Params.(policy.Normalized).Own, metadata))
+	_, err = episode.Load(path)
+	require.ErrorContains(t, err, `the file has no array "Observation.Mean" of f32[4]`)
+}
+
+// wild is lottery with observations that are high, none or low numbers for two thirds of the episodes.
+type wild struct{ lottery }
+
+func (w wild) Observe(s *graph.Array, _ graph.None) *graph.Array {
+	one := graph.Select(graph.Lt(s, 2), float32(w.high), graph.Select(graph.Lt(s, 4), float32(w.low), graph.Select(graph.Lt(s, 6), float32(w.none), s)))
+	return graph.Stack([]*graph.Array{one, s, graph.Neg(s), graph.Scalar(7)}, 0)
+}
+
+func (w wild) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
+	state, _ = w.lottery.Reset(key, p)
+	return state, w.Observe(state, p)
+}
+
+// Observations that are NaN, infinite or too far from 0 to be squared are left out, with all of their episode: others' statistics are those that they would have been. An
+// element that is always the same has no deviation, and does no harm.
+func TestWildObservationsSpoilNothing(t *testing.T) {
+	inf := math.Inf(1)
+	for i, env := range []wild{{lottery{inf, -inf, math.NaN()}}, {lottery{1e30, -1e25, 3e38}}} {
+		c := normalized("openes", "linear", 1, 1)
+		c.Steps = 3
+		x, err := c.experiment(plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		x.play.Env = envs.Erase(env)
+		e, err := build(&xlabridge.Reference{}, x, plan.Choice{})
+		require.NoError(t, err)
+		steps(t, e, 2)
+		s, err := e.Snapshot()
+		require.NoError(t, err)
+		require.NoError(t, e.Close())
+		count, mean, variance := numbers(t, s.Arrays["observed.count"])[0], numbers(t, s.Arrays["observed.mean"]), numbers(t, s.Arrays["observed.variance"])
+		require.Greater(t, count, 1., "case %d", i)
+		require.Less(t, count, 40., "case %d: a third of the episodes, of one step", i)
+		require.InDelta(t, 7.5, mean[0], 1, "case %d", i)
+		require.InDelta(t, mean[0], -mean[2], 1e-5, "case %d", i)
+		require.InDelta(t, .75, variance[0], .5, "case %d", i)
+		require.InDelta(t, 7, mean[3], 1e-5, "case %d", i)
+		require.InDelta(t, 0, variance[3], 1e-9, "case %d", i)
+	}
+}
+
+// What there is to normalise is a box of numbers.
+func TestNormalizingOfNumbersOnly(t *testing.T) {
+	c := normalized("openes", "linear", 1, 1)
+	c.Env = "Cells-v0"
+	envs.MustRegister(cells{})
+	_, err := New(&xlabridge.Reference{}, c)
+	require.EqualError(t, err, `normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here they are Discrete(9): leave it out`)
+}
+
+// cells is point with the number of a cell as its observation.
+type cells struct{ point }
+
+func (cells) Spec() envs.Spec {
+	return envs.Spec{ID: "Cells-v0", Observation: envs.Discrete{N: 9}, Action: envs.Discrete{N: 3}, MaxSteps: 100}
+}
