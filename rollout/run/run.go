@@ -227,6 +227,12 @@ type Planned interface {
 	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
 }
 
+// Giver is a Planned whose settings can give the plan, or a part of it.
+type Giver interface {
+	// Given are the names of those that do.
+	Given() []string
+}
+
 // Programmed is an Experiment that knows better than its settings' tags which of them other programs follow from.
 type Programmed interface {
 	Programs() string

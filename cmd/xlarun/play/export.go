@@ -52,6 +52,9 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
+				return err
+			}
 			if err := safetensors.Save(out, s.Arrays, metadata); err != nil {
 				return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 			}

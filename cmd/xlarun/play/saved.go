@@ -95,6 +95,9 @@ func (s *Saved) read() error {
 		return console.UsageError{Err: err} // which names the file
 	}
 	defer func() { _ = file.Close() }()
+	if err := file.CheckDigest(); err != nil {
+		return console.UsageError{Err: err}
+	}
 	s.Metadata = maps.Clone(file.Metadata())
 	if s.Metadata == nil {
 		s.Metadata = map[string]string{}
