@@ -147,15 +147,24 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	s := measure(v[:len(v)/2], v[len(v)/2:])
+	n := len(v) / 3
+	s := measure(v[:n], v[n:2*n], v[2*n:])
 	e.bestEver = max(e.bestEver, s.best)
 	c := e.config
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
-	return run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Values: []run.Value{
+	m := run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Values: []run.Value{
 		{Name: "best_fitness", Number: s.best}, {Name: "mean_fitness", Number: s.mean}, {Name: "std_fitness", Number: s.std},
 		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: e.bestEver}, {Name: "mean_length", Number: s.length},
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(e.Steps() * perGeneration)},
-	}}, nil
+	}}
+	if s.failed > 0 {
+		if s.step == 0 {
+			s.step = math.NaN()
+		}
+		m.Values = append(m.Values, run.Value{Name: "failed_generation", Number: float64(e.Steps())},
+			run.Value{Name: "failed_member", Number: float64(s.first)}, run.Value{Name: "failed_step", Number: s.step})
+	}
+	return m, nil
 }
 
 // Restore goes on from a snapshot.
@@ -263,5 +272,7 @@ func (c *Config) Board() []run.Row {
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness", Colour: "cyan"},
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"}, {Before: ", worst ", Metric: "worst_fitness"}}},
+		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{{Before: "generation ", Metric: "failed_generation", Format: run.Whole},
+			{Before: ": member ", Metric: "failed_member", Format: run.Whole}, {Before: ", step ", Metric: "failed_step", Format: run.Whole}}},
 	}
 }

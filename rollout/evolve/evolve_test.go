@@ -426,8 +426,8 @@ func TestClosedRun(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	nan := math.NaN()
-	m := measure([]float64{1, 2, nan, 6}, []float64{1, 2, 3, 6})
-	require.Equal(t, sums{best: 6, mean: 3, worst: 1, std: math.Sqrt(14. / 3), length: 3, failed: 1}, m)
-	m = measure([]float64{nan, nan}, []float64{1, 3})
-	require.Equal(t, sums{best: math.Inf(-1), mean: math.Inf(-1), worst: math.Inf(-1), length: 2, failed: 2}, m)
+	m := measure([]float64{1, 2, nan, 6}, []float64{1, 2, 3, 6}, []float64{0, 0, 2, 0})
+	require.Equal(t, sums{best: 6, mean: 3, worst: 1, std: math.Sqrt(14. / 3), length: 3, failed: 1, first: 2, step: 2}, m)
+	m = measure([]float64{nan, nan}, []float64{1, 3}, []float64{0, 3})
+	require.Equal(t, sums{best: math.Inf(-1), mean: math.Inf(-1), worst: math.Inf(-1), length: 2, failed: 2, first: 0}, m)
 }

@@ -84,8 +84,8 @@ func (g *generation) start(key random.Key) State {
 		Best: Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}}
 }
 
-// run is one generation, on each device for its tiles. It returns the next state, and fitness and lengths of the members,
-// f32[2, population]: one small transfer, of which the host makes the metrics.
+// run is one generation, on each device for its tiles. It returns the next state, and of the members fitness, lengths and the steps in
+// which they failed, f32[3, population]: one small transfer, of which the host makes the metrics.
 func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
 	keys := g.keys(s)
@@ -101,7 +101,7 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	rows := population.Each(g.groups, in.Tiles, g.room(), one)
 	summary := graph.MapTree(g.inOrder, rows.Summary)
 	next := g.tell(s, in, keys, rows.Draws, summary)
-	return next, graph.Stack([]*graph.Array{summary.Return, summary.Length}, 0)
+	return next, graph.Stack([]*graph.Array{summary.Return, summary.Length, summary.Failed}, 0)
 }
 
 // room is for the results of all tiles.

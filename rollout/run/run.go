@@ -125,6 +125,8 @@ type Row struct {
 	Colour string
 	// Plain tells that the row is also a part of the one line a round that is written where there is no terminal.
 	Plain bool
+	// Rare tells that the row is left out until there is a number of it: of what should not happen.
+	Rare bool
 }
 
 // Part is a piece of a row: a metric with words around it. A part whose metric is not known yet is left out.

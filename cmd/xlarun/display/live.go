@@ -226,7 +226,8 @@ func (l *live) metrics(g grid) []ranked {
 		progress.bar, progress.part = true, float64(step)/float64(end)
 	}
 	courses := []course{progress}
-	for _, r := range l.board.Rows {
+	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool { return r.Rare && len(l.known.pieces(r)) == 0 })
+	for _, r := range rows {
 		c := course{label: r.Label, text: g.pieces(l.known.pieces(r))}
 		if h := l.curves[r.Curve]; h != nil {
 			c.curve, c.format, c.colour = h.values(), curveFormat(r), colourOf(r.Colour)
@@ -245,7 +246,7 @@ func (l *live) metrics(g grid) []ranked {
 		}
 		lines = append(lines, g.text("time left", text, rankPace))
 	}
-	for i, r := range l.board.Rows {
+	for i, r := range rows {
 		if !words(r) {
 			lines = append(lines, ranked{drawn[i+1], rankMetrics})
 			continue
