@@ -46,6 +46,8 @@ type Evolution struct {
 	generation *generation
 	profile    run.Profile
 	bestEver   float64
+	patience   patience
+	hall       *Hall           // without members; nil: the run has none
 	late       *sync.WaitGroup // measurements that nobody waits for any more
 }
 
@@ -99,6 +101,10 @@ func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution,
 // generation is what of an experiment is traced.
 func (x *experiment) generation() (*generation, error) {
 	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice}
+	err := error(nil)
+	if g.places, err = x.config.places(x.params); err != nil {
+		return nil, err
+	}
 	return g, g.learn()
 }
 
@@ -117,11 +123,13 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late}
+	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late,
+		patience: patience{best: math.Inf(-1)}}
 	var first State
 	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
 		return nil, err
 	}
+	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.config.Purpose(), Plan: x.layout}
 	e.Loop, err = run.NewLoop(b, options, first, x.inputs(x.groups.PerDevice), g.run)
 	if err != nil {
@@ -152,7 +160,7 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	e.bestEver = max(e.bestEver, s.best)
 	c := e.config
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
-	m := run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Values: []run.Value{
+	m := run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Stalled: e.patience.take(s.best, e.Steps(), &c), Values: []run.Value{
 		{Name: "best_fitness", Number: s.best}, {Name: "mean_fitness", Number: s.mean}, {Name: "std_fitness", Number: s.std},
 		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: e.bestEver}, {Name: "mean_length", Number: s.length},
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(e.Steps() * perGeneration)},
@@ -165,16 +173,6 @@ func (e *Evolution) Step() (run.Metrics, error) {
 			run.Value{Name: "failed_member", Number: float64(s.first)}, run.Value{Name: "failed_step", Number: s.step})
 	}
 	return m, nil
-}
-
-// Restore goes on from a snapshot.
-func (e *Evolution) Restore(s run.Snapshot) error {
-	if err := e.Loop.Restore(s); err != nil {
-		return err
-	}
-	best, err := graph.Float(s.Arrays["best.fitness"])
-	e.bestEver = best
-	return err
 }
 
 // Close frees the state and the program. It waits for measurements that are still under way.
@@ -219,6 +217,9 @@ func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 // Ending sums the run up.
 func (e *Evolution) Ending(last run.Metrics) string {
 	mean, _ := last.Get("mean_fitness")
+	if last.Stalled && !last.Done {
+		return fmt.Sprintf("mean %s, and no better best than %s for %d generations", number(mean), number(e.patience.best), e.config.Patience)
+	}
 	if math.IsNaN(e.target) {
 		return "mean " + number(mean)
 	}

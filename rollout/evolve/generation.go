@@ -17,6 +17,7 @@ type State struct {
 	Key        random.Key   // of the run; generation g uses FoldIn(Key, g)
 	Generation *graph.Array // i32[]: generations done
 	Best       Best
+	Hall       *Hall // nil: none is kept
 }
 
 // Best is the member with the highest fitness so far.
@@ -41,6 +42,7 @@ type generation struct {
 	draw     any              // one group's draw, of which only the shapes are looked at
 	// redraw: draws are not kept from ask to tell, but made again from their keys.
 	redraw bool
+	places int // of the hall of fame
 	// deviceKeys: keys count groups and members of one device, under a key of the device's own.
 	deviceKeys bool
 }
@@ -81,7 +83,7 @@ func (g *generation) start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := g.genome(g.rollout.Policy.Init(keys[0]))
 	return State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)),
-		Best: Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}}
+		Best: Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}, Hall: newHall(genome, g.places)}
 }
 
 // run is one generation, on each device for its tiles. It returns the next state, and of the members fitness, lengths and the steps in
@@ -173,7 +175,8 @@ func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary
 
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
 func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached episode.Summary) State {
-	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, draws)}
+	best := g.best(s, reached.Return, draws)
+	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: s.Best.or(best), Hall: s.Hall.with(best)}
 	all := population.Kept(g.groups, in.Tiles, draws)
 	if g.redraw {
 		all = population.Redrawn(g.groups, in.Tiles, g.groupKeys(keys), func(keys *graph.Array) any { return g.ask(s, keys) })
@@ -261,7 +264,7 @@ func (g *generation) tileBest(local *graph.Array, draws any, fitness *graph.Arra
 	return population.At(draws, graph.Rem(graph.ArgMax(graph.Flatten1D(f), 0), lanes))
 }
 
-// best compares the generation's best member (the first of equal ones) with the best so far.
+// best is the generation's best member, the first of equal ones.
 func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
 	f := strategy.WorstIfNaN(fitness)
 	at := graph.ArgMax(f, 0)
@@ -277,7 +280,11 @@ func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
 		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
 	}, mine)
 	genome := g.strategy.Member(s.Strategy, draw, graph.Quo(at, g.groups.Items))
-	better := graph.Gt(value, s.Best.Fitness)
-	choose := func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }
-	return graph.MapTree2(choose, Best{genome, value, s.Generation}, s.Best)
+	return Best{genome, value, s.Generation}
+}
+
+// or is the other one where its fitness is higher.
+func (b Best) or(other Best) Best {
+	better := graph.Gt(other.Fitness, b.Fitness)
+	return graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, other, b)
 }

@@ -92,6 +92,8 @@ type Metrics struct {
 	Values []Value // in the order in which they are written; the same bytes for the same settings
 	Work   float64 // done in this round: what steps/s counts
 	Done   bool    // the goal is reached: the run ends
+	// Stalled tells that the run ends as it no longer gets better.
+	Stalled bool
 }
 
 // Value is one named number.
@@ -260,6 +262,19 @@ type Chooser interface {
 type Candidate struct {
 	Name   string // "centre", "best_ever"
 	Params any    // a tree, on the host
+}
+
+// Famous is a Chooser that keeps a hall of fame: the best members of the whole run.
+type Famous interface {
+	// Fame are they, of a snapshot, on the host, the one with the highest fitness first; as Chooser.Candidates otherwise.
+	Fame(s Snapshot) ([]Famed, error)
+}
+
+// Famed is a member of a hall of fame.
+type Famed struct {
+	Candidate
+	Fitness float64 // that it reached once, in the run
+	Step    int64   // in which that was
 }
 
 // Timed is a Run that can time its parts.

@@ -65,7 +65,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd

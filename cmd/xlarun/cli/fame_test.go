@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph/safetensors"
+)
+
+// small is a run of evolve that the interpreter does in no time.
+var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear", "--judge", "3", "--target", "0"}
+
+// The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run that was
+// stopped and went on leaves the same files.
+func TestHallOfFame(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run", "--json")...), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, "last", r["ended_by"])
+	fame := r["fame"].([]any)
+	require.Len(t, fame, 3)
+	last := 1e9
+	for i, x := range fame {
+		m := x.(map[string]any)
+		name := []string{"fame-1", "fame-2", "fame-3"}[i]
+		require.Equal(t, name, m["member"])
+		mean := m["mean_return"].(float64)
+		require.LessOrEqual(t, mean, last)
+		last = mean
+		f, err := safetensors.Open(filepath.Join("run", name+".safetensors"))
+		require.NoError(t, err)
+		require.NoError(t, f.CheckDigest())
+		require.Equal(t, number2text(m["fitness"]), f.Metadata()["fitness"])
+		require.Equal(t, number2text(m["generation"]), f.Metadata()["fitness_generation"])
+		require.Equal(t, "3", f.Metadata()["episodes"])
+		require.NoError(t, f.Close())
+	}
+	require.GreaterOrEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"], "the best is the best of all that were judged")
+	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+\n`, b.out.String())
+	require.NoFileExists(t, "run/fame-4.safetensors")
+
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
+	for _, f := range []string{"fame-1.safetensors", "fame-2.safetensors", "fame-3.safetensors", "best.safetensors", "centre.safetensors", "metrics.jsonl"} {
+		require.Equal(t, read(t, "run", f), read(t, "again", f), f)
+	}
+
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("play", "run", "--member", "fame-2", "--episodes", "2", "--gif", "none", "--backend", "reference"), "%s", b.err)
+	require.Contains(t, b.out.String(), "fame-2")
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-4"))
+	require.Contains(t, b.err.String(), "has no member fame-4; it has best, centre, fame-1, fame-2, fame-3: leave --member out")
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-0"))
+	require.Contains(t, b.err.String(), `--member got "fame-0", wants best, centre or one of the hall of fame, fame-1, fame-2, …`)
+
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none", "--json")...), "%s", b.err)
+	require.NotContains(t, result(t, b), "fame")
+	require.NotContains(t, b.out.String(), "hall of fame:")
+}
+
+func number2text(x any) string { return strconv.FormatFloat(x.(float64), 'g', -1, 64) }
+
+// A run out of patience ends, says so, and has nothing left to do where it goes on with as much; with more it goes on.
+func TestPatience(t *testing.T) {
+	b := newBed(t)
+	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--json", "--out", "run")
+	require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, "patience", r["ended_by"])
+	require.EqualValues(t, 3, r["generations"])
+	require.Regexp(t, `out of patience in generation 3 after \S+ s: mean \S+, and no better best than \S+ for 2 generations\n`, b.out.String())
+	before := read(t, "run", "metrics.jsonl")
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--json"), "%s", b.err)
+	require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 3")
+	require.Equal(t, "patience", result(t, b)["ended_by"])
+	require.Equal(t, before, read(t, "run", "metrics.jsonl"))
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--patience", "5", "--json"), "%s", b.err)
+	require.EqualValues(t, 6, result(t, b)["generations"])
+	require.True(t, strings.HasPrefix(read(t, "run", "metrics.jsonl"), before))
+	_, err := os.Stat("run/checkpoints/000006.safetensors")
+	require.NoError(t, err)
+
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--min-improvement", "3"))
+	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience beside it")
+}
