@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"image/png"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,4 +95,23 @@ func TestPatience(t *testing.T) {
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("evolve", "--min-improvement", "3"))
 	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience beside it")
+}
+
+// A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain, says nothing of it.
+func TestCurvesAtTheEnd(t *testing.T) {
+	usual := curvesAfter
+	defer func() { curvesAfter = usual }()
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--out", "short"), "%s", b.err)
+	require.NoFileExists(t, "short/curves.png")
+	curvesAfter = 0
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--out", "run")...), "%s", b.err)
+	picture, err := os.ReadFile("run/curves.png")
+	require.NoError(t, err)
+	_, err = png.DecodeConfig(bytes.NewReader(picture))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll("bad/curves.png", 0o755)) // which cannot be written
+	require.NoError(t, os.CopyFS("bad", os.DirFS("short")))
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "bad", "--target", "0", "--generations", "9"), "%s", b.err)
+	require.Empty(t, b.err.String())
 }

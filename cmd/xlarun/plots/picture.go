@@ -18,8 +18,8 @@ var colours = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 
 // Sizes of the picture, at 96 dots an inch.
 const width, height = 8 * vg.Inch, 5 * vg.Inch
 
-// draw is the picture of the groups' curves.
-func draw(title, x, y string, all []group) (*plot.Plot, error) {
+// newPlot is a picture without curves.
+func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, spaced(x), spaced(y)
 	p.Title.Padding, p.X.Padding, p.Y.Padding = vg.Points(6), vg.Points(4), vg.Points(4)
@@ -32,6 +32,12 @@ func draw(title, x, y string, all []group) (*plot.Plot, error) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 225}, color.Gray{Y: 225}
 	p.Add(grid)
+	return p
+}
+
+// drawn is the picture of the groups' curves.
+func drawn(title, x, y string, all []group) (*plot.Plot, error) {
+	p := newPlot(title, x, y)
 	most := false
 	for i, g := range all {
 		b := g.curve(x, y)
