@@ -19,7 +19,7 @@ import (
 var beside = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
 
 // mostPoints rows of a run are drawn as they are; of more, as many at equal distances, and the last.
-const mostPoints = 2000
+const mostPoints = 1000
 
 // Curves is a PNG of a run's learning curves: one picture below the other for each of the metrics that the run has numbers of. Rows
 // without a number are gaps. It is an error where there is no number at all.
@@ -88,7 +88,7 @@ func (r *savedRun) curves(metric string) (*plot.Plot, error) {
 				points.Color, points.Shape, points.Radius = c, draw.CircleGlyph{}, vg.Points(2)
 				p.Add(points)
 			} else {
-				p.Add(line)
+				p.Add(stroke{line})
 			}
 			if drawn++; len(names) > 1 && len(pieces) > 0 && &piece[0] == &pieces[0][0] {
 				p.Legend.Add(spaced(names[i]), line)

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // colours are those of Okabe and Ito, "Color universal design" (2008), which people with any sight tell apart, without yellow.
@@ -61,7 +62,7 @@ func drawn(title, x, y string, all []group) (*plot.Plot, error) {
 		if i >= len(colours) {
 			line.Dashes = []vg.Length{vg.Points(float64(2 * (i / len(colours)))), vg.Points(2)}
 		}
-		p.Add(line)
+		p.Add(stroke{line})
 		most = true
 		if label := g.legend(); label != "" && (len(all) > 1 || len(g.runs) > 1) {
 			p.Legend.Add(label, line)
@@ -74,6 +75,22 @@ func drawn(title, x, y string, all []group) (*plot.Plot, error) {
 	widen(&p.Y)
 	p.Y.Max += .07 * (p.Y.Max - p.Y.Min) * float64(min(len(all), 8)) // for the legend above the curves
 	return p, nil
+}
+
+// stroke draws a line in pieces: what one line takes to be painted grows with the square of its points where it is jagged.
+type stroke struct{ *plotter.Line }
+
+// strokePoints are the points of a piece.
+const strokePoints = 16
+
+// Plot implements plot.Plotter.
+func (s stroke) Plot(c draw.Canvas, p *plot.Plot) {
+	all := s.XYs
+	for begin := 0; begin < len(all)-1; begin += strokePoints {
+		piece := *s.Line
+		piece.XYs = all[begin:min(len(all), begin+strokePoints+1)]
+		piece.Plot(c, p)
+	}
 }
 
 // widen gives an axis along which nothing, or next to nothing, changes a length that ticks fit on.

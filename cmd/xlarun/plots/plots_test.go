@@ -261,7 +261,7 @@ func TestCurves(t *testing.T) {
 		{3, row(1, "null", "null"), "the run has no numbers to draw"},
 		{4, row(1, "null", "null") + row(2, "null", "null") + row(3, "-1e-9", "null"), ""},
 		{5, row(1, "3e38", "-3e38") + row(2, "1e300", "0"), ""},
-		{6, many, ""},
+		{6, many, ""}, // took a minute: a jagged line of many points was painted as one
 		{7, "", "metrics.jsonl has no rows"},
 	} {
 		dir := t.TempDir()
