@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
@@ -240,6 +241,22 @@ type Giver interface {
 // Programmed is an Experiment that knows better than its settings' tags which of them other programs follow from.
 type Programmed interface {
 	Programs() string
+}
+
+// Sampler is an Experiment whose members can be made again from a state.
+type Sampler interface {
+	// Members is how many there are.
+	Members() int
+	// Remake makes those with the given numbers, of the population that a run with these settings plays after a snapshot, with the key
+	// of each one's episodes; see episode.Rollout.Member.
+	Remake(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
+}
+
+// Sampled is a member that was made again.
+type Sampled struct {
+	Candidate
+	Number int
+	Key    random.Key
 }
 
 // Bound is an Experiment that cannot go on with other values of some settings which its kind's runs may change.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/graph/safetensors"
 )
 
@@ -114,4 +115,68 @@ func TestCurvesAtTheEnd(t *testing.T) {
 	require.NoError(t, os.CopyFS("bad", os.DirFS("short")))
 	require.Equal(t, StatusOK, b.do("drift", "--resume", "bad", "--target", "0", "--generations", "9"), "%s", b.err)
 	require.Empty(t, b.err.String())
+}
+
+// What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards come to the
+// returns that the next generation has. A run goes on behind it as if nobody had looked.
+func TestSample(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s", b.err)
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend", "reference"), "%s", b.err)
+	require.Regexp(t, `member 3 of generation 3 +\d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
+	require.Contains(t, b.out.String(), "the episodes are in all.safetensors\n")
+	require.Equal(t, read(t, "all.safetensors"), read(t, "run/trajectories.safetensors"))
+	f, err := safetensors.Open("all.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, f.CheckDigest())
+	require.Len(t, f.Names(), 3*4)
+	m := f.Metadata()
+	require.Equal(t, "4", m["members"])
+	best, mean := 0., 0.
+	for i := range 4 {
+		at := strconv.Itoa(i) + "."
+		require.Equal(t, "member "+strconv.Itoa(i)+" of generation 3", m[at+"member"])
+		sum := 0.
+		a, err := f.Array(at + "rewards")
+		require.NoError(t, err)
+		rewards, err := graph.Floats(a)
+		require.NoError(t, err)
+		for _, x := range rewards {
+			sum += x
+		}
+		require.Equal(t, strconv.FormatFloat(sum, 'g', -1, 64), m[at+"return"])
+		seen, ok := f.Shape(at + "observations")
+		require.True(t, ok)
+		require.Equal(t, []int{len(rewards), 4}, seen.Dims)
+		did, ok := f.Shape(at + "actions")
+		require.True(t, ok)
+		require.Equal(t, []int{len(rewards)}, did.Dims)
+		best, mean = max(best, sum), mean+sum/4
+	}
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--generations", "3", "--json"), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, best, r["best_fitness"])
+	require.Equal(t, mean, r["mean_fitness"])
+
+	// 1: a kind whose members cannot be made again gives those that it saved.
+	require.Equal(t, StatusOK, b.drift("--sample", "3", "--out", "blown"), "%s", b.err)
+	f, err = safetensors.Open("blown/trajectories.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, "2", f.Metadata()["members"])
+	require.Equal(t, "centre", f.Metadata()["0.member"])
+	for _, c := range []struct{ args, want string }{
+		{"sample nowhere", "nowhere is no folder of a run, as it has no config.toml"},
+		{"sample run --members 0", "--members got 0, wants 1 to 1000"},
+		{"sample run --out x.npz", `--out got "x.npz", wants a file that ends in .safetensors`},
+		{"sample", "got 0 arguments, wants one: the folder of a run"},
+		{"evolve --sample -1", "--sample got -1, wants a whole number from 0 to 1000"},
+	} {
+		b.err.b.Reset()
+		require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), c.args)
+		require.Contains(t, b.err.String(), c.want)
+	}
 }

@@ -292,7 +292,10 @@ func (s *session) work(ctx context.Context) (err error) {
 		}
 		return console.ErrInterrupted
 	}
-	return s.result(true, 0)
+	if err := s.result(true, 0); err != nil {
+		return err
+	}
+	return s.writeTrajectories()
 }
 
 // record puts what was chosen for the run into the resolved config: with it, the run repeats to the byte whatever is
