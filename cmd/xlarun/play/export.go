@@ -121,11 +121,21 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	if _, ok := spec.Action.(envs.Discrete); ok {
 		metadata["head"] = "argmax"
 	}
-	if net, ok := m.Policy.(*policy.MLP); ok {
+	switch net := m.Policy.(type) {
+	case *policy.MLP:
 		put("layers", net.Sizes)
 		if len(net.Sizes) > 2 {
 			metadata["activation"] = string(net.Activation)
 		}
+	case *policy.CNN:
+		put("stride", net.Stride)
+		metadata["activation"] = net.Activation
+	case *policy.BlockMLP:
+		put("reads", net.Reads())
+		metadata["activation"] = net.Activation
+	case *policy.CTRNN:
+		put("dt", net.DT.Value)
+		put("tau", []float64{net.TauMin.Value, net.TauMax.Value})
 	}
 	return err
 }
