@@ -69,10 +69,14 @@ func (h *Hall) with(b Best) *Hall {
 		same := graph.Reshape(graph.Eq(a, graph.BroadcastTo(graph.ExpandDims(member[i], 0), a.Dims()...)), places, -1)
 		there = graph.And(there, graph.All(same, 1))
 	}
-	at := graph.Select(graph.Any(there), graph.ArgMax(graph.Convert(there, graph.Int32), 0), graph.ArgMin(h.Fitness, 0))
-	better := graph.Gt(b.Fitness, graph.DynamicIndex(h.Fitness, at, 0))
+	// Comparisons and a choice by element: they are one loop each, and take less to compile than places that are sought and written to.
+	wanted := graph.Select(graph.Any(there), there, graph.Eq(h.Fitness, graph.ReduceMin(h.Fitness)))
+	number := graph.Iota(places)
+	first := graph.Eq(number, graph.ReduceMin(graph.Select(wanted, number, places)))
+	write := graph.And(first, graph.Gt(b.Fitness, h.Fitness))
 	put := func(rows, row *graph.Array) *graph.Array {
-		return graph.DynamicUpdateIndex(rows, graph.Select(better, row, graph.DynamicIndex(rows, at, 0)), at, 0)
+		mask := graph.Reshape(write, append([]int{places}, slices.Repeat([]int{1}, row.Rank())...)...)
+		return graph.Select(graph.BroadcastTo(mask, rows.Dims()...), graph.BroadcastTo(graph.ExpandDims(row, 0), rows.Dims()...), rows)
 	}
 	return &Hall{graph.MapTree2(put, h.Genomes, b.Genome), put(h.Fitness, b.Fitness), put(h.Generation, b.Generation)}
 }
