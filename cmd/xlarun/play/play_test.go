@@ -242,7 +242,7 @@ func TestBadInput(t *testing.T) {
 		{"play empty", []string{"empty is no run's folder"}},
 		{"play young", []string{"the run young has saved no member yet"}},
 		{"play run --member centre", []string{"the run run has no member centre; it has best"}},
-		{"play run --member bst", []string{`--member got "bst", wants best or centre, did you mean best?`}},
+		{"play run --member bst", []string{`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
 		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
