@@ -9,7 +9,8 @@
 //
 // It is one file, in any package and module; the example below is a whole one. It takes
 //
-//   - a state and parameters: structs whose exported fields are *graph.Array;
+//   - a state and parameters: structs whose exported fields are *graph.Array; a parameter that may not be any number says so by
+//     tags, `min:"0" max:"1"` (RangeOf);
 //   - a type with the methods of Env. Spec names the environment and its spaces (Discrete, Box; Symmetric makes the usual
 //     one). Reset and Step are pure: chance comes from their key alone, memory from the state alone. Step begins with
 //     CheckAction and counts its steps with Tick. Nothing depends on the values of arrays in Go's own if and for: use

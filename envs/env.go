@@ -12,7 +12,7 @@ type Env[S, P any] interface {
 	// Spec says what the environment takes and gives.
 	Spec() Spec
 	// DefaultParams are the parameters of the published environment: mostly float32 scalars, and MaxSteps as an int32
-	// scalar. They are data, so that a population may have its own.
+	// scalar. They are data, so that a population may have its own. Tags of their fields say what they may be; see RangeOf.
 	DefaultParams() P
 	// Reset starts an episode: its first state and observation (shape and dtype of Spec().Observation).
 	Reset(key random.Key, p P) (state S, obs *graph.Array)

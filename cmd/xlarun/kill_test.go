@@ -20,7 +20,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 		kills = 75
 	}
 	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0", "--judge", "7"}
-	members := []string{"best.safetensors", "centre.safetensors", "best.gif"}
+	members := []string{"best.safetensors", "centre.safetensors", "best.gif", "fame-1.safetensors", "fame-2.safetensors"}
 	for _, c := range []struct {
 		number int
 		what   string

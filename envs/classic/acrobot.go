@@ -31,13 +31,13 @@ type Acrobot struct {
 type AcrobotParams struct {
 	Gravity                  *graph.Array
 	Torque                   *graph.Array // size of the torque of actions 0 and 2
-	Dt                       *graph.Array // seconds between steps
-	LinkLength1              *graph.Array // the second link's does not enter the dynamics
-	LinkMass1, LinkMass2     *graph.Array
-	LinkComPos1, LinkComPos2 *graph.Array // from a link's upper end to its centre of mass
-	LinkMOI                  *graph.Array // moment of inertia of either link
-	MaxVel1, MaxVel2         *graph.Array // rad/s
-	MaxSteps                 *graph.Array
+	Dt                       *graph.Array `above:"0"` // seconds between steps
+	LinkLength1              *graph.Array `above:"0"` // the second link's does not enter the dynamics
+	LinkMass1, LinkMass2     *graph.Array `above:"0"`
+	LinkComPos1, LinkComPos2 *graph.Array `min:"0"`   // from a link's upper end to its centre of mass
+	LinkMOI                  *graph.Array `above:"0"` // moment of inertia of either link
+	MaxVel1, MaxVel2         *graph.Array `above:"0"` // rad/s
+	MaxSteps                 *graph.Array `min:"1"`
 }
 
 // AcrobotState is float32 scalars, angles in [-π, π); Time, the steps played, is an int32 scalar.

@@ -26,14 +26,14 @@ type CartPole struct{}
 // CartPoleParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
 type CartPoleParams struct {
 	Gravity        *graph.Array
-	MassCart       *graph.Array
-	MassPole       *graph.Array
-	Length         *graph.Array // half of the pole's length
+	MassCart       *graph.Array `above:"0"`
+	MassPole       *graph.Array `above:"0"`
+	Length         *graph.Array `above:"0"` // half of the pole's length
 	ForceMag       *graph.Array // of a push
-	Tau            *graph.Array // seconds between steps
-	ThetaThreshold *graph.Array // radians
-	XThreshold     *graph.Array
-	MaxSteps       *graph.Array
+	Tau            *graph.Array `above:"0"` // seconds between steps
+	ThetaThreshold *graph.Array `above:"0"` // radians
+	XThreshold     *graph.Array `above:"0"`
+	MaxSteps       *graph.Array `min:"1"`
 }
 
 // CartPoleState is float32 scalars; Time, the steps played, is an int32 scalar.

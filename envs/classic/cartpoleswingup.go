@@ -33,14 +33,14 @@ type CartPoleSwingUp struct {
 // CartPoleSwingUpParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
 type CartPoleSwingUpParams struct {
 	Gravity  *graph.Array
-	MassCart *graph.Array
-	MassPole *graph.Array
-	Length   *graph.Array // of the pole
-	Friction *graph.Array // force for a velocity
+	MassCart *graph.Array `above:"0"`
+	MassPole *graph.Array `above:"0"`
+	Length   *graph.Array `above:"0"` // of the pole
+	Friction *graph.Array `min:"0"`   // force for a velocity
 	ForceMag *graph.Array // of an action of 1
-	Tau      *graph.Array // seconds between steps
-	XLimit   *graph.Array
-	MaxSteps *graph.Array
+	Tau      *graph.Array `above:"0"` // seconds between steps
+	XLimit   *graph.Array `above:"0"`
+	MaxSteps *graph.Array `min:"1"`
 }
 
 // CartPoleSwingUpState is float32 scalars; Time, the steps played, is an int32 scalar.

@@ -23,10 +23,10 @@ type MountainCar struct{}
 // MountainCarParams are float32 scalars, in the track's own units of length and time; MaxSteps is an int32 scalar.
 type MountainCarParams struct {
 	MinPosition, MaxPosition   *graph.Array
-	MaxSpeed                   *graph.Array
+	MaxSpeed                   *graph.Array `above:"0"`
 	GoalPosition, GoalVelocity *graph.Array
 	Force, Gravity             *graph.Array
-	MaxSteps                   *graph.Array
+	MaxSteps                   *graph.Array `min:"1"`
 }
 
 // MountainCarState is float32 scalars; Time, the steps played, is an int32 scalar.

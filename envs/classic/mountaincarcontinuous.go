@@ -25,10 +25,10 @@ type MountainCarContinuous struct{}
 type MountainCarContinuousParams struct {
 	MinAction, MaxAction       *graph.Array
 	MinPosition, MaxPosition   *graph.Array
-	MaxSpeed                   *graph.Array
+	MaxSpeed                   *graph.Array `above:"0"`
 	GoalPosition, GoalVelocity *graph.Array
 	Power, Gravity             *graph.Array
-	MaxSteps                   *graph.Array
+	MaxSteps                   *graph.Array `min:"1"`
 }
 
 // Spec of MountainCarContinuous-v0.

@@ -22,11 +22,12 @@ type Pendulum struct{}
 
 // PendulumParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
 type PendulumParams struct {
-	MaxSpeed  *graph.Array // rad/s
-	MaxTorque *graph.Array
-	Dt        *graph.Array // seconds between steps
-	G, M, L   *graph.Array // gravity, mass, length
-	MaxSteps  *graph.Array
+	MaxSpeed  *graph.Array `above:"0"` // rad/s
+	MaxTorque *graph.Array `min:"0"`
+	Dt        *graph.Array `above:"0"` // seconds between steps
+	G         *graph.Array // gravity
+	M, L      *graph.Array `above:"0"` // mass, length
+	MaxSteps  *graph.Array `min:"1"`
 }
 
 // PendulumState is float32 scalars; Theta is not wrapped, LastU is the torque of the last step. Time, the steps played,

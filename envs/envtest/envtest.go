@@ -43,6 +43,9 @@ func Check(env envs.Environment) error {
 			c.params = form.env.DefaultParams()
 			graph.Leaves(c.params) // names a nil leaf
 		})
+		if err == nil {
+			err = inRange(c.params)
+		}
 		for _, check := range []func() error{c.lives, c.repeats, c.vmaps, c.ownParameters, c.draws} {
 			if err == nil {
 				err = check()
@@ -80,6 +83,24 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	} {
 		if claim.says != claim.holds {
 			return fmt.Errorf("%s belong together: the Spec says %v, the environment has them: %v", claim.what, claim.says, claim.holds)
+		}
+	}
+	return nil
+}
+
+// inRange holds the parameters against the ranges that their tags state.
+func inRange(params any) error {
+	leaves, tree := graph.Flatten(params)
+	for i, a := range leaves {
+		within := envs.RangeOf(params, tree.Path(i))
+		v, err := graph.Floats(a)
+		if err != nil {
+			return err
+		}
+		for _, x := range v {
+			if !within.Holds(x) {
+				return fmt.Errorf("DefaultParams has %g at %s, whose tags want a number%s", x, tree.Path(i), within)
+			}
 		}
 	}
 	return nil

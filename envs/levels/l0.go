@@ -24,8 +24,8 @@ type ForageL0 struct{}
 
 // ForageL0Params are a float32 scalar and MaxSteps, an int32 scalar.
 type ForageL0Params struct {
-	Food     *graph.Array // part of the cells that have food
-	MaxSteps *graph.Array
+	Food     *graph.Array `min:"0" max:"1"` // part of the cells that have food
+	MaxSteps *graph.Array `min:"1"`
 }
 
 // ForageL0State is what lies around the forager, and where that is.

@@ -26,11 +26,11 @@ type ForageL1 struct{}
 
 // ForageL1Params are float32 scalars; MaxSteps is an int32 scalar.
 type ForageL1Params struct {
-	Walls, Food, Poison *graph.Array // parts of the cells that have them
-	Cost                *graph.Array // energy that a step takes
-	Meal                *graph.Array // energy that food gives, of which there is at most 1
-	Harm                *graph.Array // energy that poison takes
-	MaxSteps            *graph.Array
+	Walls, Food, Poison *graph.Array `min:"0" max:"1"` // parts of the cells that have them
+	Cost                *graph.Array `min:"0"`         // energy that a step takes
+	Meal                *graph.Array `min:"0"`         // energy that food gives, of which there is at most 1
+	Harm                *graph.Array `min:"0"`         // energy that poison takes
+	MaxSteps            *graph.Array `min:"1"`
 }
 
 // ForageL1State is what lies around the forager, its energy, and where that is.

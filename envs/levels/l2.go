@@ -32,12 +32,12 @@ type ForageL2 struct{}
 
 // ForageL2Params are float32 scalars; MaxSteps is an int32 scalar.
 type ForageL2Params struct {
-	Walls    *graph.Array // part of the cells
-	Berries  *graph.Array // part of the cells that have a berry of one kind, and of the other
-	Reversal *graph.Array // probability that the kinds change roles after a step, in 1/65536
-	Speed    *graph.Array // probability that a predator moves in a step, in 1/256
-	Bite     *graph.Array
-	MaxSteps *graph.Array
+	Walls    *graph.Array `min:"0" max:"1"` // part of the cells
+	Berries  *graph.Array `min:"0" max:"1"` // part of the cells that have a berry of one kind, and of the other
+	Reversal *graph.Array `min:"0" max:"1"` // probability that the kinds change roles after a step, in 1/65536
+	Speed    *graph.Array `min:"0" max:"1"` // probability that a predator moves in a step, in 1/256
+	Bite     *graph.Array `min:"0"`
+	MaxSteps *graph.Array `min:"1"`
 }
 
 // ForageL2State is what lies around the forager, which kind is good, and where the forager is.

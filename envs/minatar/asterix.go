@@ -23,12 +23,12 @@ type Asterix struct{}
 
 // AsterixParams are scalars: Sticky of float32, Ramping of bool, the others of int32.
 type AsterixParams struct {
-	Sticky       *graph.Array // probability that the last action is played again
+	Sticky       *graph.Array `min:"0" max:"1"` // probability that the last action is played again
 	Ramping      *graph.Array // whether the game gets harder
-	RampInterval *graph.Array // steps until it does
-	SpawnSpeed   *graph.Array // steps from one newcomer to the next at the start
-	MoveInterval *graph.Array // steps from one move of enemies and gold to the next at the start
-	MaxSteps     *graph.Array
+	RampInterval *graph.Array `min:"1"` // steps until it does
+	SpawnSpeed   *graph.Array `min:"1"` // steps from one newcomer to the next at the start
+	MoveInterval *graph.Array `min:"1"` // steps from one move of enemies and gold to the next at the start
+	MaxSteps     *graph.Array `min:"1"`
 }
 
 // AsterixState is int32 scalars, and vectors with one element for each of the rows 1 to 8.

@@ -20,8 +20,8 @@ type Breakout struct{}
 
 // BreakoutParams are scalars, Sticky of float32 and MaxSteps of int32.
 type BreakoutParams struct {
-	Sticky   *graph.Array // probability that the last action is played again
-	MaxSteps *graph.Array
+	Sticky   *graph.Array `min:"0" max:"1"` // probability that the last action is played again
+	MaxSteps *graph.Array `min:"1"`
 }
 
 // BreakoutState is int32 scalars, where no other type is given.

@@ -21,9 +21,9 @@ type Freeway struct{}
 
 // FreewayParams are scalars, Sticky of float32 and the others of int32.
 type FreewayParams struct {
-	Sticky      *graph.Array // probability that the last action is played again
-	PlayerSpeed *graph.Array // steps from one move of the chicken to the next
-	MaxSteps    *graph.Array
+	Sticky      *graph.Array `min:"0" max:"1"` // probability that the last action is played again
+	PlayerSpeed *graph.Array `min:"1"`         // steps from one move of the chicken to the next
+	MaxSteps    *graph.Array `min:"1"`
 }
 
 // FreewayState is int32 scalars and vectors, the latter with one element for each of the lanes in the rows 1 to 8.

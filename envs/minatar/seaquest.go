@@ -27,16 +27,16 @@ type Seaquest struct{}
 
 // SeaquestParams are scalars: Sticky of float32, Ramping of bool, the others of int32.
 type SeaquestParams struct {
-	Sticky            *graph.Array // probability that the last action is played again
+	Sticky            *graph.Array `min:"0" max:"1"` // probability that the last action is played again
 	Ramping           *graph.Array // whether the game gets harder
-	SpawnSpeed        *graph.Array // steps from one enemy to the next at the start
-	MoveInterval      *graph.Array // steps that an enemy rests in a cell at the start
-	MaxOxygen         *graph.Array // steps under water
-	DiverSpawnSpeed   *graph.Array // steps from one diver to the next
-	DiverMoveInterval *graph.Array // steps that a diver rests in a cell
-	ShotCoolDown      *graph.Array // steps from one own shot to the next
-	EnemyShotInterval *graph.Array // steps that a hostile submarine waits between its shots. Below 9, each shot replaces its last
-	MaxSteps          *graph.Array
+	SpawnSpeed        *graph.Array `min:"1"` // steps from one enemy to the next at the start
+	MoveInterval      *graph.Array `min:"1"` // steps that an enemy rests in a cell at the start
+	MaxOxygen         *graph.Array `min:"1"` // steps under water
+	DiverSpawnSpeed   *graph.Array `min:"1"` // steps from one diver to the next
+	DiverMoveInterval *graph.Array `min:"1"` // steps that a diver rests in a cell
+	ShotCoolDown      *graph.Array `min:"0"` // steps from one own shot to the next
+	EnemyShotInterval *graph.Array `min:"0"` // steps that a hostile submarine waits between its shots. Below 9, each shot replaces its last
+	MaxSteps          *graph.Array `min:"1"`
 }
 
 // SeaquestState is int32 scalars, where no other type is given, and slots: matrices with a column for each of those who

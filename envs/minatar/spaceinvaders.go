@@ -22,12 +22,12 @@ type SpaceInvaders struct{}
 
 // SpaceInvadersParams are scalars: Sticky of float32, Ramping of bool, the others of int32.
 type SpaceInvadersParams struct {
-	Sticky       *graph.Array // probability that the last action is played again
+	Sticky       *graph.Array `min:"0" max:"1"` // probability that the last action is played again
 	Ramping      *graph.Array // whether each wave is faster than the last
-	ShotCoolDown *graph.Array // steps from one own shot to the next
-	MoveInterval *graph.Array // steps from one move of the first wave to the next, where it has as many aliens
-	ShotInterval *graph.Array // steps from one shot of the aliens to the next
-	MaxSteps     *graph.Array
+	ShotCoolDown *graph.Array `min:"0"` // steps from one own shot to the next
+	MoveInterval *graph.Array `min:"1"` // steps from one move of the first wave to the next, where it has as many aliens
+	ShotInterval *graph.Array `min:"1"` // steps from one shot of the aliens to the next
+	MaxSteps     *graph.Array `min:"1"`
 }
 
 // SpaceInvadersState is int32 scalars, and sets of cells: i32[10], bit x of element y is column x of row y.

@@ -20,7 +20,10 @@ func init() { envs.MustRegister(BernoulliBandit{}) }
 type BernoulliBandit struct{}
 
 // BernoulliBanditParams are scalars, RewardProb of float32 and MaxSteps of int32.
-type BernoulliBanditParams struct{ RewardProb, MaxSteps *graph.Array }
+type BernoulliBanditParams struct {
+	RewardProb *graph.Array `min:"0" max:"1"`
+	MaxSteps   *graph.Array `min:"1"`
+}
 
 // BernoulliBanditState is int32 scalars, but for First, the float32 probability of the first arm.
 type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Array }

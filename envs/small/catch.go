@@ -20,7 +20,9 @@ func init() { envs.MustRegister(Catch{}) }
 type Catch struct{}
 
 // CatchParams is an int32 scalar.
-type CatchParams struct{ MaxSteps *graph.Array }
+type CatchParams struct {
+	MaxSteps *graph.Array `min:"1"`
+}
 
 // CatchState is int32 scalars.
 type CatchState struct{ BallX, BallY, PaddleX, Time *graph.Array }

@@ -25,8 +25,8 @@ type DeepSeaParams struct {
 	Deterministic    *graph.Array // if not, steps to the right fail with probability 1/8, and at both ends of the last row normal noise is paid
 	SampleMapping    *graph.Array // draw the actions' meaning for each episode
 	RandomizeActions *graph.Array // if not, and not drawn, action 1 goes right everywhere
-	MoveCost         *graph.Array // of 8 steps to the right
-	MaxSteps         *graph.Array
+	MoveCost         *graph.Array `min:"0"` // of 8 steps to the right
+	MaxSteps         *graph.Array `min:"1"`
 }
 
 // DeepSeaState is int32 scalars and the action that goes right in each cell, i32[8, 8].

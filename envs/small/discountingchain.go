@@ -21,8 +21,8 @@ type DiscountingChain struct{}
 type DiscountingChainParams struct {
 	RewardSteps   *graph.Array // i32[5]
 	OptimalReturn *graph.Array // float32 scalar
-	Best          *graph.Array // the chain that pays it
-	MaxSteps      *graph.Array
+	Best          *graph.Array `min:"0" max:"4"` // the chain that pays it
+	MaxSteps      *graph.Array `min:"1"`
 }
 
 // DiscountingChainState is int32 scalars: the chain and the steps played.

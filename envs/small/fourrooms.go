@@ -21,10 +21,10 @@ type FourRooms struct{}
 
 // FourRoomsParams are scalars: FailProb of float32, MaxSteps of int32, the others of bool.
 type FourRoomsParams struct {
-	FailProb    *graph.Array
+	FailProb    *graph.Array `min:"0" max:"1"`
 	RandomStart *graph.Array // draw the walker's place for each episode; else it is row 4, column 1
 	RandomGoal  *graph.Array // draw the goal; else it is row 8, column 9
-	MaxSteps    *graph.Array
+	MaxSteps    *graph.Array `min:"1"`
 }
 
 // FourRoomsState is int32 scalars.

@@ -21,7 +21,10 @@ func init() { envs.MustRegister(MemoryChain{}) }
 type MemoryChain struct{}
 
 // MemoryChainParams are int32 scalars.
-type MemoryChainParams struct{ MemoryLength, MaxSteps *graph.Array }
+type MemoryChainParams struct {
+	MemoryLength *graph.Array `min:"1"`
+	MaxSteps     *graph.Array `min:"1"`
+}
 
 // MemoryChainState is int32 scalars: the bit and the steps played.
 type MemoryChainState struct{ Context, Time *graph.Array }

@@ -23,8 +23,8 @@ type Reacher struct{}
 // ReacherParams are float32 scalars; MaxSteps is an int32 scalar.
 type ReacherParams struct {
 	TorqueScale *graph.Array
-	Dt          *graph.Array // seconds between steps
-	MaxSteps    *graph.Array
+	Dt          *graph.Array `above:"0"` // seconds between steps
+	MaxSteps    *graph.Array `min:"1"`
 }
 
 // ReacherState is f32[2] each; Time is an int32 scalar.

@@ -20,7 +20,10 @@ func init() { envs.MustRegister(Swimmer{}) }
 type Swimmer struct{}
 
 // SwimmerParams are scalars, Dt of float32, the seconds between steps, and MaxSteps of int32.
-type SwimmerParams struct{ Dt, MaxSteps *graph.Array }
+type SwimmerParams struct {
+	Dt       *graph.Array `above:"0"`
+	MaxSteps *graph.Array `min:"1"`
+}
 
 // SwimmerState is f32[2] each, but for Urchins, f32[5, 2], and Time, an int32 scalar.
 type SwimmerState struct{ Urchins, Place, Velocity, Goal, Time *graph.Array }

@@ -21,7 +21,10 @@ func init() { envs.MustRegister(TMaze{}) }
 type TMaze struct{}
 
 // TMazeParams are int32 scalars: steps from the start to the junction, at least 1, and steps of an episode.
-type TMazeParams struct{ Length, MaxSteps *graph.Array }
+type TMazeParams struct {
+	Length   *graph.Array `min:"1"`
+	MaxSteps *graph.Array `min:"1"`
+}
 
 // TMazeState is int32 scalars, but for North, a bool.
 type TMazeState struct {

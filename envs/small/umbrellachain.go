@@ -20,7 +20,10 @@ func init() { envs.MustRegister(UmbrellaChain{}) }
 type UmbrellaChain struct{}
 
 // UmbrellaChainParams are int32 scalars.
-type UmbrellaChainParams struct{ ChainLength, MaxSteps *graph.Array }
+type UmbrellaChainParams struct {
+	ChainLength *graph.Array `min:"1"`
+	MaxSteps    *graph.Array `min:"1"`
+}
 
 // UmbrellaChainState is int32 scalars: whether the umbrella is needed, whether it is there, the steps played.
 type UmbrellaChainState struct{ Need, Has, Time *graph.Array }

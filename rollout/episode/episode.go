@@ -37,6 +37,9 @@ type Rollout struct {
 type Summary struct {
 	Return *graph.Array // [] the sum of the rewards until the episode terminated or was truncated
 	Length *graph.Array // [] steps until then, that one included; Steps where neither happened
+	// Failed is the first step after which the return was no finite number, 0 where it always was one: of several episodes, that of
+	// the first which failed. Where none did, and the mean is no finite number all the same, it is 0 too.
+	Failed *graph.Array // []
 	// Objectives, [k], and Descriptor, [d], are what the environment says of the last state of an episode; nil where it says
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
@@ -69,8 +72,8 @@ type carry struct {
 	State   any
 	Policy  any
 	Alive   *graph.Array // bool: no step so far has terminated or truncated the episode
-	Summary Summary
-	Sums    *sums // nil where nothing is gathered
+	Summary Summary      // whose Failed is the number of steps after which the return was a finite number
+	Sums    *sums        // nil where nothing is gathered
 }
 
 // sums are those of the differences of observations from an episode's first one, and of their squares: f32[dims...].
@@ -113,11 +116,13 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		}
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
+	all := end.Summary
 	if r.Gather {
-		observed := policy.MomentsOf(end.Summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
-		end.Summary.Observed = &observed
+		observed := policy.MomentsOf(all.Length, origin, end.Sums.Linear, end.Sums.Squares)
+		all.Observed = &observed
 	}
-	return end.Summary, recorded
+	all.Failed = graph.Select(graph.Lt(all.Failed, r.Steps), graph.Add(all.Failed, 1), 0.)
+	return all, recorded
 }
 
 // Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the
@@ -159,7 +164,7 @@ const policyPrefix = "policy."
 
 // Nothing is the summary of an episode that has not begun.
 func (r *Rollout) Nothing() Summary {
-	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0)}
+	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0), Failed: graph.Scalar(0)}
 	parts, spec := envs.PartsOf(r.Env), r.Env.Spec()
 	if parts.Scorer != nil {
 		s.Objectives = graph.Zeros(graph.ShapeOf(graph.Float32, len(spec.Objectives)))
@@ -180,6 +185,7 @@ func (r *Rollout) after(s Summary, step Step, p any) Summary {
 		Return: graph.Add(s.Return, graph.Select(step.Alive, step.Reward, graph.ZerosLike(step.Reward))),
 		Length: graph.Add(s.Length, graph.Convert(step.Alive, graph.Float32)),
 	}
+	next.Failed = graph.Add(s.Failed, graph.Convert(graph.IsFinite(next.Return), graph.Float32))
 	parts := envs.PartsOf(r.Env)
 	if parts.Scorer != nil {
 		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
@@ -215,6 +221,8 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	observed := episodes.Observed
 	episodes.Observed = nil
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Mean(a, 0) }, episodes)
+	first := graph.ArgMax(graph.Convert(graph.Gt(episodes.Failed, 0), graph.Int32), 0)
+	means.Failed = graph.DynamicIndex(episodes.Failed, first, 0)
 	if observed != nil {
 		all := observed.Together()
 		means.Observed = &all

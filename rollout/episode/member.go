@@ -59,6 +59,9 @@ func Load(path string) (*Member, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
+	if err := file.CheckDigest(); err != nil {
+		return nil, err
+	}
 	arrays := map[string]*graph.Array{}
 	for _, name := range file.Names() {
 		if arrays[name], err = file.Array(name); err != nil {

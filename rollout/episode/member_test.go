@@ -17,7 +17,7 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations each, with the parameters as
+// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations one after the other, with the parameters as
 // they are saved and as the policy prepares them. third_party/oracles/member_act.py wrote them.
 func TestMembersActAsInNumPy(t *testing.T) {
 	var vectors struct {
@@ -27,7 +27,7 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		}
 	}
 	require.NoError(t, oracles.Read("testdata/member_act.json", &vectors))
-	require.Len(t, vectors.Members, 10)
+	require.Len(t, vectors.Members, 17)
 	// Case 1: with every activation that mlp takes.
 	seen := map[string]bool{}
 	defer func() {
@@ -36,19 +36,26 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		for _, name := range strings.Split(strings.TrimPrefix(choice.Wants, "one of "), ", ") {
 			require.True(t, seen[name], "case 1: %s in %v", name, seen)
 		}
+		// Case 2: every policy that there is.
+		for _, name := range policy.Names() {
+			require.True(t, seen[name], "case 2: %s in %v", name, seen)
+		}
 	}()
 	for _, v := range vectors.Members {
 		t.Run(v.File, func(t *testing.T) {
 			m, err := Load(filepath.Join("testdata", v.File))
 			require.NoError(t, err)
-			seen[m.Metadata["activation"]] = true
+			spec, _, _ := strings.Cut(m.Metadata["policy"], ":")
+			seen[m.Metadata["activation"]], seen[spec] = true, true
 			const rows = 20
 			observations := graph.Float32s(v.Observations.Float32s(), v.Observations.Shape...)
 			require.Equal(t, append([]int{rows}, m.Env.Spec().Observation.Shape().Dims...), observations.Dims())
 			outputs, actions := v.Outputs.Floats(), v.Actions.Floats()
 			for _, params := range []any{m.Params, m.Policy.(policy.Preparer).Prepare(m.Params)} {
-				for i := range rows {
-					_, out := m.Policy.Act(params, m.Policy.Start(params), graph.Index(observations, i), random.New(0))
+				carry := m.Policy.Start(params)
+				for i := range rows { // the steps of one episode
+					var out policy.Output
+					carry, out = m.Policy.Act(params, carry, graph.Index(observations, i), random.New(0))
 					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action), 1e-4)
 					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows], floats(t, m.Head.Action(out.Action)), 1e-5)
 				}

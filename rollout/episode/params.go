@@ -32,13 +32,13 @@ const envPrefix = "env."
 const rangeMark = ".."
 
 // ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. Its errors are
-// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, a range
-// whose end comes first.
+// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, one outside of the
+// range that the environment states (envs.RangeOf), a range whose end comes first.
 func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
 	if len(given) == 0 {
 		return nil, nil
 	}
-	leaves, names, err := scalars(env)
+	leaves, names, ranges, err := scalars(env)
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,13 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
 		}
 		whole := leaves[at].DType().IsInt()
-		wants := "a number that a float32 holds"
-		if whole {
-			wants = "a whole number from -2147483648 to 2147483646"
-		}
+		within := ranges[at]
+		wants := "a number" + within.String() + " that a float32 holds"
 		low, high, is := strings.Cut(text, rangeMark)
+		if whole {
+			within.Low, within.High = max(within.Low, math.MinInt32), min(within.High, math.MaxInt32)
+			wants = "a whole number" + within.String()
+		}
 		if !is {
 			high = low
 		}
@@ -69,11 +71,14 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 		var ok [2]bool
 		p.Low, ok[0] = numberOf(low, whole)
 		p.High, ok[1] = numberOf(high, whole)
-		if !ok[0] || !ok[1] {
+		if !ok[0] || !ok[1] || !within.Holds(p.Low) || !within.Holds(p.High) {
 			return nil, wrong(wants)
 		}
 		if p.Low > p.High {
 			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "the smaller bound first: %s=%s%s%s", name, high, rangeMark, low)
+		}
+		if whole && p.drawn() && p.High == math.MaxInt32 { // draws end before a number, which has to be one itself
+			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "a range of whole numbers that ends with %d at most", math.MaxInt32-1)
 		}
 		p.low, p.high = p.array(p.Low, whole), p.array(p.High, whole)
 		all = append(all, p)
@@ -99,20 +104,21 @@ func noParam(id, name, text string, names []string) error {
 	return settings.Wrong(settings.EnvParam, name+"="+text, "one of the parameters that %s has: %s%s", id, strings.Join(known, ", "), hint)
 }
 
-// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others.
-func scalars(env envs.Environment) (leaves []*graph.Array, names []string, err error) {
+// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others, and what it may be.
+func scalars(env envs.Environment) (leaves []*graph.Array, names []string, ranges []envs.Range, err error) {
 	err = graph.Try(func() {
 		var tree *graph.Tree
-		leaves, tree = graph.Flatten(env.DefaultParams())
+		params := env.DefaultParams()
+		leaves, tree = graph.Flatten(params)
 		for i, a := range leaves {
 			name := ""
 			if d := a.DType(); a.Rank() == 0 && (d == graph.Float32 || d == graph.Int32) {
 				name = paramName(tree.Path(i))
 			}
-			names = append(names, name)
+			names, ranges = append(names, name), append(ranges, envs.RangeOf(params, tree.Path(i)))
 		}
 	})
-	return leaves, names, err
+	return leaves, names, ranges, err
 }
 
 // paramName is the name of a leaf of the parameters, of its path in the tree: "max-steps" of ".MaxSteps".
@@ -135,7 +141,7 @@ func numberOf(text string, whole bool) (x float64, ok bool) {
 		return 0, false
 	}
 	if whole {
-		return x, x == math.Trunc(x) && x >= math.MinInt32 && x < math.MaxInt32 // the end of a range has a number behind it
+		return x, x == math.Trunc(x)
 	}
 	return x, math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 }

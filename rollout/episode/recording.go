@@ -18,8 +18,9 @@ type Recording struct {
 	// false where Rollout.Steps ended it.
 	Terminated, Truncated bool
 
-	states  recorded // [Length+1] from the first state to the last
-	actions recorded // [Length]
+	states       recorded // [Length+1] from the first state to the last
+	actions      recorded // [Length]
+	observations recorded // [Length]; empty where they were not asked for
 }
 
 // recorded is a tree of which every leaf has a row a step.
@@ -44,6 +45,24 @@ func (r *Recording) State(i int) any { return r.states.at(i) }
 
 // Action is the action of step i, from 1 to Length.
 func (r *Recording) Action(i int) *graph.Array { return r.actions.at(i - 1).(*graph.Array) }
+
+// Observation is what the member saw before the action of step i, from 1 to Length; of a recording by NewTracer.
+func (r *Recording) Observation(i int) *graph.Array {
+	return r.observations.at(i - 1).(*graph.Array)
+}
+
+// Trajectory is the episode of a recording by NewTracer as arrays with a row a step: "observations", what the member saw before each
+// action, "actions" and "rewards", f32[Length].
+func (r *Recording) Trajectory() map[string]*graph.Array {
+	rewards := make([]float32, len(r.Rewards))
+	for i, x := range r.Rewards {
+		rewards[i] = float32(x)
+	}
+	whole := func(rows recorded) *graph.Array {
+		return graph.FromBytes(graph.ShapeOf(rows.rows[0].DType, append([]int{r.Length}, rows.rows[0].Dims...)...), rows.bytes[0])
+	}
+	return map[string]*graph.Array{"observations": whole(r.observations), "actions": whole(r.actions), "rewards": graph.Float32s(rewards)}
+}
 
 // Return is the sum of the rewards of the first i steps.
 func (r *Recording) Return(i int) float64 {
@@ -71,11 +90,12 @@ type Recorder struct {
 }
 
 type recordedRows struct {
-	State      any // after the step
-	Action     *graph.Array
-	Reward     *graph.Array
-	Terminated *graph.Array
-	Truncated  *graph.Array
+	State       any          // after the step
+	Observation *graph.Array `tree:"optional"`
+	Action      *graph.Array
+	Reward      *graph.Array
+	Terminated  *graph.Array
+	Truncated   *graph.Array
 }
 
 type film struct {
@@ -85,6 +105,15 @@ type film struct {
 
 // NewRecorder compiles the program for members with parameters like params. The plan of r is left alone: it is for populations.
 func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
+	return newRecorder(b, r, params, false)
+}
+
+// NewTracer is NewRecorder, of recordings with the observations.
+func NewTracer(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
+	return newRecorder(b, r, params, true)
+}
+
+func newRecorder(b xlabridge.Backend, r *Rollout, params any, observed bool) (*Recorder, error) {
 	one := *r
 	one.Plan = plan.Plan{}
 	if one.Steps < 1 {
@@ -99,7 +128,11 @@ func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error)
 		key := once(args[1].(random.Key))
 		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams(key))
 		_, steps := Play(one, args[0], key, func(s Step) recordedRows {
-			return recordedRows{s.After, s.Action, s.Reward, s.Terminated, s.Truncated}
+			rows := recordedRows{State: s.After, Action: s.Action, Reward: s.Reward, Terminated: s.Terminated, Truncated: s.Truncated}
+			if observed {
+				rows.Observation = s.Observation
+			}
+			return rows
 		})
 		return film{start, steps}
 	})
@@ -131,7 +164,11 @@ func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 	if !ok {
 		return nil, fmt.Errorf("episode: the recording is a %T, want a %T", r.out.Unflatten(out), f)
 	}
-	return newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated, f.Rows.Truncated)
+	recording, err := newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated, f.Rows.Truncated)
+	if err == nil && f.Rows.Observation != nil {
+		recording.observations, err = read(nil, f.Rows.Observation, recording.Length)
+	}
+	return recording, err
 }
 
 // Close frees the program.

@@ -30,6 +30,11 @@ type Config struct {
 	// Restarts is how the search starts anew where it has come to an end; see restarting. MaxPopulation bounds what it grows to.
 	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
 	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
+	// HallOfFame is the number of members that are kept as the best of the whole run, or "auto"; see Hall.
+	HallOfFame string `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto" help:"members that are kept as the best of the whole run, from the best of each generation, and judged at its end; auto: 4, none of networks\nabove 65536 parameters"`
+	// Patience is the number of generations after which the run ends where best_ever has not risen by more than MinImprovement.
+	Patience       int     `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better best_ever after which the run ends; 0 to go on"`
+	MinImprovement float64 `set:"min-improvement" program:"no" resume:"goal" min:"0" help:"what best_ever has to rise by, at least, to count as better for --patience"`
 	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on the three in the last digits, and
@@ -48,7 +53,7 @@ type Config struct {
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Env: "CartPole-v1", Policy: "mlp:16,16", Steps: 500, Episodes: 1, Target: "auto", Judge: 100},
-		Strategy: "openes", Population: 256, Generations: 100, Restarts: RestartsNone, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Restarts: RestartsNone, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
 }
 
 const (
@@ -159,6 +164,12 @@ func (c *Config) made(devices int) (*experiment, error) {
 	if err := c.checkDevices(devices); err != nil {
 		return nil, err
 	}
+	if _, err := c.places(0); err != nil {
+		return nil, err
+	}
+	if c.MinImprovement > 0 && c.Patience == 0 {
+		return nil, settings.Wrong("min-improvement", c.MinImprovement, "--patience beside it: without, the run does not end for want of improvement")
+	}
 	if x.params, err = policy.Size(policy.Behind(x.play.Policy)); err != nil {
 		return nil, err
 	}
@@ -266,6 +277,9 @@ func (c *Config) Purpose() string {
 	}
 	if len(c.EnvParam) > 0 {
 		text += ", given " + c.EnvParam.Shape()
+	}
+	if c.HallOfFame != auto && c.HallOfFame != "" {
+		text += ", hall of fame of " + c.HallOfFame
 	}
 	for _, p := range settings.ChosenParts(c) {
 		text += settings.Unusual(p, c)

@@ -46,6 +46,8 @@ type Evolution struct {
 	generation *generation
 	profile    run.Profile
 	bestEver   float64
+	patience   patience
+	hall       *Hall           // without members; nil: the run has none
 	late       *sync.WaitGroup // measurements that nobody waits for any more
 }
 
@@ -99,6 +101,10 @@ func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution,
 // generation is what of an experiment is traced.
 func (x *experiment) generation() (*generation, error) {
 	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice}
+	err := error(nil)
+	if g.places, err = x.config.places(x.params); err != nil {
+		return nil, err
+	}
 	return g, g.learn()
 }
 
@@ -117,11 +123,13 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	if err != nil {
 		return nil, err
 	}
-	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late}
+	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late,
+		patience: patience{best: math.Inf(-1)}}
 	var first State
 	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
 		return nil, err
 	}
+	e.hall = first.Hall
 	options := run.LoopOptions{Name: "generation", Purpose: x.config.Purpose(), Plan: x.layout}
 	e.Loop, err = run.NewLoop(b, options, first, x.inputs(x.groups.PerDevice), g.run)
 	if err != nil {
@@ -147,25 +155,24 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	s := measure(v[:len(v)/2], v[len(v)/2:])
+	n := len(v) / 3
+	s := measure(v[:n], v[n:2*n], v[2*n:])
 	e.bestEver = max(e.bestEver, s.best)
 	c := e.config
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
-	return run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Values: []run.Value{
+	m := run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Stalled: e.patience.take(s.best, e.Steps(), &c), Values: []run.Value{
 		{Name: "best_fitness", Number: s.best}, {Name: "mean_fitness", Number: s.mean}, {Name: "std_fitness", Number: s.std},
 		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: e.bestEver}, {Name: "mean_length", Number: s.length},
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(e.Steps() * perGeneration)},
-	}}, nil
-}
-
-// Restore goes on from a snapshot.
-func (e *Evolution) Restore(s run.Snapshot) error {
-	if err := e.Loop.Restore(s); err != nil {
-		return err
+	}}
+	if s.failed > 0 {
+		if s.step == 0 {
+			s.step = math.NaN()
+		}
+		m.Values = append(m.Values, run.Value{Name: "failed_generation", Number: float64(e.Steps())},
+			run.Value{Name: "failed_member", Number: float64(s.first)}, run.Value{Name: "failed_step", Number: s.step})
 	}
-	best, err := graph.Float(s.Arrays["best.fitness"])
-	e.bestEver = best
-	return err
+	return m, nil
 }
 
 // Close frees the state and the program. It waits for measurements that are still under way.
@@ -210,6 +217,9 @@ func (e *Evolution) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 // Ending sums the run up.
 func (e *Evolution) Ending(last run.Metrics) string {
 	mean, _ := last.Get("mean_fitness")
+	if last.Stalled && !last.Done {
+		return fmt.Sprintf("mean %s, and no better best than %s for %d generations", number(mean), number(e.patience.best), e.config.Patience)
+	}
 	if math.IsNaN(e.target) {
 		return "mean " + number(mean)
 	}
@@ -263,5 +273,7 @@ func (c *Config) Board() []run.Row {
 		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
 		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness", Colour: "cyan"},
 		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"}, {Before: ", worst ", Metric: "worst_fitness"}}},
+		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{{Before: "generation ", Metric: "failed_generation", Format: run.Whole},
+			{Before: ": member ", Metric: "failed_member", Format: run.Whole}, {Before: ", step ", Metric: "failed_step", Format: run.Whole}}},
 	}
 }

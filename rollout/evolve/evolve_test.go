@@ -276,7 +276,7 @@ func TestSnapshotNamesTheState(t *testing.T) {
 	kind, ok := run.Lookup("evolve")
 	require.True(t, ok)
 	require.Equal(t, 1, kind.Version)
-	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "key.data"}
+	common := []string{"best.fitness", "best.generation", "best.genome", "generation", "hall.fitness", "hall.generation", "hall.genomes", "key.data"}
 	names := map[string][]string{
 		"openes":   {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.sigma"},
 		"pgpe":     {"strategy.adam.count", "strategy.adam.mu", "strategy.adam.nu", "strategy.mean", "strategy.std"},
@@ -306,7 +306,8 @@ func TestSnapshotNamesTheState(t *testing.T) {
 		require.Equal(t, int64(2), s.Step)
 		all := append(slices.Clone(common), own...)
 		if name == "randomsearch" || name == "eggroll" { // a genome is the policy's tree
-			all = append(all[:2], append([]string{"best.genome.layers.0.b", "best.genome.layers.0.w"}, all[3:]...)...)
+			trees := func(name string) []string { return []string{name + ".layers.0.b", name + ".layers.0.w"} }
+			all = slices.Concat(all[:2], trees("best.genome"), all[3:6], trees("hall.genomes"), all[7:])
 		}
 		require.Equal(t, all, slices.Sorted(maps.Keys(s.Arrays)))
 		g, err := graph.Float(s.Arrays["generation"])
@@ -426,8 +427,8 @@ func TestClosedRun(t *testing.T) {
 
 func TestMeasure(t *testing.T) {
 	nan := math.NaN()
-	m := measure([]float64{1, 2, nan, 6}, []float64{1, 2, 3, 6})
-	require.Equal(t, sums{best: 6, mean: 3, worst: 1, std: math.Sqrt(14. / 3), length: 3, failed: 1}, m)
-	m = measure([]float64{nan, nan}, []float64{1, 3})
-	require.Equal(t, sums{best: math.Inf(-1), mean: math.Inf(-1), worst: math.Inf(-1), length: 2, failed: 2}, m)
+	m := measure([]float64{1, 2, nan, 6}, []float64{1, 2, 3, 6}, []float64{0, 0, 2, 0})
+	require.Equal(t, sums{best: 6, mean: 3, worst: 1, std: math.Sqrt(14. / 3), length: 3, failed: 1, first: 2, step: 2}, m)
+	m = measure([]float64{nan, nan}, []float64{1, 3}, []float64{0, 3})
+	require.Equal(t, sums{best: math.Inf(-1), mean: math.Inf(-1), worst: math.Inf(-1), length: 2, failed: 2, first: 0}, m)
 }

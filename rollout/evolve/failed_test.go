@@ -82,3 +82,74 @@ func TestInfiniteReturnsFail(t *testing.T) {
 		}
 	}
 }
+
+// fuse is an environment whose reward is NaN, or an infinity, in one step, which the episode draws: none in half of the episodes.
+type fuse struct{ lottery }
+
+func (fuse) Step(_ random.Key, s, _ *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	at, time := graph.Floor(s), graph.Sub(s, graph.Floor(s))
+	time = graph.Add(time, 1./16)
+	blown := graph.Eq(graph.Mul(time, 16), at)
+	reward = graph.Select(blown, graph.Select(graph.Eq(at, 2), math.NaN(), math.Inf(-1)), 1.)
+	return graph.Add(at, time), lottery{}.Observe(s, p), reward, envs.False(), envs.False()
+}
+func (f fuse) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
+	return graph.Floor(random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11)), lottery{}.Observe(nil, p)
+}
+
+// The row of a generation in which members failed says which the first of them was, and in which step; the others' rows say nothing of
+// it. 1: one episode a member; 2: of three episodes the first that failed; 3: draws made again; 4: padded tiles.
+func TestWhichMemberFailed(t *testing.T) {
+	for number, c := range []struct {
+		episodes int
+		redraw   bool
+		tile     int
+	}{1: {1, false, 4}, 2: {3, false, 4}, 3: {1, true, 4}, 4: {1, false, 6}} {
+		if number == 0 {
+			continue
+		}
+		config := DefaultConfig()
+		config.Policy, config.Population, config.Steps, config.Tile, config.Episodes = "linear", 8, 5, c.tile, c.episodes
+		x, err := config.experiment(plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		x.play.Env, x.redraw = envs.Erase(fuse{}), c.redraw
+		e, err := build(&xlabridge.Reference{}, x, plan.Choice{})
+		require.NoError(t, err)
+		with := 0
+		for g := range 12 {
+			before, err := e.Snapshot()
+			require.NoError(t, err)
+			m, err := e.Step()
+			require.NoError(t, err)
+			play := random.FoldIn(random.Key{Data: before.Arrays["key.data"]}, 2*g+1)
+			member, step := -1, 0.
+			for i := 7; i >= 0; i-- {
+				for episode := c.episodes - 1; episode >= 0; episode-- {
+					key := random.FoldIn(play, i)
+					if c.episodes > 1 {
+						key = random.FoldIn(key, episode)
+					}
+					drawn, _ := fuse{}.Reset(random.FoldIn(key, 0), graph.None{})
+					if at, err := graph.Float(drawn); err == nil && at <= 5 {
+						member, step = i, at
+					}
+				}
+			}
+			failed, _ := m.Get("failed")
+			require.Equal(t, failed > 0, member >= 0, "case %d", number)
+			if member < 0 {
+				_, ok := m.Get("failed_member")
+				require.False(t, ok)
+				continue
+			}
+			with++
+			for name, want := range map[string]float64{"failed_generation": float64(g + 1), "failed_member": float64(member), "failed_step": step} {
+				got, ok := m.Get(name)
+				require.True(t, ok)
+				require.Equal(t, want, got, "case %d, generation %d: %s", number, g+1, name)
+			}
+		}
+		require.Positive(t, with)
+		require.NoError(t, e.Close())
+	}
+}

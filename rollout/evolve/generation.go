@@ -19,6 +19,7 @@ type State struct {
 	Generation *graph.Array // i32[]: generations done
 	Best       Best
 	Observed   *policy.Moments // of all observations so far, by which those of the next generation are normalised; nil: they are not
+	Hall       *Hall           // nil: none is kept
 }
 
 // Best is the member with the highest fitness so far.
@@ -45,6 +46,7 @@ type generation struct {
 	draw     any              // one group's draw, of which only the shapes are looked at
 	// redraw: draws are not kept from ask to tell, but made again from their keys.
 	redraw bool
+	places int // of the hall of fame
 	// deviceKeys: keys count groups and members of one device, under a key of the device's own.
 	deviceKeys bool
 }
@@ -106,14 +108,15 @@ func (g *generation) bound(in inputs) *generation {
 func (g *generation) start(key random.Key) State {
 	keys := random.SplitN(key, 2)
 	genome := g.genome(g.policy().Init(keys[0]))
-	observed := g.rollout.Nothing().Observed
-	s := State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Observed: observed}
+	s := State{Strategy: g.strategy.Init(genome, g.members()), Key: keys[1], Generation: graph.Zeros(graph.ShapeOf(graph.Int32)),
+		Observed: g.rollout.Nothing().Observed}
 	s.Best = Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32)), s.scale()}
+	s.Hall = newHall(s.Best, g.places)
 	return s
 }
 
-// run is one generation, on each device for its tiles. It returns the next state, and fitness and lengths of the members,
-// f32[2, population]: one small transfer, of which the host makes the metrics.
+// run is one generation, on each device for its tiles. It returns the next state, and of the members fitness, lengths and the steps in
+// which they failed, f32[3, population]: one small transfer, of which the host makes the metrics.
 func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
 	keys := g.keys(s)
@@ -129,7 +132,7 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	rows := population.Each(g.groups, in.Tiles, g.room(), one)
 	reached := g.gathered(rows.Reached)
 	next := g.tell(s, in, keys, rows.Draws, reached)
-	return next, graph.Stack([]*graph.Array{reached.Summary.Return, reached.Summary.Length}, 0)
+	return next, graph.Stack([]*graph.Array{reached.Summary.Return, reached.Summary.Length, reached.Summary.Failed}, 0)
 }
 
 // gathered is what the whole population reached, of what each tile did.
@@ -231,7 +234,8 @@ func (g *generation) observed(local *graph.Array, of policy.Moments) *policy.Mom
 
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
 func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached Reached) State {
-	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Summary.Return, draws)}
+	best := g.best(s, reached.Summary.Return, draws)
+	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: s.Best.or(best), Hall: s.Hall.with(best)}
 	if reached.Observed != nil {
 		observed := s.Observed.And(*reached.Observed)
 		next.Observed = &observed
@@ -323,7 +327,7 @@ func (g *generation) tileBest(local *graph.Array, draws any, fitness *graph.Arra
 	return population.At(draws, graph.Rem(graph.ArgMax(graph.Flatten1D(f), 0), lanes))
 }
 
-// best compares the generation's best member (the first of equal ones) with the best so far.
+// best is the generation's best member, the first of equal ones.
 func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
 	f := strategy.WorstIfNaN(fitness)
 	at := graph.ArgMax(f, 0)
@@ -339,7 +343,11 @@ func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
 		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
 	}, mine)
 	genome := g.strategy.Member(s.Strategy, draw, graph.Quo(at, g.groups.Items))
-	better := graph.Gt(value, s.Best.Fitness)
-	choose := func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }
-	return graph.MapTree2(choose, Best{genome, value, s.Generation, s.scale()}, s.Best)
+	return Best{genome, value, s.Generation, s.scale()}
+}
+
+// or is the other one where its fitness is higher.
+func (b Best) or(other Best) Best {
+	better := graph.Gt(other.Fitness, b.Fitness)
+	return graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, other, b)
 }

@@ -26,8 +26,19 @@ func (x *experiment) rule() plan.Plan {
 }
 
 // givesPlan tells whether the config says how to lay the population out.
-func (c *Config) givesPlan() bool {
-	return c.Tile != 0 || c.LanesLast || c.Unroll != 0 || c.VectorWidth != 0
+func (c *Config) givesPlan() bool { return len(c.Given()) > 0 }
+
+// Given are the settings that do.
+func (c *Config) Given() (names []string) {
+	for _, s := range []struct {
+		name  string
+		given bool
+	}{{"tile", c.Tile != 0}, {"lanes-last", c.LanesLast}, {"unroll", c.Unroll != 0}, {"vector-width", c.VectorWidth != 0}} {
+		if s.given {
+			names = append(names, s.name)
+		}
+	}
+	return names
 }
 
 func (x *experiment) tiling() plan.Tiling {

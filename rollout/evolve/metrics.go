@@ -8,17 +8,21 @@ type sums struct {
 	std               float64 // of the population, not an estimate for a larger one
 	length            float64 // mean number of steps of an episode
 	failed            int     // members whose fitness is no finite number, which is NaN here
+	first             int     // the number of the first of them; -1: there is none
+	step              float64 // of its episode, after which its return was none first; 0 where each episode's was one, but not their mean
 }
 
 // measure sums a generation up, in the members' order. Where all members failed, the fitness figures are -Inf, so that
 // nothing takes them for a success, and the deviation is 0.
-func measure(fitness, lengths []float64) sums {
-	m := sums{best: math.Inf(-1), worst: math.Inf(1)}
+func measure(fitness, lengths, steps []float64) sums {
+	m := sums{best: math.Inf(-1), worst: math.Inf(1), first: -1}
 	sum, squares := 0., 0.
 	for i, f := range fitness {
 		m.length += lengths[i]
 		if math.IsNaN(f) {
-			m.failed++
+			if m.failed++; m.failed == 1 {
+				m.first, m.step = i, steps[i]
+			}
 			continue
 		}
 		m.best, m.worst = max(m.best, f), min(m.worst, f)

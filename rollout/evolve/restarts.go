@@ -26,7 +26,7 @@ const (
 )
 
 // restarting is an evolution that starts anew where the search has come to an end: from another genome, with a strategy that knows
-// nothing, and another population. The best member of all so far is kept, generations count on.
+// nothing, and another population. The best members of all so far and what observations were like are kept, generations count on.
 //
 // A search has come to an end where neither the best fitness of the last 10 + ⌈30 n / λ⌉ generations, of n parameters and λ
 // members, nor that of the members of the last one spreads by more than 1e-12, or by as much as float32 rounds it (TolHistFun of Hansen,
@@ -217,7 +217,7 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := policy.Size(e.generation.rollout.Policy)
+	params, err := policy.Size(e.generation.policy())
 	if err != nil {
 		_ = e.Close()
 		return nil, err
@@ -229,21 +229,44 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	return r, nil
 }
 
+// searching is the config of the search that a snapshot of a run with these settings belongs to, and the search's own snapshot.
+func (c *Config) searching(s run.Snapshot) (*Config, run.Snapshot, error) {
+	if c.Restarts == RestartsNone || c.Restarts == "" {
+		return c, s, nil
+	}
+	r, rest, err := readRestarts(s)
+	if err != nil {
+		return nil, rest, err
+	}
+	search, err := r.search(*c)
+	return &search, rest, err
+}
+
+// search is the config of the search under way, of a run with the given settings.
+func (r *restarts) search(first Config) (Config, error) {
+	c := first.grown(r.population, r.seed(first))
+	if r.sigma == 1 {
+		return c, nil
+	}
+	s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
+	if err != nil {
+		return c, err
+	}
+	if f, ok := settings.Lookup(s, "sigma"); ok {
+		sigma, err := strconv.ParseFloat(f.Text(), 32)
+		if err != nil {
+			return c, err
+		}
+		c = c.With("strategy.sigma", float64(float32(sigma*r.sigma)))
+	}
+	return c, nil
+}
+
 // renew puts an evolution as the restarts want it in the place of the one at hand, at its first state.
 func (r *restarting) renew() error {
-	c := r.first.grown(r.population, r.seed(r.first))
-	if r.restarts.sigma != 1 {
-		s, err := strategy.Make(c.Strategy, c.Parted.Under("strategy."))
-		if err != nil {
-			return err
-		}
-		if f, ok := settings.Lookup(s, "sigma"); ok {
-			sigma, err := strconv.ParseFloat(f.Text(), 32)
-			if err != nil {
-				return err
-			}
-			c = c.With("strategy.sigma", float64(float32(sigma*r.restarts.sigma)))
-		}
+	c, err := r.search(r.first)
+	if err != nil {
+		return err
 	}
 	e, err := New(r.backend, c)
 	if err != nil {
@@ -296,7 +319,8 @@ func (r *restarting) restart(step int64) error {
 		return err
 	}
 	for name := range s.Arrays {
-		if name == "generation" || strings.HasPrefix(name, "best.") {
+		part, _, _ := strings.Cut(name, ".")
+		if slices.Contains([]string{"generation", "best", "hall", "observed"}, part) {
 			s.Arrays[name] = old.Arrays[name]
 		}
 	}
@@ -332,17 +356,35 @@ func (r *restarting) Restore(s run.Snapshot) error {
 
 // Candidates are those of a snapshot of any of the searches.
 func (r *restarting) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	state, rest, err := readRestarts(s)
+	e, rest, err := r.of(s)
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	e := r.made[state.population]
-	r.mu.Unlock()
-	if e == nil {
-		return nil, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
-	}
 	return e.Candidates(rest)
+}
+
+// Fame is the hall of fame of a snapshot of any of the searches.
+func (r *restarting) Fame(s run.Snapshot) ([]run.Famed, error) {
+	e, rest, err := r.of(s)
+	if err != nil {
+		return nil, err
+	}
+	return e.Fame(rest)
+}
+
+// of is the search that a snapshot belongs to, and the snapshot as the search knows it.
+func (r *restarting) of(s run.Snapshot) (*Evolution, run.Snapshot, error) {
+	state, rest, err := readRestarts(s)
+	if err != nil {
+		return nil, rest, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.made[state.population]
+	if e == nil {
+		return nil, rest, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
+	}
+	return e, rest, nil
 }
 
 // Close frees the state and the program.

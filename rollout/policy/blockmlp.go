@@ -97,6 +97,18 @@ type blockLayer struct {
 	from          []int32 // [out*each]: the blocks of the layer before that each block of units reads
 }
 
+// Reads says of each block-sparse layer which blocks of the layer before each of its blocks of units reads: [layer][block][read].
+func (b *BlockMLP) Reads() (all [][][]int32) {
+	for _, l := range b.layers {
+		layer := make([][]int32, l.out)
+		for i := range layer {
+			layer[i] = l.from[i*l.each : (i+1)*l.each]
+		}
+		all = append(all, layer)
+	}
+	return all
+}
+
 // BlockParams are the parameters of one BlockMLP.
 type BlockParams struct {
 	First  nn.Dense

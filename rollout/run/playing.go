@@ -28,6 +28,8 @@ type Playing struct {
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
 	// Judge is the number of fresh episodes by which members are judged before one is called the best.
 	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	// Sample is the number of members whose trajectories are written at the run's end.
+	Sample int `set:"sample" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
 	// Parted are the settings of the parts: "policy.hidden".
 	Parted settings.Values
 }
@@ -43,6 +45,9 @@ func (p *Playing) Title() string { return p.Env }
 
 // Judged is the number of fresh episodes.
 func (p *Playing) Judged() int { return p.Judge }
+
+// Sampled is the number of members whose trajectories are written.
+func (p *Playing) Sampled() int { return p.Sample }
 
 // Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what Rollout
 // has checked.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
@@ -92,6 +93,8 @@ type Metrics struct {
 	Values []Value // in the order in which they are written; the same bytes for the same settings
 	Work   float64 // done in this round: what steps/s counts
 	Done   bool    // the goal is reached: the run ends
+	// Stalled tells that the run ends as it no longer gets better.
+	Stalled bool
 }
 
 // Value is one named number.
@@ -125,6 +128,8 @@ type Row struct {
 	Colour string
 	// Plain tells that the row is also a part of the one line a round that is written where there is no terminal.
 	Plain bool
+	// Rare tells that the row is left out until there is a number of it: of what should not happen.
+	Rare bool
 }
 
 // Part is a piece of a row: a metric with words around it. A part whose metric is not known yet is left out.
@@ -227,9 +232,30 @@ type Planned interface {
 	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
 }
 
+// Giver is a Planned whose settings can give the plan, or a part of it.
+type Giver interface {
+	// Given are the names of those that do.
+	Given() []string
+}
+
 // Programmed is an Experiment that knows better than its settings' tags which of them other programs follow from.
 type Programmed interface {
 	Programs() string
+}
+
+// Sampler is an Experiment whose members can be made again from a state.
+type Sampler interface {
+	// Members is how many there are, in the population that a run with these settings plays after a snapshot.
+	Members(s Snapshot) (int, error)
+	// Remake makes those with the given numbers, with the key of each one's episodes; see episode.Rollout.Member.
+	Remake(b xlabridge.Backend, s Snapshot, numbers []int) ([]Sampled, error)
+}
+
+// Sampled is a member that was made again.
+type Sampled struct {
+	Candidate
+	Number int
+	Key    random.Key
 }
 
 // Bound is an Experiment that cannot go on with other values of some settings which its kind's runs may change.
@@ -252,6 +278,19 @@ type Chooser interface {
 type Candidate struct {
 	Name   string // "centre", "best_ever"
 	Params any    // a tree, on the host
+}
+
+// Famous is a Chooser that keeps a hall of fame: the best members of the whole run.
+type Famous interface {
+	// Fame are they, of a snapshot, on the host, the one with the highest fitness first; as Chooser.Candidates otherwise.
+	Fame(s Snapshot) ([]Famed, error)
+}
+
+// Famed is a member of a hall of fame.
+type Famed struct {
+	Candidate
+	Fitness float64 // that it reached once, in the run
+	Step    int64   // in which that was
 }
 
 // Timed is a Run that can time its parts.

@@ -64,6 +64,14 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
+// Given are the settings that give the plan.
+func (c Config) Given() []string {
+	if c.Method != "auto" {
+		return []string{"method"}
+	}
+	return nil
+}
+
 // methodOf is the method of that name.
 func (c Config) methodOf(name string, s Shape) method {
 	d := graph.Float32

@@ -80,6 +80,11 @@ func TestBadInput(t *testing.T) {
 		{"plugin backend", "plugin install cud", "", []string{`"cud"`, "did you mean cuda?"}},
 		{"plugin backends", "plugin path cpu cuda", "", []string{"wants one backend"}},
 		{"prune", "cache prune --max lots", "", []string{`--max got "lots", wants a size such as 500M or 2G`}},
+		{"1: an environment's parameter out of its range", "evolve --env-param max-steps=-3", "", []string{`--env-param got "max-steps=-3", wants a whole number from 1 to 2147483647 for max-steps of CartPole-v1`}},
+		{"2: rates in the wrong order", "evolve --strategy samrga --sigma-min 5 --sigma-max 1", "", []string{"--strategy.sigma-min got 5, wants at most strategy.sigma-max, 1"}},
+		{"3: a table of parameters with a name", "evolve --config file.toml", "[env-param]\nname = 3", []string{`one of the parameters that CartPole-v1 has`, "name=3"}},
+		{"4: measured and given", "evolve --tune full --tile 2", "", []string{"--tune got full, but the plan is given (tile), so that there is nothing to measure: leave one of them out"}},
+		{"5: measured, and given by the file", "evolve --tune quick --config file.toml", "unroll = 2\nlanes-last = true", []string{"--tune got quick, but the plan is given (lanes-last, unroll)"}},
 		{"arguments", "version x", "", []string{`got the argument "x", wants none`}},
 	}
 	for _, c := range cases {

@@ -11,7 +11,6 @@ import (
 	"xlarun/cmd/xlarun/play"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/envs"
-	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
@@ -124,9 +123,16 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 	for i, c := range candidates {
 		members[i] = c.Params
 	}
-	judgements, err := s.judge.Play(members, random.FoldIn(random.New(s.On().Seed), freshKey))
+	judgements, err := s.judge.Play(members, s.freshEpisodes())
 	if err != nil {
 		return nil, err
+	}
+	fame, err := s.judgeFame(held, len(candidates))
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fame {
+		candidates, judgements = append(candidates, f.Candidate), append(judgements, f.Judgement)
 	}
 	best := 0
 	for i, j := range judgements {
@@ -142,9 +148,12 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 		if err := s.writeMember("best", held, candidates[best], &judgements[best]); err != nil {
 			return nil, err
 		}
+		if err := s.writeFame(held, fame); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
-	s.best, s.centreAt = b, held.Step
+	s.best, s.fame, s.centreAt = b, fame, held.Step
 	s.mu.Unlock()
 	return b, nil
 }
@@ -201,11 +210,16 @@ func (s *session) describe(step int64, name string) map[string]string {
 
 // writeMember writes a candidate. j is how it did on fresh episodes; nil: it was not judged.
 func (s *session) writeMember(file string, held *runfolder.Checkpoint, c run.Candidate, j *episode.Judgement) error {
-	m := s.describe(held.Step, c.Name)
+	return s.folder.WriteArrays(file+".safetensors", c.Params, s.describeJudged(held.Step, c, j))
+}
+
+// describeJudged is the metadata of a candidate, with how it did.
+func (s *session) describeJudged(step int64, c run.Candidate, j *episode.Judgement) map[string]string {
+	m := s.describe(step, c.Name)
 	if j != nil {
 		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error), strconv.Itoa(len(j.Return))
 	}
-	return s.folder.WriteArrays(file+".safetensors", c.Params, m)
+	return m
 }
 
 // writeCentre writes the centre of a state without judging it: nothing on the devices is touched.

@@ -90,13 +90,14 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			c.values[name] = values[key]
 			continue
 		}
-		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes".
+		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes". An environment's parameters
+		// are no part: one of them may be called so.
 		for _, inner := range slices.Sorted(maps.Keys(table)) {
 			if err := plain(path, key+"."+inner, table[inner]); err != nil {
 				return nil, err
 			}
 			full := name + "." + string(console.NormalizeFlag(nil, inner))
-			if inner == "name" {
+			if inner == "name" && name != settings.EnvParam {
 				full = name
 			}
 			if _, twice := c.values[full]; twice {

@@ -55,6 +55,9 @@ type fakeExperiment struct{ evolve.Config }
 
 func (e *fakeExperiment) Purpose() string { return "drift of " + e.Config.Purpose() }
 
+// Remake is none: the kind is no run.Sampler, as its Config would make it.
+func (e *fakeExperiment) Remake() {}
+
 func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if tune := fakes.shape.tune; tune != nil {
 		tune(e.Config)

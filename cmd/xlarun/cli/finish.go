@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/plots"
 	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/xlabridge"
 )
@@ -31,7 +32,7 @@ func (s *session) finish(cause error, asked bool, over context.Context) error {
 	var state string
 	var err error
 	if s.folder != nil {
-		state, err = s.leave(over)
+		state, err = s.leave(over, stop)
 	}
 	s.report.Close(s.summary(stop || cause != nil)...)
 	if s.json {
@@ -91,7 +92,7 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (err
 		if !stop && cause == nil {
 			summary = s.summary(false)
 		}
-		err = s.close(over)
+		err = s.close(over, stop)
 	}
 	s.report.Close(summary...)
 	if s.json && summary != nil {
@@ -104,7 +105,7 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (err
 }
 
 // leave writes the folder's last files.
-func (s *session) leave(over context.Context) (state string, err error) {
+func (s *session) leave(over context.Context, stop bool) (state string, err error) {
 	if s.held != nil {
 		var saved string // of its own: afterwards it may still be written to
 		err = within(over, func() (err error) {
@@ -119,16 +120,40 @@ func (s *session) leave(over context.Context) (state string, err error) {
 		err = errors.Join(err, within(over, func() error { return s.writeCentre(s.held) }))
 	}
 	err = errors.Join(err, within(over, s.writeProfile))
-	return state, errors.Join(err, s.close(over))
+	return state, errors.Join(err, s.close(over, stop))
 }
 
 // close closes the logs and the folder, and says what was lost.
-func (s *session) close(over context.Context) (err error) {
+func (s *session) close(over context.Context, stop bool) (err error) {
 	if s.logger != nil {
 		err = s.logger.CloseBefore(after(over, lastGrace))
 	}
+	if !stop {
+		s.drawCurves()
+	}
 	err = errors.Join(err, within(over, s.folder.Lost))
 	return errors.Join(err, s.folder.CloseBefore(after(over, lastGrace)))
+}
+
+// curvesAfter is how long a run has computed, at least, whose learning curves are drawn at its end: drawing takes a tenth of a second,
+// by which a short run would end later. It is a variable for tests.
+var curvesAfter = 5 * time.Second
+
+// drawCurves leaves a picture of the learning curves in the folder. A run does not fail for want of one.
+func (s *session) drawCurves() {
+	if s.first+s.steady < curvesAfter.Seconds() || s.rounds == 0 {
+		return
+	}
+	defer func() { _ = recover() }() // of the drawing library
+	var metrics []string
+	for _, r := range s.Board() {
+		if r.Curve != "" {
+			metrics = append(metrics, r.Curve)
+		}
+	}
+	if picture, err := plots.Curves(s.folder.Dir(), metrics); err == nil {
+		_ = s.folder.Write("curves.png", picture)
+	}
 }
 
 // after is a context that ends a time after another has ended: so long may what is still to be done take.

@@ -82,10 +82,13 @@ func (s *session) goOn() error {
 	held := *s.resumed
 	held.Config = s.text
 	round, _ := strconv.ParseInt(s.resumed.Info[infoRound], 10, 64)
-	done := s.resumed.Info[infoDone] == "true" && s.sameGoal()
+	done, over := false, false
+	if s.sameGoal() {
+		done, over = s.resumed.Info[infoDone] == "true", s.resumed.Info[infoDone] == stalled
+	}
 	s.checkpointAt, s.checkpointed = time.Now(), s.resumed.Step
 	s.mu.Lock()
-	s.held, s.last.Step, s.last.Done, s.round = &held, s.resumed.Step, done, round
+	s.held, s.last.Step, s.last.Done, s.last.Stalled, s.round = &held, s.resumed.Step, done, over, round
 	s.mu.Unlock()
 	if err := s.openLogs(s.resumed.Step); err != nil {
 		return err

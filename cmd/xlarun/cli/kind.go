@@ -12,6 +12,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
@@ -75,14 +76,29 @@ func (g *given) readRun(k run.Kind, arg string) (*task, error) {
 		}
 		return g.readResume(k)
 	}
-	if file == "" {
-		return g.resolve(k, arg, nil)
+	var c *configFile
+	if file != "" {
+		var err error
+		if c, err = readConfig(file); err != nil {
+			return nil, err
+		}
 	}
-	c, err := readConfig(file)
-	if err != nil {
-		return nil, err
+	t, err := g.resolve(k, arg, c)
+	if err == nil {
+		err = g.checkTune(t)
 	}
-	return g.resolve(k, arg, c)
+	return t, err
+}
+
+// checkTune refuses to measure plans where one is given. The config that a run resolved has both, what was asked for and what was chosen.
+func (g *given) checkTune(t *task) error {
+	wanted := g.values["tune"]
+	if e, ok := t.Experiment.(run.Giver); ok && (wanted == plan.TuneQuick || wanted == plan.TuneFull) {
+		if names := e.Given(); len(names) > 0 {
+			return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: leave one of them out", wanted, strings.Join(names, ", "))
+		}
+	}
+	return nil
 }
 
 // readResume resolves the settings of a run that goes on: those of its folder, but for a few that change nothing of what was
@@ -116,6 +132,9 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 		}
 	}
 	t, err := g.resolve(k, "", c)
+	if err == nil {
+		err = g.checkTune(t)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -90,6 +90,10 @@ func (s *session) resultLine() ordered {
 		o = append(o, run.Fact{Name: "best_member", Value: b.Name}, run.Fact{Name: "best_member_mean_return", Value: number(b.Judgement.Mean)},
 			run.Fact{Name: "best_member_standard_error", Value: number(b.Judgement.Error)}, run.Fact{Name: "best_member_episodes", Value: len(b.Judgement.Return)})
 	}
+	if s.fame != nil {
+		o = append(o, run.Fact{Name: "fame", Value: s.fameFacts()})
+	}
+	o = append(o, run.Fact{Name: "ended_by", Value: s.endedBy()})
 	folder := ""
 	if s.folder != nil {
 		folder = s.folder.Dir()
@@ -99,6 +103,19 @@ func (s *session) resultLine() ordered {
 		run.Fact{Name: "time_to_first_" + s.Round + "_seconds", Value: s.firstEnd.Seconds()}, run.Fact{Name: "wall_seconds", Value: time.Since(s.start).Seconds()},
 		run.Fact{Name: "peak_memory_bytes", Value: s.peak}, run.Fact{Name: "devices", Value: s.profile.Devices}, run.Fact{Name: "folder", Value: folder})
 	return append(o, s.profile.Facts...)
+}
+
+// endedBy says why the run is over: its goal is reached, it no longer gets better, it came to its last step; or it was stopped.
+func (s *session) endedBy() string {
+	switch {
+	case s.last.Done:
+		return "goal"
+	case s.last.Stalled:
+		return "patience"
+	case s.last.Step >= s.Last():
+		return "last"
+	}
+	return "stopped"
 }
 
 // summary is what the display ends with.
@@ -113,6 +130,8 @@ func (s *session) summary(stopped bool) []string {
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", s.Unit, s.last.Step)
 	case s.last.Done:
 		text = fmt.Sprintf("solved in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
+	case s.last.Stalled:
+		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
 	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", s.Unit, s.last.Step, words)
 	default:
@@ -121,6 +140,9 @@ func (s *session) summary(stopped bool) []string {
 	lines := []string{text}
 	if b := s.best; b != nil {
 		lines = append(lines, fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes", strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+	}
+	if text := s.fameWords(); text != "" {
+		lines = append(lines, text)
 	}
 	if s.folder != nil {
 		lines = append(lines, "the run is in "+s.folder.Dir())

@@ -42,9 +42,12 @@ const (
 // Keys of a checkpoint's further facts.
 const (
 	infoProgram = "xlarun" // the version that wrote it
-	infoDone    = "done"   // whether the goal is reached
+	infoDone    = "done"   // whether the goal is reached: "true", "false", or "stalled" where the run ended without
 	infoRound   = "round"  // the number of rounds so far
 )
+
+// stalled is the infoDone of a run that no longer got better.
+const stalled = "stalled"
 
 // session is a run under way, of any kind, with the folder, log and display that it feeds.
 type session struct {
@@ -91,9 +94,10 @@ type session struct {
 	peak     int64
 	phases   []run.Phase
 	best     *bestMember
-	centreAt int64  // the step of the centre that was written last
-	ending   string // what the run says of itself
-	ended    bool   // finish has the word
+	fame     []*famed // the hall of fame, the one that did best on fresh episodes first
+	centreAt int64    // the step of the centre that was written last
+	ending   string   // what the run says of itself
+	ended    bool     // finish has the word
 }
 
 // newSession makes the folder of a new run, or opens that of one that goes on.
@@ -254,7 +258,7 @@ func (s *session) work(ctx context.Context) (err error) {
 	} else {
 		s.report.Phase(fmt.Sprintf("going on after %s %d", s.Unit, step))
 	}
-	for step < s.Last() && ctx.Err() == nil && !s.last.Done {
+	for step < s.Last() && ctx.Err() == nil && !s.last.Done && !s.last.Stalled {
 		started := time.Now()
 		m, err := r.Step()
 		if err != nil {
@@ -288,7 +292,10 @@ func (s *session) work(ctx context.Context) (err error) {
 		}
 		return console.ErrInterrupted
 	}
-	return s.result(true, 0)
+	if err := s.result(true, 0); err != nil {
+		return err
+	}
+	return s.writeTrajectories()
 }
 
 // record puts what was chosen for the run into the resolved config: with it, the run repeats to the byte whatever is
@@ -453,9 +460,13 @@ func (s *session) hold() error {
 	if err != nil {
 		return err
 	}
+	done := strconv.FormatBool(s.last.Done)
+	if s.last.Stalled && !s.last.Done {
+		done = stalled
+	}
 	s.mu.Lock()
 	s.held = &runfolder.Checkpoint{Step: snapshot.Step, Kind: s.Name, Format: s.Version, Config: s.text, Arrays: snapshot.Arrays,
-		Info: map[string]string{infoProgram: console.Version(), infoDone: strconv.FormatBool(s.last.Done), infoRound: strconv.FormatInt(s.round, 10)}}
+		Info: map[string]string{infoProgram: console.Version(), infoDone: done, infoRound: strconv.FormatInt(s.round, 10)}}
 	s.mu.Unlock()
 	size := 0
 	for _, a := range snapshot.Arrays {

@@ -44,14 +44,14 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	require.NotContains(t, b.out.String(), "\x1b", "plain lines where there is no terminal")
 	r := result(t, b)
 	for key, want := range map[string]any{"kind": "drift", "env": "CartPole-v1", "strategy": "openes", "population": 16., "generations": 5., "seed": 0.,
-		"mean_fitness": 500., "best_fitness": 507., "failed": nil, "env_steps": 5 * 16 * 3., "cache": "hit", "devices": 2., "wind": "west", "best_member_episodes": 2.} {
+		"mean_fitness": 500., "best_fitness": 507., "failed": nil, "env_steps": 5 * 16 * 3., "cache": "hit", "devices": 2., "wind": "west", "best_member_episodes": 2., "ended_by": "goal"} {
 		require.Equal(t, want, r[key], key)
 	}
 	for _, key := range []string{"trace_seconds", "compile_seconds", "time_to_first_gust_seconds", "wall_seconds", "peak_memory_bytes", "steps_per_second", "best_member_mean_return"} {
 		require.Positive(t, r[key], key)
 	}
 	require.Contains(t, []any{"centre", "best_ever"}, r["best_member"])
-	require.Len(t, r, 41, "these keys and no others")
+	require.Len(t, r, 46, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)

@@ -113,17 +113,20 @@ func shares(phases []run.Phase) []string {
 // values are the metrics as they were last heard of.
 type values map[string]float64
 
-// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before.
+// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before; of a rare row, never before.
 func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
-	for _, x := range m.Values {
-		v[x.Name] = x.Number
-	}
 	for _, r := range rows {
 		for _, p := range r.Parts {
 			_, now := m.Get(p.Metric)
 			_, then := before.Get(p.Metric)
+			if r.Rare {
+				_, then = v[p.Metric]
+			}
 			appeared = appeared || r.Plain && now && !then
 		}
+	}
+	for _, x := range m.Values {
+		v[x.Name] = x.Number
 	}
 	return appeared
 }

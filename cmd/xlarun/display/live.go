@@ -226,7 +226,8 @@ func (l *live) metrics(g grid) []ranked {
 		progress.bar, progress.part = true, float64(step)/float64(end)
 	}
 	courses := []course{progress}
-	for _, r := range l.board.Rows {
+	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool { return r.Rare && len(l.known.pieces(r)) == 0 })
+	for _, r := range rows {
 		c := course{label: r.Label, text: g.pieces(l.known.pieces(r))}
 		if h := l.curves[r.Curve]; h != nil {
 			c.curve, c.format, c.colour = h.values(), curveFormat(r), colourOf(r.Colour)
@@ -238,14 +239,14 @@ func (l *live) metrics(g grid) []ranked {
 	}
 	drawn := g.courses(courses)
 	lines := []ranked{{drawn[0], rankNow}}
-	if end > step && !l.last.Metrics.Done && !l.ended {
+	if end > step && !l.last.Metrics.Done && !l.last.Metrics.Stalled && !l.ended {
 		text := notKnownYet
 		if d, ok := l.pace.left(end, l.now()); ok {
 			text = g.pieces([]string{timeLeft(d), fmt.Sprintf(", to %s %d", l.board.Unit, end)})
 		}
 		lines = append(lines, g.text("time left", text, rankPace))
 	}
-	for i, r := range l.board.Rows {
+	for i, r := range rows {
 		if !words(r) {
 			lines = append(lines, ranked{drawn[i+1], rankMetrics})
 			continue

@@ -77,7 +77,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	f.StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
 	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")

@@ -52,6 +52,9 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if metadata, err = safetensors.WithDigest(s.Arrays, metadata); err != nil {
+				return err
+			}
 			if err := safetensors.Save(out, s.Arrays, metadata); err != nil {
 				return fmt.Errorf("--out %s cannot be written (%w): give another file", out, console.Cause(err))
 			}
@@ -62,7 +65,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd
@@ -118,11 +121,21 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	if _, ok := spec.Action.(envs.Discrete); ok {
 		metadata["head"] = "argmax"
 	}
-	if net, ok := policy.Behind(m.Policy).(*policy.MLP); ok {
+	switch net := policy.Behind(m.Policy).(type) {
+	case *policy.MLP:
 		put("layers", net.Sizes)
 		if len(net.Sizes) > 2 {
 			metadata["activation"] = string(net.Activation)
 		}
+	case *policy.CNN:
+		put("stride", net.Stride)
+		metadata["activation"] = net.Activation
+	case *policy.BlockMLP:
+		put("reads", net.Reads())
+		metadata["activation"] = net.Activation
+	case *policy.CTRNN:
+		put("dt", net.DT.Value)
+		put("tau", []float64{net.TauMin.Value, net.TauMax.Value})
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.member, "member", "", "which member of the run: best or centre (default best, where there is one)")
+	f.StringVar(&o.member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as mlp:16,16")
 	f.StringArrayVar(&o.params, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, walls=0.1..0.3; repeatable (default as in the run)")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episode (default one more than the run's)")

@@ -2,10 +2,12 @@ package play
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,6 +25,11 @@ const (
 	Centre = "centre" // the one that stands for the whole search
 )
 
+// Fame is the name of the member of the hall of fame that did n-th best on fresh episodes, n from 1 on: "fame-1".
+func Fame(n int) string { return fmt.Sprintf("fame-%d", n) }
+
+var famePattern = regexp.MustCompile(`^fame-[1-9][0-9]{0,3}$`)
+
 const suffix = ".safetensors"
 
 // Saved is the file of a member, read.
@@ -38,8 +45,9 @@ type Saved struct {
 // Open finds and reads the member of a run's folder, which may be still at work, or of a file. which is Best, Centre, or "": the
 // best member, the centre where there is no best one yet. Errors are those of a user's input.
 func Open(path, which string) (*Saved, error) {
-	if which != "" && which != Best && which != Centre {
-		return nil, console.BadInput("--member got %q, wants %s or %s%s", which, Best, Centre, console.DidYouMean(which, []string{Best, Centre}))
+	if which != "" && which != Best && which != Centre && !famePattern.MatchString(which) {
+		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which, Best, Centre, Fame(1), Fame(2),
+			console.DidYouMean(which, []string{Best, Centre, Fame(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
 		path = filepath.Dir(path)
@@ -71,10 +79,17 @@ func openRun(folder, which string) (*Saved, error) {
 	if there(s.Which + suffix) {
 		return s, s.read()
 	}
-	for _, other := range []string{Best, Centre} {
+	var others []string
+	for i := 1; there(Fame(i) + suffix); i++ {
+		others = append(others, Fame(i))
+	}
+	for _, other := range []string{Centre, Best} {
 		if there(other + suffix) {
-			return nil, console.BadInput("the run %s has no member %s; it has %s: leave --member out", folder, s.Which, other)
+			others = append([]string{other}, others...)
 		}
+	}
+	if len(others) > 0 {
+		return nil, console.BadInput("the run %s has no member %s; it has %s: leave --member out", folder, s.Which, strings.Join(others, ", "))
 	}
 	if there("config.toml") {
 		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
@@ -95,6 +110,9 @@ func (s *Saved) read() error {
 		return console.UsageError{Err: err} // which names the file
 	}
 	defer func() { _ = file.Close() }()
+	if err := file.CheckDigest(); err != nil {
+		return console.UsageError{Err: err}
+	}
 	s.Metadata = maps.Clone(file.Metadata())
 	if s.Metadata == nil {
 		s.Metadata = map[string]string{}

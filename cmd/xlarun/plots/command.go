@@ -108,7 +108,7 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
 		title = runs[0].kind
 	}
-	p, err := draw(title, x, metric, all)
+	p, err := drawn(title, x, metric, all)
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // colours are those of Okabe and Ito, "Color universal design" (2008), which people with any sight tell apart, without yellow.
@@ -18,8 +19,8 @@ var colours = []color.RGBA{{0, 114, 178, 255}, {213, 94, 0, 255}, {0, 158, 115, 
 // Sizes of the picture, at 96 dots an inch.
 const width, height = 8 * vg.Inch, 5 * vg.Inch
 
-// draw is the picture of the groups' curves.
-func draw(title, x, y string, all []group) (*plot.Plot, error) {
+// newPlot is a picture without curves.
+func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, spaced(x), spaced(y)
 	p.Title.Padding, p.X.Padding, p.Y.Padding = vg.Points(6), vg.Points(4), vg.Points(4)
@@ -32,6 +33,12 @@ func draw(title, x, y string, all []group) (*plot.Plot, error) {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{Y: 225}, color.Gray{Y: 225}
 	p.Add(grid)
+	return p
+}
+
+// drawn is the picture of the groups' curves.
+func drawn(title, x, y string, all []group) (*plot.Plot, error) {
+	p := newPlot(title, x, y)
 	most := false
 	for i, g := range all {
 		b := g.curve(x, y)
@@ -55,7 +62,7 @@ func draw(title, x, y string, all []group) (*plot.Plot, error) {
 		if i >= len(colours) {
 			line.Dashes = []vg.Length{vg.Points(float64(2 * (i / len(colours)))), vg.Points(2)}
 		}
-		p.Add(line)
+		p.Add(stroke{line})
 		most = true
 		if label := g.legend(); label != "" && (len(all) > 1 || len(g.runs) > 1) {
 			p.Legend.Add(label, line)
@@ -68,6 +75,22 @@ func draw(title, x, y string, all []group) (*plot.Plot, error) {
 	widen(&p.Y)
 	p.Y.Max += .07 * (p.Y.Max - p.Y.Min) * float64(min(len(all), 8)) // for the legend above the curves
 	return p, nil
+}
+
+// stroke draws a line in pieces: what one line takes to be painted grows with the square of its points where it is jagged.
+type stroke struct{ *plotter.Line }
+
+// strokePoints are the points of a piece.
+const strokePoints = 16
+
+// Plot implements plot.Plotter.
+func (s stroke) Plot(c draw.Canvas, p *plot.Plot) {
+	all := s.XYs
+	for begin := 0; begin < len(all)-1; begin += strokePoints {
+		piece := *s.Line
+		piece.XYs = all[begin:min(len(all), begin+strokePoints+1)]
+		piece.Plot(c, p)
+	}
 }
 
 // widen gives an axis along which nothing, or next to nothing, changes a length that ticks fit on.

@@ -2,9 +2,10 @@ package plots
 
 import (
 	"bytes"
+	"fmt"
 	"image"
 	"image/color"
-	_ "image/png"
+	"image/png"
 	"io"
 	"math"
 	"os"
@@ -238,5 +239,51 @@ func TestFlatCurves(t *testing.T) {
 		{`{"generation":1e300,"mean_fitness":1}`},
 	} {
 		require.NoError(t, run(save(t, dir, "flat", seeded("1"), rows...)), "case %d", i+1)
+	}
+}
+
+// Curves are drawn of any rows that have a number, and of none that have not; every generation's numbers may be missing.
+func TestCurves(t *testing.T) {
+	row := func(g int, best, mean string) string {
+		return fmt.Sprintf(`{"generation":%d,"best_fitness":%s,"mean_fitness":%s,"std_fitness":0,"best_ever":%s}`+"\n", g, best, mean, best)
+	}
+	many := ""
+	for g := range 5000 {
+		many += row(g+1, fmt.Sprint(g%7), fmt.Sprint(g%5))
+	}
+	for _, c := range []struct {
+		number int
+		rows   string
+		want   string // of the error
+	}{
+		{1, row(1, "3", "2"), ""},
+		{2, row(1, "3", "2") + row(2, "null", "null") + row(3, "3", "2"), ""},
+		{3, row(1, "null", "null"), "the run has no numbers to draw"},
+		{4, row(1, "null", "null") + row(2, "null", "null") + row(3, "-1e-9", "null"), ""},
+		{5, row(1, "3e38", "-3e38") + row(2, "1e300", "0"), ""},
+		{6, many, ""}, // took a minute: a jagged line of many points was painted as one
+		{7, "", "metrics.jsonl has no rows"},
+	} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte("kind = 'evolve'\nenv = 'CartPole-v1'\nseed = 3\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.rows), 0o644))
+		data, err := Curves(dir, []string{"mean_fitness", "gone"})
+		if c.want != "" {
+			require.ErrorContains(t, err, c.want, "case %d", c.number)
+			continue
+		}
+		require.NoError(t, err, "case %d", c.number)
+		picture, err := png.Decode(bytes.NewReader(data))
+		require.NoError(t, err, "case %d", c.number)
+		blue := 0 // of the curve that was asked for
+		r, g, b, _ := colours[0].RGBA()
+		for y := range picture.Bounds().Dy() {
+			for x := range picture.Bounds().Dx() {
+				if pr, pg, pb, _ := picture.At(x, y).RGBA(); pr == r && pg == g && pb == b {
+					blue++
+				}
+			}
+		}
+		require.Equal(t, c.number == 4, blue == 0, "case %d: %d dots", c.number, blue)
 	}
 }

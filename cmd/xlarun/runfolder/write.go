@@ -28,8 +28,12 @@ func (f *Folder) Write(name string, data []byte) error {
 }
 
 // WriteArrays puts a safetensors file of a tree's arrays in the folder, whole or not at all. Arrays go to the file one
-// after the other: those that have to be copied to the host first are there one at a time.
+// after the other: those that have to be copied to the host first are there one at a time. The metadata gets a digest.
 func (f *Folder) WriteArrays(name string, tree any, metadata map[string]string) error {
+	metadata, err := safetensors.WithDigest(tree, metadata)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", f.Path(name), err)
+	}
 	return f.WriteFrom(name, func(w io.Writer) error { return safetensors.Write(w, tree, metadata) })
 }
 

@@ -28,6 +28,14 @@ type SAMRGA struct {
 	SigmaMax   settings.Number `set:"sigma-max" above:"0" help:"largest standard deviation"`
 }
 
+// Check refuses bounds in the wrong order.
+func (g *SAMRGA) Check() error {
+	if g.SigmaMin.Value > g.SigmaMax.Value {
+		return settings.Wrong("strategy.sigma-min", g.SigmaMin.Value, "at most strategy.sigma-max, %g", g.SigmaMax.Value)
+	}
+	return nil
+}
+
 // SAMRGAState is what SAMRGA remembers between generations.
 type SAMRGAState struct {
 	Elites *graph.Array // f32[Elites, n], the best first

@@ -91,6 +91,13 @@ type Bounded interface {
 	LeastPopulation() int
 }
 
+// Checked is a Strategy with more to check than the ranges of its settings: how they go together.
+type Checked interface {
+	Strategy
+	// Check finds the first mistake, a *settings.Error whose key begins with "strategy.".
+	Check() error
+}
+
 var registry = struct {
 	sync.RWMutex
 	make map[string]func() Strategy
@@ -157,6 +164,9 @@ func Make(name string, own settings.Values) (Strategy, error) {
 	}
 	if err := own.Apply(s, "the strategy "+name, "strategy."); err != nil {
 		return nil, err
+	}
+	if c, ok := s.(Checked); ok {
+		return s, c.Check()
 	}
 	return s, nil
 }

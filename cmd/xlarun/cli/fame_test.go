@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"bytes"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+)
+
+// small is a run of evolve that the interpreter does in no time.
+var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear", "--judge", "3", "--target", "0"}
+
+// The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run that was
+// stopped and went on leaves the same files.
+func TestHallOfFame(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run", "--json")...), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, "last", r["ended_by"])
+	fame := r["fame"].([]any)
+	require.Len(t, fame, 3)
+	last := 1e9
+	for i, x := range fame {
+		m := x.(map[string]any)
+		name := []string{"fame-1", "fame-2", "fame-3"}[i]
+		require.Equal(t, name, m["member"])
+		mean := m["mean_return"].(float64)
+		require.LessOrEqual(t, mean, last)
+		last = mean
+		f, err := safetensors.Open(filepath.Join("run", name+".safetensors"))
+		require.NoError(t, err)
+		require.NoError(t, f.CheckDigest())
+		require.Equal(t, number2text(m["fitness"]), f.Metadata()["fitness"])
+		require.Equal(t, number2text(m["generation"]), f.Metadata()["fitness_generation"])
+		require.Equal(t, "3", f.Metadata()["episodes"])
+		require.NoError(t, f.Close())
+	}
+	require.GreaterOrEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"], "the best is the best of all that were judged")
+	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+\n`, b.out.String())
+	require.NoFileExists(t, "run/fame-4.safetensors")
+
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
+	for _, f := range []string{"fame-1.safetensors", "fame-2.safetensors", "fame-3.safetensors", "best.safetensors", "centre.safetensors", "metrics.jsonl"} {
+		require.Equal(t, read(t, "run", f), read(t, "again", f), f)
+	}
+
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("play", "run", "--member", "fame-2", "--episodes", "2", "--gif", "none", "--backend", "reference"), "%s", b.err)
+	require.Contains(t, b.out.String(), "fame-2")
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-4"))
+	require.Contains(t, b.err.String(), "has no member fame-4; it has best, centre, fame-1, fame-2, fame-3: leave --member out")
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-0"))
+	require.Contains(t, b.err.String(), `--member got "fame-0", wants best, centre or one of the hall of fame, fame-1, fame-2, …`)
+
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none", "--json")...), "%s", b.err)
+	require.NotContains(t, result(t, b), "fame")
+	require.NotContains(t, b.out.String(), "hall of fame:")
+}
+
+func number2text(x any) string { return strconv.FormatFloat(x.(float64), 'g', -1, 64) }
+
+// A run out of patience ends, says so, and has nothing left to do where it goes on with as much; with more it goes on.
+func TestPatience(t *testing.T) {
+	b := newBed(t)
+	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--json", "--out", "run")
+	require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, "patience", r["ended_by"])
+	require.EqualValues(t, 3, r["generations"])
+	require.Regexp(t, `out of patience in generation 3 after \S+ s: mean \S+, and no better best than \S+ for 2 generations\n`, b.out.String())
+	before := read(t, "run", "metrics.jsonl")
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--json"), "%s", b.err)
+	require.Contains(t, b.out.String(), "nothing was left to do: the run had ended with generation 3")
+	require.Equal(t, "patience", result(t, b)["ended_by"])
+	require.Equal(t, before, read(t, "run", "metrics.jsonl"))
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--patience", "5", "--json"), "%s", b.err)
+	require.EqualValues(t, 6, result(t, b)["generations"])
+	require.True(t, strings.HasPrefix(read(t, "run", "metrics.jsonl"), before))
+	_, err := os.Stat("run/checkpoints/000006.safetensors")
+	require.NoError(t, err)
+
+	b.err.b.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--min-improvement", "3"))
+	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience beside it")
+}
+
+// A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain, says nothing of it.
+func TestCurvesAtTheEnd(t *testing.T) {
+	usual := curvesAfter
+	defer func() { curvesAfter = usual }()
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.drift("--out", "short"), "%s", b.err)
+	require.NoFileExists(t, "short/curves.png")
+	curvesAfter = 0
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--out", "run")...), "%s", b.err)
+	picture, err := os.ReadFile("run/curves.png")
+	require.NoError(t, err)
+	_, err = png.DecodeConfig(bytes.NewReader(picture))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll("bad/curves.png", 0o755)) // which cannot be written
+	require.NoError(t, os.CopyFS("bad", os.DirFS("short")))
+	require.Equal(t, StatusOK, b.do("drift", "--resume", "bad", "--target", "0", "--generations", "9"), "%s", b.err)
+	require.Empty(t, b.err.String())
+}
+
+// What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards come to the
+// returns that the next generation has. A run goes on behind it as if nobody had looked.
+func TestSample(t *testing.T) {
+	b := newBed(t)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s", b.err)
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend", "reference"), "%s", b.err)
+	require.Regexp(t, `member 3 of generation 3 +\d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
+	require.Contains(t, b.out.String(), "the episodes are in all.safetensors\n")
+	require.Equal(t, read(t, "all.safetensors"), read(t, "run/trajectories.safetensors"))
+	f, err := safetensors.Open("all.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.NoError(t, f.CheckDigest())
+	require.Len(t, f.Names(), 3*4)
+	m := f.Metadata()
+	require.Equal(t, "4", m["members"])
+	best, mean := 0., 0.
+	for i := range 4 {
+		at := strconv.Itoa(i) + "."
+		require.Equal(t, "member "+strconv.Itoa(i)+" of generation 3", m[at+"member"])
+		sum := 0.
+		a, err := f.Array(at + "rewards")
+		require.NoError(t, err)
+		rewards, err := graph.Floats(a)
+		require.NoError(t, err)
+		for _, x := range rewards {
+			sum += x
+		}
+		require.Equal(t, strconv.FormatFloat(sum, 'g', -1, 64), m[at+"return"])
+		seen, ok := f.Shape(at + "observations")
+		require.True(t, ok)
+		require.Equal(t, []int{len(rewards), 4}, seen.Dims)
+		did, ok := f.Shape(at + "actions")
+		require.True(t, ok)
+		require.Equal(t, []int{len(rewards)}, did.Dims)
+		best, mean = max(best, sum), mean+sum/4
+	}
+	b.out.b.Reset()
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--generations", "3", "--json"), "%s", b.err)
+	r := result(t, b)
+	require.Equal(t, best, r["best_fitness"])
+	require.Equal(t, mean, r["mean_fitness"])
+
+	// 1: a kind whose members cannot be made again gives those that it saved.
+	require.Equal(t, StatusOK, b.drift("--sample", "3", "--out", "blown"), "%s", b.err)
+	f, err = safetensors.Open("blown/trajectories.safetensors")
+	require.NoError(t, err)
+	defer f.Close()
+	require.Equal(t, "2", f.Metadata()["members"])
+	require.Equal(t, "centre", f.Metadata()["0.member"])
+	for _, c := range []struct{ args, want string }{
+		{"sample nowhere", "nowhere is no folder of a run, as it has no config.toml"},
+		{"sample run --members 0", "--members got 0, wants 1 to 1000"},
+		{"sample run --out x.npz", `--out got "x.npz", wants a file that ends in .safetensors`},
+		{"sample", "got 0 arguments, wants one: the folder of a run"},
+		{"evolve --sample -1", "--sample got -1, wants a whole number from 0 to 1000"},
+	} {
+		b.err.b.Reset()
+		require.Equal(t, StatusUsage, b.do(strings.Fields(c.args)...), c.args)
+		require.Contains(t, b.err.String(), c.want)
+	}
+}

@@ -1,0 +1,69 @@
+package evolve
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// All members that are made again of a state, played with their keys, reach what the next generation's row says: of every strategy,
+// in padded tiles, with several episodes, and with keys that count on each device.
+func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
+	two := open(t, 2)
+	check := func(b xlabridge.Backend, name string, change func(c *Config)) {
+		t.Helper()
+		c := DefaultConfig()
+		c.Policy, c.Strategy, c.Population, c.Steps, c.Target, c.Tile = "linear", name, 12, 40, "0", 4
+		change(&c)
+		e := start(t, b, c)
+		steps(t, e, 2)
+		s, err := e.Snapshot()
+		require.NoError(t, err)
+		numbers := make([]int, c.Population)
+		for i := range numbers {
+			numbers[i] = i
+		}
+		config := e.Config()
+		members, err := config.Remake(b, s, numbers)
+		require.NoError(t, err)
+		require.Len(t, members, c.Population)
+		best, mean, worst := math.Inf(-1), 0., math.Inf(1)
+		member := xlabridge.Jit1(b, func(m run.Sampled) *graph.Array { return e.Rollout().Member(m.Params, m.Key).Return })
+		for i, m := range members {
+			require.Equal(t, i, m.Number)
+			m.Name, m.Number = "", 0
+			a, err := member(m)
+			require.NoError(t, err)
+			f, err := graph.Float(a)
+			require.NoError(t, err)
+			best, worst, mean = max(best, f), min(worst, f), mean+f/float64(c.Population)
+		}
+		m, err := e.Step()
+		require.NoError(t, err)
+		for metric, got := range map[string]float64{"best_fitness": best, "mean_fitness": mean, "worst_fitness": worst} {
+			want, _ := m.Get(metric)
+			require.InDelta(t, want, got, 1e-3*(1+math.Abs(want)), "%s: %s", name, metric)
+		}
+		require.NoError(t, e.Close())
+	}
+	reference := &xlabridge.Reference{}
+	for _, name := range strategy.Names() {
+		check(reference, name, func(*Config) {})
+	}
+	check(reference, "openes", func(c *Config) { c.Episodes, c.Env = 3, "Pendulum-v1" })
+	check(reference, "openes", func(c *Config) { c.Population, c.Tile = 10, 4 })
+	check(two, "pgpe", func(c *Config) { c.Devices, c.Population = 2, 20 })
+	check(two, "openes", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
+	check(two, "pso", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
+
+	c := DefaultConfig()
+	c.Policy, c.Population = "linear", 4
+	_, err := c.Remake(reference, run.Snapshot{}, []int{0})
+	require.ErrorContains(t, err, "the state has no array")
+}
