@@ -69,17 +69,14 @@ type carry struct {
 	Summary Summary
 }
 
-// Play plays one episode of one member and gives what the hook makes of each step, stacked along an axis 0 of Steps.
+// Play plays one episode of one member, whose parameters are as the policy's Init makes them or a policy.Shared, and gives what the hook makes of each step, stacked along an axis 0 of Steps.
 //
 // The environment is reset with FoldIn(key, 0) and step t, from 1 on, takes FoldIn(key, t); the policy's key of that step
 // is FoldIn(FoldIn(key, 2³¹-1), t); leaf i of the environment's parameters, where it is drawn, takes FoldIn(FoldIn(key, 2³¹-2), i). The loop always runs Steps steps; what comes after the episode's end is not counted.
 func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
 	key = once(key)
 	p := r.envParams(key)
-	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
-	if prepare, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
-		params = prepare.Prepare(params)
-	}
+	params = r.prepared(params)
 	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
 	start := once(carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing()})
 	ofPolicy := random.FoldIn(key, policyKey)
@@ -95,6 +92,22 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		return next, hook(s)
 	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
 	return end.Summary, recorded
+}
+
+// prepared are a member's parameters as the steps of an episode take them.
+func (r *Rollout) prepared(params any) any {
+	if s, ok := params.(policy.Shared); ok {
+		p, ok := r.Policy.(policy.Sharer)
+		if !ok {
+			graph.Throw("episode.Play", "got a member that shares its matrices for a policy of type %T, which takes none: give its parameters as Init makes them", r.Policy)
+		}
+		return p.PrepareShared(s)
+	}
+	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
+	if p, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
+		return p.Prepare(params)
+	}
+	return params
 }
 
 // Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the

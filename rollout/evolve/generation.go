@@ -7,6 +7,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -154,6 +155,18 @@ func (g *generation) ask(s State, keys *graph.Array) any {
 // play makes the members of one tile of its draws and plays their episodes: [sides, lanes, …]. keys are the members',
 // u32[sides, lanes, 2].
 func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary {
+	play := g.playFormed
+	if g.shares() {
+		play = g.playShared
+	}
+	summary := play(s, draws, keys)
+	// A return beyond all numbers is a failure as NaN is: it must not win.
+	summary.Return = graph.Select(graph.IsFinite(summary.Return), summary.Return, math.NaN())
+	return summary
+}
+
+// playFormed forms all members of the tile.
+func (g *generation) playFormed(s State, draws any, keys *graph.Array) episode.Summary {
 	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
 	members := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return g.strategy.Member(s.Strategy, draw, side) })(draws)
@@ -164,11 +177,28 @@ func (g *generation) play(s State, draws any, keys *graph.Array) episode.Summary
 	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
 		return g.rollout.Member(g.params(genome), key)
 	}, g.rollout.Plan.VMap()...)(flat, random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
-	// A return beyond all numbers is a failure as NaN is: it must not win.
-	summary.Return = graph.Select(graph.IsFinite(summary.Return), summary.Return, math.NaN())
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{sides, lanes}, a.Dims()[1:]...)...)
 	}, summary)
+}
+
+// shares tells whether members are played without forming the matrices that they share.
+func (g *generation) shares() bool {
+	_, gives := g.strategy.(strategy.Sharing)
+	_, takes := g.rollout.Policy.(policy.Sharer)
+	return gives && takes && g.layout == nil
+}
+
+// playShared plays members that share their matrices, for which one product serves the whole tile. The sides of a group are an
+// axis of their own, so that they share their factors too.
+func (g *generation) playShared(s State, draws any, keys *graph.Array) episode.Summary {
+	es := g.strategy.(strategy.Sharing)
+	options := g.rollout.Plan.VMap()
+	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
+		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
+			return g.rollout.Member(es.Shared(s.Strategy, draw, side), key)
+		}, options...)(draws, keys)
+	}, options...)(graph.Iota(g.strategy.GroupSize()), random.Key{Data: keys})
 }
 
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.

@@ -127,24 +127,30 @@ func (b *BlockMLP) Init(key random.Key) any {
 }
 
 // blocksReady are the parameters of one BlockMLP as Prepare lays them out.
-type blocksReady struct{ BlockParams }
+type blocksReady struct {
+	First  Layer
+	Blocks []Blocks
+	Last   Layer
+}
 
 // Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector register's
 // 16 numbers are slower.
-func (b *BlockMLP) Prepare(params any) any {
+func (b *BlockMLP) Prepare(params any) any { return b.prepare(laying{}, params) }
+
+// PrepareShared takes the dense layers as they are; blocks are each member's own.
+func (b *BlockMLP) PrepareShared(s Shared) any { return b.prepare(layingOf(s), s.Params) }
+
+func (b *BlockMLP) prepare(lay laying, params any) any {
 	p := b.params("BlockMLP.Prepare", params)
-	if b.dense.turned() {
-		p.Last = nn.Dense{W: graph.Transpose(p.Last.W, 1, 0), B: p.Last.B}
-	}
-	return blocksReady{p}
+	return blocksReady{lay.layer(p.First), p.Blocks, lay.last(p.Last, 0)}
 }
 
 // Act maps one observation to the outputs; params are BlockParams, as Init makes them, or what Prepare makes of them.
 func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	prepared, ready := params.(blocksReady)
-	p := prepared.BlockParams
-	if !ready {
-		p = b.params("BlockMLP.Act", params)
+	p, ok := params.(blocksReady)
+	if !ok {
+		plain := b.params("BlockMLP.Act", params)
+		p = blocksReady{laying{}.layer(plain.First), plain.Blocks, laying{}.layer(plain.Last)}
 	}
 	activation := b.dense.Activation
 	x := activation.Apply(p.First.Apply(Flat(b.dense.observation, observation)))
@@ -154,7 +160,7 @@ func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key
 		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
 		x = activation.Apply(graph.Add(graph.Reshape(y, l.out*b.Block), p.Blocks[i].B))
 	}
-	return carry, answer(p.Last, x, ready, b.dense.outputs())
+	return carry, Output{Action: p.Last.Apply(x)}
 }
 
 // params reads parameters as Init makes them.

@@ -22,8 +22,8 @@ func TestEggroll(t *testing.T) {
 			graph.Float32s([]float32{1, 2, 3}), graph.Int32s([]int32{1 << 30, 16777217})}
 		state := e.Init(start, members)
 		draws := drawn(e, state, members, 3).([]factors)
-		require.Equal(t, []int{3, 7, rank}, draws[0].A.Dims())
-		require.Equal(t, []int{3, 5, rank}, draws[0].B.Dims())
+		require.Equal(t, []int{3, rank, 7}, draws[0].A.Dims())
+		require.Equal(t, []int{3, rank, 5}, draws[0].B.Dims())
 		require.Nil(t, draws[1].B)
 		require.Equal(t, []int{3, 3}, draws[2].A.Dims())
 		require.Len(t, draws, 3)
@@ -41,7 +41,7 @@ func TestEggroll(t *testing.T) {
 				for j := range 5 {
 					x := 0.
 					for k := range rank {
-						x += a[i*rank+k] * b[j*rank+k] / math.Sqrt(float64(rank))
+						x += a[k*7+i] * b[k*5+j] / math.Sqrt(float64(rank))
 					}
 					require.InDelta(t, 2+.5*x, member[i*5+j], 1e-5)
 					sum[i*5+j] += float64(fitness[g]-fitness[g+members/2]) * x
