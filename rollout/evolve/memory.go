@@ -35,6 +35,9 @@ func (x *experiment) count() {
 	if err != nil {
 		return
 	}
+	if g.shares() { // of the shared matrices a step reads one for all
+		x.read = max(1, int(sizeOf(g.draw)+x.sizes.step))
+	}
 	_ = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(g.draw)}
 		params := g.rollout.Policy.Init(random.New(0))

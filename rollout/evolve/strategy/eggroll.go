@@ -106,17 +106,29 @@ func (e *Eggroll) Init(genome any, _ int) any {
 	return s
 }
 
-// Sample draws the factors of every leaf of floats, leaf i with the keys FoldIn(key, 2·i) and FoldIn(key, 2·i + 1).
+// Sample draws the numbers of all leaves of floats at once, in order: of a matrix A, then B.
 func (e *Eggroll) Sample(key random.Key, state any) any {
-	draws := []factors{}
-	eachFloat(state.(EggrollState).Mean, func(i int, x *graph.Array) *graph.Array {
-		normal := func(k int, dims ...int) *graph.Array {
-			return random.Normal(random.FoldIn(key, 2*i+k), graph.ShapeOf(graph.Float32, dims...))
-		}
+	var draws []factors
+	n := 0
+	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+		n += x.Size()
 		if d := x.Dims(); e.factored(x) {
-			draws = append(draws, factors{normal(0, e.Rank, d[0]), normal(1, e.Rank, d[1])})
+			n += e.Rank*(d[0]+d[1]) - x.Size()
+		}
+		return x
+	})
+	all := random.Normal(key, graph.ShapeOf(graph.Float32, n))
+	at := 0
+	next := func(dims ...int) *graph.Array {
+		from := at
+		at += graph.ShapeOf(graph.Float32, dims...).Size()
+		return graph.Reshape(graph.SliceAxis(all, 0, from, at), dims...)
+	}
+	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+		if d := x.Dims(); e.factored(x) {
+			draws = append(draws, factors{next(e.Rank, d[0]), next(e.Rank, d[1])})
 		} else {
-			draws = append(draws, factors{A: normal(0, x.Dims()...)})
+			draws = append(draws, factors{A: next(d...)})
 		}
 		return x
 	})
