@@ -48,7 +48,7 @@ type generation struct {
 
 // tile is what is kept of each tile.
 type tile struct {
-	Draws   any // leaves [lanes, …]; with redraw that of the tile's best member, […]
+	Draws   any // leaves [lanes, …]; with redraw none
 	Summary episode.Summary
 }
 
@@ -95,7 +95,7 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 		draws := g.ask(s, ofGroups)
 		t := tile{draws, g.play(s, draws, ofMembers)}
 		if g.redraw {
-			t.Draws = g.tileBest(local, draws, graph.Barrier(t.Summary.Return)[0])
+			t.Draws = graph.None{}
 		}
 		return t
 	}
@@ -111,9 +111,9 @@ func (g *generation) room() tile {
 	perSide := func(a *graph.Array) *graph.Array {
 		return g.groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
 	}
-	t := tile{g.roomForDraws(), graph.MapTree(perSide, g.rollout.Nothing())}
-	if g.redraw {
-		t.Draws = population.RowsLike(g.groups, g.draw)
+	t := tile{graph.None{}, graph.MapTree(perSide, g.rollout.Nothing())}
+	if !g.redraw {
+		t.Draws = g.roomForDraws()
 	}
 	return t
 }
@@ -203,11 +203,14 @@ func (g *generation) playShared(s State, draws any, keys *graph.Array) episode.S
 
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
 func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached episode.Summary) State {
-	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, draws)}
 	all := population.Kept(g.groups, in.Tiles, draws)
+	ofTile := func(local *graph.Array) any { return population.At(draws, local) }
 	if g.redraw {
-		all = population.Redrawn(g.groups, in.Tiles, g.groupKeys(keys), func(keys *graph.Array) any { return g.ask(s, keys) })
+		ofGroups := g.groupKeys(keys)
+		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
+		ofTile = func(local *graph.Array) any { return g.ask(s, graph.Barrier(graph.DynamicIndex(ofGroups, local, 0))[0]) }
 	}
+	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, ofTile)}
 	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached), all)
 	return next
 }
@@ -282,27 +285,16 @@ func (g *generation) inOrder(rows *graph.Array) *graph.Array {
 	return graph.Barrier(graph.Reshape(all, append([]int{sides * g.groups.Items}, rest...)...))[0]
 }
 
-// tileBest is the draw of the best member of one tile, the first of equal ones in member order. fitness is
-// f32[sides, lanes].
-func (g *generation) tileBest(local *graph.Array, draws any, fitness *graph.Array) any {
-	lanes := g.groups.Lanes
-	group := graph.Add(graph.Iota(lanes), graph.Mul(graph.Add(g.groups.First(), local), lanes))
-	f := graph.Select(graph.BroadcastTo(graph.Lt(group, g.groups.Items), fitness.Dims()...), strategy.WorstIfNaN(fitness), math.Inf(-1))
-	return population.At(draws, graph.Rem(graph.ArgMax(graph.Flatten1D(f), 0), lanes))
-}
-
-// best compares the generation's best member (the first of equal ones) with the best so far.
-func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
+// best compares the generation's best member (the first of equal ones) with the best so far. draws gives those of a tile of
+// this device.
+func (g *generation) best(s State, fitness *graph.Array, draws func(local *graph.Array) any) Best {
 	f := strategy.WorstIfNaN(fitness)
 	at := graph.ArgMax(f, 0)
 	value := graph.DynamicIndex(f, at, 0)
 	group := graph.Rem(at, g.groups.Items)
 	tile := graph.Quo(group, g.groups.Lanes)
 	// Every device offers what lies at this place on it, and all take the owner's.
-	mine := population.At(draws, graph.Rem(tile, g.groups.PerDevice))
-	if !g.redraw {
-		mine = population.At(mine, graph.Rem(group, g.groups.Lanes))
-	}
+	mine := population.At(draws(graph.Rem(tile, g.groups.PerDevice)), graph.Rem(group, g.groups.Lanes))
 	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
 	}, mine)
