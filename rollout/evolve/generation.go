@@ -208,7 +208,9 @@ func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reac
 	if g.redraw {
 		ofGroups := g.groupKeys(keys)
 		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
-		ofTile = func(local *graph.Array) any { return g.ask(s, graph.Barrier(graph.DynamicIndex(ofGroups, local, 0))[0]) }
+		ofTile = func(local *graph.Array) any {
+			return g.ask(s, graph.Barrier(graph.DynamicIndex(ofGroups, local, 0))[0])
+		}
 	}
 	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: g.best(s, reached.Return, ofTile)}
 	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached), all)
