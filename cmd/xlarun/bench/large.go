@@ -61,6 +61,8 @@ type largeLine struct {
 	AbovePlugin       int64 `json:"above_plugin_bytes,omitempty"`
 	AbovePluginCached int64 `json:"above_plugin_cached_bytes,omitempty"`
 	AbovePluginMost   int64 `json:"above_plugin_most_bytes,omitempty"`
+	// ClockRatio is the ratio by the clock; Ratio is that of processor time.
+	ClockRatio float64 `json:"clock_ratio,omitempty"`
 }
 
 func largeNames() []string {
@@ -81,7 +83,7 @@ func largeCommand(h *host) *cobra.Command {
 	var long strings.Builder
 	fmt.Fprintf(&long, "Bench large measures populations of large members on CartPole.\n\n"+
 		"  %-14s whole generations of eggroll and of openes, %s, beside plain inference: one shared network of that size for as many\n"+
-		"  %-14s steps of as many lanes, with no environment. They run in turn; ratios are the medians over repeats.\n", largeSpeedName, lowRankSize, "")
+		"  %-14s steps of as many lanes, with no environment. They run in turn; ratios are of processor time, the medians over repeats.\n", largeSpeedName, lowRankSize, "")
 	for _, r := range largeRuns {
 		fmt.Fprintf(&long, "  %-14s %s: peak memory of a process of its own\n", r.name, r.what)
 	}
