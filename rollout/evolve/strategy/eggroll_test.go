@@ -57,6 +57,31 @@ func TestEggroll(t *testing.T) {
 	}
 }
 
+// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is remembered.
+func TestEggrollFollowsTheGradientItself(t *testing.T) {
+	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2, Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
+	start := []*graph.Array{graph.Zeros(graph.ShapeOf(graph.Float32, 7, 5)), graph.Zeros(graph.ShapeOf(graph.Float32, 4))}
+	state := e.Init(start, 6)
+	require.Empty(t, state.(EggrollState).Mu)
+	draws := drawn(e, state, 6, 3).([]factors)
+	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), given{draws}).(EggrollState)
+	require.Empty(t, told.Nu)
+	noise := graph.VMap(func(leaves []factors) []*graph.Array { return []*graph.Array{leaves[0].noise(), leaves[1].noise()} })(draws)
+	for i, moved := range told.Mean.([]*graph.Array) { // .1 / (6 * .5) * sum of (plus - minus) * noise
+		want := graph.Mul(graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1), .1/3)
+		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, moved), 1e-6)
+	}
+}
+
+// Noise of any rank is the product of its factors: few ranks are added up one by one.
+func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
+	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
+		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)), random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
+		want := graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), float32(math.Sqrt(float64(rank))))
+		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, f.noise()), 1e-5, "rank %d", rank)
+	}
+}
+
 // With no matrix among the parameters eggroll is OpenES.
 func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 	e, o := lookup("eggroll"), lookup("openes")
