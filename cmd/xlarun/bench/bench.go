@@ -104,7 +104,7 @@ func command(h *host) *cobra.Command {
 	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries")
 	f.StringVar(&o.history, "history", defaultHistory, "file of the history, one line of JSON a figure")
 	o.addJSON(f)
-	cmd.AddCommand(gradCommand(h), jaxCommand(h), largeCommand(h), peakCommand(h))
+	cmd.AddCommand(gradCommand(h), jaxCommand(h), largeCommand(h), crossoverCommand(h), peakCommand(h))
 	return cmd
 }
 
