@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/machine"
-	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
@@ -145,14 +144,16 @@ func (b *bench) crossoverCell(ctx context.Context, backend xlabridge.Backend, gr
 
 // program is one that takes all members of a policy through the grid's steps, each with weights of its own.
 func (g crossover) program(b xlabridge.Backend, spec string, own settings.Values) (*inference, error) {
-	env, err := envs.Make("CartPole-v1")
+	c := cartPole(g.members, 1)
+	c.Policy = spec
+	for name, value := range own {
+		c = c.With("policy."+name, value)
+	}
+	r, err := c.Rollout()
 	if err != nil {
 		return nil, err
 	}
-	net, _, err := policy.Make(spec, own, env.Spec().Observation, env.Spec().Action)
-	if err != nil {
-		return nil, err
-	}
+	net := r.Policy
 	layout := plan.Plan{}
 	if b.Backend() == "cpu" {
 		layout.VectorWidth = plan.VectorWidth
@@ -168,7 +169,7 @@ func (g crossover) program(b xlabridge.Backend, spec string, own settings.Values
 			end, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
 				_, out := net.Act(ready, graph.None{}, x, random.New(0))
 				return graph.Mul(graph.Add(x, graph.Index(out.Action, 0)), .99), graph.None{}
-			}, graph.Full(env.Spec().Observation.Shape(), .01), graph.Iota(g.steps))
+			}, graph.Full(r.Env.Spec().Observation.Shape(), .01), graph.Iota(g.steps))
 			return graph.Sum(end)
 		})(args[0]))
 	})
