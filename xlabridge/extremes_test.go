@@ -29,7 +29,7 @@ var loose = map[string]string{
 var lost = map[string]string{"atan2": "of two denormals it takes the quotient of two zeros"}
 
 // ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them.
-var ordered = []string{"cumulative", "dot_general", "reduce", "reduce_window", "scatter"}
+var ordered = []string{"cumulative", "dot_general", "low_rank", "reduce", "reduce_window", "scatter"}
 
 // Every sample of every op gives on XLA what it gives on the reference interpreter for NaN, infinities, negative zero,
 // denormals and the ends of the dtypes too. XLA may take denormals for zeros.

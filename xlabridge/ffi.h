@@ -49,6 +49,10 @@ xf_error *xb_cholesky(xf_frame *frame);
 xf_error *xb_triangular_solve(xf_frame *frame);
 xf_error *xb_lu(xf_frame *frame);
 
+// xb_low_rank is the handler of the kernel xlarun_low_rank: f32 arrays y, x, a, b and scale in, y + scale (x a^T) b out, in place
+// where result and y are the same memory; see lowrank.c.
+xf_error *xb_low_rank(xf_frame *frame);
+
 // xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
 // left as it is.
 xf_error *xlarun_debug(xf_frame *frame);

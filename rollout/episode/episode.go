@@ -79,17 +79,15 @@ type carry struct {
 // sums are those of the differences of observations from an episode's first one, and of their squares: f32[dims...].
 type sums struct{ Linear, Squares *graph.Array }
 
-// Play plays one episode of one member and gives what the hook makes of each step, stacked along an axis 0 of Steps.
+// Play plays one episode of one member, whose parameters are as the policy's Init makes them or a policy.Shared, and gives what the
+// hook makes of each step, stacked along an axis 0 of Steps.
 //
 // The environment is reset with FoldIn(key, 0) and step t, from 1 on, takes FoldIn(key, t); the policy's key of that step
 // is FoldIn(FoldIn(key, 2³¹-1), t); leaf i of the environment's parameters, where it is drawn, takes FoldIn(FoldIn(key, 2³¹-2), i). The loop always runs Steps steps; what comes after the episode's end is not counted.
 func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
 	key = once(key)
 	p := r.envParams(key)
-	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
-	if prepare, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
-		params = prepare.Prepare(params)
-	}
+	params = r.prepared(params)
 	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
 	before := carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing(), nil}
 	before.Summary.Observed = nil
@@ -123,6 +121,22 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	}
 	all.Failed = graph.Select(graph.Lt(all.Failed, r.Steps), graph.Add(all.Failed, 1), 0.)
 	return all, recorded
+}
+
+// prepared are a member's parameters as the steps of an episode take them.
+func (r *Rollout) prepared(params any) any {
+	if s, ok := params.(policy.Shared); ok {
+		p, ok := r.Policy.(policy.Sharer)
+		if !ok {
+			graph.Throw("episode.Play", "got a member that shares its matrices for a policy of type %T, which takes none: give its parameters as Init makes them", r.Policy)
+		}
+		return p.PrepareShared(s)
+	}
+	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
+	if p, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
+		return p.Prepare(params)
+	}
+	return params
 }
 
 // Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the

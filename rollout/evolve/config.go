@@ -117,6 +117,7 @@ type experiment struct {
 	groups   population.Tiles
 	layout   plan.Plan
 	redraw   bool // draws are made again at tell
+	shared   bool // members are played without forming the matrices that they share
 	// mustRedraw: the compiled program with kept draws took more than was allowed.
 	mustRedraw bool
 	late       *sync.WaitGroup // measurements that nobody waits for any more

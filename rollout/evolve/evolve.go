@@ -69,6 +69,9 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	return e, nil
 }
 
+// largeMember is the number of a member's parameters from which on the first state is computed on the devices.
+const largeMember = 1 << 18
+
 // start builds the run, within its budget of memory.
 func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution, error) {
 	e, err := build(b, x, chosen)
@@ -130,7 +133,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 		return nil, err
 	}
 	e.hall = first.Hall
-	options := run.LoopOptions{Name: "generation", Purpose: x.config.Purpose(), Plan: x.layout}
+	options := run.LoopOptions{Name: "generation", Purpose: x.config.Purpose(), Plan: x.layout, Computed: x.params >= largeMember}
 	e.Loop, err = run.NewLoop(b, options, first, x.inputs(x.groups.PerDevice), g.run)
 	if err != nil {
 		return nil, err

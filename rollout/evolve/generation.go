@@ -53,7 +53,7 @@ type generation struct {
 
 // tile is what is kept of each tile.
 type tile struct {
-	Draws any // leaves [lanes, …]; with redraw that of the tile's best member, […]
+	Draws any // leaves [lanes, …]; with redraw none
 	Reached
 }
 
@@ -125,7 +125,7 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 		draws := g.ask(s, ofGroups)
 		t := tile{draws, g.play(s, local, draws, ofMembers)}
 		if g.redraw {
-			t.Draws = g.tileBest(local, draws, graph.Barrier(t.Summary.Return)[0])
+			t.Draws = graph.None{}
 		}
 		return t
 	}
@@ -152,14 +152,14 @@ func (g *generation) room() tile {
 		return g.groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
 	}
 	nothing := g.rollout.Nothing()
-	t := tile{Draws: g.roomForDraws()}
+	t := tile{Draws: graph.None{}}
 	if nothing.Observed != nil {
 		observed := population.RowsLike(g.groups, *nothing.Observed)
 		t.Observed, nothing.Observed = &observed, nil
 	}
 	t.Summary = graph.MapTree(perSide, nothing)
-	if g.redraw {
-		t.Draws = population.RowsLike(g.groups, g.draw)
+	if !g.redraw {
+		t.Draws = g.roomForDraws()
 	}
 	return t
 }
@@ -201,6 +201,21 @@ func (g *generation) ask(s State, keys *graph.Array) any {
 // play makes the members of one tile, local, of its draws and plays their episodes: [sides, lanes, …]. keys are the members',
 // u32[sides, lanes, 2].
 func (g *generation) play(s State, local *graph.Array, draws any, keys *graph.Array) (r Reached) {
+	play := g.playFormed
+	if g.shares() {
+		play = g.playShared
+	}
+	r.Summary = play(s, draws, keys)
+	// A return beyond all numbers is a failure as NaN is: it must not win.
+	r.Summary.Return = graph.Select(graph.IsFinite(r.Summary.Return), r.Summary.Return, math.NaN())
+	if r.Summary.Observed != nil {
+		r.Observed, r.Summary.Observed = g.observed(local, *r.Summary.Observed), nil
+	}
+	return r
+}
+
+// playFormed forms all members of the tile.
+func (g *generation) playFormed(s State, draws any, keys *graph.Array) episode.Summary {
 	lanes, sides := g.groups.Lanes, g.strategy.GroupSize()
 	members := graph.VMap(func(side *graph.Array) any {
 		return graph.VMap(func(draw any) any { return g.strategy.Member(s.Strategy, draw, side) })(draws)
@@ -212,37 +227,56 @@ func (g *generation) play(s State, local *graph.Array, draws any, keys *graph.Ar
 	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
 		return g.rollout.Member(g.params(genome, by), key)
 	}, g.rollout.Plan.VMap()...)(flat, random.Key{Data: graph.Reshape(keys, sides*lanes, 2)})
-	// A return beyond all numbers is a failure as NaN is: it must not win.
-	summary.Return = graph.Select(graph.IsFinite(summary.Return), summary.Return, math.NaN())
-	if summary.Observed != nil {
-		r.Observed, summary.Observed = g.observed(local, *summary.Observed), nil
-	}
-	r.Summary = graph.MapTree(func(a *graph.Array) *graph.Array {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{sides, lanes}, a.Dims()[1:]...)...)
 	}, summary)
-	return r
 }
 
-// observed are the moments of what the members of one tile, local, have observed together, without the padding's: of, leaves [sides·lanes, …], has
+// observed are the moments of what the members of one tile, local, have observed together, without the padding's: of, leaves [sides, lanes, …], has
 // those of each.
 func (g *generation) observed(local *graph.Array, of policy.Moments) *policy.Moments {
+	of = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Reshape(a, append([]int{-1}, a.Dims()[2:]...)...) }, of)
 	group := graph.Add(graph.Rem(graph.Iota(of.Count.Dim(0)), g.groups.Lanes), graph.Mul(graph.Add(g.groups.First(), local), g.groups.Lanes))
 	of.Count = graph.Select(graph.Lt(group, g.groups.Items), of.Count, graph.ZerosLike(of.Count))
 	all := of.Together()
 	return &all
 }
 
+// shares tells whether members are played without forming the matrices that they share.
+func (g *generation) shares() bool {
+	_, gives := g.strategy.(strategy.Sharing)
+	_, takes := g.rollout.Policy.(policy.Sharer)
+	return gives && takes && g.layout == nil
+}
+
+// playShared plays members that share their matrices, for which one product serves the whole tile. The sides of a group are an
+// axis of their own, so that they share their factors too.
+func (g *generation) playShared(s State, draws any, keys *graph.Array) episode.Summary {
+	es := g.strategy.(strategy.Sharing)
+	options := g.rollout.Plan.VMap()
+	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
+		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
+			return g.rollout.Member(es.Shared(s.Strategy, draw, side), key)
+		}, options...)(draws, keys)
+	}, options...)(graph.Iota(g.strategy.GroupSize()), random.Key{Data: keys})
+}
+
 // tell moves the strategy by what the members reached: the next state. draws are what run kept of them.
 func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reached Reached) State {
-	best := g.best(s, reached.Summary.Return, draws)
+	all := population.Kept(g.groups, in.Tiles, draws)
+	ofTile := func(local *graph.Array) any { return population.At(draws, local) }
+	if g.redraw {
+		ofGroups := g.groupKeys(keys)
+		all = population.Redrawn(g.groups, in.Tiles, ofGroups, func(keys *graph.Array) any { return g.ask(s, keys) })
+		ofTile = func(local *graph.Array) any {
+			return g.ask(s, graph.Barrier(graph.DynamicIndex(ofGroups, local, 0))[0])
+		}
+	}
+	best := g.best(s, reached.Summary.Return, ofTile)
 	next := State{Key: s.Key, Generation: graph.Add(s.Generation, 1), Best: s.Best.or(best), Hall: s.Hall.with(best)}
 	if reached.Observed != nil {
 		observed := s.Observed.And(*reached.Observed)
 		next.Observed = &observed
-	}
-	all := population.Kept(g.groups, in.Tiles, draws)
-	if g.redraw {
-		all = population.Redrawn(g.groups, in.Tiles, g.groupKeys(keys), func(keys *graph.Array) any { return g.ask(s, keys) })
 	}
 	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached.Summary), all)
 	return next
@@ -318,27 +352,15 @@ func (g *generation) inOrder(rows *graph.Array) *graph.Array {
 	return graph.Barrier(graph.Reshape(all, append([]int{sides * g.groups.Items}, rest...)...))[0]
 }
 
-// tileBest is the draw of the best member of one tile, the first of equal ones in member order. fitness is
-// f32[sides, lanes].
-func (g *generation) tileBest(local *graph.Array, draws any, fitness *graph.Array) any {
-	lanes := g.groups.Lanes
-	group := graph.Add(graph.Iota(lanes), graph.Mul(graph.Add(g.groups.First(), local), lanes))
-	f := graph.Select(graph.BroadcastTo(graph.Lt(group, g.groups.Items), fitness.Dims()...), strategy.WorstIfNaN(fitness), math.Inf(-1))
-	return population.At(draws, graph.Rem(graph.ArgMax(graph.Flatten1D(f), 0), lanes))
-}
-
-// best is the generation's best member, the first of equal ones.
-func (g *generation) best(s State, fitness *graph.Array, draws any) Best {
+// best is the generation's best member, the first of equal ones. draws gives those of a tile of this device.
+func (g *generation) best(s State, fitness *graph.Array, draws func(local *graph.Array) any) Best {
 	f := strategy.WorstIfNaN(fitness)
 	at := graph.ArgMax(f, 0)
 	value := graph.DynamicIndex(f, at, 0)
 	group := graph.Rem(at, g.groups.Items)
 	tile := graph.Quo(group, g.groups.Lanes)
 	// Every device offers what lies at this place on it, and all take the owner's.
-	mine := population.At(draws, graph.Rem(tile, g.groups.PerDevice))
-	if !g.redraw {
-		mine = population.At(mine, graph.Rem(group, g.groups.Lanes))
-	}
+	mine := population.At(draws(graph.Rem(tile, g.groups.PerDevice)), graph.Rem(group, g.groups.Lanes))
 	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
 	}, mine)

@@ -94,6 +94,12 @@ func (x *experiment) tilesNear(tile int) []int {
 			tiles = append(tiles, large)
 		}
 	}
+	// Of members that are very large, a few at a time.
+	for few := unit / 2; few >= x.strategy.GroupSize(); few /= 2 {
+		if few < tile && few%x.strategy.GroupSize() == 0 {
+			tiles = append(tiles, few)
+		}
+	}
 	return tiles
 }
 

@@ -16,6 +16,7 @@ type sizes struct {
 	widest uint64 // the largest array of it, a genome at least
 	step   uint64 // what a step of one episode hands to the next
 	sum    uint64 // the largest sum over all draws that Tell takes, a genome at least
+	mapped uint64 // what Tell takes of all draws by itself
 	all    bool   // Tell asks for all draws at once
 }
 
@@ -34,6 +35,9 @@ func (x *experiment) count() {
 	g, err := x.generation()
 	if err != nil {
 		return
+	}
+	if x.shared = g.shares(); x.shared { // of the shared matrices a step reads one for all
+		x.read = max(1, int(sizeOf(g.draw)+x.sizes.step))
 	}
 	_ = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(g.draw)}
@@ -56,7 +60,7 @@ func (x *experiment) count() {
 			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{g.members()}, a.Dims()...)...))
 		}, g.rollout.Nothing())
 		g.strategy.Tell(state.Strategy, evaluation(members), asked)
-		c.sum, c.all = asked.sum, asked.all
+		c.sum, c.all, c.mapped = asked.sum, asked.all, asked.mapped
 		x.sizes = c
 	})
 }
@@ -67,6 +71,8 @@ type asked struct {
 	draw  any // of one group
 	sum   uint64
 	all   bool
+
+	mapped uint64
 }
 
 func (a *asked) Items() int { return a.items }
@@ -85,9 +91,11 @@ func (a *asked) Outer(_ *graph.Array, term func(draw any) *graph.Array) *graph.A
 }
 
 func (a *asked) Map(term func(draw any) any) any {
+	of := term(a.draw)
+	a.mapped += uint64(a.items) * sizeOf(of)
 	return graph.MapTree(func(z *graph.Array) *graph.Array {
 		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
-	}, term(a.draw))
+	}, of)
 }
 
 func (a *asked) summed(sum any) any {
@@ -129,8 +137,8 @@ func (x *experiment) memory() (total int64, ok bool) {
 	of := x.sizes
 	sum := &plan.Tally{}
 	if x.redraw {
-		sum.Add(rows, of.draw)              // the draw of each tile's best
-		sum.Add(2, devices, lanes, of.draw) // a tile's draws
+		sum.Add(2, devices, lanes, of.draw)  // a tile's draws
+		sum.Add(devices, 1+devices, of.draw) // the best's, of all devices
 	} else {
 		sum.Add(rows, lanes, of.draw) // the draws
 	}
@@ -140,12 +148,21 @@ func (x *experiment) memory() (total int64, ok bool) {
 	if of.all {
 		sum.Add(2, devices, rows, lanes, of.draw) // all draws, everywhere
 	}
-	sum.Add(devices, members, of.genome)                             // a tile's members, before they are unravelled
-	sum.Add(devices, members, of.params)                             // and after
-	sum.Add(devices, of.state)                                       // in, and out in the same place
-	sum.Add(2, devices, of.widest)                                   // what a part of it moves by, and the part as it will be
-	sum.Add(rows, of.sum)                                            // sums by tile
-	sum.Add(devices, rows, of.sum)                                   // and gathered, everywhere
+	if x.shared {
+		sum.Add(devices, lanes, of.draw, uint64(x.strategy.GroupSize())) // what is the members' own
+	} else {
+		sum.Add(devices, members, of.genome) // a tile's members, before they are unravelled
+		sum.Add(devices, members, of.params) // and after
+	}
+	sum.Add(2, devices, of.mapped) // on each device, and gathered
+	sum.Add(devices, of.state)     // in, and out in the same place
+	sum.Add(2, devices, of.widest) // what a part of it moves by, and the part as it will be
+	if x.redraw {
+		sum.Add(devices, 2+devices, of.sum) // sums so far, a tile's, and those of all devices
+	} else {
+		sum.Add(rows, of.sum)          // sums by tile
+		sum.Add(devices, rows, of.sum) // and gathered, everywhere
+	}
 	sum.Add(2, devices, members, uint64(x.config.Episodes), of.step) // of the environments and policies, before and after a step
 	sum.Add(64, devices, size)                                       // fitness, ranks, keys
 	sum.Add(1, devices, strategy.RankBytes(size))

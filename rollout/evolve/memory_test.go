@@ -98,7 +98,7 @@ func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 			30 * covariance, 45 * covariance, `256 members of 17410 parameters take about`},
 		{2, "the same where there is room", "mlp:128,128", func(x *experiment) { x.strategy = &ellipse{draws: graph.Float32} }, 64 << 30,
 			30 * covariance, 45 * covariance, ""},
-		{3, "4 MB of state in each of a tile's episodes", "linear", func(x *experiment) { x.play.Env = envs.Erase(vast(1 << 20)) }, 32 << 20,
+		{3, "4 MB of state in each of a tile's episodes", "linear", func(x *experiment) { x.play.Env = envs.Erase(vast(1 << 20)) }, 8 << 20,
 			16 * 4 << 20, 1 << 30, "256 members of 10 parameters take about"},
 		{4, "a covariance of more numbers than can be counted", "mlp:65536,65536", func(x *experiment) { x.strategy = &ellipse{draws: graph.Float32} }, 1 << 50,
 			-1, -1, "take more than 4 EiB"},

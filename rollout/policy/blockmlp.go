@@ -14,7 +14,7 @@ import (
 
 func init() {
 	MustRegister("blockmlp", func() Maker {
-		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 32, Density: .25}
+		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 32, Density: .25, Masks: sharedMasks}
 	})
 }
 
@@ -24,8 +24,15 @@ type BlockMLPSettings struct {
 	Activation string  `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
 	Block      int     `set:"block" min:"1" max:"1024" help:"units of a block, in and out"`
 	Density    float64 `set:"density" above:"0" max:"1" help:"part of the blocks between two hidden layers that are there"`
-	MaskSeed   int64   `set:"mask-seed" help:"seed of which blocks are there, the same for all members"`
+	MaskSeed   int64   `set:"mask-seed" help:"seed of which blocks are there, where they are the same for all members"`
+	Masks      string  `set:"masks" oneof:"shared,own" help:"which blocks are there: the same in all members (shared), or drawn with each member's parameters (own, for strategies whose genomes are trees)"`
 }
+
+// Values of BlockMLPSettings.Masks.
+const (
+	sharedMasks = "shared"
+	ownMasks    = "own"
+)
 
 // Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers that
 // are not whole blocks.
@@ -80,7 +87,8 @@ func some(draw *rand.PCG, n, k int) []int32 {
 // layer before. The layers from the observation and to the outputs are dense.
 //
 // Which blocks are there follows from mask-seed and the sizes, not from a member's key: all members have the same. So a
-// weight is the same connection in each of them, and strategies that average members average what belongs together.
+// weight is the same connection in each of them, and strategies that average members average what belongs together. With masks
+// own they are drawn by Init and are a part of the parameters, whole numbers, which strategies leave as they are and a strategy.Flat refuses.
 //
 // On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a quarter
 // of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
@@ -120,6 +128,8 @@ type BlockParams struct {
 type Blocks struct {
 	W *graph.Array // f32[out, each*block, block], out in blocks: what a block of units reads, and the units
 	B *graph.Array // f32[out*block]
+	// From, i32[out*each], are the blocks of the layer before that each block of units reads, where each member has its own.
+	From *graph.Array `tree:"optional"`
 }
 
 // Init draws weights from the normal distribution of variance 1/n for units that read n others; biases are zero.
@@ -133,40 +143,60 @@ func (b *BlockMLP) Init(key random.Key) any {
 	for i, l := range b.layers {
 		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block)) // as one matrix: what a unit reads counts
 		w = graph.Transpose(graph.Reshape(w, l.each*b.Block, l.out, b.Block), 1, 0, 2)
-		p.Blocks = append(p.Blocks, Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))})
+		blocks := Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))}
+		if b.Masks == ownMasks {
+			blocks.From = l.drawn(random.FoldIn(keys[2+i], 1))
+		}
+		p.Blocks = append(p.Blocks, blocks)
 	}
 	return p
 }
 
+// drawn are blocks that each block of units reads, i32[out*each]: without repetition, in order.
+func (l blockLayer) drawn(key random.Key) *graph.Array {
+	order := graph.ArgSort(random.Uniform(key, graph.ShapeOf(graph.Float32, l.out, l.in), 0, 1), 1)
+	return graph.Flatten1D(graph.Sort(graph.Convert(graph.SliceAxis(order, 1, 0, l.each), graph.Int32), 1))
+}
+
 // blocksReady are the parameters of one BlockMLP as Prepare lays them out.
-type blocksReady struct{ BlockParams }
+type blocksReady struct {
+	First  Layer
+	Blocks []Blocks
+	Last   Layer
+}
 
 // Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector register's
 // 16 numbers are slower.
-func (b *BlockMLP) Prepare(params any) any {
+func (b *BlockMLP) Prepare(params any) any { return b.prepare(laying{}, params) }
+
+// PrepareShared takes the dense layers as they are; blocks are each member's own.
+func (b *BlockMLP) PrepareShared(s Shared) any { return b.prepare(layingOf(s), s.Params) }
+
+func (b *BlockMLP) prepare(lay laying, params any) any {
 	p := b.params("BlockMLP.Prepare", params)
-	if b.dense.turned() {
-		p.Last = nn.Dense{W: graph.Transpose(p.Last.W, 1, 0), B: p.Last.B}
-	}
-	return blocksReady{p}
+	return blocksReady{lay.layer(p.First), p.Blocks, lay.last(p.Last, 0)}
 }
 
 // Act maps one observation to the outputs; params are BlockParams, as Init makes them, or what Prepare makes of them.
 func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	prepared, ready := params.(blocksReady)
-	p := prepared.BlockParams
-	if !ready {
-		p = b.params("BlockMLP.Act", params)
+	p, ok := params.(blocksReady)
+	if !ok {
+		plain := b.params("BlockMLP.Act", params)
+		p = blocksReady{laying{}.layer(plain.First), plain.Blocks, laying{}.layer(plain.Last)}
 	}
 	activation := b.dense.Activation
 	x := activation.Apply(p.First.Apply(Flat(b.dense.observation, observation)))
 	for i, l := range b.layers {
-		read := graph.Take(graph.Reshape(x, l.in, b.Block), graph.Int32s(l.from), 0)
+		from := p.Blocks[i].From
+		if from == nil {
+			from = graph.Int32s(l.from)
+		}
+		read := graph.Take(graph.Reshape(x, l.in, b.Block), from, 0)
 		read = graph.Reshape(read, l.out, l.each*b.Block)
 		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
 		x = activation.Apply(graph.Add(graph.Reshape(y, l.out*b.Block), p.Blocks[i].B))
 	}
-	return carry, answer(p.Last, x, ready, b.dense.outputs())
+	return carry, Output{Action: p.Last.Apply(x)}
 }
 
 // params reads parameters as Init makes them.

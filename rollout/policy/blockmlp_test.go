@@ -109,3 +109,38 @@ func TestWhatBlocksRefuse(t *testing.T) {
 		require.IsType(t, &settings.Error{}, err)
 	}
 }
+
+// With masks of their own members read other blocks, each in order and none twice, and act as a dense layer with zeros elsewhere.
+func TestBlocksOfEachMember(t *testing.T) {
+	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation, envs.Discrete{N: 3})
+	require.NoError(t, err)
+	p := made.(*BlockMLP)
+	keys := random.Split(random.New(4), 3)
+	members := graph.VMap(func(key random.Key) any { return p.Init(key) })(keys).(BlockParams)
+	from := floats(t, members.Blocks[0].From) // [members, 4 blocks of units, 3 blocks that each reads]
+	require.Len(t, from, 3*4*3)
+	require.NotEqual(t, from[:12], from[12:24])
+	for i := 0; i < len(from); i += 3 {
+		require.True(t, 0 <= from[i] && from[i] < from[i+1] && from[i+1] < from[i+2] && from[i+2] < 6, from[i:i+3])
+	}
+	x := graph.Float32s([]float32{1, -2, .5})
+	got := floats(t, graph.VMap(func(params any) *graph.Array {
+		_, out := p.Act(p.Prepare(params), graph.None{}, x, random.New(0))
+		return out.Action
+	})(any(members)))
+	for m := range 3 {
+		one := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, m) }, members)
+		w, blocks := make([]float32, 12*8), floats(t, one.Blocks[0].W) // [4, 6, 2]
+		for to := range 4 {
+			for k := range 6 {
+				row := int(from[m*12+to*3+k/2])*2 + k%2
+				for c := range 2 {
+					w[row*8+to*2+c] = float32(blocks[(to*6+k)*2+c])
+				}
+			}
+		}
+		h := graph.Tanh(one.First.Apply(x))
+		h = graph.Tanh(graph.Add(graph.Dot(h, graph.Reshape(graph.Float32s(w), 12, 8)), one.Blocks[0].B))
+		require.InDeltaSlice(t, floats(t, one.Last.Apply(h)), got[m*3:m*3+3], 1e-5)
+	}
+}

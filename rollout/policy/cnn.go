@@ -79,7 +79,7 @@ func (c *CNN) Init(key random.Key) any {
 // cnnPrepared are the parameters of one CNN as Prepare lays them out.
 type cnnPrepared struct {
 	Convs []nn.Dense // W is f32[out, kernel*kernel*in], B f32[out, 1]
-	Dense any
+	Dense Prepared
 }
 
 // Prepare makes of the convolutions products of matrices with the channels in front, and lays the dense layers out as
@@ -87,7 +87,12 @@ type cnnPrepared struct {
 //
 // A convolution with weights of each member's own is a grouped one, for which XLA on CPU has no fast path; a product of the
 // weights with all windows, [channels, windows], takes less than half of its time.
-func (c *CNN) Prepare(params any) any {
+func (c *CNN) Prepare(params any) any { return c.prepare(laying{}, params) }
+
+// PrepareShared is Prepare; kernels of convolutions are each member's own.
+func (c *CNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Params) }
+
+func (c *CNN) prepare(lay laying, params any) any {
 	p := c.params("CNN.Prepare", params)
 	var out cnnPrepared
 	for i, l := range p.Convs {
@@ -96,9 +101,12 @@ func (c *CNN) Prepare(params any) any {
 	}
 	first := p.Dense.Layers[0] // its inputs come with the channels in front
 	last := c.sizes[len(c.Channels)]
-	w := graph.Transpose(graph.Reshape(first.W, last[0]*last[1], last[2], -1), 1, 0, 2)
-	layers := append([]nn.Dense{{W: graph.Reshape(w, c.dense.Sizes[:2]...), B: first.B}}, p.Dense.Layers[1:]...)
-	out.Dense = c.dense.Prepare(Params{Layers: layers})
+	w := lay.ordered(first.W, func(rows *graph.Array) *graph.Array {
+		apart := graph.Transpose(graph.Reshape(rows, last[0]*last[1], last[2], -1), 1, 0, 2)
+		return graph.Reshape(apart, rows.Dims()...)
+	})
+	layers := append([]nn.Dense{{W: w, B: first.B}}, p.Dense.Layers[1:]...)
+	out.Dense = c.dense.prepare(lay, Params{Layers: layers})
 	return out
 }
 

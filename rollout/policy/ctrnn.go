@@ -60,7 +60,10 @@ type CTRNNCell struct {
 }
 
 // ctrnnCell are the same units with what a step takes of their time constants.
-type ctrnnCell struct{ Wx, Wh, Theta, Rate *graph.Array } // Rate, f32[units], is dt/tau, above 0 and at most 1
+type ctrnnCell struct {
+	Wx, Wh      Weight
+	Theta, Rate *graph.Array // Rate, f32[units], is dt/tau, above 0 and at most 1
+}
 
 // Init draws weights from the normal distribution of variance 1/in and Time from that of variance 1; Theta is zero.
 func (c *CTRNN) Init(key random.Key) any {
@@ -73,41 +76,47 @@ func (c *CTRNN) Init(key random.Key) any {
 }
 
 // timed is a cell with its rates.
-func (c *CTRNN) timed(p CTRNNCell) ctrnnCell {
+func (c *CTRNN) timed(lay laying, p CTRNNCell) ctrnnCell {
 	least, span := c.TauMin.Array(), graph.Log(graph.Div(c.TauMax.Array(), c.TauMin.Array()))
 	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(p.Time))))
-	return ctrnnCell{p.Wx, p.Wh, p.Theta, graph.Div(c.DT.Array(), tau)}
+	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), p.Theta, graph.Div(c.DT.Array(), tau)}
 }
 
 // Prepare computes the rates, pads layers to whole vector registers and turns the last one where it is narrow.
-func (c *CTRNN) Prepare(params any) any {
+func (c *CTRNN) Prepare(params any) any { return c.prepare(laying{}, params) }
+
+// PrepareShared computes the rates.
+func (c *CTRNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Params) }
+
+func (c *CTRNN) prepare(lay laying, params any) any {
 	p := parametersOf[CTRNNCell]("CTRNN.Prepare", params)
-	cell, more := c.timed(p.Cell), fill(c.Units)
-	cell = ctrnnCell{padded(cell.Wx, 0, more), padded(cell.Wh, more, more), padded(cell.Theta, more), padded(cell.Rate, more)}
-	return Recurrent[ctrnnCell]{cell, preparedOut(p.Out)}
+	cell, more := c.timed(lay, p.Cell), lay.fill(c.Units)
+	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, more), padded(cell.Wh.W, more, more)
+	cell.Theta, cell.Rate = padded(cell.Theta, more), padded(cell.Rate, more)
+	return ready[ctrnnCell]{cell, lay.out(p.Out)}
 }
 
-// read takes parameters apart: as Init makes them or, ready, as Prepare does.
-func (c *CTRNN) read(op string, params any) (cell ctrnnCell, out nn.Dense, ready bool) {
-	if p, ok := params.(Recurrent[ctrnnCell]); ok {
-		return p.Cell, p.Out, true
+// read takes parameters apart: as Init makes them or as Prepare does.
+func (c *CTRNN) read(op string, params any) (cell ctrnnCell, out Layer) {
+	if p, ok := params.(ready[ctrnnCell]); ok {
+		return p.Cell, p.Out
 	}
 	p := parametersOf[CTRNNCell](op, params)
-	return c.timed(p.Cell), p.Out, false
+	return c.timed(laying{}, p.Cell), laying{}.layer(p.Out)
 }
 
 // Start are units at rest: zeros.
 func (c *CTRNN) Start(params any) any {
-	cell, _, _ := c.read("CTRNN.Start", params)
+	cell, _ := c.read("CTRNN.Start", params)
 	return graph.ZerosLike(cell.Theta)
 }
 
 // Act takes the observation in for dt seconds and answers by the rates after them.
 func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	cell, out, ready := c.read("CTRNN.Act", params)
+	cell, out := c.read("CTRNN.Act", params)
 	y := stateOf[*graph.Array]("CTRNN.Act", carry)
 	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
-	in := graph.Add(graph.Dot(rates(y), cell.Wh), graph.Dot(Flat(c.observation, observation), cell.Wx))
+	in := graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(Flat(c.observation, observation)))
 	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
-	return y, answer(out, rates(y), ready, c.outputs)
+	return y, Output{Action: out.Apply(rates(y))}
 }

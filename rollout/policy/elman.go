@@ -31,9 +31,14 @@ func (e *Elman) Init(key random.Key) any {
 }
 
 // Prepare pads layers to whole vector registers and turns the last one where it is narrow.
-func (e *Elman) Prepare(params any) any {
+func (e *Elman) Prepare(params any) any { return e.prepare(laying{}, params) }
+
+// PrepareShared takes the layers as they are.
+func (e *Elman) PrepareShared(s Shared) any { return e.prepare(layingOf(s), s.Params) }
+
+func (e *Elman) prepare(lay laying, params any) any {
 	p := parametersOf[nn.RNN]("Elman.Prepare", params)
-	return Recurrent[elmanGate]{elmanGate{gatesOf(1, p.Cell.Wx, p.Cell.Wh, p.Cell.B)[0]}, preparedOut(p.Out)}
+	return ready[elmanGate]{elmanGate{lay.gatesOf(1, p.Cell.Wx, p.Cell.Wh, p.Cell.B)[0]}, lay.out(p.Out)}
 }
 
 // elmanGate is an nn.RNN as Prepare lays it out.

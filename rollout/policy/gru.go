@@ -30,11 +30,16 @@ func (g *GRU) Init(key random.Key) any {
 }
 
 // Prepare takes the gates apart, pads layers to whole vector registers and turns the last one where it is narrow.
-func (g *GRU) Prepare(params any) any {
+func (g *GRU) Prepare(params any) any { return g.prepare(laying{}, params) }
+
+// PrepareShared takes the gates apart.
+func (g *GRU) PrepareShared(s Shared) any { return g.prepare(layingOf(s), s.Params) }
+
+func (g *GRU) prepare(lay laying, params any) any {
 	p := parametersOf[nn.GRU]("GRU.Prepare", params)
 	c := p.Cell
-	gates := gatesOf(3, c.Wx, c.Wh, c.B)
-	return Recurrent[gruGates]{gruGates{R: gates[0], Z: gates[1], N: gates[2], BN: padded(c.BN, fill(g.units))}, preparedOut(p.Out)}
+	gates := lay.gatesOf(3, c.Wx, c.Wh, c.B)
+	return ready[gruGates]{gruGates{R: gates[0], Z: gates[1], N: gates[2], BN: padded(c.BN, lay.fill(g.units))}, lay.out(p.Out)}
 }
 
 // gruGates is an nn.GRU with its gates apart.
@@ -49,7 +54,7 @@ func (g gruGates) Start() *graph.Array { return graph.ZerosLike(g.BN) }
 // Step is nn.GRU's.
 func (g gruGates) Step(h, x *graph.Array) *graph.Array {
 	r, z := nn.Sigmoid(g.R.apply(x, h)), nn.Sigmoid(g.Z.apply(x, h))
-	n := graph.Add(graph.Dot(x, g.N.Wx), g.N.B)
-	n = graph.Tanh(graph.Add(n, graph.Mul(r, graph.Add(graph.Dot(h, g.N.Wh), g.BN))))
+	n := graph.Add(g.N.Wx.Times(x), g.N.B)
+	n = graph.Tanh(graph.Add(n, graph.Mul(r, graph.Add(g.N.Wh.Times(h), g.BN))))
 	return graph.Add(graph.Mul(graph.Sub(1, z), n), graph.Mul(z, h))
 }

@@ -34,10 +34,15 @@ func (l *LSTM) Init(key random.Key) any {
 }
 
 // Prepare takes the gates apart, pads layers to whole vector registers and turns the last one where it is narrow.
-func (l *LSTM) Prepare(params any) any {
+func (l *LSTM) Prepare(params any) any { return l.prepare(laying{}, params) }
+
+// PrepareShared takes the gates apart.
+func (l *LSTM) PrepareShared(s Shared) any { return l.prepare(layingOf(s), s.Params) }
+
+func (l *LSTM) prepare(lay laying, params any) any {
 	p := parametersOf[nn.LSTM]("LSTM.Prepare", params)
-	g := gatesOf(4, p.Cell.Wx, p.Cell.Wh, p.Cell.B)
-	return Recurrent[lstmGates]{lstmGates{I: g[0], F: g[1], G: g[2], O: g[3]}, preparedOut(p.Out)}
+	g := lay.gatesOf(4, p.Cell.Wx, p.Cell.Wh, p.Cell.B)
+	return ready[lstmGates]{lstmGates{I: g[0], F: g[1], G: g[2], O: g[3]}, lay.out(p.Out)}
 }
 
 // lstmGates is an nn.LSTM with its gates apart.

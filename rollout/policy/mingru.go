@@ -36,10 +36,15 @@ func (m *MinGRU) Init(key random.Key) any {
 }
 
 // Prepare takes gate and candidate apart, pads layers to whole vector registers and turns the last one where it is narrow.
-func (m *MinGRU) Prepare(params any) any {
+func (m *MinGRU) Prepare(params any) any { return m.prepare(laying{}, params) }
+
+// PrepareShared takes gate and candidate apart.
+func (m *MinGRU) PrepareShared(s Shared) any { return m.prepare(layingOf(s), s.Params) }
+
+func (m *MinGRU) prepare(lay laying, params any) any {
 	p := parametersOf[nn.MinGRU]("MinGRU.Prepare", params)
-	g := gatesOf(2, p.Cell.W, nil, p.Cell.B)
-	return Recurrent[minGates]{minGates{Z: g[0], H: g[1]}, preparedOut(p.Out)}
+	g := lay.gatesOf(2, p.Cell.W, nil, p.Cell.B)
+	return ready[minGates]{minGates{Z: g[0], H: g[1]}, lay.out(p.Out)}
 }
 
 // minGates is an nn.MinGRU with gate and candidate apart.

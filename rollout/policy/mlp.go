@@ -72,8 +72,8 @@ func (m *MLP) Init(key random.Key) any {
 
 // Prepared are the parameters of one MLP as Prepare lays them out.
 type Prepared struct {
-	Hidden []nn.Dense
-	Last   nn.Dense // W is f32[out, in] where there are few outputs
+	Hidden []Layer
+	Last   Layer // turned where there are few outputs
 }
 
 const (
@@ -87,29 +87,32 @@ const (
 
 func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
 
-// turned tells whether the last layer's weights are read along its inputs.
-func (m *MLP) turned() bool { return m.outputs() < fewOutputs }
-
 // Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns the
 // last layer's weights where it is narrow.
-func (m *MLP) Prepare(params any) any {
-	layers := m.params("MLP.Prepare", params).Layers
-	last := len(layers) - 1
-	out := Prepared{Hidden: make([]nn.Dense, last)}
+func (m *MLP) Prepare(params any) any { return m.prepare(laying{}, m.params("MLP.Prepare", params)) }
+
+// PrepareShared takes the layers as they are.
+func (m *MLP) PrepareShared(s Shared) any {
+	return m.prepare(layingOf(s), m.params("MLP.PrepareShared", s.Params))
+}
+
+func (m *MLP) prepare(lay laying, p Params) Prepared {
+	last := len(p.Layers) - 1
+	out := Prepared{Hidden: make([]Layer, last)}
 	more := 0 // inputs of the layer
-	for i, l := range layers {
+	for i, l := range p.Layers {
 		inputs := more
-		more = (register - m.Sizes[i+1]%register) % register
-		if i == last && m.turned() {
-			out.Last = nn.Dense{W: graph.Transpose(padded(l.W, inputs, 0), 1, 0), B: l.B}
+		if i == last && m.outputs() < fewOutputs {
+			out.Last = lay.last(l, inputs)
 			break
 		}
-		l = nn.Dense{W: padded(l.W, inputs, more), B: padded(l.B, more)}
+		more = lay.fill(m.Sizes[i+1])
+		ready := Layer{lay.weight(l.W, inputs, more), padded(l.B, more)}
 		if i == last {
-			out.Last = l
+			out.Last = ready
 			break
 		}
-		out.Hidden[i] = l
+		out.Hidden[i] = ready
 	}
 	return out
 }
@@ -132,10 +135,11 @@ func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 		for _, layer := range p.Hidden {
 			x = m.Activation.Apply(layer.Apply(x))
 		}
-		if m.turned() {
-			return graph.Add(graph.Dot(p.Last.W, x), p.Last.B)
+		y := p.Last.Apply(x)
+		if m.outputs() < fewOutputs {
+			return y
 		}
-		return graph.SliceAxis(p.Last.Apply(x), 0, 0, m.outputs())
+		return graph.SliceAxis(y, 0, 0, m.outputs())
 	}
 	for i, layer := range m.params("MLP.Act", params).Layers {
 		if i > 0 {

@@ -82,10 +82,10 @@ func TestPrepareFillsRegisters(t *testing.T) {
 	got := p.(Preparer).Prepare(p.Init(random.New(1))).(Prepared)
 	require.Len(t, got.Hidden, 3)
 	for i, dims := range [][]int{{3, 16}, {16, 32}, {32, 32}} {
-		require.Equal(t, dims, got.Hidden[i].W.Dims())
+		require.Equal(t, dims, got.Hidden[i].W.W.Dims())
 		require.Equal(t, dims[1:], got.Hidden[i].B.Dims())
 	}
-	require.Equal(t, []int{4, 32}, got.Last.W.Dims())
+	require.Equal(t, []int{4, 32}, got.Last.W.W.Dims())
 	require.Equal(t, []int{4}, got.Last.B.Dims())
 }
 

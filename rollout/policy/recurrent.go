@@ -15,7 +15,13 @@ type Memory struct {
 // Recurrent are the parameters of a policy with one layer of memory and a linear one behind it.
 type Recurrent[Cell any] struct {
 	Cell Cell
-	Out  nn.Dense // as Prepare lays it out, W is f32[outputs, units] where there are few outputs
+	Out  nn.Dense
+}
+
+// ready are the same as Prepare lays them out.
+type ready[Cell any] struct {
+	Cell Cell
+	Out  Layer
 }
 
 // cell is one step of a layer of memory. Its state is zero before the first step.
@@ -38,25 +44,25 @@ func newRecurrent[State any, Plain, Ready cell[State]](s Memory, observation env
 
 // Start is an empty memory: zeros, f32[units], of an LSTM two of them.
 func (r recurrent[State, Plain, Ready]) Start(params any) any {
-	c, _, _ := r.read("Start", params)
+	c, _ := r.read("Start", params)
 	return c.Start()
 }
 
 // Act takes the observation into the memory and answers from there; params are Recurrent, as Init makes them, or what
 // Prepare makes of them.
 func (r recurrent[State, Plain, Ready]) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	c, out, ready := r.read("Act", params)
+	c, out := r.read("Act", params)
 	s := c.Step(stateOf[State]("Act", carry), Flat(r.observation, observation))
-	return s, answer(out, outputOf(s), ready, r.outputs)
+	return s, Output{Action: out.Apply(outputOf(s))}
 }
 
-// read takes parameters apart: as Init makes them or, ready, as Prepare does.
-func (r recurrent[State, Plain, Ready]) read(op string, params any) (c cell[State], out nn.Dense, ready bool) {
-	if p, ok := params.(Recurrent[Ready]); ok {
-		return p.Cell, p.Out, true
+// read takes parameters apart: as Init makes them or as Prepare does.
+func (r recurrent[State, Plain, Ready]) read(op string, params any) (c cell[State], out Layer) {
+	if p, ok := params.(ready[Ready]); ok {
+		return p.Cell, p.Out
 	}
 	p := parametersOf[Plain](op, params)
-	return p.Cell, p.Out, false
+	return p.Cell, laying{}.layer(p.Out)
 }
 
 // parametersOf reads parameters as Init makes them.
@@ -85,14 +91,6 @@ func outputOf(state any) *graph.Array {
 	return state.(*graph.Array)
 }
 
-// answer is the linear layer behind a memory.
-func answer(out nn.Dense, x *graph.Array, ready bool, outputs int) Output {
-	if ready && outputs < fewOutputs {
-		return Output{Action: graph.Add(graph.Dot(out.W, x), out.B)}
-	}
-	return Output{Action: out.Apply(x)}
-}
-
 // fanIn draws from the normal distribution of variance 1/in, as MLP.Init does.
 var fanIn = nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
 
@@ -113,46 +111,39 @@ func drawn[Cell any](key random.Key, units, outputs int, draw func(key random.Ke
 // makes vectors of loops over whole arrays, not over slices of longer rows. With a product a gate, a step of gru:32 takes
 // a third of the time.
 type gate struct {
-	Wx *graph.Array // f32[in, units]
-	Wh *graph.Array `tree:"optional"` // f32[units, units]; nil: the gate does not see the memory
+	Wx Weight       // f32[in, units]
+	Wh *Weight      // f32[units, units]; nil: the gate does not see the memory
 	B  *graph.Array // f32[units]
 }
 
 // apply is x·Wx + B + h·Wh.
 func (g gate) apply(x, h *graph.Array) *graph.Array {
-	y := graph.Add(graph.Dot(x, g.Wx), g.B)
+	y := graph.Add(g.Wx.Times(x), g.B)
 	if g.Wh == nil {
 		return y
 	}
-	return graph.Add(y, graph.Dot(h, g.Wh))
+	return graph.Add(y, g.Wh.Times(h))
 }
 
 // gatesOf takes n gates apart that lie side by side, and pads each to whole vector registers (see register) with units
 // whose weights are zero: they stay at what they start with, zero, or are not looked at. gru:8 and gru:20 then take 0.7 of
 // the time that they take without.
-func gatesOf(n int, wx, wh, b *graph.Array) []gate {
-	more := fill(b.Dim(0) / n)
+func (l laying) gatesOf(n int, wx, wh, b *graph.Array) []gate {
+	more := l.fill(b.Dim(0) / n)
 	gates := make([]gate, n)
-	x, bias := graph.Split(wx, n, 1), graph.Split(b, n, 0)
+	x, bias := l.weight(wx).split(n), graph.Split(b, n, 0)
 	for i := range gates {
-		gates[i] = gate{Wx: padded(x[i], 0, more), B: padded(bias[i], more)}
+		x[i].W = padded(x[i].W, 0, more)
+		gates[i] = gate{Wx: x[i], B: padded(bias[i], more)}
 	}
 	if wh != nil {
-		for i, w := range graph.Split(wh, n, 1) {
-			gates[i].Wh = padded(w, more, more)
+		for i, w := range l.weight(wh).split(n) {
+			w.W = padded(w.W, more, more)
+			gates[i].Wh = &w
 		}
 	}
 	return gates
 }
 
-// fill is how many units a layer lacks to whole vector registers.
-func fill(units int) int { return (register - units%register) % register }
-
-// preparedOut is the linear layer behind a memory that is padded, turned where it is narrow.
-func preparedOut(out nn.Dense) nn.Dense {
-	w := padded(out.W, fill(out.W.Dim(0)), 0)
-	if out.W.Dim(1) < fewOutputs {
-		w = graph.Transpose(w, 1, 0)
-	}
-	return nn.Dense{W: w, B: out.B}
-}
+// out is the linear layer behind a memory that is padded, turned where it is narrow.
+func (l laying) out(d nn.Dense) Layer { return l.last(d, l.fill(d.W.Dim(0))) }

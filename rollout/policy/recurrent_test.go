@@ -274,11 +274,11 @@ func TestOthersParametersAndCarries(t *testing.T) {
 // Layers fill whole registers, so that no row is multiplied one number at a time.
 func TestPreparedMemoriesFillRegisters(t *testing.T) {
 	p := made(t)["gru:5"]
-	got := prepared(p, p.Init(random.New(1))).(Recurrent[gruGates])
+	got := prepared(p, p.Init(random.New(1))).(ready[gruGates])
 	for _, g := range []gate{got.Cell.R, got.Cell.Z, got.Cell.N} {
-		require.Equal(t, []int{3, 16}, g.Wx.Dims())
-		require.Equal(t, []int{16, 16}, g.Wh.Dims())
+		require.Equal(t, []int{3, 16}, g.Wx.W.Dims())
+		require.Equal(t, []int{16, 16}, g.Wh.W.Dims())
 		require.Equal(t, []int{16}, g.B.Dims())
 	}
-	require.Equal(t, []int{3, 16}, got.Out.W.Dims())
+	require.Equal(t, []int{3, 16}, got.Out.W.W.Dims())
 }

@@ -28,11 +28,11 @@ func Kept(t Tiles, count *graph.Array, rows any) Draws {
 	}}
 }
 
-// Redrawn are draws that are not kept: what is asked for is drawn again, tile by tile. It takes longer and the room of one
-// tile. keys are those of this device's items, u32[PerDevice+1, lanes, 2]; draw makes the draws of one tile's keys.
+// Redrawn are draws that are not kept: what is asked for is drawn again, tile by tile, and sums are added up as they come. It takes
+// longer and the room of one tile and one sum. keys are those of this device's items, u32[PerDevice+1, lanes, 2]; draw makes the draws of one tile's keys.
 func Redrawn(t Tiles, count, keys *graph.Array, draw func(keys *graph.Array) any) Draws {
 	again := func(keys, i *graph.Array) any { return draw(graph.Barrier(graph.DynamicIndex(keys, i, 0))[0]) }
-	return &draws{Tiles: t, count: count, tile: func(i *graph.Array) any { return again(keys, i) }, all: func() any {
+	return &draws{Tiles: t, count: count, running: true, tile: func(i *graph.Array) any { return again(keys, i) }, all: func() any {
 		keys := t.Gather(keys) // the tiles of all devices are drawn on each of them
 		type loop struct {
 			I    *graph.Array
@@ -55,6 +55,8 @@ type draws struct {
 	count *graph.Array
 	tile  func(i *graph.Array) any // leaves [lanes, dims...]
 	all   func() any
+	// running: sums take the room of one tile's, and longer on several devices.
+	running bool
 }
 
 // inOrder makes a list of tiles, [tiles, lanes, dims...]: [Items, dims...].
@@ -103,6 +105,9 @@ func (d *draws) sum(weights *graph.Array, tile func(w *graph.Array, tile any) an
 	padded := graph.Pad(weights, 0, []int{0}, []int{(t.Total()+1)*t.Lanes - t.Items})
 	local := t.Local(graph.Reshape(padded, t.Total()+1, t.Lanes))
 	one := func(i *graph.Array) any { return tile(graph.DynamicIndex(local, i, 0), d.tile(i)) }
+	if d.running {
+		return Running(t, d.count, one)
+	}
 	sums := Each(t, d.count, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
 	return graph.MapTree(t.Sum, sums)
 }

@@ -68,6 +68,34 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 	}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), rows}).Rows
 }
 
+// Running adds up what f gives for every tile of all devices: the sum of Each's rows by Sum, to the byte, in the room of one
+// result on each device. Devices take turns, each going on from what the one before it came to. perDevice is as for Each.
+func Running[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
+	type loop struct {
+		I   *graph.Array
+		Sum R
+	}
+	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+	start := loop{zero, graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }, f(zero))}
+	used := (t.Items + t.Lanes - 1) / t.Lanes
+	count := graph.Min(perDevice, graph.Sub(used, t.First()))
+	turn := func(of *graph.Array, sum R) R {
+		mine := graph.Select(graph.Eq(of, graph.AxisIndex(graph.DeviceAxis)), count, 0)
+		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, mine) }, func(c loop) loop {
+			leaves, tree := graph.Flatten(f(c.I))
+			one, _ := tree.Unflatten(graph.Barrier(leaves...)).(R)
+			return loop{graph.Add(c.I, 1), graph.MapTree2(func(sum, a *graph.Array) *graph.Array { return graph.Add(sum, a) }, c.Sum, one)}
+		}, loop{zero, sum}).Sum
+		return graph.MapTree(func(a *graph.Array) *graph.Array {
+			return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), of, 0)
+		}, sum)
+	}
+	devices := graph.Quo(graph.Mul(perDevice, t.Devices), t.PerDevice) // a length that the compiler does not know
+	return graph.While(func(c loop) *graph.Array { return graph.Lt(c.I, devices) }, func(c loop) loop {
+		return loop{graph.Add(c.I, 1), turn(c.I, c.Sum)}
+	}, start).Sum
+}
+
 // Count is the number of a device's tiles, as Each wants it within a program: give it to the program as an input.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 

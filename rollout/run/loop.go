@@ -40,6 +40,9 @@ type LoopOptions struct {
 	Name    string    // of the program: "generation"
 	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
 	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
+	// Computed: the first state is computed on the devices, by a program of its own. Else the interpreter computes it, which takes
+	// less time for small states, and for large ones more time and memory.
+	Computed bool
 	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -73,7 +76,11 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
 	}
 	l.profile.Account(ProgramOf(l.program))
-	if state, err = xlabridge.Put(b, l.devices, state); err == nil {
+	put := func(state S) (S, error) { return xlabridge.Put(b, l.devices, state) }
+	if o.Computed {
+		put = func(state S) (S, error) { return computed(b, l, options, state) }
+	}
+	if state, err = put(state); err == nil {
 		if inputs, err = xlabridge.Put(b, l.devices, inputs); err != nil {
 			xlabridge.Free(state)
 		}
@@ -85,6 +92,25 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	l.state, l.tree = graph.Flatten(state)
 	l.inputs = graph.Leaves(inputs)
 	return l, nil
+}
+
+// computed is a state whose leaves are lazy, computed on a loop's devices.
+func computed[S any](b xlabridge.Backend, l *Loop, options xlabridge.CompileOptions, state S) (S, error) {
+	var none S
+	p, err := graph.TraceArgs(l.options.Name+": start", nil, graph.TraceOptions{Replicas: l.devices}, func([]any) any { return state })
+	if err != nil {
+		return none, err
+	}
+	program, err := b.Compile(p, options)
+	if err != nil {
+		return none, err
+	}
+	defer func() { _ = program.Close() }()
+	leaves, err := program.Call(nil)
+	if err != nil {
+		return none, err
+	}
+	return p.OutTree().Unflatten(leaves).(S), nil
 }
 
 // leafNames are the names of a state's leaves, no two alike: a snapshot knows them by nothing else.

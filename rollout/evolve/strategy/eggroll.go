@@ -2,32 +2,35 @@ package strategy
 
 import (
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
 func init() {
 	MustRegister("eggroll", func() Strategy {
-		return &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Rank: 1, Shaped: Shaped{Shaping: shapeRanks}}
+		return &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Rank: 1, Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}}
 	})
 }
 
 // Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv 2511.16652): OpenES
-// whose noise of a matrix W, f32[a, b], is A·Bᵀ/√rank of standard normal A, [a, rank], and B, [b, rank], so that a pair's draw is
+// whose noise of a matrix W, f32[a, b], is Aᵀ·B/√rank of standard normal A, [rank, a], and B, [rank, b], so that a pair's draw is
 // rank·(a + b) numbers in the place of a·b. Leaves that are no matrices, and matrices too small to gain, have noise of their own
 // for every number. Its genomes are trees; whole numbers stay as they are.
 //
-// Draws are kept as A and B alone. The members' weights are formed from them, a tile's at a time: the product of a tile's shared
-// weights with its observations is not shared between the members here, as the paper's implementation shares it.
+// Members are not formed where the policy is a policy.Sharer: a layer multiplies the mean's matrix by the vectors of all members of
+// a tile at once, and adds what each member's A and B change.
 type Eggroll struct {
 	antithetic
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
 	Rank         int             `set:"rank" min:"1" max:"4096" help:"rank of the noise of a matrix"`
+	Optimizer    string          `set:"optimizer" oneof:"adam,sgd" help:"how the gradient is followed: adam, or sgd, which remembers nothing (for large members)"`
 	Shaped
 }
 
@@ -35,9 +38,15 @@ type Eggroll struct {
 type EggrollState struct {
 	Mean   any            // the genome
 	Sigma  *graph.Array   // f32[]: of the next generation
-	Count  *graph.Array   // i32[]: steps of Adam so far
-	Mu, Nu []*graph.Array // f32, like the mean's leaves that are floats: Adam's running means
+	Count  *graph.Array   // i32[]: steps so far
+	Mu, Nu []*graph.Array // f32, like the mean's leaves that are floats: Adam's running means; none with sgd
 }
+
+// Values of Eggroll.Optimizer.
+const (
+	eggrollAdam = "adam"
+	eggrollSGD  = "sgd"
+)
 
 // factors are the draw of one leaf: A and B of a matrix, or the noise itself as A.
 type factors struct {
@@ -45,12 +54,30 @@ type factors struct {
 	B *graph.Array `tree:"optional"`
 }
 
-// noise is A·Bᵀ/√rank, or A.
+// fewRanksOfNoise is the rank up to which noise is written as a sum of products number by number, which needs no memory of its
+// own where it is added to something.
+const fewRanksOfNoise = 8
+
+// noise is Aᵀ·B/√rank, or A.
 func (f factors) noise() *graph.Array {
 	if f.B == nil {
 		return f.A
 	}
-	return graph.Div(graph.Dot(f.A, graph.MatrixTranspose(f.B)), float32(math.Sqrt(float64(f.A.Dim(1)))))
+	rank := f.A.Dim(0)
+	root := float32(math.Sqrt(float64(rank)))
+	if rank > fewRanksOfNoise {
+		return graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), root)
+	}
+	var sum *graph.Array
+	for k := range rank {
+		term := graph.Mul(graph.ExpandDims(graph.Index(f.A, k), 1), graph.ExpandDims(graph.Index(f.B, k), 0))
+		if sum == nil {
+			sum = term
+		} else {
+			sum = graph.Add(sum, term)
+		}
+	}
+	return graph.Div(sum, root)
 }
 
 // eachFloat gives each leaf that is of floats, in order, to f and puts what it returns in its place.
@@ -68,6 +95,9 @@ func eachFloat(genome any, f func(i int, x *graph.Array) *graph.Array) any {
 // Init starts at the genome with Sigma.
 func (e *Eggroll) Init(genome any, _ int) any {
 	s := EggrollState{Mean: genome, Sigma: e.Sigma.Array(), Count: graph.Zeros(graph.ShapeOf(graph.Int32))}
+	if e.Optimizer == eggrollSGD {
+		return s
+	}
 	eachFloat(genome, func(_ int, x *graph.Array) *graph.Array {
 		s.Mu = append(s.Mu, graph.Zeros(graph.ShapeOf(graph.Float32, x.Dims()...)))
 		return x
@@ -76,18 +106,29 @@ func (e *Eggroll) Init(genome any, _ int) any {
 	return s
 }
 
-// Sample draws the factors of every leaf of floats, leaf i with the keys FoldIn(key, 2·i) and FoldIn(key, 2·i + 1).
+// Sample draws the numbers of all leaves of floats at once, in order: of a matrix A, then B.
 func (e *Eggroll) Sample(key random.Key, state any) any {
-	draws := []factors{}
-	eachFloat(state.(EggrollState).Mean, func(i int, x *graph.Array) *graph.Array {
-		normal := func(k int, dims ...int) *graph.Array {
-			return random.Normal(random.FoldIn(key, 2*i+k), graph.ShapeOf(graph.Float32, dims...))
+	var draws []factors
+	n := 0
+	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+		n += x.Size()
+		if d := x.Dims(); e.factored(x) {
+			n += e.Rank*(d[0]+d[1]) - x.Size()
 		}
-		d := x.Dims()
-		if len(d) == 2 && e.Rank*(d[0]+d[1]) < d[0]*d[1] {
-			draws = append(draws, factors{normal(0, d[0], e.Rank), normal(1, d[1], e.Rank)})
+		return x
+	})
+	all := random.Normal(key, graph.ShapeOf(graph.Float32, n))
+	at := 0
+	next := func(dims ...int) *graph.Array {
+		from := at
+		at += graph.ShapeOf(graph.Float32, dims...).Size()
+		return graph.Reshape(graph.SliceAxis(all, 0, from, at), dims...)
+	}
+	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
+		if d := x.Dims(); e.factored(x) {
+			draws = append(draws, factors{next(e.Rank, d[0]), next(e.Rank, d[1])})
 		} else {
-			draws = append(draws, factors{A: normal(0, d...)})
+			draws = append(draws, factors{A: next(d...)})
 		}
 		return x
 	})
@@ -103,21 +144,76 @@ func (e *Eggroll) Member(state, draw any, side *graph.Array) any {
 	})
 }
 
-// Tell follows the estimate Σ shaped fitness·noise / (population·σ) of the gradient of fitness by one Adam step.
+// Shared is the member with the mean's matrices as they are.
+func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
+	s, leaves := state.(EggrollState), draw.([]factors)
+	factor := graph.Mul(s.Sigma, e.sign(side))
+	m := policy.Shared{}
+	floats := 0
+	m.Params = graph.MapTree(func(x *graph.Array) *graph.Array {
+		own := policy.Factors{}
+		if x.DType().IsFloat() {
+			f := leaves[floats]
+			floats++
+			if f.B != nil && x.DType() == graph.Float32 {
+				own = policy.Factors{A: f.A, B: f.B, Scale: graph.Div(factor, float32(math.Sqrt(float64(e.Rank))))}
+			} else {
+				x = graph.Convert(graph.Add(x, graph.Mul(factor, f.noise())), x.DType())
+			}
+		}
+		m.Factors = append(m.Factors, own)
+		return x
+	}, s.Mean)
+	return m
+}
+
+// gradient is Σ weight·noise over the pairs, of each leaf of floats. Of a matrix it is one product of all pairs' factors.
+func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws population.Draws) []*graph.Array {
+	root := float32(math.Sqrt(float64(e.Rank)))
+	// The factors of all pairs, which are thin, and of other leaves the sums.
+	thin := population.MapOf(draws, func(leaves []factors) []factors {
+		return slices.DeleteFunc(slices.Clone(leaves), func(f factors) bool { return f.B == nil })
+	})
+	whole := population.SumOf(draws, weights, func(leaves []factors) (sums []*graph.Array) {
+		for _, f := range leaves {
+			if f.B == nil {
+				sums = append(sums, f.A)
+			}
+		}
+		return sums
+	})
+	var sums []*graph.Array
+	eachFloat(s.Mean, func(_ int, x *graph.Array) *graph.Array {
+		if !e.factored(x) {
+			sums, whole = append(sums, whole[0]), whole[1:]
+			return x
+		}
+		weighted := graph.Mul(thin[0].A, graph.Div(graph.Reshape(weights, -1, 1, 1), root)) // [pairs, rank, a]
+		sums = append(sums, graph.DotGeneral(graph.Reshape(weighted, -1, x.Dim(0)), graph.Reshape(thin[0].B, -1, x.Dim(1)), nil, nil, []int{0}, []int{0}))
+		thin = thin[1:]
+		return x
+	})
+	return sums
+}
+
+// factored tells whether a leaf's noise is of low rank.
+func (e *Eggroll) factored(x *graph.Array) bool {
+	d := x.Dims()
+	return len(d) == 2 && e.Rank*(d[0]+d[1]) < d[0]*d[1]
+}
+
+// Tell follows the estimate Σ shaped fitness·noise / (population·σ) of the gradient of fitness by one step of the optimizer.
 func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
 	s := state.(EggrollState)
 	plus, minus := e.sides(e.shape(e, s, v.Fitness, draws))
-	sums := population.SumOf(draws, graph.Sub(plus, minus), func(leaves []factors) []*graph.Array {
-		all := make([]*graph.Array, len(leaves))
-		for i, f := range leaves {
-			all[i] = f.noise()
-		}
-		return all
-	})
 	scale := graph.Mul(s.Sigma, float32(v.Fitness.Dim(0)))
+	gradient := e.gradient(s, graph.Div(graph.Sub(plus, minus), scale), draws)
 	next := EggrollState{Sigma: decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Count), Count: graph.Add(s.Count, 1)}
 	next.Mean = eachFloat(s.Mean, func(i int, x *graph.Array) *graph.Array {
-		adam, update := Adam{s.Count, s.Mu[i], s.Nu[i]}.step(graph.Div(sums[i], scale), e.LearningRate.Array())
+		if e.Optimizer == eggrollSGD {
+			return graph.Convert(graph.Add(x, graph.Mul(e.LearningRate.Array(), gradient[i])), x.DType())
+		}
+		adam, update := Adam{s.Count, s.Mu[i], s.Nu[i]}.step(gradient[i], e.LearningRate.Array())
 		next.Mu, next.Nu = append(next.Mu, adam.Mu), append(next.Nu, adam.Nu)
 		return graph.Convert(graph.Add(x, update), x.DType())
 	})

@@ -22,8 +22,8 @@ func TestEggroll(t *testing.T) {
 			graph.Float32s([]float32{1, 2, 3}), graph.Int32s([]int32{1 << 30, 16777217})}
 		state := e.Init(start, members)
 		draws := drawn(e, state, members, 3).([]factors)
-		require.Equal(t, []int{3, 7, rank}, draws[0].A.Dims())
-		require.Equal(t, []int{3, 5, rank}, draws[0].B.Dims())
+		require.Equal(t, []int{3, rank, 7}, draws[0].A.Dims())
+		require.Equal(t, []int{3, rank, 5}, draws[0].B.Dims())
 		require.Nil(t, draws[1].B)
 		require.Equal(t, []int{3, 3}, draws[2].A.Dims())
 		require.Len(t, draws, 3)
@@ -41,7 +41,7 @@ func TestEggroll(t *testing.T) {
 				for j := range 5 {
 					x := 0.
 					for k := range rank {
-						x += a[i*rank+k] * b[j*rank+k] / math.Sqrt(float64(rank))
+						x += a[k*7+i] * b[k*5+j] / math.Sqrt(float64(rank))
 					}
 					require.InDelta(t, 2+.5*x, member[i*5+j], 1e-5)
 					sum[i*5+j] += float64(fitness[g]-fitness[g+members/2]) * x
@@ -54,6 +54,31 @@ func TestEggroll(t *testing.T) {
 		for i, x := range sum {
 			require.InDelta(t, .1*x/(.5*members), mu[i], 1e-5)
 		}
+	}
+}
+
+// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is remembered.
+func TestEggrollFollowsTheGradientItself(t *testing.T) {
+	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2, Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
+	start := []*graph.Array{graph.Zeros(graph.ShapeOf(graph.Float32, 7, 5)), graph.Zeros(graph.ShapeOf(graph.Float32, 4))}
+	state := e.Init(start, 6)
+	require.Empty(t, state.(EggrollState).Mu)
+	draws := drawn(e, state, 6, 3).([]factors)
+	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), given{draws}).(EggrollState)
+	require.Empty(t, told.Nu)
+	noise := graph.VMap(func(leaves []factors) []*graph.Array { return []*graph.Array{leaves[0].noise(), leaves[1].noise()} })(draws)
+	for i, moved := range told.Mean.([]*graph.Array) { // .1 / (6 * .5) * sum of (plus - minus) * noise
+		want := graph.Mul(graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1), .1/3)
+		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, moved), 1e-6)
+	}
+}
+
+// Noise of any rank is the product of its factors: few ranks are added up one by one.
+func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
+	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
+		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)), random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
+		want := graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), float32(math.Sqrt(float64(rank))))
+		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, f.noise()), 1e-5, "rank %d", rank)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -75,6 +76,14 @@ type Indexed interface {
 	Strategy
 	// SampleAt is Sample for a group, an int32 scalar from 0 on.
 	SampleAt(key random.Key, state any, group *graph.Array) any
+}
+
+// Sharing is a Strategy whose members have their matrices in common up to changes of low rank. Of a policy that is a
+// policy.Sharer they are played without forming their matrices.
+type Sharing interface {
+	Strategy
+	// Shared is the member that Member makes. What of state stands in it as it is is the same for all members.
+	Shared(state, draw any, side *graph.Array) policy.Shared
 }
 
 // Draw samples for a group, an int32 scalar: SampleAt of an Indexed strategy, else Sample.

@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// factored makes a member of parameters: its matrices change by rank-2 factors drawn from a key, other leaves by numbers of its own.
+func factored(params any, key random.Key, scale *graph.Array) (shared Shared, formed any) {
+	i := 0
+	normal := func(dims ...int) *graph.Array {
+		i++
+		return random.Normal(random.FoldIn(key, i), graph.ShapeOf(graph.Float32, dims...))
+	}
+	var ofShared, ofFormed []*graph.Array
+	leaves, tree := graph.Flatten(params)
+	for _, leaf := range leaves {
+		if leaf.Rank() != 2 {
+			own := graph.Add(leaf, graph.Mul(scale, normal(leaf.Dims()...)))
+			ofShared, ofFormed = append(ofShared, own), append(ofFormed, own)
+			shared.Factors = append(shared.Factors, Factors{})
+			continue
+		}
+		f := Factors{A: normal(2, leaf.Dim(0)), B: normal(2, leaf.Dim(1)), Scale: scale}
+		ofShared = append(ofShared, leaf)
+		ofFormed = append(ofFormed, graph.Add(leaf, graph.Mul(scale, graph.Dot(graph.Transpose(f.A, 1, 0), f.B))))
+		shared.Factors = append(shared.Factors, f)
+	}
+	shared.Params = tree.Unflatten(ofShared)
+	return shared, tree.Unflatten(ofFormed)
+}
+
+// A member that shares its matrices acts as one whose matrices are formed: each policy, several steps, and under VMap with the
+// matrices the same for all lanes.
+func TestSharedMembersActAsFormedOnes(t *testing.T) {
+	const members, steps = 3, 4
+	policies := made(t)
+	wide, _, err := Make("mlp:5,7", nil, observation, envs.Discrete{N: 20}) // more outputs than are turned
+	require.NoError(t, err)
+	policies["mlp:5,7 to 20"] = wide
+	for spec, p := range policies {
+		t.Run(spec, func(t *testing.T) {
+			params := p.Init(random.New(5))
+			x := seen(spec, random.New(6), steps)
+			member := func(shares bool) func(key random.Key) *graph.Array {
+				return func(key random.Key) *graph.Array {
+					shared, formed := factored(params, key, graph.Scalar(.3))
+					if shares {
+						return outputs(p, p.(Sharer).PrepareShared(shared), x)
+					}
+					return outputs(p, prepared(p, formed), x)
+				}
+			}
+			keys := random.Split(random.New(7), members)
+			want := floats(t, graph.VMap(member(false))(keys))
+			var loop []float64
+			for _, key := range random.SplitN(random.New(7), members) {
+				loop = append(loop, floats(t, member(true)(key))...)
+			}
+			require.InDeltaSlice(t, want, loop, 1e-5)
+			require.InDeltaSlice(t, want, floats(t, graph.VMap(member(true))(keys)), 1e-5)
+			require.InDeltaSlice(t, want, floats(t, graph.VMap(member(true), graph.LanesLast())(keys)), 1e-5)
+		})
+	}
+}
+
+// Factors of other leaves than the parameters have are refused.
+func TestSharedWantsFactorsOfEachLeaf(t *testing.T) {
+	p := made(t)["mlp:5"]
+	err := graph.Try(func() { p.(Sharer).PrepareShared(Shared{Params: p.Init(random.New(1)), Factors: make([]Factors, 3)}) })
+	require.ErrorContains(t, err, "got factors of 3 leaves for parameters of 4")
+}
