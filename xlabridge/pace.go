@@ -9,7 +9,7 @@ import (
 // A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers to
 // that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop over a
 // program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the kernel has
-// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled
+// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled (or are 2 slack more)
 // since the last collection, the next one begins, in the background, while programs run.
 
 const (
@@ -21,9 +21,9 @@ const (
 	collectEvery = 3
 	urgent       = 6
 	full         = 8
-	// slack is the most that may be held beyond what starts a collection before it is urgent, and twice that before callers wait:
-	// of large results a few are a gigabyte.
-	slack = 64 << 20
+	// slack is the most that may be held beyond what starts a collection before it is urgent, and twice that before callers wait or
+	// the next one starts: of large results a few are a gigabyte.
+	slack = 32 << 20
 )
 
 // pace decides when to collect. Its times are nanoseconds since started.
@@ -41,7 +41,8 @@ var buffers = pace{started: time.Now()}
 
 // add counts a new buffer, and starts a collection where it is time for one.
 func (p *pace) add(bytes int64) {
-	held, limit := p.held.Add(bytes), max(leastHeld, 2*p.least.Load())
+	held, least := p.held.Add(bytes), p.least.Load()
+	limit := max(leastHeld, least+min(least, 2*slack))
 	if bytes == 0 || held < limit || held < min(urgent*limit, limit+slack) && int64(time.Since(p.started)) < p.next.Load() {
 		return
 	}
