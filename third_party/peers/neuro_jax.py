@@ -248,7 +248,8 @@ def peak():
     with open("/proc/self/status") as f: return next(int(l.split()[1]) * 1024 for l in f if l.startswith("VmHWM:"))
 
 def rewards(name, seed, steps, actions):
-    """One episode as xlarun plays it; a whole-number observation's sum is a checksum of each step's."""
+    """One episode as xlarun plays it, for the test of cmd/xlarun/bench/neurobench. Of an observation there is the sum of its
+    numbers, each times its place from 1 on."""
     env = environment(name); key = R.key(int(seed)); actions = [int(a) for a in actions.split(",")]
     s = env.reset(R.fold_in(key, 0)); step = jax.jit(env.step); out, sums = [], []
     for t in range(1, int(steps) + 1):
@@ -256,7 +257,7 @@ def rewards(name, seed, steps, actions):
         s, r, done = step(R.fold_in(key, t), s, jnp.int32(actions[(t - 1) % len(actions)]))
         out.append(float(r))
         if done: break
-    return dict(rewards=out, observations=sums)
+    return dict(env=name, seed=int(seed), actions=actions, rewards=out, observations=sums)
 
 def main(kind, *rest):
     if kind == "rewards": print(json.dumps(rewards(*rest))); return
