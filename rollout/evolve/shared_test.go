@@ -58,6 +58,7 @@ func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
 // member adds to it.
 func TestSharedProductsAreOneForATile(t *testing.T) {
 	c := sharing("mlp:32,16")
+	c.HallOfFame = "0" // whose places are matrices
 	e := start(t, &xlabridge.Reference{}, c)
 	var text strings.Builder
 	require.NoError(t, e.Compiled().Program.Dump(&text, graph.PhaseSimplified, graph.TargetCPU))
