@@ -51,8 +51,8 @@ func TestBadPlanFlags(t *testing.T) {
 		_, err := resolve(c.flag, c.value)
 		require.EqualError(t, err, c.want)
 	}
-	_, err := resolve("--pop", "20000", "--policy", "mlp:64,64", "--memory", "5M")
-	require.ErrorContains(t, err, "4.8 MiB is allowed; the largest population that fits is ")
+	_, err := resolve("--pop", "20000", "--policy", "mlp:64,64", "--memory", "3M")
+	require.ErrorContains(t, err, "2.9 MiB is allowed; the largest population that fits is ")
 	x, err := resolve("--memory", "")
 	require.NoError(t, err, "nothing is what is free")
 	require.Zero(t, x.Experiment.(run.Planned).Planned().Memory)
