@@ -40,14 +40,13 @@ var _ = register(&Op{
 			if t[i] == nil {
 				continue
 			}
-			with := slices.Clone(in)
-			with[i] = t[i]
-			change := BroadcastTo(t[i], out[0].Dims()...)
-			if i > 0 {
-				with[0] = ZerosLike(out[0])
-				change = addLowRank(with)
+			if i == 0 {
+				sum = addTangents(sum, BroadcastTo(t[0], out[0].Dims()...))
+				continue
 			}
-			sum = addTangents(sum, change)
+			with := slices.Clone(in)
+			with[0], with[i] = ZerosLike(out[0]), t[i]
+			sum = addTangents(sum, addLowRank(with))
 		}
 		return []*Array{sum}
 	},
@@ -56,7 +55,7 @@ var _ = register(&Op{
 	// both while they are in the nearest cache.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		y, out := in[0], n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) || in[1].Size() == 0 || in[2].Size() == 0 {
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) || out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {
 			return []*Array{addLowRank(in)}
 		}
 		return kernelCall(lowRankKernel, nil, []Shape{out}, append([]*Array{BroadcastTo(y, out.Dims...)}, in[1:]...)...)
@@ -83,6 +82,9 @@ var _ = register(&Op{
 
 // leastLowRank is the least number of results for which the kernel is called.
 const leastLowRank = 256
+
+// mostLowRankAxes is how many axes the kernel takes: AXES of lowrank.c and the outputs'.
+const mostLowRankAxes = 9
 
 var lowRankKernel = &Kernel{Target: "xlarun_low_rank", InPlace: true, Eval: evalLowRank}
 

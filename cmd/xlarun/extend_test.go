@@ -85,9 +85,7 @@ func TestExtend(t *testing.T) {
 			s.do(t, append(c.args, "--devices", "1", "--out", kind+"-one")...)
 			life := time.Since(start)
 			require.Equal(t, s.read(t, kind, "metrics.jsonl"), s.read(t, kind+"-one", "metrics.jsonl"), "on any number of devices")
-			s.killed(t, append(c.args, "--out", kind+"-killed"), kind+"-killed", 3, func() time.Duration {
-				return time.Duration(random.Int64N(int64(life)))
-			})
+			s.killed(t, append(c.args, "--out", kind+"-killed"), kind+"-killed", 3, random, &life)
 			s.sameRun(t, kind, kind+"-killed", files)
 
 			profile := s.result(t, "profile", kind, "--repeats", "2")

@@ -47,9 +47,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			for killed := 0; killed < kills; {
 				require.NoError(t, os.RemoveAll(s.path("killed")))
-				killed += s.killed(t, append(args, "--out", "killed"), "killed", kills-killed, func() time.Duration {
-					return time.Duration(random.Int64N(int64(life)))
-				})
+				killed += s.killed(t, append(args, "--out", "killed"), "killed", kills-killed, random, &life)
 				s.sameRun(t, "whole", "killed", c.files)
 			}
 		})
@@ -58,7 +56,7 @@ func TestKilledRunsGoOn(t *testing.T) {
 
 // killed runs a command, kills it up to `most` times, goes on each time, and lets it come to its end at last. It returns
 // the number of kills, less than most where the run was over before.
-func (s *shell) killed(t *testing.T, args []string, folder string, most int, moment func() time.Duration) (kills int) {
+func (s *shell) killed(t *testing.T, args []string, folder string, most int, random *rand.Rand, life *time.Duration) (kills int) {
 	t.Helper()
 	for next := args; ; {
 		if kills == most {
@@ -67,9 +65,7 @@ func (s *shell) killed(t *testing.T, args []string, folder string, most int, mom
 		}
 		p := s.command(next...)
 		require.NoError(t, p.Start())
-		time.Sleep(moment())
-		_ = p.Process.Kill()
-		if status := p.ended(); status >= 0 {
+		if status := p.signalled(random, life, os.Kill); status >= 0 {
 			require.Zero(t, status, "%v: %s", next, &p.err)
 			return kills
 		}

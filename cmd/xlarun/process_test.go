@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,6 +58,21 @@ func (s *shell) command(args ...string) *process {
 func (p *process) ended() int {
 	_ = p.Wait()
 	return p.ProcessState.ExitCode()
+}
+
+// signalled sends a signal at a moment of a process's life, and gives its exit status. A process that ends by itself first shortens
+// the life: it was measured while the machine did other work, and most moments would come too late.
+func (p *process) signalled(random *rand.Rand, life *time.Duration, signal os.Signal) (status int) {
+	began, over := time.Now(), make(chan int, 1)
+	go func() { over <- p.ended() }()
+	select {
+	case status = <-over:
+		*life = min(*life, time.Since(began))
+	case <-time.After(time.Duration(random.Int64N(int64(*life)))):
+		_ = p.Process.Signal(signal)
+		status = <-over
+	}
+	return status
 }
 
 // do runs a command to its end, which has to be good, and gives what it printed.

@@ -36,9 +36,7 @@ func TestInterruptedRunsGoOn(t *testing.T) {
 		for done < interrupts {
 			p := s.command(next...)
 			require.NoError(t, p.Start())
-			time.Sleep(time.Duration(random.Int64N(int64(life))))
-			_ = p.Process.Signal(signals[done%3])
-			status := p.ended()
+			status := p.signalled(random, &life, signals[done%3])
 			if status == 0 {
 				next = nil
 				break

@@ -94,7 +94,7 @@ func fitnessOf(t *testing.T, e *Evolution) []float64 {
 	v, err := graph.Floats(out[0])
 	require.NoError(t, err)
 	xlabridge.Free(out)
-	return v[:len(v)/2]
+	return v[:len(v)/3]
 }
 
 // The members of a padded population do what they do in a larger one that fills its tiles, to the byte: odd sizes all round.

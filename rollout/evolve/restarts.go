@@ -320,7 +320,7 @@ func (r *restarting) restart(step int64) error {
 	}
 	for name := range s.Arrays {
 		part, _, _ := strings.Cut(name, ".")
-		if slices.Contains([]string{"generation", "best", "hall", "observed"}, part) {
+		if slices.Contains([]string{"generation", "best", "hall", "observed", "patience"}, part) {
 			s.Arrays[name] = old.Arrays[name]
 		}
 	}
