@@ -105,16 +105,32 @@ type blockLayer struct {
 	from          []int32 // [out*each]: the blocks of the layer before that each block of units reads
 }
 
-// Reads says of each block-sparse layer which blocks of the layer before each of its blocks of units reads: [layer][block][read].
-func (b *BlockMLP) Reads() (all [][][]int32) {
-	for _, l := range b.layers {
+// Reads says of each block-sparse layer of a member which blocks of the layer before each of its blocks of units reads:
+// [layer][block][read].
+func (b *BlockMLP) Reads(params any) (all [][][]int32, err error) {
+	if n, ok := params.(Normalized); ok {
+		params = n.Own
+	}
+	p, _ := params.(BlockParams)
+	for i, l := range b.layers {
+		from := l.from
+		if i < len(p.Blocks) && p.Blocks[i].From != nil { // the member's own
+			own, err := graph.Floats(p.Blocks[i].From)
+			if err != nil {
+				return nil, err
+			}
+			from = make([]int32, len(own))
+			for k, v := range own {
+				from[k] = int32(v)
+			}
+		}
 		layer := make([][]int32, l.out)
 		for i := range layer {
-			layer[i] = l.from[i*l.each : (i+1)*l.each]
+			layer[i] = from[i*l.each : (i+1)*l.each]
 		}
 		all = append(all, layer)
 	}
-	return all
+	return all, nil
 }
 
 // BlockParams are the parameters of one BlockMLP.

@@ -120,6 +120,16 @@ func TestBlocksOfEachMember(t *testing.T) {
 	from := floats(t, members.Blocks[0].From) // [members, 4 blocks of units, 3 blocks that each reads]
 	require.Len(t, from, 3*4*3)
 	require.NotEqual(t, from[:12], from[12:24])
+	second := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 1) }, members)
+	for i, params := range []any{second, Normalized{Own: second}} { // what is exported is the member's own, however it sees
+		reads, err := p.Reads(params)
+		require.NoError(t, err)
+		var flat []float64
+		for _, r := range slices.Concat(reads[0]...) {
+			flat = append(flat, float64(r))
+		}
+		require.EqualValues(t, from[12:24], flat, "case %d", i+1)
+	}
 	for i := 0; i < len(from); i += 3 {
 		require.True(t, 0 <= from[i] && from[i] < from[i+1] && from[i+1] < from[i+2] && from[i+2] < 6, from[i:i+3])
 	}

@@ -125,8 +125,8 @@ func (o *bbobFlags) check(names []string) error {
 	if o.generations < 1 {
 		return console.BadInput("--generations got %d, wants 1 or more", o.generations)
 	}
-	if o.seeds < 1 || o.seeds > 200 {
-		return console.BadInput("--seeds got %d, wants 1 to 200", o.seeds)
+	if o.seeds < 1 || o.seeds > 50 {
+		return console.BadInput("--seeds got %d, wants 1 to 50", o.seeds)
 	}
 	if o.out != "" && !o.peers {
 		return console.BadInput("--out got %q, but there is nothing to compare: add --peers", o.out)

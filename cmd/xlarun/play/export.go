@@ -2,6 +2,7 @@ package play
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -131,7 +132,9 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 		put("stride", net.Stride)
 		metadata["activation"] = net.Activation
 	case *policy.BlockMLP:
-		put("reads", net.Reads())
+		reads, wrong := net.Reads(m.Params)
+		err = errors.Join(err, wrong)
+		put("reads", reads)
 		metadata["activation"] = net.Activation
 	case *policy.CTRNN:
 		put("dt", net.DT.Value)
