@@ -4,13 +4,13 @@
 #include <stdbool.h>
 
 #include "ffi.h"
+#include "vectors.h"
 
 static const xb_linalg *choose(int dtype) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+  if (xb_widest_vectors() == XB_AVX512)
     return dtype == XF_F32 ? &xb_linalg_f32_avx512 : &xb_linalg_f64_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+  if (xb_widest_vectors() == XB_AVX2)
     return dtype == XF_F32 ? &xb_linalg_f32_avx2 : &xb_linalg_f64_avx2;
 #endif
   return dtype == XF_F32 ? &xb_linalg_f32_plain : &xb_linalg_f64_plain;

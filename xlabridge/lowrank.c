@@ -5,12 +5,13 @@
 #include <stdbool.h>
 
 #include "ffi.h"
+#include "vectors.h"
 
 enum { AXES = 8, INPUTS = 5 };
 
 static xb_low_rank_row *choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return xb_low_rank_avx2;
+  if (xb_widest_vectors() >= XB_AVX2) return xb_low_rank_avx2;
 #endif
   return xb_low_rank_plain;
 }

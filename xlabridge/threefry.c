@@ -5,13 +5,13 @@
 #include <stddef.h>
 
 #include "ffi.h"
+#include "vectors.h"
 
 static xb_threefry_words *choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
+  if (xb_widest_vectors() == XB_AVX512)
     return xb_threefry_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return xb_threefry_avx2;
+  if (xb_widest_vectors() == XB_AVX2) return xb_threefry_avx2;
 #endif
   return xb_threefry_plain;
 }

@@ -33,16 +33,18 @@ const fewDraws = 32
 
 // hash gives both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
-	if counter := longCounter(dims); counter != nil {
-		return graph.ThreeFry2x32(w.hi, w.lo, graph.Convert(graph.ShiftRightLogical(counter, 32), graph.Uint32), graph.Convert(counter, graph.Uint32))
-	}
 	w = w.finished(dims)
-	return graph.ThreeFryWords(w.hi, w.lo, dims...)
+	if fits(dims) {
+		return graph.ThreeFryWords(w.hi, w.lo, dims...)
+	}
+	flat := graph.ShapeOf(graph.Uint64, graph.ShapeOf(graph.Uint64, dims...).Size())
+	counter := graph.Reshape(graph.IotaAxis(flat, 0), dims...)
+	return graph.ThreeFry2x32(w.hi, w.lo, graph.Convert(graph.ShiftRightLogical(counter, 32), graph.Uint32), graph.Convert(counter, graph.Uint32))
 }
 
 // mixed is the exclusive or of both words of hash.
 func (w words) mixed(dims ...int) *graph.Array {
-	if longCounter(dims) != nil {
+	if !fits(dims) {
 		a, b := w.hash(dims...)
 		return graph.Xor(a, b)
 	}
@@ -61,11 +63,5 @@ func (w words) finished(dims []int) words {
 	return words{k[0], k[1]}
 }
 
-// longCounter counts the elements of an array that has more of them than 32 bits can count; nil for others.
-func longCounter(dims []int) *graph.Array {
-	s := graph.ShapeOf(graph.Uint64, dims...)
-	if int64(s.Size()) <= 1<<32 {
-		return nil
-	}
-	return graph.Reshape(graph.IotaAxis(graph.ShapeOf(graph.Uint64, s.Size()), 0), dims...)
-}
+// fits tells whether 32 bits count the elements of an array; others take both halves of the counter.
+func fits(dims []int) bool { return int64(graph.ShapeOf(graph.Uint32, dims...).Size()) <= 1<<32 }

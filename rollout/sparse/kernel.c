@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "vectors.h"
+
 #define DEPTH 16  // layers at most
 
 static xs_block *const blocks[][2] = {
@@ -12,17 +14,7 @@ static xs_block *const blocks[][2] = {
 #endif
 };
 
-int xs_paths(void) {
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) {
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd"))
-      return 3;
-    return 2;
-  }
-#endif
-  return 1;
-}
+int xs_paths(void) { return xb_widest_vectors() + 1; }
 
 static int path = -1;
 

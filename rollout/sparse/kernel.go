@@ -1,7 +1,7 @@
 package sparse
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -Wall -Wno-psabi
+#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -I${SRCDIR}/../../xlabridge -O3 -Wall -Wno-psabi
 #cgo LDFLAGS: -lm
 #include "ffi_abi.h"
 #include "kernel.h"

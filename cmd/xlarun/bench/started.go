@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -63,7 +62,6 @@ func (b *bench) startsOf(ctx context.Context, c evolve.Config, calibration slice
 		compile, peaks = append(compile, cost.compile.Seconds()/((before.cpu+after.cpu)/2)), append(peaks, float64(cost.peakBytes))
 		before = after
 	}
-	slices.Sort(peaks)
 	return started{machine.Median(compile), int64(machine.Median(peaks))}, nil
 }
 

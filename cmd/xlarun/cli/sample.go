@@ -39,12 +39,7 @@ func sampleCommand(a *app) *cobra.Command {
 			"again of the saved state, plays the episode that they play there, the first where there are several, and writes what they saw, did\n" +
 			"and got in each step into one safetensors file. Of a kind of run whose members cannot be made again it takes those that it saved.",
 		Example: "  xlarun sample runs/20260102-150405-CartPole-v1 --members 5 --out episodes.safetensors",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return console.BadInput("got %d arguments, wants one: the folder of a run", len(args))
-			}
-			return nil
-		},
+		Args:    console.OneArgument("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if members < 1 || members > mostSampled {
 				return console.BadInput("--members got %d, wants 1 to %d", members, mostSampled)

@@ -64,3 +64,13 @@ func example(value, other string) string {
 	}
 	return value
 }
+
+// OneArgument refuses any other number of arguments than one, and says what it stands for.
+func OneArgument(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return BadInput("got %d arguments, wants one: %s", len(args), what)
+		}
+		return nil
+	}
+}

@@ -49,12 +49,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 			"member of a file, and plays it on episodes that neither the training nor the choice of the best member has seen. It reports\n" +
 			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the episodes.",
 		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 --seed 7 --gif none --json",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return console.BadInput("got %d arguments, wants one: the folder of a run, or a member's file", len(args))
-			}
-			return nil
-		},
+		Args:    console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			saved, err := Open(args[0], member)
 			if err != nil {

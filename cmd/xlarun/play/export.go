@@ -35,12 +35,7 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			"a reader in another language needs: the layers and the function between them, the environment and its spaces, and how\n" +
 			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the best one's connections.",
 		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return console.BadInput("got %d arguments, wants one: the folder of a run, or a member's file", len(args))
-			}
-			return nil
-		},
+		Args:    console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := Open(args[0], member)
 			if err != nil {

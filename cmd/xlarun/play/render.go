@@ -54,12 +54,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 			"environment a policy that plays at random, or a network as it is before any training (--policy mlp:16,16). The same seed\n" +
 			"gives the same pictures.",
 		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member centre --out champion.gif --png frames --size 640x400",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return console.BadInput("got %d arguments, wants one: an environment, the folder of a run, or a member's file", len(args))
-			}
-			return nil
-		},
+		Args:    console.OneArgument("an environment, the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := o.resolve(args[0], cmd.Flags().Changed)
 			if err != nil {

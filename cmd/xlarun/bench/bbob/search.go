@@ -69,8 +69,6 @@ func (s Search) Run(in Inputs) *graph.Array {
 		State: graph.VMap(func(start *graph.Array) any { return s.Strategy.Init(start, s.Population) })(starts),
 		Best:  graph.Full(graph.ShapeOf(graph.Float32, lanes), math.Inf(1)),
 	}
-	// Peaks do not move from one generation to the next.
-	in = graph.MapTree(func(a *graph.Array) *graph.Array { return a }, in)
 	end, _ := graph.Scan(func(l loop, generation *graph.Array) (loop, graph.None) {
 		ofGeneration := random.FoldIn(in.Key, generation)
 		keys := graph.VMap(func(lane *graph.Array) random.Key { return random.FoldIn(ofGeneration, lane) })(graph.Iota(lanes))
