@@ -65,9 +65,9 @@ func (e *Executable) NumOutputs() int { return e.outputs }
 // Client is the client that compiled the program.
 func (e *Executable) Client() *Client { return e.client }
 
-// resultSizes are the bytes of each result, the same in every run: those of the first are asked for. The first result counts
-// for the temporaries, too: it is allocated where they lie on the C library's heap, so that their room is not one piece
-// any more, and the next call takes more, until the result is freed.
+// resultSizes are the bytes of each result, the same in every run: those of the first are asked for. Without the pool, the first result
+// counts for the temporaries, too: it is allocated where they lie on the C library's heap, so that their room is not one piece any
+// more, and the next call takes more, until the result is freed.
 func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 	if sizes := e.sizes.Load(); sizes != nil {
 		return *sizes, nil
@@ -84,7 +84,7 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 		}
 		sizes[i] = int64(dtype.SizeForDimensions(dims...))
 	}
-	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && m.Temporaries < directMemory && len(sizes) > 0 {
+	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries < directMemory && len(sizes) > 0 {
 		sizes[0] += m.Temporaries
 	}
 	e.sizes.Store(&sizes)

@@ -38,6 +38,7 @@ type library struct {
 	major       int
 	minor       int
 	kernels     bool // it knows the kernels of RegisterKernel
+	pooled      bool // its large allocations come out of the pool
 	stuck       bool // its loading was given up and still goes on
 
 	options knownOptions
@@ -79,7 +80,7 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 	l := &library{path: real, slot: C.int(slot), fingerprint: found.SHA256}
 	// In its place before go-xla knows it, since others may then compile through it at once.
 	libraries.bySlot[slot] = l
-	text, err := quietly(ctx, found.Backend, func() error { return l.load(found.Libraries, preload) })
+	text, err := quietly(ctx, found.Backend, func() error { return l.load(found, preload) })
 	if errors.Is(err, errStuck) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		// Its thread still works in this place, which nobody else can have.
 		l.stuck = true
@@ -122,9 +123,9 @@ func pluginFile(path string) (string, error) {
 }
 
 // load does the work of openLibrary for a file that is not open yet.
-func (l *library) load(files, folders []string) error {
+func (l *library) load(found plugin.Found, folders []string) error {
 	setLogLevel()
-	preload(files)
+	preload(found.Libraries)
 	preloadAll(folders)
 	cpath := C.CString(l.path)
 	defer C.free(unsafe.Pointer(cpath))
@@ -147,6 +148,9 @@ func (l *library) load(files, folders []string) error {
 		if l.fingerprint, err = fileFingerprint(l.path); err != nil {
 			return fmt.Errorf("plugin %s: %w", l.path, err)
 		}
+	}
+	if found.Backend == "cpu" {
+		l.pooled = openPool(unsafe.Pointer(api))
 	}
 	table := C.xb_interpose(l.slot, api, padded)
 	if table == nil {

@@ -1,0 +1,89 @@
+package xlabridge
+
+import (
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into them, while others
+// come and go on all threads.
+func TestPool(t *testing.T) {
+	c := open(t, Options{})
+	if os.Getenv("XLARUN_TEST_TUNED") != "" {
+		require.False(t, c.lib.pooled, "whoever tunes glibc keeps it")
+	} else if !c.lib.pooled {
+		t.Skip("there is no pool for this C library or kind of processor")
+	}
+	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32<<20 - 4, 32 << 20, 40 << 20} {
+		pooledSize := c.lib.pooled && size >= 64<<10 && size < 32<<20
+		blocks, used, _ := pooled()
+		data := make([]float32, size/4)
+		for j := range data {
+			data[j] = float32(i + j%1021)
+		}
+		b := f32(t, c, 0, data...)
+		now, more, _ := pooled()
+		if pooledSize {
+			require.EqualValues(t, 1, now-blocks, "%d bytes", size)
+			require.GreaterOrEqual(t, more-used, int64(size), "%d bytes", size)
+			require.LessOrEqual(t, more-used, int64(size)*5/4+64<<10, "%d bytes", size)
+		} else {
+			require.Equal(t, blocks, now, "%d bytes", size)
+		}
+		require.True(t, slices.Equal(data, host(t, b).([]float32)), "%d bytes", size)
+		require.NoError(t, b.Close())
+		now, more, kept := pooled()
+		require.Equal(t, blocks, now, "%d bytes", size)
+		require.Equal(t, used, more, "%d bytes", size)
+		if pooledSize {
+			require.GreaterOrEqual(t, kept, int64(size), "%d bytes", size)
+		}
+	}
+	blocks, used, _ := pooled()
+	program := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0)) })
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := range 40 {
+				n := 10_000 * (1 + (g*7+i)%9)
+				x := make([]float32, n)
+				for j := range x {
+					x[j] = float32(g)
+				}
+				out, err := program(graph.Float32s(x, n))
+				if !assert.NoError(t, err) {
+					return
+				}
+				v, err := graph.Floats(out)
+				if !assert.NoError(t, err) {
+					return
+				}
+				if want := float64(g) + math.Sin(float64(g)); math.Abs(v[0]-want) > 1e-5 {
+					t.Errorf("got %v of %d", v[0], g)
+				}
+				Free(out)
+			}
+		})
+	}
+	all.Wait()
+	require.Eventually(t, func() bool {
+		now, more, _ := pooled()
+		return now <= blocks && more <= used
+	}, 10*time.Second, 10*time.Millisecond, "all that was freed is free again")
+	if os.Getenv("XLARUN_TEST_TUNED") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestPool$")
+		cmd.Env = append(os.Environ(), "XLARUN_TEST_TUNED=1", "GLIBC_TUNABLES=glibc.malloc.arena_max=3")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
