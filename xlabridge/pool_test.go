@@ -40,7 +40,7 @@ func TestPool(t *testing.T) {
 		} else {
 			require.Equal(t, blocks, now, "%d bytes", size)
 		}
-		require.True(t, slices.Equal(data, host(t, b).([]float32)), "%d bytes", size)
+		require.True(t, slices.Equal(data, host(t, b)), "%d bytes", size)
 		require.NoError(t, b.Close())
 		now, more, kept := pooled()
 		require.Equal(t, blocks, now, "%d bytes", size)
