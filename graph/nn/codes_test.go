@@ -131,3 +131,34 @@ func TestCodesBadInput(t *testing.T) {
 		require.ErrorContains(t, graph.Try(c.make), c.want)
 	}
 }
+
+// Whatever the delays are, an input arrives so many steps later, and nothing before the first step.
+func TestDelayHoldsUp(t *testing.T) {
+	const steps = 11
+	for _, longest := range []int{1, 3, 4} {
+		held := make([]float32, longest+1)
+		for i := range held {
+			held[i] = float32(i)
+		}
+		units := len(held)
+		x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, steps, units))
+		d := nn.Delay{Steps: graph.Float32s(held), Longest: longest}
+		last, got := d.Apply(d.Start(units), x)
+		in, want := numbers(t, x), make([]float64, steps*units)
+		for s := range steps {
+			for u := range units {
+				if s >= u {
+					want[s*units+u] = in[(s-u)*units+u]
+				}
+			}
+		}
+		require.Equal(t, want, numbers(t, got))
+		require.Equal(t, []int{longest, units}, last.Ring.Dims())
+		_, again := d.Apply(last, graph.Zeros(x.Shape())) // what was under way arrives
+		require.Equal(t, in[(steps-1)*units+units-1], numbers(t, again)[(longest-1)*units+units-1])
+	}
+	d := nn.Delay{Steps: graph.Scalar(0)}
+	require.ErrorContains(t, graph.Try(func() { d.Start(2) }), "got Longest = 0, want at least 1")
+	d.Longest = 2
+	require.ErrorContains(t, graph.Try(func() { d.Step(nn.DelayState{}, graph.Float32s([]float32{1})) }), "want [2, units], as Start makes it")
+}

@@ -40,8 +40,7 @@ type unit struct {
 }
 
 func unitOf(s *Settings, n Neurons) unit {
-	keep := func(tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(s.DT.Array(), tau))) }
-	u := unit{Beta: keep(n.Membrane), Alpha: keep(n.Synapse), Gamma: keep(n.Adaptation), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
+	u := unit{Beta: kept(s, n.Membrane), Alpha: kept(s, n.Synapse), Gamma: kept(s, n.Adaptation), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
 	u.Jump = graph.Mul(n.Jump, u.PerMV)
 	u.Drive = graph.Mul(graph.Mul(graph.Sub(1, u.Beta), n.Drive), u.PerMV)
 	return u

@@ -88,3 +88,13 @@ func (s *Settings) Steps(g *graph.Array) *graph.Array {
 func between(g, least, most *graph.Array) *graph.Array {
 	return graph.Mul(least, graph.Exp(graph.Mul(nn.Sigmoid(g), graph.Log(graph.Div(most, least)))))
 }
+
+// Keep is what leaky integrators of these genes of a membrane keep in a substep: exp(-dt/between(g, tau-min, tau-max)).
+func (s *Settings) Keep(g *graph.Array) *graph.Array {
+	return kept(s, between(g, s.TauMin.Array(), s.TauMax.Array()))
+}
+
+// kept is what is left behind a substep of what decays with a time constant.
+func kept(s *Settings, tau *graph.Array) *graph.Array {
+	return graph.Exp(graph.Neg(graph.Div(s.DT.Array(), tau)))
+}

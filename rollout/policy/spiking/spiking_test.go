@@ -107,7 +107,11 @@ func TestBadSettings(t *testing.T) {
 		want   string
 	}{
 		{1, func(s *Settings) { s.Dynamics = "fast:alff" }, `p.dynamics: got "fast:alff", want one of `},
-		{2, func(s *Settings) { s.DT = settings.Num(6); s.SynapseMin = settings.Num(6); s.SynapseMax = settings.Num(6) },
+		{2, func(s *Settings) {
+			s.DT = settings.Num(6)
+			s.SynapseMin = settings.Num(6)
+			s.SynapseMax = settings.Num(6)
+		},
 			`p.dt: got 6, want at most p.tau-min, 5: a substep that is longer than a time constant oversteps it`},
 		{3, func(s *Settings) { s.DT = settings.Num(2) }, `p.dt: got 2, want at most p.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
 		{4, func(s *Settings) { s.TauMax = settings.Num(4) }, `p.tau-max: got 4, want at least p.tau-min, 5`},
