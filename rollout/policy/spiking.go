@@ -73,7 +73,7 @@ type SpikingParams struct {
 // Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the gene of its membrane for the decoder
 // membrane. Weights and B are in units of the outputs.
 type Readout struct {
-	nn.Dense
+	nn.Dense `tree:"inline"`
 	Membrane *graph.Array // [outputs]; see spiking.Settings.Keep
 }
 
