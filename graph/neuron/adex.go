@@ -28,7 +28,7 @@ func (m AdEx) Variables() []string { return []string{"v", "w"} }
 
 // Start is EL without adaptation.
 func (m AdEx) Start(units int) State {
-	return State{spread(m.EL, units), spread(graph.Scalar(0), units)}
+	return State{spread(m.EL, units), spread(graph.ZerosLike(m.TauW), units)}
 }
 
 // Derivative is the equations above.

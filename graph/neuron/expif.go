@@ -40,8 +40,8 @@ func (m ExpIF) Derivative(s State, in Input) (change, slope State) {
 	return State{graph.Div(graph.Add(i, in.at(v)), m.C)}, State{graph.Div(rise, m.C)}
 }
 
-// Spiking is v >= Peak.
-func (m ExpIF) Spiking(s State) *graph.Array { return graph.Ge(s[0], m.Peak) }
+// Excess is v - Peak.
+func (m ExpIF) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Peak) }
 
 // Reset sets v.
 func (m ExpIF) Reset(s State) State { return State{graph.Add(graph.ZerosLike(s[0]), m.VReset)} }

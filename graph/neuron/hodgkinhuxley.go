@@ -75,8 +75,8 @@ func (m HodgkinHuxley) Derivative(s State, in Input) (change, slope State) {
 	return change, slope
 }
 
-// Spiking is v >= Threshold.
-func (m HodgkinHuxley) Spiking(s State) *graph.Array { return graph.Ge(s[0], m.Threshold) }
+// Excess is v - Threshold.
+func (m HodgkinHuxley) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Threshold) }
 
 // Reset changes nothing.
 func (m HodgkinHuxley) Reset(s State) State { return s }

@@ -19,21 +19,22 @@ const (
 func Integrators() []Integrator { return []Integrator{Euler, ExponentialEuler, RK4} }
 
 // step takes a step of h ms with a constant input. The empty integrator is ExponentialEuler.
-func (i Integrator) step(m Model, s State, in Input, h float64) State {
+func (i Integrator) step(m Model, s State, in Input, h *graph.Array) State {
 	switch i {
 	case Euler:
 		change, _ := m.Derivative(s, in)
 		return moved(s, change, h)
 	case RK4:
+		half := graph.Mul(.5, h)
 		k1, _ := m.Derivative(s, in)
-		k2, _ := m.Derivative(moved(s, k1, h/2), in)
-		k3, _ := m.Derivative(moved(s, k2, h/2), in)
+		k2, _ := m.Derivative(moved(s, k1, half), in)
+		k3, _ := m.Derivative(moved(s, k2, half), in)
 		k4, _ := m.Derivative(moved(s, k3, h), in)
 		sum := make(State, len(s))
 		for i := range s {
 			sum[i] = graph.Add(graph.Add(k1[i], k4[i]), graph.Mul(2, graph.Add(k2[i], k3[i])))
 		}
-		return moved(s, sum, h/6)
+		return moved(s, sum, graph.Div(h, 6))
 	case ExponentialEuler, "":
 		change, slope := m.Derivative(s, in)
 		for i := range s {
@@ -46,7 +47,7 @@ func (i Integrator) step(m Model, s State, in Input, h float64) State {
 }
 
 // moved is s + h·change.
-func moved(s, change State, h float64) State {
+func moved(s, change State, h *graph.Array) State {
 	next := make(State, len(s))
 	for i := range s {
 		next[i] = graph.Add(s[i], graph.Mul(h, change[i]))

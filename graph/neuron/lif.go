@@ -35,8 +35,8 @@ func (m LIF) Derivative(s State, in Input) (change, slope State) {
 	return State{graph.Div(i, m.C)}, State{graph.Neg(graph.Div(in.leak(m.GL), m.C))}
 }
 
-// Spiking is v >= Threshold.
-func (m LIF) Spiking(s State) *graph.Array { return graph.Ge(s[0], m.Threshold) }
+// Excess is v - Threshold.
+func (m LIF) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Threshold) }
 
 // Reset sets or lowers v.
 func (m LIF) Reset(s State) State {

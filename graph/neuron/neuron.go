@@ -6,7 +6,7 @@
 // conductances of what arrives. A Layer runs both by an Integrator in steps of so many ms, with substeps and a refractory period:
 //
 //	m := neuron.NewAdEx()
-//	l := neuron.Layer{Model: m, DT: .1, Integrator: neuron.RK4}
+//	l := neuron.Layer{Model: m, DT: graph.Scalar(.1), Integrator: neuron.RK4}
 //	last, spikes := l.Apply(l.Start(100), arrivals) // arrivals.Current: [steps, 100], in pA
 //
 // Constants are leaves of dims [units] or [], so that they can be learned and evolved. Cells in units of their own, with surrogate
@@ -31,8 +31,8 @@ type Model interface {
 	Start(units int) State
 	// Derivative is what each variable changes by in a ms, and its slope: the derivative of that by the variable itself, in 1/ms.
 	Derivative(s State, in Input) (change, slope State)
-	// Spiking tells which units are at or above where they spike, bool[units].
-	Spiking(s State) *graph.Array
+	// Excess is how far units are above where they spike, mV; below it is negative.
+	Excess(s State) *graph.Array
 	// Reset is the state of units that have just spiked.
 	Reset(s State) State
 	// Resets tells that Reset takes a unit below where it spikes. Where it does not, a unit spikes once for each time it comes from
@@ -89,5 +89,5 @@ func New(name string) Model {
 
 // spread is a constant for so many units.
 func spread(constant *graph.Array, units int) *graph.Array {
-	return graph.Add(graph.Zeros(graph.ShapeOf(graph.Float32, units)), constant)
+	return graph.Add(graph.Zeros(graph.ShapeOf(constant.DType(), units)), constant)
 }

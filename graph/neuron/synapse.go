@@ -19,7 +19,7 @@ type Synapse interface {
 	// Start is so many units without input.
 	Start(units int) State
 	// Decay lets h ms pass.
-	Decay(s State, h float64) State
+	Decay(s State, h *graph.Array) State
 	// Receive adds arrivals.
 	Receive(s State, a Arrivals) State
 	// Input is what flows in.
@@ -34,10 +34,10 @@ type Currents struct {
 }
 
 // Start is no current.
-func (y Currents) Start(units int) State { return State{spread(graph.Scalar(0), units)} }
+func (y Currents) Start(units int) State { return State{spread(graph.ZerosLike(y.Tau), units)} }
 
 // Decay is by exp(-h/Tau).
-func (y Currents) Decay(s State, h float64) State { return State{graph.Mul(s[0], left(h, y.Tau))} }
+func (y Currents) Decay(s State, h *graph.Array) State { return State{graph.Mul(s[0], left(h, y.Tau))} }
 
 // Receive adds what excites and takes off what inhibits.
 func (y Currents) Receive(s State, a Arrivals) State {
@@ -73,11 +73,11 @@ func NewConductances() Conductances {
 
 // Start is closed.
 func (y Conductances) Start(units int) State {
-	return State{spread(graph.Scalar(0), units), spread(graph.Scalar(0), units)}
+	return State{spread(graph.ZerosLike(y.TauE), units), spread(graph.ZerosLike(y.TauI), units)}
 }
 
 // Decay is by exp(-h/TauE) and exp(-h/TauI).
-func (y Conductances) Decay(s State, h float64) State {
+func (y Conductances) Decay(s State, h *graph.Array) State {
 	return State{graph.Mul(s[0], left(h, y.TauE)), graph.Mul(s[1], left(h, y.TauI))}
 }
 
@@ -104,4 +104,4 @@ func (y Conductances) Constants() []Constant {
 }
 
 // left is what is left after h ms of what decays with a time constant in ms: nothing for 0.
-func left(h float64, tau *graph.Array) *graph.Array { return graph.Exp(graph.Div(-h, tau)) }
+func left(h, tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(h, tau))) }

@@ -21,18 +21,18 @@ from common import encode, out_dir, versions_of, write
 prefs.codegen.target = "numpy"
 RNG = np.random.default_rng(11)
 CASES = []
-MS, UNITS = 300, 3
+MS, UNITS = 150, 3
 
 # Equations with the right side in brian2's units, of variables without: t is in ms, the state in mV, pA and parts.
-LIF = "dv/dt = (10*(-60 - v) + I(t, i))/200/ms : 1 (unless refractory)"
-EXPIF = "dv/dt = (20*(-65 - p) + 20*3.48*exp((p + 59.9)/3.48) + I(t, i))/200/ms : 1 (unless refractory)\np = clip(v, -inf, -30) : 1"
-ADEX = """dv/dt = (30*(-70.6 - p) + 30*2*exp((p + 50.4)/2) - w + I(t, i))/281/ms : 1 (unless refractory)
+LIF = "dv/dt = (10*(-60 - v) + I)/200/ms : 1 (unless refractory)"
+EXPIF = "dv/dt = (20*(-65 - p) + 20*3.48*exp((p + 59.9)/3.48) + I)/200/ms : 1 (unless refractory)\np = clip(v, -inf, -30) : 1"
+ADEX = """dv/dt = (30*(-70.6 - p) + 30*2*exp((p + 50.4)/2) - w + I)/281/ms : 1 (unless refractory)
 dw/dt = (4*(p + 70.6) - w)/144/ms : 1
 p = clip(v, -inf, 20) : 1"""
-IZHIKEVICH = """dv/dt = (0.04*p**2 + 5*p + 140 - u + I(t, i)/100)/ms : 1 (unless refractory)
+IZHIKEVICH = """dv/dt = (0.04*p**2 + 5*p + 140 - u + I/100)/ms : 1 (unless refractory)
 du/dt = 0.02*(0.2*p - u)/ms : 1
 p = clip(v, -inf, 30) : 1"""
-HH = """dv/dt = (10*(-60 - v) + 20000*m**3*h*(50 - v) + 6000*n**4*(-90 - v) + I(t, i))/200/ms : 1
+HH = """dv/dt = (10*(-60 - v) + 20000*m**3*h*(50 - v) + 6000*n**4*(-90 - v) + I)/200/ms : 1
 dm/dt = (am*(1 - m) - bm*m)/ms : 1
 dn/dt = (an*(1 - n) - bn*n)/ms : 1
 dh/dt = (ah*(1 - h) - bh*h)/ms : 1
@@ -68,9 +68,11 @@ def raster(monitor, dt, steps, units):
 def model(name, method, dt, refractory):
     eqs, threshold, reset, start, mean, spread = MODELS[name]
     defaultclock.dt = dt * ms
-    drive = np.float32(np.asarray(mean) + spread * RNG.uniform(-1, 1, (MS, UNITS)))
-    group = NeuronGroup(UNITS, eqs, threshold=threshold, reset=reset, method=method, refractory=threshold if name == "hh" else refractory * ms,
-                        namespace={"I": TimedArray(drive.astype(float), dt=1 * ms)})
+    current = np.float32(np.asarray(mean) + spread * RNG.uniform(-1, 1, (MS, UNITS)))
+    # A variable: rk4 would look up the current of each stage's own time.
+    group = NeuronGroup(UNITS, eqs + "\nI : 1", threshold=threshold, reset=reset, method=method, refractory=threshold if name == "hh" else refractory * ms,
+                        namespace={"drive": TimedArray(current.astype(float), dt=1 * ms)})
+    group.run_regularly("I = drive(t, i)", dt=dt * ms, when="start")
     for variable, value in start.items():
         setattr(group, variable, value)
     steps = round(MS / dt)
@@ -79,10 +81,10 @@ def model(name, method, dt, refractory):
     Network(group, states, spikes).run(MS * ms)
     out = {k: np.asarray(getattr(states, k)).T[every - 1::every] for k in start}
     out["spikes"] = raster(spikes, dt, steps, UNITS)
-    assert (out["spikes"].sum(0) >= 1).any() and out["spikes"].sum() > 10, (name, out["spikes"].sum(0))
+    assert (out["spikes"].sum(0) >= 1).any() and out["spikes"].sum() > 7, (name, out["spikes"].sum(0))
     print(name, method, dt, "spikes", out["spikes"].sum(0))
     keep(name, {"method": method, "dt": dt, "refractory": refractory, "every": every},
-         {"current": drive, **{"start_" + k: np.full(UNITS, v, np.float32) for k, v in start.items()}}, out)
+         {"current": current, **{"start_" + k: np.full(UNITS, v, np.float32) for k, v in start.items()}}, out)
 
 
 def arrivals(steps, units, rate):
