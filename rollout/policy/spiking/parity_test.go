@@ -62,7 +62,7 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			slow, _ := play(s, d, nil)
 			return result{fast, slow, nearest}
 		}
-		r := graph.VMap(run)(random.SplitKeys(random.New(uint64(c.number)), seeds))
+		r := graph.VMap(run)(random.Split(random.New(int64(c.number)), seeds))
 		nearest, fast, slow := floats(t, r.Nearest), floats(t, r.Fast), floats(t, r.Slow)
 		compared, spikes := 0, 0.
 		for i, n := range nearest {
