@@ -12,6 +12,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/policy/spiking"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
 )
 
 // spikingByHand is a Spiking of LIF neurons in loops over physical values, in float64: the outputs of each step, and what it reports at the end. The
@@ -344,5 +345,33 @@ func TestSpikingHasGradients(t *testing.T) {
 			norm += v * v
 		}
 		require.Equal(t, tree.Path(i) == ".Layers[0].Synapse" || tree.Path(i) == ".Layers[1].Synapse", norm == 0, tree.Path(i))
+	}
+}
+
+// What a step takes of memory grows with the neurons and not with the substeps, as the compiler counts it: potentials, currents, adaptations and
+// delays are carried, and nothing is kept of each substep.
+func TestMemoryDoesNotGrowWithSubsteps(t *testing.T) {
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	takes := func(hidden string, substeps int, own settings.Values) int64 {
+		p, _, err := Make("spiking:"+hidden, own.With("substeps", substeps), observation, unbounded(2))
+		require.NoError(t, err)
+		program, err := graph.TraceArgs("steps", []any{p.Init(random.New(1)), graph.Ones(graph.ShapeOf(graph.Float32, 3))}, graph.TraceOptions{}, func(args []any) any {
+			_, out := p.Act(args[0], p.Start(args[0]), args[1].(*graph.Array), random.New(2))
+			return out.Action
+		})
+		require.NoError(t, err)
+		compiled, err := c.Compile(program, xlabridge.CompileOptions{})
+		require.NoError(t, err)
+		defer func() { require.NoError(t, compiled.Close()) }()
+		m, err := compiled.Executable.Memory()
+		require.NoError(t, err)
+		return m.Temporaries
+	}
+	for _, own := range []settings.Values{{"dynamics": "fast"}, {"dynamics": "fast:alif", "recurrent": true}, {"dynamics": "fast:cubalif", "delay": 9, "decoder": "rate"}} {
+		few, many, wide := takes("64,32", 100, own), takes("64,32", 1000, own), takes("640,320", 100, own)
+		require.InDelta(t, few, many, 64, "%v: the bytes of 100 and of 1,000 substeps", own)
+		require.Greater(t, wide, 2*few, "%v: the bytes of ten times the neurons", own)
 	}
 }
