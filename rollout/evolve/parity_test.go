@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
@@ -119,6 +120,19 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 			t.Errorf("from %s to %s: %.0f %% of the gain are kept, want 80 %%", p[0], p[1], 100*kept)
 		}
 	}
+}
+
+// Members whose weights change with rewards evolve like others: to the byte on two devices as on one, and otherwise than those whose weights stay.
+func TestRewardedMembersEvolve(t *testing.T) {
+	play := func(devices int, plasticity string) []run.Metrics {
+		c := under("fast").With("policy.plasticity", plasticity)
+		c.Population, c.Steps, c.Tile, c.Devices = 16, 30, 4, devices
+		return steps(t, start(t, open(t, devices), c), 2)
+	}
+	one := play(1, "rewarded")
+	require.Equal(t, one, play(2, "rewarded"))
+	require.NotEqual(t, of(t, one[0], "mean_fitness"), of(t, play(1, "none")[0], "mean_fitness"))
+	require.False(t, math.IsNaN(of(t, one[1], "worst_fitness")))
 }
 
 // spread is the mean and the standard deviation.
