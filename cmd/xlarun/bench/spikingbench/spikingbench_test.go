@@ -1,0 +1,40 @@
+package spikingbench
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge"
+)
+
+// What `echo 1 | spiking_jax.py jax …` and `… spyx …` printed with JAX 0.10.2 and Spyx 1.0.0: the same to the last digit but one.
+var theirs = map[string]float64{"members": 65.23277282714844, "gradient": 100.44477844238281}
+
+// Workloads come to the peers' numbers on one device and on two. The one with a batch differs from the first in that alone.
+func TestWorkloadsAreThePeers(t *testing.T) {
+	for devices := 1; devices <= 2; devices++ {
+		b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: devices, NoCache: true})
+		require.NoError(t, err)
+		for name, want := range theirs {
+			w, ok := Named(name)
+			require.True(t, ok, name)
+			r, err := w.Open(b, Options{Devices: devices})
+			require.NoError(t, err, name)
+			seconds, got, err := r.Run(2)
+			require.NoError(t, err, name)
+			require.Len(t, seconds, 2, name)
+			require.InEpsilon(t, want, got, 1e-3, "%s on %d devices", name, devices)
+			require.NoError(t, r.Close())
+		}
+		require.NoError(t, b.Close())
+	}
+}
+
+func TestNamed(t *testing.T) {
+	w, ok := Named("batches")
+	require.True(t, ok)
+	require.Contains(t, w.What, "batch 64")
+	_, ok = Named("nothing")
+	require.False(t, ok)
+}
