@@ -36,6 +36,7 @@ type ForageL2Params struct {
 	Berries  *graph.Array `min:"0" max:"1"` // part of the cells that have a berry of one kind, and of the other
 	Reversal *graph.Array `min:"0" max:"1"` // probability that the kinds change roles after a step, in 1/65536
 	Speed    *graph.Array `min:"0" max:"1"` // probability that a predator moves in a step, in 1/256
+	Reminder *graph.Array `min:"0" max:"1"` // probability that the cue is seen in a step in which nothing changed, in 1/16384
 	Bite     *graph.Array `min:"0"`
 	MaxSteps *graph.Array `min:"1"`
 }
@@ -67,7 +68,7 @@ func (ForageL2) Spec() envs.Spec {
 
 // DefaultParams of Forage-L2-v1.
 func (ForageL2) DefaultParams() ForageL2Params {
-	return ForageL2Params{Walls: graph.Scalar(.05), Berries: graph.Scalar(.1), Reversal: graph.Scalar(.01), Speed: graph.Scalar(.25), Bite: graph.Scalar(1),
+	return ForageL2Params{Walls: graph.Scalar(.05), Berries: graph.Scalar(.1), Reversal: graph.Scalar(.01), Speed: graph.Scalar(.25), Reminder: graph.Scalar(0), Bite: graph.Scalar(1),
 		MaxSteps: envs.Steps(l2Steps)}
 }
 
@@ -100,7 +101,8 @@ func (e ForageL2) Step(key random.Key, s ForageL2State, action *graph.Array, p F
 	reward = graph.Sub(worth, graph.Mul(bites, p.Bite))
 
 	reversed := happens(graph.ShiftRightLogical(chances, 16), 16, p.Reversal)
-	next.Good, next.Cue = graph.Xor(s.Good, graph.Convert(reversed, graph.Int32)), reversed
+	reminded := happens(graph.ShiftRightLogical(bits, 18), 14, p.Reminder)
+	next.Good, next.Cue = graph.Xor(s.Good, graph.Convert(reversed, graph.Int32)), graph.Or(reversed, reminded)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }

@@ -11,10 +11,11 @@ import (
 //	h = Threshold + t
 //	s = 1 where v > h, else 0
 //	v' = Beta*v + x + s·Wh - s*h
-//	t' = Gamma*t + (1-Gamma)*s
+//	t' = Gamma*t + Jump*s        Jump is 1-Gamma where it is nil, as in Spyx
 type ALIF struct {
 	Beta      *graph.Array // [units] or []; see LIF
 	Gamma     *graph.Array // [units] or []: what is left of the adaptation after a step
+	Jump      *graph.Array `tree:"optional"` // [units] or []: what a spike raises the threshold by
 	Threshold *graph.Array // [units] or []
 	Wh        *graph.Array `tree:"optional"` // [units, units]; see LIF
 	Surrogate Surrogate
@@ -41,13 +42,27 @@ func (l ALIF) Start(units int) ALIFState {
 
 // Step maps the state and an input x [units] to the next state and this step's spikes.
 func (l ALIF) Step(s ALIFState, x *graph.Array) (next ALIFState, spikes *graph.Array) {
+	spikes = l.Spikes(s)
+	return l.Take(s, spikes, x), spikes
+}
+
+// Spikes are those of a step, [units]; see LIF.Spikes.
+func (l ALIF) Spikes(s ALIFState) *graph.Array {
+	return l.Surrogate.Spike(graph.Sub(s.V, graph.Add(l.Threshold, s.T)))
+}
+
+// Take is the rest of Step; see LIF.Take.
+func (l ALIF) Take(s ALIFState, spikes, x *graph.Array) ALIFState {
 	wantState("nn.ALIF", "state V", s.V, x)
 	wantState("nn.ALIF", "state T", s.T, x)
-	gamma, threshold := decayed(l.Gamma), graph.Add(l.Threshold, s.T)
-	spikes = l.Surrogate.Spike(graph.Sub(s.V, threshold))
+	gamma := decayed(l.Gamma)
+	jump := l.Jump
+	if jump == nil {
+		jump = graph.Sub(1, gamma)
+	}
 	v := graph.Add(graph.Mul(decayed(l.Beta), s.V), feedback(x, spikes, l.Wh))
-	t := graph.Add(graph.Mul(gamma, s.T), graph.Mul(graph.Sub(1, gamma), spikes))
-	return ALIFState{graph.Sub(v, graph.Mul(spikes, threshold)), t}, spikes
+	t := graph.Add(graph.Mul(gamma, s.T), graph.Mul(jump, spikes))
+	return ALIFState{graph.Sub(v, graph.Mul(spikes, graph.Add(l.Threshold, s.T))), t}
 }
 
 // Apply runs along time: from a state and inputs x [steps, units] to the last state and all spikes [steps, units].

@@ -40,12 +40,22 @@ func (l CuBaLIF) Start(units int) CuBaLIFState {
 
 // Step maps the state and an input x [units] to the next state and this step's spikes.
 func (l CuBaLIF) Step(s CuBaLIFState, x *graph.Array) (next CuBaLIFState, spikes *graph.Array) {
+	spikes = l.Spikes(s)
+	return l.Take(s, spikes, x), spikes
+}
+
+// Spikes are those of a step, [units]; see LIF.Spikes.
+func (l CuBaLIF) Spikes(s CuBaLIFState) *graph.Array {
+	return l.Surrogate.Spike(graph.Sub(s.V, l.Threshold))
+}
+
+// Take is the rest of Step; see LIF.Take.
+func (l CuBaLIF) Take(s CuBaLIFState, spikes, x *graph.Array) CuBaLIFState {
 	wantState("nn.CuBaLIF", "state V", s.V, x)
 	wantState("nn.CuBaLIF", "state I", s.I, x)
-	spikes = l.Surrogate.Spike(graph.Sub(s.V, l.Threshold))
 	i := graph.Add(graph.Mul(decayed(l.Alpha), s.I), feedback(x, spikes, l.Wh))
 	v := graph.Sub(s.V, graph.Mul(spikes, l.Threshold))
-	return CuBaLIFState{graph.Add(graph.Mul(decayed(l.Beta), v), i), i}, spikes
+	return CuBaLIFState{graph.Add(graph.Mul(decayed(l.Beta), v), i), i}
 }
 
 // Apply runs along time: from a state and inputs x [steps, units] to the last state and all spikes [steps, units].

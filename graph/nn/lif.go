@@ -36,10 +36,18 @@ func (l LIF) Start(units int) *graph.Array {
 
 // Step maps the potentials v [units] and an input x [units] to the next potentials and this step's spikes.
 func (l LIF) Step(v, x *graph.Array) (next, spikes *graph.Array) {
+	spikes = l.Spikes(v)
+	return l.Take(v, spikes, x), spikes
+}
+
+// Spikes are those of a step, [units], which follow from the potentials v [units] before it alone.
+func (l LIF) Spikes(v *graph.Array) *graph.Array { return l.Surrogate.Spike(graph.Sub(v, l.Threshold)) }
+
+// Take is the rest of Step: from the potentials v, the spikes of this step and an input x, [units] each, to the next potentials.
+func (l LIF) Take(v, spikes, x *graph.Array) *graph.Array {
 	wantState("nn.LIF", "state v", v, x)
-	spikes = l.Surrogate.Spike(graph.Sub(v, l.Threshold))
-	next = graph.Add(graph.Mul(decayed(l.Beta), v), feedback(x, spikes, l.Wh))
-	return graph.Sub(next, graph.Mul(spikes, l.Threshold)), spikes
+	next := graph.Add(graph.Mul(decayed(l.Beta), v), feedback(x, spikes, l.Wh))
+	return graph.Sub(next, graph.Mul(spikes, l.Threshold))
 }
 
 // Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all spikes [steps,

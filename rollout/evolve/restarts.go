@@ -262,18 +262,18 @@ func (r *restarts) search(first Config) (Config, error) {
 	return c, nil
 }
 
-// renew puts an evolution as the restarts want it in the place of the one at hand, at its first state.
+// renew puts an evolution as the restarts want it in the place of the one at hand, at its first state. That one is freed first: the
+// two need not fit beside each other.
 func (r *restarting) renew() error {
 	c, err := r.search(r.first)
 	if err != nil {
 		return err
 	}
-	e, err := New(r.backend, c)
-	if err != nil {
+	if err := r.Evolution.Close(); err != nil {
 		return err
 	}
-	if err := r.Evolution.Close(); err != nil {
-		_ = e.Close()
+	e, err := New(r.backend, c)
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()

@@ -105,12 +105,15 @@ type blockLayer struct {
 	from          []int32 // [out*each]: the blocks of the layer before that each block of units reads
 }
 
+// Describe gives what Reads does, and the activation.
+func (b *BlockMLP) Describe(params any) (map[string]any, error) {
+	reads, err := b.Reads(params)
+	return map[string]any{"reads": reads, "activation": b.Activation}, err
+}
+
 // Reads says of each block-sparse layer of a member which blocks of the layer before each of its blocks of units reads:
 // [layer][block][read].
 func (b *BlockMLP) Reads(params any) (all [][][]int32, err error) {
-	if n, ok := params.(Normalized); ok {
-		params = n.Own
-	}
 	p, _ := params.(BlockParams)
 	for i, l := range b.layers {
 		from := l.from

@@ -121,9 +121,13 @@ func TestBlocksOfEachMember(t *testing.T) {
 	require.Len(t, from, 3*4*3)
 	require.NotEqual(t, from[:12], from[12:24])
 	second := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 1) }, members)
-	for i, params := range []any{second, Normalized{Own: second}} { // what is exported is the member's own, however it sees
-		reads, err := p.Reads(params)
+	for i, of := range []struct {
+		Describer
+		params any
+	}{{p, second}, {&Normalizing{Behind: p}, Normalized{Own: second}}} { // what is exported is the member's own, however it sees
+		said, err := of.Describe(of.params)
 		require.NoError(t, err)
+		reads := said["reads"].([][][]int32)
 		var flat []float64
 		for _, r := range slices.Concat(reads[0]...) {
 			flat = append(flat, float64(r))

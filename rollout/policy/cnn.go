@@ -76,6 +76,11 @@ func (c *CNN) Init(key random.Key) any {
 	return p
 }
 
+// Describe gives the convolutions' stride and the activation.
+func (c *CNN) Describe(any) (map[string]any, error) {
+	return map[string]any{"stride": c.Stride, "activation": c.Activation}, nil
+}
+
 // cnnPrepared are the parameters of one CNN as Prepare lays them out.
 type cnnPrepared struct {
 	Convs []nn.Dense // W is f32[out, kernel*kernel*in], B f32[out, 1]

@@ -65,6 +65,11 @@ type ctrnnCell struct {
 	Theta, Rate *graph.Array // Rate, f32[units], is dt/tau, above 0 and at most 1
 }
 
+// Describe gives the step and the time constants' range, in seconds.
+func (c *CTRNN) Describe(any) (map[string]any, error) {
+	return map[string]any{"dt": c.DT.Value, "tau": []float64{c.TauMin.Value, c.TauMax.Value}}, nil
+}
+
 // Init draws weights from the normal distribution of variance 1/in and Time from that of variance 1; Theta is zero.
 func (c *CTRNN) Init(key random.Key) any {
 	return drawn(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {

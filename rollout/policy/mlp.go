@@ -85,6 +85,15 @@ const (
 	register = 16
 )
 
+// Describe gives the layers' sizes, and the activation where there is a layer that has one.
+func (m *MLP) Describe(any) (map[string]any, error) {
+	out := map[string]any{"layers": m.Sizes}
+	if len(m.Sizes) > 2 {
+		out["activation"] = string(m.Activation)
+	}
+	return out, nil
+}
+
 func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
 
 // Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns the

@@ -62,6 +62,18 @@ func Behind(p Policy) Policy {
 	return p
 }
 
+// Describe is what there is to know of the policy behind; the statistics of observations are parameters.
+func (n *Normalizing) Describe(params any) (map[string]any, error) {
+	d, ok := n.Behind.(Describer)
+	if !ok {
+		return nil, nil
+	}
+	if own, ok := params.(Normalized); ok {
+		params = own.Own
+	}
+	return d.Describe(params)
+}
+
 // Bind is p with a program's inputs in the place of its Numbers; see settings.Bind.
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	if n, ok := p.(*Normalizing); ok {

@@ -44,6 +44,14 @@ type Preparer interface {
 	Prepare(params any) any
 }
 
+// Describer is a Policy of which a reader of one member's parameters needs to know more than their names and shapes say; docs/members.md
+// has the keys.
+type Describer interface {
+	Policy
+	// Describe gives what there is to know, by key: text as it is, anything else as its JSON. params are one member's, as Init makes them.
+	Describe(params any) (map[string]any, error)
+}
+
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
 // policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
 // is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:

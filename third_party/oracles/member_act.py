@@ -105,7 +105,9 @@ def act(arrays, metadata, observation, memory=None):
     """Outputs, action, and what the member remembers: the memory of its next step; None at the start of an episode."""
     policy = metadata["policy"].split(":")[0]
     function = functions.get(metadata.get("activation"))
-    x = np.asarray(observation, np.float32)
+    space = json.loads(metadata["observation_space"])
+    x = np.eye(space["n"])[int(observation)] if space["type"] == "Discrete" else observation
+    x = np.asarray(x, np.float32)
     if metadata.get("normalized_observations") == "true":
         x = np.clip((x - arrays["Observation.Mean"]) / arrays["Observation.Deviation"], -10, 10)
     if memory is None and "Out.W" in arrays:

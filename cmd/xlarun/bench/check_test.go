@@ -259,7 +259,7 @@ func TestStartsThatFail(t *testing.T) {
 	b := newBed(t)
 	bench := fakeBench(b, flags{record: true}, func(int) time.Duration { return 4 * time.Millisecond })
 	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{-time.Millisecond, 1}, nil }
-	require.ErrorContains(t, bench.run(context.Background(), smallOnly(t)), "took no more of the processor than one that finds its programs")
+	require.ErrorContains(t, bench.run(context.Background(), smallOnly(t)), "took no more of the processor than those that find their programs, in 4 of 4")
 	boom := errors.New("boom")
 	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{}, boom }
 	require.ErrorIs(t, bench.run(context.Background(), smallOnly(t)), boom)

@@ -117,23 +117,16 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	if _, ok := spec.Action.(envs.Discrete); ok {
 		metadata["head"] = "argmax"
 	}
-	switch net := policy.Behind(m.Policy).(type) {
-	case *policy.MLP:
-		put("layers", net.Sizes)
-		if len(net.Sizes) > 2 {
-			metadata["activation"] = string(net.Activation)
-		}
-	case *policy.CNN:
-		put("stride", net.Stride)
-		metadata["activation"] = net.Activation
-	case *policy.BlockMLP:
-		reads, wrong := net.Reads(m.Params)
+	if d, ok := m.Policy.(policy.Describer); ok {
+		more, wrong := d.Describe(m.Params)
 		err = errors.Join(err, wrong)
-		put("reads", reads)
-		metadata["activation"] = net.Activation
-	case *policy.CTRNN:
-		put("dt", net.DT.Value)
-		put("tau", []float64{net.TauMin.Value, net.TauMax.Value})
+		for key, value := range more {
+			if text, ok := value.(string); ok {
+				metadata[key] = text
+			} else {
+				put(key, value)
+			}
+		}
 	}
 	return err
 }

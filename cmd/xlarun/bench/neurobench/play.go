@@ -64,6 +64,7 @@ func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
 	start := time.Now()
 	program, err := compile("play", []any{arg}, func(args []any) any { return meanReturn(rollout, tiles, args[0].(played)) })
 	if err != nil {
+		xlabridge.Free(out)
 		return nil, err
 	}
 	return &Play{program, out, layout, time.Since(start).Seconds()}, nil

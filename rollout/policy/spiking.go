@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"fmt"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy/spiking"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	MustRegister("spiking", func() Maker {
+		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Substeps: 8, Encoder: "current", Decoder: "membrane",
+			Rate: settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05}
+	})
+}
+
+// SpikingSettings are those of the policy "spiking"; spiking.Settings are those of its neurons.
+type SpikingSettings struct {
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the layers of neurons"`
+	spiking.Settings
+	Substeps int             `set:"substeps" min:"1" max:"4096" help:"substeps of dt ms in a step of the environment"`
+	Encoder  string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population" help:"how observations become spikes: as currents of what rate would send on average (current), random trains (rate), even ones\n(regular), a single spike, the sooner the more (latency), spikes on a change (delta), random trains of several units (population)"`
+	Decoder  string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector" help:"what the outputs read of the last layer's spikes: leaky integrators (membrane), or of each step by itself the mean rates\n(rate), times of the first spikes (first-spike), the mean of the preferred vectors of who spikes (population-vector)"`
+	Rate     settings.Number `set:"rate" above:"0" help:"spikes a second of an input that is 1; at most one a substep is sent"`
+	Gain     settings.Number `set:"gain" above:"0" help:"what observations, scaled to -1..1 by their bounds, are multiplied by before they become spikes"`
+	Fields   int             `set:"fields" min:"2" max:"4096" help:"units of an input of the encoder population"`
+	Change   float64         `set:"change" above:"0" help:"change of an input upon which the encoder delta sends a spike"`
+}
+
+// Make makes a Spiking.
+func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	d, err := s.Check("policy.")
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Hidden) == 0 {
+		return nil, settings.Wrong("policy.hidden", "", "a layer of neurons or more, as in spiking:32,16")
+	}
+	inputs, err := FlatSize(observation)
+	if err != nil {
+		return nil, err
+	}
+	p := &Spiking{SpikingSettings: *s, dynamics: d, inputs: newSpikingInputs(observation, inputs), outputs: outputs}
+	if p.channels() > maxWidth {
+		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, p.channels()), "1 to %d channels", maxWidth)
+	}
+	return p, nil
+}
+
+// Spiking is a network of spiking neurons, in layers, each of which sends its spikes to the next. A step of the environment is Substeps of dt ms:
+// the observation becomes a spike train of each channel, each layer takes the trains of the one before and sends its own, and the outputs read
+// those of the last. What a layer's input needs of products is made for all substeps at once; only the neurons' state goes from one to the next.
+//
+// Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes the
+// outputs NaN.
+type Spiking struct {
+	SpikingSettings
+	dynamics spiking.Dynamics
+	inputs   spikingInputs
+	outputs  int
+}
+
+// SpikingParams are the parameters of one Spiking.
+type SpikingParams struct {
+	Layers []spiking.Genes
+	Out    Readout
+}
+
+// Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the gene of its membrane for the decoder
+// membrane. Weights and B are in units of the outputs.
+type Readout struct {
+	nn.Dense
+	Membrane *graph.Array // [outputs]; see spiking.Settings.Keep
+}
+
+// spikingReady are the same as Prepare lays them out.
+type spikingReady struct {
+	Layers []spikingLayer
+	Out    Layer
+	Keep   *graph.Array // f32[outputs]
+}
+
+// spikingState is what a Spiking carries.
+type spikingState struct {
+	Layers  []spikingLayerState
+	Out     *graph.Array // f32[outputs]: potentials of the outputs, zeros but with the decoder membrane
+	Changed *graph.Array `tree:"optional"` // f32[inputs], of the encoder delta
+	Sent    *graph.Array // f32[channels]: spikes of the inputs so far
+	Steps   *graph.Array // f32[]: steps so far
+}
+
+// Init draws the genes of each layer (spiking.Settings.Draw), weights of the outputs from the normal distribution of variance 1/in, and the genes of
+// their membranes from that of variance 1.
+func (s *Spiking) Init(key random.Key) any {
+	var p SpikingParams
+	in := s.channels()
+	for i, units := range s.Hidden {
+		p.Layers = append(p.Layers, s.Draw(random.FoldIn(key, i), in, units))
+		in = units
+	}
+	k := random.SplitN(random.FoldIn(key, len(s.Hidden)), 2)
+	p.Out = Readout{nn.NewDense(k[0], in, s.outputs, nn.Weights(fanIn)), random.Normal(k[1], graph.ShapeOf(graph.Float32, s.outputs))}
+	return p
+}
+
+// Prepare maps genes to what the dynamics take, pads layers to whole vector registers with neurons that nothing reaches, and turns the last layer
+// where it is narrow.
+func (s *Spiking) Prepare(params any) any { return s.prepare(laying{}, true, params) }
+
+// PrepareShared maps genes to what the dynamics take.
+func (s *Spiking) PrepareShared(of Shared) any { return s.prepare(layingOf(of), false, of.Params) }
+
+func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
+	p, ok := params.(SpikingParams)
+	if !ok || len(p.Layers) != len(s.Hidden) {
+		graph.Throw("policy.Spiking", "got parameters of type %T, want policy.SpikingParams with %d layers, as Init makes them", params, len(s.Hidden))
+	}
+	var ready spikingReady
+	before := 0 // neurons that fill the layer before
+	for _, g := range p.Layers {
+		more := 0
+		if fill {
+			more = lay.fill(g.B.Dim(0))
+		}
+		ready.Layers = append(ready.Layers, s.layer(lay, g, before, more))
+		before = more
+	}
+	ready.Out, ready.Keep = lay.last(p.Out.Dense, before), s.Keep(p.Out.Membrane)
+	return ready
+}
+
+// read takes parameters as Init makes them or as Prepare does.
+func (s *Spiking) read(params any) spikingReady {
+	if p, ok := params.(spikingReady); ok {
+		return p
+	}
+	return s.prepare(laying{}, false, params)
+}
+
+// Start are neurons at rest that have sent nothing.
+func (s *Spiking) Start(params any) any {
+	p := s.read(params)
+	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
+	start := spikingState{Out: zeros(s.outputs), Sent: zeros(s.channels()), Steps: graph.Scalar(0)}
+	for _, l := range p.Layers {
+		start.Layers = append(start.Layers, s.startLayer(l))
+	}
+	if s.Encoder == "delta" {
+		start.Changed = nn.Delta{Threshold: s.Change}.Start(s.inputs.n)
+	}
+	return start
+}
+
+// Act takes the observation in for a step's substeps and reads the last layer.
+func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
+	next := spikingState{Steps: graph.Add(was.Steps, 1)}
+	var in train
+	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
+	next.Sent = graph.Add(was.Sent, in.total())
+	for i, l := range p.Layers {
+		var state spikingLayerState
+		state, in = s.play(l, was.Layers[i], in)
+		next.Layers = append(next.Layers, state)
+	}
+	next.Out = was.Out
+	if s.Decoder != "membrane" {
+		return next, Output{Action: s.decoded(p, in)}
+	}
+	next.Out = s.integrated(p, was.Out, in)
+	return next, Output{Action: next.Out}
+}

@@ -1,0 +1,134 @@
+package policy
+
+import (
+	"math"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+)
+
+// spikingInputs is how observations become numbers of 0 to 1, the channels: each element by its bounds to 0..1, or, where one has a lower bound below
+// 0, to -1..1 and from there to two channels, of what is above 0 and of what is below. Elements without bounds go through x/(1+|x|).
+type spikingInputs struct {
+	space  envs.Space
+	n      int
+	signed bool
+	low    []float32 // of each element, 0 where it has no bounds
+	scale  []float32 // 1 over what it may be at most, or over its range; 0: it has no bounds
+}
+
+// wide is the size from which on a bound is none.
+const wide = 1e6
+
+func newSpikingInputs(space envs.Space, n int) spikingInputs {
+	in := spikingInputs{space: space, n: n, low: make([]float32, n), scale: make([]float32, n)}
+	box, ok := space.(envs.Box)
+	at := func(bounds []float64, i int) float64 { return bounds[min(i, len(bounds)-1)] }
+	for i := range n {
+		low, high := 0., 1.
+		if ok {
+			low, high = at(box.Low, i), at(box.High, i)
+		}
+		in.signed = in.signed || low < 0
+		switch {
+		case math.Abs(low) > wide || math.Abs(high) > wide || !(low < high):
+		case low < 0:
+			in.scale[i] = float32(1 / max(-low, high))
+		default:
+			in.low[i], in.scale[i] = float32(low), float32(1/(high-low))
+		}
+	}
+	return in
+}
+
+// width is the number of channels.
+func (in spikingInputs) width() int {
+	if in.signed {
+		return 2 * in.n
+	}
+	return in.n
+}
+
+// scaled are the elements of an observation, f32[n], of -1 to 1.
+func (in spikingInputs) scaled(observation *graph.Array) *graph.Array {
+	x := Flat(in.space, observation)
+	scale := graph.Float32s(in.scale)
+	bounded := graph.Mul(graph.Sub(x, graph.Float32s(in.low)), scale)
+	return graph.Select(graph.Gt(scale, 0), bounded, graph.Div(x, graph.Add(1, graph.Abs(x))))
+}
+
+// split are the channels of elements.
+func (in spikingInputs) split(x *graph.Array) *graph.Array {
+	if !in.signed {
+		return x
+	}
+	return graph.Concatenate(0, graph.Max(x, 0), graph.Max(graph.Neg(x), 0))
+}
+
+// channels is the number of trains that the first layer takes.
+func (s *Spiking) channels() int {
+	switch s.Encoder {
+	case "population":
+		return s.inputs.n * s.Fields
+	case "delta":
+		return 2 * s.inputs.n
+	}
+	return s.inputs.width()
+}
+
+// silent is the most that an input may be without a spike by the encoder latency, as in Spyx.
+const silent = .01
+
+// encode makes the trains of a step of elements x, f32[n]; changed is what the encoder delta carries.
+func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph.Array) {
+	x = graph.Mul(x, s.Gain.Array())
+	often := func(channels *graph.Array) *graph.Array { // spikes a substep
+		return graph.Clamp(0, graph.Mul(channels, graph.Mul(graph.Mul(s.Rate.Array(), s.DT.Array()), .001)), 1)
+	}
+	n, t := s.Substeps, train{steps: s.Substeps}
+	switch s.Encoder {
+	case "current":
+		t.steady = often(s.inputs.split(x))
+	case "rate":
+		t.each = nn.RateCode(key, often(s.inputs.split(x)), n)
+	case "regular":
+		t.each = nn.RegularCode(often(s.inputs.split(x)), n)
+	case "latency":
+		t.each = nn.LatencyCode(s.inputs.split(x), n, silent)
+	case "population":
+		low := 0.
+		if s.inputs.signed {
+			low = -1
+		}
+		t.each = nn.RateCode(key, often(nn.PopulationCode(x, s.Fields, low, 1)), n)
+	case "delta":
+		next, spikes := nn.Delta{Threshold: s.Change}.Step(changed, x)
+		t.each = graph.Pad(graph.ExpandDims(spikes, 0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
+		return t, next
+	}
+	return t, nil
+}
+
+// decoded are the outputs by a step's trains alone.
+func (s *Spiking) decoded(p spikingReady, in train) *graph.Array {
+	switch s.Decoder {
+	case "first-spike":
+		return p.Out.Apply(nn.FirstSpike(in.each))
+	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
+		spiked := in.total()
+		all := graph.Sum(spiked, 0)
+		return graph.Add(graph.Div(p.Out.W.Times(spiked), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
+	}
+	return p.Out.Apply(nn.SpikeRate(in.each))
+}
+
+// integrated are the outputs as leaky integrators of the last layer's spikes: v' = Keep*v + (1-Keep)*(spikes·W + B).
+func (s *Spiking) integrated(p spikingReady, v *graph.Array, in train) *graph.Array {
+	end, _ := graph.Scan(func(v, y *graph.Array) (*graph.Array, graph.None) {
+		arrived := graph.Add(y, p.Out.B)
+		return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived))), graph.None{}
+	}, v, in.times(p.Out.W), graph.Unroll(min(s.Substeps, inTurn)))
+	return end
+}

@@ -1,0 +1,144 @@
+package policy
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/rollout/policy/spiking"
+)
+
+// train are spikes along a step's substeps.
+type train struct {
+	each   *graph.Array // f32[substeps, n]
+	steady *graph.Array // f32[n]: the same in each of them, in the place of each
+	steps  int
+}
+
+// total is how much each unit sends in the step, f32[n].
+func (t train) total() *graph.Array {
+	if t.steady != nil {
+		return graph.Mul(t.steady, float32(t.steps))
+	}
+	return graph.Sum(t.each, 0)
+}
+
+// times is what arrives through a matrix, f32[substeps, out]: one product.
+func (t train) times(w Weight) *graph.Array {
+	if t.steady != nil {
+		y := w.Times(t.steady)
+		return graph.BroadcastTo(y, t.steps, y.Dim(0))
+	}
+	return graph.VMap(w.Times)(t.each)
+}
+
+// synapses are matrices as Prepare lays them out: whole, or what excites and what inhibits apart.
+type synapses struct {
+	Sum  *Weight
+	Plus *Weight // the positive weights, the others 0
+	Less *Weight // the negative ones, without their sign
+}
+
+// spikingLayer is a layer as Prepare lays it out.
+type spikingLayer struct {
+	In      synapses
+	Own     *synapses // from the layer's spikes to itself; nil: none
+	Neurons any
+	Delay   *nn.Delay    // nil: none
+	Idle    *graph.Array // f32[units]: zeros
+}
+
+// spikingLayerState is what a layer carries from step to step.
+type spikingLayerState struct {
+	Now  substepState
+	Sent *graph.Array // f32[units]: spikes so far that arrived
+}
+
+// substepState is what a layer carries from substep to substep.
+type substepState struct {
+	Neurons  any
+	UnderWay *nn.DelayState // nil: without delays
+}
+
+// layer lays one out, with so many more inputs and neurons, which are zero.
+func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLayer {
+	l := spikingLayer{In: s.synapses(lay, g.W, before, more)}
+	if g.Wh != nil {
+		own := s.synapses(lay, g.Wh, more, more)
+		l.Own = &own
+	}
+	if g.Delay != nil {
+		l.Delay = &nn.Delay{Steps: padded(s.Steps(g.Delay), more), Longest: s.Delay}
+	}
+	for _, each := range []**graph.Array{&g.B, &g.Membrane, &g.Synapse, &g.Adaptation, &g.Threshold, &g.Jump} {
+		*each = padded(*each, more)
+	}
+	l.Neurons, l.Idle = s.dynamics.Prepare(&s.Settings, s.Settings.Neurons(g)), graph.ZerosLike(g.B)
+	return l
+}
+
+// synapses lays a matrix of genes out.
+func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) synapses {
+	w := lay.weight(genes, before, more)
+	if !s.dynamics.BySign() {
+		return synapses{Sum: &w}
+	}
+	// Signs are those of the sum, so that what members share has to be formed.
+	whole := w.W
+	if own := w.Own; own.A != nil {
+		whole = graph.Add(whole, graph.Mul(graph.Dot(graph.Transpose(own.A, 1, 0), own.B), own.Scale))
+	}
+	return synapses{Plus: &Weight{W: graph.Max(whole, 0)}, Less: &Weight{W: graph.Max(graph.Neg(whole), 0)}}
+}
+
+// drives is what arrives at a layer in each substep, f32[substeps, units] in genes of weights.
+type drives struct {
+	Sum, Plus, Less *graph.Array `tree:"optional"`
+}
+
+func (w synapses) drives(times func(Weight) *graph.Array) drives {
+	if w.Sum != nil {
+		return drives{Sum: times(*w.Sum)}
+	}
+	return drives{Plus: times(*w.Plus), Less: times(*w.Less)}
+}
+
+// and adds what arrives by another way.
+func (d drives) and(more drives) drives {
+	return graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Add(a, b) }, d, more)
+}
+
+func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
+	now := substepState{Neurons: s.dynamics.Start(l.Neurons)}
+	if l.Delay != nil {
+		under := l.Delay.Start(l.Idle.Dim(0))
+		now.UnderWay = &under
+	}
+	return spikingLayerState{now, l.Idle}
+}
+
+// inTurn is the number of substeps in one turn of a layer's loop: a few vectors of neurons each.
+const inTurn = 8
+
+// play takes a layer through a step's substeps: its next state, and its spikes as they arrive at who listens.
+func (s *Spiking) play(l spikingLayer, was spikingLayerState, in train) (spikingLayerState, train) {
+	end, each := graph.Scan(func(was substepState, arrives drives) (next substepState, spikes *graph.Array) {
+		spikes = s.dynamics.Spikes(l.Neurons, was.Neurons)
+		fired := spikes
+		// A potential that is no finite number reaches everything that the neuron does.
+		for _, leaf := range graph.Leaves(was.Neurons) {
+			spikes = graph.Add(spikes, graph.Mul(leaf, 0))
+		}
+		if l.Delay != nil {
+			var under nn.DelayState
+			under, spikes = l.Delay.Step(*was.UnderWay, spikes)
+			next.UnderWay = &under
+		}
+		if l.Own != nil {
+			arrives = arrives.and(l.Own.drives(func(w Weight) *graph.Array { return w.Times(spikes) }))
+		}
+		in := graph.MapTree(s.Weight, arrives)
+		next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus, Inhibition: in.Less})
+		return next, spikes
+	}, was.Now, l.In.drives(in.times), graph.Unroll(min(s.Substeps, inTurn)))
+	out := train{each: each, steps: s.Substeps}
+	return spikingLayerState{end, graph.Add(was.Sent, out.total())}, out
+}
