@@ -49,6 +49,7 @@ var rooms = []room{
 	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
+	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "third_party/fetch/data"}, []string{}},
 	{"third_party/fetch", []string{}, []string{"github.com/gofrs/flock"}},
 	{"third_party/fetch/...", []string{"third_party", "third_party/fetch"}, []string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
 	{"third_party/...", []string{}, []string{}},
