@@ -44,6 +44,8 @@ type Summary struct {
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
+	// Reports, [r], are what the policy says of the episode up to its end, by policy.Reporter; nil where it says nothing.
+	Reports *graph.Array `tree:"optional"`
 	// Observed are the moments of the observations that were acted on, over all episodes; nil where they are not gathered.
 	Observed *policy.Moments
 }
@@ -107,6 +109,9 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
 		next.Summary = r.after(c.Summary, s, p)
+		if reporter, ok := policy.ReporterOf(r.Policy); ok {
+			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(next.Policy), c.Summary.Reports)
+		}
 		if c.Sums != nil {
 			apart := graph.Sub(graph.Convert(s.Observation, graph.Float32), origin)
 			add := func(sum, x *graph.Array) *graph.Array { return graph.Select(c.Alive, graph.Add(sum, x), sum) }
@@ -185,6 +190,9 @@ func (r *Rollout) Nothing() Summary {
 	}
 	if parts.Describer != nil {
 		s.Descriptor = graph.Zeros(spec.Descriptor.Shape())
+	}
+	if reporter, ok := policy.ReporterOf(r.Policy); ok {
+		s.Reports = graph.Zeros(graph.ShapeOf(graph.Float32, len(reporter.Reports())))
 	}
 	if r.Gather {
 		none := policy.NoMoments(spec.Observation.Shape().Dims...)

@@ -27,6 +27,8 @@ type Judgement struct {
 	Length float64   // mean number of steps
 	Return []float64 // of each episode, NaN where it is not finite
 	Failed int       // episodes whose return is no number; they are in none of the figures but Return
+	// Reports are the means of what the policy says of the episodes, in the order of policy.Reporter.Reports; nil where it says nothing.
+	Reports []float64
 }
 
 // NewJudge compiles the program that plays so many members, of which example is one, on so many episodes each. purpose says
@@ -47,7 +49,7 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 		key := args[1].(random.Key)
 		return graph.VMap(func(params any) any {
 			s := graph.VMap(func(e *graph.Array) Summary { return one.Episode(params, random.FoldIn(key, e)) })(graph.Iota(episodes))
-			return graph.Stack([]*graph.Array{s.Return, s.Length}, 0)
+			return graph.Concatenate(0, append([]*graph.Array{graph.ExpandDims(s.Return, 0), graph.ExpandDims(s.Length, 0)}, rowsOf(s.Reports)...)...)
 		})(args[0])
 	})
 	if err != nil {
@@ -90,7 +92,11 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	all := make([]Judgement, j.members)
 	for i := range all {
 		n := j.episodes
-		all[i] = judge(v[2*i*n:(2*i+1)*n], v[(2*i+1)*n:(2*i+2)*n])
+		mine := v[i*len(v)/j.members : (i+1)*len(v)/j.members]
+		all[i] = judge(mine[:n], mine[n:2*n])
+		for at := 2 * n; at < len(mine); at += n {
+			all[i].Reports = append(all[i].Reports, MeanOfFinite(mine[at:at+n]))
+		}
 	}
 	return all, nil
 }
@@ -122,6 +128,25 @@ func judge(returns, lengths []float64) (j Judgement) {
 	j.Std = math.Sqrt(j.Std)
 	j.Error = j.Std / math.Sqrt(n)
 	return j
+}
+
+// rowsOf is what policies say of many episodes, [episodes, r], with a row for each of the numbers; none of nil.
+func rowsOf(reports *graph.Array) []*graph.Array {
+	if reports == nil {
+		return nil
+	}
+	return []*graph.Array{graph.Transpose(reports, 1, 0)}
+}
+
+// MeanOfFinite is the mean of those of the numbers that are finite; NaN where none is.
+func MeanOfFinite(numbers []float64) float64 {
+	sum, n := 0., 0.
+	for _, x := range numbers {
+		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+			sum, n = sum+x, n+1
+		}
+	}
+	return sum / n
 }
 
 // Close frees the program.

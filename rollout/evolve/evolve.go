@@ -11,6 +11,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
@@ -158,7 +159,11 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	n := len(v) / 3
+	var reports []string
+	if r, ok := policy.ReporterOf(e.generation.rollout.Policy); ok {
+		reports = r.Reports()
+	}
+	n := len(v) / (3 + len(reports))
 	s := measure(v[:n], v[n:2*n], v[2*n:])
 	e.bestEver = max(e.bestEver, s.best)
 	c := e.config
@@ -168,6 +173,9 @@ func (e *Evolution) Step() (run.Metrics, error) {
 		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: e.bestEver}, {Name: "mean_length", Number: s.length},
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(e.Steps() * perGeneration)},
 	}}
+	for i, name := range reports {
+		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
+	}
 	if s.failed > 0 {
 		if s.step == 0 {
 			s.step = math.NaN()

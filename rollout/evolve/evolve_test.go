@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -193,14 +194,18 @@ func TestPaddingIsMasked(t *testing.T) {
 
 // The compiled program computes what the reference interpreter does.
 func TestReferenceAgreesWithXLA(t *testing.T) {
-	for _, env := range []string{"CartPole-v1", "Pendulum-v1"} {
-		t.Run(env, func(t *testing.T) {
+	for _, x := range []struct{ env, policy string }{{"CartPole-v1", "mlp:16,16"}, {"Pendulum-v1", "mlp:16,16"}, {"Pendulum-v1", "spiking:7,5"}} {
+		t.Run(x.env+" "+x.policy, func(t *testing.T) {
 			c := DefaultConfig()
-			c.Env, c.Population, c.Steps, c.Seed = env, 8, 50, 3
+			c.Env, c.Policy, c.Population, c.Steps, c.Seed = x.env, x.policy, 8, 50, 3
 			want := steps(t, start(t, &xlabridge.Reference{}, c), 2)
 			got := steps(t, start(t, open(t, 1), c), 2)
 			for i := range want {
-				for _, name := range []string{"mean_fitness", "best_fitness", "worst_fitness"} {
+				names := []string{"mean_fitness", "best_fitness", "worst_fitness"}
+				if strings.HasPrefix(x.policy, "spiking") {
+					names = append(names, "spike_rate_hz", "synaptic_operations", "energy_nj")
+				}
+				for _, name := range names {
 					w := of(t, want[i], name)
 					require.InDelta(t, w, of(t, got[i], name), 1e-4*math.Max(1, math.Abs(w)))
 				}

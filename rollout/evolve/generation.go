@@ -115,8 +115,8 @@ func (g *generation) start(key random.Key) State {
 	return s
 }
 
-// run is one generation, on each device for its tiles. It returns the next state, and of the members fitness, lengths and the steps in
-// which they failed, f32[3, population]: one small transfer, of which the host makes the metrics.
+// run is one generation, on each device for its tiles. It returns the next state, and of the members fitness, lengths, the steps in
+// which they failed and what the policy reports of each, f32[3+reports, population]: one small transfer, of which the host makes the metrics.
 func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
 	keys := g.keys(s)
@@ -132,7 +132,13 @@ func (g *generation) run(s State, in inputs) (State, *graph.Array) {
 	rows := population.Each(g.groups, in.Tiles, g.room(), one)
 	reached := g.gathered(rows.Reached)
 	next := g.tell(s, in, keys, rows.Draws, reached)
-	return next, graph.Stack([]*graph.Array{reached.Summary.Return, reached.Summary.Length, reached.Summary.Failed}, 0)
+	rowsOf := []*graph.Array{reached.Summary.Return, reached.Summary.Length, reached.Summary.Failed}
+	if r := reached.Summary.Reports; r != nil {
+		for i := range r.Dim(1) {
+			rowsOf = append(rowsOf, graph.Squeeze(graph.SliceAxis(r, 1, i, i+1), 1))
+		}
+	}
+	return next, graph.Stack(rowsOf, 0)
 }
 
 // gathered is what the whole population reached, of what each tile did.

@@ -52,6 +52,22 @@ type Describer interface {
 	Describe(params any) (map[string]any, error)
 }
 
+// Reporter is a Policy that counts what it does in an episode. Runs have the numbers among their metrics, as means over the members, and
+// xlarun play has them of the episodes that it plays; of policies that report nothing nothing is carried.
+type Reporter interface {
+	Policy
+	// Reports names the numbers, as metrics are named: "spike_rate_hz".
+	Reports() []string
+	// Report is what they are of the steps so far, f32[len(Reports())], by the carry that the last of them gave.
+	Report(carry any) *graph.Array
+}
+
+// ReporterOf is the reporter that p is, or has behind a Normalizing.
+func ReporterOf(p Policy) (Reporter, bool) {
+	r, ok := Behind(p).(Reporter)
+	return r, ok
+}
+
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
 // policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
 // is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:

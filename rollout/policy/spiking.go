@@ -53,7 +53,8 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 
 // Spiking is a network of spiking neurons, in layers, each of which sends its spikes to the next. A step of the environment is Substeps of dt ms:
 // the observation becomes a spike train of each channel, each layer takes the trains of the one before and sends its own, and the outputs read
-// those of the last. What a layer's input needs of products is made for all substeps at once; only the neurons' state goes from one to the next.
+// those of the last. Nothing is stored of the substeps but what the decoder first-spike asks for, and the encoders' trains; what does
+// not change is multiplied once.
 //
 // Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes the
 // outputs NaN.
@@ -73,7 +74,7 @@ type SpikingParams struct {
 // Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the gene of its membrane for the decoder
 // membrane. Weights and B are in units of the outputs.
 type Readout struct {
-	nn.Dense
+	nn.Dense `tree:"inline"`
 	Membrane *graph.Array // [outputs]; see spiking.Settings.Keep
 }
 
@@ -155,6 +156,15 @@ func (s *Spiking) Start(params any) any {
 	return start
 }
 
+// substepsInTurn is the number of substeps in one turn of their loop: with more of them it takes longer to compile, and ran no faster.
+const substepsInTurn = 2
+
+// within is what goes from substep to substep.
+type within struct {
+	Layers []spikingLayerState
+	Out    *graph.Array // f32[outputs]
+}
+
 // Act takes the observation in for a step's substeps and reads the last layer.
 func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
@@ -162,15 +172,34 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 	var in train
 	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
 	next.Sent = graph.Add(was.Sent, in.total())
-	for i, l := range p.Layers {
-		var state spikingLayerState
-		state, in = s.play(l, was.Layers[i], in)
-		next.Layers = append(next.Layers, state)
+	var steady drives
+	if in.steady != nil { // what does not change is multiplied once
+		steady = p.Layers[0].In.drives(in.steady)
 	}
-	next.Out = was.Out
-	if s.Decoder != "membrane" {
-		return next, Output{Action: s.decoded(p, in)}
-	}
-	next.Out = s.integrated(p, was.Out, in)
-	return next, Output{Action: next.Out}
+	end, last := graph.Scan(func(was within, row rowOf) (next within, last rowOf) {
+		arrives := steady
+		if row.Spikes != nil {
+			arrives = p.Layers[0].In.drives(row.Spikes)
+		}
+		var spikes *graph.Array
+		for i, l := range p.Layers {
+			if i > 0 {
+				arrives = l.In.drives(spikes)
+			}
+			var state spikingLayerState
+			state, spikes = s.substep(l, was.Layers[i], arrives)
+			next.Layers = append(next.Layers, state)
+		}
+		next.Out = was.Out
+		switch s.Decoder {
+		case "membrane":
+			next.Out = s.integrated(p, was.Out, spikes)
+		case "first-spike":
+			last.Spikes = spikes
+		}
+		return next, last
+	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps), graph.Unroll(min(s.Substeps, substepsInTurn)))
+	next.Layers, next.Out = end.Layers, end.Out
+	at := len(s.Hidden) - 1
+	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), last.Spikes)}
 }

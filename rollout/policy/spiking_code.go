@@ -78,6 +78,26 @@ func (s *Spiking) channels() int {
 	return s.inputs.width()
 }
 
+// train are the spikes that inputs send along a step's substeps.
+type train struct {
+	each   *graph.Array // f32[substeps, channels]
+	steady *graph.Array // f32[channels]: the same in each of them, in the place of each
+	steps  int
+}
+
+// rowOf is a substep of a train; nil where there is none.
+type rowOf struct {
+	Spikes *graph.Array `tree:"optional"`
+}
+
+// total is how much each channel sends in the step, f32[channels].
+func (t train) total() *graph.Array {
+	if t.steady != nil {
+		return graph.Mul(t.steady, float32(t.steps))
+	}
+	return graph.Sum(t.each, 0)
+}
+
 // silent is the most that an input may be without a spike by the encoder latency, as in Spyx.
 const silent = .01
 
@@ -111,24 +131,23 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 	return t, nil
 }
 
-// decoded are the outputs by a step's trains alone.
-func (s *Spiking) decoded(p spikingReady, in train) *graph.Array {
-	switch s.Decoder {
-	case "first-spike":
-		return p.Out.Apply(nn.FirstSpike(in.each))
-	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
-		spiked := in.total()
-		all := graph.Sum(spiked, 0)
-		return graph.Add(graph.Div(p.Out.W.Times(spiked), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
-	}
-	return p.Out.Apply(nn.SpikeRate(in.each))
+// integrated are the outputs as leaky integrators of the last layer's spikes, after one more substep: v' = Keep*v + (1-Keep)*(spikes·W + B).
+func (s *Spiking) integrated(p spikingReady, v, spikes *graph.Array) *graph.Array {
+	arrived := p.Out.Apply(spikes)
+	return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived)))
 }
 
-// integrated are the outputs as leaky integrators of the last layer's spikes: v' = Keep*v + (1-Keep)*(spikes·W + B).
-func (s *Spiking) integrated(p spikingReady, v *graph.Array, in train) *graph.Array {
-	end, _ := graph.Scan(func(v, y *graph.Array) (*graph.Array, graph.None) {
-		arrived := graph.Add(y, p.Out.B)
-		return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived))), graph.None{}
-	}, v, in.times(p.Out.W), graph.Unroll(min(s.Substeps, inTurn)))
-	return end
+// decoded are the outputs of a step by their potentials, by how often each neuron of the last layer spiked, f32[units], or by its spikes,
+// f32[substeps, units].
+func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array) *graph.Array {
+	switch s.Decoder {
+	case "membrane":
+		return potentials
+	case "first-spike":
+		return p.Out.Apply(nn.FirstSpike(spikes))
+	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
+		all := graph.Sum(often, 0)
+		return graph.Add(graph.Div(p.Out.W.Times(often), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
+	}
+	return p.Out.Apply(graph.Div(often, float32(s.Substeps)))
 }

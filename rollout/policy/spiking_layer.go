@@ -6,30 +6,6 @@ import (
 	"xlarun/rollout/policy/spiking"
 )
 
-// train are spikes along a step's substeps.
-type train struct {
-	each   *graph.Array // f32[substeps, n]
-	steady *graph.Array // f32[n]: the same in each of them, in the place of each
-	steps  int
-}
-
-// total is how much each unit sends in the step, f32[n].
-func (t train) total() *graph.Array {
-	if t.steady != nil {
-		return graph.Mul(t.steady, float32(t.steps))
-	}
-	return graph.Sum(t.each, 0)
-}
-
-// times is what arrives through a matrix, f32[substeps, out]: one product.
-func (t train) times(w Weight) *graph.Array {
-	if t.steady != nil {
-		y := w.Times(t.steady)
-		return graph.BroadcastTo(y, t.steps, y.Dim(0))
-	}
-	return graph.VMap(w.Times)(t.each)
-}
-
 // synapses are matrices as Prepare lays them out: whole, or what excites and what inhibits apart.
 type synapses struct {
 	Sum  *Weight
@@ -46,16 +22,11 @@ type spikingLayer struct {
 	Idle    *graph.Array // f32[units]: zeros
 }
 
-// spikingLayerState is what a layer carries from step to step.
+// spikingLayerState is what a layer carries.
 type spikingLayerState struct {
-	Now  substepState
-	Sent *graph.Array // f32[units]: spikes so far that arrived
-}
-
-// substepState is what a layer carries from substep to substep.
-type substepState struct {
 	Neurons  any
 	UnderWay *nn.DelayState // nil: without delays
+	Sent     *graph.Array   // f32[units]: spikes so far that arrived
 }
 
 // layer lays one out, with so many more inputs and neurons, which are zero.
@@ -89,16 +60,16 @@ func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) syn
 	return synapses{Plus: &Weight{W: graph.Max(whole, 0)}, Less: &Weight{W: graph.Max(graph.Neg(whole), 0)}}
 }
 
-// drives is what arrives at a layer in each substep, f32[substeps, units] in genes of weights.
+// drives is what arrives at a layer in a substep, f32[units] in genes of weights.
 type drives struct {
 	Sum, Plus, Less *graph.Array `tree:"optional"`
 }
 
-func (w synapses) drives(times func(Weight) *graph.Array) drives {
+func (w synapses) drives(spikes *graph.Array) drives {
 	if w.Sum != nil {
-		return drives{Sum: times(*w.Sum)}
+		return drives{Sum: w.Sum.Times(spikes)}
 	}
-	return drives{Plus: times(*w.Plus), Less: times(*w.Less)}
+	return drives{Plus: w.Plus.Times(spikes), Less: w.Less.Times(spikes)}
 }
 
 // and adds what arrives by another way.
@@ -107,38 +78,32 @@ func (d drives) and(more drives) drives {
 }
 
 func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
-	now := substepState{Neurons: s.dynamics.Start(l.Neurons)}
+	state := spikingLayerState{Neurons: s.dynamics.Start(l.Neurons), Sent: l.Idle}
 	if l.Delay != nil {
 		under := l.Delay.Start(l.Idle.Dim(0))
-		now.UnderWay = &under
+		state.UnderWay = &under
 	}
-	return spikingLayerState{now, l.Idle}
+	return state
 }
 
-// inTurn is the number of substeps in one turn of a layer's loop: a few vectors of neurons each.
-const inTurn = 8
-
-// play takes a layer through a step's substeps: its next state, and its spikes as they arrive at who listens.
-func (s *Spiking) play(l spikingLayer, was spikingLayerState, in train) (spikingLayerState, train) {
-	end, each := graph.Scan(func(was substepState, arrives drives) (next substepState, spikes *graph.Array) {
-		spikes = s.dynamics.Spikes(l.Neurons, was.Neurons)
-		fired := spikes
-		// A potential that is no finite number reaches everything that the neuron does.
-		for _, leaf := range graph.Leaves(was.Neurons) {
-			spikes = graph.Add(spikes, graph.Mul(leaf, 0))
-		}
-		if l.Delay != nil {
-			var under nn.DelayState
-			under, spikes = l.Delay.Step(*was.UnderWay, spikes)
-			next.UnderWay = &under
-		}
-		if l.Own != nil {
-			arrives = arrives.and(l.Own.drives(func(w Weight) *graph.Array { return w.Times(spikes) }))
-		}
-		in := graph.MapTree(s.Weight, arrives)
-		next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus, Inhibition: in.Less})
-		return next, spikes
-	}, was.Now, l.In.drives(in.times), graph.Unroll(min(s.Substeps, inTurn)))
-	out := train{each: each, steps: s.Substeps}
-	return spikingLayerState{end, graph.Add(was.Sent, out.total())}, out
+// substep takes a layer through one: its next state, and its spikes as they arrive at who listens.
+func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives) (next spikingLayerState, spikes *graph.Array) {
+	fired := s.dynamics.Spikes(l.Neurons, was.Neurons)
+	spikes = fired
+	// A potential that is no finite number reaches everything that the neuron does.
+	for _, leaf := range graph.Leaves(was.Neurons) {
+		spikes = graph.Add(spikes, graph.Mul(leaf, 0))
+	}
+	if l.Delay != nil {
+		var under nn.DelayState
+		under, spikes = l.Delay.Step(*was.UnderWay, spikes)
+		next.UnderWay = &under
+	}
+	if l.Own != nil {
+		arrives = arrives.and(l.Own.drives(spikes))
+	}
+	in := graph.MapTree(s.Weight, arrives)
+	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus, Inhibition: in.Less})
+	next.Sent = graph.Add(was.Sent, spikes)
+	return next, spikes
 }

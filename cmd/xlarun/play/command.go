@@ -16,6 +16,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/envs"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
 )
 
@@ -166,7 +167,9 @@ type Result struct {
 	Gif        string   `json:"gif,omitempty"` // of the first episode
 	Length     int      `json:"gif_steps"`     // of that episode
 	Return     *float64 `json:"gif_return"`    // of that episode
-	judgement  episode.Judgement
+	// Reports are the means of what the policy says of an episode, by name.
+	Reports   map[string]*float64 `json:"reports,omitempty"`
+	judgement episode.Judgement
 }
 
 // Judge plays a member on so many fresh episodes of a seed.
@@ -191,10 +194,20 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 		return err
 	}
 	r := newResult(j)
+	var reports []string
+	if reporter, ok := policy.ReporterOf(m.Policy); ok {
+		reports, r.Reports = reporter.Reports(), map[string]*float64{}
+		for i, name := range reports {
+			r.Reports[name] = finite(j.Reports[i])
+		}
+	}
 	meta := o.saved.Metadata
 	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
 	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps = m.Env.Spec().ID, meta["policy"], b.Backend(), o.seed, o.episodes, o.steps
 	o.print(streams, r)
+	for i, name := range reports {
+		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), j.Reports[i])
+	}
 	if err := ctx.Err(); err != nil {
 		return console.ErrInterrupted
 	}
