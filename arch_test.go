@@ -30,6 +30,7 @@ var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
 	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
+	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party/fetch/..."}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},

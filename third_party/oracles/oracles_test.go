@@ -49,6 +49,7 @@ func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
 		"../../rollout/episode/testdata/member_act.json",
 		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz", "../../graph/random/testdata/jax_random.json",
+		"../../graph/neuron/testdata/brian2_neurons.json.gz",
 		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz", "../../envs/small/testdata/*.json.gz",
 		"../../rollout/evolve/strategy/testdata/evosax_openes.json",
 	} {

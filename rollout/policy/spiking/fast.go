@@ -29,6 +29,9 @@ func (fast) Check(s *Settings, prefix string) error {
 	if s.Reset.Value != s.Rest.Value {
 		return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: with the dynamics %s a spike takes off the way from rest to threshold", prefix, s.Rest.Value, s.Dynamics)
 	}
+	if s.Refractory > 0 {
+		return settings.Wrong(prefix+"refractory", s.Refractory, "0: with the dynamics %s neurons can spike in every substep", s.Dynamics)
+	}
 	return nil
 }
 
@@ -97,8 +100,8 @@ func (cubalif) Prepare(s *Settings, n Neurons) any {
 }
 
 func (cubalif) Start(p any) any {
-	zeros := graph.ZerosLike(read[prepared[nn.CuBaLIF]]("CuBaLIF", p).PerMV)
-	return nn.CuBaLIFState{V: zeros, I: zeros}
+	l := read[prepared[nn.CuBaLIF]]("CuBaLIF", p)
+	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: graph.Div(l.Drive, graph.Sub(1, l.Cell.Alpha))} // the constant current flows already
 }
 
 func (cubalif) Spikes(p, state any) *graph.Array {

@@ -7,7 +7,7 @@ import (
 // Settings are those by which genes become neurons and neurons spike; times are in ms, potentials in mV. A policy embeds them, so that its
 // Numbers are inputs of a program; start from Defaults.
 type Settings struct {
-	Dynamics      string          `set:"dynamics" help:"what the neurons are: fast (LIF), fast:alif, fast:cubalif, …"`
+	Dynamics      string          `set:"dynamics" help:"what the neurons are: fast (LIF), fast:alif, fast:cubalif, or by their physics mechanistic:lif, :expif, :adex, :izhikevich, :hh,\nwhose synapses take no time but behind :current or :conductance, as in mechanistic:adex:conductance"`
 	DT            settings.Number `set:"dt" above:"0" help:"ms of the network's time in a substep"`
 	Surrogate     string          `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through" help:"what stands in for the derivative of a spike where a gradient is asked for"`
 	Recurrent     bool            `set:"recurrent" help:"whether each layer's spikes go to itself too"`
@@ -15,6 +15,9 @@ type Settings struct {
 	WeightScale   settings.Number `set:"weight-scale" above:"0" help:"mV that a weight's gene of 1 stands for"`
 	Rest          settings.Number `set:"rest" help:"potential of neurons without input, in mV"`
 	Reset         settings.Number `set:"reset" help:"potential of neurons after a spike, in mV; the fast dynamics take rest"`
+	Refractory    float64         `set:"refractory" min:"0" help:"ms behind a spike in which a neuron's potential stays; the fast dynamics and hh take 0"`
+	ReversalE     settings.Number `set:"reversal-excitatory" help:"mV that excitatory conductances pull a potential to"`
+	ReversalI     settings.Number `set:"reversal-inhibitory" help:"mV that inhibitory conductances pull a potential to"`
 	TauMin        settings.Number `set:"tau-min" above:"0" help:"least time constant of a membrane, in ms; at least dt"`
 	TauMax        settings.Number `set:"tau-max" above:"0" help:"greatest time constant of a membrane, in ms"`
 	SynapseMin    settings.Number `set:"synapse-min" above:"0" help:"least time constant of a synapse, in ms; at least dt"`
@@ -30,7 +33,7 @@ type Settings struct {
 // Defaults are a membrane of about 20 ms that rests 15 mV below its threshold, synapses of about 5 ms and adaptation of about 100 ms.
 func Defaults() Settings {
 	return Settings{Dynamics: "fast", DT: settings.Num(1), Surrogate: "fast-sigmoid", WeightScale: settings.Num(15),
-		Rest: settings.Num(-65), Reset: settings.Num(-65),
+		Rest: settings.Num(-65), Reset: settings.Num(-65), ReversalE: settings.Num(0), ReversalI: settings.Num(-80),
 		TauMin: settings.Num(5), TauMax: settings.Num(80), SynapseMin: settings.Num(1.25), SynapseMax: settings.Num(20),
 		AdaptationMin: settings.Num(25), AdaptationMax: settings.Num(400), ThresholdMin: settings.Num(5), ThresholdMax: settings.Num(45),
 		JumpMin: settings.Num(.5), JumpMax: settings.Num(12.5)}

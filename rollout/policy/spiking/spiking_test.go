@@ -71,7 +71,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 				at := func(a *graph.Array) float64 { return floats(t, a)[u] }
 				rest, threshold, drive := at(n.Rest), at(n.Threshold), at(n.Drive)
 				beta, alpha, gamma := keep(at(n.Membrane)), keep(at(n.Synapse)), keep(at(n.Adaptation))
-				v, current, raised := rest, 0., 0.
+				v, current, raised := rest, (1-beta)*drive, 0.
 				for i := range steps {
 					spike, arrives := 0., x[i*units+u]+(1-beta)*drive
 					if v > threshold+raised {

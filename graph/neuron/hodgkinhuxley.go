@@ -1,0 +1,94 @@
+package neuron
+
+import "xlarun/graph"
+
+// HodgkinHuxley is a neuron with channels of sodium and potassium (Hodgkin and Huxley, "A quantitative description of membrane current",
+// 1952) whose rates are those of Traub and Miles, "Neuronal networks of the hippocampus", 1991, as Brette et al., "Simulation of networks of
+// spiking neurons", 2007, have them, for x = v - VT in mV and rates in 1/ms:
+//
+//	C dv/dt = GL*(EL - v) + GNa*m³h*(ENa - v) + GK*n⁴*(EK - v) + I
+//	dm/dt = alpha*(1 - m) - beta*m, and so h and n
+//	m: alpha = 0.32*(13 - x)/(exp((13 - x)/4) - 1)   beta = 0.28*(x - 40)/(exp((x - 40)/5) - 1)
+//	h: alpha = 0.128*exp((17 - x)/18)                 beta = 4/(1 + exp((40 - x)/5))
+//	n: alpha = 0.032*(15 - x)/(exp((15 - x)/5) - 1)   beta = 0.5*exp((10 - x)/40)
+//
+// A spike is v coming from below Threshold; nothing is reset.
+type HodgkinHuxley struct {
+	C         *graph.Array // pF
+	GL        *graph.Array // nS
+	EL        *graph.Array // mV
+	GNa       *graph.Array // nS
+	ENa       *graph.Array // mV
+	GK        *graph.Array // nS
+	EK        *graph.Array // mV
+	VT        *graph.Array // mV: where the rates are counted from
+	Threshold *graph.Array // mV
+}
+
+// NewHodgkinHuxley is a neuron of 20000 μm² and 20 ms that rests at some -60 mV.
+func NewHodgkinHuxley() HodgkinHuxley {
+	return HodgkinHuxley{C: graph.Scalar(200), GL: graph.Scalar(10), EL: graph.Scalar(-60), GNa: graph.Scalar(20000), ENa: graph.Scalar(50),
+		GK: graph.Scalar(6000), EK: graph.Scalar(-90), VT: graph.Scalar(-63), Threshold: graph.Scalar(-20)}
+}
+
+// Variables are v, mV, and the open parts of gates.
+func (m HodgkinHuxley) Variables() []string { return []string{"v", "m", "h", "n"} }
+
+// Start is EL with the gates as they are after long at EL.
+func (m HodgkinHuxley) Start(units int) State {
+	v := spread(m.EL, units)
+	s := State{v}
+	for _, r := range m.rates(v) {
+		s = append(s, graph.Div(r.alpha, graph.Add(r.alpha, r.beta)))
+	}
+	return s
+}
+
+// rate is how fast a gate opens and closes, 1/ms.
+type rate struct{ alpha, beta *graph.Array }
+
+// rates are those of m, h and n. Potentials are taken as at most 500 mV away from VT, far outside of what channels see.
+func (m HodgkinHuxley) rates(v *graph.Array) [3]rate {
+	x := graph.Clamp(-500, graph.Sub(v, m.VT), 500)
+	from := func(a, sign, by float64) *graph.Array { return graph.Mul(sign/by, graph.Sub(x, a)) }
+	return [3]rate{
+		{graph.Div(.32*4, exprel(from(13, -1, 4))), graph.Div(.28*5, exprel(from(40, 1, 5)))},
+		{graph.Mul(.128, graph.Exp(from(17, -1, 18))), graph.Mul(4, graph.Logistic(from(40, 1, 5)))},
+		{graph.Div(.032*5, exprel(from(15, -1, 5))), graph.Mul(.5, graph.Exp(from(10, -1, 40)))},
+	}
+}
+
+// Derivative is the equations above.
+func (m HodgkinHuxley) Derivative(s State, in Input) (change, slope State) {
+	v := s[0]
+	sodium := graph.Mul(m.GNa, graph.Mul(graph.Mul(graph.Square(s[1]), s[1]), s[2]))
+	potassium := graph.Mul(m.GK, graph.Square(graph.Square(s[3])))
+	i := graph.Add(graph.Mul(m.GL, graph.Sub(m.EL, v)), graph.Mul(sodium, graph.Sub(m.ENa, v)))
+	i = graph.Add(graph.Add(i, graph.Mul(potassium, graph.Sub(m.EK, v))), in.at(v))
+	change = State{graph.Div(i, m.C)}
+	slope = State{graph.Neg(graph.Div(graph.Add(in.leak(m.GL), graph.Add(sodium, potassium)), m.C))}
+	for k, r := range m.rates(v) {
+		both := graph.Add(r.alpha, r.beta)
+		change = append(change, graph.Sub(r.alpha, graph.Mul(both, s[k+1])))
+		slope = append(slope, graph.Neg(both))
+	}
+	return change, slope
+}
+
+// Excess is v - Threshold.
+func (m HodgkinHuxley) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Threshold) }
+
+// Reset changes nothing.
+func (m HodgkinHuxley) Reset(s State) State { return s }
+
+// Resets is false.
+func (m HodgkinHuxley) Resets() bool { return false }
+
+// Constants are C above 0, conductances at least 0, the others any.
+func (m HodgkinHuxley) Constants() []Constant {
+	return []Constant{positive("C", m.C), positive("GL", m.GL), finite("EL", m.EL), atLeastZero("GNa", m.GNa), finite("ENa", m.ENa),
+		atLeastZero("GK", m.GK), finite("EK", m.EK), finite("VT", m.VT), finite("Threshold", m.Threshold)}
+}
+
+// Longest is 0.1 ms: m follows the potential within some 0.1 ms.
+func (m HodgkinHuxley) Longest() *graph.Array { return graph.Scalar(.1) }

@@ -1,0 +1,63 @@
+package neuron
+
+import "xlarun/graph"
+
+// Integrator says how a step is taken.
+type Integrator string
+
+const (
+	// ExponentialEuler takes each variable along its slope: x' = x + h·f·(exp(h·slope) - 1)/(h·slope), exact where a variable's equation
+	// is linear in it and the others stand still. Where the slope is above 0 it is Euler's, so that an upswing stays finite.
+	ExponentialEuler Integrator = "exponential-euler"
+	// RK4 is the classical method of Runge and Kutta, of fourth order.
+	RK4 Integrator = "rk4"
+	// Euler is x' = x + h·f.
+	Euler Integrator = "euler"
+)
+
+// Integrators lists what an Integrator can be.
+func Integrators() []Integrator { return []Integrator{Euler, ExponentialEuler, RK4} }
+
+// step takes a step of h ms with a constant input. The empty integrator is ExponentialEuler.
+func (i Integrator) step(m Model, s State, in Input, h *graph.Array) State {
+	switch i {
+	case Euler:
+		change, _ := m.Derivative(s, in)
+		return moved(s, change, h)
+	case RK4:
+		half := graph.Mul(.5, h)
+		k1, _ := m.Derivative(s, in)
+		k2, _ := m.Derivative(moved(s, k1, half), in)
+		k3, _ := m.Derivative(moved(s, k2, half), in)
+		k4, _ := m.Derivative(moved(s, k3, h), in)
+		sum := make(State, len(s))
+		for i := range s {
+			sum[i] = graph.Add(graph.Add(k1[i], k4[i]), graph.Mul(2, graph.Add(k2[i], k3[i])))
+		}
+		return moved(s, sum, graph.Div(h, 6))
+	case ExponentialEuler, "":
+		change, slope := m.Derivative(s, in)
+		for i := range s {
+			change[i] = graph.Mul(change[i], exprel(graph.Mul(h, graph.Min(slope[i], 0))))
+		}
+		return moved(s, change, h)
+	}
+	graph.Throw("neuron.Integrator", "got %q, want one of %q", i, Integrators())
+	return nil
+}
+
+// moved is s + h·change.
+func moved(s, change State, h *graph.Array) State {
+	next := make(State, len(s))
+	for i := range s {
+		next[i] = graph.Add(s[i], graph.Mul(h, change[i]))
+	}
+	return next
+}
+
+// exprel is (exp(z) - 1)/z, 1 at 0.
+func exprel(z *graph.Array) *graph.Array {
+	near := graph.Lt(graph.Abs(z), 1e-4)
+	far := graph.Select(near, 1, z) // so that no derivative sees 0/0
+	return graph.Select(near, graph.Add(1, graph.Mul(.5, z)), graph.Div(graph.Expm1(far), far))
+}

@@ -1,0 +1,99 @@
+package neuron
+
+import (
+	"math"
+
+	"xlarun/graph"
+)
+
+// STDP is plasticity by the timing of spikes, of all pairs (Song, Miller and Abbott, "Competitive Hebbian learning through
+// spike-timing-dependent synaptic plasticity", 2000), by itself or where a reward says so (Izhikevich, "Solving the distal reward problem
+// through linkage of STDP and dopamine signaling", 2007; Frémaux and Gerstner, "Neuromodulated spike-timing-dependent plasticity", 2016).
+// A step of DT ms with the spikes pre [in] and post [out]:
+//
+//	x' = exp(-DT/TauPlus)*x, y' = exp(-DT/TauMinus)*y         traces of the spikes before this step
+//	change[i,j] = APlus*x'[i]*post[j] - AMinus*pre[i]*y'[j]    spikes of one step make no pair
+//	x'' = x' + pre, y'' = y' + post
+//	unrewarded: w' = w + change
+//	rewarded:   c' = exp(-DT/TauC)*c + change, w' = w + Rate*reward*c'*DT
+//
+// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the spikes.
+type STDP struct {
+	DT        float64 // ms
+	APlus     float64 // in the weights' unit: what a pair adds whose first spike came right before
+	AMinus    float64 // what one takes off the other way round
+	TauPlus   float64 // ms
+	TauMinus  float64 // ms
+	Least     float64
+	Most      float64
+	Modulated bool    // the weights follow the eligibility where there is a reward
+	TauC      float64 // ms: how long a pair is eligible
+	Rate      float64 // 1/ms for a reward of 1
+}
+
+// NewSTDP is plasticity with time constants of 20 ms, slightly more depression than potentiation as the paper has it, for weights
+// between 0 and most; rewarded, pairs are eligible for 1 s.
+func NewSTDP(dt, most float64) STDP {
+	return STDP{DT: dt, APlus: .005 * most, AMinus: .00525 * most, TauPlus: 20, TauMinus: 20, Most: most, TauC: 1000, Rate: .001}
+}
+
+// STDPState is what plasticity carries.
+type STDPState struct {
+	W           *graph.Array // [in, out]
+	Pre, Post   *graph.Array // [in] and [out]: traces
+	Eligibility *graph.Array `tree:"optional"` // [in, out]; nil where it is not modulated
+}
+
+// Start is weights [in, out] before the first spike.
+func (p STDP) Start(w *graph.Array) STDPState {
+	const op = "neuron.STDP"
+	if w == nil || w.Rank() != 2 {
+		graph.Throw(op, "got weights %v, want f32[in, out]", shapeOf(w))
+	}
+	for _, c := range []struct {
+		name  string
+		value float64
+	}{{"DT", p.DT}, {"TauPlus", p.TauPlus}, {"TauMinus", p.TauMinus}, {"TauC", p.TauC}} {
+		if !(c.value > 0) && !(c.name == "TauC" && !p.Modulated) {
+			graph.Throw(op, "got %s = %v ms, want a number above 0", c.name, c.value)
+		}
+	}
+	if !(p.Least <= p.Most) {
+		graph.Throw(op, "got weights between %v and %v, want Least at most Most", p.Least, p.Most)
+	}
+	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(w.DType(), n)) }
+	s := STDPState{W: w, Pre: zeros(w.Dim(0)), Post: zeros(w.Dim(1))}
+	if p.Modulated {
+		s.Eligibility = graph.ZerosLike(w)
+	}
+	return s
+}
+
+// Step takes the spikes pre [in] and post [out] of a step and a reward [], which is nil where plasticity is not modulated.
+func (p STDP) Step(s STDPState, pre, post, reward *graph.Array) STDPState {
+	if (reward != nil) != p.Modulated {
+		graph.Throw("neuron.STDP", "got a reward that is nil: %v, and Modulated %v; want a reward where it is modulated and nil where not", reward == nil, p.Modulated)
+	}
+	decay := func(tau float64) float64 { return math.Exp(-p.DT / tau) }
+	x, y := graph.Mul(decay(p.TauPlus), s.Pre), graph.Mul(decay(p.TauMinus), s.Post)
+	change := graph.Sub(outer(graph.Mul(p.APlus, x), post), outer(pre, graph.Mul(p.AMinus, y)))
+	next := STDPState{Pre: graph.Add(x, pre), Post: graph.Add(y, post)}
+	if p.Modulated {
+		next.Eligibility = graph.Add(graph.Mul(decay(p.TauC), s.Eligibility), change)
+		change = graph.Mul(graph.Mul(p.Rate*p.DT, reward), next.Eligibility)
+	}
+	next.W = graph.Clamp(p.Least, graph.Add(s.W, change), p.Most)
+	return next
+}
+
+// outer is a[i]*b[j].
+func outer(a, b *graph.Array) *graph.Array {
+	return graph.Mul(graph.ExpandDims(a, 1), graph.ExpandDims(b, 0))
+}
+
+func shapeOf(a *graph.Array) string {
+	if a == nil {
+		return "nil"
+	}
+	return a.Shape().String()
+}

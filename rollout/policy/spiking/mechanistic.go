@@ -1,0 +1,174 @@
+package spiking
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/neuron"
+	"xlarun/graph/nn"
+	"xlarun/rollout/settings"
+)
+
+func init() {
+	for _, model := range neuron.Models() {
+		MustRegister("mechanistic:"+model, mechanistic{model, pulses})
+		MustRegister("mechanistic:"+model+":current", mechanistic{model, currents})
+		MustRegister("mechanistic:"+model+":conductance", mechanistic{model, conductances})
+	}
+}
+
+// The ways by which spikes reach neurons of package neuron.
+const (
+	pulses       = ""            // at once: a current for one substep
+	currents     = "current"     // currents that decay
+	conductances = "conductance" // conductances that decay
+)
+
+// mechanistic are neurons of package neuron. A gene's neuron has, for G = Threshold - Rest,
+//
+//	C  = 200 pF, GL = C/Membrane
+//	I  = GL*Drive                                                 a constant current
+//	h  = dt/n with the least n by which h is at most finest[model]
+//	lif        EL = Rest; a spike takes Threshold - Reset off; with pulses exp(dt/Membrane) times that, since it leaks before the substep is over
+//	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT: the least current that makes it spike is lif's
+//	adex       the same, TauW = Adaptation, A = 0, B = GL*Jump
+//	izhikevich with k = 4/(G*Membrane): k*(v - Rest)*(v - Threshold), Peak = Threshold + G, A = 1/Adaptation, B = 0, C = Reset,
+//	           D = Jump/Membrane: the least current that makes it spike is lif's
+//	hh         conductances of 100 and 30 nS a pF, VT = Threshold - 13 mV; it has spiked at (Threshold + ENa)/2, and Reset, Jump and Adaptation are
+//	           its channels' business
+//
+// A weight of w mV arrives as
+//
+//	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: a neuron of lif is w higher at its end
+//	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse: as much charge
+//	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: as much charge half way to the threshold
+//
+// So mechanistic:lif is fast, spike by spike, and mechanistic:lif:current is fast:cubalif.
+type mechanistic struct{ model, synapse string }
+
+// finest is the longest step of models, ms. The equation of lif is solved exactly, by any step.
+var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
+
+func (d mechanistic) BySign() bool { return d.synapse == conductances }
+
+func (d mechanistic) Check(s *Settings, prefix string) error {
+	if d.model == "hh" {
+		switch {
+		case s.Refractory > 0:
+			return settings.Wrong(prefix+"refractory", s.Refractory, "0: the channels of %s recover by themselves", s.Dynamics)
+		case s.Reset.Value != s.Rest.Value:
+			return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: no spike of %s is reset", prefix, s.Rest.Value, s.Dynamics)
+		}
+	}
+	if d.synapse != conductances {
+		return nil
+	}
+	if top := s.Rest.Value + s.ThresholdMax.Value; s.ReversalE.Value <= top {
+		return settings.Wrong(prefix+"reversal-excitatory", s.ReversalE.Value, "more than the greatest threshold, %srest + %sthreshold-max = %g", prefix, prefix, top)
+	}
+	if s.ReversalI.Value >= s.Rest.Value {
+		return settings.Wrong(prefix+"reversal-inhibitory", s.ReversalI.Value, "less than %srest, %g", prefix, s.Rest.Value)
+	}
+	return nil
+}
+
+// mechanism is a layer as Prepare lays it out.
+type mechanism struct {
+	Layer     neuron.Layer
+	Surrogate nn.Surrogate
+	PerMV     *graph.Array // 1/G: what a surrogate counts potentials in
+	Drive     *graph.Array // pA
+	Excites   *graph.Array // pA or nS of a mV that arrives
+	Inhibits  *graph.Array `tree:"optional"` // nS of a mV, with conductances
+}
+
+// mechanismState is a layer's state and the spikes that it sends in the next substep.
+type mechanismState struct {
+	Layer  neuron.LayerState
+	Spikes *graph.Array
+}
+
+func (d mechanistic) Prepare(s *Settings, n Neurons) any {
+	inner := max(int(math.Ceil(s.DT.Value/finest[d.model]-1e-6)), 1)
+	dt := s.DT.Array()
+	h := graph.Div(dt, float64(inner))
+	left := func(t, tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(t, tau))) }
+	leak := graph.Div(capacitance, n.Membrane)
+	m := mechanism{Surrogate: s.surrogate(), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest)), Drive: graph.Mul(leak, n.Drive)}
+	m.Layer = neuron.Layer{Model: d.neurons(n, leak, left(dt, n.Membrane)), DT: dt, Substeps: inner}
+	if s.Refractory > 0 {
+		m.Layer.Refractory = graph.Scalar(s.Refractory)
+	}
+	if d.synapse == pulses {
+		m.Excites = graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))
+		return m
+	}
+	m.Excites = graph.Mul(leak, graph.Div(graph.Sub(1, left(h, n.Synapse)), graph.Sub(1, left(h, n.Membrane))))
+	if d.synapse == currents {
+		m.Layer.Synapse = neuron.Currents{Tau: n.Synapse}
+		return m
+	}
+	middle := graph.Mul(.5, graph.Add(n.Rest, n.Threshold))
+	m.Inhibits = graph.Div(m.Excites, graph.Sub(middle, s.ReversalI.Array()))
+	m.Excites = graph.Div(m.Excites, graph.Sub(s.ReversalE.Array(), middle))
+	m.Layer.Synapse = neuron.Conductances{TauE: n.Synapse, TauI: n.Synapse, EE: s.ReversalE.Array(), EI: s.ReversalI.Array()}
+	return m
+}
+
+// capacitance is that of all neurons, pF: currents and conductances are counted by it, so that no spike depends on it.
+const capacitance = 200
+
+// neurons are those of the model for a leak in nS and what is left of a potential behind a substep.
+func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
+	c := graph.FullLike(leak, capacitance)
+	way := graph.Sub(n.Threshold, n.Rest)
+	switch d.model {
+	case "lif":
+		reset := n.Reset
+		if d.synapse == pulses {
+			reset = graph.Sub(n.Threshold, graph.Div(graph.Sub(n.Threshold, n.Reset), left))
+		}
+		return neuron.LIF{C: c, GL: leak, EL: n.Rest, Threshold: n.Threshold, VReset: reset, Subtract: true}
+	case "izhikevich":
+		k := graph.Div(4, graph.Mul(way, n.Membrane))
+		return neuron.Izhikevich{Cm: c, Square: k, Linear: graph.Neg(graph.Mul(k, graph.Add(n.Rest, n.Threshold))), Constant: graph.Mul(k, graph.Mul(n.Rest, n.Threshold)),
+			A: graph.Reciprocal(n.Adaptation), B: graph.ZerosLike(k), C: n.Reset, D: graph.Div(n.Jump, n.Membrane), Peak: graph.Add(n.Threshold, way)}
+	case "hh":
+		m := neuron.NewHodgkinHuxley()
+		m.C, m.GL, m.EL, m.GNa, m.GK = c, leak, n.Rest, graph.Mul(100, c), graph.Mul(30, c)
+		m.VT, m.Threshold = graph.Sub(n.Threshold, 13), graph.Mul(.5, graph.Add(n.Threshold, m.ENa))
+		return m
+	}
+	delta := graph.Mul(.1, way)
+	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: graph.Add(n.Threshold, delta), DeltaT: delta, Peak: graph.Add(n.Threshold, graph.Mul(6, delta)), VReset: n.Reset}
+	if d.model == "expif" {
+		return e
+	}
+	return neuron.AdEx{ExpIF: e, TauW: n.Adaptation, A: graph.ZerosLike(leak), B: graph.Mul(leak, n.Jump)}
+}
+
+func (mechanistic) Start(p any) any {
+	m := read[mechanism]("Mechanistic", p)
+	return mechanismState{m.Layer.Start(m.PerMV.Dim(0)), graph.ZerosLike(m.PerMV)}
+}
+
+func (mechanistic) Spikes(_, state any) *graph.Array {
+	return read[mechanismState]("Mechanistic", state).Spikes
+}
+
+// Step lets the substep pass and keeps the spikes for the next one.
+func (mechanistic) Step(p, state any, _ *graph.Array, in Input) any {
+	m, was := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
+	l, a := m.Layer, neuron.Arrivals{Current: m.Drive}
+	l.Spike = func(excess *graph.Array) *graph.Array { return m.Surrogate.Spike(graph.Mul(excess, m.PerMV)) }
+	switch {
+	case m.Inhibits != nil:
+		a.Excitatory, a.Inhibitory = graph.Mul(in.Excitation, m.Excites), graph.Mul(in.Inhibition, m.Inhibits)
+	case l.Synapse != nil:
+		a.Excitatory = graph.Mul(in.Sum, m.Excites)
+	default:
+		a.Current = graph.Add(m.Drive, graph.Mul(in.Sum, m.Excites))
+	}
+	next, spikes := l.Step(was.Layer, a)
+	return mechanismState{next, graph.Min(spikes, 1)}
+}
