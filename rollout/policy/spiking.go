@@ -167,6 +167,16 @@ type within struct {
 
 // Act takes the observation in for a step's substeps and reads the last layer.
 func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace { return LayerTrace{} })
+	return next, out
+}
+
+// act is Act, with what watch gives of each layer (its number, its state and its spikes) in each substep, leaves [substeps, …].
+func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key, watch func(int, spikingLayerState, *graph.Array) LayerTrace) (any, Output, []LayerTrace) {
+	type behind struct {
+		Last    rowOf
+		Watched []LayerTrace
+	}
 	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
 	next := spikingState{Steps: graph.Add(was.Steps, 1)}
 	var in train
@@ -176,7 +186,7 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 	if in.steady != nil { // what does not change is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
 	}
-	end, last := graph.Scan(func(was within, row rowOf) (next within, last rowOf) {
+	end, rows := graph.Scan(func(was within, row rowOf) (next within, of behind) {
 		arrives := steady
 		if row.Spikes != nil {
 			arrives = p.Layers[0].In.drives(row.Spikes)
@@ -189,17 +199,18 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 			var state spikingLayerState
 			state, spikes = s.substep(l, was.Layers[i], arrives)
 			next.Layers = append(next.Layers, state)
+			of.Watched = append(of.Watched, watch(i, state, spikes))
 		}
 		next.Out = was.Out
 		switch s.Decoder {
 		case "membrane":
 			next.Out = s.integrated(p, was.Out, spikes)
 		case "first-spike":
-			last.Spikes = spikes
+			of.Last.Spikes = spikes
 		}
-		return next, last
+		return next, of
 	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps), graph.Unroll(min(s.Substeps, substepsInTurn)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), last.Spikes)}
+	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), rows.Last.Spikes)}, rows.Watched
 }
