@@ -45,7 +45,7 @@ var rooms = []room{
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
-	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/runfolder"}, nil},
+	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/plots", "cmd/xlarun/runfolder"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "cmd/xlarun/runfolder"}, nil},
 	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
