@@ -49,6 +49,15 @@ func Surrogates() []string { return slices.Sorted(maps.Keys(surrogates)) }
 // Spike is 1 where v > 0, else 0, of v's shape and type, for potentials less their thresholds: a potential at the threshold
 // does not spike, nor does NaN. Its derivative is the surrogate's.
 func (s Surrogate) Spike(v *graph.Array) *graph.Array {
+	derivative := s.derivative()
+	spike := func(v *graph.Array) *graph.Array { return graph.Convert(graph.Gt(v, 0), v.DType()) }
+	return graph.CustomJvp(spike, func(v, t *graph.Array) (out, tangent *graph.Array) {
+		return spike(v), graph.Mul(t, derivative(v))
+	})(v)
+}
+
+// derivative is that which stands in for a spike's.
+func (s Surrogate) derivative() func(v *graph.Array) *graph.Array {
 	kind, k := s.Kind, s.Slope
 	if kind == "" {
 		kind = "fast-sigmoid"
@@ -63,8 +72,5 @@ func (s Surrogate) Spike(v *graph.Array) *graph.Array {
 	case !(k > 0) || math.IsInf(k, 0):
 		graph.Throw("nn.Surrogate", "got the slope %v, want a number above 0, or 0 for %q's own, %v", k, kind, f.slope)
 	}
-	spike := func(v *graph.Array) *graph.Array { return graph.Convert(graph.Gt(v, 0), v.DType()) }
-	return graph.CustomJvp(spike, func(v, t *graph.Array) (out, tangent *graph.Array) {
-		return spike(v), graph.Mul(t, f.derivative(v, k))
-	})(v)
+	return func(v *graph.Array) *graph.Array { return f.derivative(v, k) }
 }
