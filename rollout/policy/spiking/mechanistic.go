@@ -34,7 +34,7 @@ const (
 //	adex       the same, TauW = Adaptation, A = 0, B = GL*Jump
 //	izhikevich with k = 4/(G*Membrane): k*(v - Rest)*(v - Threshold), Peak = Threshold + G, A = 1/Adaptation, B = 0, C = Reset,
 //	           D = Jump/Membrane: the least current that makes it spike is lif's
-//	hh         conductances of 100 and 30 nS a pF, VT = Threshold - 13 mV; it has spiked at (Threshold + ENa)/2, and Reset, Jump and Adaptation are
+//	hh         conductances of 100 and 30 nS a pF, VT = Threshold - 3 mV, by which the least current that makes it spike is about lif's; it has spiked at (Threshold + ENa)/2, and Reset, Jump and Adaptation are
 //	           its channels' business
 //
 // A weight of w mV arrives as
@@ -136,7 +136,7 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	case "hh":
 		m := neuron.NewHodgkinHuxley()
 		m.C, m.GL, m.EL, m.GNa, m.GK = c, leak, n.Rest, graph.Mul(100, c), graph.Mul(30, c)
-		m.VT, m.Threshold = graph.Sub(n.Threshold, 13), graph.Mul(.5, graph.Add(n.Threshold, m.ENa))
+		m.VT, m.Threshold = graph.Sub(n.Threshold, 3), graph.Mul(.5, graph.Add(n.Threshold, m.ENa))
 		return m
 	}
 	delta := graph.Mul(.1, way)
