@@ -3,9 +3,12 @@ cmd/xlarun/bench/spikingbench. Prints a line of JSON when the workload is compil
 
 usage: spiking_jax.py WHO forward MEMBERS EXAMPLES STEPS    each member's weights on the same batch
        spiking_jax.py WHO gradient EXAMPLES STEPS           value and gradient of one network's cross-entropy
+       spiking_jax.py jax forage MEMBERS STEPS SUBSTEPS A,B Forage-L0-v1 played by xlarun's policy spiking:A,B: members' mean return
+       spiking_jax.py rewards SEED STEPS ACTION,...         an episode of Forage-L0-v1 that plays these actions again and again
 WHO is spyx, brainpy or jax."""
 import json, sys, time
 import jax, jax.numpy as jnp, numpy as np
+from jax import random as R
 
 SIZES = [64, 128, 64, 4]
 BETA, THRESHOLD, SLOPE = 0.9, 1.0, 25.0
@@ -90,12 +93,103 @@ def gradient(readout, examples, steps):
         return -jnp.mean(jnp.take_along_axis(jax.nn.log_softmax(readout(w, x)), y[:, None], 1))
     return jax.value_and_grad(loss), (weights(), trains(int(steps), int(examples)), classes(int(examples)))
 
+# --- Forage-L0-v1 of xlarun's envs/levels: rows of the field are words of bits, as there ---
+
+SIDE, REACH, WIDE, FOOD, ENDS = 8, 2, 5, .15, 100
+
+def i32(x): return jnp.asarray(x).astype(jnp.int32)
+def f32(x): return jnp.asarray(x).astype(jnp.float32)
+def shr(x, n): return jax.lax.shift_right_logical(*jnp.broadcast_arrays(x, i32(n)))
+
+def view_from(words, x, y):
+    row = (jnp.arange(SIDE) + REACH - y) & (SIDE - 1)
+    first = (x - REACH) & (SIDE - 1)
+    seen = (shr(words, first) | (words << (SIDE - first))) & ((1 << WIDE) - 1)
+    seen = seen << (jnp.minimum(row, WIDE - 1) * WIDE)
+    return jnp.sum(jnp.where(row < WIDE, seen, 0), dtype=jnp.int32)
+
+def reset(key):
+    u = R.uniform(key, (SIDE, SIDE))
+    near = jnp.abs(jnp.arange(SIDE) - SIDE // 2) <= 1
+    food = ~(near[:, None] & near[None, :]) & (u < jnp.float32(FOOD))
+    words = jnp.sum(i32(food) << jnp.arange(SIDE), 1, dtype=jnp.int32); x = y = jnp.int32(SIDE // 2)
+    return dict(field=words, view=view_from(words, x, y), have=f32(jnp.sum(jax.lax.population_count(words))), x=x, y=y, time=jnp.int32(0))
+
+def observe(s): return f32(shr(s["view"], jnp.arange(WIDE * WIDE)) & 1)
+
+def play(key, s, action):
+    dx, dy = i32(action == 1) - i32(action == 3), i32(action == 2) - i32(action == 0)
+    x, y = (s["x"] + dx) & (SIDE - 1), (s["y"] + dy) & (SIDE - 1)
+    found = f32(shr(s["view"], dy * WIDE + dx + REACH * WIDE + REACH) & 1)
+    cell = jax.lax.bitcast_convert_type(R.bits(key, (), jnp.uint32), jnp.int32) & (SIDE * SIDE - 1)
+    at = lambda row, x: jnp.where(jnp.arange(SIDE) == row, jnp.int32(1) << x, 0)
+    here, has = at(y, x), s["have"] - found
+    fresh = at(jnp.where(has < jnp.float32(FOOD) * SIDE * SIDE, shr(cell, 3), -1), cell & (SIDE - 1)) & ~(s["field"] | here)
+    words, time = (s["field"] & ~here) | fresh, s["time"] + 1
+    return dict(field=words, view=view_from(words, x, y), have=has + f32(jnp.sum(i32(fresh != 0))), x=x, y=y, time=time), found, time >= ENDS
+
+
+# --- xlarun's policy spiking as it is made: the dynamics fast, the encoder current, the decoder membrane, dt 1 ms ---
+
+def between(g, low, high): return low * jnp.exp(jax.nn.sigmoid(g) * jnp.log(jnp.float32(high / low)))
+
+def genes(key, sizes):
+    layers = []
+    for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+        k = R.split(R.fold_in(key, i), 2)
+        layers.append(dict(w=R.normal(k[0], (a, b)) / np.float32(np.sqrt(a)), b=jnp.zeros(b), membrane=R.normal(k[1], (b,)), threshold=jnp.zeros(b)))
+    return layers
+
+def neurons(layers):
+    out = []
+    for g in layers[:-1]:
+        beta, way = jnp.exp(-1 / between(g["membrane"], 5., 80.)), between(g["threshold"], 5., 45.)
+        out.append(dict(w=g["w"] * 15 / way, drive=(1 - beta) * g["b"] * 15 / way, beta=beta))
+    last = layers[-1]
+    return out, dict(w=last["w"], b=last["b"], keep=jnp.exp(-1 / between(last["membrane"], 5., 80.)))
+
+def forage(members, steps, substeps, hidden):
+    members, steps, substeps = int(members), int(steps), int(substeps)
+    sizes = [WIDE * WIDE, *(int(n) for n in hidden.split(",")), 4]
+    def episode(layers, key):
+        spiking, out = neurons(layers)
+        def step(carry, t):
+            s, v, y, total, alive = carry
+            arrives = (jnp.minimum(.5 * observe(s), 1)) @ spiking[0]["w"] + spiking[0]["drive"]  # the same in all substeps
+            def substep(carry, _):
+                v, y = carry; into, next_v = arrives, []
+                for i, l in enumerate(spiking):
+                    if i: into = spikes @ l["w"] + l["drive"]
+                    spikes = f32(v[i] > 1)
+                    next_v.append(l["beta"] * v[i] + into - spikes)
+                arrived = spikes @ out["w"] + out["b"]
+                return (next_v, arrived + out["keep"] * (y - arrived)), None
+            (v, y), _ = jax.lax.scan(substep, (v, y), None, length=substeps)
+            s, reward, done = play(R.fold_in(key, t), s, jnp.argmax(y))
+            return (s, v, y, total + reward * alive, alive * (1 - f32(done))), None
+        start = (reset(R.fold_in(key, 0)), [jnp.zeros(n) for n in sizes[1:-1]], jnp.zeros(sizes[-1]), jnp.float32(0), jnp.float32(1))
+        return jax.lax.scan(step, start, jnp.arange(1, steps + 1))[0][3]
+    layers = jax.jit(jax.vmap(lambda k: genes(k, sizes)))(R.split(R.key(0), members))
+    return lambda p, k: [jnp.mean(jax.vmap(episode)(p, k))], (layers, R.split(R.key(1), members))
+
+def rewards(seed, steps, actions):
+    """For the test of cmd/xlarun/bench/spikingbench. Of an observation there is the sum of its numbers, each times its place from 1 on."""
+    key = R.key(int(seed)); actions = [int(a) for a in actions.split(",")]; s = reset(R.fold_in(key, 0)); out, sums = [], []
+    for t in range(1, int(steps) + 1):
+        sums.append(float(jnp.dot(observe(s), jnp.arange(1., WIDE * WIDE + 1))))
+        s, r, done = play(R.fold_in(key, t), s, jnp.int32(actions[(t - 1) % len(actions)])); out.append(float(r))
+        if done: break
+    return dict(env="Forage-L0-v1", seed=int(seed), actions=actions, rewards=out, observations=sums)
+
+
 def peak():
     with open("/proc/self/status") as f: return next(int(l.split()[1]) * 1024 for l in f if l.startswith("VmHWM:"))
 
 def main(who, kind, *rest):
+    if who == "rewards": print(json.dumps(rewards(kind, *rest))); return
     t = time.perf_counter()
-    f, args = dict(forward=forward, gradient=gradient)[kind](dict(spyx=spyx, brainpy=brainpy, jax=plain)[who](), *rest)
+    if kind == "forage": f, args = forage(*rest)
+    else: f, args = dict(forward=forward, gradient=gradient)[kind](dict(spyx=spyx, brainpy=brainpy, jax=plain)[who](), *rest)
     args = jax.block_until_ready(jax.device_put(args))
     f = jax.jit(f).lower(*args).compile()
     jax.block_until_ready(f(*args))

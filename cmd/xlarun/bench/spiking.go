@@ -14,6 +14,7 @@ import (
 	"xlarun/cmd/xlarun/bench/spikingbench"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/rollout/plan"
 )
 
 type spikingFlags struct {
@@ -103,7 +104,7 @@ func spikingWorker(ctx context.Context, h *host, o console.BackendFlags, w spiki
 		return err
 	}
 	defer func() { _ = b.Close() }()
-	r, err := w.Open(b, spikingbench.Options{Devices: b.NumDevices()})
+	r, err := w.Open(b, spikingbench.Options{Devices: b.NumDevices(), Tune: plan.TuneQuick})
 	if err != nil {
 		return err
 	}

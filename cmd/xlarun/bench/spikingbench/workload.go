@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"xlarun/cmd/xlarun/bench/neurobench"
 	"xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/rollout/population"
@@ -30,7 +31,10 @@ type Peer struct {
 }
 
 // Options say how a workload of ours is run.
-type Options struct{ Devices int }
+type Options struct {
+	Devices int
+	Tune    string // as for evolve, of workloads that play
+}
 
 // Runner is a workload that is compiled.
 type Runner interface {
@@ -59,6 +63,7 @@ func All() []Workload {
 		forward("members", 1, 3, 6),
 		forward("batches", 64, 1.5, 3),
 		gradient("gradient", 64, 1.5, 3),
+		forage("forage", 1024, 500, 8, "32,16", 3, 6),
 	}
 }
 
@@ -83,22 +88,22 @@ func newNet(lead ...int) net {
 	return net{weights(1, inputs, hidden1), weights(2, hidden1, hidden2), weights(3, hidden2, outputs)}
 }
 
-// charge is what a network carries: potentials of each layer and the sum of what the last one read, [examples, units] each.
-type charge struct{ A, B, C, Sum *graph.Array }
+// charge is what a network carries: potentials of each layer, [examples, units].
+type charge struct{ A, B, C *graph.Array }
 
 // apply maps trains x [steps, examples, inputs] to the sum over time of the readout [examples, outputs]. Layers run one after the other along
-// stretches of time.
-func (n net) apply(x *graph.Array, stretch int) *graph.Array {
+// chunks of time.
+func (n net) apply(x *graph.Array, chunk int) *graph.Array {
 	beta, one := graph.Scalar(.9), graph.Scalar(1)
 	a, b, c := nn.LIF{Beta: beta, Threshold: one}, nn.LIF{Beta: beta, Threshold: one}, nn.LI{Beta: beta}
 	rest := func(units int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, x.Dim(1), units)) }
-	end, _ := nn.InStretches(stretch, func(s charge, x *graph.Array) (charge, graph.None) {
-		va, sa := a.Apply(s.A, graph.Dot(x, n.A))
-		vb, sb := b.Apply(s.B, graph.Dot(sa, n.B))
-		vc, read := c.Apply(s.C, graph.Dot(sb, n.C))
-		return charge{va, vb, vc, graph.Add(s.Sum, graph.Sum(read, 0))}, graph.None{}
-	}, charge{rest(hidden1), rest(hidden2), rest(outputs), rest(outputs)}, x)
-	return end.Sum
+	_, read := nn.InChunks(chunk, func(s charge, x *graph.Array) (charge, *graph.Array) {
+		s.A, x = a.Apply(s.A, graph.Dot(x, n.A))
+		s.B, x = b.Apply(s.B, graph.Dot(x, n.B))
+		s.C, x = c.Apply(s.C, graph.Dot(x, n.C))
+		return s, x
+	}, charge{rest(hidden1), rest(hidden2), rest(outputs)}, x)
+	return graph.Sum(read, 0)
 }
 
 // trains are inputs [steps, examples, inputs] that spike in three steps of ten.
@@ -111,9 +116,9 @@ func forward(name string, examples int, needed, aim float64) Workload {
 		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
 		Work: float64(members * examples * steps), Needed: needed, Aim: aim,
 		open: func(b xlabridge.Backend, o Options) (Runner, error) {
-			lanes, stretch := 8, 50
+			lanes, chunk := 8, 50
 			if examples > 1 { // a network's products are large enough by themselves
-				lanes, stretch = 1, 10
+				lanes, chunk = 1, 10
 			}
 			tiles := population.CutTiles(members, lanes, o.Devices)
 			nets := newNet(tiles.Total(), lanes)
@@ -121,7 +126,7 @@ func forward(name string, examples int, needed, aim float64) Workload {
 				nets, x := args[0].(net), args[1].(*graph.Array)
 				tile := func(local *graph.Array) *graph.Array {
 					mine := population.At(nets, graph.Add(tiles.First(), local))
-					return graph.VMap(func(n net) *graph.Array { return n.apply(x, stretch) })(mine)
+					return graph.VMap(func(n net) *graph.Array { return n.apply(x, chunk) })(mine)
 				}
 				rows := population.Each(tiles, args[2].(*graph.Array), tiles.Rows(graph.Float32, lanes, examples, outputs), tile)
 				return graph.Mean(graph.Abs(tiles.Gather(rows)))
@@ -153,6 +158,19 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 				mean := func(a *graph.Array) *graph.Array { return graph.PMean(a, graph.DeviceAxis) }
 				return []any{mean(loss), graph.MapTree(mean, d)}
 			})
+		},
+	}
+}
+
+// forage is a population that plays Forage-L0 by the policy spiking.
+func forage(name string, members, steps, substeps int, hidden string, needed, aim float64) Workload {
+	return Workload{
+		Name: name, What: fmt.Sprintf("Forage-L0-v1, %d x spiking:%s, %d steps of %d substeps", members, hidden, steps, substeps),
+		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{{Name: "jax"}},
+		Work: float64(members * steps), Needed: needed, Aim: aim,
+		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
+			return neurobench.OpenPlay(b, c.With("policy.substeps", substeps))
 		},
 	}
 }
