@@ -38,7 +38,8 @@ var rooms = []room{
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
-	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings"}, []string{}},
+	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"}, []string{}},
+	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
 	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/population", "rollout/settings"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.

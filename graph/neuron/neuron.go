@@ -29,7 +29,8 @@ type Model interface {
 	Variables() []string
 	// Start is so many units at rest.
 	Start(units int) State
-	// Derivative is what each variable changes by in a ms, and its slope: the derivative of that by the variable itself, in 1/ms.
+	// Derivative is what each variable changes by in a ms, and its slope: the derivative of that by the variable itself, in 1/ms, f32[units]
+	// or f32[].
 	Derivative(s State, in Input) (change, slope State)
 	// Excess is how far units are above where they spike, mV; below it is negative.
 	Excess(s State) *graph.Array

@@ -71,8 +71,11 @@ func (p STDP) Start(w *graph.Array) STDPState {
 
 // Step takes the spikes pre [in] and post [out] of a step and a reward [], which is nil where plasticity is not modulated.
 func (p STDP) Step(s STDPState, pre, post, reward *graph.Array) STDPState {
-	if (reward != nil) != p.Modulated {
-		graph.Throw("neuron.STDP", "got a reward that is nil: %v, and Modulated %v; want a reward where it is modulated and nil where not", reward == nil, p.Modulated)
+	switch {
+	case reward != nil && !p.Modulated:
+		graph.Throw("neuron.STDP", "got a reward without Modulated: set it, or give none")
+	case reward == nil && p.Modulated:
+		graph.Throw("neuron.STDP", "got no reward with Modulated: give one, f32[], in each step")
 	}
 	decay := func(tau float64) float64 { return math.Exp(-p.DT / tau) }
 	x, y := graph.Mul(decay(p.TauPlus), s.Pre), graph.Mul(decay(p.TauMinus), s.Post)

@@ -153,3 +153,20 @@ func TestWhichMemberFailed(t *testing.T) {
 		require.NoError(t, e.Close())
 	}
 }
+
+// Members whose potentials leave all numbers fail as any others do, and the row says which and when; what their spikes were is not among the means.
+func TestMembersWhosePotentialsDivergeFail(t *testing.T) {
+	for _, x := range []struct {
+		number int
+		scale  float64
+		fail   bool
+	}{{1, 15, false}, {2, 3e38, true}} {
+		c := DefaultConfig().With("policy.weight-scale", x.scale).With("policy.gain", 4).With("policy.rate", 1000)
+		c.Env, c.Policy, c.Population, c.Steps = "Pendulum-v1", "spiking:7,5", 8, 8
+		m := steps(t, start(t, &xlabridge.Reference{}, c), 1)[0]
+		require.Equal(t, x.fail, of(t, m, "failed") > 0, "case %d", x.number)
+		if step, ok := m.Get("failed_step"); x.fail {
+			require.True(t, ok && step >= 1 && step <= 8, "case %d: step %g", x.number, step)
+		}
+	}
+}
