@@ -98,9 +98,9 @@ func (n net) apply(x *graph.Array, chunk int) *graph.Array {
 	a, b, c := nn.LIF{Beta: beta, Threshold: one}, nn.LIF{Beta: beta, Threshold: one}, nn.LI{Beta: beta}
 	rest := func(units int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, x.Dim(1), units)) }
 	_, read := nn.InChunks(chunk, func(s charge, x *graph.Array) (charge, *graph.Array) {
-		s.A, x = a.Apply(s.A, graph.Dot(x, n.A))
-		s.B, x = b.Apply(s.B, graph.Dot(x, n.B))
-		s.C, x = c.Apply(s.C, graph.Dot(x, n.C))
+		s.A, x = a.Apply(s.A, graph.SparseDot(x, n.A))
+		s.B, x = b.Apply(s.B, graph.SparseDot(x, n.B))
+		s.C, x = c.Apply(s.C, graph.SparseDot(x, n.C))
 		return s, x
 	}, charge{rest(hidden1), rest(hidden2), rest(outputs)}, x)
 	return graph.Sum(read, 0)
