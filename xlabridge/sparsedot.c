@@ -11,7 +11,6 @@ enum { AXES = 8 };
 
 static xb_sparse_dot_row *choose(void) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-  if (xb_widest_vectors() >= XB_AVX512) return xb_sparse_dot_avx512;
   if (xb_widest_vectors() >= XB_AVX2) return xb_sparse_dot_avx2;
 #endif
   return xb_sparse_dot_plain;

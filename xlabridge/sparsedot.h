@@ -9,7 +9,7 @@ typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, const float *x, const 
 
 extern xb_sparse_dot_row xb_sparse_dot_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-extern xb_sparse_dot_row xb_sparse_dot_avx2, xb_sparse_dot_avx512;
+extern xb_sparse_dot_row xb_sparse_dot_avx2;
 #endif
 
 #endif

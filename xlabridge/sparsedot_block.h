@@ -1,4 +1,5 @@
-// A file includes this with W, the numbers of a vector register, and NAME, the name of the function.
+// A file includes this with W, the numbers of a vector register, NAME, the name of the function, and PACK, that of what finds the numbers
+// of x[n] that are not zero: how many they are, at which places, and themselves.
 #include <stdbool.h>
 
 #include "sparsedot.h"
@@ -13,23 +14,33 @@ enum { SUMS = 8, BLOCK = 1024 };  // registers that sums stay in; inputs whose p
     vec sum[SUMS];                                                                                   \
     for (int j = 0; j < (SUMS); j++) sum[j] = first ? (vec){0} : *(const vec *)(out + o + j * W);    \
     for (int k = 0; k < n; k++) {                                                                    \
-      const float *row = w + at[k] * outs + o;                                                       \
+      const float *row = w + (begin + at[k]) * outs + o;                                                    \
       for (int j = 0; j < (SUMS); j++) sum[j] += value[k] * *(const vec *)(row + j * W);             \
     }                                                                                                \
     for (int j = 0; j < (SUMS); j++) *(vec *)(out + o + j * W) = sum[j];                             \
   }
 
+// packed goes number by number, without branches, which nobody could foretell.
+static inline __attribute__((unused)) int packed(int n, const float *x, int32_t *at, float *value) {
+  int found = 0;
+  for (int i = 0; i < n; i++) {
+    at[found] = i;
+    value[found] = x[i];
+    found += x[i] != 0;
+  }
+  return found;
+}
+
+#ifndef PACK
+#define PACK packed
+#endif
+
 void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out) {
-  int64_t at[BLOCK];
-  float value[BLOCK];
+  int32_t at[BLOCK + W];  // packing writes whole registers
+  float value[BLOCK + W];
   for (int64_t begin = 0; begin < ins; begin += BLOCK) {
     int64_t end = begin + BLOCK < ins ? begin + BLOCK : ins;
-    int n = 0;
-    for (int64_t i = begin; i < end; i++) {  // without branches, which nobody could foretell
-      at[n] = i;
-      value[n] = x[i];
-      n += x[i] != 0;
-    }
+    int n = PACK((int)(end - begin), x + begin, at, value);
     bool first = begin == 0;
     int64_t o = 0;
     STRIP(SUMS)
@@ -37,7 +48,7 @@ void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out)
     STRIP(1)
     for (; o < outs; o++) {
       float sum = first ? 0 : out[o];
-      for (int k = 0; k < n; k++) sum += value[k] * w[at[k] * outs + o];
+      for (int k = 0; k < n; k++) sum += value[k] * w[(begin + at[k]) * outs + o];
       out[o] = sum;
     }
   }

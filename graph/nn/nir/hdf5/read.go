@@ -48,7 +48,7 @@ func Read(file []byte) (g *Group, err error) {
 	default:
 		return nil, fmt.Errorf("hdf5: the file has superblock %d, want 0 or 1: write it with h5py's libver=\"earliest\", its default", version)
 	}
-	if c := r.at(13); c.u8() != 8 || c.u8() != 8 {
+	if widths := r.at(13).take(2); widths[0] != 8 || widths[1] != 8 {
 		return nil, errors.New("hdf5: addresses and lengths are not of 8 bytes")
 	}
 	c := r.at(first)
