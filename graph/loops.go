@@ -89,3 +89,46 @@ func (g *Graph) grain() (weighted, all float64) {
 	}
 	return weighted, all
 }
+
+// smallProduct is the number of multiplications up to which a product of two matrices is small: 32 x 32 x 32.
+const smallProduct = 1 << 15
+
+// SmallProducts is the part, 0 to 1, of the work on products of matrices with matrices that small ones take; those with
+// vectors, and those that contract one or two elements, are no such products. As in Cost a while turns once.
+func (g *Graph) SmallProducts() float64 {
+	small, all := g.products()
+	return small / max(1, all)
+}
+
+// products sums the multiplications of products of matrices, and those of small ones.
+func (g *Graph) products() (small, all float64) {
+	for _, n := range g.Nodes {
+		if n.Op.Name == "dot_general" {
+			x, y := n.Inputs[0].shape, n.Inputs[1].shape
+			a := n.Attrs.(dotAttrs)
+			inner := a.contracted(x)
+			left, right := a.free(x.Rank(), y.Rank())
+			rows, columns := product(mapInts(left, func(i int) int { return x.Dims[i] })), product(mapInts(right, func(i int) int { return y.Dims[i] }))
+			if rows < 2 || columns < 2 || inner < 3 {
+				continue
+			}
+			work := float64(n.Outs[0].Size()) * float64(inner)
+			all += work
+			if float64(rows)*float64(columns)*float64(inner) <= smallProduct {
+				small += work
+			}
+		}
+		inside, of, once := 0., 0., 0.
+		for _, b := range n.Bodies {
+			s, a := b.products()
+			_, work := b.grain()
+			inside, of, once = inside+s, of+a, once+work
+		}
+		if of > 0 { // as often as the node runs them
+			c := n.Op.Cost(n, nil)
+			turns := (c.FLOPs + c.IntOps) / max(1, once)
+			small, all = small+inside*turns, all+of*turns
+		}
+	}
+	return small, all
+}

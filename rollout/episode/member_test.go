@@ -36,9 +36,9 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		for _, name := range strings.Split(strings.TrimPrefix(choice.Wants, "one of "), ", ") {
 			require.True(t, seen[name], "case 1: %s in %v", name, seen)
 		}
-		// Case 2: every policy that there is.
+		// Case 2: every policy that there is, but spiking, of which docs/members.md shows no program: package policy's tests have it in loops by hand.
 		for _, name := range policy.Names() {
-			require.True(t, seen[name], "case 2: %s in %v", name, seen)
+			require.True(t, seen[name] != (name == "spiking"), "case 2: %s in %v", name, seen)
 		}
 	}()
 	for _, v := range vectors.Members {

@@ -34,6 +34,7 @@ type options struct {
 	episodes int
 	seed     int64
 	steps    int
+	params   []string
 	gif      string // "" where none is wanted
 	frames   int
 	json     bool
@@ -77,6 +78,7 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
+	addParams(f, &o.params)
 	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, NAME-play.gif beside a file)")
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
@@ -102,6 +104,9 @@ func (o *options) resolve(m *episode.Member, given func(flag string) bool) error
 		return console.BadInput("--steps got %d, wants 1 to %d", o.steps, maxSteps)
 	}
 	m.Steps = o.steps
+	if err := setParams(m, o.params); err != nil {
+		return err
+	}
 	return o.resolvePicture(m, given)
 }
 
@@ -156,7 +161,8 @@ type Result struct {
 	Backend    string   `json:"backend"`
 	Seed       int64    `json:"seed"`
 	Episodes   int      `json:"episodes"`
-	Steps      int      `json:"steps"` // at most
+	Steps      int      `json:"steps"`                // at most
+	Params     []string `json:"env_params,omitempty"` // those that the flags named, NAME=VALUE
 	Mean       *float64 `json:"mean_return"`
 	Error      *float64 `json:"standard_error"`
 	Std        *float64 `json:"standard_deviation"`
@@ -203,7 +209,7 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 	}
 	meta := o.saved.Metadata
 	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
-	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps = m.Env.Spec().ID, meta["policy"], b.Backend(), o.seed, o.episodes, o.steps
+	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps, r.Params = m.Env.Spec().ID, meta["policy"], b.Backend(), o.seed, o.episodes, o.steps, o.params
 	o.print(streams, r)
 	for i, name := range reports {
 		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), j.Reports[i])
@@ -268,7 +274,11 @@ func (o *options) print(streams console.Streams, r Result) {
 	if m := o.saved.Metadata; m["mean_return"] != "" {
 		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(m["mean_return"]), m["episodes"], figure(m["standard_error"]))
 	}
-	fmt.Fprintf(out, "played       %s of at most %s, seed %d\n", console.Count(r.Episodes, "fresh episode", "fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed)
+	with := ""
+	if len(r.Params) > 0 {
+		with = ", with " + strings.Join(r.Params, ", ")
+	}
+	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", console.Count(r.Episodes, "fresh episode", "fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed, with)
 	if r.Failed > 0 {
 		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n", console.Count(r.Failed, "episode", "episodes"))
 	}

@@ -2,13 +2,11 @@ package play
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"image"
 	"image/png"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -22,7 +20,6 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -71,7 +68,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	f := cmd.Flags()
 	f.StringVar(&o.member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
 	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as mlp:16,16")
-	f.StringArrayVar(&o.params, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, walls=0.1..0.3; repeatable (default as in the run)")
+	addParams(f, &o.params)
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episode (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps at most (default as in the run, or as the environment has)")
 	f.IntVar(&o.frames, "frames", 0, "frames at most; 0 for one a step")
@@ -101,17 +98,8 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 	if _, ok := envs.DrawerOf(m.Env); !ok {
 		return nil, console.BadInput("%s cannot be drawn: it has no Draw", m.Env.Spec().ID)
 	}
-	if len(o.params) > 0 {
-		own, err := readParams(m.Env, o.params)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range m.Given { // the run's others stay
-			if !slices.ContainsFunc(own, func(q episode.EnvParam) bool { return q.Name == p.Name }) {
-				own = append(own, p)
-			}
-		}
-		m.Given = own
+	if err := setParams(m, o.params); err != nil {
+		return nil, err
 	}
 	if given("steps") {
 		m.Steps = o.steps
@@ -186,23 +174,6 @@ func (o *rendering) ofSaved(path string, given func(flag string) bool) (*episode
 	}
 	o.title = fmt.Sprintf("%s: %s for %s", saved, o.policy, m.Env.Spec().ID)
 	return m, nil
-}
-
-// readParams reads --env-param.
-func readParams(env envs.Environment, flags []string) ([]episode.EnvParam, error) {
-	text := strings.Join(flags, ",")
-	pairs, ok := settings.ParsePairs(text)
-	if !ok {
-		return nil, console.BadInput("--%s got %q, wants NAME=VALUE, each name once", settings.EnvParam, text)
-	}
-	given, err := episode.ReadEnvParams(env, pairs)
-	if err != nil {
-		if wrong := (*settings.Error)(nil); errors.As(err, &wrong) {
-			err = console.BadInput("--%s got %s, wants %s", wrong.Key, wrong.Got, wrong.Wants)
-		}
-		return nil, err
-	}
-	return given, nil
 }
 
 // readSize reads WIDTHxHEIGHT.

@@ -10,7 +10,7 @@ import (
 )
 
 // Dynamics is what neurons do in a substep of Settings.DT ms. Its methods are pure functions of one layer of one member, which can be traced; a
-// layer's state is a tree of leaves [units].
+// layer's state is a tree of leaves f32[units], finite while the neuron is sound: one that is not makes the member fail.
 //
 // In each substep all neurons whose potential came above the threshold in the one before spike first; then what arrives is taken in. So a spike
 // is seen by the layer behind, and by a recurrent layer itself, in the substep behind that in which the threshold was crossed, under all
