@@ -183,7 +183,7 @@ func TestSTDPAgreesWithBrian2(t *testing.T) {
 		p := neuron.STDP{DT: o.DT, APlus: o.APlus, AMinus: o.AMinus, TauPlus: o.TauPlus, TauMinus: o.TauMinus, Most: 1}
 		type pair struct{ Pre, Post *graph.Array }
 		end, _ := graph.Scan(func(s neuron.STDPState, x pair) (neuron.STDPState, graph.None) {
-			return p.Step(s, x.Pre, x.Post, nil), graph.None{}
+			return p.Step(s, x.Pre, x.Post), graph.None{}
 		}, p.Start(array(c.Inputs["start"])), pair{array(c.Inputs["pre"]), array(c.Inputs["post"])})
 		most, _ := apart(t, array(c.Outputs["weights"]), end.W, 1)
 		require.LessOrEqual(t, most, 1e-5)

@@ -126,16 +126,16 @@ func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 func TestRewardedPlasticityIsALoop(t *testing.T) {
 	const in, out, steps, dt = 3, 2, 300, 1.
 	p := neuron.NewSTDP(dt, 1)
-	p.Modulated, p.Rate, p.TauC, p.TauMinus = true, .05, 200, 30
+	p.Modulated, p.TauC, p.TauMinus = true, 200, 30
 	k := random.SplitN(random.New(6), 3)
 	trains := func(key random.Key, n int) *graph.Array {
 		return graph.Convert(random.Bernoulli(key, .05, steps, n), graph.Float32)
 	}
 	type step struct{ Pre, Post, Reward *graph.Array }
-	x := step{trains(k[0], in), trains(k[1], out), graph.Mul(5, random.Normal(k[2], graph.ShapeOf(graph.Float32, steps)))}
+	x := step{trains(k[0], in), trains(k[1], out), graph.Mul(.3, random.Normal(k[2], graph.ShapeOf(graph.Float32, steps)))}
 	start := graph.Float32s([]float32{.1, .5, .9, .3, .7, .5}, in, out)
 	end, _ := graph.Scan(func(s neuron.STDPState, x step) (neuron.STDPState, graph.None) {
-		return p.Step(s, x.Pre, x.Post, x.Reward), graph.None{}
+		return p.Reward(p.Step(s, x.Pre, x.Post), x.Reward), graph.None{}
 	}, p.Start(start), x)
 	pre, post, reward := floats(t, x.Pre), floats(t, x.Post), floats(t, x.Reward)
 	w, c := floats(t, start), make([]float64, in*out)
@@ -153,7 +153,7 @@ func TestRewardedPlasticityIsALoop(t *testing.T) {
 			for j := range out {
 				e := i*out + j
 				c[e] = c[e]*math.Exp(-dt/p.TauC) + p.APlus*tracePre[i]*post[s*out+j] - p.AMinus*pre[s*in+i]*tracePost[j]
-				w[e] = min(max(w[e]+p.Rate*dt*reward[s]*c[e], 0), 1)
+				w[e] = min(max(w[e]+reward[s]*c[e], 0), 1)
 			}
 		}
 		for i := range in {
@@ -213,8 +213,7 @@ func TestBadLayers(t *testing.T) {
 		{18, func() { neuron.NewSTDP(1, -1).Start(graph.Zeros(graph.ShapeOf(graph.Float32, 3, 2))) }, "got weights between 0 and -1, want Least at most Most"},
 		{19, func() {
 			p := neuron.NewSTDP(1, 1)
-			z := graph.Zeros(graph.ShapeOf(graph.Float32, 2))
-			p.Step(p.Start(graph.Zeros(graph.ShapeOf(graph.Float32, 2, 2))), z, z, graph.Scalar(1))
+			p.Reward(p.Start(graph.Zeros(graph.ShapeOf(graph.Float32, 2, 2))), graph.Scalar(1))
 		}, "got a reward without Modulated"},
 	} {
 		require.ErrorContains(t, graph.Try(c.make), c.want, "case %d", c.number)

@@ -14,10 +14,11 @@ import (
 //	x' = exp(-DT/TauPlus)*x, y' = exp(-DT/TauMinus)*y         traces of the spikes before this step
 //	change[i,j] = APlus*x'[i]*post[j] - AMinus*pre[i]*y'[j]    spikes of one step make no pair
 //	x'' = x' + pre, y'' = y' + post
-//	unrewarded: w' = w + change
-//	rewarded:   c' = exp(-DT/TauC)*c + change, w' = w + Rate*reward*c'*DT
+//	w' = w + change                            and where it is modulated
+//	c' = exp(-DT/TauC)*c + change              eligibility; the weights wait for a reward:
+//	w' = w + reward*c
 //
-// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the spikes.
+// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the spikes and the reward.
 type STDP struct {
 	DT        float64 // ms
 	APlus     float64 // in the weights' unit: what a pair adds whose first spike came right before
@@ -28,13 +29,12 @@ type STDP struct {
 	Most      float64
 	Modulated bool    // the weights follow the eligibility where there is a reward
 	TauC      float64 // ms: how long a pair is eligible
-	Rate      float64 // 1/ms for a reward of 1
 }
 
 // NewSTDP is plasticity with time constants of 20 ms, slightly more depression than potentiation as the paper has it, for weights
 // between 0 and most; rewarded, pairs are eligible for 1 s.
 func NewSTDP(dt, most float64) STDP {
-	return STDP{DT: dt, APlus: .005 * most, AMinus: .00525 * most, TauPlus: 20, TauMinus: 20, Most: most, TauC: 1000, Rate: .001}
+	return STDP{DT: dt, APlus: .005 * most, AMinus: .00525 * most, TauPlus: 20, TauMinus: 20, Most: most, TauC: 1000}
 }
 
 // STDPState is what plasticity carries.
@@ -69,25 +69,31 @@ func (p STDP) Start(w *graph.Array) STDPState {
 	return s
 }
 
-// Step takes the spikes pre [in] and post [out] of a step and a reward [], which is nil where plasticity is not modulated.
-func (p STDP) Step(s STDPState, pre, post, reward *graph.Array) STDPState {
-	switch {
-	case reward != nil && !p.Modulated:
-		graph.Throw("neuron.STDP", "got a reward without Modulated: set it, or give none")
-	case reward == nil && p.Modulated:
-		graph.Throw("neuron.STDP", "got no reward with Modulated: give one, f32[], in each step")
-	}
+// Step takes the spikes pre [in] and post [out] of a step.
+func (p STDP) Step(s STDPState, pre, post *graph.Array) STDPState {
 	decay := func(tau float64) float64 { return math.Exp(-p.DT / tau) }
 	x, y := graph.Mul(decay(p.TauPlus), s.Pre), graph.Mul(decay(p.TauMinus), s.Post)
 	change := graph.Sub(outer(graph.Mul(p.APlus, x), post), outer(pre, graph.Mul(p.AMinus, y)))
-	next := STDPState{Pre: graph.Add(x, pre), Post: graph.Add(y, post)}
+	next := STDPState{W: s.W, Pre: graph.Add(x, pre), Post: graph.Add(y, post)}
 	if p.Modulated {
 		next.Eligibility = graph.Add(graph.Mul(decay(p.TauC), s.Eligibility), change)
-		change = graph.Mul(graph.Mul(p.Rate*p.DT, reward), next.Eligibility)
+		return next
 	}
-	next.W = graph.Clamp(p.Least, graph.Add(s.W, change), p.Most)
+	next.W = p.within(graph.Add(s.W, change))
 	return next
 }
+
+// Reward gives modulated plasticity a reward [], of either sign: once a step of an environment, or in each step a reward of so many a ms times DT.
+func (p STDP) Reward(s STDPState, reward *graph.Array) STDPState {
+	if !p.Modulated {
+		graph.Throw("neuron.STDP", "got a reward without Modulated: set it, or give none")
+	}
+	s.W = p.within(graph.Add(s.W, graph.Mul(reward, s.Eligibility)))
+	return s
+}
+
+// within keeps weights in bounds.
+func (p STDP) within(w *graph.Array) *graph.Array { return graph.Clamp(p.Least, w, p.Most) }
 
 // outer is a[i]*b[j].
 func outer(a, b *graph.Array) *graph.Array {

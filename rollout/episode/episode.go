@@ -109,6 +109,9 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
 		s.Action = r.action(s.Output.Action, c.State, p)
 		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
+		if learner, ok := policy.LearnerOf(r.Policy); ok {
+			next.Policy = learner.Learn(next.Policy, s.Reward)
+		}
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
 		next.Summary = r.after(c.Summary, s, p)

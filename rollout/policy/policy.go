@@ -68,6 +68,21 @@ func ReporterOf(p Policy) (Reporter, bool) {
 	return r, ok
 }
 
+// Learner is a Policy that changes within an episode by the rewards of its steps.
+type Learner interface {
+	Policy
+	// Learns tells whether it does, by its settings.
+	Learns() bool
+	// Learn takes the reward f32[] of a step into the carry that Act gave in it.
+	Learn(carry any, reward *graph.Array) any
+}
+
+// LearnerOf is the learner that p is, or has behind a Normalizing, where it learns.
+func LearnerOf(p Policy) (Learner, bool) {
+	l, ok := Behind(p).(Learner)
+	return l, ok && l.Learns()
+}
+
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
 // policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
 // is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:

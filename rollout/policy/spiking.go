@@ -14,7 +14,7 @@ import (
 func init() {
 	MustRegister("spiking", func() Maker {
 		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Substeps: 8, Encoder: "current", Decoder: "membrane",
-			Rate: settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05}
+			Rate: settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05, Plasticity: "none", PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
 	})
 }
 
@@ -22,13 +22,17 @@ func init() {
 type SpikingSettings struct {
 	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the layers of neurons"`
 	spiking.Settings
-	Substeps int             `set:"substeps" min:"1" max:"4096" help:"substeps of dt ms in a step of the environment"`
-	Encoder  string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population" help:"how observations become spikes: as currents of what rate would send on average (current), random trains (rate), even ones\n(regular), a single spike, the sooner the more (latency), spikes on a change (delta), random trains of several units (population)"`
-	Decoder  string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector" help:"what the outputs read of the last layer's spikes: leaky integrators (membrane), or of each step by itself the mean rates\n(rate), times of the first spikes (first-spike), the mean of the preferred vectors of who spikes (population-vector)"`
-	Rate     settings.Number `set:"rate" above:"0" help:"spikes a second of an input that is 1; at most one a substep is sent"`
-	Gain     settings.Number `set:"gain" above:"0" help:"what observations, scaled to -1..1 by their bounds, are multiplied by before they become spikes"`
-	Fields   int             `set:"fields" min:"2" max:"4096" help:"units of an input of the encoder population"`
-	Change   float64         `set:"change" above:"0" help:"change of an input upon which the encoder delta sends a spike"`
+	Substeps        int             `set:"substeps" min:"1" max:"4096" help:"substeps of dt ms in a step of the environment"`
+	Encoder         string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population" help:"how observations become spikes: as currents of what rate would send on average (current), random trains (rate), even ones\n(regular), a single spike, the sooner the more (latency), spikes on a change (delta), random trains of several units (population)"`
+	Decoder         string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector" help:"what the outputs read of the last layer's spikes: leaky integrators (membrane), or of each step by itself the mean rates\n(rate), times of the first spikes (first-spike), the mean of the preferred vectors of who spikes (population-vector)"`
+	Rate            settings.Number `set:"rate" above:"0" help:"spikes a second of an input that is 1; at most one a substep is sent"`
+	Gain            settings.Number `set:"gain" above:"0" help:"what observations, scaled to -1..1 by their bounds, are multiplied by before they become spikes"`
+	Fields          int             `set:"fields" min:"2" max:"4096" help:"units of an input of the encoder population"`
+	Plasticity      string          `set:"plasticity" oneof:"none,stdp,rewarded" help:"whether the weights between layers change within an episode: not (none), by the timing of spikes (stdp), or by that and each step's reward\n(rewarded)"`
+	PlasticityRate  float64         `set:"plasticity-rate" above:"0" help:"what a pair of spikes adds to a weight, in genes, or makes it eligible for; the other way round it takes 1.05 times that off"`
+	PlasticityTau   float64         `set:"plasticity-tau" above:"0" help:"ms for which a pair is eligible for a reward"`
+	PlasticityBound float64         `set:"plasticity-bound" above:"0" help:"what a weight changes by at most, in genes"`
+	Change          float64         `set:"change" above:"0" help:"change of an input upon which the encoder delta sends a spike"`
 }
 
 // Make makes a Spiking.
@@ -183,30 +187,33 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
 	next.Sent = graph.Add(was.Sent, in.total())
 	var steady drives
-	if in.steady != nil { // what does not change is multiplied once
+	if in.steady != nil && !s.plastic() { // what does not change is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
 	}
 	end, rows := graph.Scan(func(was within, row rowOf) (next within, of behind) {
-		arrives := steady
+		sent := in.steady
 		if row.Spikes != nil {
-			arrives = p.Layers[0].In.drives(row.Spikes)
+			sent = row.Spikes
 		}
-		var spikes *graph.Array
 		for i, l := range p.Layers {
-			if i > 0 {
-				arrives = l.In.drives(spikes)
+			arrives := steady
+			if i > 0 || in.steady == nil || s.plastic() {
+				arrives = s.arriving(l, was.Layers[i], sent)
 			}
-			var state spikingLayerState
-			state, spikes = s.substep(l, was.Layers[i], arrives)
-			next.Layers = append(next.Layers, state)
+			state, spikes := s.substep(l, was.Layers[i], arrives)
+			if was.Layers[i].Plastic != nil {
+				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, spikes)
+				state.Plastic = &changed
+			}
 			of.Watched = append(of.Watched, watch(i, state, spikes))
+			next.Layers, sent = append(next.Layers, state), spikes
 		}
 		next.Out = was.Out
 		switch s.Decoder {
 		case "membrane":
-			next.Out = s.integrated(p, was.Out, spikes)
+			next.Out = s.integrated(p, was.Out, sent)
 		case "first-spike":
-			of.Last.Spikes = spikes
+			of.Last.Spikes = sent
 		}
 		return next, of
 	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps), graph.Unroll(min(s.Substeps, substepsInTurn)))

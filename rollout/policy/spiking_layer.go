@@ -2,6 +2,7 @@ package policy
 
 import (
 	"xlarun/graph"
+	"xlarun/graph/neuron"
 	"xlarun/graph/nn"
 	"xlarun/rollout/policy/spiking"
 )
@@ -20,13 +21,15 @@ type spikingLayer struct {
 	Neurons any
 	Delay   *nn.Delay    // nil: none
 	Idle    *graph.Array // f32[units]: zeros
+	Born    *graph.Array `tree:"optional"` // f32[in, units]: the weights that plasticity starts from; nil: they stay
 }
 
 // spikingLayerState is what a layer carries.
 type spikingLayerState struct {
 	Neurons  any
-	UnderWay *nn.DelayState // nil: without delays
-	Sent     *graph.Array   // f32[units]: spikes so far that arrived
+	UnderWay *nn.DelayState    // nil: without delays
+	Sent     *graph.Array      // f32[units]: spikes so far that arrived
+	Plastic  *neuron.STDPState // of what the weights changed by; nil: they stay
 }
 
 // layer lays one out, with so many more inputs and neurons, which are zero.
@@ -39,6 +42,9 @@ func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLa
 	if g.Delay != nil {
 		l.Delay = &nn.Delay{Steps: padded(s.Steps(g.Delay), more), Longest: s.Delay}
 	}
+	if s.plastic() {
+		l.Born = lay.whole(g.W, before, more)
+	}
 	for _, each := range []**graph.Array{&g.B, &g.Membrane, &g.Synapse, &g.Adaptation, &g.Threshold, &g.Jump} {
 		*each = padded(*each, more)
 	}
@@ -48,16 +54,21 @@ func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLa
 
 // synapses lays a matrix of genes out.
 func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) synapses {
-	w := lay.weight(genes, before, more)
 	if !s.dynamics.BySign() {
+		w := lay.weight(genes, before, more)
 		return synapses{Sum: &w}
 	}
-	// Signs are those of the sum, so that what members share has to be formed.
-	whole := w.W
-	if own := w.Own; own.A != nil {
-		whole = graph.Add(whole, graph.Mul(graph.Dot(graph.Transpose(own.A, 1, 0), own.B), own.Scale))
-	}
+	whole := lay.whole(genes, before, more) // signs are those of the sum, so that what members share has to be formed
 	return synapses{Plus: &Weight{W: graph.Max(whole, 0)}, Less: &Weight{W: graph.Max(graph.Neg(whole), 0)}}
+}
+
+// whole is a matrix with what a member has of its own of it.
+func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
+	w := l.weight(genes, more...)
+	if own := w.Own; own.A != nil {
+		return graph.Add(w.W, graph.Mul(graph.Dot(graph.Transpose(own.A, 1, 0), own.B), own.Scale))
+	}
+	return w.W
 }
 
 // drives is what arrives at a layer in a substep, f32[units] in genes of weights.
@@ -82,6 +93,10 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	if l.Delay != nil {
 		under := l.Delay.Start(l.Idle.Dim(0))
 		state.UnderWay = &under
+	}
+	if l.Born != nil {
+		plastic := s.stdp().Start(graph.ZerosLike(l.Born))
+		state.Plastic = &plastic
 	}
 	return state
 }

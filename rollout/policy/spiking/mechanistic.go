@@ -14,6 +14,7 @@ func init() {
 		MustRegister("mechanistic:"+model, mechanistic{model, pulses})
 		MustRegister("mechanistic:"+model+":current", mechanistic{model, currents})
 		MustRegister("mechanistic:"+model+":conductance", mechanistic{model, conductances})
+		MustRegister("mechanistic:"+model+":shunt", mechanistic{model, shunts})
 	}
 }
 
@@ -22,6 +23,7 @@ const (
 	pulses       = ""            // at once: a current for one substep
 	currents     = "current"     // currents that decay
 	conductances = "conductance" // conductances that decay
+	shunts       = "shunt"       // at once: a conductance for the first h of a substep
 )
 
 // mechanistic are neurons of package neuron. A gene's neuron has, for G = Threshold - Rest,
@@ -29,7 +31,7 @@ const (
 //	C  = 200 pF, GL = C/Membrane
 //	I  = GL*Drive                                                 a constant current
 //	h  = dt/n with the least n by which h is at most finest[model]
-//	lif        EL = Rest; a spike takes Threshold - Reset off; with pulses exp(dt/Membrane) times that, since it leaks before the substep is over
+//	lif        EL = Rest; a spike takes Threshold - Reset off; without time in synapses exp(dt/Membrane) times that, since it leaks before the substep is over
 //	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT: the least current that makes it spike is lif's
 //	adex       the same, TauW = Adaptation, A = 0, B = GL*Jump
 //	izhikevich with k = 4/(G*Membrane): k*(v - Rest)*(v - Threshold), Peak = Threshold + G, A = 1/Adaptation, B = 0, C = Reset,
@@ -42,14 +44,16 @@ const (
 //	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: a neuron of lif is w higher at its end
 //	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse: as much charge
 //	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: as much charge half way to the threshold
+//	shunt         pulses over E - (Rest + Threshold)/2, nS, n times as much for one h
 //
-// So mechanistic:lif is fast, spike by spike, and mechanistic:lif:current is fast:cubalif.
+// So mechanistic:lif is fast, spike by spike, and mechanistic:lif:current is fast:cubalif; those by conductances that come nearest to them are
+// mechanistic:lif:shunt and mechanistic:lif:conductance.
 type mechanistic struct{ model, synapse string }
 
 // finest is the longest step of models, ms. The equation of lif is solved exactly, by any step.
 var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
 
-func (d mechanistic) BySign() bool { return d.synapse == conductances }
+func (d mechanistic) BySign() bool { return d.synapse == conductances || d.synapse == shunts }
 
 func (d mechanistic) Check(s *Settings, prefix string) error {
 	if d.model == "hh" {
@@ -60,7 +64,7 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 			return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: no spike of %s is reset", prefix, s.Rest.Value, s.Dynamics)
 		}
 	}
-	if d.synapse != conductances {
+	if !d.BySign() {
 		return nil
 	}
 	if top := s.Rest.Value + s.ThresholdMax.Value; s.ReversalE.Value <= top {
@@ -99,19 +103,24 @@ func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 	if s.Refractory > 0 {
 		m.Layer.Refractory = graph.Scalar(s.Refractory)
 	}
-	if d.synapse == pulses {
+	tau := n.Synapse
+	switch d.synapse {
+	case pulses:
 		m.Excites = graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))
 		return m
+	case shunts:
+		m.Excites, tau = graph.Mul(float64(inner), graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))), graph.ZerosLike(tau)
+	default:
+		m.Excites = graph.Mul(leak, graph.Div(graph.Sub(1, left(h, tau)), graph.Sub(1, left(h, n.Membrane))))
 	}
-	m.Excites = graph.Mul(leak, graph.Div(graph.Sub(1, left(h, n.Synapse)), graph.Sub(1, left(h, n.Membrane))))
 	if d.synapse == currents {
-		m.Layer.Synapse = neuron.Currents{Tau: n.Synapse}
+		m.Layer.Synapse = neuron.Currents{Tau: tau}
 		return m
 	}
 	middle := graph.Mul(.5, graph.Add(n.Rest, n.Threshold))
 	m.Inhibits = graph.Div(m.Excites, graph.Sub(middle, s.ReversalI.Array()))
 	m.Excites = graph.Div(m.Excites, graph.Sub(s.ReversalE.Array(), middle))
-	m.Layer.Synapse = neuron.Conductances{TauE: n.Synapse, TauI: n.Synapse, EE: s.ReversalE.Array(), EI: s.ReversalI.Array()}
+	m.Layer.Synapse = neuron.Conductances{TauE: tau, TauI: tau, EE: s.ReversalE.Array(), EI: s.ReversalI.Array()}
 	return m
 }
 
@@ -125,7 +134,7 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	switch d.model {
 	case "lif":
 		reset := n.Reset
-		if d.synapse == pulses {
+		if d.synapse == pulses || d.synapse == shunts {
 			reset = graph.Sub(n.Threshold, graph.Div(graph.Sub(n.Threshold, n.Reset), left))
 		}
 		return neuron.LIF{C: c, GL: leak, EL: n.Rest, Threshold: n.Threshold, VReset: reset, Subtract: true}

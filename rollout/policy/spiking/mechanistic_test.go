@@ -34,7 +34,7 @@ func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []flo
 // to 1.5 of it all, and more of it makes more spikes. What arrives excites and inhibits by whatever synapses.
 func TestModelsBeginToSpikeAtOneCurrent(t *testing.T) {
 	for _, m := range neuron.Models() {
-		for _, synapse := range []string{"", ":current", ":conductance"} {
+		for _, synapse := range []string{"", ":current", ":conductance", ":shunt"} {
 			s := Defaults()
 			s.Dynamics = "mechanistic:" + m + synapse
 			got := counts(t, s, []float32{0, .6, 1.5, 3, 1.5, 1.5}, []float32{0, 0, 0, 0, .1, -.1}, 120)

@@ -7,7 +7,7 @@ import (
 // Settings are those by which genes become neurons and neurons spike; times are in ms, potentials in mV. A policy embeds them, so that its
 // Numbers are inputs of a program; start from Defaults.
 type Settings struct {
-	Dynamics      string          `set:"dynamics" help:"what the neurons are: fast (LIF), fast:alif, fast:cubalif, or by their physics mechanistic:lif, :expif, :adex, :izhikevich, :hh,\nwhose synapses take no time but behind :current or :conductance, as in mechanistic:adex:conductance"`
+	Dynamics      string          `set:"dynamics" help:"what the neurons are: fast (LIF), fast:alif, fast:cubalif, or by their physics mechanistic:lif, :expif, :adex, :izhikevich, :hh,\nwhose synapses are currents without time, or :current with it, or conductances, :shunt and :conductance, as in mechanistic:adex:conductance"`
 	DT            settings.Number `set:"dt" above:"0" help:"ms of the network's time in a substep"`
 	Surrogate     string          `set:"surrogate" oneof:"fast-sigmoid,arctan,triangular,boxcar,straight-through" help:"what stands in for the derivative of a spike where a gradient is asked for"`
 	Recurrent     bool            `set:"recurrent" help:"whether each layer's spikes go to itself too"`
