@@ -27,6 +27,19 @@ func TestReadmeExample(t *testing.T) {
 	require.Equal(t, want, string(out))
 }
 
+// TestSpikingExample runs the Go program of docs/spiking.md and compares what it prints with what stands below it.
+func TestSpikingExample(t *testing.T) {
+	page, err := os.ReadFile("docs/spiking.md")
+	require.NoError(t, err)
+	m := regexp.MustCompile("(?s)```go\n(.*?)```.*?```text\n(.*?)```").FindSubmatch(page)
+	require.NotNil(t, m, "the page has a block of go and, behind it, a block of text with its output")
+	file := filepath.Join(t.TempDir(), "main.go")
+	require.NoError(t, os.WriteFile(file, m[1], 0o644))
+	out, err := exec.Command("go", "run", file).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, string(m[2]), string(out))
+}
+
 // TestExtendingExample runs the Go program of docs/extending.md with the command that stands below it, made short.
 func TestExtendingExample(t *testing.T) {
 	page, err := os.ReadFile("docs/extending.md")

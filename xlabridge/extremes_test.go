@@ -21,6 +21,7 @@ var loose = map[string]string{
 	"lu":               "a factorisation is defined for finite matrices",
 	"qr":               "a factorisation is defined for finite matrices",
 	"solve":            "a factorisation is defined for finite matrices",
+	"sparse_dot":       "zeros may be skipped, or multiplied",
 	"svd":              "a factorisation is defined for finite matrices",
 	"triangular_solve": "substitution may skip the zeros beside the triangle, or multiply them",
 }

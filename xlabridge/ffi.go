@@ -50,6 +50,7 @@ func init() {
 	RegisterKernel("xlarun_triangular_solve", unsafe.Pointer(C.xb_triangular_solve))
 	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
 	RegisterKernel("xlarun_low_rank", unsafe.Pointer(C.xb_low_rank))
+	RegisterKernel("xlarun_sparse_dot", unsafe.Pointer(C.xb_sparse_dot))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 

@@ -53,6 +53,9 @@ xf_error *xb_lu(xf_frame *frame);
 // where result and y are the same memory; see lowrank.c.
 xf_error *xb_low_rank(xf_frame *frame);
 
+// xb_sparse_dot is the handler of the kernel xlarun_sparse_dot: f32 arrays x and w in, x w out; see sparsedot.c.
+xf_error *xb_sparse_dot(xf_frame *frame);
+
 // xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
 // left as it is.
 xf_error *xlarun_debug(xf_frame *frame);

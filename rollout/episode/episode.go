@@ -81,6 +81,9 @@ type carry struct {
 // sums are those of the differences of observations from an episode's first one, and of their squares: f32[dims...].
 type sums struct{ Linear, Squares *graph.Array }
 
+// PolicyKey is the key from which a policy's are folded in an episode with this key: step t's is FoldIn(PolicyKey(key), t), from 1.
+func PolicyKey(key random.Key) random.Key { return random.FoldIn(key, policyKey) }
+
 // Play plays one episode of one member, whose parameters are as the policy's Init makes them or a policy.Shared, and gives what the
 // hook makes of each step, stacked along an axis 0 of Steps.
 //
@@ -99,7 +102,7 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		before.Sums = &sums{graph.ZerosLike(origin), graph.ZerosLike(origin)}
 	}
 	start := once(before)
-	ofPolicy := random.FoldIn(key, policyKey)
+	ofPolicy := PolicyKey(key)
 	end, recorded := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
 		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
 		next := carry{}

@@ -171,6 +171,16 @@ type within struct {
 
 // Act takes the observation in for a step's substeps and reads the last layer.
 func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
+	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace { return LayerTrace{} })
+	return next, out
+}
+
+// act is Act, with what watch gives of each layer (its number, its state and its spikes) in each substep, leaves [substeps, …].
+func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key, watch func(int, spikingLayerState, *graph.Array) LayerTrace) (any, Output, []LayerTrace) {
+	type behind struct {
+		Last    rowOf
+		Watched []LayerTrace
+	}
 	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
 	next := spikingState{Steps: graph.Add(was.Steps, 1)}
 	var in train
@@ -180,7 +190,7 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 	if in.steady != nil && !s.plastic() { // what does not change is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
 	}
-	end, last := graph.Scan(func(was within, row rowOf) (next within, last rowOf) {
+	end, rows := graph.Scan(func(was within, row rowOf) (next within, of behind) {
 		sent := in.steady
 		if row.Spikes != nil {
 			sent = row.Spikes
@@ -195,6 +205,7 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, spikes)
 				state.Plastic = &changed
 			}
+			of.Watched = append(of.Watched, watch(i, state, spikes))
 			next.Layers, sent = append(next.Layers, state), spikes
 		}
 		next.Out = was.Out
@@ -202,11 +213,11 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 		case "membrane":
 			next.Out = s.integrated(p, was.Out, sent)
 		case "first-spike":
-			last.Spikes = sent
+			of.Last.Spikes = sent
 		}
-		return next, last
+		return next, of
 	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps), graph.Unroll(min(s.Substeps, substepsInTurn)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), last.Spikes)}
+	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), rows.Last.Spikes)}, rows.Watched
 }

@@ -14,6 +14,7 @@ import (
 
 	"xlarun/cmd/xlarun/bench/neurobench"
 	"xlarun/cmd/xlarun/console"
+	"xlarun/xlabridge"
 )
 
 // workerReady is what a worker, a process of ours or of the peer's that runs one workload, says when it has compiled it.
@@ -103,10 +104,15 @@ func neuroWorker(ctx context.Context, h *host, o console.BackendFlags, w neurobe
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	if _, _, err := r.Run(1); err != nil {
+	return serve(h, b, r.Plan(), r.Run)
+}
+
+// serve answers the numbers of runs that come in, once the first run is over.
+func serve(h *host, b xlabridge.Backend, plan string, run func(n int) (seconds []float64, result float64, err error)) error {
+	if _, _, err := run(1); err != nil {
 		return err
 	}
-	if err := h.PrintJSON(workerReady{r.Plan()}); err != nil {
+	if err := h.PrintJSON(workerReady{plan}); err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(h.In)
@@ -116,7 +122,7 @@ func neuroWorker(ctx context.Context, h *host, o console.BackendFlags, w neurobe
 			return console.BadInput("a worker got %q, wants a number of runs", lines.Text())
 		}
 		before := processorTime(b)
-		seconds, result, err := r.Run(n)
+		seconds, result, err := run(n)
 		if err != nil {
 			return err
 		}
@@ -150,17 +156,20 @@ func peakSoFar() (int64, error) {
 
 // ownWorker starts one of ours, with an empty cache of programs: it compiles, as the peer does.
 func (b *neuroBench) ownWorker(ctx context.Context, name string) (*worker, func(), error) {
+	return startOwnWorker(ctx, b.flags.BackendFlags, "bench", "neuro", name, "--worker", "--size", b.size.String(), "--tune", b.flags.tune,
+		"--devices", strconv.Itoa(b.flags.Devices))
+}
+
+// startOwnWorker starts a process of ours that serves, with an empty cache of programs, which end removes.
+func startOwnWorker(ctx context.Context, o console.BackendFlags, args ...string) (w *worker, end func(), err error) {
 	cache, remove, err := scratchCache()
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd, err := ownProcess(ctx, b.flags.BackendFlags, cache, "bench", "neuro", name, "--worker", "--size", b.size.String(),
-		"--tune", b.flags.tune, "--devices", strconv.Itoa(b.flags.Devices))
-	if err != nil {
-		remove()
-		return nil, nil, err
+	cmd, err := ownProcess(ctx, o, cache, args...)
+	if err == nil {
+		w, err = startWorker(cmd, "our own process")
 	}
-	w, err := startWorker(cmd, "our own process")
 	if err != nil {
 		remove()
 		return nil, nil, err
@@ -170,7 +179,12 @@ func (b *neuroBench) ownWorker(ctx context.Context, name string) (*worker, func(
 
 // peerWorker starts one of the peer's.
 func (b *neuroBench) peerWorker(ctx context.Context, w neurobench.Workload) (*worker, error) {
-	cmd := exec.CommandContext(ctx, b.peer.python, append([]string{filepath.Join(b.peer.scripts, "peers", "neuro_jax.py")}, w.PeerArgs...)...)
+	return b.peer.worker(ctx, "neuro_jax.py", w.PeerArgs...)
+}
+
+// worker starts a script that serves.
+func (p *peerRunner) worker(ctx context.Context, script string, args ...string) (*worker, error) {
+	cmd := exec.CommandContext(ctx, p.python, append([]string{filepath.Join(p.scripts, "peers", script)}, args...)...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "JAX_PLATFORMS=cpu")
-	return startWorker(cmd, "the peer neuro_jax.py")
+	return startWorker(cmd, "the peer "+script)
 }

@@ -32,13 +32,13 @@ const (
 // rendering is one call of `xlarun render`.
 type rendering struct {
 	console.BackendFlags
-	member, policy, out, png, size string
-	params                         []string
-	seed                           int64
-	steps, frames                  int
-	json                           bool
-	pixels                         image.Point
-	title                          string
+	member, policy, out, png, size, spikes string
+	params                                 []string
+	seed                                   int64
+	steps, frames                          int
+	json                                   bool
+	pixels                                 image.Point
+	title                                  string
 }
 
 // RenderCommand is `xlarun render`.
@@ -50,7 +50,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member centre for the centre), of an\n" +
 			"environment a policy that plays at random, or a network as it is before any training (--policy mlp:16,16). The same seed\n" +
 			"gives the same pictures.",
-		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member centre --out champion.gif --png frames --size 640x400",
+		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member centre --out champion.gif --png frames --size 640x400\n  xlarun render Forage-L0-v1 --policy spiking:32,16 --spikes pictures",
 		Args:    console.OneArgument("an environment, the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := o.resolve(args[0], cmd.Flags().Changed)
@@ -74,6 +74,7 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	f.IntVar(&o.frames, "frames", 0, "frames at most; 0 for one a step")
 	f.StringVar(&o.out, "out", "", "file of the GIF, none for no GIF (default render.gif in the run's folder, NAME.gif of others)")
 	f.StringVar(&o.png, "png", "", "folder for the frames as PNG files, named by their steps; one that is not there, or empty")
+	f.StringVar(&o.spikes, "spikes", "", "folder for pictures of a spiking policy in the episode: "+rasterName+", "+membraneName+" and "+weightsName)
 	f.StringVar(&o.size, "size", o.size, "pixels of a frame, WIDTHxHEIGHT")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
@@ -110,6 +111,9 @@ func (o *rendering) resolve(arg string, given func(flag string) bool) (*episode.
 		return nil, console.BadInput("--frames got %d, wants 1 or more, or 0 for one a step", o.frames)
 	}
 	if o.pixels, err = readSize(o.size); err != nil {
+		return nil, err
+	}
+	if err := o.checkSpikes(m); err != nil {
 		return nil, err
 	}
 	return m, o.checkTargets()
@@ -187,7 +191,7 @@ func readSize(text string) (image.Point, error) {
 func (o *rendering) checkTargets() error {
 	if o.out == noPicture {
 		o.out = ""
-		if o.png == "" {
+		if o.png == "" && o.spikes == "" {
 			return console.BadInput("--out none draws no GIF, and there is no --png: give one of them")
 		}
 	}
@@ -221,7 +225,8 @@ type Rendered struct {
 	Return *float64 `json:"return"` // null: no number
 	Frames int      `json:"frames"`
 	Gif    string   `json:"gif,omitempty"`
-	Png    string   `json:"png,omitempty"` // folder
+	Png    string   `json:"png,omitempty"`    // folder
+	Spikes []string `json:"spikes,omitempty"` // files
 }
 
 // render plays, draws and reports.
@@ -254,6 +259,11 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 			return fmt.Errorf("the picture %s cannot be written (%w): --out FILE writes it elsewhere", o.out, console.Cause(err))
 		}
 	}
+	if o.spikes != "" {
+		if r.Spikes, err = o.drawSpikes(b, m); err != nil {
+			return err
+		}
+	}
 	r.Frames = len(shown(drawable(rec), o.frames))
 	fmt.Fprintf(streams.Out, "%s\n", o.title)
 	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)), o.seed)
@@ -262,6 +272,9 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	}
 	if o.png != "" {
 		fmt.Fprintf(streams.Out, "frames       %d in %s\n", r.Frames, o.png)
+	}
+	if o.spikes != "" {
+		fmt.Fprintf(streams.Out, "neurons      %s\n", strings.Join(r.Spikes, ", "))
 	}
 	if o.json {
 		return streams.PrintJSON(r)

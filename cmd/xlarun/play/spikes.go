@@ -1,0 +1,121 @@
+package play
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/plots"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// Names of the pictures of a spiking member.
+const rasterName, membraneName, weightsName = "raster.png", "membrane.png", "weights.png"
+
+// checkSpikes refuses --spikes where nothing spikes.
+func (o *rendering) checkSpikes(m *episode.Member) error {
+	if o.spikes == "" {
+		return nil
+	}
+	if _, _, ok := policy.TracerOf(m.Policy); !ok {
+		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons: leave it out, or give a run of --policy spiking", o.spikes, o.policy)
+	}
+	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.spikes))); err != nil || !info.IsDir() {
+		return console.BadInput("--spikes %s cannot be made: there is no folder %s", o.spikes, filepath.Dir(filepath.Clean(o.spikes)))
+	}
+	return nil
+}
+
+// drawSpikes plays the episode again, watches the neurons, and writes pictures of what they did.
+func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []string, err error) {
+	layers, matrices, substep, err := watched(b, m, o.seed)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.spikes, 0o755); err != nil {
+		return nil, fmt.Errorf("the folder %s cannot be made (%w): --spikes DIR takes another", o.spikes, console.Cause(err))
+	}
+	for _, picture := range []struct {
+		name string
+		draw func() ([]byte, error)
+	}{
+		{rasterName, func() ([]byte, error) { return plots.Raster(o.title, layers, substep) }},
+		{membraneName, func() ([]byte, error) { return plots.Membranes(o.title, layers, substep) }},
+		{weightsName, func() ([]byte, error) { return plots.Weights(matrices) }},
+	} {
+		data, err := picture.draw()
+		if err != nil {
+			return nil, err
+		}
+		if data == nil { // dynamics that show no potentials
+			continue
+		}
+		path := filepath.Join(o.spikes, picture.name)
+		if err := console.WriteFile(path, data); err != nil {
+			return nil, fmt.Errorf("the picture %s cannot be written (%w): --spikes DIR takes another folder", path, console.Cause(err))
+		}
+		files = append(files, path)
+	}
+	return files, nil
+}
+
+// watched are the layers and weights of a member with spiking neurons in the episode of a seed; substep is the time of a row, ms.
+func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer, matrices []plots.Matrix, substep float64, err error) {
+	tracer, own, ok := policy.TracerOf(m.Policy)
+	if !ok {
+		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")
+	}
+	recorder, err := episode.NewTracer(b, m.Rollout, m.Params)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	defer func() { _ = recorder.Close() }()
+	key := Key(seed)
+	rec, err := recorder.Record(m.Params, key)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	type seen struct {
+		Traces  []policy.LayerTrace
+		Weights []*graph.Array
+	}
+	var names []string
+	watch := xlabridge.Jit2(b, func(params any, observations *graph.Array) seen {
+		steps := graph.Add(graph.Iota(rec.Length), 1)
+		keys := graph.VMap(func(t *graph.Array) random.Key { return random.FoldIn(episode.PolicyKey(key), t) })(steps)
+		params, observations = own(params, observations)
+		var all seen
+		all.Traces = tracer.Trace(params, observations, keys)
+		names, all.Weights = tracer.Weights(params)
+		return all
+	})
+	all, err := watch(m.Params, rec.Trajectory()["observations"])
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	for i, t := range all.Traces {
+		l := plots.SpikingLayer{Name: fmt.Sprintf("layer %d", i+1), Units: t.Spikes.Dim(1)}
+		if l.Spikes, err = graph.Floats(t.Spikes); err != nil {
+			return nil, nil, 0, err
+		}
+		if t.Potential != nil {
+			if l.Potentials, err = graph.Floats(t.Potential); err != nil {
+				return nil, nil, 0, err
+			}
+		}
+		layers = append(layers, l)
+	}
+	for i, w := range all.Weights {
+		v, err := graph.Floats(w)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		matrices = append(matrices, plots.Matrix{Name: names[i], Rows: w.Dim(0), Columns: w.Dim(1), Values: v})
+	}
+	return layers, matrices, tracer.SubstepMS(), nil
+}

@@ -1,0 +1,388 @@
+package nir
+
+import (
+	"fmt"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/nn/nir/hdf5"
+)
+
+// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI, with concrete parameters. Nodes
+// are called input, 0, 1, … and output. A layer with weights to itself becomes two nodes, N and N.w_rec.
+func FromLayers(scale Scale, layers ...any) (*Graph, error) {
+	if err := scale.check(); err != nil {
+		return nil, err
+	}
+	b := &building{scale: scale, g: &Graph{Nodes: map[string]*Node{}}}
+	for i, l := range layers {
+		if err := b.layer(fmt.Sprint(i), l); err != nil {
+			return nil, fmt.Errorf("nir: layer %d, %T: %w", i, l, err)
+		}
+	}
+	if b.in == 0 {
+		return nil, fmt.Errorf("nir: there is no layer whose sizes say how many inputs there are: put an nn.Dense first")
+	}
+	b.g.Nodes["input"] = &Node{Type: "Input", Params: map[string]*hdf5.Set{"shape": ints(b.in)}}
+	b.add("output", &Node{Type: "Output", Params: map[string]*hdf5.Set{"shape": ints(b.width)}})
+	return b.g, nil
+}
+
+type building struct {
+	scale     Scale
+	g         *Graph
+	last      string
+	in, width int
+}
+
+func ints(v ...int) *hdf5.Set {
+	out := make([]int64, len(v))
+	for i, x := range v {
+		out[i] = int64(x)
+	}
+	return &hdf5.Set{Dims: []int{len(v)}, Data: out}
+}
+
+// add puts a node behind the last one.
+func (b *building) add(name string, n *Node) {
+	if b.last == "" {
+		b.last = "input"
+	}
+	b.g.Nodes[name] = n
+	b.g.Edges = append(b.g.Edges, [2]string{b.last, name})
+	b.last = name
+}
+
+func (b *building) layer(name string, l any) error {
+	switch l := l.(type) {
+	case nn.Dense:
+		w, err := transposed(l.W)
+		if err != nil {
+			return err
+		}
+		n := &Node{Type: "Linear", Params: map[string]*hdf5.Set{"weight": w}}
+		if l.B != nil {
+			bias, err := floats(l.B)
+			if err != nil {
+				return err
+			}
+			n.Type, n.Params["bias"] = "Affine", &hdf5.Set{Dims: l.B.Dims(), Data: float32s(bias)}
+		}
+		if b.width != 0 && b.width != l.W.Dim(0) {
+			return fmt.Errorf("it takes %d inputs, the layer before gives %d", l.W.Dim(0), b.width)
+		}
+		if b.in == 0 {
+			b.in = l.W.Dim(0)
+		}
+		b.width = l.W.Dim(1)
+		b.add(name, n)
+		return nil
+	case nn.LIF:
+		return b.spiking(name, "LIF", l.Wh, map[string]*graph.Array{"tau": l.Beta, "v_threshold": l.Threshold})
+	case nn.CuBaLIF:
+		return b.spiking(name, "CubaLIF", l.Wh, map[string]*graph.Array{"tau_mem": l.Beta, "tau_syn": l.Alpha, "v_threshold": l.Threshold})
+	case nn.LI:
+		return b.spiking(name, "LI", nil, map[string]*graph.Array{"tau": l.Beta})
+	}
+	return fmt.Errorf("NIR has no node for it; there are some for nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI")
+}
+
+// spiking adds a node of neurons, given what is left of each state by the name of its time constant.
+func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]*graph.Array) error {
+	for _, a := range given {
+		if a.Rank() == 1 && b.width == 0 {
+			b.in, b.width = a.Dim(0), a.Dim(0)
+		}
+	}
+	if b.width == 0 {
+		return fmt.Errorf("nothing says how many neurons it has: put an nn.Dense before it")
+	}
+	params := map[string][]float64{"v_leak": make([]float64, b.width), "r": make([]float64, b.width)}
+	if kind != "LI" {
+		params["v_reset"] = make([]float64, b.width)
+	}
+	if kind == "CubaLIF" {
+		params["w_in"] = make([]float64, b.width)
+	}
+	for key, a := range given {
+		v, err := wide(a, b.width)
+		if err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		params[key] = v
+		if key == "v_threshold" {
+			continue
+		}
+		for i, decay := range v {
+			switch {
+			case key != "tau_syn":
+				params["r"][i] = b.scale.resistance(decay)
+			case b.scale.Rule == "spyx":
+				params["w_in"][i] = 1
+			default:
+				params["w_in"][i] = b.scale.resistance(decay)
+			}
+			if v[i], err = b.scale.tau(decay); err != nil {
+				return fmt.Errorf("%s of neuron %d: %w", key, i, err)
+			}
+		}
+	}
+	n := &Node{Type: kind, Params: map[string]*hdf5.Set{}}
+	for key, v := range params {
+		n.Params[key] = &hdf5.Set{Dims: []int{b.width}, Data: float32s(v)}
+	}
+	b.add(name, n)
+	if wh == nil {
+		return nil
+	}
+	w, err := transposed(wh)
+	if err != nil {
+		return err
+	}
+	own := name + ".w_rec"
+	b.g.Nodes[own] = &Node{Type: "Linear", Params: map[string]*hdf5.Set{"weight": w}}
+	b.g.Edges = append(b.g.Edges, [2]string{name, own}, [2]string{own, name})
+	return nil
+}
+
+// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI. The graph must be a
+// chain; a Linear from a spiking node to itself becomes its feedback. Spiking layers get surrogate. What a step adds to the potentials of
+// an LI is put into the weights before it, which must be there unless it is 1.
+func (g *Graph) Layers(scale Scale, surrogate nn.Surrogate) ([]any, error) {
+	if err := scale.check(); err != nil {
+		return nil, err
+	}
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	chain, own, err := g.flat().chain()
+	if err != nil {
+		return nil, err
+	}
+	var layers []any
+	for _, link := range chain {
+		l, err := layerOf(scale, surrogate, link.node, own[link.name], layers)
+		if err != nil {
+			return nil, fmt.Errorf("nir: %s, %s: %w", link.name, link.node.Type, err)
+		}
+		if l != nil {
+			layers = append(layers, l)
+		}
+	}
+	return layers, nil
+}
+
+func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (any, error) {
+	if n.Type == "Input" || n.Type == "Output" {
+		return nil, nil
+	}
+	if own != nil && n.Type != "LIF" && n.Type != "CubaLIF" {
+		return nil, fmt.Errorf("it feeds itself, which only LIF and CubaLIF do here")
+	}
+	switch n.Type {
+	case "Linear", "Affine":
+		w, err := n.matrix()
+		if err != nil {
+			return nil, err
+		}
+		d := nn.Dense{W: w}
+		if n.Type == "Affine" {
+			bias, err := n.vector("bias", w.Dim(1))
+			if err != nil {
+				return nil, err
+			}
+			d.B = graph.Float32s(float32s(bias))
+		}
+		return d, nil
+	case "LIF", "CubaLIF", "LI":
+	default:
+		return nil, fmt.Errorf("there is no layer for it; there are some for Affine, Linear, LIF, CubaLIF and LI")
+	}
+	p, err := readNeurons(scale, n)
+	if err != nil {
+		return nil, err
+	}
+	var wh *graph.Array
+	if own != nil {
+		if wh, err = own.matrix(); err != nil {
+			return nil, err
+		}
+		if wh.Dim(0) != len(p.beta) || wh.Dim(1) != len(p.beta) {
+			return nil, fmt.Errorf("it has %d neurons and feeds itself by weights %v", len(p.beta), wh.Dims())
+		}
+	}
+	beta, threshold := graph.Float32s(float32s(p.beta)), graph.Float32s(float32s(p.threshold))
+	switch n.Type {
+	case "LIF":
+		return nn.LIF{Beta: beta, Threshold: threshold, Wh: wh, Surrogate: surrogate}, nil
+	case "CubaLIF":
+		return nn.CuBaLIF{Alpha: graph.Float32s(float32s(p.alpha)), Beta: beta, Threshold: threshold, Wh: wh, Surrogate: surrogate}, nil
+	}
+	if slices.ContainsFunc(p.gain, func(g float64) bool { return g != 1 }) {
+		last := len(before) - 1
+		if last < 0 {
+			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, and there are none")
+		}
+		d, ok := before[last].(nn.Dense)
+		if !ok {
+			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, where a %T is", before[last])
+		}
+		gain := graph.Float32s(float32s(p.gain))
+		d.W = graph.Mul(d.W, gain)
+		if d.B != nil {
+			d.B = graph.Mul(d.B, gain)
+		}
+		before[last] = d
+	}
+	return nn.LI{Beta: beta}, nil
+}
+
+// neurons are the parameters of a node in nn's steps.
+type neurons struct {
+	beta, alpha, threshold []float64
+	gain                   []float64 // of v
+}
+
+// wanted are the parameters of nodes of neurons, the time constant of their potential first; others may be absent.
+var wanted = map[string][]string{"LIF": {"tau", "r", "v_leak", "v_threshold"}, "CubaLIF": {"tau_mem", "tau_syn", "r", "v_leak", "v_threshold"}, "LI": {"tau", "r", "v_leak"}}
+
+func readNeurons(scale Scale, n *Node) (p neurons, err error) {
+	tau := wanted[n.Type][0]
+	size := 0
+	if set := n.Params[tau]; set != nil {
+		size = set.Len()
+	}
+	read := map[string][]float64{}
+	keys := slices.Clone(wanted[n.Type])
+	for _, key := range []string{"v_reset", "w_in"} {
+		if n.Params[key] != nil {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		if read[key], err = n.vector(key, size); err != nil {
+			return p, err
+		}
+	}
+	for _, key := range []string{"v_leak", "v_reset"} {
+		if slices.ContainsFunc(read[key], func(v float64) bool { return v != 0 }) {
+			return p, fmt.Errorf("%s is not 0, and the cells of package nn have none", key)
+		}
+	}
+	for i := range size {
+		beta, err := scale.decay(read[tau][i])
+		if err != nil {
+			return p, fmt.Errorf("%s of neuron %d: %w", tau, i, err)
+		}
+		gain := scale.gain(beta, read["r"][i])
+		if n.Type == "CubaLIF" {
+			alpha, err := scale.decay(read["tau_syn"][i])
+			if err != nil {
+				return p, fmt.Errorf("tau_syn of neuron %d: %w", i, err)
+			}
+			p.alpha = append(p.alpha, alpha)
+			w := 1.
+			if read["w_in"] != nil {
+				w = read["w_in"][i]
+			}
+			gain *= scale.gain(alpha, w)
+		}
+		p.beta, p.gain = append(p.beta, beta), append(p.gain, gain)
+		if n.Type == "LI" {
+			continue
+		}
+		if !(gain > 0) {
+			return p, fmt.Errorf("neuron %d moves by %v for an input of 1, want more than 0", i, gain)
+		}
+		p.threshold = append(p.threshold, read["v_threshold"][i]/gain)
+	}
+	return p, nil
+}
+
+// vector is a parameter of one axis, or of one number for all.
+func (n *Node) vector(key string, size int) ([]float64, error) {
+	set := n.Params[key]
+	if set == nil {
+		return nil, fmt.Errorf("it has no %s", key)
+	}
+	v, err := set.Floats()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", key, err)
+	}
+	if len(v) == 1 && len(set.Dims) == 0 {
+		return slices.Repeat(v, size), nil
+	}
+	if len(set.Dims) != 1 || len(v) != size {
+		return nil, fmt.Errorf("%s is of dims %v, want [%d]", key, set.Dims, size)
+	}
+	return slices.Clone(v), nil
+}
+
+// matrix is the weight of a Linear or Affine, [out, in] in a file, as [in, out].
+func (n *Node) matrix() (*graph.Array, error) {
+	set := n.Params["weight"]
+	if set == nil || len(set.Dims) != 2 || set.Len() == 0 {
+		return nil, fmt.Errorf("it has no weight [out, in]")
+	}
+	v, err := set.Floats()
+	if err != nil {
+		return nil, fmt.Errorf("weight: %w", err)
+	}
+	out, in := set.Dims[0], set.Dims[1]
+	return graph.Float32s(flip(v, out, in), in, out), nil
+}
+
+// transposed is a matrix [in, out] as files have it.
+func transposed(w *graph.Array) (*hdf5.Set, error) {
+	if w == nil || w.Rank() != 2 {
+		return nil, fmt.Errorf("got weights %v, want [in, out]", w)
+	}
+	v, err := floats(w)
+	if err != nil {
+		return nil, err
+	}
+	return &hdf5.Set{Dims: []int{w.Dim(1), w.Dim(0)}, Data: flip(v, w.Dim(0), w.Dim(1))}, nil
+}
+
+// flip turns a matrix of so many rows and columns.
+func flip(v []float64, rows, columns int) []float32 {
+	out := make([]float32, len(v))
+	for i := range rows {
+		for k := range columns {
+			out[k*rows+i] = float32(v[i*columns+k])
+		}
+	}
+	return out
+}
+
+func floats(a *graph.Array) ([]float64, error) {
+	v, err := graph.Floats(a)
+	if err != nil {
+		return nil, fmt.Errorf("parameters must be concrete: %w", err)
+	}
+	return v, nil
+}
+
+// wide is a parameter of each of n units.
+func wide(a *graph.Array, n int) ([]float64, error) {
+	v, err := floats(a)
+	if err != nil {
+		return nil, err
+	}
+	if a.Rank() == 0 {
+		return slices.Repeat(v, n), nil
+	}
+	if a.Rank() != 1 || len(v) != n {
+		return nil, fmt.Errorf("got %v, want one number or [%d]", a.Shape(), n)
+	}
+	return slices.Clone(v), nil
+}
+
+func float32s(v []float64) []float32 {
+	out := make([]float32, len(v))
+	for i, x := range v {
+		out[i] = float32(x)
+	}
+	return out
+}

@@ -1,0 +1,139 @@
+package graph
+
+import "slices"
+
+// sparse_dot: x [lead..., in] and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are as many in both; one of size 1 is the same for all
+// indices of the other's.
+var _ = register(&Op{
+	Name: "sparse_dot",
+	Shape: func(c *call) []Shape {
+		x, w := c.in[0], c.in[1]
+		n := x.Rank() - 1
+		if x.DType != w.DType || !isFloat(x.DType) {
+			c.fail("got %s and %s, want floats of one dtype", x, w)
+		}
+		if n < 0 || w.Rank() != n+2 || w.Dims[n] != x.Dims[n] {
+			c.fail("got x %s and w %s, want [in] and [in, out]", x, w)
+		}
+		return []Shape{x.dims(append(sparseDotLead(c.in), w.Dims[n+1])...)}
+	},
+	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+		front := make([]*Array, len(in))
+		for i, a := range in {
+			if dims[i] < 0 {
+				front[i] = ExpandDims(a, 0)
+			} else {
+				front[i] = b.moveTo(a, dims[i], 0)
+			}
+		}
+		return apply(n.Op, n.Attrs, front), []int{0}
+	},
+	// Tangents are not sparse.
+	JVP: func(n *Node, in, out, t []*Array) []*Array {
+		var sum *Array
+		for i := range in {
+			if t[i] != nil {
+				with := slices.Clone(in)
+				with[i] = t[i]
+				sum = addTangents(sum, densely(with))
+			}
+		}
+		return []*Array{sum}
+	},
+	NotLinear: "its derivative is made of other ops",
+	// A kernel skips the zeros; compilers multiply them.
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		out := n.Outs[0].shape
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) || out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
+			return []*Array{densely(in)}
+		}
+		return kernelCall(sparseDotKernel, nil, []Shape{out}, in...)
+	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(n.Outs[0].shape)
+		evalSparseDot(in, []*Tensor{out})
+		return []*Tensor{out}
+	},
+	Cost: costOf(func(n *Node) float64 {
+		x := n.Inputs[0].shape
+		return 2 * resultElements(n) * float64(x.Dims[x.Rank()-1])
+	}),
+	Cases: func() []Case {
+		f := func(dims ...int) Shape { return ShapeOf(Float32, dims...) }
+		// Some of the inputs are zeros.
+		run := func(x []*Array) *Array { return SparseDot(Max(x[0], 0), x[1]) }
+		return []Case{
+			{Name: "vector", Inputs: []Shape{f(5), f(5, 3)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: run},
+			{Name: "rows", Inputs: []Shape{f(2, 3, 70), f(70, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run},
+			{Name: "dense", Inputs: []Shape{f(4, 6), f(6, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return SparseDot(x[0], x[1]) }},
+		}
+	},
+})
+
+// leastSparseDot is the least number of results for which the kernel is called.
+const leastSparseDot = 256
+
+var sparseDotKernel = &Kernel{Target: "xlarun_sparse_dot", Eval: evalSparseDot}
+
+// sparseDotLead are the leading axes of the result.
+func sparseDotLead(in []Shape) []int {
+	n := in[0].Rank() - 1
+	return BroadcastDims("sparse_dot", in[0].Dims[:n], in[1].Dims[:n])
+}
+
+// densely is the op made of others: axes along which w stays the same are rows of one product.
+func densely(in []*Array) *Array {
+	x, w := in[0], in[1]
+	n := x.Rank() - 1
+	var batch, rows, own []int // own: axes of w that are not dropped
+	lead := sparseDotLead([]Shape{x.shape, w.shape})
+	for k := range n {
+		if w.Dim(k) == 1 {
+			rows = append(rows, k)
+		} else {
+			batch, own = append(batch, k), append(own, w.Dim(k))
+		}
+	}
+	x = BroadcastTo(x, append(slices.Clone(lead), x.Dim(n))...)
+	w = Reshape(w, append(own, w.Dim(n), w.Dim(n+1))...)
+	y := DotGeneral(x, w, batch, rangeInts(0, len(batch)), []int{n}, []int{len(batch)})
+	return unorder(y, append(slices.Concat(batch, rows), n))
+}
+
+func evalSparseDot(in, out []*Tensor) {
+	shape := out[0].Shape
+	lead := shape.Dims[:shape.Rank()-1]
+	inputs, outputs := in[1].Shape.Dims[len(lead)], shape.Dims[len(lead)]
+	forEach(lead, func(i int, index []int) {
+		at := func(t *Tensor) int { // the first number of an input's part for this index
+			place := strides(t.Shape.Dims)
+			first := 0
+			for axis, k := range index {
+				if t.Shape.Dims[axis] > 1 {
+					first += k * place[axis]
+				}
+			}
+			return first
+		}
+		x, w := at(in[0]), at(in[1])
+		for o := range outputs {
+			sum := 0.
+			for k := range inputs {
+				sum += in[0].F(x+k) * in[1].F(w+k*outputs+o)
+			}
+			out[0].SetF(i*outputs+o, sum)
+		}
+	})
+}
+
+// SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, and a matrix w [in, out]: Dot's numbers. On CPU the zeros
+// are skipped, so that it takes time by how many others there are; a number of w that is not finite may be multiplied with a zero or not. The
+// derivative multiplies all.
+func SparseDot(x, w *Array) *Array {
+	if x.Rank() == 0 || w.Rank() != 2 {
+		throw("SparseDot", "got %s and %s, want [..., in] and [in, out]", x.shape, w.shape)
+	}
+	d := promote(x.DType(), w.DType())
+	dims := slices.Concat(slices.Repeat([]int{1}, x.Rank()-1), w.Dims())
+	return apply1(op("sparse_dot"), nil, Convert(x, d), Reshape(Convert(w, d), dims...))
+}

@@ -1,0 +1,77 @@
+package policy
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// What is watched is what is played: spikes add up to those that Act counts, and under dynamics without adaptation a neuron sends one exactly where its
+// potential came above its threshold in the substep before. Behind normalised observations it is the same.
+func TestTraceIsWhatIsPlayed(t *testing.T) {
+	const steps = 15
+	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
+	keys := graph.VMap(func(t *graph.Array) random.Key { return random.FoldIn(random.New(9), t) })(graph.Iota(steps))
+	for i, c := range []struct {
+		spec      string
+		threshold bool
+	}{{"fast", true}, {"fast:cubalif", true}, {"fast:alif", false}, {"mechanistic:lif", false}} {
+		s := newSpikingOf(t, c.spec)
+		params := s.Init(random.New(2))
+		carry := s.Start(params)
+		for k := range steps {
+			carry, _ = s.Act(params, carry, graph.Index(xs, k), random.Key{Data: graph.Index(keys.Data, k)})
+		}
+		all := s.Trace(params, xs, keys)
+		require.Len(t, all, 2, c.spec)
+		spikes := 0.
+		for l, of := range all {
+			require.Equal(t, []int{steps * s.Substeps, s.Hidden[l]}, of.Spikes.Dims(), c.spec)
+			require.Equal(t, of.Spikes.Dims(), of.Potential.Dims(), c.spec)
+			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, graph.Sum(of.Spikes, 0)), "%d: %s", i+1, c.spec)
+			sent, v := floats(t, of.Spikes), floats(t, of.Potential)
+			top := floats(t, s.Settings.Neurons(params.(SpikingParams).Layers[l]).Threshold)
+			units := s.Hidden[l]
+			for at := units; c.threshold && at < len(sent); at++ {
+				apart := v[at-units] - top[at%units]
+				if apart > 1e-3 || apart < -1e-3 {
+					require.Equal(t, apart > 0, sent[at] == 1, "%d: %s: substep %d, neuron %d at %g mV", i+1, c.spec, at/units, at%units, v[at-units])
+				}
+			}
+			for _, x := range sent {
+				spikes += x
+			}
+		}
+		require.Greater(t, spikes, 10., c.spec)
+		names, weights := s.Weights(params)
+		require.Equal(t, []string{"inputs to layer 1", "layer 1 to layer 2"}, names)
+		require.Equal(t, []int{6, 5}, weights[0].Dims())
+		require.InDelta(t, 15*floats(t, params.(SpikingParams).Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
+
+		normal := &Normalizing{Behind: s, dims: []int{3}}
+		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}), graph.Float32s([]float32{2, 2, 2})}}
+		tracer, own, ok := TracerOf(normal)
+		require.True(t, ok)
+		of, seen := own(scaled, graph.Add(graph.Mul(xs, 2), graph.Float32s([]float32{1, 2, 3})))
+		again := tracer.Trace(of, seen, keys)
+		require.InDelta(t, floats(t, graph.Sum(all[0].Spikes))[0], floats(t, graph.Sum(again[0].Spikes))[0], 2)
+	}
+	_, _, ok := TracerOf(&MLP{})
+	require.False(t, ok)
+}
+
+func newSpikingOf(t *testing.T, dynamics string) *Spiking {
+	t.Helper()
+	maker, ok := lookup("spiking")
+	require.True(t, ok)
+	m := maker.(*SpikingSettings)
+	m.Dynamics, m.Hidden, m.Gain.Value = dynamics, []int{5, 4}, 3
+	p, err := m.Make(envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{3}, DType: graph.Float32}, 2)
+	require.NoError(t, err, fmt.Sprint(dynamics))
+	return p.(*Spiking)
+}

@@ -1,0 +1,95 @@
+"""Graphs of the Neuromorphic Intermediate Representation for graph/nn/nir, in files as the package nir writes them.
+
+  nir_graphs.py OUTPUT_DIR       writes python.nir.gz (nodes of several kinds, a node that feeds itself, metadata), spyx.nir.gz (what spyx.nir.to_nir makes
+                                 of a network of Spyx) and graphs.json: {"versions", "python": {"dt", "x", "read"}, "spyx": {"x", "spikes"}}
+                                 with x [steps, inputs], read the potentials of the last node by NIR's equations, exact for a step's input
+                                 (NumPy, float64), and spikes those of Spyx.
+  nir_graphs.py read FILE        prints what nir reads of a file: {"version", "edges", "nodes": {name: {"type", parameter: numbers}}}
+"""
+import gzip
+import json
+import os
+import sys
+
+import nir
+import nir.serialization
+import numpy as np
+
+
+def listed(node):
+    out = {}
+    for k, v in node.to_dict().items():
+        if k == "nodes": out[k] = {name: listed(n) for name, n in node.nodes.items()}
+        elif k == "edges": out[k] = sorted([list(e) for e in v])
+        elif k == "metadata": pass
+        elif isinstance(v, np.ndarray): out[k] = v.tolist()
+        elif isinstance(v, (str, int, float)): out[k] = v
+    return out
+
+
+def read(file):
+    print(json.dumps(dict(listed(nir.read(file)), version=nir.serialization.read_version(file)), sort_keys=True, separators=(",", ":")))
+
+
+def keep(file, graph):
+    """The file, packed by gzip: most of it is padding."""
+    nir.write(file, graph)
+    with open(file, "rb") as f, open(file + ".gz", "wb") as z: z.write(gzip.compress(f.read(), mtime=0))
+    os.remove(file)
+
+
+def python(out):
+    r = np.random.default_rng(5); f = lambda *a: np.asarray(a if len(a) > 1 else a[0], np.float32)
+    dt = 1e-3; n, m = 6, 3
+    uniform = lambda lo, hi, *shape: r.uniform(lo, hi, shape).astype(np.float32)
+    affine = nir.Affine(weight=uniform(-1, 2, n, 4), bias=uniform(-.1, .3, n))
+    lif = nir.LIF(tau=uniform(5e-3, 2e-2, n), r=uniform(4, 9, n), v_leak=np.zeros(n, np.float32), v_threshold=uniform(.5, 1.2, n))
+    w_rec = nir.Linear(weight=uniform(-.6, .6, n, n))
+    linear = nir.Linear(weight=uniform(-1, 2, m, n))
+    cuba = nir.CubaLIF(tau_syn=uniform(2e-3, 8e-3, m), tau_mem=uniform(5e-3, 2e-2, m), r=uniform(5, 9, m), v_leak=np.zeros(m, np.float32),
+                       v_threshold=uniform(.4, .8, m), w_in=uniform(2, 5, m))
+    last = nir.Affine(weight=uniform(-1, 1, 2, m), bias=uniform(-.1, .1, 2), metadata={"made": "by hand"})
+    li = nir.LI(tau=uniform(1e-2, 3e-2, 2), r=uniform(1, 3, 2), v_leak=np.zeros(2, np.float32))
+    g = nir.NIRGraph(
+        nodes=dict(input=nir.Input({"input": np.array([4])}), affine=affine, lif=lif, w_rec=w_rec, linear=linear, cuba=cuba, last=last, li=li,
+                   output=nir.Output({"output": np.array([2])})),
+        edges=[("input", "affine"), ("affine", "lif"), ("lif", "w_rec"), ("w_rec", "lif"), ("lif", "linear"), ("linear", "cuba"), ("cuba", "last"), ("last", "li"), ("li", "output")])
+    keep(f"{out}/python.nir", g)
+    # The equations of the nodes, in steps as spiking simulators take them: who is above the threshold sends a spike, and is set back by it.
+    x = (r.uniform(size=(60, 4)) < .4).astype(float); reads = []
+    v = np.zeros(n); i2 = np.zeros(m); v2 = np.zeros(m); v3 = np.zeros(2); margin = 9.; sent = 0
+    e = lambda tau: np.exp(-dt / tau.astype(float))
+    for t in range(60):
+        s = (v > lif.v_threshold) * 1.; margin = min(margin, abs(v - lif.v_threshold).min())
+        drive = affine.weight @ x[t] + affine.bias + w_rec.weight @ s
+        v = e(lif.tau) * v + (1 - e(lif.tau)) * lif.r * drive - s * lif.v_threshold
+        s2 = (v2 > cuba.v_threshold) * 1.; margin = min(margin, abs(v2 - cuba.v_threshold).min())
+        i2 = e(cuba.tau_syn) * i2 + (1 - e(cuba.tau_syn)) * cuba.w_in * (linear.weight @ s)
+        v2 = e(cuba.tau_mem) * (v2 - s2 * cuba.v_threshold) + (1 - e(cuba.tau_mem)) * cuba.r * i2
+        v3 = e(li.tau) * v3 + (1 - e(li.tau)) * li.r * (last.weight @ s2 + last.bias)
+        reads.append(v3.tolist()); sent += s.sum() + s2.sum()
+    assert margin > 1e-4 and sent > 40, (margin, sent)
+    return dict(dt=dt, x=x.tolist(), read=reads)
+
+
+def of_spyx(out):
+    import jax.numpy as jnp, spyx.nn as snn, spyx.nir
+    from flax import nnx
+    r = np.random.default_rng(11); k = nnx.Rngs(0)
+    net = snn.Sequential(nnx.Linear(4, 6, use_bias=False, rngs=k), snn.LIF((6,), threshold=1., rngs=k), nnx.Linear(6, 3, rngs=k), snn.CuBaLIF((3,), threshold=1., rngs=k))
+    a, lif, b, cuba = net.layers
+    f = lambda lo, hi, *shape: jnp.asarray(r.uniform(lo, hi, shape), jnp.float32)
+    a.kernel[...] = f(-.5, 1.2, 4, 6); b.kernel[...] = f(-.4, 1, 6, 3); b.bias[...] = f(-.05, .05, 3)
+    lif.beta[...] = f(.6, .95, 6); cuba.beta[...] = f(.6, .9, 3); cuba.alpha[...] = f(.3, .8, 3)
+    keep(f"{out}/spyx.nir", spyx.nir.to_nir(net, {"input": np.array([4])}, {"output": np.array([3])}))
+    x = (r.uniform(size=(60, 1, 4)) < .4).astype(np.float32)
+    spikes = np.asarray(snn.run(net, jnp.asarray(x))[0])[:, 0]
+    assert 20 < spikes.sum() < 160, spikes.sum()
+    return dict(x=x[:, 0].tolist(), spikes=spikes.astype(int).tolist())
+
+
+if sys.argv[1] == "read": read(sys.argv[2])
+else:
+    import jax, spyx
+    doc = dict(versions=dict(nir=nir.version, jax=jax.__version__, spyx=spyx.__version__), python=python(sys.argv[1]), spyx=of_spyx(sys.argv[1]))
+    with open(f"{sys.argv[1]}/graphs.json", "w") as f: json.dump(doc, f, separators=(",", ":")); f.write("\n")

@@ -1,0 +1,15 @@
+// Products of vectors that are mostly zeros with matrices, row by row.
+#ifndef XLARUN_SPARSEDOT_H
+#define XLARUN_SPARSEDOT_H
+
+#include <stdint.h>
+
+// out[outs] = x[ins] w[ins, outs], where no zero of x is looked at behind the first time.
+typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, const float *x, const float *w, float *out);
+
+extern xb_sparse_dot_row xb_sparse_dot_plain;
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+extern xb_sparse_dot_row xb_sparse_dot_avx2;
+#endif
+
+#endif

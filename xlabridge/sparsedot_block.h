@@ -1,0 +1,55 @@
+// A file includes this with W, the numbers of a vector register, NAME, the name of the function, and PACK, that of what finds the numbers
+// of x[n] that are not zero: how many they are, at which places, and themselves.
+#include <stdbool.h>
+
+#include "sparsedot.h"
+
+typedef float vec __attribute__((vector_size(4 * W), may_alias, aligned(4)));
+
+enum { SUMS = 8, BLOCK = 1024 };  // registers that sums stay in; inputs whose places are found at a time
+
+// strip adds the rows at the places, times the values, to a strip of so many registers.
+#define STRIP(SUMS)                                                                                  \
+  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) {                                                  \
+    vec sum[SUMS];                                                                                   \
+    for (int j = 0; j < (SUMS); j++) sum[j] = first ? (vec){0} : *(const vec *)(out + o + j * W);    \
+    for (int k = 0; k < n; k++) {                                                                    \
+      const float *row = w + (begin + at[k]) * outs + o;                                                    \
+      for (int j = 0; j < (SUMS); j++) sum[j] += value[k] * *(const vec *)(row + j * W);             \
+    }                                                                                                \
+    for (int j = 0; j < (SUMS); j++) *(vec *)(out + o + j * W) = sum[j];                             \
+  }
+
+// packed goes number by number, without branches, which nobody could foretell.
+static inline __attribute__((unused)) int packed(int n, const float *x, int32_t *at, float *value) {
+  int found = 0;
+  for (int i = 0; i < n; i++) {
+    at[found] = i;
+    value[found] = x[i];
+    found += x[i] != 0;
+  }
+  return found;
+}
+
+#ifndef PACK
+#define PACK packed
+#endif
+
+void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out) {
+  int32_t at[BLOCK + W];  // packing writes whole registers
+  float value[BLOCK + W];
+  for (int64_t begin = 0; begin < ins; begin += BLOCK) {
+    int64_t end = begin + BLOCK < ins ? begin + BLOCK : ins;
+    int n = PACK((int)(end - begin), x + begin, at, value);
+    bool first = begin == 0;
+    int64_t o = 0;
+    STRIP(SUMS)
+    STRIP(4)
+    STRIP(1)
+    for (; o < outs; o++) {
+      float sum = first ? 0 : out[o];
+      for (int k = 0; k < n; k++) sum += value[k] * w[(begin + at[k]) * outs + o];
+      out[o] = sum;
+    }
+  }
+}

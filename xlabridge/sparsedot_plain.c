@@ -1,0 +1,3 @@
+#define NAME xb_sparse_dot_plain
+#define W 4
+#include "sparsedot_block.h"
