@@ -90,8 +90,8 @@ func (g *Graph) grain() (weighted, all float64) {
 	return weighted, all
 }
 
-// smallProduct is the number of multiplications up to which a product of two matrices is small: 32 x 32 x 32.
-const smallProduct = 1 << 15
+// smallProduct is the length up to which each axis of a product of two matrices is short.
+const smallProduct = 32
 
 // SmallProducts is the part, 0 to 1, of the work on products of matrices with matrices that small ones take; those with
 // vectors, and those that contract one or two elements, are no such products. As in Cost a while turns once.
@@ -114,7 +114,7 @@ func (g *Graph) products() (small, all float64) {
 			}
 			work := float64(n.Outs[0].Size()) * float64(inner)
 			all += work
-			if float64(rows)*float64(columns)*float64(inner) <= smallProduct {
+			if max(rows, columns, inner) <= smallProduct {
 				small += work
 			}
 		}
