@@ -114,22 +114,31 @@ func (g *given) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 	for _, p := range h.Parts() {
 		type use struct {
 			settings.Field
-			by []string // the choices that have it, with their defaults
+			helps []string            // what it is, which choices may say differently
+			by    map[string][]string // the choices that say so, with their defaults
 		}
 		var order []string
 		uses := map[string]*use{}
 		for _, choice := range slices.Sorted(maps.Keys(p.Choices)) {
 			for _, x := range settings.Fields(p.Choices[choice]) {
 				if uses[x.Name] == nil {
-					uses[x.Name] = &use{Field: x}
+					uses[x.Name] = &use{Field: x, by: map[string][]string{}}
 					order = append(order, x.Name)
 				}
-				uses[x.Name].by = append(uses[x.Name].by, choice+" "+x.Default)
+				u := uses[x.Name]
+				if u.by[x.Help] == nil {
+					u.helps = append(u.helps, x.Help)
+				}
+				u.by[x.Help] = append(u.by[x.Help], choice+" "+x.Default)
 			}
 		}
 		for _, name := range order {
 			u := uses[name]
-			setting{g, p.Name + "." + name, u.Type}.add(f, fmt.Sprintf("%s (%s)", u.Help, strings.Join(u.by, ", ")), "", hidden)
+			var text []string
+			for _, help := range u.helps {
+				text = append(text, fmt.Sprintf("%s (%s)", help, strings.Join(u.by[help], ", ")))
+			}
+			setting{g, p.Name + "." + name, u.Type}.add(f, strings.Join(text, "; "), "", hidden)
 		}
 		defer func() {
 			for _, name := range order {
