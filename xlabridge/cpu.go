@@ -20,7 +20,8 @@ var cpuDefaults = map[string]any{
 
 // libraryFusions lists what XLA hands to its library of kernels, by itself products, sums and convolutions. Convolutions run a quarter slower there
 // than on the path they take otherwise. So do products of small matrices: thousands of 8 x 8 to 32 x 32 take 1.1 to 2 times as long, a single
-// one of 32 x 32 twice as long, while from 48 x 48 on the library needs 0.6 to 0.9 of the time. Most of a program's work on products decides (mostSmall).
+// one of 32 x 32 twice as long, while from 48 x 48 on the library needs 0.6 to 0.9 of the time. Most of a program's work on products decides (mostSmall),
+// in programs that run alone: those of populations, which are resumed to the byte, stay as they were.
 const libraryFusions = "xla_cpu_experimental_ynn_fusion_type"
 
 // mostSmall is the part of the work on products from which on none is handed to the library.
@@ -69,7 +70,7 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 		return options
 	}
 	switch {
-	case l.Graph.SmallProducts() > mostSmall:
+	case o.alone && l.Graph.SmallProducts() > mostSmall:
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_REDUCE"
 	case l.Graph.Uses("conv"):
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"

@@ -54,6 +54,9 @@ type CompileOptions struct {
 	NoCache bool
 	// Purpose is what the program is for, in a few words, for the cache's list. It changes nothing else.
 	Purpose string
+
+	// alone is set by ForJit: nothing has to give the same last digits from one version of the compiler's options to the next.
+	alone bool
 }
 
 // Field numbers of CompileOptionsProto and OptionOverrideProto.

@@ -450,8 +450,10 @@ const (
 	sharedGrain, sharedWork = 1 << 15, 1e8
 )
 
-// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them.
+// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them, and products of
+// small matrices by the way that is faster for them.
 func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
+	o.alone = true
 	if b.NumDevices() == 1 && !o.AllCores {
 		grain, work := p.Graph.Grain()
 		o.AllCores = p.Graph.LargestArray() >= sharedArray || grain >= sharedGrain && work >= sharedWork
