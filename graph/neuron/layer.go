@@ -48,6 +48,8 @@ func (l Layer) check(units int) {
 		graph.Throw(op, "got no Model, want one as NewLIF makes it")
 	case l.DT == nil || l.DT.Rank() != 0:
 		graph.Throw(op, "got the DT %s, want ms, f32[]", shapeOf(l.DT))
+	case l.Refractory != nil && !l.Model.Resets():
+		graph.Throw(op, "got a Refractory period for a model that is not reset by its spikes: leave it out, its own equations have one")
 	case l.Substeps < 0:
 		graph.Throw(op, "got Substeps = %d, want at least 1, or 0 for one", l.Substeps)
 	}
@@ -136,6 +138,9 @@ func (m held) Derivative(s State, in Input) (change, slope State) {
 // input is what flows in through synapses and the electrode.
 func (l Layer) input(s LayerState, a Arrivals) Input {
 	in := Input{Current: a.Current}
+	if l.Synapse == nil && (a.Excitatory != nil || a.Inhibitory != nil) {
+		graph.Throw("neuron.Layer", "got arrivals at synapses, but there is no Synapse: give the layer one, or arrivals a Current")
+	}
 	if l.Synapse != nil {
 		in = l.Synapse.Input(s.Synapses)
 		if a.Current != nil {

@@ -207,6 +207,13 @@ func TestBadLayers(t *testing.T) {
 			l.Step(l.Start(1), neuron.Arrivals{})
 		}), `got "rk5", want one of ["euler" "exponential-euler" "rk4"]`},
 		{14, func() { neuron.Layer{DT: graph.Scalar(1)}.Start(1) }, "got no Model"},
+		{101, func() {
+			neuron.Layer{Model: neuron.NewHodgkinHuxley(), DT: graph.Scalar(.01), Refractory: graph.Scalar(50)}.Start(1)
+		}, "got a Refractory period for a model that is not reset"},
+		{102, func() {
+			l := neuron.Layer{Model: neuron.NewLIF(), DT: graph.Scalar(1)}
+			l.Step(l.Start(1), neuron.Arrivals{Excitatory: graph.Float32s([]float32{1})})
+		}, "there is no Synapse"},
 		{15, func() { neuron.Layer{Model: neuron.NewLIF(), DT: graph.Scalar(1)}.Start(0) }, "got 0 units, want at least 1"},
 		{16, func() { neuron.NewSTDP(1, 1).Start(graph.Zeros(graph.ShapeOf(graph.Float32, 3))) }, "got weights f32[3], want f32[in, out]"},
 		{17, func() { neuron.NewSTDP(-1, 1).Start(graph.Zeros(graph.ShapeOf(graph.Float32, 3, 2))) }, "got DT = -1 ms, want a number above 0"},

@@ -36,6 +36,7 @@ func NewALIF(key random.Key, units int, opts ...Option) ALIF {
 
 // Start is the state before the first step of so many units at rest: zeros.
 func (l ALIF) Start(units int) ALIFState {
+	wantParam("nn.ALIF", "Threshold", l.Threshold)
 	zeros := graph.Zeros(graph.ShapeOf(l.Threshold.DType(), units))
 	return ALIFState{zeros, zeros}
 }

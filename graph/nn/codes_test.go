@@ -133,6 +133,27 @@ func TestCodesBadInput(t *testing.T) {
 }
 
 // Whatever the delays are, an input arrives so many steps later, and nothing before the first step.
+// Delays that are no whole numbers of 0 to Longest are taken as the nearest.
+func TestDelaysOutOfRange(t *testing.T) {
+	x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, 9, 4))
+	run := func(steps ...float32) []float64 {
+		d := nn.Delay{Steps: graph.Float32s(steps), Longest: 3}
+		_, arrived := d.Apply(d.Start(4), x)
+		return numbers(t, arrived)
+	}
+	require.Equal(t, run(3, 2, 0, 0), run(5, 1.6, -1, .4))
+}
+
+// Layers that nobody made say so.
+func TestLayersOfNothing(t *testing.T) {
+	for name, start := range map[string]func(){
+		"nn.LIF: got no Threshold": func() { nn.LIF{}.Start(3) }, "nn.ALIF: got no Threshold": func() { nn.ALIF{}.Start(3) }, "nn.CuBaLIF: got no Threshold": func() { nn.CuBaLIF{}.Start(3) },
+		"nn.LI: got no Beta": func() { nn.LI{}.Start(3) }, "nn.Delay: got no Steps": func() { nn.Delay{Longest: 2}.Start(3) },
+	} {
+		require.ErrorContains(t, graph.Try(start), name)
+	}
+}
+
 func TestDelayHoldsUp(t *testing.T) {
 	const steps = 11
 	for _, longest := range []int{1, 3, 4} {

@@ -34,6 +34,7 @@ func NewCuBaLIF(key random.Key, units int, opts ...Option) CuBaLIF {
 
 // Start is the state before the first step of so many units at rest: zeros.
 func (l CuBaLIF) Start(units int) CuBaLIFState {
+	wantParam("nn.CuBaLIF", "Threshold", l.Threshold)
 	zeros := graph.Zeros(graph.ShapeOf(l.Threshold.DType(), units))
 	return CuBaLIFState{zeros, zeros}
 }

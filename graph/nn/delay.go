@@ -5,7 +5,7 @@ import "xlarun/graph"
 // Delay holds numbers up for some steps each, such as a neuron's spikes on their way. Only the last Longest steps are carried, in a ring.
 // Delays have no derivative; what is held up has its own.
 type Delay struct {
-	Steps   *graph.Array // [units] or [], of the input's type: whole numbers of 0 to Longest
+	Steps   *graph.Array // [units] or [], of the input's type: whole numbers of 0 to Longest; others are rounded, and taken as the nearest of these
 	Longest int          // 1 or more
 }
 
@@ -20,6 +20,7 @@ func (d Delay) Start(units int) DelayState {
 	const op = "nn.Delay"
 	wantSize(op, "Longest", d.Longest)
 	wantSize(op, "units", units)
+	wantParam(op, "Steps", d.Steps)
 	t := d.Steps.DType()
 	return DelayState{graph.Zeros(graph.ShapeOf(t, d.Longest, units)), graph.Zeros(graph.ShapeOf(t))}
 }
@@ -33,12 +34,13 @@ func (d Delay) Step(s DelayState, x *graph.Array) (next DelayState, arrived *gra
 	}
 	wantState(op, "state", graph.Index(s.Ring, 0), x)
 	row := numbered(x, d.Longest, 0, 1)
-	from := graph.Sub(s.At, d.Steps)
+	steps := graph.Clamp(0, graph.Round(d.Steps), float64(d.Longest))
+	from := graph.Sub(s.At, steps)
 	from = graph.Select(graph.Lt(from, 0), graph.Add(from, float64(d.Longest)), from)
 	held := graph.Sum(graph.Select(graph.Eq(row, from), s.Ring, graph.ZerosLike(s.Ring)), 0)
 	after := graph.Add(s.At, 1)
 	next = DelayState{graph.Select(graph.Eq(row, s.At), x, s.Ring), graph.Select(graph.Ge(after, float64(d.Longest)), graph.ZerosLike(after), after)}
-	return next, graph.Select(graph.Eq(d.Steps, 0), x, held)
+	return next, graph.Select(graph.Eq(steps, 0), x, held)
 }
 
 // Apply runs along time: from a state and inputs x [steps, units] to the last state and all that arrives [steps, units].

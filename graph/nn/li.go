@@ -19,7 +19,10 @@ func NewLI(units int, opts ...Option) LI {
 }
 
 // Start is the state before the first step of so many units: zeros [units].
-func (l LI) Start(units int) *graph.Array { return graph.Zeros(graph.ShapeOf(l.Beta.DType(), units)) }
+func (l LI) Start(units int) *graph.Array {
+	wantParam("nn.LI", "Beta", l.Beta)
+	return graph.Zeros(graph.ShapeOf(l.Beta.DType(), units))
+}
 
 // Step maps the potentials v [units] and an input x [units] to the next potentials.
 func (l LI) Step(v, x *graph.Array) *graph.Array {

@@ -31,6 +31,7 @@ func NewLIF(key random.Key, units int, opts ...Option) LIF {
 
 // Start is the state before the first step of so many units at rest: zeros [units].
 func (l LIF) Start(units int) *graph.Array {
+	wantParam("nn.LIF", "Threshold", l.Threshold)
 	return graph.Zeros(graph.ShapeOf(l.Threshold.DType(), units))
 }
 
@@ -70,6 +71,13 @@ func feedback(x, spikes, wh *graph.Array) *graph.Array {
 
 // spikeWeights draw from the normal distribution of variance 1/in.
 var spikeWeights = VarianceScaling(1, FanIn, NormalDraws)
+
+// wantParam refuses a layer that was not made.
+func wantParam(op, name string, a *graph.Array) {
+	if a == nil {
+		graph.Throw(op, "got no %s, want a layer as its New makes it, or of its fields", name)
+	}
+}
 
 // wantState refuses a state that is not of the input's dims.
 func wantState(op, name string, state, x *graph.Array) {

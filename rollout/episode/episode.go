@@ -112,6 +112,10 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 		if learner, ok := policy.LearnerOf(r.Policy); ok {
 			next.Policy = learner.Learn(next.Policy, s.Reward)
 		}
+		if len(graph.Leaves(c.Policy)) > 0 { // what a policy remembers may diverge, and a head makes an action of outputs that are no numbers, too
+			wrong := graph.ReduceOr(graph.Flatten1D(graph.IsNaN(s.Output.Action)), 0)
+			s.Reward = graph.Select(wrong, graph.FullLike(s.Reward, math.NaN()), s.Reward)
+		}
 		next.State = s.After
 		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
 		next.Summary = r.after(c.Summary, s, p)

@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -175,5 +176,35 @@ func TestBytes(t *testing.T) {
 		member, carry, err := newRollout(t, "CartPole-v1", spec, 1, 1).Bytes()
 		require.NoError(t, err)
 		require.Equal(t, []int{4 * params, 4 * (5 + 4)}, []int{member, carry}, spec)
+	}
+}
+
+// forgetful is a policy with memory whose outputs are no numbers in the step after `at`.
+type forgetful struct{ at float64 }
+
+func (forgetful) Init(random.Key) any { return graph.Scalar(0) }
+func (forgetful) Start(any) any       { return graph.Scalar(0) }
+func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
+	steps := carry.(*graph.Array)
+	out := graph.Select(graph.Eq(steps, f.at), graph.Float32s([]float32{1, float32(math.NaN())}), graph.Float32s([]float32{1, 0}))
+	return graph.Add(steps, 1), policy.Output{Action: out}
+}
+
+// Case 301: outputs of a policy with memory that are no numbers fail the member, though a head makes an action of them; what comes after an
+// episode's end does not count.
+func TestOutputsThatAreNoNumbers(t *testing.T) {
+	env, err := envs.Make("CartPole-v1")
+	require.NoError(t, err)
+	head, err := policy.HeadOf(env.Spec().Action)
+	require.NoError(t, err)
+	for at, failed := range map[float64]float64{2: 3, 0: 1, 19: 0, 100: 0} { // always to one side the pole falls within 12 steps
+		r := &Rollout{Env: env, Policy: forgetful{at}, Head: head, Steps: 20, Episodes: 1}
+		s := r.Member(graph.Scalar(0), random.New(1))
+		got, err := graph.Float(s.Failed)
+		require.NoError(t, err)
+		require.Equal(t, failed, got, "at %v", at)
+		total, err := graph.Float(s.Return)
+		require.NoError(t, err)
+		require.Equal(t, failed > 0, math.IsNaN(total), "at %v: %v", at, total)
 	}
 }

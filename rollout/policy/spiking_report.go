@@ -40,5 +40,7 @@ func (s *Spiking) Describe(any) (map[string]any, error) {
 		"dt": s.DT.Value, "rate": s.Rate.Value, "gain": s.Gain.Value, "weight_scale": s.WeightScale.Value, "rest": s.Rest.Value, "reset": s.Reset.Value,
 		"tau": []float64{s.TauMin.Value, s.TauMax.Value}, "synapse": []float64{s.SynapseMin.Value, s.SynapseMax.Value},
 		"adaptation": []float64{s.AdaptationMin.Value, s.AdaptationMax.Value}, "threshold": []float64{s.ThresholdMin.Value, s.ThresholdMax.Value},
-		"jump": []float64{s.JumpMin.Value, s.JumpMax.Value}, "delay": s.Delay, "fields": s.Fields, "change": s.Change}, nil
+		"jump": []float64{s.JumpMin.Value, s.JumpMax.Value}, "delay": s.Delay, "fields": s.Fields, "change": s.Change,
+		"refractory": s.Refractory, "reversal": []float64{s.ReversalE.Value, s.ReversalI.Value}, "recurrent": s.Recurrent, "plasticity": s.Plasticity,
+		"plasticity_rate": s.PlasticityRate, "plasticity_tau": s.PlasticityTau, "plasticity_bound": s.PlasticityBound}, nil
 }

@@ -64,6 +64,9 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 			return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: no spike of %s is reset", prefix, s.Rest.Value, s.Dynamics)
 		}
 	}
+	if inner := s.DT.Value / finest[d.model]; inner > mostInner {
+		return settings.Wrong(prefix+"dt", s.DT.Value, "at most %g: a substep of %s is cut into steps of %g ms, %d at most", mostInner*finest[d.model], s.Dynamics, finest[d.model], int(mostInner))
+	}
 	if !d.BySign() {
 		return nil
 	}
@@ -75,6 +78,9 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 	}
 	return nil
 }
+
+// mostInner is the number of a model's own steps in a substep.
+const mostInner = 4096.
 
 // mechanism is a layer as Prepare lays it out.
 type mechanism struct {

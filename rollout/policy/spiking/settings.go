@@ -1,6 +1,8 @@
 package spiking
 
 import (
+	"math"
+
 	"xlarun/rollout/settings"
 )
 
@@ -39,6 +41,11 @@ func Defaults() Settings {
 		JumpMin: settings.Num(.5), JumpMax: settings.Num(12.5)}
 }
 
+const (
+	mostSubsteps  = 1e6   // of a time constant
+	mostPotential = 10000 // mV
+)
+
 // Check finds what does not fit together, those of the dynamics included. Its errors are *settings.Error, their keys behind a prefix.
 func (s *Settings) Check(prefix string) (Dynamics, error) {
 	d, ok := lookup(s.Dynamics)
@@ -56,9 +63,24 @@ func (s *Settings) Check(prefix string) (Dynamics, error) {
 		if pair.time && s.DT.Value > pair.least.Value {
 			return nil, settings.Wrong(prefix+"dt", s.DT.Value, "at most %s%s-min, %g: a substep that is longer than a time constant oversteps it", prefix, pair.name, pair.least.Value)
 		}
+		if most := s.DT.Value * mostSubsteps; pair.time && pair.most.Value > most {
+			return nil, settings.Wrong(prefix+pair.name+"-max", pair.most.Value, "at most %.6g, a million substeps of %sdt: float32 does not tell what is left of a longer one after a substep from all of it", most, prefix)
+		}
 		if pair.most.Value < pair.least.Value {
 			return nil, settings.Wrong(prefix+pair.name+"-max", pair.most.Value, "at least %s%s-min, %g", prefix, pair.name, pair.least.Value)
 		}
+	}
+	for _, potential := range []struct {
+		name string
+		settings.Number
+	}{{"rest", s.Rest}, {"reset", s.Reset}, {"reversal-excitatory", s.ReversalE}, {"reversal-inhibitory", s.ReversalI}, {"threshold-max", s.ThresholdMax},
+		{"jump-max", s.JumpMax}, {"weight-scale", s.WeightScale}} {
+		if math.Abs(potential.Value) > mostPotential {
+			return nil, settings.Wrong(prefix+potential.name, potential.Value, "at most %d mV from 0: no neuron is as far, and float32 has few digits there", int(mostPotential))
+		}
+	}
+	if most := s.DT.Value * mostSubsteps; s.Refractory > most {
+		return nil, settings.Wrong(prefix+"refractory", s.Refractory, "at most %.6g ms, a million substeps of %sdt", most, prefix)
 	}
 	if top := s.Rest.Value + s.ThresholdMin.Value; s.Reset.Value >= top {
 		return nil, settings.Wrong(prefix+"reset", s.Reset.Value, "less than the least threshold, %srest + %sthreshold-min = %g: a neuron above it spikes without end", prefix, prefix, top)

@@ -114,6 +114,16 @@ func TestBadSettings(t *testing.T) {
 		},
 			`p.dt: got 6, want at most p.tau-min, 5: a substep that is longer than a time constant oversteps it`},
 		{3, func(s *Settings) { s.DT = settings.Num(2) }, `p.dt: got 2, want at most p.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
+		{101, func(s *Settings) { s.DT = settings.Num(1e-7) }, `p.tau-max: got 80, want at most 0.1, a million substeps of p.dt: float32 does not tell what is left of a longer one after a substep from all of it`},
+		{102, func(s *Settings) { s.Rest, s.Reset = settings.Num(-1e9), settings.Num(-1e9) }, `p.rest: got -1e+09, want at most 10000 mV from 0: no neuron is as far, and float32 has few digits there`},
+		{103, func(s *Settings) { s.Refractory = 1e300 }, `p.refractory: got 1e+300, want at most 1e+06 ms, a million substeps of p.dt`},
+		{104, func(s *Settings) {
+			s.Dynamics = "mechanistic:hh"
+			s.DT = settings.Num(1e9)
+			for _, tau := range []*settings.Number{&s.TauMin, &s.TauMax, &s.SynapseMin, &s.SynapseMax, &s.AdaptationMin, &s.AdaptationMax} {
+				*tau = settings.Num(1e9)
+			}
+		}, `p.dt: got 1e+09, want at most `},
 		{4, func(s *Settings) { s.TauMax = settings.Num(4) }, `p.tau-max: got 4, want at least p.tau-min, 5`},
 		{5, func(s *Settings) { s.JumpMax = settings.Num(.1) }, `p.jump-max: got 0.1, want at least p.jump-min, 0.5`},
 		{6, func(s *Settings) { s.Reset = settings.Num(-70) }, `p.reset: got -70, want p.rest, -65: with the dynamics fast a spike takes off the way from rest to threshold`},
