@@ -34,6 +34,8 @@ static struct {
   uint32_t *next;       // the next free block of its class, as the unit at which it begins, plus 1
   uint32_t free[CLASSES];
   uint32_t given[CLASSES]; // free blocks whose memory was given back to the kernel; taken last
+  uint64_t taken[CLASSES]; // when a block of the class was last taken, in turns
+  uint64_t turn;
   size_t blocks, used, kept;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -55,6 +57,7 @@ static void *take(size_t size) {
   int class = class_for(size);
   size_t bytes = size_of(class), unit;
   pthread_mutex_lock(&pool.lock);
+  pool.taken[class] = ++pool.turn;
   if (pool.free[class]) {
     unit = pool.free[class] - 1;
     pool.free[class] = pool.next[unit];
@@ -81,30 +84,43 @@ static int owns(const void *p) {
   return pool.base != NULL && (const char *)p >= pool.base && (const char *)p < pool.base + REGION;
 }
 
+// give_back gives the memory of a kept block to the kernel: one of the class that nobody has taken from for the longest time.
+static void give_back(void) {
+  int oldest = -1;
+  for (int class = 0; class < CLASSES; class++) {
+    if (pool.free[class] && (oldest < 0 || pool.taken[class] < pool.taken[oldest])) oldest = class;
+  }
+  size_t unit = pool.free[oldest] - 1, bytes = size_of(oldest);
+  pool.free[oldest] = pool.next[unit];
+  pool.next[unit] = pool.given[oldest];
+  pool.given[oldest] = (uint32_t)unit + 1;
+  pool.kept -= bytes;
+  madvise(pool.base + unit * UNIT, bytes, MADV_DONTNEED);
+}
+
 // put takes a block back.
 static void put(void *p) {
   size_t unit = (size_t)((char *)p - pool.base) / UNIT;
   pthread_mutex_lock(&pool.lock);
   int class = pool.class_of[unit];
   size_t bytes = size_of(class);
-  uint32_t *list = &pool.free[class];
-  if (pool.kept + bytes > KEPT) {
-    madvise(p, bytes, MADV_DONTNEED);
-    list = &pool.given[class];
-  } else {
-    pool.kept += bytes;
-  }
-  pool.next[unit] = *list;
-  *list = (uint32_t)unit + 1;
+  pool.next[unit] = pool.free[class];
+  pool.free[class] = (uint32_t)unit + 1;
   pool.blocks--;
   pool.used -= bytes;
+  for (pool.kept += bytes; pool.kept > KEPT;) give_back();
   pthread_mutex_unlock(&pool.lock);
+}
+
+// pools tells whether a request is one for the pool.
+static int pools(size_t alignment, size_t size) {
+  return size >= LEAST && size < MOST && alignment >= sizeof(void *) && alignment <= UNIT && (alignment & (alignment - 1)) == 0;
 }
 
 // What the library calls in the place of the C library's functions.
 
 static int pool_posix_memalign(void **out, size_t alignment, size_t size) {
-  if (size >= LEAST && size < MOST && alignment <= UNIT) {
+  if (pools(alignment, size)) {
     void *p = take(size);
     if (p != NULL) {
       *out = p;
@@ -116,7 +132,7 @@ static int pool_posix_memalign(void **out, size_t alignment, size_t size) {
 
 static void *pool_aligned_alloc(size_t alignment, size_t size) {
   void *p = NULL;
-  if (size >= LEAST && size < MOST && alignment <= UNIT) p = take(size);
+  if (pools(alignment, size)) p = take(size);
   return p != NULL ? p : aligned_alloc(alignment, size);
 }
 
@@ -161,8 +177,8 @@ static int open_pool(void) {
   pool.class_of = reserve(UNITS * sizeof *pool.class_of, PROT_READ | PROT_WRITE);
   pool.next = reserve(UNITS * sizeof *pool.next, PROT_READ | PROT_WRITE);
   if (pool.class_of == NULL || pool.next == NULL) return 0;
-  char *base = reserve(REGION, PROT_NONE);
-  pool.base = base;
+  char *base = reserve(REGION + UNIT, PROT_NONE);
+  if (base != NULL) pool.base = (char *)(((uintptr_t)base + UNIT - 1) / UNIT * UNIT);
   return base != NULL;
 }
 

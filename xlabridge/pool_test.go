@@ -49,6 +49,34 @@ func TestPool(t *testing.T) {
 			require.GreaterOrEqual(t, kept, int64(size), "%d bytes", size)
 		}
 	}
+	if c.lib.pooled { // what is kept is bounded, and is of the sizes that were used last
+		var large []*Buffer
+		for range 18 {
+			large = append(large, f32(t, c, 0, make([]float32, 30<<18)...))
+		}
+		for _, b := range large {
+			require.NoError(t, b.Close())
+		}
+		_, _, kept := pooled()
+		require.LessOrEqual(t, kept, int64(512<<20))
+		require.Greater(t, kept, int64(400<<20))
+		data := make([]float32, 4<<18)
+		for i := range data {
+			data[i] = float32(i % 97)
+		}
+		for range 8 {
+			all := []*Buffer{f32(t, c, 0, data...), f32(t, c, 0, data...), f32(t, c, 0, data...)}
+			for _, b := range all {
+				require.True(t, slices.Equal(data, host(t, b)))
+			}
+			for _, b := range all {
+				require.NoError(t, b.Close())
+			}
+		}
+		_, _, after := pooled()
+		require.LessOrEqual(t, after, int64(512<<20))
+		require.NotEqual(t, kept, after, "a large block made room")
+	}
 	blocks, used, _ := pooled()
 	program := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0)) })
 	var all sync.WaitGroup

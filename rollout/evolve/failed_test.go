@@ -158,10 +158,10 @@ func TestWhichMemberFailed(t *testing.T) {
 func TestMembersWhosePotentialsDivergeFail(t *testing.T) {
 	for _, x := range []struct {
 		number int
-		scale  float64
+		sigma  float64 // of the genes
 		fail   bool
-	}{{1, 15, false}, {2, 3e38, true}} {
-		c := DefaultConfig().With("policy.weight-scale", x.scale).With("policy.gain", 4).With("policy.rate", 1000)
+	}{{1, .1, false}, {2, 1e38, true}} {
+		c := DefaultConfig().With("strategy.sigma", x.sigma).With("policy.gain", 4).With("policy.rate", 1000)
 		c.Env, c.Policy, c.Population, c.Steps = "Pendulum-v1", "spiking:7,5", 8, 8
 		m := steps(t, start(t, &xlabridge.Reference{}, c), 1)[0]
 		require.Equal(t, x.fail, of(t, m, "failed") > 0, "case %d", x.number)

@@ -200,9 +200,9 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 			if i > 0 || in.steady == nil || s.plastic() {
 				arrives = s.arriving(l, was.Layers[i], sent)
 			}
-			state, spikes := s.substep(l, was.Layers[i], arrives)
+			state, spikes, fired := s.substep(l, was.Layers[i], arrives)
 			if was.Layers[i].Plastic != nil {
-				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, spikes)
+				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, fired) // what arrives beside what leaves, whatever it takes on its way
 				state.Plastic = &changed
 			}
 			of.Watched = append(of.Watched, watch(i, state, spikes))

@@ -101,9 +101,9 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	return state
 }
 
-// substep takes a layer through one: its next state, and its spikes as they arrive at who listens.
-func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives) (next spikingLayerState, spikes *graph.Array) {
-	fired := s.dynamics.Spikes(l.Neurons, was.Neurons)
+// substep takes a layer through one: its next state, its spikes as they arrive at who listens, and as they leave.
+func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
+	fired = s.dynamics.Spikes(l.Neurons, was.Neurons)
 	spikes = fired
 	// A potential that is no finite number reaches everything that the neuron does.
 	for _, leaf := range graph.Leaves(was.Neurons) {
@@ -120,5 +120,5 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives)
 	in := graph.MapTree(s.Weight, arrives)
 	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus, Inhibition: in.Less})
 	next.Sent = graph.Add(was.Sent, spikes)
-	return next, spikes
+	return next, spikes, fired
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func init() {
-	for _, model := range neuron.Models() {
+	for model := range finest {
 		MustRegister("mechanistic:"+model, mechanistic{model, pulses})
 		MustRegister("mechanistic:"+model+":current", mechanistic{model, currents})
 		MustRegister("mechanistic:"+model+":conductance", mechanistic{model, conductances})
@@ -50,7 +50,7 @@ const (
 // mechanistic:lif:shunt and mechanistic:lif:conductance.
 type mechanistic struct{ model, synapse string }
 
-// finest is the longest step of models, ms. The equation of lif is solved exactly, by any step.
+// finest is the longest step of models, ms; these are the ones that neurons makes. The equation of lif is solved exactly, by any step.
 var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
 
 func (d mechanistic) BySign() bool { return d.synapse == conductances || d.synapse == shunts }
@@ -156,8 +156,12 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	}
 	delta := graph.Mul(.1, way)
 	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: graph.Add(n.Threshold, delta), DeltaT: delta, Peak: graph.Add(n.Threshold, graph.Mul(6, delta)), VReset: n.Reset}
-	if d.model == "expif" {
+	switch d.model {
+	case "expif":
 		return e
+	case "adex":
+	default:
+		graph.Throw("spiking.Mechanistic", "got the model %q, which has no mapping of genes", d.model)
 	}
 	return neuron.AdEx{ExpIF: e, TauW: n.Adaptation, A: graph.ZerosLike(leak), B: graph.Mul(leak, n.Jump)}
 }
