@@ -59,3 +59,24 @@ func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 		}
 	}
 }
+
+// Case 1: what a neuron's spikes take to arrive elsewhere does not change when it spiked: the weights of the first layer, whose inputs take
+// no time, change alike with delays and without; those behind it do not.
+func TestPlasticityTakesSpikesAsTheyLeave(t *testing.T) {
+	x := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, 6, 3), -1, 1)
+	play := func(delay int) (first, last []float64) {
+		p, _, err := Make("spiking:9,6", settings.Values{"plasticity": "stdp", "plasticity-rate": .1, "delay": delay}, observation, envs.Discrete{N: 4})
+		require.NoError(t, err)
+		params := p.Init(random.New(2))
+		end, _ := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {
+			carry, out := p.Act(params, carry, x, random.New(0))
+			return carry, out.Action
+		}, p.Start(params), x)
+		layers := end.(spikingState).Layers
+		return floats(t, layers[0].Plastic.W), floats(t, layers[1].Plastic.W)
+	}
+	first, last := play(0)
+	late, later := play(6)
+	require.Equal(t, first, late)
+	require.NotEqual(t, last, later)
+}
