@@ -84,7 +84,7 @@ func (m HodgkinHuxley) Reset(s State) State { return s }
 // Resets is false.
 func (m HodgkinHuxley) Resets() bool { return false }
 
-// Constants are C above 0, conductances at least 0, the others any.
+// Constants are C and GL above 0, the other conductances at least 0, the rest any.
 func (m HodgkinHuxley) Constants() []Constant {
 	return []Constant{positive("C", m.C), positive("GL", m.GL), finite("EL", m.EL), atLeastZero("GNa", m.GNa), finite("ENa", m.ENa),
 		atLeastZero("GK", m.GK), finite("EK", m.EK), finite("VT", m.VT), finite("Threshold", m.Threshold)}

@@ -62,7 +62,7 @@ func (m Izhikevich) Reset(s State) State {
 // Resets is true.
 func (m Izhikevich) Resets() bool { return true }
 
-// Constants are Cm and A above 0, the others any.
+// Constants are Cm, Square and A above 0, the others any.
 func (m Izhikevich) Constants() []Constant {
 	return []Constant{positive("Cm", m.Cm), positive("Square", m.Square), finite("Linear", m.Linear), finite("Constant", m.Constant),
 		positive("A", m.A), finite("B", m.B), finite("C", m.C), finite("D", m.D), finite("Peak", m.Peak)}

@@ -26,7 +26,7 @@ type Judgement struct {
 	Error  float64   // the standard error of Mean: Std over the root of the number of episodes
 	Length float64   // mean number of steps
 	Return []float64 // of each episode, NaN where it is not finite
-	Failed int       // episodes whose return is no number; they are in none of the figures but Return
+	Failed int       // episodes whose return is no number; they are in none of the figures but Return and, where these are finite, Reports
 	// Reports are the means of what the policy says of the episodes, in the order of policy.Reporter.Reports; nil where it says nothing.
 	Reports []float64
 }

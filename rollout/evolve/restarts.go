@@ -263,7 +263,7 @@ func (r *restarts) search(first Config) (Config, error) {
 }
 
 // renew puts an evolution as the restarts want it in the place of the one at hand, at its first state. That one is freed first: the
-// two need not fit beside each other.
+// two need not fit beside each other. Where the new one cannot be made the run is over: its last snapshot stands.
 func (r *restarting) renew() error {
 	c, err := r.search(r.first)
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *Spiking) Report(carry any) *graph.Array {
 
 // Describe gives what the genes' mapping (package spiking) and the network need beside them.
 func (s *Spiking) Describe(any) (map[string]any, error) {
-	return map[string]any{"layers": s.Hidden, "dynamics": s.Dynamics, "encoder": s.Encoder, "decoder": s.Decoder, "substeps": s.Substeps,
+	return map[string]any{"hidden": s.Hidden, "dynamics": s.Dynamics, "encoder": s.Encoder, "decoder": s.Decoder, "substeps": s.Substeps,
 		"dt": s.DT.Value, "rate": s.Rate.Value, "gain": s.Gain.Value, "weight_scale": s.WeightScale.Value, "rest": s.Rest.Value, "reset": s.Reset.Value,
 		"tau": []float64{s.TauMin.Value, s.TauMax.Value}, "synapse": []float64{s.SynapseMin.Value, s.SynapseMax.Value},
 		"adaptation": []float64{s.AdaptationMin.Value, s.AdaptationMax.Value}, "threshold": []float64{s.ThresholdMin.Value, s.ThresholdMax.Value},
