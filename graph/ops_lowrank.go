@@ -20,19 +20,9 @@ var _ = register(&Op{
 		if a.Dims[n] != b.Dims[n] || x.Dims[n] != a.Dims[n+1] || y.Dims[n] != b.Dims[n+1] {
 			c.fail("got y %s, x %s, a %s and b %s, want [out], [in], [rank, in] and [rank, out]", y, x, a, b)
 		}
-		return []Shape{y.dims(append(lowRankLead(c.in), y.Dims[n])...)}
+		return []Shape{y.dims(append(sharedLead("low_rank", c.in), y.Dims[n])...)}
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		front := make([]*Array, len(in))
-		for i, a := range in {
-			if dims[i] < 0 {
-				front[i] = ExpandDims(a, 0)
-			} else {
-				front[i] = b.moveTo(a, dims[i], 0)
-			}
-		}
-		return apply(n.Op, n.Attrs, front), []int{0}
-	},
+	Batch: batchLead,
 	// It is linear in each of its inputs.
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		var sum *Array
@@ -87,16 +77,6 @@ const leastLowRank = 256
 const mostLowRankAxes = 9
 
 var lowRankKernel = &Kernel{Target: "xlarun_low_rank", InPlace: true, Eval: evalLowRank}
-
-// lowRankLead are the leading axes of the result.
-func lowRankLead(in []Shape) []int {
-	n := in[0].Rank() - 1
-	var leads [][]int
-	for _, s := range in {
-		leads = append(leads, s.Dims[:n])
-	}
-	return BroadcastDims("low_rank", leads...)
-}
 
 // addLowRank is the op made of others.
 func addLowRank(in []*Array) *Array {

@@ -15,19 +15,9 @@ var _ = register(&Op{
 		if n < 0 || w.Rank() != n+2 || w.Dims[n] != x.Dims[n] {
 			c.fail("got x %s and w %s, want [in] and [in, out]", x, w)
 		}
-		return []Shape{x.dims(append(sparseDotLead(c.in), w.Dims[n+1])...)}
+		return []Shape{x.dims(append(sharedLead("sparse_dot", c.in), w.Dims[n+1])...)}
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		front := make([]*Array, len(in))
-		for i, a := range in {
-			if dims[i] < 0 {
-				front[i] = ExpandDims(a, 0)
-			} else {
-				front[i] = b.moveTo(a, dims[i], 0)
-			}
-		}
-		return apply(n.Op, n.Attrs, front), []int{0}
-	},
+	Batch: batchLead,
 	// Tangents are not sparse.
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		var sum *Array
@@ -75,18 +65,12 @@ const leastSparseDot = 256
 
 var sparseDotKernel = &Kernel{Target: "xlarun_sparse_dot", Eval: evalSparseDot}
 
-// sparseDotLead are the leading axes of the result.
-func sparseDotLead(in []Shape) []int {
-	n := in[0].Rank() - 1
-	return BroadcastDims("sparse_dot", in[0].Dims[:n], in[1].Dims[:n])
-}
-
 // densely is the op made of others: axes along which w stays the same are rows of one product.
 func densely(in []*Array) *Array {
 	x, w := in[0], in[1]
 	n := x.Rank() - 1
 	var batch, rows, own []int // own: axes of w that are not dropped
-	lead := sparseDotLead([]Shape{x.shape, w.shape})
+	lead := sharedLead("sparse_dot", []Shape{x.shape, w.shape})
 	for k := range n {
 		if w.Dim(k) == 1 {
 			rows = append(rows, k)

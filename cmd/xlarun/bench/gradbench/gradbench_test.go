@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/xlarun/bench/numbers"
 	"xlarun/graph"
 	"xlarun/xlabridge"
 )
@@ -60,7 +61,7 @@ func TestNamed(t *testing.T) {
 
 // The numbers are those of the finaliser of MurmurHash3, within their bounds.
 func TestUniform(t *testing.T) {
-	v, err := graph.Floats(uniform(3, .5, 10, 10))
+	v, err := graph.Floats(numbers.Uniform(3, .5, 10, 10))
 	require.NoError(t, err)
 	low, high := 0, 0
 	for _, x := range v {
@@ -75,5 +76,5 @@ func TestUniform(t *testing.T) {
 	}
 	require.InDelta(t, 25, low, 15)
 	require.InDelta(t, 25, high, 15)
-	require.EqualValues(t, 0x11fd02eb, number(0, 0), "2654435761 through the finaliser")
+	require.EqualValues(t, 0x11fd02eb, numbers.At(0, 0), "2654435761 through the finaliser")
 }

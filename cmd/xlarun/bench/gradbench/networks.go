@@ -3,6 +3,7 @@ package gradbench
 import (
 	"math"
 
+	"xlarun/cmd/xlarun/bench/numbers"
 	"xlarun/graph"
 	"xlarun/graph/nn"
 )
@@ -13,11 +14,11 @@ func glorot(seed uint32, dims ...int) *graph.Array {
 	for _, d := range dims[:len(dims)-1] {
 		n *= d
 	}
-	return uniform(seed, math.Sqrt(3/float64(n)), dims...)
+	return numbers.Uniform(seed, math.Sqrt(3/float64(n)), dims...)
 }
 
 func dense(seed uint32, in, out int) nn.Dense {
-	return nn.Dense{W: glorot(seed, in, out), B: uniform(seed+1, .1, out)}
+	return nn.Dense{W: glorot(seed, in, out), B: numbers.Uniform(seed+1, .1, out)}
 }
 
 // batch is a minibatch for a classifier: inputs [n, …] and labels [n].
@@ -43,7 +44,7 @@ var mlp = Workload{
 	Name: "mlp", What: "value and gradient of a perceptron 784-512-512-10, batch 256",
 	Args: func() []any {
 		net := nn.MLP{Layers: []nn.Dense{dense(1, 784, 512), dense(3, 512, 512), dense(5, 512, 10)}, Hidden: "relu"}
-		return []any{net, batch{uniform(7, 1, 256, 784), classes(8, 10, 256)}}
+		return []any{net, batch{numbers.Uniform(7, 1, 256, 784), numbers.Classes(8, 10, 256)}}
 	},
 	Apply: valueAndGrad(meanLoss(nn.MLP.Apply)),
 }
@@ -56,8 +57,8 @@ type convNet struct {
 
 func newConvNet() convNet {
 	return convNet{
-		Conv1: nn.Conv{W: glorot(11, 3, 3, 1, 16), B: uniform(12, .1, 16), Same: true},
-		Conv2: nn.Conv{W: glorot(13, 3, 3, 16, 32), B: uniform(14, .1, 32), Same: true},
+		Conv1: nn.Conv{W: glorot(11, 3, 3, 1, 16), B: numbers.Uniform(12, .1, 16), Same: true},
+		Conv2: nn.Conv{W: glorot(13, 3, 3, 16, 32), B: numbers.Uniform(14, .1, 32), Same: true},
 		Out:   dense(15, 28*28*32, 10),
 	}
 }
@@ -71,7 +72,7 @@ func (n convNet) Apply(x *graph.Array) *graph.Array {
 var cnn = Workload{
 	Name: "cnn", What: "value and gradient of conv 3x3x16, conv 3x3x32, dense 10 on images 28x28x1, batch 128",
 	Args: func() []any {
-		return []any{newConvNet(), batch{uniform(17, 1, 128, 28, 28, 1), classes(18, 10, 128)}}
+		return []any{newConvNet(), batch{numbers.Uniform(17, 1, 128, 28, 28, 1), numbers.Classes(18, 10, 128)}}
 	},
 	Apply: valueAndGrad(meanLoss(convNet.Apply)),
 }
@@ -79,7 +80,7 @@ var cnn = Workload{
 var cnnScan = Workload{
 	Name: "cnn-scan", What: "the same inside a scan over 8 minibatches of 128 with SGD", Loop: true,
 	Args: func() []any {
-		return []any{newConvNet(), batch{uniform(17, 1, 8, 128, 28, 28, 1), classes(18, 10, 8, 128)}}
+		return []any{newConvNet(), batch{numbers.Uniform(17, 1, 8, 128, 28, 28, 1), numbers.Classes(18, 10, 8, 128)}}
 	},
 	Apply: func(args []any) any {
 		net, losses := graph.Scan(func(net convNet, b batch) (convNet, *graph.Array) {
@@ -96,8 +97,8 @@ type sequences struct{ X, Y *graph.Array }
 var gru = Workload{
 	Name: "gru", What: "value and gradient of a GRU, 64 features, hidden 128, batch 64, 100 steps",
 	Args: func() []any {
-		net := nn.GRU{Wx: glorot(21, 64, 384), Wh: glorot(22, 128, 384), B: uniform(23, .1, 384), BN: uniform(24, .1, 128)}
-		return []any{net, sequences{uniform(25, 1, 64, 100, 64), uniform(26, 1, 64, 128)}}
+		net := nn.GRU{Wx: glorot(21, 64, 384), Wh: glorot(22, 128, 384), B: numbers.Uniform(23, .1, 384), BN: numbers.Uniform(24, .1, 128)}
+		return []any{net, sequences{numbers.Uniform(25, 1, 64, 100, 64), numbers.Uniform(26, 1, 64, 128)}}
 	},
 	Apply: valueAndGrad(func(net nn.GRU, s sequences) *graph.Array {
 		one := func(x, y *graph.Array) *graph.Array {

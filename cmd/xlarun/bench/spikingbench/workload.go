@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/bench/neurobench"
+	"xlarun/cmd/xlarun/bench/numbers"
 	"xlarun/graph"
 	"xlarun/graph/nn"
 	"xlarun/rollout/population"
@@ -83,7 +84,7 @@ type net struct{ A, B, C *graph.Array } // [inputs, hidden1], [hidden1, hidden2]
 // newNet makes a network, or with leading axes many.
 func newNet(lead ...int) net {
 	weights := func(seed uint32, in, out int) *graph.Array {
-		return uniform(seed, spread(in), append(append([]int{}, lead...), in, out)...)
+		return numbers.Uniform(seed, spread(in), append(append([]int{}, lead...), in, out)...)
 	}
 	return net{weights(1, inputs, hidden1), weights(2, hidden1, hidden2), weights(3, hidden2, outputs)}
 }
@@ -145,7 +146,7 @@ func gradient(name string, examples int, needed, aim float64) Workload {
 			if examples%o.Devices != 0 {
 				o.Devices = 1
 			}
-			labels := classes(5, outputs, examples)
+			labels := numbers.Classes(5, outputs, examples)
 			return open(b, o.Devices, []any{newNet(), trains(examples), labels}, func(args []any) any {
 				part := examples / o.Devices
 				at := graph.Mul(graph.AxisIndex(graph.DeviceAxis), part)
