@@ -1,6 +1,7 @@
 package xlabridge
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"os/exec"
@@ -16,13 +17,33 @@ import (
 )
 
 // Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into them, while others
-// come and go on all threads.
+// come and go on all threads. The pool counts for the whole process, so the test has one of its own, and another in which glibc is tuned.
 func TestPool(t *testing.T) {
+	if os.Getenv("XLARUN_TEST_POOL") == "" {
+		for _, tunables := range []string{"", "glibc.malloc.arena_max=3"} {
+			cmd := exec.Command(os.Args[0], "-test.run", "^TestPool$", "-test.v")
+			cmd.Env = append(os.Environ(), "XLARUN_TEST_POOL=1", "GLIBC_TUNABLES="+tunables)
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%q: %s", tunables, out)
+			if bytes.Contains(out, []byte("--- SKIP")) {
+				t.Skipf("%s", out)
+			}
+		}
+		return
+	}
 	c := open(t, Options{})
-	if os.Getenv("XLARUN_TEST_TUNED") != "" {
+	if os.Getenv("GLIBC_TUNABLES") != "" {
 		require.False(t, c.lib.pooled, "whoever tunes glibc keeps it")
 	} else if !c.lib.pooled {
 		t.Skip("there is no pool for this C library or kind of processor")
+	}
+	// The plugin lets go of memory on threads of its own, a moment after a buffer is closed.
+	settled := func(blocks, used int64, message string, args ...any) {
+		t.Helper()
+		require.Eventuallyf(t, func() bool {
+			b, u, _ := pooled()
+			return b == blocks && u == used
+		}, 10*time.Second, time.Millisecond, message, args...)
 	}
 	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32<<20 - 4, 32 << 20, 40 << 20} {
 		pooledSize := c.lib.pooled && size >= 64<<10 && size < 32<<20
@@ -32,23 +53,25 @@ func TestPool(t *testing.T) {
 			data[j] = float32(i + j%1021)
 		}
 		b := f32(t, c, 0, data...)
-		now, more, _ := pooled()
+		require.True(t, slices.Equal(data, host(t, b)), "%d bytes", size)
 		if pooledSize {
-			require.EqualValues(t, 1, now-blocks, "%d bytes", size)
+			require.Eventually(t, func() bool {
+				now, _, _ := pooled()
+				return now == blocks+1
+			}, 10*time.Second, time.Millisecond, "%d bytes", size)
+			_, more, _ := pooled()
 			require.GreaterOrEqual(t, more-used, int64(size), "%d bytes", size)
 			require.LessOrEqual(t, more-used, int64(size)*5/4+64<<10, "%d bytes", size)
 		} else {
-			require.Equal(t, blocks, now, "%d bytes", size)
+			settled(blocks, used, "%d bytes", size)
 		}
-		require.True(t, slices.Equal(data, host(t, b)), "%d bytes", size)
 		require.NoError(t, b.Close())
-		now, more, kept := pooled()
-		require.Equal(t, blocks, now, "%d bytes", size)
-		require.Equal(t, used, more, "%d bytes", size)
-		if pooledSize {
+		settled(blocks, used, "%d bytes", size)
+		if _, _, kept := pooled(); pooledSize {
 			require.GreaterOrEqual(t, kept, int64(size), "%d bytes", size)
 		}
 	}
+	blocks, used, _ := pooled()
 	if c.lib.pooled { // what is kept is bounded, and is of the sizes that were used last
 		var large []*Buffer
 		for range 18 {
@@ -57,6 +80,7 @@ func TestPool(t *testing.T) {
 		for _, b := range large {
 			require.NoError(t, b.Close())
 		}
+		settled(blocks, used, "18 large blocks are free")
 		_, _, kept := pooled()
 		require.LessOrEqual(t, kept, int64(512<<20))
 		require.Greater(t, kept, int64(400<<20))
@@ -77,7 +101,6 @@ func TestPool(t *testing.T) {
 		require.LessOrEqual(t, after, int64(512<<20))
 		require.NotEqual(t, kept, after, "a large block made room")
 	}
-	blocks, used, _ := pooled()
 	program := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0)) })
 	var all sync.WaitGroup
 	for g := range 8 {
@@ -104,14 +127,5 @@ func TestPool(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Eventually(t, func() bool {
-		now, more, _ := pooled()
-		return now <= blocks && more <= used
-	}, 10*time.Second, 10*time.Millisecond, "all that was freed is free again")
-	if os.Getenv("XLARUN_TEST_TUNED") == "" {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestPool$")
-		cmd.Env = append(os.Environ(), "XLARUN_TEST_TUNED=1", "GLIBC_TUNABLES=glibc.malloc.arena_max=3")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s", out)
-	}
+	settled(blocks, used, "all that was freed is free again")
 }
