@@ -30,6 +30,14 @@ var _ = register(&Op{
 		return []*Array{TakeAlongAxis(t[0], out[1], -1), nil}
 	},
 	NotLinear: "nonlinear",
+	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the backend's partial sort.
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		x := in[0].shape
+		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastTopK)) || x.DType != Float32 && x.DType != Int32 {
+			return nil
+		}
+		return kernelCall(topKKernel, []int{n.Attrs.(topKAttrs).k}, []Shape{n.Outs[0].shape, n.Outs[1].shape}, in[0])
+	},
 	Emit: func(e *emitter, n *Node) {
 		// Backends have a kernel for this op, up to 100 times faster than a sort. It orders floats by their bits, so
 		// zeros and NaNs are given one sign first; and it wants one axis or two.
@@ -48,20 +56,8 @@ var _ = register(&Op{
 		e.names[n.Outs[1]] = e.line("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		x, k := in[0], n.Attrs.(topKAttrs).k
 		values, indices := newTensor(n.Outs[0].shape), newTensor(n.Outs[1].shape)
-		size := x.Shape.Dims[x.Shape.Rank()-1]
-		for row := 0; row*size < len(x.V); row++ {
-			order := rangeInts(0, size)
-			sort.SliceStable(order, func(p, q int) bool { return sortsLess(x, row*size+order[q], row*size+order[p]) })
-			for i, from := range order[:k] {
-				values.V[row*k+i] = x.V[row*size+from]
-				if isFloat(x.Shape.DType) && x.F(row*size+from) == 0 {
-					values.SetF(row*k+i, 0)
-				}
-				indices.SetI(row*k+i, int64(from))
-			}
-		}
+		evalTopK(n.Attrs.(topKAttrs).k, in[0], values, indices)
 		return []*Tensor{values, indices}
 	},
 	Cost: costOf(sortOperations),
@@ -81,6 +77,28 @@ var _ = register(&Op{
 			}})
 	},
 })
+
+// leastTopK is the least number of elements for which the kernel is called.
+const leastTopK = 512
+
+var topKKernel = &Kernel{Target: "xlarun_top_k", evalConfig: func(config []int, in, out []*Tensor) {
+	evalTopK(config[0], in[0], out[0], out[1])
+}}
+
+func evalTopK(k int, x, values, indices *Tensor) {
+	size := x.Shape.Dims[x.Shape.Rank()-1]
+	for row := 0; row*size < len(x.V); row++ {
+		order := rangeInts(0, size)
+		sort.SliceStable(order, func(p, q int) bool { return sortsLess(x, row*size+order[q], row*size+order[p]) })
+		for i, from := range order[:k] {
+			values.V[row*k+i] = x.V[row*size+from]
+			if isFloat(x.Shape.DType) && x.F(row*size+from) == 0 {
+				values.SetF(row*k+i, 0)
+			}
+			indices.SetI(row*k+i, int64(from))
+		}
+	}
+}
 
 // oneSign makes the zeros and the NaNs of a float value positive.
 func (e *emitter) oneSign(v string, s Shape) string {

@@ -42,6 +42,7 @@ func init() {
 	// Those that graph's lowering calls.
 	RegisterKernel("xlarun_turn", unsafe.Pointer(C.xb_turn))
 	RegisterKernel("xlarun_cumulative", unsafe.Pointer(C.xb_cumulative))
+	RegisterKernel("xlarun_top_k", unsafe.Pointer(C.xb_top_k))
 	RegisterKernel("xlarun_threefry", unsafe.Pointer(C.xb_threefry))
 	RegisterKernel("xlarun_unset", unsafe.Pointer(C.xb_unset))
 	RegisterKernel("xlarun_write", unsafe.Pointer(C.xb_write))

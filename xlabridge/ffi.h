@@ -21,6 +21,10 @@ xf_error *xb_turn(xf_frame *frame);
 // along an axis out. The attribute config is the kind (0 sum, 1 product, 2 max, 3 min), the axis, and whether it is reversed.
 xf_error *xb_cumulative(xf_frame *frame);
 
+// xb_top_k is the handler of the kernel xlarun_top_k: an array of f32 or s32 in, the largest elements along its last axis and their
+// s32 indices out, as many as the results have room for. The attribute config is their number.
+xf_error *xb_top_k(xf_frame *frame);
+
 // xb_threefry is the handler of the kernel xlarun_threefry: both words of the keys, of u32 arrays of one shape, in; for each key
 // the hash of so many counters out, in one array or the two words apart. The attribute config is their number and whether the keys'
 // axes come behind the counters'. See threefry.h.

@@ -9,21 +9,18 @@ import (
 // A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers to
 // that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop over a
 // program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the kernel has
-// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled (or are 2 slack more)
-// since the last collection, the next one begins, in the background, while programs run.
+// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled
+// since the last collection, within bounds, the next one begins, in the background, while programs run.
 
 const (
-	// leastHeld is how many bytes of buffers are left to Go's own pace, as Go leaves a heap of that size alone.
-	leastHeld = 8 << 20
-	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
-	// unless urgent times as much is held as starts one. Where the collection cannot keep up, on a machine that is busy with
-	// something else, whoever would hold more than full times as much waits for its end.
+	// leastGrowth and mostGrowth bound how many bytes more than after the last collection start the next: a collection costs 2 to 5 ms of processor
+	// time, as much as some programs' call, and the programs' threads wait for it.
+	leastGrowth, mostGrowth = 32 << 20, 64 << 20
+	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took, unless slack more
+	// is held than starts one. Where the collection cannot keep up, on a machine that is busy with something else, whoever would hold twice slack
+	// more waits for its end: of large results a few are a gigabyte.
 	collectEvery = 3
-	urgent       = 6
-	full         = 8
-	// slack is the most that may be held beyond what starts a collection before it is urgent, and twice that before callers wait or
-	// the next one starts: of large results a few are a gigabyte.
-	slack = 32 << 20
+	slack        = 16 << 20
 )
 
 // pace decides when to collect. Its times are nanoseconds since started.
@@ -42,8 +39,8 @@ var buffers = pace{started: time.Now()}
 // add counts a new buffer, and starts a collection where it is time for one.
 func (p *pace) add(bytes int64) {
 	held, least := p.held.Add(bytes), p.least.Load()
-	limit := max(leastHeld, least+min(least, 2*slack))
-	if bytes == 0 || held < limit || held < min(urgent*limit, limit+slack) && int64(time.Since(p.started)) < p.next.Load() {
+	limit := least + min(max(least, leastGrowth), mostGrowth)
+	if bytes == 0 || held < limit || held < limit+slack && int64(time.Since(p.started)) < p.next.Load() {
 		return
 	}
 	if p.busy.CompareAndSwap(false, true) {
@@ -51,7 +48,7 @@ func (p *pace) add(bytes int64) {
 		p.over.Store(&over)
 		go p.collect(over)
 	}
-	if over := p.over.Load(); held >= min(full*limit, limit+2*slack) && over != nil {
+	if over := p.over.Load(); held >= limit+2*slack && over != nil {
 		<-*over
 	}
 }

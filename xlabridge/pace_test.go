@@ -69,22 +69,22 @@ func TestBuffersAreCounted(t *testing.T) {
 func TestStatesThatComeBackAreNoGrowth(t *testing.T) {
 	p := pace{started: time.Now()}
 	idle := func() bool { return !p.busy.Load() }
-	p.add(100 * leastHeld)
+	p.add(100 * leastGrowth)
 	require.Eventually(t, idle, 10*time.Second, time.Millisecond)
 	p.next.Store(0)
 	first := p.over.Load()
 	require.NotNil(t, first, "case 1: what is new is looked at")
 	for range 1000 {
-		p.turn(100*leastHeld, 100*leastHeld)
+		p.turn(100*leastGrowth, 100*leastGrowth)
 	}
 	require.Same(t, first, p.over.Load(), "case 2: what comes back is not")
-	p.turn(100*leastHeld, 60*leastHeld)
-	p.turn(60*leastHeld, 60*leastHeld+2*slack-1)
+	p.turn(100*leastGrowth, 60*leastGrowth)
+	p.turn(60*leastGrowth, 60*leastGrowth+mostGrowth-1)
 	require.Same(t, first, p.over.Load(), "case 3: not yet so much more")
-	p.turn(60*leastHeld+2*slack-1, 60*leastHeld+2*slack)
+	p.turn(60*leastGrowth+mostGrowth-1, 60*leastGrowth+mostGrowth)
 	require.Eventually(t, idle, 10*time.Second, time.Millisecond)
 	require.NotSame(t, first, p.over.Load(), "case 4: so much more")
-	require.EqualValues(t, 60*leastHeld+2*slack, p.held.Load())
+	require.EqualValues(t, 60*leastGrowth+mostGrowth, p.held.Load())
 }
 
 // Where more is held than collections can keep up with, those who add to it wait: what is held stays within bounds on a machine
@@ -94,8 +94,8 @@ func TestTooMuchHeldWaits(t *testing.T) {
 		description        string
 		least, held, added int64
 	}{
-		{"1: small results", 0, (full - 1) * leastHeld, leastHeld},
-		{"2: large ones", 500 << 20, 500<<20 + 4*slack - 1, 1},
+		{"1: small results", 0, leastGrowth + 2*slack - 1, 1},
+		{"2: large ones", 500 << 20, 500<<20 + mostGrowth + 2*slack - 1, 1},
 	} {
 		p := pace{started: time.Now()}
 		p.next.Store(math.MaxInt64)
@@ -103,9 +103,9 @@ func TestTooMuchHeldWaits(t *testing.T) {
 		p.over.Store(&over)
 		p.busy.Store(true) // a collection that does not end
 		p.least.Store(c.least)
-		p.held.Store(c.held - 2*leastHeld)
-		p.add(leastHeld)
-		p.add(leastHeld)
+		p.held.Store(c.held - 2)
+		p.add(1)
+		p.add(1)
 		added := make(chan struct{})
 		go func() {
 			p.add(c.added)
@@ -146,11 +146,11 @@ func TestFreedResultsStartNoCollections(t *testing.T) {
 	p := pace{started: time.Now()}
 	collections := map[*chan struct{}]bool{}
 	for range 100 {
-		p.add(10 * leastHeld)
+		p.add(10 * leastGrowth)
 		require.Eventually(t, func() bool { return !p.busy.Load() }, 10*time.Second, time.Millisecond)
 		p.next.Store(0)
 		collections[p.over.Load()] = true
-		p.giveBack(10 * leastHeld)
+		p.giveBack(10 * leastGrowth)
 	}
 	require.LessOrEqual(t, len(collections), 2)
 }

@@ -1,0 +1,82 @@
+package xlabridge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// The kernel for the largest elements agrees with a stable sort, whatever the order that the elements come in, whatever is equal among them,
+// from one row of one element to more than its room for candidates.
+func TestTopK(t *testing.T) {
+	c := open(t, Options{})
+	draw := rand.New(rand.NewPCG(1, 2))
+	kinds := map[string]func(i, n int) float64{
+		"normal":     func(int, int) float64 { return draw.NormFloat64() },
+		"rising":     func(i, n int) float64 { return float64(i - n/2) },
+		"falling":    func(i, n int) float64 { return float64(n/2 - i) },
+		"equal":      func(int, int) float64 { return 3 },
+		"few values": func(int, int) float64 { return float64(draw.IntN(4) - 2) },
+		"not finite": func(int, int) float64 {
+			return []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-40, -1e-40, math.MaxFloat32, -math.MaxFloat32}[draw.IntN(9)]
+		},
+	}
+	for _, size := range []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64}, {4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}} {
+		for name, kind := range kinds {
+			for _, whole := range []bool{false, true} {
+				what := fmt.Sprintf("%s, %d rows of %d, largest %d, whole numbers %v", name, size.rows, size.n, size.k, whole)
+				x := make([]float32, size.rows*size.n)
+				for i := range x {
+					x[i] = float32(kind(i%size.n, size.n))
+				}
+				in := graph.Float32s(x, size.rows, size.n)
+				if whole {
+					if name == "not finite" {
+						continue
+					}
+					in = graph.Convert(graph.Mul(in, 1000), graph.Int32)
+				}
+				program := Jit1(c, func(x *graph.Array) []*graph.Array {
+					v, i := graph.TopK(x, size.k)
+					return []*graph.Array{v, i}
+				})
+				out, err := program(in)
+				require.NoError(t, err, what)
+				values, err := graph.Floats(out[0])
+				require.NoError(t, err, what)
+				indices, err := graph.Floats(out[1])
+				require.NoError(t, err, what)
+				given, err := graph.Floats(in)
+				require.NoError(t, err, what)
+				for row := range size.rows {
+					from := given[row*size.n : (row+1)*size.n]
+					order := make([]int, size.n)
+					for i := range order {
+						order[i] = i
+					}
+					slices.SortStableFunc(order, func(p, q int) int {
+						a, b := from[p], from[q]
+						switch {
+						case a > b || math.IsNaN(a) && !math.IsNaN(b):
+							return -1
+						case a < b || math.IsNaN(b) && !math.IsNaN(a):
+							return 1
+						}
+						return 0
+					})
+					for i, at := range order[:size.k] {
+						require.EqualValues(t, at, indices[row*size.k+i], "%s: index %d of row %d", what, i, row)
+						got := values[row*size.k+i]
+						require.True(t, got == from[at] && (got != 0 || !math.Signbit(got)) || math.IsNaN(got) && math.IsNaN(from[at]), "%s: %v for %v", what, got, from[at])
+					}
+				}
+			}
+		}
+	}
+}
