@@ -37,26 +37,6 @@ xf_error *xb_reverse(xf_frame *frame) {
   return NULL;
 }
 
-xf_error *xb_turn(xf_frame *frame) {
-  if (xf_asked(frame) || frame->stage != XF_EXECUTE) return NULL;
-  if (frame->args.size != 1 || frame->results.size != 1)
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_turn takes one matrix and gives one");
-  const xf_buffer *in = frame->args.values[0], *out = frame->results.values[0];
-  if (in->dtype != XF_F32 || in->rank != 2 || out->dtype != XF_F32 || out->rank != 2 || in->dims[0] != out->dims[1] || in->dims[1] != out->dims[0])
-    return xf_fail(frame, XF_INVALID_ARGUMENT, "xlarun_turn takes f32[a, b] and gives f32[b, a]");
-  enum { BLOCK = 16 };  // floats of a cache line
-  int64_t rows = in->dims[0], columns = in->dims[1];
-  const float *from = in->data;
-  float *to = out->data;
-  for (int64_t i = 0; i < rows; i += BLOCK)
-    for (int64_t j = 0; j < columns; j += BLOCK) {
-      int64_t last = i + BLOCK < rows ? i + BLOCK : rows, end = j + BLOCK < columns ? j + BLOCK : columns;
-      for (int64_t c = j; c < end; c++)
-        for (int64_t r = i; r < last; r++) to[c * rows + r] = from[r * columns + c];
-    }
-  return NULL;
-}
-
 xf_error *xb_unset(xf_frame *frame) {
   (void)xf_asked(frame);
   return NULL;
