@@ -217,6 +217,8 @@ func TestTurnKernel(t *testing.T) {
 		{"ab,ac->bc", []int{256, 64}, []int{256, 128}}, // the left is turned
 		{"ab,ac->bc", []int{64, 900}, []int{64, 12}},   // the right and the result are
 		{"ab,ca->bc", []int{128, 64}, []int{96, 128}},
+		{"ab,ac->bc", []int{67, 131}, []int{67, 45}}, // no whole squares, rest of blocks on both sides
+		{"ab,ac->bc", []int{3, 1021}, []int{3, 150}},
 	} {
 		f := func(x, y *array) *array { return graph.Einsum(s.expr, x, y) }
 		fill := func(dims []int) *array {
