@@ -46,6 +46,8 @@ type Box struct {
 	Low, High []float64
 	Dims      []int
 	DType     graph.DType
+	// ChannelsFirst tells of three axes that they are channels, height and width of a picture; else they are height, width and channels.
+	ChannelsFirst bool
 }
 
 // Unbounded is the bound of elements that have none, as in gymnax: the largest float32.

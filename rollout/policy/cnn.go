@@ -12,7 +12,7 @@ import (
 
 func init() {
 	MustRegister("cnn", func() Maker {
-		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Hidden: []int{32}, Activation: "relu"}
+		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32}, Activation: "relu"}
 	})
 }
 
@@ -21,6 +21,7 @@ type CNNSettings struct {
 	Channels   []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
 	Kernel     int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
 	Stride     int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
+	Padding    string `set:"padding" oneof:"valid,same" help:"edge of zeros around what each convolution sees: valid (none), same (so many that with stride 1 as much comes out)"`
 	Hidden     []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
 	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
 }
@@ -28,19 +29,26 @@ type CNNSettings struct {
 // Make makes a CNN. It refuses observations that do not have three axes, and those that the kernels do not fit into.
 func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
 	image := observation.Shape()
-	if _, ok := observation.(envs.Box); !ok || image.Rank() != 3 {
+	box, ok := observation.(envs.Box)
+	if !ok || image.Rank() != 3 {
 		return nil, settings.Wrong("policy", "cnn", "observations of three axes, height, width and channels, not of shape %v: mlp takes these", image.Dims)
 	}
 	if len(s.Channels) == 0 {
 		return nil, settings.Wrong("policy.channels", "", "a convolution at least; mlp has none")
 	}
-	c := &CNN{CNNSettings: *s, sizes: [][]int{slices.Clone(image.Dims)}}
-	at := image.Dims
+	at := slices.Clone(image.Dims)
+	if box.ChannelsFirst {
+		at = []int{at[1], at[2], at[0]}
+	}
+	c := &CNN{CNNSettings: *s, channelsFirst: box.ChannelsFirst, sizes: [][]int{at}}
 	for i, channels := range s.Channels {
-		if min(at[0], at[1]) < s.Kernel {
-			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, %d x %d", i+1, at[0], at[1])
+		if s.same() {
+			at = []int{(at[0]-1)/s.Stride + 1, (at[1]-1)/s.Stride + 1, channels}
+		} else if min(at[0], at[1]) < s.Kernel {
+			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, %d x %d; or --policy.padding same", i+1, at[0], at[1])
+		} else {
+			at = []int{(at[0]-s.Kernel)/s.Stride + 1, (at[1]-s.Kernel)/s.Stride + 1, channels}
 		}
-		at = []int{(at[0]-s.Kernel)/s.Stride + 1, (at[1]-s.Kernel)/s.Stride + 1, channels}
 		c.sizes = append(c.sizes, at)
 	}
 	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{at[0] * at[1] * at[2]}, DType: graph.Float32}
@@ -49,13 +57,17 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	return c, err
 }
 
-// CNN is a convolutional network: convolutions without padding, each followed by the activation, then an MLP of what they
-// put out, row-major with the channels last. Observations are [height, width, channels] of any dtype.
+func (s *CNNSettings) same() bool { return s.Padding == "same" }
+
+// CNN is a convolutional network: convolutions, each followed by the activation, then an MLP of what they
+// put out, row-major with the channels last. Observations are [height, width, channels], or [channels, height, width] where their Box says so, of
+// any dtype.
 type CNN struct {
 	Stateless
 	CNNSettings
-	sizes [][]int // height, width, channels of what each convolution sees; last, of what the dense layers see
-	dense *MLP
+	channelsFirst bool
+	sizes         [][]int // height, width, channels of what each convolution sees; last, of what the dense layers see
+	dense         *MLP
 }
 
 // CNNParams are the parameters of one CNN.
@@ -68,17 +80,28 @@ type CNNParams struct {
 // zero.
 func (c *CNN) Init(key random.Key) any {
 	keys := random.SplitN(key, len(c.Channels)+1)
+	options := []nn.Option{nn.Strides(c.Stride, c.Stride), nn.Weights(fanIn)}
+	if !c.same() {
+		options = append(options, nn.Valid())
+	}
 	var p CNNParams
 	for i, k := range keys[1:] {
-		p.Convs = append(p.Convs, nn.NewConv(k, []int{c.Kernel, c.Kernel}, c.sizes[i][2], c.Channels[i], nn.Strides(c.Stride, c.Stride), nn.Valid(), nn.Weights(fanIn)))
+		p.Convs = append(p.Convs, nn.NewConv(k, []int{c.Kernel, c.Kernel}, c.sizes[i][2], c.Channels[i], options...))
 	}
 	p.Dense = c.dense.Init(keys[0]).(Params)
 	return p
 }
 
-// Describe gives the convolutions' stride and the activation.
+// Describe gives the convolutions' stride and the activation, and where they are not as usual the padding and the order of the axes.
 func (c *CNN) Describe(any) (map[string]any, error) {
-	return map[string]any{"stride": c.Stride, "activation": c.Activation}, nil
+	d := map[string]any{"stride": c.Stride, "activation": c.Activation}
+	if c.same() {
+		d["padding"] = c.Padding
+	}
+	if c.channelsFirst {
+		d["channels_first"] = true
+	}
+	return d, nil
 }
 
 // cnnPrepared are the parameters of one CNN as Prepare lays them out.
@@ -120,7 +143,9 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 	x := graph.Convert(observation, graph.Float32)
 	activation := c.dense.Activation
 	if p, ok := params.(cnnPrepared); ok {
-		x = graph.Transpose(x, 2, 0, 1)
+		if !c.channelsFirst {
+			x = graph.Transpose(x, 2, 0, 1)
+		}
 		for i, l := range p.Convs {
 			y := graph.Add(graph.Dot(l.W, c.windows(i, x)), l.B)
 			to := c.sizes[i+1]
@@ -129,6 +154,9 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 		return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 	}
 	p := c.params("CNN.Act", params)
+	if c.channelsFirst {
+		x = graph.Transpose(x, 1, 2, 0)
+	}
 	for _, l := range p.Convs {
 		x = activation.Apply(l.Apply(x))
 	}
@@ -137,7 +165,11 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 
 // windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels, windows].
 func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
-	to := c.sizes[i+1]
+	from, to := c.sizes[i], c.sizes[i+1]
+	if c.same() { // the odd one of the zeros comes after
+		high, wide := max(0, (to[0]-1)*c.Stride+c.Kernel-from[0]), max(0, (to[1]-1)*c.Stride+c.Kernel-from[1])
+		x = graph.Pad(x, 0., []int{0, high / 2, wide / 2}, []int{0, high - high/2, wide - wide/2})
+	}
 	var rows []*graph.Array
 	for dy := range c.Kernel {
 		for dx := range c.Kernel {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -200,5 +201,28 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 		drawn := tree.Unflatten(all)
 		require.InDeltaSlice(t, want, floats(t, outputs(p, drawn, x)), 1e-5, spec)
 		require.InDeltaSlice(t, want, floats(t, outputs(p, p.(Preparer).Prepare(drawn), x)), 1e-5, spec)
+	}
+}
+
+// Pictures with their channels first give what the same pictures give with their channels last.
+func TestChannelsFirst(t *testing.T) {
+	for i, padding := range []string{"valid", "same"} {
+		own := settings.Values{"padding": padding, "stride": strconv.Itoa(i + 1)}
+		last := unbounded(6, 5, 3)
+		first := unbounded(3, 6, 5)
+		first.ChannelsFirst = true
+		p, _, err := Make("cnn:4,2", own, last, unbounded(3))
+		require.NoError(t, err)
+		q, _, err := Make("cnn:4,2", own, first, unbounded(3))
+		require.NoError(t, err)
+		x := random.Normal(random.New(4), graph.ShapeOf(graph.Float32, 7, 6, 5, 3))
+		params := p.Init(random.New(1))
+		want := floats(t, outputs(p, params, x))
+		for _, params := range []any{params, q.(Preparer).Prepare(params)} {
+			require.InDeltaSlice(t, want, floats(t, outputs(q, params, graph.Transpose(x, 0, 3, 1, 2))), 1e-5, padding)
+		}
+		described, err := q.(Describer).Describe(params)
+		require.NoError(t, err)
+		require.Equal(t, true, described["channels_first"])
 	}
 }

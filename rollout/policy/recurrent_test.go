@@ -242,8 +242,8 @@ func TestWhatMemoriesAndConvolutionsRefuse(t *testing.T) {
 		{5, "no time", "ctrnn", settings.Values{"dt": 0}, plain, `policy.dt: got 0, want a number above 0 that a float32 holds`},
 		{6, "a flat observation", "cnn", nil, plain, `policy: got "cnn", want observations of three axes, height, width and channels, not of shape [4]: mlp takes these`},
 		{7, "a discrete one", "cnn", nil, envs.Discrete{N: 3}, `policy: got "cnn", want observations of three axes, height, width and channels, not of shape []: mlp takes these`},
-		{8, "a kernel that is too large", "cnn", settings.Values{"kernel": 6}, image, `policy.kernel: got 6, want a kernel that fits into what convolution 1 sees, 5 x 4`},
-		{9, "the second does not fit", "cnn:4,4", nil, image, `policy.kernel: got 3, want a kernel that fits into what convolution 2 sees, 3 x 2`},
+		{8, "a kernel that is too large", "cnn", settings.Values{"kernel": 6}, image, `policy.kernel: got 6, want a kernel that fits into what convolution 1 sees, 5 x 4; or --policy.padding same`},
+		{9, "the second does not fit", "cnn:4,4", nil, image, `policy.kernel: got 3, want a kernel that fits into what convolution 2 sees, 3 x 2; or --policy.padding same`},
 		{10, "no convolution", "cnn", settings.Values{"channels": ""}, image, `policy.channels: got "", want a convolution at least; mlp has none`},
 		{11, "an observation of nothing", "elman", nil, envs.Discrete{N: 0}, `policy: got observations of Discrete(0), 0 inputs, want 1 to 16777216 inputs`},
 	} {

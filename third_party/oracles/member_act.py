@@ -51,9 +51,14 @@ def perceptron(a, name, x, function):
     return x
 
 
-def cnn(a, x, function, stride):
+def cnn(a, x, function, stride, same, channels_first):
+    if channels_first:
+        x = np.moveaxis(x, 0, -1)
     for i in range(sum(key.startswith("Convs") and key.endswith(".W") for key in a)):
         w = a[f"Convs.{i}.W"]  # height, width, in, out
+        if same:
+            zeros = [max(0, (n - 1) // stride * stride + k - n) for n, k in zip(x.shape, w.shape[:2])]
+            x = np.pad(x, [(z // 2, z - z // 2) for z in zeros] + [(0, 0)])
         windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[:2], axis=(0, 1))[::stride, ::stride]
         x = function(np.einsum("yxcij,ijco->yxo", windows, w) + a[f"Convs.{i}.B"])
     return perceptron(a, "Dense.Layers", x.reshape(-1), function)
@@ -113,7 +118,7 @@ def act(arrays, metadata, observation, memory=None):
     if memory is None and "Out.W" in arrays:
         memory = (np.zeros(len(arrays["Out.W"]), np.float32),) * 2 if policy == "lstm" else np.zeros(len(arrays["Out.W"]), np.float32)
     if policy == "cnn":
-        out = cnn(arrays, x, function, json.loads(metadata["stride"]))
+        out = cnn(arrays, x, function, json.loads(metadata["stride"]), metadata.get("padding") == "same", metadata.get("channels_first") == "true")
     elif policy == "blockmlp":
         out = blockmlp(arrays, x.reshape(-1), function, json.loads(metadata["reads"]))
     elif policy in ("mlp", "linear"):

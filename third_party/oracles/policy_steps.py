@@ -7,7 +7,7 @@ float32. "inputs" are the parameters (paths joined by "/": "cell/ir/kernel", "ou
   lstm            LSTMCell and OptimizedLSTMCell, whose parameters have the same names
   mingru, ctrnn   NumPy, in float64, by the formulas of the papers that rollout/policy names; parameters cell/wz, cell/bz, cell/wh, cell/bh, and
                   cell/wx, cell/wh, cell/theta, cell/time
-  cnn             Conv with "VALID" padding, then Dense layers; x [20, height, width, channels]
+  cnn             Conv with "VALID" or "SAME" padding, then Dense layers; x [20, height, width, channels]
 """
 import os
 
@@ -88,12 +88,12 @@ def ctrnn(dt, least, greatest):
     return step
 
 
-def cnn(channels, kernel, stride, hidden, outputs, shape, activation):
+def cnn(channels, kernel, stride, hidden, outputs, shape, activation, padding="valid"):
     class Net(nn.Module):
         @nn.compact
         def __call__(self, x):
             for i, n in enumerate(channels):
-                x = activation(nn.Conv(n, (kernel, kernel), (stride, stride), "VALID", name=f"conv{i}")(x))
+                x = activation(nn.Conv(n, (kernel, kernel), (stride, stride), padding.upper(), name=f"conv{i}")(x))
             x = x.reshape(-1)
             for i, n in enumerate(hidden):
                 x = activation(nn.Dense(n, name=f"dense{i}")(x))
@@ -102,7 +102,7 @@ def cnn(channels, kernel, stride, hidden, outputs, shape, activation):
     net, x = Net(), normal(STEPS, *shape)
     params = drawn(net, x[0])
     rows = [np.asarray(net.apply({"params": params}, row)) for row in x]
-    settings = {"kernel": str(kernel), "stride": str(stride), "hidden": ",".join(map(str, hidden)), "activation": activation.__name__}
+    settings = {"kernel": str(kernel), "stride": str(stride), "padding": padding, "hidden": ",".join(map(str, hidden)), "activation": activation.__name__}
     return case("cnn", "cnn:" + ",".join(map(str, channels)), {**named(params), "x": x}, rows, settings)
 
 
@@ -117,6 +117,9 @@ def main():
         cases.append(by_hand("ctrnn", inputs, units, outputs, cell, ctrnn(0.2, 0.25, 8), {"dt": "0.2", "tau-min": "0.25", "tau-max": "8"}))
     cases.append(cnn([4], 3, 1, [5], 2, (7, 6, 3), nn.relu))
     cases.append(cnn([3, 5], 2, 2, [], 9, (9, 11, 1), jnp.tanh))
+    cases.append(cnn([4, 3], 3, 1, [5], 2, (7, 6, 3), nn.relu, "same"))
+    cases.append(cnn([3, 5], 4, 3, [], 9, (8, 11, 2), jnp.tanh, "same"))
+    cases.append(cnn([2], 5, 1, [], 2, (3, 2, 1), jnp.tanh, "same"))  # a kernel larger than the picture
     write(os.path.join(out, "policy_steps.json.gz"), {"versions": versions("flax"), "cases": cases})
 
 
