@@ -56,7 +56,7 @@ func (z size) scatter(key random.Key, height, width *graph.Array, densities ...*
 	hash := graph.ExpandDims(random.Bits(key, graph.Uint64, z.height, quarters), 2)
 	draws := graph.And(graph.ShiftRightLogical(hash, graph.Convert(graph.Mul(graph.Iota(4), part), graph.Uint64)), 1<<part-1)
 	draws = graph.SliceAxis(graph.Reshape(draws, z.height, 4*quarters), 1, 0, z.width)
-	u := graph.Mul(number(graph.Convert(draws, graph.Int32)), 1./(1<<part))
+	u := graph.Barrier(graph.Mul(number(graph.Convert(draws, graph.Int32)), 1./(1<<part)))[0] // not hashed anew for each layer
 
 	cells := graph.ShapeOf(graph.Int32, z.height, z.width)
 	inside := graph.And(graph.Lt(graph.IotaAxis(cells, 0), height), graph.Lt(graph.IotaAxis(cells, 1), width))
