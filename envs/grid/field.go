@@ -140,19 +140,8 @@ func (z size) alone(y, x *graph.Array) *graph.Array {
 // observation is a view, i32[layers, words], as zeros and ones of float16, [layers, view, view].
 func (z size) observation(view *graph.Array) *graph.Array {
 	layers, cells := view.Dim(0), z.view*z.view
-	i := graph.Iota(layers * cells)
-	var words, shifts *graph.Array
-	for l := range layers {
-		for w := range z.viewWords() {
-			from := l*cells + w*z.rowsOfWord()*z.view
-			value := graph.Index(graph.Index(view, l), w)
-			if words == nil {
-				words, shifts = value, i
-				continue
-			}
-			here := graph.Ge(i, from)
-			words, shifts = graph.Select(here, value, words), graph.Select(here, graph.Sub(i, from), shifts)
-		}
-	}
-	return graph.Reshape(graph.Convert(bit(words, shifts), graph.Float16), layers, z.view, z.view)
+	all := bit(graph.ExpandDims(view, 2), graph.Iota(z.rowsOfWord()*z.view)) // with those behind the last row
+	seen := graph.SliceAxis(graph.Reshape(all, layers, -1), 1, 0, cells)
+	half := func(x float64) *graph.Array { return graph.Full(graph.ShapeOf(graph.Float16), x) }
+	return graph.Reshape(graph.Select(graph.Eq(seen, 1), half(1), half(0)), layers, z.view, z.view)
 }
