@@ -143,7 +143,7 @@ func (g Gather) Step(key random.Key, s GatherState, action *graph.Array, p Gathe
 	left := field{graph.And(s.Field, graph.Not(graph.And(graph.ExpandDims(g.alone(next.Y, next.X), 0), column))), g.size}
 	row, cell := left.empty(all[3])
 	grown := graph.ExpandDims(where(row, cell), 0)
-	f := field{graph.Or(left.words, graph.And(grown, column)), g.size}
+	f := field{graph.Barrier(graph.Or(left.words, graph.And(grown, column)))[0], g.size}
 	next.Field, next.View = f.words, f.from(next.Y, next.X)
 
 	stands := number(found)
