@@ -110,6 +110,12 @@ func TestPlain(t *testing.T) {
 			near(t, c.loss, number(t, h.Loss(h.Start(), out, nil, graph.Scalar(c.target), nil)), 1e-6, "case %d without a clip", i+1)
 		}
 	}
+	r := rand.New(rand.NewPCG(10, 11))
+	for range 50 {
+		v, old, target, clip := r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+		got := h.Loss(h.Start(), array(v), graph.Scalar(old), graph.Scalar(target), graph.Scalar(clip))
+		near(t, clippedSquares(v, old, target, clip), number(t, got), 1e-5, "%v, old %v, target %v, clip %v", v, old, target, clip)
+	}
 	w, b := graph.Ones(graph.ShapeOf(graph.Float32, 3, 1)), array(2)
 	sameW, sameB := h.Rescale(h.Start(), h.Start(), w, b)
 	require.True(t, w == sameW && b == sameB)
