@@ -83,11 +83,11 @@ func TestScores(t *testing.T) {
 		}},
 		{settings.Pairs{"decoys": "0.1"}, []player{
 			{"random", []float32{1, 0, 0}, [2]float64{.4, 1.2}, [2]float64{4, 5.2}},
-			{"food", []float32{.1, 0, 0}, [2]float64{21.5, 24.5}, [2]float64{29, 31.5}},
+			{"food", []float32{.1, 0, 0}, [2]float64{21, 23}, [2]float64{27.5, 30.5}},
 			{"food and decoys", []float32{.1, 1, 0}, [2]float64{9.5, 11.5}, [2]float64{33, 36}},
 		}},
 		{settings.Pairs{"hazards": "0.1"}, []player{
-			{"blind to hazards", []float32{.1, 0, 0}, [2]float64{12.5, 15}, [2]float64{12.5, 15}},
+			{"blind to hazards", []float32{.1, 0, 0}, [2]float64{12.3, 14.6}, [2]float64{12.3, 14.6}},
 			{"around hazards", []float32{.1, 0, 1}, [2]float64{15.1, 17.5}, [2]float64{15.1, 17.5}},
 		}},
 	} {
