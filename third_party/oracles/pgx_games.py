@@ -13,13 +13,26 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from pgx.connect_four import ConnectFour
-from pgx.hex import Hex
+from pgx._src.games.hex import GameState
+from pgx.hex import Hex, State
 from pgx.othello import Othello
 from pgx.tic_tac_toe import TicTacToe
 
 from common import encode, out_dir, versions, write
 
 GAMES = 2000
+
+
+class Hex7(Hex):
+    """Hex of side 7: pgx's own rules, but its first state has the arrays of side 11, whatever the size."""
+
+    def __init__(self):
+        super().__init__(size=7)
+
+    def _init(self, key):
+        order = jnp.array([[0, 1], [1, 0]])[jax.random.bernoulli(key).astype(jnp.int32)]
+        return State(current_player=order[0], _player_order=order, _x=GameState(board=jnp.zeros(49, jnp.int32)),
+                     observation=jnp.zeros((7, 7, 4), bool), legal_action_mask=jnp.ones(50, bool).at[-1].set(False))
 
 
 def digest(state):
@@ -57,7 +70,7 @@ def play(env, longest, seed):
 def main():
     folder = out_dir(__doc__)
     games = []
-    for seed, (name, env, longest) in enumerate([("TicTacToe-v1", TicTacToe(), 9), ("ConnectFour-v1", ConnectFour(), 42), ("Hex-v1", Hex(size=7), 50),
+    for seed, (name, env, longest) in enumerate([("TicTacToe-v1", TicTacToe(), 9), ("ConnectFour-v1", ConnectFour(), 42), ("Hex-v1", Hex7(), 50),
                                                  ("Othello-v1", Othello(), 100)]):
         over, moves, actions, movers, won, digests = play(env, longest, seed)
         assert bool(over.all()), name
