@@ -66,6 +66,15 @@ func TestSpeedOfSelfPlay(t *testing.T) {
 		return graph.VMap(func(key random.Key) *graph.Array { return selfPlay(g, p, net, key) })(keys)
 	}
 	keys := random.Split(random.New(1), games)
+	if file := os.Getenv("XLARUN_SEARCH_HLO"); file != "" {
+		prog, err := graph.Trace("selfplay", func(k random.Key) *graph.Array { return play(net, k) }, keys)
+		require.NoError(t, err)
+		x, err := c.Compile(prog, xlabridge.CompileOptions{NoCache: true})
+		require.NoError(t, err)
+		text, err := x.Optimized()
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
 	var run func(small, random.Key) (*graph.Array, error)
 	run = xlabridge.Jit2(c, play)
 	start := time.Now()

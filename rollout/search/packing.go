@@ -6,11 +6,21 @@ import (
 	"xlarun/graph"
 )
 
-// packs keep an embedding as one vector of each dtype, so that a node's state is read and written at once.
+// packs keep an embedding as one vector of each dtype, so that a node's state is read and written at once. Bools and unsigned words
+// are kept as int32.
 type packs[E any] struct {
 	tree   *graph.Tree
 	shapes []graph.Shape
 	dtypes []graph.DType // of the vectors, in the order in which they are first met
+}
+
+// keptAs is the dtype of the vector that an array of dtype d is a part of. Converted there and back, no bit is lost.
+func keptAs(d graph.DType) graph.DType {
+	switch d {
+	case graph.Bool, graph.Uint32, graph.Int8, graph.Uint8, graph.Int16, graph.Uint16:
+		return graph.Int32
+	}
+	return d
 }
 
 // packing says how embeddings like e are packed, and packs it.
@@ -19,8 +29,8 @@ func packing[E any](e E) (packs[E], []*graph.Array) {
 	p := packs[E]{tree: tree}
 	for _, a := range leaves {
 		p.shapes = append(p.shapes, a.Shape())
-		if !slices.Contains(p.dtypes, a.DType()) {
-			p.dtypes = append(p.dtypes, a.DType())
+		if d := keptAs(a.DType()); !slices.Contains(p.dtypes, d) {
+			p.dtypes = append(p.dtypes, d)
 		}
 	}
 	return p, p.pack(e)
@@ -38,8 +48,8 @@ func (p packs[E]) pack(e E) []*graph.Array {
 			if !a.Shape().Equal(p.shapes[i]) {
 				graph.Throw("search", "the model gives an embedding with %s at %s, want the root's %s", a.Shape(), p.tree.Path(i), p.shapes[i])
 			}
-			if a.DType() == d {
-				flat = append(flat, graph.Flatten1D(a))
+			if keptAs(a.DType()) == d {
+				flat = append(flat, graph.Convert(graph.Flatten1D(a), d))
 			}
 		}
 		out[k] = graph.Concatenate(0, flat...)
@@ -53,8 +63,8 @@ func (p packs[E]) unpack(vectors []*graph.Array) E {
 	for k, d := range p.dtypes {
 		at := 0
 		for i, s := range p.shapes {
-			if s.DType == d {
-				leaves[i] = graph.Reshape(graph.SliceAxis(vectors[k], 0, at, at+s.Size()), s.Dims...)
+			if keptAs(s.DType) == d {
+				leaves[i] = graph.Convert(graph.Reshape(graph.SliceAxis(vectors[k], 0, at, at+s.Size()), s.Dims...), s.DType)
 				at += s.Size()
 			}
 		}
@@ -69,9 +79,9 @@ func (p packs[E]) unpackAll(vectors []*graph.Array) E {
 	for k, d := range p.dtypes {
 		at := 0
 		for i, s := range p.shapes {
-			if s.DType == d {
+			if keptAs(s.DType) == d {
 				nodes := vectors[k].Dim(0)
-				leaves[i] = graph.Reshape(graph.SliceAxis(vectors[k], 1, at, at+s.Size()), append([]int{nodes}, s.Dims...)...)
+				leaves[i] = graph.Convert(graph.Reshape(graph.SliceAxis(vectors[k], 1, at, at+s.Size()), append([]int{nodes}, s.Dims...)...), s.DType)
 				at += s.Size()
 			}
 		}
@@ -87,8 +97,8 @@ func (p packs[E]) packAll(e E) []*graph.Array {
 	for k, d := range p.dtypes {
 		var flat []*graph.Array
 		for i, a := range leaves {
-			if a.DType() == d {
-				flat = append(flat, graph.Reshape(a, a.Dim(0), p.shapes[i].Size()))
+			if keptAs(a.DType()) == d {
+				flat = append(flat, graph.Convert(graph.Reshape(a, a.Dim(0), p.shapes[i].Size()), d))
 			}
 		}
 		out[k] = graph.Concatenate(1, flat...)

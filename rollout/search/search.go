@@ -124,7 +124,9 @@ func run[P, E any](o Options, r rule, params P, key random.Key, root Root[E], lo
 	}
 	end := graph.ForiLoop(0, o.Simulations, func(i *graph.Array, s state) state {
 		t := row{graph.Index(s.Rows, 0), actions}
-		leaf, action, slot := whole(t.head(leafAt)), whole(t.head(leafActionAt)), whole(t.head(slotAt))
+		// What is read of the rows is read before they are written: in place then, without a copy.
+		read := graph.Barrier(whole(t.head(leafAt)), whole(t.head(leafActionAt)), whole(t.head(slotAt)), s.Rows)
+		leaf, action, slot := read[0], read[1], read[2]
 		here := make([]*graph.Array, len(s.Stored))
 		for k, x := range s.Stored {
 			here[k] = graph.DynamicIndex(x, leaf, 0)
@@ -135,7 +137,7 @@ func run[P, E any](o Options, r rule, params P, key random.Key, root Root[E], lo
 		for k, x := range pack.pack(next) {
 			stored[k] = graph.ScatterSet(s.Stored[k], graph.Reshape(slot, 1), graph.ExpandDims(x, 0)) // dropped where there is no room
 		}
-		return state{r.backup(s.Rows, actions, step), stored}
+		return state{r.backup(read[3], actions, step), stored}
 	}, state{rows, stored})
 	return Tree[E]{Rows: end.Rows, Embedding: pack.unpackAll(end.Stored), Actions: actions}
 }
