@@ -312,3 +312,42 @@ func TestPermuted(t *testing.T) {
 		require.Equal(t, e, Edge(14, a, b))
 	}
 }
+
+// An edge of each colour in K_4: there are two such colourings up to the vertices' names, as the edges touch or not.
+func TestCanonical(t *testing.T) {
+	seen := map[[2]uint32]int{}
+	for e := range 6 {
+		for f := range 6 {
+			if e != f {
+				a, b, err := Canonical(4, 1<<e, 1<<f)
+				require.NoError(t, err)
+				again, too, err := Canonical(4, a, b)
+				require.NoError(t, err)
+				require.Equal(t, [2]uint32{a, b}, [2]uint32{again, too})
+				seen[[2]uint32{a, b}]++
+			}
+		}
+	}
+	require.Len(t, seen, 2)
+	for _, n := range seen {
+		require.Contains(t, []int{6, 24}, n)
+	}
+	s, err := Solve(Avoid, 5, 3)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		var set [2]uint32
+		for i, e := range r.Perm(10)[:5] {
+			set[i%2] |= 1 << e
+		}
+		a, b, err := Canonical(5, set[0], set[1])
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.number([2]uint32{a, b}), s.number(set))
+		v, ok := s.Value(set[0], set[1])
+		w, also := s.Value(a, b)
+		require.Equal(t, v, w)
+		require.Equal(t, ok, also)
+	}
+	_, _, err = Canonical(9, 0, 0)
+	require.ErrorContains(t, err, "at most 8")
+}

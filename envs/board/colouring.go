@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"math/bits"
 
 	"xlarun/envs/draw"
 	"xlarun/graph"
@@ -182,6 +183,52 @@ func (c colouring) picture(words []float64, size image.Point) (image.Image, erro
 		p.Disc(draw.Steel, vertex(v), .07)
 	}
 	return p.Image(), nil
+}
+
+// Canonical is the first, in the order of Solution's Table, of the colourings that a permutation of the vertices makes of one, for graphs of
+// at most 8 vertices: colourings that differ in the names of their vertices alone have the same. Errors: more vertices.
+func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
+	if vertices < 0 || vertices > mostCanonical {
+		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: all permutations are tried", vertices, mostCanonical)
+	}
+	moved := func(set uint32, to []int32) (out uint32) {
+		for e, x := range to {
+			out |= set >> e & 1 << x
+		}
+		return out
+	}
+	less := func(a, b, c, d uint32) bool { // by the last edge whose colour differs
+		differs := (a ^ c) | (b ^ d)
+		last := uint32(1) << (bits.Len32(differs) - 1)
+		return a&last|b&last<<1 < c&last|d&last<<1
+	}
+	a, b = first, second
+	permutations(vertices, func(p []int) {
+		to := Permuted(p)
+		if c, d := moved(first, to), moved(second, to); (c != a || d != b) && less(c, d, a, b) {
+			a, b = c, d
+		}
+	})
+	return a, b, nil
+}
+
+const mostCanonical = 8
+
+// permutations calls f with each order of the numbers below n.
+func permutations(n int, f func(p []int)) {
+	var extend func(p []int, used int)
+	extend = func(p []int, used int) {
+		if len(p) == n {
+			f(p)
+			return
+		}
+		for v := range n {
+			if used>>v&1 == 0 {
+				extend(append(p[:len(p):len(p)], v), used|1<<v)
+			}
+		}
+	}
+	extend(nil, 0)
 }
 
 // Permuted are, for a permutation of the vertices, the numbers to which it moves the edges: edge e becomes edge Permuted(p)[e]. With a table of

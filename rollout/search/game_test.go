@@ -1,7 +1,6 @@
 package search
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -285,5 +284,5 @@ func TestWhatIsRefused(t *testing.T) {
 
 // Memory is what the arrays have.
 func TestBytes(t *testing.T) {
-	require.Equal(t, 64*51*(4*(12+5*16)+20), Options{Simulations: 50}.Bytes(64, 15, 20), fmt.Sprint("51 nodes of 92 columns"))
+	require.Equal(t, 64*51*(4*(12+5*16)+20), Options{Simulations: 50}.Bytes(64, 15, 20))
 }

@@ -123,7 +123,7 @@ func (t Tree[E]) blockOf(k int) *graph.Array {
 // Nodes is the number of nodes that the tree has, an int32 scalar; rows behind them mean nothing.
 func (t Tree[E]) Nodes() *graph.Array { return whole(t.root().head(usedAt)) }
 
-// Visits are how often each node was visited, i32[nodes], and Values what it was found to be worth for its player, f32[nodes].
+// Visits are how often each node was visited, i32[nodes].
 func (t Tree[E]) Visits() *graph.Array { return whole(t.column(visitsAt)) }
 
 // Values are what each node was found to be worth to the player who moves there, f32[nodes].
