@@ -52,6 +52,7 @@ func init() {
 	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
 	RegisterKernel("xlarun_low_rank", unsafe.Pointer(C.xb_low_rank))
 	RegisterKernel("xlarun_sparse_dot", unsafe.Pointer(C.xb_sparse_dot))
+	RegisterKernel("xlarun_tree_backup", unsafe.Pointer(C.xb_tree_backup))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 

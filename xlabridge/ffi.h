@@ -60,6 +60,10 @@ xf_error *xb_low_rank(xf_frame *frame);
 // xb_sparse_dot is the handler of the kernel xlarun_sparse_dot: f32 arrays x and w in, x w out; see sparsedot.c.
 xf_error *xb_sparse_dot(xf_frame *frame);
 
+// xb_tree_backup is the handler of the kernel xlarun_tree_backup: rows of search trees and what rollout/search's backup takes in, the
+// rows after it out, in place where result and rows are the same memory; see treesearch.c.
+xf_error *xb_tree_backup(xf_frame *frame);
+
 // xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
 // left as it is.
 xf_error *xlarun_debug(xf_frame *frame);

@@ -2,6 +2,7 @@
 package all
 
 import (
+	_ "xlarun/envs/board"   // games of two players
 	_ "xlarun/envs/classic" // cart poles, pendulums, cars in valleys
 	_ "xlarun/envs/grid"    // gathering on a walled grid, for true and proxy rewards
 	_ "xlarun/envs/levels"  // foraging, from a reflex to memory

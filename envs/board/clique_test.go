@@ -1,0 +1,353 @@
+package board
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/envs/envtest"
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// Digests are of the tables that this solver made. Sim (case 6) is won by the second player, as Mead, Rosa and Huang found ("The game of
+// Sim: a winning strategy for the second player", 1974).
+func TestSolutions(t *testing.T) {
+	for number, c := range []struct {
+		variant  Variant
+		vertices int
+		k        []int
+		value    int
+		digest   string
+	}{
+		{Maker, 3, []int{3}, 0, "652655ea8a839085"},
+		{Maker, 4, []int{3}, 0, "ed8486df5fbf9d67"},
+		{Maker, 5, []int{3}, 1, "74687460fb2d8a6b"},
+		{Maker, 6, []int{3}, 1, "c39bc1907b3c9add"},
+		{Maker, 6, []int{4}, 0, "06bb580d096868e4"},
+		{Avoid, 5, []int{3}, 0, "490cace873a7dfd0"},
+		{Avoid, 6, []int{3}, -1, "b78b877b383ae06c"},
+		{Avoid, 6, []int{3, 4}, -1, "fa6b9478895bad26"},
+	} {
+		s, err := Solve(c.variant, c.vertices, c.k...)
+		require.NoError(t, err)
+		text := make([]byte, len(s.Table()))
+		for i, v := range s.Table() {
+			text[i] = byte(v)
+		}
+		require.Equal(t, c.digest, fmt.Sprintf("%x", sha256.Sum256(text))[:16], "case %d", number)
+		v, ok := s.Value(0, 0)
+		require.True(t, ok, "case %d", number)
+		require.Equal(t, c.value, v, "case %d", number)
+		require.NotEmpty(t, s.Best(0, 0), "case %d", number)
+	}
+}
+
+// plain is a clique game by its rules alone: a matrix of colours.
+type plain struct {
+	n      int
+	k      [2]int
+	colour [][]int // -1: none
+	moves  int
+}
+
+func newPlain(n int, k ...int) *plain {
+	p := &plain{n: n, k: [2]int{k[0], k[len(k)-1]}}
+	for range n {
+		row := make([]int, n)
+		for i := range row {
+			row[i] = -1
+		}
+		p.colour = append(p.colour, row)
+	}
+	return p
+}
+
+func (p *plain) play(edge, colour int) {
+	a, b := Ends(p.n, edge)
+	p.colour[a][b], p.colour[b][a] = colour, colour
+	p.moves++
+}
+
+// hasClique looks at all sets of vertices.
+func (p *plain) hasClique(colour int) bool {
+	found := false
+	all := make([]int, p.n)
+	for i := range all {
+		all[i] = i
+	}
+	choices(all, p.k[colour], func(set []int) {
+		whole := true
+		for i, a := range set {
+			for _, b := range set[i+1:] {
+				whole = whole && p.colour[a][b] == colour
+			}
+		}
+		found = found || whole
+	})
+	return found
+}
+
+// Positions of a small game are worth what a search says that knows only the rules.
+func TestSolutionsByRulesAlone(t *testing.T) {
+	for _, variant := range []Variant{Maker, Avoid} {
+		for _, k := range [][]int{{3}, {3, 4}} {
+			const n, edges = 5, 10
+			s, err := Solve(variant, n, k...)
+			require.NoError(t, err)
+			known := map[string]int{}
+			var value func(p *plain) int
+			value = func(p *plain) int {
+				key := fmt.Sprint(p.colour)
+				if v, ok := known[key]; ok {
+					return v
+				}
+				best, player := -1, p.moves%2
+				var set [2]uint32
+				for e := range edges {
+					a, b := Ends(n, e)
+					if c := p.colour[a][b]; c >= 0 {
+						set[c] |= 1 << e
+						continue
+					}
+					p.play(e, player)
+					switch {
+					case p.hasClique(player) && variant == Maker:
+						best = 1
+					case p.hasClique(player):
+					case p.moves == edges:
+						best = max(best, 0)
+					default:
+						best = max(best, -value(p))
+					}
+					p.colour[a][b], p.colour[b][a] = -1, -1
+					p.moves--
+				}
+				known[key] = best
+				got, ok := s.Value(set[0], set[1])
+				require.True(t, ok)
+				require.Equal(t, best, got, "%v %v", variant, p.colour)
+				return best
+			}
+			value(newPlain(n, k...))
+			count := 0
+			for _, v := range s.Table() {
+				if v != unreached {
+					count++
+				}
+			}
+			require.Equal(t, len(known), count, "positions that a game comes to")
+		}
+	}
+}
+
+// Games end when and as a plain loop over all cliques says.
+func TestCliqueGamesByRulesAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 3))
+	for _, c := range []struct {
+		variant Variant
+		n       int
+		k       []int
+		games   int
+	}{{Maker, 6, []int{3}, 8}, {Avoid, 6, []int{3}, 8}, {Maker, 9, []int{3, 4}, 6}, {Avoid, 9, []int{5, 4}, 3}, {Maker, 14, []int{4}, 2}, {Maker, 4, []int{4}, 2}} {
+		g, err := Clique(c.variant, c.n, c.k...)
+		require.NoError(t, err)
+		edges := g.Spec().MaxSteps
+		for range c.games {
+			order := r.Perm(edges)
+			actions := make([]int32, edges)
+			for i, e := range order {
+				actions[i] = int32(e)
+			}
+			type seen struct{ Reward, Over, Player *graph.Array }
+			f := func(actions *graph.Array) seen {
+				s, _ := g.Reset(random.New(0), Params{})
+				_, out := graph.Scan(func(s State[Edges], a *graph.Array) (State[Edges], seen) {
+					next, _, reward, over, _ := g.Step(random.New(0), s, a, Params{})
+					return next, seen{reward, over, s.Player}
+				}, s, actions)
+				return out
+			}
+			p, err := graph.Trace("game", f, graph.Int32s(actions))
+			require.NoError(t, err)
+			leaves, err := p.Interpret([]*graph.Array{graph.Int32s(actions)}, nil)
+			require.NoError(t, err)
+			out, _ := p.OutTree().Unflatten(leaves).(seen)
+			rewards, err := graph.Floats(out.Reward)
+			require.NoError(t, err)
+			over, err := graph.Floats(out.Over)
+			require.NoError(t, err)
+			rules, ended := newPlain(c.n, c.k...), false
+			for i, e := range order {
+				want := 0.
+				if !ended {
+					rules.play(e, i%2)
+					if rules.hasClique(i % 2) {
+						ended, want = true, map[Variant]float64{Maker: 1, Avoid: -1}[c.variant]
+					}
+					ended = ended || i == edges-1
+				}
+				require.Equal(t, want, rewards[i], "%v %d %v, move %d", c.variant, c.n, c.k, i)
+				require.Equal(t, ended, over[i] == 1, "%v %d %v, move %d", c.variant, c.n, c.k, i)
+			}
+		}
+	}
+}
+
+// R(3, 3) = 6: some colouring of K_5 has no triangle of one colour, every one of K_6 has.
+func TestRamseyByPlainLoops(t *testing.T) {
+	without := func(n int) int {
+		edges, found := n*(n-1)/2, 0
+		for set := range 1 << edges {
+			mono := false
+			for a := range n {
+				for b := a + 1; b < n; b++ {
+					for c := b + 1; c < n; c++ {
+						x, y, z := set>>Edge(n, a, b)&1, set>>Edge(n, a, c)&1, set>>Edge(n, b, c)&1
+						mono = mono || x == y && y == z
+					}
+				}
+			}
+			if !mono {
+				found++
+			}
+		}
+		return found
+	}
+	require.Equal(t, 12, without(5)) // both colours are cycles of five
+	require.Equal(t, 0, without(6))
+}
+
+// A colouring of K_5 in two cycles solves the puzzle, a triangle ends it, and so does an edge that has its colour.
+func TestRamsey(t *testing.T) {
+	g, err := Ramsey(5, 3)
+	require.NoError(t, err)
+	require.NoError(t, envtest.Check(envs.Erase(g)))
+	play := func(actions ...int) (total float64, over bool) {
+		s, _ := g.Reset(random.New(0), Params{})
+		for _, a := range actions {
+			var reward, terminated *graph.Array
+			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(a)), Params{})
+			x, err := graph.Float(reward)
+			require.NoError(t, err)
+			y, err := graph.Float(graph.Convert(terminated, graph.Float32))
+			require.NoError(t, err)
+			total, over = total+x, y == 1
+		}
+		return total, over
+	}
+	var cycles []int
+	for e := range 10 {
+		if a, b := Ends(5, e); b-a == 1 || b-a == 4 {
+			cycles = append(cycles, e)
+		} else {
+			cycles = append(cycles, 10+e)
+		}
+	}
+	total, over := play(cycles...)
+	require.InDelta(t, 1, total, 1e-6)
+	require.True(t, over)
+	total, over = play(Edge(5, 0, 1), Edge(5, 1, 2), Edge(5, 0, 2), 3)
+	require.InDelta(t, .2, total, 1e-6)
+	require.True(t, over)
+	total, over = play(4, 14)
+	require.InDelta(t, .1, total, 1e-6)
+	require.True(t, over)
+}
+
+func TestSizesThatAreRefused(t *testing.T) {
+	for number, c := range []struct {
+		variant  Variant
+		vertices int
+		k        []int
+		want     string
+	}{
+		{Maker, 5, []int{6}, "cliques of 6 vertices in a graph of 5"},
+		{Maker, 5, []int{2}, "cliques of 2 vertices, want 3 or more"},
+		{Maker, 5, nil, "got 0 sizes of cliques"},
+		{Maker, 5, []int{3, 3, 3}, "got 3 sizes"},
+		{Maker, 33, []int{3}, "at most 32"},
+		{Maker, 32, []int{16}, "takes"},
+		{Variant(2), 5, []int{3}, "want Maker or Avoid"},
+		{Maker, -1, []int{3}, "cliques of 3 vertices in a graph of -1"},
+	} {
+		_, err := Clique(c.variant, c.vertices, c.k...)
+		require.ErrorContains(t, err, c.want, "case %d", number)
+	}
+	_, err := Ramsey(5, 6)
+	require.ErrorContains(t, err, "in a graph of 5")
+	_, err = Solve(Maker, 7, 3)
+	require.ErrorContains(t, err, "at most 6")
+	_, err = Solve(Maker, 4, 5)
+	require.ErrorContains(t, err, "in a graph of 4")
+}
+
+// A game with other names for its vertices is the same game.
+func TestPermuted(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	s, err := Solve(Maker, 5, 3)
+	require.NoError(t, err)
+	for range 20 {
+		to := Permuted(r.Perm(5))
+		for e := range to {
+			require.Contains(t, to, int32(e))
+		}
+		var set, moved [2]uint32
+		for i, e := range r.Perm(10)[:4] {
+			set[i%2] |= 1 << e
+			moved[i%2] |= 1 << to[e]
+		}
+		v, ok := s.Value(set[0], set[1])
+		w, also := s.Value(moved[0], moved[1])
+		require.Equal(t, v, w)
+		require.Equal(t, ok, also)
+	}
+	for e := range 91 {
+		a, b := Ends(14, e)
+		require.Less(t, a, b)
+		require.Equal(t, e, Edge(14, a, b))
+	}
+}
+
+// An edge of each colour in K_4: there are two such colourings up to the vertices' names, as the edges touch or not.
+func TestCanonical(t *testing.T) {
+	seen := map[[2]uint32]int{}
+	for e := range 6 {
+		for f := range 6 {
+			if e != f {
+				a, b, err := Canonical(4, 1<<e, 1<<f)
+				require.NoError(t, err)
+				again, too, err := Canonical(4, a, b)
+				require.NoError(t, err)
+				require.Equal(t, [2]uint32{a, b}, [2]uint32{again, too})
+				seen[[2]uint32{a, b}]++
+			}
+		}
+	}
+	require.Len(t, seen, 2)
+	for _, n := range seen {
+		require.Contains(t, []int{6, 24}, n)
+	}
+	s, err := Solve(Avoid, 5, 3)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		var set [2]uint32
+		for i, e := range r.Perm(10)[:5] {
+			set[i%2] |= 1 << e
+		}
+		a, b, err := Canonical(5, set[0], set[1])
+		require.NoError(t, err)
+		require.LessOrEqual(t, s.number([2]uint32{a, b}), s.number(set))
+		v, ok := s.Value(set[0], set[1])
+		w, also := s.Value(a, b)
+		require.Equal(t, v, w)
+		require.Equal(t, ok, also)
+	}
+	_, _, err = Canonical(9, 0, 0)
+	require.ErrorContains(t, err, "at most 8")
+}

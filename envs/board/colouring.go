@@ -1,0 +1,245 @@
+package board
+
+import (
+	"fmt"
+	"image"
+	"math"
+	"math/bits"
+
+	"xlarun/envs/draw"
+	"xlarun/graph"
+)
+
+// colouring is what the games of colouring a complete graph know of it.
+type colouring struct {
+	vertices, edges, words int
+	k                      [2]int      // vertices of the cliques that count, for each colour
+	closes                 [2][]uint32 // [edges, cliques, words]: the other edges of the cliques through an edge
+}
+
+// newColouring counts out the cliques. k is one size or one for each colour.
+func newColouring(vertices int, k []int) (colouring, error) {
+	if len(k) == 0 || len(k) > 2 {
+		return colouring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colours or one for each", len(k))
+	}
+	c := colouring{vertices: vertices, edges: vertices * (vertices - 1) / 2, k: [2]int{k[0], k[len(k)-1]}}
+	c.words = (c.edges + 31) / 32
+	for _, k := range c.k {
+		if k < 3 {
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices, want 3 or more: two vertices are an edge", k)
+		}
+		if k > vertices {
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most as many as there are vertices", k, vertices)
+		}
+	}
+	if vertices > MaxVertices {
+		return colouring{}, fmt.Errorf("board: got a graph of %d vertices, want at most %d", vertices, MaxVertices)
+	}
+	for colour, k := range c.k {
+		if n := c.edges * c.throughEdge(k) * c.words; n > mostWords {
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d: listing those through each edge takes %d words, want at most %d", k, vertices, n, mostWords)
+		}
+		if colour == 1 && k == c.k[0] {
+			c.closes[1] = c.closes[0]
+			continue
+		}
+		c.closes[colour] = c.incidence(k)
+	}
+	return c, nil
+}
+
+// mostWords bounds the table of cliques: 64 MB.
+const mostWords = 1 << 24
+
+// throughEdge is the number of cliques of k vertices through an edge.
+func (c colouring) throughEdge(k int) int {
+	n := 1
+	for i := range k - 2 {
+		n = n * (c.vertices - 2 - i) / (i + 1)
+	}
+	return n
+}
+
+func (c colouring) id(name string) string {
+	if c.k[0] == c.k[1] {
+		return fmt.Sprintf("%s%d-%d-v1", name, c.vertices, c.k[0])
+	}
+	return fmt.Sprintf("%s%d-%d.%d-v1", name, c.vertices, c.k[0], c.k[1])
+}
+
+// Edge is the number of the edge between vertices a < b of a graph of so many.
+func Edge(vertices, a, b int) int { return a*(2*vertices-a-1)/2 + b - a - 1 }
+
+// Ends are the vertices of an edge.
+func Ends(vertices, edge int) (a, b int) {
+	for a = 0; edge >= vertices-1-a; a++ {
+		edge -= vertices - 1 - a
+	}
+	return a, a + 1 + edge
+}
+
+// incidence lists for each edge the cliques of k vertices through it, each as the bits of its other edges.
+func (c colouring) incidence(k int) []uint32 {
+	var table []uint32
+	for e := range c.edges {
+		a, b := Ends(c.vertices, e)
+		var others []int
+		for v := range c.vertices {
+			if v != a && v != b {
+				others = append(others, v)
+			}
+		}
+		choices(others, k-2, func(chosen []int) {
+			bits := make([]uint32, c.words)
+			clique := append([]int{a, b}, chosen...)
+			for i, x := range clique {
+				for _, y := range clique[i+1:] {
+					if other := Edge(c.vertices, min(x, y), max(x, y)); other != e {
+						bits[other/32] |= 1 << (other % 32)
+					}
+				}
+			}
+			table = append(table, bits...)
+		})
+	}
+	return table
+}
+
+// choices calls f with each choice of n of the numbers.
+func choices(numbers []int, n int, f func(chosen []int)) {
+	var choose func(from int, chosen []int)
+	choose = func(from int, chosen []int) {
+		if len(chosen) == n {
+			f(chosen)
+			return
+		}
+		for i := from; i < len(numbers); i++ {
+			choose(i+1, append(chosen[:len(chosen):len(chosen)], numbers[i]))
+		}
+	}
+	choose(0, nil)
+}
+
+func (c colouring) none() Edges {
+	return Edges{graph.Zeros(graph.ShapeOf(graph.Uint32, 2, c.words))}
+}
+
+// bits takes words apart: bool[edges].
+func (c colouring) bits(words *graph.Array) *graph.Array {
+	one := graph.Uint32s([]uint32{1}, 1, 1)
+	shift := graph.Reshape(graph.Convert(graph.Iota(32), graph.Uint32), 1, 32)
+	each := graph.And(graph.ShiftRightLogical(graph.BroadcastTo(graph.Reshape(words, c.words, 1), c.words, 32), graph.BroadcastTo(shift, c.words, 32)), one)
+	return graph.SliceAxis(graph.Ne(graph.Flatten1D(each), 0), 0, 0, c.edges)
+}
+
+// has tells which edges have a colour.
+func (c colouring) has(b Edges, colour int) *graph.Array {
+	return c.bits(graph.Index(b.Coloured, colour))
+}
+
+// free tells which edges have none.
+func (c colouring) free(b Edges) *graph.Array {
+	return graph.Not(c.bits(graph.Or(graph.Index(b.Coloured, 0), graph.Index(b.Coloured, 1))))
+}
+
+// colour gives an edge a colour, and tells whether that closes a clique of it: only those through the edge are looked at.
+func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Array) {
+	word := graph.Eq(graph.Iota(c.words), graph.ShiftRightArithmetic(edge, 5))
+	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1), graph.Reshape(graph.Convert(graph.Mod(edge, 32), graph.Uint32), 1))
+	set := graph.Select(word, bit, graph.ZerosLike(bit))
+	second := graph.Eq(colour, 1)
+	own := graph.Or(graph.Select(second, graph.Index(b.Coloured, 1), graph.Index(b.Coloured, 0)), set)
+	first := graph.Reshape(graph.Eq(graph.Iota(2), colour), 2, 1)
+	next := graph.Select(first, graph.BroadcastTo(graph.Reshape(own, 1, c.words), 2, c.words), b.Coloured)
+
+	closed := func(i int) *graph.Array {
+		n := c.throughEdge(c.k[i])
+		through := graph.DynamicIndex(graph.Uint32s(c.closes[i], c.edges, n*c.words), edge, 0)
+		missing := graph.And(graph.Reshape(through, n, c.words), graph.Reshape(graph.Not(own), 1, c.words))
+		return graph.Any(graph.All(graph.Eq(missing, 0), 1))
+	}
+	if c.k[0] == c.k[1] {
+		return Edges{next}, closed(0)
+	}
+	return Edges{next}, graph.Select(second, closed(1), closed(0))
+}
+
+// picture paints the vertices on a circle, coloured edges between them.
+func (c colouring) picture(words []float64, size image.Point) (image.Image, error) {
+	p, err := draw.NewCanvas(size, draw.At(-1.2, -1.2), draw.At(1.2, 1.2))
+	if err != nil {
+		return nil, err
+	}
+	vertex := func(v int) draw.Point { return draw.At(0, 0).Polar(2*math.Pi*float64(v)/float64(c.vertices), 1) }
+	for e := range c.edges {
+		a, b := Ends(c.vertices, e)
+		for colour := range 2 {
+			if uint32(words[colour*c.words+e/32])>>(e%32)&1 == 1 {
+				p.Line(colours[colour], vertex(a), vertex(b), .03)
+			}
+		}
+	}
+	for v := range c.vertices {
+		p.Disc(draw.Steel, vertex(v), .07)
+	}
+	return p.Image(), nil
+}
+
+// Canonical is the first, in the order of Solution's Table, of the colourings that a permutation of the vertices makes of one, for graphs of
+// at most 8 vertices: colourings that differ in the names of their vertices alone have the same. Errors: more vertices.
+func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
+	if vertices < 0 || vertices > mostCanonical {
+		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: all permutations are tried", vertices, mostCanonical)
+	}
+	moved := func(set uint32, to []int32) (out uint32) {
+		for e, x := range to {
+			out |= set >> e & 1 << x
+		}
+		return out
+	}
+	less := func(a, b, c, d uint32) bool { // by the last edge whose colour differs
+		differs := (a ^ c) | (b ^ d)
+		last := uint32(1) << (bits.Len32(differs) - 1)
+		return a&last|b&last<<1 < c&last|d&last<<1
+	}
+	a, b = first, second
+	permutations(vertices, func(p []int) {
+		to := Permuted(p)
+		if c, d := moved(first, to), moved(second, to); (c != a || d != b) && less(c, d, a, b) {
+			a, b = c, d
+		}
+	})
+	return a, b, nil
+}
+
+const mostCanonical = 8
+
+// permutations calls f with each order of the numbers below n.
+func permutations(n int, f func(p []int)) {
+	var extend func(p []int, used int)
+	extend = func(p []int, used int) {
+		if len(p) == n {
+			f(p)
+			return
+		}
+		for v := range n {
+			if used>>v&1 == 0 {
+				extend(append(p[:len(p):len(p)], v), used|1<<v)
+			}
+		}
+	}
+	extend(nil, 0)
+}
+
+// Permuted are, for a permutation of the vertices, the numbers to which it moves the edges: edge e becomes edge Permuted(p)[e]. With a table of
+// such permutations a batch of observations and policies is given other names for its vertices, which change nothing about it.
+func Permuted(permutation []int) []int32 {
+	n := len(permutation)
+	out := make([]int32, n*(n-1)/2)
+	for e := range out {
+		a, b := Ends(n, e)
+		x, y := permutation[a], permutation[b]
+		out[e] = int32(Edge(n, min(x, y), max(x, y)))
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package board
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+)
+
+func init() {
+	envs.MustRegister(TicTacToe())
+	envs.MustRegister(ConnectFour())
+}
+
+// Lines is the board of a game in which a player wins who fills a line.
+type Lines struct {
+	Cells *graph.Array // i32[cells], row by row from the top: 0 empty, 1 and 2 of player 0 and 1
+}
+
+// TicTacToe is noughts and crosses: actions are the nine cells, row by row; who has three in a line wins. Observation f32[3, 3, 2]: one's
+// own cells, and the other's.
+func TicTacToe() Game[Lines] {
+	return newGame("TicTacToe-v1", 9, 9, []int{3, 3, 2}, rules[Lines](lineRules{rows: 3, columns: 3, length: 3}))
+}
+
+// ConnectFour is played on six rows and seven columns, which are the actions: a stone falls to the lowest free cell of a column; who
+// has four in a line wins. Observation f32[6, 7, 2]: one's own cells, the top row first, and the other's.
+func ConnectFour() Game[Lines] {
+	return newGame("ConnectFour-v1", 7, 42, []int{6, 7, 2}, rules[Lines](lineRules{rows: 6, columns: 7, length: 4, falls: true}))
+}
+
+type lineRules struct {
+	rows, columns, length int
+	falls                 bool // stones are thrown into columns
+}
+
+func (r lineRules) start() Lines {
+	return Lines{graph.Zeros(graph.ShapeOf(graph.Int32, r.rows*r.columns))}
+}
+
+func (r lineRules) legal(b Lines, _ *graph.Array) *graph.Array {
+	free := graph.Eq(b.Cells, 0)
+	if r.falls {
+		return graph.SliceAxis(free, 0, 0, r.columns) // the top row's
+	}
+	return free
+}
+
+func (r lineRules) move(b Lines, player, action *graph.Array) moved[Lines] {
+	place := action
+	if r.falls {
+		grid := graph.Reshape(b.Cells, r.rows, r.columns)
+		here := graph.Eq(graph.Iota(r.columns), action)
+		free := graph.Sum(graph.Convert(graph.And(graph.Eq(grid, 0), here), graph.Int32))
+		place = graph.Add(graph.Mul(graph.Sub(free, 1), r.columns), action)
+	}
+	cells := graph.Select(graph.Eq(graph.Iota(r.rows*r.columns), place), stone(player), b.Cells)
+	own := graph.Convert(graph.Eq(cells, stone(player)), graph.Float32)
+	wins := graph.Any(graph.Eq(graph.Dot(own, r.lines()), r.length))
+	return moved[Lines]{board: Lines{cells}, ends: graph.Or(wins, graph.All(graph.Ne(cells, 0))), wins: wins}
+}
+
+// lines has a column for each line, with ones at its cells: f32[cells, lines].
+func (r lineRules) lines() *graph.Array {
+	var all [][]int
+	for row := range r.rows {
+		for column := range r.columns {
+			for _, d := range [][2]int{{0, 1}, {1, 0}, {1, 1}, {1, -1}} {
+				y, x := row+d[0]*(r.length-1), column+d[1]*(r.length-1)
+				if y >= r.rows || x < 0 || x >= r.columns {
+					continue
+				}
+				var line []int
+				for i := range r.length {
+					line = append(line, (row+i*d[0])*r.columns+column+i*d[1])
+				}
+				all = append(all, line)
+			}
+		}
+	}
+	ones := make([]float32, r.rows*r.columns*len(all))
+	for i, line := range all {
+		for _, cell := range line {
+			ones[cell*len(all)+i] = 1
+		}
+	}
+	return graph.Float32s(ones, r.rows*r.columns, len(all))
+}
+
+func (r lineRules) observe(b Lines, player *graph.Array) *graph.Array {
+	return graph.Reshape(ownAndOther(b.Cells, player), r.rows, r.columns, 2)
+}
+
+func (r lineRules) draw(id string, state any, size image.Point) (image.Image, error) {
+	cells, err := draw.Grid(id, state, func(s State[Lines]) *graph.Array { return s.Board.Cells }, r.rows*r.columns)
+	if err != nil {
+		return nil, err
+	}
+	return drawCells(size, cells, r.rows, r.columns, 0)
+}

@@ -1,0 +1,106 @@
+package board
+
+import (
+	"image"
+
+	"xlarun/envs"
+	"xlarun/envs/draw"
+	"xlarun/graph"
+)
+
+func init() { envs.MustRegister(Othello()) }
+
+// OthelloBoard is a board of Othello.
+type OthelloBoard struct {
+	Cells  *graph.Array // i32[64]: 0 empty, 1 and 2 of player 0 and 1
+	Moves  *graph.Array // bool[65]: the legal moves
+	Passed *graph.Array // bool[]: whether the last move was a pass
+}
+
+// Othello is played on eight rows and columns: a stone has to enclose others of the opponent's, in a line between itself and another of one's
+// own, and turns them. Actions are the cells, row by row, and to pass, which is legal only where no other move is. The game ends when the
+// board is full, a player has no stones, or both pass; who has more stones wins. Observation f32[8, 8, 2]: one's own stones, and the other's.
+func Othello() Game[OthelloBoard] {
+	return newGame("Othello-v1", 65, 122, []int{8, 8, 2}, rules[OthelloBoard](othelloRules{}))
+}
+
+const (
+	othelloSide  = 8
+	othelloCells = othelloSide * othelloSide
+)
+
+type othelloRules struct{}
+
+func (othelloRules) start() OthelloBoard {
+	cells := make([]int32, othelloCells)
+	cells[28], cells[35], cells[27], cells[36] = 1, 1, 2, 2
+	b := OthelloBoard{Cells: graph.Int32s(cells), Passed: envs.False()}
+	b.Moves = othelloMoves(grid(graph.Eq(b.Cells, 1)), grid(graph.Eq(b.Cells, 2)))
+	return b
+}
+
+func (othelloRules) legal(b OthelloBoard, _ *graph.Array) *graph.Array { return b.Moves }
+
+func grid(cells *graph.Array) *graph.Array { return graph.Reshape(cells, othelloSide, othelloSide) }
+
+// directions are steps along rows and columns.
+var directions = [][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
+
+// shifted moves cells by a direction; what leaves the board is gone.
+func shifted(cells *graph.Array, d [2]int) *graph.Array {
+	low, high := []int{max(d[0], 0), max(d[1], 0)}, []int{max(-d[0], 0), max(-d[1], 0)}
+	start := []int{high[0], high[1]}
+	limit := []int{othelloSide - low[0], othelloSide - low[1]}
+	return graph.Pad(graph.Slice(cells, start, limit), false, low, high)
+}
+
+// runs are the cells of theirs that lie in a line from a cell of from on, without a gap.
+func runs(from, theirs *graph.Array, d [2]int) *graph.Array {
+	run := graph.And(theirs, shifted(from, d))
+	for range othelloSide - 3 {
+		run = graph.Or(run, graph.And(theirs, shifted(run, d)))
+	}
+	return run
+}
+
+// othelloMoves are the legal moves of a player, bool[65].
+func othelloMoves(mine, theirs *graph.Array) *graph.Array {
+	free := graph.Not(graph.Or(mine, theirs))
+	legal := graph.And(free, graph.Not(free))
+	for _, d := range directions {
+		legal = graph.Or(legal, graph.And(free, shifted(runs(mine, theirs, d), d)))
+	}
+	return graph.Concatenate(0, graph.Flatten1D(legal), graph.Reshape(graph.Not(graph.Any(legal)), 1))
+}
+
+func (othelloRules) move(b OthelloBoard, player, action *graph.Array) moved[OthelloBoard] {
+	mine, theirs := grid(graph.Eq(b.Cells, stone(player))), grid(graph.Eq(b.Cells, graph.Sub(2, player)))
+	here := grid(graph.Eq(graph.Iota(othelloCells), action)) // nowhere for a pass
+	turned := graph.And(here, graph.Not(here))
+	for _, d := range directions {
+		run := runs(here, theirs, d)
+		enclosed := graph.Any(graph.And(mine, shifted(run, d)))
+		turned = graph.Or(turned, graph.And(run, enclosed))
+	}
+	mine = graph.Or(mine, graph.Or(here, turned))
+	theirs = graph.And(theirs, graph.Not(turned))
+	pass := graph.Eq(action, othelloCells)
+	count := func(x *graph.Array) *graph.Array { return graph.Sum(graph.Convert(x, graph.Int32)) }
+	own, other := count(mine), count(theirs)
+	ends := graph.Or(graph.Eq(graph.Add(own, other), othelloCells), graph.Or(graph.Eq(other, 0), graph.And(b.Passed, pass)))
+	cells := graph.Select(graph.Flatten1D(mine), stone(player), graph.Select(graph.Flatten1D(theirs), graph.Sub(2, player), 0))
+	return moved[OthelloBoard]{board: OthelloBoard{cells, othelloMoves(theirs, mine), pass}, ends: ends,
+		wins: graph.And(ends, graph.Gt(own, other)), loses: graph.And(ends, graph.Lt(own, other))}
+}
+
+func (othelloRules) observe(b OthelloBoard, player *graph.Array) *graph.Array {
+	return graph.Reshape(ownAndOther(b.Cells, player), othelloSide, othelloSide, 2)
+}
+
+func (othelloRules) draw(id string, state any, size image.Point) (image.Image, error) {
+	cells, err := draw.Grid(id, state, func(s State[OthelloBoard]) *graph.Array { return s.Board.Cells }, othelloCells)
+	if err != nil {
+		return nil, err
+	}
+	return drawCells(size, cells, othelloSide, othelloSide, 0)
+}

@@ -1,0 +1,100 @@
+package board_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	_ "xlarun/envs/board"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/third_party/oracles"
+	"xlarun/xlabridge"
+)
+
+// playedGames are what third_party/oracles/pgx_games.py wrote, whose docstring says what they mean.
+type playedGames struct {
+	Games []struct {
+		Env                                   string
+		Moves, Actions, Mover, Winner, Digest oracles.Array
+	}
+}
+
+// seen is what is compared of a game.
+type seen struct{ Digest, Movers, Winner, Ended *graph.Array }
+
+// digest is the number that stands for what is to be seen of a state.
+func digest(env envs.Environment, s any) *graph.Array {
+	params := env.DefaultParams()
+	game, _ := envs.GameOf(env)
+	bits := graph.Convert(graph.Concatenate(0, graph.Flatten1D(env.Observe(s, params)), graph.Convert(game.Legal(s, params), graph.Float32)), graph.Uint32)
+	n := bits.Size()
+	weights := make([]uint32, n)
+	for i := range weights {
+		weights[i] = uint32(2*i+1) * 2654435761
+	}
+	return graph.Sum(graph.Mul(bits, graph.Uint32s(weights)))
+}
+
+// Games are those of pgx, move by move: 2,000 random ones of each.
+func TestGamesAreThoseOfPgx(t *testing.T) {
+	var v playedGames
+	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))
+	require.Len(t, v.Games, 4)
+	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
+	require.NoError(t, err)
+	defer client.Close()
+	for _, g := range v.Games {
+		t.Run(g.Env, func(t *testing.T) {
+			env, err := envs.Make(g.Env)
+			require.NoError(t, err)
+			game, ok := envs.GameOf(env)
+			require.True(t, ok)
+			params := env.DefaultParams()
+			games, longest := g.Actions.Shape[0], g.Actions.Shape[1]
+			require.Equal(t, 2000, games)
+			type state struct {
+				S                     any
+				Digest, Winner, Ended *graph.Array
+			}
+			play := func(actions *graph.Array) seen {
+				s, _ := env.Reset(random.New(0), params)
+				first := state{s, digest(env, s), graph.Of(int32(-1)), envs.False()}
+				end, movers := graph.Scan(func(c state, x [2]*graph.Array) (state, *graph.Array) {
+					action, time := x[0], graph.Convert(x[1], graph.Uint32)
+					none := graph.Eq(action, 255)
+					mover := game.Player(c.S, params)
+					next, _, reward, terminated, _ := env.Step(random.New(0), c.S, action, params)
+					winner := graph.Select(graph.Gt(reward, 0), mover, graph.Select(graph.Lt(reward, 0), graph.Sub(1, mover), c.Winner))
+					counted := graph.Add(c.Digest, graph.Mul(graph.Add(graph.Mul(time, graph.Of(uint32(2))), graph.Of(uint32(3))), digest(env, next)))
+					n := state{next, counted, winner, graph.Or(c.Ended, terminated)}
+					return graph.MapTree2(func(old, new *graph.Array) *graph.Array { return graph.Select(none, old, new) }, c, n), graph.Select(none, 0, mover)
+				}, first, [2]*graph.Array{actions, graph.Iota(longest)})
+				return seen{end.Digest, movers, end.Winner, end.Ended}
+			}
+			actions := make([]int32, games*longest)
+			for i, a := range g.Actions.Ints() {
+				actions[i] = int32(a)
+			}
+			got, err := xlabridge.Jit1(client, graph.VMap(play))(graph.Int32s(actions, games, longest))
+			require.NoError(t, err)
+			read := func(a *graph.Array) []float64 {
+				x, err := graph.Floats(a)
+				require.NoError(t, err)
+				return x
+			}
+			digests, movers, winners, ended := read(got.Digest), read(got.Movers), read(got.Winner), read(got.Ended)
+			bytes := g.Mover.Shape[1]
+			for i := range games {
+				require.Equal(t, 1., ended[i], "game %d", i)
+				require.Equal(t, g.Winner.Floats()[i], winners[i], "game %d", i)
+				for m := range longest {
+					bit := g.Mover.Data[i*bytes+m/8] >> (7 - m%8) & 1
+					require.Equal(t, float64(bit), movers[i*longest+m], "game %d, move %d", i, m)
+				}
+				require.Equal(t, g.Digest.Floats()[i], digests[i], "game %d", i)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package board
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// MostSolved is the largest graph whose games are solved: 15 edges, 3^15 colourings.
+const MostSolved = 6
+
+// Solution holds what every position of a clique game is worth, and plays it perfectly: the yardstick of whoever learns it.
+type Solution struct {
+	c       colouring
+	variant Variant
+	value   []int8 // by number of the colouring, for the player to move; unreached for those that no game comes to
+	ternary []int  // of a set of edges: the sum of 3^e
+	through [2][][]uint32
+}
+
+const unreached = 2
+
+// Solve searches all positions of Clique(v, vertices, k...), of at most 6 vertices.
+func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
+	g, err := Clique(v, vertices, k...)
+	if err != nil {
+		return nil, err
+	}
+	if vertices > MostSolved {
+		return nil, fmt.Errorf("board.Solve: got %d vertices, want at most %d: there are 3^%d colourings", vertices, MostSolved, vertices*(vertices-1)/2)
+	}
+	r, _ := g.rules.(cliqueRules)
+	s := &Solution{c: r.colouring, variant: v, ternary: make([]int, 1<<r.edges)}
+	for set := 1; set < len(s.ternary); set++ {
+		low := bits.TrailingZeros(uint(set))
+		s.ternary[set] = s.ternary[set&(set-1)] + pow3(low)
+	}
+	for colour := range 2 {
+		n := r.throughEdge(r.k[colour])
+		for e := range r.edges {
+			s.through[colour] = append(s.through[colour], r.closes[colour][e*n:(e+1)*n])
+		}
+	}
+	s.value = make([]int8, pow3(r.edges))
+	for i := range s.value {
+		s.value[i] = unreached
+	}
+	s.search([2]uint32{})
+	return s, nil
+}
+
+func pow3(n int) int {
+	p := 1
+	for range n {
+		p *= 3
+	}
+	return p
+}
+
+// number of a colouring: the sum of 3^e times 1 or 2.
+func (s *Solution) number(coloured [2]uint32) int {
+	return s.ternary[coloured[0]] + 2*s.ternary[coloured[1]]
+}
+
+// mover is the player to move.
+func mover(coloured [2]uint32) int {
+	return (bits.OnesCount32(coloured[0]) + bits.OnesCount32(coloured[1])) % 2
+}
+
+// after plays an edge, and says whether that closes a clique.
+func (s *Solution) after(coloured [2]uint32, edge int) (next [2]uint32, closed bool) {
+	p := mover(coloured)
+	for _, others := range s.through[p][edge] {
+		if others&^coloured[p] == 0 {
+			closed = true
+		}
+	}
+	coloured[p] |= 1 << edge
+	return coloured, closed
+}
+
+// worth is what a move is worth to who plays it.
+func (s *Solution) worth(coloured [2]uint32, edge int) int8 {
+	next, closed := s.after(coloured, edge)
+	switch {
+	case closed && s.variant == Maker:
+		return 1
+	case closed:
+		return -1
+	case next[0]|next[1] == 1<<s.c.edges-1:
+		return 0
+	}
+	return -s.search(next)
+}
+
+func (s *Solution) search(coloured [2]uint32) int8 {
+	at := s.number(coloured)
+	if v := s.value[at]; v != unreached {
+		return v
+	}
+	best := int8(-1)
+	for edge := range s.c.edges {
+		if (coloured[0]|coloured[1])>>edge&1 == 0 { // all moves, so that every position that can be reached is in the table
+			best = max(best, s.worth(coloured, edge))
+		}
+	}
+	s.value[at] = best
+	return best
+}
+
+// Value is what a position is worth to the player to move, 1, 0 or -1; ok tells whether a game can come to it and is not over there. Bit e of a
+// number says that edge e has that player's colour.
+func (s *Solution) Value(first, second uint32) (value int, ok bool) {
+	if (first|second)>>s.c.edges != 0 || first&second != 0 {
+		return 0, false
+	}
+	v := s.value[s.number([2]uint32{first, second})]
+	return int(v), v != unreached
+}
+
+// Best are the moves that keep the value of a position; none where Value is not ok.
+func (s *Solution) Best(first, second uint32) []int {
+	v, ok := s.Value(first, second)
+	if !ok {
+		return nil
+	}
+	var moves []int
+	for edge := range s.c.edges {
+		if coloured := [2]uint32{first, second}; (first|second)>>edge&1 == 0 && int(s.worth(coloured, edge)) == v {
+			moves = append(moves, edge)
+		}
+	}
+	return moves
+}
+
+// Table are the values of all colourings, by the sum over the edges of 3^e times 1 for the first player's, 2 for the second's; 2 where no
+// game comes to or goes on from.
+func (s *Solution) Table() []int8 { return s.value }
