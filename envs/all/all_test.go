@@ -22,7 +22,7 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 		"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1",
 		"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1", "SpaceInvaders-MinAtar-v1",
 		"Catch-bsuite-v1", "DeepSea-bsuite-v1", "DiscountingChain-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
-		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1"})
+		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1", "Gather-v1"})
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,121 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/third_party/oracles"
+)
+
+var four = func(threshold float64) []Statistic { return []Statistic{IQM, Mean, Median, OptimalityGap(threshold)} }
+
+// Points, and intervals of the same resamples, are rliable's; those of resamples of our own are so up to their noise.
+func TestAgainstRliable(t *testing.T) {
+	var file struct {
+		Cases []struct {
+			Scores, Points, Indices, Intervals, Many oracles.Array
+			Threshold, Confidence                    float64
+		}
+	}
+	require.NoError(t, oracles.Read("testdata/rliable_aggregates.json.gz", &file))
+	require.Greater(t, len(file.Cases), 5)
+	for i, c := range file.Cases {
+		runs, tasks := c.Scores.Shape[0], c.Scores.Shape[1]
+		scores := make(Scores, runs)
+		for run := range scores {
+			scores[run] = c.Scores.Floats()[run*tasks : (run+1)*tasks]
+		}
+		next := 0
+		drawn, err := intervals(scores, Options{Resamples: c.Indices.Shape[0], Confidence: c.Confidence}, four(c.Threshold), func() int {
+			next++
+			return int(c.Indices.Data[next-1])
+		})
+		require.NoError(t, err)
+		require.Equal(t, c.Indices.Len(), next)
+		many, err := Intervals(scores, Options{Resamples: 20000, Confidence: c.Confidence, Seed: 3}, four(c.Threshold)...)
+		require.NoError(t, err)
+		for k := range drawn {
+			what := fmt.Sprintf("case %d, statistic %d", i+1, k)
+			near := func(want, got, scale float64) {
+				t.Helper()
+				require.InDelta(t, want, got, 1e-12*max(1, math.Abs(scale)), what)
+			}
+			point, low, high := c.Points.Floats()[k], c.Intervals.Floats()[k], c.Intervals.Floats()[4+k]
+			near(point, drawn[k].Point, point)
+			near(low, drawn[k].Low, low)
+			near(high, drawn[k].High, high)
+			low, high = c.Many.Floats()[k], c.Many.Floats()[4+k]
+			require.Equal(t, drawn[k].Point, many[k].Point)
+			require.InDelta(t, low, many[k].Low, .1*(high-low)+1e-12*math.Abs(low), what)
+			require.InDelta(t, high, many[k].High, .1*(high-low)+1e-12*math.Abs(high), what)
+		}
+	}
+}
+
+func TestByHand(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for i, c := range []struct {
+		scores Scores
+		want   [4]float64 // with the threshold 1
+	}{
+		{Of([]float64{3}), [4]float64{3, 3, 3, 0}},                                   // 1: one run
+		{Of([]float64{-100, .5, .25, 100}), [4]float64{.375, .1875, .1875, 25.5625}}, // 2: a quarter is cut on each side
+		{Of([]float64{0, 1, 5}), [4]float64{2, 2, 2, 1. / 3}},                        // 3: of three nothing is cut
+		{Scores{{0, 4}, {1, 5}}, [4]float64{2.5, 2.5, 2.5, .25}},                     // 4: two tasks; their means .5 and 4.5
+		{Scores{{0, 4, 9}}, [4]float64{13. / 3, 13. / 3, 4, 1. / 3}},                 // 5: the median is over tasks
+		{Of([]float64{1, nan, 2, 3}), [4]float64{nan, nan, nan, nan}},                // 6: no number
+		{Of([]float64{1, inf, 2, 3}), [4]float64{2.5, inf, inf, 0}},                  // 7: an infinite score is one of the highest quarter
+		{Of([]float64{1e308, 1, 1, -1e308}), [4]float64{1, 0, 0, 2.5e307}},           // 8: huge ones, beside which float64 loses the others
+	} {
+		got, err := Intervals(c.scores, Options{}, four(1)...)
+		require.NoError(t, err)
+		for k, want := range c.want {
+			what := fmt.Sprintf("case %d, statistic %d", i+1, k)
+			if math.IsNaN(want) || math.IsInf(want, 0) {
+				require.Equal(t, fmt.Sprint(want), fmt.Sprint(got[k].Point), what)
+				continue
+			}
+			require.InDelta(t, want, got[k].Point, 1e-12*max(1, math.Abs(want)), what)
+			if !(i == 7) {
+				require.LessOrEqual(t, got[k].Low, got[k].High, what)
+			}
+		}
+		if i == 0 {
+			require.Equal(t, Interval{3, 3, 3}, got[0])
+		}
+		if i == 5 {
+			require.Equal(t, "{NaN NaN NaN}", fmt.Sprint(got[0]))
+		}
+	}
+}
+
+func TestOptions(t *testing.T) {
+	scores := Of([]float64{1, 2, 3, 4, 5, 6})
+	a, err := Intervals(scores, Options{Seed: 1}, IQM)
+	require.NoError(t, err)
+	b, err := Intervals(scores, Options{Seed: 1}, IQM)
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+	narrow, err := Intervals(scores, Options{Seed: 1, Confidence: .5}, IQM)
+	require.NoError(t, err)
+	require.Greater(t, narrow[0].Low, a[0].Low)
+	require.Less(t, narrow[0].High, a[0].High)
+	for _, c := range []struct {
+		scores Scores
+		o      Options
+		want   string
+	}{
+		{nil, Options{}, "got no scores"},
+		{Scores{{}}, Options{}, "got no scores"},
+		{Scores{{1}, {1, 2}}, Options{}, "run 0 has 1 tasks and run 1 has 2"},
+		{scores, Options{Resamples: -1}, "got -1 resamples"},
+		{scores, Options{Confidence: 1}, "confidence 1, want"},
+		{scores, Options{Confidence: math.NaN()}, "confidence NaN, want"},
+	} {
+		_, err := Intervals(c.scores, c.o, Mean)
+		require.ErrorContains(t, err, c.want)
+	}
+}
