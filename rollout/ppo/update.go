@@ -6,6 +6,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/advantage"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 )
@@ -148,7 +149,7 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 		rewards, next.Rewards = s.Rewards.normalize(moments, c.Gamma.Array())
 	}
 	l := g.learner(s.Value, in, s.Update)
-	advantages, targets := gae(rewards, estimated.Values, estimated.Finals, moments.Terminated, moments.Truncated, estimated.Last, l.Gamma, l.Lambda)
+	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
 	next.Value = g.head.Prepare(s.Value, graph.Flatten1D(targets))
 	l.state = next.Value
 	params := g.rescaled(s, next.Value)
@@ -170,6 +171,17 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	next.Recent = s.Recent.with(ended)
 	next.Best = s.Best.or(best{s.Params.Actor, s.scale(), next.Recent.mean()}, graph.Lt(next.Recent.Weight, sure))
 	return next, figuresOf(ended, next.Recent, f, l.Rate, explained(estimated.Values, targets))
+}
+
+// advantages are the estimates of all environments, and the targets of their values, f32[steps, environments].
+func advantages(rewards *graph.Array, e estimates, m moment, gamma, lambda *graph.Array) (advantages, targets *graph.Array) {
+	type steps struct{ Reward, Value, Final, Terminated, Truncated *graph.Array }
+	type both struct{ Advantages, Targets *graph.Array }
+	all := graph.VMap2(func(s steps, last *graph.Array) (b both) {
+		b.Advantages, b.Targets = advantage.GAE(s.Reward, s.Value, s.Final, s.Terminated, s.Truncated, last, gamma, lambda)
+		return b
+	}, graph.InAxes(1, 0), graph.OutAxis(1))(steps{rewards, e.Values, e.Finals, m.Terminated, m.Truncated}, e.Last)
+	return all.Advantages, all.Targets
 }
 
 // minibatches gives how many rows the experience has that are shuffled, and the loss of parameters in some of them: steps of all environments where nothing is
