@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"math"
-
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/graph/random"
@@ -153,7 +151,7 @@ type trained struct {
 // epochs goes through the experience several times, by minibatches in an order of each epoch's own: minibatch gives, of the numbers of its rows i32[rows], the
 // loss of parameters.
 func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, minibatches, rows int, minibatch func(rows *graph.Array) func(p Params) (*graph.Array, figures)) (Params, any, figures) {
-	orders := graph.VMap(func(key random.Key) *graph.Array { return order(key, rows) })(random.Split(key, epochs))
+	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(random.Split(key, epochs))
 	orders = once(graph.Reshape(orders, epochs, minibatches, rows/minibatches))
 	adam := l.optimizer()
 	nothing := graph.MapTree(graph.ZerosLike, figures{graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0)})
@@ -194,20 +192,3 @@ const (
 	epochsLoop      = "epochs"
 	minibatchesLoop = "minibatches"
 )
-
-// fewRows is the number of rows up to which an order is drawn by counting, for each of them, those whose words are smaller: n² comparisons, which
-// are vectors, take less time than a sort.
-const fewRows = 1024
-
-// order draws an order of 0, 1, …, n-1, i32[n].
-func order(key random.Key, n int) *graph.Array {
-	if n > fewRows {
-		return random.Permutation(key, n)
-	}
-	// The lowest bits of each word are its number, so that no two are the same.
-	low := uint32(1)<<uint(math.Ceil(math.Log2(float64(max(n, 2))))) - 1
-	words := graph.And(random.Bits(key, graph.Uint32, n), graph.Full(graph.ShapeOf(graph.Uint32), ^low))
-	words = once(graph.Or(words, graph.Convert(graph.Iota(n), graph.Uint32)))
-	smaller := graph.Lt(graph.ExpandDims(words, 0), graph.ExpandDims(words, 1))
-	return graph.Sum(graph.Convert(smaller, graph.Int32), 1)
-}
