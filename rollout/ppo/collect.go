@@ -62,7 +62,7 @@ type collector struct {
 // fresh begins an episode.
 func (c *collector) fresh(key random.Key) episodeStart {
 	p, drawn := c.play.ParamsOf(key)
-	state, observation := c.play.Env.Reset(random.FoldIn(key, 0), p)
+	state, observation := c.play.Env.Reset(once(random.FoldIn(key, 0)), p)
 	s := episodeStart{state, observation, graph.None{}}
 	if drawn {
 		s.Drawn = p
@@ -83,10 +83,10 @@ func (c *collector) begin(p Params, key random.Key) World {
 // chances are those of steps x environments.
 func (c *collector) chances(key random.Key, steps, environments int) chance {
 	one := func(key random.Key) chance {
-		keys := random.SplitN(key, 4)
+		keys := once(random.SplitN(key, 4)) // derived again for each of its uses, a key of a key would keep the compiler at work for minutes
 		return chance{Env: keys[0], Policy: keys[1], Noise: c.acting.Noise(keys[2]), Fresh: c.fresh(keys[3])}
 	}
-	all := graph.VMap(one)(random.Split(key, steps*environments))
+	all := graph.VMap(one)(once(random.Split(key, steps*environments)))
 	return once(graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{steps, environments}, a.Dims()[1:]...)...)
 	}, all))

@@ -151,7 +151,7 @@ type trained struct {
 // epochs goes through the experience several times, by minibatches in an order of each epoch's own: minibatch gives, of the numbers of its rows i32[rows], the
 // loss of parameters.
 func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, minibatches, rows int, minibatch func(rows *graph.Array) func(p Params) (*graph.Array, figures)) (Params, any, figures) {
-	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(random.Split(key, epochs))
+	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(once(random.Split(key, epochs)))
 	orders = once(graph.Reshape(orders, epochs, minibatches, rows/minibatches))
 	adam := l.optimizer()
 	nothing := graph.MapTree(graph.ZerosLike, figures{graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0)})

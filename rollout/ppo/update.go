@@ -87,7 +87,7 @@ func (g *program) start(key random.Key) State {
 	s := State{Params: p, Key: keys[1], Update: graph.Zeros(graph.ShapeOf(graph.Int32)), Value: g.head.Start(), Recent: recent{graph.Scalar(0), graph.Scalar(0)}}
 	s.Optimizer = g.learner(g.head.Start(), inputs{Updates: graph.Scalar(1)}, s.Update).optimizer().Init(p)
 	c := g.normalizing(s)
-	s.Worlds = graph.VMap(func(key random.Key) World { return c.begin(p, key) })(random.Split(keys[2], g.config.Envs))
+	s.Worlds = graph.VMap(func(key random.Key) World { return c.begin(p, key) })(once(random.Split(keys[2], g.config.Envs)))
 	if g.config.NormalizeObservations {
 		none := policy.NoMoments(g.collect.play.Env.Spec().Observation.Shape().Dims...)
 		s.Observed = &none
@@ -136,6 +136,7 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
 	c, collector := g.config, g.normalizing(s)
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
+	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	worlds, moments := collector.collect(s.Params, s.Worlds, collector.chances(ofSteps, c.Horizon, c.Envs))
 	moments = once(moments)
 	observed := moments.Observation
