@@ -91,8 +91,27 @@ func (c *Config) Setup() string {
 	return fmt.Sprintf("%s%s, %d environments x %d steps, %d x %d minibatches, seed %d", agents, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches, c.Seed)
 }
 
-// Purpose says in a few words what the program is for.
-func (c *Config) Purpose() string { return "ppo " + settings.Words(c) + c.stopping() }
+// Purpose says in a few words what the program is for: all that its shapes depend on, of what has a usual value where it is another.
+func (c *Config) Purpose() string {
+	text := fmt.Sprintf("ppo %s, %s, %d environments x %d steps, %d x %d minibatches", c.Env, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches)
+	if c.Agents > 1 {
+		text += fmt.Sprintf(", %d agents", c.Agents)
+	}
+	if len(c.EnvParam) > 0 {
+		text += ", given " + c.EnvParam.Shape()
+	}
+	usual := DefaultConfig()
+	for _, name := range []string{"shared", "init", "value", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+		mine, _ := settings.Lookup(c, name)
+		if theirs, _ := settings.Lookup(&usual, name); mine.Text() != theirs.Text() {
+			text += fmt.Sprintf(", %s %s", name, mine.Text())
+		}
+	}
+	for _, p := range settings.ChosenParts(c) {
+		text += settings.Unusual(p, c)
+	}
+	return text + c.stopping()
+}
 
 // Programs is what the program follows from.
 func (c *Config) Programs() string { return settings.Program(c) + c.stopping() }
@@ -134,6 +153,9 @@ func (c *Config) Check(plan.Machine) error {
 func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
+	}
+	if c.Devices > 1 {
+		return nil, settings.Wrong("devices", c.Devices, "1: all agents are trained by one program on one device")
 	}
 	play, err := c.Rollout()
 	if err != nil {
