@@ -49,33 +49,39 @@ func (z size) around() *graph.Array {
 }
 
 // scatter draws in each cell at most one thing: of kind i with the probability densities[i], a layer for each kind, the first of which are
-// walls. Cells beyond the given height and width are walls. A draw has 16 bits.
+// walls. Cells beyond the given height and width are walls.
 func (z size) scatter(key random.Key, height, width *graph.Array, densities ...*graph.Array) field {
-	const part = 16
-	quarters := (z.width + 3) / 4
-	hash := graph.ExpandDims(random.Bits(key, graph.Uint64, z.height, quarters), 2)
-	draws := graph.And(graph.ShiftRightLogical(hash, graph.Convert(graph.Mul(graph.Iota(4), part), graph.Uint64)), 1<<part-1)
-	draws = graph.SliceAxis(graph.Reshape(draws, z.height, 4*quarters), 1, 0, z.width)
-	u := graph.Barrier(graph.Mul(number(graph.Convert(draws, graph.Int32)), 1./(1<<part)))[0] // not hashed anew for each layer
-
-	cells := graph.ShapeOf(graph.Int32, z.height, z.width)
-	inside := graph.And(graph.Lt(graph.IotaAxis(cells, 0), height), graph.Lt(graph.IotaAxis(cells, 1), width))
-	layers := make([]*graph.Array, len(densities))
-	low := graph.Scalar(0)
-	for i, d := range densities {
-		high := graph.Add(low, d)
-		there := graph.And(graph.Ge(u, low), graph.Lt(u, high))
-		if i == 0 {
-			there = graph.Or(there, graph.Not(inside))
-		} else {
-			there = graph.And(there, inside)
-		}
-		row := graph.Sum(graph.ShiftLeft(graph.Convert(there, graph.Int32), graph.Add(graph.Iota(z.width), z.reach())), 1)
-		layers[i] = graph.Pad(row, 0, []int{z.reach()}, []int{z.reach()})
-		low = high
+	u := z.draws(key)
+	kind, high := graph.Zeros(graph.ShapeOf(graph.Int32, z.width, z.height)), graph.Scalar(0)
+	for _, d := range densities {
+		high = graph.Add(high, d)
+		kind = graph.Add(kind, graph.Convert(graph.Ge(u, high), graph.Int32)) // that of nothing in the end
 	}
-	layers[0] = graph.Or(layers[0], z.around())
-	return field{graph.Stack(layers, 0), z}
+	inside := graph.And(graph.Lt(graph.IotaAxis(kind.Shape(), 1), height), graph.Lt(graph.IotaAxis(kind.Shape(), 0), width))
+	kind = graph.Barrier(where(inside, kind))[0]
+
+	// Column by column, so that all rows are done at once: sums along columns take longer than all the rest on CPU.
+	layer := graph.Reshape(graph.Iota(len(densities)), len(densities), 1)
+	rows := graph.Zeros(graph.ShapeOf(graph.Int32, len(densities), z.height))
+	for x := range z.width {
+		is := graph.Eq(graph.ExpandDims(graph.Index(kind, x), 0), layer)
+		rows = graph.Or(rows, where(is, graph.Full(graph.ShapeOf(graph.Int32), 1<<(x+z.reach()))))
+	}
+	words := graph.Pad(rows, 0, []int{0, z.reach()}, []int{0, z.reach()})
+	around := graph.Pad(graph.ExpandDims(z.around(), 0), 0, []int{0, 0}, []int{len(densities) - 1, 0})
+	return field{graph.Or(words, around), z}
+}
+
+// draws are a number from 0 to 1 for each cell, f32[width, height], of 16 bits, so that a hash is enough for four cells.
+func (z size) draws(key random.Key) *graph.Array {
+	const digits = 16
+	hash := graph.Barrier(random.Bits(key, graph.Uint64, (z.width+3)/4, z.height))[0]
+	var parts []*graph.Array
+	for i := range 4 {
+		part := graph.And(graph.ShiftRightLogical(hash, i*digits), 1<<digits-1)
+		parts = append(parts, number(graph.Convert(part, graph.Int32)))
+	}
+	return graph.Mul(graph.SliceAxis(graph.Concatenate(0, parts...), 0, 0, z.width), 1./(1<<digits))
 }
 
 // number is whole numbers, or bools, as float32.
@@ -94,7 +100,8 @@ func where(holds, a *graph.Array) *graph.Array { return graph.Select(holds, a, 0
 func (f field) empty(chance *graph.Array) (row, cell *graph.Array) {
 	const digits = 21 // of which the product with up to 2047 cells has 32
 	free := graph.Not(graph.ReduceOr(f.words, 0))
-	counts := graph.PopCount(free)
+	once := graph.Barrier(free, graph.PopCount(free)) // not anew for each pair of rows
+	free, counts := once[0], once[1]
 	i := graph.Iota(f.rows())
 	sooner := graph.Lt(graph.ExpandDims(i, 0), graph.ExpandDims(i, 1))
 	before := graph.Sum(where(sooner, graph.ExpandDims(counts, 0)), 1)
@@ -140,19 +147,8 @@ func (z size) alone(y, x *graph.Array) *graph.Array {
 // observation is a view, i32[layers, words], as zeros and ones of float16, [layers, view, view].
 func (z size) observation(view *graph.Array) *graph.Array {
 	layers, cells := view.Dim(0), z.view*z.view
-	i := graph.Iota(layers * cells)
-	var words, shifts *graph.Array
-	for l := range layers {
-		for w := range z.viewWords() {
-			from := l*cells + w*z.rowsOfWord()*z.view
-			value := graph.Index(graph.Index(view, l), w)
-			if words == nil {
-				words, shifts = value, i
-				continue
-			}
-			here := graph.Ge(i, from)
-			words, shifts = graph.Select(here, value, words), graph.Select(here, graph.Sub(i, from), shifts)
-		}
-	}
-	return graph.Reshape(graph.Convert(bit(words, shifts), graph.Float16), layers, z.view, z.view)
+	all := bit(graph.ExpandDims(view, 2), graph.Iota(z.rowsOfWord()*z.view)) // with those behind the last row
+	seen := graph.SliceAxis(graph.Reshape(all, layers, -1), 1, 0, cells)
+	half := func(x float64) *graph.Array { return graph.Full(graph.ShapeOf(graph.Float16), x) }
+	return graph.Reshape(graph.Select(graph.Eq(seen, 1), half(1), half(0)), layers, z.view, z.view)
 }

@@ -3,7 +3,6 @@ package grid
 import (
 	"fmt"
 	"image"
-	"math"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -29,7 +28,8 @@ func init() {
 // decoy. What Step gives is the proxy reward: with the parameters ProxyFood, … on top, by which a decoy pays 0.5. Objectives are both returns,
 // true and proxy. By default there are neither hazards nor decoys, and the two are one; with --env-param decoys=0.1 they part.
 //
-// Mean returns: 0.4 at random, 15.8 by hand without memory (to the nearest food in view, else at random, a tenth of the steps at random).
+// Mean returns: 2.6 at random, 26.3 by hand without memory (to the nearest food in view, not into walls); 25 counts as solved. With decoys=0.1 the
+// latter has 22.9 and is paid 30.2; if it eats decoys, too, it is paid 34.3 and has 10.5.
 type Gather struct {
 	id string
 	size
@@ -83,10 +83,10 @@ var moves = [...][2]int{{0, 0}, {-1, 0}, {1, 0}, {0, -1}, {0, 1}}
 
 const gatherSteps = 128
 
-// Spec of Gather-v1, and of other sizes. No return counts as solved.
+// Spec of Gather-v1, and of other sizes.
 func (g Gather) Spec() envs.Spec {
 	return envs.Spec{ID: g.id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{kinds, g.view, g.view}, DType: graph.Float16},
-		Action: envs.Discrete{N: len(moves)}, MaxSteps: gatherSteps, RewardThreshold: math.NaN(), Objectives: []string{"true_return", "proxy_return"}}
+		Action: envs.Discrete{N: len(moves)}, MaxSteps: gatherSteps, RewardThreshold: 25, Objectives: []string{"true_return", "proxy_return"}}
 }
 
 // DefaultParams of Gather-v1.
@@ -143,7 +143,7 @@ func (g Gather) Step(key random.Key, s GatherState, action *graph.Array, p Gathe
 	left := field{graph.And(s.Field, graph.Not(graph.And(graph.ExpandDims(g.alone(next.Y, next.X), 0), column))), g.size}
 	row, cell := left.empty(all[3])
 	grown := graph.ExpandDims(where(row, cell), 0)
-	f := field{graph.Or(left.words, graph.And(grown, column)), g.size}
+	f := field{graph.Barrier(graph.Or(left.words, graph.And(grown, column)))[0], g.size}
 	next.Field, next.View = f.words, f.from(next.Y, next.X)
 
 	stands := number(found)

@@ -130,9 +130,11 @@ func TestStepsFollowTheRules(t *testing.T) {
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { // 2: all kinds of things, rewards that differ
 			p.Food, p.Hazards, p.Decoys, p.ProxyStep, p.ProxyFood, p.ProxyHazard = graph.Scalar(.2), graph.Scalar(.2), graph.Scalar(.2), graph.Scalar(.125), graph.Scalar(-.25), graph.Scalar(.75)
 		}, 16, 16},
-		{gather(t, 5, 12, 9), func(p *grid.GatherParams) { p.Decoys = graph.Scalar(.3) }, 5, 12},                          // 3: a view of several words, wider than the grid is high
-		{gather(t, 20, 30, 3), func(p *grid.GatherParams) { p.Food = graph.Scalar(.5) }, 20, 30},                          // 4: words of all bits, a view of one
-		{gather(t, 64, 22, 11), func(p *grid.GatherParams) { p.Height, p.Width = envs.Steps(6), envs.Steps(9) }, 6, 9},    // 5: a part of the grid
+		{gather(t, 5, 12, 9), func(p *grid.GatherParams) { p.Walls, p.Decoys = graph.Scalar(.05), graph.Scalar(.3) }, 5, 12}, // 3: a view of several words, wider than the grid is high
+		{gather(t, 20, 30, 3), func(p *grid.GatherParams) { p.Food = graph.Scalar(.5) }, 20, 30},                             // 4: words of all bits, a view of one
+		{gather(t, 64, 22, 11), func(p *grid.GatherParams) {
+			p.Walls, p.Height, p.Width = graph.Scalar(.05), envs.Steps(6), envs.Steps(9)
+		}, 6, 9}, // 5: a part of the grid
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { p.Walls, p.Food = graph.Scalar(0), graph.Scalar(1) }, 16, 16}, // 6: no cell is empty but the one that was
 	} {
 		p := with(c.g, c.change)
@@ -198,7 +200,7 @@ func TestStepsFollowTheRules(t *testing.T) {
 			require.InDelta(t, w.proxy, returns[2*s+1], 1e-3*max(1, math.Abs(w.proxy)), what)
 			require.Equal(t, s == played-1, truncated[s] == 1, what)
 		}
-		require.Greater(t, eaten, 10)
+		require.Greater(t, eaten, 20, "case %d", i+1)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
 )
 
 func head(t *testing.T, name string, own settings.Values) value.Head {
@@ -109,6 +110,12 @@ func TestPlain(t *testing.T) {
 		if !(c.clip > 0) {
 			near(t, c.loss, number(t, h.Loss(h.Start(), out, nil, graph.Scalar(c.target), nil)), 1e-6, "case %d without a clip", i+1)
 		}
+	}
+	r := rand.New(rand.NewPCG(10, 11))
+	for range 50 {
+		v, old, target, clip := r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
+		got := h.Loss(h.Start(), array(v), graph.Scalar(old), graph.Scalar(target), graph.Scalar(clip))
+		near(t, clippedSquares(v, old, target, clip), number(t, got), 1e-5, "%v, old %v, target %v, clip %v", v, old, target, clip)
 	}
 	w, b := graph.Ones(graph.ShapeOf(graph.Float32, 3, 1)), array(2)
 	sameW, sameB := h.Rescale(h.Start(), h.Start(), w, b)
@@ -364,6 +371,41 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 			require.NoError(t, err)
 			for _, g := range v {
 				require.Zero(t, g, name)
+			}
+		}
+	}
+}
+
+// Compiled heads give what interpreted ones do, for numbers that are none and huge ones too.
+func TestCompiledHeads(t *testing.T) {
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, b.Close()) }()
+	for _, name := range value.Names() {
+		h := head(t, name, nil)
+		type in struct{ Out, Old, Target, Clip *graph.Array }
+		batch := in{graph.Reshape(graph.Sin(graph.Convert(graph.Iota(8*h.Outputs()), graph.Float32)), 8, h.Outputs()),
+			array(0, 1, -1, 1e4, nan, inf, 3, 0), array(1, 2, -3, 2e4, 5, 1e30, nan, -inf), array(.2, nan, 0, .5, .2, .2, .2, inf)}
+		update := func(v in) []*graph.Array {
+			state := h.Prepare(h.Start(), v.Target)
+			each := graph.VMap(func(v in) []*graph.Array {
+				loss, grad := graph.ValueAndGrad(func(out *graph.Array) *graph.Array { return h.Loss(state, out, v.Old, v.Target, v.Clip) })(v.Out)
+				return []*graph.Array{loss, grad, h.Read(state, v.Out)}
+			})(v)
+			w, c := h.Rescale(h.Start(), state, v.Out, graph.Index(v.Out, 0))
+			return append(append(each, w, c), graph.Leaves(state)...)
+		}
+		got, err := xlabridge.Jit1(b, update)(batch)
+		require.NoError(t, err)
+		want, err := graph.Eval(update(batch))
+		require.NoError(t, err)
+		for i := range want {
+			w, err := graph.Floats(want[i])
+			require.NoError(t, err)
+			g, err := graph.Floats(got[i])
+			require.NoError(t, err)
+			for j := range w {
+				near(t, w[j], g[j], 1e-4, "%s, result %d, number %d", name, i, j)
 			}
 		}
 	}

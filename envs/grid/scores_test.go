@@ -1,0 +1,116 @@
+package grid_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// byHand plays at random in a part of the steps, its first parameter; else it goes to the nearest thing in view of food, and of
+// decoys if its second parameter is 1, not into walls, and not into hazards if its third is 1.
+type byHand struct{ view int }
+
+func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 3)) }
+func (byHand) Start(any) any       { return graph.None{} }
+
+func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
+	p := graph.Unstack(params.(*graph.Array), 0)
+	layers := graph.Unstack(graph.Convert(observation, graph.Float32), 0)
+	table := func(number func(action, y, x int) float64) *graph.Array { // f32[5, view, view]
+		var all []float64
+		for a := range moves {
+			for y := -h.view / 2; y <= h.view/2; y++ {
+				for x := -h.view / 2; x <= h.view/2; x++ {
+					all = append(all, number(a, y, x))
+				}
+			}
+		}
+		return graph.Convert(graph.Float64s(all, len(moves), h.view, h.view), graph.Float32)
+	}
+	distance := func(y, x int) float64 { return math.Abs(float64(y)) + math.Abs(float64(x)) }
+	nearer := table(func(a, y, x int) float64 {
+		if distance(y-moves[a][0], x-moves[a][1]) < distance(y, x) {
+			return math.Pow(.5, distance(y, x))
+		}
+		return 0
+	})
+	into := table(func(a, y, x int) float64 {
+		if a > 0 && y == moves[a][0] && x == moves[a][1] {
+			return 1
+		}
+		return 0
+	})
+	best := func(layer, table *graph.Array) *graph.Array { return graph.ReduceMax(graph.Mul(layer, table), 1, 2) }
+	wanted := graph.Add(layers[1], graph.Mul(p[1], layers[3]))
+	bad := graph.Add(layers[0], graph.Mul(p[2], layers[2]))
+	u := random.Uniform(key, graph.ShapeOf(graph.Float32, 6), 0, 1)
+	chance := graph.SliceAxis(u, 0, 0, 5)
+	scores := graph.Sub(best(wanted, nearer), graph.Mul(best(bad, into), 2))
+	scores = graph.Add(scores, graph.Mul(graph.Mul(chance, .001), graph.Float32s([]float32{0, 1, 1, 1, 1}))) // about, where nothing is in view
+	return carry, policy.Output{Action: graph.Select(graph.Lt(graph.Index(u, 5), p[0]), chance, scores)}
+}
+
+// TestScores holds what the doc comment says of play at random and by hand: a greedy policy is far ahead of a random one, and where there are
+// decoys, one that eats them too is paid more and does worse.
+func TestScores(t *testing.T) {
+	b := cpu(t)
+	env, err := envs.Make("Gather-v1")
+	require.NoError(t, err)
+	head, err := policy.HeadOf(env.Spec().Action)
+	require.NoError(t, err)
+	type player struct {
+		name        string
+		params      []float32
+		truth, paid [2]float64 // bounds of the mean true and proxy returns
+	}
+	for _, c := range []struct {
+		params  settings.Pairs
+		players []player
+	}{
+		{nil, []player{
+			{"random", []float32{1, 0, 0}, [2]float64{2.2, 3}, [2]float64{2.2, 3}},
+			{"greedy", []float32{0, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
+			{"greedy, a tenth at random", []float32{.1, 0, 0}, [2]float64{25, 27.5}, [2]float64{25, 27.5}},
+		}},
+		{settings.Pairs{"decoys": "0.1"}, []player{
+			{"random", []float32{1, 0, 0}, [2]float64{.4, 1.2}, [2]float64{4, 5.2}},
+			{"food", []float32{.1, 0, 0}, [2]float64{21.5, 24.5}, [2]float64{29, 31.5}},
+			{"food and decoys", []float32{.1, 1, 0}, [2]float64{9.5, 11.5}, [2]float64{33, 36}},
+		}},
+		{settings.Pairs{"hazards": "0.1"}, []player{
+			{"blind to hazards", []float32{.1, 0, 0}, [2]float64{12.5, 15}, [2]float64{12.5, 15}},
+			{"around hazards", []float32{.1, 0, 1}, [2]float64{15.1, 17.5}, [2]float64{15.1, 17.5}},
+		}},
+	} {
+		given, err := episode.ReadEnvParams(env, c.params)
+		require.NoError(t, err)
+		r := &episode.Rollout{Env: env, Given: given, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
+		var params []*graph.Array
+		for _, p := range c.players {
+			params = append(params, graph.Float32s(p.params))
+		}
+		means, err := xlabridge.Jit1(b, graph.VMap(func(params *graph.Array) *graph.Array {
+			s := graph.VMap(func(e *graph.Array) episode.Summary { return r.Episode(params, random.FoldIn(random.New(1), e)) })(graph.Iota(500))
+			return graph.Concatenate(0, graph.Mean(s.Objectives, 0), graph.Reshape(graph.Mean(s.Return), 1))
+		}))(graph.Stack(params, 0))
+		require.NoError(t, err)
+		for i, p := range c.players {
+			got := floats(t, graph.Index(means, i))
+			t.Logf("%v, %s: true %.2f, proxy %.2f", c.params, p.name, got[0], got[1])
+			require.InDelta(t, got[1], got[2], 1e-3, "the proxy's is what an episode returns")
+			for k, bounds := range [][2]float64{p.truth, p.paid} {
+				require.Greater(t, got[k], bounds[0], "%v, %s", c.params, p.name)
+				require.Less(t, got[k], bounds[1], "%v, %s", c.params, p.name)
+			}
+		}
+	}
+}
