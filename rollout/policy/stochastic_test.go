@@ -47,7 +47,9 @@ func TestCategoricalHead(t *testing.T) {
 		}
 		for a := range 4 {
 			require.InDelta(t, probs[a], count[a]/4000, .03, "case %d: %s, action %d", i+1, c.description, a)
-			log := func(out *graph.Array) *graph.Array { return h.LogProb(graph.None{}, Legal(out, legal), graph.Of(int32(a))) }
+			log := func(out *graph.Array) *graph.Array {
+				return h.LogProb(graph.None{}, Legal(out, legal), graph.Of(int32(a)))
+			}
 			if !c.legal[a] {
 				require.Zero(t, count[a])
 				continue

@@ -147,7 +147,8 @@ func (c *collector) collect(p Params, worlds World, by chance) (World, moment) {
 	if !c.recurrent(p) { // what is remembered has the layout of the parameters as they are made, by which learning goes through sequences
 		actor = once(prepared(c.actor, actor))
 	}
-	return graph.Scan(func(worlds World, by chance) (World, moment) {
+	var rows packing
+	worlds, packed := graph.Scan(func(worlds World, by chance) (World, []*graph.Array) {
 		type both struct {
 			World  World
 			Moment moment
@@ -156,8 +157,9 @@ func (c *collector) collect(p Params, worlds World, by chance) (World, moment) {
 			next, m := c.step(p, actor, w, by)
 			return both{next, m}
 		})(worlds, by)
-		return all.World, all.Moment
+		return all.World, rows.pack(all.Moment)
 	}, worlds, by, graph.LoopName(episode.StepsLoop))
+	return worlds, rows.unpack(packed).(moment)
 }
 
 // once keeps the compiler from computing a tree again for each of its uses.

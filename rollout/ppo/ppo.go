@@ -10,6 +10,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -41,6 +42,7 @@ type Training struct {
 	program *program
 	target  float64 // NaN: none
 	profile run.Profile
+	recent  []float64 // recent return of each agent after the last update of this run; nil before one
 }
 
 // Start checks the settings, traces an update, compiles it for b (through the cache) and puts the first state on the device.
@@ -123,6 +125,10 @@ func (t *Training) Step() (run.Metrics, error) {
 	work := float64(t.config.perUpdate()) * float64(t.config.Agents)
 	m := run.Metrics{Step: t.Steps(), Work: work}
 	k := len(metricNames)
+	t.recent = nil
+	for i := 0; i < len(v); i += k {
+		t.recent = append(t.recent, v[i])
+	}
 	for i, name := range metricNames {
 		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, v[i:], k)})
 	}
@@ -199,8 +205,47 @@ func (t *Training) member(actor any, by *policy.Scale) any {
 	return own
 }
 
-// Ending sums the run up.
+// Files are, of several agents, what each has come to.
+func (t *Training) Files(bool) ([]run.File, error) {
+	if t.config.Agents == 1 || len(t.recent) == 0 {
+		return nil, nil
+	}
+	returns := make([]*float64, len(t.recent)) // null where no episode has ended
+	for i, x := range t.recent {
+		if !math.IsNaN(x) {
+			returns[i] = &x
+		}
+	}
+	file := map[string]any{"recent_return": returns}
+	if iqm, err := t.interquartile(); err != nil {
+		return nil, err
+	} else if !math.IsNaN(iqm.Point) {
+		file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
+	}
+	return []run.File{{Name: "agents.json", JSON: file}}, nil
+}
+
+// interquartile is the interquartile mean of the agents' recent returns with its interval of 95 %.
+func (t *Training) interquartile() (aggregate.Interval, error) {
+	all, err := aggregate.Intervals(aggregate.Of(t.recent), aggregate.Options{Seed: uint64(t.config.Seed)}, aggregate.IQM)
+	if err != nil {
+		return aggregate.Interval{}, err
+	}
+	return all[0], nil
+}
+
+// Ending sums the run up, of several agents with their interquartile mean.
 func (t *Training) Ending(last run.Metrics) string {
+	text := t.ending(last)
+	if t.config.Agents > 1 && len(t.recent) > 0 {
+		if iqm, err := t.interquartile(); err == nil && !math.IsNaN(iqm.Point) {
+			text += fmt.Sprintf("; interquartile mean of %d agents %s (%s to %s)", t.config.Agents, number(iqm.Point), number(iqm.Low), number(iqm.High))
+		}
+	}
+	return text
+}
+
+func (t *Training) ending(last run.Metrics) string {
 	recent, _ := last.Get("recent_return")
 	switch {
 	case math.IsNaN(recent):
