@@ -190,6 +190,14 @@ func (p EnvParam) bound(in map[string]*graph.Array) EnvParam {
 	return p
 }
 
+// ParamsOf are the environment's parameters in the episode that has a key, which all episodes share where none is drawn.
+func (r *Rollout) ParamsOf(key random.Key) (params any, drawn bool) {
+	for _, g := range r.Given {
+		drawn = drawn || g.drawn()
+	}
+	return r.envParams(key), drawn
+}
+
 // envParams are the parameters of the episode that has a key.
 func (r *Rollout) envParams(key random.Key) any {
 	p := r.EnvParams

@@ -39,7 +39,7 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 	if !ok {
 		return nil, nil, settings.Wrong(NormalizeObservations, true, "observations that are boxes of numbers, which have a mean; here they are %s: leave it out", observation)
 	}
-	p, h, err := Make(spec, own, envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32}, action)
+	p, h, err := Make(spec, own, NormalizedBox(box), action)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,6 +52,11 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 		}
 	})
 	return &Normalizing{p, box.Dims}, h, err
+}
+
+// NormalizedBox is the space of normalised observations of a box.
+func NormalizedBox(box envs.Box) envs.Box {
+	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32}
 }
 
 // Behind is the policy that a search changes: that behind a Normalizing, else p itself.

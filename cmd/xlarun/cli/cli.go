@@ -24,6 +24,7 @@ import (
 	"xlarun/cmd/xlarun/runfolder"
 	_ "xlarun/envs/all"       // what --env knows
 	_ "xlarun/rollout/evolve" // kinds of run
+	_ "xlarun/rollout/ppo"
 	_ "xlarun/rollout/sparse"
 )
 

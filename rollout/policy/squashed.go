@@ -1,0 +1,94 @@
+package policy
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// Squashed is the distribution over a box of which each element is tanh of a normal variable (Haarnoja et al., "Soft actor-critic", 2018, appendix C), scaled to
+// its bounds; elements without bounds are the normal variable itself. The policy's outputs are the means; the logarithms of the standard
+// deviations are parameters of its own, the same for all observations. Draws are the normal variables. Densities and entropies are those of the elements between -1 and 1,
+// before they are scaled to the bounds: scaling adds a constant.
+type Squashed struct {
+	head    squash
+	bounded []bool
+}
+
+// Deviations are the parameters of a Squashed.
+type Deviations struct {
+	Log *graph.Array // f32[Size]: of the standard deviations
+}
+
+func newSquashed(head squash) Squashed {
+	s := Squashed{head: head, bounded: make([]bool, head.Size())}
+	for i := range s.bounded {
+		s.bounded[i] = at(head.box.Low, i) > -math.MaxFloat32 && at(head.box.High, i) < math.MaxFloat32
+	}
+	return s
+}
+
+// Start are deviations of 1.
+func (s Squashed) Start() any {
+	return Deviations{graph.Zeros(graph.ShapeOf(graph.Float32, s.head.Size()))}
+}
+
+// Noise is normal, f32[Size].
+func (s Squashed) Noise(key random.Key) *graph.Array {
+	return random.Normal(key, graph.ShapeOf(graph.Float32, s.head.Size()))
+}
+
+// Draw is the normal variables, f32[Size].
+func (s Squashed) Draw(params any, out, noise *graph.Array) *graph.Array {
+	return graph.Add(out, graph.Mul(graph.Exp(s.log(params)), noise))
+}
+
+var halfLog2Pi = math.Log(2*math.Pi) / 2
+
+// LogProb is the sum over the elements of the logarithms of the densities.
+func (s Squashed) LogProb(params any, out, draw *graph.Array) *graph.Array {
+	log := s.log(params)
+	z := graph.Mul(graph.Sub(draw, out), graph.Exp(graph.Neg(log)))
+	normal := graph.Sub(graph.Mul(-.5, graph.Square(z)), graph.Add(log, halfLog2Pi))
+	return graph.Sum(graph.Sub(normal, s.logSlope(draw)))
+}
+
+// Entropy has no closed form: it is that of the normal variables and the expected logarithm of tanh's slope, by the trapezoidal rule with 33 points over
+// four standard deviations to both sides. It is off by less than 1e-3 an element for standard deviations up to 3.
+func (s Squashed) Entropy(params any, out *graph.Array) *graph.Array {
+	const points, reach = 33, 4.
+	nodes, weights, total := make([]float32, points), make([]float32, points), 0.
+	for i := range nodes {
+		x := reach * (2*float64(i)/(points-1) - 1)
+		nodes[i], weights[i] = float32(x), float32(math.Exp(-x*x/2))
+		total += float64(weights[i])
+	}
+	for i := range weights {
+		weights[i] /= float32(total)
+	}
+	log := s.log(params)
+	column := func(a *graph.Array) *graph.Array { return graph.ExpandDims(a, 0) }
+	row := func(v []float32) *graph.Array { return graph.Reshape(graph.Float32s(v), points, 1) }
+	u := graph.Add(column(out), graph.Mul(column(graph.Exp(log)), row(nodes)))
+	slopes := graph.Sum(graph.Mul(s.logSlope(u), row(weights)), 0)
+	return graph.Sum(graph.Add(graph.Add(log, .5+halfLog2Pi), slopes))
+}
+
+// Action fills the box.
+func (s Squashed) Action(draw *graph.Array) *graph.Array { return s.head.Action(draw) }
+
+func (s Squashed) log(params any) *graph.Array {
+	d, ok := params.(Deviations)
+	if !ok {
+		graph.Throw("policy.Squashed", "got parameters of type %T, want policy.Deviations, as Start makes them", params)
+	}
+	return d.Log
+}
+
+// logSlope is the logarithm of tanh's derivative at u, […, Size], without overflow; 0 for elements that have no bounds.
+func (s Squashed) logSlope(u *graph.Array) *graph.Array {
+	v := graph.Abs(u)
+	slope := graph.Mul(2, graph.Sub(graph.Sub(math.Ln2, v), graph.Log1p(graph.Exp(graph.Mul(-2, v)))))
+	return graph.Select(graph.BroadcastTo(graph.Of(s.bounded), u.Dims()...), slope, 0.)
+}

@@ -1,0 +1,110 @@
+package policy
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/distribution"
+	"xlarun/graph/random"
+)
+
+func numbersOf(t *testing.T, a *graph.Array) []float64 {
+	t.Helper()
+	v, err := graph.Floats(a)
+	require.NoError(t, err)
+	return v
+}
+
+// The distribution over actions is distribution.Categorical's; draws have its frequencies.
+func TestCategoricalHead(t *testing.T) {
+	h, err := StochasticOf(envs.Discrete{N: 4})
+	require.NoError(t, err)
+	for i, c := range []struct {
+		description string
+		out         []float32
+		legal       []bool
+	}{
+		{"all legal", []float32{1, -2, .5, 0}, []bool{true, true, true, true}},
+		{"two legal", []float32{1, -2, .5, 0}, []bool{true, false, false, true}},
+		{"one legal", []float32{1, -2, .5, 0}, []bool{false, true, false, false}},
+		{"large outputs", []float32{1e4, -1e4, 0, 300}, []bool{false, true, true, true}},
+		{"equal ones", []float32{3, 3, 3, 3}, []bool{true, true, true, false}},
+		{"an output that is -Inf, beside numbers", []float32{float32(math.Inf(-1)), 0, 1, 2}, []bool{true, true, true, true}},
+	} {
+		legal := graph.Of(c.legal)
+		out := Legal(graph.Float32s(c.out), legal)
+		of := distribution.NewCategorical(out)
+		probs := numbersOf(t, of.Probs())
+		require.InDelta(t, numbersOf(t, of.Entropy())[0], numbersOf(t, h.Entropy(graph.None{}, out))[0], 1e-6, "case %d: %s", i+1, c.description)
+		draws := numbersOf(t, graph.VMap(func(key random.Key) *graph.Array { return h.Draw(graph.None{}, out, h.Noise(key)) })(random.Split(random.New(int64(i)), 4000)))
+		count := make([]float64, 4)
+		for _, a := range draws {
+			count[int(a)]++
+		}
+		for a := range 4 {
+			require.InDelta(t, probs[a], count[a]/4000, .03, "case %d: %s, action %d", i+1, c.description, a)
+			log := func(out *graph.Array) *graph.Array {
+				return h.LogProb(graph.None{}, Legal(out, legal), graph.Of(int32(a)))
+			}
+			if !c.legal[a] {
+				require.Zero(t, count[a])
+				continue
+			}
+			if probs[a] > 1e-30 {
+				require.InDelta(t, math.Log(probs[a]), numbersOf(t, log(graph.Float32s(c.out)))[0], 1e-3, "case %d: %s, action %d", i+1, c.description, a)
+			}
+			for k, g := range numbersOf(t, graph.Grad(log)(graph.Float32s(c.out))) {
+				want := -probs[k]
+				if k == a {
+					want++
+				}
+				if !c.legal[k] || math.IsInf(float64(c.out[k]), 0) {
+					want = 0
+				}
+				require.InDelta(t, want, g, 1e-5, "case %d: %s, gradient of action %d by output %d", i+1, c.description, a, k)
+			}
+		}
+		for _, g := range numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array { return h.Entropy(graph.None{}, Legal(out, legal)) })(graph.Float32s(c.out))) {
+			require.False(t, math.IsNaN(g), "case %d: %s", i+1, c.description)
+		}
+	}
+}
+
+// Densities are distribution.SquashedNormal's where elements are bounded and the normal one's where not; actions fill the box.
+func TestSquashedHead(t *testing.T) {
+	box := envs.Box{Low: []float64{-2, -envs.Unbounded, 0}, High: []float64{2, envs.Unbounded, 1}, Dims: []int{3}, DType: graph.Float32}
+	h, err := StochasticOf(box)
+	require.NoError(t, err)
+	require.Len(t, graph.Leaves(h.Start()), 1)
+	for i, deviation := range []float64{.3, 1, 3} {
+		params := Deviations{graph.Float32s([]float32{float32(math.Log(deviation)), 0, float32(math.Log(deviation))})}
+		out := graph.Float32s([]float32{.4, -1, -.8})
+		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}), graph.Float32s([]float32{float32(deviation), float32(deviation)}))
+		free := distribution.NewNormal(-1, 1)
+		sum := func(a *graph.Array) float64 { return numbersOf(t, graph.Sum(a))[0] }
+		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3, "case %d", i+1)
+		draw := h.Draw(params, out, h.Noise(random.New(int64(i))))
+		u := numbersOf(t, draw)
+		squashed := graph.Float32s([]float32{float32(math.Tanh(u[0])), float32(math.Tanh(u[2]))})
+		want := sum(bounded.LogProb(squashed)) + sum(free.LogProb(graph.Scalar(u[1])))
+		require.InDelta(t, want, numbersOf(t, h.LogProb(params, out, draw))[0], 2e-3*(1+math.Abs(want)), "case %d", i+1)
+		action := numbersOf(t, h.Action(draw))
+		require.InDeltaSlice(t, []float64{2 * math.Tanh(u[0]), u[1], .5 + .5*math.Tanh(u[2])}, action, 1e-5, "case %d", i+1)
+	}
+	far := graph.Float32s([]float32{50, 0, -50}) // tanh of it is a bound
+	for _, g := range append(numbersOf(t, h.LogProb(h.Start(), far, far)), numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array { return h.LogProb(h.Start(), out, far) })(far))...) {
+		require.False(t, math.IsNaN(g) || math.IsInf(g, 0))
+	}
+}
+
+// Spaces without a distribution are refused.
+func TestStochasticRefuses(t *testing.T) {
+	_, err := StochasticOf(envs.Discrete{})
+	require.ErrorContains(t, err, "policy: got the action space Discrete(0), want 1 to")
+	_, err = StochasticOf(envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{0}, DType: graph.Float32})
+	require.Error(t, err)
+}

@@ -1,0 +1,232 @@
+package ppo
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/value"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
+type Config struct {
+	Env      string         `set:"env" help:"environment, also given as the argument"`
+	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
+	Policy   string         `set:"policy" help:"network that acts; the critic is one like it"`
+	Shared   bool           `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
+	Init     string         `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal matrices, of scale 0.01 before the actions, or as the policy draws them"`
+	Value    string         `set:"value" help:"how values are made of the critic's outputs"`
+	// Steps is the number of environment steps of an agent in the whole run; updates follow from it.
+	Steps       int `set:"steps" program:"no" resume:"goal" min:"1" max:"1099511627776" help:"environment steps of an agent in the whole run; the learning rate falls over them"`
+	Envs        int `set:"envs" min:"1" max:"1048576" help:"environments that an agent plays at a time"`
+	Horizon     int `set:"horizon" min:"1" max:"1048576" help:"steps of each environment in an update"`
+	Epochs      int `set:"epochs" min:"1" max:"1024" help:"how often an update goes through what it collected"`
+	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"parts of an epoch, each with a step of the optimiser: of steps, or of environments where the policy remembers"`
+
+	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
+	Anneal       bool            `set:"anneal" help:"let the learning rate fall to 0 over the run"`
+	Gamma        settings.Number `set:"gamma" min:"0" max:"1" help:"discount of a step"`
+	Lambda       settings.Number `set:"lambda" min:"0" max:"1" help:"decay of generalised advantage estimation"`
+	Clip         settings.Number `set:"clip" above:"0" help:"how far from 1 the ratio of probabilities counts, and how far from the old value the new one"`
+	ClipValues   bool            `set:"clip-values" help:"clip values, too"`
+	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
+	Entropy      settings.Number `set:"entropy" min:"0" help:"weight of the entropy that is added"`
+	MaxGradNorm  settings.Number `set:"max-grad-norm" above:"0" help:"norm that a gradient is cut to"`
+	// TargetKL is the divergence from the policy that collected behind which an update takes no further epoch; 0: never.
+	TargetKL              settings.Number `set:"target-kl" min:"0" help:"mean divergence of an epoch from the policy that collected, after which the update ends; 0 to go on"`
+	NormalizeAdvantages   bool            `set:"normalize-advantages" help:"advantages of a minibatch less their mean, over their standard deviation"`
+	NormalizeObservations bool            `set:"normalize-observations" help:"the networks see each observation less its mean, over its standard deviation, of all that were made in the updates before"`
+	NormalizeRewards      bool            `set:"normalize-rewards" help:"divide rewards by the standard deviation of their discounted sums"`
+
+	// Agents are trained at the same time, each with a key of its own.
+	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time, each from a seed of its own"`
+	// Target is the recent return at which the run ends: a number, "auto" for the environment's, "0" for none.
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"recent return at which the run ends; 0 for none, auto for the environment's"`
+	Judge  int    `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+	Parted settings.Values
+	run.Common
+}
+
+// DefaultConfig is PureJaxRL's on CartPole.
+func DefaultConfig() Config {
+	return Config{Env: "CartPole-v1", Policy: "mlp:64,64", Init: "orthogonal", Value: "plain", Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
+		LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), Clip: settings.Num(.2), ClipValues: true,
+		ValueWeight: settings.Num(.5), Entropy: settings.Num(.01), MaxGradNorm: settings.Num(.5), NormalizeAdvantages: true, Agents: 1, Target: "auto", Judge: 100}
+}
+
+// Parts are policy and value head.
+func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(), value.Part()} }
+
+// Own are the settings of the parts.
+func (c *Config) Own() *settings.Values { return &c.Parted }
+
+// Title is the environment's id.
+func (c *Config) Title() string { return c.Env }
+
+// Judged is the number of fresh episodes.
+func (c *Config) Judged() int { return c.Judge }
+
+// Last is the number of updates.
+func (c *Config) Last() int64 { return int64(max(1, c.Steps/c.perUpdate())) }
+
+// perUpdate is the number of environment steps of an agent in an update.
+func (c *Config) perUpdate() int { return max(1, c.Envs*c.Horizon) }
+
+// stops tells whether the divergence can end an update.
+func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
+
+// Setup says what is run.
+func (c *Config) Setup() string {
+	agents := ""
+	if c.Agents > 1 {
+		agents = fmt.Sprintf("%d agents, ", c.Agents)
+	}
+	return fmt.Sprintf("%s%s, %d environments x %d steps, %d x %d minibatches, seed %d", agents, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches, c.Seed)
+}
+
+// Purpose says in a few words what the program is for: all that its shapes depend on, of what has a usual value where it is another.
+func (c *Config) Purpose() string {
+	text := fmt.Sprintf("ppo %s, %s, %d environments x %d steps, %d x %d minibatches", c.Env, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches)
+	if c.Agents > 1 {
+		text += fmt.Sprintf(", %d agents", c.Agents)
+	}
+	if len(c.EnvParam) > 0 {
+		text += ", given " + c.EnvParam.Shape()
+	}
+	usual := DefaultConfig()
+	for _, name := range []string{"shared", "init", "value", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+		mine, _ := settings.Lookup(c, name)
+		if theirs, _ := settings.Lookup(&usual, name); mine.Text() != theirs.Text() {
+			text += fmt.Sprintf(", %s %s", name, mine.Text())
+		}
+	}
+	for _, p := range settings.ChosenParts(c) {
+		text += settings.Unusual(p, c)
+	}
+	return text + c.stopping()
+}
+
+// Programs is what the program follows from.
+func (c *Config) Programs() string { return settings.Program(c) + c.stopping() }
+
+func (c *Config) stopping() string {
+	if c.stops() {
+		return ", stops"
+	}
+	return ""
+}
+
+// playing are the settings of the environment as run.Playing has them: for play, whole episodes.
+func (c *Config) playing(steps int) *run.Playing {
+	return &run.Playing{Env: c.Env, EnvParam: c.EnvParam, Policy: c.Policy, Steps: steps, Episodes: 1, Target: c.Target, Judge: c.Judge, Parted: c.Parted}
+}
+
+// Rollout is how the actor is judged and played: by its likeliest actions, up to the environment's own limit of steps.
+func (c *Config) Rollout() (*episode.Rollout, error) {
+	steps := 1
+	if env, err := envs.Make(c.Env); err == nil {
+		steps = max(1, env.Spec().MaxSteps)
+	}
+	r, err := c.playing(steps).Rollout()
+	if err != nil || !c.NormalizeObservations {
+		return r, err
+	}
+	spec := r.Env.Spec()
+	r.Policy, r.Head, err = policy.MakeNormalizing(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action)
+	return r, err
+}
+
+// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+func (c *Config) Check(plan.Machine) error {
+	_, err := c.program()
+	return err
+}
+
+// program is one update of one agent, checked.
+func (c *Config) program() (*program, error) {
+	if err := settings.Check(c); err != nil {
+		return nil, err
+	}
+	if c.Devices > 1 {
+		return nil, settings.Wrong("devices", c.Devices, "1: all agents are trained by one program on one device")
+	}
+	play, err := c.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	if _, learns := policy.LearnerOf(play.Policy); learns {
+		return nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its rewards: ppo learns by gradients")
+	}
+	head, err := value.Make(c.Value, c.Parted.Under("value."))
+	if err != nil {
+		return nil, err
+	}
+	spec := play.Env.Spec()
+	acting, err := policy.StochasticOf(spec.Action)
+	if err != nil {
+		return nil, err
+	}
+	observation := spec.Observation
+	if box, ok := observation.(envs.Box); ok && c.NormalizeObservations {
+		observation = policy.NormalizedBox(box)
+	}
+	maker, err := policy.MakerOf(c.Policy, c.Parted.Under("policy."))
+	if err != nil {
+		return nil, err
+	}
+	net, err := newNetwork(func(outputs int) (policy.Policy, error) { return maker.Make(observation, outputs) },
+		acting, play.Head.Size(), head.Outputs(), c.Shared, c.Init == "orthogonal")
+	if err != nil {
+		return nil, err
+	}
+	g := &program{config: c, collect: collector{network: net, play: play}, head: head}
+	var p Params
+	if err := graph.Try(func() { p = net.init(random.New(0)) }); err != nil {
+		return nil, err
+	}
+	if len(graph.Leaves(head.Start())) > 0 {
+		if _, _, _, err := net.valueLayer(p); err != nil {
+			return nil, err
+		}
+	}
+	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
+	if net.recurrent(p) {
+		rows, of = c.Envs, "the environments, whose sequences stay whole as the policy remembers"
+	}
+	if rows%c.Minibatches != 0 {
+		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, of)
+	}
+	if n := c.perUpdate(); n > math.MaxInt32 {
+		return nil, settings.Wrong("horizon", c.Horizon, "at most %d steps in an update of %d environments", math.MaxInt32/c.Envs, c.Envs)
+	}
+	if c.Steps < c.perUpdate() {
+		return nil, settings.Wrong("steps", c.Steps, "at least %d, those of one update of %d environments x %d steps", c.perUpdate(), c.Envs, c.Horizon)
+	}
+	return g, nil
+}
+
+// Board is what a display shows.
+func (c *Config) Board() []run.Row {
+	goal := ""
+	if env, err := envs.Make(c.Env); err == nil {
+		if t := c.playing(1).Goal(env.Spec()); !math.IsNaN(t) {
+			goal = " of " + number(t)
+		}
+	}
+	return []run.Row{
+		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}}, Curve: "recent_return", Colour: "cyan"},
+		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole}, {Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"}, {Before: ", worst ", Metric: "min_return"}}},
+		{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss}, {Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction", Format: run.Percent}}},
+		{Label: "value", Parts: []run.Part{{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance", Format: run.Percent}}},
+	}
+}
+
+// number is a return in words.
+func number(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -1,0 +1,59 @@
+package ppo
+
+import (
+	"math"
+
+	"xlarun/graph"
+)
+
+// metricNames are the numbers of an update, in their order.
+var metricNames = []string{"recent_return", "episodes", "mean_return", "min_return", "max_return", "mean_length", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction",
+	"explained_variance", "gradient_norm", "minibatches", "learning_rate"}
+
+// ended are the episodes that ended in an update, each f32[].
+type ended struct{ Episodes, Return, Least, Most, Length *graph.Array }
+
+func endedIn(m moment) ended {
+	done := graph.Or(m.Terminated, m.Truncated)
+	where := func(x *graph.Array, no float64) *graph.Array { return graph.Select(done, x, no) }
+	return ended{
+		Episodes: graph.Sum(graph.Convert(done, graph.Float32)),
+		Return:   graph.Sum(where(m.Return, 0)),
+		Least:    graph.ReduceMin(graph.Flatten1D(where(m.Return, math.Inf(1))), 0),
+		Most:     graph.ReduceMax(graph.Flatten1D(where(m.Return, math.Inf(-1))), 0),
+		Length:   graph.Sum(where(m.Length, 0)),
+	}
+}
+
+// with is what is recent after the episodes of one more update.
+func (r recent) with(e ended) recent {
+	kept := graph.Exp(graph.Mul(e.Episodes, math.Log(forget)))
+	return recent{graph.Add(graph.Mul(r.Sum, kept), e.Return), graph.Add(graph.Mul(r.Weight, kept), e.Episodes)}
+}
+
+// or is the other one where its return is higher, or anyway.
+func (b best) or(other best, anyway *graph.Array) best {
+	better := graph.Or(anyway, graph.Gt(other.Return, b.Return))
+	next := graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, other, b)
+	next.Return = graph.Select(anyway, math.Inf(-1), next.Return)
+	return next
+}
+
+// explained is the part of the variance of targets that values explain: 1 is all, below 0 is worse than their mean.
+func explained(values, targets *graph.Array) *graph.Array {
+	all := graph.Variance(graph.Flatten1D(targets))
+	rest := graph.Variance(graph.Flatten1D(graph.Sub(targets, values)))
+	return graph.Select(graph.Gt(all, 0), graph.Sub(1, graph.Div(rest, graph.Max(all, 1e-30))), 0.)
+}
+
+// figuresOf are the numbers of an update, f32[len(metricNames)]; those of episodes are NaN where none ended, and the recent return is where none has yet.
+func figuresOf(e ended, r recent, f figures, rate, explained *graph.Array) *graph.Array {
+	some := graph.Gt(e.Episodes, 0)
+	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
+	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
+	return graph.Stack([]*graph.Array{
+		graph.Select(graph.Gt(r.Weight, 0), graph.Div(r.Sum, graph.Max(r.Weight, 1e-9)), math.NaN()),
+		e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
+		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate,
+	}, 0)
+}

@@ -1,0 +1,262 @@
+// Package ppo trains an actor and a critic by proximal policy optimization (Schulman et al., 2017): collecting, advantages, epochs of minibatches and the
+// optimiser are one compiled program, and environments, networks and optimiser stay on the device.
+package ppo
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/aggregate"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "ppo",
+		Short: "Train an actor and a critic by proximal policy optimization",
+		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update (collect, advantages, epochs\n" +
+			"of minibatches, optimiser) is one compiled program; environments, networks and optimiser stay on the device. The run's\n" +
+			"folder holds the resolved config, metrics, checkpoints, the last actor and the best, judged on fresh episodes.",
+		Example:  "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon 32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
+		Argument: "env",
+		Version:  1,
+		Unit:     "update",
+		Work:     "environment steps of all agents",
+		New: func() run.Experiment {
+			c := DefaultConfig()
+			return &c
+		},
+	})
+}
+
+// Training is a run: a compiled update and its state on the device.
+type Training struct {
+	*run.Loop
+	config  Config
+	program *program
+	target  float64 // NaN: none
+	profile run.Profile
+	recent  []float64 // recent return of each agent after the last update of this run; nil before one
+}
+
+// Start checks the settings, traces an update, compiles it for b (through the cache) and puts the first state on the device.
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+
+// New is Start with a Training as its result.
+func New(b xlabridge.Backend, c Config) (*Training, error) {
+	g, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	t := &Training{config: c, program: g, target: c.playing(1).Goal(g.collect.play.Env.Spec())}
+	var first any
+	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
+		return nil, err
+	}
+	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b), Computed: true}
+	if c.Agents == 1 {
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), g.update)
+	} else {
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), func(s State, in inputs) (State, *graph.Array) {
+			type both struct {
+				Next    State
+				Figures *graph.Array
+			}
+			all := graph.VMap2(func(s State, in inputs) both {
+				next, f := g.update(s, in)
+				return both{next, f}
+			}, graph.InAxes(0, graph.Unmapped))(s, in)
+			return all.Next, all.Figures
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.profile = t.Loop.Profile()
+	size, err := policy.Size(g.collect.alone)
+	if err != nil {
+		return nil, err
+	}
+	t.profile.Facts = []run.Fact{{Name: "parameters", Value: size}}
+	return t, nil
+}
+
+// layout is the plan of the program: one device.
+func layout(b xlabridge.Backend) plan.Plan {
+	p := plan.Plan{Devices: 1}
+	if plan.MachineOf(b, 1).CPU {
+		p.VectorWidth = plan.VectorWidth
+	}
+	return p
+}
+
+// starts are the first states: of one agent, or of several along axis 0. Agent i has the key FoldIn(key, i).
+func (g *program) starts(key random.Key, agents int) State {
+	if agents == 1 {
+		return g.start(random.FoldIn(key, 0))
+	}
+	return graph.VMap2(func(key random.Key, i *graph.Array) State { return g.start(random.FoldIn(key, i)) }, graph.InAxes(graph.Unmapped, 0))(key, graph.Iota(agents))
+}
+
+// inputs are those of the program.
+func (g *program) inputs() inputs {
+	in := inputs{Settings: settings.Inputs(g.config, ""), Updates: graph.Scalar(float64(g.config.Last()))}
+	for name, a := range settings.Inputs(g.head, valuePrefix) {
+		in.Settings[name] = a
+	}
+	for name, a := range g.collect.play.Inputs() {
+		in.Settings[name] = a
+	}
+	return in
+}
+
+// Step is one update of all agents: one call of the compiled program.
+func (t *Training) Step() (run.Metrics, error) {
+	v, err := t.Numbers()
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	work := float64(t.config.perUpdate()) * float64(t.config.Agents)
+	m := run.Metrics{Step: t.Steps(), Work: work}
+	k := len(metricNames)
+	t.recent = nil
+	for i := 0; i < len(v); i += k {
+		t.recent = append(t.recent, v[i])
+	}
+	for i, name := range metricNames {
+		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, v[i:], k)})
+	}
+	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(t.Steps()) * work})
+	recent, _ := m.Get("recent_return")
+	m.Done = recent >= t.target
+	return m, nil
+}
+
+// together is a metric of all agents, of numbers that lie k apart: the mean of those that are known, of counts the sum, of extremes the extreme.
+func together(name string, v []float64, k int) float64 {
+	sum, n, least, most := 0., 0., math.NaN(), math.NaN()
+	for i := 0; i < len(v); i += k {
+		if x := v[i]; !math.IsNaN(x) {
+			sum, n = sum+x, n+1
+			if !(least <= x) {
+				least = x
+			}
+			if !(most >= x) {
+				most = x
+			}
+		}
+	}
+	switch name {
+	case "episodes":
+		return sum
+	case "min_return":
+		return least
+	case "max_return":
+		return most
+	}
+	return sum / n
+}
+
+// Candidates are the actor as it is and the one with the highest recent return of all so far; of several agents, those of the one that has the highest.
+func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	v, err := t.Unflatten(s)
+	if err != nil {
+		return nil, err
+	}
+	state := v.(State)
+	candidates := []run.Candidate{{Name: "last"}, {Name: "best_ever"}}
+	err = graph.Try(func() {
+		last, ever := state, state.Best
+		if t.config.Agents > 1 {
+			last = at(state, graph.ArgMax(known(state.Recent.mean()), 0))
+			ever = at(state.Best, graph.ArgMax(known(state.Best.Return), 0))
+		}
+		candidates[0].Params = t.member(last.Params.Actor, last.scale())
+		candidates[1].Params = t.member(ever.Actor, ever.Observation)
+	})
+	for i := range candidates {
+		if err == nil {
+			candidates[i].Params, err = graph.Eval(candidates[i].Params)
+		}
+	}
+	return candidates, err
+}
+
+// at is row i of a tree.
+func at[T any](tree T, i *graph.Array) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, tree)
+}
+
+// known has -Inf in the place of NaN.
+func known(x *graph.Array) *graph.Array { return graph.Select(graph.IsNaN(x), math.Inf(-1), x) }
+
+// member is an actor as it is saved.
+func (t *Training) member(actor any, by *policy.Scale) any {
+	own := t.program.collect.member(Params{Actor: actor})
+	if by != nil {
+		return policy.Normalized{Own: own, Observation: *by}
+	}
+	return own
+}
+
+// Files are, of several agents, what each has come to.
+func (t *Training) Files(bool) ([]run.File, error) {
+	if t.config.Agents == 1 || len(t.recent) == 0 {
+		return nil, nil
+	}
+	returns := make([]*float64, len(t.recent)) // null where no episode has ended
+	for i, x := range t.recent {
+		if !math.IsNaN(x) {
+			returns[i] = &x
+		}
+	}
+	file := map[string]any{"recent_return": returns}
+	if iqm, err := t.interquartile(); err != nil {
+		return nil, err
+	} else if !math.IsNaN(iqm.Point) {
+		file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
+	}
+	return []run.File{{Name: "agents.json", JSON: file}}, nil
+}
+
+// interquartile is the interquartile mean of the agents' recent returns with its interval of 95 %.
+func (t *Training) interquartile() (aggregate.Interval, error) {
+	all, err := aggregate.Intervals(aggregate.Of(t.recent), aggregate.Options{Seed: uint64(t.config.Seed)}, aggregate.IQM)
+	if err != nil {
+		return aggregate.Interval{}, err
+	}
+	return all[0], nil
+}
+
+// Ending sums the run up, of several agents with their interquartile mean.
+func (t *Training) Ending(last run.Metrics) string {
+	text := t.ending(last)
+	if t.config.Agents > 1 && len(t.recent) > 0 {
+		if iqm, err := t.interquartile(); err == nil && !math.IsNaN(iqm.Point) {
+			text += fmt.Sprintf("; interquartile mean of %d agents %s (%s to %s)", t.config.Agents, number(iqm.Point), number(iqm.Low), number(iqm.High))
+		}
+	}
+	return text
+}
+
+func (t *Training) ending(last run.Metrics) string {
+	recent, _ := last.Get("recent_return")
+	switch {
+	case math.IsNaN(recent):
+		return "no episode has ended"
+	case math.IsNaN(t.target):
+		return "recent return " + number(recent)
+	case last.Done:
+		return fmt.Sprintf("recent return %s of the %s wanted", number(recent), number(t.target))
+	}
+	return fmt.Sprintf("recent return %s, the target is %s", number(recent), number(t.target))
+}
+
+// Profile says what was compiled.
+func (t *Training) Profile() run.Profile { return t.profile }

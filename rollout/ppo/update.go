@@ -1,0 +1,315 @@
+package ppo
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/advantage"
+	"xlarun/rollout/ppo/value"
+	"xlarun/rollout/settings"
+)
+
+// State is everything that one update of one agent hands to the next.
+type State struct {
+	Params    Params
+	Optimizer any
+	Value     any          // of the value head
+	Worlds    World        // of all environments, on axis 0
+	Key       random.Key   // of the agent; update u uses FoldIn(Key, u)
+	Update    *graph.Array // i32[]: updates done
+	Recent    recent
+	Best      best
+	// Observed are the moments of all observations, by which those of the next update are normalised; nil: they are not.
+	Observed *policy.Moments
+	Rewards  *discounted // nil: rewards are taken as they are
+}
+
+// recent is the mean return of about the last 100 episodes: each counts 0.99 times as much as the one after it.
+type recent struct{ Sum, Weight *graph.Array }
+
+// forget is how much less an episode counts than the one after it.
+const forget = .99
+
+func (r recent) mean() *graph.Array { return graph.Div(r.Sum, graph.Max(r.Weight, 1e-9)) }
+
+// best is the actor with the highest recent return so far.
+type best struct {
+	Actor any
+	// Observation is how observations were normalised then; nil: they were not.
+	Observation *policy.Scale
+	Return      *graph.Array // f32[]
+}
+
+// sure is the weight of recent episodes below which their mean says little: until then the best actor is the last one.
+const sure = 10
+
+// discounted is what rewards are normalised by: the deviation of their discounted sums (Engstrom et al., "Implementation matters in deep policy gradients", 2020).
+type discounted struct {
+	Sums    *graph.Array // f32[environments]: of the episodes under way
+	Moments policy.Moments
+}
+
+// farthestReward is how far from 0 a normalised reward may be.
+const farthestReward = 10
+
+// inputs of an update that are not handed on.
+type inputs struct {
+	Settings map[string]*graph.Array // f32[], by name
+	Updates  *graph.Array            // f32[]: of the whole run, over which the learning rate falls
+}
+
+// program is one update of one agent.
+type program struct {
+	config  *Config
+	collect collector
+	head    value.Head
+}
+
+// bound is the program with its inputs in the place of the settings.
+func (g *program) bound(in inputs) *program {
+	b := *g
+	b.config = settings.Bind(g.config, in.Settings, "")
+	b.collect.play = g.collect.play.Bound(in.Settings)
+	b.collect.network = g.collect.bound(in.Settings)
+	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
+	return &b
+}
+
+// valuePrefix goes before the names of the value head's settings among a program's inputs.
+const valuePrefix = "value."
+
+// start is an agent before its first update.
+func (g *program) start(key random.Key) State {
+	keys := random.SplitN(key, 3)
+	p := g.collect.init(keys[0])
+	s := State{Params: p, Key: keys[1], Update: graph.Zeros(graph.ShapeOf(graph.Int32)), Value: g.head.Start(), Recent: recent{graph.Scalar(0), graph.Scalar(0)}}
+	s.Optimizer = g.learner(g.head.Start(), inputs{Updates: graph.Scalar(1)}, s.Update).optimizer().Init(p)
+	c := g.normalizing(s)
+	s.Worlds = graph.VMap(func(key random.Key) World { return c.begin(p, key) })(once(random.Split(keys[2], g.config.Envs)))
+	if g.config.NormalizeObservations {
+		none := policy.NoMoments(g.collect.play.Env.Spec().Observation.Shape().Dims...)
+		s.Observed = &none
+	}
+	if g.config.NormalizeRewards {
+		s.Rewards = &discounted{graph.Zeros(graph.ShapeOf(graph.Float32, g.config.Envs)), policy.NoMoments()}
+	}
+	s.Best = best{p.Actor, s.scale(), graph.Scalar(math.Inf(-1))}
+	return s
+}
+
+// scale is how an update's observations are normalised; nil: they are not.
+func (s State) scale() *policy.Scale {
+	if s.Observed == nil {
+		return nil
+	}
+	by := s.Observed.Scale()
+	return &by
+}
+
+// normalizing is what collects, with observations normalised as they are in a state.
+func (g *program) normalizing(s State) *collector {
+	c := g.collect
+	c.seen = func(observation *graph.Array) *graph.Array { return observation }
+	if by := s.scale(); by != nil {
+		fixed := once(*by)
+		c.seen = fixed.Apply
+	}
+	return &c
+}
+
+// learner is what learns in the update with a number.
+func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
+	c := g.config
+	n := &numbers{Rate: c.LearningRate.Array(), Gamma: c.Gamma.Array(), Lambda: c.Lambda.Array(), Clip: c.Clip.Array(), ValueClip: c.Clip.Array(), Entropy: c.Entropy.Array(),
+		Value: c.ValueWeight.Array(), MaxNorm: c.MaxGradNorm.Array(), TargetKL: c.TargetKL.Array(), clipValues: c.ClipValues, stops: c.stops(), normalize: c.NormalizeAdvantages}
+	if c.Anneal {
+		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
+		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
+	}
+	return &learner{network: g.collect.network, numbers: n, head: g.head, state: state}
+}
+
+// update collects, estimates advantages and learns. It returns the next state, and the numbers that metricNames name.
+func (g *program) update(s State, in inputs) (State, *graph.Array) {
+	g = g.bound(in)
+	c, collector := g.config, g.normalizing(s)
+	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
+	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
+	worlds, moments := collector.collect(s.Params, s.Worlds, collector.chances(ofSteps, c.Horizon, c.Envs))
+	moments = once(moments)
+	observed := moments.Observation
+	moments.Observation, moments.Final = collector.each(observed), collector.each(moments.Final)
+	estimated := g.estimate(collector, s, worlds, moments)
+	worlds.Critic = estimated.Critic
+
+	next := State{Key: s.Key, Update: graph.Add(s.Update, 1), Worlds: worlds}
+	rewards := moments.Reward
+	if s.Rewards != nil {
+		rewards, next.Rewards = s.Rewards.normalize(moments, c.Gamma.Array())
+	}
+	l := g.learner(s.Value, in, s.Update)
+	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
+	next.Value = g.head.Prepare(s.Value, graph.Flatten1D(targets))
+	l.state = next.Value
+	params := g.rescaled(s, next.Value)
+
+	logs := graph.VMap(graph.VMap(func(m moment) *graph.Array {
+		return collector.acting.LogProb(s.Params.Head, collector.actions(m.Out, m.Legal), m.Draw)
+	}))(moments)
+	e := once(experience{Observation: moments.Observation, Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: logs,
+		Value: estimated.Values, Advantage: advantages, Target: targets})
+	rows, minibatch := l.minibatches(s, e)
+	var f figures
+	next.Params, next.Optimizer, f = l.epochs(ofEpochs, params, s.Optimizer, c.Epochs, c.Minibatches, rows, minibatch)
+
+	if s.Observed != nil {
+		more := s.Observed.And(momentsOf(graph.Convert(merged(observed), graph.Float32)))
+		next.Observed = &more
+	}
+	ended := endedIn(moments)
+	next.Recent = s.Recent.with(ended)
+	next.Best = s.Best.or(best{s.Params.Actor, s.scale(), next.Recent.mean()}, graph.Lt(next.Recent.Weight, sure))
+	return next, figuresOf(ended, next.Recent, f, l.Rate, explained(estimated.Values, targets))
+}
+
+// advantages are the estimates of all environments, and the targets of their values, f32[steps, environments].
+func advantages(rewards *graph.Array, e estimates, m moment, gamma, lambda *graph.Array) (advantages, targets *graph.Array) {
+	type steps struct{ Reward, Value, Final, Terminated, Truncated *graph.Array }
+	type both struct{ Advantages, Targets *graph.Array }
+	all := graph.VMap2(func(s steps, last *graph.Array) (b both) {
+		b.Advantages, b.Targets = advantage.GAE(s.Reward, s.Value, s.Final, s.Terminated, s.Truncated, last, gamma, lambda)
+		return b
+	}, graph.InAxes(1, 0), graph.OutAxis(1))(steps{rewards, e.Values, e.Finals, m.Terminated, m.Truncated}, e.Last)
+	return all.Advantages, all.Targets
+}
+
+// minibatches gives how many rows the experience has that are shuffled, and the loss of parameters in some of them: steps of all environments where nothing is
+// remembered, else whole environments.
+func (l *learner) minibatches(s State, e experience) (rows int, minibatch func(rows *graph.Array) func(p Params) (*graph.Array, figures)) {
+	take := func(axis int, rows *graph.Array) func(a *graph.Array) *graph.Array {
+		return func(a *graph.Array) *graph.Array { return graph.Take(a, rows, axis) }
+	}
+	steps, environments := e.LogProb.Dim(0), e.LogProb.Dim(1)
+	if !l.recurrent(s.Params) {
+		e = graph.MapTree(merged, e)
+		return steps * environments, func(rows *graph.Array) func(p Params) (*graph.Array, figures) {
+			batch := once(graph.MapTree(take(0, rows), e))
+			return func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, batch), batch) }
+		}
+	}
+	turned := func(a *graph.Array) *graph.Array { // environments first
+		axes := []int{1, 0}
+		for i := 2; i < a.Rank(); i++ {
+			axes = append(axes, i)
+		}
+		return graph.Transpose(a, axes...)
+	}
+	all := once(sequence{s.Worlds.Actor, s.Worlds.Critic, graph.MapTree(turned, e)})
+	return environments, func(rows *graph.Array) func(p Params) (*graph.Array, figures) {
+		batch := once(graph.MapTree(take(0, rows), all))
+		flat := graph.MapTree(merged, batch.Steps)
+		return func(p Params) (*graph.Array, figures) {
+			out := graph.VMap(func(s sequence) passed { return l.along(p, s) })(batch)
+			return l.loss(p, graph.MapTree(merged, out), flat)
+		}
+	}
+}
+
+// merged has axes 0 and 1 as one.
+func merged(a *graph.Array) *graph.Array {
+	return graph.Reshape(a, append([]int{a.Dim(0) * a.Dim(1)}, a.Dims()[2:]...)...)
+}
+
+// estimates are values in the units of rewards.
+type estimates struct {
+	Values *graph.Array // f32[steps, environments]
+	Finals *graph.Array // f32[steps, environments]: of what was observed behind each step, before any reset
+	Last   *graph.Array // f32[environments]: of what the next update begins with
+	Critic any          // what the critic carries into it
+}
+
+// estimate has the critic look at all that was collected, at once where it remembers nothing.
+func (g *program) estimate(c *collector, s State, worlds World, m moment) (e estimates) {
+	read := func(out *graph.Array) *graph.Array { return g.head.Read(s.Value, out) }
+	p := s.Params
+	net, params := c.actor, p.Actor
+	valueOf := c.valuesOf
+	after := m.After // what the network that estimates carries behind each step
+	outs := m.Out
+	e.Critic = s.Worlds.Critic
+	if c.critic != nil {
+		net, params = c.critic, p.Critic
+		valueOf = func(out *graph.Array) *graph.Array { return out }
+	}
+	if !remembers(net, params) {
+		params = once(prepared(net, params))
+	}
+	start := net.Start(params)
+	look := func(carry any, observation *graph.Array, key random.Key) *graph.Array {
+		_, out := net.Act(params, carry, observation, key)
+		return read(valueOf(out.Action))
+	}
+	done := graph.Or(m.Terminated, m.Truncated)
+	if c.critic != nil && !remembers(net, params) {
+		e.Values = graph.VMap(graph.VMap(func(m moment) *graph.Array { return look(start, m.Observation, m.Key) }))(m)
+		after = e.Critic
+	} else {
+		if c.critic != nil {
+			all := graph.VMap2(func(carry any, steps sight) remembered { return remember(net, params, carry, steps) },
+				graph.InAxes(0, 1))(s.Worlds.Critic, sight{m.Observation, m.First, m.Key})
+			turned := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.MoveAxis(a, 0, 1) }, all)
+			after, outs = turned.After, turned.Out
+			ended := graph.Index(done, done.Dim(0)-1)
+			e.Critic = graph.VMap3(func(ended *graph.Array, start, carry any) any {
+				return graph.MapTree2(func(reset, on *graph.Array) *graph.Array { return graph.Select(ended, reset, on) }, start, carry)
+			}, graph.InAxes(0, graph.Unmapped, 0))(ended, start, graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, a.Dim(0)-1) }, after))
+		}
+		e.Values = graph.VMap(graph.VMap(func(out *graph.Array) *graph.Array { return read(valueOf(out)) }))(outs)
+	}
+	type final struct {
+		Carry any
+		Final *graph.Array
+		Key   random.Key
+	}
+	if remembers(net, params) {
+		e.Finals = graph.VMap(graph.VMap(func(f final) *graph.Array { return look(f.Carry, f.Final, f.Key) }))(final{after, m.Final, m.Key})
+	} else {
+		e.Finals = graph.VMap(graph.VMap(func(f final) *graph.Array { return look(start, f.Final, f.Key) }))(final{graph.None{}, m.Final, m.Key})
+	}
+	// Where the last step ended no episode, what it led to is what the next update begins with; where it did, no value of the next
+	// episode counts.
+	e.Last = graph.Index(e.Finals, e.Finals.Dim(0)-1)
+	return e
+}
+
+// rescaled are the parameters with the value's layer such that it gives what it gave before the value head's state moved.
+func (g *program) rescaled(s State, after any) Params {
+	if len(graph.Leaves(s.Value)) == 0 {
+		return s.Params
+	}
+	return g.collect.withValueLayer(s.Params, func(w, b *graph.Array) (*graph.Array, *graph.Array) {
+		return g.head.Rescale(s.Value, after, w, b)
+	})
+}
+
+// normalize divides rewards by the deviation of their discounted sums, those of this update included.
+func (d *discounted) normalize(m moment, gamma *graph.Array) (rewards *graph.Array, next *discounted) {
+	type step struct{ Reward, Done *graph.Array }
+	last, sums := graph.Scan(func(sum *graph.Array, s step) (*graph.Array, *graph.Array) {
+		sum = graph.Add(graph.Mul(gamma, sum), s.Reward)
+		return graph.Select(s.Done, 0., sum), sum
+	}, d.Sums, step{m.Reward, graph.Or(m.Terminated, m.Truncated)})
+	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
+	by := moments.Scale()
+	rewards = graph.Clamp(-farthestReward, graph.Div(m.Reward, by.Deviation), farthestReward)
+	return rewards, &discounted{last, moments}
+}
+
+// momentsOf are the moments of all along axis 0 of x, f32[n, …].
+func momentsOf(x *graph.Array) policy.Moments {
+	origin := graph.Index(x, 0)
+	apart := graph.Sub(x, graph.ExpandDims(origin, 0))
+	return policy.MomentsOf(graph.Scalar(float64(x.Dim(0))), origin, graph.Sum(apart, 0), graph.Sum(graph.Square(apart), 0))
+}
