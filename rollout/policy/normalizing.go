@@ -56,7 +56,7 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 
 // NormalizedBox is the space of normalised observations of a box.
 func NormalizedBox(box envs.Box) envs.Box {
-	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32}
+	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32, ChannelsFirst: box.ChannelsFirst}
 }
 
 // Behind is the policy that a search changes: that behind a Normalizing, else p itself.
