@@ -136,7 +136,7 @@ func (l *learner) loss(p Params, out passed, e experience) (*graph.Array, figure
 
 // optimizer is Adam behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
-	return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5)))
+	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5))))
 }
 
 // trained is what epochs hand from one to the next.
@@ -158,8 +158,7 @@ func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, miniba
 	step := func(t trained, rows *graph.Array) (trained, figures) {
 		loss := minibatch(once(rows))
 		_, f, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) { return loss(p) })(t.Params, graph.None{})
-		gradient = once(gradient)
-		f.GradientNorm = optim.GlobalNorm(gradient)
+		f.GradientNorm = optim.GlobalNorm(optim.Joined(gradient)) // as the optimiser has it
 		t.Params, t.Optimizer = optim.Step(adam, t.Params, gradient, t.Optimizer)
 		t.Figures = graph.MapTree2(func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, x) }, t.Figures, f)
 		return t, f

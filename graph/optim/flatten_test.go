@@ -1,0 +1,49 @@
+package optim_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/optim"
+	"xlarun/graph/random"
+)
+
+// What treats each number by itself, or all alike, does (but for the float64 leaf, which is float32 end to end) to the leaves end to end what it does to the leaves.
+func TestFlattened(t *testing.T) {
+	type tree struct {
+		W, B  *graph.Array
+		Inner []*graph.Array
+	}
+	draw := func(key int64, scale float64) tree {
+		n := func(i int64, dims ...int) *graph.Array {
+			return graph.Mul(random.Normal(random.New(10*key+i), graph.ShapeOf(graph.Float32, dims...)), scale)
+		}
+		return tree{n(1, 3, 4), n(2, 4), []*graph.Array{n(3), graph.Convert(n(4, 2, 2), graph.Float64), graph.Zeros(graph.ShapeOf(graph.Float32, 0, 3))}}
+	}
+	plain := optim.Chain(optim.ClipByGlobalNorm(.5), optim.Adam(.1))
+	flat := optim.Flattened(plain)
+	p, q := draw(0, 1), draw(0, 1)
+	s, u := plain.Init(p), flat.Init(q)
+	for i := range int64(5) {
+		g := draw(i+1, float64(i)) // a gradient of zeros, too
+		p, s = optim.Step(plain, p, g, s)
+		q, u = optim.Step(flat, q, g, u)
+		want, got := graph.Leaves(p), graph.Leaves(q)
+		for k := range want {
+			require.Equal(t, want[k].Shape(), got[k].Shape())
+			a, err := graph.Floats(want[k])
+			require.NoError(t, err)
+			b, err := graph.Floats(got[k])
+			require.NoError(t, err)
+			require.InDeltaSlice(t, a, b, 5e-6, "step %d, leaf %d", i, k)
+		}
+	}
+	a, err := graph.Floats(optim.Joined(draw(0, 1)))
+	require.NoError(t, err)
+	require.Len(t, a, 12+4+1+4)
+	b, err := graph.Floats(optim.Joined(graph.None{}))
+	require.NoError(t, err)
+	require.Empty(t, b)
+}
