@@ -35,8 +35,8 @@ const ppoGather = "Gather-v1 --shared --policy cnn:16,32 --policy.hidden 128 --e
 var ppoWorkloads = []ppoWorkload{
 	{name: "ppo-cartpole", what: "CartPole-v1, 4 environments x 128 steps", args: "CartPole-v1 --steps 500000",
 		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 500000 4 128", needed: 2, aim: 4},
-	{name: "ppo-agents", what: "64 agents at once, CartPole-v1", args: "CartPole-v1 --agents 64 --steps 51200",
-		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 51200 4 128 64", needed: 3, aim: 8},
+	{name: "ppo-agents", what: "64 agents at once, CartPole-v1", args: "CartPole-v1 --agents 64 --steps 10240",
+		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 10240 4 128 64", needed: 3, aim: 8},
 	{name: "ppo-breakout", what: "MinAtar Breakout, 64 x 128", args: "Breakout-MinAtar-v1 --envs 64 --horizon 128 --steps 1000000",
 		script: "gymnax_ppo.py", scriptArgs: "Breakout-MinAtar 1000000 64 128", needed: 2, aim: 4},
 	{name: "ppo-gather", what: "Gather-v1, CNN with SAME padding, 64 x 128; the peer's convolution as products", args: ppoGather + " --policy.padding same",
