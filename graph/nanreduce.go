@@ -71,14 +71,18 @@ func NanQuantile(x *Array, q float64, axis int) *Array {
 		return Quantile(x, q, axis)
 	}
 	last := Sub(Sum(Convert(Not(IsNaN(x)), Int32), axis), 1) // NaN sorts last
-	at := ExpandDims(Mul(q, Convert(Max(last, 0), x.DType())), axis)
+	// Places as in Quantile, in float64: neither a long axis nor a narrow dtype may move them.
+	at := ExpandDims(Mul(q, Convert(Max(last, 0), Float64)), axis)
 	low := Floor(at)
 	s := Sort(x, axis)
 	pick := func(i *Array) *Array { return Squeeze(TakeAlongAxis(s, Convert(i, Int32), axis), axis) }
-	w := Squeeze(Sub(at, low), axis)
+	weight := func(w *Array) *Array { return Convert(Squeeze(w, axis), x.DType()) }
+	w := Sub(at, low)
 	first := pick(low)
-	second := Select(Gt(w, 0), pick(Min(Add(low, 1), n-1)), first)
-	return Select(Lt(last, 0), math.NaN(), Add(Mul(first, Sub(1, w)), Mul(second, w)))
+	between := Add(Mul(first, weight(Sub(1, w))), Mul(pick(Min(Add(low, 1), n-1)), weight(w)))
+	// Where w is 0 the first alone: 0 times an infinite second is NaN.
+	value := Select(Gt(Squeeze(w, axis), 0), between, first)
+	return Select(Lt(last, 0), math.NaN(), value)
 }
 
 // NanMedian is the middle value along an axis of what is no NaN, the mean of the two middle ones if there are two; NaN

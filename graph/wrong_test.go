@@ -159,6 +159,15 @@ func TestOnceWrong(t *testing.T) {
 			x := Int32s([]int32{7, -7})
 			return Concatenate(0, Mod(x, 0), Rem(x, 0), Floor(x), Trunc(x))
 		}, []float64{7, -7, 7, -7, 7, -7, 7, -7}},
+		{110, "NanMedian beside infinities", func() *Array {
+			p, m := float32(inf), float32(-inf)
+			x := f(1, p, p, m, m, 1, p, float32(nan), float32(nan), 1, 2, p)
+			return Concatenate(0, NanMedian(Reshape(x, 4, 3), 1), Reshape(NanQuantile(f(1, 2, p, p), .5, 0), 1), Reshape(NanQuantile(f(m, p, float32(nan)), .5, 0), 1))
+		}, []float64{inf, -inf, inf, 2, inf, nan}},
+		{111, "NanMedian of more elements than the dtype counts", func() *Array {
+			half := Convert(Ge(Iota(1031), 516), BFloat16)
+			return Convert(Stack([]*Array{NanMedian(half, 0), Convert(NanMedian(Ones(ShapeOf(Float16, 70000)), 0), BFloat16)}, 0), Float32)
+		}, []float64{0, 1}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
