@@ -50,6 +50,9 @@ func TestRefusals(t *testing.T) {
 			return Switch(Scalar(1), func() *Array { return x }, func() *Array { return x })
 		}},
 		{"large constant", "Of: 1e+39 does not fit in a float32: use Float64s", func() *Array { return Of(1e39) }},
+		{"one axis twice", "transpose: permutation [0 0] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 0, 0) }},
+		{"the last axis twice", "transpose: permutation [1 1] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 1, -1) }},
+		{"an axis of size 1 left out", "transpose: permutation [0 1 1] does not name each axis of f32[1,3,4] once", func() *Array { return Transpose(w(1, 3, 4), 0, 1, 1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Try(func() { c.call() })
