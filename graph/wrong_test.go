@@ -168,6 +168,18 @@ func TestOnceWrong(t *testing.T) {
 			half := Convert(Ge(Iota(1031), 516), BFloat16)
 			return Convert(Stack([]*Array{NanMedian(half, 0), Convert(NanMedian(Ones(ShapeOf(Float16, 70000)), 0), BFloat16)}, 0), Float32)
 		}, []float64{0, 1}},
+		{112, "NanVariance and NanStd of infinities are NaN, as Variance is", func() *Array {
+			p := float32(inf)
+			x := f(p, -p, 1, p, 1, float32(nan), float32(nan), 1, 3)
+			return Concatenate(0, NanVariance(Reshape(x, 3, 3), 1), NanStd(Reshape(x, 3, 3), 1))
+		}, []float64{nan, nan, 1, nan, nan, 1}},
+		{113, "NanMean and NanVariance of more elements than float16 counts, of sums that it does not hold", func() *Array {
+			x := Concatenate(0, Full(ShapeOf(Float16, 35000), 192), Full(ShapeOf(Float16, 35000), 320), Full(ShapeOf(Float16, 1), nan))
+			return Stack([]*Array{NanMean(x), NanVariance(x), NanStd(x)}, 0)
+		}, []float64{256, 4096, 64}},
+		{114, "where all are NaN the derivative of NanVariance is 0", func() *Array {
+			return Grad(func(x *Array) *Array { return Sum(NanVariance(x, 1)) })(Reshape(f(float32(nan), float32(nan), 1, 3), 2, 2))
+		}, []float64{0, 0, -1, 1}},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
