@@ -53,6 +53,12 @@ func TestRefusals(t *testing.T) {
 		{"one axis twice", "transpose: permutation [0 0] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 0, 0) }},
 		{"the last axis twice", "transpose: permutation [1 1] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 1, -1) }},
 		{"an axis of size 1 left out", "transpose: permutation [0 1 1] does not name each axis of f32[1,3,4] once", func() *Array { return Transpose(w(1, 3, 4), 0, 1, 1) }},
+		{"2^63 bytes", "broadcast_in_dim: the result would be f32[2147483648,1073741824], whose bytes no int64 counts", func() *Array { return BroadcastTo(Sum(x), 1<<31, 1<<30) }},
+		{"2^64 bytes", "the result would be f32[4611686018427387904,2], whose bytes no int64 counts", func() *Array { return w(1<<62, 2) }},
+		{"2^80 elements", "the result would be f32[1099511627776,1099511627776]", func() *Array { return w(1<<40, 1<<40) }},
+		{"a large product", "the result would be f32[4294967296,4294967296]", func() *Array { return Outer(w(1<<32), w(1<<32)) }},
+		{"a wider dtype", "convert: the result would be f64[2305843009213693952]", func() *Array { return Convert(Zeros(ShapeOf(Bool, 1<<61)), Float64) }},
+		{"no elements as 2^64", "reshape: the result would be f32[4294967296,4294967296], whose bytes no int64 counts", func() *Array { return Reshape(w(0), 1<<32, 1<<32) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Try(func() { c.call() })

@@ -180,6 +180,7 @@ func TestOnceWrong(t *testing.T) {
 		{114, "where all are NaN the derivative of NanVariance is 0", func() *Array {
 			return Grad(func(x *Array) *Array { return Sum(NanVariance(x, 1)) })(Reshape(f(float32(nan), float32(nan), 1, 3), 2, 2))
 		}, []float64{0, 0, -1, 1}},
+		{115, "an axis of size 0 makes any sizes beside it no elements", func() *Array { return Zeros(ShapeOf(Float32, 1<<62, 4, 0)) }, nil},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)
