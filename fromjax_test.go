@@ -150,7 +150,7 @@ var fromJAX = []section{
 		{"jax.Array.at.add", graph.ScatterAdd, ""}, {"jax.Array.at.max", graph.ScatterMax, ""}, {"jax.Array.at.min", graph.ScatterMin, ""},
 		{"jax.Array.at.multiply", graph.ScatterMul, ""},
 		{"diag", graph.Diag, "of a vector"}, {"diagonal", graph.Diagonal, ""}, {"sort", graph.Sort, ""}, {"argsort", graph.ArgSort, "int32"},
-		{"jax.lax.sort", graph.SortKV, ""}, {"jax.lax.top_k", graph.TopK, ""}, {"searchsorted", graph.SearchSorted, "int32"},
+		{"jax.lax.sort", graph.SortKV, ""}, {"jax.lax.top_k", graph.TopK, "NaN of either sign comes first, -0 equals 0"}, {"searchsorted", graph.SearchSorted, "int32"},
 		{"unique", graph.Unique, "of a given size"}, {"nonzero", graph.Nonzero, "of a given size"}, {"unravel_index", graph.UnravelIndex, ""},
 	}},
 	{"Products and linear algebra", "jax.numpy", []counterpart{
@@ -296,6 +296,8 @@ the table in `+"`fromjax_test.go`"+`: signatures are those of the code, and the 
 - Functions see one member: there is no batch axis but the one that VMap adds.
 - Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+`. int32 and float32 are the defaults; 64-bit types are always there.
 - Axes and other numbers that JAX takes by keyword are arguments or options, functions that end in Option.
+- Outside of compiled programs graph.Eval and the interpreter compute, op by op. On CPUs compiled programs take denormals for 0, as
+  JAX's do; the interpreter does not.
 - Mistakes are errors with the line of the program that made them; nothing is converted or broadcast silently that JAX would refuse.
 `, names.Versions["jax"], names.Versions["flax"], names.Versions["optax"], names.Versions["distrax"])
 	seen := map[string]bool{}

@@ -77,12 +77,15 @@ func (a *Array) Data() (data Data, err error) {
 	return a.force(), nil
 }
 
-// where is the user's line that made the array, or "".
+// where is the user's line that made the array (for a parameter, the one that had its function traced), or "".
 func (a *Array) where() string {
-	if a.node == nil {
-		return ""
+	switch {
+	case a.node != nil:
+		return a.node.Where()
+	case a.scope != nil:
+		return a.scope.pos.String()
 	}
-	return a.node.Where()
+	return ""
 }
 
 // IsTraced reports whether the array belongs to a function that is being traced.

@@ -54,6 +54,9 @@ func Linspace(start, stop float64, n int) *Array {
 
 // OneHot marks index x (any integer shape) along a new last axis of size n; indices out of range give zeros.
 func OneHot(x *Array, n int, d DType) *Array {
+	if n < 0 {
+		throw("OneHot", "got the size %d for %s; want at least 0", n, x.shape)
+	}
 	return Convert(Eq(ExpandDims(x, -1), Convert(Iota(n), x.DType())), d)
 }
 

@@ -177,12 +177,12 @@ func Scatter(kind string, x, indices, updates *Array, dims GatherDims, mode ...I
 	return apply1(op("scatter"), a, x, idx, Convert(updates, x.DType()))
 }
 
-func scatterRows(kind string, x, indices, updates *Array, mode []IndexMode) *Array {
+func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode) *Array {
 	if x.Rank() == 0 {
-		throw("Scatter", "a scalar has no axis to scatter along")
+		throw(name, "a scalar has no axis to scatter along")
 	}
-	m := oneMode("Scatter", mode, FillOrDrop)
-	idx := ExpandDims(rowIndices("Scatter", indices, x.shape.Dims[0], m), -1)
+	m := oneMode(name, mode, FillOrDrop)
+	idx := ExpandDims(rowIndices(name, indices, x.shape.Dims[0], m), -1)
 	sizes := slices.Clone(x.Dims())
 	sizes[0] = 1
 	a := gatherAttrs{offset: rangeInts(indices.Rank(), indices.Rank()+x.Rank()-1), collapsed: []int{0}, indexMap: []int{0}, sizes: sizes, kind: kind}
@@ -190,31 +190,34 @@ func scatterRows(kind string, x, indices, updates *Array, mode []IndexMode) *Arr
 		idx = clampIndices(a, idx, x.Dims())
 	}
 	want := append(slices.Clone(indices.Dims()), x.Dims()[1:]...)
+	if !broadcasts(updates.Dims(), want) {
+		throw(name, "got updates %s for %s and indices %s, want %s, or what broadcasts to it", updates.shape, x.shape, indices.shape, x.shape.dims(want...))
+	}
 	return apply1(op("scatter"), a, x, idx, BroadcastTo(Convert(updates, x.DType()), want...))
 }
 
 // ScatterAdd adds updates[i] to x[indices[i]], along axis 0; repeated indices add up. Negative indices count from the
 // end; those out of range are dropped, unless a mode says otherwise. Updates broadcast.
 func ScatterAdd(x, indices, updates *Array, mode ...IndexMode) *Array {
-	return scatterRows("sum", x, indices, updates, mode)
+	return scatterRows("ScatterAdd", "sum", x, indices, updates, mode)
 }
 
 // ScatterSet writes updates[i] over x[indices[i]]; of repeated indices one wins. Indices are read as in ScatterAdd.
 func ScatterSet(x, indices, updates *Array, mode ...IndexMode) *Array {
-	return scatterRows("set", x, indices, updates, mode)
+	return scatterRows("ScatterSet", "set", x, indices, updates, mode)
 }
 
 // ScatterMax takes the larger of x[indices[i]] and updates[i]. Indices are read as in ScatterAdd.
 func ScatterMax(x, indices, updates *Array, mode ...IndexMode) *Array {
-	return scatterRows("max", x, indices, updates, mode)
+	return scatterRows("ScatterMax", "max", x, indices, updates, mode)
 }
 
 // ScatterMin takes the smaller of x[indices[i]] and updates[i]. Indices are read as in ScatterAdd.
 func ScatterMin(x, indices, updates *Array, mode ...IndexMode) *Array {
-	return scatterRows("min", x, indices, updates, mode)
+	return scatterRows("ScatterMin", "min", x, indices, updates, mode)
 }
 
 // ScatterMul multiplies x[indices[i]] by updates[i]. Indices are read as in ScatterAdd.
 func ScatterMul(x, indices, updates *Array, mode ...IndexMode) *Array {
-	return scatterRows("prod", x, indices, updates, mode)
+	return scatterRows("ScatterMul", "prod", x, indices, updates, mode)
 }

@@ -31,30 +31,34 @@ func nanExtreme(reduce func(*Array, ...int) *Array, x *Array, axes []int, start 
 	return Select(All(IsNaN(x), axes...), math.NaN(), reduce(withoutNaN(x, start), axes...))
 }
 
-// nanCount is how many elements are no NaN, in x's dtype.
+// nanCount is how many elements of x, a float32 or float64, are no NaN, in its dtype.
 func nanCount(x *Array, axes []int) *Array {
 	return Convert(Sum(Convert(Not(IsNaN(x)), Int32), axes...), x.DType())
 }
 
-// NanMean is the mean of what is no NaN; NaN where all are. Integers are read as float32.
+// NanMean is the mean of what is no NaN; NaN where all are. Integers are read as float32; narrow floats are summed and
+// counted in it.
 func NanMean(x *Array, axes ...int) *Array {
-	if !isFloat(x.DType()) {
+	d := x.DType()
+	if !isFloat(d) {
 		return Mean(x, axes...)
 	}
-	return Div(NanSum(x, axes...), nanCount(x, axes))
+	x = inFloat32(x)
+	return Convert(Div(NanSum(x, axes...), nanCount(x, axes)), d)
 }
 
 // NanVariance is the mean squared distance from the mean of what is no NaN; NaN where all are.
 func NanVariance(x *Array, axes ...int) *Array {
-	if !isFloat(x.DType()) {
+	d := x.DType()
+	if !isFloat(d) {
 		return Variance(x, axes...)
 	}
 	axes = normAxes("NanVariance", axes, x.Rank())
-	mean := NanMean(x, axes...)
-	some := Not(IsNaN(x))
+	x = inFloat32(x)
+	some, count := Not(IsNaN(x)), nanCount(x, axes)
 	// Where all are NaN the mean is too: it does not enter, so that derivatives stay zero there.
-	m := broadcastReduced(Select(IsNaN(mean), 0, mean), x, axes)
-	return Div(Sum(Square(Sub(Select(some, x, m), m)), axes...), nanCount(x, axes))
+	m := broadcastReduced(Select(Eq(count, 0), 0, NanMean(x, axes...)), x, axes)
+	return Convert(Div(Sum(Square(Sub(Select(some, x, m), m)), axes...), count), d)
 }
 
 // NanStd is the square root of NanVariance.
@@ -71,14 +75,18 @@ func NanQuantile(x *Array, q float64, axis int) *Array {
 		return Quantile(x, q, axis)
 	}
 	last := Sub(Sum(Convert(Not(IsNaN(x)), Int32), axis), 1) // NaN sorts last
-	at := ExpandDims(Mul(q, Convert(Max(last, 0), x.DType())), axis)
+	// Places as in Quantile, in float64: neither a long axis nor a narrow dtype may move them.
+	at := ExpandDims(Mul(q, Convert(Max(last, 0), Float64)), axis)
 	low := Floor(at)
 	s := Sort(x, axis)
 	pick := func(i *Array) *Array { return Squeeze(TakeAlongAxis(s, Convert(i, Int32), axis), axis) }
-	w := Squeeze(Sub(at, low), axis)
+	weight := func(w *Array) *Array { return Convert(Squeeze(w, axis), x.DType()) }
+	w := Sub(at, low)
 	first := pick(low)
-	second := Select(Gt(w, 0), pick(Min(Add(low, 1), n-1)), first)
-	return Select(Lt(last, 0), math.NaN(), Add(Mul(first, Sub(1, w)), Mul(second, w)))
+	between := Add(Mul(first, weight(Sub(1, w))), Mul(pick(Min(Add(low, 1), n-1)), weight(w)))
+	// Where w is 0 the first alone: 0 times an infinite second is NaN.
+	value := Select(Gt(Squeeze(w, axis), 0), between, first)
+	return Select(Lt(last, 0), math.NaN(), value)
 }
 
 // NanMedian is the middle value along an axis of what is no NaN, the mean of the two middle ones if there are two; NaN

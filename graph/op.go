@@ -268,6 +268,9 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 		if slices.ContainsFunc(sh.Dims, func(d int) bool { return d < 0 }) {
 			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
 		}
+		if !sh.countable() {
+			throw(op.Name, "the result would be %s, whose bytes no int64 counts: want smaller sizes", sh)
+		}
 		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
 	}
 	return n.Outs

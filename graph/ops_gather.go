@@ -263,7 +263,7 @@ var _ = register(&Op{
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {
 			cases = append(cases, Case{Name: kind, Inputs: []Shape{ShapeOf(Float32, 6, 2), ShapeOf(Float32, 3, 2)}, Lo: -2, Hi: 2, Rough: kind == "prod",
-				Fn: func(x []*Array) *Array { return scatterRows(kind, x[0], Of([]int32{1, 4, 9}), x[1], nil) }})
+				Fn: func(x []*Array) *Array { return scatterRows("Scatter", kind, x[0], Of([]int32{1, 4, 9}), x[1], nil) }})
 		}
 		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5), ShapeOf(Float32, 5)}, Lo: -1, Hi: 4,
 			Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})

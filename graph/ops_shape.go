@@ -362,7 +362,7 @@ func Transpose(x *Array, perm ...int) *Array {
 		slices.Reverse(perm)
 	}
 	perm = mapInts(perm, func(a int) int { return checkAxis("Transpose", a, x.Rank()) })
-	if slices.IsSorted(perm) && len(perm) == x.Rank() {
+	if slices.Equal(perm, rangeInts(0, x.Rank())) {
 		return x
 	}
 	return apply1(op("transpose"), permAttrs{perm}, x)

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 )
@@ -51,7 +52,11 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	_, perLeaf := flattenArgs(args)
 	var outTree *Tree
 	g, captured := buildGraph(shapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
-		outs, t := Flatten(f(inTree.Unflatten(params).([]any)))
+		result := f(inTree.Unflatten(params).([]any))
+		outs, t := Flatten(result)
+		if r := reflect.TypeOf(result); len(outs) == 0 && r != nil && r.Kind() != reflect.Struct && !holdsArrays(r, map[reflect.Type]bool{}) {
+			throw("Trace", "the function returns a %s, which holds no arrays; want a *graph.Array, or a struct, slice or map of them", r)
+		}
 		outTree = t
 		return outs
 	})

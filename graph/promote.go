@@ -174,6 +174,19 @@ func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 	return d
 }
 
+// broadcasts tells whether an array of dims from broadcasts to the dims to.
+func broadcasts(from, to []int) bool {
+	if len(from) > len(to) {
+		return false
+	}
+	for i, d := range from {
+		if d != 1 && d != to[len(to)-len(from)+i] {
+			return false
+		}
+	}
+	return true
+}
+
 // BroadcastDims is the common shape of arrays under NumPy's rules: axes are matched from the last one, an axis of
 // size 1 or a missing one stretches.
 func BroadcastDims(op string, shapes ...[]int) []int {

@@ -30,7 +30,7 @@ func TestRefusals(t *testing.T) {
 		{"sort keys", "sort: got 1 operands and 2 keys", func() *Array { return SortKV([]*Array{x}, 0, 2)[0] }},
 		{"sort axis", "Sort: axis 4 of an array of rank 4", func() *Array { return Sort(x, 4) }},
 		{"index dtype", "Take: indices are f32[2], want integers", func() *Array { return Take(x, w(2), 0) }},
-		{"index modes", "Scatter: got index modes [7], want one of", func() *Array { return ScatterAdd(x, Of([]int32{0}), x, IndexMode(7)) }},
+		{"index modes", "ScatterAdd: got index modes [7], want one of", func() *Array { return ScatterAdd(x, Of([]int32{0}), x, IndexMode(7)) }},
 		{"einsum labels", "Einsum: \"ij->i\": term \"ij\" has 2 labels for f32[2,5,5,3]", func() *Array { return Einsum("ij->i", x) }},
 		{"einsum sizes", "Einsum: \"ij,jk\": label j is 2 and 3", func() *Array { return Einsum("ij,jk", w(2, 2), w(3, 2)) }},
 		{"einsum letters", "Einsum: \"i1->i\": labels are single letters", func() *Array { return Einsum("i1->i", w(2, 2)) }},
@@ -50,6 +50,24 @@ func TestRefusals(t *testing.T) {
 			return Switch(Scalar(1), func() *Array { return x }, func() *Array { return x })
 		}},
 		{"large constant", "Of: 1e+39 does not fit in a float32: use Float64s", func() *Array { return Of(1e39) }},
+		{"one axis twice", "transpose: permutation [0 0] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 0, 0) }},
+		{"the last axis twice", "transpose: permutation [1 1] does not name each axis of f32[3,4] once", func() *Array { return Transpose(w(3, 4), 1, -1) }},
+		{"an axis of size 1 left out", "transpose: permutation [0 1 1] does not name each axis of f32[1,3,4] once", func() *Array { return Transpose(w(1, 3, 4), 0, 1, 1) }},
+		{"2^63 bytes", "broadcast_in_dim: the result would be f32[2147483648,1073741824], whose bytes no int64 counts", func() *Array { return BroadcastTo(Sum(x), 1<<31, 1<<30) }},
+		{"2^64 bytes", "the result would be f32[4611686018427387904,2], whose bytes no int64 counts", func() *Array { return w(1<<62, 2) }},
+		{"2^80 elements", "the result would be f32[1099511627776,1099511627776]", func() *Array { return w(1<<40, 1<<40) }},
+		{"a large product", "the result would be f32[4294967296,4294967296]", func() *Array { return Outer(w(1<<32), w(1<<32)) }},
+		{"a wider dtype", "convert: the result would be f64[2305843009213693952]", func() *Array { return Convert(Zeros(ShapeOf(Bool, 1<<61)), Float64) }},
+		{"no elements as 2^64", "reshape: the result would be f32[4294967296,4294967296], whose bytes no int64 counts", func() *Array { return Reshape(w(0), 1<<32, 1<<32) }},
+		{"updates of ScatterAdd", "ScatterAdd: got updates f32[3,4] for f32[3,4] and indices i32[2], want f32[2,4]", func() *Array { return ScatterAdd(w(3, 4), Iota(2), w(3, 4)) }},
+		{"updates of ScatterSet", "ScatterSet: got updates f32[3,4] for f32[3,4] and indices i32[2], want f32[2,4]", func() *Array { return ScatterSet(w(3, 4), Iota(2), w(3, 4)) }},
+		{"updates of ScatterMax", "ScatterMax: got updates f32[3,4] for f32[3,4] and indices i32[2], want f32[2,4]", func() *Array { return ScatterMax(w(3, 4), Iota(2), w(3, 4)) }},
+		{"updates of ScatterMin", "ScatterMin: got updates f32[3,4] for f32[3,4] and indices i32[2], want f32[2,4]", func() *Array { return ScatterMin(w(3, 4), Iota(2), w(3, 4)) }},
+		{"updates of ScatterMul", "ScatterMul: got updates f32[3,4] for f32[3,4] and indices i32[2], want f32[2,4]", func() *Array { return ScatterMul(w(3, 4), Iota(2), w(3, 4)) }},
+		{"updates of too many axes", "ScatterSet: got updates f32[1,2,4]", func() *Array { return ScatterSet(w(3, 4), Iota(2), w(1, 2, 4)) }},
+		{"scattering into a scalar", "ScatterMax: a scalar has no axis", func() *Array { return ScatterMax(w(), Iota(2), w(2)) }},
+		{"float places to write", "ScatterMul: indices are f32[2], want integers", func() *Array { return ScatterMul(w(3), w(2), w(2)) }},
+		{"fewer than no kinds", "OneHot: got the size -1 for i32[3]; want at least 0", func() *Array { return OneHot(Iota(3), -1, Float32) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := Try(func() { c.call() })

@@ -2,6 +2,8 @@ package graph
 
 import (
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -83,6 +85,19 @@ func (s Shape) Size() int { return product(s.Dims) }
 
 // Bytes is the size of the elements on the host.
 func (s Shape) Bytes() int { return s.Size() * ItemSize(s.DType) }
+
+// countable tells whether Size and Bytes do not overflow; sizes are at least 0.
+func (s Shape) countable() bool {
+	n := uint64(ItemSize(s.DType))
+	for _, d := range s.Dims {
+		high, low := bits.Mul64(n, uint64(d))
+		if high > 0 || low > math.MaxInt64 {
+			return slices.Contains(s.Dims, 0)
+		}
+		n = low
+	}
+	return true
+}
 
 // Equal reports whether element type and dims agree.
 func (s Shape) Equal(t Shape) bool { return s.DType == t.DType && slices.Equal(s.Dims, t.Dims) }

@@ -16,6 +16,7 @@ type trace struct {
 type scope struct {
 	trace    *trace
 	parent   *scope
+	pos      position // of the call that opened it
 	params   []*Array
 	nodes    []*Node
 	closed   bool
@@ -139,7 +140,10 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 		traces.Store(id, t)
 		defer traces.Delete(id)
 	}
-	s := &scope{trace: t, parent: t.cur, axes: axes}
+	s := &scope{trace: t, parent: t.cur, axes: axes, pos: t.pos}
+	if s.pos == unknown {
+		s.pos = capture(1)
+	}
 	t.cur = s
 	defer func() {
 		s.closed = true

@@ -36,6 +36,7 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 			panic(err)
 		}
 	}
+	mapped, mappedLine := func(a *Array) (kept *Array) { VMap(func(b *Array) *Array { kept = b; return b })(a); return kept }, at()
 	for _, c := range []struct {
 		number int
 		where  string
@@ -77,6 +78,13 @@ func TestErrorsNameTheUsersLine(t *testing.T) {
 		{32, at(), `Full: 8589934597 is no value of i32`, func() { Full(ShapeOf(Int32, 2), 1<<33+5) }},
 		{23, "where_test.go:31: ", `trace: the traced f32[3] that is made here is result 0 of the function around`, escaped(none)},
 		{24, at(), `sin: a traced f32[3] is used outside of the function that made it`, escaped(func(a *Array) *Array { return Sin(a) })},
+		{33, mappedLine, `trace: the traced f32[] that is made here is result 0 of the function around`, func() {
+			_, err := Trace("escape", mapped, x)
+			panic(err)
+		}},
+		{34, at(), `Trace: the function returns a chan int, which holds no arrays; want a *graph.Array`, func() { _, err := Trace("chan", func(*Array) chan int { return nil }, x); panic(err) }},
+		{35, at(), `Trace: the function returns a func(), which holds no arrays`, func() { _, err := Trace("func", func(*Array) func() { return func() {} }, x); panic(err) }},
+		{36, at(), `Trace: the function returns a []float32, which holds no arrays`, func() { _, err := Trace("numbers", func(*Array) []float32 { return []float32{1} }, x); panic(err) }},
 	} {
 		func() {
 			defer func() {

@@ -159,6 +159,28 @@ func TestOnceWrong(t *testing.T) {
 			x := Int32s([]int32{7, -7})
 			return Concatenate(0, Mod(x, 0), Rem(x, 0), Floor(x), Trunc(x))
 		}, []float64{7, -7, 7, -7, 7, -7, 7, -7}},
+		{110, "NanMedian beside infinities", func() *Array {
+			p, m := float32(inf), float32(-inf)
+			x := f(1, p, p, m, m, 1, p, float32(nan), float32(nan), 1, 2, p)
+			return Concatenate(0, NanMedian(Reshape(x, 4, 3), 1), Reshape(NanQuantile(f(1, 2, p, p), .5, 0), 1), Reshape(NanQuantile(f(m, p, float32(nan)), .5, 0), 1))
+		}, []float64{inf, -inf, inf, 2, inf, nan}},
+		{111, "NanMedian of more elements than the dtype counts", func() *Array {
+			half := Convert(Ge(Iota(1031), 516), BFloat16)
+			return Convert(Stack([]*Array{NanMedian(half, 0), Convert(NanMedian(Ones(ShapeOf(Float16, 70000)), 0), BFloat16)}, 0), Float32)
+		}, []float64{0, 1}},
+		{112, "NanVariance and NanStd of infinities are NaN, as Variance is", func() *Array {
+			p := float32(inf)
+			x := f(p, -p, 1, p, 1, float32(nan), float32(nan), 1, 3)
+			return Concatenate(0, NanVariance(Reshape(x, 3, 3), 1), NanStd(Reshape(x, 3, 3), 1))
+		}, []float64{nan, nan, 1, nan, nan, 1}},
+		{113, "NanMean and NanVariance of more elements than float16 counts, of sums that it does not hold", func() *Array {
+			x := Concatenate(0, Full(ShapeOf(Float16, 35000), 192), Full(ShapeOf(Float16, 35000), 320), Full(ShapeOf(Float16, 1), nan))
+			return Stack([]*Array{NanMean(x), NanVariance(x), NanStd(x)}, 0)
+		}, []float64{256, 4096, 64}},
+		{114, "where all are NaN the derivative of NanVariance is 0", func() *Array {
+			return Grad(func(x *Array) *Array { return Sum(NanVariance(x, 1)) })(Reshape(f(float32(nan), float32(nan), 1, 3), 2, 2))
+		}, []float64{0, 0, -1, 1}},
+		{115, "an axis of size 0 makes any sizes beside it no elements", func() *Array { return Zeros(ShapeOf(Float32, 1<<62, 4, 0)) }, nil},
 	} {
 		got, err := Floats(c.got())
 		require.NoError(t, err, "%d: %s", c.number, c.what)

@@ -294,6 +294,9 @@ func TestEdges(t *testing.T) {
 		{"dirichlet outside", distribution.NewDirichlet(v(1, 1)).LogProb(graph.Reshape(v(.5, .5, 2, -1, .5, .6, nan, 1), 4, 2)), []float64{0, -inf, -inf, nan}},
 		{"laplace of infinity", distribution.NewLaplace(0, 1).LogProb(v(inf, nan)), []float64{-inf, nan}},
 		{"no values", distribution.NewNormal(0, 1).LogProb(v()), []float64{}},
+		{"gamma of infinity", distribution.NewGamma(v(.5, 1, 2, 50), 3).LogProb(v(inf)), []float64{-inf, -inf, -inf, -inf}},
+		{"gamma of the largest number", distribution.NewGamma(2, 3).LogProb(v(math.MaxFloat32)), []float64{-inf}},
+		{"the gradient of a gamma of infinity", graph.Grad(func(a *graph.Array) *graph.Array { return graph.Sum(distribution.NewGamma(a, 3).LogProb(v(inf, 0))) })(v(2, 2)), []float64{0, -inf}},
 	} {
 		got := floats(t, c.got)
 		require.Len(t, got, len(c.want), "%d: %s", i+1, c.what)

@@ -24,11 +24,11 @@ func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
 	return graph.Div(random.Gamma(key, drawn(d.Concentration, dims), d.Concentration), d.Rate)
 }
 
-// LogProb is the logarithm of the density; -Inf below 0.
+// LogProb is the logarithm of the density; -Inf below 0 and at infinity.
 func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Gamma", x, d.Rate)
 	a := d.Concentration
-	ok := graph.Ge(x, 0)
+	ok := graph.And(graph.Ge(x, 0), graph.Lt(x, math.Inf(1)))
 	safe := graph.Select(ok, x, 1)
 	y := graph.Sub(graph.Sub(graph.Add(graph.XLogY(a, d.Rate), graph.XLogY(graph.Sub(a, 1), safe)), graph.Mul(d.Rate, safe)), graph.Lgamma(a))
 	return graph.Select(graph.IsNaN(x), x, within(ok, x, y))
