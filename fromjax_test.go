@@ -202,7 +202,7 @@ var fromJAX = []section{
 		{"apply_updates", optim.ApplyUpdates[array], "Step does update and apply"}, {"scale", optim.Scale, ""}, {"scale_by_adam", optim.ScaleByAdam, ""},
 		{"scale_by_rms", optim.ScaleByRMS, ""}, {"scale_by_lion", optim.ScaleByLion, ""}, {"scale_by_schedule", optim.ScaleBySchedule, ""},
 		{"scale_by_learning_rate", optim.ScaleByLearningRate, ""}, {"trace", optim.Trace, ""}, {"add_decayed_weights", optim.AddDecayedWeights, ""},
-		{"clip", optim.Clip, ""}, {"clip_by_global_norm", optim.ClipByGlobalNorm, ""}, {"global_norm", optim.GlobalNorm, ""}, {"zero_nans", optim.ZeroNaNs, ""},
+		{"clip", optim.Clip, ""}, {"clip_by_global_norm", optim.ClipByGlobalNorm, ""}, {"global_norm", optim.GlobalNorm, ""}, {"zero_nans", optim.ZeroNaNs, ""}, {"flatten", optim.Flattened, ""},
 		{"apply_if_finite", optim.ApplyIfFinite, ""}, {"MultiSteps", optim.MultiSteps, ""}, {"ema", optim.EMA, ""}, {"incremental_update", optim.IncrementalUpdate[array], ""},
 		{"inject_hyperparams", optim.InjectHyperparams[array], ""}, {"stateless", optim.Stateless, ""},
 		{"constant_schedule", optim.Constant, ""}, {"linear_schedule", optim.Linear, ""}, {"polynomial_schedule", optim.Polynomial, ""},
