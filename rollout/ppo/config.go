@@ -128,11 +128,21 @@ func (c *Config) playing(steps int) *run.Playing {
 	return &run.Playing{Env: c.Env, EnvParam: c.EnvParam, Policy: c.Policy, Steps: steps, Episodes: 1, Target: c.Target, Judge: c.Judge, Parted: c.Parted}
 }
 
-// Rollout is how the actor is judged and played: by its likeliest actions, up to the environment's own limit of steps.
+// limit is the name of the environments' parameter that limits an episode's steps.
+const limit = "max-steps"
+
+// Rollout is how the actor is judged and played: by its likeliest actions, up to the environment's own limit of steps, or the one that is given.
 func (c *Config) Rollout() (*episode.Rollout, error) {
 	steps := 1
 	if env, err := envs.Make(c.Env); err == nil {
 		steps = max(1, env.Spec().MaxSteps)
+		if given, err := episode.ReadEnvParams(env, c.EnvParam); err == nil {
+			for _, p := range given {
+				if p.Name == limit && p.High >= 1 && p.High <= math.MaxInt32 {
+					steps = int(p.High)
+				}
+			}
+		}
 	}
 	r, err := c.playing(steps).Rollout()
 	if err != nil || !c.NormalizeObservations {

@@ -85,9 +85,10 @@ func (n *network) valuesOf(out *graph.Array) *graph.Array {
 	return graph.SliceAxis(out, 0, n.size, n.size+n.values)
 }
 
-// figures are what is known of the minibatches of an update, each f32[]: sums in the loop, then means.
+// figures are what is known of the minibatches of an update, each f32[]: sums in the loop, then means, but for those that count. Skipped are minibatches whose
+// gradient is no number: they move nothing and count for nothing else.
 type figures struct {
-	PolicyLoss, ValueLoss, Entropy, KL, ClipFraction, GradientNorm, Minibatches *graph.Array
+	PolicyLoss, ValueLoss, Entropy, KL, ClipFraction, GradientNorm, Minibatches, Skipped *graph.Array
 }
 
 // learner moves parameters by experience.
@@ -130,6 +131,7 @@ func (l *learner) loss(p Params, out passed, e experience) (*graph.Array, figure
 		ClipFraction: graph.Mean(graph.Convert(graph.Gt(graph.Abs(graph.Sub(ratio, 1)), l.Clip), graph.Float32)),
 		GradientNorm: graph.Scalar(0),
 		Minibatches:  graph.Scalar(1),
+		Skipped:      graph.Scalar(0),
 	}
 	return graph.Sub(graph.Add(f.PolicyLoss, graph.Mul(l.Value, f.ValueLoss)), graph.Mul(l.Entropy, f.Entropy)), f
 }
@@ -154,12 +156,16 @@ func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, miniba
 	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(once(random.Split(key, epochs)))
 	orders = once(graph.Reshape(orders, epochs, minibatches, rows/minibatches))
 	adam := l.optimizer()
-	nothing := graph.MapTree(graph.ZerosLike, figures{graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0), graph.Scalar(0)})
+	zero := graph.Scalar(0)
+	nothing := figures{zero, zero, zero, zero, zero, zero, zero, zero}
 	step := func(t trained, rows *graph.Array) (trained, figures) {
 		loss := minibatch(once(rows))
 		_, f, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) { return loss(p) })(t.Params, graph.None{})
 		f.GradientNorm = optim.GlobalNorm(optim.Joined(gradient)) // as the optimiser has it
-		t.Params, t.Optimizer = optim.Step(adam, t.Params, gradient, t.Optimizer)
+		learns := graph.IsFinite(f.GradientNorm)
+		t.Params, t.Optimizer = optim.StepIf(learns, adam, t.Params, gradient, t.Optimizer)
+		f = graph.MapTree(func(x *graph.Array) *graph.Array { return graph.Select(learns, x, 0.) }, f)
+		f.Skipped = graph.Select(learns, 0., graph.Scalar(1))
 		t.Figures = graph.MapTree2(func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, x) }, t.Figures, f)
 		return t, f
 	}
@@ -182,7 +188,7 @@ func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, miniba
 	}
 	n := graph.Max(last.Figures.Minibatches, 1)
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Div(a, n) }, last.Figures)
-	means.Minibatches = last.Figures.Minibatches
+	means.Minibatches, means.Skipped = last.Figures.Minibatches, last.Figures.Skipped
 	return last.Params, last.Optimizer, means
 }
 

@@ -8,13 +8,14 @@ import (
 
 // metricNames are the numbers of an update, in their order.
 var metricNames = []string{"recent_return", "episodes", "mean_return", "min_return", "max_return", "mean_length", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction",
-	"explained_variance", "gradient_norm", "minibatches", "learning_rate"}
+	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "failed", "skipped"}
 
-// ended are the episodes that ended in an update, each f32[].
-type ended struct{ Episodes, Return, Least, Most, Length *graph.Array }
+// ended are the episodes that ended in an update, each f32[]. Failed is how many of them have a return that is no finite number; the others count none of these.
+type ended struct{ Episodes, Return, Least, Most, Length, Failed *graph.Array }
 
 func endedIn(m moment) ended {
-	done := graph.Or(m.Terminated, m.Truncated)
+	all := graph.Or(m.Terminated, m.Truncated)
+	done := graph.And(all, graph.IsFinite(m.Return))
 	where := func(x *graph.Array, no float64) *graph.Array { return graph.Select(done, x, no) }
 	return ended{
 		Episodes: graph.Sum(graph.Convert(done, graph.Float32)),
@@ -22,6 +23,7 @@ func endedIn(m moment) ended {
 		Least:    graph.ReduceMin(graph.Flatten1D(where(m.Return, math.Inf(1))), 0),
 		Most:     graph.ReduceMax(graph.Flatten1D(where(m.Return, math.Inf(-1))), 0),
 		Length:   graph.Sum(where(m.Length, 0)),
+		Failed:   graph.Sum(graph.Convert(graph.And(all, graph.Not(done)), graph.Float32)),
 	}
 }
 
@@ -52,8 +54,7 @@ func figuresOf(e ended, r recent, f figures, rate, explained *graph.Array) *grap
 	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
 	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
 	return graph.Stack([]*graph.Array{
-		graph.Select(graph.Gt(r.Weight, 0), graph.Div(r.Sum, graph.Max(r.Weight, 1e-9)), math.NaN()),
-		e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
-		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate,
+		r.mean(), e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
+		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate, e.Failed, f.Skipped,
 	}, 0)
 }

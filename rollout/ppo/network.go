@@ -91,7 +91,7 @@ func axes(narrow, wide policy.Policy) (apart []int, err error) {
 	return apart, nil
 }
 
-// init draws parameters. The matrices are orthogonal, of scale √2 inside, 0.01 before the outputs of the actor and 1 before those of the critic (Huang et al.,
+// init draws parameters. The matrices are orthogonal, of scale √2 inside, 1 in policies that remember, 0.01 before the outputs of the actor and 1 before those of the critic (Huang et al.,
 // "The 37 implementation details of proximal policy optimization", 2022), with biases as the policy makes them; or all is as the policy makes it.
 func (n *network) init(key random.Key) Params {
 	keys := random.SplitN(key, 4)
@@ -102,21 +102,25 @@ func (n *network) init(key random.Key) Params {
 	if !n.orthogonal {
 		return p
 	}
-	p.Actor = orthogonal(keys[2], p.Actor, n.apart, n.size)
+	inside := math.Sqrt2
+	if n.recurrent(p) {
+		inside = 1
+	}
+	p.Actor = orthogonal(keys[2], p.Actor, n.apart, n.size, inside)
 	if n.critic != nil {
-		p.Critic = orthogonal(keys[3], p.Critic, n.tail, 0)
+		p.Critic = orthogonal(keys[3], p.Critic, n.tail, 0, inside)
 	}
 	return p
 }
 
 // orthogonal draws the matrices of parameters anew; outputs are the axes of their outputs, -1 for layers inside, of which the first are those of actions.
-func orthogonal(key random.Key, params any, outputs []int, actions int) any {
+func orthogonal(key random.Key, params any, outputs []int, actions int, inside float64) any {
 	leaves, tree := graph.Flatten(params)
 	for i, a := range leaves {
 		if a.Rank() < 2 || a.DType() != graph.Float32 {
 			continue
 		}
-		axis, s := outputs[i], math.Sqrt2
+		axis, s := outputs[i], inside
 		if axis >= 0 {
 			s = 1
 		}

@@ -153,7 +153,7 @@ func together(name string, v []float64, k int) float64 {
 		}
 	}
 	switch name {
-	case "episodes":
+	case "episodes", "failed", "skipped":
 		return sum
 	case "min_return":
 		return least
@@ -175,7 +175,9 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 		last, ever := state, state.Best
 		if t.config.Agents > 1 {
 			last = at(state, graph.ArgMax(known(state.Recent.mean()), 0))
-			ever = at(state.Best, graph.ArgMax(known(state.Best.Return), 0))
+			highest := known(state.Best.Return)
+			sure := graph.Gt(graph.ReduceMax(highest, 0), math.Inf(-1)) // of one at least it is known how good it is
+			ever = at(state.Best, graph.Select(sure, graph.ArgMax(highest, 0), graph.ArgMax(known(state.Recent.mean()), 0)))
 		}
 		candidates[0].Params = t.member(last.Params.Actor, last.scale())
 		candidates[1].Params = t.member(ever.Actor, ever.Observation)
@@ -247,9 +249,13 @@ func (t *Training) Ending(last run.Metrics) string {
 
 func (t *Training) ending(last run.Metrics) string {
 	recent, _ := last.Get("recent_return")
+	skipped, _ := last.Get("skipped")
+	minibatches, _ := last.Get("minibatches")
 	switch {
 	case math.IsNaN(recent):
-		return "no episode has ended"
+		return "no episode has ended with a return that is a number"
+	case skipped > 0 && minibatches == 0:
+		return "recent return " + number(recent) + "; nothing is learned any more: no gradient of the last update is a number (a lower --learning-rate may help)"
 	case math.IsNaN(t.target):
 		return "recent return " + number(recent)
 	case last.Done:

@@ -32,7 +32,10 @@ type recent struct{ Sum, Weight *graph.Array }
 // forget is how much less an episode counts than the one after it.
 const forget = .99
 
-func (r recent) mean() *graph.Array { return graph.Div(r.Sum, graph.Max(r.Weight, 1e-9)) }
+// mean is NaN where no episode has ended.
+func (r recent) mean() *graph.Array {
+	return graph.Select(graph.Gt(r.Weight, 0), graph.Div(r.Sum, graph.Max(r.Weight, 1e-9)), math.NaN())
+}
 
 // best is the actor with the highest recent return so far.
 type best struct {
@@ -151,6 +154,9 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	}
 	l := g.learner(s.Value, in, s.Update)
 	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
+	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others.
+	number := graph.IsFinite(targets)
+	advantages, targets = graph.Select(number, advantages, 0.), graph.Select(number, targets, estimated.Values)
 	next.Value = g.head.Prepare(s.Value, graph.Flatten1D(targets))
 	l.state = next.Value
 	params := g.rescaled(s, next.Value)
@@ -298,7 +304,7 @@ func (g *program) rescaled(s State, after any) Params {
 func (d *discounted) normalize(m moment, gamma *graph.Array) (rewards *graph.Array, next *discounted) {
 	type step struct{ Reward, Done *graph.Array }
 	last, sums := graph.Scan(func(sum *graph.Array, s step) (*graph.Array, *graph.Array) {
-		sum = graph.Add(graph.Mul(gamma, sum), s.Reward)
+		sum = graph.Add(graph.Mul(gamma, sum), graph.Select(graph.IsFinite(s.Reward), s.Reward, 0.))
 		return graph.Select(s.Done, 0., sum), sum
 	}, d.Sums, step{m.Reward, graph.Or(m.Terminated, m.Truncated)})
 	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))

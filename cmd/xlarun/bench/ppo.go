@@ -31,7 +31,7 @@ type ppoWorkload struct {
 
 const ppoGather = "Gather-v1 --shared --policy cnn:16,32 --policy.hidden 128 --envs 64 --horizon 128 --steps 245760"
 
-// ppoWorkloads are those of the table in docs/ppo.md.
+// ppoWorkloads are trainings with what they want to reach.
 var ppoWorkloads = []ppoWorkload{
 	{name: "ppo-cartpole", what: "CartPole-v1, 4 environments x 128 steps", args: "CartPole-v1 --steps 500000",
 		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 500000 4 128", needed: 2, aim: 4},

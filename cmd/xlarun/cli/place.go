@@ -16,7 +16,7 @@ type place struct {
 	Backend string `set:"backend" help:"what to run on: cpu, cuda, tpu, reference"`
 	Plugin  string `set:"plugin" help:"PJRT plugin file to use instead of the pinned one"`
 	JIT     bool   `set:"jit" help:"compile; --jit=false interprets op by op and stops at the first NaN"`
-	Every   string `set:"checkpoint-every" number:"" help:"time, or number of steps, between checkpoints"`
+	Every   string `set:"checkpoint-every" number:"" help:"time, or number of generations, updates, … of the run, between checkpoints"`
 	Keep    int    `set:"keep" min:"1" max:"1000000" help:"checkpoints that stay, the newest ones"`
 }
 
@@ -55,7 +55,7 @@ func (p *place) check(givenBackend bool) (cadence, error) {
 	if d, err := time.ParseDuration(strings.TrimSpace(p.Every)); err == nil && d > 0 {
 		return cadence{time: d}, nil
 	}
-	return cadence{}, settings.Wrong("checkpoint-every", p.Every, "a time such as 10s or 5m, or a number of steps such as 100")
+	return cadence{}, settings.Wrong("checkpoint-every", p.Every, "a time such as 10s or 5m, or a number of generations, updates, … such as 100")
 }
 
 // flags are the backend's, for a run with the common settings c.

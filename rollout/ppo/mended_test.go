@@ -1,0 +1,103 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+)
+
+// flawed pays -1 a step, ends after 4, and now and then pays NaN.
+type flawed struct{}
+
+func init() { envs.MustRegister[*graph.Array, graph.None](flawed{}) }
+
+func (flawed) Spec() envs.Spec {
+	return envs.Spec{ID: "Flawed-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{4}, Dims: []int{1}, DType: graph.Float32}, Action: envs.Discrete{N: 2},
+		MaxSteps: 4, RewardThreshold: math.NaN()}
+}
+func (flawed) DefaultParams() graph.None { return graph.None{} }
+func (e flawed) Reset(_ random.Key, p graph.None) (state, obs *graph.Array) {
+	state = graph.Scalar(0)
+	return state, e.Observe(state, p)
+}
+func (flawed) Observe(s *graph.Array, _ graph.None) *graph.Array { return graph.Reshape(s, 1) }
+func (e flawed) Step(key random.Key, s, _ *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	next = graph.Add(s, 1)
+	reward = graph.Select(graph.Lt(random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 1), .05), graph.Scalar(math.NaN()), -1.)
+	return next, e.Observe(next, p), reward, graph.Ge(next, 4), envs.False()
+}
+
+// What was once wrong.
+func TestMended(t *testing.T) {
+	b := open(t)
+	// Case 1: rewards that are NaN ended learning for good.
+	r := start(t, b, small(func(c *Config) { c.Env, c.NormalizeRewards = "Flawed-v0", true }))
+	failed := 0.
+	for _, m := range steps(t, r, 6) {
+		failed += of(t, m, "failed")
+		for _, name := range []string{"recent_return", "policy_loss", "value_loss", "entropy", "gradient_norm"} {
+			require.False(t, math.IsNaN(of(t, m, name)), "case 1: %s", name)
+		}
+		require.EqualValues(t, -4, of(t, m, "recent_return"), "case 1")
+		require.Zero(t, of(t, m, "skipped"), "case 1")
+	}
+	require.Positive(t, failed, "case 1")
+	// Case 2: gradients that are no numbers made all parameters NaN.
+	r = start(t, b, small(func(c *Config) { c.LearningRate = settings.Num(1e38) }))
+	all := steps(t, r, 4)
+	last := all[len(all)-1]
+	require.EqualValues(t, 16, of(t, last, "skipped")+of(t, last, "minibatches"), "case 2")
+	require.Positive(t, of(t, last, "skipped"), "case 2")
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	for name, a := range s.Arrays {
+		if a.DType() == graph.Float32 && name != "Best.Return" {
+			v, err := graph.Floats(a)
+			require.NoError(t, err)
+			for _, x := range v {
+				require.False(t, math.IsNaN(x), "case 2: %s", name)
+			}
+		}
+	}
+	// Case 3: an agent without an episode was taken for better than one with a negative return.
+	mean, err := graph.Floats(known(recent{graph.Float32s([]float32{-900, 0}), graph.Float32s([]float32{3, 0})}.mean()))
+	require.NoError(t, err)
+	require.Equal(t, []float64{-300, math.Inf(-1)}, mean, "case 3")
+	// Case 4: members were judged by episodes of the default length.
+	for given, want := range map[string]int{"": 200, "1000": 1000, "50..70": 70} {
+		c := DefaultConfig()
+		c.Env = "Pendulum-v1"
+		if given != "" {
+			c.EnvParam = settings.Pairs{"max-steps": given}
+		}
+		play, err := c.Rollout()
+		require.NoError(t, err, "case 4: %s", given)
+		require.Equal(t, want, play.Steps, "case 4: %s", given)
+	}
+	// Case 5: normalised pictures with their channels first were taken for others.
+	c := small(func(c *Config) {
+		c.Env, c.Policy, c.NormalizeObservations = "Gather-v1", "cnn:4", true
+	})
+	g, err := c.program()
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 3, 4, 4}, policy.Behind(g.collect.alone).Init(random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
+	// Case 6: matrices by which memory is kept are orthogonal of scale 1.
+	c = small(func(c *Config) { c.Policy = "elman:6" })
+	g, err = c.program()
+	require.NoError(t, err)
+	for _, a := range graph.Leaves(g.collect.init(random.New(1)).Actor) {
+		if d := a.Dims(); len(d) == 2 && d[0] == 6 && d[1] == 6 {
+			v, err := graph.Floats(graph.Dot(a, graph.Transpose(a, 1, 0)))
+			require.NoError(t, err)
+			require.InDelta(t, 1, v[0], 1e-4, "case 6")
+			require.InDelta(t, 0, v[1], 1e-4, "case 6")
+		}
+	}
+}
