@@ -13,14 +13,19 @@ static const ints lane = {0, 1, 2, 3, 4, 5, 6, 7};
 
 static inline vec all(float x) { return (vec){0} + x; }
 static inline vec pick(ints where, vec yes, vec no) { return (vec)((where & (ints)yes) | (~where & (ints)no)); }
-static inline vec larger(vec x, vec y) { return pick(x > y, x, y); }
-static inline vec smaller(vec x, vec y) { return pick(x < y, x, y); }
+// Of two of which one is NaN, NaN is the larger and the smaller.
+static inline vec larger(vec x, vec y) { return pick((x > y) | (x != x), x, y); }
+static inline vec smaller(vec x, vec y) { return pick((x < y) | (x != x), x, y); }
+static inline float larger_one(float x, float y) { return x > y || x != x ? x : y; }
+static inline float smaller_one(float x, float y) { return x < y || x != x ? x : y; }
+// Gives what is NaN or -Inf the least finite number: an action that may be played is before one that may not.
+static inline vec numbered(vec x) { return pick(x >= all(-FLT_MAX), x, all(-FLT_MAX)); }
 static inline vec at(const float *x, int64_t i) { return *(const vec *)(x + i); }
 
 static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
 static inline float max_of(vec x) {
   float m = x[0];
-  for (int k = 1; k < W; k++) m = x[k] > m ? x[k] : m;
+  for (int k = 1; k < W; k++) m = larger_one(x[k], m);
   return m;
 }
 static inline float min_of(vec x) { return -max_of(-x); }
@@ -86,16 +91,16 @@ static void transformed(const xb_tree *t, float *row) {
     bool none = true;
     for (int k = 0; k < W; k++) none = none && !open[k];
     float p = sum_of(sum);
-    missing = (row[XB_RAW] + all_visits * (p > 0 ? sum_of(expected) / p : 0)) / (all_visits + 1);
-    if (!none) least = missing < least ? missing : least, greatest = missing > greatest ? missing : greatest;
+    missing = (row[XB_RAW] + all_visits * (p != 0 ? sum_of(expected) / p : 0)) / (all_visits + 1);
+    if (!none) least = smaller_one(missing, least), greatest = larger_one(missing, greatest);
     scale = (50.f + max_of(most)) * .1f;
   } else {
     float own = row[XB_VALUE];
-    least = own < least ? own : least, greatest = own > greatest ? own : greatest;
+    least = smaller_one(own, least), greatest = larger_one(own, greatest);
     missing = least;
   }
   float by = greatest - least;
-  if (!(by > 1e-8f)) by = 1e-8f;
+  if (by < 1e-8f) by = 1e-8f;
   for (int64_t i = 0; i < t->padded; i += W)
     *(vec *)(out + i) = (pick(at(counts, i) > all(0), at(values, i), all(missing)) - all(least)) / all(by) * all(scale);
 }
@@ -134,7 +139,7 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
   if (t->settings[XB_IS_GUMBEL] == 0) {
     float visits = row[XB_VISITS], base = t->settings[XB_BASE];
     float c = sqrtf(visits) * (t->settings[XB_INIT] + logf((visits + (base + 1)) / base));
-#define PUCT (at(values, i) + all(c) * at(prior, i) / (at(counts, i) + all(1)) + all(1e-7f) * part(t, t->noise, i))
+#define PUCT numbered(at(values, i) + all(c) * at(prior, i) / (at(counts, i) + all(1)) + all(1e-7f) * part(t, t->noise, i))
     if (root) BEST(pick(part(t, t->closed, i) > all(0), all(-INFINITY), PUCT));
     else BEST(PUCT);
     return best;
@@ -143,11 +148,11 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
     vec sum = all(0);
     for (int64_t i = 0; i < t->padded; i += W) {
       sum += at(counts, i);
-      *(vec *)(values + i) += at(logits, i);  // -Inf in the padding
+      *(vec *)(values + i) = pick((lane + (int32_t)i) < (int32_t)t->actions, at(values, i) + at(logits, i), all(-INFINITY));
     }
     softmax(t, values, values);
     vec by = all(1 + sum_of(sum));
-    BEST(at(values, i) - at(counts, i) / by);
+    BEST(numbered(at(values, i) - at(counts, i) / by));
     return best;
   }
   vec most = all(-INFINITY);
@@ -160,7 +165,7 @@ static int64_t choose(const xb_tree *t, float *row, bool root) {
   turn = turn < 0 ? 0 : turn >= t->simulations ? t->simulations - 1 : turn;
   vec wanted = all(t->considered[turn]), highest = all(max_of(most));
   BEST(pick((at(counts, i) - part(t, t->before, i) == wanted) & ~(part(t, t->closed, i) > all(0)),
-            larger(part(t, t->noise, i) + (at(logits, i) - highest) + at(values, i), all(-1e9f)), all(-INFINITY)));
+            numbered(larger(part(t, t->noise, i) + (at(logits, i) - highest) + at(values, i), all(-1e9f))), all(-INFINITY)));
   return best;
 }
 

@@ -216,6 +216,61 @@ func TestOutputsThatAreNoNumbers(t *testing.T) {
 	}
 }
 
+// What is no number behind an action is the same to the kernel, its operations and the plain search, and no illegal action is played for it.
+func TestIllegalActionsBesideNoNumbers(t *testing.T) {
+	const actions, simulations = 5, 20
+	legal := []bool{false, true, true, false, true}
+	noise := []float32{.3, .2, .15, .25, .1}
+	type given struct{ Root, Rewards, Logits, Values *graph.Array } // [A] each, of the root and behind its actions
+	type outcome struct{ Visits, Action, Weights *graph.Array }
+	number := 0
+	for _, p := range []Policy{DefaultPUCT(simulations), DefaultGumbel(simulations)} {
+		f := func(g given) outcome {
+			step := func(_ graph.None, _ random.Key, a, _ *graph.Array) (Step, *graph.Array) {
+				logits := graph.Select(graph.Eq(graph.Iota(actions), 1), graph.DynamicIndex(g.Logits, a, 0), graph.Mul(.25, graph.Convert(graph.Iota(actions), graph.Float32)))
+				return Step{graph.DynamicIndex(g.Rewards, a, 0), graph.Scalar(-1), logits, graph.DynamicIndex(g.Values, a, 0)}, a
+			}
+			r := Run(p, graph.None{}, random.New(0), Root[*graph.Array]{Logits: g.Root, Value: graph.Scalar(.1), Embedding: graph.Of(int32(0)),
+				Legal: graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
+			return outcome{r.Tree.RootVisits(), r.Action, r.Weights}
+		}
+		compiled, interpreted := xlabridge.Jit1(client(t), f), xlabridge.Jit1(&xlabridge.Reference{}, f)
+		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+			for kind, what := range []string{"root's logit", "reward", "logit", "value"} {
+				for _, action := range []int{0, 1, 3, 4} {
+					number++
+					x := [4][]float32{{.5, .25, -.5, 0, .75}, {.5, -.25, .125, 0, .3}, {.5, .25, .75, -1, 0}, {.2, -.4, .6, .8, -.1}}
+					x[kind][action] = float32(bad)
+					name := []any{"case %d, %T: %s %v at action %d", number, p, what, bad, action}
+					want := Plain[int]{Policy: p, Step: func(_, a int) (float32, float32, []float32, float32, int) {
+						return x[1][a], -1, []float32{0, x[2][a], .5, .75, 1}, x[3][a], a
+					}}.Run(PlainRoot[int]{Logits: x[0], Value: .1, Legal: legal, Noise: noise})
+					g := given{graph.Float32s(x[0]), graph.Float32s(x[1]), graph.Float32s(x[2]), graph.Float32s(x[3])}
+					for _, run := range []func(given) (outcome, error){compiled, interpreted} {
+						got, err := run(g)
+						require.NoError(t, err)
+						visits, err := graph.Floats(got.Visits)
+						require.NoError(t, err)
+						weights, err := graph.Floats(got.Weights)
+						require.NoError(t, err)
+						played, err := graph.Float(got.Action)
+						require.NoError(t, err)
+						require.True(t, legal[int(played)], name...)
+						total := 0.
+						for a, n := range want.Visits {
+							require.EqualValues(t, n, visits[a], name...)
+							require.True(t, legal[a] || visits[a] == 0 && weights[a] == 0, name...)
+							total += weights[a]
+						}
+						require.InDelta(t, 1, total, 1e-5, name...)
+					}
+					require.True(t, legal[want.Action], name...)
+				}
+			}
+		}
+	}
+}
+
 // An environment of one player: values keep their sign, and are discounted.
 func TestOnePlayer(t *testing.T) {
 	g, err := board.Ramsey(4, 3)

@@ -52,7 +52,7 @@ func (g Gumbel) decide(_ random.Key, r rule, root row, _ *graph.Array) (action, 
 	values := r.transformed(root)
 	now := graph.Sub(root.block(countsBlock), r.Before)
 	scores := r.considered(root, values, now, graph.ReduceMax(now))
-	action = graph.ArgMax(graph.Select(graph.Or(graph.Gt(r.Closed, 0), graph.IsNaN(scores)), minusInf, scores), 0)
+	action = graph.ArgMax(graph.Select(graph.Gt(r.Closed, 0), minusInf, scores), 0)
 	improved := masked(graph.Add(root.block(logitsBlock), values), r.Closed)
 	return action, graph.Softmax(improved, 0)
 }

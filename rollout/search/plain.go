@@ -58,6 +58,9 @@ func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 		}
 	}
 	logits := slices.Clone(root.Logits)
+	for a, x := range logits {
+		logits[a] = min(numberedPlain(x), math.MaxFloat32)
+	}
 	switch policy := p.Policy.(type) {
 	case PUCT:
 		s.settings = policy.settings()
@@ -74,6 +77,11 @@ func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 	}
 	if s.noise == nil {
 		s.noise = make([]float32, actions)
+	}
+	for a, x := range logits {
+		if logits[a] = numberedPlain(x); s.closed[a] {
+			logits[a] = -math.MaxFloat32
+		}
 	}
 	most := slices.Max(logits)
 	for a := range logits {
@@ -142,6 +150,14 @@ func (s *plainSearch[S]) simulate(p Plain[S], room int) {
 	}
 }
 
+// numberedPlain is numbered of one number.
+func numberedPlain(x float32) float32 {
+	if x >= -math.MaxFloat32 {
+		return x
+	}
+	return -math.MaxFloat32
+}
+
 // best is the first of the greatest scores.
 func (s *plainSearch[S]) best(scores []float32, atRoot bool) int {
 	best, most := 0, float32(math.Inf(-1))
@@ -161,7 +177,7 @@ func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 	if !s.gumbel {
 		c := float32(math.Sqrt(float64(n.visits))) * (float32(s.init) + float32(math.Log(float64((n.visits+float32(s.base+1))/float32(s.base)))))
 		for a := range out {
-			out[a] += c*n.prior[a]/(n.counts[a]+1) + tieNoise*s.noise[a]
+			out[a] = numberedPlain(out[a] + c*n.prior[a]/(n.counts[a]+1) + tieNoise*s.noise[a])
 		}
 		return out
 	}
@@ -171,7 +187,7 @@ func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 	out = softmax(out)
 	all := 1 + sum(n.counts)
 	for a := range out {
-		out[a] -= n.counts[a] / all
+		out[a] = numberedPlain(out[a] - n.counts[a]/all)
 	}
 	return out
 }
@@ -180,7 +196,7 @@ func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 func (s *plainSearch[S]) consider(n *plainNode[S], visits float32) []float32 {
 	out, most := s.transformed(n), slices.Max(n.logits)
 	for a := range out {
-		out[a] = max(lowLogit, s.noise[a]+(n.logits[a]-most)+out[a])
+		out[a] = numberedPlain(max(lowLogit, s.noise[a]+(n.logits[a]-most)+out[a]))
 		if n.counts[a] != visits {
 			out[a] = float32(math.Inf(-1))
 		}
@@ -222,7 +238,7 @@ func (s *plainSearch[S]) transformed(n *plainNode[S]) []float32 {
 		if s.transform == BySiblings && count == 0 {
 			out[a] = low
 		}
-		out[a] = scale * (out[a] - low) / max(high-low, leastSpread)
+		out[a] = (out[a] - low) / max(high-low, leastSpread) * scale
 	}
 	return out
 }

@@ -37,7 +37,7 @@ func (p PUCT) prepare(key random.Key, logits, closed, noise, before *graph.Array
 	}
 	checkTransform(op, p.Transform, p.Bounds)
 	ties, draws := random.Split2(key)
-	probabilities := graph.Softmax(logits, 0)
+	probabilities := graph.Softmax(finite(logits), 0)
 	if p.Fraction > 0 {
 		if noise == nil {
 			noise = random.Dirichlet(draws, graph.FullLike(logits, p.Alpha))
@@ -52,20 +52,28 @@ func (p PUCT) settings() settings {
 	return settings{transform: p.Transform, maxDepth: p.options().MaxDepth, init: p.Init, base: p.Base, bounds: p.Bounds}
 }
 
-func (p PUCT) decide(key random.Key, _ rule, root row, temperature *graph.Array) (action, weights *graph.Array) {
-	counts := root.block(countsBlock)
+func (p PUCT) decide(key random.Key, r rule, root row, temperature *graph.Array) (action, weights *graph.Array) {
+	closed := graph.Gt(r.Closed, 0)
+	counts := graph.Select(closed, 0, root.block(countsBlock))
 	total := graph.Sum(counts)
 	weights = graph.Select(graph.Gt(total, 0), graph.Div(counts, graph.Max(total, 1)), 1/float64(root.actions))
 	logits := graph.Log(graph.Max(weights, smallest))
 	if temperature != nil {
 		logits = graph.Div(graph.Sub(logits, graph.ReduceMax(logits)), graph.Max(temperature, smallest))
 	}
-	return random.Categorical(key, logits, 0), weights
+	return random.Categorical(key, graph.Select(closed, minusInf, numbered(logits)), 0), weights
 }
 
 // masked gives actions that may not be played the least finite logit: where none may be, softmax stays finite.
 func masked(logits, closed *graph.Array) *graph.Array {
-	return graph.Select(graph.Gt(closed, 0), -math.MaxFloat32, graph.Sub(logits, graph.ReduceMax(logits)))
+	shut := graph.Gt(closed, 0)
+	logits = graph.Select(shut, -math.MaxFloat32, finite(logits))
+	return graph.Select(shut, -math.MaxFloat32, graph.Sub(logits, graph.ReduceMax(logits)))
+}
+
+// finite bounds logits by the finite numbers, NaN by the least: one that is no number leaves the others' shares as they are.
+func finite(logits *graph.Array) *graph.Array {
+	return graph.Min(numbered(logits), math.MaxFloat32)
 }
 
 func checkTransform(op string, t Transform, bounds [2]float64) {

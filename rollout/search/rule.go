@@ -71,7 +71,12 @@ type arrays struct {
 func (r rule) choose(n row, atRoot *graph.Array) *graph.Array {
 	scores := r.scores(n, atRoot)
 	closed := graph.And(atRoot, graph.Gt(r.Closed, 0))
-	return graph.ArgMax(graph.Select(graph.Or(closed, graph.IsNaN(scores)), minusInf, scores), 0)
+	return graph.ArgMax(graph.Select(closed, minusInf, scores), 0)
+}
+
+// numbered gives what is NaN or -Inf the least finite number: an action that may be played is before one that may not.
+func numbered(x *graph.Array) *graph.Array {
+	return graph.Select(graph.Ge(x, -math.MaxFloat32), x, -math.MaxFloat32)
 }
 
 func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
@@ -81,13 +86,13 @@ func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
 		visits := n.head(visitsAt)
 		c := graph.Add(r.init, graph.Log(graph.Div(graph.Add(visits, r.base+1), r.base)))
 		prior := graph.Div(graph.Mul(graph.Mul(graph.Sqrt(visits), c), n.block(priorBlock)), graph.Add(counts, 1))
-		return graph.Add(graph.Add(values, prior), graph.Mul(tieNoise, r.Noise))
+		return numbered(graph.Add(graph.Add(values, prior), graph.Mul(tieNoise, r.Noise)))
 	}
 	wanted := graph.Softmax(graph.Add(n.block(logitsBlock), values), 0)
 	inside := graph.Sub(wanted, graph.Div(counts, graph.Add(1, graph.Sum(counts))))
 	now := graph.Sub(counts, r.Before)
 	turn := graph.Clamp(0, whole(graph.Sum(now)), r.Considered.Size()-1)
-	return graph.Select(atRoot, r.considered(n, values, now, graph.DynamicIndex(r.Considered, turn, 0)), inside)
+	return graph.Select(atRoot, r.considered(n, values, now, graph.DynamicIndex(r.Considered, turn, 0)), numbered(inside))
 }
 
 // considered are the scores of the actions with so many visits, of which one is tried next; the others have -Inf.
@@ -95,7 +100,7 @@ func (r rule) considered(n row, values, counts, visits *graph.Array) *graph.Arra
 	logits := n.block(logitsBlock)
 	logits = graph.Sub(logits, graph.ReduceMax(logits))
 	scores := graph.Max(lowLogit, graph.Add(graph.Add(r.Noise, logits), values))
-	return graph.Select(graph.Eq(counts, visits), scores, minusInf)
+	return graph.Select(graph.Eq(counts, visits), numbered(scores), minusInf)
 }
 
 // transformed are the values of a node's actions, f32[A].
