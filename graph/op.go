@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
@@ -269,7 +270,7 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
 		}
 		if !sh.countable() {
-			throw(op.Name, "the result would be %s, whose bytes no int64 counts: want smaller sizes", sh)
+			panic(&Error{Where: userLine(), Op: op.Name, Msg: fmt.Sprintf("the result would be %s, whose bytes no int64 counts: want smaller sizes", sh), TooLarge: true})
 		}
 		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
 	}

@@ -1,6 +1,8 @@
 package evolve
 
 import (
+	"errors"
+	"math"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
@@ -33,13 +35,18 @@ func (x *experiment) count() {
 	x.read = max(1, x.read)
 	x.groups.Items = x.config.Population / x.strategy.GroupSize()
 	g, err := x.generation()
+	defer func() {
+		if wrong, ok := errors.AsType[*graph.Error](err); ok && wrong.TooLarge {
+			x.sizes.state = math.MaxUint64
+		}
+	}()
 	if err != nil {
 		return
 	}
 	if x.shared = g.shares(); x.shared { // of the shared matrices a step reads one for all
 		x.read = max(1, int(sizeOf(g.draw)+x.sizes.step))
 	}
-	_ = graph.Try(func() {
+	err = graph.Try(func() {
 		c := sizes{step: x.sizes.step, draw: sizeOf(g.draw)}
 		params := g.policy().Init(random.New(0))
 		c.params, c.genome = sizeOf(params), sizeOf(g.genome(params))

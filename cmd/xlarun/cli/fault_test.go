@@ -500,7 +500,7 @@ func TestCheckpointsAsAsked(t *testing.T) {
 		{5, "1h", "9", "1 12", ""},
 		{6, "1", "2", "11 12", ""},
 		{7, "1ns", "1", "12", ""},
-		{8, "0", "3", "", `"0", wants a time such as 10s or 5m, or a number of steps`},
+		{8, "0", "3", "", `"0", wants a time such as 10s or 5m, or a number of generations`},
 		{9, "-1", "3", "", `"-1", wants a time`},
 		{10, "0s", "3", "", `"0s", wants a time`},
 		{11, "1e3", "3", "", `"1e3", wants a time`},
