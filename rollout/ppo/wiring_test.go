@@ -9,135 +9,255 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/xlabridge"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
 )
 
-// clock pays the number of the step; an episode terminates at step 3 if that was action 0, and is truncated at step 5.
+// clock is an environment that shows its clock and the kind of the episode: of kind 0 it terminates after two steps, of kind 1 it is truncated after three, of kind 2
+// both happen after four.
 type clock struct{}
 
-func init() { envs.MustRegister[*graph.Array, graph.None](clock{}) }
+type clockState struct{ Clock, Kind *graph.Array } // f32[]
+
+func init() { envs.MustRegister[clockState, graph.None](clock{}) }
 
 func (clock) Spec() envs.Spec {
-	return envs.Spec{ID: "Clock-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{5}, Dims: []int{1}, DType: graph.Float32}, Action: envs.Discrete{N: 2},
-		MaxSteps: 5, RewardThreshold: math.NaN()}
+	return envs.Spec{ID: "Clock-v0", Observation: envs.Symmetric(4, 4), Action: envs.Discrete{N: 3}, MaxSteps: 4, RewardThreshold: math.NaN()}
 }
 func (clock) DefaultParams() graph.None { return graph.None{} }
-func (e clock) Reset(_ random.Key, p graph.None) (state, obs *graph.Array) {
-	state = graph.Scalar(0)
-	return state, e.Observe(state, p)
+func (e clock) Reset(key random.Key, p graph.None) (s clockState, obs *graph.Array) {
+	s = clockState{graph.Scalar(0), graph.Convert(random.Randint(key, graph.ShapeOf(graph.Int32), 0, 3), graph.Float32)}
+	return s, e.Observe(s, p)
 }
-func (clock) Observe(s *graph.Array, _ graph.None) *graph.Array { return graph.Reshape(s, 1) }
-func (e clock) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	next = graph.Add(s, 1)
-	return next, e.Observe(next, p), next, graph.And(graph.Eq(next, 3), graph.Eq(action, 0)), graph.Ge(next, 5)
+func (clock) Observe(s clockState, _ graph.None) *graph.Array {
+	return graph.Concatenate(0, graph.Reshape(s.Clock, 1), graph.Reshape(s.Kind, 1))
+}
+func (e clock) Step(_ random.Key, s clockState, _ *graph.Array, p graph.None) (next clockState, obs, reward, terminated, truncated *graph.Array) {
+	reward = graph.Sub(graph.Mul(4, s.Clock), graph.Mul(3, s.Kind))
+	s.Clock = graph.Add(s.Clock, 1)
+	over := graph.Ge(s.Clock, graph.Add(s.Kind, 2))
+	return s, e.Observe(s, p), reward, graph.And(over, graph.Ne(s.Kind, 1)), graph.And(over, graph.Ge(s.Kind, 1))
 }
 
-// Values, final values, advantages, targets and normalised rewards are those of plain loops over what was played, and PopArt's layer gives
-// what it gave when its statistics move.
-func TestAnUpdateIsTheLoopsByHand(t *testing.T) {
-	const horizon, envs, gamma, lambda = 17, 3, .9, .8
-	for i, c := range []Config{
-		small(nil),
-		small(func(c *Config) { c.Shared = true }),
-		small(func(c *Config) { c.Value = "popart" }),
-		small(func(c *Config) { c.Shared, c.Value = true, "popart" }),
+// cell is the part of a tree [steps, environments, …] that is of one step of one environment.
+func cell[T any](tree T, t, e int) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(graph.Index(a, t), e) }, tree)
+}
+
+// evaluated is a tree with its numbers, where it had what they follow from.
+func evaluated[T any](t *testing.T, tree T) T {
+	t.Helper()
+	tree, err := graph.Eval(tree)
+	require.NoError(t, err)
+	return tree
+}
+
+func floatsOf(t *testing.T, tree any) (all []float64) {
+	t.Helper()
+	for _, a := range graph.Leaves(tree) {
+		x, err := graph.Floats(a)
+		require.NoError(t, err)
+		all = append(all, x...)
+	}
+	return all
+}
+
+// deviation is the standard deviation of all x, and their mean.
+func deviation(x []float64) (sigma, mean float64) {
+	for _, y := range x {
+		mean += y / float64(len(x))
+	}
+	for _, y := range x {
+		sigma += (y - mean) * (y - mean) / float64(len(x))
+	}
+	return math.Sqrt(sigma + 1e-8), mean
+}
+
+// Between the networks and the loss an update gives each thing to what wants it: values, final values, memories, advantages, targets and rewards of two updates are those
+// of loops over the moments that were recorded.
+func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
+	const horizon, environments = 8, 2
+	for i, c := range []struct {
+		what   string
+		change func(c *Config)
+	}{
+		{"two networks", func(*Config) {}},
+		{"two networks with memory", func(c *Config) { c.Policy = "gru:3" }},
+		{"a shared network", func(c *Config) { c.Shared = true }},
+		{"a shared network with memory", func(c *Config) { c.Policy, c.Shared = "gru:3", true }},
+		{"observations and rewards normalised", func(c *Config) { c.NormalizeObservations, c.NormalizeRewards = true, true }},
+		{"values rescaled", func(c *Config) { c.Value, c.LearningRate = "popart", settings.Num(1e-12) }},
+		{"values of a shared network with memory rescaled", func(c *Config) {
+			c.Value, c.LearningRate, c.Policy, c.Shared = "popart", settings.Num(1e-12), "gru:3", true
+		}},
 	} {
-		c.Env, c.Envs, c.Horizon, c.Minibatches, c.NormalizeRewards = "Clock-v0", envs, horizon, 1, true
-		g, err := c.program()
+		config := small(func(x *Config) {
+			x.Env, x.Policy, x.Envs, x.Horizon, x.Steps, x.Epochs, x.Minibatches = "Clock-v0", "mlp:3", environments, horizon, 100, 1, 1
+			x.Gamma, x.Lambda, x.LearningRate = settings.Num(.9), settings.Num(.7), settings.Num(.01)
+			c.change(x)
+		})
+		g, err := config.program()
 		require.NoError(t, err)
-		type seen struct {
-			Clock, Draw, Reward, Terminated, Truncated, Final *graph.Array
-			Values, Finals, Last, Advantages, Targets         *graph.Array
-			ByHand, FinalByHand, Normalised, Before, After    *graph.Array
+		in := g.inputs()
+		s := evaluated(t, g.starts(random.New(3), 1))
+		var actors, critics [environments]any // what the networks remember
+		for e := range environments {
+			actors[e] = g.collect.actor.Start(s.Params.Actor)
+			if g.collect.critic != nil {
+				critics[e] = g.collect.critic.Start(s.Params.Critic)
+			}
 		}
-		got, err := xlabridge.Jit1(&xlabridge.Reference{}, func(key random.Key) seen {
-			s := g.start(key)
-			collector := g.normalizing(s)
-			worlds, m := collector.collect(s.Params, s.Worlds, collector.chances(key, horizon, envs))
-			e := g.estimate(collector, s, worlds, m)
-			a, targets := advantages(m.Reward, e, m, graph.Scalar(gamma), graph.Scalar(lambda))
-			value := func(p Params, state any) func(observation *graph.Array) *graph.Array {
-				return func(observation *graph.Array) *graph.Array {
-					if c.Shared {
-						_, out := g.collect.actor.Act(p.Actor, g.collect.actor.Start(p.Actor), observation, key)
-						return g.head.Read(state, g.collect.valuesOf(out.Action))
+		var sums [environments]float64 // of discounted rewards
+		var allSums []float64
+		var seen [2][]float64         // all observations of earlier updates, by element
+		var ended [2][2]int           // how many steps terminated, and were truncated
+		var lastEnded, lastWentOn int // how many environments ended an episode in an update's last step
+		for update := range 2 {
+			same := func(what string, want, got any) {
+				t.Helper()
+				x, y := floatsOf(t, want), floatsOf(t, got)
+				require.Len(t, y, len(x), "set-up %d, %s: update %d, %s", i, c.what, update, what)
+				for k := range x {
+					require.InDelta(t, x[k], y[k], 1e-4*max(1, math.Abs(x[k])), "set-up %d, %s: update %d, %s, number %d", i, c.what, update, what, k)
+				}
+			}
+			// As update does.
+			b := g.bound(in)
+			col := b.normalizing(s)
+			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
+			worlds, m := col.collect(s.Params, s.Worlds, col.chances(ofSteps, horizon, environments))
+			m = evaluated(t, m)
+			raw := m
+			m.Observation, m.Final = col.each(m.Observation), col.each(m.Final)
+			estimated := b.estimate(col, s, worlds, m)
+			rewards := m.Reward
+			if s.Rewards != nil {
+				rewards, _ = s.Rewards.normalize(m, config.Gamma.Array())
+			}
+			advantages, targets := advantages(rewards, estimated, m, config.Gamma.Array(), config.Lambda.Array())
+			next, _ := b.update(s, in)
+			next = evaluated(t, next)
+
+			normal := func(o *graph.Array) *graph.Array {
+				x := floatsOf(t, o)
+				for k := range x {
+					if config.NormalizeObservations && update > 0 {
+						sigma, mean := deviation(seen[k])
+						x[k] = max(-policy.Clip, min((x[k]-mean)/sigma, policy.Clip))
 					}
-					_, out := g.collect.critic.Act(p.Critic, g.collect.critic.Start(p.Critic), observation, key)
-					return g.head.Read(state, out.Action)
+				}
+				return graph.Convert(graph.Float64s(x), graph.Float32)
+			}
+			actor, critic, shared := col.actor, col.critic, col.critic == nil
+			look := func(p Params, state any, e int, o *graph.Array, key random.Key) (afterActor, afterCritic any, out, value *graph.Array) {
+				afterActor, all := actor.Act(p.Actor, actors[e], o, key)
+				out = all.Action
+				if shared {
+					value = graph.SliceAxis(out, 0, 3, 4)
+				} else {
+					next, all := critic.Act(p.Critic, critics[e], o, key)
+					afterCritic, value = next, all.Action
+				}
+				return afterActor, afterCritic, out, g.head.Read(state, value)
+			}
+			type step struct {
+				value, final, reward  float64
+				terminated, truncated bool
+			}
+			var all [horizon][environments]step
+			for k := range horizon {
+				for e := range environments {
+					now := cell(raw, k, e)
+					o := floatsOf(t, now.Observation)
+					over := o[0]+1 == o[1]+2
+					terminated, truncated := over && o[1] != 1, over && o[1] >= 1
+					flag := map[bool]float64{true: 1}
+					same("moment", graph.Float64s([]float64{o[0] + 1, o[1], 4*o[0] - 3*o[1], flag[terminated], flag[truncated], flag[o[0] == 0]}),
+						[]*graph.Array{now.Final, now.Reward, now.Terminated, now.Truncated, now.First})
+
+					afterActor, afterCritic, out, value := look(s.Params, s.Value, e, normal(now.Observation), now.Key)
+					same("output", out, now.Out)
+					if config.Value == "popart" {
+						_, _, out, again := look(next.Params, next.Value, e, normal(now.Observation), now.Key)
+						same("value by rescaled parameters", value, again)
+						same("actions by rescaled parameters", graph.SliceAxis(now.Out, 0, 0, 3), graph.SliceAxis(out, 0, 0, 3))
+					}
+					actors[e], critics[e] = evaluated(t, afterActor), evaluated(t, afterCritic)
+					_, _, _, final := look(s.Params, s.Value, e, normal(now.Final), now.Key)
+					all[k][e] = step{floatsOf(t, value)[0], floatsOf(t, final)[0], 4*o[0] - 3*o[1], terminated, truncated}
+					sums[e] = .9*sums[e] + all[k][e].reward
+					allSums = append(allSums, sums[e])
+					if over {
+						sums[e], actors[e] = 0, actor.Start(s.Params.Actor)
+						if !shared {
+							critics[e] = critic.Start(s.Params.Critic)
+						}
+					}
+					ended[int(flag[terminated])][int(flag[truncated])]++
+					if over && k == horizon-1 {
+						lastEnded++
+					} else if k == horizon-1 {
+						lastWentOn++
+					}
 				}
 			}
-			all := func(p Params, state any, x *graph.Array) *graph.Array {
-				return graph.VMap(graph.VMap(value(p, state)))(x)
-			}
-			after := g.head.Prepare(s.Value, graph.Flatten1D(targets))
-			rewards, _ := s.Rewards.normalize(m, graph.Scalar(gamma))
-			return seen{m.Observation, m.Draw, m.Reward, m.Terminated, m.Truncated, m.Final, e.Values, e.Finals, e.Last, a, targets,
-				all(s.Params, s.Value, m.Observation), all(s.Params, s.Value, m.Final), rewards,
-				all(s.Params, s.Value, m.Observation), all(g.rescaled(s, after), after, m.Observation)}
-		})(random.New(int64(i)))
-		require.NoError(t, err)
-		x := func(a *graph.Array) []float64 {
-			v, err := graph.Floats(graph.Convert(a, graph.Float32))
-			require.NoError(t, err)
-			return v
-		}
-		at, draw, reward, terminated, truncated, final := x(got.Clock), x(got.Draw), x(got.Reward), x(got.Terminated), x(got.Truncated), x(got.Final)
-		values, finals := x(got.ByHand), x(got.FinalByHand)
-		require.InDeltaSlice(t, values, x(got.Values), 1e-5, "case %d", i)
-		require.InDeltaSlice(t, finals, x(got.Finals), 1e-5, "case %d", i)
-		require.InDeltaSlice(t, finals[(horizon-1)*envs:], x(got.Last), 1e-5, "case %d", i)
-		require.InDeltaSlice(t, x(got.Before), x(got.After), 1e-4, "case %d", i)
-		ends := map[string]int{}
-		var sums []float64
-		for n := range envs {
-			now, sum := 0., 0.
-			for k := range horizon { // what was played
-				j := k*envs + n
-				require.Equal(t, now, at[j], "case %d, step %d", i, k)
-				require.Equal(t, now+1, final[j], "what a step led to, before any reset")
-				require.Equal(t, now+1, reward[j])
-				over := now+1 == 3 && draw[j] == 0
-				require.Equal(t, over, terminated[j] == 1, "case %d, step %d", i, k)
-				require.Equal(t, now+1 >= 5, truncated[j] == 1, "case %d, step %d", i, k)
-				now, sum = now+1, gamma*sum+reward[j]
-				sums = append(sums, sum)
-				switch {
-				case over:
-					now, sum = 0, 0
-					ends["terminated"]++
-				case truncated[j] == 1:
-					now, sum = 0, 0
-					ends["truncated"]++
+			for k := range horizon {
+				for e := range environments {
+					for n, x := range floatsOf(t, raw.Observation)[(k*environments+e)*2:][:2] {
+						seen[n] = append(seen[n], x)
+					}
 				}
 			}
-			behind := 0.
-			for k := horizon - 1; k >= 0; k-- {
-				j := k*envs + n
-				next := finals[j] // of the last step, too
-				if terminated[j] == 1 {
-					next = 0
-				} else if truncated[j] == 0 && k < horizon-1 {
-					next = values[j+envs]
+
+			var values, finals, last, wantRewards, wantAdvantages, wantTargets []float64
+			sigma, _ := deviation(allSums)
+			for k := range horizon {
+				for e := range environments {
+					x := &all[k][e]
+					if config.NormalizeRewards {
+						x.reward = max(-10, min(x.reward/sigma, 10))
+					}
+					values, finals, wantRewards = append(values, x.value), append(finals, x.final), append(wantRewards, x.reward)
+					if k == horizon-1 {
+						last = append(last, x.final)
+					}
 				}
-				if terminated[j] == 1 || truncated[j] == 1 {
-					behind = 0
-				}
-				behind = reward[j] + gamma*next - values[j] + gamma*lambda*behind
-				require.InDelta(t, behind, x(got.Advantages)[j], 1e-3, "case %d, step %d", i, k)
-				require.InDelta(t, behind+values[j], x(got.Targets)[j], 1e-3, "case %d, step %d", i, k)
 			}
+			wantAdvantages, wantTargets = make([]float64, len(values)), make([]float64, len(values))
+			for e := range environments {
+				behind := 0.
+				for k := horizon - 1; k >= 0; k-- {
+					x, at := all[k][e], k*environments+e
+					ahead := x.final // of a step that was truncated, or the last
+					if k < horizon-1 && !x.truncated {
+						ahead = all[k+1][e].value
+					}
+					if x.terminated {
+						ahead = 0
+					}
+					if x.terminated || x.truncated {
+						behind = 0
+					}
+					behind = x.reward + .9*ahead - x.value + .9*.7*behind
+					wantAdvantages[at], wantTargets[at] = behind, behind+x.value
+				}
+			}
+			same("values", graph.Float64s(values), estimated.Values)
+			same("final values", graph.Float64s(finals), estimated.Finals)
+			same("last values", graph.Float64s(last), estimated.Last)
+			same("rewards", graph.Float64s(wantRewards), rewards)
+			same("advantages", graph.Float64s(wantAdvantages), advantages)
+			same("targets", graph.Float64s(wantTargets), targets)
+			same("state of the value head", g.head.Prepare(s.Value, graph.Convert(graph.Float64s(wantTargets), graph.Float32)), next.Value)
+			for e := range environments {
+				row := func(a *graph.Array) *graph.Array { return graph.Index(a, e) }
+				same("the actor's memory", actors[e], graph.MapTree(row, next.Worlds.Actor))
+				if !shared {
+					same("the critic's memory", critics[e], graph.MapTree(row, next.Worlds.Critic))
+				}
+			}
+			s = next
 		}
-		require.Positive(t, ends["terminated"])
-		require.Positive(t, ends["truncated"])
-		mean, squares := 0., 0.
-		for _, s := range sums {
-			mean += s / float64(len(sums))
-		}
-		for _, s := range sums {
-			squares += (s - mean) * (s - mean) / float64(len(sums))
-		}
-		for j, r := range x(got.Normalised) {
-			require.InEpsilon(t, reward[j]/math.Sqrt(squares), r, 1e-2, "case %d", i)
-		}
+		require.NotContains(t, []int{ended[0][0], ended[0][1], ended[1][0], ended[1][1], lastEnded, lastWentOn}, 0, "set-up %d ends in all ways", i)
 	}
 }
