@@ -15,12 +15,13 @@ const (
 	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it, one op a line with its source
 	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped: what the interpreter runs
 	PhaseLowered    Phase = "lowered"    // every op one that the target takes (Op.Lower)
+	PhaseLoops      Phase = "loops"      // loops marked that are better not made one function
 	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels, where there are any
 	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )
 
 // Phases lists them.
-var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseWrites, PhaseStableHLO}
+var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseLoops, PhaseWrites, PhaseStableHLO}
 
 // Dump writes the program as it is after a phase, for a target where the phase depends on it.
 func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
@@ -31,7 +32,7 @@ func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
 		text = p.traced.String()
 	case PhaseSimplified:
 		text = p.Graph.String()
-	case PhaseLowered, PhaseWrites:
+	case PhaseLowered, PhaseLoops, PhaseWrites:
 		text = p.lowerTo(phase, t).String()
 	case PhaseStableHLO:
 		l, err := p.Lower(t)

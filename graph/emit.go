@@ -164,8 +164,8 @@ func (e *emitter) line(op, args, attrs, in, out string) string {
 }
 
 // region writes a body whose parameters are block arguments, from the capture on: the first len(outer) parameters
-// stand for outer values, which MLIR regions may use as they are.
-func (e *emitter) region(g *Graph, outer []*Array, ret string) string {
+// stand for outer values, which MLIR regions may use as they are. The lines in first stand in front of the body's ops.
+func (e *emitter) region(g *Graph, outer []*Array, ret string, first ...string) string {
 	for i, a := range outer {
 		e.names[g.Params[i]] = e.ref(a)
 	}
@@ -180,6 +180,9 @@ func (e *emitter) region(g *Graph, outer []*Array, ret string) string {
 		header = "{\n" + e.indent + "^bb0(" + strings.Join(parts, ", ") + "):\n"
 	}
 	return header + e.block(func() {
+		for _, line := range first {
+			e.write(e.indent, line, "\n")
+		}
 		e.nodes(g)
 		fmt.Fprintf(e.w, "%s%q(%s) : (%s) -> ()\n", e.indent, ret, e.refs(g.Results), types(g.Results))
 	}) + e.indent + "}"

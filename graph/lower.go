@@ -50,6 +50,7 @@ type pass struct {
 // passes are run in this order on a simplified graph.
 var passes = []pass{
 	{PhaseLowered, lowerOps},
+	{PhaseLoops, lowerLoops},
 	{PhaseWrites, lowerWrites},
 }
 

@@ -12,7 +12,7 @@ func lowerWrites(g *Graph, t Target) *Graph {
 	if !t.kernels() || !g.WritesParts(t) {
 		return g
 	}
-	called := newLowering(g, t, func(o *Op) lowerRule {
+	l := newLowering(g, t, func(o *Op) lowerRule {
 		if o.Write == nil {
 			return nil
 		}
@@ -22,7 +22,13 @@ func lowerWrites(g *Graph, t Target) *Graph {
 			}
 			return o.Write(l, n, in)
 		}
-	}).graph(g)
+	})
+	// Loops that become one function write parts in place.
+	g.any(func(n *Node) bool {
+		l.done[n] = whole(n)
+		return false
+	})
+	called := l.graph(g)
 	if called.WritesParts(t) {
 		return g
 	}
@@ -32,7 +38,10 @@ func lowerWrites(g *Graph, t Target) *Graph {
 // WritesParts tells whether the program holds ops whose results XLA's CPU compiler writes part by part: of large arrays,
 // which should not be copied for each part.
 func (g *Graph) WritesParts(t Target) bool {
-	return g.any(func(n *Node) bool { return n.Op.WritesParts != nil && n.Op.WritesParts(n, t) })
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		return n.Op.WritesParts != nil && n.Op.WritesParts(n, t) ||
+			!whole(n) && slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.WritesParts(t) })
+	})
 }
 
 // smallWrite is the size in bytes up to which an array is rather copied for each part that is written.

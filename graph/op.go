@@ -46,6 +46,8 @@ type Op struct {
 	Write       lowerRule
 	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth it.
 	WriteSeconds func(n *Node) float64
+	// Apart tells that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it slowly there. See lowerLoops.
+	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
 	// Run is Eval of ops that run their bodies; hook sees the bodies' nodes.

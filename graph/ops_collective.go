@@ -116,6 +116,7 @@ func laneCase(name string, shape Shape, f func(x *Array) *Array) Case {
 }
 
 var _ = register(&Op{
+	Apart: alwaysApart,
 	Name:  "axis_index",
 	Shape: func(c *call) []Shape { return []Shape{{DType: Int32}} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
@@ -161,7 +162,8 @@ func AxisIndex(axis string) *Array {
 }
 
 var _ = register(&Op{
-	Name: "all_gather",
+	Apart: alwaysApart,
+	Name:  "all_gather",
 	Shape: func(c *call) []Shape {
 		return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)}
 	},
@@ -209,6 +211,7 @@ type preduceAttrs struct {
 }
 
 var _ = register(&Op{
+	Apart: alwaysApart,
 	Name:  "preduce",
 	Shape: func(c *call) []Shape { return c.in[:1] },
 	Batch: overLanes(func(x *Array, n *Node) *Array { return reduce(n.Attrs.(preduceAttrs).kind, x, []int{0}) }, -1, -1),
@@ -295,6 +298,7 @@ type ppermuteAttrs struct {
 }
 
 var _ = register(&Op{
+	Apart: alwaysApart,
 	Name:  "ppermute",
 	Shape: func(c *call) []Shape { return c.in[:1] },
 	Batch: overLanes(func(x *Array, n *Node) *Array {
@@ -368,7 +372,8 @@ func Ring(n, shift int) [][2]int {
 }
 
 var _ = register(&Op{
-	Name: "all_to_all",
+	Apart: alwaysApart,
+	Name:  "all_to_all",
 	Shape: func(c *call) []Shape {
 		if a := c.attrs.(collectiveAttrs); c.in[0].Rank() == 0 || c.in[0].Dims[0] != a.size {
 			c.fail("got %s, want %d parts along the split axis, one for each of axis %q", c.in[0], a.size, a.axis)

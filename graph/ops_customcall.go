@@ -38,6 +38,7 @@ func (a customCallAttrs) String() string {
 func (a customCallAttrs) GoString() string { return a.String() }
 
 var _ = register(&Op{
+	Apart: alwaysApart,
 	Name:  "custom_call",
 	Shape: func(c *call) []Shape { return slices.Clone(c.attrs.(customCallAttrs).outs) },
 	// A kernel that knows nothing of lanes gets them in turn.

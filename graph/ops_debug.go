@@ -29,7 +29,8 @@ func (a debugAttrs) message() []byte {
 func boolByte(x bool) byte { return byte(boolBit(x)) }
 
 var _ = register(&Op{
-	Name: "debug", effect: true,
+	Apart: alwaysApart,
+	Name:  "debug", effect: true,
 	Shape: func(c *call) []Shape { return []Shape{{DType: Int32}} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(debugAttrs)

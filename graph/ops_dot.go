@@ -14,7 +14,8 @@ func (a dotAttrs) free(left, right int) (l, r []int) {
 }
 
 var _ = register(&Op{
-	Name: "dot_general",
+	Apart: largeProduct,
+	Name:  "dot_general",
 	Shape: func(c *call) []Shape {
 		a, l, r := c.attrs.(dotAttrs), c.in[0], c.in[1]
 		if l.DType != r.DType || l.DType == Bool {
@@ -280,6 +281,16 @@ func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 	}
 	p := apply1(n.Op, dotAttrs{a.rightBatch, a.leftBatch, a.rightContract, a.leftContract}, in[1], in[0])
 	return []*Array{Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
+}
+
+// leastApart is the number of multiplications from which a product of two matrices is computed by a library, which plain loops do not keep up with.
+const leastApart = 1 << 12
+
+func largeProduct(n *Node) bool {
+	a, x, y := n.Attrs.(dotAttrs), n.Inputs[0].shape, n.Inputs[1].shape
+	left, right := a.free(x.Rank(), y.Rank())
+	rows, columns := product(sizesAt(x.Dims, left)), product(sizesAt(y.Dims, right))
+	return rows > 1 && columns > 1 && rows*columns*a.contracted(x) >= leastApart
 }
 
 // leastTurned is the number of multiplications from which a product is written otherwise.

@@ -176,7 +176,8 @@ func clampIndices(a gatherAttrs, indices *Array, operand []int) *Array {
 }
 
 var _ = register(&Op{
-	Name: "scatter",
+	Apart: alwaysApart,
+	Name:  "scatter",
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(gatherAttrs)
 		a.check(c, c.in[0], c.in[1])

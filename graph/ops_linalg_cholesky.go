@@ -10,7 +10,8 @@ import (
 type rawCholesky struct{}
 
 var _ = register(&Op{
-	Name: "cholesky",
+	Apart: alwaysApart,
+	Name:  "cholesky",
 	Shape: func(c *call) []Shape {
 		checkMatrices(c, c.in...)
 		checkSquare(c, c.in[0])

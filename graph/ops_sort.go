@@ -24,7 +24,8 @@ func sortOperations(n *Node) float64 {
 }
 
 var _ = register(&Op{
-	Name: "sort",
+	Apart: alwaysApart,
+	Name:  "sort",
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(sortAttrs)
 		if len(c.in) == 0 || a.keys < 1 || a.keys > len(c.in) {

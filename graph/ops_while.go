@@ -1,11 +1,15 @@
 package graph
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // whileAttrs: inputs are the condition's constants, the body's constants, then the carry.
 type whileAttrs struct {
 	condConsts, bodyConsts int
 	name                   string // see LoopName
+	apart                  bool   // see lowerLoops
 }
 
 func (a whileAttrs) split(in []*Array) (cond, body, carry []*Array) {
@@ -78,7 +82,11 @@ var _ = register(&Op{
 		a := n.Attrs.(whileAttrs)
 		condConsts, bodyConsts, carry := a.split(n.Inputs)
 		cond := e.region(n.Bodies[0], condConsts, "stablehlo.return")
-		body := e.region(n.Bodies[1], bodyConsts, "stablehlo.return")
+		var first []string
+		if a.apart {
+			first = []string{fmt.Sprintf("\"stablehlo.custom_call\"() {call_target_name = %q, api_version = 4 : i32, has_side_effect = true, backend_config = {}} : () -> ()", apartTarget)}
+		}
+		body := e.region(n.Bodies[1], bodyConsts, "stablehlo.return", first...)
 		if len(carry) == 0 {
 			return
 		}
@@ -126,7 +134,7 @@ func whileLoop(name string, cond func([]*Array) *Array, body func([]*Array) []*A
 	shapes := shapesOf(init)
 	cg, cc := buildGraph(shapes, nil, func(p []*Array) []*Array { return []*Array{cond(p)} })
 	bg, bc := buildGraph(shapes, nil, body)
-	return apply(op("while"), whileAttrs{len(cc), len(bc), name}, slices.Concat(cc, bc, init), cg, bg)
+	return apply(op("while"), whileAttrs{condConsts: len(cc), bodyConsts: len(bc), name: name}, slices.Concat(cc, bc, init), cg, bg)
 }
 
 // While runs body on the carry as long as cond holds for it. The carry keeps its structure and shapes. Forward-mode
@@ -171,7 +179,7 @@ func jvpWhile(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		}
 	}
 	cond = &Graph{Params: params, Nodes: cond.Nodes, Results: cond.Results}
-	b := whileAttrs{a.condConsts, nb + count(active[:nb]), a.name}
+	b := whileAttrs{condConsts: a.condConsts, bodyConsts: nb + count(active[:nb]), name: a.name}
 	args := slices.Concat(condConsts, bodyConsts, choose(bodyT, active[:nb]), init, instantiate(initT, init, carry))
 	all := apply(n.Op, b, args, cond, d)
 	return all[:nk], spread(all[nk:], carry)
@@ -212,7 +220,7 @@ func splitWhile(l *linear, n *Node, in []*Array, unknown []bool) {
 	}
 	cond := knownPart(n.Bodies[0], slices.Concat(unknown[:a.condConsts], outUnknown), []bool{false})
 	body := knownPart(n.Bodies[1], u[a.condConsts:], outUnknown)
-	ka := whileAttrs{count(not(unknown[:a.condConsts])), count(not(unknown[a.condConsts:nc])), a.name}
+	ka := whileAttrs{condConsts: count(not(unknown[:a.condConsts])), bodyConsts: count(not(unknown[a.condConsts:nc])), name: a.name}
 	outs := apply(op("while"), ka, choose(in, not(u)), cond, body)
 	l.found(n, outUnknown, outs)
 	whole := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: l.inputs(n, in), Bodies: n.Bodies, pos: n.pos}
@@ -238,7 +246,7 @@ func pruneWhile(n *Node, live []bool) *Node {
 	bodyKeep := append(slices.Clone(used[:a.bodyConsts]), live...)
 	cond = &Graph{Params: choose(cond.Params, condKeep), Nodes: cond.Nodes, Results: cond.Results}
 	body = &Graph{Params: choose(body.Params, bodyKeep), Nodes: body.Nodes, Results: body.Results}
-	b := whileAttrs{count(condKeep[:a.condConsts]), count(bodyKeep[:a.bodyConsts]), a.name}
+	b := whileAttrs{condConsts: count(condKeep[:a.condConsts]), bodyConsts: count(bodyKeep[:a.bodyConsts]), name: a.name}
 	keep := slices.Concat(condKeep[:a.condConsts], bodyKeep)
 	return &Node{Op: n.Op, Attrs: b, Inputs: choose(n.Inputs, keep), Outs: choose(n.Outs, live), Bodies: []*Graph{cond, body}, pos: n.pos}
 }

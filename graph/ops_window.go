@@ -13,7 +13,8 @@ type windowAttrs struct {
 }
 
 var _ = register(&Op{
-	Name: "reduce_window",
+	Apart: alwaysApart,
+	Name:  "reduce_window",
 	Shape: func(c *call) []Shape {
 		a, x := c.attrs.(windowAttrs), c.in[0]
 		if len(a.window) != x.Rank() {

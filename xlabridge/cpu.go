@@ -35,7 +35,7 @@ const mostSmall = .5
 // loops are short (mostShort).
 
 // olderEmitters are the extra options that choose the older way.
-const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling"
+const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling,xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
 // mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such
 // code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer way takes

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -49,8 +50,9 @@ func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []str
 	}
 	for _, name := range extra {
 		var entry []byte
+		name, value, _ := strings.Cut(name, "=")
 		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapKey, protowire.BytesType), name)
-		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapValue, protowire.BytesType), "")
+		entry = protowire.AppendString(protowire.AppendTag(entry, fieldMapValue, protowire.BytesType), value)
 		own = protowire.AppendBytes(protowire.AppendTag(own, fieldExtraOptions, protowire.BytesType), entry)
 	}
 	build := protowire.AppendBytes(protowire.AppendTag(nil, fieldDebugOptions, protowire.BytesType), own)

@@ -30,6 +30,9 @@ xf_error *xb_top_k(xf_frame *frame);
 // axes come behind the counters'. See threefry.h.
 xf_error *xb_threefry(xf_frame *frame);
 
+// xb_apart is the handler of the kernel xlarun_apart: nothing in, nothing out.
+xf_error *xb_apart(xf_frame *frame);
+
 // xb_unset is the handler of the kernel xlarun_unset: nothing in, one array out, left as it is.
 xf_error *xb_unset(xf_frame *frame);
 

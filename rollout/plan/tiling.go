@@ -5,16 +5,15 @@ import "math"
 const (
 	// tileBytes is the memory of the parameters of one tile that stays in a core's second-level cache while it is read
 	// at every step.
-	tileBytes = 1 << 20
+	tileBytes = 1 << 18
 	// TileMost is the number of members beyond which longer loops over the members gain a core nothing.
 	TileMost = 128
 	// TileLeast is a vector register's worth of members.
 	TileLeast = 16
 	// tileSlack is how much larger than that a tile may be where the population is then cut better.
 	tileSlack = 1.25
-	// startMost is the time that a core takes to start the operations of a step, in members of a narrow network; a larger
-	// one plays fewer in that time.
-	startMost = 32
+	// startMost is the time that a core takes to start a step, in members of a narrow network; a larger one plays fewer in that time.
+	startMost = 4
 	// tilesWanted is the number of tiles that keeps a machine of so many cores busy. More of them than are needed may
 	// cost a machine of two so much by the rule's count; what was measured then was 5 % at most.
 	tilesWanted = 8
@@ -38,7 +37,7 @@ type Tiling struct {
 // at each step: its parameters, its policy's carry and its environment's state.
 func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	most := min(TileMost, max(TileLeast, tileBytes/max(1, bytes)))
-	start := min(startMost, tileBytes/16/float64(max(1, bytes)))
+	start := min(startMost, tileBytes/64/float64(max(1, bytes)))
 	if accelerator {
 		most, start = wideTile, wideTile/4
 	}

@@ -9,15 +9,15 @@ import (
 // Sizes of tiles for networks of CartPole: what a step reads of one member of mlp:16,16, mlp:64,64 and larger ones.
 func TestTileSizes(t *testing.T) {
 	for _, c := range []struct{ population, group, params, episodes, want int }{
-		{256, 2, 386, 1, 128},     // more tiles would cost two cores a fifth
+		{256, 2, 386, 1, 64},      // four: eight would cost two cores a tenth by the rule
 		{1024, 2, 386, 1, 128},    // eight
-		{256, 2, 4610, 1, 32},     // eight, which cost two cores nothing
-		{1024, 2, 4610, 1, 64},    // as many as the second-level cache asks for
+		{256, 2, 4610, 1, 16},     // as many as the second-level cache asks for
+		{1024, 2, 4610, 1, 20},    // and a quarter more, for fewer tiles
 		{1024, 2, 1 << 20, 1, 20}, // about a vector register's worth, however large the network
 		{256, 2, 386, 16, 16},     // episodes of a member play together
-		{768, 1, 354, 1, 128},     // six: eight would cost two cores 6.7 % by the rule
-		{777, 1, 354, 1, 136},     // six, padded by 39 members
-		{777, 1, 2833, 1, 65},     // twelve, padded by three
+		{768, 1, 354, 1, 96},      // eight
+		{777, 1, 354, 1, 65},      // twelve, padded by three
+		{777, 1, 2833, 1, 26},     // thirty, padded by three
 		{8, 2, 386, 1, 8},         // one
 		{30, 1, 386, 1, 30},       // one, as it is
 		{1000000, 1, 386, 1, 160}, // more than the cache asks for, to start the operations of a step less often

@@ -76,14 +76,9 @@ type Prepared struct {
 	Last   Layer // turned where there are few outputs
 }
 
-const (
-	// fewOutputs is the width up to which the last layer's weights are better read along its inputs: XLA on CPU multiplies
-	// a vector and a matrix along the matrix's rows, and rows shorter than a vector register one number at a time.
-	fewOutputs = 8
-	// register is a vector register's worth of numbers. What a row has beyond a whole number of them is multiplied one
-	// number at a time, too: without padding, mlp:60,60 takes twice the time of mlp:64,64.
-	register = 16
-)
+// fewOutputs is the width up to which the last layer's weights are better read along its inputs: XLA on CPU multiplies
+// a vector and a matrix along the matrix's rows, and rows shorter than a vector register one number at a time.
+const fewOutputs = 8
 
 // Describe gives the layers' sizes, and the activation where there is a layer that has one.
 func (m *MLP) Describe(any) (map[string]any, error) {

@@ -276,9 +276,9 @@ func TestPreparedMemoriesFillRegisters(t *testing.T) {
 	p := made(t)["gru:5"]
 	got := prepared(p, p.Init(random.New(1))).(ready[gruGates])
 	for _, g := range []gate{got.Cell.R, got.Cell.Z, got.Cell.N} {
-		require.Equal(t, []int{3, 16}, g.Wx.W.Dims())
-		require.Equal(t, []int{16, 16}, g.Wh.W.Dims())
-		require.Equal(t, []int{16}, g.B.Dims())
+		require.Equal(t, []int{3, register}, g.Wx.W.Dims())
+		require.Equal(t, []int{register, register}, g.Wh.W.Dims())
+		require.Equal(t, []int{register}, g.B.Dims())
 	}
-	require.Equal(t, []int{3, 16}, got.Out.W.W.Dims())
+	require.Equal(t, []int{3, register}, got.Out.W.W.Dims())
 }

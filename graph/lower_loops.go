@@ -1,0 +1,44 @@
+package graph
+
+// XLA's CPU runtime calls the operations of a loop's step one by one, and hands some of them to other threads, which takes a quarter of a microsecond
+// each and more: most of the time of steps of a few microseconds. Its compiler can make one function of a whole loop instead (xlabridge asks for it, see
+// its cpu.go), in which an operation costs next to nothing. But it has fewer ways to compute there: products of matrices are plain loops, and
+// loops that call kernels stay as they are. So loops that would lose are kept apart, by a call that does nothing in each step.
+
+// lowerLoops marks the loops that are better not made one function.
+func lowerLoops(g *Graph, t Target) *Graph {
+	if !t.kernels() {
+		return g
+	}
+	return newLowering(g, t, func(o *Op) lowerRule {
+		if o.Name != "while" {
+			return nil
+		}
+		return func(l *lowering, n *Node, in []*Array) []*Array {
+			a := n.Attrs.(whileAttrs)
+			if a.apart || whole(n) || n.Bodies[1].Uses("custom_call") {
+				return nil
+			}
+			a.apart = true
+			return apply(n.Op, a, in, n.Bodies...)
+		}
+	}).graph(g)
+}
+
+// whole tells whether a loop becomes one function.
+func whole(n *Node) bool {
+	if n.Op.Name != "while" || n.Attrs.(whileAttrs).apart {
+		return false
+	}
+	for _, b := range n.Bodies {
+		if b.any(func(n *Node) bool { return n.Op.Apart != nil && n.Op.Apart(n) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func alwaysApart(*Node) bool { return true }
+
+// apartTarget is the name of a kernel that does nothing.
+const apartTarget = "xlarun_apart"
