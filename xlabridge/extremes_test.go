@@ -22,6 +22,7 @@ var loose = map[string]string{
 	"qr":               "a factorisation is defined for finite matrices",
 	"solve":            "a factorisation is defined for finite matrices",
 	"sparse_dot":       "zeros may be skipped, or multiplied",
+	"sparse_outer":     "zeros may be skipped, or multiplied",
 	"svd":              "a factorisation is defined for finite matrices",
 	"triangular_solve": "substitution may skip the zeros beside the triangle, or multiply them",
 }
