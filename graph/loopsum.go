@@ -58,6 +58,16 @@ func (s *loopSum) product(q *Array) func() *Array {
 		over := func(axes []int) []int { return append([]int{0}, behind(axes)...) }
 		a = dotAttrs{behind(a.leftBatch), behind(a.rightBatch), over(a.leftContract), over(a.rightContract)}
 		return func() *Array { return apply1(n.Op, a, s.whole[x], s.whole[y]) }
+	case "sparse_outer":
+		x, y := n.Inputs[0], n.Inputs[1]
+		if !s.stacked(x) || !s.stacked(y) {
+			return nil
+		}
+		lead := n.Attrs.(sparseOuterAttrs).lead
+		return func() *Array {
+			sum := apply1(n.Op, sparseOuterAttrs{append([]int{1}, lead...)}, s.whole[x], s.whole[y])
+			return Reshape(sum, q.Dims()...)
+		}
 	}
 	return nil
 }

@@ -18,19 +18,25 @@ var _ = register(&Op{
 		return []Shape{x.dims(append(sharedLead("sparse_dot", c.in), w.Dims[n+1])...)}
 	},
 	Batch: batchLead,
-	// Tangents are not sparse.
+	// Tangents of x are not sparse.
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		var sum *Array
-		for i := range in {
-			if t[i] != nil {
-				with := slices.Clone(in)
-				with[i] = t[i]
-				sum = addTangents(sum, densely(with))
-			}
+		if t[0] != nil {
+			sum = densely([]*Array{t[0], in[1]})
+		}
+		if t[1] != nil {
+			sum = addTangents(sum, apply1(n.Op, nil, in[0], t[1]))
 		}
 		return []*Array{sum}
 	},
-	NotLinear: "its derivative is made of other ops",
+	// It is only met with the tangent of w.
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+		if linear[0] {
+			throw(n.Op.Name, "internal: it is not linear in x")
+		}
+		w := n.Inputs[1].shape
+		return []*Array{nil, apply1(op("sparse_outer"), sparseOuterAttrs{w.Dims[:w.Rank()-2]}, in[0], cts[0])}
+	},
 	// A kernel skips the zeros; compilers multiply them.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out := n.Outs[0].shape
@@ -110,9 +116,128 @@ func evalSparseDot(in, out []*Tensor) {
 	})
 }
 
+// sparseOuterAttrs: the leading axes of the result; those of size 1 are summed over.
+type sparseOuterAttrs struct{ lead []int }
+
+// sparse_outer: x [lead..., in] and y [lead..., out] -> the sums of x y^T over the leading axes that the result does not have, [lead..., in, out]. It is the
+// transpose of sparse_dot.
+var _ = register(&Op{
+	Name: "sparse_outer",
+	Shape: func(c *call) []Shape {
+		x, y, lead := c.in[0], c.in[1], c.attrs.(sparseOuterAttrs).lead
+		n := len(lead)
+		if x.DType != y.DType || !isFloat(x.DType) || x.Rank() != n+1 || y.Rank() != n+1 {
+			c.fail("got %s and %s, want floats of one dtype, [in] and [out]", x, y)
+		}
+		for k, all := range sharedLead("sparse_outer", c.in) {
+			if lead[k] != all && lead[k] != 1 {
+				c.fail("got %s and %s for the leading axes %v", x, y, lead)
+			}
+		}
+		return []Shape{x.dims(append(slices.Clone(lead), x.Dims[n], y.Dims[n])...)}
+	},
+	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+		own := *n
+		own.Attrs = sparseOuterAttrs{append([]int{b.size}, n.Attrs.(sparseOuterAttrs).lead...)}
+		return batchLead(b, &own, in, dims)
+	},
+	JVP: func(n *Node, in, out, t []*Array) []*Array {
+		var sum *Array
+		if t[0] != nil {
+			sum = outerDensely(n.Attrs.(sparseOuterAttrs).lead, t[0], in[1])
+		}
+		if t[1] != nil {
+			sum = addTangents(sum, apply1(n.Op, n.Attrs, in[0], t[1]))
+		}
+		return []*Array{sum}
+	},
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
+		if linear[0] {
+			throw(n.Op.Name, "internal: it is not linear in x")
+		}
+		return []*Array{nil, sumTo(apply1(op("sparse_dot"), nil, in[0], cts[0]), n.Inputs[1].shape)}
+	},
+	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
+		out, lead := n.Outs[0].shape, n.Attrs.(sparseOuterAttrs).lead
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) || out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
+			return []*Array{outerDensely(lead, in[0], in[1])}
+		}
+		return kernelCall(sparseOuterKernel, nil, []Shape{out}, in...)
+	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(n.Outs[0].shape)
+		evalSparseOuter(in, []*Tensor{out})
+		return []*Tensor{out}
+	},
+	Cost: costOf(func(n *Node) float64 {
+		y := n.Inputs[1].shape
+		return 2 * float64(product(sharedLead("sparse_outer", shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*y.Dims[y.Rank()-1])
+	}),
+	Cases: func() []Case {
+		f := func(dims ...int) Shape { return ShapeOf(Float32, dims...) }
+		run := func(lead ...int) func(x []*Array) *Array {
+			return func(x []*Array) *Array {
+				return apply1(op("sparse_outer"), sparseOuterAttrs{lead}, Max(x[0], 0), x[1])
+			}
+		}
+		return []Case{
+			{Name: "vectors", Inputs: []Shape{f(5), f(3)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: run()},
+			{Name: "rows", Inputs: []Shape{f(2, 9, 70), f(2, 9, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run(1, 1)},
+			{Name: "some summed", Inputs: []Shape{f(1, 3, 4, 6), f(5, 3, 1, 19)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run(1, 3, 1)},
+			{Name: "dense", Inputs: []Shape{f(4, 6), f(4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array {
+				return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, x[0], x[1])
+			}},
+		}
+	},
+})
+
+var sparseOuterKernel = &Kernel{Target: "xlarun_sparse_outer", Eval: evalSparseOuter}
+
+// outerDensely is sparse_outer made of other ops.
+func outerDensely(lead []int, x, y *Array) *Array {
+	n := len(lead)
+	all := sharedLead("sparse_outer", []Shape{x.shape, y.shape})
+	x, y = BroadcastTo(x, append(slices.Clone(all), x.Dim(n))...), BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
+	var own, summed []int
+	for k, size := range lead {
+		if size == 1 {
+			summed = append(summed, k)
+		} else {
+			own = append(own, k)
+		}
+	}
+	return Reshape(DotGeneral(x, y, own, own, summed, summed), append(slices.Clone(lead), x.Dim(n), y.Dim(n))...)
+}
+
+func evalSparseOuter(in, out []*Tensor) {
+	shape := out[0].Shape
+	n := shape.Rank() - 2
+	inputs, outputs := shape.Dims[n], shape.Dims[n+1]
+	sums := make([]float64, len(out[0].V))
+	places := [][]int{strides(in[0].Shape.Dims), strides(in[1].Shape.Dims), strides(shape.Dims)}
+	forEach(sharedLead("sparse_outer", []Shape{in[0].Shape, in[1].Shape}), func(_ int, index []int) {
+		var at [3]int
+		for i, t := range []*Tensor{in[0], in[1], out[0]} {
+			for axis, k := range index {
+				if t.Shape.Dims[axis] > 1 {
+					at[i] += k * places[i][axis]
+				}
+			}
+		}
+		for i := range inputs {
+			for o := range outputs {
+				sums[at[2]+i*outputs+o] += in[0].F(at[0]+i) * in[1].F(at[1]+o)
+			}
+		}
+	})
+	for i, s := range sums {
+		out[0].SetF(i, s)
+	}
+}
+
 // SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, and a matrix w [in, out]: Dot's numbers. On CPU the zeros
 // are skipped, so that it takes time by how many others there are; a number of w that is not finite may be multiplied with a zero or not. The
-// derivative multiplies all.
+// derivative by w skips them too, that by x multiplies all.
 func SparseDot(x, w *Array) *Array {
 	if x.Rank() == 0 || w.Rank() != 2 {
 		throw("SparseDot", "got %s and %s, want [..., in] and [in, out]", x.shape, w.shape)

@@ -22,6 +22,7 @@ var loose = map[string]string{
 	"qr":               "a factorisation is defined for finite matrices",
 	"solve":            "a factorisation is defined for finite matrices",
 	"sparse_dot":       "zeros may be skipped, or multiplied",
+	"sparse_outer":     "zeros may be skipped, or multiplied",
 	"svd":              "a factorisation is defined for finite matrices",
 	"triangular_solve": "substitution may skip the zeros beside the triangle, or multiply them",
 }
@@ -29,8 +30,8 @@ var loose = map[string]string{
 // lost are the ops for which XLA gives NaN where the inputs are denormals.
 var lost = map[string]string{"atan2": "of two denormals it takes the quotient of two zeros"}
 
-// ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them.
-var ordered = []string{"cumulative", "dot_general", "low_rank", "reduce", "reduce_window", "scatter"}
+// ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them, or by whether it rounds a product before it adds.
+var ordered = []string{"cumulative", "dot_general", "integrate_fire", "low_rank", "recurrence", "reduce", "reduce_window", "scatter"}
 
 // Every sample of every op gives on XLA what it gives on the reference interpreter for NaN, infinities, negative zero,
 // denormals and the ends of the dtypes too. XLA may take denormals for zeros.

@@ -53,6 +53,9 @@ func init() {
 	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
 	RegisterKernel("xlarun_low_rank", unsafe.Pointer(C.xb_low_rank))
 	RegisterKernel("xlarun_sparse_dot", unsafe.Pointer(C.xb_sparse_dot))
+	RegisterKernel("xlarun_sparse_outer", unsafe.Pointer(C.xb_sparse_outer))
+	RegisterKernel("xlarun_recurrence", unsafe.Pointer(C.xb_recurrence))
+	RegisterKernel("xlarun_integrate_fire", unsafe.Pointer(C.xb_integrate_fire))
 	RegisterKernel("xlarun_tree_backup", unsafe.Pointer(C.xb_tree_backup))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }

@@ -60,8 +60,16 @@ xf_error *xb_lu(xf_frame *frame);
 // where result and y are the same memory; see lowrank.c.
 xf_error *xb_low_rank(xf_frame *frame);
 
-// xb_sparse_dot is the handler of the kernel xlarun_sparse_dot: f32 arrays x and w in, x w out; see sparsedot.c.
+// xb_sparse_dot is the handler of the kernel xlarun_sparse_dot: f32 arrays x and w in, x w out; xb_sparse_outer that of
+// xlarun_sparse_outer: f32 arrays x and y in, sums of x y^T out; see sparsedot.c.
 xf_error *xb_sparse_dot(xf_frame *frame);
+xf_error *xb_sparse_outer(xf_frame *frame);
+
+// xb_recurrence is the handler of the kernel xlarun_recurrence: f32 arrays a, b and start in, the states of state' = a*state + b before each step and
+// the last one out. The attribute config is whether it goes backwards. xb_integrate_fire is that of xlarun_integrate_fire: f32 arrays v, x, beta
+// and threshold in, the last potentials, spikes and, where there are three results, the potentials before each step out; see along_steps.c.
+xf_error *xb_recurrence(xf_frame *frame);
+xf_error *xb_integrate_fire(xf_frame *frame);
 
 // xb_tree_backup is the handler of the kernel xlarun_tree_backup: rows of search trees and what rollout/search's backup takes in, the
 // rows after it out, in place where result and rows are the same memory; see treesearch.c.

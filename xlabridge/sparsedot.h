@@ -7,9 +7,14 @@
 // out[outs] = x[ins] w[ins, outs], where no zero of x is looked at behind the first time.
 typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, const float *x, const float *w, float *out);
 
+// out[ins, outs] += x[ins] y[outs]^T, likewise.
+typedef void xb_sparse_outer_row(int64_t ins, int64_t outs, const float *x, const float *y, float *out);
+
 extern xb_sparse_dot_row xb_sparse_dot_plain;
+extern xb_sparse_outer_row xb_sparse_outer_plain;
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-extern xb_sparse_dot_row xb_sparse_dot_avx2;
+extern xb_sparse_dot_row xb_sparse_dot_avx2, xb_sparse_dot_avx512;
+extern xb_sparse_outer_row xb_sparse_outer_avx2, xb_sparse_outer_avx512;
 #endif
 
 #endif

@@ -25,6 +25,7 @@ static inline int packed8(int n, const float *x, int32_t *at, float *value) {
 }
 
 #define PACK packed8
+#define OUTER xb_sparse_outer_avx2
 #define NAME xb_sparse_dot_avx2
 #define W 8
 #include "sparsedot_block.h"

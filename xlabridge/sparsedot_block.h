@@ -1,4 +1,4 @@
-// A file includes this with W, the numbers of a vector register, NAME, the name of the function, and PACK, that of what finds the numbers
+// A file includes this with W, the numbers of a vector register, NAME and OUTER, the functions' names, and PACK, that of what finds the numbers
 // of x[n] that are not zero: how many they are, at which places, and themselves.
 #include <stdbool.h>
 
@@ -51,5 +51,31 @@ void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out)
       for (int k = 0; k < n; k++) sum += value[k] * w[(begin + at[k]) * outs + o];
       out[o] = sum;
     }
+  }
+}
+
+// A strip of y stays in so many registers while it is added, times the values, to the rows at the places.
+#define OUTER_STRIP(SUMS)                                                                    \
+  for (; o + (SUMS) * W <= outs; o += (SUMS) * W) {                                          \
+    vec part[SUMS];                                                                          \
+    for (int j = 0; j < (SUMS); j++) part[j] = *(const vec *)(y + o + j * W);                \
+    for (int k = 0; k < n; k++) {                                                            \
+      float *row = out + (begin + at[k]) * outs + o;                                         \
+      for (int j = 0; j < (SUMS); j++) *(vec *)(row + j * W) += value[k] * part[j];          \
+    }                                                                                        \
+  }
+
+void OUTER(int64_t ins, int64_t outs, const float *x, const float *y, float *out) {
+  int32_t at[BLOCK + W];
+  float value[BLOCK + W];
+  for (int64_t begin = 0; begin < ins; begin += BLOCK) {
+    int64_t end = begin + BLOCK < ins ? begin + BLOCK : ins;
+    int n = PACK((int)(end - begin), x + begin, at, value);
+    int64_t o = 0;
+    OUTER_STRIP(SUMS)
+    OUTER_STRIP(4)
+    OUTER_STRIP(1)
+    for (; o < outs; o++)
+      for (int k = 0; k < n; k++) out[(begin + at[k]) * outs + o] += value[k] * y[o];
   }
 }

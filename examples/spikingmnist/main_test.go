@@ -9,7 +9,7 @@ import (
 )
 
 // A short training on a part of real MNIST: the loss falls and members tell most pictures right, each otherwise than the other, as their
-// orders and draws are their own. XLARUN_LONG=1: on all of it to 95 %, one net and a population of 64.
+// orders and draws are their own. XLARUN_LONG=1: on all of it to 95 % in the mean, one net and a population of 64.
 func TestLearns(t *testing.T) {
 	for i, c := range []struct {
 		what  string
@@ -20,7 +20,7 @@ func TestLearns(t *testing.T) {
 		{"latency code, two members", options{members: 2, hidden: 32, steps: 6, epochs: 3, batch: 50, rate: 5e-3, code: "latency", train: 3000, test: 1000}, .75, false},
 		{"rate code", options{members: 1, hidden: 32, steps: 6, epochs: 2, batch: 50, rate: 5e-3, code: "rate", train: 3000, test: 1000}, .7, false},
 		{"all of MNIST", options{members: 1, hidden: 128, steps: 10, epochs: 4, batch: 100, rate: 3e-3, code: "latency", train: 60000, test: 10000}, .95, true},
-		{"a population of 64", options{members: 64, hidden: 32, steps: 10, epochs: 2, batch: 100, rate: 3e-3, code: "latency", train: 60000, test: 10000}, .9, true},
+		{"a population of 64", options{members: 64, hidden: 64, steps: 10, epochs: 2, batch: 100, rate: 3e-3, code: "latency", train: 60000, test: 10000}, .93, true},
 	} {
 		if c.long && os.Getenv("XLARUN_LONG") == "" {
 			continue
@@ -30,6 +30,9 @@ func TestLearns(t *testing.T) {
 		require.Less(t, r.losses[len(r.losses)-1], .7*r.losses[0], "%d: %s: losses %v", i+1, c.what, r.losses)
 		for _, a := range r.accuracy {
 			require.Greater(t, a, c.least, "%d: %s", i+1, c.what)
+		}
+		if c.long {
+			require.Greater(t, mean(r.accuracy), .95, "%d: %s", i+1, c.what)
 		}
 		if c.o.members == 2 {
 			require.NotEqual(t, r.accuracy[0], r.accuracy[1], "members must differ")

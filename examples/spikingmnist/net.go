@@ -27,7 +27,8 @@ func newNet(key random.Key, hidden int) net {
 
 // apply maps one picture's spikes [steps, pixels] to logits [classes]: the mean potentials of the readout.
 func (n net) apply(spikes *graph.Array) *graph.Array {
-	_, hidden := n.LIF.Apply(n.LIF.Start(n.In.W.Dim(1)), n.In.Apply(spikes))
+	arrives := graph.Add(graph.SparseDot(spikes, n.In.W), n.In.B) // n.In.Apply, without the zeros
+	_, hidden := n.LIF.Apply(n.LIF.Start(n.In.W.Dim(1)), arrives)
 	_, read := n.LI.Apply(n.LI.Start(classes), n.Out.Apply(hidden))
 	return graph.Mean(read, 0)
 }

@@ -14,8 +14,8 @@ type Layer struct {
 	// Refractory is for how many ms after a spike, rounded to substeps, the potential stands still and nothing spikes, [units] or []; nil: for
 	// none.
 	Refractory *graph.Array `tree:"optional"`
-	// Spike makes spikes, 1 or 0, of how far units are above where they spike, in mV; nil: 1 at that and above, with the
-	// derivative 0. A surrogate of package nn gives them another.
+	// Spike makes spikes, 1 or 0, of how far units are above where they spike, in mV; nil: 1 at that and above, whose derivative is refused. A
+	// surrogate of package nn gives them one.
 	Spike func(excess *graph.Array) *graph.Array
 }
 
@@ -182,5 +182,6 @@ func (l Layer) Fire(s LayerState) (next LayerState, spikes *graph.Array) {
 
 // hard is 1 from 0 on.
 func hard(excess *graph.Array) *graph.Array {
-	return graph.Convert(graph.Ge(excess, 0), excess.DType())
+	return graph.NoDerivative("neuron.Layer", "got asked for the derivative of its spikes, which have none: give the Layer a Spike, such as nn.Surrogate{}.Spike, "+
+		"or wrap the spikes in graph.StopGradient", func(excess *graph.Array) *graph.Array { return graph.Convert(graph.Ge(excess, 0), excess.DType()) })(excess)
 }

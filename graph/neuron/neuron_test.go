@@ -122,6 +122,36 @@ func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 	require.InEpsilon(t, 3*(1-math.Exp(-1./20))/10, floats(t, d)[0], 1e-5) // 3 times R*(1 - exp(-dt/tau))
 }
 
+// A derivative that needs that of spikes without a surrogate is refused in one sentence; one by which potentials change between spikes is not.
+func TestSpikesWithoutADerivative(t *testing.T) {
+	for _, c := range []struct {
+		number, substeps int
+		what             string
+		loss             func(last neuron.LayerState, spikes *graph.Array) *graph.Array
+		refused          bool
+	}{
+		{1, 1, "the number of spikes", func(_ neuron.LayerState, s *graph.Array) *graph.Array { return graph.Sum(s) }, true},
+		{2, 4, "the number of spikes, in substeps", func(_ neuron.LayerState, s *graph.Array) *graph.Array { return graph.Sum(s) }, true},
+		{3, 1, "the last potential", func(l neuron.LayerState, _ *graph.Array) *graph.Array { return graph.Sum(l.Neurons[0]) }, false},
+		{4, 4, "the last potential, in substeps", func(l neuron.LayerState, _ *graph.Array) *graph.Array { return graph.Sum(l.Neurons[0]) }, false},
+		{5, 1, "spikes that count as constant", func(l neuron.LayerState, s *graph.Array) *graph.Array {
+			return graph.Sum(graph.Mul(graph.StopGradient(s), l.Neurons[0]))
+		}, false},
+	} {
+		l := neuron.Layer{Model: neuron.NewLIF(), DT: graph.Scalar(1), Substeps: c.substeps}
+		_, err := graph.Trace("loss", func(current *graph.Array) *graph.Array {
+			return graph.Grad(func(current *graph.Array) *graph.Array {
+				return c.loss(l.Apply(l.Start(2), neuron.Arrivals{Current: current}))
+			})(current)
+		}, graph.Abstract(graph.ShapeOf(graph.Float32, 5, 2)))
+		if c.refused {
+			require.ErrorContains(t, err, "neuron.Layer: got asked for the derivative of its spikes, which have none: give the Layer a Spike", "%d: %s", c.number, c.what)
+		} else {
+			require.NoError(t, err, "%d: %s", c.number, c.what)
+		}
+	}
+}
+
 // Plasticity by reward is a loop over pairs in float64: eligibility is left behind by pairs, and weights follow it where there is a reward.
 func TestRewardedPlasticityIsALoop(t *testing.T) {
 	const in, out, steps, dt = 3, 2, 300, 1.

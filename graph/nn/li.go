@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"slices"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -33,9 +35,13 @@ func (l LI) Step(v, x *graph.Array) *graph.Array {
 // Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all of them [steps,
 // units].
 func (l LI) Apply(v, x *graph.Array) (last, all *graph.Array) {
-	wantTime("nn.LI", x)
-	return graph.Scan(func(v, x *graph.Array) (*graph.Array, *graph.Array) {
-		v = l.Step(v, x)
-		return v, v
-	}, v, x)
+	const op = "nn.LI"
+	wantTime(op, x)
+	if x.Dim(0) > 0 {
+		wantState(op, "state v", v, graph.Index(x, 0))
+	}
+	keep := decayed(l.Beta)
+	each := graph.Reshape(keep, append(slices.Repeat([]int{1}, x.Rank()-keep.Rank()), keep.Dims()...)...)
+	before, last := graph.LinearRecurrence(each, x, v)
+	return last, graph.Add(graph.Mul(keep, before), x)
 }

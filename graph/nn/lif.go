@@ -1,6 +1,8 @@
 package nn
 
 import (
+	"fmt"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
@@ -52,10 +54,15 @@ func (l LIF) Take(v, spikes, x *graph.Array) *graph.Array {
 }
 
 // Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all spikes [steps,
-// units].
+// units]. Without feedback it is graph.IntegrateFire, which is faster than a loop over Step.
 func (l LIF) Apply(v, x *graph.Array) (last, spikes *graph.Array) {
-	wantTime("nn.LIF", x)
-	return graph.Scan(l.Step, v, x)
+	const op = "nn.LIF"
+	wantTime(op, x)
+	if l.Wh != nil || x.Dim(0) == 0 {
+		return graph.Scan(l.Step, v, x)
+	}
+	wantState(op, "state v", v, graph.Index(x, 0))
+	return graph.IntegrateFire(fmt.Sprint("surrogate ", l.Surrogate), l.Surrogate.derivative(), v, x, decayed(l.Beta), l.Threshold)
 }
 
 // decayed is a learned factor of decay, kept in 0 to 1.

@@ -4,7 +4,9 @@
                                  of a network of Spyx) and graphs.json: {"versions", "python": {"dt", "x", "read"}, "spyx": {"x", "spikes"}}
                                  with x [steps, inputs], read the potentials of the last node by NIR's equations, exact for a step's input
                                  (NumPy, float64), and spikes those of Spyx.
-  nir_graphs.py read FILE        prints what nir reads of a file: {"version", "edges", "nodes": {name: {"type", parameter: numbers}}}
+  nir_graphs.py conv OUTPUT_DIR  writes conv.nir.gz and conv.json likewise, of a convolution
+  nir_graphs.py read FILE [unchecked]
+                                 prints what nir reads of a file: {"version", "edges", "nodes": {name: {"type", parameter: numbers}}}
 """
 import gzip
 import json
@@ -27,8 +29,8 @@ def listed(node):
     return out
 
 
-def read(file):
-    print(json.dumps(dict(listed(nir.read(file)), version=nir.serialization.read_version(file)), sort_keys=True, separators=(",", ":")))
+def read(file, *unchecked):
+    print(json.dumps(dict(listed(nir.read(file, type_check=not unchecked)), version=nir.serialization.read_version(file)), sort_keys=True, separators=(",", ":")))
 
 
 def keep(file, graph):
@@ -88,7 +90,35 @@ def of_spyx(out):
     return dict(x=x[:, 0].tolist(), spikes=spikes.astype(int).tolist())
 
 
-if sys.argv[1] == "read": read(sys.argv[2])
+def conv(out):
+    """conv.nir.gz: a convolution with strides, padding, dilation and groups, neurons of [features, height, width], a vector; conv.json: what its equations come to."""
+    r = np.random.default_rng(21); uniform = lambda lo, hi, *shape: r.uniform(lo, hi, shape).astype(np.float32)
+    dt, steps, h, w = 1e-3, 20, 6, 7
+    c = nir.Conv2d(input_shape=(h, w), weight=uniform(-1, 2, 4, 1, 3, 3), stride=(2, 1), padding=(1, 2), dilation=(1, 2), groups=2, bias=uniform(-.1, .3, 4))
+    shape = tuple(int(n) for n in c.output_type["output"])
+    lif = nir.LIF(tau=uniform(5e-3, 2e-2, *shape), r=uniform(4, 9, *shape), v_leak=np.zeros(shape, np.float32), v_threshold=uniform(.5, 1.2, *shape))
+    flat = nir.Flatten(input_type={"input": np.array(shape)}, start_dim=0, end_dim=-1)
+    last = nir.Affine(weight=uniform(-1, 1, 3, int(np.prod(shape))), bias=uniform(-.1, .1, 3))
+    keep(f"{out}/conv.nir", nir.NIRGraph(nodes=dict(input=nir.Input({"input": np.array([2, h, w])}), conv=c, lif=lif, flat=flat, last=last, output=nir.Output({"output": np.array([3])})),
+        edges=[("input", "conv"), ("conv", "lif"), ("lif", "flat"), ("flat", "last"), ("last", "output")], type_check=False))  # its check takes no groups
+    x = (r.uniform(size=(steps, 2, h, w)) < .3).astype(float); v = np.zeros(shape); reads = []; margin = 9.; sent = 0
+    for t in range(steps):
+        padded = np.pad(x[t], ((0, 0), (1, 1), (2, 2))); drive = np.zeros(shape)
+        for o in range(shape[0]):
+            for i in range(shape[1]):
+                for j in range(shape[2]):  # groups: outputs 0 and 1 see input 0, the others input 1
+                    window = padded[o // 2, 2 * i:2 * i + 3, j:j + 5:2]
+                    drive[o, i, j] = (window * c.weight[o, 0]).sum() + c.bias[o]
+        s = (v > lif.v_threshold) * 1.; margin = min(margin, abs(v - lif.v_threshold).min()); sent += s.sum()
+        e = np.exp(-dt / lif.tau.astype(float)); v = e * v + (1 - e) * lif.r * drive - s * lif.v_threshold
+        reads.append((last.weight @ s.reshape(-1) + last.bias).tolist())
+    assert margin > 1e-5 and sent > 40, (margin, sent)
+    return dict(versions=dict(nir=nir.version), dt=dt, dims=[steps, h, w, 2], x=x.transpose(0, 2, 3, 1).reshape(-1).astype(int).tolist(), read=reads)
+
+
+if sys.argv[1] == "read": read(*sys.argv[2:])
+elif sys.argv[1] == "conv":
+    with open(f"{sys.argv[2]}/conv.json", "w") as f: json.dump(conv(sys.argv[2]), f, separators=(",", ":")); f.write("\n")
 else:
     import jax, spyx
     doc = dict(versions=dict(nir=nir.version, jax=jax.__version__, spyx=spyx.__version__), python=python(sys.argv[1]), spyx=of_spyx(sys.argv[1]))

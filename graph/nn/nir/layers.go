@@ -9,31 +9,49 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI, with concrete parameters. Nodes
-// are called input, 0, 1, … and output. A layer with weights to itself becomes two nodes, N and N.w_rec.
+// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.Conv over height and width, Flatten, nn.LIF, nn.CuBaLIF and nn.LI,
+// with concrete parameters, behind an Input where a convolution comes first. Nodes are called input, 0, 1, … and output. A layer with weights to
+// itself becomes two nodes, N and N.w_rec.
 func FromLayers(scale Scale, layers ...any) (*Graph, error) {
 	if err := scale.check(); err != nil {
 		return nil, err
 	}
 	b := &building{scale: scale, g: &Graph{Nodes: map[string]*Node{}}}
+	if len(layers) > 0 {
+		if in, ok := layers[0].(Input); ok {
+			if len(in.Dims) != 1 && len(in.Dims) != 3 || slices.Min(in.Dims) < 1 {
+				return nil, fmt.Errorf("nir: the Input has the dims %v, want [in] or [height, width, features]", in.Dims)
+			}
+			b.in, b.dims, layers = firstFeatures(in.Dims), slices.Clone(in.Dims), layers[1:]
+		}
+	}
 	for i, l := range layers {
 		if err := b.layer(fmt.Sprint(i), l); err != nil {
 			return nil, fmt.Errorf("nir: layer %d, %T: %w", i, l, err)
 		}
 	}
-	if b.in == 0 {
+	if b.in == nil {
 		return nil, fmt.Errorf("nir: there is no layer whose sizes say how many inputs there are: put an nn.Dense first")
 	}
-	b.g.Nodes["input"] = &Node{Type: "Input", Params: map[string]*hdf5.Set{"shape": ints(b.in)}}
-	b.add("output", &Node{Type: "Output", Params: map[string]*hdf5.Set{"shape": ints(b.width)}})
+	b.g.Nodes["input"] = &Node{Type: "Input", Params: map[string]*hdf5.Set{"shape": ints(b.in...)}}
+	b.add("output", &Node{Type: "Output", Params: map[string]*hdf5.Set{"shape": ints(firstFeatures(b.dims)...)}})
 	return b.g, nil
 }
 
 type building struct {
-	scale     Scale
-	g         *Graph
-	last      string
-	in, width int
+	scale Scale
+	g     *Graph
+	last  string
+	in    []int // as NIR has it; nil: not known yet
+	dims  []int // what the last layer gives, as package nn has it
+}
+
+// width is how many numbers the last layer gives.
+func (b *building) width() int {
+	if b.dims == nil {
+		return 0
+	}
+	return (&hdf5.Set{Dims: b.dims}).Len()
 }
 
 func ints(v ...int) *hdf5.Set {
@@ -69,15 +87,21 @@ func (b *building) layer(name string, l any) error {
 			}
 			n.Type, n.Params["bias"] = "Affine", &hdf5.Set{Dims: l.B.Dims(), Data: float32s(bias)}
 		}
-		if b.width != 0 && b.width != l.W.Dim(0) {
-			return fmt.Errorf("it takes %d inputs, the layer before gives %d", l.W.Dim(0), b.width)
+		switch {
+		case len(b.dims) == 3:
+			return fmt.Errorf("it takes %d inputs, the layer before gives %v: put a nir.Flatten between", l.W.Dim(0), b.dims)
+		case b.dims != nil && b.width() != l.W.Dim(0):
+			return fmt.Errorf("it takes %d inputs, the layer before gives %d", l.W.Dim(0), b.width())
+		case b.in == nil:
+			b.in = []int{l.W.Dim(0)}
 		}
-		if b.in == 0 {
-			b.in = l.W.Dim(0)
-		}
-		b.width = l.W.Dim(1)
+		b.dims = []int{l.W.Dim(1)}
 		b.add(name, n)
 		return nil
+	case nn.Conv:
+		return b.conv(name, l)
+	case Flatten:
+		return b.flatten(name)
 	case nn.LIF:
 		return b.spiking(name, "LIF", l.Wh, map[string]*graph.Array{"tau": l.Beta, "v_threshold": l.Threshold})
 	case nn.CuBaLIF:
@@ -85,28 +109,29 @@ func (b *building) layer(name string, l any) error {
 	case nn.LI:
 		return b.spiking(name, "LI", nil, map[string]*graph.Array{"tau": l.Beta})
 	}
-	return fmt.Errorf("NIR has no node for it; there are some for nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI")
+	return fmt.Errorf("NIR has no node for it; there are some for nn.Dense, nn.Conv, nir.Flatten, nn.LIF, nn.CuBaLIF and nn.LI")
 }
 
 // spiking adds a node of neurons, given what is left of each state by the name of its time constant.
 func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]*graph.Array) error {
 	for _, a := range given {
-		if a.Rank() == 1 && b.width == 0 {
-			b.in, b.width = a.Dim(0), a.Dim(0)
+		if a.Rank() == 1 && b.dims == nil {
+			b.in, b.dims = a.Dims(), a.Dims()
 		}
 	}
-	if b.width == 0 {
+	width := b.width()
+	if width == 0 {
 		return fmt.Errorf("nothing says how many neurons it has: put an nn.Dense before it")
 	}
-	params := map[string][]float64{"v_leak": make([]float64, b.width), "r": make([]float64, b.width)}
+	params := map[string][]float64{"v_leak": make([]float64, width), "r": make([]float64, width)}
 	if kind != "LI" {
-		params["v_reset"] = make([]float64, b.width)
+		params["v_reset"] = make([]float64, width)
 	}
 	if kind == "CubaLIF" {
-		params["w_in"] = make([]float64, b.width)
+		params["w_in"] = make([]float64, width)
 	}
 	for key, a := range given {
-		v, err := wide(a, b.width)
+		v, err := b.each(a)
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
@@ -130,11 +155,14 @@ func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]
 	}
 	n := &Node{Type: kind, Params: map[string]*hdf5.Set{}}
 	for key, v := range params {
-		n.Params[key] = &hdf5.Set{Dims: []int{b.width}, Data: float32s(v)}
+		n.Params[key] = &hdf5.Set{Dims: firstFeatures(b.dims), Data: float32s(v)}
 	}
 	b.add(name, n)
 	if wh == nil {
 		return nil
+	}
+	if len(b.dims) != 1 {
+		return fmt.Errorf("it feeds itself and gives %v: only neurons along one axis do in NIR", b.dims)
 	}
 	w, err := transposed(wh)
 	if err != nil {
@@ -146,7 +174,22 @@ func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]
 	return nil
 }
 
-// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.LIF, nn.CuBaLIF and nn.LI. The graph must be a
+// each is a parameter of each neuron of a layer, in NIR's order.
+func (b *building) each(a *graph.Array) ([]float64, error) {
+	if len(b.dims) != 3 {
+		return wide(a, b.width())
+	}
+	fits := a.Rank() <= 3
+	for i := 1; fits && i <= a.Rank(); i++ {
+		fits = a.Dim(-i) == b.dims[3-i] || a.Dim(-i) == 1
+	}
+	if !fits {
+		return nil, fmt.Errorf("got %v, want one number, or of dims that %v goes with", a.Shape(), b.dims)
+	}
+	return floats(graph.Transpose(graph.BroadcastTo(a, b.dims...), 2, 0, 1))
+}
+
+// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.Conv, Flatten, nn.LIF, nn.CuBaLIF and nn.LI. The graph must be a
 // chain; a Linear from a spiking node to itself becomes its feedback. Spiking layers get surrogate. What a step adds to the potentials of
 // an LI is put into the weights before it, which must be there unless it is 1.
 func (g *Graph) Layers(scale Scale, surrogate nn.Surrogate) ([]any, error) {
@@ -188,16 +231,20 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 		}
 		d := nn.Dense{W: w}
 		if n.Type == "Affine" {
-			bias, err := n.vector("bias", w.Dim(1))
+			bias, err := n.vector("bias", []int{w.Dim(1)})
 			if err != nil {
 				return nil, err
 			}
 			d.B = graph.Float32s(float32s(bias))
 		}
 		return d, nil
+	case "Conv2d":
+		return readConv(n)
+	case "Flatten":
+		return readFlatten(n)
 	case "LIF", "CubaLIF", "LI":
 	default:
-		return nil, fmt.Errorf("there is no layer for it; there are some for Affine, Linear, LIF, CubaLIF and LI")
+		return nil, fmt.Errorf("there is no layer for it; there are some for Affine, Linear, Conv2d, Flatten, LIF, CubaLIF and LI")
 	}
 	p, err := readNeurons(scale, n)
 	if err != nil {
@@ -212,12 +259,16 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 			return nil, fmt.Errorf("it has %d neurons and feeds itself by weights %v", len(p.beta), wh.Dims())
 		}
 	}
-	beta, threshold := graph.Float32s(float32s(p.beta)), graph.Float32s(float32s(p.threshold))
+	of := func(v []float64) *graph.Array { return lastFeatures(graph.Float32s(float32s(v), p.dims...)) }
+	if own != nil && len(p.dims) != 1 {
+		return nil, fmt.Errorf("it feeds itself and is of dims %v: only neurons along one axis do here", p.dims)
+	}
+	beta := of(p.beta)
 	switch n.Type {
 	case "LIF":
-		return nn.LIF{Beta: beta, Threshold: threshold, Wh: wh, Surrogate: surrogate}, nil
+		return nn.LIF{Beta: beta, Threshold: of(p.threshold), Wh: wh, Surrogate: surrogate}, nil
 	case "CubaLIF":
-		return nn.CuBaLIF{Alpha: graph.Float32s(float32s(p.alpha)), Beta: beta, Threshold: threshold, Wh: wh, Surrogate: surrogate}, nil
+		return nn.CuBaLIF{Alpha: of(p.alpha), Beta: beta, Threshold: of(p.threshold), Wh: wh, Surrogate: surrogate}, nil
 	}
 	if slices.ContainsFunc(p.gain, func(g float64) bool { return g != 1 }) {
 		last := len(before) - 1
@@ -242,6 +293,7 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 type neurons struct {
 	beta, alpha, threshold []float64
 	gain                   []float64 // of v
+	dims                   []int     // as in the file
 }
 
 // wanted are the parameters of nodes of neurons, the time constant of their potential first; others may be absent.
@@ -249,10 +301,13 @@ var wanted = map[string][]string{"LIF": {"tau", "r", "v_leak", "v_threshold"}, "
 
 func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 	tau := wanted[n.Type][0]
-	size := 0
+	p.dims = []int{0}
 	if set := n.Params[tau]; set != nil {
-		size = set.Len()
+		if p.dims = set.Dims; len(p.dims) != 3 {
+			p.dims = []int{set.Len()}
+		}
 	}
+	size := (&hdf5.Set{Dims: p.dims}).Len()
 	read := map[string][]float64{}
 	keys := slices.Clone(wanted[n.Type])
 	for _, key := range []string{"v_reset", "w_in"} {
@@ -261,7 +316,7 @@ func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 		}
 	}
 	for _, key := range keys {
-		if read[key], err = n.vector(key, size); err != nil {
+		if read[key], err = n.vector(key, p.dims); err != nil {
 			return p, err
 		}
 	}
@@ -300,8 +355,8 @@ func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 	return p, nil
 }
 
-// vector is a parameter of one axis, or of one number for all.
-func (n *Node) vector(key string, size int) ([]float64, error) {
+// vector is a parameter of such dims, or of one number for all.
+func (n *Node) vector(key string, dims []int) ([]float64, error) {
 	set := n.Params[key]
 	if set == nil {
 		return nil, fmt.Errorf("it has no %s", key)
@@ -311,10 +366,10 @@ func (n *Node) vector(key string, size int) ([]float64, error) {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	if len(v) == 1 && len(set.Dims) == 0 {
-		return slices.Repeat(v, size), nil
+		return slices.Repeat(v, (&hdf5.Set{Dims: dims}).Len()), nil
 	}
-	if len(set.Dims) != 1 || len(v) != size {
-		return nil, fmt.Errorf("%s is of dims %v, want [%d]", key, set.Dims, size)
+	if !slices.Equal(set.Dims, dims) {
+		return nil, fmt.Errorf("%s is of dims %v, want %v", key, set.Dims, dims)
 	}
 	return slices.Clone(v), nil
 }

@@ -2,8 +2,9 @@
 // representation: A unified instruction set for interoperable brain-inspired computing", 2024), as version 1.0.8 of its Python package nir
 // does, and turns them into the layers of package nn and back.
 //
-// A Graph is a file as it is; any node is read and written, known or not. Layers and FromLayers know Input, Output, Affine, Linear, LIF,
-// CubaLIF and LI in a chain, and spiking nodes with a Linear from themselves to themselves, flat or as a NIRGraph of their own.
+// A Graph is a file as it is; any node is read and written, known or not. Layers and FromLayers know Input, Output, Affine, Linear, Conv2d, Flatten (of
+// all axes), LIF, CubaLIF and LI in a chain, and spiking nodes with a Linear from themselves to themselves, flat or as a NIRGraph of their own.
+// Refused are padding that differs before and after, padding "same" with strides, Conv1d, pooling, and what feeds itself by a convolution.
 package nir
 
 import (

@@ -45,7 +45,13 @@ func run(t *testing.T, layers []any, x *graph.Array) *graph.Array {
 		case nn.Dense:
 			x = l.Apply(x)
 		case nn.LIF:
-			_, x = l.Apply(l.Start(x.Dim(1)), x)
+			_, x = l.Apply(graph.ZerosLike(graph.Index(x, 0)), x)
+		case nn.Conv:
+			x = graph.VMap(l.Apply)(x)
+		case spatial:
+			x = l.Apply(x)
+		case nir.Flatten:
+			x = l.Apply(x)
 		case nn.CuBaLIF:
 			_, x = l.Apply(l.Start(x.Dim(1)), x)
 		case nn.LI:
