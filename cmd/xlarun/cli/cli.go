@@ -25,6 +25,7 @@ import (
 	_ "xlarun/envs/all"       // what --env knows
 	_ "xlarun/rollout/evolve" // kinds of run
 	_ "xlarun/rollout/ppo"
+	_ "xlarun/rollout/selfplay"
 	_ "xlarun/rollout/sparse"
 )
 
