@@ -324,9 +324,10 @@ type Filed interface {
 	Files(ended bool) ([]File, error)
 }
 
-// File is one of them: a value that JSON can hold, or a tree of arrays.
+// File is one of them: a value that JSON can hold, a tree of arrays, or bytes.
 type File struct {
 	Name     string            // "members.json", "best.safetensors"
+	Data     []byte            // as they are: of a picture; nil: one of the others
 	JSON     any               // nil: arrays
 	Arrays   any               // a tree, on the host
 	Metadata map[string]string // of arrays

@@ -91,10 +91,9 @@ type advice struct {
 	Value         *graph.Array // f32[n]: of the position
 	Prior         *graph.Array // f32[n, actions]: the network's policy
 	Legal         *graph.Array // bool[n, actions]
-	Rows          *graph.Array // of the tree: parents, actions, visits, values, i32 and f32 [n, nodes]
-	Parents, From *graph.Array
-	NodeVisits    *graph.Array
-	NodeValues    *graph.Array
+	Parents, From *graph.Array // i32[n, nodes]: of the tree's nodes, the node and the action that they come from
+	NodeVisits    *graph.Array // i32[n, nodes]
+	NodeValues    *graph.Array // f32[n, nodes]
 	Nodes         *graph.Array // i32[n]
 }
 
@@ -107,7 +106,7 @@ func (p *program) advise(by player, key random.Key, positions *graph.Array) advi
 		r := p.searched(m, s, key, state, graph.Of(false))
 		t := r.Tree
 		return advice{Action: r.Action, Visits: t.RootVisits(), Values: graph.Index(t.ChildValues(), 0), Value: t.RootValue(), Prior: graph.Softmax(root.Logits, 0), Legal: root.Legal,
-			Rows: t.Nodes(), Parents: t.Parents(), From: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(), Nodes: t.Nodes()}
+			Parents: t.Parents(), From: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(), Nodes: t.Nodes()}
 	})(positions)
 }
 

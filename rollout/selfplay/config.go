@@ -34,6 +34,7 @@ type Config struct {
 	Considered  int             `set:"considered" min:"1" max:"65536" help:"of gumbel: most actions that are tried at the root"`
 	Temperature settings.Number `set:"temperature" min:"0" help:"of puct: temperature of the first moves, by the visits"`
 	DrawnMoves  int             `set:"drawn-moves" min:"0" max:"65536" help:"moves of a game that are drawn; those behind them are the most visited (of puct; in the arena of both)"`
+	RandomMoves int             `set:"random-moves" min:"0" max:"4096" help:"every other game begins behind so many moves at most that are drawn at random, and are not learned from: for positions that good play does not come to"`
 	Reuse       bool            `set:"reuse" help:"go on with the part of a move's tree that the next move finds itself in"`
 	UseTrueMCTX bool            `set:"use-true-mctx" help:"search inside the compiled program; false: in Go, asking the network position by position"`
 

@@ -1,6 +1,7 @@
 package selfplay
 
 import (
+	"fmt"
 	"strings"
 
 	"xlarun/envs"
@@ -34,17 +35,19 @@ func (c *Config) game() (*game, error) {
 	case "clique":
 		var err error
 		if g.env, err = c.clique(); err != nil {
-			key, got := "k", any(joined(c.K))
+			wrong := func(wants string, args ...any) error {
+				return &settings.Error{Key: "k", Got: joined(c.K), Wants: fmt.Sprintf(wants, args...)}
+			}
 			for _, k := range c.K {
 				if k > c.Vertices {
-					return nil, settings.Wrong(key, got, "cliques of at most as many vertices as the graph has, %d", c.Vertices)
+					return nil, wrong("cliques of at most as many vertices as the graph has, %d", c.Vertices)
 				}
 				if k < 3 {
-					return nil, settings.Wrong(key, got, "cliques of 3 vertices or more: two vertices are an edge")
+					return nil, wrong("cliques of 3 vertices or more: two vertices are an edge")
 				}
 			}
 			if len(c.K) == 0 || len(c.K) > 2 {
-				return nil, settings.Wrong(key, got, "one size of cliques for both colours, or one for each")
+				return nil, wrong("one size of cliques for both colours, or one for each")
 			}
 			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(), "board: "))
 		}

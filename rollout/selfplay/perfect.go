@@ -6,7 +6,6 @@ import (
 
 	"xlarun/envs/board"
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/xlabridge"
 )
 
@@ -181,70 +180,23 @@ func (t *Training) winsKept(n int) (share float64, ok bool, err error) {
 }
 
 // moves are those that a player's searches find in positions, of which there are at most n.
-func (w *watcher) moves(by player, at []colours, n int) ([]int, error) {
+func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
 	var words []uint32
 	for i := range n {
 		words = append(words, at[min(i, len(at)-1)].words()...)
 	}
-	a, err := w.ask(by, words)
+	a, err := v.ask(by, words)
 	if err != nil {
 		return nil, err
 	}
 	defer xlabridge.Free(a)
 	numbers, err := graph.Floats(a.Action)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]int, len(at))
 	for i := range out {
 		out[i] = int(numbers[i])
 	}
-	return out, err
-}
-
-// watcher searches positions one by one or side by side, for pictures, for people and for the perfect player.
-type watcher struct {
-	t     *program
-	make  func(n int) (*stage[advice], error)
-	ready map[int]*stage[advice]
-	steps *stage[stepped]
-}
-
-// newWatcher compiles nothing yet.
-func newWatcher(p *program, b xlabridge.Backend, options xlabridge.CompileOptions, t *Training) *watcher {
-	w := &watcher{t: p, ready: map[int]*stage[advice]{}}
-	options.Replicas = 1
-	w.make = func(n int) (*stage[advice], error) {
-		var weights *graph.Array
-		if err := graph.Try(func() { weights = p.weights.Ravel(p.network.Init(random.New(0))) }); err != nil {
-			return nil, err
-		}
-		positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.state.words))
-		return newStage(b, "advice", p.config.Purpose(), options, &t.busy, nil, []any{trained(weights), positions}, func(a []any) advice {
-			return p.advise(a[0].(player), random.New(0), a[1].(*graph.Array))
-		})
-	}
-	return w
-}
-
-// ask searches positions, each so many words.
-func (w *watcher) ask(by player, words []uint32) (a advice, err error) {
-	n := len(words) / w.t.game.state.words
-	if w.ready[n] == nil {
-		if w.ready[n], err = w.make(n); err != nil {
-			return a, err
-		}
-	}
-	by, err = onHost(by) // on one device
-	if err != nil {
-		return a, err
-	}
-	return w.ready[n].call(by, graph.Uint32s(words, n, w.t.game.state.words))
-}
-
-func (w *watcher) close() {
-	if w == nil {
-		return
-	}
-	for _, s := range w.ready {
-		s.close()
-	}
-	w.steps.close()
+	return out, nil
 }

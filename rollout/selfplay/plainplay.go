@@ -12,8 +12,9 @@ import (
 // plainPlay plays games one after the other with the search as ordinary Go, which asks two compiled functions of one position: slow, and easy
 // to look into. For equal keys its visits are those of the compiled search.
 type plainPlay struct {
-	root *stage[plainRoot]
-	step *stage[plainStep]
+	start *stage[*graph.Array] // the words of a game's first position
+	root  *stage[plainRoot]
+	step  *stage[plainStep]
 }
 
 // plainRoot is what a search begins with.
@@ -42,6 +43,13 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 	options.Replicas = 1
 	x := &plainPlay{}
 	var err error
+	x.start, err = newStage(t.backend, "opening of one game", t.config.Purpose(), options, &t.busy, nil, []any{random.New(0), number}, func(a []any) *graph.Array {
+		return p.game.state.pack(p.opening(a[0].(random.Key), a[1].(*graph.Array)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.start.profile(&t.profile)
 	x.root, err = newStage(t.backend, "root of one position", t.config.Purpose(), options, &t.busy, nil, []any{weights, random.New(0), number, number, words}, func(a []any) plainRoot {
 		state := p.game.state.unpack(graph.SliceAxis(a[4].(*graph.Array), 0, 1, p.game.state.words+1))
 		r := p.model().Root(p.seen(trained(a[0].(*graph.Array))), state)
@@ -70,6 +78,7 @@ func (x *plainPlay) close() {
 	if x == nil {
 		return
 	}
+	x.start.close()
 	x.root.close()
 	x.step.close()
 }
@@ -151,7 +160,7 @@ func (x *plainPlay) search(t *Training, weights *graph.Array, key random.Key, ga
 
 // game plays one game.
 func (x *plainPlay) game(t *Training, weights *graph.Array, key random.Key, number int) (moves []plainMove, err error) {
-	first, err := graph.Eval(t.program.game.state.pack(t.program.game.first()))
+	first, err := x.start.call(key, graph.Of(int32(number)))
 	if err != nil {
 		return nil, err
 	}

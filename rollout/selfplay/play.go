@@ -45,6 +45,26 @@ func draws(key random.Key, game, move *graph.Array) random.Key {
 	return random.FoldIn(random.FoldIn(key, game), move)
 }
 
+// openingKey tells the draws of a game's opening from those of its moves.
+const openingKey = 1 << 20
+
+// opening is the position in which a game begins: the game's own first, or behind moves that are drawn at random, none of which ends it.
+func (p *program) opening(key random.Key, game *graph.Array) any {
+	g, most := p.game, p.config.RandomMoves
+	if most == 0 {
+		return g.first()
+	}
+	k := random.SplitN(draws(key, game, graph.Of(int32(openingKey))), 2)
+	count := graph.Mul(graph.Rem(game, 2), random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, most+1))
+	return graph.ForiLoop(0, most, func(i *graph.Array, state any) any {
+		legal := g.parts.Masker.Legal(state, g.params)
+		action := random.Categorical(random.FoldIn(k[1], i), graph.Select(legal, graph.Scalar(0), math.Inf(-1)), 0)
+		next, _, _, terminated, truncated := g.env.Step(key, state, action, g.params)
+		stays := graph.Or(graph.Ge(i, count), graph.Or(terminated, truncated))
+		return graph.MapTree2(func(old, new *graph.Array) *graph.Array { return graph.Select(stays, old, new) }, state, next)
+	}, g.first())
+}
+
 // rooted is the root of a search from a state.
 func (p *program) rooted(m search.Model[any, any, seen], by seen, state any, temperature *graph.Array) search.Root[search.Position[any]] {
 	root := m.Root(by, state)
@@ -108,7 +128,7 @@ func (p *program) tile(l layout, by player, key random.Key, first, quota *graph.
 		Begun:  graph.Min(quota, l.lanes), Done: graph.Of(int32(0)), Turns: graph.Of(int32(0)), Reuse: graph.Scalar(0),
 	}
 	number := graph.Iota(l.lanes)
-	start.Lanes = lane{State: across(l.lanes, g.first()), Game: graph.Select(graph.Lt(number, quota), number, -1), Move: graph.Zeros(graph.ShapeOf(graph.Int32, l.lanes))}
+	start.Lanes = lane{State: graph.VMap(func(game *graph.Array) any { return p.opening(key, graph.Add(first, game)) })(number), Game: graph.Select(graph.Lt(number, quota), number, -1), Move: graph.Zeros(graph.ShapeOf(graph.Int32, l.lanes))}
 	if p.config.Reuse {
 		none := p.noTree(m, s)
 		from := across(l.lanes, none)
@@ -131,12 +151,11 @@ func (p *program) tile(l layout, by player, key random.Key, first, quota *graph.
 			Final:  graph.ScatterSet(c.Final, ended, graph.VMap(g.state.pack)(out.State)),
 			Begun:  graph.Min(quota, graph.Add(c.Begun, many)), Done: graph.Add(c.Done, many), Turns: graph.Add(c.Turns, 1),
 		}
-		reset := func(start, now *graph.Array) *graph.Array {
-			wide := append([]int{l.lanes}, ones(now.Rank()-1)...)
-			return graph.Select(graph.BroadcastTo(graph.Reshape(over, wide...), now.Dims()...), graph.BroadcastTo(graph.ExpandDims(start, 0), now.Dims()...), now)
-		}
+		fresh := graph.VMap3(func(over, number *graph.Array, state any) any {
+			return graph.MapTree2(func(start, now *graph.Array) *graph.Array { return graph.Select(over, start, now) }, p.opening(key, graph.Add(first, number)), state)
+		})
 		n.Lanes = lane{
-			State: graph.MapTree2(reset, g.first(), out.State),
+			State: fresh(over, next, out.State),
 			Game:  graph.Select(over, graph.Select(graph.Lt(next, quota), next, -1), game),
 			Move:  graph.Select(over, 0, graph.Add(move, 1)),
 			From:  out.From,
@@ -164,14 +183,6 @@ func across[T any](lanes int, tree T) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.BroadcastTo(graph.ExpandDims(a, 0), append([]int{lanes}, a.Dims()...)...)
 	}, tree)
-}
-
-func ones(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = 1
-	}
-	return out
 }
 
 // noTree is a tree to go on from that has nothing in it. Of the search that it is made of only the shapes are looked at.
@@ -228,7 +239,7 @@ func (r replay) with(g games, iteration *graph.Array) replay {
 // playResult is for the host.
 type playResult struct {
 	Figures *graph.Array // f32[len(playFigures)]
-	Best    *graph.Array // u32[words of a state]: where the game with the highest return ended
+	Final   *graph.Array // u32[words of a state]: where the first game ended
 	Whole   *graph.Array // u32[foundAtMost, words of a state]: of a puzzle, whole colourings, zeros behind them
 	Game    *graph.Array // u32[moves, words]: the first game, for its picture
 	Length  *graph.Array // i32[]: its moves
@@ -255,7 +266,6 @@ func (p *program) summed(played games, turns, reuse *graph.Array) playResult {
 	moves := graph.Sum(length)
 	real := graph.Gt(played.Length, 0)
 	returns := graph.Select(real, played.Return, math.Inf(-1))
-	best := graph.ArgMax(returns, 0)
 	whole := graph.Ge(returns, wholeReturn)
 	if p.game.players == 2 {
 		whole = graph.Lt(played.Length, 0)
@@ -265,7 +275,7 @@ func (p *program) summed(played games, turns, reuse *graph.Array) playResult {
 	figures := graph.Stack([]*graph.Array{moves, graph.Div(moves, count), share(graph.Gt(played.Return, 0)), share(graph.Eq(played.Return, 0)),
 		graph.Div(graph.Sum(graph.Select(real, played.Return, 0)), count), graph.ReduceMax(returns, 0), graph.Sum(graph.Convert(whole, graph.Float32)),
 		graph.Div(moves, graph.Max(turns, 1)), graph.Div(reuse, graph.Max(moves, 1)), p.entropy(played)}, 0)
-	return playResult{figures, graph.DynamicIndex(played.Final, best, 0), found, graph.Index(played.Rows, 0), graph.Index(played.Length, 0)}
+	return playResult{figures, graph.Index(played.Final, 0), found, graph.Index(played.Rows, 0), graph.Index(played.Length, 0)}
 }
 
 // wholeReturn is the return of a puzzle that is solved, less what sums of float32 lose.

@@ -50,7 +50,7 @@ type Training struct {
 	plain *plainPlay // in the place of play
 	train *stage[learning]
 	arena *stage[*graph.Array]
-	watch *watcher
+	watch *Viewer
 
 	learner learner // on the devices
 	replay  replay
@@ -58,6 +58,7 @@ type Training struct {
 	pool    pool
 	found   [][]uint32 // words of whole colourings, the first ones
 	last    lastGame
+	drawn   drawing
 	closed  bool
 	busy    time.Duration
 	began   time.Time
@@ -163,7 +164,7 @@ func (t *Training) compile() (err error) {
 		return err
 	}
 	t.train.profile(&t.profile)
-	t.watch = newWatcher(p, t.backend, t.options, t)
+	t.watch = newViewer(p, t.backend, t.options, &t.busy)
 	if p.game.players == 2 && t.config.ArenaEvery > 0 {
 		if t.solved, err = newPerfect(&t.config); err != nil {
 			return err
@@ -299,11 +300,11 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	best, err := wordsOf(r.Best)
+	final, err := wordsOf(r.Final)
 	if err != nil {
 		return nil, err
 	}
-	t.last = lastGame{rows, int(length), best}
+	t.last = lastGame{rows, int(length), final}
 	n := t.program.game.state.words
 	for i := 0; i < len(whole) && i/n < int(figures[slices.Index(playFigures, "found")]) && len(t.found) < mostFound; i += n {
 		t.found = append(t.found, slices.Clone(whole[i:i+n]))
@@ -346,8 +347,12 @@ func (t *Training) learn(key random.Key, number *graph.Array, steps int) ([]floa
 
 // drop forgets a state of which a part is gone.
 func (t *Training) drop() {
-	xlabridge.Free(t.learner)
-	xlabridge.Free(t.replay)
+	if t.learner.Weights != nil {
+		xlabridge.Free(t.learner)
+	}
+	if t.replay.Rows != nil {
+		xlabridge.Free(t.replay)
+	}
 	t.learner, t.replay = learner{}, replay{}
 }
 
@@ -423,12 +428,17 @@ func (t *Training) Restore(s run.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	before := state{t.learner, t.replay}
+	learned, games := t.learner, t.replay
 	full := tree.Unflatten(leaves).(state)
 	if err := t.put(full.Learner, full.Replay); err != nil {
 		return err
 	}
-	xlabridge.Free(before)
+	if learned.Weights != nil {
+		xlabridge.Free(learned)
+	}
+	if games.Rows != nil {
+		xlabridge.Free(games)
+	}
 	t.step, t.pool, t.found = s.Step, older, found
 	return nil
 }
@@ -450,7 +460,7 @@ func (t *Training) Close() error {
 	t.play.close()
 	t.train.close()
 	t.arena.close()
-	t.watch.close()
+	t.watch.Close()
 	t.plain.close()
 	t.closed = true
 	return nil
