@@ -88,7 +88,7 @@ func (c *Config) clique() (envs.Environment, error) {
 		return envs.Erase(g), err
 	}
 	g, err := board.Ramsey(c.Vertices, c.K...)
-	return envs.Erase(g), err
+	return envs.Erase(puzzle{g}), err
 }
 
 func joined(k []int) string {
