@@ -142,9 +142,6 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 	value, ok := s.Value(0, 0)
 	require.True(t, ok)
 	require.Equal(t, -1, value)
-	if _, err := os.Stat("testdata/avoid-6-3.safetensors"); err != nil {
-		t.Skip("no trained network is there")
-	}
 	v := loaded(t, "avoid-6-3.safetensors", nil)
 	p, err := newPerfect(v.program.config)
 	require.NoError(t, err)
@@ -159,9 +156,6 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 
 // The trained network never loses Tic-tac-toe after its searches, whatever the other one plays: all lines are played out, with either side.
 func TestTicTacToeIsNeverLost(t *testing.T) {
-	if _, err := os.Stat("testdata/tictactoe.safetensors"); err != nil {
-		t.Skip("no trained network is there")
-	}
 	v := loaded(t, "tictactoe.safetensors", nil)
 	start, err := v.Start()
 	require.NoError(t, err)
