@@ -95,7 +95,12 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 		arrays[safetensors.Name(names.Path(i))] = a
 	}
 	metadata := map[string]string{"kind": "selfplay", "iteration": fmt.Sprint(t.step), "seed": fmt.Sprint(t.config.Seed), "game": t.program.game.env.Spec().ID, "elo": fmt.Sprint(t.pool.newest())}
-	for _, f := range settings.Fields(&t.config) {
+	c := t.config
+	c.Lanes = t.layout.lanes // as a run that goes on has it
+	for _, f := range settings.Fields(&c) {
+		if f.MayChange() { // the same network on other devices is the same file
+			continue
+		}
 		metadata[settingPrefix+f.Name] = f.Text()
 	}
 	for name, x := range t.config.Parted {
