@@ -44,6 +44,7 @@ var rooms = []room{
 	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/population", "rollout/settings"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
+	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search"), []string{}},
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},

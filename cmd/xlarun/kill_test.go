@@ -32,6 +32,8 @@ func TestKilledRunsGoOn(t *testing.T) {
 		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"), members},
 		{4, "sparse, mutations between checkpoints", []string{"sparse", "--data", "pictures", "--pop", "3", "--batch", "7", "--hidden", "9,5", "--steps", "83",
 			"--mutate-every", "5", "--method", "kernel"}, []string{"best.safetensors", "members.json"}},
+		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations", "2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8",
+			"--network", "mlp:4", "--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3"}, []string{"best.safetensors"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newShell(t)

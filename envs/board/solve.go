@@ -117,6 +117,9 @@ func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	return int(v), v != unreached
 }
 
+// Variant is that of the game.
+func (s *Solution) Variant() Variant { return s.variant }
+
 // Best are the moves that keep the value of a position; none where Value is not ok.
 func (s *Solution) Best(first, second uint32) []int {
 	v, ok := s.Value(first, second)

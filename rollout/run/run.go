@@ -92,7 +92,9 @@ type Metrics struct {
 	Step   int64   // of the Kind's Unit, from 1
 	Values []Value // in the order in which they are written; the same bytes for the same settings
 	Work   float64 // done in this round: what steps/s counts
-	Done   bool    // the goal is reached: the run ends
+	// Timings are numbers of this round that differ from run to run: parts of its time. They are shown, and written beside its seconds.
+	Timings []Value
+	Done    bool // the goal is reached: the run ends
 	// Stalled tells that the run ends as it no longer gets better.
 	Stalled bool
 }
@@ -105,9 +107,11 @@ type Value struct {
 
 // Get is the number of a name; ok is false where there is none.
 func (m Metrics) Get(name string) (x float64, ok bool) {
-	for _, v := range m.Values {
-		if v.Name == name {
-			return v.Number, true
+	for _, values := range [][]Value{m.Values, m.Timings} {
+		for _, v := range values {
+			if v.Name == name {
+				return v.Number, true
+			}
 		}
 	}
 	return 0, false
@@ -320,9 +324,10 @@ type Filed interface {
 	Files(ended bool) ([]File, error)
 }
 
-// File is one of them: a value that JSON can hold, or a tree of arrays.
+// File is one of them: a value that JSON can hold, a tree of arrays, or bytes.
 type File struct {
 	Name     string            // "members.json", "best.safetensors"
+	Data     []byte            // as they are: of a picture; nil: one of the others
 	JSON     any               // nil: arrays
 	Arrays   any               // a tree, on the host
 	Metadata map[string]string // of arrays

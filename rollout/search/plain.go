@@ -29,6 +29,8 @@ type PlainResult struct {
 	Values []float32
 	Value  float32
 	Action int // of Gumbel the one to play, of PUCT the most visited
+	// Weights are what the policy is to learn, as Result.Weights.
+	Weights []float32
 }
 
 type plainNode[S any] struct {
@@ -104,7 +106,27 @@ func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 	} else {
 		r.Action = s.best(s.nodes[0].counts, true)
 	}
+	r.Weights = s.weights()
 	return r
+}
+
+// weights are those of the root's actions: the shares of the visits, or the policy that the completed values improve.
+func (s *plainSearch[S]) weights() []float32 {
+	root := s.nodes[0]
+	if !s.gumbel {
+		out, total := slices.Clone(root.counts), sum(root.counts)
+		for a := range out {
+			out[a] /= total
+		}
+		return out
+	}
+	out := s.transformed(root)
+	for a := range out {
+		if out[a] += root.logits[a]; s.closed[a] {
+			out[a] = -math.MaxFloat32
+		}
+	}
+	return softmax(out)
 }
 
 func (s *plainSearch[S]) add(state S, logits []float32, value, reward, discount float32) {

@@ -246,7 +246,9 @@ func (s *session) files(ended bool) error {
 		return err
 	}
 	for _, x := range files {
-		if x.Arrays != nil {
+		if x.Data != nil {
+			err = s.folder.Write(x.Name, x.Data)
+		} else if x.Arrays != nil {
 			m := maps.Clone(x.Metadata)
 			m["xlarun"] = console.Version()
 			err = s.folder.WriteArrays(x.Name, x.Arrays, m)

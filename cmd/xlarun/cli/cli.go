@@ -19,12 +19,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/xlarun/boardgame"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/plots"
 	"xlarun/cmd/xlarun/runfolder"
 	_ "xlarun/envs/all"       // what --env knows
 	_ "xlarun/rollout/evolve" // kinds of run
 	_ "xlarun/rollout/ppo"
+	_ "xlarun/rollout/selfplay"
 	_ "xlarun/rollout/sparse"
 )
 
@@ -95,7 +97,22 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
-	return console.Run(ctx, newRoot(a), args, a.Streams)
+	return console.Run(ctx, newRoot(a), joinBools(args), a.Streams)
+}
+
+// joinBools lets the value of a flag that is true or false stand behind a blank, as that of every other flag may: --jit false.
+func joinBools(args []string) (out []string) {
+	for i, arg := range args {
+		if arg == "--" {
+			return append(out, args[i:]...)
+		}
+		if last := len(out) - 1; (arg == "true" || arg == "false") && last >= 0 && strings.HasPrefix(out[last], "--") && !strings.Contains(out[last], "=") {
+			out[last] += "=" + arg
+			continue
+		}
+		out = append(out, arg)
+	}
+	return out
 }
 
 func newRoot(a *app) *cobra.Command {
@@ -114,7 +131,11 @@ func newRoot(a *app) *cobra.Command {
 	root.SetVersionTemplate(versionText())
 	root.SetHelpCommand(helpCommand())
 	for _, k := range allKinds() {
-		root.AddCommand(kindCommand(a, k))
+		cmd := kindCommand(a, k)
+		if k.Name == boardgame.Kind {
+			cmd.AddCommand(boardgame.Command(a.Streams, a.openBackend))
+		}
+		root.AddCommand(cmd)
 	}
 	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))

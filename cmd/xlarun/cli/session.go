@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -371,16 +372,18 @@ func (s *session) take(m run.Metrics, now time.Time, seconds float64) (news disp
 	s.rounds++
 	s.round++
 	s.last = m
-	for _, v := range m.Values {
+	shown := m
+	shown.Values = slices.Concat(m.Values, m.Timings)
+	for _, v := range shown.Values {
 		s.values[v.Name] = v.Number
 	}
 	s.after = now.Sub(s.start)
-	news = display.News{Metrics: m, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
+	news = display.News{Metrics: shown, StepsPerSecond: m.Work / seconds, RoundsPerSecond: 1 / seconds, Devices: console.DevicesText(s.profile.Devices, s.backend.Backend()),
 		Plan: s.profile.Plan, Cache: s.profile.Cache, Trace: duration(s.profile.TraceSeconds), Compile: duration(s.profile.CompileSeconds),
 		Memory: s.memory(now), Phases: s.phases}
 	if s.logger != nil {
 		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
-			Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}})
+			Timings: append([]runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}, rowValues(m.Timings)...)})
 	}
 	return news, true
 }

@@ -1,0 +1,345 @@
+// Package boardgame plays and draws the networks that runs of selfplay save: against a person in the terminal, against chance, as pictures.
+package boardgame
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/play"
+	"xlarun/rollout/selfplay"
+	"xlarun/xlabridge"
+)
+
+// Kind is the kind of run whose networks these are.
+const Kind = "selfplay"
+
+// options are those of one call.
+type options struct {
+	console.BackendFlags
+	saved       *play.Saved
+	simulations int
+	second      bool
+	seed        int64
+	games       int
+	gif         string
+	json        bool
+}
+
+// open loads the network.
+func (o *options) open(ctx context.Context, streams console.Streams, open console.Opener) (*selfplay.Viewer, xlabridge.Backend, error) {
+	o.Devices = 1
+	if err := o.Check(); err != nil {
+		return nil, nil, err
+	}
+	if o.simulations < 0 {
+		return nil, nil, console.BadInput("--num-simulations got %d, wants 1 or more, or 0 for as many as in the run", o.simulations)
+	}
+	b, err := open(ctx, o.BackendFlags, display.NewDownloadBar(streams.Out, streams.Getenv))
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := selfplay.Load(b, o.saved.Arrays, o.saved.Metadata, func(c *selfplay.Config) {
+		if o.simulations > 0 {
+			c.NumSimulations = o.simulations
+		}
+	})
+	if err != nil {
+		_ = b.Close()
+		return nil, nil, console.BadInput("%s: %w", o.saved.Path, err)
+	}
+	return v, b, nil
+}
+
+// Saved is the network of a run's folder or a file; ok is false where it is of another kind of run, or nothing that can be read.
+func Saved(path string) (saved *play.Saved, ok bool) {
+	s, err := play.Open(path, "")
+	if err != nil || s.Metadata["kind"] != Kind {
+		return nil, false
+	}
+	return s, true
+}
+
+// Command is `xlarun selfplay play`.
+func Command(streams console.Streams, open console.Opener) *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "play RUN|FILE.safetensors",
+		Short: "Play against a network that selfplay has trained",
+		Long: "Play lets a person play against the network of a run, in the terminal. A move is an edge such as 0-3, a cell such as b2 or a column\n" +
+			"such as c; ? shows what the search thinks of the position, quit ends. Of a puzzle the network plays alone.",
+		Example: "  xlarun selfplay play runs/20260102-150405-Clique-6-3 --second",
+		Args:    console.OneArgument("the folder of a run, or a network's file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var err error
+			if o.saved, err = play.Open(args[0], ""); err != nil {
+				return err
+			}
+			v, b, err := o.open(cmd.Context(), streams, open)
+			if err != nil {
+				return err
+			}
+			defer func() { v.Close(); _ = b.Close() }()
+			return o.person(streams, v)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.second, "second", false, "let the network begin")
+	f.IntVar(&o.simulations, "num-simulations", 0, "simulations of a move's search; 0 for as many as in the run")
+	o.AddBackend(f)
+	return cmd
+}
+
+// person plays one game with whoever is at the other end of the streams.
+func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
+	in, out := bufio.NewScanner(streams.In), streams.Out
+	p, err := v.Start()
+	if err != nil {
+		return err
+	}
+	me, puzzle := 0, v.Config().Variant == "ramsey" && v.Config().Game == "clique"
+	if o.second {
+		me = 1
+	}
+	fmt.Fprintf(out, "%s: %s, Elo %s\n", o.saved, o.saved.Metadata["game"], o.saved.Metadata["elo"])
+	for !p.Over {
+		fmt.Fprint(out, v.Text(p))
+		if puzzle || p.Player != me {
+			a, err := v.Ask(p)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "the network plays %s (worth %+.2f to it)\n", v.Name(a.Action), a.Value)
+			if p, err = v.Move(p, a.Action); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprint(out, "your move: ")
+		if !in.Scan() {
+			fmt.Fprintln(out)
+			return in.Err()
+		}
+		switch text := strings.TrimSpace(in.Text()); text {
+		case "quit":
+			return nil
+		case "?":
+			if err := advise(out, v, p); err != nil {
+				return err
+			}
+		default:
+			action, ok := v.Action(p, text)
+			if !ok {
+				fmt.Fprintf(out, "%q is no legal move; those are %s\n", text, strings.Join(names(v, p), " "))
+				continue
+			}
+			if p, err = v.Move(p, action); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Fprint(out, v.Text(p))
+	score := p.Score
+	if me == 1 {
+		score = -score
+	}
+	switch {
+	case puzzle:
+		fmt.Fprintf(out, "%.4g %% are coloured\n", 100*p.Score)
+	case score > 0:
+		fmt.Fprintln(out, "you won")
+	case score < 0:
+		fmt.Fprintln(out, "the network won")
+	default:
+		fmt.Fprintln(out, "a draw")
+	}
+	return nil
+}
+
+func names(v *selfplay.Viewer, p selfplay.Position) (all []string) {
+	for a, legal := range p.Legal {
+		if legal {
+			all = append(all, v.Name(a))
+		}
+	}
+	return all
+}
+
+// advise writes what the search thinks of a position.
+func advise(out io.Writer, v *selfplay.Viewer, p selfplay.Position) error {
+	a, err := v.Ask(p)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "worth %+.2f; best %s\n", a.Value, v.Name(a.Action))
+	for i, n := range a.Visits {
+		if n > 0 {
+			fmt.Fprintf(out, "  %-6s %4d visits, worth %+.2f, policy %.2f\n", v.Name(i), n, a.Values[i], a.Prior[i])
+		}
+	}
+	return nil
+}
+
+// Result is the line that --json ends with.
+type Result struct {
+	File  string  `json:"file"`
+	Kind  string  `json:"kind"`
+	Game  string  `json:"game"`
+	Games int     `json:"games"`
+	Won   int     `json:"won"`
+	Drawn int     `json:"drawn"`
+	Lost  int     `json:"lost"`
+	Score float64 `json:"score"` // won, and half of the drawn; of a puzzle the mean part that is done
+	Gif   string  `json:"gif,omitempty"`
+}
+
+// MatchCommand makes a command, play or render, take networks of selfplay too. draws tells that it draws a game, else it plays a match against chance.
+func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
+	others := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		saved, ok := Saved(args[0])
+		if !ok {
+			return others(cmd, args)
+		}
+		o := options{saved: saved, games: 1, json: text(cmd, "json") == "true", gif: text(cmd, "gif")}
+		o.Backend, o.Plugin = text(cmd, "backend"), text(cmd, "plugin")
+		if _, err := fmt.Sscan(text(cmd, "seed"), &o.seed); err != nil {
+			return err
+		}
+		name := "play.gif"
+		if draws {
+			o.gif, name = text(cmd, "out"), "render.gif"
+		} else {
+			o.games = defaultGames
+			if cmd.Flags().Changed("episodes") {
+				if _, err := fmt.Sscan(text(cmd, "episodes"), &o.games); err != nil || o.games < 1 {
+					return console.BadInput("--episodes got %q, wants 1 or more", text(cmd, "episodes"))
+				}
+			}
+		}
+		if o.gif == "" {
+			if o.gif = strings.TrimSuffix(saved.Path, ".safetensors") + "-" + name; saved.Run != "" {
+				o.gif = filepath.Join(saved.Run, name)
+			}
+		}
+		v, b, err := o.open(cmd.Context(), streams, open)
+		if err != nil {
+			return err
+		}
+		defer func() { v.Close(); _ = b.Close() }()
+		return o.match(cmd.Context(), streams, v, draws)
+	}
+	return cmd
+}
+
+// defaultGames is the number of games of a match against chance.
+const defaultGames = 20
+
+func text(cmd *cobra.Command, flag string) string {
+	if f := cmd.Flags().Lookup(flag); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// match plays games against a player who draws moves, beginning every other one, or, where it is drawn, one against itself.
+func (o *options) match(ctx context.Context, streams console.Streams, v *selfplay.Viewer, itself bool) error {
+	c := v.Config()
+	puzzle := c.Game == "clique" && c.Variant == "ramsey"
+	r := Result{File: o.saved.Path, Kind: Kind, Game: o.saved.Metadata["game"], Games: o.games}
+	chance := rand.New(rand.NewPCG(uint64(o.seed), 5))
+	var frames []image.Image
+	for game := range o.games {
+		p, err := v.Start()
+		if err != nil {
+			return err
+		}
+		for {
+			if game == 0 {
+				frame, err := v.Picture(p, image.Pt(320, 320))
+				if err != nil {
+					return err
+				}
+				frames = append(frames, frame)
+			}
+			if p.Over {
+				break
+			}
+			if ctx.Err() != nil {
+				return console.ErrInterrupted
+			}
+			action := 0
+			if itself || puzzle || p.Player == game%2 {
+				a, err := v.Ask(p)
+				if err != nil {
+					return err
+				}
+				action = a.Action
+			} else {
+				var open []int
+				for a, legal := range p.Legal {
+					if legal {
+						open = append(open, a)
+					}
+				}
+				action = open[chance.IntN(len(open))]
+			}
+			if p, err = v.Move(p, action); err != nil {
+				return err
+			}
+		}
+		score := p.Score
+		if game%2 == 1 && !puzzle {
+			score = -score
+		}
+		switch {
+		case puzzle:
+			r.Score += score / float64(o.games)
+			continue
+		case score > 0:
+			r.Won++
+		case score < 0:
+			r.Lost++
+		default:
+			r.Drawn++
+		}
+		r.Score += (1 + score) / 2 / float64(o.games)
+	}
+	switch {
+	case puzzle:
+		fmt.Fprintf(streams.Out, "%s: %s, %.4g %% coloured, mean of %d\n", o.saved, r.Game, 100*r.Score, r.Games)
+	case itself:
+		fmt.Fprintf(streams.Out, "%s: %s, a game against itself\n", o.saved, r.Game)
+	default:
+		fmt.Fprintf(streams.Out, "%s: %s, %s against chance: %d won, %d drawn, %d lost\n", o.saved, r.Game, console.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
+	}
+	if o.gif != "none" {
+		data, err := selfplay.Animation(frames)
+		if err != nil {
+			return err
+		}
+		if err := console.WriteFile(o.gif, data); err != nil {
+			return errors.Join(fmt.Errorf("the picture %s cannot be written (%w)", o.gif, console.Cause(err)))
+		}
+		r.Gif = o.gif
+		fmt.Fprintf(streams.Out, "picture: %s\n", o.gif)
+	}
+	if math.IsNaN(r.Score) {
+		r.Score = 0
+	}
+	if o.json {
+		return streams.PrintJSON(r)
+	}
+	return nil
+}

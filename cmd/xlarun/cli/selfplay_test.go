@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// little makes a command line of selfplay small; what stands further behind wins.
+var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 --training_batch_size 8 --epochs 1 --network mlp:4 --arena-games 2 --arena-every 0 --devices 1")
+
+// selfplays runs a command line on the CPU plugin and gives its line of JSON.
+func selfplays(t *testing.T, in string, args ...string) (result map[string]any, stdout string) {
+	t.Helper()
+	var out, stderr bytes.Buffer
+	status := Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &out, Err: &stderr, Env: os.Getenv})
+	require.Equal(t, StatusOK, status, "%v: %s", args, &stderr)
+	require.Empty(t, stderr.String())
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	_ = json.Unmarshal([]byte(lines[len(lines)-1]), &result)
+	return result, out.String()
+}
+
+// The known command lines run, with small numbers of games, and mean what they say.
+func TestKnownCommandLinesOfSelfplay(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		number int
+		line   string
+		want   map[string]any
+	}{
+		{1, "--vertices 14 --k 4", map[string]any{"vertices": 14., "use_true_mctx": true, "optimized_training": true}},
+		{2, "--use_true_mctx --vertices 14 --k 4", map[string]any{"use_true_mctx": true, "game_batch_size": 4.}},
+		{3, "--vertices 6 --k 3 --optimized_training false", map[string]any{"optimized_training": false, "vertices": 6.}},
+		{4, "--vertices 5 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false}},
+	} {
+		args := append([]string{"selfplay"}, little...)
+		args = append(append(args, strings.Fields(c.line)...), "--out", "none", "--json")
+		got, _ := selfplays(t, "", args...)
+		require.Equal(t, "selfplay", got["kind"], "case %d", c.number)
+		for name, want := range c.want {
+			require.Equal(t, want, got[name], "case %d, %s", c.number, name)
+		}
+		require.Positive(t, got["positions"], "case %d", c.number)
+		require.Positive(t, got["games_per_second"], "case %d", c.number)
+	}
+}
+
+// A run leaves its folder; it goes on, its network is played by the commands that play members, and a person plays it.
+func TestSelfplayFolder(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	args := append([]string{"selfplay", "--vertices", "4"}, little...)
+	selfplays(t, "", append(args, "--out", "run")...)
+	selfplays(t, "", "selfplay", "--resume", "run", "--num-iterations", "2")
+	for _, name := range []string{"config.toml", "metrics.jsonl", "profile.json", "best.safetensors", "game.gif", "root.png", "root.svg", "tree.json"} {
+		require.FileExists(t, filepath.Join(dir, "run", name))
+	}
+	require.Equal(t, 2, strings.Count(read(t, dir, "run", "metrics.jsonl"), "\n"))
+	require.Contains(t, read(t, dir, "run", "timings.jsonl"), "simulations_per_second")
+	require.NotContains(t, read(t, dir, "run", "metrics.jsonl"), "per_second", "metrics follow from the config alone")
+
+	got, _ := selfplays(t, "", "play", "run", "--episodes", "3", "--json")
+	require.EqualValues(t, 3, got["games"])
+	require.EqualValues(t, 3, got["won"].(float64)+got["lost"].(float64)+got["drawn"].(float64))
+	require.FileExists(t, filepath.Join(dir, "run", "play.gif"))
+	selfplays(t, "", "render", "run")
+	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
+	selfplays(t, "", "export", "run", "--out", "network.safetensors")
+	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
+	for _, want := range []string{"your move: worth", `"0-9" is no legal move; those are 0-1 0-2`, "the network plays"} {
+		require.Contains(t, text, want)
+	}
+}
+
+// Bad input is refused in a sentence.
+func TestSelfplayRefuses(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		number int
+		args   string
+		want   string
+	}{
+		{1, "--vertices 4 --k 5", "xlarun selfplay: --k got 5, wants cliques of at most as many vertices as the graph has, 4\n"},
+		{2, "--k 2", "xlarun selfplay: --k got 2, wants cliques of 3 vertices or more: two vertices are an edge\n"},
+		{3, "--num_simulations 0", "xlarun selfplay: --num-simulations got 0, wants a whole number from 1 to 65536\n"},
+		{4, "--training_batch_size 1048576 --memory 10M", "--training-batch-size got 1048576, wants a smaller batch, or a larger --accumulate: the run takes about"},
+		{5, "--optimized_training maybe", `got the argument "maybe", wants none`},
+		{6, "--num_episodes", "--num-episodes got no value"},
+	} {
+		b.err, b.opened = &buffer{}, 0
+		b.Err = b.err
+		require.Equal(t, StatusUsage, b.do(append([]string{"selfplay"}, strings.Fields(c.args)...)...), "case %d", c.number)
+		require.Contains(t, b.err.String(), c.want, "case %d", c.number)
+		require.Zero(t, b.opened)
+	}
+}
+
+func TestJoinBools(t *testing.T) {
+	for _, c := range []struct {
+		number   int
+		in, want string
+	}{
+		{1, "selfplay --a_b false --c", "selfplay --a_b=false --c"}, {2, "x --jit true", "x --jit=true"}, {3, "true --a=b false", "true --a=b false"},
+		{4, "x -- --a false", "x -- --a false"}, {5, "x --a false true", "x --a=false true"},
+	} {
+		require.Equal(t, strings.Fields(c.want), joinBools(strings.Fields(c.in)), "case %d", c.number)
+	}
+}

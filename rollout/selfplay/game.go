@@ -1,0 +1,164 @@
+package selfplay
+
+import (
+	"fmt"
+	"strings"
+
+	"xlarun/envs"
+	"xlarun/envs/board"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// ramsey is the variant of one player.
+const ramsey = "ramsey"
+
+// game is what is learned: a game of two players, or a puzzle of one.
+type game struct {
+	env            envs.Environment
+	parts          envs.Parts[any, any]
+	params         any
+	actions, moves int
+	players        int
+	vertices       int    // of the graph; 0: a board
+	k              [2]int // of the cliques
+	start          any    // the first state, concrete
+	state          packing
+	symmetries     symmetries
+}
+
+// game makes the game of the settings.
+func (c *Config) game() (*game, error) {
+	g := &game{players: 2}
+	switch c.Game {
+	case "clique":
+		var err error
+		if g.env, err = c.clique(); err != nil {
+			wrong := func(wants string, args ...any) error {
+				return &settings.Error{Key: "k", Got: joined(c.K), Wants: fmt.Sprintf(wants, args...)}
+			}
+			for _, k := range c.K {
+				if k > c.Vertices {
+					return nil, wrong("cliques of at most as many vertices as the graph has, %d", c.Vertices)
+				}
+				if k < 3 {
+					return nil, wrong("cliques of 3 vertices or more: two vertices are an edge")
+				}
+			}
+			if len(c.K) == 0 || len(c.K) > 2 {
+				return nil, wrong("one size of cliques for both colours, or one for each")
+			}
+			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(), "board: "))
+		}
+		g.vertices, g.k = c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}
+		if c.Variant == ramsey {
+			g.players = 1
+		}
+	case "tictactoe":
+		g.env = envs.Erase(board.TicTacToe())
+	case "connectfour":
+		g.env = envs.Erase(board.ConnectFour())
+	case "hex":
+		g.env = envs.Erase(board.Hex(7))
+	default:
+		g.env = envs.Erase(board.Othello())
+	}
+	spec := g.env.Spec()
+	g.parts, g.params = envs.PartsOf(g.env), g.env.DefaultParams()
+	g.actions, g.moves = spec.Action.(envs.Discrete).N, spec.MaxSteps
+	g.symmetries = symmetriesOf(c, g)
+	err := graph.Try(func() {
+		g.start, _ = g.env.Reset(random.New(0), g.params)
+		g.state = packingOf(g.start)
+	})
+	if err == nil {
+		g.start, err = graph.Eval(g.start)
+	}
+	return g, err
+}
+
+func (c *Config) clique() (envs.Environment, error) {
+	switch c.Variant {
+	case "maker":
+		g, err := board.Clique(board.Maker, c.Vertices, c.K...)
+		return envs.Erase(g), err
+	case "avoid":
+		g, err := board.Clique(board.Avoid, c.Vertices, c.K...)
+		return envs.Erase(g), err
+	}
+	g, err := board.Ramsey(c.Vertices, c.K...)
+	return envs.Erase(puzzle{g}), err
+}
+
+func joined(k []int) string {
+	f, _ := settings.Lookup(&Config{K: k}, "k")
+	return f.Text()
+}
+
+// player is whose move it is: i32[], of a puzzle always 0.
+func (g *game) player(state any) *graph.Array {
+	if g.parts.Game == nil {
+		return graph.Of(int32(0))
+	}
+	return g.parts.Game.Player(state, g.params)
+}
+
+// first is the state that games begin with.
+func (g *game) first() any { return g.start }
+
+// packing lays the leaves of a state out as words, u32[words], so that positions of any game lie in one array.
+type packing struct {
+	tree   *graph.Tree
+	shapes []graph.Shape
+	words  int
+}
+
+// packingOf is the layout of a state; its leaves are bool, i32, u32 or f32.
+func packingOf(state any) (p packing) {
+	leaves, tree := graph.Flatten(state)
+	p.tree = tree
+	for i, a := range leaves {
+		switch a.DType() {
+		case graph.Bool, graph.Int32, graph.Uint32, graph.Float32:
+		default:
+			graph.Throw("selfplay", "the state has %s at %s, want bool, int32, uint32 or float32", a.Shape(), tree.Path(i))
+		}
+		p.shapes = append(p.shapes, a.Shape())
+		p.words += a.Size()
+	}
+	return p
+}
+
+// pack is a state as words.
+func (p packing) pack(state any) *graph.Array {
+	var flat []*graph.Array
+	for _, a := range graph.Leaves(state) {
+		switch a.DType() {
+		case graph.Bool:
+			a = graph.Convert(a, graph.Uint32)
+		case graph.Int32, graph.Float32:
+			a = graph.Bitcast(a, graph.Uint32)
+		}
+		flat = append(flat, graph.Flatten1D(a))
+	}
+	return graph.Concatenate(0, flat...)
+}
+
+// unpack is the state of its words.
+func (p packing) unpack(words *graph.Array) any {
+	leaves := make([]*graph.Array, len(p.shapes))
+	at := 0
+	for i, s := range p.shapes {
+		a := graph.SliceAxis(words, 0, at, at+s.Size())
+		at += s.Size()
+		switch s.DType {
+		case graph.Bool:
+			a = graph.Ne(a, 0)
+		case graph.Int32, graph.Float32:
+			a = graph.Bitcast(a, s.DType)
+		}
+		leaves[i] = graph.Reshape(a, s.Dims...)
+	}
+	return p.tree.Unflatten(leaves)
+}

@@ -1,0 +1,85 @@
+package network
+
+import (
+	"xlarun/envs/board"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+func init() { MustRegister("graph", func() Maker { return &GraphSettings{Width: 32, Rounds: 3} }) }
+
+// GraphSettings are those of the network "graph".
+type GraphSettings struct {
+	Width  int `set:"width" args:"" min:"1" max:"4096" help:"numbers that each edge of the graph carries"`
+	Rounds int `set:"rounds" min:"1" max:"64" help:"how often edges send messages"`
+}
+
+// Make makes a graph network. It refuses games that colour no graph.
+func (s *GraphSettings) Make(g Game) (Network, error) {
+	if g.Vertices == 0 {
+		return nil, settings.Wrong(partName, "graph", "mlp or tower: this game colours no edges of a graph")
+	}
+	n, edges := g.Vertices, g.Vertices*(g.Vertices-1)/2
+	ends := make([]float32, n*edges)
+	for e := range edges {
+		a, b := board.Ends(n, e)
+		ends[a*edges+e], ends[b*edges+e] = 1, 1
+	}
+	return edgeNetwork{s: *s, vertices: n, edges: edges, features: g.Observation[1], colours: g.Actions / edges, ends: ends}, nil
+}
+
+// edgeNetwork lets the edges of a complete graph send messages to the edges with which they share a vertex. Its policy moves with a
+// permutation of the vertices, its value does not change.
+type edgeNetwork struct {
+	s                                  GraphSettings
+	vertices, edges, features, colours int
+	ends                               []float32 // [vertices, edges]: 1 where the edge ends in the vertex
+}
+
+type edgeRound struct {
+	Own    nn.Dense     // of what the edge carries
+	Shared *graph.Array // f32[width, width]: of the mean of those that share a vertex with it
+	All    *graph.Array // f32[width, width]: of the mean of all
+	Out    *graph.Array // f32[width, width]
+}
+
+type edgeParams struct {
+	In            nn.Dense
+	Rounds        []edgeRound
+	Policy, Value nn.Dense
+	Deep          nn.Dense // in front of the value
+}
+
+func (g edgeNetwork) Init(key random.Key) any {
+	w := g.s.Width
+	keys := random.SplitN(key, 4+g.s.Rounds)
+	p := edgeParams{In: nn.NewDense(keys[0], g.features, w, nn.Weights(nn.HeNormal)), Policy: head(keys[1], w, g.colours), Value: head(keys[2], w, 1),
+		Deep: nn.NewDense(keys[3], w, w, nn.Weights(nn.HeNormal))}
+	for _, key := range keys[4:] {
+		k := random.SplitN(key, 4)
+		square := graph.ShapeOf(graph.Float32, w, w)
+		p.Rounds = append(p.Rounds, edgeRound{Own: nn.NewDense(k[0], w, w, nn.Weights(nn.HeNormal)), Shared: nn.HeNormal(k[1], square), All: nn.HeNormal(k[2], square),
+			Out: graph.Mul(nn.HeNormal(k[3], square), smallWeights)})
+	}
+	return p
+}
+
+func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *graph.Array) {
+	p := params.(edgeParams)
+	h := graph.Relu(p.In.Apply(observation)) // [edges, width]
+	ends := graph.Convert(graph.Float32s(g.ends, g.vertices, g.edges), h.DType())
+	neighbours := 1 / float64(2*(g.vertices-2))
+	for _, r := range p.Rounds {
+		// An edge's neighbours are the edges of its two vertices, without itself twice.
+		atVertices := graph.Dot(ends, h)
+		shared := graph.Mul(graph.Sub(graph.Dot(graph.Transpose(ends), atVertices), graph.Mul(h, 2)), neighbours)
+		all := graph.Dot(graph.Mean(h, 0), r.All)
+		x := graph.Relu(graph.Add(graph.Add(r.Own.Apply(h), graph.Dot(shared, r.Shared)), graph.ExpandDims(all, 0)))
+		h = graph.Add(h, graph.Dot(x, r.Out))
+	}
+	h = graph.Relu(h)
+	logits = graph.Flatten1D(graph.Transpose(p.Policy.Apply(h)))
+	return logits, value(p.Value, graph.Relu(p.Deep.Apply(graph.Mean(h, 0))))
+}

@@ -1,0 +1,277 @@
+package selfplay
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/color/palette"
+	imagedraw "image/draw"
+	"image/gif"
+	"image/png"
+	"strings"
+	"time"
+
+	"xlarun/envs/board"
+	"xlarun/envs/draw"
+	"xlarun/rollout/run"
+)
+
+// pictureSize is that of a position, in pixels.
+var pictureSize = image.Pt(320, 320)
+
+// Animation is positions as a GIF, each shown for half a second, the last for two.
+func Animation(frames []image.Image) ([]byte, error) {
+	if len(frames) == 0 {
+		return nil, fmt.Errorf("there is no position to make a GIF of")
+	}
+	colours := paletteOf(frames)
+	var out gif.GIF
+	for i, f := range frames {
+		p := image.NewPaletted(f.Bounds(), colours)
+		imagedraw.Draw(p, p.Rect, f, f.Bounds().Min, imagedraw.Src)
+		delay := 50
+		if i == len(frames)-1 {
+			delay = 200
+		}
+		out.Image, out.Delay = append(out.Image, p), append(out.Delay, delay)
+	}
+	var b bytes.Buffer
+	err := gif.EncodeAll(&b, &out)
+	return b.Bytes(), err
+}
+
+// paletteOf are the colours of the last frame, which shows all pieces; where they are more than a GIF can have, those of the web.
+func paletteOf(frames []image.Image) color.Palette {
+	last := frames[len(frames)-1]
+	seen := map[color.RGBA]bool{}
+	var colours color.Palette
+	b := last.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			c := color.RGBAModel.Convert(last.At(x, y)).(color.RGBA)
+			if !seen[c] {
+				seen[c] = true
+				colours = append(colours, c)
+			}
+			if len(colours) > 256 {
+				own := []color.Color{draw.Paper, draw.Ink, draw.Steel, draw.Wood, draw.Accent, draw.Signal}
+				return append(own, palette.WebSafe...)
+			}
+		}
+	}
+	return colours
+}
+
+// PNG is an image as a file.
+func PNG(i image.Image) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, i)
+	return b.Bytes(), err
+}
+
+// RootPicture shows a position with what a search found at it: beside the position, for each action a bar for its share of the visits, and
+// one for its value, up for what is good for the player to move.
+func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
+	return v.program.game.root(p.words, a)
+}
+
+func (g *game) root(words []uint32, a Advice) (image.Image, error) {
+	at, err := g.picture(words, pictureSize)
+	if err != nil {
+		return nil, err
+	}
+	n := float64(len(a.Visits))
+	c, err := draw.NewCanvas(image.Pt(2*pictureSize.X, pictureSize.Y), draw.At(0, -1.2), draw.At(4.8, 1.2))
+	if err != nil {
+		return nil, err
+	}
+	c.Line(draw.Steel, draw.At(0, 0), draw.At(4.8, 0), .005)
+	for i := range a.Visits {
+		left, wide := 4.8*float64(i)/n, 4.8/n
+		c.Rectangle(draw.Accent, draw.At(left+.1*wide, 0), draw.At(left+.5*wide, a.share(i)))
+		if a.Visits[i] > 0 {
+			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])), draw.At(left+.9*wide, max(0, a.Values[i])))
+		}
+	}
+	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
+	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), at, at.Bounds().Min, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{}, imagedraw.Src)
+	return out, nil
+}
+
+// RootSVG is the same bars with their numbers, as text that scales.
+func (v *Viewer) RootSVG(a Advice) []byte { return v.program.game.svg(a) }
+
+func (g *game) svg(a Advice) []byte {
+	const wide, high, row = 520, 40, 16
+	var b strings.Builder
+	rows := 0
+	for i, legal := range a.Legal {
+		if legal || a.Visits[i] > 0 {
+			rows++
+		}
+	}
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n", wide, high+row*rows)
+	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value %.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
+	y := high
+	for i, legal := range a.Legal {
+		if !legal && a.Visits[i] == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
+		if a.Visits[i] > 0 {
+			from := min(0, a.Values[i])
+			fmt.Fprintf(&b, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#d64b3a\"/><text x=\"470\" y=\"%d\">%.3f</text>", 380+80*from, y-9, 80*max(a.Values[i], -a.Values[i]), y, a.Values[i])
+		}
+		b.WriteString("\n")
+		y += row
+	}
+	b.WriteString("</svg>\n")
+	return []byte(b.String())
+}
+
+// Colouring is a complete graph in two colours.
+type Colouring struct {
+	Vertices int
+	First    []bool // by edge: whether it has the first colour; else it has the second
+}
+
+// Valid tells, by looking at every set of vertices, that there is no clique of first vertices in the first colour and none of second in the second.
+func (c Colouring) Valid(first, second int) bool {
+	has := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
+	return !HasClique(c.Vertices, first, has) && !HasClique(c.Vertices, second, func(a, b int) bool { return !has(a, b) })
+}
+
+// Graph6 is the graph of the edges of the first colour in the format graph6 (McKay), for graphs of at most 62 vertices.
+func (c Colouring) Graph6() string {
+	out := []byte{byte(c.Vertices + 63)}
+	bit, value := 5, byte(0)
+	for b := 1; b < c.Vertices; b++ {
+		for a := range b {
+			if c.First[board.Edge(c.Vertices, a, b)] {
+				value |= 1 << bit
+			}
+			if bit--; bit < 0 {
+				out = append(out, value+63)
+				bit, value = 5, 0
+			}
+		}
+	}
+	if bit < 5 {
+		out = append(out, value+63)
+	}
+	return string(out)
+}
+
+// colouring is the whole colouring of a state's words; ok is false where an edge has no colour, or both.
+func (g *game) colouring(words []uint32) (c Colouring, ok bool) {
+	edges := g.vertices * (g.vertices - 1) / 2
+	n := (edges + 31) / 32
+	c = Colouring{g.vertices, make([]bool, edges)}
+	for e := range edges {
+		first, second := words[e/32]>>(e%32)&1, words[n+e/32]>>(e%32)&1
+		if first+second != 1 {
+			return c, false
+		}
+		c.First[e] = first == 1
+	}
+	return c, true
+}
+
+// Colourings are the whole colourings that the run has found, each verified.
+func (t *Training) Colourings() (all []Colouring, err error) {
+	for _, words := range t.found {
+		c, whole := t.program.game.colouring(words)
+		if k := t.program.game.k; !whole || !c.Valid(k[0], k[1]) {
+			return nil, fmt.Errorf("selfplay: what was taken for a colouring of %d vertices without cliques of %d and %d is none", c.Vertices, k[0], k[1])
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// drawing is how long pictures took, and when they were made.
+type drawing struct {
+	at    time.Time
+	took  time.Duration
+	found int // colourings that are written
+}
+
+// drawShare is how much longer a run goes on between two sets of pictures than they take, at least.
+const drawShare = 20
+
+// Files are the network, the first game of the newest iteration as a GIF, the search at its first position, and the colourings that were found.
+func (t *Training) Files(ended bool) (files []run.File, err error) {
+	if t.learner.Weights == nil {
+		return nil, nil
+	}
+	arrays, metadata, err := t.save()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, run.File{Name: "best.safetensors", Arrays: arrays, Metadata: metadata})
+	colourings, err := t.Colourings()
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range colourings {
+		if i < t.drawn.found && !ended {
+			continue
+		}
+		drawn, err := t.program.game.picture(t.found[i], pictureSize.Mul(2))
+		if err != nil {
+			return nil, err
+		}
+		picture, err := PNG(drawn)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, run.File{Name: fmt.Sprintf("colouring-%d.g6", i+1), Data: []byte(c.Graph6() + "\n")}, run.File{Name: fmt.Sprintf("colouring-%d.png", i+1), Data: picture})
+	}
+	t.drawn.found = len(colourings)
+	if t.last.rows == nil || !ended && time.Since(t.drawn.at) < drawShare*t.drawn.took {
+		return files, nil
+	}
+	start := time.Now()
+	more, err := t.pictures()
+	t.drawn.at = time.Now()
+	t.drawn.took = t.drawn.at.Sub(start)
+	return append(files, more...), err
+}
+
+// pictures are those of the newest game.
+func (t *Training) pictures() ([]run.File, error) {
+	g := t.program.game
+	var frames []image.Image
+	words, n := t.program.words(), g.state.words
+	for i := range t.last.length + 1 {
+		at := t.last.final
+		if i < t.last.length {
+			at = t.last.rows[i*words:][:n]
+		}
+		f, err := g.picture(at, pictureSize)
+		if err != nil {
+			return nil, err
+		}
+		frames = append(frames, f)
+	}
+	game, err := Animation(frames)
+	if err != nil {
+		return nil, err
+	}
+	middle := t.last.rows[t.last.length/2*words:][:n]
+	a, err := t.watch.advice(trained(t.learner.Weights), middle)
+	if err != nil {
+		return nil, err
+	}
+	picture, err := g.root(middle, a)
+	if err != nil {
+		return nil, err
+	}
+	root, err := PNG(picture)
+	if err != nil {
+		return nil, err
+	}
+	return []run.File{{Name: "game.gif", Data: game}, {Name: "root.png", Data: root}, {Name: "root.svg", Data: g.svg(a)}, {Name: "tree.json", JSON: a.json(g)}}, nil
+}

@@ -1,0 +1,502 @@
+package selfplay
+
+import (
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs/board"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+var clients = map[int]func() (*xlabridge.Client, error){}
+
+func init() {
+	for _, n := range []int{1, 2} {
+		clients[n] = sync.OnceValues(func() (*xlabridge.Client, error) {
+			return xlabridge.Open(context.Background(), xlabridge.Options{Devices: n})
+		})
+	}
+}
+
+func client(t testing.TB, devices int) *xlabridge.Client {
+	t.Helper()
+	c, err := clients[devices]()
+	require.NoError(t, err)
+	return c
+}
+
+// small is a run that takes little time.
+func small() Config {
+	c := DefaultConfig()
+	c.Vertices, c.Network, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.GameBatchSize, c.TrainingBatchSize = 4, "mlp:8", 4, 7, 4, 4, 8
+	c.Replay, c.Epochs, c.ArenaEvery, c.ArenaGames = 2, settings.Num(2), 2, 4
+	return c
+}
+
+func started(t testing.TB, c Config, devices int) *Training {
+	t.Helper()
+	x, err := New(client(t, devices), c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, x.Close()) })
+	return x
+}
+
+func iterations(t testing.TB, x *Training, n int) (all []run.Metrics) {
+	t.Helper()
+	for range n {
+		m, err := x.Step()
+		require.NoError(t, err)
+		m.Timings = nil
+		all = append(all, m)
+	}
+	return all
+}
+
+func bytesOf(t testing.TB, s run.Snapshot) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for name, a := range s.Arrays {
+		d, err := a.Data()
+		require.NoError(t, err)
+		b, err := d.HostBytes()
+		require.NoError(t, err)
+		out[name] = a.Shape().String() + string(b)
+	}
+	return out
+}
+
+func snapshot(t testing.TB, x *Training) run.Snapshot {
+	t.Helper()
+	s, err := x.Snapshot()
+	require.NoError(t, err)
+	return s
+}
+
+func same(t testing.TB, want, got run.Snapshot, words string) {
+	t.Helper()
+	w, g := bytesOf(t, want), bytesOf(t, got)
+	require.Equal(t, slices.Sorted(maps.Keys(w)), slices.Sorted(maps.Keys(g)), words)
+	for name := range w {
+		require.True(t, w[name] == g[name], "%s: %s differs", words, name)
+	}
+}
+
+// The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and after going on from the
+// middle.
+func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
+	one, two := started(t, small(), 1), started(t, small(), 2)
+	first := iterations(t, one, 4)
+	half := iterations(t, two, 2)
+	middle := snapshot(t, two)
+	rest := iterations(t, two, 2)
+	require.Equal(t, first, append(half, rest...))
+	end := snapshot(t, one)
+	same(t, end, snapshot(t, two), "two devices")
+
+	again := started(t, small(), 2)
+	require.NoError(t, again.Restore(middle))
+	require.Equal(t, rest, iterations(t, again, 2))
+	same(t, end, snapshot(t, again), "gone on")
+	require.EqualValues(t, 4, snapshot(t, again).Step)
+
+	other := small()
+	other.Seed = 1
+	x := started(t, other, 1)
+	iterations(t, x, 1)
+	require.NotEqual(t, bytesOf(t, end)["replay.rows"], bytesOf(t, snapshot(t, x))["replay.rows"])
+
+	for name := range end.Arrays {
+		broken := run.Snapshot{Step: 4, Arrays: maps.Clone(end.Arrays)}
+		delete(broken.Arrays, name)
+		require.ErrorContains(t, x.Restore(broken), "restore what the same settings made", name)
+	}
+	require.NoError(t, x.Close())
+	_, err := x.Step()
+	require.ErrorIs(t, err, run.ErrGone)
+	require.ErrorIs(t, x.Restore(end), run.ErrGone)
+}
+
+// played are the games of the newest iteration, read out of the replay.
+type played struct {
+	board  []board.State[board.Edges]
+	policy [][]float64
+	worth  []float64
+}
+
+func readGames(t testing.TB, x *Training) (all []played) {
+	t.Helper()
+	p := x.program
+	rows, err := wordsOf(x.replay.Rows)
+	require.NoError(t, err)
+	lengths, err := graph.Floats(x.replay.Length)
+	require.NoError(t, err)
+	n, place := p.kept(x.layout), int(x.step-1)%x.config.Replay
+	for game := range n {
+		var g played
+		for move := range int(lengths[place*n+game]) {
+			row := rows[((place*n+game)*p.game.moves+move)*p.words():][:p.words()]
+			s, err := graph.Eval(p.game.state.unpack(graph.Uint32s(row[:p.game.state.words])))
+			require.NoError(t, err)
+			g.board = append(g.board, s.(board.State[board.Edges]))
+			shares, err := graph.Floats(p.unpackPolicy(graph.Uint32s(row[p.game.state.words : len(row)-1])))
+			require.NoError(t, err)
+			g.policy = append(g.policy, shares)
+			g.worth = append(g.worth, float64(math.Float32frombits(row[len(row)-1])))
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// What is learned from are whole games by the rules: each move adds an edge to the board before, policies are shares of free edges, and worth is
+// who won, as a plain loop over the last board says, seen by who moves.
+func TestGamesAreByTheRules(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		variant string
+		random  int
+	}{{"maker", "maker", 0}, {"avoid, behind random moves", "avoid", 3}} {
+		t.Run(c.name, func(t *testing.T) {
+			config := small()
+			config.ArenaEvery, config.Variant, config.RandomMoves = 0, c.variant, c.random
+			x := started(t, config, 2)
+			iterations(t, x, 3) // the replay has room for two
+			games := readGames(t, x)
+			count, later := 0, 0
+			for _, g := range games {
+				if len(g.board) == 0 {
+					continue
+				}
+				count++
+				var boards [][2]uint32
+				for i, s := range g.board {
+					words, err := graph.Floats(s.Board.Coloured)
+					require.NoError(t, err)
+					b := [2]uint32{uint32(words[0]), uint32(words[1])}
+					mover, err := graph.Float(s.Player)
+					require.NoError(t, err)
+					require.Equal(t, colours(b).mover(), int(mover))
+					if i == 0 && b != [2]uint32{} {
+						later++
+					}
+					total := 0.
+					for e, share := range g.policy[i] {
+						if (b[0]|b[1])>>e&1 == 1 {
+							require.Zero(t, share, "an edge that has a colour")
+						}
+						total += share
+					}
+					require.InDelta(t, 1, total, 1e-5)
+					if i > 0 {
+						before := boards[i-1]
+						m := colours(before).mover()
+						require.Equal(t, before[1-m], b[1-m])
+						added := b[m] &^ before[m]
+						require.True(t, added != 0 && added&(added-1) == 0 && before[m]&^b[m] == 0 && added&before[1-m] == 0)
+						require.Equal(t, -g.worth[i-1], g.worth[i])
+					}
+					boards = append(boards, b)
+				}
+				require.Contains(t, []float64{-1, 0, 1}, g.worth[0])
+				for player := range 2 {
+					p := perfect{vertices: 4, k: [2]int{3, 3}}
+					require.False(t, p.closed(colours(boards[len(boards)-1]), player), "the game is not over yet")
+				}
+			}
+			require.Positive(t, count)
+			if c.random == 0 {
+				require.Equal(t, config.NumEpisodes, count)
+				require.Zero(t, later)
+			} else {
+				require.Positive(t, later)
+			}
+		})
+	}
+}
+
+// The search in Go that asks the network position by position plays the games of the compiled one: equal visits, move by move, and so equal
+// rows, for a network whose numbers do not depend on the rounding of sums.
+func TestPlainSearchPlaysTheSameGames(t *testing.T) {
+	for _, search := range []string{"gumbel", "puct"} {
+		t.Run(search, func(t *testing.T) {
+			c := small()
+			c.Search, c.NumSimulations, c.NumEpisodes, c.ArenaEvery, c.RandomMoves = search, 12, 5, 0, 2
+			compiled := started(t, c, 1)
+			c.UseTrueMCTX = false
+			plain := started(t, c, 1)
+			a, b := iterations(t, compiled, 1)[0], iterations(t, plain, 1)[0]
+			for _, name := range []string{"positions", "mean_length", "first_wins", "draws"} {
+				x, _ := a.Get(name)
+				y, ok := b.Get(name)
+				require.True(t, ok)
+				require.Equal(t, x, y, name)
+			}
+			want, got := readGames(t, compiled), readGames(t, plain)
+			require.Len(t, got, len(want))
+			for g := range want {
+				require.Len(t, got[g].board, len(want[g].board))
+				for i := range want[g].board {
+					require.InDeltaSlice(t, want[g].policy[i], got[g].policy[i], 1e-4, "game %d, move %d", g, i)
+					require.Equal(t, want[g].worth[i], got[g].worth[i])
+				}
+			}
+		})
+	}
+}
+
+// Rows hold what is packed into them, shares to a step of 1/65535.
+func TestPacking(t *testing.T) {
+	for _, game := range []string{"clique", "hex", "othello", "connectfour", "tictactoe"} {
+		c := small()
+		c.Game = game
+		p, err := c.program()
+		require.NoError(t, err)
+		words, err := graph.Eval(p.game.state.pack(p.game.start))
+		require.NoError(t, err)
+		state, err := graph.Eval(p.game.state.unpack(words))
+		require.NoError(t, err)
+		want, got := graph.Leaves(p.game.start), graph.Leaves(state)
+		for i := range want {
+			require.Equal(t, want[i].String(), got[i].String(), game)
+		}
+		n := p.game.actions
+		shares, err := graph.Floats(graph.Softmax(random.Normal(random.New(1), graph.ShapeOf(graph.Float32, n)), 0))
+		require.NoError(t, err)
+		in := make([]float32, n)
+		for i, s := range shares {
+			in[i] = float32(s)
+		}
+		out, err := graph.Floats(p.unpackPolicy(p.packPolicy(graph.Float32s(in))))
+		require.NoError(t, err)
+		require.InDeltaSlice(t, shares, out, 1e-3, game)
+	}
+	require.Equal(t, []uint32{5, 2, 1, 0, 0, 0}, colours{5, 2}.words())
+}
+
+// Every symmetry is a permutation that shows the same game: shown by it, a position's observation and legal moves are those of the position that
+// the same moves, renamed, lead to.
+func TestSymmetries(t *testing.T) {
+	for _, game := range []string{"clique", "tictactoe", "connectfour", "othello"} {
+		t.Run(game, func(t *testing.T) {
+			c := small()
+			c.Game = game
+			p, err := c.program()
+			require.NoError(t, err)
+			g, s := p.game, p.game.symmetries
+			require.Equal(t, map[string]int{"clique": 24, "tictactoe": 8, "connectfour": 2, "othello": 8}[game], s.count())
+			line := func(actions []int) (observation, legal []float64) {
+				state := g.start
+				var err error
+				for _, a := range actions {
+					next, _, _, _, _ := g.env.Step(random.New(0), state, graph.Of(int32(a)), g.params)
+					state, err = graph.Eval(next)
+					require.NoError(t, err)
+				}
+				observation, err = graph.Floats(g.env.Observe(state, g.params))
+				require.NoError(t, err)
+				legal, err = graph.Floats(g.parts.Masker.Legal(state, g.params))
+				require.NoError(t, err)
+				return observation, legal
+			}
+			moves := map[string][]int{"clique": {0, 3}, "tictactoe": {0, 5, 1}, "connectfour": {1, 1, 0}, "othello": {19, 18}}[game]
+			observation, legal := line(moves)
+			matched := 0
+			for i := range s.count() {
+				to := map[int]int{} // action of the position -> that of the one that is shown
+				for a, from := range s.actions[i] {
+					to[int(from)] = a
+				}
+				require.Len(t, to, g.actions, "a permutation")
+				var renamed []int
+				for _, m := range moves {
+					renamed = append(renamed, to[m])
+				}
+				if _, open := line(nil); game == "othello" && open[renamed[0]] == 0 {
+					continue // the first position has four of the eight symmetries
+				}
+				wantSeen, wantLegal := line(renamed)
+				features := len(observation) / len(s.cells[i])
+				for cell, from := range s.cells[i] {
+					for f := range features {
+						require.Equal(t, wantSeen[cell*features+f], observation[int(from)*features+f], "symmetry %d, cell %d", i, cell)
+					}
+				}
+				for a, from := range s.actions[i] {
+					require.Equal(t, wantLegal[a], legal[from], "symmetry %d, action %d", i, a)
+				}
+				matched++
+			}
+			require.GreaterOrEqual(t, matched, s.count()/2)
+		})
+	}
+}
+
+// Batches are the positions that there are, each as likely as the others: a plain loop over the games counts the same.
+func TestBatchesAreRowsOfTheReplay(t *testing.T) {
+	c := small()
+	c.Replay = 2
+	p, err := c.program()
+	require.NoError(t, err)
+	l, err := p.layout(1, 0)
+	require.NoError(t, err)
+	n, moves, words := p.kept(l), p.game.moves, p.words()
+	rows, lengths := make([]uint32, 2*n*moves*words), make([]int32, 2*n)
+	var want []uint32
+	for g := range lengths {
+		lengths[g] = int32([]int{0, 3, 1, moves}[g%4])
+		for m := range int(lengths[g]) {
+			at := (g*moves + m) * words
+			rows[at] = uint32(1000*g + m)
+			want = append(want, rows[at])
+		}
+	}
+	all := make([]int32, len(want))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	got, err := wordsOf(must(graph.Eval(p.batch(replay{graph.Uint32s(rows, 2, n, moves, words), graph.Int32s(lengths, 2, n)}, graph.Int32s(all)))))
+	require.NoError(t, err)
+	for i := range want {
+		require.Equal(t, want[i], got[i*words], "position %d", i)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// The gradient of a batch is that of its parts, and the interpreter's training step is the compiled one's.
+func TestTrainingStepsAgree(t *testing.T) {
+	weights := func(change func(c *Config)) []float32 {
+		c := small()
+		c.ArenaEvery, c.Epochs = 0, settings.Num(1)
+		change(&c)
+		x := started(t, c, 1)
+		iterations(t, x, 1)
+		w, err := floats(x.learner.Weights)
+		require.NoError(t, err)
+		return w
+	}
+	want := weights(func(*Config) {})
+	for name, change := range map[string]func(c *Config){
+		"interpreted": func(c *Config) { c.OptimizedTraining = false }, "in one part": func(c *Config) { c.Accumulate = 1 }, "in four parts": func(c *Config) { c.Accumulate = 4 }} {
+		require.InDeltaSlice(t, want, weights(change), 2e-4, name)
+	}
+	for _, dtype := range []string{"bfloat16", "float16"} {
+		got := weights(func(c *Config) { c.Precision = dtype })
+		require.InDeltaSlice(t, want, got, .05, dtype)
+		require.NotEqual(t, want, got, dtype)
+	}
+}
+
+// The rating is the one at which the expected score is the score, and finite where all games were won.
+func TestElo(t *testing.T) {
+	for _, c := range []struct {
+		number  int
+		results []result
+		want    float64
+	}{
+		{1, nil, 0}, {2, []result{{100, 5, 10}}, 100}, {3, []result{{0, 10, 10}}, 400 * math.Log10(10.5/.5)}, {4, []result{{0, 0, 10}}, -400 * math.Log10(10.5/.5)},
+		{5, []result{{-50, 20, 40}, {50, 20, 40}}, 0}, {6, []result{{1000, 750, 999}}, 1000 + 400*math.Log10(750.5/249.5)},
+	} {
+		require.InDelta(t, c.want, elo(c.results), 1e-6, "case %d", c.number)
+	}
+}
+
+// Pools keep the untrained network and the newest ones, and survive a snapshot.
+func TestPool(t *testing.T) {
+	p := newPool(graph.Float32s([]float32{1, 2}))
+	for i := range 5 {
+		p = p.with([]float32{float32(i), 0}, i+1, float64(10*i), 2)
+	}
+	require.Equal(t, []int{0, 4, 5}, p.iteration)
+	arrays := map[string]*graph.Array{}
+	p.save(arrays)
+	q, err := loadPool(arrays, 2)
+	require.NoError(t, err)
+	require.Equal(t, p.weights, q.weights)
+	require.Equal(t, p.iteration, q.iteration)
+	require.Equal(t, p.rating[1:], q.rating[1:])
+	require.True(t, math.IsNaN(q.search) && math.IsNaN(q.rating[0]))
+	_, err = loadPool(arrays, 3)
+	require.ErrorContains(t, err, "3 parameters")
+}
+
+// Bad input is refused in a sentence before anything is compiled.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		number int
+		change func(c *Config)
+		want   string
+	}{
+		{1, func(c *Config) { c.K = []int{5} }, "k: got 5, want cliques of at most as many vertices as the graph has, 4"},
+		{2, func(c *Config) { c.K = []int{2} }, "k: got 2, want cliques of 3 vertices or more: two vertices are an edge"},
+		{3, func(c *Config) { c.NumSimulations = 0 }, "num-simulations: got 0, want a whole number from 1"},
+		{4, func(c *Config) { c.TrainingBatchSize = 1 << 20; c.Memory = 1 << 20 }, "training-batch-size: got 1048576, want a smaller batch, or a larger --accumulate: the run takes about"},
+		{5, func(c *Config) {
+			c.Lanes, c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 4096, 4096, 1<<26
+		}, "game-batch-size: got 4096, want fewer games"},
+		{6, func(c *Config) { c.NumEpisodes, c.Memory = 1<<20, 1<<26 }, "num-episodes: got 1048576"},
+		{7, func(c *Config) { c.ArenaGames = 5 }, "arena-games: got 5, want an even number"},
+		{8, func(c *Config) { c.Accumulate = 3 }, "accumulate: got 3, want a number that divides"},
+		{9, func(c *Config) { c.K = []int{3, 4, 4} }, "k: got 3,4,4, want one size"},
+		{10, func(c *Config) { c.K = nil }, "k: got , want one size"},
+		{11, func(c *Config) { c.Game, c.Network = "tictactoe", "graph:8" }, "colours no edges"},
+		{12, func(c *Config) { c.UseTrueMCTX, c.Reuse = false, true }, "reuse"},
+		{13, func(c *Config) { c.Game = "go" }, "game"},
+		{14, func(c *Config) { c.Vertices, c.K = 32, []int{9} }, "vertices: got 32, want a smaller graph"},
+		{15, func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate"},
+	} {
+		config := small()
+		c.change(&config)
+		err := config.Check(plan.Machine{Devices: 2})
+		require.ErrorContains(t, err, c.want, "case %d", c.number)
+	}
+	// Trees that do not fit at the same time are played by fewer lanes.
+	c := small()
+	c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 64, 64<<20
+	p, err := c.program()
+	require.NoError(t, err)
+	l, err := p.layout(2, 0)
+	require.NoError(t, err)
+	require.Less(t, l.lanes, 2048)
+	require.LessOrEqual(t, l.trees, int64(32<<20))
+}
+
+// A snapshot of a run in which not all is a number goes on all the same: steps that are none are left out and counted.
+func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
+	c := small()
+	c.ArenaEvery = 0
+	x := started(t, c, 1)
+	iterations(t, x, 1)
+	s := snapshot(t, x)
+	before, err := floats(x.learner.Weights)
+	require.NoError(t, err)
+	rows, err := wordsOf(s.Arrays["replay.rows"])
+	require.NoError(t, err)
+	for i := x.program.words() - 1; i < len(rows); i += x.program.words() {
+		rows[i] = math.Float32bits(float32(math.NaN()))
+	}
+	shape := s.Arrays["replay.rows"].Dims()
+	x.replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
+	v, err := x.learn(x.keys()[2], graph.Of(int32(1)), 3)
+	require.NoError(t, err)
+	require.EqualValues(t, 3, v[slices.Index(learnFigures, "skipped")])
+	after, err := floats(x.learner.Weights)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
