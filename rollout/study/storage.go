@@ -22,8 +22,8 @@ type Storage interface {
 	Add(s StudyID, want int64, trials ...*FrozenTrial) error
 	// News gives copies of the trials with an ID above `after`, and of those listed, by ID.
 	News(s StudyID, after int64, listed []int64) ([]*FrozenTrial, error)
-	// Take makes a waiting trial running: false where it is no longer waiting.
-	Take(trial int64) (bool, error)
+	// Take makes a waiting trial running, with the parameters and attributes that t has, in one step: false where it is no longer waiting.
+	Take(t *FrozenTrial) (bool, error)
 	// Suggest writes a running trial's parameters that it has not yet, and its system attributes.
 	Suggest(t *FrozenTrial) error
 	// Report writes a value on the way.
@@ -49,9 +49,6 @@ type Result struct {
 	Values       []float64
 	Intermediate []Reported // that are to be there in the end
 	Reason       string     // why it failed
-	// Lease is the one under which it ran; "" for none. Storages that lease trials refuse results of another's lease only
-	// where they differ.
-	Lease string
 }
 
 // Keys of attributes.
@@ -164,23 +161,27 @@ func (m *memory) News(s StudyID, after int64, listed []int64) (all []*FrozenTria
 	return all, nil
 }
 
-func (m *memory) Take(trial int64) (bool, error) {
+func (m *memory) Take(t *FrozenTrial) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t := m.trials[trial-1]
-	if t.State != Waiting {
+	if m.trials[t.ID-1].State != Waiting {
 		return false, nil
 	}
-	t.State, t.Start = Running, time.Now()
+	m.trials[t.ID-1].State, m.trials[t.ID-1].Start = Running, t.Start
+	m.suggest(t)
 	return true, nil
 }
 
 func (m *memory) Suggest(t *FrozenTrial) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.suggest(t)
+	return nil
+}
+
+func (m *memory) suggest(t *FrozenTrial) {
 	c, old := t.clone(), m.trials[t.ID-1]
 	old.Params, old.Distributions, old.SystemAttrs, old.UserAttrs = c.Params, c.Distributions, c.SystemAttrs, c.UserAttrs
-	return nil
 }
 
 func (m *memory) Report(trial int64, r Reported) error {

@@ -200,19 +200,12 @@ func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
 		if f.State != Waiting || s.taken[id] {
 			continue
 		}
-		ok, err := s.options.Storage.Take(id)
-		if err != nil {
-			return nil, err
-		}
 		if s.taken == nil {
 			s.taken = map[int64]bool{}
 		}
 		s.taken[id] = true
-		if !ok {
-			continue
-		}
 		f = f.clone()
-		f.State = Running
+		f.State, f.Start = Running, time.Now()
 		if f.Params == nil {
 			f.Params, f.Distributions = map[string]float64{}, map[string]Distribution{}
 		}
@@ -220,7 +213,10 @@ func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
 		if err != nil {
 			return nil, err
 		}
-		return t, t.flush()
+		t.written = len(f.Params)
+		if ok, err := s.options.Storage.Take(f); ok || err != nil {
+			return t, err
+		}
 	}
 	return nil, nil
 }

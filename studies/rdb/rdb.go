@@ -355,17 +355,19 @@ func (d *DB) Suggest(t *study.FrozenTrial) error {
 }
 
 // Take implements study.Storage.
-func (d *DB) Take(trial int64) (ok bool, err error) {
+func (d *DB) Take(t *study.FrozenTrial) (ok bool, err error) {
 	err = d.do(func(tx *sql.Tx) error {
-		r, err := tx.Exec(`UPDATE trials SET state = 'RUNNING', datetime_start = ? WHERE trial_id = ? AND state = 'WAITING'`, timeText(d.now()), trial)
+		r, err := tx.Exec(`UPDATE trials SET state = 'RUNNING', datetime_start = ? WHERE trial_id = ? AND state = 'WAITING'`, timeText(t.Start), t.ID)
 		if err != nil {
 			return err
 		}
 		n, err := r.RowsAffected()
-		ok = n == 1
-		return err
+		if ok = n == 1; !ok || err != nil {
+			return err
+		}
+		return writeParams(tx, t)
 	})
-	return ok, err
+	return ok && err == nil, err
 }
 
 // numberOf splits a number into what the columns hold.

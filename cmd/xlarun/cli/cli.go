@@ -116,7 +116,7 @@ func newRoot(a *app) *cobra.Command {
 	for _, k := range allKinds() {
 		root.AddCommand(kindCommand(a, k))
 	}
-	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), studyCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }
