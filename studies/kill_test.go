@@ -49,7 +49,7 @@ func TestKilledWorkers(t *testing.T) {
 	if long {
 		kills = 300
 	}
-	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+kills) + "\n[run]\nwait = \"4ms\"\n"
+	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+kills) + "\n[run]\nwait = \"2ms\"\n"
 	_, s := written(t, more)
 	done := make(chan error, 1)
 	c := coordinator(s)
@@ -80,7 +80,7 @@ func TestKilledCoordinators(t *testing.T) {
 	if long {
 		kills = 100
 	}
-	more := "trials = " + strconv.Itoa(20+8*kills) + "\n[run]\nwait = \"4ms\"\n"
+	more := "trials = " + strconv.Itoa(20+10*kills) + "\n[run]\nwait = \"2ms\"\n"
 	path, s := written(t, more)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	survived := 0
@@ -148,8 +148,8 @@ func TestTrialsThatFail(t *testing.T) {
 	_, s := written(t, `sampler = "grid"
 trials = 100
 pruner = "none"
-timeout = "300ms"
-memory = "700M"
+timeout = "2s"
+memory = "200M"
 attempts = 2
 [run]
 x = 0.5
@@ -167,7 +167,7 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 	require.Len(t, got, 7, "no point twice, none left out")
 	for how, want := range map[string]string{
 		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start", "panic": "FAIL: the run panicked: broken",
-		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 300ms", "eat": "FAIL: its worker took more than 700M of memory",
+		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 2s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
 	} {
 		require.Equal(t, want, got[how], how)
 	}

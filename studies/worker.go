@@ -271,7 +271,7 @@ func (w *worker) watch(id int64, lease rdb.Lease, ttl time.Duration, cancel cont
 		if limit > 0 && time.Since(began) > limit {
 			exceeded = &limitError{fmt.Sprintf("it took more than %s", limit)}
 		} else if most := int64(w.spec.Memory); most > 0 && resident() > most {
-			exceeded = &limitError{fmt.Sprintf("its worker took more than %s of memory", w.spec.Memory)}
+			exceeded = &limitError{fmt.Sprintf("its worker took more than %d bytes of memory", most)}
 		}
 		if exceeded != nil {
 			cancel(exceeded)

@@ -3,6 +3,7 @@ package study
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
@@ -24,28 +25,33 @@ type Grid struct {
 type gridPoint map[string]float64
 
 // maxGrid is the number of points from which a grid is no longer worth one.
-const maxGrid = 1 << 20
+const maxGrid = 1 << 17
 
 // NewGrid lays a grid over a space: all values of categorical, integer and stepped parameters, `points` quantiles of others.
 func NewGrid(space Space, points int) (*Grid, error) {
 	g := &Grid{space: space, used: map[string]bool{}, seen: map[int64]bool{}, seed: math.MinInt64}
 	all := []gridPoint{{}}
 	for _, p := range space {
-		var next []gridPoint
+		values := p.Distribution.quantiles(points)
+		size := 0
+		for _, point := range all {
+			if size++; p.holds(space, point) {
+				size += len(values) - 1
+			}
+		}
+		if size > maxGrid {
+			return nil, fmt.Errorf("the grid has more than %d points: give coarser steps, or another sampler", maxGrid)
+		}
+		next := make([]gridPoint, 0, size)
 		for _, point := range all {
 			if !p.holds(space, point) {
 				next = append(next, point)
 				continue
 			}
-			for _, x := range p.Distribution.quantiles(points) {
-				q := gridPoint{p.Name: x}
-				for name, y := range point {
-					q[name] = y
-				}
+			for _, x := range values {
+				q := maps.Clone(point)
+				q[p.Name] = x
 				next = append(next, q)
-			}
-			if len(next) > maxGrid {
-				return nil, fmt.Errorf("the grid has more than %d points: give coarser steps, or another sampler", maxGrid)
 			}
 		}
 		all = next

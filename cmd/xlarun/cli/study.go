@@ -30,7 +30,7 @@ func studyCommand(a *app) *cobra.Command {
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
 		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
 		"the same to the byte. They are kept in an SQLite file of the schema of Optuna 5.0."
-	cmd.Example = "  xlarun study run examples/study/cartpole.toml\n  xlarun study best examples/study/cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
+	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
 	return cmd
 }
 
