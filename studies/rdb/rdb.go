@@ -37,8 +37,8 @@ type request struct {
 	done chan error
 }
 
-// busy is how long a process waits for another's write.
-const busy = 20 * time.Second
+// busy is how long a process waits for another's write: one that is stopped meanwhile holds the lock.
+const busy = 5 * time.Minute
 
 // Path is the file that a URL means: sqlite:///relative/path, sqlite:////absolute/path, or a path.
 func Path(at string) (string, error) {

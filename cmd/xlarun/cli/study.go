@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
+	"xlarun/cmd/xlarun/plots"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/rollout/study"
@@ -26,7 +28,7 @@ import (
 
 func studyCommand(a *app) *cobra.Command {
 	cmd := group("study", "Search hyper-parameters: trials in worker processes, kept in a database that Optuna opens",
-		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyExportCommand(a), studyWorkCommand(a))
+		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
 		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
 		"the same to the byte. They are kept in an SQLite file of the schema of Optuna 5.0."
@@ -320,6 +322,30 @@ func studyBestCommand(a *app) *cobra.Command {
 		}
 		return nil
 	})
+}
+
+func studyPlotCommand(a *app) *cobra.Command {
+	out, objective := "", 0
+	cmd := lookCommand(a, "plot", "Draw the values of a study's trials and the best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
+		directions := st.Directions()
+		if objective < 0 || objective >= len(directions) {
+			return console.BadInput("--objective got %d, wants 0 to %d", objective, len(directions)-1)
+		}
+		var numbers, values []float64
+		for _, t := range trials {
+			if t.State == study.Complete && objective < len(t.Values) && !math.IsInf(t.Values[objective], 0) && !math.IsNaN(t.Values[objective]) {
+				numbers, values = append(numbers, float64(t.Number)), append(values, t.Values[objective])
+			}
+		}
+		if err := plots.History(out, st.Name, fmt.Sprintf("objective %d", objective), numbers, values, directions[objective] == study.Maximize); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "the study is drawn in %s\n", out)
+		return nil
+	})
+	cmd.Flags().StringVar(&out, "out", "study.png", "file to write")
+	cmd.Flags().IntVar(&objective, "objective", 0, "number of the objective, from 0")
+	return cmd
 }
 
 func studyExportCommand(a *app) *cobra.Command {
