@@ -49,7 +49,7 @@ func TestKilledWorkers(t *testing.T) {
 	if long {
 		kills = 300
 	}
-	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+kills) + "\n[run]\nwait = \"2ms\"\n"
+	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+3*kills) + "\n[run]\nwait = \"3ms\"\n"
 	_, s := written(t, more)
 	done := make(chan error, 1)
 	c := coordinator(s)
