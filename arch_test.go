@@ -46,6 +46,8 @@ var rooms = []room{
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search"), []string{}},
 	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},
+	// The one room whose packages may import databases: what keeps studies and runs their trials.
+	{"studies/...", append(below, "rollout/run", "rollout/study", "studies/..."), nil},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
 	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/plots", "cmd/xlarun/runfolder"}, nil},

@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
+	"xlarun/cmd/xlarun/plots"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/rollout/study"
+	"xlarun/studies"
+	"xlarun/studies/rdb"
+	"xlarun/xlabridge"
+)
+
+func studyCommand(a *app) *cobra.Command {
+	cmd := group("study", "Search hyper-parameters: trials in worker processes, kept in a database that Optuna opens",
+		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
+	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
+		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
+		"the same to the byte. They are kept in an SQLite file of the schema of Optuna 5.0."
+	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
+	return cmd
+}
+
+// maker makes runs of settings, with one backend of each kind kept open.
+type maker struct {
+	*app
+	path     string // of the spec, for errors
+	backends map[console.BackendFlags]xlabridge.Backend
+	tasks    map[run.Experiment]*task
+}
+
+func newMaker(a *app, path string) *maker {
+	quiet := *a
+	quiet.preload = nil
+	return &maker{app: &quiet, path: path, backends: map[console.BackendFlags]xlabridge.Backend{}, tasks: map[run.Experiment]*task{}}
+}
+
+// Resolve implements studies.Runs. Plans are not measured, so that a trial gives the same wherever it runs.
+func (m *maker) Resolve(kind string, values map[string]any) (run.Experiment, error) {
+	k, ok := run.Lookup(kind)
+	if !ok {
+		var names []string
+		for _, k := range run.Kinds() {
+			names = append(names, k.Name)
+		}
+		return nil, console.BadInput("%s: key %q got %q, wants one of %s%s", m.path, kindKey, shortKey(kind), strings.Join(names, ", "), console.DidYouMean(kind, names))
+	}
+	values = maps.Clone(values)
+	if _, has := settings.Lookup(k.New(), "tune"); has && values["tune"] == nil {
+		values["tune"] = "off"
+	}
+	t, err := (&given{}).resolve(k, "", &configFile{path: m.path, values: values, head: map[string]any{}})
+	if err != nil {
+		return nil, err
+	}
+	clear(m.tasks) // only the newest are asked for
+	m.tasks[t.Experiment] = t
+	return t.Experiment, nil
+}
+
+// Backend implements studies.Runs.
+func (m *maker) Backend(ctx context.Context, e run.Experiment) (xlabridge.Backend, error) {
+	on := m.tasks[e].on()
+	if b, ok := m.backends[on]; ok {
+		return b, nil
+	}
+	b, err := m.openBackend(ctx, on, silent{})
+	if err == nil {
+		m.backends[on] = b
+	}
+	return b, err
+}
+
+type silent struct{}
+
+func (silent) Download(int64, int64) {}
+func (silent) Notice(string)         {}
+
+// readSpec reads a spec and checks it against the kinds of run.
+func readSpec(a *app, path string, over map[string]string) (*studies.Spec, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, console.BadInput("%s cannot be read (%w): give the file of a study", path, console.Cause(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() > largestConfig {
+		return nil, console.BadInput("%s is no file of a study: give a TOML file", path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, console.BadInput("%s cannot be read (%w): give the file of a study", path, console.Cause(err))
+	}
+	s, err := studies.Parse(text, over)
+	if err != nil {
+		return nil, console.BadInput("%s: %w", path, err)
+	}
+	return s, s.Check(newMaker(a, path))
+}
+
+func studyRunCommand(a *app) *cobra.Command {
+	g := &given{values: map[string]string{}}
+	asJSON := false
+	cmd := &cobra.Command{
+		Use: "run SPEC.toml", Short: "Run a study, or go on with it",
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := readSpec(a, args[0], g.values)
+			if err != nil {
+				return err
+			}
+			return runStudy(cmd.Context(), a, s, asJSON)
+		},
+	}
+	for _, f := range settings.Fields(studies.Usual()) {
+		setting{g, f.Name, f.Type}.add(cmd.Flags(), f.Help, f.Default, false)
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "end stdout with one line of JSON, the result")
+	return cmd
+}
+
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return console.BadInput("got %d arguments, wants one file of a study", len(args))
+	}
+	return nil
+}
+
+func runStudy(ctx context.Context, a *app, s *studies.Spec, asJSON bool) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	start, ended, failed := machine.ProcessStart(), 0, 0
+	var last *study.FrozenTrial
+	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
+	say("study %s: %d trials of %s, %s of %s, sampler %s, %d workers x %d threads; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, s.Workers, s.Threads, s.Storage)
+	c := &studies.Coordinator{Spec: s,
+		Command: func(slot int) *exec.Cmd {
+			return exec.Command(self, "study", "work", "--storage", s.Storage, "--study", s.Name, "--slot", fmt.Sprint(slot))
+		},
+		Ended: func(t, best *study.FrozenTrial) {
+			ended++
+			if t.State == study.Fail {
+				failed++
+			}
+			last = best
+			text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
+			if best != nil && best != t {
+				text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)
+			}
+			say("%s", text)
+		},
+		Notice: func(line string) { say("%s", line) }}
+	err = c.Run(ctx)
+	if err != nil && ctx.Err() != nil {
+		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
+	}
+	if err != nil {
+		if _, ok := errors.AsType[*studies.SpecError](err); ok {
+			return console.UsageError{Err: err}
+		}
+		return err
+	}
+	say("done: %d trials, %d failed, in %s; a worker had up to %d threads", ended, failed, time.Since(start).Round(time.Millisecond), c.Threads())
+	if last != nil {
+		say("best: trial %d, %.6g: %s", last.Number, last.Values[0], paramsText(last))
+	}
+	if !asJSON {
+		return nil
+	}
+	result := map[string]any{"study": s.Name, "storage": s.Storage, "trials": ended, "failed": failed, "workers": s.Workers, "threads": s.Threads,
+		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
+	if last != nil {
+		result["best_trial"], result["best_value"], result["best_params"] = last.Number, number(last.Values[0]), last.External()
+	}
+	return json.NewEncoder(a.Out).Encode(result)
+}
+
+// outcomeOf says how a trial ended.
+func outcomeOf(t *study.FrozenTrial) string {
+	switch {
+	case t.State == study.Fail:
+		return "failed: " + shortText(studies.Reason(t))
+	case len(t.Values) == 0:
+		return strings.ToLower(string(t.State))
+	}
+	var values []string
+	for _, x := range t.Values {
+		values = append(values, fmt.Sprintf("%.6g", x))
+	}
+	return strings.ToLower(string(t.State)) + "  " + strings.Join(values, ", ")
+}
+
+// paramsText is "pop=64 strategy.sigma=0.1".
+func paramsText(t *study.FrozenTrial) string {
+	external := t.External()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(external)) {
+		if x, ok := external[name].(float64); ok {
+			all = append(all, fmt.Sprintf("%s=%.4g", name, x))
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s=%v", name, external[name]))
+	}
+	return strings.Join(all, " ")
+}
+
+// studyWorkCommand is what worker processes run.
+func studyWorkCommand(a *app) *cobra.Command {
+	var storage, name string
+	var slot int
+	cmd := &cobra.Command{
+		Use: "work", Short: "Run trials of a study as one of its workers", Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := studies.Worker(cmd.Context(), storage, name, slot, newMaker(a, "the study's spec"))
+			if cmd.Context().Err() != nil {
+				return nil
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&storage, "storage", "", "database of the study")
+	cmd.Flags().StringVar(&name, "study", "", "name of the study")
+	cmd.Flags().IntVar(&slot, "slot", 0, "number of the worker, from 0")
+	return cmd
+}
+
+// openStudy opens a study to be looked at: by its spec's file, or by its database.
+func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
+	if strings.HasSuffix(at, ".toml") {
+		s, err := readSpec(a, at, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if at = s.Storage; name == "" {
+			name = s.Name
+		}
+	}
+	path, err := rdb.Path(at)
+	if err != nil {
+		return nil, nil, console.UsageError{Err: err}
+	}
+	if !console.Exists(path) {
+		return nil, nil, console.BadInput("there is no study in %s: give the file of a study that was run, or its database", path)
+	}
+	d, err := rdb.Open(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	names, directions, err := d.Studies()
+	if err == nil && name == "" && len(names) == 1 {
+		name = names[0]
+	}
+	if err == nil && directions[name] == nil {
+		err = console.BadInput("%s has the studies %s: say which by --study", path, strings.Join(names, ", "))
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, d.Close())
+	}
+	st, err := study.New(name, study.Options{Storage: d, Directions: directions[name], Sampler: study.Random{}})
+	return d, st, err
+}
+
+// lookCommand is a command that looks at a study.
+func lookCommand(a *app, use, short string, look func(st *study.Study, trials []*study.FrozenTrial) error) *cobra.Command {
+	name := ""
+	cmd := &cobra.Command{Use: use + " SPEC.toml|DATABASE", Short: short, Args: oneFile,
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, st, err := openStudy(a, args[0], name)
+			if err != nil {
+				return err
+			}
+			trials, err := st.Trials()
+			if err == nil {
+				err = look(st, trials)
+			}
+			return errors.Join(err, d.Close())
+		}}
+	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
+	return cmd
+}
+
+func studyShowCommand(a *app) *cobra.Command {
+	return lookCommand(a, "show", "List the trials of a study, which may be under way", func(st *study.Study, trials []*study.FrozenTrial) error {
+		count := map[study.State]int{}
+		for _, t := range trials {
+			count[t.State]++
+			line := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
+			if c, ok := study.System[study.Conflict](t, study.ConflictAttr); ok {
+				line += fmt.Sprintf("  NOT DETERMINISTIC: digests %s and %s", c.First, c.Second)
+			}
+			fmt.Fprintln(a.Out, line)
+		}
+		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting\n", st.Name, len(trials),
+			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting])
+		return nil
+	})
+}
+
+func studyBestCommand(a *app) *cobra.Command {
+	return lookCommand(a, "best", "Show the best trial of a study, of several objectives all that no other is better than", func(st *study.Study, trials []*study.FrozenTrial) error {
+		best := study.Best(trials, st.Directions())
+		if len(best) == 0 {
+			return fmt.Errorf("no trial of %s is complete", st.Name)
+		}
+		for _, t := range best {
+			fmt.Fprintf(a.Out, "trial %d  %s  %s\n", t.Number, outcomeOf(t), paramsText(t))
+		}
+		return nil
+	})
+}
+
+func studyPlotCommand(a *app) *cobra.Command {
+	out, objective := "", 0
+	cmd := lookCommand(a, "plot", "Draw the values of a study's trials and the best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
+		directions := st.Directions()
+		if objective < 0 || objective >= len(directions) {
+			return console.BadInput("--objective got %d, wants 0 to %d", objective, len(directions)-1)
+		}
+		var numbers, values []float64
+		for _, t := range trials {
+			if t.State == study.Complete && objective < len(t.Values) && !math.IsInf(t.Values[objective], 0) && !math.IsNaN(t.Values[objective]) {
+				numbers, values = append(numbers, float64(t.Number)), append(values, t.Values[objective])
+			}
+		}
+		if err := plots.History(out, st.Name, fmt.Sprintf("objective %d", objective), numbers, values, directions[objective] == study.Maximize); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "the study is drawn in %s\n", out)
+		return nil
+	})
+	cmd.Flags().StringVar(&out, "out", "study.png", "file to write")
+	cmd.Flags().IntVar(&objective, "objective", 0, "number of the objective, from 0")
+	return cmd
+}
+
+func studyExportCommand(a *app) *cobra.Command {
+	out := ""
+	cmd := lookCommand(a, "export", "Write the trials of a study as CSV or JSON lines", func(_ *study.Study, trials []*study.FrozenTrial) error {
+		if !strings.HasSuffix(out, ".csv") && !strings.HasSuffix(out, ".jsonl") {
+			return console.BadInput("--out got %q, wants a file .csv or .jsonl", out)
+		}
+		text, err := exported(trials, strings.HasSuffix(out, ".csv"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(out, text, 0o666); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Out, "%d trials are in %s\n", len(trials), out)
+		return nil
+	})
+	cmd.Flags().StringVar(&out, "out", "", "file to write, .csv or .jsonl")
+	return cmd
+}

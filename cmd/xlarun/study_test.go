@@ -1,0 +1,71 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStudy runs a study with the program's own worker processes, goes on with it, and looks at it.
+func TestStudy(t *testing.T) {
+	s := newShell(t)
+	spec := `name = "small"
+kind = "evolve"
+metric = "best_ever"
+trials = 4
+seeds = 2
+startup = 2
+report-every = 1
+sampler = "tpe"
+[run]
+env = "CartPole-v1"
+policy = "linear"
+pop = 8
+steps = 20
+generations = 2
+[[param]]
+name = "sigma"
+type = "float"
+low = 0.01
+high = 1
+log = true
+`
+	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "spec.toml"), []byte(spec), 0o666))
+	out := s.do(t, "study", "run", "spec.toml", "--json")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var result struct {
+		Trials, Failed int
+		BestValue      float64        `json:"best_value"`
+		BestParams     map[string]any `json:"best_params"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &result), out)
+	require.Equal(t, 4, result.Trials)
+	require.Zero(t, result.Failed, out)
+	require.Positive(t, result.BestValue)
+	require.Contains(t, result.BestParams, "sigma")
+	require.Contains(t, s.do(t, "study", "run", "spec.toml", "--trials", "5"), "done: 5 trials")
+	require.Contains(t, s.do(t, "study", "show", "spec.toml"), "small: 5 trials, 5 complete")
+	database := filepath.Join("runs", "study-small", "study.db")
+	require.Contains(t, s.do(t, "study", "best", database), "sigma=")
+	require.Contains(t, s.do(t, "study", "plot", database, "--out", "study.png"), "study.png")
+	require.FileExists(t, filepath.Join(s.dir, "study.png"))
+	for name, want := range map[string]string{"t.csv": "number,state,value_0,params_sigma,reason\n0,COMPLETE,", "t.jsonl": `"number":0,`} {
+		s.do(t, "study", "export", database, "--out", name)
+		text, err := os.ReadFile(filepath.Join(s.dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+		require.Equal(t, 5, strings.Count(string(text), "COMPLETE"))
+	}
+	require.Contains(t, s.refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
+	require.Contains(t, s.refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)
+	for old, want := range map[string]string{"sigma": `"sigmoid"`, "CartPole-v1": "CartPole", "evolve": "evolv"} {
+		text := strings.Replace(spec, `"`+old+`"`, `"`+map[string]string{"sigma": "sigmoid", "CartPole-v1": "CartPole", "evolve": "evolv"}[old]+`"`, 1)
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "bad.toml"), []byte(text), 0o666))
+		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
+	}
+	require.Contains(t, s.refused(t, "study", "show", "nothing.db"), "there is no study in nothing.db")
+}

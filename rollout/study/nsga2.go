@@ -1,0 +1,184 @@
+package study
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// NSGA2 is the non-dominated sorting genetic algorithm (Deb et al., 2002): of parents and children those survive that no other is better
+// than, then, of equals, those in less crowded places. Children take each parameter from one of two parents, some
+// are drawn anew.
+type NSGA2 struct {
+	Population int // 0: 50
+	// CrossoverProbability is that of a child of two parents; 0: 0.9. SwapProbability is that of a parameter of the second; 0: 0.5.
+	CrossoverProbability, SwapProbability float64
+	parents                               [][]*FrozenTrial // of the generations from 1 on, as far as they are known
+}
+
+// generationAttr of a trial is the generation that it belongs to.
+const generationAttr = "xlarun:nsga2:generation"
+
+// Name implements Sampler.
+func (*NSGA2) Name() string { return "nsga2" }
+
+// Independent implements Sampler.
+func (*NSGA2) Independent(v *View, name string, d Distribution) (float64, error) {
+	return Random{}.Independent(v, name, d)
+}
+
+// Relative implements Sampler.
+func (s *NSGA2) Relative(v *View) (map[string]float64, error) {
+	size := or(s.Population, 50)
+	of := map[int][]*FrozenTrial{} // complete ones by generation
+	for _, t := range v.completed() {
+		g, ok := System[int](t, generationAttr)
+		if !ok {
+			g = 0 // somebody else's: one of the first parents
+		}
+		of[g] = append(of[g], t)
+	}
+	generation := 0
+	for ; len(of[generation]) >= size; generation++ {
+		if generation < len(s.parents) {
+			continue
+		}
+		group := slices.Clone(of[generation][:size]) // later ones would make other parents of the same trials
+		if generation > 0 {
+			group = append(group, s.parents[generation-1]...)
+		}
+		s.parents = append(s.parents, v.survivors(group, size))
+	}
+	v.Attrs[generationAttr] = generation
+	if generation == 0 {
+		return nil, nil
+	}
+	return s.child(v, v.Rand("nsga2"), s.parents[generation-1]), nil
+}
+
+func (s *NSGA2) child(v *View, r *rand.Rand, parents []*FrozenTrial) map[string]float64 {
+	front := map[*FrozenTrial]int{}
+	for i, f := range v.fronts(parents) {
+		for _, t := range f {
+			front[t] = i
+		}
+	}
+	pick := func() *FrozenTrial {
+		a, b := parents[r.IntN(len(parents))], parents[r.IntN(len(parents))]
+		if front[b] < front[a] {
+			return b
+		}
+		return a
+	}
+	first := pick()
+	second := first
+	cross, swap := s.CrossoverProbability, s.SwapProbability
+	if cross == 0 {
+		cross = .9
+	}
+	if swap == 0 {
+		swap = .5
+	}
+	if r.Float64() < cross {
+		second = pick()
+	}
+	child := map[string]float64{}
+	names := slices.Sorted(maps.Keys(first.Params))
+	for _, name := range names {
+		x := first.Params[name]
+		if y, ok := second.Params[name]; ok && r.Float64() < swap {
+			x = y
+		}
+		if r.Float64() >= 1/float64(len(names)) { // the others are drawn by Independent
+			child[name] = x
+		}
+	}
+	return child
+}
+
+// dominates tells whether a is nowhere worse than b, and better somewhere. Values that are no numbers are worst.
+func (v *View) dominates(a, b *FrozenTrial) bool {
+	better := false
+	for i, d := range v.Directions {
+		c := byValue(d.sign()*a.Values[i], d.sign()*b.Values[i])
+		if c > 0 {
+			return false
+		}
+		better = better || c < 0
+	}
+	return better
+}
+
+// fronts are the trials that no other dominates, then those that only these do, and so on.
+func (v *View) fronts(trials []*FrozenTrial) (all [][]*FrozenTrial) {
+	n := len(trials)
+	over := make([]int, n) // how many dominate it
+	under := make([][]int, n)
+	var front []int
+	for i := range n {
+		for j := range n {
+			switch {
+			case v.dominates(trials[i], trials[j]):
+				under[i] = append(under[i], j)
+			case v.dominates(trials[j], trials[i]):
+				over[i]++
+			}
+		}
+		if over[i] == 0 {
+			front = append(front, i)
+		}
+	}
+	for len(front) > 0 {
+		var next []int
+		var those []*FrozenTrial
+		for _, i := range front {
+			those = append(those, trials[i])
+			for _, j := range under[i] {
+				if over[j]--; over[j] == 0 {
+					next = append(next, j)
+				}
+			}
+		}
+		all = append(all, those)
+		slices.Sort(next)
+		front = next
+	}
+	return all
+}
+
+// survivors are the best of the trials.
+func (v *View) survivors(trials []*FrozenTrial, size int) (kept []*FrozenTrial) {
+	for _, front := range v.fronts(trials) {
+		if len(kept)+len(front) > size {
+			v.spread(front)
+			front = front[:size-len(kept)]
+		}
+		kept = append(kept, front...)
+	}
+	return kept
+}
+
+// spread sorts a front by its crowding distance, the loneliest first.
+func (v *View) spread(front []*FrozenTrial) {
+	distance := map[*FrozenTrial]float64{}
+	for i := range v.Directions {
+		slices.SortStableFunc(front, func(a, b *FrozenTrial) int { return byValue(a.Values[i], b.Values[i]) })
+		last := len(front) - 1
+		width := front[last].Values[i] - front[0].Values[i]
+		for j, t := range front {
+			switch {
+			case j == 0 || j == last:
+				distance[t] = math.Inf(1)
+			case width > 0 && !math.IsInf(width, 0):
+				distance[t] += (front[j+1].Values[i] - front[j-1].Values[i]) / width
+			}
+		}
+	}
+	slices.SortStableFunc(front, func(a, b *FrozenTrial) int {
+		if c := byValue(-distance[a], -distance[b]); c != 0 {
+			return c
+		}
+		return int(a.Number - b.Number)
+	})
+}

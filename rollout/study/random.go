@@ -1,0 +1,15 @@
+package study
+
+// Random chooses each parameter by itself.
+type Random struct{}
+
+// Name implements Sampler.
+func (Random) Name() string { return "random" }
+
+// Relative implements Sampler.
+func (Random) Relative(*View) (map[string]float64, error) { return nil, nil }
+
+// Independent implements Sampler.
+func (Random) Independent(v *View, name string, d Distribution) (float64, error) {
+	return d.random(v.Rand(name)), nil
+}

@@ -1,0 +1,116 @@
+package study
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// TPE is the tree-structured Parzen estimator (Bergstra et al., 2011; Watanabe, 2023): it chooses, of some points drawn from the density of the
+// good trials, the one that is likeliest beside that of the others. Parameters that all trials have are chosen
+// together, others by themselves. Running trials count as bad (constant liar), so that trials at the same time try other points.
+type TPE struct {
+	Startup    int // trials that are random at first; 0: 10
+	Candidates int // points that are compared; 0: 24
+}
+
+// Name implements Sampler.
+func (*TPE) Name() string { return "tpe" }
+
+func (*TPE) oneObjective() {}
+
+func or(n, usual int) int {
+	if n == 0 {
+		return usual
+	}
+	return n
+}
+
+// started tells whether enough trials are over.
+func (s *TPE) started(v *View) bool {
+	n := 0
+	for _, t := range v.Finished {
+		if t.State != Fail {
+			n++
+		}
+	}
+	return n >= or(s.Startup, 10)
+}
+
+// Relative implements Sampler.
+func (s *TPE) Relative(v *View) (map[string]float64, error) {
+	if !s.started(v) {
+		return nil, nil
+	}
+	names, space := v.common()
+	if len(names) == 0 {
+		return nil, nil
+	}
+	return s.choose(v, v.Rand("relative"), names, space), nil
+}
+
+// Independent implements Sampler.
+func (s *TPE) Independent(v *View, name string, d Distribution) (float64, error) {
+	if !s.started(v) {
+		return Random{}.Independent(v, name, d)
+	}
+	return s.choose(v, v.Rand(name), []string{name}, map[string]Distribution{name: d})[name], nil
+}
+
+// bestCount is the number of trials that count as good, of n.
+func bestCount(n int) int { return min((n+9)/10, 25) }
+
+// split parts the trials into good and other ones, each by number. Where there are pruned ones, complete ones come first.
+func (v *View) split() (good, bad []*FrozenTrial) {
+	var all []*FrozenTrial
+	for _, t := range v.Finished {
+		if t.State != Fail {
+			all = append(all, t)
+		}
+	}
+	n := bestCount(len(all))
+	slices.SortStableFunc(all, v.rank)
+	good, bad = slices.Clone(all[:n]), append(slices.Clone(all[n:]), v.Running...)
+	number := func(a, b *FrozenTrial) int { return int(a.Number - b.Number) }
+	slices.SortFunc(good, number)
+	slices.SortFunc(bad, number)
+	return good, bad
+}
+
+// choose chooses the named parameters together.
+func (s *TPE) choose(v *View, r *rand.Rand, names []string, space map[string]Distribution) map[string]float64 {
+	dims := make([]Distribution, len(names))
+	for i, name := range names {
+		dims[i] = space[name]
+	}
+	rows := func(trials []*FrozenTrial) (all [][]float64) {
+		for _, t := range trials {
+			row := make([]float64, 0, len(names))
+			for i, name := range names {
+				if x, ok := t.Params[name]; ok && dims[i].contains(x) {
+					row = append(row, x)
+				}
+			}
+			if len(row) == len(names) {
+				all = append(all, row)
+			}
+		}
+		return all
+	}
+	good, bad := v.split()
+	low, high := newParzen(dims, rows(good)), newParzen(dims, rows(bad))
+	var best []float64
+	most := math.Inf(-1)
+	terms := make([]float64, max(len(low.weights), len(high.weights)))
+	for range or(s.Candidates, 24) {
+		point := low.sample(r)
+		if gain := low.logDensity(point, terms) - high.logDensity(point, terms); best == nil || gain > most {
+			best, most = point, gain
+		}
+	}
+	chosen := map[string]float64{}
+	for i, name := range names {
+		chosen[name] = best[i]
+	}
+	return chosen
+}

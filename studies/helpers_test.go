@@ -1,0 +1,226 @@
+package studies
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/rollout/study"
+	"xlarun/studies/rdb"
+	"xlarun/xlabridge"
+)
+
+// bowl is a kind of run that computes a few numbers slowly, and fails in the ways that runs fail in.
+type bowl struct {
+	run.Common
+	X     float64 `set:"x"`
+	Y     int     `set:"y"`
+	How   string  `set:"how" oneof:"well,nan,error,panic,die,hang,eat"`
+	Steps int64   `set:"steps" min:"1"`
+	Wait  string  `set:"wait"`
+}
+
+func (b *bowl) Title() string    { return "bowl" }
+func (b *bowl) Last() int64      { return b.Steps }
+func (b *bowl) Board() []run.Row { return nil }
+func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
+	if b.How == "error" {
+		return nil, fmt.Errorf("it does not start")
+	}
+	return &bowling{bowl: b}, nil
+}
+
+type bowling struct {
+	*bowl
+	step int64
+	eats [][]byte
+}
+
+func (b *bowling) Step() (run.Metrics, error) {
+	d, err := time.ParseDuration(b.Wait)
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	time.Sleep(d)
+	b.step++
+	value := (b.X-.3)*(b.X-.3) + math.Abs(float64(b.Y-4)) + math.Sin(float64(b.Seed))/10 + 1/float64(b.step)
+	switch b.How {
+	case "nan":
+		value = math.NaN()
+	case "panic":
+		panic("broken")
+	case "die":
+		os.Exit(7)
+	case "hang":
+		select {}
+	case "eat":
+		b.eats = append(b.eats, make([]byte, 64<<20))
+		for i := range b.eats[len(b.eats)-1] {
+			b.eats[len(b.eats)-1][i] = 1
+		}
+	}
+	return run.Metrics{Step: b.step, Values: []run.Value{{Name: "loss", Number: value}, {Name: "x", Number: b.X}}}, nil
+}
+func (b *bowling) Snapshot() (run.Snapshot, error) { return run.Snapshot{Step: b.step}, nil }
+func (b *bowling) Restore(s run.Snapshot) error    { b.step = s.Step; return nil }
+func (b *bowling) Profile() run.Profile            { return run.Profile{} }
+func (b *bowling) Close() error                    { return nil }
+
+// bowls makes runs of it.
+type bowls struct{}
+
+func (bowls) Resolve(kind string, values map[string]any) (run.Experiment, error) {
+	if kind != "bowl" {
+		return nil, fmt.Errorf("there is no kind %q", kind)
+	}
+	b := &bowl{How: "well", Steps: 6, Wait: "2ms"}
+	return b, settings.Values(values).Apply(b, "bowl", "")
+}
+func (bowls) Backend(context.Context, run.Experiment) (xlabridge.Backend, error) { return nil, nil }
+
+// Environment variables by which the test's binary becomes a worker or a coordinator.
+const asWorker, asCoordinator = "XLARUN_TEST_WORKER", "XLARUN_TEST_COORDINATOR"
+
+func TestMain(m *testing.M) {
+	if args := strings.Split(os.Getenv(asWorker), "|"); len(args) == 3 {
+		slot, _ := strconv.Atoi(args[2])
+		if err := Worker(context.Background(), args[0], args[1], slot, bowls{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if path := os.Getenv(asCoordinator); path != "" {
+		text, err := os.ReadFile(path)
+		var s *Spec
+		if err == nil {
+			s, err = Parse(text, nil)
+		}
+		if err == nil {
+			err = coordinator(s).Run(context.Background())
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// again is this test's binary with a variable set.
+func again(name, value string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), name+"="+value)
+	return cmd
+}
+
+func coordinator(s *Spec) *Coordinator {
+	return &Coordinator{Spec: s, Command: func(slot int) *exec.Cmd {
+		return again(asWorker, fmt.Sprintf("%s|%s|%d", s.Storage, s.Name, slot))
+	}}
+}
+
+const head = `
+name = "bowl"
+kind = "bowl"
+metric = "loss"
+direction = "minimize"
+storage = "%s"
+trials = 16
+workers = 2
+seeds = 2
+startup = 4
+report-every = 2
+pruner = "median"
+lease = "2s"
+`
+
+const space = `
+[[param]]
+name = "x"
+type = "float"
+low = -1.0
+high = 1.0
+[[param]]
+name = "y"
+type = "int"
+low = 0
+high = 9
+`
+
+// written is a spec in a folder of the test.
+func written(t *testing.T, more string) (path string, s *Spec) {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf(head, "sqlite:///"+filepath.Join(dir, "s.db"))
+	parts := strings.SplitN(more, "[", 2) // what is above the first table belongs to the head
+	text = replaced(text, parts[0])
+	if len(parts) == 2 {
+		text += "[" + parts[1]
+	}
+	if !strings.Contains(more, "[[param]]") {
+		text += space
+	}
+	path = filepath.Join(dir, "spec.toml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o666))
+	s, err := Parse([]byte(text), nil)
+	require.NoError(t, err)
+	require.NoError(t, s.Check(bowls{}))
+	return path, s
+}
+
+// replaced is a text in which lines "key = value" take the place of those of the same key.
+func replaced(text, by string) string {
+	for line := range strings.Lines(by) {
+		key, _, ok := strings.Cut(line, " = ")
+		if !ok {
+			continue
+		}
+		var kept []string
+		for old := range strings.Lines(text) {
+			if !strings.HasPrefix(old, key+" = ") {
+				kept = append(kept, old)
+			}
+		}
+		text = strings.Join(kept, "") + line
+	}
+	return text
+}
+
+// trialsOf reads a study's trials.
+func trialsOf(t *testing.T, s *Spec) []*study.FrozenTrial {
+	t.Helper()
+	d, err := rdb.Open(s.Storage)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, d.Close()) }()
+	st, err := study.New(s.Name, study.Options{Storage: d, Directions: s.Directions(), Sampler: study.Random{}})
+	require.NoError(t, err)
+	trials, err := st.Trials()
+	require.NoError(t, err)
+	return trials
+}
+
+// plainText is all of trials that a study's results are, to the bit; states, values, parameters, reports.
+func plainText(trials []*study.FrozenTrial) string {
+	text := ""
+	for _, x := range trials {
+		text += fmt.Sprintf("%d %s %x %v", x.Number, x.State, x.Values, x.Distributions)
+		for _, name := range []string{"x", "y", "how"} {
+			text += fmt.Sprintf(" %s=%x", name, math.Float64bits(x.Params[name]))
+		}
+		text += fmt.Sprintf(" %x %s %s\n", x.Intermediate, Reason(x), x.SystemAttrs[study.DigestAttr])
+	}
+	return text
+}

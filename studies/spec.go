@@ -1,0 +1,440 @@
+// Package studies runs studies of hyper-parameters: it reads what is to be searched from a file, asks and keeps trials
+// (rollout/study, studies/rdb) and has them run by worker processes, any of which may be killed at any moment.
+package studies
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"xlarun/rollout/settings"
+	"xlarun/rollout/study"
+)
+
+// Spec is a study as its file gives it. Fields with resume:"any" may be changed of a study that goes on.
+type Spec struct {
+	Name        string         `set:"name" json:"name" wants:"a name of letters, digits, dots, dashes and underscores" help:"name of the study"`
+	Storage     string         `set:"storage" json:"-" resume:"any" help:"database of the study, sqlite:///PATH (default runs/study-NAME/study.db)"`
+	Kind        string         `set:"kind" json:"kind" help:"kind of run that a trial is"`
+	Metric      string         `set:"metric" json:"metric" help:"metric of the run that is the objective, as metrics.jsonl has it; of several objectives each, with commas"`
+	Direction   string         `set:"direction" json:"direction" wants:"maximize or minimize, with commas as many as metrics" help:"maximize or minimize"`
+	Aggregate   string         `set:"aggregate" json:"aggregate" oneof:"mean,median,min,max" help:"what the values of several seeds come to"`
+	Seeds       int            `set:"seeds" json:"seeds" min:"1" max:"1000" help:"runs of a trial, of the seeds 0, 1, …"`
+	Trials      int            `set:"trials" json:"-" resume:"any" min:"1" max:"1000000" help:"trials of the study"`
+	Seed        int64          `set:"seed" json:"seed" help:"seed of the sampler"`
+	Sampler     string         `set:"sampler" json:"sampler" oneof:"tpe,random,quasi-random,grid,cmaes,nsga2" help:"how parameters are chosen"`
+	GridPoints  int            `set:"grid-points" json:"grid_points" min:"1" max:"1000" help:"values of a parameter without steps that the grid tries"`
+	Startup     int            `set:"startup" json:"startup" min:"1" max:"100000" help:"trials of tpe that are random at first"`
+	Population  int            `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2 and cmaes; 0 for their default"`
+	Pruner      string         `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials are ended early"`
+	ReportEvery int64          `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner"`
+	Window      int            `set:"window" json:"window" min:"1" max:"100000" help:"trials that may be under way at a time: a trial's sampler sees how those ended that are so many before it. Results depend on it, and not on the workers"`
+	Workers     int            `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for" help:"worker processes; 0 for as many as there are cores for"`
+	Threads     int            `set:"threads" json:"threads" min:"1" max:"256" help:"devices (on cpu: cores) of a worker"`
+	Timeout     string         `set:"timeout" json:"-" resume:"any" wants:"a time such as 10m, or none" help:"time after which a trial has failed; none for any"`
+	Memory      settings.Bytes `set:"memory" json:"-" resume:"any" min:"1" zero:"any" wants:"a number of bytes such as 2G" help:"memory of a worker from which its trial has failed; 0 for any"`
+	Attempts    int64          `set:"attempts" json:"-" resume:"any" min:"1" max:"1000000" help:"workers that may die with a trial before it has failed"`
+	Lease       string         `set:"lease" json:"-" resume:"any" wants:"a time of 100ms or more, such as 15s" help:"time after which a worker that is not heard of has lost its trial"`
+
+	Space study.Space    `json:"space"`
+	Fixed map[string]any `json:"fixed"` // settings of the runs; those of parts with dots, "strategy.sigma"
+}
+
+func defaults() *Spec {
+	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe", GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
+		Window: 4, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Fixed: map[string]any{}}
+}
+
+// Usual is a spec with nothing but defaults, for help.
+func Usual() *Spec { return defaults() }
+
+// SpecError is what is wrong with a key of a spec.
+type SpecError struct {
+	Key, Problem string
+}
+
+// Error implements error.
+func (e *SpecError) Error() string { return fmt.Sprintf("key %q %s", shown(e.Key), shown(e.Problem)) }
+
+// shown is a text that may come from a file, short enough to be read.
+func shown(s string) string {
+	const most = 300
+	s = strings.ToValidUTF8(s, "?")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}
+
+func wrong(key, format string, args ...any) error {
+	return &SpecError{key, fmt.Sprintf(format, args...)}
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+
+// Parse reads a spec. over are settings by name that win over the file's, as texts. Errors are *SpecError where a key is wrong.
+func Parse(text []byte, over map[string]string) (*Spec, error) {
+	var values map[string]any
+	if err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &values); err != nil {
+		var d *toml.DecodeError
+		if errors.As(err, &d) {
+			row, column := d.Position()
+			return nil, fmt.Errorf("line %d, column %d is no TOML: %s", row, column, shown(strings.TrimPrefix(d.Error(), "toml: ")))
+		}
+		return nil, fmt.Errorf("it is no TOML: %s", shown(err.Error()))
+	}
+	s := defaults()
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if err := s.take(strings.ReplaceAll(key, "_", "-"), values[key]); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(over)) {
+		if err := s.take(key, over[key]); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.check()
+}
+
+// take takes a key of the file.
+func (s *Spec) take(key string, value any) error {
+	switch key {
+	case "run":
+		table, ok := value.(map[string]any)
+		if !ok {
+			return wrong(key, "got %v, wants a table of the runs' settings, [run]", value)
+		}
+		return s.fix("", table)
+	case "param":
+		list, ok := value.([]any)
+		if !ok {
+			return wrong(key, "got %v, wants the parameters, each as a table [[param]]", value)
+		}
+		for i, one := range list {
+			table, ok := one.(map[string]any)
+			if !ok {
+				return wrong(key, "got %v, wants tables [[param]]", one)
+			}
+			p, err := param(i, table)
+			if err != nil {
+				return err
+			}
+			s.Space = append(s.Space, p)
+		}
+		return nil
+	}
+	f, ok := settings.Lookup(s, key)
+	if !ok {
+		names := append(settings.Names(s), "run", "param")
+		return wrong(key, "is not known: there are %s", strings.Join(names, ", "))
+	}
+	return asSpec(f.Set(value))
+}
+
+func asSpec(err error) error {
+	if e, ok := errors.AsType[*settings.Error](err); ok {
+		return wrong(e.Key, "got %s, wants %s", e.Got, e.Wants)
+	}
+	return err
+}
+
+// fix takes a table of settings; tables in it are parts.
+func (s *Spec) fix(prefix string, table map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(table)) {
+		name := prefix + strings.ReplaceAll(key, "_", "-")
+		if name == prefix+"name" && prefix != "" && prefix != settings.EnvParam+"." {
+			name = strings.TrimSuffix(prefix, ".")
+		}
+		switch v := table[key].(type) {
+		case map[string]any:
+			if prefix != "" {
+				return wrong("run."+name, "got a table in a table, wants a number or a text")
+			}
+			if err := s.fix(name+".", v); err != nil {
+				return err
+			}
+		case bool, int64, float64, string:
+			s.Fixed[name] = v
+		case []any:
+			for _, x := range v {
+				switch x.(type) {
+				case int64, float64:
+				default:
+					return wrong("run."+name, "got a list with %v, wants numbers", x)
+				}
+			}
+			s.Fixed[name] = v
+		default:
+			return wrong("run."+name, "got %v, wants a number, a text or a list of numbers", v)
+		}
+	}
+	return nil
+}
+
+// param reads a table [[param]].
+func param(i int, table map[string]any) (p study.Param, err error) {
+	name, ok := table["name"].(string)
+	if !ok || name == "" {
+		return p, wrong("param", "number %d has no name: give the setting that it is, name = \"strategy.sigma\"", i+1)
+	}
+	p.Name = strings.ReplaceAll(name, "_", "-")
+	at := func(key string) string { return "param." + p.Name + "." + key }
+	kind, _ := table["type"].(string)
+	d := &p.Distribution
+	known := []string{"name", "type", "when"}
+	switch kind {
+	case "float":
+		d.Kind = study.Float
+		known = append(known, "low", "high", "log", "step")
+	case "int":
+		d.Kind, d.Step = study.Int, 1
+		known = append(known, "low", "high", "log", "step")
+	case "categorical":
+		d.Kind = study.Categorical
+		known = append(known, "choices")
+	default:
+		return p, wrong(at("type"), "got %v, wants float, int or categorical", table["type"])
+	}
+	for key, value := range table {
+		if !slices.Contains(known, key) {
+			return p, wrong(at(key), "is not known: %s has %s", kind, strings.Join(known, ", "))
+		}
+		switch key {
+		case "low", "high", "step":
+			x, ok := value.(float64)
+			if n, is := value.(int64); is {
+				x, ok = float64(n), true
+			}
+			if !ok {
+				return p, wrong(at(key), "got %v, wants a number", value)
+			}
+			*map[string]*float64{"low": &d.Low, "high": &d.High, "step": &d.Step}[key] = x
+		case "log":
+			if d.Log, ok = value.(bool); !ok {
+				return p, wrong(at(key), "got %v, wants true or false", value)
+			}
+		case "choices":
+			if d.Choices, ok = value.([]any); !ok {
+				return p, wrong(at(key), "got %v, wants a list", value)
+			}
+		case "when":
+			when, ok := value.(map[string]any)
+			if !ok {
+				return p, wrong(at(key), "got %v, wants { NAME = VALUE } or { NAME = [VALUES] } of a parameter before it", value)
+			}
+			p.When = map[string][]any{}
+			for on, v := range when {
+				list, ok := v.([]any)
+				if !ok {
+					list = []any{v}
+				}
+				p.When[strings.ReplaceAll(on, "_", "-")] = list
+			}
+		}
+	}
+	for _, key := range []string{"low", "high"} {
+		if _, ok := table[key]; !ok && kind != "categorical" {
+			return p, wrong(at(key), "is missing: give both bounds")
+		}
+	}
+	if d.Log && d.Kind == study.Float {
+		if _, ok := table["step"]; ok {
+			return p, wrong(at("step"), "does not go with a log scale: leave one of them out")
+		}
+	}
+	return p, nil
+}
+
+// Metrics are the names of the objectives.
+func (s *Spec) Metrics() (names []string) {
+	for _, name := range strings.Split(s.Metric, ",") {
+		names = append(names, strings.TrimSpace(name))
+	}
+	return names
+}
+
+// Directions of the objectives.
+func (s *Spec) Directions() (all []study.Direction) {
+	for _, d := range strings.Split(s.Direction, ",") {
+		all = append(all, study.Direction(strings.ToUpper(strings.TrimSpace(d))))
+	}
+	return all
+}
+
+func (s *Spec) check() error {
+	if err := asSpec(settings.Check(s)); err != nil {
+		return err
+	}
+	if !namePattern.MatchString(s.Name) {
+		return wrong("name", "got %q, wants a name of letters, digits, dots, dashes and underscores", s.Name)
+	}
+	if slices.Contains(s.Metrics(), "") {
+		return wrong("metric", "got %q, wants a metric of the run, such as best_ever", s.Metric)
+	}
+	for _, d := range s.Directions() {
+		if d != study.Maximize && d != study.Minimize {
+			return wrong("direction", "got %q, wants maximize or minimize", s.Direction)
+		}
+	}
+	if len(s.Directions()) != len(s.Metrics()) {
+		return wrong("direction", "has %d directions for %d metrics: give one each", len(s.Directions()), len(s.Metrics()))
+	}
+	if len(s.Space) == 0 {
+		return wrong("param", "is missing: give the parameters that are searched, each as a table [[param]]")
+	}
+	if err := s.Space.Check(); err != nil {
+		e, _ := errors.AsType[*study.ParamError](err)
+		return wrong("param."+e.Param, "is wrong: %s", e.Problem)
+	}
+	for _, p := range s.Space {
+		if _, twice := s.Fixed[p.Name]; twice {
+			return wrong("run."+p.Name, "is searched as a parameter too: leave one of them out")
+		}
+		if p.Name == "seed" || p.Name == "devices" {
+			return wrong("param."+p.Name, "cannot be searched: the study gives each run its own (seeds, threads)")
+		}
+	}
+	for _, name := range []string{"seed", "devices"} {
+		if _, is := s.Fixed[name]; is {
+			return wrong("run."+name, "is given by the study: use seeds and threads")
+		}
+	}
+	if _, err := s.Limit(); err != nil {
+		return err
+	}
+	if _, err := s.leaseTime(); err != nil {
+		return err
+	}
+	if s.Workers == 0 {
+		s.Workers = max(1, min(runtime.NumCPU()/s.Threads, s.Window))
+	}
+	if s.Threads > runtime.NumCPU() || s.Workers*s.Threads > max(runtime.NumCPU(), s.Threads) {
+		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for each other", s.Workers, s.Threads, runtime.NumCPU())
+	}
+	if s.Storage == "" {
+		s.Storage = "sqlite:///runs/study-" + s.Name + "/study.db"
+	}
+	_, err := s.sampler()
+	if err == nil {
+		_, err = study.New(s.Name, s.options(nil))
+	}
+	if err != nil {
+		return wrong("sampler", "got %s: %v", s.Sampler, err)
+	}
+	return nil
+}
+
+// Limit is the time of a trial; 0 for any.
+func (s *Spec) Limit() (time.Duration, error) {
+	if s.Timeout == "none" || s.Timeout == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s.Timeout)
+	if err != nil || d <= 0 {
+		return 0, wrong("timeout", "got %q, wants a time such as 10m, or none", s.Timeout)
+	}
+	return d, nil
+}
+
+func (s *Spec) leaseTime() (time.Duration, error) {
+	d, err := time.ParseDuration(s.Lease)
+	if err != nil || d < 100*time.Millisecond {
+		return 0, wrong("lease", "got %q, wants a time of 100ms or more, such as 15s", s.Lease)
+	}
+	return d, nil
+}
+
+func (s *Spec) sampler() (study.Sampler, error) {
+	switch s.Sampler {
+	case "random":
+		return study.Random{}, nil
+	case "quasi-random":
+		return &study.Halton{}, nil
+	case "grid":
+		return study.NewGrid(s.Space, s.GridPoints)
+	case "cmaes":
+		return &study.CMAES{Population: s.Population}, nil
+	case "nsga2":
+		return &study.NSGA2{Population: s.Population}, nil
+	}
+	return &study.TPE{Startup: s.Startup}, nil
+}
+
+// pruner of runs whose last step is `last`.
+func (s *Spec) pruner(last int64) study.Pruner {
+	switch s.Pruner {
+	case "median":
+		return study.Median{}
+	case "asha":
+		return study.ASHA{Least: s.ReportEvery}
+	case "hyperband":
+		return study.Hyperband{Least: s.ReportEvery, Most: last}
+	}
+	return nil
+}
+
+// options of the study; its sampler is a new one.
+func (s *Spec) options(storage study.Storage) study.Options {
+	sampler, _ := s.sampler() // check has tried it
+	o := study.Options{Storage: storage, Directions: s.Directions(), Sampler: sampler, Seed: s.Seed}
+	if p := s.pruner(math.MaxInt32); p != nil {
+		o.Pruner = p
+	}
+	return o
+}
+
+// text is all of the spec that the study's results follow from.
+func (s *Spec) text() ([]byte, error) { return json.Marshal(s) }
+
+// Values are the settings of one run of a trial.
+func (s *Spec) Values(params map[string]any, seed int) map[string]any {
+	values := maps.Clone(s.Fixed)
+	if values == nil {
+		values = map[string]any{}
+	}
+	maps.Copy(values, params)
+	values["seed"], values["devices"] = int64(seed), int64(s.Threads)
+	return values
+}
+
+// Examples are some points of the space: both ends of all parameters, and some between.
+func (s *Spec) Examples() (all []map[string]any, err error) {
+	for _, sampler := range []study.Sampler{edge(0), edge(1), &study.Halton{Plain: true}} {
+		st, err := study.New("examples", study.Options{Sampler: sampler})
+		if err != nil {
+			return nil, err
+		}
+		n := 1
+		if _, is := sampler.(*study.Halton); is {
+			n = 8
+		}
+		for range n {
+			t, err := st.AskSpace(s.Space, 0)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, t.Params())
+		}
+	}
+	return all, nil
+}
+
+// edge is a sampler of the lowest (0) or highest (1) values.
+type edge float64
+
+func (edge) Name() string                                     { return "edge" }
+func (edge) Relative(*study.View) (map[string]float64, error) { return nil, nil }
+func (e edge) Independent(_ *study.View, _ string, d study.Distribution) (float64, error) {
+	return d.At(float64(e)), nil
+}
