@@ -47,6 +47,8 @@ type Config struct {
 
 	// Agents are trained at the same time, each with a key of its own.
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time, each from a seed of its own"`
+	// Tile is the number of agents that a device trains at a time; 0: by rule. Results depend on it in the last digits, and not on Devices.
+	Tile int `set:"tile" min:"1" max:"65536" zero:"chosen" help:"agents that are trained together on a device; 0 to choose"`
 	// Target is the recent return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"recent return at which the run ends; 0 for none, auto for the environment's"`
 	Judge  int    `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
@@ -164,8 +166,8 @@ func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
-	if c.Devices > 1 {
-		return nil, settings.Wrong("devices", c.Devices, "1: all agents are trained by one program on one device")
+	if c.Devices > 1 && c.Agents == 1 {
+		return nil, settings.Wrong("devices", c.Devices, "1: one agent is trained on one device, --agents on several")
 	}
 	play, err := c.Rollout()
 	if err != nil {

@@ -8,11 +8,9 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -59,21 +57,15 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b), Computed: true}
+	cut, err := c.cut(b)
+	if err != nil {
+		return nil, err
+	}
+	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut), Computed: true}
 	if c.Agents == 1 {
-		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), g.update)
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.update)
 	} else {
-		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), func(s State, in inputs) (State, *graph.Array) {
-			type both struct {
-				Next    State
-				Figures *graph.Array
-			}
-			all := graph.VMap2(func(s State, in inputs) both {
-				next, f := g.update(s, in)
-				return both{next, f}
-			}, graph.InAxes(0, graph.Unmapped))(s, in)
-			return all.Next, all.Figures
-		})
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.together(cut))
 	}
 	if err != nil {
 		return nil, err
@@ -87,33 +79,12 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	return t, nil
 }
 
-// layout is the plan of the program: one device.
-func layout(b xlabridge.Backend) plan.Plan {
-	p := plan.Plan{Devices: 1}
-	if plan.MachineOf(b, 1).CPU {
-		p.VectorWidth = plan.VectorWidth
-	}
-	return p
-}
-
 // starts are the first states: of one agent, or of several along axis 0. Agent i has the key FoldIn(key, i).
 func (g *program) starts(key random.Key, agents int) State {
 	if agents == 1 {
 		return g.start(random.FoldIn(key, 0))
 	}
 	return graph.VMap2(func(key random.Key, i *graph.Array) State { return g.start(random.FoldIn(key, i)) }, graph.InAxes(graph.Unmapped, 0))(key, graph.Iota(agents))
-}
-
-// inputs are those of the program.
-func (g *program) inputs() inputs {
-	in := inputs{Settings: settings.Inputs(g.config, ""), Updates: graph.Scalar(float64(g.config.Last()))}
-	for name, a := range settings.Inputs(g.head, valuePrefix) {
-		in.Settings[name] = a
-	}
-	for name, a := range g.collect.play.Inputs() {
-		in.Settings[name] = a
-	}
-	return in
 }
 
 // Step is one update of all agents: one call of the compiled program.

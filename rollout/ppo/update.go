@@ -61,6 +61,7 @@ const farthestReward = 10
 type inputs struct {
 	Settings map[string]*graph.Array // f32[], by name
 	Updates  *graph.Array            // f32[]: of the whole run, over which the learning rate falls
+	Tiles    *graph.Array            // i32[]: of agents, that a device trains; population.Tiles.Count
 }
 
 // program is one update of one agent.
