@@ -31,6 +31,17 @@ func (c *Config) cut(b xlabridge.Backend) (population.Tiles, error) {
 	return population.CutTiles(c.Agents, lanes, min(devices, tiles)), nil
 }
 
+// each are, of the settings of which agents may have several, what each agent has.
+func (c *Config) each() map[string][]float64 {
+	all := map[string][]float64{}
+	for _, f := range settings.Fields(c) {
+		if n, ok := f.Several(); ok {
+			all[f.Name] = n.Several(c.Agents, f.Name, c.Seed)
+		}
+	}
+	return all
+}
+
 // layout is the plan of the program.
 func layout(b xlabridge.Backend, cut population.Tiles) plan.Plan {
 	p := plan.Plan{Devices: cut.Devices}
@@ -48,7 +59,9 @@ func (g *program) together(cut population.Tiles) func(State, inputs) (State, *gr
 	}
 	return func(s State, in inputs) (State, *graph.Array) {
 		all := population.Map(cut, in.Tiles, func(agent *graph.Array) both {
-			next, f := g.update(at(s, agent), in)
+			own := in
+			own.Each = at(in.Each, agent)
+			next, f := g.update(at(s, agent), own)
 			return both{next, f}
 		})
 		return all.Next, all.Figures
@@ -57,7 +70,17 @@ func (g *program) together(cut population.Tiles) func(State, inputs) (State, *gr
 
 // inputs are those of the program.
 func (g *program) inputs(cut population.Tiles) inputs {
-	in := inputs{Settings: settings.Inputs(g.config, ""), Updates: graph.Scalar(float64(g.config.Last())), Tiles: cut.Count()}
+	in := inputs{Settings: settings.Inputs(g.config, ""), Each: map[string]*graph.Array{}, Updates: graph.Scalar(float64(g.config.Last())), Tiles: cut.Count()}
+	if g.config.Agents > 1 {
+		for name, values := range g.config.each() {
+			numbers := make([]float32, len(values))
+			for i, x := range values {
+				numbers[i] = float32(x)
+			}
+			in.Each[name] = graph.Float32s(numbers)
+			delete(in.Settings, name)
+		}
+	}
 	for name, a := range settings.Inputs(g.head, valuePrefix) {
 		in.Settings[name] = a
 	}

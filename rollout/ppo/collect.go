@@ -41,6 +41,8 @@ type moment struct {
 	After       any          // what the actor carries behind the step, before any reset
 	Return      *graph.Array // f32[]: of the episode so far, this step included
 	Length      *graph.Array // f32[]: steps of the episode so far, this one included
+	// Objectives are the environment's of the episode so far, f32[k]; nil where it has none.
+	Objectives *graph.Array `tree:"optional"`
 }
 
 // chance is what a step takes of keys, for all steps of an update drawn at once: inside of the loop every draw would be many small operations.
@@ -110,6 +112,9 @@ func (c *collector) step(p Params, actor any, w World, by chance) (World, moment
 	m.Final, m.Reward, m.Terminated, m.Truncated = observation, reward, terminated, truncated
 	m.Return, m.Length = graph.Add(w.Return, reward), graph.Add(w.Length, 1)
 	m.First = graph.Eq(w.Length, 0)
+	if parts := envs.PartsOf(env); parts.Scorer != nil {
+		m.Objectives = parts.Scorer.Objectives(state, params)
+	}
 
 	done := graph.Or(terminated, truncated)
 	either := func(reset, on *graph.Array) *graph.Array { return graph.Select(done, reset, on) }

@@ -5,12 +5,14 @@ package ppo
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -48,6 +50,10 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c)
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
+	c, err := c.resolved(b)
+	if err != nil {
+		return nil, err
+	}
 	g, err := c.program()
 	if err != nil {
 		return nil, err
@@ -95,12 +101,13 @@ func (t *Training) Step() (run.Metrics, error) {
 	}
 	work := float64(t.config.perUpdate()) * float64(t.config.Agents)
 	m := run.Metrics{Step: t.Steps(), Work: work}
-	k := len(metricNames)
+	names := t.program.metrics()
+	k := len(names)
 	t.recent = nil
 	for i := 0; i < len(v); i += k {
 		t.recent = append(t.recent, v[i])
 	}
-	for i, name := range metricNames {
+	for i, name := range names {
 		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, v[i:], k)})
 	}
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(t.Steps()) * work})
@@ -190,6 +197,13 @@ func (t *Training) Files(bool) ([]run.File, error) {
 		}
 	}
 	file := map[string]any{"recent_return": returns}
+	for name, values := range t.config.each() {
+		if f, ok := settings.Lookup(&t.config, name); ok {
+			if n, _ := f.Several(); n.Each != "" {
+				file[strings.ReplaceAll(name, "-", "_")] = values
+			}
+		}
+	}
 	if iqm, err := t.interquartile(); err != nil {
 		return nil, err
 	} else if !math.IsNaN(iqm.Point) {
