@@ -213,6 +213,11 @@ func (c *Config) program() (*program, error) {
 		return nil, err
 	}
 	g := &program{config: c, collect: collector{network: net, play: play}, head: head}
+	if c.Agents == 1 { // of several, a branch is taken for all where one takes it
+		if g.collect.dear, err = g.collect.beginsDearly(); err != nil {
+			return nil, err
+		}
+	}
 	var p Params
 	if err := graph.Try(func() { p = net.init(random.New(0)) }); err != nil {
 		return nil, err

@@ -58,6 +58,10 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newTraining(b, c, g)
+}
+
+func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
 	t := &Training{config: c, program: g, target: c.playing(1).Goal(g.collect.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
@@ -221,12 +225,21 @@ func (t *Training) interquartile() (aggregate.Interval, error) {
 	return all[0], nil
 }
 
-// Ending sums the run up, of several agents with their interquartile mean.
+// Ending sums the run up, of several agents with their interquartile mean. It is asked for after every update; the interval, which takes thousands of
+// resamples, is there after the last.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)
-	if t.config.Agents > 1 && len(t.recent) > 0 {
-		if iqm, err := t.interquartile(); err == nil && !math.IsNaN(iqm.Point) {
-			text += fmt.Sprintf("; interquartile mean of %d agents %s (%s to %s)", t.config.Agents, number(iqm.Point), number(iqm.Low), number(iqm.High))
+	if t.config.Agents == 1 || len(t.recent) == 0 {
+		return text
+	}
+	point := aggregate.IQM(aggregate.Of(t.recent))
+	if math.IsNaN(point) {
+		return text
+	}
+	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
+	if last.Done || last.Step >= t.config.Last() {
+		if iqm, err := t.interquartile(); err == nil {
+			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
 		}
 	}
 	return text
