@@ -98,6 +98,9 @@ type learner struct {
 	*numbers
 	head  value.Head
 	state any // of the value head
+	// What follows is for NewSlowly.
+	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
+	unfused bool         // the optimiser goes through the parameters' leaves one by one
 }
 
 // numbers are the hyper-parameters, as inputs of the program or constants, f32[].
@@ -129,6 +132,14 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 		clip = nil
 	}
 	far := graph.VMap3(func(out, old, target *graph.Array) *graph.Array { return l.head.Loss(l.state, out, old, target, clip) })(out.Value, e.Value, e.Target)
+	if l.branch != nil {
+		mine := far
+		far = graph.Cond(l.branch, func() *graph.Array { return mine }, func() *graph.Array {
+			return graph.VMap2(func(out, target *graph.Array) *graph.Array {
+				return (&value.Plain{}).Loss(nil, graph.SliceAxis(out, 0, 0, 1), nil, target, nil)
+			})(out.Value, e.Target)
+		})
+	}
 	change := graph.Sub(of.LogProb, e.LogProb)
 	ratio := graph.Exp(change)
 	advantage := e.Advantage
@@ -151,6 +162,9 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 
 // optimizer is Adam behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
+	if l.unfused {
+		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5)))
+	}
 	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5))))
 }
 

@@ -73,6 +73,7 @@ type program struct {
 	config  *Config
 	collect collector
 	head    value.Head
+	slow    Slowly
 }
 
 // bound is the program with its inputs in the place of the settings.
@@ -137,7 +138,11 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	return &learner{network: g.collect.network, numbers: n, head: g.head, state: state}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused}
+	if g.slow.Branching {
+		l.branch = graph.Ge(update, 0)
+	}
+	return l
 }
 
 // update collects, estimates advantages and learns. It returns the next state, and the numbers that metricNames name.
@@ -147,7 +152,12 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	worlds, moments := collector.collect(s.Params, s.Worlds, collector.chances(ofSteps, c.Horizon, c.Envs))
-	moments = once(moments)
+	return g.learned(collector, s, in, worlds, once(moments), ofEpochs)
+}
+
+// learned is what an update makes of what it collected: g has its inputs bound.
+func (g *program) learned(collector *collector, s State, in inputs, worlds World, moments moment, ofEpochs random.Key) (State, *graph.Array) {
+	c := g.config
 	observed := moments.Observation
 	moments.Observation, moments.Final = collector.each(observed), collector.each(moments.Final)
 	estimated := g.estimate(collector, s, worlds, moments)

@@ -68,7 +68,7 @@ func TestExamplesRun(t *testing.T) {
 			require.Contains(t, table, "["+name+".toml]("+name+".toml)")
 			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name), "the table's score is the file's")
 
-			if kind := kindOf(c.values); kind == "ppo" {
+			if kind := kindOf(c.head); kind == "ppo" {
 				r := example(t, kind, path, "--envs", "4", "--horizon", "8", "--steps", "64", "--judge", "2", "--target", "0")
 				require.Equal(t, 2, r.Updates)
 				return
@@ -81,8 +81,8 @@ func TestExamplesRun(t *testing.T) {
 }
 
 // kindOf is the kind of run that a config is for.
-func kindOf(values map[string]any) string {
-	if kind, ok := values["kind"].(string); ok {
+func kindOf(head map[string]any) string {
+	if kind, ok := head[kindKey].(string); ok {
 		return kind
 	}
 	return "evolve"
@@ -114,7 +114,7 @@ func TestExamplesReachTheirScores(t *testing.T) {
 			require.NoError(t, err)
 			c, err := readConfig(path)
 			require.NoError(t, err)
-			r := example(t, kindOf(c.values), path)
+			r := example(t, kindOf(c.head), path)
 			require.Greater(t, r.Return, want-4*spread-.05*max(want, -want))
 		})
 	}

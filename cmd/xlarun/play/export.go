@@ -137,7 +137,7 @@ type space struct {
 	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
 	N     int        `json:"n,omitempty"`
 	Each  []int      `json:"nvec,omitempty"` // of each choice of a MultiDiscrete
-	Low   []*float64 `json:"low,omitempty"` // of each element, row-major; null: no bound
+	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null: no bound
 	High  []*float64 `json:"high,omitempty"`
 	Shape []int      `json:"shape"`
 	DType string     `json:"dtype"` // as NumPy names it
