@@ -9,7 +9,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Space is a set of observations or actions: Discrete or Box.
+// Space is a set of observations or actions: Discrete, MultiDiscrete (of actions) or Box.
 type Space interface {
 	// Shape of one element.
 	Shape() graph.Shape
@@ -138,6 +138,10 @@ func CheckAction(s Spec, action *graph.Array) {
 	case Discrete:
 		if !action.DType().IsInt() || action.Rank() != 0 {
 			Refuse(s.ID+": Step", "the action is %s, want an integer scalar of %s: use graph.ArgMax or random.Categorical on logits", action.Shape(), a)
+		}
+	case MultiDiscrete:
+		if !action.DType().IsInt() || action.Rank() != 1 || action.Dim(0) != len(a.N) {
+			Refuse(s.ID+": Step", "the action is %s, want %d integers of %s", action.Shape(), len(a.N), a)
 		}
 	case Box:
 		if !action.DType().IsFloat() || !a.Shape().Equal(graph.ShapeOf(a.DType, action.Dims()...)) {

@@ -66,8 +66,8 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	if d, ok := s.Action.(envs.Discrete); ok && d.N < 1 {
 		return fmt.Errorf("got %s as Action, want 1 or more actions", d)
 	}
-	if _, ok := s.Action.(envs.Discrete); s.LegalMask && !ok {
-		return fmt.Errorf("got %s with a LegalMask, want Discrete", s.Action)
+	if s.LegalMask && len(choicesOf(s.Action)) == 0 {
+		return fmt.Errorf("got %s with a LegalMask, want Discrete or MultiDiscrete", s.Action)
 	}
 	if n := len(s.Descriptor.Dims); n > 1 || n == 1 && s.Descriptor.DType != graph.Float32 {
 		return fmt.Errorf("got %s as Descriptor, want f32[d]", s.Descriptor)

@@ -44,8 +44,21 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	var legal *graph.Array
 	if c.parts.Masker != nil {
 		legal = c.parts.Masker.Legal(state, params)
-		want("Legal", legal, graph.ShapeOf(graph.Bool, c.spec.Action.(envs.Discrete).N))
-		action = oneOf(act, legal)
+		choices, all := choicesOf(c.spec.Action), 0
+		for _, n := range choices {
+			all += n
+		}
+		want("Legal", legal, graph.ShapeOf(graph.Bool, all))
+		if _, several := c.spec.Action.(envs.MultiDiscrete); several {
+			made, first := make([]*graph.Array, len(choices)), 0
+			for i, n := range choices {
+				made[i] = oneOf(random.FoldIn(act, i), graph.SliceAxis(legal, 0, first, first+n))
+				first += n
+			}
+			action = graph.Stack(made, 0)
+		} else {
+			action = oneOf(act, legal)
+		}
 	}
 	v.Sampled = c.spec.Action.Contains(action)
 
@@ -241,4 +254,15 @@ func (t columns) at(row int) (m moment) {
 	return moment{reward: t.v[v.Reward][row], terminated: flag(v.Terminated), truncated: flag(v.Truncated),
 		inside: flag(v.Inside), sampled: flag(v.Sampled), observed: flag(v.Observed), can: flag(v.Can), cheatEnds: flag(v.CheatEnds), described: flag(v.Described),
 		mover: number(v.Mover), player: number(v.Player), rewards: vector(v.Rewards), cheat: vector(v.Cheat), objectives: vector(v.Objectives)}
+}
+
+// choicesOf are the numbers of actions of a space's choices, whose masks lie one after the other; none of a box.
+func choicesOf(s envs.Space) []int {
+	switch s := s.(type) {
+	case envs.Discrete:
+		return []int{s.N}
+	case envs.MultiDiscrete:
+		return s.N
+	}
+	return nil
 }

@@ -140,7 +140,7 @@ func (c *CNN) prepare(lay laying, params any) any {
 
 // Act maps one observation to the outputs; params are CNNParams, as Init makes them, or what Prepare makes of them.
 func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	x := graph.Convert(observation, graph.Float32)
+	x := fitting(graph.Convert(observation, graph.Float32), params)
 	activation := c.dense.Activation
 	if p, ok := params.(cnnPrepared); ok {
 		if !c.channelsFirst {

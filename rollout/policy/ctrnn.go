@@ -121,7 +121,7 @@ func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (
 	cell, out := c.read("CTRNN.Act", params)
 	y := stateOf[*graph.Array]("CTRNN.Act", carry)
 	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
-	in := graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(Flat(c.observation, observation)))
+	in := graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(fitting(Flat(c.observation, observation), params)))
 	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
 	return y, Output{Action: out.Apply(rates(y))}
 }

@@ -29,13 +29,25 @@ func HeadOf(s envs.Space) (Head, error) {
 			return nil, wrong(fmt.Sprintf("the action space %s", s), "1 to %d actions", maxWidth)
 		}
 		return greedy{s.N}, nil
+	case envs.MultiDiscrete:
+		h := choices{}
+		for _, n := range s.N {
+			if n < 1 || n > maxWidth || h.Size()+n > maxWidth {
+				return nil, wrong(fmt.Sprintf("the action space %s", s), "1 to %d actions in all", maxWidth)
+			}
+			h = append(h, n)
+		}
+		if len(h) == 0 {
+			return nil, wrong(fmt.Sprintf("the action space %s", s), "one choice or more")
+		}
+		return h, nil
 	case envs.Box:
 		if n := s.Shape().Size(); n < 1 || n > maxWidth {
 			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
 		}
 		return squash{s}, nil
 	}
-	return nil, wrong(fmt.Sprintf("the action space %s", s), "a Discrete or a Box")
+	return nil, wrong(fmt.Sprintf("the action space %s", s), "a Discrete, a MultiDiscrete or a Box")
 }
 
 func wrong(got, wants string, args ...any) *settings.Error {
@@ -65,6 +77,30 @@ func (g greedy) Action(y *graph.Array) *graph.Array {
 		}
 	}
 	return index
+}
+
+// choices takes of each of several choices the one with the largest output; the outputs lie choice after choice.
+type choices []int
+
+func (c choices) Size() (n int) {
+	for _, k := range c {
+		n += k
+	}
+	return n
+}
+
+func (c choices) Action(y *graph.Array) *graph.Array {
+	return c.each(y, func(i int, own *graph.Array) *graph.Array { return greedy{c[i]}.Action(own) })
+}
+
+// each stacks what f makes of the outputs of each choice.
+func (c choices) each(y *graph.Array, f func(i int, own *graph.Array) *graph.Array) *graph.Array {
+	all, first := make([]*graph.Array, len(c)), 0
+	for i, n := range c {
+		all[i] = f(i, graph.SliceAxis(y, 0, first, first+n))
+		first += n
+	}
+	return graph.Stack(all, 0)
 }
 
 // squash fills a box.

@@ -135,6 +135,7 @@ func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 }
 
 func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
+	x = fitting(x, params)
 	if p, ok := params.(Prepared); ok {
 		for _, layer := range p.Hidden {
 			x = m.Activation.Apply(layer.Apply(x))

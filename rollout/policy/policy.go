@@ -111,6 +111,14 @@ func Flat(s envs.Space, observation *graph.Array) *graph.Array {
 	return graph.Convert(graph.Flatten1D(observation), graph.Float32)
 }
 
+// fitting is an input in the dtype of a network whose parameters are of half precision: x itself beside others.
+func fitting(x *graph.Array, params any) *graph.Array {
+	if d := graph.Leaves(params)[0].DType(); d.IsFloat() && graph.ItemSize(d) == 2 {
+		return graph.Convert(x, d)
+	}
+	return x
+}
+
 // FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
 func FlatSize(s envs.Space) (int, error) {
 	n := s.Shape().Size()

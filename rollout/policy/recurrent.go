@@ -52,7 +52,7 @@ func (r recurrent[State, Plain, Ready]) Start(params any) any {
 // Prepare makes of them.
 func (r recurrent[State, Plain, Ready]) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	c, out := r.read("Act", params)
-	s := c.Step(stateOf[State]("Act", carry), Flat(r.observation, observation))
+	s := c.Step(stateOf[State]("Act", carry), fitting(Flat(r.observation, observation), params))
 	return s, Output{Action: out.Apply(outputOf(s))}
 }
 

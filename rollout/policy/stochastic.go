@@ -26,7 +26,7 @@ type Stochastic interface {
 	Action(draw *graph.Array) *graph.Array
 }
 
-// StochasticOf is the distribution over a space of actions: a Categorical, or a Squashed for a box. Its error is a *settings.Error.
+// StochasticOf is the distribution over a space of actions: a Categorical, a MultiCategorical, or a Squashed for a box. Its error is a *settings.Error.
 func StochasticOf(s envs.Space) (Stochastic, error) {
 	head, err := HeadOf(s)
 	if err != nil {
@@ -34,6 +34,9 @@ func StochasticOf(s envs.Space) (Stochastic, error) {
 	}
 	if h, ok := head.(squash); ok {
 		return newSquashed(h), nil
+	}
+	if h, ok := head.(choices); ok {
+		return MultiCategorical{h}, nil
 	}
 	return Categorical{head.Size()}, nil
 }

@@ -108,3 +108,51 @@ func TestStochasticRefuses(t *testing.T) {
 	_, err = StochasticOf(envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{0}, DType: graph.Float32})
 	require.Error(t, err)
 }
+
+// Several choices are independent categoricals: probabilities multiply, entropies add up, illegal ones are never drawn, and draws have the frequencies.
+func TestMultiCategoricalHead(t *testing.T) {
+	space := envs.MultiDiscrete{N: []int{3, 2}}
+	h, err := StochasticOf(space)
+	require.NoError(t, err)
+	legal := graph.Of([]bool{true, false, true, true, true})
+	out := Legal(graph.Float32s([]float32{.5, 9, -1, 2, 1}), legal)
+	total, entropy := 0., 0.
+	for i := range 3 {
+		for j := range 2 {
+			log := numbersOf(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(i), int32(j)})))[0]
+			if i == 1 {
+				require.Less(t, log, -1e20)
+				continue
+			}
+			total += math.Exp(log)
+			entropy -= math.Exp(log) * log
+		}
+	}
+	require.InDelta(t, 1, total, 1e-6)
+	require.InDelta(t, entropy, numbersOf(t, h.Entropy(nil, out))[0], 1e-6)
+	const n = 4000
+	draws := graph.VMap(func(key random.Key) *graph.Array { return h.Draw(nil, out, h.Noise(key)) })(random.Split(random.New(1), n))
+	counts := map[[2]float64]float64{}
+	v := numbersOf(t, draws)
+	for i := 0; i < len(v); i += 2 {
+		counts[[2]float64{v[i], v[i+1]}]++
+	}
+	require.Zero(t, counts[[2]float64{1, 0}]+counts[[2]float64{1, 1}])
+	for pair, count := range counts {
+		p := math.Exp(numbersOf(t, h.LogProb(nil, out, graph.Int32s([]int32{int32(pair[0]), int32(pair[1])})))[0])
+		require.InDelta(t, p, count/n, 4*math.Sqrt(p*(1-p)/n), "%v", pair)
+	}
+	likeliest, err := HeadOf(space)
+	require.NoError(t, err)
+	require.Equal(t, []float64{0, 0}, numbersOf(t, likeliest.Action(out)))
+	for _, c := range []struct {
+		x    []int32
+		want float64
+	}{{[]int32{2, 1}, 1}, {[]int32{3, 0}, 0}, {[]int32{0, 2}, 0}, {[]int32{-1, 0}, 0}} {
+		require.Equal(t, c.want, numbersOf(t, graph.Convert(space.Contains(graph.Int32s(c.x)), graph.Float32))[0], "%v", c.x)
+	}
+	_, err = StochasticOf(envs.MultiDiscrete{})
+	require.ErrorContains(t, err, "want one choice or more")
+	_, err = StochasticOf(envs.MultiDiscrete{N: []int{2, 0}})
+	require.ErrorContains(t, err, "MultiDiscrete([2 0])")
+}

@@ -41,6 +41,8 @@ type moment struct {
 	After       any          // what the actor carries behind the step, before any reset
 	Return      *graph.Array // f32[]: of the episode so far, this step included
 	Length      *graph.Array // f32[]: steps of the episode so far, this one included
+	// Objectives are the environment's of the episode so far, f32[k]; nil where it has none.
+	Objectives *graph.Array `tree:"optional"`
 }
 
 // chance is what a step takes of keys, for all steps of an update drawn at once: inside of the loop every draw would be many small operations.
@@ -48,7 +50,7 @@ type chance struct {
 	Env    random.Key
 	Policy random.Key
 	Noise  *graph.Array
-	Fresh  episodeStart
+	Fresh  any // what an episode would begin with, an episodeStart; or, where that is dear, the key of it
 }
 
 // collector plays environments with a network.
@@ -57,6 +59,22 @@ type collector struct {
 	play *episode.Rollout
 	// seen makes of an observation what the networks take.
 	seen func(observation *graph.Array) *graph.Array
+	// dear tells that episodes are begun only in steps in which one has ended, and not beforehand for all steps.
+	dear bool
+}
+
+// dearly is the number of operations from which on the beginning of an episode is dear: those that are not used cost more by then than a branch
+// in each step.
+const dearly = 3000
+
+// beginsDearly tells whether the beginning of an episode is dear.
+func (c *collector) beginsDearly() (dear bool, err error) {
+	p, err := graph.Trace("fresh", func(key random.Key) episodeStart { return c.fresh(key) }, random.New(0))
+	if err != nil {
+		return false, err
+	}
+	cost := p.Graph.Cost(nil)
+	return cost.FLOPs+cost.IntOps >= dearly, nil
 }
 
 // fresh begins an episode.
@@ -84,7 +102,11 @@ func (c *collector) begin(p Params, key random.Key) World {
 func (c *collector) chances(key random.Key, steps, environments int) chance {
 	one := func(key random.Key) chance {
 		keys := once(random.SplitN(key, 4)) // derived again for each of its uses, a key of a key would keep the compiler at work for minutes
-		return chance{Env: keys[0], Policy: keys[1], Noise: c.acting.Noise(keys[2]), Fresh: c.fresh(keys[3])}
+		by := chance{Env: keys[0], Policy: keys[1], Noise: c.acting.Noise(keys[2]), Fresh: keys[3]}
+		if !c.dear {
+			by.Fresh = c.fresh(keys[3])
+		}
+		return by
 	}
 	all := graph.VMap(one)(once(random.Split(key, steps*environments)))
 	return once(graph.MapTree(func(a *graph.Array) *graph.Array {
@@ -92,7 +114,7 @@ func (c *collector) chances(key random.Key, steps, environments int) chance {
 	}, all))
 }
 
-// step plays one step of one environment. actor are the acting network's parameters, prepared.
+// step plays one step of one environment, which it leaves as it is behind an episode's end. actor are the acting network's parameters, prepared.
 func (c *collector) step(p Params, actor any, w World, by chance) (World, moment) {
 	env := c.play.Env
 	params, _ := c.play.ParamsOf(random.New(0))
@@ -110,19 +132,44 @@ func (c *collector) step(p Params, actor any, w World, by chance) (World, moment
 	m.Final, m.Reward, m.Terminated, m.Truncated = observation, reward, terminated, truncated
 	m.Return, m.Length = graph.Add(w.Return, reward), graph.Add(w.Length, 1)
 	m.First = graph.Eq(w.Length, 0)
-
-	done := graph.Or(terminated, truncated)
-	either := func(reset, on *graph.Array) *graph.Array { return graph.Select(done, reset, on) }
-	next := World{
-		State:       graph.MapTree2(either, by.Fresh.State, state),
-		Observation: either(by.Fresh.Observation, observation),
-		Drawn:       graph.MapTree2(either, by.Fresh.Drawn, w.Drawn),
-		Actor:       graph.MapTree2(either, c.actor.Start(actor), after),
-		Critic:      w.Critic, // moved once all steps are made
-		Return:      graph.Select(done, 0., m.Return),
-		Length:      graph.Select(done, 0., m.Length),
+	if parts := envs.PartsOf(env); parts.Scorer != nil {
+		m.Objectives = parts.Scorer.Objectives(state, params)
 	}
-	return next, m
+
+	// The critic's memory is moved once all steps are made.
+	return World{State: state, Observation: observation, Drawn: w.Drawn, Actor: after, Critic: w.Critic, Return: m.Return, Length: m.Length}, m
+}
+
+// renewed is an environment that begins anew where its episode is over.
+func (c *collector) renewed(actor any, w World, m moment, fresh episodeStart) World {
+	done := graph.Or(m.Terminated, m.Truncated)
+	either := func(reset, on *graph.Array) *graph.Array { return graph.Select(done, reset, on) }
+	return World{
+		State:       graph.MapTree2(either, fresh.State, w.State),
+		Observation: either(fresh.Observation, w.Observation),
+		Drawn:       graph.MapTree2(either, fresh.Drawn, w.Drawn),
+		Actor:       graph.MapTree2(either, c.actor.Start(actor), w.Actor),
+		Critic:      w.Critic,
+		Return:      graph.Select(done, 0., w.Return),
+		Length:      graph.Select(done, 0., w.Length),
+	}
+}
+
+// begun are environments of which those begin anew whose episodes are over: all is what a step made of them.
+func (c *collector) begun(actor any, all played, fresh any) World {
+	if !c.dear {
+		return graph.VMap2(func(all played, fresh episodeStart) World { return c.renewed(actor, all.World, all.Moment, fresh) })(all, fresh.(episodeStart))
+	}
+	all, fresh = once(all), once(fresh)
+	return graph.Cond(graph.Any(graph.Or(all.Moment.Terminated, all.Moment.Truncated)), func() World {
+		return graph.VMap2(func(all played, key random.Key) World { return c.renewed(actor, all.World, all.Moment, c.fresh(key)) })(all, fresh.(random.Key))
+	}, func() World { return all.World })
+}
+
+// played is what a step makes of an environment.
+type played struct {
+	World  World
+	Moment moment
 }
 
 // each makes what the networks take of observations [steps, environments, …].
@@ -149,15 +196,11 @@ func (c *collector) collect(p Params, worlds World, by chance) (World, moment) {
 	}
 	var rows packing
 	worlds, packed := graph.Scan(func(worlds World, by chance) (World, []*graph.Array) {
-		type both struct {
-			World  World
-			Moment moment
-		}
-		all := graph.VMap2(func(w World, by chance) both {
+		all := graph.VMap2(func(w World, by chance) played {
 			next, m := c.step(p, actor, w, by)
-			return both{next, m}
+			return played{next, m}
 		})(worlds, by)
-		return all.World, rows.pack(all.Moment)
+		return c.begun(actor, all, by.Fresh), rows.pack(all.Moment)
 	}, worlds, by, graph.LoopName(episode.StepsLoop))
 	return worlds, rows.unpack(packed).(moment)
 }

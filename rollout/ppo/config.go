@@ -30,15 +30,19 @@ type Config struct {
 	Epochs      int `set:"epochs" min:"1" max:"1024" help:"how often an update goes through what it collected"`
 	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"parts of an epoch, each with a step of the optimiser: of steps, or of environments where the policy remembers"`
 
-	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
+	Shuffle    string `set:"shuffle" oneof:"permutation,blocks" help:"what an epoch shuffles: single steps, or the blocks of all environments' steps at a time"`
+	Accumulate int    `set:"accumulate" min:"1" max:"1048576" help:"parts in which the gradient of a minibatch is computed, one after the other, to need less memory"`
+	Precision  string `set:"precision" oneof:"f32,bf16,f16,auto" help:"what networks compute in; parameters, losses and probabilities stay f32. auto: bf16 on accelerators, else f32"`
+
+	LearningRate settings.Number `set:"learning-rate" each:"" above:"0" help:"step size of Adam"`
 	Anneal       bool            `set:"anneal" help:"let the learning rate fall to 0 over the run"`
-	Gamma        settings.Number `set:"gamma" min:"0" max:"1" help:"discount of a step"`
-	Lambda       settings.Number `set:"lambda" min:"0" max:"1" help:"decay of generalised advantage estimation"`
-	Clip         settings.Number `set:"clip" above:"0" help:"how far from 1 the ratio of probabilities counts, and how far from the old value the new one"`
+	Gamma        settings.Number `set:"gamma" each:"" min:"0" max:"1" help:"discount of a step"`
+	Lambda       settings.Number `set:"lambda" each:"" min:"0" max:"1" help:"decay of generalised advantage estimation"`
+	Clip         settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts, and how far from the old value the new one"`
 	ClipValues   bool            `set:"clip-values" help:"clip values, too"`
-	ValueWeight  settings.Number `set:"value-weight" min:"0" help:"weight of the value's loss"`
-	Entropy      settings.Number `set:"entropy" min:"0" help:"weight of the entropy that is added"`
-	MaxGradNorm  settings.Number `set:"max-grad-norm" above:"0" help:"norm that a gradient is cut to"`
+	ValueWeight  settings.Number `set:"value-weight" each:"" min:"0" help:"weight of the value's loss"`
+	Entropy      settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
+	MaxGradNorm  settings.Number `set:"max-grad-norm" each:"" above:"0" help:"norm that a gradient is cut to"`
 	// TargetKL is the divergence from the policy that collected behind which an update takes no further epoch; 0: never.
 	TargetKL              settings.Number `set:"target-kl" min:"0" help:"mean divergence of an epoch from the policy that collected, after which the update ends; 0 to go on"`
 	NormalizeAdvantages   bool            `set:"normalize-advantages" help:"advantages of a minibatch less their mean, over their standard deviation"`
@@ -47,6 +51,8 @@ type Config struct {
 
 	// Agents are trained at the same time, each with a key of its own.
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time, each from a seed of its own"`
+	// Tile is the number of agents that a device trains at a time; 0: by rule. Results depend on it in the last digits, and not on Devices.
+	Tile int `set:"tile" min:"1" max:"65536" zero:"chosen" help:"agents that are trained together on a device; 0 to choose"`
 	// Target is the recent return at which the run ends: a number, "auto" for the environment's, "0" for none.
 	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"recent return at which the run ends; 0 for none, auto for the environment's"`
 	Judge  int    `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
@@ -57,6 +63,7 @@ type Config struct {
 // DefaultConfig is PureJaxRL's on CartPole.
 func DefaultConfig() Config {
 	return Config{Env: "CartPole-v1", Policy: "mlp:64,64", Init: "orthogonal", Value: "plain", Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
+		Shuffle: "permutation", Accumulate: 1, Precision: "f32",
 		LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), Clip: settings.Num(.2), ClipValues: true,
 		ValueWeight: settings.Num(.5), Entropy: settings.Num(.01), MaxGradNorm: settings.Num(.5), NormalizeAdvantages: true, Agents: 1, Target: "auto", Judge: 100}
 }
@@ -78,6 +85,9 @@ func (c *Config) Last() int64 { return int64(max(1, c.Steps/c.perUpdate())) }
 
 // perUpdate is the number of environment steps of an agent in an update.
 func (c *Config) perUpdate() int { return max(1, c.Envs*c.Horizon) }
+
+// blocks tells whether blocks of steps are shuffled.
+func (c *Config) blocks() bool { return c.Shuffle == "blocks" }
 
 // stops tells whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
@@ -101,7 +111,7 @@ func (c *Config) Purpose() string {
 		text += ", given " + c.EnvParam.Shape()
 	}
 	usual := DefaultConfig()
-	for _, name := range []string{"shared", "init", "value", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
 		mine, _ := settings.Lookup(c, name)
 		if theirs, _ := settings.Lookup(&usual, name); mine.Text() != theirs.Text() {
 			text += fmt.Sprintf(", %s %s", name, mine.Text())
@@ -164,8 +174,8 @@ func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
-	if c.Devices > 1 {
-		return nil, settings.Wrong("devices", c.Devices, "1: all agents are trained by one program on one device")
+	if c.Devices > 1 && c.Agents == 1 {
+		return nil, settings.Wrong("devices", c.Devices, "1: one agent is trained on one device, --agents on several")
 	}
 	play, err := c.Rollout()
 	if err != nil {
@@ -191,12 +201,23 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	net, err := newNetwork(func(outputs int) (policy.Policy, error) { return maker.Make(observation, outputs) },
+	net, err := newNetwork(func(outputs int) (policy.Policy, error) {
+		p, err := maker.Make(observation, outputs)
+		if half, ok := c.half(); ok && err == nil {
+			p = computing{p, half}
+		}
+		return p, err
+	},
 		acting, play.Head.Size(), head.Outputs(), c.Shared, c.Init == "orthogonal")
 	if err != nil {
 		return nil, err
 	}
 	g := &program{config: c, collect: collector{network: net, play: play}, head: head}
+	if c.Agents == 1 { // of several, a branch is taken for all where one takes it
+		if g.collect.dear, err = g.collect.beginsDearly(); err != nil {
+			return nil, err
+		}
+	}
 	var p Params
 	if err := graph.Try(func() { p = net.init(random.New(0)) }); err != nil {
 		return nil, err
@@ -207,11 +228,24 @@ func (c *Config) program() (*program, error) {
 		}
 	}
 	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
-	if net.recurrent(p) {
+	switch recurrent := net.recurrent(p); {
+	case recurrent && c.blocks():
+		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy remembers, and whole sequences are shuffled anyway")
+	case recurrent:
 		rows, of = c.Envs, "the environments, whose sequences stay whole as the policy remembers"
+	case c.blocks():
+		rows, of = c.Horizon, "the steps that are shuffled, each a block of all environments"
 	}
 	if rows%c.Minibatches != 0 {
 		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, of)
+	}
+	if n := rows / c.Minibatches; n%c.Accumulate != 0 {
+		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n, of)
+	}
+	for _, f := range settings.Fields(c) {
+		if n, ok := f.Several(); ok && n.Each != "" && c.Agents == 1 {
+			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents each takes one of several")
+		}
 	}
 	if n := c.perUpdate(); n > math.MaxInt32 {
 		return nil, settings.Wrong("horizon", c.Horizon, "at most %d steps in an update of %d environments", math.MaxInt32/c.Envs, c.Envs)

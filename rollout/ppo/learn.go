@@ -3,6 +3,7 @@ package ppo
 import (
 	"xlarun/graph"
 	"xlarun/graph/optim"
+	"xlarun/graph/precision"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/value"
@@ -97,6 +98,9 @@ type learner struct {
 	*numbers
 	head  value.Head
 	state any // of the value head
+	// What follows is for NewSlowly.
+	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
+	unfused bool         // the optimiser goes through the parameters' leaves one by one
 }
 
 // numbers are the hyper-parameters, as inputs of the program or constants, f32[].
@@ -105,8 +109,20 @@ type numbers struct {
 	clipValues, stops, normalize                                            bool
 }
 
-// loss is that of a minibatch (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0.
-func (l *learner) loss(p Params, out passed, e experience) (*graph.Array, figures) {
+// spread is that of a minibatch's advantages: they are taken less Mean, over Deviation.
+type spread struct{ Mean, Deviation *graph.Array }
+
+// spreadOf is that of advantages f32[…]; nil where they are taken as they are.
+func (l *learner) spreadOf(advantages *graph.Array) *spread {
+	if !l.normalize {
+		return nil
+	}
+	return &spread{graph.Mean(advantages), graph.Add(graph.Std(advantages), 1e-8)}
+}
+
+// loss is that of a minibatch, or of a part of one (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0, by is
+// the spread of the whole minibatch.
+func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.Array, figures) {
 	type one struct{ LogProb, Entropy *graph.Array }
 	of := graph.VMap2(func(out, draw *graph.Array) one {
 		return one{l.acting.LogProb(p.Head, out, draw), l.acting.Entropy(p.Head, out)}
@@ -116,11 +132,19 @@ func (l *learner) loss(p Params, out passed, e experience) (*graph.Array, figure
 		clip = nil
 	}
 	far := graph.VMap3(func(out, old, target *graph.Array) *graph.Array { return l.head.Loss(l.state, out, old, target, clip) })(out.Value, e.Value, e.Target)
+	if l.branch != nil {
+		mine := far
+		far = graph.Cond(l.branch, func() *graph.Array { return mine }, func() *graph.Array {
+			return graph.VMap2(func(out, target *graph.Array) *graph.Array {
+				return (&value.Plain{}).Loss(nil, graph.SliceAxis(out, 0, 0, 1), nil, target, nil)
+			})(out.Value, e.Target)
+		})
+	}
 	change := graph.Sub(of.LogProb, e.LogProb)
 	ratio := graph.Exp(change)
 	advantage := e.Advantage
-	if l.normalize {
-		advantage = graph.Div(graph.Sub(advantage, graph.Mean(advantage)), graph.Add(graph.Std(advantage), 1e-8))
+	if by != nil {
+		advantage = graph.Div(graph.Sub(advantage, by.Mean), by.Deviation)
 	}
 	clipped := graph.Clamp(graph.Sub(1, l.Clip), ratio, graph.Add(1, l.Clip))
 	f := figures{
@@ -138,6 +162,9 @@ func (l *learner) loss(p Params, out passed, e experience) (*graph.Array, figure
 
 // optimizer is Adam behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
+	if l.unfused {
+		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5)))
+	}
 	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5))))
 }
 
@@ -145,27 +172,70 @@ func (l *learner) optimizer() optim.Transform {
 type trained struct {
 	Params    Params
 	Optimizer any
+	Scale     *precision.LossScale // nil: losses are not scaled
 	Figures   figures
 	Epoch     *graph.Array // i32[]
 	Stop      *graph.Array // bool[]: the policy has moved far enough
 }
 
-// epochs goes through the experience several times, by minibatches in an order of each epoch's own: minibatch gives, of the numbers of its rows i32[rows], the
-// loss of parameters.
-func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, minibatches, rows int, minibatch func(rows *graph.Array) func(p Params) (*graph.Array, figures)) (Params, any, figures) {
+// gradient is that of a minibatch whose rows i32[rows] are given, in parts whose gradients are added up, with the means of their figures.
+func (l *learner) gradient(p Params, scale *precision.LossScale, rows *graph.Array, parts int, of experiences) (Params, figures) {
+	by := l.spreadOf(of.advantages(rows))
+	one := func(rows *graph.Array) (Params, figures) {
+		loss := of.loss(once(rows), by)
+		_, f, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) {
+			total, f := loss(p)
+			if scale != nil {
+				total = scale.Scale(total)
+			}
+			return total, f
+		})(p, graph.None{})
+		if scale != nil {
+			gradient = precision.Unscale(*scale, gradient)
+		}
+		return gradient, f
+	}
+	if parts == 1 {
+		return one(rows)
+	}
+	type sums struct {
+		Gradient Params
+		Figures  figures
+	}
+	add := func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, graph.Div(x, float64(parts))) }
+	rows = graph.Reshape(rows, parts, rows.Dim(0)/parts)
+	zero := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }, sums{p, nothing()})
+	all, _ := graph.Scan(func(sum sums, rows *graph.Array) (sums, graph.None) {
+		g, f := one(rows)
+		return graph.MapTree2(add, sum, sums{g, f}), graph.None{}
+	}, zero, rows, graph.LoopName(partsLoop))
+	all.Figures.Minibatches = graph.Scalar(1)
+	return all.Gradient, all.Figures
+}
+
+// nothing are figures of no minibatch.
+func nothing() figures {
+	zero := graph.Scalar(0)
+	return figures{zero, zero, zero, zero, zero, zero, zero, zero}
+}
+
+// epochs goes through the experience several times, by minibatches in an order of each epoch's own, each in parts.
+func (l *learner) epochs(key random.Key, first trained, epochs, minibatches, parts int, of experiences) trained {
+	rows := of.rows
 	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(once(random.Split(key, epochs)))
 	orders = once(graph.Reshape(orders, epochs, minibatches, rows/minibatches))
 	adam := l.optimizer()
-	zero := graph.Scalar(0)
-	nothing := figures{zero, zero, zero, zero, zero, zero, zero, zero}
 	step := func(t trained, rows *graph.Array) (trained, figures) {
-		loss := minibatch(once(rows))
-		_, f, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) { return loss(p) })(t.Params, graph.None{})
+		gradient, f := l.gradient(t.Params, t.Scale, rows, parts, of)
 		f.GradientNorm = optim.GlobalNorm(optim.Joined(gradient)) // as the optimiser has it
 		learns := graph.IsFinite(f.GradientNorm)
 		t.Params, t.Optimizer = optim.StepIf(learns, adam, t.Params, gradient, t.Optimizer)
 		f = graph.MapTree(func(x *graph.Array) *graph.Array { return graph.Select(learns, x, 0.) }, f)
 		f.Skipped = graph.Select(learns, 0., graph.Scalar(1))
+		if t.Scale != nil {
+			next := t.Scale.Adjust(learns)
+			t.Scale = &next
+		}
 		t.Figures = graph.MapTree2(func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, x) }, t.Figures, f)
 		return t, f
 	}
@@ -177,7 +247,7 @@ func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, miniba
 		}
 		return t
 	}
-	first := trained{p, optimizer, nothing, graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Bool))}
+	first.Figures, first.Epoch, first.Stop = nothing(), graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Bool))
 	var last trained
 	if l.stops {
 		last = graph.NamedWhile(epochsLoop, func(t trained) *graph.Array {
@@ -189,11 +259,13 @@ func (l *learner) epochs(key random.Key, p Params, optimizer any, epochs, miniba
 	n := graph.Max(last.Figures.Minibatches, 1)
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Div(a, n) }, last.Figures)
 	means.Minibatches, means.Skipped = last.Figures.Minibatches, last.Figures.Skipped
-	return last.Params, last.Optimizer, means
+	last.Figures = means
+	return last
 }
 
 // Names of loops.
 const (
 	epochsLoop      = "epochs"
 	minibatchesLoop = "minibatches"
+	partsLoop       = "parts"
 )

@@ -2,22 +2,41 @@ package ppo
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"xlarun/graph"
 )
 
 // metricNames are the numbers of an update, in their order.
 var metricNames = []string{"recent_return", "episodes", "mean_return", "min_return", "max_return", "mean_length", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction",
-	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "failed", "skipped"}
+	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "loss_scale", "failed", "skipped"}
+
+// metrics are metricNames, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
+func (g *program) metrics() []string {
+	names := slices.Clone(metricNames)
+	for _, name := range g.collect.play.Env.Spec().Objectives {
+		name = strings.ReplaceAll(name, " ", "_")
+		if slices.Contains(names, name) {
+			name = "objective_" + name
+		}
+		names = append(names, name)
+	}
+	return names
+}
 
 // ended are the episodes that ended in an update, each f32[]. Failed is how many of them have a return that is no finite number; the others count none of these.
-type ended struct{ Episodes, Return, Least, Most, Length, Failed *graph.Array }
+// Objectives are the sums of the environment's, f32[k]; nil where it has none.
+type ended struct {
+	Episodes, Return, Least, Most, Length, Failed *graph.Array
+	Objectives                                    *graph.Array `tree:"optional"`
+}
 
 func endedIn(m moment) ended {
 	all := graph.Or(m.Terminated, m.Truncated)
 	done := graph.And(all, graph.IsFinite(m.Return))
 	where := func(x *graph.Array, no float64) *graph.Array { return graph.Select(done, x, no) }
-	return ended{
+	e := ended{
 		Episodes: graph.Sum(graph.Convert(done, graph.Float32)),
 		Return:   graph.Sum(where(m.Return, 0)),
 		Least:    graph.ReduceMin(graph.Flatten1D(where(m.Return, math.Inf(1))), 0),
@@ -25,6 +44,11 @@ func endedIn(m moment) ended {
 		Length:   graph.Sum(where(m.Length, 0)),
 		Failed:   graph.Sum(graph.Convert(graph.And(all, graph.Not(done)), graph.Float32)),
 	}
+	if o := m.Objectives; o != nil {
+		counts := graph.BroadcastTo(graph.ExpandDims(done, -1), o.Dims()...)
+		e.Objectives = graph.Sum(merged(graph.Select(counts, o, 0.)), 0)
+	}
+	return e
 }
 
 // with is what is recent after the episodes of one more update.
@@ -48,13 +72,19 @@ func explained(values, targets *graph.Array) *graph.Array {
 	return graph.Select(graph.Gt(all, 0), graph.Sub(1, graph.Div(rest, graph.Max(all, 1e-30))), 0.)
 }
 
-// figuresOf are the numbers of an update, f32[len(metricNames)]; those of episodes are NaN where none ended, and the recent return is where none has yet.
-func figuresOf(e ended, r recent, f figures, rate, explained *graph.Array) *graph.Array {
+// figuresOf are the numbers of an update, in the order of program.metrics; those of episodes are NaN where none ended, and the recent return is where none has yet.
+func figuresOf(e ended, r recent, f figures, rate, scale, explained *graph.Array) *graph.Array {
 	some := graph.Gt(e.Episodes, 0)
 	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
 	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
-	return graph.Stack([]*graph.Array{
+	all := []*graph.Array{
 		r.mean(), e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
-		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate, e.Failed, f.Skipped,
-	}, 0)
+		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate, scale, e.Failed, f.Skipped,
+	}
+	if e.Objectives != nil {
+		for i := range e.Objectives.Dim(0) {
+			all = append(all, mean(graph.Index(e.Objectives, i)))
+		}
+	}
+	return graph.Stack(all, 0)
 }

@@ -156,9 +156,15 @@ func (n *network) member(p Params) any {
 // bound is the network with a program's inputs in the place of the policy's Numbers.
 func (n *network) bound(in map[string]*graph.Array) *network {
 	b := *n
-	b.actor, b.alone = settings.Bind(n.actor, in, policyPrefix), settings.Bind(n.alone, in, policyPrefix)
+	bind := func(p policy.Policy) policy.Policy {
+		if c, ok := p.(computing); ok {
+			return computing{settings.Bind(c.Policy, in, policyPrefix), c.half}
+		}
+		return settings.Bind(p, in, policyPrefix)
+	}
+	b.actor, b.alone = bind(n.actor), bind(n.alone)
 	if n.critic != nil {
-		b.critic = settings.Bind(n.critic, in, policyPrefix)
+		b.critic = bind(n.critic)
 	}
 	return &b
 }

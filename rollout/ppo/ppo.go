@@ -5,10 +5,10 @@ package ppo
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
@@ -50,30 +50,32 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c)
 
 // New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
+	c, err := c.resolved(b)
+	if err != nil {
+		return nil, err
+	}
 	g, err := c.program()
 	if err != nil {
 		return nil, err
 	}
+	return newTraining(b, c, g)
+}
+
+func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
 	t := &Training{config: c, program: g, target: c.playing(1).Goal(g.collect.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b), Computed: true}
+	cut, err := c.cut(b)
+	if err != nil {
+		return nil, err
+	}
+	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut), Computed: true}
 	if c.Agents == 1 {
-		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), g.update)
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.update)
 	} else {
-		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(), func(s State, in inputs) (State, *graph.Array) {
-			type both struct {
-				Next    State
-				Figures *graph.Array
-			}
-			all := graph.VMap2(func(s State, in inputs) both {
-				next, f := g.update(s, in)
-				return both{next, f}
-			}, graph.InAxes(0, graph.Unmapped))(s, in)
-			return all.Next, all.Figures
-		})
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.together(cut))
 	}
 	if err != nil {
 		return nil, err
@@ -87,33 +89,12 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	return t, nil
 }
 
-// layout is the plan of the program: one device.
-func layout(b xlabridge.Backend) plan.Plan {
-	p := plan.Plan{Devices: 1}
-	if plan.MachineOf(b, 1).CPU {
-		p.VectorWidth = plan.VectorWidth
-	}
-	return p
-}
-
 // starts are the first states: of one agent, or of several along axis 0. Agent i has the key FoldIn(key, i).
 func (g *program) starts(key random.Key, agents int) State {
 	if agents == 1 {
 		return g.start(random.FoldIn(key, 0))
 	}
 	return graph.VMap2(func(key random.Key, i *graph.Array) State { return g.start(random.FoldIn(key, i)) }, graph.InAxes(graph.Unmapped, 0))(key, graph.Iota(agents))
-}
-
-// inputs are those of the program.
-func (g *program) inputs() inputs {
-	in := inputs{Settings: settings.Inputs(g.config, ""), Updates: graph.Scalar(float64(g.config.Last()))}
-	for name, a := range settings.Inputs(g.head, valuePrefix) {
-		in.Settings[name] = a
-	}
-	for name, a := range g.collect.play.Inputs() {
-		in.Settings[name] = a
-	}
-	return in
 }
 
 // Step is one update of all agents: one call of the compiled program.
@@ -124,12 +105,13 @@ func (t *Training) Step() (run.Metrics, error) {
 	}
 	work := float64(t.config.perUpdate()) * float64(t.config.Agents)
 	m := run.Metrics{Step: t.Steps(), Work: work}
-	k := len(metricNames)
+	names := t.program.metrics()
+	k := len(names)
 	t.recent = nil
 	for i := 0; i < len(v); i += k {
 		t.recent = append(t.recent, v[i])
 	}
-	for i, name := range metricNames {
+	for i, name := range names {
 		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, v[i:], k)})
 	}
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(t.Steps()) * work})
@@ -219,6 +201,13 @@ func (t *Training) Files(bool) ([]run.File, error) {
 		}
 	}
 	file := map[string]any{"recent_return": returns}
+	for name, values := range t.config.each() {
+		if f, ok := settings.Lookup(&t.config, name); ok {
+			if n, _ := f.Several(); n.Each != "" {
+				file[strings.ReplaceAll(name, "-", "_")] = values
+			}
+		}
+	}
 	if iqm, err := t.interquartile(); err != nil {
 		return nil, err
 	} else if !math.IsNaN(iqm.Point) {
@@ -236,12 +225,21 @@ func (t *Training) interquartile() (aggregate.Interval, error) {
 	return all[0], nil
 }
 
-// Ending sums the run up, of several agents with their interquartile mean.
+// Ending sums the run up, of several agents with their interquartile mean. It is asked for after every update; the interval, which takes thousands of
+// resamples, is there after the last.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)
-	if t.config.Agents > 1 && len(t.recent) > 0 {
-		if iqm, err := t.interquartile(); err == nil && !math.IsNaN(iqm.Point) {
-			text += fmt.Sprintf("; interquartile mean of %d agents %s (%s to %s)", t.config.Agents, number(iqm.Point), number(iqm.Low), number(iqm.High))
+	if t.config.Agents == 1 || len(t.recent) == 0 {
+		return text
+	}
+	point := aggregate.IQM(aggregate.Of(t.recent))
+	if math.IsNaN(point) {
+		return text
+	}
+	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
+	if last.Done || last.Step >= t.config.Last() {
+		if iqm, err := t.interquartile(); err == nil {
+			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
 		}
 	}
 	return text

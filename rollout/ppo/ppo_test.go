@@ -229,7 +229,7 @@ func TestAgainstJAX(t *testing.T) {
 		n := v.Action.Shape[0]
 		e := experience{Observation: array(v.Observation), Legal: array(v.Legal), Draw: array(v.Action), Key: random.Split(random.New(0), n), First: graph.Zeros(graph.ShapeOf(graph.Bool, n)),
 			LogProb: array(v.LogProb), Value: array(v.Value), Advantage: array(v.Advantage), Target: array(v.Target)}
-		loss := func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, e), e) }
+		loss := func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, e), e, l.spreadOf(e.Advantage)) }
 		total, f := loss(p)
 		want, err := graph.Floats(array(v.Losses))
 		require.NoError(t, err)
@@ -255,9 +255,10 @@ func TestAgainstJAX(t *testing.T) {
 		require.InEpsilon(t, v.Norm, norm, 1e-5)
 
 		// Two epochs of one minibatch: the order of the rows changes nothing.
-		after, _, means := l.epochs(random.New(0), p, l.optimizer().Init(p), 2, 1, n, func(*graph.Array) func(p Params) (*graph.Array, figures) { return loss })
-		same("step", graph.Leaves(after), v.After, 3e-6)
-		count, err := graph.Float(means.Minibatches)
+		after := l.epochs(random.New(0), trained{Params: p, Optimizer: l.optimizer().Init(p)}, 2, 1, 1, experiences{n,
+			func(*graph.Array) *graph.Array { return e.Advantage }, func(*graph.Array, *spread) func(p Params) (*graph.Array, figures) { return loss }})
+		same("step", graph.Leaves(after.Params), v.After, 3e-6)
+		count, err := graph.Float(after.Figures.Minibatches)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, count)
 	}

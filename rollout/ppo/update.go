@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/graph/precision"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/advantage"
@@ -15,10 +16,11 @@ import (
 type State struct {
 	Params    Params
 	Optimizer any
-	Value     any          // of the value head
-	Worlds    World        // of all environments, on axis 0
-	Key       random.Key   // of the agent; update u uses FoldIn(Key, u)
-	Update    *graph.Array // i32[]: updates done
+	Value     any                  // of the value head
+	Scale     *precision.LossScale // by which losses are multiplied; nil: they are not
+	Worlds    World                // of all environments, on axis 0
+	Key       random.Key           // of the agent; update u uses FoldIn(Key, u)
+	Update    *graph.Array         // i32[]: updates done
 	Recent    recent
 	Best      best
 	// Observed are the moments of all observations, by which those of the next update are normalised; nil: they are not.
@@ -60,7 +62,10 @@ const farthestReward = 10
 // inputs of an update that are not handed on.
 type inputs struct {
 	Settings map[string]*graph.Array // f32[], by name
-	Updates  *graph.Array            // f32[]: of the whole run, over which the learning rate falls
+	// Each are those of the settings that agents have each its own of, f32[agents]; of an agent, f32[].
+	Each    map[string]*graph.Array
+	Updates *graph.Array // f32[]: of the whole run, over which the learning rate falls
+	Tiles   *graph.Array // i32[]: of agents, that a device trains; population.Tiles.Count
 }
 
 // program is one update of one agent.
@@ -68,12 +73,13 @@ type program struct {
 	config  *Config
 	collect collector
 	head    value.Head
+	slow    Slowly
 }
 
 // bound is the program with its inputs in the place of the settings.
 func (g *program) bound(in inputs) *program {
 	b := *g
-	b.config = settings.Bind(g.config, in.Settings, "")
+	b.config = settings.Bind(settings.Bind(g.config, in.Settings, ""), in.Each, "")
 	b.collect.play = g.collect.play.Bound(in.Settings)
 	b.collect.network = g.collect.bound(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
@@ -89,6 +95,7 @@ func (g *program) start(key random.Key) State {
 	p := g.collect.init(keys[0])
 	s := State{Params: p, Key: keys[1], Update: graph.Zeros(graph.ShapeOf(graph.Int32)), Value: g.head.Start(), Recent: recent{graph.Scalar(0), graph.Scalar(0)}}
 	s.Optimizer = g.learner(g.head.Start(), inputs{Updates: graph.Scalar(1)}, s.Update).optimizer().Init(p)
+	s.Scale = g.config.lossScale()
 	c := g.normalizing(s)
 	s.Worlds = graph.VMap(func(key random.Key) World { return c.begin(p, key) })(once(random.Split(keys[2], g.config.Envs)))
 	if g.config.NormalizeObservations {
@@ -131,7 +138,11 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	return &learner{network: g.collect.network, numbers: n, head: g.head, state: state}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused}
+	if g.slow.Branching {
+		l.branch = graph.Ge(update, 0)
+	}
+	return l
 }
 
 // update collects, estimates advantages and learns. It returns the next state, and the numbers that metricNames name.
@@ -141,7 +152,12 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	worlds, moments := collector.collect(s.Params, s.Worlds, collector.chances(ofSteps, c.Horizon, c.Envs))
-	moments = once(moments)
+	return g.learned(collector, s, in, worlds, once(moments), ofEpochs)
+}
+
+// learned is what an update makes of what it collected: g has its inputs bound.
+func (g *program) learned(collector *collector, s State, in inputs, worlds World, moments moment, ofEpochs random.Key) (State, *graph.Array) {
+	c := g.config
 	observed := moments.Observation
 	moments.Observation, moments.Final = collector.each(observed), collector.each(moments.Final)
 	estimated := g.estimate(collector, s, worlds, moments)
@@ -166,9 +182,8 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	}))(moments)
 	e := once(experience{Observation: moments.Observation, Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: logs,
 		Value: estimated.Values, Advantage: advantages, Target: targets})
-	rows, minibatch := l.minibatches(s, e)
-	var f figures
-	next.Params, next.Optimizer, f = l.epochs(ofEpochs, params, s.Optimizer, c.Epochs, c.Minibatches, rows, minibatch)
+	after := l.epochs(ofEpochs, trained{Params: params, Optimizer: s.Optimizer, Scale: s.Scale}, c.Epochs, c.Minibatches, c.Accumulate, l.experiences(s, e, c.blocks()))
+	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
 
 	if s.Observed != nil {
 		more := s.Observed.And(momentsOf(graph.Convert(merged(observed), graph.Float32)))
@@ -177,7 +192,7 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ended := endedIn(moments)
 	next.Recent = s.Recent.with(ended)
 	next.Best = s.Best.or(best{s.Params.Actor, s.scale(), next.Recent.mean()}, graph.Lt(next.Recent.Weight, sure))
-	return next, figuresOf(ended, next.Recent, f, l.Rate, explained(estimated.Values, targets))
+	return next, figuresOf(ended, next.Recent, after.Figures, l.Rate, scaleOf(next.Scale), explained(estimated.Values, targets))
 }
 
 // advantages are the estimates of all environments, and the targets of their values, f32[steps, environments].
@@ -191,19 +206,33 @@ func advantages(rewards *graph.Array, e estimates, m moment, gamma, lambda *grap
 	return all.Advantages, all.Targets
 }
 
-// minibatches gives how many rows the experience has that are shuffled, and the loss of parameters in some of them: steps of all environments where nothing is
-// remembered, else whole environments.
-func (l *learner) minibatches(s State, e experience) (rows int, minibatch func(rows *graph.Array) func(p Params) (*graph.Array, figures)) {
-	take := func(axis int, rows *graph.Array) func(a *graph.Array) *graph.Array {
-		return func(a *graph.Array) *graph.Array { return graph.Take(a, rows, axis) }
+// experiences are what an update learns from, as rows that are shuffled.
+type experiences struct {
+	rows       int
+	advantages func(rows *graph.Array) *graph.Array                                       // of some of the rows
+	loss       func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) // of parameters in some of them
+}
+
+// experiences have the steps of all environments as rows where nothing is remembered, or, as blocks, the steps of all environments at a time; else whole
+// environments.
+func (l *learner) experiences(s State, e experience, blocks bool) (x experiences) {
+	take := func(rows *graph.Array) func(a *graph.Array) *graph.Array {
+		return func(a *graph.Array) *graph.Array { return graph.Take(a, rows, 0) }
 	}
-	steps, environments := e.LogProb.Dim(0), e.LogProb.Dim(1)
 	if !l.recurrent(s.Params) {
-		e = graph.MapTree(merged, e)
-		return steps * environments, func(rows *graph.Array) func(p Params) (*graph.Array, figures) {
-			batch := once(graph.MapTree(take(0, rows), e))
-			return func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, batch), batch) }
+		flat := func(e experience) experience { return e }
+		if blocks {
+			flat = func(e experience) experience { return graph.MapTree(merged, e) }
+		} else {
+			e = graph.MapTree(merged, e)
 		}
+		x.rows = e.LogProb.Dim(0)
+		x.advantages = func(rows *graph.Array) *graph.Array { return take(rows)(e.Advantage) }
+		x.loss = func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) {
+			batch := flat(once(graph.MapTree(take(rows), e)))
+			return func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, batch), batch, by) }
+		}
+		return x
 	}
 	turned := func(a *graph.Array) *graph.Array { // environments first
 		axes := []int{1, 0}
@@ -213,14 +242,17 @@ func (l *learner) minibatches(s State, e experience) (rows int, minibatch func(r
 		return graph.Transpose(a, axes...)
 	}
 	all := once(sequence{s.Worlds.Actor, s.Worlds.Critic, graph.MapTree(turned, e)})
-	return environments, func(rows *graph.Array) func(p Params) (*graph.Array, figures) {
-		batch := once(graph.MapTree(take(0, rows), all))
+	x.rows = e.LogProb.Dim(1)
+	x.advantages = func(rows *graph.Array) *graph.Array { return take(rows)(all.Steps.Advantage) }
+	x.loss = func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) {
+		batch := once(graph.MapTree(take(rows), all))
 		flat := graph.MapTree(merged, batch.Steps)
 		return func(p Params) (*graph.Array, figures) {
 			out := graph.VMap(func(s sequence) passed { return l.along(p, s) })(batch)
-			return l.loss(p, graph.MapTree(merged, out), flat)
+			return l.loss(p, graph.MapTree(merged, out), flat, by)
 		}
 	}
+	return x
 }
 
 // merged has axes 0 and 1 as one.

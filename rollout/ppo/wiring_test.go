@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -98,7 +99,7 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 		})
 		g, err := config.program()
 		require.NoError(t, err)
-		in := g.inputs()
+		in := g.inputs(population.CutTiles(1, 1, 1))
 		s := evaluated(t, g.starts(random.New(3), 1))
 		var actors, critics [environments]any // what the networks remember
 		for e := range environments {

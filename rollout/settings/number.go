@@ -9,8 +9,11 @@ import (
 )
 
 // Number is a setting that is an input of the compiled program: a change of it compiles nothing.
+//
+// One whose field has the tag each may be several, for what is done side by side: a range, "1e-4..1e-2", or a list, "1e-4,1e-3".
 type Number struct {
 	Value  float64
+	Each   string // a range or a list as it is written; "" for the one Value
 	traced *graph.Array
 }
 
@@ -25,12 +28,20 @@ func (n Number) Array() *graph.Array {
 	return graph.Of(float32(n.Value))
 }
 
+// Several is the setting's Number where it may be several.
+func (f Field) Several() (n Number, ok bool) {
+	if _, ok = f.tag.Lookup("each"); !ok || !f.Traced {
+		return Number{}, false
+	}
+	return f.value.Interface().(Number), true
+}
+
 // Inputs are the Numbers of the struct that ptr points to, float32 scalars by name; prefix goes before each name.
 func Inputs(ptr any, prefix string) map[string]*graph.Array {
 	in := map[string]*graph.Array{}
 	for _, f := range Fields(ptr) {
 		if f.Traced {
-			in[prefix+f.Name] = graph.Of(float32(f.Value().(float64)))
+			in[prefix+f.Name] = graph.Of(float32(f.value.Interface().(Number).Value))
 		}
 	}
 	return in
@@ -47,7 +58,9 @@ func Bind[T any](v T, in map[string]*graph.Array, prefix string) T {
 	bound.Elem().Set(old.Elem())
 	for _, f := range Fields(bound.Interface()) {
 		if a, ok := in[prefix+f.Name]; ok && f.Traced {
-			f.value.Set(reflect.ValueOf(Number{Value: f.Value().(float64), traced: a}))
+			n := f.value.Interface().(Number)
+			n.traced = a
+			f.value.Set(reflect.ValueOf(n))
 		}
 	}
 	return bound.Interface().(T)

@@ -139,6 +139,9 @@ func Names(ptr any) (names []string) {
 // Text is the value as it is written on a command line.
 func (f Field) Text() string {
 	if f.Traced {
+		if each := f.value.Interface().(Number).Each; each != "" {
+			return each
+		}
 		return formatFloat(f.value.Interface().(Number).Value)
 	}
 	switch f.Type {
@@ -170,6 +173,9 @@ func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) 
 // Value is the value: a bool, int64, float64, string, []int, []float64, or a map of them for Pairs.
 func (f Field) Value() any {
 	if f.Traced {
+		if each := f.value.Interface().(Number).Each; each != "" {
+			return each
+		}
 		return f.value.Interface().(Number).Value
 	}
 	switch {
@@ -279,6 +285,14 @@ func (f Field) parse(text string) error {
 		f.value.SetInt(int64(n))
 	case "number":
 		x, err := strconv.ParseFloat(text, 64)
+		if _, several := f.tag.Lookup("each"); err != nil && several && f.Traced {
+			n, ok := parseEach(text)
+			if !ok {
+				return wrong()
+			}
+			f.value.Set(reflect.ValueOf(n))
+			return nil
+		}
 		if err != nil {
 			return wrong()
 		}
@@ -357,6 +371,9 @@ func (f Field) numbers() []float64 {
 	if f.Type == "bytes" {
 		return []float64{float64(f.value.Int())}
 	}
+	if f.Traced {
+		return f.value.Interface().(Number).bounds()
+	}
 	switch v := f.Value().(type) {
 	case int64:
 		return []float64{float64(v)}
@@ -431,6 +448,9 @@ func (f Field) wants() string {
 	}
 	if f.Traced {
 		noun += " that a float32 holds"
+	}
+	if _, ok := f.tag.Lookup("each"); ok {
+		noun += ", or several: a range such as 0.1..0.3 or a list with commas"
 	}
 	if zero, ok := f.tag.Lookup("zero"); ok {
 		noun += ", 0 for " + zero

@@ -13,7 +13,6 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
-	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 )
 
@@ -42,6 +41,7 @@ var workloads = []workload{
 	{name: sparseName, run: sparseNets{"auto"}.bench},
 	{name: sparseName + "-masked", run: sparseNets{"masked"}.bench},
 	{name: "start", run: timeStart},
+	{name: updateName, named: true, run: timeUpdate, sliced: slicedUpdates(update())},
 	{name: openName, named: true, run: timeOpen},
 	{name: "evolve-small", named: true, run: generations{256, 16, 50, true}.bench},
 	{name: "evolve-wide", named: true, run: generations{1024, 64, 20, true}.bench},
@@ -81,7 +81,7 @@ func command(h *host) *cobra.Command {
 			"with a full one. evolve-small and evolve-wide are a generation and a start together, open is a start that runs nothing.\n\n" +
 			"--record and --check measure calibrated figures instead: slices of the workload take turns with slices of a fixed program in\n" +
 			"C on as many threads, and what counts is the median of the ratios. They are made of " + strings.Join(calibratedNames(), ", ") + ".\n\n" +
-			"Workloads: " + strings.Join(workloadNames(), ", ") + " (default all but the last three).",
+			"Workloads: " + strings.Join(workloadNames(), ", ") + " (default all but the last four, with --record and --check all that have figures).",
 		Example: "  xlarun bench --peers\n  xlarun bench --record\n  xlarun bench generation-small --check",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,7 +106,7 @@ func command(h *host) *cobra.Command {
 	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries, or compiling takes half as much again, or a fifth more memory")
 	f.StringVar(&o.history, "history", defaultHistory, "file of the history, one line of JSON a figure")
 	o.addJSON(f)
-	cmd.AddCommand(bbobCommand(h), gradCommand(h), jaxCommand(h), largeCommand(h), crossoverCommand(h), neuroCommand(h), ppoCommand(h), selfplayCommand(h), scalingCommand(h), spikingCommand(h), peakCommand(h))
+	cmd.AddCommand(bbobCommand(h), gradCommand(h), jaxCommand(h), largeCommand(h), crossoverCommand(h), neuroCommand(h), ppoCommand(h), ladderCommand(h), selfplayCommand(h), scalingCommand(h), spikingCommand(h), peakCommand(h))
 	return cmd
 }
 
@@ -136,7 +136,7 @@ func chooseWorkloads(names []string, figures bool) (chosen []workload, err error
 		chosen = append(chosen, workloads[i])
 	}
 	if len(names) == 0 {
-		chosen = slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool { return w.named || figures && w.sliced == nil })
+		chosen = slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool { return w.named && !figures || figures && w.sliced == nil })
 	}
 	return chosen, nil
 }
@@ -173,7 +173,7 @@ type bench struct {
 	pairing         pairing
 	processorTime   func(xlabridge.Backend) time.Duration
 	startCalibrator func(ctx context.Context, size calibratorSize, threads int) (work slicer, stop func() error, err error)
-	startCost       func(ctx context.Context, c evolve.Config) (startCost, error) // nil: startAnew, where something is compiled
+	startCost       func(ctx context.Context, args []string) (startCost, error) // nil: startAnew, where something is compiled
 }
 
 func newBench(h *host, o flags) *bench {

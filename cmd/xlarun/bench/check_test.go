@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/rollout/evolve"
 	"xlarun/rollout/plan"
 	"xlarun/xlabridge"
 )
@@ -238,8 +237,8 @@ func TestCheckOfStarts(t *testing.T) {
 			measurement++
 			return calibrator(ctx, size, threads)
 		}
-		bench.startCost = func(_ context.Context, x evolve.Config) (startCost, error) {
-			require.Equal(t, 256, x.Population)
+		bench.startCost = func(_ context.Context, args []string) (startCost, error) {
+			require.Contains(t, strings.Join(args, " "), "evolve CartPole-v1 --pop 256 ")
 			return c.starts(measurement), nil
 		}
 		err := bench.run(context.Background(), smallOnly(t))
@@ -258,10 +257,10 @@ func TestCheckOfStarts(t *testing.T) {
 func TestStartsThatFail(t *testing.T) {
 	b := newBed(t)
 	bench := fakeBench(b, flags{record: true}, func(int) time.Duration { return 4 * time.Millisecond })
-	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{-time.Millisecond, 1}, nil }
+	bench.startCost = func(context.Context, []string) (startCost, error) { return startCost{-time.Millisecond, 1}, nil }
 	require.ErrorContains(t, bench.run(context.Background(), smallOnly(t)), "took no more of the processor than those that find their programs, in 4 of 4")
 	boom := errors.New("boom")
-	bench.startCost = func(context.Context, evolve.Config) (startCost, error) { return startCost{}, boom }
+	bench.startCost = func(context.Context, []string) (startCost, error) { return startCost{}, boom }
 	require.ErrorIs(t, bench.run(context.Background(), smallOnly(t)), boom)
 }
 

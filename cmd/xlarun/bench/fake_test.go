@@ -15,6 +15,7 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/ppo"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -67,7 +68,8 @@ func newBed(t *testing.T) *bed {
 			b.engine = &e
 			return b.engine, nil
 		},
-		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		newUpdates: func(xlabridge.Backend, ppo.Config) (stepper, error) { e := b.shape; return &e, nil },
+		now:        func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}
 	return b
 }

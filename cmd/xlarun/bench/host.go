@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/evolve"
+	"xlarun/rollout/ppo"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
@@ -26,6 +27,7 @@ type host struct {
 	console.Streams
 	openBackend console.Opener
 	newEngine   func(b xlabridge.Backend, c evolve.Config) (engine, error)
+	newUpdates  func(b xlabridge.Backend, c ppo.Config) (stepper, error) // nil: ppo.New
 	now         func() time.Time
 }
 

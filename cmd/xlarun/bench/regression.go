@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -18,6 +19,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
 	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 )
@@ -41,8 +43,8 @@ func (f figure) comparable(with figure) bool {
 
 // slicedWork is a workload that was set up, to be run in slices.
 type slicedWork struct {
-	figure figure // without its numbers
-	config evolve.Config
+	figure figure   // without its numbers
+	args   []string // that start it and end after a round
 	size   calibratorSize
 	units  slicer
 	close  func()
@@ -66,7 +68,7 @@ func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error
 	if f.paired, err = b.pairing.measure(ctx, work.units, calibration, f.Devices); err != nil {
 		return f, err
 	}
-	f.started, err = b.startsOf(ctx, work.config, calibration)
+	f.started, err = b.startsOf(ctx, work.args, calibration)
 	return f, err
 }
 
@@ -81,31 +83,44 @@ func slicedGenerations(c evolve.Config, size calibratorSize) func(ctx context.Co
 	return func(ctx context.Context, b *bench) (*slicedWork, error) {
 		c := c
 		c.Tune, c.Devices = plan.TuneOff, b.flags.Devices
-		backend, err := b.open(ctx, b.flags.BackendFlags)
-		if err != nil {
-			return nil, err
-		}
-		e, err := b.newEngine(backend, c)
-		if err != nil {
-			_ = backend.Close()
-			return nil, err
-		}
-		return &slicedWork{
-			config: c,
-			size:   size,
-			figure: figure{Devices: e.Profile().Devices, Plugin: pluginName(backend)},
-			units: func(n int) (time.Duration, error) {
-				start := b.processorTime(backend)
-				for range n {
-					if _, err := e.Step(); err != nil {
-						return 0, err
-					}
-				}
-				return b.processorTime(backend) - start, ctx.Err()
-			},
-			close: func() { _, _ = e.Close(), backend.Close() },
-		}, nil
+		args := append(startArgs(c), "--tune", "off", "--episodes", strconv.Itoa(c.Episodes), "--devices", strconv.Itoa(b.flags.Devices))
+		return b.sliced(ctx, args, size, func(backend xlabridge.Backend) (stepper, error) { return b.newEngine(backend, c) })
 	}
+}
+
+// stepper is a run that is timed round by round.
+type stepper interface {
+	Step() (run.Metrics, error)
+	Profile() run.Profile
+	Close() error
+}
+
+// sliced makes rounds of a run a slice.
+func (b *bench) sliced(ctx context.Context, args []string, size calibratorSize, start func(xlabridge.Backend) (stepper, error)) (*slicedWork, error) {
+	backend, err := b.open(ctx, b.flags.BackendFlags)
+	if err != nil {
+		return nil, err
+	}
+	e, err := start(backend)
+	if err != nil {
+		_ = backend.Close()
+		return nil, err
+	}
+	return &slicedWork{
+		args:   args,
+		size:   size,
+		figure: figure{Devices: e.Profile().Devices, Plugin: pluginName(backend)},
+		units: func(n int) (time.Duration, error) {
+			start := b.processorTime(backend)
+			for range n {
+				if _, err := e.Step(); err != nil {
+					return 0, err
+				}
+			}
+			return b.processorTime(backend) - start, ctx.Err()
+		},
+		close: func() { _, _ = e.Close(), backend.Close() },
+	}, nil
 }
 
 // loaded is what the clock's time is counted from.

@@ -3,12 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"slices"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/machine"
-	"xlarun/rollout/evolve"
 )
 
 // started is what it costs to start a workload's experiment; both are 0 where the backend compiles nothing.
@@ -34,7 +33,7 @@ type startCost struct {
 }
 
 // startsOf starts an experiment anew a few times, between slices of the calibration.
-func (b *bench) startsOf(ctx context.Context, c evolve.Config, calibration slicer) (s started, err error) {
+func (b *bench) startsOf(ctx context.Context, args []string, calibration slicer) (s started, err error) {
 	if b.flags.Backend == console.Reference && b.startCost == nil {
 		return s, nil
 	}
@@ -52,7 +51,7 @@ func (b *bench) startsOf(ctx context.Context, c evolve.Config, calibration slice
 	}
 	var compile, peaks []float64
 	for tries := 0; len(compile) < starts; tries++ {
-		cost, err := measure(ctx, c)
+		cost, err := measure(ctx, args)
 		if err != nil {
 			return s, err
 		}
@@ -72,8 +71,8 @@ func (b *bench) startsOf(ctx context.Context, c evolve.Config, calibration slice
 	return started{machine.Median(compile), int64(machine.Median(peaks))}, nil
 }
 
-// startAnew runs one generation of an experiment in processes of its own: with an empty cache of programs, then with the full one.
-func (b *bench) startAnew(ctx context.Context, c evolve.Config) (cost startCost, err error) {
+// startAnew runs one round of an experiment, by its command line, in processes of its own: with an empty cache of programs, then with the full one.
+func (b *bench) startAnew(ctx context.Context, args []string) (cost startCost, err error) {
 	cache, remove, err := scratchCache()
 	if err != nil {
 		return cost, err
@@ -81,8 +80,7 @@ func (b *bench) startAnew(ctx context.Context, c evolve.Config) (cost startCost,
 	defer remove()
 	var processor [2]float64
 	for i := range processor {
-		run, err := ownProcess(ctx, b.flags.BackendFlags, cache, append(startArgs(c), "--tune", "off", "--episodes", strconv.Itoa(c.Episodes), "--judge", "1",
-			"--devices", strconv.Itoa(b.flags.Devices))...)
+		run, err := ownProcess(ctx, b.flags.BackendFlags, cache, append(slices.Clone(args), "--judge", "1")...)
 		if err != nil {
 			return cost, err
 		}

@@ -35,13 +35,14 @@ func examples(t *testing.T) map[string]string {
 }
 
 // example runs a config file on the CPU plugin.
-func example(t *testing.T, path string, args ...string) (r struct {
+func example(t *testing.T, kind, path string, args ...string) (r struct {
 	Generations int
+	Updates     int
 	Return      float64 `json:"best_member_mean_return"`
 }) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	args = append([]string{"evolve", "--config", path, "--out", "none", "--json"}, args...)
+	args = append([]string{kind, "--config", path, "--out", "none", "--json"}, args...)
 	require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%s", lines[len(lines)-1])
@@ -70,11 +71,24 @@ func TestExamplesRun(t *testing.T) {
 			require.Contains(t, table, "["+name+".toml]("+name+".toml)")
 			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name), "the table's score is the file's")
 
+			if kind := kindOf(c.head); kind == "ppo" {
+				r := example(t, kind, path, "--envs", "4", "--horizon", "8", "--steps", "64", "--judge", "2", "--target", "0")
+				require.Equal(t, 2, r.Updates)
+				return
+			}
 			// Some strategies need pairs, some an elite.
-			r := example(t, path, "--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0")
+			r := example(t, "evolve", path, "--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0")
 			require.Equal(t, 2, r.Generations)
 		})
 	}
+}
+
+// kindOf is the kind of run that a config is for.
+func kindOf(head map[string]any) string {
+	if kind, ok := head[kindKey].(string); ok {
+		return kind
+	}
+	return "evolve"
 }
 
 // row is the line of a table that names a file.
@@ -101,7 +115,9 @@ func TestExamplesReachTheirScores(t *testing.T) {
 			require.NoError(t, err)
 			spread, err := strconv.ParseFloat(score[2], 64)
 			require.NoError(t, err)
-			r := example(t, path)
+			c, err := readConfig(path)
+			require.NoError(t, err)
+			r := example(t, kindOf(c.head), path)
 			require.Greater(t, r.Return, want-4*spread-.05*max(want, -want))
 		})
 	}

@@ -102,6 +102,7 @@ func (s *session) resultLine() ordered {
 		run.Fact{Name: "compile_seconds", Value: s.profile.CompileSeconds}, run.Fact{Name: "cache", Value: s.profile.Cache},
 		run.Fact{Name: "time_to_first_" + s.Round + "_seconds", Value: s.firstEnd.Seconds()}, run.Fact{Name: "wall_seconds", Value: time.Since(s.start).Seconds()},
 		run.Fact{Name: "peak_memory_bytes", Value: s.peak}, run.Fact{Name: "devices", Value: s.profile.Devices}, run.Fact{Name: "folder", Value: folder})
+	o = append(o, s.pace.facts(s.Round)...)
 	return append(o, s.profile.Facts...)
 }
 

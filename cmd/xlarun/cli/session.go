@@ -85,11 +85,12 @@ type session struct {
 	last     run.Metrics
 	values   map[string]float64 // the last value of each metric
 	firstEnd time.Duration      // from the process's start to the end of the first round
-	after    time.Duration      // and of the last
-	first    float64            // seconds of the first round
-	work0    float64            // its work
-	steady   float64            // seconds of all rounds but the first
-	work1    float64            // their work
+	pace     pace
+	after    time.Duration // and of the last
+	first    float64       // seconds of the first round
+	work0    float64       // its work
+	steady   float64       // seconds of all rounds but the first
+	work1    float64       // their work
 	rounds   int
 	round    int64 // rounds since the run began, those before it went on included
 	peak     int64
@@ -272,6 +273,9 @@ func (s *session) work(ctx context.Context) (err error) {
 			}
 		}
 		step = m.Step
+		s.mu.Lock()
+		s.pace.note(started, now)
+		s.mu.Unlock()
 		s.note(m, now, now.Sub(started).Seconds())
 		if err := s.keep(); err != nil {
 			return err

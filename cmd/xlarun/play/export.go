@@ -114,7 +114,8 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 	put("observation_space", spaceOf(spec.Observation))
 	put("action_space", spaceOf(spec.Action))
 	metadata["head"] = "tanh"
-	if _, ok := spec.Action.(envs.Discrete); ok {
+	switch spec.Action.(type) {
+	case envs.Discrete, envs.MultiDiscrete:
 		metadata["head"] = "argmax"
 	}
 	if d, ok := m.Policy.(policy.Describer); ok {
@@ -133,9 +134,10 @@ func describeMember(m *episode.Member, metadata map[string]string) error {
 
 // space is a space in JSON.
 type space struct {
-	Type  string     `json:"type"` // "Discrete", "Box"
+	Type  string     `json:"type"` // "Discrete", "MultiDiscrete", "Box"
 	N     int        `json:"n,omitempty"`
-	Low   []*float64 `json:"low,omitempty"` // of each element, row-major; null: no bound
+	Each  []int      `json:"nvec,omitempty"` // of each choice of a MultiDiscrete
+	Low   []*float64 `json:"low,omitempty"`  // of each element, row-major; null: no bound
 	High  []*float64 `json:"high,omitempty"`
 	Shape []int      `json:"shape"`
 	DType string     `json:"dtype"` // as NumPy names it
@@ -147,6 +149,8 @@ func spaceOf(s envs.Space) space {
 	switch s := s.(type) {
 	case envs.Discrete:
 		out.Type, out.N = "Discrete", s.N
+	case envs.MultiDiscrete:
+		out.Type, out.Each = "MultiDiscrete", s.N
 	case envs.Box:
 		out.Type = "Box"
 		for i := range shape.Size() {

@@ -1,0 +1,35 @@
+package envs
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+)
+
+// MultiDiscrete is several choices at once: i32[k] with element i in 0 … N[i]-1.
+type MultiDiscrete struct{ N []int }
+
+// Shape is i32[k].
+func (m MultiDiscrete) Shape() graph.Shape { return graph.ShapeOf(graph.Int32, len(m.N)) }
+
+// Contains tells whether every element lies in its range.
+func (m MultiDiscrete) Contains(x *graph.Array) *graph.Array {
+	return graph.All(graph.And(graph.Ge(x, 0), graph.Lt(x, m.counts())))
+}
+
+// Sample draws every element evenly.
+func (m MultiDiscrete) Sample(key random.Key) *graph.Array {
+	return random.Randint(key, m.Shape(), 0, m.counts())
+}
+
+func (m MultiDiscrete) counts() *graph.Array {
+	n := make([]int32, len(m.N))
+	for i, x := range m.N {
+		n[i] = int32(x)
+	}
+	return graph.Int32s(n)
+}
+
+// String is "MultiDiscrete([3 2])".
+func (m MultiDiscrete) String() string { return fmt.Sprintf("MultiDiscrete(%v)", m.N) }

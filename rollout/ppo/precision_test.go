@@ -1,0 +1,112 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// What learns in half precision plays no illegal action and learns the right one, as in float32; logits, log-probabilities and ratios stay float32.
+func TestLearnsUnderMasksInHalf(t *testing.T) {
+	b := open(t)
+	for _, precision := range []string{"bf16", "f16"} {
+		r := start(t, b, small(func(c *Config) {
+			c.Env, c.Policy, c.Envs, c.LearningRate, c.Steps, c.Precision = "Shelf-v0", "mlp:8", 16, settings.Num(.02), 16*16*30, precision
+		}))
+		all := steps(t, r, 30)
+		for i, m := range all {
+			require.GreaterOrEqual(t, of(t, m, "min_return"), 0., "%s, update %d: an illegal action was played", precision, i)
+			require.LessOrEqual(t, of(t, m, "entropy"), math.Log(3)+1e-5, "of three legal actions")
+		}
+		require.Greater(t, of(t, all[29], "mean_return"), .95, precision)
+		if precision == "bf16" {
+			require.EqualValues(t, 1, of(t, all[29], "loss_scale"))
+		} else {
+			require.GreaterOrEqual(t, of(t, all[29], "loss_scale"), 1.)
+		}
+	}
+}
+
+// In half precision networks compute in it and what they put out is float32, as are the parameters; what is remembered is of half precision. With one epoch of one minibatch
+// ratios are near 1, by what rounding leaves.
+func TestHalfIsWithinNetworks(t *testing.T) {
+	b := open(t)
+	for _, policy := range []string{"mlp:8", "gru:4", "lstm:4", "ctrnn:4", "mingru:4", "elman:4"} {
+		config := small(func(c *Config) { c.Precision, c.Policy, c.Epochs, c.Minibatches = "bf16", policy, 1, 1 })
+		g, err := config.program()
+		require.NoError(t, err)
+		s := g.start(random.New(0))
+		for _, a := range graph.Leaves(s.Params) {
+			require.Equal(t, graph.Float32, a.DType(), policy)
+		}
+		for _, a := range graph.Leaves(s.Worlds.Actor) {
+			require.Equal(t, graph.BFloat16, a.DType(), policy)
+		}
+		_, out := g.collect.actor.Act(s.Params.Actor, g.collect.actor.Start(s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
+		require.Equal(t, graph.Float32, out.Action.DType(), policy)
+		v, err := graph.Floats(out.Action)
+		require.NoError(t, err)
+		_, full := config.alike(t).collect.actor.Act(s.Params.Actor, config.alike(t).collect.actor.Start(s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
+		want, err := graph.Floats(full.Action)
+		require.NoError(t, err)
+		require.InDeltaSlice(t, want, v, 1e-2, policy)
+		require.NotEqual(t, want, v, "%s: nothing was rounded", policy)
+	}
+	m := steps(t, start(t, b, small(func(c *Config) { c.Precision, c.Policy, c.Epochs, c.Minibatches = "bf16", "gru:4", 1, 1 })), 2)[1]
+	require.InDelta(t, 0, of(t, m, "kl"), 1e-4)
+	require.Less(t, of(t, m, "clip_fraction"), .01)
+}
+
+// alike is the program of the same settings in float32.
+func (c Config) alike(t *testing.T) *program {
+	t.Helper()
+	c.Precision = "f32"
+	g, err := c.program()
+	require.NoError(t, err)
+	return g
+}
+
+// A gradient that overflows moves nothing and halves the scale; the others move what they would without a scale.
+func TestLossScale(t *testing.T) {
+	b := open(t)
+	half := start(t, b, small(func(c *Config) { c.Precision = "f16" }))
+	first := steps(t, half, 3)[2]
+	require.EqualValues(t, 0, of(t, first, "failed"))
+	scale := of(t, first, "loss_scale")
+	require.LessOrEqual(t, scale, 32768.)
+	require.Equal(t, scale, math.Exp2(math.Round(math.Log2(scale))), "it is halved and doubled")
+	// Rewards of 1e5 give gradients that no f16 holds under the first scale: they are skipped until it is small enough.
+	hard := start(t, b, small(func(c *Config) {
+		c.Precision, c.Env, c.EnvParam, c.Policy = "f16", "Gather-v1", settings.Pairs{"step-reward": "300"}, "mlp:8"
+	}))
+	m := steps(t, hard, 1)[0]
+	require.Greater(t, of(t, m, "skipped"), 0.)
+	require.Less(t, of(t, m, "loss_scale"), 32768.)
+	for range 3 {
+		m = steps(t, hard, 1)[0]
+	}
+	require.Greater(t, of(t, m, "minibatches"), 8., "most are learned from by now")
+}
+
+type asTPU struct{ *xlabridge.Client }
+
+func (asTPU) Backend() string { return "tpu" }
+
+// Auto is float32 on a CPU, and a backend without f16 refuses it in a sentence.
+func TestPrecisionByBackend(t *testing.T) {
+	b := open(t)
+	c, err := small(func(c *Config) { c.Precision = "auto" }).resolved(b)
+	require.NoError(t, err)
+	require.Equal(t, "f32", c.Precision)
+	c, err = small(func(c *Config) { c.Precision = "auto" }).resolved(asTPU{b})
+	require.NoError(t, err)
+	require.Equal(t, "bf16", c.Precision)
+	_, err = New(asTPU{b}, small(func(c *Config) { c.Precision = "f16" }))
+	require.ErrorContains(t, err, "precision: got \"f16\", want bf16 or f32: the backend tpu does not compute in f16")
+}

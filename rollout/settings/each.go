@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// parseEach reads a range, "1e-4..1e-2", or a list, "1e-4,1e-3". Its Value is the first number.
+func parseEach(text string) (n Number, ok bool) {
+	between, list := "..", strings.Split(text, "..")
+	if len(list) == 1 {
+		between, list = ",", strings.Split(text, ",")
+	} else if len(list) != 2 {
+		return n, false
+	}
+	for i, part := range list {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil {
+			return n, false
+		}
+		if i == 0 {
+			n.Value = x
+		}
+		list[i] = formatFloat(x)
+	}
+	n.Each = strings.Join(list, between)
+	return n, true
+}
+
+// bounds are all numbers that are written.
+func (n Number) bounds() []float64 {
+	if n.Each == "" {
+		return []float64{n.Value}
+	}
+	var all []float64
+	for _, part := range strings.Split(strings.ReplaceAll(n.Each, "..", ","), ",") {
+		x, _ := strconv.ParseFloat(part, 64)
+		all = append(all, x)
+	}
+	return all
+}
+
+// Several are the values of so many things done side by side. Of a list thing i has element i, and those behind its end begin with the first again. A range is cut into as many
+// parts, even in the logarithm where both ends are above 0, whose middles are dealt out in an order that follows from name and seed (a Latin
+// hypercube: McKay, Beckman and Conover, 1979): of several ranges each is filled evenly, and they do not rise together.
+func (n Number) Several(things int, name string, seed int64) []float64 {
+	all, bounds := make([]float64, things), n.bounds()
+	if !strings.Contains(n.Each, "..") {
+		for i := range all {
+			all[i] = bounds[i%len(bounds)]
+		}
+		return all
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	order := rand.New(rand.NewPCG(uint64(seed), h.Sum64())).Perm(things)
+	low, high := bounds[0], bounds[1]
+	for i, part := range order {
+		at := (float64(part) + .5) / float64(things)
+		if low > 0 && high > 0 {
+			all[i] = math.Exp(math.Log(low) + at*(math.Log(high)-math.Log(low)))
+		} else {
+			all[i] = low + at*(high-low)
+		}
+	}
+	return all
+}
