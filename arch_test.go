@@ -39,7 +39,7 @@ var rooms = []room{
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
-	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"}, []string{}},
+	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"}, []string{"golang.org/x/sys/cpu"}},
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
 	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/population", "rollout/settings"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},

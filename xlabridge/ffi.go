@@ -51,6 +51,7 @@ func init() {
 	RegisterKernel("xlarun_cholesky", unsafe.Pointer(C.xb_cholesky))
 	RegisterKernel("xlarun_triangular_solve", unsafe.Pointer(C.xb_triangular_solve))
 	RegisterKernel("xlarun_lu", unsafe.Pointer(C.xb_lu))
+	RegisterKernel("xlarun_eigh", unsafe.Pointer(C.xb_eigh))
 	RegisterKernel("xlarun_low_rank", unsafe.Pointer(C.xb_low_rank))
 	RegisterKernel("xlarun_sparse_dot", unsafe.Pointer(C.xb_sparse_dot))
 	RegisterKernel("xlarun_sparse_outer", unsafe.Pointer(C.xb_sparse_outer))

@@ -60,6 +60,9 @@ xf_error *xb_lu(xf_frame *frame);
 // where result and y are the same memory; see lowrank.c.
 xf_error *xb_low_rank(xf_frame *frame);
 
+// xb_eigh is the handler of the kernel xlarun_eigh: f32 or f64 matrices [..., n, n], symmetric, in, eigenvalues and eigenvectors out; see eigh.c.
+xf_error *xb_eigh(xf_frame *frame);
+
 // xb_sparse_dot is the handler of the kernel xlarun_sparse_dot: f32 arrays x and w in, x w out; xb_sparse_outer that of
 // xlarun_sparse_outer: f32 arrays x and y in, sums of x y^T out; see sparsedot.c.
 xf_error *xb_sparse_dot(xf_frame *frame);

@@ -71,6 +71,47 @@ func TestMatrixKernels(t *testing.T) {
 		kase{"singular", [][]int{{4, 4}, {4, 2}}, func(x arrays) arrays {
 			return arrays{graph.TriangularSolve(graph.Mul(0, x[0]), graph.Add(1, graph.Abs(x[1])))}
 		}})
+	// Eigenvectors of values that lie apart are compared themselves, of others by what they make of the matrix.
+	eigen := func(x *graph.Array, apart bool) arrays {
+		x = graph.Mul(graph.Add(x, graph.MatrixTranspose(x)), .5)
+		if apart {
+			x = graph.Add(x, graph.Diag(graph.Mul(graph.Convert(graph.Iota(x.Dim(0)), x.DType()), 3)))
+		}
+		w, v := graph.Eigh(x)
+		out := arrays{w, graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)), graph.MatMul(graph.MatrixTranspose(v), v)}
+		if apart {
+			out = append(out, v)
+		}
+		return out
+	}
+	for _, n := range []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64} {
+		cases = append(cases, kase{fmt.Sprint("eigenvectors of size ", n), [][]int{{n, n}}, func(x arrays) arrays { return append(eigen(x[0], true), eigen(x[0], false)...) }})
+	}
+	for _, change := range []struct {
+		what string
+		of   func(x *graph.Array) *graph.Array
+	}{
+		{"zeros", func(x *graph.Array) *graph.Array { return graph.Mul(0, x) }},
+		{"one value many times", func(x *graph.Array) *graph.Array { return graph.Mul(-3, graph.Eye(x.DType(), x.Dim(0))) }},
+		{"rank one", func(x *graph.Array) *graph.Array { return graph.Outer(graph.Index(x, 0), graph.Index(x, 0)) }},
+		{"diagonal, in falling order", func(x *graph.Array) *graph.Array {
+			return graph.Diag(graph.Neg(graph.Convert(graph.Iota(x.Dim(0)), x.DType())))
+		}},
+		{"two blocks", func(x *graph.Array) *graph.Array {
+			return graph.Mul(x, graph.Eq(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2), graph.Gt(graph.IotaAxis(x.Shape(), 1), 2)))
+		}},
+		{"not a number", func(x *graph.Array) *graph.Array { return graph.Mul(x, math.NaN()) }},
+		{"one infinity", func(x *graph.Array) *graph.Array {
+			return graph.Select(graph.Gt(graph.Eye(x.DType(), x.Dim(0)), 0), math.Inf(1), x)
+		}},
+		{"close to the largest float32", func(x *graph.Array) *graph.Array { return graph.Mul(x, 1e37) }},
+		{"close to the smallest float32", func(x *graph.Array) *graph.Array { return graph.Mul(x, 1e-34) }},
+		{"far apart in size, 1 and 1e-6", func(x *graph.Array) *graph.Array {
+			return graph.Mul(x, graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2), 1e-6, graph.OnesLike(x)))
+		}},
+	} {
+		cases = append(cases, kase{"eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays { return eigen(change.of(x[0]), false) }})
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for i, c := range cases {
 		for d, tolerance := range map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-10} {

@@ -1,0 +1,3 @@
+#define NAME xb_eigh_plain
+#define W 2
+#include "eigh_block.h"
