@@ -52,8 +52,7 @@ func momentsOfTenth(curves [][]float64, tenth int) (mean, variance float64) {
 }
 
 // The learning curve on CartPole is that of gymnax_ppo.py (testdata/cartpole_curves.json: 20 seeds, made by third_party/oracles/jax_ppo_curve.py), within 3.5 standard errors of the
-// difference in each tenth of the training; where it is an episode's limit that ends most, values of final observations may make it better. Half precision has the same
-// curve. Five seeds and the first tenth; XLARUN_LONG=1: 20 seeds and all tenths.
+// difference in each of the first tenths of the training. Half precision has the same curve. Five seeds, two of bf16, and the first tenth; XLARUN_LONG=1: 20 seeds and all tenths that the file has.
 func TestCartPoleCurve(t *testing.T) {
 	var file struct{ Curves [][]float64 }
 	text, err := os.ReadFile("testdata/cartpole_curves.json")
@@ -62,22 +61,23 @@ func TestCartPoleCurve(t *testing.T) {
 	require.Len(t, file.Curves, 20)
 	agents, n := 5, 1
 	if long() {
-		agents, n = 20, 10
+		agents, n = 20, len(file.Curves[0])
 	}
 	b := open(t)
 	for _, precision := range []string{"f32", "bf16"} {
 		c := DefaultConfig()
 		c.Agents, c.Target, c.Precision = agents, "0", precision
+		if precision == "bf16" && !long() {
+			c.Agents = 2 // on CPU it is slow
+		}
 		curves := tenths(t, start(t, b, c), n)
 		for tenth := range n {
 			want, theirs := momentsOfTenth(file.Curves, tenth)
 			got, ours := momentsOfTenth(curves, tenth)
-			far := 3.5 * math.Sqrt(theirs/20+max(ours, theirs)/float64(agents))
+			far := 3.5 * math.Sqrt(theirs/20+max(ours, theirs)/float64(c.Agents))
 			t.Logf("%s, tenth %d: %.1f ± %.1f, ours %.1f ± %.1f", precision, tenth+1, want, math.Sqrt(theirs), got, math.Sqrt(ours))
 			require.Greater(t, got, want-far, "%s, tenth %d", precision, tenth+1)
-			if tenth < 2 {
-				require.Less(t, got, want+far, "%s, tenth %d", precision, tenth+1)
-			}
+			require.Less(t, got, want+far, "%s, tenth %d", precision, tenth+1)
 		}
 	}
 }
@@ -105,28 +105,35 @@ func (e paid) Step(key random.Key, s classic.CartPoleState, action *graph.Array,
 	return next, obs, graph.Mul(reward, e.wage), terminated, truncated
 }
 
-// With PopArt the size of rewards does not matter: times 1, 100 and 1e4 the learning curves are the same within the noise between seeds, and explained variances, too. A
+// With PopArt the size of rewards does not matter: times 1, 1e4 and (XLARUN_LONG=1) 100 the learning curves are the same within the noise between seeds, and values explain some of what comes. A
 // plain head explains nothing of rewards of 1e4 by then.
 func TestPopArtTakesRewardsOfAnySize(t *testing.T) {
 	b := open(t)
 	type end struct{ curve, explained float64 }
 	learn := func(env, head string, wage float64) end {
 		r := start(t, b, small(func(c *Config) {
-			c.Env, c.Value, c.Policy, c.Agents, c.Envs, c.Horizon, c.Steps, c.LearningRate = env, head, "mlp:16", 4, 8, 64, 8*64*60, settings.Num(2e-3)
+			c.Env, c.Value, c.Policy, c.Agents, c.Envs, c.Horizon, c.Steps, c.LearningRate = env, head, "mlp:16", 4, 8, 64, 8*64*24, settings.Num(3e-3)
 		}))
-		all := steps(t, r, 60)
+		all := steps(t, r, 24)
 		e := end{}
-		for _, m := range all[50:] {
+		for _, m := range all[14:] {
 			e.curve, e.explained = e.curve+of(t, m, "mean_return")/wage/10, e.explained+of(t, m, "explained_variance")/10
 		}
 		return e
 	}
 	one := learn("CartPole-v1", "popart", 1)
-	require.Greater(t, one.curve, 60.)
+	require.Greater(t, one.curve, 50.)
+	require.Greater(t, one.explained, .1)
 	for env, wage := range map[string]float64{"Paid100-v0": 100, "Paid10000-v0": 1e4} {
+		if wage == 100 && !long() {
+			continue
+		}
 		other := learn(env, "popart", wage)
-		require.InEpsilon(t, one.curve, other.curve, .35, env)
-		require.InDelta(t, one.explained, other.explained, .25, env)
+		require.InEpsilon(t, one.curve, other.curve, .25, env)
+		t.Logf("%s: %v, CartPole %v", env, other, one)
+		require.Greater(t, other.explained, .1, env)
 	}
-	require.Less(t, learn("Paid10000-v0", "plain", 1e4).explained, one.explained-.2)
+	if long() {
+		require.Less(t, learn("Paid10000-v0", "plain", 1e4).explained, .05)
+	}
 }
