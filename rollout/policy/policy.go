@@ -113,7 +113,11 @@ func Flat(s envs.Space, observation *graph.Array) *graph.Array {
 
 // fitting is an input in the dtype of a network whose parameters are of half precision: x itself beside others.
 func fitting(x *graph.Array, params any) *graph.Array {
-	if d := graph.Leaves(params)[0].DType(); d.IsFloat() && graph.ItemSize(d) == 2 {
+	leaves := graph.Leaves(params)
+	if len(leaves) == 0 {
+		return x
+	}
+	if d := leaves[0].DType(); d.IsFloat() && graph.ItemSize(d) == 2 {
 		return graph.Convert(x, d)
 	}
 	return x

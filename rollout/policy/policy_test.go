@@ -81,11 +81,12 @@ func TestPrepareFillsRegisters(t *testing.T) {
 	require.NoError(t, err)
 	got := p.(Preparer).Prepare(p.Init(random.New(1))).(Prepared)
 	require.Len(t, got.Hidden, 3)
-	for i, dims := range [][]int{{3, 16}, {16, 32}, {32, 32}} {
+	whole := func(n int) int { return (n + register - 1) / register * register }
+	for i, dims := range [][]int{{3, whole(5)}, {whole(5), 32}, {32, whole(17)}} {
 		require.Equal(t, dims, got.Hidden[i].W.W.Dims())
 		require.Equal(t, dims[1:], got.Hidden[i].B.Dims())
 	}
-	require.Equal(t, []int{4, 32}, got.Last.W.W.Dims())
+	require.Equal(t, []int{4, whole(17)}, got.Last.W.W.Dims())
 	require.Equal(t, []int{4}, got.Last.B.Dims())
 }
 
