@@ -116,7 +116,7 @@ func TestCarriesKeepTheirShapes(t *testing.T) {
 			p, _, err := Make(spec, nil, space, envs.Discrete{N: 2})
 			require.NoError(t, err)
 			drawn := p.Init(random.New(1))
-			for units, params := range map[int]any{5: drawn, 16: prepared(p, drawn)} {
+			for units, params := range map[int]any{5: drawn, register: prepared(p, drawn)} {
 				start := p.Start(params)
 				next, out := p.Act(params, start, graph.Zeros(space.Shape()), random.New(0))
 				require.Equal(t, []int{2}, out.Action.Dims())
