@@ -113,10 +113,11 @@ func Flat(s envs.Space, observation *graph.Array) *graph.Array {
 
 // fitting is an input in the dtype of a network whose parameters are of half precision: x itself beside others.
 func fitting(x *graph.Array, params any) *graph.Array {
-	if d := graph.Leaves(params)[0].DType(); d.IsFloat() && graph.ItemSize(d) == 2 {
-		return graph.Convert(x, d)
+	leaves := graph.Leaves(params)
+	if len(leaves) == 0 || !leaves[0].DType().IsFloat() || graph.ItemSize(leaves[0].DType()) != 2 {
+		return x
 	}
-	return x
+	return graph.Convert(x, leaves[0].DType())
 }
 
 // FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
