@@ -68,4 +68,13 @@ log = true
 		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
 	require.Contains(t, s.refused(t, "study", "show", "nothing.db"), "there is no study in nothing.db")
+	// 1: looking at what is no database of studies leaves it as it is.
+	for name, text := range map[string]string{"empty.db": "", "text.db": "no database, but longer than a header of SQLite would be: one hundred bytes and a few more of them"} {
+		file := filepath.Join(s.dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
+		require.Contains(t, s.refused(t, "study", "best", name), name+" is no database of studies")
+		after, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, text, string(after))
+	}
 }

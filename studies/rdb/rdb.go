@@ -52,6 +52,21 @@ func Path(at string) (string, error) {
 	return path, nil
 }
 
+// Holds tells whether a file is a database that has room for studies. It changes nothing.
+func Holds(path string) (bool, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return false, err
+	}
+	db, err := sql.Open("sqlite3", "file:"+(&url.URL{Path: abs}).EscapedPath()+"?mode=ro")
+	if err != nil {
+		return false, err
+	}
+	tables := 0
+	err = db.QueryRow(`SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('studies', 'trials', 'version_info')`).Scan(&tables)
+	return err == nil && tables == 3, db.Close()
+}
+
 // Open opens a storage, or makes it; see Path.
 func Open(at string) (*DB, error) {
 	path, err := Path(at)

@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,11 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	if o.second {
 		me = 1
 	}
-	fmt.Fprintf(out, "%s: %s, Elo %s\n", o.saved, o.saved.Metadata["game"], o.saved.Metadata["elo"])
+	fmt.Fprintf(out, "%s: %s", o.saved, o.saved.Metadata["game"])
+	if elo, err := strconv.ParseFloat(o.saved.Metadata["elo"], 64); err == nil && !math.IsNaN(elo) {
+		fmt.Fprintf(out, ", Elo %.0f", elo)
+	}
+	fmt.Fprintln(out)
 	for !p.Over {
 		fmt.Fprint(out, v.Text(p))
 		if puzzle || p.Player != me {

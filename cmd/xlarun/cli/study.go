@@ -257,6 +257,14 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	if !console.Exists(path) {
 		return nil, nil, console.BadInput("there is no study in %s: give the file of a study that was run, or its database", path)
 	}
+	// Looking changes nothing: opening would make an empty file a database.
+	holds, err := rdb.Holds(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !holds {
+		return nil, nil, console.BadInput("%s is no database of studies: give the file of a study that was run, or its database", path)
+	}
 	d, err := rdb.Open(at)
 	if err != nil {
 		return nil, nil, err
