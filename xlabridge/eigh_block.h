@@ -10,7 +10,9 @@
 
 typedef double vec __attribute__((vector_size(8 * W), may_alias, aligned(8)));
 
-enum { MOST_TURNS = 60 };  // for an eigenvalue; two are usual
+// Turns for an eigenvalue, of which two are usual. What is beside the diagonal counts as zero beside its neighbours, so that small eigenvalues keep their digits;
+// after FEW_TURNS beside the whole matrix: where many eigenvalues are zero, all that is left of them is rounding, which never becomes small beside itself.
+enum { FEW_TURNS = 8, MOST_TURNS = 60 };
 
 static inline double dot(const double *x, const double *y, int64_t n) {
   vec sum = {0};
@@ -89,10 +91,13 @@ static void reflections(int64_t n, const double *a, const double *tau, double *v
 // diagonal makes the tridiagonal matrix diagonal and turns the rows of v with it.
 static int diagonal(int64_t n, double *d, double *e, double *v) {
   e[n - 1] = 0;
+  double most = 0;
+  for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(d[i]) + fabs(e[i]));
   for (int64_t l = 0; l < n; l++) {
     for (int turn = 0;; turn++) {
       int64_t m = l;
-      while (m + 1 < n && fabs(e[m]) > DBL_EPSILON * (fabs(d[m]) + fabs(d[m + 1]))) m++;
+      double least = turn < FEW_TURNS ? 0 : DBL_EPSILON * most;
+      while (m + 1 < n && fabs(e[m]) > fmax(least, DBL_EPSILON * (fabs(d[m]) + fabs(d[m + 1])))) m++;
       if (m == l) break;
       if (turn == MOST_TURNS) return 0;
       double g = (d[l + 1] - d[l]) / (2 * e[l]), r = sqrt(g * g + 1);
@@ -102,6 +107,7 @@ static int diagonal(int64_t n, double *d, double *e, double *v) {
       for (; i >= l; i--) {
         double f = s * e[i], b = c * e[i];
         r = sqrt(f * f + g * g);
+        if (r < 1e-140) r = hypot(f, g);  // the squares were too small
         e[i + 1] = r;
         if (r == 0) {
           d[i + 1] -= p;

@@ -109,10 +109,38 @@ func TestMatrixKernels(t *testing.T) {
 		{"far apart in size, 1 and 1e-6", func(x *graph.Array) *graph.Array {
 			return graph.Mul(x, graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2), 1e-6, graph.OnesLike(x)))
 		}},
+		{"two numbers in 1e-160 of the third", func(x *graph.Array) *graph.Array {
+			return graph.Mul(graph.Reverse(graph.Eye(x.DType(), x.Dim(0)), 0), graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 4), 1e-160, graph.OnesLike(x)))
+		}},
 	} {
 		cases = append(cases, kase{"eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays { return eigen(change.of(x[0]), false) }})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
+	// Matrices of low rank: all but a few eigenvalues are rounding.
+	for i, s := range [][2]int{{70, 7}, {90, 22}, {130, 65}, {160, 16}, {200, 100}} {
+		n, rank := s[0], s[1]
+		for _, d := range []graph.DType{graph.Float32, graph.Float64} {
+			f := func(x *graph.Array) arrays {
+				a := graph.MatMul(x, graph.MatrixTranspose(x))
+				w, v := graph.Eigh(a)
+				scale := graph.Sqrt(graph.Sum(graph.Square(a)))
+				return arrays{graph.Div(graph.Sub(graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)), a), scale),
+					graph.Sub(graph.MatMul(graph.MatrixTranspose(v), v), graph.Eye(d, n))}
+			}
+			// Whole numbers, as (7i + 13j + ij) mod 5 - 2.
+			x := make([]float32, n*rank)
+			for k := range x {
+				x[k] = float32((7*(k/rank)+13*(k%rank)+k/rank*(k%rank))%5 - 2)
+			}
+			got, err := Jit1(client, f, JitOptions{Compile: CompileOptions{NoCache: true}})(graph.Convert(graph.Float32s(x, n, rank), d))
+			require.NoError(t, err)
+			for k, a := range got {
+				for _, v := range floats(t, a) {
+					require.InDelta(t, 0, v, map[graph.DType]float64{graph.Float32: 2e-6, graph.Float64: 1e-13}[d], "low rank, case %d: %d of %d, %s, result %d", i+1, rank, n, d, k)
+				}
+			}
+		}
+	}
 	for i, c := range cases {
 		for d, tolerance := range map[graph.DType]float64{graph.Float32: 2e-4, graph.Float64: 1e-10} {
 			name := fmt.Sprintf("case %d: %s %s", i+1, c.what, d)
