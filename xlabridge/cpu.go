@@ -34,7 +34,8 @@ const mostSmall = .5
 // used where kernels of our own do that (graph's lowering sees to it), or nothing large is written to in part; and not where
 // loops are short (mostShort).
 
-// olderEmitters are the extra options that choose the older way.
+// olderEmitters are the extra options that choose the older way, and that make one function of every loop that graph's lowering does not keep
+// apart (graph/lower_loops.go), however large.
 const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling,xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
 // mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such

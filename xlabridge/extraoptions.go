@@ -26,7 +26,7 @@ const (
 )
 
 // extraOptions is a compiler option that cannot be overridden by name like others; CompileOptions.XLA takes it
-// nevertheless, as names between commas.
+// nevertheless, as NAME or NAME=VALUE between commas.
 const extraOptions = "xla_backend_extra_options"
 
 // leastModule is the smallest program there is, compiled to learn the compiler's own options.
@@ -40,7 +40,7 @@ type knownOptions struct {
 	fail  func() error    // where not nil, stands before every question for the compiler's own: for tests
 }
 
-// withExtra appends extra options of the backend (XLA's xla_backend_extra_options, names without values) to a
+// withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a
 // serialized CompileOptionsProto. They cannot be overridden by name as others can: they are a map inside DebugOptions,
 // and a DebugOptions that is handed over stands for all of the compiler's own, so those are asked for first.
 func (l *library) withExtra(args *C.xp_compile_args, options []byte, extra []string) ([]byte, error) {

@@ -37,11 +37,6 @@ xf_error *xb_reverse(xf_frame *frame) {
   return NULL;
 }
 
-xf_error *xb_apart(xf_frame *frame) {
-  (void)xf_asked(frame);
-  return NULL;
-}
-
 xf_error *xb_unset(xf_frame *frame) {
   (void)xf_asked(frame);
   return NULL;

@@ -44,7 +44,7 @@ func init() {
 	RegisterKernel("xlarun_cumulative", unsafe.Pointer(C.xb_cumulative))
 	RegisterKernel("xlarun_top_k", unsafe.Pointer(C.xb_top_k))
 	RegisterKernel("xlarun_threefry", unsafe.Pointer(C.xb_threefry))
-	RegisterKernel("xlarun_apart", unsafe.Pointer(C.xb_apart))
+	RegisterKernel("xlarun_apart", unsafe.Pointer(C.xb_unset))
 	RegisterKernel("xlarun_unset", unsafe.Pointer(C.xb_unset))
 	RegisterKernel("xlarun_write", unsafe.Pointer(C.xb_write))
 	RegisterKernel("xlarun_scatter", unsafe.Pointer(C.xb_scatter))

@@ -30,10 +30,7 @@ xf_error *xb_top_k(xf_frame *frame);
 // axes come behind the counters'. See threefry.h.
 xf_error *xb_threefry(xf_frame *frame);
 
-// xb_apart is the handler of the kernel xlarun_apart: nothing in, nothing out.
-xf_error *xb_apart(xf_frame *frame);
-
-// xb_unset is the handler of the kernel xlarun_unset: nothing in, one array out, left as it is.
+// xb_unset does nothing. It is the handler of the kernels xlarun_unset, nothing in, one array out, left as it is, and xlarun_apart, nothing in and nothing out.
 xf_error *xb_unset(xf_frame *frame);
 
 // xb_write is the handler of the kernel xlarun_write: an array, a block, and for each axis in the attribute config the

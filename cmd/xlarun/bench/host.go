@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,4 +77,18 @@ func (o *commonFlags) check() error {
 // noWorkload words the error of a name that no workload has.
 func noWorkload(name string, names []string) error {
 	return console.BadInput("there is no workload %q%s; there are %s", name, console.DidYouMean(name, names), strings.Join(names, ", "))
+}
+
+// picked are the workloads of these names, in the names' order.
+func picked[W any](names []string, all []W, nameOf func(W) string) ([]W, error) {
+	known := each(all, nameOf)
+	var out []W
+	for _, name := range names {
+		i := slices.Index(known, name)
+		if i < 0 {
+			return nil, noWorkload(name, known)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
 }

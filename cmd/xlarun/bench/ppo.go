@@ -47,14 +47,6 @@ var ppoWorkloads = []ppoWorkload{
 		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float32 SAME select conv", needed: 15, aim: 30, named: true},
 }
 
-func ppoNames() []string {
-	var names []string
-	for _, w := range ppoWorkloads {
-		names = append(names, w.name)
-	}
-	return names
-}
-
 func ppoCommand(h *host) *cobra.Command {
 	var o commonFlags
 	var long strings.Builder
@@ -77,15 +69,10 @@ func ppoCommand(h *host) *cobra.Command {
 					chosen = append(chosen, w)
 				}
 			}
-			for _, name := range args {
-				found := false
-				for _, w := range ppoWorkloads {
-					if w.name == name {
-						chosen, found = append(chosen, w), true
-					}
-				}
-				if !found {
-					return noWorkload(name, ppoNames())
+			if len(args) > 0 {
+				var err error
+				if chosen, err = picked(args, ppoWorkloads, func(w ppoWorkload) string { return w.name }); err != nil {
+					return err
 				}
 			}
 			return (&ppoBench{host: h, flags: o}).run(cmd.Context(), chosen)

@@ -74,24 +74,11 @@ func selfplayCommand(h *host) *cobra.Command {
 			if err := o.check(); err != nil {
 				return err
 			}
-			all := selfplayWorkloads()
-			chosen := all
+			chosen := selfplayWorkloads()
 			if len(args) > 0 {
-				chosen = nil
-			}
-			var names []string
-			for _, w := range all {
-				names = append(names, w.name)
-			}
-			for _, name := range args {
-				found := false
-				for _, w := range all {
-					if w.name == name {
-						chosen, found = append(chosen, w), true
-					}
-				}
-				if !found {
-					return noWorkload(name, names)
+				var err error
+				if chosen, err = picked(args, chosen, func(w selfplayWorkload) string { return w.name }); err != nil {
+					return err
 				}
 			}
 			return (&selfplayBench{host: h, flags: o}).run(cmd.Context(), chosen)
