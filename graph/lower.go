@@ -126,7 +126,8 @@ type lowering struct {
 	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
 	loop    *Graph         // the body of the innermost loop around, before the pass
 	trace   *trace
-	unset   int // see the op unset
+	unset   int   // see the op unset
+	huge    *bool // whether the program has products that are too large for tiles; nil: not looked at yet
 }
 
 func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {

@@ -2,8 +2,8 @@ package graph
 
 // XLA's CPU runtime calls the operations of a loop's step one by one, and hands some of them to other threads, which takes a quarter of a microsecond
 // each and more: most of the time of steps of a few microseconds. Its compiler can make one function of a whole loop instead (xlabridge asks for it, see
-// its cpu.go), in which an operation costs next to nothing. But it has fewer ways to compute there: products of matrices are plain loops, and
-// loops that call kernels stay as they are. So loops that would lose are kept apart, by a call that does nothing in each step.
+// its cpu.go), in which an operation costs next to nothing. But it has fewer ways to compute there: products of matrices are plain loops unless their operands
+// lie well (lower_products.go), and loops that call kernels stay as they are. So loops that would lose are kept apart, by a call that does nothing in each step.
 
 // lowerLoops marks the loops that are better not made one function.
 func lowerLoops(g *Graph, t Target) *Graph {
@@ -16,7 +16,14 @@ func lowerLoops(g *Graph, t Target) *Graph {
 		}
 		return func(l *lowering, n *Node, in []*Array) []*Array {
 			a := n.Attrs.(whileAttrs)
-			if a.apart || whole(n) || n.Bodies[1].Uses("custom_call") {
+			if a.apart || whole(n) {
+				return nil
+			}
+			if l.tileable(n) {
+				a.tiled = true
+				return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
+			}
+			if n.Bodies[1].Uses("custom_call") {
 				return nil
 			}
 			a.apart = true
@@ -29,6 +36,9 @@ func lowerLoops(g *Graph, t Target) *Graph {
 func whole(n *Node) bool {
 	if n.Op.Name != "while" || n.Attrs.(whileAttrs).apart {
 		return false
+	}
+	if n.Attrs.(whileAttrs).tiled {
+		return true
 	}
 	for _, b := range n.Bodies {
 		if b.any(func(n *Node) bool { return n.Op.Apart != nil && n.Op.Apart(n) }) {

@@ -287,10 +287,15 @@ func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 const leastApart = 1 << 12
 
 func largeProduct(n *Node) bool {
+	rows, inner, columns := productSizes(n)
+	return rows > 1 && columns > 1 && rows*inner*columns >= leastApart
+}
+
+// productSizes are those of one product of two matrices, [rows, inner] and [inner, columns], of as many as a node's batch axes have.
+func productSizes(n *Node) (rows, inner, columns int) {
 	a, x, y := n.Attrs.(dotAttrs), n.Inputs[0].shape, n.Inputs[1].shape
 	left, right := a.free(x.Rank(), y.Rank())
-	rows, columns := product(sizesAt(x.Dims, left)), product(sizesAt(y.Dims, right))
-	return rows > 1 && columns > 1 && rows*columns*a.contracted(x) >= leastApart
+	return product(sizesAt(x.Dims, left)), a.contracted(x), product(sizesAt(y.Dims, right))
 }
 
 // leastTurned is the number of multiplications from which a product is written otherwise.

@@ -10,6 +10,7 @@ type whileAttrs struct {
 	condConsts, bodyConsts int
 	name                   string // see LoopName
 	apart                  bool   // see lowerLoops
+	tiled                  bool   // see lower_products.go
 }
 
 func (a whileAttrs) split(in []*Array) (cond, body, carry []*Array) {

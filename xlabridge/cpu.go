@@ -38,6 +38,10 @@ const mostSmall = .5
 // apart (graph/lower_loops.go), however large.
 const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling,xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
+// tiledProducts are the extra options by which products of matrices are computed by code of the compiler's own, inside of loops that are one function, in tiles of rows x contracted x
+// columns: 6 x 2 registers of sums are what 16 registers hold. What is handed to the library stays outside of such loops, so nothing is.
+const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
+
 // mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such
 // code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer way takes
 // half as long again to compile.
@@ -79,6 +83,10 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 	if c.HasKernels() && !l.Graph.WritesParts(l.Target) && l.Graph.ShortLoops() < mostShort {
 		options[extraOptions] = olderEmitters
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
+		if l.Graph.TiledProducts() {
+			options[extraOptions] = olderEmitters + "," + tiledProducts
+			options[libraryFusions] = ""
+		}
 	}
 	return options
 }
