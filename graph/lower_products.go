@@ -92,6 +92,11 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	xFree, yFree := a.free(x.Rank(), y.Rank())
 	rows, inner, columns := productSizes(n)
 	batch := product(sizesAt(x.Dims(), a.leftBatch))
+	dims := slices.Concat(sizesAt(x.Dims(), a.leftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
+	left, right := slices.Concat(a.leftBatch, xFree, a.leftContract), slices.Concat(a.rightBatch, a.rightContract, yFree)
+	if inner <= mostTerms {
+		return []*Array{Reshape(termByTerm(Reshape(Transpose(x, left...), batch, rows, inner), Reshape(Transpose(y, right...), batch, inner, columns)), dims...)}
+	}
 	cost := func(x *Array, perm []int) int {
 		if slices.IsSorted(perm) {
 			return 0
@@ -104,13 +109,11 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 		}
 		return batch * rows * inner * columns
 	}
-	left, right := slices.Concat(a.leftBatch, xFree, a.leftContract), slices.Concat(a.rightBatch, a.rightContract, yFree)
 	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract), slices.Concat(a.leftBatch, a.leftContract, xFree)
 	straight := cost(x, left) + cost(y, right) + work(columns)
 	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(rows)*columns/max(rows, 1) + n.Outs[0].Size()*movedElement
 	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
 	of := dotAttrs{[]int{0}, []int{0}, []int{2}, []int{1}}
-	dims := slices.Concat(sizesAt(x.Dims(), a.leftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
 	if batch == 1 && len(a.leftBatch) == 0 {
 		of = dotAttrs{leftContract: []int{1}, rightContract: []int{0}}
 	}
@@ -132,5 +135,17 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	if len(of.leftBatch) > 0 {
 		back = []int{0, 2, 1}
 	}
-	return []*Array{Reshape(turned(p, back), dims...)}
+	return []*Array{Reshape(turned(Barrier(p)[0], back), dims...)}
+}
+
+// mostTerms is the number of contracted elements up to which a product is a sum of that many terms.
+const mostTerms = 8
+
+// termByTerm is the product of x [batch, rows, contracted] and y [batch, contracted, columns], which the compiler makes one loop over the result.
+func termByTerm(x, y *Array) (sum *Array) {
+	out := x.shape.dims(x.Dim(0), x.Dim(1), y.Dim(2))
+	for k := range x.Dim(2) {
+		sum = addTangents(sum, Mul(broadcastInDim(index(x, 2, k), out.Dims, []int{0, 1}), broadcastInDim(index(y, 1, k), out.Dims, []int{0, 2})))
+	}
+	return sum
 }
