@@ -57,6 +57,8 @@ func init() {
 	RegisterKernel("xlarun_sparse_outer", unsafe.Pointer(C.xb_sparse_outer))
 	RegisterKernel("xlarun_recurrence", unsafe.Pointer(C.xb_recurrence))
 	RegisterKernel("xlarun_integrate_fire", unsafe.Pointer(C.xb_integrate_fire))
+	RegisterKernel("xlarun_unfold", unsafe.Pointer(C.xb_unfold))
+	RegisterKernel("xlarun_fold", unsafe.Pointer(C.xb_fold))
 	RegisterKernel("xlarun_tree_backup", unsafe.Pointer(C.xb_tree_backup))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }

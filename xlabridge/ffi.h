@@ -71,6 +71,11 @@ xf_error *xb_sparse_outer(xf_frame *frame);
 xf_error *xb_recurrence(xf_frame *frame);
 xf_error *xb_integrate_fire(xf_frame *frame);
 
+// xb_unfold is the handler of the kernel xlarun_unfold: images f32[..., height, width, channels] in, their windows out; xb_fold that of xlarun_fold, its
+// transpose. The attribute config is the kernel's height and width, the strides, and the zeros above and on the left; see unfold.c.
+xf_error *xb_unfold(xf_frame *frame);
+xf_error *xb_fold(xf_frame *frame);
+
 // xb_tree_backup is the handler of the kernel xlarun_tree_backup: rows of search trees and what rollout/search's backup takes in, the
 // rows after it out, in place where result and rows are the same memory; see treesearch.c.
 xf_error *xb_tree_backup(xf_frame *frame);

@@ -161,7 +161,7 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 		if to := c.sizes[i+1]; to[0]*to[1]*c.Kernel*c.Kernel*x.Dim(2) > fewPatches {
 			x = activation.Apply(l.Apply(x))
 		} else {
-			y := graph.Add(graph.Dot(c.patches(i, x), graph.Reshape(l.W, -1, c.Channels[i])), l.B)
+			y := graph.Add(graph.Dot(graph.Unfold(x, [2]int{c.Kernel, c.Kernel}, [2]int{c.Stride, c.Stride}, c.edge(i)), graph.Reshape(l.W, -1, c.Channels[i])), l.B)
 			x = activation.Apply(y)
 		}
 	}
@@ -172,37 +172,22 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 // the time of XLA's convolutions on CPU, whose gradients are slow.
 const fewPatches = 1 << 16
 
-// patches are all windows that convolution i sees of x, [height, width, channels]: f32[height, width, kernel*kernel*channels].
-func (c *CNN) patches(i int, x *graph.Array) *graph.Array {
-	to := c.sizes[i+1]
-	x = c.edged(i, x, 0, 1)
-	var parts []*graph.Array
-	for dy := range c.Kernel {
-		for dx := range c.Kernel {
-			high, wide := dy+(to[0]-1)*c.Stride+1, dx+(to[1]-1)*c.Stride+1
-			parts = append(parts, graph.StridedSlice(x, []int{dy, dx, 0}, []int{high, wide, x.Dim(2)}, []int{c.Stride, c.Stride, 1}))
+// edge is how many zeros are put around what convolution i sees, before and after, along height and width; the odd one of them comes after.
+func (c *CNN) edge(i int) (pads [2][2]int) {
+	if c.same() {
+		for axis := range pads {
+			n := max(0, (c.sizes[i+1][axis]-1)*c.Stride+c.Kernel-c.sizes[i][axis])
+			pads[axis] = [2]int{n / 2, n - n/2}
 		}
 	}
-	return graph.Concatenate(2, parts...)
-}
-
-// edged puts zeros around what convolution i sees, whose height and width lie on the given axes; the odd one of them comes after.
-func (c *CNN) edged(i int, x *graph.Array, height, width int) *graph.Array {
-	if !c.same() {
-		return x
-	}
-	from, to := c.sizes[i], c.sizes[i+1]
-	high, wide := max(0, (to[0]-1)*c.Stride+c.Kernel-from[0]), max(0, (to[1]-1)*c.Stride+c.Kernel-from[1])
-	before, after := make([]int, x.Rank()), make([]int, x.Rank())
-	before[height], after[height] = high/2, high-high/2
-	before[width], after[width] = wide/2, wide-wide/2
-	return graph.Pad(x, 0., before, after)
+	return pads
 }
 
 // windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels, windows].
 func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 	to := c.sizes[i+1]
-	x = c.edged(i, x, 1, 2)
+	pads := c.edge(i)
+	x = graph.Pad(x, 0., []int{0, pads[0][0], pads[1][0]}, []int{0, pads[0][1], pads[1][1]})
 	var rows []*graph.Array
 	for dy := range c.Kernel {
 		for dx := range c.Kernel {
