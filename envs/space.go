@@ -48,6 +48,8 @@ type Box struct {
 	DType     graph.DType
 	// ChannelsFirst tells of three axes that they are channels, height and width of a picture; else they are height, width and channels.
 	ChannelsFirst bool
+	// MostlyZeros tells that few elements are not 0, as of pictures with a channel for each kind of thing. Policies may skip the others; what they make of them is the same.
+	MostlyZeros bool
 }
 
 // Unbounded is the bound of elements that have none, as in gymnax: the largest float32.

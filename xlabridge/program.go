@@ -454,7 +454,15 @@ const (
 // small matrices by the way that is faster for them.
 func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 	o.alone = true
-	if b.NumDevices() == 1 && !o.AllCores {
+	if b.NumDevices() == 1 {
+		return o.ForOne(p)
+	}
+	return o
+}
+
+// ForOne is what a program is compiled with that one device runs while the others of a client have nothing to do: all cores work on what is large enough for that. It changes no result.
+func (o CompileOptions) ForOne(p *graph.Program) CompileOptions {
+	if !o.AllCores {
 		grain, work := p.Graph.Grain()
 		o.AllCores = p.Graph.LargestArray() >= sharedArray || grain >= sharedGrain && work >= sharedWork
 	}

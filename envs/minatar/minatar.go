@@ -24,7 +24,7 @@ const side = 10
 
 // spec is what the five have in common.
 func spec(id string, channels, actions, steps int) envs.Spec {
-	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Float32},
+	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Float32, MostlyZeros: true},
 		Action: envs.Discrete{N: actions}, MaxSteps: steps, RewardThreshold: math.NaN()}
 }
 

@@ -150,10 +150,31 @@ func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 		if i > 0 {
 			x = m.Activation.Apply(x)
 		}
-		x = layer.Apply(x)
+		if i == 0 && m.seesZeros() {
+			x = graph.Add(graph.SparseDot(x, layer.W), layer.B)
+		} else {
+			x = layer.Apply(x)
+		}
 	}
 	return x
 }
+
+// seesZeros tells whether most of what the first layer sees is 0.
+func (m *MLP) seesZeros() bool {
+	switch s := m.observation.(type) {
+	case envs.Box:
+		return s.MostlyZeros
+	case envs.Discrete:
+		return s.N >= fewChoices
+	}
+	return false
+}
+
+// fewChoices is the number of an observation's choices below which the first layer multiplies them all.
+const fewChoices = 64
+
+// PreparesAlike tells that rows of whole registers pay, but where the first layer skips zeros.
+func (m *MLP) PreparesAlike() bool { return !m.seesZeros() }
 
 // params reads parameters as Init makes them.
 func (m *MLP) params(op string, params any) Params {

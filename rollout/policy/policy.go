@@ -44,6 +44,13 @@ type Preparer interface {
 	Prepare(params any) any
 }
 
+// Alike is a Preparer whose Prepare may pay where many lanes have the same parameters, too; else it is for members with weights of their own.
+type Alike interface {
+	Preparer
+	// PreparesAlike tells whether it does.
+	PreparesAlike() bool
+}
+
 // Describer is a Policy of which a reader of one member's parameters needs to know more than their names and shapes say; docs/members.md
 // has the keys.
 type Describer interface {

@@ -180,7 +180,7 @@ func (n *network) recurrent(p Params) bool { return remembers(n.actor, p.Actor) 
 
 // prepared are parameters as steps take them that need no gradient.
 func prepared(p policy.Policy, params any) any {
-	if p, ok := p.(policy.Preparer); ok {
+	if p, ok := p.(policy.Alike); ok && p.PreparesAlike() {
 		return p.Prepare(params)
 	}
 	return params

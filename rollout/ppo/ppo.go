@@ -71,7 +71,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut), Computed: true}
+	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut), Computed: true, Undivided: c.Agents == 1}
 	if c.Agents == 1 {
 		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.update)
 	} else {

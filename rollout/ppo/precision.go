@@ -30,6 +30,9 @@ func (c computing) Act(params, carry any, observation *graph.Array, key random.K
 // Prepare is the policy's, in half precision.
 func (c computing) Prepare(params any) any { return prepared(c.Policy, precision.Cast(c.half, params)) }
 
+// PreparesAlike: parameters are cast once.
+func (c computing) PreparesAlike() bool { return true }
+
 // half is what networks compute in where it is not float32; auto is resolved by resolved.
 func (c *Config) half() (graph.DType, bool) {
 	switch c.Precision {

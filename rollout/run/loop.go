@@ -43,6 +43,8 @@ type LoopOptions struct {
 	// Computed: the first state is computed on the devices, by a program of its own. Else the interpreter computes it, which takes
 	// less time for small states, and for large ones more time and memory.
 	Computed bool
+	// Undivided: one device does all there is, so that all cores work on what is large.
+	Undivided bool
 	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -68,6 +70,9 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	}
 	options := o.Plan.Compile()
 	options.Purpose = o.Purpose
+	if o.Undivided {
+		options = options.ForOne(p)
+	}
 	if l.program, err = b.Compile(p, options); err != nil {
 		return nil, err
 	}
