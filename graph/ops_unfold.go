@@ -160,17 +160,20 @@ func (l *lowering) callsUnfold(n *Node) bool {
 // unfoldKernel and foldKernel are called with the kernel's height and width, the strides, and the zeros above and on the left.
 var (
 	unfoldKernel = &Kernel{Target: "xlarun_unfold", evalConfig: func(config []int, in, out []*Tensor) {
-		copy(out[0].V, op("unfold").Eval(unfoldNode(config, in[0].Shape, out[0].Shape), in)[0].V)
+		copy(out[0].V, op("unfold").Eval(unfoldNode(config, in[0].Shape, out[0].Shape, out[0].Shape), in)[0].V)
 	}}
 	foldKernel = &Kernel{Target: "xlarun_fold", evalConfig: func(config []int, in, out []*Tensor) {
-		copy(out[0].V, op("fold").Eval(unfoldNode(config, out[0].Shape, out[0].Shape), in)[0].V)
+		copy(out[0].V, op("fold").Eval(unfoldNode(config, out[0].Shape, in[0].Shape, out[0].Shape), in)[0].V)
 	}}
 )
 
 // unfoldNode is what an Eval reads of a node.
-func unfoldNode(config []int, image, out Shape) *Node {
+func unfoldNode(config []int, image, windows, out Shape) *Node {
 	n := image.Rank() - 3
 	a := unfoldAttrs{height: image.Dims[n], width: image.Dims[n+1], kernelHeight: config[0], kernelWidth: config[1], strideHeight: config[2], strideWidth: config[3], top: config[4], left: config[5]}
+	// As many zeros, or as few rows and columns of the image, as the windows reach to.
+	a.bottom = (windows.Dims[n]-1)*a.strideHeight + a.kernelHeight - a.height - a.top
+	a.right = (windows.Dims[n+1]-1)*a.strideWidth + a.kernelWidth - a.width - a.left
 	return &Node{Attrs: a, Outs: []*Array{{shape: out}}}
 }
 

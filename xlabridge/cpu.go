@@ -3,6 +3,7 @@ package xlabridge
 import (
 	"maps"
 	"runtime"
+	"strings"
 
 	"xlarun/graph"
 )
@@ -13,7 +14,7 @@ import (
 // that all devices of the client share, and that does not change their results.
 var cpuDefaults = map[string]any{
 	"xla_cpu_multi_thread_eigen": false,
-	"xla_disable_hlo_passes":     "cpu-parallel-task-assigner",
+	disabledPasses:               "cpu-parallel-task-assigner",
 	// By default the plugin's maxima and minima drop a NaN on one side, as the processor's instruction does.
 	"xla_cpu_enable_fast_min_max": false,
 }
@@ -42,6 +43,12 @@ const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_
 // columns: 6 x 2 registers of sums are what 16 registers hold. What is handed to the library stays outside of such loops, so nothing is.
 const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
 
+// treeReductions is the pass that makes of a sum a tree of sums of 32, which inside of a loop that is one function are computed number by number.
+const treeReductions = "tree_reduction_rewriter"
+
+// disabledPasses is the option with the compiler's passes that are left out, between commas.
+const disabledPasses = "xla_disable_hlo_passes"
+
 // mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such
 // code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer way takes
 // half as long again to compile.
@@ -59,7 +66,7 @@ func (c *Client) defaultOptions(o CompileOptions) map[string]any {
 	if c.Platform() == "cpu" {
 		maps.Copy(options, cpuDefaults)
 		if o.AllCores {
-			options["xla_disable_hlo_passes"] = ""
+			options[disabledPasses] = ""
 		}
 	}
 	if c.cudaData != "" {
@@ -86,6 +93,7 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 		if l.Graph.TiledProducts() {
 			options[extraOptions] = olderEmitters + "," + tiledProducts
 			options[libraryFusions] = ""
+			options[disabledPasses] = strings.TrimPrefix(options[disabledPasses].(string)+","+treeReductions, ",")
 		}
 	}
 	return options
