@@ -58,6 +58,7 @@ func init() {
 	RegisterKernel("xlarun_recurrence", unsafe.Pointer(C.xb_recurrence))
 	RegisterKernel("xlarun_integrate_fire", unsafe.Pointer(C.xb_integrate_fire))
 	RegisterKernel("xlarun_tree_backup", unsafe.Pointer(C.xb_tree_backup))
+	RegisterKernel("xlarun_permute", unsafe.Pointer(C.xb_permute))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 
