@@ -60,6 +60,7 @@ func init() {
 	RegisterKernel("xlarun_unfold", unsafe.Pointer(C.xb_unfold))
 	RegisterKernel("xlarun_fold", unsafe.Pointer(C.xb_fold))
 	RegisterKernel("xlarun_tree_backup", unsafe.Pointer(C.xb_tree_backup))
+	RegisterKernel("xlarun_permute", unsafe.Pointer(C.xb_permute))
 	RegisterKernel(graph.DebugTarget, unsafe.Pointer(C.xlarun_debug))
 }
 

@@ -80,6 +80,10 @@ xf_error *xb_fold(xf_frame *frame);
 // rows after it out, in place where result and rows are the same memory; see treesearch.c.
 xf_error *xb_tree_backup(xf_frame *frame);
 
+// xb_permute is the handler of the kernel xlarun_permute: examples [n, planes, cells], f32 or pred, a table of orders s32[count, cells] and which of them
+// each takes, s32[n], in, the examples [n, cells, planes] with their cells in that order out; see permute.c.
+xf_error *xb_permute(xf_frame *frame);
+
 // xlarun_debug is the handler of the kernel xlarun_debug, in Go (debug.go): a message and arrays in, one number out, which is
 // left as it is.
 xf_error *xlarun_debug(xf_frame *frame);

@@ -61,7 +61,7 @@ type Config struct {
 
 // DefaultConfig learns the game of six vertices and triangles.
 func DefaultConfig() Config {
-	return Config{Game: "clique", Vertices: 6, K: []int{3}, Variant: "maker", Network: "mlp:128,128",
+	return Config{Game: clique, Vertices: 6, K: []int{3}, Variant: "maker", Network: "mlp:128,128",
 		NumIterations: 20, NumEpisodes: 200, NumSimulations: 50, GameBatchSize: 64, TrainingBatchSize: 256,
 		Search: "gumbel", Considered: 16, Temperature: settings.Num(1), DrawnMoves: 4, UseTrueMCTX: true,
 		Replay: 5, Epochs: settings.Num(8), LearningRate: settings.Num(3e-3), Schedule: "constant", L2: settings.Num(1e-5), ValueWeight: settings.Num(1),
@@ -123,6 +123,12 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.ofAnotherGame(); err != nil {
+		return nil, err
+	}
+	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.Lanes > playing {
+		return nil, settings.Wrong("lanes", c.Lanes, "at most the %d games that are played at the same time: the smaller of --game-batch-size and --num-episodes", playing)
+	}
 	if c.ArenaGames%2 != 0 {
 		return nil, settings.Wrong("arena-games", c.ArenaGames, "an even number from 2 to 65536: each side begins half of the games")
 	}
@@ -147,6 +153,21 @@ func (c *Config) program() (*program, error) {
 	}
 	p.precision = policy
 	return p, p.learn()
+}
+
+// ofAnotherGame refuses settings of the games of cliques where another one is played.
+func (c *Config) ofAnotherGame() error {
+	if c.Game == clique {
+		return nil
+	}
+	usual := DefaultConfig()
+	for _, name := range []string{"vertices", "k", "variant"} {
+		now, _ := settings.Lookup(c, name)
+		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {
+			return &settings.Error{Key: name, Got: now.Text(), Wants: fmt.Sprintf("no such setting where --game is %s: it is one of the game clique", c.Game)}
+		}
+	}
+	return nil
 }
 
 // searching is the search of moves that are learned from.
@@ -183,7 +204,7 @@ func (c *Config) Board() []run.Row {
 	rows := []run.Row{
 		{Label: "loss", Plain: true, Parts: []run.Part{{Metric: "loss", Format: run.Loss}, {Before: ", policy ", Metric: "policy_loss", Format: run.Loss}, {Before: ", value ", Metric: "value_loss", Format: run.Loss}}, Curve: "loss", Colour: "yellow"},
 	}
-	if c.Variant == ramsey && c.Game == "clique" {
+	if c.Variant == ramsey && c.Game == clique {
 		rows = append(rows, run.Row{Label: "coloured", Plain: true, Parts: []run.Part{{Before: "mean ", Metric: "mean_return", Format: run.Percent}, {Before: ", best ", Metric: "best_return", Format: run.Percent}, {Before: ", whole colourings ", Metric: "found", Format: run.Whole}}, Curve: "mean_return", Colour: "cyan"})
 	} else {
 		rows = append(rows, run.Row{Label: "Elo", Plain: true, Parts: []run.Part{{Metric: "elo", Format: run.Whole}}, Curve: "elo", Colour: "cyan"},

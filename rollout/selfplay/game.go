@@ -14,6 +14,9 @@ import (
 // ramsey is the variant of one player.
 const ramsey = "ramsey"
 
+// clique is the game of colouring the edges of a graph.
+const clique = "clique"
+
 // game is what is learned: a game of two players, or a puzzle of one.
 type game struct {
 	env            envs.Environment
@@ -32,7 +35,7 @@ type game struct {
 func (c *Config) game() (*game, error) {
 	g := &game{players: 2}
 	switch c.Game {
-	case "clique":
+	case clique:
 		var err error
 		if g.env, err = c.clique(); err != nil {
 			wrong := func(wants string, args ...any) error {

@@ -54,8 +54,19 @@ type example struct {
 	Worth       *graph.Array // f32[]: to the player to move
 }
 
-// example reads a row, as a symmetry shows it.
-func (p *program) example(row, symmetry *graph.Array) example {
+// examples reads rows, u32[n, words], each as its symmetry, i32[n], shows it.
+func (p *program) examples(rows, symmetry *graph.Array) example {
+	e := graph.VMap(p.example)(rows)
+	if p.game.symmetries.count() > 0 {
+		cells, actions := p.game.symmetries.tables()
+		e.Observation = permuted(e.Observation, cells, symmetry)
+		e.Policy, e.Legal = permuted(e.Policy, actions, symmetry), permuted(e.Legal, actions, symmetry)
+	}
+	return e
+}
+
+// example reads a row.
+func (p *program) example(row *graph.Array) example {
 	g := p.game
 	state := g.state.unpack(graph.SliceAxis(row, 0, 0, g.state.words))
 	e := example{Observation: g.env.Observe(state, g.params)}
@@ -67,12 +78,6 @@ func (p *program) example(row, symmetry *graph.Array) example {
 	at := g.state.words
 	e.Policy = p.unpackPolicy(graph.SliceAxis(row, 0, at, at+p.policy))
 	e.Worth = graph.Bitcast(graph.Index(row, p.words()-1), graph.Float32)
-	if g.symmetries.count() > 0 {
-		cells, actions := g.symmetries.tables()
-		e.Observation = shown(e.Observation, graph.DynamicIndex(cells, symmetry, 0))
-		to := graph.DynamicIndex(actions, symmetry, 0)
-		e.Policy, e.Legal = graph.Take(e.Policy, to, 0), graph.Take(e.Legal, to, 0)
-	}
 	return e
 }
 
@@ -85,6 +90,23 @@ func (p *program) batch(r replay, positions *graph.Array) *graph.Array {
 	at := graph.Add(graph.Mul(game, p.game.moves), graph.Sub(positions, before))
 	rows := graph.Reshape(r.Rows, length.Size()*p.game.moves, p.words())
 	return graph.Take(rows, at, 0)
+}
+
+// drawn are the numbers of n positions and of the symmetries that show them.
+func (p *program) drawn(key random.Key, n int, positions *graph.Array) (at, symmetry *graph.Array) {
+	keys := random.SplitN(key, 2)
+	at = random.Randint(keys[0], graph.ShapeOf(graph.Int32, n), 0, positions)
+	symmetry = random.Randint(keys[1], graph.ShapeOf(graph.Int32, n), 0, max(1, p.game.symmetries.count()))
+	both := graph.Barrier(at, symmetry)
+	return both[0], both[1]
+}
+
+// prepared is one of a device's parts of the batch that was drawn.
+func (p *program) prepared(l layout, r replay, at, symmetry, local *graph.Array) example {
+	n := p.config.TrainingBatchSize / p.config.Accumulate
+	first := graph.Mul(graph.Add(l.chunks.First(), local), n)
+	cut := func(a *graph.Array) *graph.Array { return graph.DynamicSlice(a, []*graph.Array{first}, []int{n}) }
+	return p.examples(graph.Barrier(p.batch(r, cut(at)))[0], cut(symmetry))
 }
 
 // learnFigures are the figures of training, in their order.
@@ -106,8 +128,7 @@ func losses(e example, logits, value *graph.Array) (policy, far *graph.Array) {
 const illegal = -1e9
 
 // part is the gradient of a part of a batch, and its figures behind it: f32[parameters + partFigures].
-func (p *program) part(w *graph.Array, scale precision.LossScale, rows, symmetry *graph.Array, r rates) *graph.Array {
-	e := graph.VMap2(p.example)(rows, symmetry)
+func (p *program) part(w *graph.Array, scale precision.LossScale, e example, r rates) *graph.Array {
 	loss := func(w, observation *graph.Array) (scaled, figures *graph.Array) {
 		params := precision.CastToCompute(p.precision, p.weights.Unravel(w))
 		type out struct{ Logits, Value *graph.Array }
@@ -128,7 +149,6 @@ func (p *program) train(l layout, s learner, rp replay, key random.Key, iteratio
 	c := p.config
 	r := c.rates(progress)
 	key = random.FoldIn(key, iteration)
-	n := c.TrainingBatchSize / c.Accumulate
 	size := p.weights.Size()
 	positions := graph.Max(graph.Sum(rp.Length), 1)
 	adam := optimizer(r)
@@ -138,15 +158,9 @@ func (p *program) train(l layout, s learner, rp replay, key random.Key, iteratio
 		Sum     *graph.Array // f32[len(learnFigures)]
 	}
 	end := graph.NamedWhile("steps", func(x loop) *graph.Array { return graph.Lt(x.I, steps) }, func(x loop) loop {
-		keys := random.SplitN(random.FoldIn(key, x.I), 2)
-		at := random.Randint(keys[0], graph.ShapeOf(graph.Int32, c.TrainingBatchSize), 0, positions)
-		symmetry := random.Randint(keys[1], graph.ShapeOf(graph.Int32, c.TrainingBatchSize), 0, max(1, p.game.symmetries.count()))
-		drawn := graph.Barrier(at, symmetry)
+		at, symmetry := p.drawn(random.FoldIn(key, x.I), c.TrainingBatchSize, positions)
 		part := func(local *graph.Array) *graph.Array {
-			first := graph.Mul(graph.Add(l.chunks.First(), local), n)
-			cut := func(a *graph.Array) *graph.Array { return graph.DynamicSlice(a, []*graph.Array{first}, []int{n}) }
-			rows := graph.Barrier(p.batch(rp, cut(drawn[0])))[0]
-			return p.part(x.Learner.Weights, x.Learner.Scale, rows, cut(drawn[1]), r)
+			return p.part(x.Learner.Weights, x.Learner.Scale, p.prepared(l, rp, at, symmetry, local), r)
 		}
 		rows := population.Each(l.chunks, parts, l.chunks.Rows(graph.Float32, size+partFigures), part)
 		sum := graph.Div(l.chunks.Sum(rows), c.Accumulate)

@@ -18,7 +18,7 @@ type perfect struct {
 
 // newPerfect solves the game of a config; nil where it is too large, or another one.
 func newPerfect(c *Config) (*perfect, error) {
-	if c.Game != "clique" || c.Variant == ramsey || c.Vertices > board.MostSolved {
+	if c.Game != clique || c.Variant == ramsey || c.Vertices > board.MostSolved {
 		return nil, nil
 	}
 	v := board.Maker

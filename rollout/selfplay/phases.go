@@ -14,7 +14,7 @@ import (
 const (
 	PhaseGames = "games"         // all games of an iteration
 	PhaseStep  = "training step" // one, its batch included
-	PhaseBatch = "batch"         // draw, index, unpack and show a batch by symmetries
+	PhaseBatch = "batch"         // draw, index, unpack and show a batch by symmetries, as a training step does
 	PhaseMatch = "match"         // one of an evaluation
 )
 
@@ -25,7 +25,12 @@ const (
 )
 
 // Phases times the parts of an iteration, each `repeats` times after a first one, and leaves the state as it was.
-func (t *Training) Phases(repeats int) (phases []run.Phase, err error) {
+func (t *Training) Phases(repeats int) ([]run.Phase, error) {
+	return t.PhasesOf(repeats, PhaseGames, PhaseStep, PhaseBatch, PhaseMatch)
+}
+
+// PhasesOf is Phases of those with these names.
+func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, err error) {
 	before, err := t.Snapshot()
 	if err != nil {
 		return nil, err
@@ -43,6 +48,9 @@ func (t *Training) Phases(repeats int) (phases []run.Phase, err error) {
 		}
 	}
 	timed := func(name string, per int, f func() error) error {
+		if !slices.Contains(names, name) {
+			return nil
+		}
 		var seconds []float64
 		for i := range repeats + 1 {
 			start := time.Now()
@@ -64,14 +72,14 @@ func (t *Training) Phases(repeats int) (phases []run.Phase, err error) {
 	if err := timed(PhaseStep, stepsTimed, func() error { _, err := t.learn(t.keys()[2], number, stepsTimed); return err }); err != nil {
 		return nil, err
 	}
-	if t.config.OptimizedTraining {
+	if t.config.OptimizedTraining && slices.Contains(names, PhaseBatch) {
 		prepare, err := t.batches()
 		if err != nil {
 			return nil, err
 		}
 		defer prepare.close()
 		err = timed(PhaseBatch, batchesTimed, func() error {
-			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(batchesTimed)))
+			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(batchesTimed)), t.layout.chunks.Count())
 			if err == nil {
 				xlabridge.Free(out)
 			}
@@ -94,19 +102,21 @@ func (t *Training) Phases(repeats int) (phases []run.Phase, err error) {
 	return phases, nil
 }
 
-// batches prepares so many batches, one after the other, on each device a whole one, and keeps the last.
+// batches prepares so many batches, one after the other, as training does: each device its parts of every batch. The last part is kept.
 func (t *Training) batches() (*stage[example], error) {
-	p, n := t.program, t.config.TrainingBatchSize
-	return newStage(t.backend, "batches", t.config.Purpose(), t.options, &t.busy, nil, []any{t.replay, random.New(0), graph.Of(int32(0))}, func(a []any) example {
-		r, key, count := a[0].(replay), a[1].(random.Key), a[2].(*graph.Array)
+	p, l, n := t.program, t.layout, t.config.TrainingBatchSize
+	inputs := []any{t.replay, random.New(0), graph.Of(int32(0)), l.chunks.Count()}
+	return newStage(t.backend, "batches", t.config.Purpose(), t.options, &t.busy, nil, inputs, func(a []any) example {
+		r, key, count, parts := a[0].(replay), a[1].(random.Key), a[2].(*graph.Array), a[3].(*graph.Array)
 		positions := graph.Max(graph.Sum(r.Length), 1)
-		one := func(i *graph.Array) example {
-			keys := random.SplitN(random.FoldIn(key, i), 2)
-			at := random.Randint(keys[0], graph.ShapeOf(graph.Int32, n), 0, positions)
-			symmetry := random.Randint(keys[1], graph.ShapeOf(graph.Int32, n), 0, max(1, p.game.symmetries.count()))
-			drawn := graph.Barrier(at, symmetry)
-			return graph.VMap2(p.example)(graph.Barrier(p.batch(r, drawn[0]))[0], drawn[1])
+		parts = graph.Min(parts, graph.Sub(l.chunks.Items, l.chunks.First()))
+		batch := func(i *graph.Array, last example) example {
+			at, symmetry := p.drawn(random.FoldIn(key, i), n, positions)
+			return graph.ForiLoop(0, parts, func(local *graph.Array, _ example) example {
+				return p.prepared(l, r, at, symmetry, local)
+			}, last)
 		}
-		return graph.ForiLoop(0, count, func(i *graph.Array, _ example) example { return one(i) }, one(graph.Of(int32(0))))
+		none := graph.Zeros(graph.ShapeOf(graph.Int32, n))
+		return graph.ForiLoop(0, count, batch, p.prepared(l, r, none, none, graph.Of(int32(0))))
 	})
 }

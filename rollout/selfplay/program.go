@@ -205,8 +205,9 @@ func (p *program) packPolicy(shares *graph.Array) *graph.Array {
 func (p *program) unpackPolicy(words *graph.Array) *graph.Array {
 	low := graph.And(words, graph.FullLike(words, 0xffff))
 	high := graph.ShiftRightLogical(words, graph.FullLike(words, 16))
+	total := graph.Convert(graph.Sum(graph.Add(low, high)), graph.Float32) // of whole numbers: sums of floats are no vectors
 	whole := graph.Convert(graph.SliceAxis(graph.Flatten1D(graph.Stack([]*graph.Array{low, high}, 1)), 0, 0, p.game.actions), graph.Float32)
-	return graph.Div(whole, graph.Max(graph.Sum(whole), 1))
+	return graph.Div(whole, graph.Max(total, 1))
 }
 
 const shareSteps = 65535

@@ -38,7 +38,35 @@ func loaded(t *testing.T, name string, change func(c *Config)) *Viewer {
 	return v
 }
 
-// The trained network of n = 6, k = 3 never loses, with 50 simulations, what the solver says is won, against the perfect player.
+// classes are all positions that the player to move can win, one of those that permutations of the vertices make of each other.
+func (p *perfect) classes(t *testing.T) (all []colours) {
+	edges := p.vertices * (p.vertices - 1) / 2
+	for level := map[colours]bool{{}: true}; len(level) > 0; {
+		next := map[colours]bool{}
+		for c := range level {
+			if v, _ := p.solution.Value(c[0], c[1]); v == 1 {
+				all = append(all, c)
+			}
+			for e := range edges {
+				if (c[0]|c[1])>>e&1 == 1 {
+					continue
+				}
+				d := c.with(e)
+				if _, goes := p.solution.Value(d[0], d[1]); goes {
+					a, b, err := board.Canonical(p.vertices, d[0], d[1])
+					require.NoError(t, err)
+					next[colours{a, b}] = true
+				}
+			}
+		}
+		level = next
+	}
+	slices.SortFunc(all, func(a, b colours) int { return slices.Compare(a[:], b[:]) })
+	return all
+}
+
+// The trained network of n = 6, k = 3 never loses, with 50 simulations, what the solver says is won, against the perfect player: random positions of
+// several seeds and, in the long form, one of every class of won positions, in the order of the solver's names for vertices and in others.
 func TestWonPositionsAreWon(t *testing.T) {
 	n := 60
 	if long() {
@@ -47,6 +75,14 @@ func TestWonPositionsAreWon(t *testing.T) {
 	v := loaded(t, "clique-6-3.safetensors", func(c *Config) { c.NumSimulations = 50 })
 	p, err := newPerfect(v.program.config)
 	require.NoError(t, err)
+	keeps := func(all []colours, name string) {
+		t.Helper()
+		for chunk := range slices.Chunk(all, n) {
+			won, err := p.kept(chunk, func(at []colours) ([]int, error) { return v.moves(trained(v.weights), at, n) })
+			require.NoError(t, err)
+			require.Equal(t, len(chunk), won, name)
+		}
+	}
 	positions := p.won(500, 1)
 	require.Len(t, positions, 500)
 	positions = positions[:n]
@@ -57,13 +93,31 @@ func TestWonPositionsAreWon(t *testing.T) {
 		}
 	}
 	require.Less(t, opening, n/3)
-	won, err := p.kept(positions, func(at []colours) ([]int, error) { return v.moves(trained(v.weights), at, n) })
-	require.NoError(t, err)
-	require.Equal(t, n, won)
+	keeps(positions, "seed 1")
+	if long() {
+		for seed := range uint64(20) {
+			keeps(p.won(n, 100+seed), "another seed")
+		}
+		all := p.classes(t)
+		require.Len(t, all, 2069)
+		keeps(all, "every class")
+		r := rand.New(rand.NewPCG(2, 2))
+		for range 3 {
+			renamed := make([]colours, len(all))
+			for i, c := range all {
+				for e, to := range board.Permuted(r.Perm(6)) {
+					for side := range c {
+						renamed[i][side] |= c[side] >> e & 1 << to
+					}
+				}
+			}
+			keeps(renamed, "every class, by other names")
+		}
+	}
 
 	// The yardstick measures: chance loses most of what was won.
 	r := rand.New(rand.NewPCG(1, 1))
-	won, err = p.kept(positions, func(at []colours) (moves []int, err error) {
+	won, err := p.kept(positions, func(at []colours) (moves []int, err error) {
 		for _, c := range at {
 			moves = append(moves, nth(c, r.IntN(15-len(bitsOf(c[0]|c[1])))))
 		}
@@ -229,7 +283,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 // Words that are set by hand are those of the game's own states.
 func TestWordsOfStates(t *testing.T) {
 	c := small()
-	c.Game = "tictactoe"
+	c.Game, c.Vertices = "tictactoe", 6
 	v := newViewer(must(c.program()), client(t, 1), xlabridge.CompileOptions{}, nil)
 	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.state.pack(v.program.game.start))))), 9+1+1+2)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -41,6 +42,15 @@ func small() Config {
 	c := DefaultConfig()
 	c.Vertices, c.Network, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.GameBatchSize, c.TrainingBatchSize = 4, "mlp:8", 4, 7, 4, 4, 8
 	c.Replay, c.Epochs, c.ArenaEvery, c.ArenaGames = 2, settings.Num(2), 2, 4
+	return c
+}
+
+// smallOf is a run of another game that takes little time.
+func smallOf(game string) Config {
+	c := small()
+	if c.Game = game; game != clique {
+		c.Vertices = DefaultConfig().Vertices
+	}
 	return c
 }
 
@@ -258,8 +268,7 @@ func TestPlainSearchPlaysTheSameGames(t *testing.T) {
 // Rows hold what is packed into them, shares to a step of 1/65535.
 func TestPacking(t *testing.T) {
 	for _, game := range []string{"clique", "hex", "othello", "connectfour", "tictactoe"} {
-		c := small()
-		c.Game = game
+		c := smallOf(game)
 		p, err := c.program()
 		require.NoError(t, err)
 		words, err := graph.Eval(p.game.state.pack(p.game.start))
@@ -289,8 +298,7 @@ func TestPacking(t *testing.T) {
 func TestSymmetries(t *testing.T) {
 	for _, game := range []string{"clique", "tictactoe", "connectfour", "othello"} {
 		t.Run(game, func(t *testing.T) {
-			c := small()
-			c.Game = game
+			c := smallOf(game)
 			p, err := c.program()
 			require.NoError(t, err)
 			g, s := p.game, p.game.symmetries
@@ -339,6 +347,59 @@ func TestSymmetries(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, matched, s.count()/2)
 		})
+	}
+}
+
+// What a symmetry shows is what a plain loop over its orders gives, compiled and interpreted: any number of features, flags, and what is no number.
+func TestPermuted(t *testing.T) {
+	for _, c := range []struct {
+		number, n, cells, features, count int
+		what                              string
+	}{{1, 3, 5, 1, 4, "one feature"}, {2, 2, 3, 2, 2, "two"}, {3, 7, 91, 3, 1024, "those of a graph of 14 vertices"}, {4, 1, 1, 5, 1, "one cell"}, {5, 0, 4, 2, 2, "no examples"}} {
+		r := rand.New(rand.NewPCG(uint64(c.number), 1))
+		x, flags, want, raised := make([]float32, c.n*c.cells*c.features), make([]bool, c.n*c.cells), []float32{}, []bool{}
+		for i := range x {
+			x[i] = float32(r.NormFloat64())
+		}
+		for i := range flags {
+			flags[i] = r.IntN(2) == 1
+		}
+		if len(x) > 1 {
+			x[0], x[1] = float32(math.NaN()), float32(math.Inf(-1))
+		}
+		var table, which []int32
+		for range c.count {
+			for _, from := range r.Perm(c.cells) {
+				table = append(table, int32(from))
+			}
+		}
+		for i := range c.n {
+			which = append(which, int32(r.IntN(c.count)))
+			for _, from := range table[int(which[i])*c.cells:][:c.cells] {
+				want = append(want, x[(i*c.cells+int(from))*c.features:][:c.features]...)
+				raised = append(raised, flags[i*c.cells+int(from)])
+			}
+		}
+		type shown struct{ Features, Flags *graph.Array }
+		show := func(x, flags, which *graph.Array) shown {
+			orders := graph.Int32s(table, c.count, c.cells)
+			return shown{permuted(x, orders, which), permuted(flags, orders, which)}
+		}
+		for name, b := range map[string]xlabridge.Backend{"compiled": client(t, 1), "interpreted": &xlabridge.Reference{}} {
+			got, err := xlabridge.Jit3(b, show)(graph.Float32s(x, c.n, c.cells, c.features), graph.Reshape(graph.Of(flags), c.n, c.cells), graph.Int32s(which))
+			require.NoError(t, err)
+			words, err := wordsOf(got.Features)
+			require.NoError(t, err)
+			require.Len(t, words, len(want))
+			for i := range want {
+				require.Equal(t, math.Float32bits(want[i]), words[i], "case %d (%s), %s, at %d", c.number, c.what, name, i)
+			}
+			numbers, err := graph.Floats(got.Flags)
+			require.NoError(t, err)
+			for i := range raised {
+				require.Equal(t, raised[i], numbers[i] != 0, "case %d (%s), %s, flag %d", c.number, c.what, name, i)
+			}
+		}
 	}
 }
 
@@ -455,11 +516,15 @@ func TestRefusals(t *testing.T) {
 		{8, func(c *Config) { c.Accumulate = 3 }, "accumulate: got 3, want a number that divides"},
 		{9, func(c *Config) { c.K = []int{3, 4, 4} }, "k: got 3,4,4, want one size"},
 		{10, func(c *Config) { c.K = nil }, "k: got , want one size"},
-		{11, func(c *Config) { c.Game, c.Network = "tictactoe", "graph:8" }, "colours no edges"},
+		{11, func(c *Config) { c.Game, c.Vertices, c.Network = "tictactoe", 6, "graph:8" }, "colours no edges"},
 		{12, func(c *Config) { c.UseTrueMCTX, c.Reuse = false, true }, "reuse"},
 		{13, func(c *Config) { c.Game = "go" }, "game"},
 		{14, func(c *Config) { c.Vertices, c.K = 32, []int{9} }, "vertices: got 32, want a smaller graph"},
 		{15, func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate"},
+		{16, func(c *Config) { c.Game = "hex" }, "vertices: got 4, want no such setting where --game is hex: it is one of the game clique"},
+		{17, func(c *Config) { c.Game, c.Vertices, c.K = "tictactoe", 6, []int{4} }, "k: got 4, want no such setting"},
+		{18, func(c *Config) { c.Game, c.Vertices, c.Variant = "othello", 6, ramsey }, "variant: got ramsey, want no such setting"},
+		{19, func(c *Config) { c.Lanes = 5 }, "lanes: got 5, want at most the 4 games that are played at the same time"},
 	} {
 		config := small()
 		c.change(&config)

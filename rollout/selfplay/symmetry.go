@@ -38,7 +38,7 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 	}
 	switch {
 	case !c.Symmetries:
-	case c.Game == "clique":
+	case c.Game == clique:
 		return permutations(g)
 	case c.Game == "tictactoe":
 		turns(3, 3, true)
@@ -118,9 +118,18 @@ func (s symmetries) tables() (cells, actions *graph.Array) {
 	return join(s.cells), join(s.actions)
 }
 
-// shown is an observation by a row of cells.
-func shown(observation, cells *graph.Array) *graph.Array {
-	last := observation.Dim(observation.Rank() - 1)
-	flat := graph.Take(graph.Reshape(observation, cells.Size(), last), cells, 0)
-	return graph.Reshape(flat, observation.Dims()...)
+// permuteKernel is permuted on a CPU, where a compiled gather takes several nanoseconds an element. Planes come one behind the other, as vectors write them.
+var permuteKernel = &graph.Kernel{Target: "xlarun_permute", Leading: true}
+
+// permuted are examples [n, cells…, features], or [n, cells] where that is their shape, with their cells in the order that a row of the table,
+// i32[count, cells], has; which row it is for each, i32[n].
+func permuted(examples, table, which *graph.Array) *graph.Array {
+	n, cells := which.Dim(0), table.Dim(1)
+	planes := graph.Transpose(graph.Reshape(examples, n, cells, examples.Size()/max(1, n*cells)), 0, 2, 1)
+	out := graph.WithKernel(permuteKernel, func(in []*graph.Array) []*graph.Array {
+		return []*graph.Array{graph.VMap2(func(planes, which *graph.Array) *graph.Array {
+			return graph.Transpose(graph.Take(planes, graph.DynamicIndex(in[1], which, 0), 1))
+		})(in[0], in[2])}
+	}, planes, table, which)[0]
+	return graph.Reshape(out, examples.Dims()...)
 }

@@ -42,6 +42,7 @@ var workloads = []workload{
 	{name: sparseName + "-masked", run: sparseNets{"masked"}.bench},
 	{name: "start", run: timeStart},
 	{name: updateName, named: true, run: timeUpdate, sliced: slicedUpdates(update())},
+	{name: iterationName, named: true, run: timeIteration, sliced: slicedIterations(iteration())},
 	{name: openName, named: true, run: timeOpen},
 	{name: "evolve-small", named: true, run: generations{256, 16, 50, true}.bench},
 	{name: "evolve-wide", named: true, run: generations{1024, 64, 20, true}.bench},
@@ -81,7 +82,7 @@ func command(h *host) *cobra.Command {
 			"with a full one. evolve-small and evolve-wide are a generation and a start together, open is a start that runs nothing.\n\n" +
 			"--record and --check measure calibrated figures instead: slices of the workload take turns with slices of a fixed program in\n" +
 			"C on as many threads, and what counts is the median of the ratios. They are made of " + strings.Join(calibratedNames(), ", ") + ".\n\n" +
-			"Workloads: " + strings.Join(workloadNames(), ", ") + " (default all but the last four, with --record and --check all that have figures).",
+			"Workloads: " + strings.Join(workloadNames(), ", ") + " (default all but the last five, with --record and --check all that have figures).",
 		Example: "  xlarun bench --peers\n  xlarun bench --record\n  xlarun bench generation-small --check",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {

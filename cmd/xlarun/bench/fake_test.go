@@ -17,6 +17,7 @@ import (
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/ppo"
 	"xlarun/rollout/run"
+	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
 
@@ -68,8 +69,9 @@ func newBed(t *testing.T) *bed {
 			b.engine = &e
 			return b.engine, nil
 		},
-		newUpdates: func(xlabridge.Backend, ppo.Config) (stepper, error) { e := b.shape; return &e, nil },
-		now:        func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		newUpdates:    func(xlabridge.Backend, ppo.Config) (stepper, error) { e := b.shape; return &e, nil },
+		newIterations: func(xlabridge.Backend, selfplay.Config) (stepper, error) { e := b.shape; return &e, nil },
+		now:           func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
 	}
 	return b
 }

@@ -118,7 +118,7 @@ func TestHistoryThatIsNone(t *testing.T) {
 		{"--record --history broken.jsonl/x", "--history broken.jsonl/x cannot be written"},
 		{"--history x", "--history got \"x\", but nothing is recorded or checked: add --record or --check"},
 		{"--check --peers --history broken.jsonl", "--peers got true with --check, which measures no peers"},
-		{"episodes --check", "the workload episodes has no calibrated figure to record or check; generation-small, generation-wide, generation-forage, ppo-update have"},
+		{"episodes --check", "the workload episodes has no calibrated figure to record or check; generation-small, generation-wide, generation-forage, ppo-update, selfplay-iteration have"},
 	} {
 		b.err.Reset()
 		require.Equal(t, console.StatusUsage, b.do(strings.Fields(c.args)...), c.args)

@@ -14,6 +14,7 @@ import (
 	"xlarun/rollout/evolve"
 	"xlarun/rollout/ppo"
 	"xlarun/rollout/run"
+	"xlarun/rollout/selfplay"
 	"xlarun/xlabridge"
 )
 
@@ -26,10 +27,11 @@ func Command(s console.Streams, open console.Opener) *cobra.Command {
 // host is what the benchmarks run in; tests put something else in place of its parts.
 type host struct {
 	console.Streams
-	openBackend console.Opener
-	newEngine   func(b xlabridge.Backend, c evolve.Config) (engine, error)
-	newUpdates  func(b xlabridge.Backend, c ppo.Config) (stepper, error) // nil: ppo.New
-	now         func() time.Time
+	openBackend   console.Opener
+	newEngine     func(b xlabridge.Backend, c evolve.Config) (engine, error)
+	newUpdates    func(b xlabridge.Backend, c ppo.Config) (stepper, error)      // nil: ppo.New
+	newIterations func(b xlabridge.Backend, c selfplay.Config) (stepper, error) // nil: selfplay.New
+	now           func() time.Time
 }
 
 // open opens what the flags name, with a bar while a plugin is downloaded.

@@ -62,7 +62,7 @@ func selfplayCommand(h *host) *cobra.Command {
 	var long strings.Builder
 	long.WriteString("Bench selfplay times the parts of self-play: of searches, the time of a million simulations (ours of moves that were played, the peer's of\n" +
 		"all that it computes); of training, a step; of batches, one. With --peers beside mctx, JAX with optax, and a loop over arrays on the host, in\n" +
-		"turn; the ratio is the peer's time over ours. Workloads:\n\n")
+		"turn; the ratio is the peer's time over ours, and the peak memory of both sides' processes stands beside. Workloads:\n\n")
 	for _, w := range selfplayWorkloads() {
 		fmt.Fprintf(&long, "  %-19s %s\n", w.name, w.what)
 	}
@@ -152,8 +152,9 @@ func (b *selfplayBench) workload(ctx context.Context, backend xlabridge.Backend,
 		unit = million / m.Work
 	}
 	var ours, theirs, ratios []float64
+	var peak int64
 	for range b.flags.repeats {
-		phases, err := t.Phases(3)
+		phases, err := t.PhasesOf(3, w.phase)
 		if err != nil {
 			return row{}, err
 		}
@@ -167,10 +168,11 @@ func (b *selfplayBench) workload(ctx context.Context, backend xlabridge.Backend,
 		if b.peer == nil {
 			continue
 		}
-		x, err := b.theirs(ctx, w)
+		x, bytes, err := b.theirs(ctx, w)
 		if err != nil {
 			return row{}, err
 		}
+		peak = max(peak, bytes)
 		theirs, ratios = append(theirs, x), append(ratios, x/seconds)
 	}
 	l := row{Name: w.name, Ours: machine.Median(ours)}
@@ -178,9 +180,37 @@ func (b *selfplayBench) workload(ctx context.Context, backend xlabridge.Backend,
 	if b.peer != nil {
 		l = l.against("jax", machine.Median(theirs))
 		*l.Ratio = machine.Median(ratios)
-		l.Needed, l.Aim = w.needed, w.aim
+		l.Needed, l.Aim, l.PeerPeakBytes = w.needed, w.aim, &peak
+		if l.PeakBytes, err = b.ownPeak(ctx, w, true); err != nil {
+			return row{}, err
+		}
+		if l.CachedPeakBytes, err = b.ownPeak(ctx, w, false); err != nil {
+			return row{}, err
+		}
 	}
 	return l, nil
+}
+
+// ownPeak is the peak memory of a process of ours with the workload, which compiles its programs where cold.
+func (b *selfplayBench) ownPeak(ctx context.Context, w selfplayWorkload, cold bool) (*int64, error) {
+	cache := ""
+	if cold {
+		dir, remove, err := scratchCache()
+		if err != nil {
+			return nil, err
+		}
+		defer remove()
+		cache = dir
+	}
+	cmd, err := ownProcess(ctx, b.flags.BackendFlags, cache, "bench", "selfplay", w.name, "--repeats", "1")
+	if err != nil {
+		return nil, err
+	}
+	_, peak, err := outputAndPeak(ctx, cmd)
+	if err != nil {
+		return nil, fmt.Errorf("a process of our own failed: %w", err)
+	}
+	return &peak, nil
 }
 
 // note says what the row's time is.
@@ -209,13 +239,15 @@ func parseSelfplay(out string) (float64, error) {
 	return 0, fmt.Errorf("the peer selfplay_jax.py printed %q, which holds no time", out)
 }
 
-func (b *selfplayBench) theirs(ctx context.Context, w selfplayWorkload) (float64, error) {
+// theirs are the peer's seconds and its peak memory.
+func (b *selfplayBench) theirs(ctx context.Context, w selfplayWorkload) (seconds float64, peak int64, err error) {
 	argv := append([]string{filepath.Join(b.peer.scripts, "peers", "selfplay_jax.py")}, strings.Fields(w.peer)...)
 	cmd := exec.CommandContext(ctx, b.peer.python, argv...)
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "JAX_PLATFORMS=cpu")
-	out, err := outputOf(cmd)
+	out, peak, err := outputAndPeak(ctx, cmd)
 	if err != nil {
-		return 0, fmt.Errorf("the peer selfplay_jax.py failed: %w", err)
+		return 0, 0, fmt.Errorf("the peer selfplay_jax.py failed: %w", err)
 	}
-	return parseSelfplay(out)
+	seconds, err = parseSelfplay(out)
+	return seconds, peak, err
 }

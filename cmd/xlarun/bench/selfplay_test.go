@@ -15,7 +15,7 @@ func TestParseSelfplay(t *testing.T) {
 	}{
 		{1, "search: 500000 simulations/s, 0.001500 s a game, 0.096000 s\n", 2, ""},
 		{2, "a warning\ntrain: 0.012500 s\n", .0125, ""},
-		{3, "batch: 0.000350 s (arrays one by one: 0.100000)\n", .00035, ""},
+		{3, "batch: 0.000350 s (0.000200 s without permutations)\n", .00035, ""},
 		{4, "", 0, "holds no time"},
 	} {
 		got, err := parseSelfplay(c.out)

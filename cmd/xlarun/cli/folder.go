@@ -61,7 +61,7 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 	}
 	if err == nil && c.Step > s.Last() {
 		_ = folder.Close()
-		return console.BadInput("--resume %s: its state is of %s %d, and --%ss wants %d at most: give more", o.resume, s.Unit, c.Step, s.Unit, s.Last())
+		return console.BadInput("--resume %s: its state is of %s %d, and %s ends the run at %d: give more", o.resume, s.Unit, c.Step, s.lengthFlag(), s.Last())
 	}
 	if err != nil {
 		_ = folder.Close()
@@ -149,6 +149,17 @@ func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
 		}
 	}
 	return nil
+}
+
+// lengthFlag is the flag that says how long a run of the task is, with its value.
+func (t *task) lengthFlag() string {
+	all := t.all()
+	for _, name := range []string{t.Unit + "s", "num-" + t.Unit + "s", "steps"} {
+		if f, ok := all[name]; ok {
+			return "--" + name + " " + f.Text()
+		}
+	}
+	return "--" + t.Unit + "s"
 }
 
 // sameGoal tells whether the run goes on with the goal that its checkpoint was made with.

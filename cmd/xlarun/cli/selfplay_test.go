@@ -93,6 +93,8 @@ func TestSelfplayRefuses(t *testing.T) {
 		{4, "--training_batch_size 1048576 --memory 10M", "--training-batch-size got 1048576, wants a smaller batch, or a larger --accumulate: the run takes about"},
 		{5, "--optimized_training maybe", `got the argument "maybe", wants none`},
 		{6, "--num_episodes", "--num-episodes got no value"},
+		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants no such setting where --game is hex"},
+		{8, "--lanes 9 --game_batch_size 8", "xlarun selfplay: --lanes got 9, wants at most the 8 games that are played at the same time"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
