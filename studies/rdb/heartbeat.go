@@ -1,0 +1,27 @@
+package rdb
+
+import (
+	"database/sql"
+	"errors"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// Beat says of running trials that they are under way, as Optuna's heartbeats do: it leaves alone what beats.
+func (d *DB) Beat(trials ...int64) error {
+	if len(trials) == 0 {
+		return nil
+	}
+	return d.do(func(tx *sql.Tx) error {
+		for _, trial := range trials {
+			if _, err := tx.Exec(`INSERT INTO trial_heartbeats (trial_id, heartbeat) SELECT trial_id, ?2 FROM trials WHERE trial_id = ?1 AND state = 'RUNNING'
+				ON CONFLICT (trial_id) DO UPDATE SET heartbeat = excluded.heartbeat`, trial, d.now().UTC().Format(timeFormat)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// IsFull tells of an error that there is no room for the database.
+func IsFull(err error) bool { return errors.Is(err, sqlite3.FULL) }
