@@ -109,7 +109,7 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now()}
-	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(30 * time.Millisecond), nats.ReconnectJitter(20*time.Millisecond, 100*time.Millisecond),
+	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.ReconnectJitter(time.Second, time.Second),
 		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
 	var refused atomic.Pointer[string]
 	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
@@ -125,7 +125,7 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 		options = append(options, nats.Secure(j.TLS))
 	}
 	if j.socket != "" {
-		options = append(options, nats.SetCustomDialer(bySocket(j.socket)))
+		options = append(options, nats.SetCustomDialer(bySocket(j.socket)), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(10*time.Millisecond, 10*time.Millisecond))
 	}
 	var err error
 	if w.conn, err = nats.Connect(j.URL, options...); err != nil {
@@ -172,10 +172,12 @@ func (w *worker) work(ctx context.Context) error {
 			cancel()
 		}
 		if from != nil && err == nil {
-			msg, err = from.Next(jetstream.FetchMaxWait(glance))
+			short, cancel := context.WithTimeout(ctx, glance)
+			msg, err = from.Next(jetstream.FetchContext(short))
+			cancel()
 		}
 		if msg == nil {
-			if err != nil && !errors.Is(err, nats.ErrTimeout) {
+			if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 				from = nil
 			}
 			if err != nil || from == nil {
