@@ -115,7 +115,7 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 		if err == nil || ctx.Err() != nil || !errors.As(err, new(*trouble)) {
 			return err
 		}
-		if paused, err := c.pause(ctx, err); paused || err != nil {
+		if paused, err := c.pause(ctx); paused || err != nil {
 			if err != nil {
 				return err
 			}
@@ -188,21 +188,25 @@ func (c *Coordinator) workers() *Pool {
 		Log:  func(slot int) string { return c.place.Log(name, slot) },
 		Held: func(slot int) bool { return locked(c.place.slot(name, slot)) }, // one that an earlier coordinator started
 		Died: func(slot int, err error) {
+			if id, e := os.ReadFile(c.place.slot(name, slot) + ".id"); e == nil && c.desk != nil {
+				c.desk.died(string(id))
+			}
 			if err != nil {
 				c.notice("worker %d ended: %v%s", slot, err, tail(c.place.Log(name, slot)))
 			}
 		}}
 }
 
-// bury tells the desk of slots without a worker: what theirs had is free at once.
-func (c *Coordinator) bury() {
+// dead are the workers of slots that have none any more.
+func (c *Coordinator) dead() (ids []string) {
 	for slot := range c.pool.Size {
 		path := c.place.slot(c.Spec.Name, slot)
 		id, err := os.ReadFile(path + ".id")
 		if err == nil && !locked(path) {
-			c.desk.died(string(id))
+			ids = append(ids, string(id))
 		}
 	}
+	return ids
 }
 
 // session runs the study with one engine.
@@ -212,6 +216,7 @@ func (c *Coordinator) session(ctx context.Context) error {
 		return err
 	}
 	name := c.Spec.Name
+	dead := c.dead()
 	c.bare() // nobody waits for the engine: the workers start meanwhile
 	e, err := openEngine(c.place.engine(name), c.place.socket(name), c.Listen, ttl)
 	if err != nil {
@@ -234,7 +239,9 @@ func (c *Coordinator) session(ctx context.Context) error {
 			c.threads = max(c.threads, s.Threads)
 		}
 	}()
-	c.bury()
+	for _, id := range dead {
+		c.desk.died(id)
+	}
 	err = c.loop(ctx)
 	if errors.As(err, new(*trouble)) {
 		return err
@@ -307,9 +314,14 @@ func (c *Coordinator) loop(ctx context.Context) error {
 			continue
 		}
 		if time.Since(checked) > min(ttl/8, poll) {
-			c.bury()
+			if err := c.desk.engine.lost(); err != nil {
+				return &trouble{err}
+			}
+			for _, id := range c.dead() { // before their slots have others: what they had is free at once
+				c.desk.died(id)
+			}
 			if err := c.pool.Man(); err != nil {
-				return err
+				return &trouble{err}
 			}
 			if err := c.desk.reconcile(ctx, open); err != nil {
 				return &trouble{err}

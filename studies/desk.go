@@ -275,8 +275,8 @@ func (d *desk) see(q request, number int64) {
 func (d *desk) holder(q request) (*lease, error) {
 	l := d.leases[q.Trial]
 	if l == nil {
-		if _, over := d.gone[q.Trial]; over {
-			return nil, nil
+		if t, err := d.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
+			return nil, err
 		}
 		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, heard: time.Now()}
 		if err := d.write(q.Trial, l); err != nil {

@@ -28,6 +28,9 @@ const (
 	overSubject = "over"        // what is said there is heard by all workers: the study is over
 )
 
+// largestMessage is that of a result with half a million reports.
+const largestMessage = 8 << 20
+
 // Listen is where workers of other machines join a study; the zero value is nowhere.
 type Listen struct {
 	Address string // HOST:PORT
@@ -61,6 +64,7 @@ type engine struct {
 	leases jetstream.KeyValue
 	kept   jetstream.ObjectStore
 	socket net.Listener
+	dir    string
 	damage string // why what was there could not be used; "" where it could
 }
 
@@ -97,7 +101,13 @@ func tryEngine(dir, mark, socket string, l Listen, wait time.Duration) (e *engin
 		return nil, err
 	}
 	o := &server.Options{ServerName: "xlarun", DontListen: l.Address == "", JetStream: true, StoreDir: dir, NoLog: true, NoSigs: true, DisableJetStreamBanner: true,
-		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 50, Authorization: l.Token, TLSConfig: l.TLS, TLSVerify: l.TLS != nil && l.TLS.ClientCAs != nil, TLSTimeout: 5}
+		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 50, MaxPayload: largestMessage, Authorization: l.Token, TLSTimeout: 5}
+	if l.TLS != nil {
+		o.TLSConfig = l.TLS.Clone()
+		if l.TLS.ClientCAs != nil {
+			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+	}
 	if l.Address != "" {
 		host, port, _ := net.SplitHostPort(l.Address)
 		o.Host = host
@@ -113,7 +123,7 @@ func tryEngine(dir, mark, socket string, l Listen, wait time.Duration) (e *engin
 		}
 		_ = probe.Close()
 	}
-	e = &engine{}
+	e = &engine{dir: dir}
 	if e.server, err = server.NewServer(o); err != nil {
 		return nil, err
 	}
@@ -187,6 +197,16 @@ func (e *engine) accept(l net.Listener) {
 			}()
 		}
 	}
+}
+
+// lost tells that somebody removed the store.
+func (e *engine) lost() error {
+	c := e.server.JetStreamConfig()
+	if c == nil {
+		return errors.New("JetStream has given its store up")
+	}
+	_, err := os.Stat(c.StoreDir)
+	return err
 }
 
 // address is where the engine listens; "" for nowhere.

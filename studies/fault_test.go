@@ -2,8 +2,15 @@ package studies
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"io/fs"
+	"math/big"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -27,7 +35,7 @@ func TestTrialsGoOn(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
 	more := func(trace string) string {
-		return "trials = 4\nattempts = 1000\ncheckpoint-every = \"20ms\"\n[run]\nsteps = 60\nwait = \"10ms\"\ntrace = \"" + trace + "\"\n"
+		return "trials = 4\nattempts = 1000\ncheckpoint-every = \"60ms\"\n[run]\nsteps = 60\nwait = \"6ms\"\ntrace = \"" + trace + "\"\n"
 	}
 	_, s := written(t, more(trace))
 	done := make(chan error, 1)
@@ -39,7 +47,7 @@ func TestTrialsGoOn(t *testing.T) {
 		case err := <-done:
 			require.NoError(t, err)
 			over = true
-		case <-time.After(400 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 			if kills < 6 && killOne(s, kills%2, syscall.SIGKILL) != 0 {
 				kills++
 			}
@@ -70,7 +78,7 @@ func TestLostEngine(t *testing.T) {
 	if long {
 		rounds = 50
 	}
-	more := "trials = " + strconv.Itoa(30+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = \"10ms\"\n[run]\nwait = \"3ms\"\n"
+	more := "trials = " + strconv.Itoa(30+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = \"40ms\"\n[run]\nwait = \"3ms\"\n"
 	path, s := written(t, more)
 	place, err := PlaceOf(s.Storage)
 	require.NoError(t, err)
@@ -90,6 +98,7 @@ func TestLostEngine(t *testing.T) {
 		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
+		require.DirExists(t, store, "it was made anew")
 		flipped += flip(t, store, r)
 		cmd = begin()
 		time.Sleep(time.Duration(200+r.IntN(200)) * time.Millisecond)
@@ -136,7 +145,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	defer func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) }()
-	more := "trials = 60\nlease = \"500ms\"\ncheckpoint-every = \"10ms\"\nattempts = 1000\n[run]\nwait = \"3ms\"\n"
+	more := "trials = 60\nlease = \"500ms\"\ncheckpoint-every = \"40ms\"\nattempts = 1000\n[run]\nwait = \"3ms\"\n"
 	_, s := written(t, "storage = \"sqlite:///"+disk+"/s.db\"\n"+more)
 	var mu sync.Mutex
 	said := ""
@@ -156,6 +165,7 @@ func TestFullDisk(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	time.Sleep(500 * time.Millisecond)
+	began := time.Now()
 	f, err := os.Create(filepath.Join(disk, "filler"))
 	require.NoError(t, err)
 	full := false
@@ -171,6 +181,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	require.True(t, full)
+	t.Logf("it paused after %s", time.Since(began))
 	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, said)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Remove(f.Name()))
@@ -356,8 +367,12 @@ func TestForeignTrials(t *testing.T) {
 // TestHopeless: a study in which all fails ends with an error, and leaves no trial under way.
 func TestHopeless(t *testing.T) {
 	t.Parallel()
-	for i, c := range []struct{ trials, want string }{{"3", "all 3 trials have failed"}, {"40", "the first 1"}} {
-		_, s := written(t, "trials = "+c.trials+"\npruner = \"none\"\n[run]\nhow = \"nan\"\n")
+	for i, c := range []struct{ head, how, want string }{
+		{"trials = 3", "nan", "all 3 trials have failed, the last as the objective is not a number"},
+		{"trials = 40", "nan", "the first 1"}, // 10, or one of those that ended meanwhile
+		{"trials = 1\nattempts = 2\nlease = \"200ms\"\nstall = \"100ms\"", "hang", "2 workers died"},
+	} {
+		_, s := written(t, c.head+"\npruner = \"none\"\n[run]\nhow = \""+c.how+"\"\n")
 		err := coordinator(s).Run(t.Context())
 		require.ErrorContains(t, err, c.want, i)
 		for _, x := range trialsOf(t, s) {
@@ -378,4 +393,53 @@ func TestBadStorage(t *testing.T) {
 		require.ErrorAs(t, err, new(*SpecError), i)
 		require.ErrorContains(t, err, `key "storage" got `+at, i)
 	}
+}
+
+// certificate is one of an authority of its own, or, where one is given, of that, for 127.0.0.1.
+func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	require.NoError(t, err)
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	parent, signer := c, any(key)
+	if by != nil {
+		parent, signer = by.Leaf, by.PrivateKey
+	}
+	der, err := x509.CreateCertificate(crand.Reader, c, parent, &key.PublicKey, signer)
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the machine need none.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	authority := certificate(t, nil)
+	server, client, stranger := certificate(t, &authority), certificate(t, &authority), certificate(t, nil)
+	pool := x509.NewCertPool()
+	pool.AddCert(authority.Leaf)
+	l := Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{server}, ClientCAs: pool}}
+	dir := t.TempDir()
+	e, err := openEngine(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), l, time.Second)
+	require.NoError(t, err)
+	defer e.close()
+	for i, c := range []struct {
+		have []tls.Certificate
+		ok   bool
+	}{{nil, false}, {[]tls.Certificate{stranger}, false}, {[]tls.Certificate{client}, true}} {
+		conn, err := nats.Connect("nats://"+e.address(), nats.Secure(&tls.Config{RootCAs: pool, Certificates: c.have}))
+		if !c.ok {
+			require.Error(t, err, i)
+			continue
+		}
+		require.NoError(t, err, i)
+		conn.Close()
+	}
+	_, err = nats.Connect("nats://"+e.address(), nats.Secure(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{client}}))
+	require.ErrorAs(t, err, new(*tls.CertificateVerificationError), "the server is checked, too")
+	conn, err := nats.Connect("nats://here", nats.SetCustomDialer(bySocket(filepath.Join(dir, "socket"))))
+	require.NoError(t, err)
+	conn.Close()
 }

@@ -153,7 +153,7 @@ func TestTrialsThatFail(t *testing.T) {
 	_, s := written(t, `sampler = "grid"
 trials = 100
 pruner = "none"
-timeout = "2s"
+timeout = "4s"
 memory = "200M"
 attempts = 2
 [run]
@@ -172,7 +172,7 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 	require.Len(t, got, 7, "no point twice, none left out")
 	for how, want := range map[string]string{
 		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start", "panic": "FAIL: the run panicked: broken",
-		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 2s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
+		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 4s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
 	} {
 		require.Equal(t, want, got[how], how)
 	}

@@ -2,9 +2,6 @@ package studies
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,9 +12,8 @@ import (
 // enough are bytes with which a study goes on that had paused.
 const enough = 1 << 20
 
-// pause waits, after an error, for room on the disk, where there is none: paused is true. It says so once.
-func (c *Coordinator) pause(ctx context.Context, err error) (paused bool, _ error) {
-	full := rdb.IsFull(err) || errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), "no space left")
+// pause waits, after something went wrong, for room on the disk, where there is none: paused is true. It says so once.
+func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 	path, _ := rdb.Path(c.Spec.Storage) // it was opened
 	for {
 		free, where := room(path, c.place.dir)
@@ -25,7 +21,7 @@ func (c *Coordinator) pause(ctx context.Context, err error) (paused bool, _ erro
 			if paused {
 				c.notice("there is room again: the study goes on")
 			}
-			return paused || full, wait(ctx, 200*time.Millisecond)
+			return paused, nil
 		}
 		if !paused {
 			c.notice("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)
@@ -58,5 +54,5 @@ func room(paths ...string) (free int64, where string) {
 			free, where = n, path
 		}
 	}
-	return free, fmt.Sprint(where)
+	return free, where
 }

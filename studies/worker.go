@@ -111,11 +111,12 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now()}
 	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.ReconnectJitter(time.Second, time.Second),
 		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
-	var refused atomic.Pointer[string]
-	options = append(options, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-		if text := err.Error(); errors.Is(err, nats.ErrAuthorization) {
-			refused.Store(&text)
-			cancel(fmt.Errorf("%s refuses this worker (%s): give the study's token by --token-file or %s", j.URL, text, TokenVariable))
+	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+		switch {
+		case errors.Is(err, nats.ErrAuthorization):
+			cancel(fmt.Errorf("%s refuses this worker (%w): give the study's token by --token-file or %s", j.URL, err, TokenVariable))
+		case errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted):
+			cancel(fmt.Errorf("%s cannot be joined (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, err))
 		}
 	}))
 	if j.Token != "" {
@@ -209,10 +210,12 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		if err == nil {
 			return r, decoded(m.Data, &r)
 		}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return r, ctx.Err()
-		}
-		if w.alone() {
+		case errors.Is(err, nats.ErrMaxPayload):
+			return r, err
+		case w.alone():
 			return r, errAlone
 		}
 		select {

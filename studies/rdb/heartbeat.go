@@ -1,11 +1,5 @@
 package rdb
 
-import (
-	"errors"
-
-	"github.com/ncruces/go-sqlite3"
-)
-
 // Beat says of running trials that they are under way, as Optuna's heartbeats do: it leaves alone what beats.
 func (d *DB) Beat(trials ...int64) error {
 	if len(trials) == 0 {
@@ -21,6 +15,3 @@ func (d *DB) Beat(trials ...int64) error {
 		return nil
 	})
 }
-
-// IsFull tells of an error that there is no room for the database.
-func IsFull(err error) bool { return errors.Is(err, sqlite3.FULL) }
