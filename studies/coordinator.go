@@ -8,9 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"strconv"
-	"strings"
-	"syscall"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -20,70 +18,127 @@ import (
 	"xlarun/studies/rdb"
 )
 
-// Coordinator asks the trials of a study and keeps its workers going. What it knows is in the storage: another goes on where it was
-// killed, and workers do not notice.
+// Coordinator asks the trials of a study, hands them to workers by its engine, and writes what they come to. What it knows is in the storage:
+// another goes on where it was killed, and workers wait for it.
 type Coordinator struct {
 	Spec *Spec
 	// Command is a worker of a slot, a process that calls Worker.
 	Command func(slot int) *exec.Cmd
+	// Away tells that no workers are started here: all join from elsewhere.
+	Away bool
+	// Listen is where workers of other machines join.
+	Listen Listen
 	// Ended hears of each trial that is over, in the order of their numbers; best is the best so far, nil for none.
 	Ended func(t, best *study.FrozenTrial)
 	// Notice hears of what is worth knowing: workers that died, say.
 	Notice func(string)
+	// Listening hears of the address at which workers join.
+	Listening func(address string)
 
+	saying  sync.Mutex
+	lock    *flock.Flock
 	db      *rdb.DB
 	study   *study.Study
 	place   Place
-	workers map[int]*process
+	pool    *Pool
+	desk    *desk
 	best    *study.FrozenTrial
 	over    int // the first trials, which are over
 	asked   int // how many of them are ours, and of these failed
 	failed  int
-	deaths  int
+	foreign int
+	reason  string // why the last failed
 	threads int
 }
 
-// process is a worker that this coordinator started.
-type process struct {
-	cmd   *exec.Cmd
-	begun time.Time
-	over  chan error
-}
-
-// poll is how often the coordinator looks at the storage.
-const poll = 10 * time.Millisecond
+// poll is how often the coordinator looks at the storage, where nothing happens: others may have added trials.
+const poll = 100 * time.Millisecond
 
 // hopeless is the number of trials after which a study is given up in which every one has failed.
 const hopeless = 10
 
-// Run runs the study to its end, or until ctx ends.
-func (c *Coordinator) Run(ctx context.Context) (err error) {
+// Open opens the study's storage. It is refused where another process runs the study, where the storage is none, and where the study was started with other settings.
+func (c *Coordinator) Open() (err error) {
 	if c.place, err = PlaceOf(c.Spec.Storage); err != nil {
-		return err
+		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Storage, err)
 	}
-	lock := flock.New(c.place.coordinator(c.Spec.Name))
-	ok, err := lock.TryLock()
+	c.lock = flock.New(c.place.coordinator(c.Spec.Name))
+	ok, err := c.lock.TryLock()
 	if err != nil {
-		return err
+		return wrong("storage", "got %s, beside which nothing can be written: %v", c.Spec.Storage, err)
 	}
 	if !ok {
 		return fmt.Errorf("another process runs the study %s in %s: wait for its end, or stop it", c.Spec.Name, c.Spec.Storage)
 	}
-	defer func() { _ = lock.Unlock() }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Close())
+		}
+	}()
 	if c.db, err = rdb.Open(c.Spec.Storage); err != nil {
-		return err
+		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Storage, err)
 	}
-	defer func() { err = errors.Join(err, c.db.Close()) }()
 	if c.study, err = study.New(c.Spec.Name, c.Spec.options(c.db)); err != nil {
 		return err
 	}
-	if err := c.agree(); err != nil {
+	return c.agree()
+}
+
+// Close ends what Open began.
+func (c *Coordinator) Close() (err error) {
+	if c.db != nil {
+		err = c.db.Close()
+		c.db = nil
+	}
+	if c.lock != nil {
+		_ = c.lock.Unlock()
+	}
+	return err
+}
+
+// Run runs the study to its end, or until ctx ends. It opens it where Open was not called.
+func (c *Coordinator) Run(ctx context.Context) (err error) {
+	if c.db == nil {
+		if err := c.Open(); err != nil {
+			return err
+		}
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	if err := c.Listen.Check(); err != nil {
 		return err
 	}
-	c.workers = map[int]*process{}
-	defer c.stop()
-	return c.loop(ctx)
+	c.pool = c.workers()
+	defer c.pool.Stop()
+	restarts, before := 0, -1
+	for {
+		err := c.session(ctx)
+		if err == nil || ctx.Err() != nil || !errors.As(err, new(*trouble)) {
+			return err
+		}
+		if paused, err := c.pause(ctx); paused || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if before != c.asked {
+			restarts, before = 0, c.asked
+		}
+		if restarts++; restarts > 5 {
+			return err
+		}
+		c.notice("the message server is started anew, from the database: %v", err)
+		if err := os.RemoveAll(c.place.engine(c.Spec.Name)); err != nil {
+			return err
+		}
+	}
 }
+
+// trouble is what a new session may mend.
+type trouble struct{ err error }
+
+func (t *trouble) Error() string { return t.err.Error() }
+func (t *trouble) Unwrap() error { return t.err }
 
 // agree holds the spec against that of a study that goes on.
 func (c *Coordinator) agree() error {
@@ -100,11 +155,11 @@ func (c *Coordinator) agree() error {
 		return c.differs(id)
 	}
 	s := c.Spec
-	rest, err := json.Marshal(call{s.Trials, s.Workers, s.Timeout, s.Lease, int64(s.Memory), s.Attempts})
+	rest, err := json.Marshal(call{s.Trials, s.Workers, s.Timeout, s.Lease, int64(s.Memory), s.Attempts, s.Checkpoint, s.Stall})
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.db.SetAttr(id, callAttr, rest), c.db.SetAttr(id, specAttr, text), c.db.SetAttr(id, overAttr, json.RawMessage("false")))
+	return errors.Join(c.db.SetAttr(id, callAttr, rest), c.db.SetAttr(id, specAttr, text))
 }
 
 // differs names what is not as it was.
@@ -122,21 +177,111 @@ func (c *Coordinator) differs(id study.StudyID) error {
 	return fmt.Errorf("the study %s in %s was started with other settings of its runs, or other parameters: give those ([run], [[param]]), or another name", c.Spec.Name, c.Spec.Storage)
 }
 
+// workers is the pool of this machine's.
+func (c *Coordinator) workers() *Pool {
+	name := c.Spec.Name
+	size := c.Spec.Workers
+	if c.Away {
+		size = 0
+	}
+	return &Pool{Size: size, Threads: c.Spec.Threads, Command: c.Command,
+		Log:  func(slot int) string { return c.place.Log(name, slot) },
+		Held: func(slot int) bool { return locked(c.place.slot(name, slot)) }, // one that an earlier coordinator started
+		Died: func(slot int, err error) {
+			if id, e := os.ReadFile(c.place.slot(name, slot) + ".id"); e == nil && c.desk != nil {
+				c.desk.died(string(id))
+			}
+			if err != nil {
+				c.notice("worker %d ended: %v%s", slot, err, tail(c.place.Log(name, slot)))
+			}
+		}}
+}
+
+// dead are the workers of slots that have none any more.
+func (c *Coordinator) dead() (ids []string) {
+	for slot := range c.pool.Size {
+		path := c.place.slot(c.Spec.Name, slot)
+		id, err := os.ReadFile(path + ".id")
+		if err == nil && !locked(path) {
+			ids = append(ids, string(id))
+		}
+	}
+	return ids
+}
+
+// session runs the study with one engine.
+func (c *Coordinator) session(ctx context.Context) error {
+	ttl, err := c.Spec.leaseTime()
+	if err != nil {
+		return err
+	}
+	name := c.Spec.Name
+	dead := c.dead()
+	c.bare() // nobody waits for the engine: the workers start meanwhile
+	e, err := openEngine(c.place.engine(name), c.place.socket(name), c.Listen, ttl)
+	if err != nil {
+		return &trouble{err}
+	}
+	defer e.close()
+	if e.damage != "" {
+		c.notice("the store of the message server could not be used (%s): it is made anew, from the database", e.damage)
+	}
+	if at := e.address(); at != "" && c.Listening != nil {
+		c.Listening(at)
+	}
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // workers that end give their trials back
+	defer cancel()
+	if c.desk, err = newDesk(inner, c, e); err != nil {
+		return &trouble{err}
+	}
+	defer func() {
+		for _, s := range c.desk.seen() {
+			c.threads = max(c.threads, s.Threads)
+		}
+	}()
+	for _, id := range dead {
+		c.desk.died(id)
+	}
+	err = c.loop(ctx)
+	if errors.As(err, new(*trouble)) {
+		return err
+	}
+	if err == nil {
+		_ = e.conn.Publish(overSubject, nil)
+		_ = e.conn.Flush()
+		if c.Listen.Address != "" {
+			time.Sleep(50 * time.Millisecond) // it is on its way
+		}
+	}
+	c.pool.Stop() // while the desk still answers
+	if err == nil {
+		e.close()
+		return errors.Join(os.RemoveAll(c.place.engine(name)), os.RemoveAll(c.place.socket(name)))
+	}
+	return err
+}
+
+// bare starts workers where it can; what hinders it is found later.
+func (c *Coordinator) bare() { _ = c.pool.Man() }
+
 // loop asks trials and sees to the workers.
 func (c *Coordinator) loop(ctx context.Context) error {
 	exhausted := false
+	var checked, beaten time.Time
+	ttl, _ := c.Spec.leaseTime() // it was checked
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		trials, err := c.study.Trials()
 		if err != nil {
-			return err
+			return &trouble{err}
 		}
 		if err := c.tell(trials); err != nil {
 			return err
 		}
 		asked, first := c.asked, int64(math.MaxInt64) // of ours, the first that is not over
+		var open []int64
 		for _, t := range trials[c.over:] {
 			if t.SystemAttrs[study.SeesAttr] == nil {
 				continue
@@ -144,11 +289,12 @@ func (c *Coordinator) loop(ctx context.Context) error {
 			asked++
 			if !t.State.Finished() {
 				first = min(first, t.Number)
+				open = append(open, t.ID)
 			}
 		}
 		wanted := !exhausted && asked < c.Spec.Trials
 		if !wanted && first == math.MaxInt64 {
-			return c.db.SetAttr(c.study.ID(), overAttr, json.RawMessage("true"))
+			return c.verdict()
 		}
 		next := int64(0)
 		if n := len(trials); n > 0 {
@@ -156,39 +302,64 @@ func (c *Coordinator) loop(ctx context.Context) error {
 		}
 		// A trial sees how all ended that are a window before it, and so it waits for them.
 		if sees := max(next-int64(c.Spec.Window)+1, 0); wanted && first >= sees {
-			_, err := c.study.AskSpace(c.Spec.Space, sees)
+			t, err := c.study.AskSpace(c.Spec.Space, sees)
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
-				return err
+				return &trouble{err}
 			}
-			if len(trials) > 0 && len(c.workers) > 0 {
-				continue
+			if t != nil {
+				if err := c.desk.reconcile(ctx, append(open, t.ID())); err != nil {
+					return &trouble{err}
+				}
 			}
+			continue
 		}
-		if err := c.man(); err != nil {
-			return err
+		if time.Since(checked) > min(ttl/8, poll) {
+			if err := c.desk.engine.lost(); err != nil {
+				return &trouble{err}
+			}
+			for _, id := range c.dead() { // before their slots have others: what they had is free at once
+				c.desk.died(id)
+			}
+			if err := c.pool.Man(); err != nil {
+				return &trouble{err}
+			}
+			if err := c.desk.reconcile(ctx, open); err != nil {
+				return &trouble{err}
+			}
+			checked = time.Now()
+		}
+		if time.Since(beaten) > ttl/4 {
+			if err := c.db.Beat(c.desk.beating()...); err != nil {
+				return &trouble{err}
+			}
+			beaten = time.Now()
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(poll):
+		case err := <-c.desk.trouble:
+			return &trouble{err}
+		case <-c.desk.changed:
+		case <-time.After(min(ttl/8, poll)):
 		}
 	}
 }
 
-// tell says which trials of ours are over, by number, up to the first that is not.
+// verdict is the end of a study: an error where every trial failed.
+func (c *Coordinator) verdict() error {
+	if c.failed > 0 && c.failed == c.asked {
+		return fmt.Errorf("all %d trials have failed, the last as %s: mend the spec, and give the study another name", c.failed, c.reason)
+	}
+	return nil
+}
+
+// tell says which trials are over, by number, up to the first of ours that is not. Those of others are not waited for.
 func (c *Coordinator) tell(trials []*study.FrozenTrial) error {
 	for _, t := range trials[c.over:] {
-		if t.SystemAttrs[study.SeesAttr] == nil && t.State.Finished() {
-			c.over++
-			continue
-		}
-		if !t.State.Finished() {
+		ours := t.SystemAttrs[study.SeesAttr] != nil
+		if ours && !t.State.Finished() {
 			return nil
 		}
 		c.over++
-		c.asked++
-		if t.State == study.Fail {
-			c.failed++
-		}
 		if len(c.Spec.Directions()) == 1 {
 			both := []*study.FrozenTrial{t}
 			if c.best != nil {
@@ -198,14 +369,41 @@ func (c *Coordinator) tell(trials []*study.FrozenTrial) error {
 				c.best = b[0]
 			}
 		}
+		if !ours {
+			if c.foreign++; c.foreign == 1 {
+				c.notice("trial %d was added by another program: samplers see such trials, and they do not count among the %d of this study", t.Number, c.Spec.Trials)
+			}
+			continue
+		}
+		c.asked++
+		c.pool.Works()
+		if t.State == study.Fail {
+			c.failed++
+			c.reason = reason(t)
+		}
 		if c.Ended != nil {
 			c.Ended(t, c.best)
 		}
 		if c.failed >= hopeless && c.failed == c.asked {
-			return fmt.Errorf("the first %d trials have all failed, the last as %s: mend the spec, and give the study another name", c.failed, reason(t))
+			return c.giveUp(trials[c.over:])
 		}
 	}
 	return nil
+}
+
+// giveUp ends a study in which nothing works; trials under way are none of it any more.
+func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
+	c.pool.Stop()
+	for _, t := range rest {
+		if t.SystemAttrs[study.SeesAttr] == nil || t.State.Finished() {
+			continue
+		}
+		err := c.db.Finish(t.ID, study.Result{State: study.Fail, Reason: fmt.Sprintf("the study was given up after %d trials that failed", c.failed)})
+		if err != nil && !errors.As(err, new(*study.Nondeterminism)) { // it ended by itself meanwhile
+			return err
+		}
+	}
+	return fmt.Errorf("the first %d trials have all failed, the last as %s: mend the spec, and give the study another name", c.failed, c.reason)
 }
 
 func reason(t *study.FrozenTrial) string {
@@ -217,97 +415,19 @@ func reason(t *study.FrozenTrial) string {
 // Reason is why a trial failed.
 func Reason(t *study.FrozenTrial) string { return reason(t) }
 
-// man starts a worker for each slot that has none. What one that died had leased is free at once.
-func (c *Coordinator) man() error {
-	for slot := range c.Spec.Workers {
-		if p := c.workers[slot]; p != nil {
-			select {
-			case err := <-p.over:
-				delete(c.workers, slot)
-				if err != nil {
-					c.deaths++
-					c.notice("worker %d ended: %v%s", slot, err, tail(c.place.Log(c.Spec.Name, slot)))
-				}
-			default:
-				c.threads = max(c.threads, threads(p.cmd.Process.Pid))
-				continue
-			}
-		}
-		if locked(c.place.slot(c.Spec.Name, slot)) {
-			continue // one that an earlier coordinator started
-		}
-		if id, err := os.ReadFile(c.place.slot(c.Spec.Name, slot) + ".id"); err == nil {
-			if err := c.db.Release(c.study.ID(), string(id)); err != nil {
-				return err
-			}
-		}
-		if err := c.start(slot); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c *Coordinator) start(slot int) error {
-	cmd := c.Command(slot)
-	log, err := os.OpenFile(c.place.Log(c.Spec.Name, slot), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = log.Close() }()
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(cmd.Environ(), "GOMAXPROCS="+strconv.Itoa(c.Spec.Threads))
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	p := &process{cmd: cmd, begun: time.Now(), over: make(chan error, 1)}
-	go func() { p.over <- cmd.Wait() }()
-	c.workers[slot] = p
-	return nil
-}
-
-// stop ends the workers.
-func (c *Coordinator) stop() {
-	for _, p := range c.workers {
-		_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone
-	}
-	for _, p := range c.workers {
-		select {
-		case <-p.over:
-		case <-time.After(3 * time.Second):
-			_ = p.cmd.Process.Kill()
-			<-p.over
-		}
-	}
-}
-
 func (c *Coordinator) notice(format string, args ...any) {
+	c.saying.Lock()
+	defer c.saying.Unlock()
 	if c.Notice != nil {
 		c.Notice(fmt.Sprintf(format, args...))
 	}
 }
 
-// Threads is the most threads that a worker was seen to have.
+// Threads is the most threads that a worker was seen to have; 0 where that is not known.
 func (c *Coordinator) Threads() int { return c.threads }
 
 // Deaths is the number of workers that ended other than by themselves.
-func (c *Coordinator) Deaths() int { return c.deaths }
+func (c *Coordinator) Deaths() int { return c.pool.deaths }
 
-// threads of a process; 0 where that cannot be told.
-func threads(pid int) int {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return 0
-	}
-	return len(entries)
-}
-
-// tail is the last line of a log.
-func tail(path string) string {
-	text, err := os.ReadFile(path)
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	if last := lines[len(lines)-1]; err == nil && last != "" {
-		return ": " + shown(last)
-	}
-	return ""
-}
+// Foreign is the number of trials that other programs added.
+func (c *Coordinator) Foreign() int { return c.foreign }

@@ -2,6 +2,7 @@ package studies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/graph"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/rollout/study"
@@ -29,6 +31,7 @@ type bowl struct {
 	How   string  `set:"how" oneof:"well,nan,error,panic,die,hang,eat"`
 	Steps int64   `set:"steps" min:"1"`
 	Wait  string  `set:"wait"`
+	Trace string  `set:"trace"` // file that gets a dot a round
 }
 
 func (b *bowl) Title() string    { return "bowl" }
@@ -41,9 +44,14 @@ func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
 	return &bowling{bowl: b}, nil
 }
 
+// Measures are the names of its metrics.
+func (b *bowl) Measures() []string { return []string{"loss", "x"} }
+
+// bowling is a run of it; its sum depends on all rounds.
 type bowling struct {
 	*bowl
 	step int64
+	sum  float64
 	eats [][]byte
 }
 
@@ -54,7 +62,13 @@ func (b *bowling) Step() (run.Metrics, error) {
 	}
 	time.Sleep(d)
 	b.step++
-	value := (b.X-.3)*(b.X-.3) + math.Abs(float64(b.Y-4)) + math.Sin(float64(b.Seed))/10 + 1/float64(b.step)
+	if b.Trace != "" {
+		if err := appended(b.Trace, "."); err != nil {
+			return run.Metrics{}, err
+		}
+	}
+	b.sum = math.Sin(b.sum + b.X + float64(b.Seed))
+	value := b.sum/100 + (b.X-.3)*(b.X-.3) + math.Abs(float64(b.Y-4)) + math.Sin(float64(b.Seed))/10 + 1/float64(b.step)
 	switch b.How {
 	case "nan":
 		value = math.NaN()
@@ -66,16 +80,35 @@ func (b *bowling) Step() (run.Metrics, error) {
 		select {}
 	case "eat":
 		b.eats = append(b.eats, make([]byte, 64<<20))
-		for i := range b.eats[len(b.eats)-1] {
+		for i := 0; i < 64<<20; i += 4096 { // each page is there once it is touched
 			b.eats[len(b.eats)-1][i] = 1
 		}
 	}
 	return run.Metrics{Step: b.step, Values: []run.Value{{Name: "loss", Number: value}, {Name: "x", Number: b.X}}}, nil
 }
-func (b *bowling) Snapshot() (run.Snapshot, error) { return run.Snapshot{Step: b.step}, nil }
-func (b *bowling) Restore(s run.Snapshot) error    { b.step = s.Step; return nil }
-func (b *bowling) Profile() run.Profile            { return run.Profile{} }
-func (b *bowling) Close() error                    { return nil }
+func (b *bowling) Snapshot() (run.Snapshot, error) {
+	return run.Snapshot{Step: b.step, Arrays: map[string]*graph.Array{"sum": graph.Float64s([]float64{b.sum}, 1)}}, nil
+}
+func (b *bowling) Restore(s run.Snapshot) error {
+	sum, err := graph.Floats(s.Arrays["sum"])
+	if err != nil {
+		return err
+	}
+	b.step, b.sum = s.Step, sum[0]
+	return nil
+}
+func (b *bowling) Profile() run.Profile { return run.Profile{} }
+func (b *bowling) Close() error         { return nil }
+
+// appended adds to a file.
+func appended(path, text string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
 
 // bowls makes runs of it.
 type bowls struct{}
@@ -90,12 +123,19 @@ func (bowls) Resolve(kind string, values map[string]any) (run.Experiment, error)
 func (bowls) Backend(context.Context, run.Experiment) (xlabridge.Backend, error) { return nil, nil }
 
 // Environment variables by which the test's binary becomes a worker or a coordinator.
-const asWorker, asCoordinator = "XLARUN_TEST_WORKER", "XLARUN_TEST_COORDINATOR"
+const asWorker, asCoordinator, asGuest = "XLARUN_TEST_WORKER", "XLARUN_TEST_COORDINATOR", "XLARUN_TEST_GUEST"
 
 func TestMain(m *testing.M) {
 	if args := strings.Split(os.Getenv(asWorker), "|"); len(args) == 3 {
 		slot, _ := strconv.Atoi(args[2])
 		if err := Worker(context.Background(), args[0], args[1], slot, bowls{}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if url := os.Getenv(asGuest); url != "" {
+		if err := JoinStudy(context.Background(), Join{URL: url, Token: os.Getenv(TokenVariable), Wait: 10 * time.Second}, bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

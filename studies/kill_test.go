@@ -45,6 +45,7 @@ func killOne(s *Spec, slot int, signal syscall.Signal) (pid int) {
 
 // TestKilledWorkers kills workers with SIGKILL at random moments: the study is the same to the bit, and every trial ends once.
 func TestKilledWorkers(t *testing.T) {
+	t.Parallel()
 	kills := 20
 	if long {
 		kills = 300
@@ -76,6 +77,7 @@ func TestKilledWorkers(t *testing.T) {
 
 // TestKilledCoordinators kills the coordinator now and then: workers live on, and the results are the same.
 func TestKilledCoordinators(t *testing.T) {
+	t.Parallel()
 	kills := 5
 	if long {
 		kills = 100
@@ -102,11 +104,12 @@ func TestKilledCoordinators(t *testing.T) {
 
 // TestStoppedWorker stops a worker past its lease and lets it go on: its late result is refused or the same.
 func TestStoppedWorker(t *testing.T) {
+	t.Parallel()
 	more := "trials = 30\nlease = \"300ms\"\n[run]\nwait = \"10ms\"\n"
 	_, s := written(t, more)
 	done := make(chan error, 1)
 	go func() { done <- coordinator(s).Run(t.Context()) }()
-	stops := 3
+	stops := 5
 	if long {
 		stops = 100
 	}
@@ -131,6 +134,7 @@ func TestStoppedWorker(t *testing.T) {
 
 // TestTwoCoordinators: the second says so.
 func TestTwoCoordinators(t *testing.T) {
+	t.Parallel()
 	path, s := written(t, "[run]\nwait = \"10ms\"\n")
 	done := make(chan error, 1)
 	go func() { done <- coordinator(s).Run(t.Context()) }()
@@ -145,10 +149,11 @@ func TestTwoCoordinators(t *testing.T) {
 
 // TestTrialsThatFail: each way to fail has its reason, and the study goes on.
 func TestTrialsThatFail(t *testing.T) {
+	t.Parallel()
 	_, s := written(t, `sampler = "grid"
 trials = 100
 pruner = "none"
-timeout = "2s"
+timeout = "4s"
 memory = "200M"
 attempts = 2
 [run]
@@ -167,7 +172,7 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 	require.Len(t, got, 7, "no point twice, none left out")
 	for how, want := range map[string]string{
 		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start", "panic": "FAIL: the run panicked: broken",
-		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 2s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
+		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 4s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
 	} {
 		require.Equal(t, want, got[how], how)
 	}
@@ -175,6 +180,7 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 
 // TestChangedSpec: a study goes on with more trials, and not with other parameters.
 func TestChangedSpec(t *testing.T) {
+	t.Parallel()
 	path, s := written(t, "trials = 6\n")
 	require.NoError(t, coordinator(s).Run(t.Context()))
 	text, err := os.ReadFile(path)

@@ -27,26 +27,47 @@ func (s *Spec) Check(runs Runs) error {
 		return err
 	}
 	for _, params := range examples {
-		if _, err := runs.Resolve(s.Kind, s.Values(params, 0)); err != nil {
+		e, err := runs.Resolve(s.Kind, s.Values(params, 0))
+		if err != nil {
 			return err
+		}
+		m, ok := e.(run.Measured)
+		if !ok {
+			continue
+		}
+		for _, name := range s.Metrics() {
+			if has := m.Measures(); name != stepMetric && !slices.Contains(has, name) {
+				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind, stepMetric, strings.Join(has, ", "))
+			}
 		}
 	}
 	return nil
 }
 
+// errRestore tells that runs do not take what was stored of them.
+var errRestore = errors.New("the trial's checkpoint does not fit")
+
 // errStopped ends a trial whose pruner says so.
 var errStopped = errors.New("pruned")
 
+// hooks are what an objective is run with. report hears of it on the way and says whether to stop; keep hears after each round that the trial
+// can be stored, and calls what it is given where it is time; from is what was stored, nil: the run begins.
+type hooks struct {
+	report func(step, last int64, value float64) (stop bool, err error)
+	keep   func(state func() (*progress, error)) error
+	from   *progress
+}
+
 // objective runs the trial of some parameters: one run a seed, side by side, so that all have come as far when their metrics are put together.
-// report hears of the objective on the way and says whether to stop; values are the objectives at the end.
-func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, report func(step, last int64, value float64) (stop bool, err error)) (values []float64, err error) {
+// values are the objectives at the end.
+func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, h hooks) (values []float64, err error) {
 	var all []*seeded
 	defer func() {
 		for _, r := range all {
 			err = errors.Join(err, r.run.Close())
 		}
 	}()
-	last := int64(0)
+	first, last := int64(0), int64(0)
 	for seed := range s.Seeds {
 		e, err := runs.Resolve(s.Kind, s.Values(params, seed))
 		if err != nil {
@@ -68,12 +89,27 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		all = append(all, &seeded{run: r, last: e.Last()})
 		last = max(last, e.Last())
 	}
-	for step := int64(0); step < last; {
+	if h.from != nil {
+		if err := h.from.restore(all); err != nil {
+			return nil, errors.Join(errRestore, err)
+		}
+		first = h.from.Step
+	}
+	for step := first; step < last; {
+		before := step
 		step = min(step+s.ReportEvery, last)
 		open := false
 		for _, r := range all {
-			if err := r.to(ctx, step); err != nil {
-				return nil, err
+			for !r.over && r.metrics.Step < step {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				if err := r.advance(); err != nil {
+					return nil, err
+				}
+				if err := h.keep(func() (*progress, error) { return progressOf(before, all) }); err != nil {
+					return nil, err
+				}
 			}
 			open = open || !r.over
 		}
@@ -84,7 +120,7 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 			break
 		}
 		if step < last && len(values) == 1 {
-			stop, err := report(step, last, values[0])
+			stop, err := h.report(step, last, values[0])
 			if err != nil {
 				return nil, err
 			}
@@ -109,28 +145,23 @@ type seeded struct {
 	metrics run.Metrics
 }
 
-// to brings the run to a step.
-func (r *seeded) to(ctx context.Context, step int64) error {
-	for !r.over && r.metrics.Step < step {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		m, err := r.run.Step()
-		if err != nil {
-			return err
-		}
-		if m.Step <= r.metrics.Step {
-			return fmt.Errorf("the run stays at step %d", m.Step)
-		}
-		values := m.Values
-		for _, old := range r.metrics.Values { // metrics that are not measured in every round
-			if _, ok := m.Get(old.Name); !ok {
-				values = append(values, old)
-			}
-		}
-		m.Values = values
-		r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
+// advance is one round of the run.
+func (r *seeded) advance() error {
+	m, err := r.run.Step()
+	if err != nil {
+		return err
 	}
+	if m.Step <= r.metrics.Step {
+		return fmt.Errorf("the run stays at step %d", m.Step)
+	}
+	values := m.Values
+	for _, old := range r.metrics.Values { // metrics that are not measured in every round
+		if _, ok := m.Get(old.Name); !ok {
+			values = append(values, old)
+		}
+	}
+	m.Values = values
+	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
 	return nil
 }
 

@@ -45,6 +45,8 @@ type Spec struct {
 	Memory      settings.Bytes `set:"memory" json:"-" resume:"any" min:"1" zero:"any" wants:"a number of bytes such as 2G" help:"memory of a worker from which its trial has failed; 0 for any"`
 	Attempts    int64          `set:"attempts" json:"-" resume:"any" min:"1" max:"1000000" help:"workers that may die with a trial before it has failed"`
 	Lease       string         `set:"lease" json:"-" resume:"any" wants:"a time of 100ms or more, such as 15s" help:"time after which a worker that is not heard of has lost its trial"`
+	Checkpoint  string         `set:"checkpoint-every" json:"-" resume:"any" wants:"a time such as 30s, or none" help:"time after which a trial under way is stored, so that another worker goes on from there"`
+	Stall       string         `set:"stall" json:"-" resume:"any" wants:"a time such as 10m, or none" help:"time without a step of the run after which its worker has lost the trial"`
 
 	Space study.Space    `json:"space"`
 	Fixed map[string]any `json:"fixed"` // settings of the runs; those of parts with dots, "strategy.sigma"
@@ -52,7 +54,7 @@ type Spec struct {
 
 func defaults() *Spec {
 	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe", GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
-		Window: 4, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Fixed: map[string]any{}}
+		Window: 4, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s", Stall: "none", Fixed: map[string]any{}}
 }
 
 // Usual is a spec with nothing but defaults, for help.
@@ -310,8 +312,10 @@ func (s *Spec) check() error {
 			return wrong("run."+name, "is given by the study: use seeds and threads")
 		}
 	}
-	if _, err := s.Limit(); err != nil {
-		return err
+	for _, f := range []func() (time.Duration, error){s.Limit, s.keepEvery, s.stall} {
+		if _, err := f(); err != nil {
+			return err
+		}
 	}
 	if _, err := s.leaseTime(); err != nil {
 		return err
@@ -336,13 +340,23 @@ func (s *Spec) check() error {
 }
 
 // Limit is the time of a trial; 0 for any.
-func (s *Spec) Limit() (time.Duration, error) {
-	if s.Timeout == "none" || s.Timeout == "" {
+func (s *Spec) Limit() (time.Duration, error) { return timeOf("timeout", s.Timeout, "10m") }
+
+// keepEvery is the time between checkpoints of a trial; 0 for none.
+func (s *Spec) keepEvery() (time.Duration, error) {
+	return timeOf("checkpoint-every", s.Checkpoint, "30s")
+}
+
+// stall is the time that a step may take; 0 for any.
+func (s *Spec) stall() (time.Duration, error) { return timeOf("stall", s.Stall, "10m") }
+
+func timeOf(key, text, example string) (time.Duration, error) {
+	if text == "none" || text == "" {
 		return 0, nil
 	}
-	d, err := time.ParseDuration(s.Timeout)
+	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return 0, wrong("timeout", "got %q, wants a time such as 10m, or none", s.Timeout)
+		return 0, wrong(key, "got %q, wants a time such as %s, or none", text, example)
 	}
 	return d, nil
 }

@@ -69,6 +69,8 @@ func TestSpecs(t *testing.T) {
 		{"a sampler of one objective", "metric = \"loss\"\ndirection = \"minimize\"\nseeds = 2\ntrials = 20\nsampler = \"grid\"", "metric = \"loss,x\"\ndirection = \"minimize,maximize\"\nsampler = \"tpe\"", `key "sampler" got tpe`},
 		{"too large a grid", "high = 9", "high = 900001", `key "sampler" got grid`},
 		{"no time", `"10m"`, `"10"`, `key "timeout" got "10"`},
+		{"no time of checkpoints", `"10m"`, "\"10m\"\ncheckpoint-every = 'often'", `key "checkpoint-every" got "often"`},
+		{"no time to stall", `"10m"`, "\"10m\"\nstall = '-1s'", `key "stall" got "-1s"`},
 		{"no size", `"2G"`, `"lots"`, `key "memory" got "lots"`},
 		{"too many threads", "seeds = 2", "threads = 200", `key "workers" got`},
 		{"an unknown kind of parameter", `"categorical"`, `"choice"`, `key "param.how.type" got choice`},
@@ -98,6 +100,9 @@ func TestSpecs(t *testing.T) {
 	s, err = Parse([]byte(strings.Replace(good, "steps = 3", "stepps = 3", 1)), nil)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.Check(bowls{}), "stepps", "settings of the run are the kind's to check")
+	s, err = Parse([]byte(strings.Replace(good, `"loss"`, `"lost"`, 1)), nil)
+	require.NoError(t, err)
+	require.EqualError(t, s.Check(bowls{}), `key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
 }
 
 // parsed reads any text as a spec: an error or none, soon, and never a panic.

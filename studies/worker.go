@@ -2,69 +2,49 @@ package studies
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
-	"xlarun/rollout/settings"
 	"xlarun/rollout/study"
-	"xlarun/studies/rdb"
 )
 
-// Attributes of a study.
 const (
-	specAttr = "xlarun:spec" // what its results follow from
-	callAttr = "xlarun:call" // the rest of the spec, as it was given last
-	overAttr = "xlarun:over" // true: no more trials will come
-)
-
-// call are the settings of a spec that its results do not follow from.
-type call struct {
-	Trials, Workers int
-	Timeout, Lease  string
-	Memory          int64
-	Attempts        int64
-}
-
-// Place is where the processes of a study meet: the folder beside its database.
-type Place struct{ dir string }
-
-// PlaceOf is that of a storage.
-func PlaceOf(storage string) (Place, error) {
-	path, err := rdb.Path(storage)
-	if err != nil {
-		return Place{}, err
-	}
-	return Place{path + ".work"}, os.MkdirAll(path+".work", 0o777)
-}
-
-func (p Place) coordinator(name string) string { return filepath.Join(p.dir, name+".coordinator") }
-func (p Place) slot(name string, i int) string {
-	return filepath.Join(p.dir, fmt.Sprintf("%s.worker-%d", name, i))
-}
-
-// Log is the file in which a worker's stderr goes.
-func (p Place) Log(name string, i int) string { return p.slot(name, i) + ".log" }
-
-const (
-	// idle is how long a worker without a trial waits before it looks for one again.
-	idle = 20 * time.Millisecond
-	// orphaned is how long a worker without a trial and without a coordinator waits for either.
+	// glance is the longest that a worker waits for a trial before it looks whether the study is over.
+	glance = 250 * time.Millisecond
+	// answer is how long a worker waits for an answer before it asks again.
+	answer = 2 * time.Second
+	// orphaned is how long a worker of this machine lives without a coordinator.
 	orphaned = 60 * time.Second
 	// lastWord is how long a trial that is over its time or memory may take to end by itself.
 	lastWord = time.Second
 )
 
-// Worker runs trials of a study, one at a time, until there are no more. It holds the lock of its slot, so that there are
+// Join is how a worker finds its study.
+type Join struct {
+	URL   string        // nats://HOST:PORT, or tls://
+	Token string        // "" for none
+	TLS   *tls.Config   // nil for none
+	Wait  time.Duration // for a coordinator that is away
+
+	socket string // of a worker of the coordinator's machine, in place of the URL
+}
+
+// Worker runs trials of a study whose database is on this machine, until there are no more. It holds the lock of its slot, so that there are
 // never more workers than slots; where another has it, it does nothing.
 func Worker(ctx context.Context, storage, name string, slot int, runs Runs) error {
 	place, err := PlaceOf(storage)
@@ -76,177 +56,270 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 		return err
 	}
 	defer func() { _ = lock.Unlock() }()
-	host, _ := os.Hostname()
-	id := fmt.Sprintf("%s:%d:%d", host, os.Getpid(), time.Now().UnixNano())
+	id := newID()
 	if err := os.WriteFile(place.slot(name, slot)+".id", []byte(id), 0o666); err != nil {
 		return err
 	}
-	d, err := rdb.Open(storage)
-	if err != nil {
+	err = join(ctx, id, Join{URL: "nats://here", Token: os.Getenv(TokenVariable), Wait: orphaned, socket: place.socket(name)}, runs)
+	if errors.Is(err, errAlone) {
+		return nil
+	}
+	return err
+}
+
+// TokenVariable is the environment variable by which workers are given the study's token.
+const TokenVariable = "XLARUN_TOKEN"
+
+// JoinStudy runs trials of a study that is served, until it is over.
+func JoinStudy(ctx context.Context, j Join, runs Runs) error { return join(ctx, newID(), j, runs) }
+
+// newID names a worker as no other.
+func newID() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s:%d:%d", host, os.Getpid(), time.Now().UnixNano())
+}
+
+// Ends of a worker, and of its trial.
+var (
+	errAlone = errors.New("there is no coordinator: the study may be over, or it is not served there")
+	errOver  = errors.New("the study is over")
+	errLost  = errors.New("the trial is another's")
+)
+
+// bySocket dials the socket of this machine's engine.
+type bySocket string
+
+// Dial implements nats.CustomDialer.
+func (s bySocket) Dial(string, string) (net.Conn, error) { return net.Dial("unix", string(s)) }
+
+// SkipTLSHandshake tells that nothing leaves the machine.
+func (bySocket) SkipTLSHandshake() bool { return true }
+
+type worker struct {
+	conn *nats.Conn
+	js   jetstream.JetStream
+	runs Runs
+	id   string
+	wait time.Duration
+	away atomic.Int64 // when the coordinator was last there, Unix nanoseconds of this process's clock
+	born time.Time
+}
+
+func join(ctx context.Context, id string, j Join, runs Runs) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := &worker{runs: runs, id: id, wait: j.Wait, born: time.Now()}
+	options := []nats.Option{nats.Name(id), nats.MaxReconnects(-1), nats.ReconnectWait(time.Second), nats.ReconnectJitter(time.Second, time.Second),
+		nats.RetryOnFailedConnect(true), nats.IgnoreAuthErrorAbort(), nats.ReconnectBufSize(-1)}
+	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+		switch {
+		case errors.Is(err, nats.ErrAuthorization):
+			cancel(fmt.Errorf("%s refuses this worker (%w): give the study's token by --token-file or %s", j.URL, err, TokenVariable))
+		case errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted):
+			cancel(fmt.Errorf("%s cannot be joined (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, err))
+		}
+	}))
+	if j.Token != "" {
+		options = append(options, nats.Token(j.Token))
+	}
+	if j.TLS != nil {
+		options = append(options, nats.Secure(j.TLS))
+	}
+	if j.socket != "" {
+		options = append(options, nats.SetCustomDialer(bySocket(j.socket)), nats.ReconnectWait(10*time.Millisecond), nats.ReconnectJitter(10*time.Millisecond, 10*time.Millisecond))
+	}
+	var err error
+	if w.conn, err = nats.Connect(j.URL, options...); err != nil {
+		return fmt.Errorf("%s cannot be joined: %w", j.URL, err)
+	}
+	defer w.conn.Close()
+	if _, err := w.conn.Subscribe(overSubject, func(*nats.Msg) { cancel(errOver) }); err != nil {
 		return err
 	}
-	defer func() { _ = d.Close() }()
-	w := &worker{db: d, runs: runs, id: id}
-	if err := w.open(name); err != nil {
+	if w.js, err = jetstream.New(w.conn); err != nil {
 		return err
 	}
-	free := time.Now()
+	err = w.work(ctx)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	if errors.Is(err, errOver) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// alone tells whether there has been no coordinator for too long.
+func (w *worker) alone() bool {
+	now := int64(time.Since(w.born))
+	if w.conn.IsConnected() {
+		w.away.Store(now)
+	}
+	return now-w.away.Load() > int64(w.wait)
+}
+
+// work runs trials.
+func (w *worker) work(ctx context.Context) error {
+	var from jetstream.Consumer
 	for ctx.Err() == nil {
-		if err := w.refresh(); err != nil {
-			return err
+		if w.alone() {
+			return errAlone
 		}
-		did, err := w.one(ctx)
-		if err != nil {
-			return err
+		var msg jetstream.Msg
+		var err error
+		if from == nil && w.conn.IsConnected() {
+			short, cancel := context.WithTimeout(ctx, glance)
+			from, err = w.js.Consumer(short, queueName, workersName)
+			cancel()
 		}
-		if did {
-			free = time.Now()
+		if from != nil && err == nil {
+			short, cancel := context.WithTimeout(ctx, glance)
+			msg, err = from.Next(jetstream.FetchContext(short))
+			cancel()
+		}
+		if msg == nil {
+			if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
+				from = nil
+			}
+			if err != nil || from == nil {
+				select {
+				case <-ctx.Done():
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
 			continue
 		}
-		if over, err := d.Attr(w.study.ID(), overAttr); err != nil || string(over) == "true" {
+		if err := w.one(ctx, msg); err != nil {
 			return err
 		}
-		if time.Since(free) > orphaned && !locked(place.coordinator(name)) {
-			return nil
+	}
+	return ctx.Err()
+}
+
+// ask asks the coordinator until it answers, or ctx ends, or there has been none for too long.
+func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err error) {
+	q.Worker, q.Threads = w.id, threads(os.Getpid())
+	data, err := encoded(q)
+	if err != nil {
+		return r, err
+	}
+	for {
+		short, cancel := context.WithTimeout(ctx, answer)
+		m, err := w.conn.RequestWithContext(short, deskPrefix+kind, data)
+		cancel()
+		if err == nil {
+			return r, decoded(m.Data, &r)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return r, ctx.Err()
+		case errors.Is(err, nats.ErrMaxPayload):
+			return r, err
+		case w.alone():
+			return r, errAlone
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(idle):
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return nil
 }
 
-// locked tells whether a process holds a lock.
-func locked(path string) bool {
-	l := flock.New(path)
-	ok, err := l.TryLock()
-	if ok {
-		_ = l.Unlock()
-	}
-	return err == nil && !ok
+// frozen is the trial.
+func (j *job) frozen() (*study.FrozenTrial, error) {
+	t := &study.FrozenTrial{Number: j.Number}
+	return t, errors.Join(json.Unmarshal(j.Params, &t.Params), json.Unmarshal(j.Distributions, &t.Distributions))
 }
 
-type worker struct {
-	db    *rdb.DB
-	runs  Runs
-	id    string
-	spec  *Spec
-	study *study.Study
+// attempt is a worker's run of a trial.
+type attempt struct {
+	*worker
+	spec   *Spec
+	job    *job
+	trial  int64
+	ack    string
+	own    []study.Reported
+	cancel context.CancelCauseFunc
+
+	mu    sync.Mutex
+	fence uint64
+	moved time.Time // when the last round ended
+	kept  time.Time // when the last checkpoint was stored
 }
 
-// SpecOf is the spec that a study was started with.
-func SpecOf(d *rdb.DB, id study.StudyID) (*Spec, error) {
-	s := defaults()
-	text, err := d.Attr(id, specAttr)
+// one runs the trial of a message of the queue.
+func (w *worker) one(ctx context.Context, msg jetstream.Msg) error {
+	trial, err := strconv.ParseInt(strings.TrimPrefix(msg.Subject(), queueName+"."), 10, 64)
 	if err != nil {
-		return nil, err
+		return msg.Term()
 	}
-	if text == nil {
-		return nil, errors.New("the study was not started by xlarun study run: it has no spec")
+	r, err := w.ask(ctx, claimKind, request{Trial: trial, Ack: msg.Reply()})
+	switch {
+	case err != nil:
+		return err
+	case r.Over:
+		return ignored(msg.Ack())
+	case r.Job == nil:
+		return ignored(msg.NakWithDelay(max(r.Busy, 10*time.Millisecond)))
 	}
-	decoder := json.NewDecoder(strings.NewReader(string(text)))
-	decoder.UseNumber()
-	if err := decoder.Decode(s); err != nil {
-		return nil, err
-	}
-	for name, v := range s.Fixed {
-		s.Fixed[name] = plain(v)
-	}
-	for _, p := range s.Space {
-		for on, list := range p.When {
-			for i := range list {
-				p.When[on][i] = plain(list[i])
-			}
-		}
-	}
-	var c call
-	if text, err = d.Attr(id, callAttr); err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(text, &c); err != nil {
-		return nil, err
-	}
-	s.Trials, s.Workers, s.Timeout, s.Lease, s.Attempts, s.Memory = c.Trials, c.Workers, c.Timeout, c.Lease, c.Attempts, settings.Bytes(c.Memory)
-	return s, nil
-}
-
-// plain are JSON's numbers as TOML's.
-func plain(v any) any {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := strconv.ParseInt(x.String(), 10, 64); err == nil {
-			return n
-		}
-		f, _ := x.Float64()
-		return f
-	case []any:
-		for i := range x {
-			x[i] = plain(x[i])
-		}
-	}
-	return v
-}
-
-func (w *worker) open(name string) error {
-	_, directions, err := w.db.Studies()
+	spec, err := specFrom(r.Job.Spec, r.Job.Call)
 	if err != nil {
 		return err
 	}
-	if directions[name] == nil {
-		return fmt.Errorf("the storage has no study %q", name)
-	}
-	w.study, err = study.New(name, study.Options{Storage: w.db, Directions: directions[name], Sampler: study.Random{}})
-	return err
-}
-
-// refresh reads the spec, which a new coordinator may have changed.
-func (w *worker) refresh() (err error) {
-	w.spec, err = SpecOf(w.db, w.study.ID())
-	return err
-}
-
-// one runs a trial, if there is one to run.
-func (w *worker) one(ctx context.Context) (did bool, err error) {
-	ttl, err := w.spec.leaseTime()
-	if err != nil {
-		return false, err
-	}
-	id, lease, err := w.db.Claim(w.study.ID(), study.SeesAttr, w.id, ttl, w.spec.Attempts)
-	if err != nil || id == 0 {
-		return false, err
-	}
-	news, err := w.db.News(w.study.ID(), math.MaxInt64, []int64{id})
-	if err != nil {
-		return true, err
-	}
-	t := news[0]
-	ctx, cancel := context.WithCancelCause(ctx)
+	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	a := &attempt{worker: w, spec: spec, job: r.Job, trial: trial, ack: msg.Reply(), cancel: cancel, fence: r.Fence, moved: time.Now(), kept: time.Now()}
 	over := make(chan struct{})
-	defer close(over)
-	go w.watch(id, lease, ttl, cancel, over)
-	result := w.run(ctx, t)
-	cause := context.Cause(ctx)
+	go a.beats(own, over)
+	go a.watch(over)
+	result := a.run(own)
+	close(over)
+	cause := context.Cause(own)
 	limit, _ := errors.AsType[*limitError](cause)
 	switch {
 	case cause == nil:
 	case limit != nil:
 		result = study.Result{State: study.Fail, Reason: limit.Error()}
-	case errors.Is(cause, rdb.ErrLost):
-		return true, nil
+	case errors.Is(cause, errLost):
+		return nil
 	default: // the worker is to end: the trial is somebody else's
-		return true, w.db.Release(w.study.ID(), w.id)
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), answer)
+		defer done()
+		_, err := w.ask(last, releaseKind, a.request())
+		return ignored(err)
 	}
-	err = w.db.Finish(id, result)
-	if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
-		fmt.Fprintln(os.Stderr, n)
-		return true, nil
+	if err := a.tell(ctx, result); err != nil {
+		return err
 	}
-	if errors.As(cause, new(*limitError)) && err == nil {
-		return true, cause // memory that was asked for is given back by the end of the process alone
+	if limit != nil {
+		return limit // memory that was asked for is given back by the end of the process alone
 	}
-	return true, err
+	return ignored(msg.Ack())
+}
+
+// ignored are errors of what the coordinator makes good for by itself.
+func ignored(error) error { return nil }
+
+func (a *attempt) request() request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return request{Trial: a.trial, Ack: a.ack, Fence: a.fence}
+}
+
+// tell brings the result to the coordinator, also where the worker is to end.
+func (a *attempt) tell(ctx context.Context, r study.Result) error {
+	q := a.request()
+	q.Result = r
+	if ctx.Err() != nil {
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), answer)
+		defer done()
+		ctx = last
+	}
+	got, err := a.ask(ctx, resultKind, q)
+	if got.Note != "" {
+		fmt.Fprintln(os.Stderr, got.Note)
+	}
+	return err
 }
 
 // limitError is the end of a trial that took too much.
@@ -254,12 +327,11 @@ type limitError struct{ reason string }
 
 func (e *limitError) Error() string { return e.reason }
 
-// watch renews the lease, and ends a trial that takes too long or too much. One that does not hear of it, as it is inside a call, is
-// ended with the process.
-func (w *worker) watch(id int64, lease rdb.Lease, ttl time.Duration, cancel context.CancelCauseFunc, over <-chan struct{}) {
-	began, renewed := time.Now(), time.Now()
-	limit, _ := w.spec.Limit() // it was checked
-	tick := time.NewTicker(min(ttl/4, 200*time.Millisecond))
+// beats tell the coordinator that the trial is under way, as long as its run moves; where it is another's they end it.
+func (a *attempt) beats(ctx context.Context, over <-chan struct{}) {
+	ttl, _ := a.spec.leaseTime() // it was checked
+	stall, _ := a.spec.stall()
+	tick := time.NewTicker(ttl / 4)
 	defer tick.Stop()
 	for {
 		select {
@@ -267,28 +339,66 @@ func (w *worker) watch(id int64, lease rdb.Lease, ttl time.Duration, cancel cont
 			return
 		case <-tick.C:
 		}
-		var exceeded *limitError
-		if limit > 0 && time.Since(began) > limit {
-			exceeded = &limitError{fmt.Sprintf("it took more than %s", limit)}
-		} else if most := int64(w.spec.Memory); most > 0 && resident() > most {
-			exceeded = &limitError{fmt.Sprintf("its worker took more than %d bytes of memory", most)}
-		}
-		if exceeded != nil {
-			cancel(exceeded)
-			select {
-			case <-over:
-			case <-time.After(lastWord):
-				_ = w.db.Finish(id, study.Result{State: study.Fail, Reason: exceeded.reason})
-				os.Exit(1)
-			}
+		a.mu.Lock()
+		still := time.Since(a.moved)
+		a.mu.Unlock()
+		if stall > 0 && still > stall {
+			a.end(errLost, over)
 			return
 		}
-		if time.Since(renewed) < ttl/4 {
-			continue
+		short, done := context.WithTimeout(ctx, ttl/4)
+		r, err := a.ask(short, beatKind, a.request())
+		done()
+		if err == nil && r.Lost {
+			a.end(errLost, over)
+			return
 		}
-		renewed = time.Now()
-		if err := w.db.Renew(id, lease); errors.Is(err, rdb.ErrLost) {
-			cancel(err)
+		if err == nil {
+			a.mu.Lock()
+			a.fence = r.Fence
+			a.mu.Unlock()
+		}
+	}
+}
+
+// end ends the run; one that does not hear of it, as it is inside a call, is ended with the process.
+func (a *attempt) end(cause error, over <-chan struct{}) {
+	a.cancel(cause)
+	select {
+	case <-over:
+	case <-time.After(lastWord):
+		if _, ok := errors.AsType[*limitError](cause); ok {
+			last, done := context.WithTimeout(context.Background(), answer)
+			_ = a.tell(last, study.Result{State: study.Fail, Reason: cause.Error()})
+			done()
+		}
+		fmt.Fprintln(os.Stderr, cause)
+		os.Exit(1)
+	}
+}
+
+// watch ends a trial that takes too long or too much.
+func (a *attempt) watch(over <-chan struct{}) {
+	began := time.Now()
+	limit, _ := a.spec.Limit() // it was checked
+	most := int64(a.spec.Memory)
+	if limit == 0 && most == 0 {
+		return
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		if limit > 0 && time.Since(began) > limit {
+			a.end(&limitError{fmt.Sprintf("it took more than %s", limit)}, over)
+			return
+		}
+		if most > 0 && resident() > most {
+			a.end(&limitError{fmt.Sprintf("its worker took more than %d bytes of memory", most)}, over)
 			return
 		}
 	}
@@ -305,33 +415,29 @@ func resident() int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// run runs a trial.
-func (w *worker) run(ctx context.Context, t *study.FrozenTrial) (r study.Result) {
+// run runs the trial.
+func (a *attempt) run(ctx context.Context) (r study.Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			debug.PrintStack()
 			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p)}
 		}
 	}()
-	sees, _ := study.System[int64](t, study.SeesAttr)
-	own := *t
-	own.Intermediate = nil // what a worker that died reported is reported again
-	values, err := w.spec.objective(ctx, w.runs, t.External(), func(step, last int64, value float64) (bool, error) {
-		own.Intermediate = append(own.Intermediate, study.Reported{Step: step, Value: value})
-		if err := w.db.Report(t.ID, study.Reported{Step: step, Value: value}); err != nil {
-			return false, err
-		}
-		pruner := w.spec.pruner(last)
-		if pruner == nil {
-			return false, nil
-		}
-		v, err := w.study.View(t.Number, sees)
-		if err != nil {
-			return false, err
-		}
-		return pruner.Prune(v, &own), nil
-	})
-	r = study.Result{State: study.Complete, Values: values, Intermediate: own.Intermediate}
+	params, err := a.job.params()
+	if err != nil {
+		return study.Result{State: study.Fail, Reason: err.Error()}
+	}
+	from := a.stored(ctx)
+	if from != nil {
+		a.own = from.Reported
+	}
+	values, err := a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), from})
+	if errors.Is(err, errRestore) {
+		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
+		a.own = nil
+		values, err = a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), nil})
+	}
+	r = study.Result{State: study.Complete, Values: values, Intermediate: a.own}
 	switch {
 	case errors.Is(err, errStopped):
 		r.State = study.Pruned
@@ -344,4 +450,100 @@ func (w *worker) run(ctx context.Context, t *study.FrozenTrial) (r study.Result)
 		}
 	}
 	return r
+}
+
+// report brings a value on the way to the coordinator, which knows what the pruner makes of it.
+func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
+	return func(step, last int64, value float64) (bool, error) {
+		a.own = append(a.own, study.Reported{Step: step, Value: value})
+		q := a.request()
+		q.Step, q.Last, q.Value = step, last, value
+		r, err := a.ask(ctx, reportKind, q)
+		if err == nil && r.Lost {
+			a.cancel(errLost)
+			return false, errLost
+		}
+		return r.Stop, err
+	}
+}
+
+// keep stores the trial where it is time.
+func (a *attempt) keep(ctx context.Context) func(state func() (*progress, error)) error {
+	every, _ := a.spec.keepEvery() // it was checked
+	return func(state func() (*progress, error)) error {
+		now := time.Now()
+		a.mu.Lock()
+		a.moved = now
+		due := every > 0 && now.Sub(a.kept) >= every
+		a.mu.Unlock()
+		if !due {
+			return nil
+		}
+		p, err := state()
+		if err != nil {
+			return err
+		}
+		p.Reported = a.own
+		data, err := encoded(p)
+		if err != nil {
+			return err
+		}
+		err = a.store(ctx, data)
+		a.mu.Lock()
+		a.kept = time.Now()
+		a.mu.Unlock()
+		if errors.Is(err, errLost) {
+			a.cancel(errLost)
+			return err
+		}
+		return nil // what could not be stored is stored the next time
+	}
+}
+
+// store stores a checkpoint under a name of its own, then has it made the trial's.
+func (a *attempt) store(ctx context.Context, data []byte) error {
+	short, done := context.WithTimeout(ctx, max(10*time.Second, time.Duration(len(data)/1e6)*time.Second))
+	defer done()
+	kept, err := a.js.ObjectStore(short, keptName)
+	if err != nil {
+		return err
+	}
+	q := a.request()
+	q.Object = fmt.Sprintf("%d/%s/%d", a.trial, a.id, time.Since(a.born))
+	if _, err := kept.PutBytes(short, q.Object, data); err != nil {
+		return err
+	}
+	r, err := a.ask(short, keepKind, q)
+	if err == nil && r.Lost {
+		return errors.Join(errLost, kept.Delete(short, q.Object))
+	}
+	if err == nil {
+		a.mu.Lock()
+		a.fence = r.Fence
+		a.mu.Unlock()
+	}
+	return err
+}
+
+// stored is the checkpoint to go on from; nil where there is none that can be used.
+func (a *attempt) stored(ctx context.Context) *progress {
+	if a.job.Object == "" {
+		return nil
+	}
+	short, done := context.WithTimeout(ctx, time.Minute)
+	defer done()
+	p := &progress{}
+	kept, err := a.js.ObjectStore(short, keptName)
+	var data []byte
+	if err == nil {
+		data, err = kept.GetBytes(short, a.job.Object)
+	}
+	if err == nil {
+		err = decoded(data, p)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
+		return nil
+	}
+	return p
 }

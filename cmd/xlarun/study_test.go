@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -67,6 +68,16 @@ log = true
 		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "bad.toml"), []byte(text), 0o666))
 		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
+	for i, c := range []struct{ old, new, want string }{
+		{`"best_ever"`, `"best_evr"`, `key "metric" got best_evr, which runs of evolve do not have: they have step, best_fitness, `},
+		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml\"", `key "storage" got spec.toml, which cannot be used: `},
+		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml/s.db\"", `key "storage" got spec.toml/s.db`},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "bad.toml"), []byte(strings.Replace(spec, c.old, c.new, 1)), 0o666))
+		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), c.want, i)
+	}
+	require.Contains(t, s.refused(t, "serve", "spec.toml", "--listen", "0.0.0.0:0"), "give a token")
+	require.Contains(t, s.refused(t, "work", "127.0.0.1:1"), "wants the address")
 	require.Contains(t, s.refused(t, "study", "show", "nothing.db"), "there is no study in nothing.db")
 	// 1: looking at what is no database of studies leaves it as it is.
 	for name, text := range map[string]string{"empty.db": "", "text.db": "no database, but longer than a header of SQLite would be: one hundred bytes and a few more of them"} {
@@ -77,4 +88,52 @@ log = true
 		require.NoError(t, err)
 		require.Equal(t, text, string(after))
 	}
+}
+
+// TestServe serves a study to a worker that joins from another folder, with a token: the results are those of study run, to the byte.
+func TestServe(t *testing.T) {
+	spec := `name = "served"
+kind = "evolve"
+metric = "mean_fitness"
+trials = 3
+report-every = 1
+checkpoint-every = "1ms"
+[run]
+env = "CartPole-v1"
+policy = "linear"
+pop = 8
+steps = 20
+generations = 3
+[[param]]
+name = "sigma"
+type = "float"
+low = 0.01
+high = 1
+`
+	here, there := newShell(t), newShell(t)
+	for _, s := range []*shell{here, there} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.dir, "token"), []byte("secret\n"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(here.dir, "spec.toml"), []byte(spec), 0o666))
+	p := here.command("serve", "spec.toml", "--listen", "127.0.0.1:0", "--token-file", "token", "--no-workers")
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines, url, last := bufio.NewScanner(out), "", ""
+	for url == "" && lines.Scan() {
+		_, url, _ = strings.Cut(lines.Text(), "workers join by: xlarun work ")
+	}
+	require.NotEmpty(t, url, p.err.String())
+	there.do(t, "work", url, "--token-file", "token", "--workers", "1")
+	for lines.Scan() {
+		last = last + lines.Text() + "\n"
+	}
+	require.Zero(t, p.ended(), p.err.String())
+	require.Contains(t, last, "done: 3 trials, 0 failed")
+	require.NoDirExists(t, filepath.Join(there.dir, "runs"), "the worker has no database")
+	here.do(t, "study", "export", "spec.toml", "--out", "served.csv")
+	here.do(t, "study", "run", "spec.toml", "--storage", "alone.db")
+	here.do(t, "study", "export", "alone.db", "--out", "alone.csv")
+	require.Equal(t, here.read(t, "alone.csv"), here.read(t, "served.csv"))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"xlarun/envs"
 	"xlarun/graph"
 )
 
@@ -13,9 +14,11 @@ var metricNames = []string{"recent_return", "episodes", "mean_return", "min_retu
 	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "loss_scale", "failed", "skipped"}
 
 // metrics are metricNames, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
-func (g *program) metrics() []string {
+func (g *program) metrics() []string { return metricsOf(g.collect.play.Env.Spec()) }
+
+func metricsOf(spec envs.Spec) []string {
 	names := slices.Clone(metricNames)
-	for _, name := range g.collect.play.Env.Spec().Objectives {
+	for _, name := range spec.Objectives {
 		name = strings.ReplaceAll(name, " ", "_")
 		if slices.Contains(names, name) {
 			name = "objective_" + name
@@ -23,6 +26,15 @@ func (g *program) metrics() []string {
 		names = append(names, name)
 	}
 	return names
+}
+
+// Measures are the names of a run's metrics.
+func (c *Config) Measures() []string {
+	r, err := c.Rollout()
+	if err != nil {
+		return nil
+	}
+	return append(metricsOf(r.Env.Spec()), "env_steps")
 }
 
 // ended are the episodes that ended in an update, each f32[]. Failed is how many of them have a return that is no finite number; the others count none of these.

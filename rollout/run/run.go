@@ -210,6 +210,12 @@ func Purpose(kind string, e Experiment) string {
 	return kind + " " + settings.Words(e)
 }
 
+// Measured is an Experiment that knows the names of its metrics before it runs: all that Metrics.Values may have of it, whether measured in
+// every round or in some.
+type Measured interface {
+	Measures() []string
+}
+
 // Fetcher is an Experiment with data of its own, which is read, or downloaded, before the backend is opened.
 type Fetcher interface {
 	Fetch(ctx context.Context, p Progress) error

@@ -49,6 +49,11 @@ func (e *Experiment) Title() string { return "sparse" }
 // Last is the number of steps.
 func (e *Experiment) Last() int64 { return int64(e.Steps) }
 
+// Measures are the names of a run's metrics.
+func (e *Experiment) Measures() []string {
+	return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss", "best_test_accuracy", "mean_test_accuracy"}
+}
+
 // Setup says what is run.
 func (e *Experiment) Setup() string {
 	density, _ := settings.Lookup(e, "density")

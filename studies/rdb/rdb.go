@@ -30,10 +30,12 @@ type DB struct {
 	over  sync.WaitGroup
 	once  sync.Once
 	now   func() time.Time
+
+	writeStatements, readStatements statements
 }
 
 type request struct {
-	op   func(*sql.Tx) error
+	op   func(*tx) error
 	done chan error
 }
 
@@ -95,6 +97,7 @@ func Open(at string) (*DB, error) {
 	if err := d.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("storage %s: %w", path, err), d.write.Close(), d.read.Close())
 	}
+	d.writeStatements.db, d.readStatements.db = d.write, d.read
 	d.over.Go(d.writes)
 	return d, nil
 }
@@ -137,7 +140,9 @@ func (d *DB) writes() {
 			}
 			break
 		}
-		for i, err := range d.commit(group) {
+		results := d.commit(group)
+		d.writeStatements.learn()
+		for i, err := range results {
 			group[i].done <- err
 		}
 	}
@@ -157,24 +162,25 @@ func (d *DB) commit(group []request) []error {
 	if err != nil {
 		return all(err)
 	}
+	own := d.writeStatements.of(tx)
 	for i, r := range group {
 		if len(group) == 1 {
-			if results[i] = r.op(tx); isReal(results[i]) {
+			if results[i] = r.op(own); isReal(results[i]) {
 				results[i] = errors.Join(results[i], tx.Rollback())
 				return results
 			}
 			break
 		}
-		if _, err := tx.Exec(`SAVEPOINT one`); err != nil {
+		if _, err := own.Exec(`SAVEPOINT one`); err != nil {
 			return all(errors.Join(err, tx.Rollback()))
 		}
-		results[i] = r.op(tx)
+		results[i] = r.op(own)
 		if isReal(results[i]) {
-			if _, err := tx.Exec(`ROLLBACK TO one`); err != nil {
+			if _, err := own.Exec(`ROLLBACK TO one`); err != nil {
 				return all(errors.Join(err, tx.Rollback()))
 			}
 		}
-		if _, err := tx.Exec(`RELEASE one`); err != nil {
+		if _, err := own.Exec(`RELEASE one`); err != nil {
 			return all(errors.Join(err, tx.Rollback()))
 		}
 	}
@@ -191,7 +197,7 @@ func isReal(err error) bool {
 }
 
 // do has a request committed.
-func (d *DB) do(op func(*sql.Tx) error) error {
+func (d *DB) do(op func(*tx) error) error {
 	r := request{op, make(chan error, 1)}
 	d.queue <- r
 	return <-r.done
@@ -199,7 +205,7 @@ func (d *DB) do(op func(*sql.Tx) error) error {
 
 // Open implements study.Storage.
 func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, err error) {
-	err = d.do(func(tx *sql.Tx) error {
+	err = d.do(func(tx *tx) error {
 		found, err := Find(tx, name)
 		if err != nil {
 			return err
@@ -296,7 +302,7 @@ func timeText(t time.Time) any {
 
 // Add implements study.Storage.
 func (d *DB) Add(s study.StudyID, want int64, trials ...*study.FrozenTrial) error {
-	return d.do(func(tx *sql.Tx) error {
+	return d.do(func(tx *tx) error {
 		next := int64(0)
 		err := tx.QueryRow(`SELECT number + 1 FROM trials WHERE study_id = ? ORDER BY trial_id DESC LIMIT 1`, s).Scan(&next)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -330,7 +336,7 @@ func (d *DB) Add(s study.StudyID, want int64, trials ...*study.FrozenTrial) erro
 }
 
 // writeParams writes the parameters that are not there, and the attributes.
-func writeParams(tx *sql.Tx, t *study.FrozenTrial) error {
+func writeParams(tx *tx, t *study.FrozenTrial) error {
 	for _, name := range sorted(t.Params) {
 		text, err := json.Marshal(t.Distributions[name])
 		if err != nil {
@@ -359,19 +365,19 @@ func sorted[V any](m map[string]V) []string {
 	return names
 }
 
-func setAttr(tx *sql.Tx, table string, trial int64, key string, value []byte) error {
+func setAttr(tx *tx, table string, trial int64, key string, value []byte) error {
 	_, err := tx.Exec(`INSERT INTO trial_`+table+`_attributes (trial_id, "key", value_json) VALUES (?, ?, ?) ON CONFLICT (trial_id, "key") DO UPDATE SET value_json = excluded.value_json`, trial, key, string(value))
 	return err
 }
 
 // Suggest implements study.Storage.
 func (d *DB) Suggest(t *study.FrozenTrial) error {
-	return d.do(func(tx *sql.Tx) error { return writeParams(tx, t) })
+	return d.do(func(tx *tx) error { return writeParams(tx, t) })
 }
 
 // Take implements study.Storage.
 func (d *DB) Take(t *study.FrozenTrial) (ok bool, err error) {
-	err = d.do(func(tx *sql.Tx) error {
+	err = d.do(func(tx *tx) error {
 		r, err := tx.Exec(`UPDATE trials SET state = 'RUNNING', datetime_start = ? WHERE trial_id = ? AND state = 'WAITING'`, timeText(t.Start), t.ID)
 		if err != nil {
 			return err
@@ -411,13 +417,13 @@ func numberFrom(x sql.NullFloat64, kind string) float64 {
 	return x.Float64
 }
 
-func writeReport(tx *sql.Tx, trial int64, r study.Reported) error {
+func writeReport(tx *tx, trial int64, r study.Reported) error {
 	value, kind := numberOf(r.Value)
 	_, err := tx.Exec(`INSERT OR IGNORE INTO trial_intermediate_values (trial_id, step, intermediate_value, intermediate_value_type) VALUES (?, ?, ?, ?)`, trial, r.Step, value, kind)
 	return err
 }
 
-func writeValues(tx *sql.Tx, trial int64, values []float64, reports []study.Reported) error {
+func writeValues(tx *tx, trial int64, values []float64, reports []study.Reported) error {
 	for i, x := range values {
 		value, kind := numberOf(x)
 		if _, err := tx.Exec(`INSERT OR IGNORE INTO trial_values (trial_id, objective, value, value_type) VALUES (?, ?, ?, ?)`, trial, i, value, kind); err != nil {
@@ -434,10 +440,10 @@ func writeValues(tx *sql.Tx, trial int64, values []float64, reports []study.Repo
 
 // Report implements study.Storage.
 func (d *DB) Report(trial int64, r study.Reported) error {
-	return d.do(func(tx *sql.Tx) error { return writeReport(tx, trial, r) })
+	return d.do(func(tx *tx) error { return writeReport(tx, trial, r) })
 }
 
-func stateOf(tx *sql.Tx, trial int64) (state study.State, number int64, err error) {
+func stateOf(tx *tx, trial int64) (state study.State, number int64, err error) {
 	err = tx.QueryRow(`SELECT state, number FROM trials WHERE trial_id = ?`, trial).Scan(&state, &number)
 	return state, number, err
 }
@@ -452,10 +458,10 @@ func systemAttr(q querier, trial int64, key string) (text string, err error) {
 
 // Finish implements study.Storage.
 func (d *DB) Finish(trial int64, r study.Result) error {
-	return d.do(func(tx *sql.Tx) error { return finish(tx, trial, r, d.now()) })
+	return d.do(func(tx *tx) error { return finish(tx, trial, r, d.now()) })
 }
 
-func finish(tx *sql.Tx, trial int64, r study.Result, now time.Time) error {
+func finish(tx *tx, trial int64, r study.Result, now time.Time) error {
 	state, number, err := stateOf(tx, trial)
 	if err != nil {
 		return err
@@ -487,7 +493,7 @@ func finish(tx *sql.Tx, trial int64, r study.Result, now time.Time) error {
 }
 
 // again holds a second result against the first.
-func again(tx *sql.Tx, trial, number int64, r study.Result, digest string) error {
+func again(tx *tx, trial, number int64, r study.Result, digest string) error {
 	text, err := systemAttr(tx, trial, study.DigestAttr)
 	if err != nil {
 		return err
@@ -511,7 +517,7 @@ func again(tx *sql.Tx, trial, number int64, r study.Result, digest string) error
 
 // SetAttr implements study.Storage.
 func (d *DB) SetAttr(s study.StudyID, key string, value json.RawMessage) error {
-	return d.do(func(tx *sql.Tx) error {
+	return d.do(func(tx *tx) error {
 		_, err := tx.Exec(`INSERT INTO study_system_attributes (study_id, "key", value_json) VALUES (?, ?, ?) ON CONFLICT (study_id, "key") DO UPDATE SET value_json = excluded.value_json`, s, key, string(value))
 		return err
 	})
@@ -533,11 +539,13 @@ func (d *DB) News(s study.StudyID, after int64, listed []int64) ([]*study.Frozen
 	if err != nil {
 		return nil, err
 	}
-	all, err := news(tx, s, after, listed)
-	return all, errors.Join(err, tx.Rollback())
+	all, err := news(d.readStatements.of(tx), s, after, listed)
+	err = errors.Join(err, tx.Rollback())
+	d.readStatements.learn()
+	return all, err
 }
 
-func news(tx *sql.Tx, s study.StudyID, after int64, listed []int64) (all []*study.FrozenTrial, err error) {
+func news(tx *tx, s study.StudyID, after int64, listed []int64) (all []*study.FrozenTrial, err error) {
 	ids, err := json.Marshal(append([]int64{}, listed...))
 	if err != nil {
 		return nil, err

@@ -147,54 +147,28 @@ func TestFirstResultWins(t *testing.T) {
 	}
 }
 
-func TestLeases(t *testing.T) {
+// TestBeats: trials under way have heartbeats, as Optuna writes them, and others none.
+func TestBeats(t *testing.T) {
 	d := opened(t, filepath.Join(t.TempDir(), "s.db"))
-	now := time.Now()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d.now = func() time.Time { return now }
 	id, err := d.Open("s", []study.Direction{study.Minimize})
 	require.NoError(t, err)
-	var trials []*study.FrozenTrial
-	for range 3 {
-		x := &study.FrozenTrial{State: study.Running}
-		require.NoError(t, x.SetSystem("mark", 1))
-		trials = append(trials, x)
-	}
-	foreign := &study.FrozenTrial{State: study.Running}
-	require.NoError(t, d.Add(id, -1, append(trials, foreign)...))
-	claim := func(worker string) (int64, Lease) {
-		got, l, err := d.Claim(id, "mark", worker, 10*time.Second, 3)
-		require.NoError(t, err)
-		return got, l
-	}
-	first, a := claim("a")
-	require.Equal(t, trials[0].ID, first)
-	second, b := claim("b")
-	require.Equal(t, trials[1].ID, second)
-	require.ErrorIs(t, d.FailUnleased(first, "no"), ErrLeased)
-	now = now.Add(9 * time.Second)
-	require.NoError(t, d.Renew(first, a))
-	now = now.Add(2 * time.Second)
-	got, b2 := claim("c")
-	require.Equal(t, second, got, "b's lease is over, a's was renewed")
-	require.Equal(t, int64(2), b2.Token)
-	require.ErrorIs(t, d.Renew(second, b), ErrLost)
-	require.NoError(t, d.Release(id, "a"))
-	got, _ = claim("d")
-	require.Equal(t, first, got, "a is known to be dead")
-	now = now.Add(-24 * time.Hour) // the clock is set back
-	got, _ = claim("e")
-	require.Equal(t, first, got, "no lease lives for ever")
-	now = now.Add(time.Minute)
-	got, _ = claim("f")
-	require.Equal(t, second, got, "the first has used up its attempts")
-	all, err := d.News(id, 0, nil)
-	require.NoError(t, err)
-	require.Equal(t, study.Fail, all[0].State)
-	require.Contains(t, string(all[0].UserAttrs[study.ReasonAttr]), "3 workers died")
-	require.Equal(t, study.Running, all[3].State)
-	require.NoError(t, d.FailUnleased(trials[2].ID, "too slow"))
-	require.NoError(t, d.FailUnleased(trials[2].ID, "too slow"))
-	require.ErrorIs(t, d.Renew(trials[2].ID, Lease{}), ErrLost)
+	trials := []*study.FrozenTrial{{State: study.Running}, {State: study.Running}, {State: study.Complete, Values: []float64{1}}}
+	require.NoError(t, d.Add(id, -1, trials...))
+	require.NoError(t, d.Beat())
+	require.NoError(t, d.Beat(trials[0].ID, trials[2].ID, 99))
+	now = now.Add(time.Hour)
+	require.NoError(t, d.Beat(trials[0].ID))
+	got := map[int64]string{}
+	require.NoError(t, each(d.read, func(rows *sql.Rows) error {
+		var trial int64
+		var at string
+		err := rows.Scan(&trial, &at)
+		got[trial] = at
+		return err
+	}, `SELECT trial_id, CAST(heartbeat AS TEXT) FROM trial_heartbeats`))
+	require.Equal(t, map[int64]string{trials[0].ID: "2026-01-02 04:04:05.000000"}, got)
 }
 
 // TestGroupsShareACommit: many writers at once, one of whom fails.

@@ -137,7 +137,7 @@ func newRoot(a *app) *cobra.Command {
 		}
 		root.AddCommand(cmd)
 	}
-	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), studyCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
+	root.AddCommand(playCommand(a), renderCommand(a), sampleCommand(a), exportCommand(a), studyCommand(a), serveCommand(a), workCommand(a), plots.Command(a.Streams), profileCommand(a), inspectCommand(a), warmupCommand(a), bench.Command(a.Streams, a.openBackend), pluginCommand(a), cacheCommand(a),
 		doctorCommand(a), versionCommand(a), manCommand(a))
 	return root
 }

@@ -21,7 +21,7 @@ import (
 func TestHelpNamesTheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do(), "%s", b.err)
-	for _, name := range []string{"evolve", "sparse", "profile", "play", "export", "study", "inspect", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
+	for _, name := range []string{"evolve", "sparse", "profile", "play", "export", "study", "serve", "work", "inspect", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
 		require.Contains(t, b.out.String(), "\n  "+name)
 	}
 	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")

@@ -108,7 +108,13 @@ func readSpec(a *app, path string, over map[string]string) (*studies.Spec, error
 	if err != nil {
 		return nil, console.BadInput("%s: %w", path, err)
 	}
-	return s, s.Check(newMaker(a, path))
+	if err := s.Check(newMaker(a, path)); err != nil {
+		if _, ok := errors.AsType[*studies.SpecError](err); ok {
+			return nil, console.BadInput("%s: %w", path, err)
+		}
+		return nil, err
+	}
+	return s, nil
 }
 
 func studyRunCommand(a *app) *cobra.Command {
@@ -122,14 +128,19 @@ func studyRunCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runStudy(cmd.Context(), a, s, asJSON)
+			return runStudy(cmd.Context(), a, s, &studies.Coordinator{}, asJSON)
 		},
 	}
+	specFlags(cmd, g, &asJSON)
+	return cmd
+}
+
+// specFlags are the keys of a spec as flags.
+func specFlags(cmd *cobra.Command, g *given, asJSON *bool) {
 	for _, f := range settings.Fields(studies.Usual()) {
 		setting{g, f.Name, f.Type}.add(cmd.Flags(), f.Help, f.Default, false)
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "end stdout with one line of JSON, the result")
-	return cmd
+	cmd.Flags().BoolVar(asJSON, "json", false, "end stdout with one line of JSON, the result")
 }
 
 func oneFile(_ *cobra.Command, args []string) error {
@@ -139,7 +150,7 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func runStudy(ctx context.Context, a *app, s *studies.Spec, asJSON bool) error {
+func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinator, asJSON bool) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -147,47 +158,70 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, asJSON bool) error {
 	start, ended, failed := machine.ProcessStart(), 0, 0
 	var last *study.FrozenTrial
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
-	say("study %s: %d trials of %s, %s of %s, sampler %s, %d workers x %d threads; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, s.Workers, s.Threads, s.Storage)
-	c := &studies.Coordinator{Spec: s,
-		Command: func(slot int) *exec.Cmd {
-			return exec.Command(self, "study", "work", "--storage", s.Storage, "--study", s.Name, "--slot", fmt.Sprint(slot))
-		},
-		Ended: func(t, best *study.FrozenTrial) {
-			ended++
-			if t.State == study.Fail {
-				failed++
-			}
-			last = best
-			text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
-			if best != nil && best != t {
-				text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)
-			}
-			say("%s", text)
-		},
-		Notice: func(line string) { say("%s", line) }}
+	c.Spec = s
+	c.Command = func(slot int) *exec.Cmd {
+		cmd := exec.Command(self, "study", "work", "--storage", s.Storage, "--study", s.Name, "--slot", fmt.Sprint(slot))
+		if c.Listen.Token != "" {
+			cmd.Env = append(os.Environ(), studies.TokenVariable+"="+c.Listen.Token)
+		}
+		return cmd
+	}
+	c.Ended = func(t, best *study.FrozenTrial) {
+		ended++
+		if t.State == study.Fail {
+			failed++
+		}
+		last = best
+		text := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
+		if best != nil && best != t {
+			text += fmt.Sprintf("  (best %.6g, trial %d)", best.Values[0], best.Number)
+		}
+		say("%s", text)
+	}
+	c.Notice = func(line string) { say("%s", line) }
+	if err := c.Open(); err != nil {
+		return usage(err)
+	}
+	where := fmt.Sprintf("%d workers x %d threads", s.Workers, s.Threads)
+	if c.Away {
+		where = "workers elsewhere"
+	}
+	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Storage)
 	err = c.Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
 	}
 	if err != nil {
-		if _, ok := errors.AsType[*studies.SpecError](err); ok {
-			return console.UsageError{Err: err}
-		}
-		return err
+		return usage(err)
 	}
-	say("done: %d trials, %d failed, in %s; a worker had up to %d threads", ended, failed, time.Since(start).Round(time.Millisecond), c.Threads())
+	text := fmt.Sprintf("done: %d trials, %d failed, in %s", ended, failed, time.Since(start).Round(time.Millisecond))
+	if n := c.Foreign(); n > 0 {
+		text += fmt.Sprintf(", and %d that other programs added", n)
+	}
+	if n := c.Threads(); n > 0 {
+		text += fmt.Sprintf("; a worker had up to %d threads", n)
+	}
+	say("%s", text)
 	if last != nil {
 		say("best: trial %d, %.6g: %s", last.Number, last.Values[0], paramsText(last))
 	}
 	if !asJSON {
 		return nil
 	}
-	result := map[string]any{"study": s.Name, "storage": s.Storage, "trials": ended, "failed": failed, "workers": s.Workers, "threads": s.Threads,
+	result := map[string]any{"study": s.Name, "storage": s.Storage, "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
 		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
 	if last != nil {
 		result["best_trial"], result["best_value"], result["best_params"] = last.Number, number(last.Values[0]), last.External()
 	}
 	return json.NewEncoder(a.Out).Encode(result)
+}
+
+// usage marks what is wrong with the spec as a mistake of the user.
+func usage(err error) error {
+	if _, ok := errors.AsType[*studies.SpecError](err); ok {
+		return console.UsageError{Err: err}
+	}
+	return err
 }
 
 // outcomeOf says how a trial ended.
@@ -304,17 +338,25 @@ func lookCommand(a *app, use, short string, look func(st *study.Study, trials []
 
 func studyShowCommand(a *app) *cobra.Command {
 	return lookCommand(a, "show", "List the trials of a study, which may be under way", func(st *study.Study, trials []*study.FrozenTrial) error {
-		count := map[study.State]int{}
+		count, foreign := map[study.State]int{}, 0
 		for _, t := range trials {
 			count[t.State]++
 			line := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
+			if t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting {
+				foreign++
+				line += "  (another program's)"
+			}
 			if c, ok := study.System[study.Conflict](t, study.ConflictAttr); ok {
 				line += fmt.Sprintf("  NOT DETERMINISTIC: digests %s and %s", c.First, c.Second)
 			}
 			fmt.Fprintln(a.Out, line)
 		}
-		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting\n", st.Name, len(trials),
-			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting])
+		others := ""
+		if foreign > 0 {
+			others = fmt.Sprintf("; %d were added by other programs", foreign)
+		}
+		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting%s\n", st.Name, len(trials),
+			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting], others)
 		return nil
 	})
 }

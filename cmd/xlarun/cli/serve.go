@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/studies"
+)
+
+// guard are the flags by which a served study lets workers in, and by which they come.
+type guard struct{ token, cert, key, ca string }
+
+func (g *guard) add(cmd *cobra.Command, whose string) {
+	f := cmd.Flags()
+	f.StringVar(&g.token, "token-file", "", "file with the token that workers have to know, else the variable "+studies.TokenVariable)
+	f.StringVar(&g.cert, "tls-cert", "", "certificate of the "+whose+", a PEM file")
+	f.StringVar(&g.key, "tls-key", "", "its key, a PEM file")
+	f.StringVar(&g.ca, "tls-ca", "", "authority that the other side's certificate is of, a PEM file")
+}
+
+// secret is the token.
+func (g *guard) secret() (string, error) {
+	if g.token == "" {
+		return os.Getenv(studies.TokenVariable), nil
+	}
+	text, err := os.ReadFile(g.token)
+	if err != nil {
+		return "", console.BadInput("--token-file %s cannot be read (%w)", g.token, console.Cause(err))
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", console.BadInput("--token-file %s is empty: write a token into it", g.token)
+	}
+	return token, nil
+}
+
+// tls is the configuration; nil where no flag asks for one.
+func (g *guard) tls() (*tls.Config, error) {
+	if g.cert == "" && g.key == "" && g.ca == "" {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS13}
+	if g.cert != "" || g.key != "" {
+		pair, err := tls.LoadX509KeyPair(g.cert, g.key)
+		if err != nil {
+			return nil, console.BadInput("--tls-cert and --tls-key cannot be used: %w", err)
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	if g.ca != "" {
+		text, err := os.ReadFile(g.ca)
+		if err != nil {
+			return nil, console.BadInput("--tls-ca %s cannot be read (%w)", g.ca, console.Cause(err))
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(text) {
+			return nil, console.BadInput("--tls-ca %s has no certificate", g.ca)
+		}
+		c.RootCAs, c.ClientCAs = pool, pool
+	}
+	return c, nil
+}
+
+func serveCommand(a *app) *cobra.Command {
+	g, door := &given{values: map[string]string{}}, &guard{}
+	listen, asJSON, away := "", false, false
+	cmd := &cobra.Command{
+		Use: "serve SPEC.toml", Short: "Run a study that workers of other machines join",
+		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work starts. They need no access to the\n" +
+			"database. Where other machines can reach the address, a token or certificates are required.",
+		Example: "  xlarun serve examples/study-cartpole.toml --listen 0.0.0.0:4222 --token-file token\n  xlarun work nats://HOST:4222 --token-file token",
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			token, err := door.secret()
+			if err != nil {
+				return err
+			}
+			secure, err := door.tls()
+			if err != nil {
+				return err
+			}
+			if secure != nil && len(secure.Certificates) == 0 {
+				return console.BadInput("--tls-ca got a file, but there is no certificate: give --tls-cert and --tls-key")
+			}
+			c := &studies.Coordinator{Listen: studies.Listen{Address: listen, Token: token, TLS: secure}, Away: away,
+				Listening: func(at string) { fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s\n", at) }}
+			if err := c.Listen.Check(); err != nil {
+				return console.BadInput("--listen: %w", err)
+			}
+			s, err := readSpec(a, args[0], g.values)
+			if err != nil {
+				return err
+			}
+			return runStudy(cmd.Context(), a, s, c, asJSON)
+		},
+	}
+	specFlags(cmd, g, &asJSON)
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222", "address on which workers join, HOST:PORT; port 0 for any")
+	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
+	door.add(cmd, "server")
+	return cmd
+}
+
+func workCommand(a *app) *cobra.Command {
+	door := &guard{}
+	count, threads, wait := 0, 1, 10*time.Minute
+	cmd := &cobra.Command{
+		Use: "work nats://HOST:PORT", Short: "Run trials of a study that is served, until it is over",
+		Long:    "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its last checkpoint, here or elsewhere.",
+		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 --threads 2",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || !strings.Contains(args[0], "://") {
+				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT", strings.Join(args, " "))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if threads < 1 || count < 0 || count*threads > max(runtime.NumCPU(), threads) {
+				return console.BadInput("--workers got %d of %d threads each, more than this machine's %d cores: runs would wait for each other", count, threads, runtime.NumCPU())
+			}
+			if count == 0 {
+				count = max(1, runtime.NumCPU()/threads)
+			}
+			token, err := door.secret()
+			if err != nil {
+				return err
+			}
+			secure, err := door.tls()
+			if err != nil {
+				return err
+			}
+			if count > 1 {
+				return workers(cmd.Context(), a, count, threads, os.Args[1:])
+			}
+			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait}, newMaker(a, "the study's spec"))
+			if cmd.Context().Err() != nil {
+				return console.ErrInterrupted
+			}
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&count, "workers", 0, "worker processes; 0 for as many as there are cores for")
+	cmd.Flags().IntVar(&threads, "threads", 1, "cores of a worker, as the study's file has it")
+	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
+	door.add(cmd, "workers")
+	return cmd
+}
+
+// workers keeps several worker processes going, each of which is this command with one worker.
+func workers(ctx context.Context, a *app, count, threads int, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var last error
+	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
+		Command: func(int) *exec.Cmd {
+			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
+			cmd.Stdout, cmd.Stderr = a.Out, a.Err
+			return cmd
+		},
+		Log: func(int) string { return "" }}
+	p.Died = func(slot int, err error) {
+		if p.Done = p.Done || err == nil; err != nil {
+			last = err
+			fmt.Fprintf(a.Err, "worker %d ended: %v\n", slot, err)
+		}
+	}
+	defer p.Stop()
+	for {
+		if err := p.Man(); err != nil {
+			return err
+		}
+		if p.Left() == 0 && (p.Done || p.Hopeless()) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return console.ErrInterrupted
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	if p.Done {
+		return nil
+	}
+	return errors.Join(errors.New("no worker can work"), last)
+}

@@ -1,0 +1,445 @@
+package studies
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crand "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io/fs"
+	"math/big"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"xlarun/rollout/study"
+	"xlarun/studies/rdb"
+)
+
+// TestTrialsGoOn kills workers in trials of many rounds: another goes on from the checkpoint, most rounds are computed once, and the results are the same to
+// the bit.
+func TestTrialsGoOn(t *testing.T) {
+	t.Parallel()
+	trace := filepath.Join(t.TempDir(), "trace")
+	more := func(trace string) string {
+		return "trials = 4\nattempts = 1000\ncheckpoint-every = \"60ms\"\n[run]\nsteps = 60\nwait = \"6ms\"\ntrace = \"" + trace + "\"\n"
+	}
+	_, s := written(t, more(trace))
+	done := make(chan error, 1)
+	c := coordinator(s)
+	go func() { done <- c.Run(t.Context()) }()
+	kills := 0
+	for over := false; !over; {
+		select {
+		case err := <-done:
+			require.NoError(t, err)
+			over = true
+		case <-time.After(200 * time.Millisecond):
+			if kills < 6 && killOne(s, kills%2, syscall.SIGKILL) != 0 {
+				kills++
+			}
+		}
+	}
+	require.GreaterOrEqual(t, kills, 3)
+	trials := trialsOf(t, s)
+	text, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	needed := 0 // rounds of an undisturbed study
+	for _, x := range trials {
+		n := 60
+		if x.State == study.Pruned {
+			n = int(x.Intermediate[len(x.Intermediate)-1].Step)
+		}
+		needed += 2 * n
+	}
+	t.Logf("%d kills; %d rounds for %d", kills, len(text), needed)
+	require.Less(t, len(text), needed+kills*30, "a trial does not begin anew")
+	alone := undisturbed(t, more(filepath.Join(t.TempDir(), "other")))
+	require.Equal(t, alone, plainText(trials))
+}
+
+// TestLostEngine deletes the message server's store, or flips bits of it, while the study runs and while its coordinator is dead: it is rebuilt from the database.
+func TestLostEngine(t *testing.T) {
+	t.Parallel()
+	rounds := 1
+	if long {
+		rounds = 50
+	}
+	more := "trials = " + strconv.Itoa(30+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = \"40ms\"\n[run]\nwait = \"3ms\"\n"
+	path, s := written(t, more)
+	place, err := PlaceOf(s.Storage)
+	require.NoError(t, err)
+	store := place.engine(s.Name)
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	begin := func() *exec.Cmd {
+		cmd := again(asCoordinator, path)
+		require.NoError(t, cmd.Start())
+		return cmd
+	}
+	deleted, flipped := 0, 0
+	for range rounds {
+		cmd := begin()
+		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
+		require.NoError(t, os.RemoveAll(store)) // under a living one
+		deleted++
+		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.DirExists(t, store, "it was made anew")
+		flipped += flip(t, store, r)
+		cmd = begin()
+		time.Sleep(time.Duration(200+r.IntN(200)) * time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.NoError(t, os.RemoveAll(store))
+		deleted++
+	}
+	t.Logf("%d deletions, %d files with flipped bits", deleted, flipped)
+	require.Equal(t, 2*rounds, deleted)
+	require.Positive(t, flipped)
+	out, err := again(asCoordinator, path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
+	require.NoDirExists(t, store, "nothing of it is left at the end")
+}
+
+// flip changes a few bits of every file below a folder.
+func flip(t *testing.T, dir string, r *rand.Rand) (files int) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		for range 1 + len(data)/200 {
+			data[r.IntN(len(data))] ^= 1 << r.IntN(8)
+		}
+		files++
+		return os.WriteFile(path, data, 0o600)
+	}))
+	return files
+}
+
+// TestFullDisk fills the file system of a study: it pauses, says so with path and bytes, and goes on; nothing is wrong or missing.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	disk := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Mkdir(disk, 0o777))
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	defer func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) }()
+	more := "trials = 60\nlease = \"500ms\"\ncheckpoint-every = \"40ms\"\nattempts = 1000\n[run]\nwait = \"3ms\"\n"
+	_, s := written(t, "storage = \"sqlite:///"+disk+"/s.db\"\n"+more)
+	var mu sync.Mutex
+	said := ""
+	c := coordinator(s)
+	c.Notice = func(line string) {
+		mu.Lock()
+		said += line + "\n"
+		mu.Unlock()
+	}
+	has := func(text string) func() bool {
+		return func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return strings.Contains(said, text)
+		}
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context()) }()
+	time.Sleep(500 * time.Millisecond)
+	began := time.Now()
+	f, err := os.Create(filepath.Join(disk, "filler"))
+	require.NoError(t, err)
+	full := false
+	for block := make([]byte, 4096); !has("no space left")(); {
+		if _, err = f.Write(block); err != nil { // what is freed meanwhile is filled too
+			full = true
+			time.Sleep(time.Millisecond)
+		}
+		select {
+		case err := <-done:
+			require.Fail(t, "the study ended", "%v %s", err, said)
+		default:
+		}
+	}
+	require.True(t, full)
+	t.Logf("it paused after %s", time.Since(began))
+	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, said)
+	require.NoError(t, f.Close())
+	require.NoError(t, os.Remove(f.Name()))
+	require.Eventually(t, has("there is room again"), 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, <-done, said)
+	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
+}
+
+// TestServed runs a study by workers that join by TCP and see no database; one is killed, one has the wrong token.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	more := "trials = 12\nlease = \"400ms\"\n[run]\nwait = \"5ms\"\n"
+	_, s := written(t, more)
+	at := make(chan string, 1)
+	c := coordinator(s)
+	c.Away, c.Listen, c.Listening = true, Listen{Address: "127.0.0.1:0", Token: "right"}, func(address string) { at <- address }
+	done := make(chan error, 1)
+	go func() { done <- c.Run(t.Context()) }()
+	url := "nats://" + <-at
+	guest := func(token string) *exec.Cmd {
+		cmd := again(asGuest, url)
+		cmd.Env = append(cmd.Env, TokenVariable+"="+token)
+		cmd.Dir = t.TempDir()
+		return cmd
+	}
+	out, err := guest("wrong").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "refuses this worker")
+	killed := guest("right")
+	require.NoError(t, killed.Start())
+	time.Sleep(300 * time.Millisecond)
+	require.NoError(t, killed.Process.Kill())
+	_ = killed.Wait()
+	out, err = guest("right").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NoError(t, <-done)
+	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
+}
+
+func TestListen(t *testing.T) {
+	for i, c := range []struct {
+		l    Listen
+		want string
+	}{
+		{Listen{}, ""}, {Listen{Address: "127.0.0.1:1"}, ""}, {Listen{Address: "localhost:1"}, ""}, {Listen{Address: "[::1]:1"}, ""}, {Listen{Address: "0.0.0.0:1", Token: "t"}, ""},
+		{Listen{Address: "0.0.0.0:1"}, "give a token"}, {Listen{Address: ":1"}, "give a token"}, {Listen{Address: "host:1"}, "give a token"}, {Listen{Address: "nowhere"}, "wants HOST:PORT"},
+	} {
+		err := c.l.Check()
+		if c.want == "" {
+			require.NoError(t, err, i)
+		} else {
+			require.ErrorContains(t, err, c.want, i)
+		}
+	}
+}
+
+// desked is a desk with its engine and one open trial.
+func desked(t *testing.T, more string) (*desk, int64) {
+	t.Helper()
+	_, s := written(t, more)
+	c := coordinator(s)
+	require.NoError(t, c.Open())
+	e, err := openEngine(c.place.engine(s.Name), c.place.socket(s.Name), Listen{}, time.Hour) // the queue alone would wait that long, as after a clock was set back
+	require.NoError(t, err)
+	d, err := newDesk(t.Context(), c, e)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		e.close()
+		require.NoError(t, c.Close())
+	})
+	x, err := c.study.AskSpace(s.Space, 0)
+	require.NoError(t, err)
+	require.NoError(t, d.reconcile(t.Context(), []int64{x.ID()}))
+	return d, x.ID()
+}
+
+// TestFences: what comes from a worker that lost its trial changes nothing.
+func TestFences(t *testing.T) {
+	t.Parallel()
+	d, trial := desked(t, "lease = \"150ms\"\n")
+	a := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"}
+	b := request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"}
+	asks := func(answer func(request) (reply, error), q request) reply {
+		r, err := answer(q)
+		require.NoError(t, err)
+		return r
+	}
+	got := asks(d.claim, a)
+	require.NotNil(t, got.Job)
+	a.Fence = got.Fence
+	require.Equal(t, got.Fence, asks(d.claim, a).Fence, "an answer that was lost is given again")
+	require.Positive(t, asks(d.claim, b).Busy)
+	a.Object = "one"
+	kept := asks(d.keep, a)
+	require.Greater(t, kept.Fence, a.Fence)
+	a.Object = "late"
+	require.True(t, asks(d.keep, a).Lost, "its revision is not the newest")
+	a.Fence = kept.Fence
+	time.Sleep(200 * time.Millisecond) // a is stopped
+	got = asks(d.claim, b)
+	require.Equal(t, "one", got.Job.Object, "b goes on from a's checkpoint")
+	b.Fence = got.Fence
+	for i, answer := range []func(request) (reply, error){d.beat, d.report, d.keep, d.release, d.result} {
+		require.True(t, asks(answer, a).Lost, i)
+	}
+	require.Equal(t, 2, d.refused)
+	b.Result = study.Result{State: study.Complete, Values: []float64{1}}
+	require.Equal(t, reply{}, asks(d.result, b))
+	a.Result = b.Result
+	require.Equal(t, reply{}, asks(d.result, a), "late, and equal to the bit")
+	a.Result.Values = []float64{2}
+	require.Contains(t, asks(d.result, a).Note, "came to two results")
+	require.True(t, asks(d.claim, b).Over)
+}
+
+// TestNoLeaseLivesForEver: leases end by the time that has passed, whatever clocks say: the queue's are set so that it would wait for an hour.
+func TestNoLeaseLivesForEver(t *testing.T) {
+	t.Parallel()
+	d, trial := desked(t, "lease = \"100ms\"\n")
+	consumer, err := d.engine.js.Consumer(t.Context(), queueName, workersName)
+	require.NoError(t, err)
+	next := func() string {
+		msg, err := consumer.Next()
+		require.NoError(t, err)
+		require.Equal(t, subjectOf(trial), msg.Subject())
+		return msg.Reply()
+	}
+	stop := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(10 * time.Millisecond):
+				if d.reconcile(context.Background(), []int64{trial}) != nil {
+					return
+				}
+			}
+		}
+	})
+	began := time.Now()
+	next() // and the worker dies before it claims
+	ack := next()
+	r, err := d.claim(request{Trial: trial, Worker: "a", Ack: ack})
+	require.NoError(t, err)
+	require.NotNil(t, r.Job) // and it dies
+	ack = next()
+	r, err = d.claim(request{Trial: trial, Worker: "b", Ack: ack})
+	require.NoError(t, err)
+	require.NotNil(t, r.Job)
+	close(stop)
+	wait.Wait()
+	require.Less(t, time.Since(began), time.Minute)
+}
+
+// TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves running holds up nothing.
+func TestForeignTrials(t *testing.T) {
+	t.Parallel()
+	_, s := written(t, "trials = 5\n")
+	db, err := rdb.Open(s.Storage)
+	require.NoError(t, err)
+	id, err := db.Open(s.Name, s.Directions())
+	require.NoError(t, err)
+	other := map[string]float64{"x": 0.3}
+	distributions := map[string]study.Distribution{"x": s.Space[0].Distribution}
+	require.NoError(t, db.Add(id, -1, &study.FrozenTrial{State: study.Running, Params: other, Distributions: distributions},
+		&study.FrozenTrial{State: study.Complete, Values: []float64{-7}, Params: other, Distributions: distributions, Start: time.Now(), Complete: time.Now()}))
+	require.NoError(t, db.Close())
+	c := coordinator(s)
+	said, ended := "", 0
+	var best *study.FrozenTrial
+	c.Notice = func(line string) { said += line }
+	c.Ended = func(_, b *study.FrozenTrial) { ended, best = ended+1, b }
+	require.NoError(t, c.Run(t.Context()))
+	require.Equal(t, 5, ended)
+	require.Equal(t, 2, c.Foreign())
+	require.Contains(t, said, "added by another program")
+	require.Equal(t, []float64{-7}, best.Values)
+	require.Positive(t, c.Threads())
+}
+
+// TestHopeless: a study in which all fails ends with an error, and leaves no trial under way.
+func TestHopeless(t *testing.T) {
+	t.Parallel()
+	for i, c := range []struct{ head, how, want string }{
+		{"trials = 3", "nan", "all 3 trials have failed, the last as the objective is not a number"},
+		{"trials = 40", "nan", "the first 1"}, // 10, or one of those that ended meanwhile
+		{"trials = 1\nattempts = 2\nlease = \"200ms\"\nstall = \"100ms\"", "hang", "2 workers died"},
+	} {
+		_, s := written(t, c.head+"\npruner = \"none\"\n[run]\nhow = \""+c.how+"\"\n")
+		err := coordinator(s).Run(t.Context())
+		require.ErrorContains(t, err, c.want, i)
+		for _, x := range trialsOf(t, s) {
+			require.Equal(t, study.Fail, x.State, i)
+		}
+	}
+}
+
+// TestBadStorage: what hinders is named before anything runs.
+func TestBadStorage(t *testing.T) {
+	t.Parallel()
+	text := filepath.Join(t.TempDir(), "text.db")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 100)), 0o666))
+	for i, at := range []string{text, filepath.Join(text, "below.db"), "sqlite:////proc/none/s.db"} {
+		_, s := written(t, "")
+		s.Storage = at
+		err := (&Coordinator{Spec: s}).Open()
+		require.ErrorAs(t, err, new(*SpecError), i)
+		require.ErrorContains(t, err, `key "storage" got `+at, i)
+	}
+}
+
+// certificate is one of an authority of its own, or, where one is given, of that, for 127.0.0.1.
+func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
+	require.NoError(t, err)
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	parent, signer := c, any(key)
+	if by != nil {
+		parent, signer = by.Leaf, by.PrivateKey
+	}
+	der, err := x509.CreateCertificate(crand.Reader, c, parent, &key.PublicKey, signer)
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+}
+
+// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the machine need none.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	authority := certificate(t, nil)
+	server, client, stranger := certificate(t, &authority), certificate(t, &authority), certificate(t, nil)
+	pool := x509.NewCertPool()
+	pool.AddCert(authority.Leaf)
+	l := Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{server}, ClientCAs: pool}}
+	dir := t.TempDir()
+	e, err := openEngine(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), l, time.Second)
+	require.NoError(t, err)
+	defer e.close()
+	for i, c := range []struct {
+		have []tls.Certificate
+		ok   bool
+	}{{nil, false}, {[]tls.Certificate{stranger}, false}, {[]tls.Certificate{client}, true}} {
+		conn, err := nats.Connect("nats://"+e.address(), nats.Secure(&tls.Config{RootCAs: pool, Certificates: c.have}))
+		if !c.ok {
+			require.Error(t, err, i)
+			continue
+		}
+		require.NoError(t, err, i)
+		conn.Close()
+	}
+	_, err = nats.Connect("nats://"+e.address(), nats.Secure(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{client}}))
+	require.ErrorAs(t, err, new(*tls.CertificateVerificationError), "the server is checked, too")
+	conn, err := nats.Connect("nats://here", nats.SetCustomDialer(bySocket(filepath.Join(dir, "socket"))))
+	require.NoError(t, err)
+	conn.Close()
+}

@@ -1,0 +1,82 @@
+package rdb
+
+import (
+	"database/sql"
+	"sync"
+)
+
+// statements keeps those of a database that were prepared: to prepare one takes SQLite longer than to run it.
+type statements struct {
+	db  *sql.DB
+	mu  sync.Mutex
+	all map[string]*sql.Stmt // by text
+	new []string             // texts that were run without
+}
+
+// learn prepares what was run since the last time. It needs a connection, so that no transaction of the caller may be open.
+func (s *statements) learn() {
+	s.mu.Lock()
+	texts := s.new
+	s.new = nil
+	s.mu.Unlock()
+	for _, text := range texts {
+		p, err := s.db.Prepare(text) // transactions that hold the connections need the lock
+		if err != nil {
+			continue
+		}
+		s.mu.Lock()
+		if s.all == nil {
+			s.all = map[string]*sql.Stmt{}
+		}
+		if s.all[text] == nil {
+			s.all[text], p = p, nil
+		}
+		s.mu.Unlock()
+		if p != nil {
+			_ = p.Close()
+		}
+	}
+}
+
+func (s *statements) of(t *sql.Tx) *tx { return &tx{t, s} }
+
+// tx is a transaction with prepared statements.
+type tx struct {
+	tx *sql.Tx
+	by *statements
+}
+
+// prepared is a statement, nil where it has to be run without.
+func (t *tx) prepared(text string) *sql.Stmt {
+	t.by.mu.Lock()
+	defer t.by.mu.Unlock()
+	if s := t.by.all[text]; s != nil {
+		return t.tx.Stmt(s)
+	}
+	t.by.new = append(t.by.new, text)
+	return nil
+}
+
+// Exec runs a statement.
+func (t *tx) Exec(text string, args ...any) (sql.Result, error) {
+	if s := t.prepared(text); s != nil {
+		return s.Exec(args...)
+	}
+	return t.tx.Exec(text, args...)
+}
+
+// Query implements querier.
+func (t *tx) Query(text string, args ...any) (*sql.Rows, error) {
+	if s := t.prepared(text); s != nil {
+		return s.Query(args...)
+	}
+	return t.tx.Query(text, args...)
+}
+
+// QueryRow implements querier.
+func (t *tx) QueryRow(text string, args ...any) *sql.Row {
+	if s := t.prepared(text); s != nil {
+		return s.QueryRow(args...)
+	}
+	return t.tx.QueryRow(text, args...)
+}
