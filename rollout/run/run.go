@@ -134,6 +134,8 @@ type Row struct {
 	Plain bool
 	// Rare tells that the row is left out until there is a number of it: of what should not happen.
 	Rare bool
+	// Gaps tells that NaN among the row's metrics says that there is nothing to measure now: its part is left out, as if it were not known yet.
+	Gaps bool
 }
 
 // Part is a piece of a row: a metric with words around it. A part whose metric is not known yet is left out.
