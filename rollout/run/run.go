@@ -340,6 +340,12 @@ type Ending interface {
 	Ending(last Metrics) string
 }
 
+// Tabled is a Run with a table of what it has come to, shown behind its end.
+type Tabled interface {
+	// Table are its lines, of columns that are set apart by spaces; none where there is nothing to show. It is asked for once, after the last round.
+	Table() []string
+}
+
 // Located is a Run that knows which member is played in a lane (from 0) of a tile; -1 is padding.
 type Located interface {
 	MemberAt(tile, lane int) int

@@ -138,7 +138,7 @@ func (s *session) summary(stopped bool) []string {
 	default:
 		text = fmt.Sprintf("stopped at the last of %d %ss%s", s.last.Step, s.Unit, words)
 	}
-	lines := []string{text}
+	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
 		lines = append(lines, fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes", strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
 	}

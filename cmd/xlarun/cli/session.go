@@ -99,6 +99,7 @@ type session struct {
 	fame     []*famed // the hall of fame, the one that did best on fresh episodes first
 	centreAt int64    // the step of the centre that was written last
 	ending   string   // what the run says of itself
+	table    []string // and shows behind its end
 	ended    bool     // finish has the word
 }
 
@@ -287,6 +288,12 @@ func (s *session) work(ctx context.Context) (err error) {
 			return console.ErrInterrupted
 		}
 		return nil
+	}
+	if t, ok := r.(run.Tabled); ok {
+		lines := t.Table()
+		s.mu.Lock()
+		s.table = lines
+		s.mu.Unlock()
 	}
 	if err := s.hold(); err != nil {
 		return err
