@@ -174,7 +174,8 @@ func (l *updateLog) note(r stepper, m run.Metrics, seconds float64) {
 	if e, ok := r.(run.Ending); ok {
 		_ = e.Ending(m)
 	}
-	row := runfolder.Row{Step: int64(l.rounds), Time: time.Now(), Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}}
+	row := runfolder.Row{Step: int64(l.rounds), Time: time.Now(), Timings: []runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds},
+		{Name: "update_seconds_p50", Number: seconds}, {Name: "update_seconds_p99", Number: seconds}, {Name: "idle_share", Number: seconds}}}
 	for _, v := range m.Values {
 		row.Metrics = append(row.Metrics, runfolder.Value{Name: v.Name, Number: v.Number})
 	}

@@ -394,7 +394,7 @@ func (s *session) take(m run.Metrics, now time.Time, seconds float64) (news disp
 		Memory: s.memory(now), Phases: s.phases}
 	if s.logger != nil {
 		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
-			Timings: append([]runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}, rowValues(m.Timings)...)})
+			Timings: slices.Concat([]runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}, rowValues(s.pace.row(s.Round)), rowValues(m.Timings))})
 	}
 	return news, true
 }

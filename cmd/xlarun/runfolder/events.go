@@ -108,7 +108,9 @@ func eventRecord(r Row) []byte {
 }
 
 // valueSize is the length of a Summary.Value: two tags of a byte, a name and four bytes.
-func valueSize(v Value) int { return 1 + protowire.SizeBytes(len(v.Name)) + 1 + protowire.SizeFixed32() }
+func valueSize(v Value) int {
+	return 1 + protowire.SizeBytes(len(v.Name)) + 1 + protowire.SizeFixed32()
+}
 
 func appendWallTime(b []byte, t time.Time) []byte {
 	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
