@@ -60,7 +60,7 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 }
 
 func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
-	t := &Training{config: c, program: g, target: c.playing(1).Goal(g.collect.play.Env.Spec())}
+	t := &Training{config: c, program: g, target: c.Goal(g.collect.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
