@@ -93,7 +93,7 @@ func TestMemoryIsNeeded(t *testing.T) {
 
 // Rounds are what a loop over the members makes.
 func TestSearch(t *testing.T) {
-	s := &Search{Playing: run.Playing{Env: "TMaze-v0", Policy: "memory:3", Steps: 8, Episodes: 3, Target: "0", Judge: 1}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
+	s := &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:3"}, Steps: 8, Episodes: 3, Aim: run.Aim{Target: "0", Judge: 1}}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
 	x, err := s.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	r, err := s.Rollout()

@@ -15,7 +15,7 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round", Work: "environment steps of all members",
 		New: func() run.Experiment {
-			return &Search{Playing: run.Playing{Env: "TMaze-v0", Policy: "memory:8", Steps: 12, Episodes: 16, Target: "auto", Judge: 100}, Members: 512, Rounds: 50}
+			return &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:8"}, Steps: 12, Episodes: 16, Aim: run.Aim{Target: "auto", Judge: 100}}, Members: 512, Rounds: 50}
 		},
 	})
 }

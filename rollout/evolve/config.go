@@ -52,7 +52,7 @@ type Config struct {
 
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
-	return Config{Playing: run.Playing{Env: "CartPole-v1", Policy: "mlp:16,16", Steps: 500, Episodes: 1, Target: "auto", Judge: 100},
+	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500, Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
 		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Restarts: RestartsNone, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
 }
 

@@ -3,6 +3,7 @@ package ppo
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -17,12 +18,10 @@ import (
 
 // Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
 type Config struct {
-	Env      string         `set:"env" help:"environment, also given as the argument"`
-	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
-	Policy   string         `set:"policy" help:"network that acts; the critic is one like it"`
-	Shared   bool           `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
-	Init     string         `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal matrices, of scale 0.01 before the actions, or as the policy draws them"`
-	Value    string         `set:"value" help:"how values are made of the critic's outputs"`
+	run.Scene
+	Shared bool   `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
+	Init   string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal matrices, of scale 0.01 before the actions, or as the policy draws them"`
+	Value  string `set:"value" help:"how values are made of the critic's outputs"`
 	// Steps is the number of environment steps of an agent in the whole run; updates follow from it.
 	Steps       int `set:"steps" program:"no" resume:"goal" min:"1" max:"1099511627776" help:"environment steps of an agent in the whole run; the learning rate falls over them"`
 	Envs        int `set:"envs" min:"1" max:"1048576" help:"environments that an agent plays at a time"`
@@ -53,32 +52,20 @@ type Config struct {
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time, each from a seed of its own"`
 	// Tile is the number of agents that a device trains at a time; 0: by rule. Results depend on it in the last digits, and not on Devices.
 	Tile int `set:"tile" min:"1" max:"65536" zero:"chosen" help:"agents that are trained together on a device; 0 to choose"`
-	// Target is the recent return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"recent return at which the run ends; 0 for none, auto for the environment's"`
-	Judge  int    `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
-	Parted settings.Values
+	run.Aim
 	run.Common
 }
 
 // DefaultConfig is PureJaxRL's on CartPole.
 func DefaultConfig() Config {
-	return Config{Env: "CartPole-v1", Policy: "mlp:64,64", Init: "orthogonal", Value: "plain", Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
+	return Config{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal", Value: "plain", Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4,
 		Shuffle: "permutation", Accumulate: 1, Precision: "f32",
 		LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), Clip: settings.Num(.2), ClipValues: true,
-		ValueWeight: settings.Num(.5), Entropy: settings.Num(.01), MaxGradNorm: settings.Num(.5), NormalizeAdvantages: true, Agents: 1, Target: "auto", Judge: 100}
+		ValueWeight: settings.Num(.5), Entropy: settings.Num(.01), MaxGradNorm: settings.Num(.5), NormalizeAdvantages: true, Agents: 1, Aim: run.Aim{Target: "auto", Judge: 100}}
 }
 
 // Parts are policy and value head.
 func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(), value.Part()} }
-
-// Own are the settings of the parts.
-func (c *Config) Own() *settings.Values { return &c.Parted }
-
-// Title is the environment's id.
-func (c *Config) Title() string { return c.Env }
-
-// Judged is the number of fresh episodes.
-func (c *Config) Judged() int { return c.Judge }
 
 // Last is the number of updates.
 func (c *Config) Last() int64 { return int64(max(1, c.Steps/c.perUpdate())) }
@@ -133,11 +120,6 @@ func (c *Config) stopping() string {
 	return ""
 }
 
-// playing are the settings of the environment as run.Playing has them: for play, whole episodes.
-func (c *Config) playing(steps int) *run.Playing {
-	return &run.Playing{Env: c.Env, EnvParam: c.EnvParam, Policy: c.Policy, Steps: steps, Episodes: 1, Target: c.Target, Judge: c.Judge, Parted: c.Parted}
-}
-
 // limit is the name of the environments' parameter that limits an episode's steps.
 const limit = "max-steps"
 
@@ -154,7 +136,7 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 			}
 		}
 	}
-	r, err := c.playing(steps).Rollout()
+	r, err := c.Scene.Rollout(&c.Aim, steps, 1)
 	if err != nil || !c.NormalizeObservations {
 		return r, err
 	}
@@ -259,17 +241,37 @@ func (c *Config) program() (*program, error) {
 // Board is what a display shows.
 func (c *Config) Board() []run.Row {
 	goal := ""
+	var objectives []string
 	if env, err := envs.Make(c.Env); err == nil {
-		if t := c.playing(1).Goal(env.Spec()); !math.IsNaN(t) {
+		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
 			goal = " of " + number(t)
 		}
+		objectives = env.Spec().Objectives
 	}
-	return []run.Row{
+	rows := []run.Row{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}}, Curve: "recent_return", Colour: "cyan"},
-		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole}, {Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"}, {Before: ", worst ", Metric: "min_return"}}},
-		{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss}, {Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction", Format: run.Percent}}},
-		{Label: "value", Parts: []run.Part{{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance", Format: run.Percent}}},
+		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole}, {Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"},
+			{Before: ", worst ", Metric: "min_return"}, {Before: ", of ", Metric: "mean_length", Behind: " steps"}}},
 	}
+	if len(objectives) > 0 {
+		row := run.Row{Label: "objectives"}
+		for i, metric := range objectiveNames(objectives) {
+			row.Parts = append(row.Parts, run.Part{Before: ", " + strings.ReplaceAll(objectives[i], "_", " ") + " ", Metric: metric})
+		}
+		rows = append(rows, row)
+	}
+	rows = append(rows,
+		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss}, {Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction", Format: run.Percent}}},
+		run.Row{Label: "value", Parts: []run.Part{{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance", Format: run.Percent}}})
+	gradient := run.Row{Label: "gradient", Parts: []run.Part{{Before: "norm ", Metric: "gradient_norm", Format: run.Loss}, {Before: ", skipped ", Metric: "skipped", Format: run.Whole}}}
+	if c.Precision == "f16" {
+		gradient.Parts = append(gradient.Parts, run.Part{Before: ", losses times ", Metric: "loss_scale", Format: run.Whole})
+	}
+	rows = append(rows, gradient)
+	for i := range rows {
+		rows[i].Gaps = true
+	}
+	return rows
 }
 
 // number is a return in words.

@@ -243,7 +243,7 @@ func (l *learner) epochs(key random.Key, first trained, epochs, minibatches, par
 		t, each := graph.Scan(step, t, order, graph.LoopName(minibatchesLoop))
 		t.Epoch = graph.Add(t.Epoch, 1)
 		if l.stops {
-			t.Stop = graph.Gt(graph.Mean(each.KL), l.TargetKL)
+			t.Stop = graph.Gt(graph.Sum(each.KL), graph.Mul(l.TargetKL, graph.Sum(each.Minibatches))) // those that were skipped say nothing
 		}
 		return t
 	}

@@ -100,4 +100,20 @@ func TestMended(t *testing.T) {
 			require.InDelta(t, 0, v[1], 1e-4, "case 6")
 		}
 	}
+	// Case 7: the means over minibatches were 0 where all minibatches were skipped.
+	skipped := false
+	for _, m := range steps(t, r, 4) { // of case 2
+		if of(t, m, "minibatches") > 0 {
+			continue
+		}
+		skipped = true
+		for _, name := range []string{"policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm"} {
+			require.True(t, math.IsNaN(of(t, m, name)), "case 7: %s", name)
+		}
+		require.EqualValues(t, 16, of(t, m, "skipped"), "case 7")
+	}
+	require.True(t, skipped, "case 7")
+	for _, row := range r.config.Board() {
+		require.True(t, row.Gaps, "case 7: %s", row.Label)
+	}
 }

@@ -17,10 +17,14 @@ var metricNames = []string{"recent_return", "episodes", "mean_return", "min_retu
 func (g *program) metrics() []string { return metricsOf(g.collect.play.Env.Spec()) }
 
 func metricsOf(spec envs.Spec) []string {
-	names := slices.Clone(metricNames)
-	for _, name := range spec.Objectives {
+	return append(slices.Clone(metricNames), objectiveNames(spec.Objectives)...)
+}
+
+// objectiveNames are the metrics of an environment's objectives.
+func objectiveNames(objectives []string) (names []string) {
+	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
-		if slices.Contains(names, name) {
+		if slices.Contains(metricNames, name) {
 			name = "objective_" + name
 		}
 		names = append(names, name)
@@ -84,14 +88,18 @@ func explained(values, targets *graph.Array) *graph.Array {
 	return graph.Select(graph.Gt(all, 0), graph.Sub(1, graph.Div(rest, graph.Max(all, 1e-30))), 0.)
 }
 
-// figuresOf are the numbers of an update, in the order of program.metrics; those of episodes are NaN where none ended, and the recent return is where none has yet.
+// figuresOf are the numbers of an update, in the order of program.metrics; those of episodes are NaN where none ended, the recent return is where none has yet, and
+// those of minibatches are where all were skipped.
 func figuresOf(e ended, r recent, f figures, rate, scale, explained *graph.Array) *graph.Array {
 	some := graph.Gt(e.Episodes, 0)
 	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
 	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
+	taught := graph.Gt(f.Minibatches, 0)
+	learned := func(x *graph.Array) *graph.Array { return graph.Select(taught, x, math.NaN()) }
 	all := []*graph.Array{
 		r.mean(), e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
-		f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction, explained, f.GradientNorm, f.Minibatches, rate, scale, e.Failed, f.Skipped,
+		learned(f.PolicyLoss), learned(f.ValueLoss), learned(f.Entropy), learned(f.KL), learned(f.ClipFraction), explained, learned(f.GradientNorm),
+		f.Minibatches, rate, scale, e.Failed, f.Skipped,
 	}
 	if e.Objectives != nil {
 		for i := range e.Objectives.Dim(0) {

@@ -5,14 +5,12 @@ package ppo
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/ppo/aggregate"
 	"xlarun/rollout/run"
-	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -62,7 +60,7 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 }
 
 func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
-	t := &Training{config: c, program: g, target: c.playing(1).Goal(g.collect.play.Env.Spec())}
+	t := &Training{config: c, program: g, target: c.Goal(g.collect.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
 		return nil, err
@@ -189,42 +187,6 @@ func (t *Training) member(actor any, by *policy.Scale) any {
 	return own
 }
 
-// Files are, of several agents, what each has come to.
-func (t *Training) Files(bool) ([]run.File, error) {
-	if t.config.Agents == 1 || len(t.recent) == 0 {
-		return nil, nil
-	}
-	returns := make([]*float64, len(t.recent)) // null where no episode has ended
-	for i, x := range t.recent {
-		if !math.IsNaN(x) {
-			returns[i] = &x
-		}
-	}
-	file := map[string]any{"recent_return": returns}
-	for name, values := range t.config.each() {
-		if f, ok := settings.Lookup(&t.config, name); ok {
-			if n, _ := f.Several(); n.Each != "" {
-				file[strings.ReplaceAll(name, "-", "_")] = values
-			}
-		}
-	}
-	if iqm, err := t.interquartile(); err != nil {
-		return nil, err
-	} else if !math.IsNaN(iqm.Point) {
-		file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
-	}
-	return []run.File{{Name: "agents.json", JSON: file}}, nil
-}
-
-// interquartile is the interquartile mean of the agents' recent returns with its interval of 95 %.
-func (t *Training) interquartile() (aggregate.Interval, error) {
-	all, err := aggregate.Intervals(aggregate.Of(t.recent), aggregate.Options{Seed: uint64(t.config.Seed)}, aggregate.IQM)
-	if err != nil {
-		return aggregate.Interval{}, err
-	}
-	return all[0], nil
-}
-
 // Ending sums the run up, of several agents with their interquartile mean. It is asked for after every update; the interval, which takes thousands of
 // resamples, is there after the last.
 func (t *Training) Ending(last run.Metrics) string {
@@ -238,7 +200,7 @@ func (t *Training) Ending(last run.Metrics) string {
 	}
 	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
 	if last.Done || last.Step >= t.config.Last() {
-		if iqm, err := t.interquartile(); err == nil {
+		if iqm := t.estimate(t.recent); !math.IsNaN(iqm.Low) {
 			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
 		}
 	}

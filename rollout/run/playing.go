@@ -14,58 +14,69 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Playing are the settings of experiments whose members play episodes. An experiment that embeds it is a Player, its
-// policy's own settings are among its settings, and Title, Goal, Rollout and Spread are done.
-type Playing struct {
+// Scene is what is played, and by whom: the settings that have to be the same where a member is played again. Of an experiment that embeds it the policy's own
+// settings are among its settings, and Title is done.
+type Scene struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
 	// EnvParam are parameters of the environment by name: a number, or a range as "0.1..0.3", from which each episode of each member
 	// draws one.
 	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
 	Policy   string         `set:"policy" help:"network of a member"`
-	Steps    int            `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
-	Episodes int            `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
-	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
-	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
-	// Judge is the number of fresh episodes by which members are judged before one is called the best.
-	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
-	// Sample is the number of members whose trajectories are written at the run's end.
-	Sample int `set:"sample" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
 	// Parted are the settings of the parts: "policy.hidden".
 	Parted settings.Values
 }
 
+// Aim is when a run whose members play is done, and how they are judged. Goal is done.
+type Aim struct {
+	// Target is the mean return at which the run ends: a number, "auto" for the environment's, "0" for none.
+	Target string `set:"target" program:"no" resume:"goal" number:"" wants:"a mean return, 0 for none, or auto for the environment's" help:"mean return at which the run ends; 0 for none, auto for the environment's"`
+	// Judge is the number of fresh episodes by which members are judged before one is called the best.
+	Judge int `set:"judge" program:"no" resume:"any" min:"1" max:"65536" help:"fresh episodes by which members are judged before one of them is called the best"`
+}
+
+// Playing are the settings of experiments whose members play episodes. An experiment that embeds it is a Player, its
+// policy's own settings are among its settings, and Title, Goal, Rollout and Spread are done.
+type Playing struct {
+	Scene
+	Steps    int `set:"steps" min:"1" max:"16777216" help:"environment steps of an episode"`
+	Episodes int `set:"episodes" min:"1" max:"65536" help:"episodes of a member, of which the mean counts"`
+	Aim
+	// Sample is the number of members whose trajectories are written at the run's end.
+	Sample int `set:"sample" program:"no" resume:"any" min:"0" max:"1000" help:"members of the population whose episodes are written to trajectories.safetensors at the run's end: observations, actions, rewards"`
+}
+
 // Parts is the policy. An experiment with further parts has a method of its own.
-func (p *Playing) Parts() []settings.Part { return []settings.Part{policy.Part()} }
+func (s *Scene) Parts() []settings.Part { return []settings.Part{policy.Part()} }
 
 // Own are the settings of the parts.
-func (p *Playing) Own() *settings.Values { return &p.Parted }
+func (s *Scene) Own() *settings.Values { return &s.Parted }
 
 // Title is the environment's id.
-func (p *Playing) Title() string { return p.Env }
+func (s *Scene) Title() string { return s.Env }
 
 // Judged is the number of fresh episodes.
-func (p *Playing) Judged() int { return p.Judge }
+func (a *Aim) Judged() int { return a.Judge }
 
 // Sampled is the number of members whose trajectories are written.
 func (p *Playing) Sampled() int { return p.Sample }
 
 // Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what Rollout
 // has checked.
-func (p *Playing) Goal(spec envs.Spec) float64 {
-	x, err := p.goal(spec)
+func (a *Aim) Goal(spec envs.Spec) float64 {
+	x, err := a.goal(spec)
 	if err != nil {
 		return math.NaN()
 	}
 	return x
 }
 
-func (p *Playing) goal(spec envs.Spec) (float64, error) {
-	if p.Target == auto || p.Target == "" {
+func (a *Aim) goal(spec envs.Spec) (float64, error) {
+	if a.Target == auto || a.Target == "" {
 		return spec.RewardThreshold, nil
 	}
-	x, err := strconv.ParseFloat(p.Target, 64)
+	x, err := strconv.ParseFloat(a.Target, 64)
 	if err != nil || x != x || math.IsInf(x, 0) {
-		return 0, settings.Wrong("target", p.Target, "a mean return, 0 for none, or auto for the environment's")
+		return 0, settings.Wrong("target", a.Target, "a mean return, 0 for none, or auto for the environment's")
 	}
 	if x == 0 {
 		return math.NaN(), nil
@@ -79,27 +90,31 @@ const auto = "auto"
 // Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. Its errors are *settings.Error where a setting
 // is wrong.
 func (p *Playing) Rollout() (*episode.Rollout, error) {
-	env, err := envs.Make(p.Env)
+	return p.Scene.Rollout(&p.Aim, p.Steps, p.Episodes)
+}
+
+// Rollout is Playing's, of so many episodes with so many steps at most.
+func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error) {
+	env, err := envs.Make(s.Env)
 	if err != nil {
-		return nil, settings.Unknown("env", p.Env, envs.IDs())
+		return nil, settings.Unknown("env", s.Env, envs.IDs())
 	}
 	spec := env.Spec()
 	if spec.Players > 1 {
-		return nil, settings.Wrong("env", p.Env, "an environment of one player: in this one %d move in turn, and here each member plays by itself", spec.Players)
+		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and here each member plays by itself", spec.Players)
 	}
-	if _, err := p.goal(spec); err != nil {
+	if _, err := aim.goal(spec); err != nil {
 		return nil, err
 	}
-	given, err := episode.ReadEnvParams(env, p.EnvParam)
+	given, err := episode.ReadEnvParams(env, s.EnvParam)
 	if err != nil {
 		return nil, err
 	}
-	own := p.Parted.Under("policy.")
-	net, head, err := policy.Make(p.Policy, own, spec.Observation, spec.Action)
+	net, head, err := policy.Make(s.Policy, s.Parted.Under("policy."), spec.Observation, spec.Action)
 	if err != nil {
 		return nil, err
 	}
-	return &episode.Rollout{Env: env, Given: given, Policy: net, Head: head, Steps: p.Steps, Episodes: p.Episodes}, nil
+	return &episode.Rollout{Env: env, Given: given, Policy: net, Head: head, Steps: steps, Episodes: episodes}, nil
 }
 
 // Spread is Rollout for a population of so many members, by the rule's plan on the first devices (0: all) of a backend.

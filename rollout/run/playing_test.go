@@ -73,7 +73,7 @@ func (x *turns) Board() []Row                         { return Curves("best_retu
 func (x *turns) Start(xlabridge.Backend) (Run, error) { return nil, nil }
 
 func newTurns() *turns {
-	return &turns{Playing: Playing{Env: "Guess-v0", Policy: "test-shift", Steps: 1, Episodes: 1, Target: "auto", Judge: 1}, Members: 5}
+	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1, Aim: Aim{Target: "auto", Judge: 1}}, Members: 5}
 }
 
 // An experiment that embeds Playing is checked and described by what it is made of.
@@ -120,11 +120,11 @@ func TestPlaying(t *testing.T) {
 
 func TestGoal(t *testing.T) {
 	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.NaN(), "x": math.NaN()} {
-		p := Playing{Target: target}
+		p := Aim{Target: target}
 		got := p.Goal(guess{}.Spec())
 		require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "%q: %v", target, got)
 	}
-	p := Playing{Target: "auto"}
+	p := Aim{Target: "auto"}
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{RewardThreshold: math.NaN()})))
 }
 

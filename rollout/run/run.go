@@ -134,6 +134,8 @@ type Row struct {
 	Plain bool
 	// Rare tells that the row is left out until there is a number of it: of what should not happen.
 	Rare bool
+	// Gaps tells that NaN among the row's metrics says that there is nothing to measure now: its part is left out, as if it were not known yet.
+	Gaps bool
 }
 
 // Part is a piece of a row: a metric with words around it. A part whose metric is not known yet is left out.
@@ -342,6 +344,12 @@ type File struct {
 // Ending is a Run that sums itself up in a few words: "mean 484 of the 475 wanted".
 type Ending interface {
 	Ending(last Metrics) string
+}
+
+// Tabled is a Run with a table of what it has come to, shown behind its end.
+type Tabled interface {
+	// Table are its lines, of columns that are set apart by spaces; none where there is nothing to show. It is asked for once, after the last round.
+	Table() []string
 }
 
 // Located is a Run that knows which member is played in a lane (from 0) of a tile; -1 is padding.

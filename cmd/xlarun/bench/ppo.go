@@ -25,6 +25,8 @@ type ppoWorkload struct {
 	script      string
 	scriptArgs  string
 	needed, aim float64
+	// last is the number of updates whose returns the peer prints as the last; 0: a tenth of them.
+	last int
 	// named tells that it takes minutes, and runs only when it is named.
 	named bool
 }
@@ -34,30 +36,32 @@ const ppoGather = "Gather-v1 --shared --policy cnn:16,32 --policy.hidden 128 --e
 // ppoWorkloads are trainings with what they want to reach.
 var ppoWorkloads = []ppoWorkload{
 	{name: "ppo-cartpole", what: "CartPole-v1, 4 environments x 128 steps", args: "CartPole-v1 --steps 500000",
-		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 500000 4 128", needed: 2, aim: 4},
+		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 500000 4 128 1", needed: 2, aim: 4},
 	{name: "ppo-agents", what: "64 agents at once, CartPole-v1", args: "CartPole-v1 --agents 64 --steps 10240",
 		script: "gymnax_ppo.py", scriptArgs: "CartPole-v1 10240 4 128 64", needed: 3, aim: 8},
 	{name: "ppo-breakout", what: "MinAtar Breakout, 64 x 128", args: "Breakout-MinAtar-v1 --envs 64 --horizon 128 --steps 1000000",
-		script: "gymnax_ppo.py", scriptArgs: "Breakout-MinAtar 1000000 64 128", needed: 2, aim: 4},
+		script: "gymnax_ppo.py", scriptArgs: "Breakout-MinAtar 1000000 64 128 1", needed: 2, aim: 4},
 	{name: "ppo-gather", what: "Gather-v1, CNN with SAME padding, 64 x 128; the peer's convolution as products", args: ppoGather + " --policy.padding same",
-		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float32 SAME select matmul", needed: 1.5, aim: 3},
+		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float32 SAME select matmul", last: 5, needed: 1.5, aim: 3},
 	{name: "ppo-gather-valid", what: "Gather-v1, CNN with VALID padding, 64 x 128", args: ppoGather,
-		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float16 VALID cond matmul", needed: 1.5, aim: 3},
+		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float16 VALID cond matmul", last: 5, needed: 1.5, aim: 3},
 	{name: "ppo-gather-conv", what: "as ppo-gather, the peer's convolution as flax has it (takes five minutes)", args: ppoGather + " --policy.padding same",
-		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float32 SAME select conv", needed: 15, aim: 30, named: true},
+		script: "gridworld_ppo_jax.py", scriptArgs: "245760 float32 SAME select conv", last: 5, needed: 15, aim: 30, named: true},
 }
 
 func ppoCommand(h *host) *cobra.Command {
 	var o commonFlags
+	returns := false
 	var long strings.Builder
 	long.WriteString("Bench ppo times trainings by proximal policy optimization, each a process as a user starts it, with --peers beside JAX. What counts is the time of a\n" +
-		"million environment steps in training, compiled; the median of the repeats' ratios, above 1 is ours ahead. Workloads:\n\n")
+		"million environment steps in training, compiled; the median of the repeats' ratios, above 1 is ours ahead. With --returns it compares what both sides have learned\n" +
+		"by as many steps, by so many seeds. Workloads:\n\n")
 	for _, w := range ppoWorkloads {
 		fmt.Fprintf(&long, "  %-17s %s\n", w.name, w.what)
 	}
 	cmd := &cobra.Command{
 		Use: "ppo [NAME...]", Short: "Time trainings by ppo, beside JAX with --peers", Long: long.String(),
-		Example: "  xlarun bench ppo --peers\n  xlarun bench ppo ppo-cartpole --peers --repeats 5",
+		Example: "  xlarun bench ppo --peers\n  xlarun bench ppo ppo-cartpole --peers --repeats 5\n  xlarun bench ppo ppo-gather-valid --returns --repeats 5",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
@@ -75,7 +79,7 @@ func ppoCommand(h *host) *cobra.Command {
 					return err
 				}
 			}
-			return (&ppoBench{host: h, flags: o}).run(cmd.Context(), chosen)
+			return (&ppoBench{host: h, flags: o, compare: returns}).run(cmd.Context(), chosen)
 		},
 	}
 	f := cmd.Flags()
@@ -83,6 +87,7 @@ func ppoCommand(h *host) *cobra.Command {
 	o.AddBackend(f)
 	f.IntVar(&o.repeats, "repeats", 3, "repeats, of which the median counts")
 	f.BoolVar(&o.peers, "peers", false, "run JAX too")
+	f.BoolVar(&returns, "returns", false, "compare what is learned, not how fast, by as many seeds as --repeats says")
 	o.addPython(f)
 	o.addJSON(f)
 	return cmd
@@ -90,19 +95,34 @@ func ppoCommand(h *host) *cobra.Command {
 
 type ppoBench struct {
 	*host
-	flags commonFlags
-	peer  *peerRunner
+	flags   commonFlags
+	peer    *peerRunner
+	compare bool // what is learned
 }
 
 func (b *ppoBench) run(ctx context.Context, workloads []ppoWorkload) (err error) {
 	if b.flags.Backend == console.Reference {
 		return console.BadInput("bench ppo got the backend %s, which compiles nothing: use another backend", console.Reference)
 	}
-	if b.flags.peers {
+	if b.flags.peers || b.compare {
 		if b.peer, err = newPeerRunner(ctx, b.host, b.flags.python); err != nil {
 			return err
 		}
 		defer b.peer.close()
+	}
+	if b.compare {
+		var all []ppoReturns
+		for _, w := range workloads {
+			r, err := b.returns(ctx, w)
+			if err != nil {
+				return fmt.Errorf("%s: %w", w.name, err)
+			}
+			all = append(all, r)
+		}
+		if b.flags.json {
+			return b.PrintJSON(map[string]any{"returns": all})
+		}
+		return nil
 	}
 	var s summary
 	for _, w := range workloads {

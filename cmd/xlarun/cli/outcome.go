@@ -138,7 +138,7 @@ func (s *session) summary(stopped bool) []string {
 	default:
 		text = fmt.Sprintf("stopped at the last of %d %ss%s", s.last.Step, s.Unit, words)
 	}
-	lines := []string{text}
+	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
 		lines = append(lines, fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes", strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
 	}
@@ -163,6 +163,9 @@ func (s *session) writeProfile() error {
 	}
 	p["steady_steps_per_second"], p["time_to_first_"+s.Round+"_seconds"] = number(s.stepsPerSecond()), s.firstEnd.Seconds()
 	p["wall_seconds"], p["process_peak_memory_bytes"], p["backend"] = time.Since(s.start).Seconds(), s.peak, s.backend.Backend()
+	for _, f := range s.pace.facts(s.Round) {
+		p[f.Name] = f.Value
+	}
 	if c, ok := s.backend.(*xlabridge.Client); ok {
 		p["plugin"] = fmt.Sprintf("%s (%s)", filepath.Base(c.PluginPath()), c.Fingerprint())
 		p["device_names"], _ = c.DeviceDescriptions()

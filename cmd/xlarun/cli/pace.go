@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -17,7 +18,12 @@ type pace struct {
 	idle    time.Duration // between the end of a round and the start of the next, of all rounds but the first
 	whole   time.Duration // of these and of the rounds behind them
 	ended   time.Time     // of the last round
+	// late are the last lateMost of seconds, in order: what the logs have of every round.
+	late []float64
 }
+
+// lateMost is the number of rounds whose times the quantiles of a row are of.
+const lateMost = 128
 
 // note takes a round down.
 func (p *pace) note(started, ended time.Time) {
@@ -25,6 +31,13 @@ func (p *pace) note(started, ended time.Time) {
 		p.idle += started.Sub(p.ended)
 		p.whole += ended.Sub(p.ended)
 		seconds := ended.Sub(started).Seconds()
+		if len(p.late) == lateMost {
+			left := p.seconds[(p.next-lateMost+len(p.seconds))%len(p.seconds)]
+			i, _ := slices.BinarySearch(p.late, left)
+			p.late = slices.Delete(p.late, i, i+1)
+		}
+		i, _ := slices.BinarySearch(p.late, seconds)
+		p.late = slices.Insert(p.late, i, seconds)
 		if len(p.seconds) < paceMost {
 			p.seconds = append(p.seconds, seconds)
 		} else {
@@ -37,16 +50,30 @@ func (p *pace) note(started, ended time.Time) {
 
 // facts are the median and the 99th percentile of the rounds' times, and the part of the time that the devices were idle; null before the second round.
 func (p *pace) facts(round string) []run.Fact {
-	sorted := slices.Sorted(slices.Values(p.seconds))
-	at := func(q int) any { // nearest rank
+	var facts []run.Fact
+	for _, v := range p.figures(round, slices.Sorted(slices.Values(p.seconds))) {
+		f := run.Fact{Name: v.Name}
+		if !math.IsNaN(v.Number) {
+			f.Value = v.Number
+		}
+		facts = append(facts, f)
+	}
+	return facts
+}
+
+// row is what a row of the logs has of them, where the quantiles are of the last lateMost rounds; NaN before the second round.
+func (p *pace) row(round string) []run.Value { return p.figures(round, p.late) }
+
+func (p *pace) figures(round string, sorted []float64) []run.Value {
+	at := func(q int) float64 { // nearest rank
 		if len(sorted) == 0 {
-			return nil
+			return math.NaN()
 		}
 		return sorted[min(len(sorted)-1, (len(sorted)*q+99)/100-1)]
 	}
-	var idle any
+	idle := math.NaN()
 	if p.whole > 0 {
 		idle = p.idle.Seconds() / p.whole.Seconds()
 	}
-	return []run.Fact{{Name: round + "_seconds_p50", Value: at(50)}, {Name: round + "_seconds_p99", Value: at(99)}, {Name: "idle_share", Value: idle}}
+	return []run.Value{{Name: round + "_seconds_p50", Number: at(50)}, {Name: round + "_seconds_p99", Number: at(99)}, {Name: "idle_share", Number: idle}}
 }

@@ -31,9 +31,24 @@ func TestPace(t *testing.T) {
 	require.InDelta(t, .198, f[1].Value, 1e-9)
 	require.Equal(t, "idle_share", f[2].Name)
 	require.InDelta(t, .2/(.2+20.1), f[2].Value, 1e-9)
+	row := p.row("update") // of rounds 73 to 200
+	require.Equal(t, []string{"update_seconds_p50", "update_seconds_p99", "idle_share"}, []string{row[0].Name, row[1].Name, row[2].Name})
+	require.InDelta(t, .136, row[0].Number, 1e-9)
+	require.InDelta(t, .199, row[1].Number, 1e-9)
+	require.InDelta(t, .2/(.2+20.1), row[2].Number, 1e-9)
 	for range paceMost {
 		step(7)
 	}
 	require.Len(t, p.seconds, paceMost)
+	require.Len(t, p.late, lateMost)
+	require.InDelta(t, .007, p.row("update")[1].Number, 1e-9)
+	for i := range 2 * lateMost { // around the ring's end
+		step(i + 1)
+	}
+	require.InDelta(t, .255, p.row("update")[1].Number, 1e-9)
+	require.InDelta(t, .192, p.row("update")[0].Number, 1e-9)
+	for range paceMost {
+		step(7)
+	}
 	require.InDelta(t, .007, p.facts("update")[1].Value, 1e-9, "the last rounds count")
 }

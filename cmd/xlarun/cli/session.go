@@ -99,6 +99,7 @@ type session struct {
 	fame     []*famed // the hall of fame, the one that did best on fresh episodes first
 	centreAt int64    // the step of the centre that was written last
 	ending   string   // what the run says of itself
+	table    []string // and shows behind its end
 	ended    bool     // finish has the word
 }
 
@@ -288,6 +289,12 @@ func (s *session) work(ctx context.Context) (err error) {
 		}
 		return nil
 	}
+	if t, ok := r.(run.Tabled); ok {
+		lines := t.Table()
+		s.mu.Lock()
+		s.table = lines
+		s.mu.Unlock()
+	}
 	if err := s.hold(); err != nil {
 		return err
 	}
@@ -387,7 +394,7 @@ func (s *session) take(m run.Metrics, now time.Time, seconds float64) (news disp
 		Memory: s.memory(now), Phases: s.phases}
 	if s.logger != nil {
 		s.logger.Log(runfolder.Row{Step: m.Step, Round: s.round, Time: now, Metrics: rowValues(m.Values),
-			Timings: append([]runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}, rowValues(m.Timings)...)})
+			Timings: slices.Concat([]runfolder.Value{{Name: "seconds", Number: seconds}, {Name: "steps_per_second", Number: m.Work / seconds}}, rowValues(s.pace.row(s.Round)), rowValues(m.Timings))})
 	}
 	return news, true
 }

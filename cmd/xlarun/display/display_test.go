@@ -324,3 +324,28 @@ func TestFit(t *testing.T) {
 	}
 	require.Empty(t, fit(nil, 3))
 }
+
+// A metric that is NaN is shown as NaN, or is left out where that says that there is nothing to measure, until it is a number again.
+func TestGaps(t *testing.T) {
+	r := run.Row{Label: "loss", Parts: []run.Part{{Before: "loss ", Metric: "loss"}, {Before: ", norm ", Metric: "norm"}}}
+	news := func(loss, norm float64) run.Metrics {
+		return run.Metrics{Values: []run.Value{{Name: "loss", Number: loss}, {Name: "norm", Number: norm}}}
+	}
+	for i, c := range []struct {
+		metrics run.Metrics
+		gaps    bool
+		want    string
+	}{
+		{news(1, 2), true, "loss 1.0, norm 2.0"},
+		{news(math.NaN(), 2), false, "loss NaN, norm 2.0"},
+		{news(math.NaN(), 2), true, "norm 2.0"},
+		{news(math.NaN(), math.NaN()), true, ""},
+		{news(3, math.Inf(1)), true, "loss 3.0, norm +Inf"},
+	} {
+		known := values{}
+		known.add(news(5, 5), run.Metrics{}, nil)
+		known.add(c.metrics, run.Metrics{}, nil)
+		r.Gaps = c.gaps
+		require.Equal(t, c.want, strings.Join(known.pieces(r), ""), "case %d", i+1)
+	}
+}

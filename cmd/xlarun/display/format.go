@@ -138,7 +138,7 @@ func (v values) pieces(r run.Row) []string {
 		text := p.Before + p.Behind
 		if p.Metric != "" {
 			x, ok := v[p.Metric]
-			if !ok {
+			if !ok || r.Gaps && math.IsNaN(x) {
 				continue
 			}
 			text = p.Before + number(x, p.Format) + p.Behind

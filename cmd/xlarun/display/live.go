@@ -171,6 +171,7 @@ const (
 	setupRows   = 3
 	noticeRows  = 5 // of the last; earlier ones have one
 	notKnownYet = "not known yet"
+	noneNow     = "none now"
 )
 
 // frame is the screen.
@@ -234,6 +235,9 @@ func (l *live) metrics(g grid) []ranked {
 		}
 		if c.text == "" && len(c.curve) == 0 {
 			c.text = notKnownYet
+			if r.Gaps && l.last.Metrics.Step > 0 {
+				c.text = noneNow
+			}
 		}
 		courses = append(courses, c)
 	}

@@ -82,15 +82,21 @@ func eventsRestart(start time.Time, step int64) []byte {
 
 // eventRecord is the record of one row: every value is a scalar of its name.
 func eventRecord(r Row) []byte {
-	var summary []byte
+	size := 0
 	for _, values := range [][]Value{r.Metrics, r.Timings} {
 		for _, v := range values {
-			value := protowire.AppendTag(nil, valueTag, protowire.BytesType)
-			value = protowire.AppendString(value, v.Name)
-			value = protowire.AppendTag(value, valueSimple, protowire.Fixed32Type)
-			value = protowire.AppendFixed32(value, math.Float32bits(float32(v.Number)))
+			size += 1 + protowire.SizeBytes(valueSize(v))
+		}
+	}
+	summary := make([]byte, 0, size)
+	for _, values := range [][]Value{r.Metrics, r.Timings} {
+		for _, v := range values {
 			summary = protowire.AppendTag(summary, summaryValue, protowire.BytesType)
-			summary = protowire.AppendBytes(summary, value)
+			summary = protowire.AppendVarint(summary, uint64(valueSize(v)))
+			summary = protowire.AppendTag(summary, valueTag, protowire.BytesType)
+			summary = protowire.AppendString(summary, v.Name)
+			summary = protowire.AppendTag(summary, valueSimple, protowire.Fixed32Type)
+			summary = protowire.AppendFixed32(summary, math.Float32bits(float32(v.Number)))
 		}
 	}
 	event := appendWallTime(nil, r.Time)
@@ -101,6 +107,11 @@ func eventRecord(r Row) []byte {
 	return record(event)
 }
 
+// valueSize is the length of a Summary.Value: two tags of a byte, a name and four bytes.
+func valueSize(v Value) int {
+	return 1 + protowire.SizeBytes(len(v.Name)) + 1 + protowire.SizeFixed32()
+}
+
 func appendWallTime(b []byte, t time.Time) []byte {
 	b = protowire.AppendTag(b, eventWallTime, protowire.Fixed64Type)
 	return protowire.AppendFixed64(b, math.Float64bits(float64(t.UnixMicro())/1e6))
@@ -108,7 +119,7 @@ func appendWallTime(b []byte, t time.Time) []byte {
 
 // record frames the bytes of one event.
 func record(data []byte) []byte {
-	b := binary.LittleEndian.AppendUint64(nil, uint64(len(data)))
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, len(data)+16), uint64(len(data)))
 	b = binary.LittleEndian.AppendUint32(b, maskedCRC(b))
 	b = append(b, data...)
 	return binary.LittleEndian.AppendUint32(b, maskedCRC(data))

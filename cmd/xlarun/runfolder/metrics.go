@@ -54,11 +54,11 @@ func Kept(step int64) bool {
 
 // line is one JSON object and a newline, its members in the order of values.
 func line(step string, at int64, values []Value) []byte {
-	b := append([]byte{'{'}, quoted(step)...)
-	b = append(b, ':')
+	b := make([]byte, 0, 64+40*len(values))
+	b = append(appendQuoted(append(b, '{'), step), ':')
 	b = strconv.AppendInt(b, at, 10)
 	for _, v := range values {
-		b = append(append(append(b, ','), quoted(v.Name)...), ':')
+		b = append(appendQuoted(append(b, ','), v.Name), ':')
 		if math.IsNaN(v.Number) || math.IsInf(v.Number, 0) {
 			b = append(b, "null"...)
 			continue
@@ -72,10 +72,16 @@ func line(step string, at int64, values []Value) []byte {
 	return append(b, '}', '\n')
 }
 
-func quoted(s string) []byte {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always has a JSON form
+// appendQuoted appends a string's JSON form. Names are letters, digits and underscores nearly always, and rows many.
+func appendQuoted(b []byte, s string) []byte {
+	for i := range len(s) {
+		if c := s[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' {
+			text, err := json.Marshal(s)
+			if err != nil {
+				panic(err) // a string always has a JSON form
+			}
+			return append(b, text...)
+		}
 	}
-	return b
+	return append(append(append(b, '"'), s...), '"')
 }

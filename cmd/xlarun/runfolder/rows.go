@@ -34,7 +34,7 @@ func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []by
 
 // rowStep is the step of a line as line writes it.
 func rowStep(row []byte, unit string) (step int64, ok bool) {
-	begin := append(append([]byte{'{'}, quoted(unit)...), ':')
+	begin := append(appendQuoted([]byte{'{'}, unit), ':')
 	digits, ok := bytes.CutPrefix(row, begin)
 	if !ok || !json.Valid(row) {
 		return 0, false

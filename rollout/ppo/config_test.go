@@ -1,0 +1,52 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Bad input is refused in a sentence before anything is compiled.
+func TestRefuses(t *testing.T) {
+	for i, c := range []struct {
+		change func(c *Config)
+		want   string
+	}{
+		{func(c *Config) { c.Minibatches = 3 }, "minibatches: got 3, want a number that divides 64, the steps of an update"},
+		{func(c *Config) { c.Policy, c.Minibatches = "gru:4", 8 }, "minibatches: got 8, want a number that divides 4, the environments, whose sequences stay whole"},
+		{func(c *Config) { c.Envs = 0 }, "envs: got 0"},
+		{func(c *Config) { c.Horizon = 0 }, "horizon: got 0"},
+		{func(c *Config) { c.Agents = 0 }, "agents: got 0"},
+		{func(c *Config) { c.Steps = 10 }, "steps: got 10, want at least 64"},
+		{func(c *Config) { c.Value = "best" }, `value: got "best", want one of`},
+		{func(c *Config) { c.Policy = "mlq:4" }, `policy: got "mlq:4"`},
+		{func(c *Config) { c.Env = "CartPole" }, `env: got "CartPole"`},
+		{func(c *Config) { c.LearningRate = settings.Num(0) }, "learning-rate: got 0"},
+		{func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate: got NaN"},
+		{func(c *Config) { c.Gamma = settings.Num(1.5) }, "gamma: got 1.5"},
+		{func(c *Config) { c.Init = "zeros" }, `init: got "zeros"`},
+		{func(c *Config) { c.Target = "high" }, `target: got "high"`},
+		{func(c *Config) {
+			c.Env, c.NormalizeObservations = "FourRooms-misc-v1", true
+			c.Env = "MemoryChain-bsuite-v1"
+		}, ""},
+	} {
+		config := small(c.change)
+		err := config.Check(plan.Machine{})
+		if c.want == "" {
+			require.NoError(t, err, i)
+			continue
+		}
+		require.ErrorContains(t, err, c.want, i)
+		var e *settings.Error
+		require.ErrorAs(t, err, &e, i)
+		require.NotContains(t, err.Error(), "\n", i)
+		_, err = New(&xlabridge.Reference{}, config)
+		require.Error(t, err, i)
+	}
+}

@@ -1,0 +1,115 @@
+package ppo
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/graph/optim"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+	"xlarun/third_party/oracles"
+)
+
+// With one epoch of one minibatch the policy that learns is the one that collected: ratios are 1, whatever was remembered and reset on the way.
+func TestWhatIsLearnedIsWhatWasPlayed(t *testing.T) {
+	b := open(t)
+	for i, c := range []struct {
+		env, policy string
+		shared      bool
+	}{{"CartPole-v1", "gru:4", false}, {"CartPole-v1", "lstm:5", true}, {"Pendulum-v1", "mlp:8", false}} {
+		r := start(t, b, small(func(x *Config) {
+			x.Env, x.Policy, x.Shared, x.Epochs, x.Minibatches, x.Horizon = c.env, c.policy, c.shared, 1, 1, 40
+			x.NormalizeObservations = i != 1
+		}))
+		for _, m := range steps(t, r, 3) {
+			require.InDelta(t, 0, of(t, m, "kl"), 1e-6, "%v", c)
+			require.EqualValues(t, 0, of(t, m, "clip_fraction"), "%v", c)
+			require.InDelta(t, 0, of(t, m, "policy_loss"), 1e-5, "%v: advantages have the mean 0", c)
+			require.Greater(t, of(t, m, "gradient_norm"), 0.)
+		}
+	}
+}
+
+// The loss, its parts, its gradient and two steps of the optimiser are JAX's on the same experience.
+func TestAgainstJAX(t *testing.T) {
+	type vector struct {
+		Actor, Critic, Gradients, After                              []oracles.Array
+		Observation, Action, Legal, Value, Advantage, Target, Losses oracles.Array
+		LogProb                                                      oracles.Array `json:"log_prob"`
+		Clip, Norm, Rate                                             float64
+		ValueWeight, EntropyWeight, MaxNorm                          float64
+		ClipValues                                                   bool
+		V                                                            float64 `json:"value_weight"`
+		E                                                            float64 `json:"entropy_weight"`
+		M                                                            float64 `json:"max_norm"`
+		C                                                            bool    `json:"clip_values"`
+	}
+	var file struct{ Cases []vector }
+	require.NoError(t, oracles.Read("testdata/jax_ppo.json.gz", &file))
+	require.Len(t, file.Cases, 3)
+	dtypes := map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32, "bool": graph.Bool}
+	array := func(a oracles.Array) *graph.Array {
+		return graph.FromBytes(graph.ShapeOf(dtypes[a.DType], a.Shape...), a.Data)
+	}
+	layers := func(all []oracles.Array) (p policy.Params) {
+		for i := 0; i < len(all); i += 2 {
+			p.Layers = append(p.Layers, nn.Dense{W: array(all[i]), B: array(all[i+1])})
+		}
+		return p
+	}
+	box := envs.Symmetric(9, 9, 9)
+	for i, v := range file.Cases {
+		net, err := newNetwork(func(outputs int) (policy.Policy, error) {
+			return policy.NewMLP([]int{5}, "tanh", box, outputs)
+		}, policy.Categorical{N: 4}, 4, 1, false, true)
+		require.NoError(t, err)
+		config := DefaultConfig()
+		config.Clip, config.ValueWeight, config.Entropy, config.MaxGradNorm, config.LearningRate = settings.Num(v.Clip), settings.Num(v.V), settings.Num(v.E), settings.Num(v.M), settings.Num(v.Rate)
+		config.ClipValues, config.Anneal = v.C, false
+		g, err := config.program()
+		require.NoError(t, err)
+		g.collect.network = net
+		l := g.learner(g.head.Start(), inputs{}, graph.Of(int32(0)))
+		p := Params{layers(v.Actor), layers(v.Critic), graph.None{}}
+		n := v.Action.Shape[0]
+		e := experience{Observation: array(v.Observation), Legal: array(v.Legal), Draw: array(v.Action), Key: random.Split(random.New(0), n), First: graph.Zeros(graph.ShapeOf(graph.Bool, n)),
+			LogProb: array(v.LogProb), Value: array(v.Value), Advantage: array(v.Advantage), Target: array(v.Target)}
+		loss := func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, e), e, l.spreadOf(e.Advantage)) }
+		total, f := loss(p)
+		want, err := graph.Floats(array(v.Losses))
+		require.NoError(t, err)
+		for k, a := range []*graph.Array{total, f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction} {
+			got, err := graph.Float(a)
+			require.NoError(t, err)
+			require.InEpsilon(t, 1+want[k], 1+got, 2e-6, "case %d, part %d", i, k)
+		}
+		_, _, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) { return loss(p) })(p, graph.None{})
+		same := func(what string, got []*graph.Array, want []oracles.Array, tolerance float64) {
+			require.Len(t, got, len(want))
+			for k := range want {
+				x, err := graph.Floats(got[k])
+				require.NoError(t, err)
+				y, err := graph.Floats(array(want[k]))
+				require.NoError(t, err)
+				require.InDeltaSlice(t, y, x, tolerance, "case %d, %s of leaf %d", i, what, k)
+			}
+		}
+		same("gradient", graph.Leaves(gradient), v.Gradients, 1e-5)
+		norm, err := graph.Float(optim.GlobalNorm(gradient))
+		require.NoError(t, err)
+		require.InEpsilon(t, v.Norm, norm, 1e-5)
+
+		// Two epochs of one minibatch: the order of the rows changes nothing.
+		after := l.epochs(random.New(0), trained{Params: p, Optimizer: l.optimizer().Init(p)}, 2, 1, 1, experiences{n,
+			func(*graph.Array) *graph.Array { return e.Advantage }, func(*graph.Array, *spread) func(p Params) (*graph.Array, figures) { return loss }})
+		same("step", graph.Leaves(after.Params), v.After, 3e-6)
+		count, err := graph.Float(after.Figures.Minibatches)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, count)
+	}
+}

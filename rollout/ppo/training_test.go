@@ -1,0 +1,159 @@
+package ppo
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	_ "xlarun/envs/all"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func open(t *testing.T) *xlabridge.Client {
+	t.Helper()
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+func start(t *testing.T, b xlabridge.Backend, c Config) *Training {
+	t.Helper()
+	r, err := New(b, c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+func steps(t *testing.T, r run.Run, n int) (all []run.Metrics) {
+	t.Helper()
+	for range n {
+		m, err := r.Step()
+		require.NoError(t, err)
+		all = append(all, m)
+	}
+	return all
+}
+
+func of(t *testing.T, m run.Metrics, name string) float64 {
+	t.Helper()
+	x, ok := m.Get(name)
+	require.True(t, ok, name)
+	return x
+}
+
+// small is a config that compiles and runs in little time.
+func small(change func(c *Config)) Config {
+	c := DefaultConfig()
+	c.Policy, c.Envs, c.Horizon, c.Steps, c.Target = "mlp:8", 4, 16, 64*20, "0"
+	if change != nil {
+		change(&c)
+	}
+	return c
+}
+
+// Five agents with the defaults learn to balance the pole for 100 steps within 41,000 steps each; gymnax_ppo.py's mean return over the first tenth of its 500,000 steps
+// is 107.
+func TestLearnsCartPole(t *testing.T) {
+	c := DefaultConfig()
+	c.Agents = 5
+	r := start(t, open(t), c)
+	all := steps(t, r, 80)
+	require.Less(t, of(t, all[2], "recent_return"), 40.)
+	last := all[len(all)-1]
+	require.Greater(t, of(t, last, "recent_return"), 110.)
+	require.EqualValues(t, 80*512*5, of(t, last, "env_steps"))
+	require.EqualValues(t, 512*5, last.Work)
+	require.EqualValues(t, 16, of(t, last, "minibatches"))
+	require.InDelta(t, 2.5e-4*(1-79./976), of(t, last, "learning_rate"), 1e-8)
+	require.False(t, last.Done)
+	each := recentOf(t, r)
+	require.Len(t, each, 5)
+	require.Greater(t, slices.Min(each), 50.)
+	files, err := r.Files(true)
+	require.NoError(t, err)
+	require.Equal(t, "agents.json", files[0].Name)
+	shown := files[0].JSON.(map[string]any)
+	for i, x := range shown["recent_return"].([]*float64) {
+		require.InEpsilon(t, each[i], *x, 1e-6)
+	}
+	slices.Sort(each)
+	require.InEpsilon(t, (each[1]+each[2]+each[3])/3, shown["interquartile_mean"].(float64), 1e-6)
+	require.Contains(t, r.Ending(last), "; interquartile mean of 5 agents ")
+}
+
+func hostBytes(t *testing.T, a *graph.Array) []byte {
+	t.Helper()
+	data, err := a.Data()
+	require.NoError(t, err)
+	b, err := data.HostBytes()
+	require.NoError(t, err)
+	return b
+}
+
+func recentOf(t *testing.T, r *Training) []float64 {
+	t.Helper()
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	v, err := r.Unflatten(s)
+	require.NoError(t, err)
+	x, err := graph.Floats(v.(State).Recent.mean())
+	require.NoError(t, err)
+	return x
+}
+
+// A run goes on from a snapshot to the byte, also in another process's place, with everything that a state can have.
+func TestResumesToTheByte(t *testing.T) {
+	b := open(t)
+	for name, change := range map[string]func(c *Config){
+		"plain": nil,
+		"all": func(c *Config) {
+			c.NormalizeObservations, c.NormalizeRewards, c.Value, c.Agents = true, true, "popart", 2
+		},
+		"memory": func(c *Config) {
+			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
+		},
+		"shared": func(c *Config) { c.Shared, c.Value, c.Policy = true, "popart", "lstm:4" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, b, small(change))
+			steps(t, r, 2)
+			middle, err := r.Snapshot()
+			require.NoError(t, err)
+			want := steps(t, r, 2)
+			last, err := r.Snapshot()
+			require.NoError(t, err)
+
+			other := start(t, b, small(change))
+			require.NoError(t, other.Restore(middle))
+			require.Equal(t, fmt.Sprint(want), fmt.Sprint(steps(t, other, 2)))
+			now, err := other.Snapshot()
+			require.NoError(t, err)
+			require.Equal(t, last.Step, now.Step)
+			require.Len(t, now.Arrays, len(last.Arrays))
+			for name, a := range last.Arrays {
+				require.True(t, bytes.Equal(hostBytes(t, a), hostBytes(t, now.Arrays[name])), name)
+			}
+			candidates, err := other.Candidates(now)
+			require.NoError(t, err)
+			require.Equal(t, "last", candidates[0].Name)
+			play, err := other.config.Rollout()
+			require.NoError(t, err)
+			for _, c := range candidates { // what play, export and episode.Load want
+				_, got := graph.Flatten(c.Params)
+				_, want := graph.Flatten(play.Policy.Init(random.New(0)))
+				require.Equal(t, want.Key(), got.Key())
+				for i, a := range graph.Leaves(c.Params) {
+					require.True(t, a.Shape().Equal(graph.Leaves(play.Policy.Init(random.New(0)))[i].Shape()), c.Name)
+				}
+			}
+		})
+	}
+}
