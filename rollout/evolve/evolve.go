@@ -104,7 +104,7 @@ func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution,
 
 // generation is what of an experiment is traced.
 func (x *experiment) generation() (*generation, error) {
-	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice}
+	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice, migrating: x.migrating}
 	var err error
 	if g.places, err = x.config.places(x.params); err != nil {
 		return nil, err

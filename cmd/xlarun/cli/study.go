@@ -126,7 +126,7 @@ func studyRunCommand(a *app) *cobra.Command {
 		},
 	}
 	for _, f := range settings.Fields(studies.Usual()) {
-		setting{g, f.Name, f.Type}.add(cmd.Flags(), f.Help, f.Default, false)
+		setting{g, f.Name, f.Type}.add(cmd.Flags(), "", f.Help, f.Default, false)
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "end stdout with one line of JSON, the result")
 	return cmd
