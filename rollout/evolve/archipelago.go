@@ -60,7 +60,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 }
 
 func (x *experiment) archipelago(b xlabridge.Backend, c Islands, each map[string][]float64, devices int, chosen plan.Choice) (*Archipelago, error) {
-	l, err := x.newLanes(c.Islands, devices)
+	l, err := x.newLanes(c.Islands, min(x.laneTile(), (c.Islands+1)/2), devices)
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,9 @@ func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
 		}
 		all = append(all, of...)
 	}
-	slices.SortStableFunc(all, func(a, b run.Famed) int { return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step)) })
+	slices.SortStableFunc(all, func(a, b run.Famed) int {
+		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
+	})
 	return all[:min(places, len(all))], nil
 }
 
@@ -337,4 +339,3 @@ func finite(x float64) *float64 {
 	}
 	return &x
 }
-

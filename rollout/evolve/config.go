@@ -181,6 +181,9 @@ func (c *Config) made(devices int) (*experiment, error) {
 	if x.params, err = policy.Size(policy.Behind(x.play.Policy)); err != nil {
 		return nil, err
 	}
+	if err := c.checkIsland(x); err != nil {
+		return nil, err
+	}
 	x.count()
 	if c.kept != nil {
 		c.kept.Store(x)
@@ -298,6 +301,9 @@ func (c *Config) Purpose() string {
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+	if c.Island != "" {
+		return newPooled(b, *c)
+	}
 	if c.Restarts != RestartsNone {
 		return newRestarting(b, *c)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -130,7 +129,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late,
 		patience: patience{best: math.Inf(-1)}}
 	var first State
-	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
+	if err := graph.Try(func() { first = g.start(x.config.key()) }); err != nil {
 		return nil, err
 	}
 	e.hall = first.Hall

@@ -163,8 +163,6 @@ func (c *Islands) experiment(on plan.Machine) (*experiment, map[string][]float64
 	if c.Islands*c.Islands*places > mostDescent {
 		return nil, nil, settings.Wrong("islands", c.Islands, "fewer: of %d genomes on each, the shares of all islands take more than %d numbers", places, mostDescent)
 	}
-	x.alone = true
-	x.lay(x.layout)
 	return x, each, nil
 }
 

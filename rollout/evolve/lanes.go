@@ -45,13 +45,12 @@ func (x *experiment) laneTile() int {
 	return min(max(1, tileOfMembers/members), 64)
 }
 
-// newLanes cuts so many searches over devices. x is that of one of them.
-func (x *experiment) newLanes(n, devices int) (*lanes, error) {
-	tile := x.laneTile()
+// newLanes cuts so many searches over devices, in tiles of so many. x is that of one of them.
+func (x *experiment) newLanes(n, tile, devices int) (*lanes, error) {
 	tiles := (n + tile - 1) / tile
+	x.alone = true
 	l := &lanes{cut: population.CutTiles(n, tile, min(devices, tiles))}
 	x.lay(x.layout)
-	x.groups.Alone = true
 	g, err := x.generation()
 	if err != nil {
 		return nil, err
