@@ -178,13 +178,7 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(a.Steps() * perGeneration)},
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]}, {Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
-	if s.failed > 0 {
-		if s.step == 0 {
-			s.step = math.NaN()
-		}
-		m.Values = append(m.Values, run.Value{Name: "failed_generation", Number: float64(a.Steps())},
-			run.Value{Name: "failed_member", Number: float64(s.first)}, run.Value{Name: "failed_step", Number: s.step})
-	}
+	m.Values = append(m.Values, s.failures(a.Steps())...)
 	return m, nil
 }
 
