@@ -122,16 +122,21 @@ func (r *seeded) to(ctx context.Context, step int64) error {
 		if m.Step <= r.metrics.Step {
 			return fmt.Errorf("the run stays at step %d", m.Step)
 		}
-		values := m.Values
-		for _, old := range r.metrics.Values { // metrics that are not measured in every round
-			if _, ok := m.Get(old.Name); !ok {
-				values = append(values, old)
-			}
-		}
-		m.Values = values
-		r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
+		r.take(m)
 	}
 	return nil
+}
+
+// take takes the metrics of a step in.
+func (r *seeded) take(m run.Metrics) {
+	values := m.Values
+	for _, old := range r.metrics.Values { // metrics that are not measured in every round
+		if _, ok := m.Get(old.Name); !ok {
+			values = append(values, old)
+		}
+	}
+	m.Values = values
+	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
 }
 
 // stepMetric is the metric that all runs have: the step that they have come to.
