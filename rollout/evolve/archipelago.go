@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
@@ -32,6 +33,7 @@ type Archipelago struct {
 type IslandsState struct {
 	Lanes State                   // leaves [islands, …]
 	Each  map[string]*graph.Array // f32[islands], by name: the Numbers of which each island has its own
+	Mean  *graph.Array            // f32[islands]: of the last generation's members whose fitness is a number; -Inf where none's is
 	Key   random.Key              // of what is drawn for all islands
 }
 
@@ -93,7 +95,7 @@ func (c *Islands) start(l *lanes, each map[string][]float64) IslandsState {
 	s := l.starts(c.Islands, each, func(i int) random.Key { return random.FoldIn(key, i) })
 	own := graph.Eye(graph.Float32, c.Islands)
 	s.Lanes.Migration.Descent = graph.BroadcastTo(graph.ExpandDims(own, 1), s.Lanes.Migration.Descent.Dims()...)
-	return IslandsState{s.Lanes, s.Each, random.FoldIn(key, c.Islands)}
+	return IslandsState{s.Lanes, s.Each, graph.Full(graph.ShapeOf(graph.Float32, c.Islands), math.Inf(-1)), random.FoldIn(key, c.Islands)}
 }
 
 // figures are what a generation tells the host.
@@ -111,7 +113,7 @@ func (c *Islands) generation(l *lanes, s IslandsState, in islandsInputs) (Island
 	m.Arriving = c.exchange(s.Key, generation, due, m.Leaving)
 	s.Lanes.Migration = &m
 	next, members := l.run(LanesState{s.Lanes, s.Each}, in.Lanes)
-	out := IslandsState{next.Lanes, next.Each, s.Key}
+	out := IslandsState{next.Lanes, next.Each, meanOf(members), s.Key}
 
 	centres := graph.VMap(func(of any) any { return l.generation.strategy.Centre(of) })(next.Lanes.Strategy)
 	between := distance(centres, 0, 1)
@@ -120,6 +122,14 @@ func (c *Islands) generation(l *lanes, s IslandsState, in islandsInputs) (Island
 	own := graph.Sum(graph.Mul(share, graph.Eye(graph.Float32, c.Islands)))
 	foreign := graph.Sub(1, graph.Div(own, float32(c.Islands)))
 	return out, figures{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), graph.Sum(next.Lanes.Migration.Taken)}
+}
+
+// meanOf are the islands' means, of figures f32[islands, 3 + reports, members].
+func meanOf(members *graph.Array) *graph.Array {
+	fitness := graph.Squeeze(graph.SliceAxis(graph.Barrier(members)[0], 1, 0, 1), 1)
+	known := graph.Not(graph.IsNaN(fitness))
+	count := graph.Sum(graph.Convert(known, graph.Float32), 1)
+	return graph.Select(graph.Gt(count, 0), graph.Div(graph.Sum(graph.Select(known, fitness, 0), 1), graph.Max(count, 1)), math.Inf(-1))
 }
 
 // distance is how far genomes lie from their mean along an axis: the root of the mean square of all parameters. before is the number of axes in front of a genome's own.
@@ -198,28 +208,18 @@ func (a *Archipelago) Restore(s run.Snapshot) error {
 // Profile says what was compiled.
 func (a *Archipelago) Profile() run.Profile { return a.profile }
 
-// Candidates are the centres of all islands, the one of the best member of the whole run's island first, and that member.
+// Candidates are the centre of the island whose mean was highest in the last generation, and the member with the highest fitness of the whole run.
 func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	v, err := a.Unflatten(s)
 	if err != nil {
 		return nil, err
 	}
 	state, g := v.(IslandsState), a.lanes.generation
-	best, err := graph.Floats(state.Lanes.Best.Fitness)
-	if err != nil {
-		return nil, err
-	}
-	at := 0
-	for i, f := range best {
-		if f > best[at] {
-			at = i
-		}
-	}
+	highest := func(x *graph.Array) *graph.Array { return graph.ArgMax(x, 0) } // of equal ones the first
 	candidates := []run.Candidate{{Name: "centre"}, {Name: "best_ever"}}
 	err = graph.Try(func() {
-		of := graph.MapTree(func(x *graph.Array) *graph.Array { return graph.Index(x, at) }, state.Lanes)
-		candidates[0].Params = g.params(g.strategy.Centre(of.Strategy), nil)
-		candidates[1].Params = g.params(of.Best.Genome, nil)
+		candidates[0].Params = g.params(g.strategy.Centre(population.At(state.Lanes.Strategy, highest(state.Mean))), nil)
+		candidates[1].Params = g.params(population.At(state.Lanes.Best.Genome, highest(state.Lanes.Best.Fitness)), nil)
 	})
 	for i := range candidates {
 		if err == nil {

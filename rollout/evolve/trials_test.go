@@ -3,6 +3,7 @@ package evolve
 import (
 	"math"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -134,5 +135,49 @@ func BenchmarkLanes(b *testing.B) {
 		from := time.Now()
 		count(all)
 		b.ReportMetric(float64(len(all))/time.Since(from).Seconds(), "trials/s")
+	}
+}
+
+// BenchmarkSearches is how much longer 16 searches of 64 members on CartPole take one call after the other, each cut over all devices, than as lanes: the median of
+// 7 pairs.
+func BenchmarkSearches(b *testing.B) {
+	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: b.TempDir()})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, client.Close()) }()
+	const searches = 16
+	c := DefaultIslands()
+	c.Islands, c.MigrateEvery, c.Target, c.Tune = searches, 0, "0", "off"
+	together, err := NewArchipelago(client, c)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, together.Close()) }()
+	var each []*Evolution
+	for i := range searches {
+		one := c.Config
+		one.Seed = int64(i)
+		e, err := New(client, one)
+		require.NoError(b, err)
+		defer func() { require.NoError(b, e.Close()) }()
+		each = append(each, e)
+	}
+	for b.Loop() {
+		var ratios []float64
+		for range 7 {
+			from := time.Now()
+			for range 20 {
+				_, err := together.Step()
+				require.NoError(b, err)
+			}
+			lanes := time.Since(from)
+			from = time.Now()
+			for range 20 {
+				for _, e := range each {
+					_, err := e.Step()
+					require.NoError(b, err)
+				}
+			}
+			ratios = append(ratios, float64(time.Since(from))/float64(lanes))
+		}
+		slices.Sort(ratios)
+		b.ReportMetric(ratios[3], "times")
 	}
 }
