@@ -154,6 +154,12 @@ func (r *seeded) advance() error {
 	if m.Step <= r.metrics.Step {
 		return fmt.Errorf("the run stays at step %d", m.Step)
 	}
+	r.take(m)
+	return nil
+}
+
+// take takes the metrics of a step in.
+func (r *seeded) take(m run.Metrics) {
 	values := m.Values
 	for _, old := range r.metrics.Values { // metrics that are not measured in every round
 		if _, ok := m.Get(old.Name); !ok {
@@ -162,7 +168,6 @@ func (r *seeded) advance() error {
 	}
 	m.Values = values
 	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
-	return nil
 }
 
 // stepMetric is the metric that all runs have: the step that they have come to.

@@ -22,11 +22,11 @@ import (
 type Config struct {
 	run.Playing
 	Strategy   string `set:"strategy" help:"how the next population comes about"`
-	Population int    `set:"pop" help:"members of the population"` // a multiple of the strategy's GroupSize
+	Population int    `set:"pop" short:"p" help:"members of the population"` // a multiple of the strategy's GroupSize
 	// NormalizeObservations gives every member its observations less their means, over their standard deviations: of all that the population
 	// observed in the generations before. See policy.Normalizing.
 	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
-	Generations           int  `set:"generations" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	Generations           int  `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
 	// Restarts is how the search starts anew where it has come to an end; see restarting. MaxPopulation bounds what it grows to.
 	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
 	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
@@ -35,6 +35,11 @@ type Config struct {
 	// Patience is the number of generations after which the run ends where best_ever has not risen by more than MinImprovement.
 	Patience       int     `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better best_ever after which the run ends; 0 to go on"`
 	MinImprovement float64 `set:"min-improvement" program:"no" resume:"goal" min:"0" help:"what best_ever has to rise by, at least, to count as better for --patience"`
+	// Island is the name of this run among those that share MigrationDir, through which members travel; see Pool. "": nobody does.
+	Island       string `set:"island" program:"no" help:"name of this run among the islands that share --migration-dir"`
+	MigrationDir string `set:"migration-dir" program:"no" resume:"any" help:"folder that islands, runs of their own, share: through it their best members travel"`
+	MigrateEvery int    `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
+	Migrants     int    `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
 	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on the three in the last digits, and
@@ -53,7 +58,7 @@ type Config struct {
 // DefaultConfig is evosax's Open_ES on CartPole.
 func DefaultConfig() Config {
 	return Config{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500, Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
-		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Restarts: RestartsNone, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Restarts: RestartsNone, MigrateEvery: 10, Migrants: 5, Planning: run.Defaults(), Keys: KeysGlobal, kept: new(atomic.Pointer[experiment])}
 }
 
 const (
@@ -121,6 +126,8 @@ type experiment struct {
 	// mustRedraw: the compiled program with kept draws took more than was allowed.
 	mustRedraw bool
 	late       *sync.WaitGroup // measurements that nobody waits for any more
+	migrating  migrating
+	alone      bool // it is one of several that are cut over the devices
 }
 
 // experiment checks the config and cuts the population for a machine.
@@ -172,6 +179,9 @@ func (c *Config) made(devices int) (*experiment, error) {
 		return nil, settings.Wrong("min-improvement", c.MinImprovement, "--patience beside it: without, the run does not end for want of improvement")
 	}
 	if x.params, err = policy.Size(policy.Behind(x.play.Policy)); err != nil {
+		return nil, err
+	}
+	if err := c.checkIsland(x); err != nil {
 		return nil, err
 	}
 	x.count()
@@ -291,6 +301,9 @@ func (c *Config) Purpose() string {
 // Start chooses the plan, traces one generation, compiles it for b (through the cache) and puts the first state on the
 // devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
+	if c.Island != "" {
+		return newPooled(b, *c)
+	}
 	if c.Restarts != RestartsNone {
 		return newRestarting(b, *c)
 	}

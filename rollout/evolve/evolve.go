@@ -8,7 +8,6 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/policy"
@@ -104,7 +103,7 @@ func (x *experiment) start(b xlabridge.Backend, chosen plan.Choice) (*Evolution,
 
 // generation is what of an experiment is traced.
 func (x *experiment) generation() (*generation, error) {
-	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice}
+	g := &generation{rollout: x.rollout(), strategy: x.strategy, groups: x.groups, redraw: x.redraw, deviceKeys: x.config.Keys == KeysDevice, migrating: x.migrating}
 	var err error
 	if g.places, err = x.config.places(x.params); err != nil {
 		return nil, err
@@ -130,7 +129,7 @@ func build(b xlabridge.Backend, x *experiment, chosen plan.Choice) (*Evolution, 
 	e := &Evolution{config: x.config, backend: b, generation: g, target: x.config.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1), late: x.late,
 		patience: patience{best: math.Inf(-1)}}
 	var first State
-	if err := graph.Try(func() { first = g.start(random.New(x.config.Seed)) }); err != nil {
+	if err := graph.Try(func() { first = g.start(x.config.key()) }); err != nil {
 		return nil, err
 	}
 	e.hall = first.Hall
@@ -163,27 +162,27 @@ func (e *Evolution) Step() (run.Metrics, error) {
 	if r, ok := policy.ReporterOf(e.generation.rollout.Policy); ok {
 		reports = r.Reports()
 	}
+	m, s := e.config.metrics(v, e.Steps(), reports, &e.bestEver)
+	m.Done, m.Stalled = s.mean >= e.target, e.patience.take(s.best, e.Steps(), &e.config)
+	return m, nil
+}
+
+// metrics are those of a generation, of what the program gives of its members; bestEver is the best of the generations before, and of this one after.
+func (c *Config) metrics(v []float64, step int64, reports []string, bestEver *float64) (run.Metrics, sums) {
 	n := len(v) / (3 + len(reports))
 	s := measure(v[:n], v[n:2*n], v[2*n:])
-	e.bestEver = max(e.bestEver, s.best)
-	c := e.config
+	*bestEver = max(*bestEver, s.best)
 	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
-	m := run.Metrics{Step: e.Steps(), Work: float64(perGeneration), Done: s.mean >= e.target, Stalled: e.patience.take(s.best, e.Steps(), &c), Values: []run.Value{
+	m := run.Metrics{Step: step, Work: float64(perGeneration), Values: []run.Value{
 		{Name: "best_fitness", Number: s.best}, {Name: "mean_fitness", Number: s.mean}, {Name: "std_fitness", Number: s.std},
-		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: e.bestEver}, {Name: "mean_length", Number: s.length},
-		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(e.Steps() * perGeneration)},
+		{Name: "worst_fitness", Number: s.worst}, {Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.length},
+		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
 	}}
 	for i, name := range reports {
 		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
 	}
-	if s.failed > 0 {
-		if s.step == 0 {
-			s.step = math.NaN()
-		}
-		m.Values = append(m.Values, run.Value{Name: "failed_generation", Number: float64(e.Steps())},
-			run.Value{Name: "failed_member", Number: float64(s.first)}, run.Value{Name: "failed_step", Number: s.step})
-	}
-	return m, nil
+	m.Values = append(m.Values, s.failures(step)...)
+	return m, s
 }
 
 // Close frees the state and the program. It waits for measurements that are still under way.

@@ -20,6 +20,7 @@ type State struct {
 	Best       Best
 	Observed   *policy.Moments // of all observations so far, by which those of the next generation are normalised; nil: they are not
 	Hall       *Hall           // nil: none is kept
+	Migration  *Migration      // nil: nobody leaves or arrives
 }
 
 // Best is the member with the highest fitness so far.
@@ -47,6 +48,7 @@ type generation struct {
 	// redraw: draws are not kept from ask to tell, but made again from their keys.
 	redraw bool
 	places int // of the hall of fame
+	migrating
 	// deviceKeys: keys count groups and members of one device, under a key of the device's own.
 	deviceKeys bool
 }
@@ -112,6 +114,7 @@ func (g *generation) start(key random.Key) State {
 		Observed: g.rollout.Nothing().Observed}
 	s.Best = Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32)), s.scale()}
 	s.Hall = newHall(s.Best, g.places)
+	s.Migration = g.migrating.start(g.strategy, genome, g.members(), graph.Zeros(graph.ShapeOf(graph.Int32)))
 	return s
 }
 
@@ -284,7 +287,13 @@ func (g *generation) tell(s State, in inputs, keys *graph.Array, draws any, reac
 		observed := s.Observed.And(*reached.Observed)
 		next.Observed = &observed
 	}
-	next.Strategy = g.strategy.Tell(s.Strategy, evaluation(reached.Summary), all)
+	reaching := evaluation(reached.Summary)
+	if s.Migration != nil {
+		t := g.receive(s, reaching, draws)
+		next.Migration = g.migrate(s, in, keys, reaching.Fitness, draws, t)
+		reaching, all = t.evaluation, population.Kept(g.groups, in.Tiles, t.draws)
+	}
+	next.Strategy = g.strategy.Tell(s.Strategy, reaching, all)
 	return next
 }
 
@@ -368,6 +377,9 @@ func (g *generation) best(s State, fitness *graph.Array, draws func(local *graph
 	// Every device offers what lies at this place on it, and all take the owner's.
 	mine := population.At(draws(graph.Rem(tile, g.groups.PerDevice)), graph.Rem(group, g.groups.Lanes))
 	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
+		if g.groups.Alone {
+			return a
+		}
 		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, g.groups.PerDevice), 0)
 	}, mine)
 	genome := g.strategy.Member(s.Strategy, draw, graph.Quo(at, g.groups.Items))

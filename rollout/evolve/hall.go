@@ -85,12 +85,16 @@ func (h *Hall) with(b Best) *Hall {
 }
 
 // Fame are the members of the hall of fame in a snapshot, the one with the highest fitness first, of equal ones the earliest.
-func (e *Evolution) Fame(s run.Snapshot) (all []run.Famed, err error) {
+func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 	v, err := e.Unflatten(s)
 	if err != nil || v.(State).Hall == nil {
 		return nil, err
 	}
-	h := v.(State).Hall
+	return e.generation.fame(v.(State).Hall)
+}
+
+// fame are the members of a hall, the one with the highest fitness first, of equal ones the earliest.
+func (g *generation) fame(h *Hall) (all []run.Famed, err error) {
 	fitness, err := graph.Floats(h.Fitness)
 	if err != nil {
 		return nil, err
@@ -106,7 +110,7 @@ func (e *Evolution) Fame(s run.Snapshot) (all []run.Famed, err error) {
 		var params any
 		row := func(a *graph.Array) *graph.Array { return graph.Index(a, i) }
 		err := graph.Try(func() {
-			params = e.generation.params(graph.MapTree(row, h.Genomes), graph.MapTree(row, h.Observation))
+			params = g.params(graph.MapTree(row, h.Genomes), graph.MapTree(row, h.Observation))
 		})
 		if err == nil {
 			params, err = graph.Eval(params)

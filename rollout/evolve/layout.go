@@ -50,6 +50,7 @@ func (x *experiment) lay(layout plan.Plan) {
 	size := x.strategy.GroupSize()
 	x.layout = layout
 	x.groups = population.CutTiles(x.config.Population/size, layout.Tile/size, layout.Devices)
+	x.groups.Alone = x.alone
 }
 
 // fit makes the run need no more than what is free; 0 means that nobody knows. It keeps the plan where it can and has draws
@@ -69,6 +70,9 @@ func (x *experiment) lean() bool {
 	layout := x.layout
 	for _, tile := range x.tilesNear(layout.Tile) {
 		for _, redraw := range []bool{false, true} {
+			if redraw && x.migrating.travellers > 0 {
+				continue // who arrives is put among draws that are kept
+			}
 			x.redraw, layout.Tile = redraw || x.mustRedraw, tile
 			x.lay(layout)
 			if need, ok := x.memory(); ok && (x.on.Free == 0 || need <= x.on.Free) {

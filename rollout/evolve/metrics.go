@@ -1,6 +1,10 @@
 package evolve
 
-import "math"
+import (
+	"math"
+
+	"xlarun/rollout/run"
+)
 
 // sums are the figures of one generation. Those of fitness are over the members whose fitness is a number.
 type sums struct {
@@ -10,6 +14,18 @@ type sums struct {
 	failed            int     // members whose fitness is no finite number, which is NaN here
 	first             int     // the number of the first of them; -1: there is none
 	step              float64 // of its episode, after which its return was none first; 0 where each episode's was one, but not their mean
+}
+
+// failures say where the first member failed; nothing where none did.
+func (s sums) failures(generation int64) []run.Value {
+	if s.failed == 0 {
+		return nil
+	}
+	step := s.step
+	if step == 0 {
+		step = math.NaN()
+	}
+	return []run.Value{{Name: "failed_generation", Number: float64(generation)}, {Name: "failed_member", Number: float64(s.first)}, {Name: "failed_step", Number: step}}
 }
 
 // measure sums a generation up, in the members' order. Where all members failed, the fitness figures are -Inf, so that

@@ -35,12 +35,19 @@ func choose(b xlabridge.Backend, c Config) (*experiment, plan.Choice, error) {
 	if err != nil {
 		return nil, plan.Choice{}, err
 	}
+	chosen, err := x.choose(b)
+	return x, chosen, err
+}
+
+// choose chooses the experiment's plan for a backend.
+func (x *experiment) choose(b xlabridge.Backend) (plan.Choice, error) {
+	c := &x.config
 	_, chosen, err := plan.Choosing[plan.Plan]{
 		Tune: c.Tune, Given: c.givesPlan(), Rule: x.layout, Backend: b, Purpose: c.Purpose(), Format: planFormat,
 		Words: plan.Plan.Layout, Take: x.take, Tuner: func(full bool) *plan.Tuner[plan.Plan] { return x.tuner(b, full) },
 	}.Choose()
 	chosen.Plan = x.layout.String()
-	return x, chosen, err
+	return chosen, err
 }
 
 // take lays the population out by a plan that was found, where it is a possible one and fits in memory.

@@ -12,6 +12,9 @@ type Tiles struct {
 	Lanes     int // items of a tile
 	Devices   int
 	PerDevice int // tiles of a device; those beyond the list's end are padding
+	// Alone tells that each device has a list of its own (of one item of another list that is cut over the devices), with Devices 1: nothing
+	// of it is gathered.
+	Alone bool
 }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
@@ -28,6 +31,9 @@ func (t Tiles) Total() int { return t.Devices * t.PerDevice }
 
 // First is the number of this device's first tile, an int32 scalar.
 func (t Tiles) First() *graph.Array {
+	if t.Alone {
+		return graph.Zeros(graph.ShapeOf(graph.Int32))
+	}
 	return graph.Mul(graph.AxisIndex(graph.DeviceAxis), t.PerDevice)
 }
 
@@ -80,12 +86,18 @@ func Running[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) 
 	used := (t.Items + t.Lanes - 1) / t.Lanes
 	count := graph.Min(perDevice, graph.Sub(used, t.First()))
 	turn := func(of *graph.Array, sum R) R {
-		mine := graph.Select(graph.Eq(of, graph.AxisIndex(graph.DeviceAxis)), count, 0)
+		mine := count
+		if !t.Alone {
+			mine = graph.Select(graph.Eq(of, graph.AxisIndex(graph.DeviceAxis)), count, 0)
+		}
 		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, mine) }, func(c loop) loop {
 			leaves, tree := graph.Flatten(f(c.I))
 			one, _ := tree.Unflatten(graph.Barrier(leaves...)).(R)
 			return loop{graph.Add(c.I, 1), graph.MapTree2(func(sum, a *graph.Array) *graph.Array { return graph.Add(sum, a) }, c.Sum, one)}
 		}, loop{zero, sum}).Sum
+		if t.Alone {
+			return sum
+		}
 		return graph.MapTree(func(a *graph.Array) *graph.Array {
 			return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), of, 0)
 		}, sum)
@@ -113,6 +125,9 @@ func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, op
 // Gather collects Rows of all devices: [Total, dims...], in the list's order, the same on every device.
 func (t Tiles) Gather(rows *graph.Array) *graph.Array {
 	mine := graph.SliceAxis(rows, 0, 0, t.PerDevice)
+	if t.Alone {
+		return mine
+	}
 	return graph.Reshape(graph.AllGather(mine, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
 }
 

@@ -270,6 +270,21 @@ type Sampled struct {
 	Key    random.Key
 }
 
+// Laned is an Experiment of which many can run at once, as lanes of one program: hundreds of small ones compiled once.
+type Laned interface {
+	// LaneNumbers are the names of the settings that may be others in each lane, those of parts with dots: they are inputs of the program.
+	LaneNumbers() []string
+	// Lanes runs all of them to their ends. What a lane comes to is the same among few and many. hear hears of each lane's metrics after each of its steps,
+	// and tells whether it ends there.
+	Lanes(ctx context.Context, b xlabridge.Backend, all []Lane, hear func(lane int, m Metrics) (stop bool)) error
+}
+
+// Lane is one of them: with the seed and the Numbers that are its own, by name; all of them have the same names.
+type Lane struct {
+	Seed    int64
+	Numbers map[string]float64
+}
+
 // Bound is an Experiment that cannot go on with other values of some settings which its kind's runs may change.
 type Bound interface {
 	// Bound are the names of these settings, as the others stand.

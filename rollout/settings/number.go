@@ -28,6 +28,14 @@ func (n Number) Array() *graph.Array {
 	return graph.Of(float32(n.Value))
 }
 
+// Number is the setting as a Number; ok is false where it is none.
+func (f Field) Number() (n Number, ok bool) {
+	if !f.Traced {
+		return n, false
+	}
+	return f.value.Interface().(Number), true
+}
+
 // Several is the setting's Number where it may be several.
 func (f Field) Several() (n Number, ok bool) {
 	if _, ok = f.tag.Lookup("each"); !ok || !f.Traced {
@@ -92,11 +100,24 @@ func (v Values) Under(prefix string) Values {
 
 // Apply sets the settings of the struct that ptr points to and checks their ranges. whose names the struct in the error
 // for a value that it has no setting for; prefix goes before the names in errors.
-func (v Values) Apply(ptr any, whose, prefix string) error {
+func (v Values) Apply(ptr any, whose, prefix string) error { return v.apply(ptr, whose, prefix, false) }
+
+// ApplyEach is Apply where every Number may be several, as one with the tag each may.
+func (v Values) ApplyEach(ptr any, whose, prefix string) error {
+	return v.apply(ptr, whose, prefix, true)
+}
+
+func (v Values) apply(ptr any, whose, prefix string, each bool) error {
 	for _, name := range slices.Sorted(maps.Keys(v)) {
 		f, ok := Lookup(ptr, name)
 		if !ok {
 			return unknown(ptr, name, whose, prefix)
+		}
+		if text, ok := v[name].(string); ok && each && f.Traced {
+			if n, several := parseEach(text); several && n.Each != formatFloat(n.Value) {
+				f.value.Set(reflect.ValueOf(n))
+				continue
+			}
 		}
 		if err := f.Set(v[name]); err != nil {
 			return prefixed(err, prefix)

@@ -23,6 +23,18 @@ type HasParts interface {
 	Own() *Values
 }
 
+// HasEachOfParts is a struct of settings with parts whose Numbers may be several.
+type HasEachOfParts interface {
+	HasParts
+	EachOfParts() bool
+}
+
+// Choice is the name that a setting which names a part chooses, without what stands behind a colon.
+func Choice(text string) string {
+	name, _, _ := strings.Cut(text, ":")
+	return name
+}
+
 // unknown is the error for a setting that there is not.
 func unknown(ptr any, name, whose, prefix string) error {
 	names := Names(ptr)
@@ -117,17 +129,18 @@ func ChosenParts(ptr any) (all []Chosen) {
 	if !ok {
 		return nil
 	}
+	e, _ := ptr.(HasEachOfParts)
 	for _, p := range h.Parts() {
 		f, ok := Lookup(ptr, p.Name)
 		if !ok {
 			continue
 		}
-		choice, _, _ := strings.Cut(f.Text(), ":")
+		choice := Choice(f.Text())
 		s, ok := p.Choices[choice]
 		if !ok {
 			continue
 		}
-		_ = h.Own().Under(p.Name+".").Apply(s, choice, "")
+		_ = h.Own().Under(p.Name+".").apply(s, choice, "", e != nil && e.EachOfParts())
 		all = append(all, Chosen{p.Name, choice, s})
 	}
 	return all

@@ -9,7 +9,7 @@
 //
 // Its value before anybody sets it is the default. Types: bool, int, int64, float64, string, []int, []float64 (lists are
 // written with commas), Bytes, Number and Pairs. min and max are bounds, above is one that is not reached itself, oneof lists the
-// possible texts with commas, zero says what 0 means, number lets a text be written as a number too, wants says in words what
+// possible texts with commas, short is the letter of a short flag, zero says what 0 means, number lets a text be written as a number too, wants says in words what
 // other checks want, program:"no" tells that a change compiles no other program, and
 // resume:"any" that a run may go on with another value, resume:"goal" the same of what the run is to reach. Fields of embedded
 // structs count as the struct's own.
@@ -57,6 +57,7 @@ func shorten(s string) string {
 type Field struct {
 	Name    string
 	Help    string
+	Short   string // letter of a short flag; "" for none
 	Type    string // "int", "number", "bool", "text", "ints", "numbers", "bytes", "pairs"
 	Default string // as text
 	Wants   string // what values it takes: "a whole number from 1 to 64"
@@ -88,7 +89,7 @@ func fieldsOf(v reflect.Value) (fields []Field) {
 		if !ok || !f.IsExported() {
 			continue
 		}
-		x := Field{Name: name, Help: f.Tag.Get("help"), Traced: f.Type == numberType, tag: f.Tag, value: v.Field(i)}
+		x := Field{Name: name, Help: f.Tag.Get("help"), Short: f.Tag.Get("short"), Traced: f.Type == numberType, tag: f.Tag, value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)

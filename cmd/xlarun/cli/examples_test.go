@@ -77,7 +77,11 @@ func TestExamplesRun(t *testing.T) {
 				return
 			}
 			// Some strategies need pairs, some an elite.
-			r := example(t, "evolve", path, "--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0")
+			small := []string{"--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0"}
+			if kindOf(c.head) == "islands" {
+				small = append(small, "--migrants", "2")
+			}
+			r := example(t, kindOf(c.head), path, small...)
 			require.Equal(t, 2, r.Generations)
 		})
 	}

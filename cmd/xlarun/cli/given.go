@@ -56,11 +56,11 @@ func (s setting) String() string {
 // Type is the word for the value in the help.
 func (s setting) Type() string { return s.kind }
 
-func (s setting) add(f *pflag.FlagSet, help, value string, hidden bool) {
+func (s setting) add(f *pflag.FlagSet, short, help, value string, hidden bool) {
 	if f.Lookup(s.name) != nil {
 		return
 	}
-	flag := f.VarPF(s, s.name, "", help)
+	flag := f.VarPF(s, s.name, short, help)
 	flag.DefValue, flag.Hidden = value, hidden
 	if s.kind == "bool" {
 		flag.NoOptDefVal = "true"
@@ -84,7 +84,7 @@ func (g *given) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
 				if x.Type == "bool" && value == "false" {
 					value = ""
 				}
-				setting{g, x.Name, x.Type}.add(f, help, value, i > 0)
+				setting{g, x.Name, x.Type}.add(f, x.Short, help, value, i > 0)
 			}
 		}
 		g.addParts(f, e, i > 0)
@@ -138,11 +138,11 @@ func (g *given) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
 			for _, help := range u.helps {
 				text = append(text, fmt.Sprintf("%s (%s)", help, strings.Join(u.by[help], ", ")))
 			}
-			setting{g, p.Name + "." + name, u.Type}.add(f, strings.Join(text, "; "), "", hidden)
+			setting{g, p.Name + "." + name, u.Type}.add(f, "", strings.Join(text, "; "), "", hidden)
 		}
 		defer func() {
 			for _, name := range order {
-				setting{g, name, uses[name].Type}.add(f, "", "", true)
+				setting{g, name, uses[name].Type}.add(f, "", "", "", true)
 			}
 		}()
 	}

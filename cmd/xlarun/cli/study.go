@@ -138,7 +138,7 @@ func studyRunCommand(a *app) *cobra.Command {
 // specFlags are the keys of a spec as flags.
 func specFlags(cmd *cobra.Command, g *given, asJSON *bool) {
 	for _, f := range settings.Fields(studies.Usual()) {
-		setting{g, f.Name, f.Type}.add(cmd.Flags(), f.Help, f.Default, false)
+		setting{g, f.Name, f.Type}.add(cmd.Flags(), "", f.Help, f.Default, false)
 	}
 	cmd.Flags().BoolVar(asJSON, "json", false, "end stdout with one line of JSON, the result")
 }

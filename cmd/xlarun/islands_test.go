@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A run of islands that is killed again and again goes on to the byte.
+func TestKilledIslandsGoOn(t *testing.T) {
+	s := newShell(t)
+	args := []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology", "random", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear",
+		"--steps", "5", "--judge", "2", "--target", "0", "--generations", "12", "--checkpoint-every", "1", "--strategy.sigma", "0.05..0.5"}
+	began := time.Now()
+	s.do(t, append(args, "--out", "whole")...)
+	life := time.Since(began)
+	r := rand.New(rand.NewPCG(3, 4))
+	command := append(args, "--out", "killed")
+	kills := 0
+	for range 40 {
+		p := s.command(command...)
+		require.NoError(t, p.Start())
+		if p.signalled(r, &life, os.Kill) == 0 {
+			break
+		}
+		kills++
+		if _, err := os.Stat(s.path("killed", "config.toml")); err == nil {
+			command = []string{"islands", "--resume", "killed"}
+		} else {
+			require.NoError(t, os.RemoveAll(s.path("killed")))
+		}
+		if kills == 3 {
+			life = time.Hour // the rest of it runs to its end
+		}
+	}
+	require.Positive(t, kills)
+	for _, name := range []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "islands.json", "checkpoints/000012.safetensors"} {
+		want, err := os.ReadFile(s.path("whole", name))
+		require.NoError(t, err)
+		got, err := os.ReadFile(s.path("killed", name))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), name)
+	}
+}
+
+// migrated is what migration.json says.
+type migrated struct {
+	Descent, Immigrants map[string]float64
+	Arrived             []struct{ From string }
+	Skipped             []string
+}
+
+// Processes that share nothing but a folder mix: 4 of them, 20 with XLARUN_LONG. One comes late, one stays away, and what lies damaged or strange in the folder
+// is passed over with a sentence.
+func TestIslandsShareAFolder(t *testing.T) {
+	s := newShell(t)
+	n := 4
+	if os.Getenv("XLARUN_LONG") != "" {
+		n = 20
+	}
+	pool := s.path("shared", "migration_pool")
+	for name, text := range map[string]string{"island-torn/gen-3/members.safetensors": "{", "island-empty/gen-1/members.safetensors": "", "island-stray/notes.txt": "x", "island-none/gen-7/other": "x"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(pool, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(pool, name), []byte(text), 0o666))
+	}
+	command := func(i int, more ...string) *process {
+		return s.command(append([]string{"evolve", "CartPole-v1", "--backend", "reference", "--island", fmt.Sprintf("%02d", i), "-p", "16", "-g", "40", "--migration-dir", "shared", "--migrate-every", "4",
+			"--migrants", "3", "--policy", "linear", "--steps", "4", "--judge", "2", "--target", "0", "--strategy", "simplega", "--out", fmt.Sprint("run-", i)}, more...)...)
+	}
+	// A stranger's members are of another network.
+	stranger := command(99, "--policy", "mlp:3", "--generations", "4")
+	require.NoError(t, stranger.Start())
+	require.Equal(t, 0, stranger.ended(), "%s", &stranger.err)
+	var all []*process
+	for i := range n {
+		all = append(all, command(i))
+		require.NoError(t, all[i].Start())
+		if i == n-2 {
+			time.Sleep(300 * time.Millisecond) // the last one is late
+		}
+	}
+	from := map[string]bool{}
+	mixed := 0
+	for i, p := range all {
+		require.Equal(t, 0, p.ended(), "%s", &p.err)
+		text, err := os.ReadFile(s.path(fmt.Sprint("run-", i), "migration.json"))
+		require.NoError(t, err)
+		var m migrated
+		require.NoError(t, json.Unmarshal(text, &m))
+		for _, a := range m.Arrived {
+			require.NotEqual(t, fmt.Sprintf("%02d", i), a.From, "nobody comes home from his own island")
+			require.NotEqual(t, "99", a.From)
+			from[a.From] = true
+		}
+		require.GreaterOrEqual(t, len(m.Skipped), 4, "%v", m.Skipped)
+		require.LessOrEqual(t, len(m.Skipped), 5, "each entry is told of once: %v", m.Skipped)
+		if len(m.Arrived) > 0 && len(m.Descent) > 1 {
+			mixed++
+		}
+		sum := 0.
+		for _, share := range m.Descent {
+			sum += share
+		}
+		require.InDelta(t, 1, sum, 1e-4)
+		entries, err := os.ReadDir(filepath.Join(pool, fmt.Sprintf("island-%02d", i)))
+		require.NoError(t, err)
+		require.Len(t, entries, 10, "one entry a migration, and nothing half made: %v", entries)
+	}
+	require.Greater(t, len(from), 1, "all come from one")
+	require.GreaterOrEqual(t, mixed, n/2, "they mix")
+
+	// A run that was killed goes on, and over what it has left before.
+	p := s.command("evolve", "--resume", "run-0", "--generations", "44")
+	require.NoError(t, p.Start())
+	require.Equal(t, 0, p.ended(), "%s", &p.err)
+	require.DirExists(t, filepath.Join(pool, "island-00", "gen-44"))
+}

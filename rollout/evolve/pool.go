@@ -1,0 +1,214 @@
+package evolve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+)
+
+// Pool is the folder through which islands that are processes of their own exchange members: migration_pool in the folder that they share. An island writes its best
+// into island-NAME/gen-N/members.safetensors, made elsewhere and renamed, so that it is whole or not there, and reads what others have written whenever
+// it is there: nobody waits for anybody.
+type Pool struct {
+	dir    string
+	island string
+	means  string          // what members are of; those of another environment or network are strangers
+	taken  map[string]bool // members that have come, by island, generation and place
+	bad    map[string]bool // entries that were skipped, by path
+	// Skipped are sentences about entries that could not be used.
+	Skipped []string
+}
+
+const (
+	poolFolder = "migration_pool"
+	poolFile   = "members.safetensors"
+	// poolFormat changes when what an entry holds changes.
+	poolFormat = "xlarun-migration-1"
+	// largestEntry bounds what is read of others.
+	largestEntry = 1 << 32
+)
+
+// Travelled is a member of a pool: of which island, of which of its generations, and which of its best it is.
+type Travelled struct {
+	From       string             `json:"from"`
+	Generation int64              `json:"from_generation"`
+	Place      int                `json:"place"`
+	Fitness    float64            `json:"fitness"`
+	Genome     []float32          `json:"-"`
+	Descent    map[string]float64 `json:"-"` // shares by island
+}
+
+// poolEntry is what a file of the pool holds.
+type poolEntry struct {
+	Genomes *graph.Array // f32[k, n]
+	Fitness *graph.Array // f32[k]
+	Descent *graph.Array // f32[k, islands]
+}
+
+func newPool(dir, island, means string) *Pool {
+	return &Pool{dir: filepath.Join(dir, poolFolder), island: island, means: means, taken: map[string]bool{}, bad: map[string]bool{}}
+}
+
+func (p *Pool) entry(island string, generation int64) string {
+	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
+}
+
+// Leave writes the members that leave in a generation; names are the islands of the shares.
+func (p *Pool) Leave(generation int64, e poolEntry, names []string) (err error) {
+	to := p.entry(p.island, generation)
+	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+		return err
+	}
+	temp := filepath.Join(filepath.Dir(to), fmt.Sprintf(".leaving-%016x", rand.Uint64()))
+	if err := os.Mkdir(temp, 0o777); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	islands, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	tree := map[string]*graph.Array{"genomes": e.Genomes, "fitness": e.Fitness, "descent": e.Descent}
+	metadata, err := safetensors.WithDigest(tree, map[string]string{"format": poolFormat, "island": p.island, "generation": strconv.FormatInt(generation, 10),
+		"members_of": p.means, "islands": string(islands)})
+	if err != nil {
+		return err
+	}
+	if err := safetensors.Save(filepath.Join(temp, poolFile), tree, metadata); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err != nil {
+		return os.Rename(temp, to)
+	}
+	// A run that goes on from an older checkpoint has been here before.
+	if err := os.RemoveAll(to); err != nil {
+		return err
+	}
+	return os.Rename(temp, to)
+}
+
+// Arrive chooses so many members at random of the newest that every other island has left, of those that have not come yet. What cannot be used is skipped, with a sentence
+// the first time.
+func (p *Pool) Arrive(count int, size int, draw *rand.Rand) []Travelled {
+	folders, _ := os.ReadDir(p.dir) // that is not there until somebody has left something
+	var all []Travelled
+	for _, f := range folders {
+		name, ok := strings.CutPrefix(f.Name(), "island-")
+		if !ok || name == p.island || !f.IsDir() {
+			continue
+		}
+		generations, _ := os.ReadDir(filepath.Join(p.dir, f.Name()))
+		var numbers []int64
+		for _, g := range generations {
+			if text, ok := strings.CutPrefix(g.Name(), "gen-"); ok {
+				if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+					numbers = append(numbers, n)
+				}
+			}
+		}
+		slices.Sort(numbers)
+		for _, n := range slices.Backward(numbers) { // the newest that is whole
+			members, err := p.read(name, n, size)
+			if err == nil {
+				all = append(all, members...)
+				break
+			}
+			if path := p.entry(name, n); !p.bad[path] {
+				p.bad[path] = true
+				p.Skipped = append(p.Skipped, fmt.Sprintf("%s is skipped: %v", path, err))
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(t Travelled) bool { return p.taken[t.id()] })
+	draw.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	all = all[:min(count, len(all))]
+	for _, t := range all {
+		p.taken[t.id()] = true
+	}
+	return all
+}
+
+func (t Travelled) id() string { return fmt.Sprintf("%s/%d/%d", t.From, t.Generation, t.Place) }
+
+// read reads an entry of another island, whose members have to be of so many parameters.
+func (p *Pool) read(island string, generation int64, size int) (all []Travelled, err error) {
+	path := filepath.Join(p.entry(island, generation), poolFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > largestEntry {
+		return nil, fmt.Errorf("it is no file of members")
+	}
+	f, err := safetensors.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	m := f.Metadata()
+	if m["format"] != poolFormat {
+		return nil, fmt.Errorf("its format is %q, this xlarun reads %q", m["format"], poolFormat)
+	}
+	if m["digest"] == "" {
+		return nil, fmt.Errorf("it has no digest, so that nobody knows whether it is whole")
+	}
+	if err := f.CheckDigest(); err != nil {
+		return nil, err
+	}
+	if m["island"] != island || m["generation"] != strconv.FormatInt(generation, 10) {
+		return nil, fmt.Errorf("it says that it is generation %s of island %q: it has been moved or renamed", m["generation"], m["island"])
+	}
+	if m["members_of"] != p.means {
+		return nil, fmt.Errorf("its members are of %q, those of this run of %q", m["members_of"], p.means)
+	}
+	var names []string
+	if err := json.Unmarshal([]byte(m["islands"]), &names); err != nil {
+		return nil, fmt.Errorf("its islands cannot be read: %w", err)
+	}
+	read := func(name string) (x []float64) {
+		var a *graph.Array
+		if err == nil {
+			if a, err = f.Array(name); err == nil {
+				x, err = graph.Floats(a)
+			}
+		}
+		return x
+	}
+	fitness, genomes, descent := read("fitness"), read("genomes"), read("descent")
+	if err != nil {
+		return nil, err
+	}
+	k := len(fitness)
+	if len(genomes) != k*size || len(descent) != k*len(names) {
+		return nil, fmt.Errorf("it has %d numbers of %d members, whose networks have %d parameters here", len(genomes), k, size)
+	}
+	for i, x := range fitness {
+		genome := make([]float32, size)
+		bad := math.IsNaN(x) || math.IsInf(x, 0)
+		for j := range genome {
+			genome[j] = float32(genomes[i*size+j])
+			bad = bad || genome[j]-genome[j] != 0
+		}
+		if bad {
+			continue // an empty place, or nothing that a network can be
+		}
+		t := Travelled{From: island, Generation: generation, Place: i, Fitness: x, Genome: genome, Descent: map[string]float64{}}
+		for j, name := range names {
+			if share := descent[i*len(names)+j]; share > 0 {
+				t.Descent[name] += share
+			}
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}

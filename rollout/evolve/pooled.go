@@ -1,0 +1,284 @@
+package evolve
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// pooled is a run that is one of several islands which share a folder; see Pool. What it does follows from its state and from who has arrived, and that from when the
+// others have written: two such runs are not equal to the byte.
+type pooled struct {
+	*Evolution
+	pool    *Pool
+	islands []string // those that are known by number: this one first, then in the order in which members of theirs came
+	arrived []arrival
+	size    int // parameters of a member
+}
+
+// arrival is a member that came in, and when.
+type arrival struct {
+	Generation int64 `json:"generation"` // after which
+	Travelled
+}
+
+const (
+	// poolIslands is the number of islands whose shares are told apart; the last place is for all further ones together.
+	poolIslands = 64
+	// poolNames is the array of a snapshot that has their names.
+	poolNames = "pool.names"
+	// longestIsland is the length of an island's name.
+	longestIsland = 63
+	// otherIslands is the name of those that are not told apart.
+	otherIslands = "others"
+)
+
+var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// checkIsland checks the settings of a run that is an island, and has members leave and arrive in its program.
+func (c *Config) checkIsland(x *experiment) error {
+	if c.Island == "" {
+		if c.MigrationDir != "" {
+			return settings.Wrong("migration-dir", c.MigrationDir, "--island with it, the name of this run among those that share the folder")
+		}
+		return nil
+	}
+	switch {
+	case !islandName.MatchString(c.Island) || len(c.Island) > longestIsland || c.Island == otherIslands:
+		return settings.Wrong("island", c.Island, "a name of up to %d letters, digits, dots, dashes and underscores, such as 01", longestIsland)
+	case c.MigrationDir == "":
+		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share")
+	case c.Restarts != RestartsNone && c.Restarts != "":
+		return settings.Wrong("restarts", c.Restarts, "none: an island starts once")
+	case c.NormalizeObservations:
+		return settings.Wrong("normalize-observations", true, "false: a member would see the world in another scale on each island")
+	case c.MigrateEvery < 1:
+		return settings.Wrong("migrate-every", c.MigrateEvery, "1 or more, for an island that shares a folder")
+	}
+	return x.migrate(poolIslands)
+}
+
+// key is that of the run: of the seed, and of an island's name, so that islands of one seed are not the same.
+func (c *Config) key() random.Key {
+	key := random.New(c.Seed)
+	if c.Island == "" {
+		return key
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(c.Island))
+	return random.FoldIn(key, int32(h.Sum32()&math.MaxInt32))
+}
+
+func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
+	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
+		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
+	}
+	e, err := New(b, c)
+	if err != nil {
+		return nil, err
+	}
+	p := &pooled{Evolution: e, islands: []string{c.Island}, size: e.generation.layout.Size()}
+	p.pool = newPool(c.MigrationDir, c.Island, fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size))
+	return p, nil
+}
+
+// Step runs a generation; every so many of them members leave and arrive after it.
+func (p *pooled) Step() (run.Metrics, error) {
+	m, err := p.Evolution.Step()
+	if err != nil {
+		return m, err
+	}
+	if p.Steps()%int64(p.config.MigrateEvery) == 0 {
+		if err := p.migrate(); err != nil {
+			return m, err
+		}
+	}
+	m.Values = append(m.Values, run.Value{Name: "arrived", Number: float64(len(p.arrived))})
+	return m, nil
+}
+
+// migrate has the best members of the last generation leave, and puts those who have arrived where the next generation finds them.
+func (p *pooled) migrate() error {
+	s, err := p.Evolution.Loop.Snapshot()
+	if err != nil {
+		return err
+	}
+	of := func(name string) *graph.Array { return s.Arrays["migration."+name] }
+	names := append([]string{}, p.islands...)
+	for len(names) < poolIslands {
+		names = append(names, otherIslands)
+	}
+	if err := p.pool.Leave(s.Step, poolEntry{of("leaving.genomes"), of("leaving.fitness"), of("leaving.descent")}, names); err != nil {
+		return err
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.config.Island))
+	came := p.pool.Arrive(p.config.Migrants, p.size, rand.New(rand.NewPCG(uint64(p.config.Seed)^h.Sum64(), uint64(s.Step))))
+	if len(came) == 0 {
+		return nil
+	}
+	k := p.config.Migrants
+	genomes, fitness, from, descent := make([]float32, k*p.size), make([]float32, k), make([]int32, k), make([]float32, k*poolIslands)
+	for i := range fitness {
+		fitness[i] = float32(math.Inf(-1))
+	}
+	for i, t := range came {
+		copy(genomes[i*p.size:], t.Genome)
+		fitness[i], from[i] = float32(t.Fitness), int32(p.number(t.From))
+		for name, share := range t.Descent {
+			descent[i*poolIslands+p.number(name)] += float32(share)
+		}
+		p.arrived = append(p.arrived, arrival{s.Step, t})
+	}
+	for name, a := range map[string]*graph.Array{"genomes": graph.Float32s(genomes, k, p.size), "fitness": graph.Float32s(fitness), "from": graph.Int32s(from),
+		"descent": graph.Float32s(descent, k, poolIslands)} {
+		s.Arrays["migration.arriving."+name] = a
+	}
+	return p.Evolution.Loop.Restore(s)
+}
+
+// number is that of an island among the shares.
+func (p *pooled) number(name string) int {
+	for i, known := range p.islands {
+		if known == name {
+			return i
+		}
+	}
+	if name == otherIslands || len(p.islands) == poolIslands-1 {
+		return poolIslands - 1
+	}
+	p.islands = append(p.islands, name)
+	return len(p.islands) - 1
+}
+
+// Snapshot is the search's, and the islands' names.
+func (p *pooled) Snapshot() (run.Snapshot, error) {
+	s, err := p.Evolution.Snapshot()
+	if err != nil {
+		return s, err
+	}
+	text := make([]int32, poolIslands*longestIsland)
+	for i, name := range p.islands {
+		for j, letter := range []byte(name[:min(len(name), longestIsland)]) {
+			text[i*longestIsland+j] = int32(letter)
+		}
+	}
+	s.Arrays[poolNames] = graph.Int32s(text, poolIslands, longestIsland)
+	return s, nil
+}
+
+// searching is a snapshot as the search has it.
+func (p *pooled) searching(s run.Snapshot) run.Snapshot {
+	all := maps.Clone(s.Arrays)
+	delete(all, poolNames)
+	return run.Snapshot{Step: s.Step, Arrays: all}
+}
+
+// Restore goes on from a snapshot. What has come since then may come again.
+func (p *pooled) Restore(s run.Snapshot) error {
+	a, ok := s.Arrays[poolNames]
+	if !ok || a.Size() != poolIslands*longestIsland {
+		return settings.Wrong("island", p.config.Island, "a state of an island: restore what the same settings made")
+	}
+	text, err := graph.Floats(a)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for i := range poolIslands {
+		var b strings.Builder
+		for _, letter := range text[i*longestIsland:][:longestIsland] {
+			if letter > 0 {
+				b.WriteByte(byte(letter))
+			}
+		}
+		if b.Len() > 0 {
+			names = append(names, b.String())
+		}
+	}
+	if len(names) == 0 || names[0] != p.config.Island {
+		return settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the same settings made")
+	}
+	if err := p.Evolution.Restore(p.searching(s)); err != nil {
+		return err
+	}
+	p.islands, p.arrived = names, nil
+	return nil
+}
+
+// Candidates are the search's.
+func (p *pooled) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	return p.Evolution.Candidates(p.searching(s))
+}
+
+// Fame is the search's.
+func (p *pooled) Fame(s run.Snapshot) ([]run.Famed, error) { return p.Evolution.Fame(p.searching(s)) }
+
+// descended are the shares of the islands in what the search has come to, and how many immigrants of each it has taken in.
+func (p *pooled) descended() (descent, taken map[string]float64, err error) {
+	s, err := p.Evolution.Loop.Snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	shares, err := graph.Floats(s.Arrays["migration.descent"])
+	if err != nil {
+		return nil, nil, err
+	}
+	counts, err := graph.Floats(s.Arrays["migration.taken"])
+	if err != nil {
+		return nil, nil, err
+	}
+	descent, taken = map[string]float64{}, map[string]float64{}
+	places := len(shares) / poolIslands
+	for i := range poolIslands {
+		name := otherIslands
+		if i < len(p.islands) {
+			name = p.islands[i]
+		}
+		sum := 0.
+		for place := range places {
+			sum += shares[place*poolIslands+i] / float64(places)
+		}
+		if sum > 0 {
+			descent[name] = sum
+		}
+		if counts[i] > 0 {
+			taken[name] = counts[i]
+		}
+	}
+	return descent, taken, nil
+}
+
+// Files say who came from where.
+func (p *pooled) Files(bool) ([]run.File, error) {
+	descent, taken, err := p.descended()
+	if err != nil {
+		return nil, err
+	}
+	arrived := p.arrived
+	if arrived == nil {
+		arrived = []arrival{}
+	}
+	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent, "immigrants": taken,
+		"arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
+}
+
+// Ending sums the run up.
+func (p *pooled) Ending(last run.Metrics) string {
+	text := fmt.Sprintf("%s; %d members have come from other islands", p.Evolution.Ending(last), len(p.arrived))
+	if n := len(p.pool.Skipped); n > 0 {
+		text += fmt.Sprintf(", %d entries of the pool were skipped: %s", n, p.pool.Skipped[n-1])
+	}
+	return text
+}

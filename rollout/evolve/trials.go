@@ -1,0 +1,218 @@
+package evolve
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// mostLanes is the number of lanes that are computed at a time; more of them wait for their turn.
+const mostLanes = 1024
+
+// LaneNumbers are the Numbers of strategy and policy.
+func (c *Config) LaneNumbers() (names []string) {
+	for _, p := range settings.ChosenParts(c) {
+		for _, f := range settings.Fields(p.Settings) {
+			if f.Traced {
+				names = append(names, p.Name+"."+f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Lanes runs searches with these settings, but for the seed and the Numbers that are each one's own, to their ends: as lanes of one program, tile by tile. A lane depends neither on the
+// others nor on the devices: it is what a run of its own is with the same --tile on one device, as far as its strategy's products are computed in the same order when they are
+// vmapped, which a test holds for openes and simplega.
+func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
+	if len(all) == 0 {
+		return nil
+	}
+	names, err := c.checkLanes(all)
+	if err != nil {
+		return err
+	}
+	devices := c.Devices
+	if devices == 0 {
+		devices = b.NumDevices()
+	}
+	one := c.plain()
+	one.kept, one.Devices = c.kept, 1
+	x, err := one.experiment(plan.MachineOf(b, devices))
+	if err != nil {
+		return err
+	}
+	tile := x.laneTile()
+	width := tile
+	for width < len(all) && width < mostLanes {
+		width *= 2 // few widths, so that few programs are compiled
+	}
+	l, err := x.newLanes(width, tile, devices)
+	if err != nil {
+		return err
+	}
+	t := &trials{config: &one, lanes: l, names: names, target: one.Goal(x.play.Env.Spec())}
+	if r, ok := policy.ReporterOf(l.generation.rollout.Policy); ok {
+		t.reports = r.Reports()
+	}
+	defer func() {
+		if t.loop != nil {
+			_ = t.loop.Close()
+		}
+	}()
+	for first := 0; first < len(all); first += width {
+		some := all[first:min(first+width, len(all))]
+		if err := t.run(ctx, b, some, func(lane int, m run.Metrics) bool { return hear(first+lane, m) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLanes finds the first lane that cannot be one, and gives the names of the Numbers that lanes have of their own.
+func (c *Config) checkLanes(all []run.Lane) ([]string, error) {
+	switch {
+	case c.Restarts != RestartsNone && c.Restarts != "":
+		return nil, settings.Wrong("restarts", c.Restarts, "none: lanes start once")
+	case c.Island != "":
+		return nil, settings.Wrong("island", c.Island, "none: lanes share no folder")
+	case c.Keys == KeysDevice:
+		return nil, settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
+	}
+	names := slices.Sorted(maps.Keys(all[0].Numbers))
+	known := c.LaneNumbers()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, settings.Wrong(name, all[0].Numbers[name], "one value in all lanes: each may have its own of %s", strings.Join(known, ", "))
+		}
+	}
+	most := map[string][2]float64{}
+	for i, lane := range all {
+		if len(lane.Numbers) != len(names) {
+			return nil, fmt.Errorf("lane %d has %d numbers of its own, lane 0 has %d: give all the same", i, len(lane.Numbers), len(names))
+		}
+		for _, name := range names {
+			x, ok := lane.Numbers[name]
+			if !ok {
+				return nil, fmt.Errorf("lane %d has no %s of its own, lane 0 has: give all the same", i, name)
+			}
+			ends, seen := most[name]
+			switch {
+			case x != x: // neither bound would be it
+				ends = [2]float64{x, x}
+			case !seen:
+				ends = [2]float64{x, x}
+			default:
+				ends = [2]float64{min(ends[0], x), max(ends[1], x)}
+			}
+			most[name] = ends
+		}
+	}
+	for _, p := range c.Parts() {
+		f, _ := settings.Lookup(c, p.Name)
+		for end := range 2 { // the ranges of settings are intervals
+			own := c.Parted.Under(p.Name + ".")
+			for name, ends := range most {
+				if inner, ok := strings.CutPrefix(name, p.Name+"."); ok {
+					own[inner] = ends[end]
+				}
+			}
+			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {
+				if err := own.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return names, nil
+}
+
+// trials are lanes under way, some at a time.
+type trials struct {
+	config  *Config
+	lanes   *lanes
+	names   []string
+	reports []string
+	target  float64
+	loop    *run.Loop
+}
+
+// run runs as many as there are lanes, or fewer: the rest of the lanes repeats the last.
+func (t *trials) run(ctx context.Context, b xlabridge.Backend, some []run.Lane, hear func(lane int, m run.Metrics) bool) error {
+	width := t.lanes.cut.Items
+	each := map[string][]float64{}
+	of := func(i int) run.Lane { return some[min(i, len(some)-1)] }
+	for _, name := range t.names {
+		for i := range width {
+			each[name] = append(each[name], of(i).Numbers[name])
+		}
+	}
+	var state LanesState
+	if err := graph.Try(func() { state = t.lanes.starts(width, each, func(i int) random.Key { return random.New(of(i).Seed) }) }); err != nil {
+		return err
+	}
+	if err := t.begin(b, state, each); err != nil {
+		return err
+	}
+	type lane struct {
+		best     float64
+		patience patience
+		over     bool
+	}
+	lanes := make([]lane, len(some))
+	for i := range lanes {
+		lanes[i] = lane{best: math.Inf(-1), patience: patience{best: math.Inf(-1)}}
+	}
+	for step, open := int64(0), len(some); open > 0 && step < t.config.Last(); {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		v, err := t.loop.Numbers()
+		if err != nil {
+			return err
+		}
+		step = t.loop.Steps()
+		size := len(v) / width
+		for i := range lanes {
+			l := &lanes[i]
+			if l.over {
+				continue
+			}
+			m, s := t.config.metrics(v[i*size:(i+1)*size], step, t.reports, &l.best)
+			m.Done, m.Stalled = s.mean >= t.target, l.patience.take(s.best, step, t.config)
+			if stop := hear(i, m); stop || m.Done || m.Stalled || step >= t.config.Last() {
+				l.over = true
+				open--
+			}
+		}
+	}
+	return nil
+}
+
+// begin puts a first state on the devices; the program is compiled once.
+func (t *trials) begin(b xlabridge.Backend, state LanesState, each map[string][]float64) (err error) {
+	if t.loop == nil {
+		options := run.LoopOptions{Name: "lanes", Purpose: fmt.Sprintf("%d lanes, each %s", t.lanes.cut.Items, t.config.Purpose()), Plan: t.lanes.layout}
+		t.loop, err = run.NewLoop(b, options, state, t.lanes.shared(each), t.lanes.run)
+		return err
+	}
+	s := run.Snapshot{Arrays: map[string]*graph.Array{}}
+	leaves, tree := graph.Flatten(state)
+	for i, a := range leaves {
+		if s.Arrays[run.LeafName(tree.Path(i))], err = graph.Eval(a); err != nil {
+			return err
+		}
+	}
+	return t.loop.Restore(s)
+}

@@ -1,0 +1,173 @@
+package studies
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"xlarun/rollout/run"
+)
+
+// lanesAtOnce is the number of runs that are given to a program of lanes at a time: few enough that all seeds of a trial are computed side by side.
+const lanesAtOnce = 1024
+
+// LaneResult is what a trial that was a lane came to.
+type LaneResult struct {
+	Values  []float64
+	Stopped bool  // by the pruner
+	Err     error // the metric is not there
+}
+
+// laneSettings are the settings of the runs that the parameters of a study are, by the parameters' names, where all trials can be lanes of one program: each parameter is an input
+// of it, and none hangs on another. Else the error says in a sentence why not.
+func (s *Spec) laneSettings(e run.Experiment) (map[string]string, error) {
+	l, ok := e.(run.Laned)
+	if !ok {
+		return nil, fmt.Errorf("runs of %s cannot be lanes of one program", s.Kind)
+	}
+	known := l.LaneNumbers()
+	names := map[string]string{}
+	for _, p := range s.Space {
+		if len(p.When) > 0 {
+			return nil, wrong("param."+p.Name+".when", "stands in the way of lanes: trials without it are of another program")
+		}
+		full := p.Name
+		if !slices.Contains(known, full) {
+			i := slices.IndexFunc(known, func(name string) bool { return strings.HasSuffix(name, "."+p.Name) })
+			if i < 0 {
+				return nil, wrong("param."+p.Name, "makes another program of each trial: lanes may differ in %s", strings.Join(known, ", "))
+			}
+			full = known[i]
+		}
+		names[p.Name] = full
+	}
+	return names, nil
+}
+
+// FitsLanes tells whether the trials of a study can be lanes of one program: nil, or a sentence why not.
+func (s *Spec) FitsLanes(runs Runs) error {
+	examples, err := s.Examples()
+	if err != nil {
+		return err
+	}
+	e, err := runs.Resolve(s.Kind, s.Values(examples[0], 0))
+	if err == nil {
+		_, err = s.laneSettings(e)
+	}
+	return err
+}
+
+// Lanes runs trials of the given parameters as lanes of one program, hundreds at a time: each comes to the bit to what objective makes of it alone. report hears of each trial's objective
+// on the way, as objective's does, with the trial's number among the given ones.
+func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, report func(trial int, step, last int64, value float64) (stop bool, err error)) ([]LaneResult, error) {
+	if len(trials) == 0 {
+		return nil, nil
+	}
+	e, err := runs.Resolve(s.Kind, s.Values(trials[0], 0))
+	if err != nil {
+		return nil, err
+	}
+	names, err := s.laneSettings(e)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := e.(run.Fetcher); ok {
+		if err := f.Fetch(ctx, quiet{}); err != nil {
+			return nil, err
+		}
+	}
+	b, err := runs.Backend(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	var lanes []run.Lane
+	for i, params := range trials {
+		numbers := map[string]float64{}
+		for name, full := range names {
+			switch x := params[name].(type) {
+			case float64:
+				numbers[full] = x
+			case int64:
+				numbers[full] = float64(x)
+			default:
+				return nil, fmt.Errorf("trial %d has %v for %s, wants a number", i, params[name], name)
+			}
+		}
+		for seed := range s.Seeds {
+			lanes = append(lanes, run.Lane{Seed: int64(seed), Numbers: numbers})
+		}
+	}
+	results := make([]LaneResult, len(trials))
+	last, some := e.Last(), max(1, lanesAtOnce/s.Seeds)
+	for first := 0; first < len(trials); first += some {
+		end := min(first+some, len(trials))
+		t := &lanedTrials{spec: s, last: last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
+		t.report = func(trial int, step int64, value float64) (bool, error) {
+			if report == nil {
+				return false, nil
+			}
+			return report(first+trial, step, last, value)
+		}
+		for i := range t.seeds {
+			t.seeds[i] = &seeded{last: last}
+		}
+		if err := e.(run.Laned).Lanes(ctx, b, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
+			return nil, err
+		}
+		if t.err != nil {
+			return nil, t.err
+		}
+		for i := range t.results {
+			if r := &t.results[i]; !r.Stopped && r.Err == nil {
+				r.Values, r.Err = s.together(t.seeds[i*s.Seeds : (i+1)*s.Seeds])
+			}
+		}
+	}
+	return results, nil
+}
+
+// lanedTrials are trials whose runs are lanes under way, those of one trial beside each other.
+type lanedTrials struct {
+	spec    *Spec
+	last    int64
+	results []LaneResult
+	seeds   []*seeded
+	report  func(trial int, step int64, value float64) (bool, error)
+	err     error
+}
+
+// hear takes a step of a run in. When all runs of its trial have come to where the objective is reported, it is.
+func (t *lanedTrials) hear(lane int, m run.Metrics) (stop bool) {
+	trial := lane / t.spec.Seeds
+	r := &t.results[trial]
+	if r.Stopped || r.Err != nil || t.err != nil {
+		return true
+	}
+	one := t.seeds[lane]
+	one.take(m)
+	if m.Step%t.spec.ReportEvery != 0 || m.Step >= t.last {
+		return false
+	}
+	open := false
+	for _, other := range t.seeds[trial*t.spec.Seeds:][:t.spec.Seeds] {
+		if !other.over && other.metrics.Step < m.Step {
+			return false // it is heard of next
+		}
+		open = open || !other.over
+	}
+	if !open {
+		return false
+	}
+	values, err := t.spec.together(t.seeds[trial*t.spec.Seeds:][:t.spec.Seeds])
+	if err != nil {
+		r.Err = err
+		return true
+	}
+	if len(values) == 1 {
+		if r.Stopped, t.err = t.report(trial, m.Step, values[0]); r.Stopped {
+			r.Values = values
+		}
+	}
+	return r.Stopped || t.err != nil
+}
