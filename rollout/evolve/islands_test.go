@@ -1,8 +1,10 @@
 package evolve
 
 import (
+	"bytes"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -160,6 +162,42 @@ func TestDescentIsWhereGenomesComeFrom(t *testing.T) {
 		require.Positive(t, foreign, "migration does nothing")
 		require.Greater(t, len(seen), 1, "all come from one")
 		require.Positive(t, of(t, last, "immigrants"))
+	}
+}
+
+// Immigrants move the search of every strategy that takes them in, from the generation on in which they are told and not before, and no number is lost by them.
+func TestImmigrantsMoveTheSearch(t *testing.T) {
+	b := &xlabridge.Reference{}
+	for name := range strings.SplitSeq(receiving(), ", ") {
+		c := smallIslands(name)
+		c.Islands, c.Population, c.Steps, c.Tile, c.Migrants = 3, 12, 16, 12, 2
+		var states [2][]map[string][]byte
+		for i, every := range []int{0, 2} {
+			c.MigrateEvery = every
+			a := archipelago(t, b, c)
+			for range 2 {
+				_, s := advance(t, a, 1)
+				states[i] = append(states[i], rawBytes(t, s))
+			}
+			_, s := advance(t, a, 2)
+			states[i] = append(states[i], rawBytes(t, s))
+			for array, x := range s.Arrays {
+				if !strings.HasPrefix(array, "lanes.strategy.") || !x.DType().IsFloat() {
+					continue
+				}
+				for _, v := range floatsOf(t, s, array) {
+					require.False(t, math.IsNaN(v), "%s: %s", name, array)
+				}
+			}
+		}
+		moved := false
+		for array := range states[0][0] {
+			for step := range 2 {
+				require.Equal(t, states[0][step][array], states[1][step][array], "%s: %s in generation %d", name, array, step+1)
+			}
+			moved = moved || strings.HasPrefix(array, "lanes.strategy.") && !bytes.Equal(states[0][2][array], states[1][2][array])
+		}
+		require.True(t, moved, "%s: migration does nothing", name)
 	}
 }
 

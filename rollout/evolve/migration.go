@@ -147,7 +147,7 @@ func (g *generation) migrate(s State, in inputs, keys *graph.Array, own *graph.A
 	there := graph.Ge(t.slot, 0)
 	at := graph.Max(t.slot, 0)
 	descent = graph.Select(graph.BroadcastTo(graph.ExpandDims(there, 1), descent.Dims()...), graph.Take(m.Arriving.Descent, at, 0), descent)
-	taken := graph.Zeros(graph.ShapeOf(graph.Bool, groups)) // of the groups
+	var taken *graph.Array // of the groups
 	if keeps {
 		survivors := lineal.Survivors(s.Strategy, t.evaluation.Fitness)
 		stays := graph.Lt(survivors, 0)

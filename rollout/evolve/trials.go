@@ -33,8 +33,8 @@ func (c *Config) LaneNumbers() (names []string) {
 }
 
 // Lanes runs searches with these settings, but for the seed and the Numbers that are each one's own, to their ends: as lanes of one program, tile by tile. A lane depends neither on the
-// others nor on the devices: it is what a run of its own is with the same --tile on one device, as far as its strategy's products are computed in the same order when they are
-// vmapped, which a test holds for openes and simplega.
+// others nor on the devices: to the byte it is the run of its own, with the same --tile on one device, which a
+// test holds for all strategies.
 func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
 	if len(all) == 0 {
 		return nil

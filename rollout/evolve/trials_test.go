@@ -40,24 +40,26 @@ func TestLanesAreRuns(t *testing.T) {
 		names = strategy.Names()
 	}
 	for _, name := range names {
-		c := smallTrial(name)
-		var all []run.Lane
-		for i := range 5 {
-			all = append(all, run.Lane{Seed: int64(i % 3), Numbers: map[string]float64{"strategy.sigma": .05 * float64(i+1)}})
-		}
-		together := laned(t, b, c, all)
-		for _, i := range []int{0, 4} {
-			own := c.With("strategy.sigma", all[i].Numbers["strategy.sigma"])
-			own.Seed, own.Devices = all[i].Seed, 1
-			e := start(t, b, own)
-			for _, got := range together[i] {
-				want, err := e.Step()
-				require.NoError(t, err)
-				require.Equal(t, want, got, "%s, lane %d", name, i)
-				require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
+		t.Run(name, func(t *testing.T) {
+			c := smallTrial(name)
+			var all []run.Lane
+			for i := range 5 {
+				all = append(all, run.Lane{Seed: int64(i % 3), Numbers: map[string]float64{"strategy.sigma": .05 * float64(i+1)}})
 			}
-		}
-		require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
+			together := laned(t, b, c, all)
+			for _, i := range []int{0, 4} {
+				own := c.With("strategy.sigma", all[i].Numbers["strategy.sigma"])
+				own.Seed, own.Devices = all[i].Seed, 1
+				e := start(t, b, own)
+				for _, got := range together[i] {
+					want, err := e.Step()
+					require.NoError(t, err)
+					require.Equal(t, want, got, "%s, lane %d", name, i)
+					require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
+				}
+			}
+			require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
+		})
 	}
 }
 

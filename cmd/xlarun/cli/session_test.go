@@ -51,7 +51,7 @@ func TestRunEndsWhenSolved(t *testing.T) {
 		require.Positive(t, r[key], key)
 	}
 	require.Contains(t, []any{"centre", "best_ever"}, r["best_member"])
-	require.Len(t, r, 52, "these keys and no others")
+	require.Len(t, r, 56, "these keys and no others")
 	dir := filepath.Join("runs", "20260102-030405-CartPole-v1")
 	require.Equal(t, dir, r["folder"])
 	require.Contains(t, b.out.String(), "the run is in "+dir)
