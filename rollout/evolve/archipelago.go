@@ -20,7 +20,6 @@ import (
 type Archipelago struct {
 	*run.Loop
 	config   Islands
-	each     map[string][]float64
 	lanes    *lanes
 	target   float64
 	profile  run.Profile
@@ -66,7 +65,7 @@ func (x *experiment) archipelago(b xlabridge.Backend, c Islands, each map[string
 	if err != nil {
 		return nil, err
 	}
-	a := &Archipelago{config: c, each: each, lanes: l, target: c.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1)}
+	a := &Archipelago{config: c, lanes: l, target: c.Goal(x.play.Env.Spec()), bestEver: math.Inf(-1)}
 	var first IslandsState
 	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
 		return nil, err
@@ -74,7 +73,7 @@ func (x *experiment) archipelago(b xlabridge.Backend, c Islands, each map[string
 	in := islandsInputs{l.shared(each), graph.Of(int32(c.MigrateEvery))}
 	options := run.LoopOptions{Name: "islands", Purpose: c.Purpose(), Plan: l.layout, Computed: x.params*c.Islands >= largeMember}
 	a.Loop, err = run.NewLoop(b, options, first, in, func(s IslandsState, in islandsInputs) (IslandsState, figures) {
-		return c.generation(l, s, in)
+		return c.generation(l, s, in, each)
 	})
 	if err != nil {
 		return nil, err
@@ -106,9 +105,12 @@ type figures struct {
 }
 
 // generation is one of all islands. Who is about to leave when a migration is due arrives in it.
-func (c *Islands) generation(l *lanes, s IslandsState, in islandsInputs) (IslandsState, figures) {
+func (c *Islands) generation(l *lanes, s IslandsState, in islandsInputs, each map[string][]float64) (IslandsState, figures) {
 	generation := graph.Index(s.Lanes.Generation, 0)
 	due := graph.And(graph.Gt(in.Every, 0), graph.And(graph.Gt(generation, 0), graph.Eq(graph.Rem(generation, graph.Max(in.Every, 1)), 0)))
+	if c.Explore > 0 {
+		s = c.explore(s, generation, graph.And(graph.Gt(generation, 0), graph.Eq(graph.Rem(generation, c.Explore), 0)), each)
+	}
 	m := *s.Lanes.Migration
 	m.Arriving = c.exchange(s.Key, generation, due, m.Leaving)
 	s.Lanes.Migration = &m
@@ -299,6 +301,13 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	own := map[string][]float64{} // they change where islands explore
+	for name, x := range v.(IslandsState).Each {
+		own[name] = read(x)
+	}
+	if err != nil {
+		return nil, err
+	}
 	n := a.config.Islands
 	places := len(descent) / n / n
 	all := make([]island, n)
@@ -315,9 +324,9 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 			}
 			of.Survivors = append(of.Survivors, most)
 		}
-		if len(a.each) > 0 {
+		if len(own) > 0 {
 			of.Own = map[string]float64{}
-			for name, values := range a.each {
+			for name, values := range own {
 				of.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
 			}
 		}

@@ -2,7 +2,9 @@ package evolve
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -38,6 +40,8 @@ type Islands struct {
 	Config          // of each island
 	Islands  int    `set:"islands" min:"2" max:"1024" help:"populations that evolve side by side, each of --pop members"`
 	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbours on a grid that is closed at its ends\n(torus), or each from any other island, drawn anew (random)"`
+	// Explore is the number of generations after which the worst islands take over the searches of the best with other Numbers; see explore.
+	Explore int `set:"explore-every" min:"0" max:"1073741823" help:"generations after which the worst fifth of the islands go on with the searches of the best fifth, and with their hyper-parameters changed\n(population-based training); 0: never"`
 }
 
 // Values of Islands.Topology.
@@ -120,6 +124,9 @@ func (c *Islands) experiment(on plan.Machine) (*experiment, map[string][]float64
 		if x.got != x.usual && x.got != "" {
 			return nil, nil, settings.Wrong(x.key, x.got, "%q: %s", x.usual, x.why)
 		}
+	}
+	if c.Explore > 0 && len(c.several()) == 0 {
+		return nil, nil, settings.Wrong("explore-every", c.Explore, "a setting of which each island has its own, such as --strategy.sigma 0.05..0.5: there is nothing to explore")
 	}
 	if c.Patience > 0 {
 		return nil, nil, settings.Wrong("patience", c.Patience, "0: islands run until a target or their last generation")
@@ -206,7 +213,16 @@ func (c *Islands) Purpose() string {
 // Programs is what the program follows from.
 func (c *Islands) Programs() string {
 	one := c.plainOne()
-	return fmt.Sprintf("islands=%d;topology=%s;migrants=%d;", c.Islands, c.Topology, c.Migrants) + settings.Program(one)
+	return fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology, c.Migrants, c.Explore, c.several()) + settings.Program(one)
+}
+
+// several are the names of the Numbers of which each island has its own; none where they are wrong.
+func (c *Islands) several() []string {
+	_, each, err := c.one()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(each))
 }
 
 func (c *Islands) plainOne() *Config {
@@ -245,11 +261,26 @@ func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchip
 // Members is the number of all islands' members.
 func (c *Islands) Members(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }
 
+// eachName is the name in a snapshot of a Number of each island's own.
+func eachName(name string) string {
+	_, tree := graph.Flatten(struct{ Each map[string]*graph.Array }{map[string]*graph.Array{name: graph.Scalar(0)}})
+	return run.LeafName(tree.Path(0))
+}
+
 // Remake makes members again of the populations that a state asks for next; the first island has the first numbers.
 func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
 	one, each, err := c.one()
 	if err != nil {
 		return nil, err
+	}
+	for name := range each { // as the state has them
+		a, ok := s.Arrays[eachName(name)]
+		if !ok || a.Size() != c.Islands {
+			return nil, fmt.Errorf("the state has no %s of %d islands: take the checkpoint of a run with the same settings", name, c.Islands)
+		}
+		if each[name], err = graph.Floats(a); err != nil {
+			return nil, err
+		}
 	}
 	var all []run.Sampled
 	for _, n := range numbers {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,7 +71,7 @@ func floatsOf(t *testing.T, s run.Snapshot, name string) []float64 {
 // Runs of islands, each with a sigma of its own, are the same to the byte on any number of devices, and when they go on from a snapshot.
 func TestIslandsOnDevices(t *testing.T) {
 	c := smallIslands("openes")
-	c.Topology = TopologyTorus
+	c.Topology, c.Explore = TopologyTorus, 3
 	c.Config = c.With("strategy.sigma", "0.05..0.5")
 	one, two := archipelago(t, open(t, 1), c), archipelago(t, open(t, 2), c)
 	require.Equal(t, 2, two.Profile().Devices)
@@ -81,8 +82,9 @@ func TestIslandsOnDevices(t *testing.T) {
 	m2, s2 := advance(t, two, 4)
 	require.Equal(t, m1[3:], m2)
 	sameBytes(t, rawBytes(t, s1), rawBytes(t, s2), "devices and resume")
-	sigma := floatsOf(t, s1, "each.strategy.sigma")
+	sigma := floatsOf(t, middle, "each.strategy.sigma")
 	require.Equal(t, 6, len(sigma))
+	require.NotEqual(t, sigma, floatsOf(t, s1, "each.strategy.sigma"), "they have explored")
 	for i, x := range (settings.Number{Value: .05, Each: "0.05..0.5"}).Several(6, "strategy.sigma", 0) {
 		require.Equal(t, float64(float32(x)), sigma[i])
 	}
@@ -201,6 +203,48 @@ func TestImmigrantsMoveTheSearch(t *testing.T) {
 	}
 }
 
+// Where islands explore, the worst goes on with the search of the best, and with its sigma changed; the others stay as they are.
+func TestWorstIslandsExplore(t *testing.T) {
+	b := &xlabridge.Reference{}
+	c := smallIslands("openes")
+	c.Islands, c.Population, c.Steps, c.Tile, c.MigrateEvery, c.Migrants = 5, 8, 20, 8, 0, 1
+	c.Config = c.With("strategy.sigma", "0.1..0.5")
+	still := archipelago(t, b, c)
+	c.Explore = 3
+	moving := archipelago(t, b, c)
+	_, before := advance(t, still, 3)
+	_, same := advance(t, moving, 3)
+	sameBytes(t, rawBytes(t, before), rawBytes(t, same), "before they explore")
+	means := floatsOf(t, before, "mean")
+	best, worst := 0, 0
+	for i, m := range means {
+		if m > means[best] {
+			best = i
+		}
+		if m <= means[worst] {
+			worst = i
+		}
+	}
+	require.NotEqual(t, best, worst)
+	_, plain := advance(t, still, 1)
+	_, moved := advance(t, moving, 1)
+	sigma, now, descent := floatsOf(t, before, "each.strategy.sigma"), floatsOf(t, moved, "each.strategy.sigma"), floatsOf(t, moved, "lanes.migration.descent")
+	for i := range 5 {
+		if i != worst {
+			require.Equal(t, sigma[i], now[i], "island %d", i)
+			require.Equal(t, 1., descent[i*5+i], "island %d", i)
+			n := 10
+			require.Equal(t, floatsOf(t, plain, "lanes.strategy.mean")[i*n:(i+1)*n], floatsOf(t, moved, "lanes.strategy.mean")[i*n:(i+1)*n])
+			continue
+		}
+		require.Equal(t, 1., descent[i*5+best], "the worst descends from the best")
+		up, down := min(sigma[best]*1.25, slices.Max(sigma)), max(sigma[best]/1.25, slices.Min(sigma))
+		require.True(t, math.Abs(now[i]-up) < 1e-6 || math.Abs(now[i]-down) < 1e-6, "sigma %v of %v", now[i], sigma[best])
+	}
+	_, err := c.Remake(b, moved, []int{worst * 8})
+	require.NoError(t, err)
+}
+
 // Grids are as square as can be, closed at their ends, and neighbours are neighbours of each other.
 func TestTorus(t *testing.T) {
 	for _, c := range []struct {
@@ -267,6 +311,7 @@ func TestIslandsRefuse(t *testing.T) {
 		{7, "no topology", func(c *Islands) { c.Topology = "star" }, "topology"},
 		{8, "a scale of its own for each island's world", func(c *Islands) { c.NormalizeObservations = true }, "normalize-observations"},
 		{9, "a list of texts", func(c *Islands) { c.Config = c.With("strategy.sigma", "1,x") }, "strategy.sigma"},
+		{11, "nothing to explore", func(c *Islands) { c.Explore = 5 }, "explore-every"},
 		{10, "more shares than fit", func(c *Islands) { c.Strategy, c.Population, c.Islands = "de", 4096, 1024 }, "islands"},
 	} {
 		of := smallIslands("openes")
