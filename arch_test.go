@@ -53,7 +53,7 @@ var rooms = []room{
 	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/plots", "cmd/xlarun/runfolder"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "cmd/xlarun/runfolder"}, nil},
 	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
-		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/bench/..."}, nil},
+		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/runfolder", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "third_party/fetch/data"}, []string{}},
 	{"third_party/fetch", []string{}, []string{"github.com/gofrs/flock"}},
