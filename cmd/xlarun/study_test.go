@@ -124,7 +124,9 @@ high = 1
 	for url == "" && lines.Scan() {
 		_, url, _ = strings.Cut(lines.Text(), "workers join by: xlarun work ")
 	}
-	require.NotEmpty(t, url, p.err.String())
+	if url == "" {
+		require.FailNow(t, "nobody can join", "status %d: %s", p.ended(), &p.err)
+	}
 	there.do(t, "work", url, "--token-file", "token", "--workers", "1")
 	for lines.Scan() {
 		last = last + lines.Text() + "\n"
