@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"os/exec"
 	"sync"
@@ -219,6 +220,9 @@ func (c *Coordinator) session(ctx context.Context) error {
 	dead := c.dead()
 	c.bare() // nobody waits for the engine: the workers start meanwhile
 	e, err := openEngine(c.place.engine(name), c.place.socket(name), c.Listen, ttl)
+	if errors.As(err, new(*net.OpError)) {
+		return err // nothing is wrong with the store
+	}
 	if err != nil {
 		return &trouble{err}
 	}
@@ -246,7 +250,7 @@ func (c *Coordinator) session(ctx context.Context) error {
 	if errors.As(err, new(*trouble)) {
 		return err
 	}
-	if err == nil {
+	if ctx.Err() == nil { // also where it ends with an error
 		_ = e.conn.Publish(overSubject, nil)
 		_ = e.conn.Flush()
 		if c.Listen.Address != "" {

@@ -80,6 +80,13 @@ type lease struct {
 	revision uint64
 	heard    time.Time // zero: the worker is known to be gone
 	freed    bool      // the queue knows that it is over
+	released bool      // its worker has given it back
+	before   uint64    // the revision that its worker had when all leases were lost; 0: it was not
+}
+
+// fences tells whether a revision is the lease's, or what its worker knew it by before all leases were lost.
+func (l *lease) fences(revision uint64) bool {
+	return revision == l.revision || l.before != 0 && revision == l.before
 }
 
 // desk answers workers for the coordinator, which alone has the database.
@@ -278,7 +285,7 @@ func (d *desk) holder(q request) (*lease, error) {
 		if t, err := d.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
 			return nil, err
 		}
-		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, heard: time.Now()}
+		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, heard: time.Now(), before: q.Fence}
 		if err := d.write(q.Trial, l); err != nil {
 			return nil, err
 		}
@@ -347,7 +354,7 @@ func (d *desk) keep(q request) (reply, error) {
 		if l.Object == q.Object {
 			return reply{Fence: l.revision}, nil
 		}
-		if l.revision != q.Fence {
+		if !l.fences(q.Fence) {
 			d.refused++
 			return reply{Lost: true}, nil
 		}
@@ -367,7 +374,10 @@ func (d *desk) keep(q request) (reply, error) {
 // release gives a trial back; this attempt does not count.
 func (d *desk) release(q request) (reply, error) {
 	return d.held(q, func(l *lease) (reply, error) {
-		l.Attempts--
+		if !l.released { // it may be asked twice
+			l.Attempts--
+		}
+		l.released = true
 		l.heard = time.Time{}
 		d.seeIdle(q.Worker)
 		return reply{}, d.write(q.Trial, l)
@@ -385,7 +395,7 @@ func (d *desk) result(q request) (reply, error) {
 	d.mu.Lock()
 	d.see(q, -1)
 	l := d.leases[q.Trial]
-	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && l.revision != q.Fence)
+	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
 	d.mu.Unlock()
 	if other {
 		t, err := d.trial(q.Trial)

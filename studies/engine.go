@@ -78,7 +78,7 @@ func openEngine(dir, socket string, l Listen, wait time.Duration) (*engine, erro
 	} else if e, err := tryEngine(dir, mark, socket, l, wait); err == nil {
 		return e, nil
 	} else if errors.As(err, new(*net.OpError)) {
-		return nil, err // the address, not the store
+		return nil, errors.Join(err, os.Remove(mark)) // the address, not the store
 	} else {
 		damage = err.Error()
 	}
@@ -93,7 +93,7 @@ func openEngine(dir, socket string, l Listen, wait time.Duration) (*engine, erro
 	return e, nil
 }
 
-func tryEngine(dir, mark, socket string, l Listen, wait time.Duration) (e *engine, err error) {
+func tryEngine(dir, mark, socket string, l Listen, wait time.Duration) (opened *engine, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func tryEngine(dir, mark, socket string, l Listen, wait time.Duration) (e *engin
 		}
 		_ = probe.Close()
 	}
-	e = &engine{dir: dir}
+	e := &engine{dir: dir}
 	if e.server, err = server.NewServer(o); err != nil {
 		return nil, err
 	}

@@ -95,10 +95,13 @@ func TestLostEngine(t *testing.T) {
 		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
 		require.NoError(t, os.RemoveAll(store)) // under a living one
 		deleted++
-		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
+		require.Eventually(t, func() bool {
+			_, err := os.Stat(filepath.Join(store, "jetstream"))
+			return err == nil
+		}, 20*time.Second, 5*time.Millisecond, "it is made anew")
+		time.Sleep(time.Duration(50+r.IntN(100)) * time.Millisecond)
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
-		require.DirExists(t, store, "it was made anew")
 		flipped += flip(t, store, r)
 		cmd = begin()
 		time.Sleep(time.Duration(200+r.IntN(200)) * time.Millisecond)

@@ -208,6 +208,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		m, err := w.conn.RequestWithContext(short, deskPrefix+kind, data)
 		cancel()
 		if err == nil {
+			w.away.Store(int64(time.Since(w.born)))
 			return r, decoded(m.Data, &r)
 		}
 		switch {
@@ -288,7 +289,9 @@ func (w *worker) one(ctx context.Context, msg jetstream.Msg) error {
 		_, err := w.ask(last, releaseKind, a.request())
 		return ignored(err)
 	}
-	if err := a.tell(ctx, result); err != nil {
+	if err := a.tell(ctx, result); errors.Is(err, errLost) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if limit != nil {
@@ -318,6 +321,9 @@ func (a *attempt) tell(ctx context.Context, r study.Result) error {
 	got, err := a.ask(ctx, resultKind, q)
 	if got.Note != "" {
 		fmt.Fprintln(os.Stderr, got.Note)
+	}
+	if err == nil && got.Lost {
+		return errLost
 	}
 	return err
 }
@@ -441,6 +447,9 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	switch {
 	case errors.Is(err, errStopped):
 		r.State = study.Pruned
+	case errors.Is(err, errAlone): // nothing is wrong with the trial
+		a.cancel(errAlone)
+		return r
 	case err != nil:
 		return study.Result{State: study.Fail, Reason: err.Error()}
 	}

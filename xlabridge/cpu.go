@@ -3,7 +3,6 @@ package xlabridge
 import (
 	"maps"
 	"runtime"
-	"strings"
 
 	"xlarun/graph"
 )
@@ -42,9 +41,6 @@ const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_
 // tiledProducts are the extra options by which products of matrices are computed by code of the compiler's own, inside of loops that are one function, in tiles of rows x contracted x
 // columns: 6 x 2 registers of sums are what 16 registers hold. What is handed to the library stays outside of such loops, so nothing is.
 const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
-
-// treeReductions is the pass that makes of a sum a tree of sums of 32, which inside of a loop that is one function are computed number by number.
-const treeReductions = "tree_reduction_rewriter"
 
 // disabledPasses is the option with the compiler's passes that are left out, between commas.
 const disabledPasses = "xla_disable_hlo_passes"
@@ -93,7 +89,6 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 		if l.Graph.TiledProducts() {
 			options[extraOptions] = olderEmitters + "," + tiledProducts
 			options[libraryFusions] = ""
-			options[disabledPasses] = strings.TrimPrefix(options[disabledPasses].(string)+","+treeReductions, ",")
 		}
 	}
 	return options

@@ -100,3 +100,16 @@ func TestTiledProductsOfNoNumbers(t *testing.T) {
 		}
 	}
 }
+
+// Case 1: a loop with a product costs no digits of a long sum elsewhere in the program.
+func TestTiledProductsLeaveSumsAlone(t *testing.T) {
+	const n = 1 << 22
+	f := func(x, w *graph.Array) []*graph.Array {
+		y, _ := graph.Scan(func(y *graph.Array, _ graph.None) (*graph.Array, graph.None) { return graph.Dot(y, w), graph.None{} }, w, graph.None{}, graph.Length(2))
+		return []*graph.Array{graph.Sum(x), graph.Sum(y)}
+	}
+	out, err := Jit2(open(t, Options{}), f)(graph.Full(graph.ShapeOf(graph.Float32, n), float32(.1)), graph.Ones(graph.ShapeOf(graph.Float32, 32, 32)))
+	require.NoError(t, err)
+	require.InEpsilon(t, n*float64(float32(.1)), floats(t, out[0])[0], 1e-5)
+	require.Equal(t, 32*32*32*32., floats(t, out[1])[0])
+}

@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +122,7 @@ func workCommand(a *app) *cobra.Command {
 		Long:    "Work runs trials of a study that xlarun serve runs elsewhere: as many worker processes as there are cores for, each one trial at a time.\nOne that dies is replaced, and its trial goes on from its last checkpoint, here or elsewhere.",
 		Example: "  xlarun work nats://head:4222 --token-file token\n  xlarun work nats://head:4222 --workers 4 --threads 2",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || !strings.Contains(args[0], "://") {
+			if len(args) != 1 || !servedAddress(args[0]) {
 				return console.BadInput("got %q, wants the address of a study that is served, nats://HOST:PORT", strings.Join(args, " "))
 			}
 			return nil
@@ -143,6 +145,7 @@ func workCommand(a *app) *cobra.Command {
 			if count > 1 {
 				return workers(cmd.Context(), a, count, threads, os.Args[1:])
 			}
+			runtime.GOMAXPROCS(threads)
 			err = studies.JoinStudy(cmd.Context(), studies.Join{URL: args[0], Token: token, TLS: secure, Wait: wait}, newMaker(a, "the study's spec"))
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted
@@ -155,6 +158,16 @@ func workCommand(a *app) *cobra.Command {
 	cmd.Flags().DurationVar(&wait, "wait", wait, "time without the study's server after which the workers end")
 	door.add(cmd, "workers")
 	return cmd
+}
+
+// servedAddress tells whether a text is nats://HOST:PORT, or tls:// for one that has certificates.
+func servedAddress(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "nats" && u.Scheme != "tls" || u.Hostname() == "" {
+		return false
+	}
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && port > 0
 }
 
 // workers keeps several worker processes going, each of which is this command with one worker.
