@@ -103,15 +103,10 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 		}
 		return x.Size() * movedElement
 	}
-	work := func(columns int) int {
-		if columns < lanesOfTile {
-			return batch * rows * inner * lanesOfTile // as many as full registers would do
-		}
-		return batch * rows * inner * columns
-	}
+	work := func(rows, columns int) int { return batch * inner * rows * max(columns, lanesOfTile) } // registers that are not full take as long
 	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract), slices.Concat(a.leftBatch, a.leftContract, xFree)
-	straight := cost(x, left) + cost(y, right) + work(columns)
-	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(rows)*columns/max(rows, 1) + n.Outs[0].Size()*movedElement
+	straight := cost(x, left) + cost(y, right) + work(rows, columns)
+	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
 	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
 	of := dotAttrs{[]int{0}, []int{0}, []int{2}, []int{1}}
 	if batch == 1 && len(a.leftBatch) == 0 {

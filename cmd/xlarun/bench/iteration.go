@@ -23,20 +23,7 @@ func iteration() selfplay.Config {
 
 // timeIteration times iterations, which have no peer here: bench selfplay has the parts of one beside mctx and JAX.
 func timeIteration(ctx context.Context, b *bench, name string) ([]row, error) {
-	line, err := b.inTurn(name, "", func() (seconds float64, err error) {
-		work, err := slicedIterations(iteration())(ctx, b)
-		if err != nil {
-			return 0, err
-		}
-		defer work.close()
-		if _, err := work.units(warmUp); err != nil {
-			return 0, err
-		}
-		start := b.now()
-		_, err = work.units(iterationCount)
-		return b.now().Sub(start).Seconds() / iterationCount, err
-	}, nil)
-	return []row{line}, err
+	return b.timeSlices(ctx, name, slicedIterations(iteration()), iterationCount)
 }
 
 // slicedIterations makes iterations of an experiment a slice.

@@ -50,6 +50,24 @@ type slicedWork struct {
 	close  func()
 }
 
+// timeSlices times so many units of a sliced workload that has no peer, by the clock.
+func (b *bench) timeSlices(ctx context.Context, name string, sliced func(context.Context, *bench) (*slicedWork, error), count int) ([]row, error) {
+	line, err := b.inTurn(name, "", func() (seconds float64, err error) {
+		work, err := sliced(ctx, b)
+		if err != nil {
+			return 0, err
+		}
+		defer work.close()
+		if _, err := work.units(warmUp); err != nil {
+			return 0, err
+		}
+		start := b.now()
+		_, err = work.units(count)
+		return b.now().Sub(start).Seconds() / float64(count), err
+	}, nil)
+	return []row{line}, err
+}
+
 // calibrated measures a workload beside its calibration, both started for this figure alone.
 func (b *bench) calibrated(ctx context.Context, w workload) (f figure, err error) {
 	fmt.Fprintf(b.Out, "%s: %d pairs with the calibration\n", w.name, b.pairing.pairs)

@@ -23,20 +23,7 @@ func update() ppo.Config {
 
 // timeUpdate times updates, which have no peer here: bench ppo has whole trainings beside JAX.
 func timeUpdate(ctx context.Context, b *bench, name string) ([]row, error) {
-	line, err := b.inTurn(name, "", func() (seconds float64, err error) {
-		work, err := slicedUpdates(update())(ctx, b)
-		if err != nil {
-			return 0, err
-		}
-		defer work.close()
-		if _, err := work.units(warmUp); err != nil {
-			return 0, err
-		}
-		start := b.now()
-		_, err = work.units(updateCount)
-		return b.now().Sub(start).Seconds() / updateCount, err
-	}, nil)
-	return []row{line}, err
+	return b.timeSlices(ctx, name, slicedUpdates(update()), updateCount)
 }
 
 // slicedUpdates makes updates of an experiment a slice.
