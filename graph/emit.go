@@ -14,6 +14,7 @@ type emitter struct {
 	indent string
 	funcs  map[string]string // private functions by name
 	order  []string
+	met    *value // what the last meeting of devices gave (lower_meetings.go); nil: there was none
 }
 
 // emitModule writes the module: a public @main over g's parameters. donated maps parameter to the result whose buffer
@@ -103,6 +104,10 @@ func (e *emitter) nodes(g *Graph) {
 	for _, n := range g.Nodes {
 		if n.Op.Emit == nil {
 			throw("emit", "internal: %s has to be lowered before it is written", n.Op.Name)
+		}
+		if len(n.Bodies) > 0 && meets(n) {
+			e.behind(n, func() { n.Op.Emit(e, n) })
+			continue
 		}
 		n.Op.Emit(e, n)
 	}

@@ -10,6 +10,7 @@ func lowerLoops(g *Graph, t Target) *Graph {
 	if !t.kernels() {
 		return g
 	}
+	g = lowerMeetings(g, t)
 	return newLowering(g, t, func(o *Op) lowerRule {
 		if o.Name != "while" {
 			return nil

@@ -45,6 +45,8 @@ type collectiveAttrs struct {
 	axis            string
 	size            int
 	stride, devices int
+	// meeting is the number of an all_gather that calls a kernel, from 1 on; 0: it is the compiler's (lower_meetings.go).
+	meeting int
 }
 
 func (a collectiveAttrs) axisName() string { return a.axis }
@@ -78,7 +80,7 @@ func (a collectiveAttrs) replicaGroups() string {
 func collective(name, axisName string) collectiveAttrs {
 	if t := currentTrace(); t != nil {
 		if ax := t.cur.axis(axisName); ax != nil {
-			return collectiveAttrs{axisName, ax.size, ax.stride, ax.devices}
+			return collectiveAttrs{axis: axisName, size: ax.size, stride: ax.stride, devices: ax.devices}
 		}
 	}
 	throw(name, "no axis is named %q here: name it with AxisName in VMap, or use graph.DeviceAxis (or an axis of the Mesh) in a program for several devices", axisName)
@@ -124,19 +126,7 @@ var _ = register(&Op{
 	},
 	JVP: zeroJVP, NotLinear: "it has no inputs",
 	Emit: func(e *emitter, n *Node) {
-		a := n.Attrs.(collectiveAttrs)
-		t := "tensor<i32>"
-		con := func(v int) string {
-			return e.line("stablehlo.constant", "", fmt.Sprintf("value = dense<%d> : %s", v, t), "", t)
-		}
-		if a.size == 1 {
-			e.names[n.Outs[0]] = con(0)
-			return
-		}
-		id := e.line("stablehlo.replica_id", "", "", "", "tensor<ui32>")
-		id = e.line("stablehlo.convert", id, "", "tensor<ui32>", t)
-		id = e.line("stablehlo.divide", id+", "+con(a.stride), "", t+", "+t, t)
-		e.names[n.Outs[0]] = e.line("stablehlo.remainder", id+", "+con(a.size), "", t+", "+t, t)
+		e.names[n.Outs[0]] = e.deviceIndex(n.Attrs.(collectiveAttrs))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		oneDevice(n)
@@ -149,6 +139,21 @@ var _ = register(&Op{
 		return []Case{c}
 	},
 })
+
+// deviceIndex writes the number of the device that runs, along an axis.
+func (e *emitter) deviceIndex(a collectiveAttrs) string {
+	t := "tensor<i32>"
+	con := func(v int) string {
+		return e.line("stablehlo.constant", "", fmt.Sprintf("value = dense<%d> : %s", v, t), "", t)
+	}
+	if a.size == 1 {
+		return con(0)
+	}
+	id := e.line("stablehlo.replica_id", "", "", "", "tensor<ui32>")
+	id = e.line("stablehlo.convert", id, "", "tensor<ui32>", t)
+	id = e.line("stablehlo.divide", id+", "+con(a.stride), "", t+", "+t, t)
+	return e.line("stablehlo.remainder", id+", "+con(a.size), "", t+", "+t, t)
+}
 
 // AxisIndex is the number of the lane or device that runs, along a named axis: an int32 scalar.
 func AxisIndex(axis string) *Array {
@@ -180,6 +185,10 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
+		if a.meeting > 0 {
+			e.meet(n)
+			return
+		}
 		x := n.Inputs[0].shape
 		one, all := mlirType(x.insert(0, 1)), mlirType(n.Outs[0].shape)
 		r := e.line("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), one)

@@ -25,10 +25,20 @@ xf_error *xb_cumulative(xf_frame *frame);
 // s32 indices out, as many as the results have room for. The attribute config is their number.
 xf_error *xb_top_k(xf_frame *frame);
 
+// xb_sort is the handler of the kernel xlarun_sort: arrays of f32, s32 or u32, all of one shape, in; the same out, their lines along an axis in the order of the
+// first: equal ones stay as they are, NaN comes last. The attribute config is the axis, and whether the largest come first.
+xf_error *xb_sort(xf_frame *frame);
+
 // xb_threefry is the handler of the kernel xlarun_threefry: both words of the keys, of u32 arrays of one shape, in; for each key
 // the hash of so many counters out, in one array or the two words apart. The attribute config is their number and whether the keys'
 // axes come behind the counters'. See threefry.h.
 xf_error *xb_threefry(xf_frame *frame);
+
+// xb_gather is the handler of the kernel xlarun_gather, which all devices that run a program together call at the same place: an array, the number of the device
+// (s32[]), and any array that has to be there before, in; the arrays of all devices, along a new axis in front, out. The attribute config is the number of devices
+// and that of the place. xb_after is that of xlarun_after: an array, and any that has to be there before, in; the first out, in place. See gather.c.
+xf_error *xb_gather(xf_frame *frame);
+xf_error *xb_after(xf_frame *frame);
 
 // xb_unset does nothing. It is the handler of the kernels xlarun_unset, nothing in, one array out, left as it is, and xlarun_apart, nothing in and nothing out.
 xf_error *xb_unset(xf_frame *frame);

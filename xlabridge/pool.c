@@ -16,7 +16,7 @@
 
 // Sizes that the pool takes: smaller ones the C library serves well, larger ones go to the kernel and back.
 #define LEAST ((size_t)64 << 10)
-#define MOST ((size_t)32 << 20)
+#define MOST ((size_t)256 << 20)
 // How much freed memory is kept for what is allocated next.
 #define KEPT ((size_t)512 << 20)
 // Addresses that blocks are cut from, and the unit of their sizes: a block begins at a whole number of units.

@@ -111,15 +111,21 @@ func Running[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) 
 // Count is the number of a device's tiles, as Each wants it within a program: give it to the program as an input.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
+// Blocks runs f for every tile of all devices, whose number is an int32 scalar: leaves [Total, …], the same on every device. perDevice is as for Each.
+func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R) R {
+	mine := t.First() // within the loop it would keep the compiler from making one function of it
+	one := func(local *graph.Array) R { return f(graph.Add(mine, local)) }
+	rows := Each(t, perDevice, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	return graph.MapTree(t.Gather, rows)
+}
+
 // Map runs f for every item of the list, whose number is an int32 scalar, tile by tile on all devices: leaves [Items, …], in
 // the list's order and the same on every device. perDevice is as for Each, options are those of the vmap over a tile's items.
 func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
-	one := func(local *graph.Array) R {
-		first := graph.Mul(graph.Add(t.First(), local), t.Lanes)
-		return graph.VMap(f, options...)(graph.Add(graph.Iota(t.Lanes), first))
-	}
-	rows := Each(t, perDevice, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Barrier(t.inOrder(t.Gather(a), t.Total()))[0] }, rows)
+	all := Blocks(t, perDevice, func(tile *graph.Array) R {
+		return graph.VMap(f, options...)(graph.Add(graph.Iota(t.Lanes), graph.Mul(tile, t.Lanes)))
+	})
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Barrier(t.inOrder(a, t.Total()))[0] }, all)
 }
 
 // Gather collects Rows of all devices: [Total, dims...], in the list's order, the same on every device.

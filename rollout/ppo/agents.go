@@ -11,13 +11,21 @@ import (
 // tileMost is the number of agents of a tile on a CPU: what a few learn of stays in a core's cache, and one alone leaves its vectors half empty.
 const tileMost = 4
 
+// devices is how many of a backend's devices may be used.
+func (c *Config) devices(b xlabridge.Backend) (int, error) {
+	if n := b.NumDevices(); c.Devices > n {
+		return 0, settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", n)
+	} else if c.Devices == 0 {
+		return n, nil
+	}
+	return c.Devices, nil
+}
+
 // cut is how the agents are cut over the first devices of a backend.
 func (c *Config) cut(b xlabridge.Backend) (population.Tiles, error) {
-	devices := c.Devices
-	if n := b.NumDevices(); devices > n {
-		return population.Tiles{}, settings.Wrong("devices", devices, "at most the %d that the backend was opened with", n)
-	} else if devices == 0 {
-		devices = n
+	devices, err := c.devices(b)
+	if err != nil {
+		return population.Tiles{}, err
 	}
 	lanes := c.Tile
 	if lanes == 0 {
@@ -43,8 +51,8 @@ func (c *Config) each() map[string][]float64 {
 }
 
 // layout is the plan of the program.
-func layout(b xlabridge.Backend, cut population.Tiles) plan.Plan {
-	p := plan.Plan{Devices: cut.Devices}
+func layout(b xlabridge.Backend, devices int) plan.Plan {
+	p := plan.Plan{Devices: devices}
 	if plan.MachineOf(b, 1).CPU {
 		p.VectorWidth = plan.VectorWidth
 	}
@@ -71,6 +79,9 @@ func (g *program) together(cut population.Tiles) func(State, inputs) (State, *gr
 // inputs are those of the program.
 func (g *program) inputs(cut population.Tiles) inputs {
 	in := inputs{Settings: settings.Inputs(g.config, ""), Each: map[string]*graph.Array{}, Updates: graph.Scalar(float64(g.config.Last())), Tiles: cut.Count()}
+	if g.shards != nil {
+		in.Shards = &counts{g.shards.Envs.Count(), g.shards.Rows.Count()}
+	}
 	if g.config.Agents > 1 {
 		for name, values := range g.config.each() {
 			numbers := make([]float32, len(values))

@@ -30,14 +30,14 @@ type episodeStart struct {
 type moment struct {
 	Observation *graph.Array
 	Legal       *graph.Array `tree:"optional"` // bool[n]; nil where all actions are
-	Out         *graph.Array // f32[…] of the acting network
+	Out         *graph.Array `tree:"optional"` // f32[…] of the acting network
 	Draw        *graph.Array
 	Key         random.Key   // the policy's in this step
 	First       *graph.Array // bool[]: the step before ended an episode, so that nothing is remembered
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
 	Truncated   *graph.Array // bool[]
-	Final       *graph.Array // the observation behind the step, before any reset
+	Final       *graph.Array `tree:"optional"` // the observation behind the step, before any reset
 	After       any          // what the actor carries behind the step, before any reset
 	Return      *graph.Array // f32[]: of the episode so far, this step included
 	Length      *graph.Array // f32[]: steps of the episode so far, this one included
@@ -98,8 +98,8 @@ func (c *collector) begin(p Params, key random.Key) World {
 	return w
 }
 
-// chances are those of steps x environments.
-func (c *collector) chances(key random.Key, steps, environments int) chance {
+// chances are those of keys [steps, environments].
+func (c *collector) chances(keys random.Key) chance {
 	one := func(key random.Key) chance {
 		keys := once(random.SplitN(key, 4)) // derived again for each of its uses, a key of a key would keep the compiler at work for minutes
 		by := chance{Env: keys[0], Policy: keys[1], Noise: c.acting.Noise(keys[2]), Fresh: keys[3]}
@@ -108,7 +108,8 @@ func (c *collector) chances(key random.Key, steps, environments int) chance {
 		}
 		return by
 	}
-	all := graph.VMap(one)(once(random.Split(key, steps*environments)))
+	steps, environments := keys.Data.Dim(0), keys.Data.Dim(1)
+	all := graph.VMap(one)(once(graph.MapTree(merged, keys)))
 	return once(graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.Reshape(a, append([]int{steps, environments}, a.Dims()[1:]...)...)
 	}, all))

@@ -156,9 +156,6 @@ func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
 	}
-	if c.Devices > 1 && c.Agents == 1 {
-		return nil, settings.Wrong("devices", c.Devices, "1: one agent is trained on one device, --agents on several")
-	}
 	play, err := c.Rollout()
 	if err != nil {
 		return nil, err
@@ -221,6 +218,7 @@ func (c *Config) program() (*program, error) {
 	if rows%c.Minibatches != 0 {
 		return nil, settings.Wrong("minibatches", c.Minibatches, "a number that divides %d, %s", rows, of)
 	}
+	g.rows = rows
 	if n := rows / c.Minibatches; n%c.Accumulate != 0 {
 		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n, of)
 	}

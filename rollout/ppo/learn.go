@@ -6,6 +6,7 @@ import (
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
 	"xlarun/rollout/ppo/value"
 )
 
@@ -98,6 +99,9 @@ type learner struct {
 	*numbers
 	head  value.Head
 	state any // of the value head
+	// tiles are how a minibatch is cut over devices, nil: not at all; ofDevice is the number of those of a device, i32[].
+	tiles    *population.Tiles
+	ofDevice *graph.Array
 	// What follows is for NewSlowly.
 	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
 	unfused bool         // the optimiser goes through the parameters' leaves one by one
@@ -178,9 +182,70 @@ type trained struct {
 	Stop      *graph.Array // bool[]: the policy has moved far enough
 }
 
-// gradient is that of a minibatch whose rows i32[rows] are given, in parts whose gradients are added up, with the means of their figures.
+// sums are a gradient and its figures.
+type sums struct {
+	Gradient Params
+	Figures  figures
+}
+
+// gradient is that of a minibatch whose rows i32[rows] are given, with its figures, in parts whose gradients are added up.
 func (l *learner) gradient(p Params, scale *precision.LossScale, rows *graph.Array, parts int, of experiences) (Params, figures) {
-	by := l.spreadOf(of.advantages(rows))
+	return l.partial(p, scale, rows, parts, of, l.spreadOf(of.advantages(rows)))
+}
+
+// tiled is the same where a minibatch is cut: each tile of the rows is computed by itself, and what they come to, a vector of each as the layout says, is
+// then what use gets to add up in order, on each device.
+func (l *learner) tiled(t trained, rows *graph.Array, parts int, of experiences, use func(t trained, s sums) (trained, figures)) (trained, figures) {
+	n := l.tiles.Items
+	layout := population.LayoutOf(sums{t.Params, nothing()})
+	mine := l.tiles.First() // within the loop it would keep the compiler from making one function of it
+	type given struct {
+		Params Params
+		Scale  *precision.LossScale
+		Rows   *graph.Array
+		Local  *graph.Array
+	}
+	gradients := population.Each(*l.tiles, l.ofDevice, l.tiles.Rows(graph.Float32, layout.Size()), func(local *graph.Array) *graph.Array {
+		in := once(given{t.Params, t.Scale, rows, local}) // what does not depend on the tile would be taken out of the loop, op by op
+		cut := graph.Reshape(in.Rows, n, rows.Dim(0)/n)
+		g, f := l.partial(in.Params, in.Scale, graph.DynamicIndex(cut, graph.Add(mine, in.Local), 0), parts, of, l.spreadOf(of.advantages(in.Rows)))
+		return layout.Ravel(sums{g, f})
+	})
+	all := l.tiles.Gather(gradients)
+	type both struct {
+		Trained trained
+		Figures figures
+	}
+	after := inOne(l.ofDevice, both{t, nothing()}, all, func(b both, all *graph.Array) both {
+		sum, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
+			return graph.Add(sum, row), graph.None{}
+		}, graph.Zeros(graph.ShapeOf(graph.Float32, layout.Size())), all)
+		mean := layout.Unravel(graph.Div(sum, float64(n))).(sums)
+		mean.Figures.Minibatches = graph.Scalar(1)
+		b.Trained, b.Figures = use(b.Trained, mean)
+		return b
+	})
+	return after.Trained, after.Figures
+}
+
+// inOne is f of what is carried and of what is given, as a loop of one turn, which the compiler makes one function: some, i32[], is a number above 0 that it does not know.
+func inOne[T, G any](some *graph.Array, carry T, given G, f func(T, G) T) T {
+	type loop struct {
+		I     *graph.Array
+		Carry T
+	}
+	type turn struct {
+		I     *graph.Array
+		Given G
+	}
+	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+	return graph.While(func(c loop) *graph.Array { return graph.Lt(c.I, graph.Min(some, 1)) }, func(c loop) loop {
+		return loop{graph.Add(c.I, 1), f(c.Carry, once(turn{c.I, given}).Given)} // behind the barrier nothing is taken out of the loop
+	}, loop{zero, carry}).Carry
+}
+
+// partial is the gradient of some of a minibatch's rows, in parts whose gradients are added up, with the means of their figures.
+func (l *learner) partial(p Params, scale *precision.LossScale, rows *graph.Array, parts int, of experiences, by *spread) (Params, figures) {
 	one := func(rows *graph.Array) (Params, figures) {
 		loss := of.loss(once(rows), by)
 		_, f, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) {
@@ -197,10 +262,6 @@ func (l *learner) gradient(p Params, scale *precision.LossScale, rows *graph.Arr
 	}
 	if parts == 1 {
 		return one(rows)
-	}
-	type sums struct {
-		Gradient Params
-		Figures  figures
 	}
 	add := func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, graph.Div(x, float64(parts))) }
 	rows = graph.Reshape(rows, parts, rows.Dim(0)/parts)
@@ -225,8 +286,8 @@ func (l *learner) epochs(key random.Key, first trained, epochs, minibatches, par
 	orders := graph.VMap(func(key random.Key) *graph.Array { return random.Permutation(key, rows) })(once(random.Split(key, epochs)))
 	orders = once(graph.Reshape(orders, epochs, minibatches, rows/minibatches))
 	adam := l.optimizer()
-	step := func(t trained, rows *graph.Array) (trained, figures) {
-		gradient, f := l.gradient(t.Params, t.Scale, rows, parts, of)
+	move := func(t trained, s sums) (trained, figures) {
+		gradient, f := s.Gradient, s.Figures
 		f.GradientNorm = optim.GlobalNorm(optim.Joined(gradient)) // as the optimiser has it
 		learns := graph.IsFinite(f.GradientNorm)
 		t.Params, t.Optimizer = optim.StepIf(learns, adam, t.Params, gradient, t.Optimizer)
@@ -238,6 +299,13 @@ func (l *learner) epochs(key random.Key, first trained, epochs, minibatches, par
 		}
 		t.Figures = graph.MapTree2(func(sum, x *graph.Array) *graph.Array { return graph.Add(sum, x) }, t.Figures, f)
 		return t, f
+	}
+	step := func(t trained, rows *graph.Array) (trained, figures) {
+		if l.tiles != nil && l.tiles.Items > 1 {
+			return l.tiled(t, rows, parts, of, move)
+		}
+		g, f := l.gradient(t.Params, t.Scale, rows, parts, of)
+		return move(t, sums{g, f})
 	}
 	epoch := func(t trained, order *graph.Array) trained {
 		t, each := graph.Scan(step, t, order, graph.LoopName(minibatchesLoop))

@@ -69,8 +69,15 @@ func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut), Computed: true, Undivided: c.Agents == 1}
+	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut.Devices), Computed: true}
 	if c.Agents == 1 {
+		if g.shards, err = c.shards(b, g.rows); err != nil {
+			return nil, err
+		}
+		if g.shards != nil {
+			options.Plan = layout(b, g.shards.Rows.Devices)
+		}
+		options.Undivided = options.Plan.Devices == 1
 		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.update)
 	} else {
 		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(cut), g.together(cut))

@@ -20,7 +20,7 @@ func experienced(t *testing.T, change func(c *Config)) (*learner, State, experie
 	require.NoError(t, err)
 	s := g.start(random.New(1))
 	col := g.normalizing(s)
-	worlds, m := col.collect(s.Params, s.Worlds, col.chances(random.New(2), c.Horizon, c.Envs))
+	worlds, m := col.collect(s.Params, s.Worlds, col.chances(keysOf(random.New(2), c.Horizon, c.Envs)))
 	e := g.estimate(col, s, worlds, m)
 	l := g.learner(s.Value, inputs{Updates: graph.Scalar(10)}, s.Update)
 	advantages, targets := advantages(m.Reward, e, m, l.Gamma, l.Lambda)

@@ -61,14 +61,15 @@ func NewStepwise(b xlabridge.Backend, c Config, slow Slowly) (*Stepwise, error) 
 	play := xlabridge.Jit2(b, func(s State, step *graph.Array) outcome {
 		ofSteps, _ := keys(s)
 		col := g.bound(in).normalizing(s)
-		worlds, m := col.collect(s.Params, s.Worlds, col.chances(random.FoldIn(ofSteps, step), 1, c.Envs))
+		worlds, m := col.collect(s.Params, s.Worlds, col.chances(keysOf(random.FoldIn(ofSteps, step), 1, c.Envs)))
 		return outcome{worlds, graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 0) }, m)}
 	})
 	s.play = func(s State, step int) (outcome, error) { return play(s, graph.Of(int32(step))) }
 	s.learn = xlabridge.Jit2(b, func(s State, all outcome) learnt {
 		_, ofEpochs := keys(s)
 		bound := g.bound(in)
-		next, figures := bound.learned(bound.normalizing(s), s, in, all.Worlds, all.Moment, ofEpochs)
+		col := bound.normalizing(s)
+		next, figures := bound.learned(col, s, in, bound.looked(col, s, all.Worlds, all.Moment), ofEpochs)
 		return learnt{next, figures}
 	})
 	return s, nil

@@ -66,6 +66,7 @@ type inputs struct {
 	Each    map[string]*graph.Array
 	Updates *graph.Array // f32[]: of the whole run, over which the learning rate falls
 	Tiles   *graph.Array // i32[]: of agents, that a device trains; population.Tiles.Count
+	Shards  *counts      // of one agent; nil: its work is not cut
 }
 
 // program is one update of one agent.
@@ -73,6 +74,8 @@ type program struct {
 	config  *Config
 	collect collector
 	head    value.Head
+	rows    int     // that an update shuffles
+	shards  *shards // of one agent; nil: its work is not cut
 	slow    Slowly
 }
 
@@ -139,6 +142,9 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
 	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused}
+	if in.Shards != nil {
+		l.tiles, l.ofDevice = &g.shards.Rows, in.Shards.Rows
+	}
 	if g.slow.Branching {
 		l.branch = graph.Ge(update, 0)
 	}
@@ -148,22 +154,17 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 // update collects, estimates advantages and learns. It returns the next state, and the numbers that metricNames name.
 func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
-	c, collector := g.config, g.normalizing(s)
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
-	worlds, moments := collector.collect(s.Params, s.Worlds, collector.chances(ofSteps, c.Horizon, c.Envs))
-	return g.learned(collector, s, in, worlds, once(moments), ofEpochs)
+	collector := g.normalizing(s)
+	return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
 }
 
 // learned is what an update makes of what it collected: g has its inputs bound.
-func (g *program) learned(collector *collector, s State, in inputs, worlds World, moments moment, ofEpochs random.Key) (State, *graph.Array) {
-	c := g.config
-	observed := moments.Observation
-	moments.Observation, moments.Final = collector.each(observed), collector.each(moments.Final)
-	estimated := g.estimate(collector, s, worlds, moments)
-	worlds.Critic = estimated.Critic
+func (g *program) learned(collector *collector, s State, in inputs, all lived, ofEpochs random.Key) (State, *graph.Array) {
+	c, moments, estimated := g.config, all.Moments, all.Value
 
-	next := State{Key: s.Key, Update: graph.Add(s.Update, 1), Worlds: worlds}
+	next := State{Key: s.Key, Update: graph.Add(s.Update, 1), Worlds: all.Worlds}
 	rewards := moments.Reward
 	if s.Rewards != nil {
 		rewards, next.Rewards = s.Rewards.normalize(moments, c.Gamma.Array())
@@ -177,16 +178,13 @@ func (g *program) learned(collector *collector, s State, in inputs, worlds World
 	l.state = next.Value
 	params := g.rescaled(s, next.Value)
 
-	logs := graph.VMap(graph.VMap(func(m moment) *graph.Array {
-		return collector.acting.LogProb(s.Params.Head, collector.actions(m.Out, m.Legal), m.Draw)
-	}))(moments)
-	e := once(experience{Observation: moments.Observation, Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: logs,
+	e := once(experience{Observation: collector.each(moments.Observation), Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: all.LogProb,
 		Value: estimated.Values, Advantage: advantages, Target: targets})
 	after := l.epochs(ofEpochs, trained{Params: params, Optimizer: s.Optimizer, Scale: s.Scale}, c.Epochs, c.Minibatches, c.Accumulate, l.experiences(s, e, c.blocks()))
 	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
 
 	if s.Observed != nil {
-		more := s.Observed.And(momentsOf(graph.Convert(merged(observed), graph.Float32)))
+		more := s.Observed.And(momentsOf(graph.Convert(merged(moments.Observation), graph.Float32)))
 		next.Observed = &more
 	}
 	ended := endedIn(moments)

@@ -126,7 +126,7 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 			b := g.bound(in)
 			col := b.normalizing(s)
 			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
-			worlds, m := col.collect(s.Params, s.Worlds, col.chances(ofSteps, horizon, environments))
+			worlds, m := col.collect(s.Params, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
 			m = evaluated(t, m)
 			raw := m
 			m.Observation, m.Final = col.each(m.Observation), col.each(m.Final)

@@ -93,12 +93,20 @@ typedef struct {
 
 enum { XF_INVALID_ARGUMENT = 3, XF_RESOURCE_EXHAUSTED = 8 };
 
-/* XLA's own functions; only the first is declared. */
+typedef struct {
+  XF_HEAD;
+  void *ctx;
+  int64_t run_id; /* result: the same for all devices that run a program together */
+} xf_run_args;
+
+/* XLA's own functions; only two are declared. A table that ends before a function does not have it. */
 typedef struct {
   XF_HEAD;
   xf_version api_version;
   const void *internal_api;
   xf_error *(*error_create)(xf_error_args *args);
+  void *undeclared[15];
+  xf_error *(*run_id_get)(xf_run_args *args);
 } xf_api;
 
 enum { XF_EXECUTE = 3 };
