@@ -45,8 +45,8 @@ func TestPool(t *testing.T) {
 			return b == blocks && u == used
 		}, 10*time.Second, time.Millisecond, message, args...)
 	}
-	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32<<20 - 4, 32 << 20, 40 << 20} {
-		pooledSize := c.lib.pooled && size >= 64<<10 && size < 32<<20
+	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32 << 20, 256<<20 - 4, 256 << 20} {
+		pooledSize := c.lib.pooled && size >= 64<<10 && size < 256<<20
 		blocks, used, _ := pooled()
 		data := make([]float32, size/4)
 		for j := range data {

@@ -21,7 +21,7 @@ const (
 	mostShards = 8
 	// leastRows and leastEnvs are the steps of a minibatch, and the environments, of a part: with fewer its vectors are half empty, and handing results
 	// over takes longer than making them.
-	leastRows, leastEnvs = 64, 32
+	leastRows, leastEnvs = 256, 32
 )
 
 // parts is the largest power of two, of at most mostShards, that cuts n evenly into parts of at least so many.
@@ -94,6 +94,7 @@ func (g *program) live(collector *collector, s State, in inputs, key random.Key)
 		rows := graph.MapTree(merged, steps{l.Moments, l.LogProb, l.Value.Values, l.Value.Finals})
 		return packed{worldly.pack(after{l.Worlds, l.Value.Last}), stepwise.pack(rows)}
 	})
+	all = graph.MapTree(func(a *graph.Array) *graph.Array { return graph.SliceAxis(a, 0, 0, t.Items/t.Lanes) }, all) // no padding
 	joined := worldly.unpack(all.Worlds).(after)
 	joined = graph.MapTree(merged, joined)
 	rows := graph.MapTree(func(a *graph.Array) *graph.Array { // [tiles, steps x lanes, …]

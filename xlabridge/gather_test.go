@@ -1,0 +1,138 @@
+package xlabridge
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// meetings are programs whose devices gather in all kinds of places.
+var meetings = []struct {
+	name string
+	f    func(x *graph.Array) *graph.Array // of a device's part, f32[4, 3]
+}{
+	{"independent", func(x *graph.Array) *graph.Array {
+		a, b := graph.AllGather(graph.Sin(x), "d"), graph.AllGather(graph.Cos(graph.Sum(x, 0)), "d")
+		return graph.Add(graph.Mul(x, graph.Sum(graph.Square(a))), graph.Sum(b))
+	}},
+	{"dtypes", func(x *graph.Array) *graph.Array {
+		sum := graph.Zeros(x.Shape())
+		for _, d := range []graph.DType{graph.Bool, graph.Int8, graph.Uint16, graph.Float16, graph.BFloat16, graph.Int32, graph.Float64, graph.Int64} {
+			all := graph.AllGather(graph.Convert(graph.Round(graph.Mul(x, 3)), d), "d")
+			sum = graph.Add(sum, graph.Sum(graph.Convert(all, graph.Float32), 0))
+		}
+		return sum
+	}},
+	{"empty and alone", func(x *graph.Array) *graph.Array {
+		none := graph.AllGather(graph.SliceAxis(x, 0, 0, 0), "d")
+		return graph.Add(x, graph.Add(graph.Sum(none), graph.Sum(graph.AllGather(graph.Index(graph.Index(x, 0), 0), "d"))))
+	}},
+	{"in a loop, and around it", func(x *graph.Array) *graph.Array {
+		before := graph.Sum(graph.AllGather(graph.Sin(x), "d"))
+		y, _ := graph.Scan(func(x *graph.Array, i *graph.Array) (*graph.Array, graph.None) {
+			fixed := graph.Sum(graph.AllGather(graph.Square(before), "d")) // the same in all turns
+			return graph.Mul(.3, graph.Add(graph.Sin(graph.Add(graph.Mean(graph.AllGather(x, "d"), 0), graph.Mul(fixed, .01))), x)), graph.None{}
+		}, x, graph.Iota(17))
+		after := graph.Sum(graph.AllGather(graph.Cos(x), "d")) // does not depend on the loop
+		return graph.Add(y, graph.Add(before, after))
+	}},
+	{"loops in loops, in branches", func(x *graph.Array) *graph.Array {
+		inner := func(x *graph.Array) *graph.Array {
+			y, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
+				return graph.Sin(graph.Mean(graph.AllGather(x, "d"), 0)), graph.None{}
+			}, x, graph.Iota(3))
+			return y
+		}
+		y, _ := graph.Scan(func(x, i *graph.Array) (*graph.Array, graph.None) {
+			x = graph.Cond(graph.Gt(i, 1), func() *graph.Array { return inner(x) }, func() *graph.Array { return graph.Mul(x, .3) })
+			return graph.Add(x, graph.Mul(.1, inner(graph.Cos(x)))), graph.None{}
+		}, x, graph.Iota(5))
+		return graph.Add(y, inner(x))
+	}},
+	{"one turn", func(x *graph.Array) *graph.Array {
+		y, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
+			return graph.Sum(graph.AllGather(x, "d"), 0), graph.None{}
+		}, x, graph.Iota(1))
+		return graph.Add(y, graph.Sum(graph.AllGather(graph.Sin(x), "d"), 0))
+	}},
+}
+
+func manyParts(n int) *graph.Array {
+	return graph.Sin(graph.Mul(graph.Reshape(graph.Convert(graph.Iota(n*12), graph.Float32), n*4, 3), 1.7))
+}
+
+// Devices that meet by the kernel come to what they come to in the interpreter, where they are lanes, call after call.
+func TestMeetings(t *testing.T) {
+	client := open(t, Options{Devices: 8})
+	cut := graph.Spec{"d"}
+	for _, c := range meetings {
+		for _, n := range []int{2, 3, 8} {
+			m := graph.Mesh{{Name: "d", Size: n}}
+			want, err := Jit1(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
+			require.NoError(t, err, c.name)
+			f := ShardMap(client, c.f, m, cut, cut)
+			for range 20 {
+				got, err := f(manyParts(n))
+				require.NoError(t, err, c.name)
+				closeArrays(t, want, got, 1e-4, fmt.Sprintf("%s on %d devices", c.name, n))
+			}
+		}
+	}
+}
+
+// Programs that other collectives are in are left to the compiler: an order with its own meetings cannot be had.
+func TestMeetingsAreAllOrNone(t *testing.T) {
+	text := func(devices int, f func(x *graph.Array) *graph.Array) string {
+		p, err := graph.TraceArgs("meet", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 4, 3))}, graph.TraceOptions{Mesh: graph.Mesh{{Name: "d", Size: devices}}}, func(a []any) any {
+			return f(a[0].(*graph.Array))
+		})
+		require.NoError(t, err)
+		l, err := p.Lower(graph.TargetCPUKernels)
+		require.NoError(t, err)
+		return l.StableHLO
+	}
+	for _, c := range meetings {
+		all := text(4, c.f)
+		require.Contains(t, all, "xlarun_gather", c.name)
+		require.NotContains(t, all, "stablehlo.all_gather", c.name)
+		require.NotContains(t, text(1, c.f), "xlarun_gather", c.name)
+		mixed := text(4, func(x *graph.Array) *graph.Array { return graph.Add(graph.PSum(x, "d"), c.f(x)) })
+		require.NotContains(t, mixed, "xlarun_gather", c.name)
+		require.Contains(t, mixed, "stablehlo.all_gather", c.name)
+	}
+	require.Equal(t, 1, strings.Count(text(2, meetings[3].f), "xlarun_after"), "the loop waits for what is gathered before it")
+}
+
+// Runs of several programs at a time, of one client and of two, do not meet each other.
+func TestConcurrentMeetings(t *testing.T) {
+	cut := graph.Spec{"d"}
+	var all sync.WaitGroup
+	for k := range 2 {
+		client := open(t, Options{Devices: 3})
+		for i, c := range meetings[3:5] {
+			n := 2 + (k+i)%2
+			m := graph.Mesh{{Name: "d", Size: n}}
+			want, err := Jit1(&Reference{}, graph.ShardMap(c.f, m, cut, cut))(manyParts(n))
+			require.NoError(t, err)
+			f := ShardMap(client, c.f, m, cut, cut)
+			for range 2 {
+				all.Go(func() {
+					for range 25 {
+						got, err := f(manyParts(n))
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						closeArrays(t, want, got, 1e-4, c.name)
+					}
+				})
+			}
+		}
+	}
+	all.Wait()
+}

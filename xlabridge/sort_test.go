@@ -1,0 +1,58 @@
+package xlabridge
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+)
+
+// The kernel orders lines of every length, along any axis, as the interpreter does: by insertion, by narrow and by wide digits; few values stand for many ties.
+func TestSortKernel(t *testing.T) {
+	client := open(t, Options{})
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), -math.NaN(), math.MaxFloat32, -math.MaxFloat32, 1, -1}
+	r := rand.New(rand.NewPCG(4, 2))
+	for _, n := range []int{1, 2, 31, 32, 33, 200, 2047, 2048, 5000} {
+		for k, d := range []graph.DType{graph.Float32, graph.Int32, graph.Uint32} {
+			for _, values := range []int{3, 1 << 30} {
+				for _, axis := range []int{0, 1} {
+					dims := []int{3, n}
+					if axis == 0 {
+						dims = []int{n, 3}
+					}
+					numbers := make([]float32, 3*n)
+					for i := range numbers {
+						numbers[i] = float32(r.IntN(values)) - float32(values/2*(k%2))
+						if k == 0 {
+							numbers[i] = float32((r.Float64() - .5) * float64(values))
+							if r.IntN(4) == 0 {
+								numbers[i] = float32(odd[r.IntN(len(odd))])
+							}
+						}
+					}
+					x, err := graph.Eval(graph.Convert(graph.Reshape(graph.Float32s(numbers), dims...), d))
+					require.NoError(t, err)
+					f := func(x *graph.Array) []*graph.Array {
+						all := graph.SortKV([]*graph.Array{x, graph.IotaAxis(graph.ShapeOf(graph.Int32, dims...), axis), graph.Bitcast(graph.IotaAxis(graph.ShapeOf(graph.Int32, dims...), axis), graph.Float32)}, axis, 1)
+						return append(all, graph.ArgSort(x, axis, graph.Descending()))
+					}
+					want, err := Jit1(&Reference{}, f)(x)
+					require.NoError(t, err)
+					got, err := Jit1(client, f)(x)
+					require.NoError(t, err)
+					for i := range want {
+						a, err := graph.Floats(want[i])
+						require.NoError(t, err)
+						b, err := graph.Floats(got[i])
+						require.NoError(t, err)
+						require.Equal(t, fmt.Sprint(a), fmt.Sprint(b), "%d of %v along %d, result %d", n, d, axis, i)
+					}
+				}
+			}
+		}
+	}
+}
