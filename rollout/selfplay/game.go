@@ -92,10 +92,7 @@ func (c *Config) clique() (envs.Environment, error) {
 		return envs.Erase(g), err
 	}
 	g, err := board.Ramsey(c.Vertices, c.K...)
-	if err != nil {
-		return nil, err
-	}
-	return envs.Erase(puzzleOf(g)), nil
+	return envs.Erase(puzzle{g}), err
 }
 
 func joined(k []int) string {
