@@ -255,6 +255,12 @@ type Programmed interface {
 	Programs() string
 }
 
+// Selective is an Experiment some of whose settings mean nothing as the others stand.
+type Selective interface {
+	// Idle are the names of these settings, and what is wanted where one of them is given: what there is instead, and why.
+	Idle() (names []string, wants string)
+}
+
 // Sampler is an Experiment whose members can be made again from a state.
 type Sampler interface {
 	// Members is how many there are, in the population that a run with these settings plays after a snapshot.

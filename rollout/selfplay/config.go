@@ -155,16 +155,22 @@ func (c *Config) program() (*program, error) {
 	return p, p.learn()
 }
 
-// ofAnotherGame refuses settings of the games of cliques where another one is played.
-func (c *Config) ofAnotherGame() error {
+// Idle are the settings of the games of cliques where another one is played.
+func (c *Config) Idle() (names []string, wants string) {
 	if c.Game == clique {
-		return nil
+		return nil, ""
 	}
+	return []string{"vertices", "k", "variant"}, fmt.Sprintf("no such setting where --game is %s: it is one of the game clique", c.Game)
+}
+
+// ofAnotherGame refuses idle settings that are not as usual. Those that were given as they are by default are known to the command line alone.
+func (c *Config) ofAnotherGame() error {
 	usual := DefaultConfig()
-	for _, name := range []string{"vertices", "k", "variant"} {
+	names, wants := c.Idle()
+	for _, name := range names {
 		now, _ := settings.Lookup(c, name)
 		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {
-			return &settings.Error{Key: name, Got: now.Text(), Wants: fmt.Sprintf("no such setting where --game is %s: it is one of the game clique", c.Game)}
+			return &settings.Error{Key: name, Got: now.Text(), Wants: wants}
 		}
 	}
 	return nil

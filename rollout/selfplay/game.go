@@ -26,6 +26,7 @@ type game struct {
 	players        int
 	vertices       int    // of the graph; 0: a board
 	k              [2]int // of the cliques
+	hexagons       bool   // the cells of the board are some
 	start          any    // the first state, concrete
 	state          packing
 	symmetries     symmetries
@@ -63,7 +64,7 @@ func (c *Config) game() (*game, error) {
 	case "connectfour":
 		g.env = envs.Erase(board.ConnectFour())
 	case "hex":
-		g.env = envs.Erase(board.Hex(7))
+		g.env, g.hexagons = envs.Erase(board.Hex(7)), true
 	default:
 		g.env = envs.Erase(board.Othello())
 	}

@@ -18,11 +18,12 @@ const (
 	PhaseMatch = "match"         // one of an evaluation
 )
 
-// stepsTimed and batchesTimed are how many are timed in one call.
-const (
-	stepsTimed   = 16
-	batchesTimed = 64
-)
+// stepsTimed is how many training steps are timed in one call.
+const stepsTimed = 16
+
+// batchesTimed is how many batches of n positions are timed in one call: an iteration trains in one call too, from tens of thousands of positions, so
+// that what a call costs by itself (some 0.3 ms) is spread as it is there.
+func batchesTimed(n int) int { return max(64, 1<<15/n) }
 
 // Phases times the parts of an iteration, each `repeats` times after a first one, and leaves the state as it was.
 func (t *Training) Phases(repeats int) ([]run.Phase, error) {
@@ -78,8 +79,9 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 			return nil, err
 		}
 		defer prepare.close()
-		err = timed(PhaseBatch, batchesTimed, func() error {
-			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(batchesTimed)), t.layout.chunks.Count())
+		count := batchesTimed(t.config.TrainingBatchSize)
+		err = timed(PhaseBatch, count, func() error {
+			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(count)), t.layout.chunks.Count())
 			if err == nil {
 				xlabridge.Free(out)
 			}

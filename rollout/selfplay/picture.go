@@ -70,7 +70,7 @@ func PNG(i image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// RootPicture shows a position with what a search found at it: beside the position, for each action a bar for its share of the visits, and
+// RootPicture shows a position with what a search found at it: beside the position, for each legal action a bar for its share of the visits, and
 // one for its value, up for what is good for the player to move.
 func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
 	return v.program.game.root(p.words, a)
@@ -81,14 +81,16 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := float64(len(a.Visits))
+	shown := a.shown()
+	n := float64(len(shown))
 	c, err := draw.NewCanvas(image.Pt(2*pictureSize.X, pictureSize.Y), draw.At(0, -1.2), draw.At(4.8, 1.2))
 	if err != nil {
 		return nil, err
 	}
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(4.8, 0), .005)
-	for i := range a.Visits {
-		left, wide := 4.8*float64(i)/n, 4.8/n
+	for at, i := range shown {
+		wide := min(4.8/n, widestBar)
+		left := wide * float64(at)
 		c.Rectangle(draw.Accent, draw.At(left+.1*wide, 0), draw.At(left+.5*wide, a.share(i)))
 		if a.Visits[i] > 0 {
 			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])), draw.At(left+.9*wide, max(0, a.Values[i])))
@@ -100,25 +102,30 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 	return out, nil
 }
 
+// widestBar is the room of an action, of 4.8 that there is.
+const widestBar = .4
+
+// shown are the actions that are legal or, beyond the end of a game, were visited.
+func (a Advice) shown() (all []int) {
+	for i, legal := range a.Legal {
+		if legal || a.Visits[i] > 0 {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
 // RootSVG is the same bars with their numbers, as text that scales.
 func (v *Viewer) RootSVG(a Advice) []byte { return v.program.game.svg(a) }
 
 func (g *game) svg(a Advice) []byte {
 	const wide, high, row = 520, 40, 16
 	var b strings.Builder
-	rows := 0
-	for i, legal := range a.Legal {
-		if legal || a.Visits[i] > 0 {
-			rows++
-		}
-	}
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n", wide, high+row*rows)
+	shown := a.shown()
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n", wide, high+row*len(shown))
 	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value %.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
 	y := high
-	for i, legal := range a.Legal {
-		if !legal && a.Visits[i] == 0 {
-			continue
-		}
+	for _, i := range shown {
 		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
 		if a.Visits[i] > 0 {
 			from := min(0, a.Values[i])

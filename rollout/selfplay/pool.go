@@ -156,27 +156,26 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	lone, chance := untrained, untrained
 	lone.Trust, chance.Random = graph.Scalar(0), graph.Of(true)
 	now := trained(host(weights))
-	match := 0
-	score := func(a, b player) (x float64) {
+	// Each pair of players has its own draws, whichever matches are played at the time.
+	score := func(pair int, a, b player) (x float64) {
 		if err == nil {
-			x, err = t.against(a, b, random.FoldIn(random.FoldIn(key, graph.Of(int32(t.step))), graph.Of(int32(match))))
+			x, err = t.against(a, b, random.FoldIn(random.FoldIn(key, graph.Of(int32(t.step))), graph.Of(int32(pair))))
 		}
-		match++
 		return x
 	}
 	if math.IsNaN(t.pool.search) {
-		x := score(lone, chance)
+		x := score(4, lone, chance)
 		t.pool.search = elo([]result{{0, x * float64(n), n}})
 	}
 	if math.IsNaN(t.pool.rating[0]) {
-		x, y := score(untrained, chance), score(untrained, lone)
+		x, y := score(5, untrained, chance), score(6, untrained, lone)
 		t.pool.rating[0] = elo([]result{{0, x * float64(n), n}, {t.pool.search, y * float64(n), n}})
 	}
-	results := []result{{0, score(now, chance) * float64(n), n}, {t.pool.search, score(now, lone) * float64(n), n}, {t.pool.rating[0], score(now, untrained) * float64(n), n}}
+	results := []result{{0, score(0, now, chance) * float64(n), n}, {t.pool.search, score(1, now, lone) * float64(n), n}, {t.pool.rating[0], score(2, now, untrained) * float64(n), n}}
 	names := []string{"score_random", "score_search", "score_untrained"}
 	if last := len(t.pool.weights) - 1; last > 0 { // one of the others, in turn
 		i := 1 + int(t.step/int64(max(1, t.config.ArenaEvery)))%last
-		results = append(results, result{t.pool.rating[i], score(now, trained(host(t.pool.weights[i]))) * float64(n), n})
+		results = append(results, result{t.pool.rating[i], score(3, now, trained(host(t.pool.weights[i]))) * float64(n), n})
 		names = append(names, "score_older")
 	}
 	if err != nil {

@@ -565,3 +565,20 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
+
+// What a network scores follows from the network and the iteration, not from how often the run was evaluated before.
+func TestScoresDoNotDependOnEarlierEvaluations(t *testing.T) {
+	scores := func(every int) (all []float64) {
+		c := small()
+		c.ArenaEvery, c.NumIterations = every, 2
+		x := started(t, c, 1)
+		last := iterations(t, x, 2)[1]
+		for _, name := range []string{"loss", "score_random", "score_search", "score_untrained"} {
+			s, ok := last.Get(name)
+			require.True(t, ok)
+			all = append(all, s)
+		}
+		return all
+	}
+	require.Equal(t, scores(1), scores(2))
+}

@@ -12,6 +12,8 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -251,6 +253,30 @@ func TestCheckOfStarts(t *testing.T) {
 		require.EqualValues(t, c.tries, r["tries"], "case %d", i+1)
 		require.EqualValues(t, c.failed == "", r["ok"], "case %d", i+1)
 	}
+}
+
+// The command lines by which starts are measured have only flags that their kinds of runs have.
+func TestCommandLinesOfStarts(t *testing.T) {
+	b := newBed(t)
+	bench := fakeBench(b, flags{}, func(int) time.Duration { return 4 * time.Millisecond })
+	seen := 0
+	for _, w := range workloads {
+		if w.sliced == nil {
+			continue
+		}
+		seen++
+		work, err := w.sliced(context.Background(), bench)
+		require.NoError(t, err)
+		k, ok := run.Lookup(work.args[0])
+		require.True(t, ok, w.name)
+		names := append(settings.Names(k.New()), "out")
+		for _, arg := range work.args {
+			if flag, is := strings.CutPrefix(arg, "--"); is {
+				require.Contains(t, names, flag, w.name)
+			}
+		}
+	}
+	require.GreaterOrEqual(t, seen, 5)
 }
 
 // A start that cannot be measured is told, and nothing is recorded.

@@ -101,7 +101,7 @@ func slicedGenerations(c evolve.Config, size calibratorSize) func(ctx context.Co
 	return func(ctx context.Context, b *bench) (*slicedWork, error) {
 		c := c
 		c.Tune, c.Devices = plan.TuneOff, b.flags.Devices
-		args := append(startArgs(c), "--tune", "off", "--episodes", strconv.Itoa(c.Episodes), "--devices", strconv.Itoa(b.flags.Devices))
+		args := append(startArgs(c), "--tune", "off", "--judge", "1", "--episodes", strconv.Itoa(c.Episodes), "--devices", strconv.Itoa(b.flags.Devices))
 		return b.sliced(ctx, args, size, func(backend xlabridge.Backend) (stepper, error) { return b.newEngine(backend, c) })
 	}
 }

@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"xlarun/cmd/xlarun/console"
@@ -80,7 +79,7 @@ func (b *bench) startAnew(ctx context.Context, args []string) (cost startCost, e
 	defer remove()
 	var processor [2]float64
 	for i := range processor {
-		run, err := ownProcess(ctx, b.flags.BackendFlags, cache, append(slices.Clone(args), "--judge", "1")...)
+		run, err := ownProcess(ctx, b.flags.BackendFlags, cache, args...)
 		if err != nil {
 			return cost, err
 		}

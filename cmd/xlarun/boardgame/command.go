@@ -117,7 +117,15 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	if elo, err := strconv.ParseFloat(o.saved.Metadata["elo"], 64); err == nil && !math.IsNaN(elo) {
 		fmt.Fprintf(out, ", Elo %.0f", elo)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "\n%s\n", v.Rules())
+	if !puzzle {
+		for a, legal := range p.Legal {
+			if legal {
+				fmt.Fprintf(out, "you are %c; write a move as %s, ? for what the search thinks, quit to end\n", "xo"[me], v.Name(a))
+				break
+			}
+		}
+	}
 	for !p.Over {
 		fmt.Fprint(out, v.Text(p))
 		if puzzle || p.Player != me {

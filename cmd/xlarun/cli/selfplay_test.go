@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/run"
 )
 
 // little makes a command line of selfplay small; what stands further behind wins.
@@ -95,6 +97,9 @@ func TestSelfplayRefuses(t *testing.T) {
 		{6, "--num_episodes", "--num-episodes got no value"},
 		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants no such setting where --game is hex"},
 		{8, "--lanes 9 --game_batch_size 8", "xlarun selfplay: --lanes got 9, wants at most the 8 games that are played at the same time"},
+		{9, "--game hex --vertices 6", "xlarun selfplay: --vertices got 6, wants no such setting where --game is hex"},
+		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants no such setting where --game is tictactoe"},
+		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants no such setting where --game is othello"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
@@ -114,4 +119,25 @@ func TestJoinBools(t *testing.T) {
 	} {
 		require.Equal(t, strings.Fields(c.want), joinBools(strings.Fields(c.in)), "case %d", c.number)
 	}
+}
+
+// A file may have settings that mean nothing where another game is played, as the config of a run has all of them.
+func TestConfigsOfOtherGamesThanTheCliqueGame(t *testing.T) {
+	kind, ok := run.Lookup("selfplay")
+	require.True(t, ok)
+	of := func(flags map[string]string, text string) (*task, error) {
+		c, err := parseConfig("a.toml", []byte(text))
+		require.NoError(t, err)
+		return (&given{values: flags}).resolve(kind, "", c)
+	}
+	first, err := of(map[string]string{"game": "hex"}, "")
+	require.NoError(t, err)
+	require.Contains(t, first.text, "vertices = 6")
+	again, err := of(nil, first.text)
+	require.NoError(t, err)
+	require.Equal(t, first.text, again.text)
+	_, err = of(map[string]string{"vertices": "6"}, first.text)
+	require.ErrorContains(t, err, "--vertices got 6, wants no such setting where --game is hex")
+	_, err = of(nil, "game = \"hex\"\nvertices = 7")
+	require.ErrorContains(t, err, `a.toml: key "vertices" got 7, wants no such setting where --game is hex`)
 }

@@ -144,6 +144,9 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	if err := t.apply(values, path, given); err != nil {
 		return nil, settingError(err, path, given)
 	}
+	if err := g.idle(t.Experiment); err != nil {
+		return nil, settingError(err, path, given)
+	}
 	_, named := values["backend"]
 	_, byFlag := g.values["backend"]
 	var err error
@@ -165,6 +168,21 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 	}
 	t.text, err = t.config()
 	return t, err
+}
+
+// idle refuses flags of settings that mean nothing as the others stand. A file may have them: the config of a run has all settings.
+func (g *given) idle(e run.Experiment) error {
+	s, ok := e.(run.Selective)
+	if !ok {
+		return nil
+	}
+	names, wants := s.Idle()
+	for _, name := range names {
+		if text, is := g.values[name]; is {
+			return &settings.Error{Key: name, Got: text, Wants: wants}
+		}
+	}
+	return nil
 }
 
 // gather puts the pairs of a file, whose tables are there as "env-param.walls", together with those of the command line, which win.

@@ -72,11 +72,14 @@ func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *gra
 	ends := graph.Convert(graph.Float32s(g.ends, g.vertices, g.edges), h.DType())
 	neighbours := 1 / float64(2*(g.vertices-2))
 	for _, r := range p.Rounds {
-		// An edge's neighbours are the edges of its two vertices, without itself twice.
-		atVertices := graph.Dot(ends, h)
-		shared := graph.Mul(graph.Sub(graph.Dot(graph.Transpose(ends), atVertices), graph.Mul(h, 2)), neighbours)
+		// An edge's neighbours are the edges of its two vertices, without itself twice. What they send is weighted at the vertices, of which there
+		// are fewer, and the edge's own part in it goes with what it carries.
+		weights := graph.Mul(r.Shared, neighbours)
+		shared := graph.Dot(graph.Transpose(ends), graph.Dot(graph.Dot(ends, h), weights))
+		own := r.Own
+		own.W = graph.Sub(own.W, graph.Mul(weights, 2))
 		all := graph.Dot(graph.Mean(h, 0), r.All)
-		x := graph.Relu(graph.Add(graph.Add(r.Own.Apply(h), graph.Dot(shared, r.Shared)), graph.ExpandDims(all, 0)))
+		x := graph.Relu(graph.Add(graph.Add(own.Apply(h), shared), graph.ExpandDims(all, 0)))
 		h = graph.Add(h, graph.Dot(x, r.Out))
 	}
 	h = graph.Relu(h)
