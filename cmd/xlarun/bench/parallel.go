@@ -36,11 +36,10 @@ var parallelExperiments = []parallelExperiment{
 
 type parallelFlags struct {
 	commonFlags
-	scale   float64
-	quick   bool
-	tiers   []string
-	part    string
-	workers int
+	scale float64
+	quick bool
+	tiers []string
+	part  string
 }
 
 func parallelCommand(h *host) *cobra.Command {
@@ -71,7 +70,7 @@ func parallelCommand(h *host) *cobra.Command {
 			}
 			if o.quick {
 				if !cmd.Flags().Changed("scale") {
-					o.scale = .1
+					o.scale = .2
 				}
 				if !cmd.Flags().Changed("repeats") {
 					o.repeats = 2
@@ -86,8 +85,8 @@ func parallelCommand(h *host) *cobra.Command {
 	o.AddBackend(f)
 	f.BoolVar(&o.peers, "peers", false, "run the peers too")
 	f.StringVar(&o.python, "peers-python", "", "Python that has the packages of third_party/peers/requirements-parallel.txt (default "+envParallelPython+", else an environment made for it)")
-	f.Float64Var(&o.scale, "scale", 1, "part of each tier's generations that a trial has; populations and seeds stay")
-	f.BoolVar(&o.quick, "quick", false, "a tenth of the generations, two repeats, fewer trials and numbers of workers")
+	f.Float64Var(&o.scale, "scale", 1, "part of each tier's generations that a trial has, 20 at least; populations and seeds stay")
+	f.BoolVar(&o.quick, "quick", false, "a fifth of the generations (20 at least), two repeats, fewer trials and numbers of workers")
 	f.StringSliceVar(&o.tiers, "tier", []string{"small", "medium", "large"}, "sizes of trials")
 	f.IntVar(&o.repeats, "repeats", 3, "repeats, of which the median counts")
 	o.addJSON(f)

@@ -14,7 +14,7 @@ import (
 // table prints what sides took.
 func (b *parallelBench) table(runs []parallelRuns, base string) error {
 	t := tabwriter.NewWriter(b.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "SIDE\tALL OF IT\tITS TRIALS\tPROCESSOR TIME\tSPEED-UP\tWORKERS\tTHREADS OF ONE\tOF ALL\tMEMORY OF ONE\tITS SHARE\tOF ALL\tOTHERS' CORES")
+	fmt.Fprintln(t, "SIDE\tALL OF IT\tITS TRIALS\tPROCESSOR TIME\tSPEED-UP\tWORKERS\tTHREADS OF ONE\tOF ALL\tMEMORY OF ONE\tITS SHARE\tOF ALL\tOTHERS' CORES\tUSED OF THE REST")
 	first := 0.
 	for _, r := range runs {
 		if r.Name == base {
@@ -30,10 +30,10 @@ func (b *parallelBench) table(runs []parallelRuns, base string) error {
 			x := int64(r.of(func(t taken) float64 { return float64(what(t)) }))
 			return bytesText(&x)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%.1f\n", r.Name, console.ShortTime(r.seconds()), console.ShortTime(r.work()), console.ShortTime(r.processor()), speed,
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%.0f\t%.0f\t%.0f\t%s\t%s\t%s\t%.1f\t%.0f %%\n", r.Name, console.ShortTime(r.seconds()), console.ShortTime(r.work()), console.ShortTime(r.processor()), speed,
 			r.of(func(t taken) float64 { return float64(t.Workers) }), r.of(func(t taken) float64 { return float64(t.Threads) }), r.of(func(t taken) float64 { return float64(t.AllOf) }),
 			middle(func(t taken) int64 { return t.RSS }), middle(func(t taken) int64 { return t.PSS }), middle(func(t taken) int64 { return t.TotalPSS }),
-			r.of(func(t taken) float64 { return t.Others }))
+			r.of(func(t taken) float64 { return t.Others }), r.of(func(t taken) float64 { return 100 * t.ofFree() }))
 	}
 	return t.Flush()
 }
@@ -105,7 +105,7 @@ func trialsJob(mode string, workers, trials int, objective string, t parallelben
 
 // nested runs two processes at a time with more and more threads each.
 func (b *parallelBench) nested(ctx context.Context) error {
-	tier := b.tiers[len(b.tiers)-1]
+	tier := parallelbench.Tiers()[2] // unscaled: a shorter run is mostly its start
 	fmt.Fprintf(b.Out, "ours: two runs of one seed at a time, %s; %d cores\n", tier, cores())
 	var sides []parallelSide
 	label := func(n int) string {
@@ -116,7 +116,7 @@ func (b *parallelBench) nested(ctx context.Context) error {
 	}
 	counts := []int{1, 2, 8, 0}
 	for _, n := range counts {
-		if _, err := outputOf(b.evolveRun(ctx, tier.Scaled(.01), 0, n)); err != nil { // its program is compiled
+		if _, err := outputOf(b.evolveRun(ctx, tier, 0, n)); err != nil { // its program is compiled
 			return err
 		}
 		sides = append(sides, parallelSide{name: "ours, threads " + label(n), make: func() ([]*exec.Cmd, error) {
@@ -125,9 +125,9 @@ func (b *parallelBench) nested(ctx context.Context) error {
 	}
 	if b.peers != nil {
 		small := b.tiers[0]
-		small.Generations, small.Seeds = max(4, small.Generations), 1
+		small.Seeds = 1
 		for _, n := range counts {
-			sides = append(sides, parallelSide{"pool, threads " + label(n), b.peerJob(ctx, "parallel_trials.py", n, trialsJob("pool", cores(), more(b, 8, 4), "covariance", small)), peerWork})
+			sides = append(sides, parallelSide{"pool, threads " + label(n), b.peerJob(ctx, "parallel_trials.py", n, trialsJob("pool", cores(), more(b, 8, 2), "covariance", small)), peerWork})
 		}
 	}
 	runs, err := b.inTurn(ctx, b.flags.repeats, sides)

@@ -37,6 +37,11 @@ type taken struct {
 	out       []string
 }
 
+// ofFree is the part of the cores' time that others left in which the side computed.
+func (t taken) ofFree() float64 {
+	return t.Processor / max(t.Seconds*(float64(runtime.NumCPU())-t.Others), 1e-3)
+}
+
 // tries is how often a run is repeated in which others stopped everything for a while.
 const tries = 4
 

@@ -33,7 +33,8 @@ func (b *parallelBench) sizes(ctx context.Context) error {
 		if err := b.warm(ctx, tier, 1, 2); err != nil {
 			return err
 		}
-		least := tier.Scaled(0)
+		least := tier
+		least.Generations = 2
 		runs, err := b.inTurn(ctx, b.flags.repeats, []parallelSide{
 			evolveStudy{tier, trials, cores(), 1, "quasi-random", true}.side(ctx, b, "2 workers of a thread"),
 			evolveStudy{tier, trials, 1, cores(), "quasi-random", true}.side(ctx, b, "1 worker of 2 threads"),

@@ -20,12 +20,13 @@ func Tiers() []Tier {
 	return []Tier{{"small", 200, 20, 2}, {"medium", 300, 50, 3}, {"large", 500, 150, 3}}
 }
 
-// leastGenerations is what scaling leaves: a search of fewer is none.
-const leastGenerations = 2
+// leastGenerations is what scaling leaves of the generations: of trials with fewer, nearly all is the start of their runs, and a speed-up of that says nothing about
+// whole ones.
+const leastGenerations = 20
 
-// Scaled has `scale` times the generations: populations and seeds, on which it depends what of a trial can be done at a time, stay.
+// Scaled has `scale` times the generations, 20 at least: populations and seeds, on which it depends what of a trial can be done at a time, stay.
 func (t Tier) Scaled(scale float64) Tier {
-	t.Generations = max(leastGenerations, int(math.Round(float64(t.Generations)*scale)))
+	t.Generations = min(t.Generations, max(leastGenerations, int(math.Round(float64(t.Generations)*scale))))
 	return t
 }
 
