@@ -1,5 +1,6 @@
 """Trials side by side from Python, as its users run them: a loop without a library, Optuna one after the other, Optuna's threads, a process pool, joblib,
-Ray. One mode a process; what it is to do comes as one argument of JSON, one line of JSON is what it came to. `batch` modes ask as many trials as there
+Ray. One mode a process; what it is to do comes as one argument of JSON, one line of JSON is what it came to
+(own: processor time that the library took by itself, where that can be told). `batch` modes ask as many trials as there
 are workers, wait for all of them and tell them together (joblib.Parallel and Pool.map can do nothing else); the others ask the next one as soon as one is over.
 
 keys: mode    loop | optuna | threads | pool | pool-batch | joblib | ray
@@ -71,7 +72,7 @@ def ready(_):
 def main():
     c = json.loads(sys.argv[1])
     mode, workers, trials = c["mode"], c["workers"], c["trials"]
-    busy, start, best = [], 0.0, None
+    busy, start, best, own = [], 0.0, None, 0.0
     if mode == "loop":
         rng, values = np.random.default_rng(0), []
         begun = time.perf_counter()
@@ -87,12 +88,18 @@ def main():
         study = optuna.create_study(direction="maximize", sampler=sampler, storage=storage)
         draw = lambda t: (c, t.number, t.suggest_float("sigma", 0.02, 0.5, log=True), t.suggest_float("rate", 0.01, 0.5, log=True))
         if mode in ("optuna", "threads"):
+            inside = []
             def objective(t):
-                value, took = trial(draw(t)); busy.append(took)
+                job, before = draw(t), time.process_time()
+                value, took = trial(job); busy.append(took)
+                inside.append(time.process_time() - before)
                 return value
-            begun = time.perf_counter()
+            begun, before = time.perf_counter(), time.process_time()
             study.optimize(objective, n_trials=trials, n_jobs=workers if mode == "threads" else 1)
             seconds = time.perf_counter() - begun
+            own = time.process_time() - before - sum(inside)
+            if mode == "threads":  # what one thread computes counts for all that are in a trial
+                own = 0.0
         else:
             begun = time.perf_counter()
             if mode in ("pool", "pool-batch"):
@@ -146,7 +153,7 @@ def main():
             else:
                 pool.close(); pool.join()
         best = study.best_value
-    print(json.dumps({"seconds": seconds, "start": start, "busy": sum(busy), "trials": len(busy), "best": best}), flush=True)
+    print(json.dumps({"seconds": seconds, "start": start, "busy": sum(busy), "trials": len(busy), "best": best, "own": own}), flush=True)
 
 
 if __name__ == "__main__":

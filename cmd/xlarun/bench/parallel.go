@@ -107,7 +107,7 @@ type parallelBench struct {
 	self   string
 	dir    string // for files
 	made   int
-	rows   []row
+	rows   []parallelRow
 	found  map[string]any
 	asides []string
 	cost   *parallelbench.Cost
@@ -185,11 +185,25 @@ func more[T any](b *parallelBench, whole, quick T) T {
 	return whole
 }
 
+// parallelRow is a row of the result.
+type parallelRow struct {
+	row
+	// Processor is the ratio of processor times, the peer's over ours, of all of their processes from start to end; 0 where it was not compared. Other work
+	// on the machine disturbs it less.
+	Processor float64 `json:"processor_ratio,omitempty"`
+}
+
 // against adds a row of the result, ours beside a peer's.
 func (b *parallelBench) against(name string, ours float64, peer string, theirs, needed float64) {
-	l := row{Name: name, Ours: ours}.against(peer, theirs)
+	l := parallelRow{row: row{Name: name, Ours: ours}.against(peer, theirs)}
 	l.Needed = needed
 	b.rows = append(b.rows, l)
+}
+
+// beside adds a row of two sides that were measured.
+func (b *parallelBench) beside(name string, ours parallelRuns, peer string, theirs parallelRuns, needed float64) {
+	b.against(name, ours.work(), peer, theirs.work(), needed)
+	b.rows[len(b.rows)-1].Processor = theirs.processor() / ours.processor()
 }
 
 // parallelPart is a process of an experiment: the coordinator or the workers of sleeping trials.

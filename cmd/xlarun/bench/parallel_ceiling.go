@@ -79,7 +79,7 @@ func (b *parallelBench) ceiling(ctx context.Context) error {
 		c := measuredCeiling(tier, runs, long-short)
 		c.model(*b.cost)
 		all = append(all, c)
-		b.against("speed-up-"+tier.Name, runs[3].seconds(), "one worker", runs[2].seconds(), neededOfTwo)
+		b.beside("speed-up-"+tier.Name, runs[3], "one worker", runs[2], neededOfTwo)
 		fmt.Fprintf(b.Out, "a trial takes %s of processor time; two workers are %.2f times as fast by the clock (%.2f to %.2f), %.2f by processor time (%.2f to %.2f), %.2f with the cores that others left free; %d of %d rounds were quiet\n",
 			console.ShortTime(c.Trial), c.Clock, c.ClockSpread[0], c.ClockSpread[1], c.Processor, c.ProcessorRange[0], c.ProcessorRange[1], c.Free, c.Quiet, len(runs[0].Runs))
 	}

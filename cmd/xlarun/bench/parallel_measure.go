@@ -203,7 +203,7 @@ func (b *parallelBench) peerJob(ctx context.Context, script string, threads int,
 }
 
 // peerSaid is the line that a script of the peers ends with.
-type peerSaid struct{ Seconds, Start, Busy, Best float64 }
+type peerSaid struct{ Seconds, Start, Busy, Best, Own float64 }
 
 func readPeer(out string) (p peerSaid, err error) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -117,7 +117,7 @@ func (b *parallelBench) central(ctx context.Context) error {
 	b.found["central"] = runs
 	one, two := namedRuns(runs, "one study"), namedRuns(runs, "two studies")
 	fmt.Fprintf(b.Out, "%s, %d trials: one study with %d workers %.2f s (%.2f s of processor time), a study of its own for each %.2f s (%.2f s)\n", tier, trials, cores(), one.seconds(), one.processor(), two.seconds(), two.processor())
-	b.against("central-"+tier.Name, one.seconds(), "a study a worker", two.seconds(), 0)
+	b.beside("central-"+tier.Name, one, "a study a worker", two, 0)
 	return b.table(runs, "")
 }
 

@@ -56,7 +56,7 @@ func (b *parallelBench) sizes(ctx context.Context) error {
 				return fmt.Errorf("the trials of the tier %s came to other values with other workers or threads", tier.Name)
 			}
 		}
-		b.against("sizes-"+tier.Name, runs[0].seconds(), "one worker of two threads", runs[1].seconds(), 1)
+		b.beside("sizes-"+tier.Name, runs[0], "one worker of two threads", runs[1], 1)
 		rows = append(rows, r)
 	}
 	last := rows[len(rows)-1]
@@ -108,7 +108,7 @@ func (b *parallelBench) islands(ctx context.Context) error {
 	b.found["islands"] = runs
 	for _, who := range names {
 		if r := namedRuns(runs, who); len(r.Runs) > 0 {
-			b.against("islands-"+who, runs[0].seconds(), who, r.work(), 1)
+			b.beside("islands-"+who, runs[0], who, r, 1)
 		}
 	}
 	return b.table(runs, "")
