@@ -27,6 +27,8 @@ type ceilingTier struct {
 	Quiet    int           `json:"quiet_rounds"` // in which others used next to nothing: where there are some, Clock is of them alone
 	Others   float64       `json:"others_cores"`
 	Modelled []modelledRow `json:"modelled"`
+	// Allowed is the contention with which the wished bands are still reached, by number of workers.
+	Allowed map[int]float64 `json:"allowed_contention"`
 }
 
 // modelledRow is the model's speed-up with so many workers that have a core each.
@@ -92,7 +94,14 @@ func (b *parallelBench) ceiling(ctx context.Context) error {
 			fmt.Fprintf(t, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\n", c.Tier.Name, r.Workers, r.Coordination, r.Contention, r.Low, r.High, r.Clock, r.OfHundred, r.Band)
 		}
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range all {
+		fmt.Fprintf(b.Out, "%s: %g times with 10 workers asks for a contention of at most %.3f, %g times with 20 for %.3f (two workers %.2f times as fast as one)\n", c.Tier.Name, wishedBands[10], c.Allowed[10],
+			wishedBands[20], c.Allowed[20], 2/(1+max(0, c.Allowed[20])))
+	}
+	return nil
 }
 
 // measuredCeiling puts the runs of a tier together: short and long studies, each with one worker and two.
@@ -135,9 +144,13 @@ func (c *ceilingTier) model(cost parallelbench.Cost) {
 	}
 	free := parallelbench.Model{Trial: c.Trial, Cost: cost}
 	clock := parallelbench.Model{Trial: c.Trial, Contention: parallelbench.ContentionOf(c.Trial, c.Clock, cost), Cost: cost}
+	c.Allowed = map[int]float64{}
 	for _, n := range modelWorkers {
 		w := float64(n)
 		r := modelledRow{Workers: n, Coordination: free.SpeedUp(w), Contention: of(c.Processor).SpeedUp(w), Low: of(c.ProcessorRange[0]).SpeedUp(w), High: of(c.ProcessorRange[1]).SpeedUp(w), Clock: clock.SpeedUp(w)}
+		if wish, ok := wishedBands[n]; ok {
+			c.Allowed[n] = free.Allowed(w, wish)
+		}
 		r.OfHundred = r.Contention * parallelbench.Waves(100, n)
 		if wish, ok := wishedBands[n]; ok {
 			r.Band = fmt.Sprintf("%gx wished: %s", wish, map[bool]string{true: "within", false: "not reached"}[r.Contention >= wish])

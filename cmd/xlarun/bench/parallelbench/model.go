@@ -78,6 +78,12 @@ func (m Model) SpeedUp(workers float64) float64 {
 	return workers * one / (m.Trial*(1+m.Contention*(workers-1)) + m.Cost.Of(workers))
 }
 
+// Allowed is the contention with which so many workers still have the speed-up; negative where coordination alone is too much.
+func (m Model) Allowed(workers, speedup float64) float64 {
+	one := m.Trial + m.Cost.Of(1)
+	return ((workers*one/speedup-m.Cost.Of(workers))/m.Trial - 1) / (workers - 1)
+}
+
 // Waves is the part of a speed-up that is left where a study has so many trials of one length: the last of them leave workers with nothing to do.
 func Waves(trials, workers int) float64 {
 	rounds := (trials + workers - 1) / workers

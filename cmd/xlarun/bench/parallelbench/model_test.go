@@ -32,6 +32,10 @@ func TestSpeedUp(t *testing.T) {
 	m := Model{Trial: 2, Contention: ContentionOf(2, 1.8, cost), Cost: cost}
 	require.InDelta(t, 1.8, m.SpeedUp(2), 1e-9)
 	require.InDelta(t, 1, m.SpeedUp(1), 1e-9)
+	m.Contention = m.Allowed(20, 10)
+	require.InDelta(t, 10, m.SpeedUp(20), 1e-9)
+	require.InDelta(t, 1./19, Model{Trial: 1}.Allowed(20, 10), 1e-12)
+	require.Negative(t, Model{Trial: .01, Cost: Cost{Serial: .01}}.Allowed(20, 10))
 	require.Zero(t, ContentionOf(2, 2.3, cost))
 	// One coordinator that takes a millisecond for each trial gives no more than a thousand a second.
 	m = Model{Trial: .1, Cost: Cost{Serial: .001}}
