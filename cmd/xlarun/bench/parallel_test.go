@@ -44,7 +44,7 @@ func TestWaysToHandOut(t *testing.T) {
 }
 
 func TestReadsWhatSidesPrint(t *testing.T) {
-	p, err := readPeer("a warning\n{\"seconds\": 2.5, \"start\": 0.5, \"busy\": 4, \"best\": 9}\n")
+	p, err := readPeer("a warning\n{\"seconds\": 2.5, \"start\": 0.5, \"busy\": 4, \"best\": 9, \"own\": 1}\n")
 	require.NoError(t, err)
 	require.Equal(t, peerSaid{2.5, .5, 4, 9, 1}, p)
 	for _, out := range []string{"", "Traceback", "{}"} {
