@@ -33,9 +33,14 @@ func newPeerRunner(ctx context.Context, h *host, python string) (*peerRunner, er
 	if python == "" {
 		python = h.Getenv(envPeersPython)
 	}
+	return newPeerRunnerOf(ctx, h, python, "requirements.txt")
+}
+
+// newPeerRunnerOf is one of the Python that is given, or of an environment with the packages of that file.
+func newPeerRunnerOf(ctx context.Context, h *host, python, requirements string) (*peerRunner, error) {
 	if python == "" {
 		var err error
-		if python, err = peersEnvironment(ctx, h); err != nil {
+		if python, err = peersEnvironment(ctx, h, requirements); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +62,8 @@ func (p *peerRunner) close() { _ = os.RemoveAll(p.scripts) }
 
 // peersEnvironment is the python of an environment that has the pinned packages, made on first use. A file written
 // last marks an environment that is whole.
-func peersEnvironment(ctx context.Context, h *host) (string, error) {
-	requirements, err := fs.ReadFile(thirdparty.Peers, "peers/requirements.txt")
+func peersEnvironment(ctx context.Context, h *host, file string) (string, error) {
+	requirements, err := fs.ReadFile(thirdparty.Peers, "peers/"+file)
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +84,7 @@ func peersEnvironment(ctx context.Context, h *host) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return "", err
 	}
-	const advice = "install Python 3.11 with venv, or give a Python that has the packages of third_party/peers/requirements.txt with --peers-python"
+	advice := "install Python 3.11 with venv, or give a Python that has the packages of third_party/peers/" + file + " with --peers-python"
 	if _, err := outputOf(exec.CommandContext(ctx, "python3", "-m", "venv", dir)); err != nil {
 		return "", fmt.Errorf("the peers' Python environment cannot be made (%w): %s", err, advice)
 	}
