@@ -5,6 +5,7 @@ package rdb
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
@@ -121,7 +122,13 @@ func (d *DB) String() string { return d.at.String() }
 func (d *DB) Reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return d.at.explained(d.write.PingContext(ctx))
+	err := d.write.PingContext(ctx)
+	for range 2 { // what is found dead is replaced by the next
+		if errors.Is(err, driver.ErrBadConn) {
+			err = d.write.PingContext(ctx)
+		}
+	}
+	return d.at.explained(err)
 }
 
 // patience is how long a server may take to answer.

@@ -31,7 +31,7 @@ func studyCommand(a *app) *cobra.Command {
 		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
 		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
-		"the same to the byte. They are kept in an SQLite file of the schema of Optuna 5.0."
+		"the same to the byte. They are kept in an SQLite file, or a PostgreSQL server's database, of the schema of Optuna 5.0."
 	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
 	return cmd
 }
@@ -160,7 +160,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 	c.Spec = s
 	c.Command = func(slot int) *exec.Cmd {
-		cmd := exec.Command(self, "study", "work", "--storage", s.Storage, "--study", s.Name, "--slot", fmt.Sprint(slot))
+		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot", fmt.Sprint(slot))
 		if c.Listen.Token != "" {
 			cmd.Env = append(os.Environ(), studies.TokenVariable+"="+c.Listen.Token)
 		}
@@ -186,7 +186,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if c.Away {
 		where = "workers elsewhere"
 	}
-	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Storage)
+	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Where())
 	err = c.Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
@@ -208,7 +208,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if !asJSON {
 		return nil
 	}
-	result := map[string]any{"study": s.Name, "storage": s.Storage, "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
+	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
 		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
 	if last != nil {
 		result["best_trial"], result["best_value"], result["best_params"] = last.Number, number(last.Values[0]), last.External()
@@ -288,8 +288,11 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	if err != nil {
 		return nil, nil, console.UsageError{Err: err}
 	}
-	if !console.Exists(path) {
+	if path != "" && !console.Exists(path) {
 		return nil, nil, console.BadInput("there is no study in %s: give the file of a study that was run, or its database", path)
+	}
+	if path == "" {
+		path = rdb.Shown(at)
 	}
 	// Looking changes nothing: opening would make an empty file a database.
 	holds, err := rdb.Holds(path)
