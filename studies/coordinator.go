@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,6 +44,7 @@ type Coordinator struct {
 	place   Place
 	pool    *Pool
 	desk    *desk
+	shown   atomic.Pointer[desk] // the same, for Seen
 	best    *study.FrozenTrial
 	over    int // the first trials, which are over
 	asked   int // how many of them are ours, and of these failed

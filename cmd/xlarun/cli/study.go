@@ -28,7 +28,7 @@ import (
 
 func studyCommand(a *app) *cobra.Command {
 	cmd := group("study", "Search hyper-parameters: trials in worker processes, kept in a database that Optuna opens",
-		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
+		studyRunCommand(a), studyShowCommand(a), studyWatchCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
 		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
 		"the same to the byte. They are kept in an SQLite file, or a PostgreSQL server's database, of the schema of Optuna 5.0."
@@ -150,7 +150,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinator, asJSON bool) error {
+// runStudy runs a study to its end; opened are told when it is open, and end with it.
+func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinator, asJSON bool, opened ...func() (end func(), err error)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -187,6 +188,13 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 		where = "workers elsewhere"
 	}
 	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Where())
+	for _, open := range opened {
+		end, err := open()
+		if err != nil {
+			return errors.Join(err, c.Close())
+		}
+		defer end()
+	}
 	err = c.Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
@@ -357,6 +365,15 @@ func studyShowCommand(a *app) *cobra.Command {
 		others := ""
 		if foreign > 0 {
 			others = fmt.Sprintf("; %d were added by other programs", foreign)
+		}
+		for i, d := range st.Directions() {
+			var shares []string
+			for _, x := range study.Importances(trials, i) {
+				shares = append(shares, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
+			}
+			if len(shares) > 0 {
+				fmt.Fprintf(a.Out, "importances for objective %d (%s): %s\n", i, strings.ToLower(string(d)), strings.Join(shares, ", "))
+			}
 		}
 		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting%s\n", st.Name, len(trials),
 			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting], others)
