@@ -8,7 +8,8 @@ const finite = Number.isFinite;
 const maximize = () => data.directions[objective] === "MAXIMIZE";
 const better = (a, b) => maximize() ? a > b : a < b;
 const valueOf = t => t.state === "COMPLETE" && finite(t.values[objective]) ? t.values[objective] : null;
-const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${typeof t.params[p.name] === "string" ? t.params[p.name] : short(t.params[p.name])}`).join("  ");
+const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
+const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
 const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
@@ -178,7 +179,7 @@ function trials() {
   const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs);
   table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], of.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
     ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 && t.last !== undefined ? `${short(t.last)} at step ${t.step}` : ""),
-    t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? typeof t.params[n] === "number" ? short(t.params[n]) : String(t.params[n]) : "–"),
+    t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? shown(t.params[n]) : "–"),
     ...(why ? [t.differs ? "two results that are not equal; " + (t.reason || "") : t.reason || ""] : [])]));
   if (of.length > most) where.append(note(`${most} of ${of.length}.`));
   if (of.slice(0, most).some(t => t.foreign)) where.append(note("* another program's"));
@@ -205,22 +206,22 @@ function draw() {
 
 async function refresh() {
   try {
-    const r = await fetch("data", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+    const ask = path => fetch(path, { headers: path === "data" && tag ? { "If-None-Match": tag } : {}, cache: "no-store" }).catch(() => { throw new Error("the study's process does not answer"); });
+    const r = await ask("data");
     if (r.status === 401) return location.reload();
     if (r.status === 200) {
       data = await r.json();
-      tag = r.headers.get("ETag");
       draw();
+      tag = r.headers.get("ETag"); // what could not be drawn is asked for again
     } else if (r.status !== 304) throw new Error(await r.text());
-    const w = await fetch("workers", { cache: "no-store" });
+    const w = await ask("workers");
     if (w.ok) workers(await w.json());
     lastAnswer = Date.now();
     $("live").className = "";
     $("live").textContent = `as of ${new Date().toLocaleTimeString()}`;
   } catch (e) {
     $("live").className = "lost";
-    const why = e instanceof TypeError ? "the study's process does not answer" : e.message.trim();
-    $("live").textContent = why + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
+    $("live").textContent = e.message.trim() + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
   }
   setTimeout(refresh, document.hidden ? 10000 : 2000);
 }
