@@ -72,6 +72,9 @@ func Holds(at string) (bool, error) {
 	}
 	tables := 0
 	err = db.QueryRow(speak.tables).Scan(&tables)
+	if a.file != "" {
+		err = nil // what is no database has no tables
+	}
 	return err == nil && tables == 3, errors.Join(a.explained(err), db.Close())
 }
 

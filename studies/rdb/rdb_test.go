@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -209,4 +210,15 @@ func groupsShareACommit(t *testing.T, path string) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+func TestHoldsNothing(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.db")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 20)), 0o666))
+	for _, at := range []string{text, text + ".absent"} {
+		holds, err := Holds(at)
+		require.NoError(t, err)
+		require.False(t, holds)
+	}
+	require.NoFileExists(t, text+".absent")
 }

@@ -45,7 +45,7 @@ var (
 func Start(t testing.TB) *Server {
 	t.Helper()
 	once.Do(func() { shared, cannot = New() })
-	if errors.Is(cannot, errNone) {
+	if errors.Is(cannot, ErrNone) {
 		t.Skip(cannot)
 	}
 	if cannot != nil {
@@ -61,7 +61,8 @@ func Stop() {
 	}
 }
 
-var errNone = errors.New("no PostgreSQL: neither initdb and postgres on PATH nor /usr/lib/postgresql/*/bin/postgres (Debian: apt-get install postgresql)")
+// ErrNone tells that there is no server to be had.
+var ErrNone = errors.New("no PostgreSQL: neither initdb and postgres on PATH nor /usr/lib/postgresql/*/bin/postgres (Debian: apt-get install postgresql)")
 
 // programs is the folder of the server's programs.
 func programs() (string, error) {
@@ -74,7 +75,7 @@ func programs() (string, error) {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		return "", errNone
+		return "", ErrNone
 	}
 	return filepath.Dir(found[len(found)-1]), nil
 }
