@@ -303,7 +303,7 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 		path = rdb.Shown(at)
 	}
 	// Looking changes nothing: opening would make an empty file a database.
-	holds, err := rdb.Holds(path)
+	holds, err := rdb.Holds(at)
 	if err != nil {
 		return nil, nil, err
 	}
