@@ -305,7 +305,7 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	// Looking changes nothing: opening would make an empty file a database.
 	holds, err := rdb.Holds(at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, console.BadInput("%w", err)
 	}
 	if !holds {
 		return nil, nil, console.BadInput("%s is no database of studies: give the file of a study that was run, or its database", path)
