@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,6 +44,7 @@ type Coordinator struct {
 	place   Place
 	pool    *Pool
 	desk    *desk
+	shown   atomic.Pointer[desk] // the same, for Seen
 	best    *study.FrozenTrial
 	over    int // the first trials, which are over
 	asked   int // how many of them are ours, and of these failed
@@ -60,24 +62,30 @@ const hopeless = 10
 
 // Open opens the study's storage. It is refused where another process runs the study, where the storage is none, and where the study was started with other settings.
 func (c *Coordinator) Open() (err error) {
-	if c.place, err = PlaceOf(c.Spec.Storage); err != nil {
-		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Storage, err)
-	}
-	c.lock = flock.New(c.place.coordinator(c.Spec.Name))
-	ok, err := c.lock.TryLock()
-	if err != nil {
-		return wrong("storage", "got %s, beside which nothing can be written: %v", c.Spec.Storage, err)
-	}
-	if !ok {
-		return fmt.Errorf("another process runs the study %s in %s: wait for its end, or stop it", c.Spec.Name, c.Spec.Storage)
+	if c.db, err = rdb.Open(c.Spec.Storage); err != nil {
+		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Where(), err)
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
 		}
 	}()
-	if c.db, err = rdb.Open(c.Spec.Storage); err != nil {
-		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Storage, err)
+	if c.place, err = PlaceOf(c.Spec.Storage); err != nil {
+		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Where(), err)
+	}
+	c.lock = flock.New(c.place.coordinator(c.Spec.Name))
+	ok, err := c.lock.TryLock()
+	if err != nil {
+		return wrong("storage", "got %s, beside which nothing can be written: %v", c.Spec.Where(), err)
+	}
+	if ok { // and no other machine's
+		err = c.db.Lock(c.Spec.Name)
+	}
+	if !ok || errors.Is(err, rdb.ErrTaken) {
+		return fmt.Errorf("%w %s in %s: wait for its end, or stop it", rdb.ErrTaken, c.Spec.Name, c.Spec.Where())
+	}
+	if err != nil {
+		return err
 	}
 	if c.study, err = study.New(c.Spec.Name, c.Spec.options(c.db)); err != nil {
 		return err
@@ -172,10 +180,10 @@ func (c *Coordinator) differs(id study.StudyID) error {
 	for _, f := range settings.Fields(c.Spec) {
 		was, _ := settings.Lookup(old, f.Name)
 		if !f.MayChange() && was.Text() != f.Text() {
-			return wrong(f.Name, "got %s, but the study in %s was started with %s: give that, or another name", f.Text(), c.Spec.Storage, was.Text())
+			return wrong(f.Name, "got %s, but the study in %s was started with %s: give that, or another name", f.Text(), c.Spec.Where(), was.Text())
 		}
 	}
-	return fmt.Errorf("the study %s in %s was started with other settings of its runs, or other parameters: give those ([run], [[param]]), or another name", c.Spec.Name, c.Spec.Storage)
+	return fmt.Errorf("the study %s in %s was started with other settings of its runs, or other parameters: give those ([run], [[param]]), or another name", c.Spec.Name, c.Spec.Where())
 }
 
 // workers is the pool of this machine's.

@@ -118,6 +118,7 @@ type Seen struct {
 	Threads int
 	Done    int
 	Heard   time.Time
+	Leased  []int64 // IDs of the trials that it has a lease on, where Coordinator.Seen tells
 }
 
 func newDesk(ctx context.Context, c *Coordinator, e *engine) (*desk, error) {
@@ -142,6 +143,7 @@ func newDesk(ctx context.Context, c *Coordinator, e *engine) (*desk, error) {
 			return nil, err
 		}
 	}
+	c.shown.Store(d)
 	return d, nil
 }
 

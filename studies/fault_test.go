@@ -342,9 +342,10 @@ func TestNoLeaseLivesForEver(t *testing.T) {
 }
 
 // TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves running holds up nothing.
-func TestForeignTrials(t *testing.T) {
-	t.Parallel()
-	_, s := written(t, "trials = 5\n")
+func TestForeignTrials(t *testing.T) { onEach(t, foreignTrials) }
+
+func foreignTrials(t *testing.T, at string) {
+	_, s := writtenAt(t, at, "trials = 5\n")
 	db, err := rdb.Open(s.Storage)
 	require.NoError(t, err)
 	id, err := db.Open(s.Name, s.Directions())
@@ -395,6 +396,7 @@ func TestBadStorage(t *testing.T) {
 		err := (&Coordinator{Spec: s}).Open()
 		require.ErrorAs(t, err, new(*SpecError), i)
 		require.ErrorContains(t, err, `key "storage" got `+at, i)
+		require.NoFileExists(t, strings.TrimPrefix(at, "sqlite:///")+".work", i)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"xlarun/rollout/settings"
 	"xlarun/rollout/study"
 	"xlarun/studies/rdb"
+	"xlarun/studies/rdb/rdbtest"
 	"xlarun/xlabridge"
 )
 
@@ -156,7 +157,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	rdbtest.Stop()
+	os.Exit(code)
 }
 
 // again is this test's binary with a variable set.
@@ -200,11 +203,48 @@ low = 0
 high = 9
 `
 
+// backends are the databases that studies are run in: each gives the address of a new one.
+var backends = []struct {
+	name string
+	at   func(*testing.T) string
+}{
+	{"sqlite", func(t *testing.T) string { return "sqlite:///" + filepath.Join(t.TempDir(), "s.db") }},
+	{"postgresql", func(t *testing.T) string { return here(t, rdbtest.Start(t).Database(t)) }},
+}
+
+// here removes what a study in a server's database leaves in the folder runs.
+func here(t *testing.T, at string) string {
+	t.Cleanup(func() {
+		beside, err := rdb.Beside(at)
+		require.NoError(t, err)
+		require.NoError(t, os.RemoveAll(beside+".work"))
+		_ = os.Remove("runs") // if another test has nothing in it
+	})
+	return at
+}
+
+// onEach runs a test with a database of each kind.
+func onEach(t *testing.T, test func(t *testing.T, at string)) {
+	t.Helper()
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, b.at(t))
+		})
+	}
+}
+
 // written is a spec in a folder of the test.
 func written(t *testing.T, more string) (path string, s *Spec) {
 	t.Helper()
+	return writtenAt(t, backends[0].at(t), more)
+}
+
+// writtenAt is one whose study is kept at an address.
+func writtenAt(t *testing.T, at, more string) (path string, s *Spec) {
+	t.Helper()
 	dir := t.TempDir()
-	text := fmt.Sprintf(head, "sqlite:///"+filepath.Join(dir, "s.db"))
+	text := fmt.Sprintf(head, at)
 	parts := strings.SplitN(more, "[", 2) // what is above the first table belongs to the head
 	text = replaced(text, parts[0])
 	if len(parts) == 2 {

@@ -44,14 +44,15 @@ func killOne(s *Spec, slot int, signal syscall.Signal) (pid int) {
 }
 
 // TestKilledWorkers kills workers with SIGKILL at random moments: the study is the same to the bit, and every trial ends once.
-func TestKilledWorkers(t *testing.T) {
-	t.Parallel()
+func TestKilledWorkers(t *testing.T) { onEach(t, killedWorkers) }
+
+func killedWorkers(t *testing.T, at string) {
 	kills := 20
 	if long {
 		kills = 300
 	}
 	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+3*kills) + "\n[run]\nwait = \"3ms\"\n"
-	_, s := written(t, more)
+	_, s := writtenAt(t, at, more)
 	done := make(chan error, 1)
 	c := coordinator(s)
 	go func() { done <- c.Run(t.Context()) }()
@@ -76,14 +77,15 @@ func TestKilledWorkers(t *testing.T) {
 }
 
 // TestKilledCoordinators kills the coordinator now and then: workers live on, and the results are the same.
-func TestKilledCoordinators(t *testing.T) {
-	t.Parallel()
+func TestKilledCoordinators(t *testing.T) { onEach(t, killedCoordinators) }
+
+func killedCoordinators(t *testing.T, at string) {
 	kills := 5
 	if long {
 		kills = 100
 	}
 	more := "trials = " + strconv.Itoa(20+10*kills) + "\n[run]\nwait = \"2ms\"\n"
-	path, s := written(t, more)
+	path, s := writtenAt(t, at, more)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
 	survived := 0
 	for range kills {
@@ -133,9 +135,10 @@ func TestStoppedWorker(t *testing.T) {
 }
 
 // TestTwoCoordinators: the second says so.
-func TestTwoCoordinators(t *testing.T) {
-	t.Parallel()
-	path, s := written(t, "[run]\nwait = \"10ms\"\n")
+func TestTwoCoordinators(t *testing.T) { onEach(t, twoCoordinators) }
+
+func twoCoordinators(t *testing.T, at string) {
+	path, s := writtenAt(t, at, "[run]\nwait = \"10ms\"\n")
 	done := make(chan error, 1)
 	go func() { done <- coordinator(s).Run(t.Context()) }()
 	place, err := PlaceOf(s.Storage)
@@ -179,9 +182,10 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 }
 
 // TestChangedSpec: a study goes on with more trials, and not with other parameters.
-func TestChangedSpec(t *testing.T) {
-	t.Parallel()
-	path, s := written(t, "trials = 6\n")
+func TestChangedSpec(t *testing.T) { onEach(t, changedSpec) }
+
+func changedSpec(t *testing.T, at string) {
+	path, s := writtenAt(t, at, "trials = 6\n")
 	require.NoError(t, coordinator(s).Run(t.Context()))
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)

@@ -2,6 +2,8 @@ package studies
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -12,19 +14,32 @@ import (
 // enough are bytes with which a study goes on that had paused.
 const enough = 1 << 20
 
-// pause waits, after something went wrong, for room on the disk, where there is none: paused is true. It says so once.
+// pause waits, after something went wrong, while there is no room on the disk or the database's server does not answer: paused is true. It says so
+// once. A study that another process has taken over meanwhile is none of this one's any more.
 func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 	path, _ := rdb.Path(c.Spec.Storage) // it was opened
+	over := ""
 	for {
-		free, where := room(path, c.place.dir)
-		if free >= enough {
+		why := ""
+		err := c.db.Reach(ctx)
+		if errors.Is(err, rdb.ErrTaken) {
+			return paused, fmt.Errorf("%w %s in %s by now: it goes on there", rdb.ErrTaken, c.Spec.Name, c.Spec.Where())
+		}
+		if free, where := room(path, c.place.dir); free < enough {
+			over = "there is room again: the study goes on"
+			why = fmt.Sprintf("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)
+		} else if err != nil && path == "" {
+			over = "the server answers again: the study goes on"
+			why = fmt.Sprintf("%v: the study pauses until it answers", err)
+		}
+		if why == "" {
 			if paused {
-				c.notice("there is room again: the study goes on")
+				c.notice("%s", over)
 			}
 			return paused, nil
 		}
 		if !paused {
-			c.notice("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)
+			c.notice("%s", why)
 			paused = true
 		}
 		if err := wait(ctx, 500*time.Millisecond); err != nil {

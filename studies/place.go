@@ -18,6 +18,9 @@ import (
 	"xlarun/studies/rdb"
 )
 
+// Where is the storage of the study as it may be shown: without a password.
+func (s *Spec) Where() string { return rdb.Shown(s.Storage) }
+
 // Attributes of a study.
 const (
 	specAttr = "xlarun:spec" // what its results follow from
@@ -92,12 +95,12 @@ func plain(v any) any {
 	return v
 }
 
-// Place is where the processes of a study meet: the folder beside its database.
+// Place is where the processes of a study on one machine meet: a folder beside its database's file, or, of a server's database, in runs.
 type Place struct{ dir string }
 
 // PlaceOf is that of a storage.
 func PlaceOf(storage string) (Place, error) {
-	path, err := rdb.Path(storage)
+	path, err := rdb.Beside(storage)
 	if err != nil {
 		return Place{}, err
 	}

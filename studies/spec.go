@@ -24,7 +24,7 @@ import (
 // Spec is a study as its file gives it. Fields with resume:"any" may be changed of a study that goes on.
 type Spec struct {
 	Name        string         `set:"name" json:"name" wants:"a name of letters, digits, dots, dashes and underscores" help:"name of the study"`
-	Storage     string         `set:"storage" json:"-" resume:"any" help:"database of the study, sqlite:///PATH (default runs/study-NAME/study.db)"`
+	Storage     string         `set:"storage" json:"-" resume:"any" help:"database of the study, sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE (default sqlite:///runs/study-NAME/study.db)"`
 	Kind        string         `set:"kind" json:"kind" help:"kind of run that a trial is"`
 	Metric      string         `set:"metric" json:"metric" help:"metric of the run that is the objective, as metrics.jsonl has it; of several objectives each, with commas"`
 	Direction   string         `set:"direction" json:"direction" wants:"maximize or minimize, with commas as many as metrics" help:"maximize or minimize"`

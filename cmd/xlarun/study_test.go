@@ -3,12 +3,17 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/studies/rdb/rdbtest"
 )
 
 // TestStudy runs a study with the program's own worker processes, goes on with it, and looks at it.
@@ -121,12 +126,18 @@ high = 1
 	require.NoError(t, err)
 	require.NoError(t, p.Start())
 	lines, url, last := bufio.NewScanner(out), "", ""
+	page := ""
 	for url == "" && lines.Scan() {
 		_, url, _ = strings.Cut(lines.Text(), "workers join by: xlarun work ")
+		if _, at, ok := strings.Cut(lines.Text(), "the study is shown at "); ok {
+			page, _, _ = strings.Cut(at, " ")
+		}
 	}
 	if url == "" {
 		require.FailNow(t, "nobody can join", "status %d: %s", p.ended(), &p.err)
 	}
+	require.Contains(t, looked(t, page, "secret"), `"study":"served"`)
+	require.Contains(t, looked(t, page, "guess"), "Token <input")
 	there.do(t, "work", url, "--token-file", "token", "--workers", "1")
 	for lines.Scan() {
 		last = last + lines.Text() + "\n"
@@ -138,4 +149,63 @@ high = 1
 	here.do(t, "study", "run", "spec.toml", "--storage", "alone.db")
 	here.do(t, "study", "export", "alone.db", "--out", "alone.csv")
 	require.Equal(t, here.read(t, "alone.csv"), here.read(t, "served.csv"))
+	watched(t, here, "alone.db", "served")
+	if server := postgres(t); server != "" {
+		text := here.do(t, "study", "run", "spec.toml", "--storage", server, "--json")
+		text += here.do(t, "study", "export", server, "--out", "server.csv") + here.do(t, "study", "show", server)
+		require.Equal(t, here.read(t, "alone.csv"), here.read(t, "server.csv"))
+		require.Contains(t, text, "postgresql://tester@127.0.0.1:")
+		require.NotContains(t, text, "cr%40t")
+		text = here.refused(t, "study", "run", "spec.toml", "--storage", server+"no")
+		require.Contains(t, text, `key "storage" got postgresql://tester@`)
+		require.Contains(t, text, "has no database test1no: make it")
+		require.NotContains(t, text, "cr%40t")
+		require.Contains(t, here.refused(t, "study", "best", server+"no"), "has no database test1no")
+	}
+}
+
+// looked is what a page has for who knows a token.
+func looked(t *testing.T, page, token string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"data", nil)
+	require.NoError(t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return string(text)
+}
+
+// watched looks at the page of study watch, and ends it.
+func watched(t *testing.T, s *shell, database, name string) {
+	t.Helper()
+	p := s.command("study", "watch", database)
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	_, page, ok := strings.Cut(lines.Text(), "the study is shown at ")
+	require.True(t, ok, lines.Text())
+	require.Contains(t, looked(t, page, ""), `"study":"`+name+`"`)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Zero(t, p.ended(), p.err.String())
+	require.Contains(t, s.refused(t, "study", "watch", database, "--web", "0.0.0.0:0"), "--web: 0.0.0.0:0 can be reached from other machines: give a token")
+}
+
+// postgres is the address of a database of a server; "" where there is none to be had.
+func postgres(t *testing.T) string {
+	t.Helper()
+	server, err := rdbtest.New()
+	if errors.Is(err, rdbtest.ErrNone) {
+		return ""
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Remove()) })
+	return server.Database(t)
 }

@@ -7,7 +7,7 @@ func (d *DB) Beat(trials ...int64) error {
 	}
 	return d.do(func(tx *tx) error {
 		for _, trial := range trials {
-			if _, err := tx.Exec(`INSERT INTO trial_heartbeats (trial_id, heartbeat) SELECT trial_id, ?2 FROM trials WHERE trial_id = ?1 AND state = 'RUNNING'
+			if _, err := tx.Exec(`INSERT INTO trial_heartbeats (trial_id, heartbeat) SELECT trial_id, `+d.speak.instant+` FROM trials WHERE trial_id = ?1 AND state = 'RUNNING'
 				ON CONFLICT (trial_id) DO UPDATE SET heartbeat = excluded.heartbeat`, trial, d.now().UTC().Format(timeFormat)); err != nil {
 				return err
 			}

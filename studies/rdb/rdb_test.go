@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,9 +59,10 @@ func quadratic(t *study.Trial) ([]float64, error) {
 	return []float64{x*x + float64(n)}, nil
 }
 
-// TestKeepsWhatItIsTold runs the same study in memory and in a file, which is then read by another storage.
-func TestKeepsWhatItIsTold(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "deep", "a study?.db")
+// TestKeepsWhatItIsTold runs the same study in memory and in a database, which is then read by another storage.
+func TestKeepsWhatItIsTold(t *testing.T) { onEach(t, keepsWhatItIsTold) }
+
+func keepsWhatItIsTold(t *testing.T, path string) {
 	run := func(s study.Storage) []*study.FrozenTrial {
 		st, err := study.New("quadratic", study.Options{Storage: s, Sampler: study.Random{}, Seed: 5})
 		require.NoError(t, err)
@@ -72,7 +75,7 @@ func TestKeepsWhatItIsTold(t *testing.T) {
 	want := run(study.InMemory())
 	d := opened(t, path)
 	run(d)
-	st, err := study.New("quadratic", study.Options{Storage: opened(t, "sqlite:///"+path), Sampler: study.Random{}})
+	st, err := study.New("quadratic", study.Options{Storage: opened(t, path), Sampler: study.Random{}})
 	require.NoError(t, err)
 	got, err := st.Trials()
 	require.NoError(t, err)
@@ -103,7 +106,7 @@ func TestOpenRefuses(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	for at, want := range map[string]string{
-		"postgresql://u@host/db": "sqlite:///PATH", "": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
+		"mysql://u@host/db": "sqlite:///PATH", "": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
 		old: "optuna storage upgrade", t.TempDir(): "",
 	} {
 		_, err := Open(at)
@@ -112,8 +115,9 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // TestFirstResultWins: results of one trial by several at once.
-func TestFirstResultWins(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.db")
+func TestFirstResultWins(t *testing.T) { onEach(t, firstResultWins) }
+
+func firstResultWins(t *testing.T, path string) {
 	dbs := []*DB{opened(t, path), opened(t, path)}
 	id, err := dbs[0].Open("s", []study.Direction{study.Minimize})
 	require.NoError(t, err)
@@ -148,8 +152,10 @@ func TestFirstResultWins(t *testing.T) {
 }
 
 // TestBeats: trials under way have heartbeats, as Optuna writes them, and others none.
-func TestBeats(t *testing.T) {
-	d := opened(t, filepath.Join(t.TempDir(), "s.db"))
+func TestBeats(t *testing.T) { onEach(t, beats) }
+
+func beats(t *testing.T, path string) {
+	d := opened(t, path)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	d.now = func() time.Time { return now }
 	id, err := d.Open("s", []study.Direction{study.Minimize})
@@ -161,19 +167,21 @@ func TestBeats(t *testing.T) {
 	now = now.Add(time.Hour)
 	require.NoError(t, d.Beat(trials[0].ID))
 	got := map[int64]string{}
-	require.NoError(t, each(d.read, func(rows *sql.Rows) error {
+	require.NoError(t, each(d.reads(), func(rows *sql.Rows) error {
 		var trial int64
 		var at string
 		err := rows.Scan(&trial, &at)
-		got[trial] = at
+		got[trial] = strings.TrimSuffix(at, ".000000")
 		return err
 	}, `SELECT trial_id, CAST(heartbeat AS TEXT) FROM trial_heartbeats`))
-	require.Equal(t, map[int64]string{trials[0].ID: "2026-01-02 04:04:05.000000"}, got)
+	require.Equal(t, map[int64]string{trials[0].ID: "2026-01-02 04:04:05"}, got)
 }
 
 // TestGroupsShareACommit: many writers at once, one of whom fails.
-func TestGroupsShareACommit(t *testing.T) {
-	d := opened(t, filepath.Join(t.TempDir(), "s.db"))
+func TestGroupsShareACommit(t *testing.T) { onEach(t, groupsShareACommit) }
+
+func groupsShareACommit(t *testing.T, path string) {
+	d := opened(t, path)
 	id, err := d.Open("s", []study.Direction{study.Minimize})
 	require.NoError(t, err)
 	var wait sync.WaitGroup
@@ -202,4 +210,15 @@ func TestGroupsShareACommit(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
+}
+
+func TestHoldsNothing(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.db")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 20)), 0o666))
+	for _, at := range []string{text, text + ".absent"} {
+		holds, err := Holds(at)
+		require.NoError(t, err)
+		require.False(t, holds)
+	}
+	require.NoFileExists(t, text+".absent")
 }

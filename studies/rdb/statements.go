@@ -6,11 +6,14 @@ import (
 )
 
 // statements keeps those of a database that were prepared: to prepare one takes SQLite longer than to run it.
+// A driver that numbers arguments in its own way keeps prepared statements itself.
 type statements struct {
-	db  *sql.DB
-	mu  sync.Mutex
-	all map[string]*sql.Stmt // by text
-	new []string             // texts that were run without
+	db    *sql.DB
+	bind  func(string) string
+	mu    sync.Mutex
+	all   map[string]*sql.Stmt // by text
+	bound map[string]string    // texts as the driver takes them
+	new   []string             // texts that were run without
 }
 
 // learn prepares what was run since the last time. It needs a connection, so that no transaction of the caller may be open.
@@ -53,6 +56,9 @@ func (t *tx) prepared(text string) *sql.Stmt {
 	if s := t.by.all[text]; s != nil {
 		return t.tx.Stmt(s)
 	}
+	if t.by.bind != nil {
+		return nil
+	}
 	t.by.new = append(t.by.new, text)
 	return nil
 }
@@ -62,7 +68,7 @@ func (t *tx) Exec(text string, args ...any) (sql.Result, error) {
 	if s := t.prepared(text); s != nil {
 		return s.Exec(args...)
 	}
-	return t.tx.Exec(text, args...)
+	return t.tx.Exec(t.by.text(text), args...)
 }
 
 // Query implements querier.
@@ -70,7 +76,7 @@ func (t *tx) Query(text string, args ...any) (*sql.Rows, error) {
 	if s := t.prepared(text); s != nil {
 		return s.Query(args...)
 	}
-	return t.tx.Query(text, args...)
+	return t.tx.Query(t.by.text(text), args...)
 }
 
 // QueryRow implements querier.
@@ -78,5 +84,46 @@ func (t *tx) QueryRow(text string, args ...any) *sql.Row {
 	if s := t.prepared(text); s != nil {
 		return s.QueryRow(args...)
 	}
-	return t.tx.QueryRow(text, args...)
+	return t.tx.QueryRow(t.by.text(text), args...)
+}
+
+// text is a statement's as the driver takes it.
+func (s *statements) text(text string) string {
+	if s.bind == nil {
+		return text
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bound, ok := s.bound[text]
+	if !ok {
+		if s.bound == nil {
+			s.bound = map[string]string{}
+		}
+		bound = s.bind(text)
+		s.bound[text] = bound
+	}
+	return bound
+}
+
+// reader is a database outside of transactions.
+type reader struct {
+	db   *sql.DB
+	bind func(string) string
+}
+
+func (r reader) text(text string) string {
+	if r.bind == nil {
+		return text
+	}
+	return r.bind(text)
+}
+
+// Query implements querier.
+func (r reader) Query(text string, args ...any) (*sql.Rows, error) {
+	return r.db.Query(r.text(text), args...)
+}
+
+// QueryRow implements querier.
+func (r reader) QueryRow(text string, args ...any) *sql.Row {
+	return r.db.QueryRow(r.text(text), args...)
 }

@@ -74,41 +74,55 @@ func (g *guard) tls() (*tls.Config, error) {
 	return c, nil
 }
 
+// listen is an address with what the flags ask of those who come.
+func (g *guard) listen(address string) (l studies.Listen, err error) {
+	l.Address = address
+	if l.Token, err = g.secret(); err != nil {
+		return l, err
+	}
+	if l.TLS, err = g.tls(); err == nil && l.TLS != nil && len(l.TLS.Certificates) == 0 {
+		err = console.BadInput("--tls-ca got a file, but there is no certificate: give --tls-cert and --tls-key")
+	}
+	return l, err
+}
+
 func serveCommand(a *app) *cobra.Command {
 	g, door := &given{values: map[string]string{}}, &guard{}
-	listen, asJSON, away := "", false, false
+	listen, shown, asJSON, away := "", "", false, false
 	cmd := &cobra.Command{
 		Use: "serve SPEC.toml", Short: "Run a study that workers of other machines join",
 		Long: "Serve runs a study as study run does, and listens for workers of other machines, which xlarun work starts. They need no access to the\n" +
-			"database. Where other machines can reach the address, a token or certificates are required.",
+			"database. Where other machines can reach the address, a token or certificates are required. A page shows the study while it runs (--web).",
 		Example: "  xlarun serve examples/study-cartpole.toml --listen 0.0.0.0:4222 --token-file token\n  xlarun work nats://HOST:4222 --token-file token",
 		Args:    oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			token, err := door.secret()
+			l, err := door.listen(listen)
 			if err != nil {
 				return err
 			}
-			secure, err := door.tls()
-			if err != nil {
-				return err
-			}
-			if secure != nil && len(secure.Certificates) == 0 {
-				return console.BadInput("--tls-ca got a file, but there is no certificate: give --tls-cert and --tls-key")
-			}
-			c := &studies.Coordinator{Listen: studies.Listen{Address: listen, Token: token, TLS: secure}, Away: away,
+			c := &studies.Coordinator{Listen: l, Away: away,
 				Listening: func(at string) { fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s\n", at) }}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
+			}
+			page := l
+			page.Address = shown
+			if err := page.Check(); err != nil && shown != "none" {
+				return console.BadInput("--web: %w", err)
 			}
 			s, err := readSpec(a, args[0], g.values)
 			if err != nil {
 				return err
 			}
-			return runStudy(cmd.Context(), a, s, c, asJSON)
+			if shown == "none" {
+				return runStudy(cmd.Context(), a, s, c, asJSON)
+			}
+			return runStudy(cmd.Context(), a, s, c, asJSON, func() (func(), error) { return beside(a, page, c) })
 		},
 	}
 	specFlags(cmd, g, &asJSON)
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:4222", "address on which workers join, HOST:PORT; port 0 for any")
+	cmd.Flags().StringVar(&shown, "web", "127.0.0.1:0", "address of a page that shows the study, HOST:PORT; port 0 for any, none for no page")
 	cmd.Flags().BoolVar(&away, "no-workers", false, "start no workers on this machine")
 	door.add(cmd, "server")
 	return cmd

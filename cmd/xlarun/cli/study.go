@@ -28,10 +28,10 @@ import (
 
 func studyCommand(a *app) *cobra.Command {
 	cmd := group("study", "Search hyper-parameters: trials in worker processes, kept in a database that Optuna opens",
-		studyRunCommand(a), studyShowCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
+		studyRunCommand(a), studyShowCommand(a), studyWatchCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
 		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
-		"the same to the byte. They are kept in an SQLite file of the schema of Optuna 5.0."
+		"the same to the byte. They are kept in an SQLite file, or a PostgreSQL server's database, of the schema of Optuna 5.0."
 	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
 	return cmd
 }
@@ -150,7 +150,8 @@ func oneFile(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinator, asJSON bool) error {
+// runStudy runs a study to its end; opened are told when it is open, and end with it.
+func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinator, asJSON bool, opened ...func() (end func(), err error)) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	say := func(format string, args ...any) { fmt.Fprintf(a.Out, format+"\n", args...) }
 	c.Spec = s
 	c.Command = func(slot int) *exec.Cmd {
-		cmd := exec.Command(self, "study", "work", "--storage", s.Storage, "--study", s.Name, "--slot", fmt.Sprint(slot))
+		cmd := exec.Command(self, "study", "work", "--storage", s.Where(), "--study", s.Name, "--slot", fmt.Sprint(slot))
 		if c.Listen.Token != "" {
 			cmd.Env = append(os.Environ(), studies.TokenVariable+"="+c.Listen.Token)
 		}
@@ -186,7 +187,14 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if c.Away {
 		where = "workers elsewhere"
 	}
-	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Storage)
+	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Where())
+	for _, open := range opened {
+		end, err := open()
+		if err != nil {
+			return errors.Join(err, c.Close())
+		}
+		defer end()
+	}
 	err = c.Run(ctx)
 	if err != nil && ctx.Err() != nil {
 		return console.InterruptedError{Err: fmt.Errorf("interrupted after %d trials: the same command goes on", ended)}
@@ -208,7 +216,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if !asJSON {
 		return nil
 	}
-	result := map[string]any{"study": s.Name, "storage": s.Storage, "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
+	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
 		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
 	if last != nil {
 		result["best_trial"], result["best_value"], result["best_params"] = last.Number, number(last.Values[0]), last.External()
@@ -288,13 +296,16 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	if err != nil {
 		return nil, nil, console.UsageError{Err: err}
 	}
-	if !console.Exists(path) {
+	if path != "" && !console.Exists(path) {
 		return nil, nil, console.BadInput("there is no study in %s: give the file of a study that was run, or its database", path)
 	}
+	if path == "" {
+		path = rdb.Shown(at)
+	}
 	// Looking changes nothing: opening would make an empty file a database.
-	holds, err := rdb.Holds(path)
+	holds, err := rdb.Holds(at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, console.BadInput("%w", err)
 	}
 	if !holds {
 		return nil, nil, console.BadInput("%s is no database of studies: give the file of a study that was run, or its database", path)
@@ -354,6 +365,15 @@ func studyShowCommand(a *app) *cobra.Command {
 		others := ""
 		if foreign > 0 {
 			others = fmt.Sprintf("; %d were added by other programs", foreign)
+		}
+		for i, d := range st.Directions() {
+			var shares []string
+			for _, x := range study.Importances(trials, i) {
+				shares = append(shares, fmt.Sprintf("%s %.0f %%", x.Name, 100*x.Share))
+			}
+			if len(shares) > 0 {
+				fmt.Fprintf(a.Out, "importances for objective %d (%s): %s\n", i, strings.ToLower(string(d)), strings.Join(shares, ", "))
+			}
 		}
 		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting%s\n", st.Name, len(trials),
 			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting], others)

@@ -1,0 +1,107 @@
+package rdb
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// address is where a storage is.
+type address struct {
+	file   string          // of SQLite; "" for a server
+	server *pgx.ConnConfig // of PostgreSQL
+	shown  string          // without a password
+}
+
+func (a address) String() string { return a.shown }
+
+// parse reads an address: see Open.
+func parse(at string) (address, error) {
+	scheme, _, isURL := strings.Cut(at, "://")
+	driver, _, _ := strings.Cut(scheme, "+") // SQLAlchemy's way to name a driver
+	if isURL && (driver == "postgresql" || driver == "postgres") {
+		return parseServer(at)
+	}
+	path, is := strings.CutPrefix(at, "sqlite:///")
+	if isURL && !is {
+		return address{}, fmt.Errorf("storage: got %s://, want sqlite:///PATH, the path of an SQLite file, or postgresql://USER:PASSWORD@HOST/DATABASE", scheme)
+	}
+	if path == "" || strings.ContainsRune(path, 0) {
+		return address{}, fmt.Errorf("storage %q names no file: give sqlite:///PATH, a path, or postgresql://USER:PASSWORD@HOST/DATABASE", at)
+	}
+	return address{file: path, shown: at}, nil
+}
+
+// Shown is an address without its password, for messages.
+func Shown(at string) string {
+	a, err := parse(at)
+	if err != nil {
+		scheme, _, _ := strings.Cut(at, "://")
+		return scheme + "://…"
+	}
+	return a.shown
+}
+
+// Path is the file of an SQLite storage, "" for another.
+func Path(at string) (string, error) {
+	a, err := parse(at)
+	return a.file, err
+}
+
+// Beside is the path by which processes of this machine that work on a storage meet: an SQLite file's own; that of a server's database lies
+// in the folder runs, and follows neither from its user nor from its password.
+func Beside(at string) (string, error) {
+	a, err := parse(at)
+	if err != nil || a.file != "" {
+		return a.file, err
+	}
+	c := a.server
+	name := fmt.Sprintf("postgresql-%s-%d-%s", c.Host, c.Port, c.Database)
+	if s := c.RuntimeParams["search_path"]; s != "" {
+		name += "-" + s
+	}
+	return filepath.Join("runs", odd.ReplaceAllString(name, "_")), nil
+}
+
+var odd = regexp.MustCompile(`[^\w.-]`)
+
+// parseServer reads the URL of a server's database.
+func parseServer(at string) (address, error) {
+	_, rest, _ := strings.Cut(at, "://")
+	u, err := url.Parse("postgresql://" + rest)
+	// A password with a character that ends the host's part would be taken for something else, and shown.
+	if err != nil || strings.ContainsAny(u.Path+u.RawQuery+u.Fragment, "@") {
+		return address{}, fmt.Errorf("storage postgresql://… cannot be read as a URL: want postgresql://USER:PASSWORD@HOST:PORT/DATABASE, in which special characters of the password stand as %%XX (@ is %%40, / is %%2F)")
+	}
+	plain := *u
+	if u.User != nil {
+		plain.User = url.User(u.User.Username())
+	}
+	q := plain.Query()
+	for _, secret := range []string{"password", "sslpassword"} {
+		q.Del(secret)
+	}
+	plain.RawQuery = q.Encode()
+	a := address{shown: plain.String()}
+	if a.server, err = pgx.ParseConfig(u.String()); err != nil {
+		return address{}, fmt.Errorf("storage %s cannot be used: %s", a, strings.ReplaceAll(lastLine(err), "\n", " "))
+	}
+	if strings.Trim(u.Path, "/") == "" && !q.Has("dbname") && !q.Has("database") {
+		return address{}, fmt.Errorf("storage %s names no database: want postgresql://USER:PASSWORD@HOST:PORT/DATABASE", a)
+	}
+	return a, nil
+}
+
+// look opens an address to be read.
+func (a address) look() (*sql.DB, *dialect, error) {
+	if a.file == "" {
+		return a.pool(nil), postgres, nil
+	}
+	db, err := lookFile(a.file)
+	return db, sqlite, err
+}

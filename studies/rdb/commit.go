@@ -1,0 +1,108 @@
+package rdb
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"xlarun/rollout/study"
+)
+
+// largestGroup is the most requests that share a commit.
+const largestGroup = 512
+
+// tries is how often a group is tried that a database could not put in order with others' transactions.
+const tries = 20
+
+// writes commits requests, those that wait together in one transaction: a commit costs the same for one or many.
+func (d *DB) writes() {
+	for first := range d.queue {
+		group := []request{first}
+		for len(group) < largestGroup {
+			select {
+			case r, ok := <-d.queue:
+				if ok {
+					group = append(group, r)
+					continue
+				}
+			default:
+			}
+			break
+		}
+		results := d.commit(group)
+		d.writeStatements.learn()
+		for i, err := range results {
+			group[i].done <- err
+		}
+	}
+}
+
+// commit runs requests in one transaction; one that fails leaves nothing behind and the others stay.
+func (d *DB) commit(group []request) (results []error) {
+	for try := range tries {
+		results = d.attempt(group)
+		if d.speak.retry == nil || !d.speak.retry(errors.Join(results...)) {
+			break
+		}
+		time.Sleep(rand.N(time.Duration(try+1) * 5 * time.Millisecond)) // the others get on meanwhile
+	}
+	return results
+}
+
+func (d *DB) attempt(group []request) []error {
+	results := make([]error, len(group))
+	all := func(err error) []error {
+		err = fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
+		for i := range results {
+			results[i] = errors.Join(results[i], err)
+		}
+		return results
+	}
+	tx, err := d.write.Begin()
+	if err != nil {
+		return all(err)
+	}
+	own := d.writeStatements.of(tx)
+	for i, r := range group {
+		if len(group) == 1 {
+			if results[i] = r.op(own); isReal(results[i]) {
+				results[i] = errors.Join(results[i], tx.Rollback())
+				return results
+			}
+			break
+		}
+		if _, err := own.Exec(`SAVEPOINT one`); err != nil {
+			return all(errors.Join(err, tx.Rollback()))
+		}
+		results[i] = r.op(own)
+		if isReal(results[i]) {
+			if d.speak.retry != nil && d.speak.retry(results[i]) {
+				return all(errors.Join(results[i], tx.Rollback()))
+			}
+			if _, err := own.Exec(`ROLLBACK TO one`); err != nil {
+				return all(errors.Join(err, tx.Rollback()))
+			}
+		}
+		if _, err := own.Exec(`RELEASE one`); err != nil {
+			return all(errors.Join(err, tx.Rollback()))
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		return all(err)
+	}
+	return results
+}
+
+// isReal tells of an error that undoes what the request wrote.
+func isReal(err error) bool {
+	_, conflict := errors.AsType[*study.Nondeterminism](err)
+	return err != nil && !conflict
+}
+
+// do has a request committed. Its op may run more than once, until one time is committed.
+func (d *DB) do(op func(*tx) error) error {
+	r := request{op, make(chan error, 1)}
+	d.queue <- r
+	return <-r.done
+}

@@ -1,0 +1,189 @@
+package rdb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+var postgres = &dialect{
+	schema: schema("SERIAL NOT NULL PRIMARY KEY", "TIMESTAMP WITHOUT TIME ZONE", "DOUBLE PRECISION", map[string]string{
+		"studydirection": "'NOT_SET', 'MINIMIZE', 'MAXIMIZE'", "trialstate": "'RUNNING', 'COMPLETE', 'PRUNED', 'FAIL', 'WAITING'",
+		"trialvaluetype": "'FINITE', 'INF_POS', 'INF_NEG'", "trialintermediatevaluetype": "'FINITE', 'INF_POS', 'INF_NEG', 'NAN'",
+	}),
+	tables: `SELECT count(*) FROM unnest(ARRAY['studies', 'trials', 'version_info']) AS name WHERE to_regclass(name) IS NOT NULL`,
+	ids:    `SELECT value::integer FROM json_array_elements_text(?3::json)`, instant: `CAST(?2 AS timestamp)`,
+	forUpdate: ` FOR UPDATE`, snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, bind: numbered,
+	retry: func(err error) bool {
+		e, ok := errors.AsType[*pgconn.PgError](err)
+		return ok && (e.Code == "40P01" || e.Code == "40001") // a deadlock, or a transaction that could not be put in order
+	},
+}
+
+// numbered writes a statement's arguments, ? and ?N, as PostgreSQL does.
+func numbered(text string) string {
+	var b strings.Builder
+	n := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '?' {
+			b.WriteByte(text[i])
+			continue
+		}
+		b.WriteByte('$')
+		if i+1 == len(text) || text[i+1] < '0' || text[i+1] > '9' {
+			n++
+			b.WriteString(strconv.Itoa(n))
+		}
+	}
+	return b.String()
+}
+
+// pool are connections to a server.
+func (a address) pool(connected func(context.Context, *pgx.Conn) error) *sql.DB {
+	c := a.server.Copy()
+	if c.ConnectTimeout == 0 {
+		c.ConnectTimeout = patience
+	}
+	wait := strconv.FormatInt(busy.Milliseconds(), 10)
+	for name, value := range map[string]string{"application_name": "xlarun", "datestyle": "ISO", "lock_timeout": wait, "idle_in_transaction_session_timeout": wait} {
+		if _, has := c.RuntimeParams[name]; !has {
+			c.RuntimeParams[name] = value
+		}
+	}
+	if connected == nil {
+		return stdlib.OpenDB(*c)
+	}
+	return stdlib.OpenDB(*c, stdlib.OptionAfterConnect(connected))
+}
+
+func (d *DB) openServer() {
+	d.speak = postgres
+	d.write = d.at.pool(func(ctx context.Context, c *pgx.Conn) error {
+		d.mu.Lock()
+		study := d.locked
+		d.mu.Unlock()
+		if study == "" {
+			return nil
+		}
+		return taken(func(got *bool) error { return c.QueryRow(ctx, numbered(lock), study).Scan(got) })
+	})
+	d.write.SetMaxOpenConns(1)
+	d.write.SetMaxIdleConns(1) // it holds the lock
+	d.read = d.at.pool(nil)
+	d.read.SetMaxOpenConns(2)
+}
+
+// ErrTaken tells that another process runs the study.
+var ErrTaken = errors.New("another process runs the study")
+
+const lock = `SELECT pg_try_advisory_lock(hashtextextended('xlarun ' || current_schema() || ' ' || ?, 0))`
+
+// taken takes a lock, which the server may take a moment to free of a process that ended.
+func taken(try func(*bool) error) error {
+	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		got := false
+		if err := try(&got); err != nil || got {
+			return err
+		}
+		if time.Since(began) > time.Second {
+			return ErrTaken
+		}
+	}
+}
+
+// Lock makes this the one storage that runs the study of a name, until it is closed: ErrTaken where another does. On a server the connection by
+// which all is written holds the lock, and a new one takes it before anything else: what has lost the lock to another cannot write. Who shares a
+// file locks a file beside it.
+func (d *DB) Lock(name string) error {
+	if d.at.file != "" {
+		return nil
+	}
+	err := d.do(func(tx *tx) error {
+		return taken(func(got *bool) error { return tx.QueryRow(lock, name).Scan(got) })
+	})
+	if err == nil {
+		d.mu.Lock()
+		d.locked = name
+		d.mu.Unlock()
+	}
+	return err
+}
+
+// lastLine is the innermost message of an error.
+func lastLine(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}
+
+// explained says in one sentence what is wrong with a server; other errors stay as they are.
+func (a address) explained(err error) error {
+	if err == nil || a.server == nil {
+		return err
+	}
+	where := net.JoinHostPort(a.server.Host, strconv.Itoa(int(a.server.Port)))
+	if strings.HasPrefix(a.server.Host, "/") {
+		where = a.server.Host
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		why := ""
+		switch e.Code {
+		case "28P01", "28000":
+			why = fmt.Sprintf("does not let the user %s in (%s): mend the user or the password", a.server.User, e.Message)
+		case "3D000":
+			why = fmt.Sprintf("has no database %s: make it (createdb %[1]s), or mend the name", a.server.Database)
+		case "42501":
+			why = fmt.Sprintf("does not let the user %s do that (%s): grant it", a.server.User, e.Message)
+		case "53300":
+			why = "has no connection left (" + e.Message + "): raise its max_connections, or close some"
+		default:
+			return err
+		}
+		return &serverError{fmt.Sprintf("the PostgreSQL server at %s %s", where, why), err}
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return &serverError{fmt.Sprintf("there is no host %s (%s): mend the URL", a.server.Host, e.Err), err}
+	}
+	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		if errors.Is(err, ErrTaken) {
+			return ErrTaken
+		}
+		return &serverError{fmt.Sprintf("no PostgreSQL server answers at %s (%s): start it, or mend the URL", where, lastLine(innermost(e))), err}
+	}
+	return err
+}
+
+// innermost is the first of errors that were joined.
+func innermost(err error) error {
+	for {
+		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 {
+			err = many.Unwrap()[0]
+		} else if inner := errors.Unwrap(err); inner != nil {
+			err = inner
+		} else {
+			return err
+		}
+	}
+}
+
+// serverError has a sentence of its own for what a driver says.
+type serverError struct {
+	text string
+	err  error
+}
+
+func (e *serverError) Error() string { return e.text }
+func (e *serverError) Unwrap() error { return e.err }

@@ -1,0 +1,216 @@
+// Package rdbtest runs PostgreSQL servers for tests.
+package rdbtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// password of the server's user, with characters that a URL has to escape.
+const password = "se/cr@t"
+
+// Server is a PostgreSQL server on this machine, in a folder of its own.
+type Server struct {
+	bin, dir string
+	port     int
+	as       *syscall.Credential // nil: as this process
+	mu       sync.Mutex
+	process  *exec.Cmd
+	over     chan error
+	next     int
+}
+
+var (
+	once   sync.Once
+	shared *Server
+	cannot error
+)
+
+// Start is the server of this process's tests; where there is none to be had the test is skipped. TestMain has to call Stop at the end.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	once.Do(func() { shared, cannot = New() })
+	if errors.Is(cannot, ErrNone) {
+		t.Skip(cannot)
+	}
+	if cannot != nil {
+		t.Fatal(cannot)
+	}
+	return shared
+}
+
+// Stop ends the server of Start, if there is one.
+func Stop() {
+	if shared != nil {
+		_ = shared.Remove()
+	}
+}
+
+// ErrNone tells that there is no server to be had.
+var ErrNone = errors.New("no PostgreSQL: neither initdb and postgres on PATH nor /usr/lib/postgresql/*/bin/postgres (Debian: apt-get install postgresql)")
+
+// programs is the folder of the server's programs.
+func programs() (string, error) {
+	if path, err := exec.LookPath("postgres"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil { // initdb finds its files from where it lies
+			if _, err := os.Stat(filepath.Join(filepath.Dir(real), "initdb")); err == nil {
+				return filepath.Dir(real), nil
+			}
+		}
+	}
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if len(found) == 0 {
+		return "", ErrNone
+	}
+	return filepath.Dir(found[len(found)-1]), nil
+}
+
+// New makes a server and starts it. Root cannot run one: it is then the user postgres, or nobody.
+func New() (s *Server, err error) {
+	s = &Server{}
+	if s.bin, err = programs(); err != nil {
+		return nil, err
+	}
+	if s.dir, err = os.MkdirTemp("", "pg"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(s.dir))
+		}
+	}()
+	secret := filepath.Join(s.dir, "password")
+	if err := os.WriteFile(secret, []byte(password), 0o600); err != nil {
+		return nil, err
+	}
+	if os.Getuid() == 0 {
+		if s.as, err = somebody(); err != nil {
+			return nil, err
+		}
+		for _, path := range []string{s.dir, secret} {
+			if err := os.Chown(path, int(s.as.Uid), int(s.as.Gid)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "tester", "-A", "scram-sha-256", "--pwfile", secret, "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
+	}
+	return s, s.Up()
+}
+
+func somebody() (*syscall.Credential, error) {
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			uid, e1 := strconv.ParseUint(u.Uid, 10, 32)
+			gid, e2 := strconv.ParseUint(u.Gid, 10, 32)
+			return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, errors.Join(e1, e2)
+		}
+	}
+	return nil, errors.New("root cannot run PostgreSQL, and there is no user postgres or nobody")
+}
+
+func (s *Server) command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd.Dir = s.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Pdeathsig: syscall.SIGQUIT}
+	return cmd
+}
+
+// Up starts the server, on the port that it had before.
+func (s *Server) Up() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.port == 0 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		s.port = l.Addr().(*net.TCPAddr).Port
+		_ = l.Close()
+	}
+	var log bytes.Buffer
+	s.process = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60")
+	s.process.Stdout, s.process.Stderr = &log, &log
+	s.over = make(chan error, 1)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the server dies with the thread that started it
+		err := s.process.Start()
+		started <- err
+		if err == nil {
+			s.over <- s.process.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return err
+	}
+	for range 600 {
+		c, err := pgx.Connect(context.Background(), s.url("postgres"))
+		if err == nil {
+			return c.Close(context.Background())
+		}
+		select {
+		case err := <-s.over:
+			return fmt.Errorf("postgres ended: %w\n%s", err, log.String())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return errors.New("postgres does not answer")
+}
+
+// Down ends the server at once, as a crash does.
+func (s *Server) Down() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.process.Process.Signal(syscall.SIGQUIT); err != nil {
+		return err
+	}
+	<-s.over
+	return nil
+}
+
+// Remove ends the server and removes its folder.
+func (s *Server) Remove() error { return errors.Join(s.Down(), os.RemoveAll(s.dir)) }
+
+// Port on 127.0.0.1.
+func (s *Server) Port() int { return s.port }
+
+func (s *Server) url(database string) string {
+	return fmt.Sprintf("postgresql://tester:se%%2Fcr%%40t@127.0.0.1:%d/%s", s.port, database)
+}
+
+// Database makes an empty database and gives its URL.
+func (s *Server) Database(t testing.TB) string {
+	t.Helper()
+	s.mu.Lock()
+	s.next++
+	name := fmt.Sprintf("test%d", s.next)
+	s.mu.Unlock()
+	c, err := pgx.Connect(context.Background(), s.url("postgres"))
+	if err == nil {
+		_, err = c.Exec(context.Background(), "CREATE DATABASE "+name)
+		err = errors.Join(err, c.Close(context.Background()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.url(name)
+}

@@ -1,0 +1,112 @@
+package rdb
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"xlarun/rollout/study"
+)
+
+// Open implements study.Storage.
+func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, err error) {
+	err = d.do(func(tx *tx) error {
+		found, err := find(tx, name)
+		if err != nil {
+			return err
+		}
+		if id = found; id != 0 {
+			has, err := directionsOf(tx, id)
+			if err != nil {
+				return err
+			}
+			return study.CheckDirections(name, has, directions)
+		}
+		err = tx.QueryRow(`INSERT INTO studies (study_name) VALUES (?) RETURNING study_id`, name).Scan(&id)
+		for i, direction := range directions {
+			if err == nil {
+				_, err = tx.Exec(`INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)`, string(direction), id, i)
+			}
+		}
+		return err
+	})
+	return id, err
+}
+
+// reads are queries that see one state each.
+func (d *DB) reads() querier { return reader{d.read, d.speak.bind} }
+
+type querier interface {
+	Query(query string, args ...any) (*sql.Rows, error)
+	QueryRow(query string, args ...any) *sql.Row
+}
+
+// find is the study of a name, 0 for none.
+func find(q querier, name string) (id study.StudyID, err error) {
+	err = q.QueryRow(`SELECT study_id FROM studies WHERE study_name = ?`, name).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return id, err
+}
+
+func directionsOf(q querier, id study.StudyID) (all []study.Direction, err error) {
+	err = each(q, func(rows *sql.Rows) error {
+		var d study.Direction
+		err := rows.Scan(&d)
+		all = append(all, d)
+		return err
+	}, `SELECT direction FROM study_directions WHERE study_id = ? ORDER BY objective`, id)
+	return all, err
+}
+
+// Studies are the names of the studies with their directions.
+func (d *DB) Studies() (names []string, directions map[string][]study.Direction, err error) {
+	ids := map[string]study.StudyID{}
+	err = each(d.reads(), func(rows *sql.Rows) error {
+		var name string
+		var id study.StudyID
+		err := rows.Scan(&name, &id)
+		names, ids[name] = append(names, name), id
+		return err
+	}, `SELECT study_name, study_id FROM studies ORDER BY study_id`)
+	directions = map[string][]study.Direction{}
+	for _, name := range names {
+		if err == nil {
+			directions[name], err = directionsOf(d.reads(), ids[name])
+		}
+	}
+	return names, directions, err
+}
+
+// each calls take for each row.
+func each(q querier, take func(*sql.Rows) error, query string, args ...any) error {
+	rows, err := q.Query(query, args...)
+	if err != nil {
+		return err
+	}
+	for rows.Next() {
+		if err := take(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// SetAttr implements study.Storage.
+func (d *DB) SetAttr(s study.StudyID, key string, value json.RawMessage) error {
+	return d.do(func(tx *tx) error {
+		_, err := tx.Exec(`INSERT INTO study_system_attributes (study_id, "key", value_json) VALUES (?, ?, ?) ON CONFLICT (study_id, "key") DO UPDATE SET value_json = excluded.value_json`, s, key, string(value))
+		return err
+	})
+}
+
+// Attr implements study.Storage.
+func (d *DB) Attr(s study.StudyID, key string) (json.RawMessage, error) {
+	var text string
+	err := d.reads().QueryRow(`SELECT value_json FROM study_system_attributes WHERE study_id = ? AND "key" = ?`, s, key).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return json.RawMessage(text), err
+}

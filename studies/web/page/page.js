@@ -1,0 +1,235 @@
+"use strict";
+// Asks the server for the study every two seconds and draws what is new.
+
+const $ = id => document.getElementById(id);
+let data = null, tag = "", objective = 0, list = "best", lastAnswer = 0;
+
+const finite = Number.isFinite;
+const maximize = () => data.directions[objective] === "MAXIMIZE";
+const better = (a, b) => maximize() ? a > b : a < b;
+const valueOf = t => t.state === "COMPLETE" && finite(t.values[objective]) ? t.values[objective] : null;
+const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
+const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
+const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.reason ? "\n" + t.reason : ""}`;
+
+// ranked are the complete trials from the best of the objective on.
+function ranked() {
+  const of = data.trials.filter(t => valueOf(t) !== null);
+  return of.sort((a, b) => valueOf(a) === valueOf(b) ? a.n - b.n : better(valueOf(a), valueOf(b)) ? -1 : 1);
+}
+
+function tiles() {
+  const count = s => data.trials.filter(t => t.state === s).length;
+  const best = ranked()[0], done = data.trials.filter(t => t.seconds > 0);
+  const mean = done.length ? done.reduce((a, t) => a + t.seconds, 0) / done.length : null;
+  const foreign = data.trials.filter(t => t.foreign).length, differs = data.trials.filter(t => t.differs).length;
+  const all = [
+    [data.trials.length, "trials" + (data.wanted ? `, ${data.wanted} wanted` : "")], [count("COMPLETE"), "complete"], [count("PRUNED"), "pruned"],
+    [count("FAIL"), "failed", count("FAIL") > 0], [count("RUNNING"), "under way"],
+  ];
+  if (count("WAITING")) all.push([count("WAITING"), "waiting"]);
+  if (best) all.push([short(valueOf(best)), `best ${data.metrics[objective]}, trial ${best.n}`]);
+  if (data.directions.length > 1) all.push([data.best.length, "that no other is better than"]);
+  if (mean !== null) all.push([mean < 1 ? `${(mean * 1000).toPrecision(3)} ms` : `${mean.toPrecision(3)} s`, "a trial, on average"]);
+  if (foreign) all.push([foreign, "by other programs"]);
+  if (differs) all.push([differs, "not deterministic", true]);
+  $("tiles").replaceChildren(...all.map(([n, text, bad]) => {
+    const d = document.createElement("div"), b = document.createElement("b"), s = document.createElement("span");
+    d.className = bad ? "tile bad" : "tile";
+    b.textContent = n;
+    s.textContent = text;
+    d.append(b, s);
+    return d;
+  }));
+}
+
+function history() {
+  const where = $("history");
+  if (!data.trials.length) return empty(where, "No trial yet.");
+  const values = data.trials.map(valueOf), best = ranked()[0];
+  const shown = data.trials.map(t => valueOf(t) ?? (finite(t.last) && objective === 0 ? t.last : null));
+  const y = limits(shown.filter(v => v !== null), best ? valueOf(best) : NaN) || [0, 1];
+  const last = data.trials[data.trials.length - 1].n;
+  const f = frame(1100, 300, [-Math.max(1, last) * .012, Math.max(1, last) * 1.012], y, "trial", data.metrics[objective]);
+  let path = "", so = null, outside = 0;
+  data.trials.forEach((t, i) => {
+    const v = shown[i], kind = { COMPLETE: "complete", PRUNED: "pruned", FAIL: "failed", RUNNING: "running" }[t.state];
+    if (!kind) return;
+    const strange = kind === "complete" && v === null; // infinite
+    const m = v === null || kind === "failed" ? marks[strange ? "failed" : kind](f.x(t.n), f.bottom) : marks[kind](f.x(t.n), f.y(v));
+    if (v !== null && f.outside(v)) outside++;
+    f.root.append(titled(m, told(t)));
+    if (values[i] !== null && (so === null || better(values[i], so))) {
+      path += path ? `H${f.x(t.n)}V${f.y(values[i])}` : `M${f.x(t.n)} ${f.y(values[i])}`;
+      so = values[i];
+    }
+  });
+  if (path) f.root.append(el("path", { class: "best", d: path + `H${f.x(last)}` }));
+  where.replaceChildren(key([[el("path", { class: "best", d: "M0 6H14" }), "best so far"], [marks.complete(7, 6), "complete"], [marks.pruned(7, 6), "pruned, at the last value reported"],
+    [marks.failed(7, 6), "failed"], [marks.running(7, 6), "under way"]]), f.root);
+  if (outside) where.append(note(`${outside} ${outside === 1 ? "value lies" : "values lie"} far out and ${outside === 1 ? "is" : "are"} drawn at the border.`));
+}
+
+// shade is how good a trial is among the complete ones, from 0 to 1.
+function shades() {
+  const order = ranked(), at = new Map();
+  order.forEach((t, i) => at.set(t.n, order.length > 1 ? 1 - i / (order.length - 1) : 1));
+  return at;
+}
+
+function curves() {
+  const where = $("curves");
+  const by = new Map(data.trials.map(t => [t.n, t])), some = data.curves.filter(c => c.values.some(finite));
+  if (!some.length) return empty(where, data.trials.length ? "No trial has reported on the way (report-every, or a pruner, makes them)." : "No trial yet.");
+  const shade = shades(), best = ranked()[0];
+  const steps = some.flatMap(c => c.steps), y = limits(some.flatMap(c => c.values), NaN);
+  const f = frame(560, 300, [Math.min(...steps), Math.max(...steps)], y, "step", data.metrics[0]);
+  const order = some.filter(c => !best || c.n !== best.n).sort((a, b) => (shade.get(a.n) ?? -1) - (shade.get(b.n) ?? -1));
+  order.push(...some.filter(c => best && c.n === best.n));
+  for (const c of order) {
+    let d = "", pen = false;
+    c.values.forEach((v, i) => {
+      if (finite(v)) d += `${pen ? "L" : "M"}${f.x(c.steps[i]).toFixed(1)} ${f.y(v).toFixed(1)}`;
+      pen = finite(v);
+    });
+    if (c.values.length === 1) d += "h4";
+    const t = by.get(c.n), s = shade.get(c.n), p = el("path", { class: "trial", d });
+    if (s === undefined) p.classList.add("off");
+    else p.setAttribute("stroke", colour(s));
+    if (best && c.n === best.n) p.classList.add("first");
+    f.root.append(titled(p, told(t)));
+  }
+  where.replaceChildren(key([[el("path", { class: "best", d: "M0 6H14" }), "best trial"], [el("path", { class: "trial", stroke: colour(1), d: "M0 6H14" }), "good"], [el("path", { class: "trial", stroke: colour(0), d: "M0 6H14" }), "bad"],
+    [el("path", { class: "trial off", d: "M0 6H14" }), "not complete"]]), f.root);
+  const all = data.trials.filter(t => t.step !== undefined || t.state === "COMPLETE").length;
+  if (some.length < all && some.length >= 140) where.append(note(`Of ${all} trials the best and the newest are drawn, ${some.length}.`));
+}
+
+function importances() {
+  const where = $("importances"), all = data.importances[objective] || [];
+  if (!all.length) return empty(where, "From 10 complete trials on.");
+  where.replaceChildren(...all.map(({ name, share }) => {
+    const row = document.createElement("div"), s = document.createElement("span"), i = document.createElement("i");
+    row.className = "bar";
+    s.textContent = s.title = name;
+    i.textContent = `${(100 * share).toFixed(0)} %`;
+    row.append(s, el("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none" }, el("rect", { width: 100 * share, height: 12 })), i);
+    return row;
+  }), note("Share of the variance of the ranks of complete trials that goes back to each parameter alone (first-order sensitivity from given data). What two have only together is not in it."));
+}
+
+function parallel() {
+  const where = $("parallel"), good = ranked();
+  if (!data.space.length) return empty(where, "No trial yet.");
+  const width = 1100, height = 320, top = 26, bottom = 26, axes = data.space.length + 1;
+  const x = i => 70 + i * (width - 140) / (axes - 1), root = el("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" });
+  const scales = data.space.map(p => {
+    if (p.choices) return t => { const i = p.choices.indexOf(JSON.stringify(t.params[p.name])); return i < 0 ? null : scale(-.5, p.choices.length - .5, height - bottom, top)(i); };
+    const s = scale(p.low, p.high, height - bottom, top, p.log);
+    return t => finite(t.params[p.name]) ? s(t.params[p.name]) : null;
+  });
+  const y = limits(good.map(valueOf), good.length ? valueOf(good[0]) : NaN) || [0, 1], ys = scale(y[0], y[1], height - bottom, top), shade = shades();
+  const rest = data.trials.filter(t => valueOf(t) === null && (t.state === "PRUNED" || t.state === "RUNNING"));
+  const drawn = [...rest.slice(-300), ...good.slice().reverse()];
+  for (const t of drawn) {
+    let d = "", pen = false;
+    scales.forEach((s, i) => {
+      const v = t.params[data.space[i].name] === undefined ? null : s(t);
+      if (v === null) return; // the line goes on to the next that the trial has
+      d += `${pen ? "L" : "M"}${x(i).toFixed(1)} ${v.toFixed(1)}`;
+      pen = true;
+    });
+    const value = valueOf(t), p = el("path", { class: "trial" });
+    if (value !== null) d += `${pen ? "L" : "M"}${x(axes - 1).toFixed(1)} ${Math.min(height - bottom, Math.max(top, ys(value))).toFixed(1)}${pen ? "" : "h-6"}`;
+    p.setAttribute("d", d);
+    if (value === null) p.classList.add("off");
+    else p.setAttribute("stroke", colour(shade.get(t.n)));
+    if (good.length > 300) p.setAttribute("stroke-opacity", .35);
+    if (good.length && t === good[0]) { p.classList.add("first"); p.removeAttribute("stroke-opacity"); }
+    root.append(titled(p, told(t)));
+  }
+  const axis = (i, name, labels) => {
+    root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, name.length > 24 ? name.slice(0, 23) + "…" : name), name));
+    for (const [text, at] of labels) root.append(el("text", { x: x(i) + (i === axes - 1 ? 6 : -6), y: at, "text-anchor": i === axes - 1 ? "start" : "end" }, text));
+  };
+  data.space.forEach((p, i) => axis(i, p.name, p.choices ? p.choices.map((c, j) => [c.replaceAll('"', ""), scale(-.5, p.choices.length - .5, height - bottom, top)(j) + 4])
+    : [[short(p.high), top + 4], [short(p.low), height - bottom + 4], ...(p.log ? [["log", (top + height - bottom) / 2]] : [])]));
+  axis(axes - 1, data.metrics[objective], good.length ? [[short(y[1]), top + 4], [short(y[0]), height - bottom + 4]] : []);
+  where.replaceChildren(root);
+  const notes = [];
+  if (rest.length) notes.push("Dashed: pruned and under way" + (rest.length > 300 ? ", the newest 300." : "."));
+  if (drawn.some(t => data.space.some(p => !(p.name in t.params)))) notes.push("A line passes by the axes of parameters that its trial does not have.");
+  if (notes.length) where.append(note(notes.join(" ")));
+}
+
+function table(where, head, rows) {
+  const t = document.createElement("table"), tr = t.createTHead().insertRow(), body = t.createTBody();
+  for (const h of head) { const th = document.createElement("th"); th.textContent = h; tr.append(th); }
+  for (const row of rows) {
+    const r = body.insertRow();
+    row.forEach((c, i) => { const d = r.insertCell(); d.textContent = c ?? ""; if (head[i] === "reason") d.className = "why"; });
+  }
+  where.replaceChildren(t);
+}
+
+function trials() {
+  const where = $("trials"), most = 200;
+  const of = { best: ranked(), newest: data.trials.slice().reverse(), running: data.trials.filter(t => t.state === "RUNNING" || t.state === "WAITING"), failed: data.trials.filter(t => t.state === "FAIL").reverse() }[list];
+  if (!of.length) return empty(where, { best: "No trial is complete.", newest: "No trial yet.", running: "None is under way.", failed: "None has failed." }[list]);
+  const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs);
+  table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], of.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
+    ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 && t.last !== undefined ? `${short(t.last)} at step ${t.step}` : ""),
+    t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? shown(t.params[n]) : "–"),
+    ...(why ? [t.differs ? "two results that are not equal; " + (t.reason || "") : t.reason || ""] : [])]));
+  if (of.length > most) where.append(note(`${most} of ${of.length}.`));
+  if (of.slice(0, most).some(t => t.foreign)) where.append(note("* another program's"));
+}
+
+function workers(all) {
+  $("workers-section").hidden = all === null;
+  if (all === null) return;
+  if (!all.length) return empty($("workers"), "No worker has been heard of yet.");
+  table($("workers"), ["worker", "machine", "process", "trials under way", "lanes", "trials done", "threads", "last heard of"], all.map((w, i) => {
+    const parts = w.id.split(":"), pid = parts.length > 2 ? parts[parts.length - 2] : "", host = parts.slice(0, -2).join(":") || w.id;
+    return [i, host, pid, w.trials.slice(0, 12).join(", ") + (w.trials.length > 12 ? " …" : "") || "none", w.trials.length > 1 ? w.trials.length : "", w.done, w.threads || "", w.silent < 2 ? "now" : `${w.silent} s ago`];
+  }));
+}
+
+function draw() {
+  document.title = data.study + " · xlarun";
+  $("name").textContent = data.study;
+  $("about").textContent = [data.about, data.storage].filter(Boolean).join(" · ");
+  $("which-label").hidden = data.directions.length < 2;
+  if ($("which").options.length !== data.metrics.length) $("which").replaceChildren(...data.metrics.map((m, i) => new Option(`${m} (${data.directions[i].toLowerCase()})`, i)));
+  for (const part of [tiles, history, curves, importances, parallel, trials]) part();
+}
+
+async function refresh() {
+  try {
+    const ask = path => fetch(path, { headers: path === "data" && tag ? { "If-None-Match": tag } : {}, cache: "no-store" }).catch(() => { throw new Error("the study's process does not answer"); });
+    const r = await ask("data");
+    if (r.status === 401) return location.reload();
+    if (r.status === 200) {
+      data = await r.json();
+      draw();
+      tag = r.headers.get("ETag"); // what could not be drawn is asked for again
+    } else if (r.status !== 304) throw new Error(await r.text());
+    const w = await ask("workers");
+    if (w.ok) workers(await w.json());
+    lastAnswer = Date.now();
+    $("live").className = "";
+    $("live").textContent = `as of ${new Date().toLocaleTimeString()}`;
+  } catch (e) {
+    $("live").className = "lost";
+    $("live").textContent = e.message.trim() + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
+  }
+  setTimeout(refresh, document.hidden ? 10000 : 2000);
+}
+
+$("which").onchange = e => { objective = +e.target.value; draw(); };
+for (const b of document.querySelectorAll(".tabs button")) b.onclick = () => {
+  list = b.dataset.show;
+  for (const o of document.querySelectorAll(".tabs button")) o.setAttribute("aria-selected", o === b);
+  if (data) trials();
+};
+refresh();

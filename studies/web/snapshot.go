@@ -1,0 +1,234 @@
+package web
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"xlarun/rollout/study"
+	"xlarun/studies"
+)
+
+// Most of what a page is sent: learning curves of so many of the best and of the newest trials, of so many points each.
+const (
+	bestCurves   = 60
+	newestCurves = 140
+	curvePoints  = 120
+)
+
+// snapshot is all that the page shows of a study, as JSON.
+type snapshot struct {
+	Study       string            `json:"study"`
+	Storage     string            `json:"storage"`
+	Metrics     []string          `json:"metrics"` // names of the objectives
+	Directions  []study.Direction `json:"directions"`
+	Wanted      int               `json:"wanted,omitempty"` // trials; 0: not known
+	About       string            `json:"about,omitempty"`
+	Trials      []trial           `json:"trials"`
+	Curves      []curve           `json:"curves"`
+	Space       []param           `json:"space"`
+	Importances [][]share         `json:"importances"` // of each objective
+	Best        []int64           `json:"best"`        // numbers of the best trials
+}
+
+type trial struct {
+	Number  int64          `json:"n"`
+	State   study.State    `json:"state"`
+	Values  []number       `json:"values"`
+	Params  map[string]any `json:"params"`
+	Start   int64          `json:"start,omitempty"`   // ms since 1970
+	Seconds float64        `json:"seconds,omitempty"` // that it took
+	Step    *int64         `json:"step,omitempty"`    // the last reported, of one that is not complete
+	Last    *number        `json:"last,omitempty"`    // the value of that
+	Reason  string         `json:"reason,omitempty"`
+	Foreign bool           `json:"foreign,omitempty"`
+	Differs bool           `json:"differs,omitempty"` // two results that are not equal
+}
+
+type curve struct {
+	Number int64    `json:"n"`
+	Steps  []int64  `json:"steps"`
+	Values []number `json:"values"`
+}
+
+type param struct {
+	Name    string   `json:"name"`
+	Low     float64  `json:"low"`
+	High    float64  `json:"high"`
+	Log     bool     `json:"log,omitempty"`
+	Choices []string `json:"choices,omitempty"`
+}
+
+type share struct {
+	Name  string  `json:"name"`
+	Share float64 `json:"share"`
+}
+
+type worker struct {
+	ID      string  `json:"id"`
+	Trials  []int64 `json:"trials"`
+	Threads int     `json:"threads"`
+	Done    int     `json:"done"`
+	Silent  int     `json:"silent"` // seconds since it was heard of
+}
+
+// number is written as null where it is none, and as a text where it is infinite.
+type number float64
+
+// MarshalJSON implements json.Marshaler.
+func (n number) MarshalJSON() ([]byte, error) {
+	switch x := float64(n); {
+	case math.IsNaN(x):
+		return []byte("null"), nil
+	case math.IsInf(x, 1):
+		return []byte(`"+inf"`), nil
+	case math.IsInf(x, -1):
+		return []byte(`"-inf"`), nil
+	default:
+		return json.Marshal(x)
+	}
+}
+
+func numbers(values []float64) []number {
+	out := make([]number, len(values))
+	for i, x := range values {
+		out[i] = number(x)
+	}
+	return out
+}
+
+// picture is what a study looks like; spec may be nil.
+func picture(st *study.Study, storage string, spec *studies.Spec, trials []*study.FrozenTrial) *snapshot {
+	s := &snapshot{Study: st.Name, Storage: storage, Directions: st.Directions(), Trials: make([]trial, 0, len(trials)), Curves: []curve{}, Best: []int64{}}
+	if spec != nil {
+		s.Metrics, s.Wanted = spec.Metrics(), spec.Trials
+		s.About = spec.Kind + ", sampler " + spec.Sampler + ", pruner " + spec.Pruner
+	}
+	for len(s.Metrics) < len(s.Directions) {
+		s.Metrics = append(s.Metrics, "objective "+string(rune('0'+len(s.Metrics))))
+	}
+	for _, t := range trials {
+		s.Trials = append(s.Trials, pictured(t))
+	}
+	s.Space = spaceOf(trials)
+	for i := range s.Directions {
+		shares := []share{}
+		for _, x := range study.Importances(trials, i) {
+			shares = append(shares, share(x))
+		}
+		s.Importances = append(s.Importances, shares)
+	}
+	for _, t := range study.Best(trials, s.Directions) {
+		s.Best = append(s.Best, t.Number)
+	}
+	s.Curves = append(s.Curves, curvesOf(trials, s.Directions[0])...)
+	return s
+}
+
+func pictured(t *study.FrozenTrial) trial {
+	_, differs := study.System[study.Conflict](t, study.ConflictAttr)
+	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{}, Reason: studies.Reason(t), Differs: differs,
+		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
+	for name, x := range t.External() {
+		if f, ok := x.(float64); ok {
+			x = number(f)
+		}
+		out.Params[name] = x
+	}
+	if !t.Start.IsZero() {
+		out.Start = t.Start.UnixMilli()
+		if !t.Complete.IsZero() {
+			out.Seconds = t.Complete.Sub(t.Start).Seconds()
+		}
+	}
+	if n := len(t.Intermediate); n > 0 && t.State != study.Complete {
+		last := number(t.Intermediate[n-1].Value)
+		out.Step, out.Last = &t.Intermediate[n-1].Step, &last
+	}
+	return out
+}
+
+// spaceOf are the parameters of trials, by name, with the bounds of all their distributions.
+func spaceOf(trials []*study.FrozenTrial) []param {
+	all := map[string]param{}
+	for _, t := range trials {
+		for name, d := range t.Distributions {
+			p, has := all[name]
+			switch {
+			case d.Kind == study.Categorical && len(d.Choices) > len(p.Choices):
+				p = param{Name: name}
+				for i := range d.Choices {
+					text, _ := json.Marshal(d.Value(float64(i)))
+					p.Choices = append(p.Choices, string(text))
+				}
+			case d.Kind == study.Categorical:
+			case !has:
+				p = param{Name: name, Low: d.Low, High: d.High, Log: d.Log}
+			default:
+				p.Low, p.High, p.Log = min(p.Low, d.Low), max(p.High, d.High), p.Log && d.Log
+			}
+			all[name] = p
+		}
+	}
+	out := []param{}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		out = append(out, all[name])
+	}
+	return out
+}
+
+// curvesOf are what the best and the newest trials reported, by number.
+func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
+	var with []*study.FrozenTrial
+	for _, t := range trials {
+		if len(t.Intermediate) > 0 {
+			with = append(with, t)
+		}
+	}
+	take := map[int64]bool{}
+	for _, t := range with[max(0, len(with)-newestCurves):] {
+		take[t.Number] = true
+	}
+	ranked := slices.DeleteFunc(slices.Clone(with), func(t *study.FrozenTrial) bool { return t.State != study.Complete || len(t.Values) == 0 })
+	slices.SortStableFunc(ranked, func(a, b *study.FrozenTrial) int {
+		if d == study.Maximize {
+			a, b = b, a
+		}
+		return cmp.Compare(a.Values[0], b.Values[0])
+	})
+	for _, t := range ranked[:min(bestCurves, len(ranked))] {
+		take[t.Number] = true
+	}
+	for _, t := range with {
+		if !take[t.Number] {
+			continue
+		}
+		c := curve{Number: t.Number}
+		n := len(t.Intermediate)
+		for i := range min(n, curvePoints) { // the first and the last stay
+			r := t.Intermediate[i*(n-1)/max(1, min(n, curvePoints)-1)]
+			c.Steps, c.Values = append(c.Steps, r.Step), append(c.Values, number(r.Value))
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// at are workers as they are seen now; trials has the numbers of IDs.
+func at(now time.Time, seen []studies.Seen, trials map[int64]int64) []worker {
+	all := []worker{}
+	for _, w := range seen {
+		out := worker{ID: w.ID, Trials: []int64{}, Threads: w.Threads, Done: w.Done, Silent: int(now.Sub(w.Heard).Seconds())}
+		for _, id := range w.Leased {
+			if number, ok := trials[id]; ok {
+				out.Trials = append(out.Trials, number)
+			}
+		}
+		all = append(all, out)
+	}
+	slices.SortFunc(all, func(a, b worker) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}

@@ -1,0 +1,226 @@
+// Package web is a page that shows a study while it runs: read-only, with all that it needs in the program.
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"xlarun/rollout/study"
+	"xlarun/studies"
+	"xlarun/studies/rdb"
+)
+
+//go:embed page
+var files embed.FS
+
+// Page is the page of a study.
+type Page struct {
+	db      *rdb.DB
+	study   *study.Study
+	spec    *studies.Spec
+	workers func() []studies.Seen
+	token   string
+	server  *http.Server
+	address string
+	scheme  string
+
+	mu      sync.Mutex
+	made    time.Time
+	body    []byte
+	etag    string
+	numbers map[int64]int64 // of the trials, by ID
+}
+
+// fresh is how long what was read of the storage is shown without another look.
+const fresh = 500 * time.Millisecond
+
+// Open serves the page of a study at l's address until Close is called. The rules are those of studies.Listen.Check: beyond loopback a token or
+// certificates are needed, and where there is a token it has to be given on loopback, too. workers tells who works on the study; nil: that is
+// not known. The storage is d's, which the caller closes after the page.
+func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.Seen) (*Page, error) {
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	p := &Page{db: d, study: st, workers: workers, token: l.Token, scheme: "http", numbers: map[int64]int64{}}
+	p.spec, _ = studies.SpecOf(d, st.ID()) // another program's studies have none
+	listener, err := net.Listen("tcp", l.Address)
+	if err != nil {
+		return nil, fmt.Errorf("the page cannot listen on %s: %w", l.Address, err)
+	}
+	p.address = listener.Addr().String()
+	if l.TLS != nil {
+		c := l.TLS.Clone()
+		if c.ClientCAs != nil {
+			c.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		listener, p.scheme = tls.NewListener(listener, c), "https"
+	}
+	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 1 << 14}
+	go func() { _ = p.server.Serve(listener) }()
+	return p, nil
+}
+
+// URL of the page.
+func (p *Page) URL() string { return p.scheme + "://" + p.address + "/" }
+
+// Close ends the page.
+func (p *Page) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.server.Shutdown(ctx); err != nil {
+		return p.server.Close()
+	}
+	return nil
+}
+
+func (p *Page) handler() http.Handler {
+	page, err := fs.Sub(files, "page")
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(page))
+	mux.HandleFunc("GET /data", p.data)
+	mux.HandleFunc("GET /workers", p.working)
+	mux.HandleFunc("POST /token", p.enter)
+	return p.guard(mux)
+}
+
+// guard lets in who may look.
+func (p *Page) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		switch {
+		case r.URL.Path == "/token" || r.URL.Path == "/page.css":
+		case p.token == "" && p.scheme == "http" && !local(r.Host): // a page of elsewhere whose name was made to mean this machine
+			http.Error(w, "this page is for this machine: open it by 127.0.0.1 or localhost", http.StatusForbidden)
+			return
+		case !p.knows(r):
+			h.Set("WWW-Authenticate", `Bearer realm="study"`)
+			h.Set("Content-Type", "text/html; charset=utf-8")
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(askForToken))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>xlarun</title><link rel="stylesheet" href="/page.css">
+<main class="ask"><h1>A study</h1><p>It is shown to who knows its token.</p><form method="post" action="/token"><label>Token <input type="password" name="token" autofocus autocomplete="current-password"></label><button>Show</button></form></main></html>
+`
+
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+const cookieName = "xlarun-study"
+
+// pass is what the cookie holds: of the token, and not the token.
+func (p *Page) pass() string {
+	sum := sha256.Sum256([]byte("page of a study\x00" + p.token))
+	return hex.EncodeToString(sum[:])
+}
+
+func same(a, b string) bool {
+	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b)) // of one length
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// knows tells whether a request comes from somebody who knows the token.
+func (p *Page) knows(r *http.Request) bool {
+	if p.token == "" {
+		return true
+	}
+	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		return same(given, p.token)
+	}
+	c, err := r.Cookie(cookieName)
+	return err == nil && same(c.Value, p.pass())
+}
+
+// enter takes the token from the form.
+func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
+	if p.token != "" && same(strings.TrimSpace(r.PostFormValue("token")), p.token) {
+		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
+	} else {
+		time.Sleep(300 * time.Millisecond) // who guesses waits
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+// data is the study as it is now; who has seen it is told so.
+func (p *Page) data(w http.ResponseWriter, r *http.Request) {
+	body, etag, err := p.look()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", etag)
+	if r.Header.Get("If-None-Match") == etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = w.Write(body)
+}
+
+// working are the workers, which change when the study does not: null where they are not known.
+func (p *Page) working(w http.ResponseWriter, _ *http.Request) {
+	var all []worker
+	if p.workers != nil {
+		seen := p.workers()
+		p.mu.Lock()
+		all = at(time.Now(), seen, p.numbers)
+		p.mu.Unlock()
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(all) // who asked is gone, else
+}
+
+// look reads the study, unless that was done just now.
+func (p *Page) look() ([]byte, string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.made) < fresh {
+		return p.body, p.etag, nil
+	}
+	trials, err := p.study.Trials()
+	if err != nil {
+		return nil, "", err
+	}
+	s := picture(p.study, p.db.String(), p.spec, trials)
+	for _, t := range trials {
+		p.numbers[t.ID] = t.Number
+	}
+	body, err := json.Marshal(s)
+	if err != nil {
+		return nil, "", errors.Join(errors.New("the study cannot be shown"), err)
+	}
+	sum := sha256.Sum256(body)
+	p.body, p.etag, p.made = body, `"`+hex.EncodeToString(sum[:12])+`"`, time.Now()
+	return p.body, p.etag, nil
+}
