@@ -80,15 +80,42 @@ func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane,
 	return nil
 }
 
-// checkLanes finds the first lane that cannot be one, and gives the names of the Numbers that lanes have of their own.
-func (c *Config) checkLanes(all []run.Lane) ([]string, error) {
+// LaneCost is that of a search with these settings.
+func (c *Config) LaneCost() (run.LaneCost, error) {
+	if err := c.checkLane(); err != nil {
+		return run.LaneCost{}, err
+	}
+	one := c.plain()
+	one.Devices = 1
+	x, err := one.experiment(plan.Machine{Devices: 1})
+	if err != nil {
+		return run.LaneCost{}, err
+	}
+	bytes, ok := x.memory()
+	if !ok {
+		bytes = math.MaxInt64
+	}
+	work := float64(x.params) * float64(c.Episodes) * float64(c.Steps)
+	return run.LaneCost{Work: work * float64(c.Population) * float64(c.Generations), Bytes: bytes}, nil
+}
+
+// checkLane refuses settings that lanes cannot have.
+func (c *Config) checkLane() error {
 	switch {
 	case c.Restarts != RestartsNone && c.Restarts != "":
-		return nil, settings.Wrong("restarts", c.Restarts, "none: lanes start once")
+		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
 	case c.Island != "":
-		return nil, settings.Wrong("island", c.Island, "none: lanes share no folder")
+		return settings.Wrong("island", c.Island, "none: lanes share no folder")
 	case c.Keys == KeysDevice:
-		return nil, settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
+		return settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
+	}
+	return nil
+}
+
+// checkLanes finds the first lane that cannot be one, and gives the names of the Numbers that lanes have of their own.
+func (c *Config) checkLanes(all []run.Lane) ([]string, error) {
+	if err := c.checkLane(); err != nil {
+		return nil, err
 	}
 	names := slices.Sorted(maps.Keys(all[0].Numbers))
 	known := c.LaneNumbers()

@@ -274,9 +274,17 @@ type Sampled struct {
 type Laned interface {
 	// LaneNumbers are the names of the settings that may be others in each lane, those of parts with dots: they are inputs of the program.
 	LaneNumbers() []string
+	// LaneCost is what one of them takes. An error names the setting by which the run cannot be a lane.
+	LaneCost() (LaneCost, error)
 	// Lanes runs all of them to their ends. What a lane comes to is the same among few and many. hear hears of each lane's metrics after each of its steps,
 	// and tells whether it ends there.
 	Lanes(ctx context.Context, b xlabridge.Backend, all []Lane, hear func(lane int, m Metrics) (stop bool)) error
+}
+
+// LaneCost is an estimate of what a lane takes.
+type LaneCost struct {
+	Work  float64 // multiplications by parameters, to the run's end
+	Bytes int64   // of memory
 }
 
 // Lane is one of them: with the seed and the Numbers that are its own, by name; all of them have the same names.
