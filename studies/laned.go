@@ -139,7 +139,7 @@ func (c *Coordinator) runLanes(ctx context.Context, open []*study.FrozenTrial) e
 		if r.Stopped {
 			err = errStopped
 		}
-		all.Go(func() { written[i] = c.db.Finish(open[i].ID, resultOf(r.Values, reports[i], err)) })
+		all.Go(func() { written[i] = c.write(open[i].ID, resultOf(r.Values, reports[i], err), reports[i]) })
 	}
 	all.Wait()
 	for _, err := range written {
@@ -152,6 +152,18 @@ func (c *Coordinator) runLanes(ctx context.Context, open []*study.FrozenTrial) e
 		}
 	}
 	return nil
+}
+
+// write writes a result. What a trial that failed had reported is no part of it, but stays beside it.
+func (c *Coordinator) write(trial int64, r study.Result, reports []study.Reported) error {
+	if r.State == study.Fail {
+		for _, x := range reports {
+			if err := c.db.Report(trial, x); err != nil {
+				return err
+			}
+		}
+	}
+	return c.db.Finish(trial, r)
 }
 
 // guarded makes an error of a panic.
