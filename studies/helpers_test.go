@@ -58,8 +58,17 @@ func (b *bowl) LaneCost() (run.LaneCost, error) {
 	return run.LaneCost{Work: float64(b.Steps) * 1e6, Bytes: 64 << min(b.Y, 40)}, nil
 }
 
-// Lanes runs all of them, a round of each in turn.
-func (b *bowl) Lanes(ctx context.Context, _ xlabridge.Backend, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
+// OpenLanes makes lanes of bowls.
+func (b *bowl) OpenLanes(xlabridge.Backend, []string, int) (run.Lanes, error) {
+	return bowlLanes{b}, nil
+}
+
+type bowlLanes struct{ *bowl }
+
+func (bowlLanes) Close() error { return nil }
+
+// Run runs all of them, a round of each in turn.
+func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
 	if b.Trace != "" {
 		if err := appended(b.Trace, fmt.Sprintf("%d\n", len(all))); err != nil {
 			return err
@@ -67,7 +76,7 @@ func (b *bowl) Lanes(ctx context.Context, _ xlabridge.Backend, all []run.Lane, h
 	}
 	runs := make([]*bowling, len(all))
 	for i, lane := range all {
-		own := *b
+		own := *b.bowl
 		own.Seed, own.X, own.Trace = lane.Seed, lane.Numbers["x"], ""
 		runs[i] = &bowling{bowl: &own}
 	}

@@ -14,7 +14,9 @@ import (
 // laneError is why trials could not be run as lanes.
 type laneError struct{ err error }
 
-func (e *laneError) Error() string { return fmt.Sprintf("lanes of one program cannot be run: %v", e.err) }
+func (e *laneError) Error() string {
+	return fmt.Sprintf("lanes of one program cannot be run: %v", e.err)
+}
 func (e *laneError) Unwrap() error { return e.err }
 
 // chooseLanes chooses how trials are run. A choice in the spec that cannot be is a *SpecError.
@@ -72,7 +74,13 @@ func (c *Coordinator) atOnce() int {
 
 // laneSession runs the study in this process, its trials as lanes of one program, as many at a time as may be under way. Those that were not over when the process died are run
 // again, from their start.
-func (c *Coordinator) laneSession(ctx context.Context) error {
+func (c *Coordinator) laneSession(ctx context.Context) (err error) {
+	var program *laneProgram // nil until there is something to run
+	defer func() {
+		if program != nil {
+			err = errors.Join(err, program.close())
+		}
+	}()
 	exhausted, ahead := false, c.Spec.ahead()
 	for {
 		if ctx.Err() != nil {
@@ -100,15 +108,40 @@ func (c *Coordinator) laneSession(ctx context.Context) error {
 		if len(at.open) == 0 {
 			return errors.Join(c.verdict(), c.place.clear(c.Spec.Name))
 		}
-		if err := c.runLanes(ctx, at.open); err != nil {
+		if program == nil {
+			if program, err = c.readyLanes(ctx, at.open[0]); err != nil {
+				return err
+			}
+		}
+		if err := c.runLanes(ctx, program, at.open); err != nil {
 			return err
 		}
 		c.threads = max(c.threads, threads(os.Getpid()))
 	}
 }
 
+// readyLanes makes the program.
+func (c *Coordinator) readyLanes(ctx context.Context, t *study.FrozenTrial) (program *laneProgram, err error) {
+	err = guarded(func() (err error) {
+		program, err = c.Spec.openLanes(ctx, c.Runs, t.External(), c.atOnce())
+		return err
+	})
+	return program, laneTrouble(ctx, err)
+}
+
+// laneTrouble is an error of lanes.
+func laneTrouble(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &laneError{err}
+}
+
 // runLanes runs trials together, and writes what they come to.
-func (c *Coordinator) runLanes(ctx context.Context, open []*study.FrozenTrial) error {
+func (c *Coordinator) runLanes(ctx context.Context, program *laneProgram, open []*study.FrozenTrial) error {
 	over, beats := make(chan struct{}), make(chan error, 1)
 	go func() { beats <- c.beat(over, open) }()
 	reports := make([][]study.Reported, len(open))
@@ -116,21 +149,22 @@ func (c *Coordinator) runLanes(ctx context.Context, open []*study.FrozenTrial) e
 	for i, t := range open {
 		params[i] = t.External()
 	}
-	results, err := c.guarded(ctx, params, func(trial int, step, last int64, value float64) (bool, error) {
-		reports[trial] = append(reports[trial], study.Reported{Step: step, Value: value})
-		own := *open[trial]
-		own.Intermediate = reports[trial]
-		return c.Spec.prunes(c.study, &own, last)
+	var results []LaneResult
+	err := guarded(func() (err error) {
+		results, err = program.run(ctx, params, func(trial int, step, last int64, value float64) (bool, error) {
+			reports[trial] = append(reports[trial], study.Reported{Step: step, Value: value})
+			own := *open[trial]
+			own.Intermediate = reports[trial]
+			return c.Spec.prunes(c.study, &own, last)
+		})
+		return err
 	})
 	close(over)
 	if beaten := <-beats; err == nil && beaten != nil {
 		return &trouble{beaten}
 	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return &laneError{err}
+		return laneTrouble(ctx, err)
 	}
 	written := make([]error, len(open))
 	var all sync.WaitGroup
@@ -167,13 +201,13 @@ func (c *Coordinator) write(trial int64, r study.Result, reports []study.Reporte
 }
 
 // guarded makes an error of a panic.
-func (c *Coordinator) guarded(ctx context.Context, params []map[string]any, report func(trial int, step, last int64, value float64) (bool, error)) (results []LaneResult, err error) {
+func guarded(work func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("they panicked: %v", p)
 		}
 	}()
-	return c.Spec.Lanes(ctx, c.Runs, params, report)
+	return work()
 }
 
 // beat tells others that trials are under way, until over.

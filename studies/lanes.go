@@ -2,7 +2,9 @@ package studies
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -117,12 +119,30 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 	if len(trials) == 0 {
 		return nil, nil
 	}
-	e, err := runs.Resolve(s.Kind, s.laneValues(trials[0]))
+	p, err := s.openLanes(ctx, runs, trials[0], len(trials))
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.laneSettings(e)
+	results, err := p.run(ctx, trials, report)
+	return results, errors.Join(err, p.close())
+}
+
+// laneProgram is a program of which trials are lanes.
+type laneProgram struct {
+	spec  *Spec
+	last  int64
+	names map[string]string // of the runs' settings, by those of parameters
+	lanes run.Lanes
+}
+
+// openLanes makes one of up to `most` trials at a time.
+func (s *Spec) openLanes(ctx context.Context, runs Runs, params map[string]any, most int) (*laneProgram, error) {
+	e, err := runs.Resolve(s.Kind, s.laneValues(params))
 	if err != nil {
+		return nil, err
+	}
+	p := &laneProgram{spec: s, last: e.Last()}
+	if p.names, err = s.laneSettings(e); err != nil {
 		return nil, err
 	}
 	if f, ok := e.(run.Fetcher); ok {
@@ -134,10 +154,19 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 	if err != nil {
 		return nil, err
 	}
+	p.lanes, err = e.(run.Laned).OpenLanes(b, slices.Collect(maps.Values(p.names)), min(most, s.lanesRoom())*s.Seeds)
+	return p, err
+}
+
+func (p *laneProgram) close() error { return p.lanes.Close() }
+
+// run runs trials; see Spec.Lanes.
+func (p *laneProgram) run(ctx context.Context, trials []map[string]any, report func(trial int, step, last int64, value float64) (stop bool, err error)) ([]LaneResult, error) {
+	s := p.spec
 	var lanes []run.Lane
 	for i, params := range trials {
 		numbers := map[string]float64{}
-		for name, full := range names {
+		for name, full := range p.names {
 			switch x := params[name].(type) {
 			case float64:
 				numbers[full] = x
@@ -152,20 +181,19 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 		}
 	}
 	results := make([]LaneResult, len(trials))
-	last, some := e.Last(), s.lanesRoom()
-	for first := 0; first < len(trials); first += some {
-		end := min(first+some, len(trials))
-		t := &lanedTrials{spec: s, last: last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
+	for first := 0; first < len(trials); first += s.lanesRoom() {
+		end := min(first+s.lanesRoom(), len(trials))
+		t := &lanedTrials{spec: s, last: p.last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
 		t.report = func(trial int, step int64, value float64) (bool, error) {
 			if report == nil {
 				return false, nil
 			}
-			return report(first+trial, step, last, value)
+			return report(first+trial, step, p.last, value)
 		}
 		for i := range t.seeds {
-			t.seeds[i] = &seeded{last: last}
+			t.seeds[i] = &seeded{last: p.last}
 		}
-		if err := e.(run.Laned).Lanes(ctx, b, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
+		if err := p.lanes.Run(ctx, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
 			return nil, err
 		}
 		if t.err != nil {
