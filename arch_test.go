@@ -52,7 +52,7 @@ var rooms = []room{
 	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
 	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/plots", "cmd/xlarun/runfolder"}, nil},
 	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "cmd/xlarun/runfolder"}, nil},
-	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "third_party/...",
+	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...", "third_party/...",
 		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/runfolder", "cmd/xlarun/bench/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
 	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "third_party/fetch/data"}, []string{}},
