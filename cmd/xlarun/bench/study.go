@@ -17,7 +17,23 @@ import (
 type studyWorkload struct {
 	name, what string
 	needed     float64 // of the ratio; 0: any
-	run        func(ctx context.Context, b *studyBench, w studyWorkload) (row, error)
+	run        func(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error)
+}
+
+// studyLine is one row of the result.
+type studyLine struct {
+	row
+	// Processor is our processor time in seconds, and ProcessorRatio the peer's over it, which other work on the machine disturbs less than the clock; 0: not known.
+	Processor      float64 `json:"ours_processor_seconds,omitempty"`
+	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
+}
+
+// spent is what something took, in seconds: of the clock, and of processors, 0 where that is not known.
+type spent struct{ clock, processor float64 }
+
+// middleOf are the medians.
+func middleOf(all []spent) spent {
+	return spent{machine.Median(each(all, func(s spent) float64 { return s.clock })), machine.Median(each(all, func(s spent) float64 { return s.processor }))}
 }
 
 // lanesWanted is the rate that trivial trials are to reach as lanes, in trials a second.
@@ -34,7 +50,7 @@ func studyWorkloads() []studyWorkload {
 	}
 	for _, n := range []int{100, 1000, 10000} {
 		all = append(all, studyWorkload{fmt.Sprintf("cost-%d", n), fmt.Sprintf("a trial that computes nothing, in a study that has %d already, one after the other", n), 0,
-			func(ctx context.Context, b *studyBench, w studyWorkload) (row, error) {
+			func(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
 				return costOfTrial(ctx, b, w, n)
 			}})
 	}
@@ -93,6 +109,7 @@ func (b *studyBench) run(ctx context.Context, workloads []studyWorkload) (err er
 		}
 		defer b.peers.close()
 	}
+	var lines []studyLine
 	var s summary
 	for _, w := range workloads {
 		fmt.Fprintf(b.Out, "%s: %s\n", w.name, w.what)
@@ -103,13 +120,16 @@ func (b *studyBench) run(ctx context.Context, workloads []studyWorkload) (err er
 		if l.Ratio != nil {
 			l.Needed = w.needed
 		}
-		s.Workloads = append(s.Workloads, l)
+		if l.ProcessorRatio > 0 {
+			l.note += fmt.Sprintf("%s: ratio of processor times %.3g\n", w.name, l.ProcessorRatio)
+		}
+		lines, s.Workloads = append(lines, l), append(s.Workloads, l.row)
 	}
 	if err := s.print(b.Out); err != nil {
 		return err
 	}
 	if b.flags.json {
-		return b.PrintJSON(map[string]any{"workloads": s.Workloads})
+		return b.PrintJSON(map[string]any{"workloads": lines})
 	}
 	return nil
 }
@@ -121,36 +141,38 @@ func (b *studyBench) file(name string) string {
 }
 
 // beside times ours and several others in turn: the row of the fastest of them, by the medians.
-func (b *studyBench) beside(name string, ours func() (float64, error), others []string, other func(name string) (float64, error)) (row, error) {
-	var own []float64
-	theirs := make([][]float64, len(others))
+func (b *studyBench) beside(name string, ours func() (spent, error), others []string, other func(name string) (spent, error)) (studyLine, error) {
+	var own []spent
+	theirs := make([][]spent, len(others))
 	for i := range b.flags.repeats {
 		fmt.Fprintf(b.Out, "%s: repeat %d of %d\n", name, i+1, b.flags.repeats)
 		s, err := ours()
 		if err != nil {
-			return row{}, err
+			return studyLine{}, err
 		}
 		own = append(own, s)
 		for k, o := range others {
 			if s, err = other(o); err != nil {
-				return row{}, err
+				return studyLine{}, err
 			}
 			theirs[k] = append(theirs[k], s)
 		}
 	}
-	l := row{Name: name, Ours: machine.Median(own)}
-	best := -1
+	mine := middleOf(own)
+	l := studyLine{row: row{Name: name, Ours: mine.clock}, Processor: mine.processor}
+	var best spent
 	for k, o := range others {
-		l.note += fmt.Sprintf("%s: %s %s\n", name, o, console.ShortTime(machine.Median(theirs[k])))
-		if best < 0 || machine.Median(theirs[k]) < machine.Median(theirs[best]) {
-			best = k
+		s := middleOf(theirs[k])
+		if len(others) > 1 {
+			l.note += fmt.Sprintf("%s: %s %s\n", name, o, console.ShortTime(s.clock))
+		}
+		if k == 0 || s.clock < best.clock {
+			best = s
+			l.row = l.against(o, s.clock)
 		}
 	}
-	if len(others) < 2 {
-		l.note = ""
-	}
-	if best >= 0 {
-		l = l.against(others[best], machine.Median(theirs[best]))
+	if mine.processor > 0 {
+		l.ProcessorRatio = best.processor / mine.processor
 	}
 	return l, nil
 }

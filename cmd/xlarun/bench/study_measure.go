@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"xlarun/rollout/study"
@@ -24,7 +25,7 @@ const (
 	cartpoleTrials, cartpoleGenerations = 12, 40
 )
 
-// spec is a study of searches on CartPole-v1, to which lines of its head and of its runs are added.
+// studySpec is a study of searches on CartPole-v1, to which lines of its head and of its runs are added.
 func studySpec(head, run string) string {
 	return fmt.Sprintf(`name = "bench"
 kind = "evolve"
@@ -58,15 +59,15 @@ var (
 	cartpoleSpec = studySpec(fmt.Sprintf("window = 2\ntrials = %d", cartpoleTrials), fmt.Sprintf("policy = \"mlp:16,16\"\npop = 256\ngenerations = %d", cartpoleGenerations))
 )
 
-// ownStudy runs a study from its start in a process of its own: its seconds, from the process's start on. cache is its cache folder, "" for the user's.
-func (b *studyBench) ownStudy(ctx context.Context, cache, spec string, args ...string) (float64, error) {
+// ownStudy runs a study from its start in a process of its own: what that took, from the process's start on. cache is its cache folder, "" for the user's.
+func (b *studyBench) ownStudy(ctx context.Context, cache, spec string, args ...string) (t spent, err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	path := b.file("spec.toml")
 	if err := os.WriteFile(path, []byte(spec), 0o666); err != nil {
-		return 0, err
+		return t, err
 	}
 	cmd := exec.CommandContext(ctx, self, append([]string{"study", "run", path, "--storage", b.file("study.db"), "--json"}, args...)...)
 	cmd.Env = os.Environ()
@@ -75,9 +76,11 @@ func (b *studyBench) ownStudy(ctx context.Context, cache, spec string, args ...s
 	}
 	out, err := outputOf(cmd)
 	if err != nil {
-		return 0, fmt.Errorf("a process of our own failed: %w", err)
+		return t, fmt.Errorf("a process of our own failed: %w", err)
 	}
-	return parseStudy(out)
+	t.clock, err = parseStudy(out)
+	t.processor = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds() // with its workers
+	return t, err
 }
 
 // parseStudy reads the seconds of a study of ours, all of whose trials are to be complete.
@@ -96,19 +99,26 @@ func parseStudy(out string) (float64, error) {
 	return result.Seconds, nil
 }
 
-var optunaTrial = regexp.MustCompile(`(?m)^a trial: ([0-9.]+) s$`)
+var optunaTrial = regexp.MustCompile(`(?m)^a trial: ([0-9.]+) s, ([0-9.]+) s of processor time$`)
 
-// optuna runs trivial trials in Optuna, on a database that may have the study: the seconds of one.
-func (b *studyBench) optuna(ctx context.Context, path, name string) (float64, error) {
+// optuna runs trivial trials in Optuna, on a database that may have the study: what one takes.
+func (b *studyBench) optuna(ctx context.Context, path, name string) (spent, error) {
 	out, err := b.python(ctx, "trivial", path, name, strconv.Itoa(trivialTheirs))
 	if err != nil {
-		return 0, err
+		return spent{}, err
 	}
+	return parseOptuna(out)
+}
+
+func parseOptuna(out string) (t spent, err error) {
 	m := optunaTrial.FindStringSubmatch(out)
 	if m == nil {
-		return 0, fmt.Errorf("the peer optuna_study.py printed %q, which holds no time", out)
+		return t, fmt.Errorf("the peer optuna_study.py printed %q, which holds no time", out)
 	}
-	return strconv.ParseFloat(m[1], 64)
+	if t.clock, err = strconv.ParseFloat(m[1], 64); err == nil {
+		t.processor, err = strconv.ParseFloat(m[2], 64)
+	}
+	return t, err
 }
 
 func (b *studyBench) python(ctx context.Context, args ...string) (string, error) {
@@ -129,16 +139,16 @@ func (b *studyBench) peerNames(names ...string) []string {
 	return names
 }
 
-// trivial runs trivial trials here, some at a time, on a database that may have the study: the seconds of one.
-func trivial(ctx context.Context, path string, trials, parallel int) (seconds float64, err error) {
+// trivial runs trivial trials here, some at a time, on a database that may have the study: what one takes.
+func trivial(ctx context.Context, path string, trials, parallel int) (t spent, err error) {
 	d, err := rdb.Open(path)
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	s, err := study.New("bench", study.Options{Storage: d, Sampler: study.Random{}})
 	if err != nil {
-		return 0, err
+		return t, err
 	}
 	objective := func(t *study.Trial) ([]float64, error) {
 		x, err := t.SuggestFloat("x", 0, 1)
@@ -149,82 +159,90 @@ func trivial(ctx context.Context, path string, trials, parallel int) (seconds fl
 		return []float64{x + y}, err
 	}
 	if err := s.Optimize(ctx, 2, 1, objective); err != nil { // as the peer does
-		return 0, err
+		return t, err
 	}
-	start := time.Now()
+	start, before := time.Now(), processorSoFar()
 	err = s.Optimize(ctx, trials, parallel, objective)
-	return time.Since(start).Seconds() / float64(trials), err
+	n := float64(trials)
+	return spent{time.Since(start).Seconds() / n, (processorSoFar() - before).Seconds() / n}, err
 }
 
-func trivialTrials(ctx context.Context, b *studyBench, w studyWorkload) (row, error) {
+// processorSoFar is the processor time of this process.
+func processorSoFar() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // it fails for no process of its own
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func trivialTrials(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
 	parallel := 16
 	if w.name == "trials-one" {
 		parallel = 1
 	}
-	return b.beside(w.name, func() (float64, error) { return trivial(ctx, b.file("study.db"), trivialOurs, parallel) },
-		b.peerNames("optuna"), func(string) (float64, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
+	return b.beside(w.name, func() (spent, error) { return trivial(ctx, b.file("study.db"), trivialOurs, parallel) },
+		b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
 }
 
-func trivialLanes(ctx context.Context, b *studyBench, w studyWorkload) (row, error) {
+func trivialLanes(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
 	const first, more = 1000, 10000
 	if _, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first)); err != nil { // compiled
-		return row{}, err
+		return studyLine{}, err
 	}
-	l, err := b.beside(w.name, func() (float64, error) {
+	l, err := b.beside(w.name, func() (spent, error) {
 		few, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first))
 		if err != nil {
-			return 0, err
+			return spent{}, err
 		}
 		many, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first+more))
-		return (many - few) / more, err
-	}, b.peerNames("optuna"), func(string) (float64, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
+		return spent{(many.clock - few.clock) / more, (many.processor - few.processor) / more}, err
+	}, b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
 	if l.Ours > 0 {
-		l.note += fmt.Sprintf("%s: %.0f trials/s; %d are wanted\n", w.name, 1/l.Ours, lanesWanted)
+		l.note += fmt.Sprintf("%s: %.0f trials/s, %.0f in a second of processor time; %d are wanted\n", w.name, 1/l.Ours, 1/l.Processor, lanesWanted)
 	}
 	return l, err
 }
 
-func twoWorkers(ctx context.Context, b *studyBench, w studyWorkload) (row, error) {
-	by := func(workers int) func() (float64, error) {
-		return func() (float64, error) { return b.ownStudy(ctx, "", workersSpec, "--workers", strconv.Itoa(workers)) }
+func twoWorkers(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
+	by := func(workers int) func() (spent, error) {
+		return func() (spent, error) { return b.ownStudy(ctx, "", workersSpec, "--workers", strconv.Itoa(workers)) }
 	}
 	if _, err := b.ownStudy(ctx, "", workersSpec, "--workers", "1", "--trials", "1"); err != nil { // compiled
-		return row{}, err
+		return studyLine{}, err
 	}
-	return b.beside(w.name, by(2), []string{"one worker"}, func(string) (float64, error) { return by(1)() })
+	return b.beside(w.name, by(2), []string{"one worker"}, func(string) (spent, error) { return by(1)() })
 }
 
-func cartpoleStudy(ctx context.Context, b *studyBench, w studyWorkload) (row, error) {
-	return b.beside(w.name, func() (float64, error) {
+func cartpoleStudy(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
+	return b.beside(w.name, func() (spent, error) {
 		cache, remove, err := scratchCache()
 		if err != nil {
-			return 0, err
+			return spent{}, err
 		}
 		defer remove()
 		return b.ownStudy(ctx, cache, cartpoleSpec)
-	}, b.peerNames("optuna", "threads", "joblib", "ray"), func(how string) (float64, error) {
+	}, b.peerNames("optuna", "threads", "joblib", "ray"), func(how string) (spent, error) {
 		start := time.Now()
 		_, err := b.python(ctx, "cartpole", how, strconv.Itoa(cartpoleTrials), strconv.Itoa(cartpoleGenerations))
-		return time.Since(start).Seconds(), err
+		return spent{clock: time.Since(start).Seconds()}, err
 	})
 }
 
 // costOfTrial times trials in a study that has so many already. Both sides get them in a file of their own that is made here: it is the same schema.
-func costOfTrial(ctx context.Context, b *studyBench, w studyWorkload, before int) (row, error) {
+func costOfTrial(ctx context.Context, b *studyBench, w studyWorkload, before int) (studyLine, error) {
 	filled := func() (string, error) {
 		path := b.file("study.db")
 		return path, fill(path, before)
 	}
-	return b.beside(w.name, func() (float64, error) {
+	return b.beside(w.name, func() (spent, error) {
 		path, err := filled()
 		if err != nil {
-			return 0, err
+			return spent{}, err
 		}
 		return trivial(ctx, path, trivialOurs/4, 1)
-	}, b.peerNames("optuna"), func(string) (float64, error) {
+	}, b.peerNames("optuna"), func(string) (spent, error) {
 		path, err := filled()
 		if err != nil {
-			return 0, err
+			return spent{}, err
 		}
 		return b.optuna(ctx, path, "bench")
 	})

@@ -46,16 +46,20 @@ func TestParseStudy(t *testing.T) {
 		require.NoError(t, err, "case %d", c.number)
 		require.Equal(t, c.want, got)
 	}
-	require.Equal(t, "0.081138", optunaTrial.FindStringSubmatch("a warning\na trial: 0.081138 s\n")[1])
+	theirs, err := parseOptuna("a warning\na trial: 0.081138 s, 0.012000 s of processor time\n")
+	require.NoError(t, err)
+	require.Equal(t, spent{.081138, .012}, theirs)
+	_, err = parseOptuna("nothing")
+	require.ErrorContains(t, err, "holds no time")
 }
 
 // A study that is filled has the trials, and trivial ones go on after them.
 func TestTrivialTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "study.db")
 	require.NoError(t, fill(path, 7))
-	seconds, err := trivial(t.Context(), path, 5, 2)
+	took, err := trivial(t.Context(), path, 5, 2)
 	require.NoError(t, err)
-	require.Positive(t, seconds)
+	require.Positive(t, took.clock)
 	d, err := rdb.Open(path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
@@ -75,18 +79,19 @@ func TestBeside(t *testing.T) {
 	bed := newBed(t)
 	b := &studyBench{bench: newBench(bed.host, flags{commonFlags: commonFlags{repeats: 3}})}
 	times := map[string][]float64{"a": {9, 4, 5}, "b": {3, 8, 8}}
-	l, err := b.beside("x", func() (float64, error) { return 2, nil }, []string{"a", "b"}, func(name string) (float64, error) {
+	l, err := b.beside("x", func() (spent, error) { return spent{2, 1}, nil }, []string{"a", "b"}, func(name string) (spent, error) {
 		first := times[name][0]
 		times[name] = times[name][1:]
-		return first, nil
+		return spent{first, first / 2}, nil
 	})
 	require.NoError(t, err)
 	require.Equal(t, "a", *l.Peer)
 	require.Equal(t, 5., *l.PeerSeconds)
 	require.Equal(t, 2.5, *l.Ratio)
+	require.Equal(t, 2.5, l.ProcessorRatio)
 	require.Contains(t, l.note, "x: b 8 s")
 	require.Empty(t, b.peerNames("optuna"))
-	l, err = b.beside("x", func() (float64, error) { return 2, nil }, nil, nil)
+	l, err = b.beside("x", func() (spent, error) { return spent{2, 1}, nil }, nil, nil)
 	require.NoError(t, err)
 	require.Nil(t, l.Peer)
 	require.Equal(t, 2., l.Ours)
