@@ -77,6 +77,8 @@ log = true
 		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
 	for i, c := range []struct{ old, new, want string }{
+		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of ars, `},
+		{"high = 1\n", "high = 0.001\n", `key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},
 		{`"best_ever"`, `"best_evr"`, `key "metric" got best_evr, which runs of evolve do not have: they have step, best_fitness, `},
 		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml\"", `key "storage" got spec.toml, which cannot be used: `},
 		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml/s.db\"", `key "storage" got spec.toml/s.db`},
