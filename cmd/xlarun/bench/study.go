@@ -28,6 +28,15 @@ type studyLine struct {
 	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
 }
 
+// inWords is the line that is printed as soon as it is known: all of them take long.
+func (l studyLine) inWords() string {
+	text := console.ShortTime(l.Ours)
+	if l.Ratio != nil {
+		text += fmt.Sprintf(", %s %s, ratio %.3g", *l.Peer, console.ShortTime(*l.PeerSeconds), *l.Ratio)
+	}
+	return text
+}
+
 // spent is what something took, in seconds: of the clock, and of processors, 0 where that is not known.
 type spent struct{ clock, processor float64 }
 
@@ -123,6 +132,7 @@ func (b *studyBench) run(ctx context.Context, workloads []studyWorkload) (err er
 		if l.ProcessorRatio > 0 {
 			l.note += fmt.Sprintf("%s: ratio of processor times %.3g\n", w.name, l.ProcessorRatio)
 		}
+		fmt.Fprintf(b.Out, "%s: %s\n", w.name, l.inWords())
 		lines, s.Workloads = append(lines, l), append(s.Workloads, l.row)
 	}
 	if err := s.print(b.Out); err != nil {

@@ -90,6 +90,7 @@ func TestBeside(t *testing.T) {
 	require.Equal(t, 2.5, *l.Ratio)
 	require.Equal(t, 2.5, l.ProcessorRatio)
 	require.Contains(t, l.note, "x: b 8 s")
+	require.Equal(t, "2 s, a 5 s, ratio 2.5", l.inWords())
 	require.Empty(t, b.peerNames("optuna"))
 	l, err = b.beside("x", func() (spent, error) { return spent{2, 1}, nil }, nil, nil)
 	require.NoError(t, err)
