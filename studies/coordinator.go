@@ -26,6 +26,8 @@ type Coordinator struct {
 	Spec *Spec
 	// Command is a worker of a slot, a process that calls Worker.
 	Command func(slot int) *exec.Cmd
+	// Runs makes the runs of trials that are lanes of one program in this process; nil: all are run by workers.
+	Runs Runs
 	// Away tells that no workers are started here: all join from elsewhere.
 	Away bool
 	// Listen is where workers of other machines join.
@@ -45,6 +47,8 @@ type Coordinator struct {
 	pool    *Pool
 	desk    *desk
 	shown   atomic.Pointer[desk] // the same, for Seen
+	lanes   bool                 // trials are lanes
+	why     error                // where the spec leaves it open: why they are not
 	best    *study.FrozenTrial
 	over    int // the first trials, which are over
 	asked   int // how many of them are ours, and of these failed
@@ -62,6 +66,9 @@ const hopeless = 10
 
 // Open opens the study's storage. It is refused where another process runs the study, where the storage is none, and where the study was started with other settings.
 func (c *Coordinator) Open() (err error) {
+	if err := c.chooseLanes(); err != nil {
+		return err
+	}
 	if c.db, err = rdb.Open(c.Spec.Storage); err != nil {
 		return wrong("storage", "got %s, which cannot be used: %v", c.Spec.Where(), err)
 	}
@@ -120,7 +127,16 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 	defer c.pool.Stop()
 	restarts, before := 0, -1
 	for {
-		err := c.session(ctx)
+		session := c.session
+		if c.lanes {
+			session = c.laneSession
+		}
+		err := session(ctx)
+		if _, ok := errors.AsType[*laneError](err); ok && ctx.Err() == nil && c.Spec.TrialsAs == asAuto {
+			c.notice("%v: trials go on in processes", err)
+			c.lanes = false
+			continue
+		}
 		if err == nil || ctx.Err() != nil || !errors.As(err, new(*trouble)) {
 			return err
 		}
@@ -135,6 +151,9 @@ func (c *Coordinator) Run(ctx context.Context) (err error) {
 		}
 		if restarts++; restarts > 5 {
 			return err
+		}
+		if c.lanes {
+			continue
 		}
 		c.notice("the message server is started anew, from the database: %v", err)
 		if err := os.RemoveAll(c.place.engine(c.Spec.Name)); err != nil {
@@ -268,7 +287,7 @@ func (c *Coordinator) session(ctx context.Context) error {
 	c.pool.Stop() // while the desk still answers
 	if err == nil {
 		e.close()
-		return errors.Join(os.RemoveAll(c.place.engine(name)), os.RemoveAll(c.place.socket(name)))
+		return c.place.clear(name)
 	}
 	return err
 }
@@ -292,28 +311,17 @@ func (c *Coordinator) loop(ctx context.Context) error {
 		if err := c.tell(trials); err != nil {
 			return err
 		}
-		asked, first := c.asked, int64(math.MaxInt64) // of ours, the first that is not over
+		at := c.standing(trials)
 		var open []int64
-		for _, t := range trials[c.over:] {
-			if t.SystemAttrs[study.SeesAttr] == nil {
-				continue
-			}
-			asked++
-			if !t.State.Finished() {
-				first = min(first, t.Number)
-				open = append(open, t.ID)
-			}
+		for _, t := range at.open {
+			open = append(open, t.ID)
 		}
-		wanted := !exhausted && asked < c.Spec.Trials
-		if !wanted && first == math.MaxInt64 {
+		wanted := !exhausted && at.asked < c.Spec.Trials
+		if !wanted && len(open) == 0 {
 			return c.verdict()
 		}
-		next := int64(0)
-		if n := len(trials); n > 0 {
-			next = trials[n-1].Number + 1
-		}
 		// A trial sees how all ended that are a window before it, and so it waits for them.
-		if sees := max(next-int64(c.Spec.Window)+1, 0); wanted && first >= sees {
+		if sees := c.Spec.sees(at.next); wanted && at.first >= sees {
 			t, err := c.study.AskSpace(c.Spec.Space, sees)
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
 				return &trouble{err}
@@ -355,6 +363,35 @@ func (c *Coordinator) loop(ctx context.Context) error {
 		}
 	}
 }
+
+// standing is how far a study is.
+type standing struct {
+	asked int                  // trials of ours
+	open  []*study.FrozenTrial // of these, those that are not over
+	next  int64                // number of the next trial
+	first int64                // of the first of ours that is not over; the highest there is where all are
+}
+
+func (c *Coordinator) standing(trials []*study.FrozenTrial) standing {
+	s := standing{asked: c.asked, first: math.MaxInt64}
+	for _, t := range trials[c.over:] {
+		if t.SystemAttrs[study.SeesAttr] == nil {
+			continue
+		}
+		s.asked++
+		if !t.State.Finished() {
+			s.first = min(s.first, t.Number)
+			s.open = append(s.open, t)
+		}
+	}
+	if n := len(trials); n > 0 {
+		s.next = trials[n-1].Number + 1
+	}
+	return s
+}
+
+// sees is the number of trials of which a trial's sampler sees how they ended.
+func (s *Spec) sees(number int64) int64 { return max(number-int64(s.Window)+1, 0) }
 
 // verdict is the end of a study: an error where every trial failed.
 func (c *Coordinator) verdict() error {

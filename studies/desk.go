@@ -330,14 +330,8 @@ func (d *desk) report(q request) (reply, error) {
 	if err := d.db.Report(q.Trial, study.Reported{Step: q.Step, Value: q.Value}); err != nil {
 		return reply{}, err
 	}
-	pruner := d.spec.pruner(q.Last)
 	t, err := d.trial(q.Trial)
-	if pruner == nil || err != nil {
-		return reply{}, err
-	}
-	sees, _ := study.System[int64](t, study.SeesAttr)
-	v, err := d.study.View(t.Number, sees)
-	if err != nil {
+	if err != nil || d.spec.Pruner == "none" {
 		return reply{}, err
 	}
 	own := *t
@@ -347,7 +341,22 @@ func (d *desk) report(q request) (reply, error) {
 			own.Intermediate = append(own.Intermediate, x)
 		}
 	}
-	return reply{Stop: pruner.Prune(v, &own)}, nil
+	stop, err := d.spec.prunes(d.study, &own, q.Last)
+	return reply{Stop: stop}, err
+}
+
+// prunes tells whether the pruner ends a trial with its reports so far, whose runs' last step is `last`.
+func (s *Spec) prunes(of *study.Study, t *study.FrozenTrial, last int64) (bool, error) {
+	pruner := s.pruner(last)
+	if pruner == nil {
+		return false, nil
+	}
+	sees, _ := study.System[int64](t, study.SeesAttr)
+	v, err := of.View(t.Number, sees)
+	if err != nil {
+		return false, err
+	}
+	return pruner.Prune(v, t), nil
 }
 
 // keep makes a stored checkpoint the one that the trial goes on from. The lease's revision fences it: a worker that has lost the trial changes nothing.

@@ -29,7 +29,7 @@ type bowl struct {
 	run.Common
 	X     float64 `set:"x"`
 	Y     int     `set:"y"`
-	How   string  `set:"how" oneof:"well,nan,error,panic,die,hang,eat"`
+	How   string  `set:"how" oneof:"well,hole,nan,error,panic,die,hang,eat"`
 	Steps int64   `set:"steps" min:"1"`
 	Wait  string  `set:"wait"`
 	Trace string  `set:"trace"` // file that gets a dot a round
@@ -47,6 +47,59 @@ func (b *bowl) Start(xlabridge.Backend) (run.Run, error) {
 
 // Measures are the names of its metrics.
 func (b *bowl) Measures() []string { return []string{"loss", "x"} }
+
+// LaneNumbers are the settings that lanes may differ in.
+func (b *bowl) LaneNumbers() []string { return []string{"x"} }
+
+// LaneCost is that of a run: it grows with the rounds.
+func (b *bowl) LaneCost() (run.LaneCost, error) {
+	if b.How == "error" {
+		return run.LaneCost{}, settings.Wrong("how", b.How, "another way: lanes start")
+	}
+	return run.LaneCost{Work: float64(b.Steps) * 1e6, Bytes: 64 << min(b.Y, 40)}, nil
+}
+
+// OpenLanes makes lanes of bowls.
+func (b *bowl) OpenLanes(xlabridge.Backend, []string, int) (run.Lanes, error) {
+	return bowlLanes{b}, nil
+}
+
+type bowlLanes struct{ *bowl }
+
+func (bowlLanes) Close() error { return nil }
+
+// Run runs all of them, a round of each in turn.
+func (b bowlLanes) Run(ctx context.Context, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
+	if b.Trace != "" {
+		if err := appended(b.Trace, fmt.Sprintf("%d\n", len(all))); err != nil {
+			return err
+		}
+	}
+	runs := make([]*bowling, len(all))
+	for i, lane := range all {
+		own := *b.bowl
+		own.Seed, own.X, own.Trace = lane.Seed, lane.Numbers["x"], ""
+		runs[i] = &bowling{bowl: &own}
+	}
+	for range b.Steps {
+		for i, r := range runs {
+			if r == nil {
+				continue
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			m, err := r.Step()
+			if err != nil {
+				return err
+			}
+			if hear(i, m) {
+				runs[i] = nil
+			}
+		}
+	}
+	return nil
+}
 
 // bowling is a run of it; its sum depends on all rounds.
 type bowling struct {
@@ -73,6 +126,10 @@ func (b *bowling) Step() (run.Metrics, error) {
 	switch b.How {
 	case "nan":
 		value = math.NaN()
+	case "hole":
+		if b.X > .5 {
+			value = math.NaN()
+		}
 	case "panic":
 		panic("broken")
 	case "die":
@@ -170,9 +227,13 @@ func again(name, value string) *exec.Cmd {
 }
 
 func coordinator(s *Spec) *Coordinator {
-	return &Coordinator{Spec: s, Command: func(slot int) *exec.Cmd {
+	c := &Coordinator{Spec: s, Command: func(slot int) *exec.Cmd {
 		return again(asWorker, fmt.Sprintf("%s|%s|%d", s.Storage, s.Name, slot))
 	}}
+	if s.TrialsAs == asLanes {
+		c.Runs = bowls{}
+	}
+	return c
 }
 
 const head = `

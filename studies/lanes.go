@@ -2,7 +2,9 @@ package studies
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,12 +21,21 @@ type LaneResult struct {
 	Err     error // the metric is not there
 }
 
+// Values of Spec.TrialsAs.
+const asAuto, asLanes, asProcesses = "auto", "lanes", "processes"
+
+// What a trial may take that is run as a lane unless it is asked for: its state is not stored on the way.
+const (
+	smallWork  = 1 << 37 // multiplications by parameters, some ten seconds of a core
+	smallBytes = 1 << 26 // of a run
+)
+
 // laneSettings are the settings of the runs that the parameters of a study are, by the parameters' names, where all trials can be lanes of one program: each parameter is an input
 // of it, and none hangs on another. Else the error says in a sentence why not.
 func (s *Spec) laneSettings(e run.Experiment) (map[string]string, error) {
 	l, ok := e.(run.Laned)
 	if !ok {
-		return nil, fmt.Errorf("runs of %s cannot be lanes of one program", s.Kind)
+		return nil, wrong("kind", "got %s, whose runs cannot be lanes of one program", s.Kind)
 	}
 	known := l.LaneNumbers()
 	names := map[string]string{}
@@ -47,16 +58,60 @@ func (s *Spec) laneSettings(e run.Experiment) (map[string]string, error) {
 
 // FitsLanes tells whether the trials of a study can be lanes of one program: nil, or a sentence why not.
 func (s *Spec) FitsLanes(runs Runs) error {
-	examples, err := s.Examples()
-	if err != nil {
-		return err
-	}
-	e, err := runs.Resolve(s.Kind, s.Values(examples[0], 0))
-	if err == nil {
-		_, err = s.laneSettings(e)
-	}
+	_, err := s.laneCost(runs)
 	return err
 }
+
+// laneCost is that of a run.
+func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
+	for key, at := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0, "stall": s.Stall != "none" && s.Stall != ""} {
+		if at {
+			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of one: leave it out")
+		}
+	}
+	if tune, has := s.Fixed["tune"]; has && tune != "off" {
+		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
+	}
+	examples, err := s.Examples()
+	if err != nil {
+		return run.LaneCost{}, err
+	}
+	e, err := runs.Resolve(s.Kind, s.laneValues(examples[0]))
+	if err != nil {
+		return run.LaneCost{}, err
+	}
+	if _, err = s.laneSettings(e); err != nil {
+		return run.LaneCost{}, err
+	}
+	return e.(run.Laned).LaneCost()
+}
+
+// laneValues are the settings of lanes: they get the devices of all workers.
+func (s *Spec) laneValues(params map[string]any) map[string]any {
+	values := s.Values(params, 0)
+	values["devices"] = int64(s.Workers * s.Threads)
+	return values
+}
+
+// asLanes tells whether the trials are run as lanes, where the spec leaves it open; why says why not.
+func (s *Spec) asLanes(runs Runs) (lanes bool, why error) {
+	if s.Pruner != "none" {
+		return false, wrong("pruner", "got %s, and a lane that is pruned takes as long as the others", s.Pruner)
+	}
+	cost, err := s.laneCost(runs)
+	switch {
+	case err != nil:
+		return false, err
+	case cost.Work*float64(s.Seeds) > smallWork:
+		return false, wrong("run", "makes trials that take long, and lanes are not stored on the way")
+	case cost.Bytes > smallBytes:
+		return false, wrong("run", "makes runs of some %d MB, too large to have many at a time", cost.Bytes>>20)
+	}
+	return true, nil
+}
+
+// lanesRoom is the number of trials that are lanes at a time.
+func (s *Spec) lanesRoom() int { return max(1, lanesAtOnce/s.Seeds) }
 
 // Lanes runs trials of the given parameters as lanes of one program, hundreds at a time: each comes to the bit to what objective makes of it alone. report hears of each trial's objective
 // on the way, as objective's does, with the trial's number among the given ones.
@@ -64,12 +119,30 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 	if len(trials) == 0 {
 		return nil, nil
 	}
-	e, err := runs.Resolve(s.Kind, s.Values(trials[0], 0))
+	p, err := s.openLanes(ctx, runs, trials[0], len(trials))
 	if err != nil {
 		return nil, err
 	}
-	names, err := s.laneSettings(e)
+	results, err := p.run(ctx, trials, report)
+	return results, errors.Join(err, p.close())
+}
+
+// laneProgram is a program of which trials are lanes.
+type laneProgram struct {
+	spec  *Spec
+	last  int64
+	names map[string]string // of the runs' settings, by those of parameters
+	lanes run.Lanes
+}
+
+// openLanes makes one of up to `most` trials at a time.
+func (s *Spec) openLanes(ctx context.Context, runs Runs, params map[string]any, most int) (*laneProgram, error) {
+	e, err := runs.Resolve(s.Kind, s.laneValues(params))
 	if err != nil {
+		return nil, err
+	}
+	p := &laneProgram{spec: s, last: e.Last()}
+	if p.names, err = s.laneSettings(e); err != nil {
 		return nil, err
 	}
 	if f, ok := e.(run.Fetcher); ok {
@@ -81,10 +154,19 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 	if err != nil {
 		return nil, err
 	}
+	p.lanes, err = e.(run.Laned).OpenLanes(b, slices.Collect(maps.Values(p.names)), min(most, s.lanesRoom())*s.Seeds)
+	return p, err
+}
+
+func (p *laneProgram) close() error { return p.lanes.Close() }
+
+// run runs trials; see Spec.Lanes.
+func (p *laneProgram) run(ctx context.Context, trials []map[string]any, report func(trial int, step, last int64, value float64) (stop bool, err error)) ([]LaneResult, error) {
+	s := p.spec
 	var lanes []run.Lane
 	for i, params := range trials {
 		numbers := map[string]float64{}
-		for name, full := range names {
+		for name, full := range p.names {
 			switch x := params[name].(type) {
 			case float64:
 				numbers[full] = x
@@ -99,20 +181,19 @@ func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, re
 		}
 	}
 	results := make([]LaneResult, len(trials))
-	last, some := e.Last(), max(1, lanesAtOnce/s.Seeds)
-	for first := 0; first < len(trials); first += some {
-		end := min(first+some, len(trials))
-		t := &lanedTrials{spec: s, last: last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
+	for first := 0; first < len(trials); first += s.lanesRoom() {
+		end := min(first+s.lanesRoom(), len(trials))
+		t := &lanedTrials{spec: s, last: p.last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
 		t.report = func(trial int, step int64, value float64) (bool, error) {
 			if report == nil {
 				return false, nil
 			}
-			return report(first+trial, step, last, value)
+			return report(first+trial, step, p.last, value)
 		}
 		for i := range t.seeds {
-			t.seeds[i] = &seeded{last: last}
+			t.seeds[i] = &seeded{last: p.last}
 		}
-		if err := e.(run.Laned).Lanes(ctx, b, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
+		if err := p.lanes.Run(ctx, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
 			return nil, err
 		}
 		if t.err != nil {

@@ -129,6 +129,11 @@ func (p Place) socket(name string) string {
 	return filepath.Join(os.TempDir(), fmt.Sprintf("xlarun-%d-%s.socket", os.Getuid(), hex.EncodeToString(sum[:8])))
 }
 
+// clear removes what is for the time of a study alone.
+func (p Place) clear(name string) error {
+	return errors.Join(os.RemoveAll(p.engine(name)), os.RemoveAll(p.socket(name)))
+}
+
 // Log is the file in which a worker's stderr goes.
 func (p Place) Log(name string, i int) string { return p.slot(name, i) + ".log" }
 

@@ -39,6 +39,7 @@ type Spec struct {
 	Pruner      string         `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials are ended early"`
 	ReportEvery int64          `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner"`
 	Window      int            `set:"window" json:"window" min:"1" max:"100000" help:"trials that may be under way at a time: a trial's sampler sees how those ended that are so many before it. Results depend on it, and not on the workers"`
+	TrialsAs    string         `set:"trials-as" json:"-" resume:"any" oneof:"auto,lanes,processes" help:"how trials are run: many at a time as lanes of one program, in worker processes, or (auto) as lanes where they can be\nand are small. Results are the same to the byte"`
 	Workers     int            `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for" help:"worker processes; 0 for as many as there are cores for"`
 	Threads     int            `set:"threads" json:"threads" min:"1" max:"256" help:"devices (on cpu: cores) of a worker"`
 	Timeout     string         `set:"timeout" json:"-" resume:"any" wants:"a time such as 10m, or none" help:"time after which a trial has failed; none for any"`
@@ -54,7 +55,7 @@ type Spec struct {
 
 func defaults() *Spec {
 	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe", GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
-		Window: 4, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s", Stall: "none", Fixed: map[string]any{}}
+		Window: 4, TrialsAs: asAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s", Stall: "none", Fixed: map[string]any{}}
 }
 
 // Usual is a spec with nothing but defaults, for help.

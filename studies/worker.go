@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -443,20 +444,23 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 		a.own = nil
 		values, err = a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), nil})
 	}
-	r = study.Result{State: study.Complete, Values: values, Intermediate: a.own}
+	if errors.Is(err, errAlone) { // nothing is wrong with the trial
+		a.cancel(errAlone)
+	}
+	return resultOf(values, a.own, err)
+}
+
+// resultOf is how a trial ends whose objective came to values or an error.
+func resultOf(values []float64, reports []study.Reported, err error) study.Result {
+	r := study.Result{State: study.Complete, Values: values, Intermediate: reports}
 	switch {
 	case errors.Is(err, errStopped):
 		r.State = study.Pruned
-	case errors.Is(err, errAlone): // nothing is wrong with the trial
-		a.cancel(errAlone)
-		return r
 	case err != nil:
 		return study.Result{State: study.Fail, Reason: err.Error()}
 	}
-	for _, x := range values {
-		if math.IsNaN(x) {
-			return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", values)}
-		}
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", values)}
 	}
 	return r
 }

@@ -16,7 +16,7 @@ import (
 	"xlarun/studies/rdb/rdbtest"
 )
 
-// TestStudy runs a study with the program's own worker processes, goes on with it, and looks at it.
+// TestStudy runs a study as lanes of one program and with the program's own worker processes, which come to the same, goes on with it, and looks at it.
 func TestStudy(t *testing.T) {
 	s := newShell(t)
 	spec := `name = "small"
@@ -42,6 +42,12 @@ log = true
 `
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "spec.toml"), []byte(spec), 0o666))
 	out := s.do(t, "study", "run", "spec.toml", "--json")
+	require.Contains(t, out, "trials as lanes of one program on ")
+	require.Contains(t, out, ", up to 4 at a time")
+	require.Contains(t, s.do(t, "study", "run", "spec.toml", "--trials-as", "processes", "--storage", "processes.db"), "trials in processes: ")
+	s.do(t, "study", "export", "spec.toml", "--out", "lanes.jsonl")
+	s.do(t, "study", "export", "processes.db", "--out", "processes.jsonl")
+	require.Equal(t, s.read(t, "processes.jsonl"), s.read(t, "lanes.jsonl"))
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	var result struct {
 		Trials, Failed int
@@ -67,6 +73,8 @@ log = true
 		require.Equal(t, 5, strings.Count(string(text), "COMPLETE"))
 	}
 	require.Contains(t, s.refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
+	require.Contains(t, s.refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "lanes"), `key "trials-as" got lanes, but key "timeout" bounds`)
+	require.Contains(t, s.refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "lanes"), `key "trials-as" got lanes, but workers that join`)
 	require.Contains(t, s.refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)
 	for old, want := range map[string]string{"sigma": `"sigmoid"`, "CartPole-v1": "CartPole", "evolve": "evolv"} {
 		text := strings.Replace(spec, `"`+old+`"`, `"`+map[string]string{"sigma": "sigmoid", "CartPole-v1": "CartPole", "evolve": "evolv"}[old]+`"`, 1)
@@ -74,6 +82,8 @@ log = true
 		require.Contains(t, s.refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
 	}
 	for i, c := range []struct{ old, new, want string }{
+		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of ars, `},
+		{"high = 1\n", "high = 0.001\n", `key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},
 		{`"best_ever"`, `"best_evr"`, `key "metric" got best_evr, which runs of evolve do not have: they have step, best_fitness, `},
 		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml\"", `key "storage" got spec.toml, which cannot be used: `},
 		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml/s.db\"", `key "storage" got spec.toml/s.db`},

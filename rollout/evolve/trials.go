@@ -2,6 +2,7 @@ package evolve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -32,16 +33,30 @@ func (c *Config) LaneNumbers() (names []string) {
 	return names
 }
 
-// Lanes runs searches with these settings, but for the seed and the Numbers that are each one's own, to their ends: as lanes of one program, tile by tile. A lane depends neither on the
-// others nor on the devices: to the byte it is the run of its own, with the same --tile on one device, which a
-// test holds for all strategies.
+// Lanes runs searches with these settings, but for the seed and the Numbers that are each one's own, to their ends; see OpenLanes.
 func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
 	if len(all) == 0 {
 		return nil
 	}
-	names, err := c.checkLanes(all)
+	lanes, err := c.OpenLanes(b, slices.Sorted(maps.Keys(all[0].Numbers)), len(all))
 	if err != nil {
 		return err
+	}
+	return errors.Join(lanes.Run(ctx, all, hear), lanes.Close())
+}
+
+// OpenLanes implements run.Laned: searches are lanes of one program, tile by tile. A lane depends neither on the
+// others nor on the devices: to the byte it is the run of its own, with the same --tile on one device, which a
+// test holds for all strategies. It is compiled when the first are run.
+func (c *Config) OpenLanes(b xlabridge.Backend, names []string, most int) (run.Lanes, error) {
+	if err := c.checkLane(); err != nil {
+		return nil, err
+	}
+	known := c.LaneNumbers()
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, settings.Wrong(name, "others", "one value in all lanes: each may have its own of %s", strings.Join(known, ", "))
+		}
 	}
 	devices := c.Devices
 	if devices == 0 {
@@ -51,61 +66,89 @@ func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane,
 	one.kept, one.Devices = c.kept, 1
 	x, err := one.experiment(plan.MachineOf(b, devices))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	tile := x.laneTile()
 	width := tile
-	for width < len(all) && width < mostLanes {
+	for width < most && width < mostLanes {
 		width *= 2 // few widths, so that few programs are compiled
 	}
 	l, err := x.newLanes(width, tile, devices)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t := &trials{config: &one, lanes: l, names: names, target: one.Goal(x.play.Env.Spec())}
+	t := &trials{config: &one, backend: b, lanes: l, names: slices.Sorted(slices.Values(names)), target: one.Goal(x.play.Env.Spec())}
 	if r, ok := policy.ReporterOf(l.generation.rollout.Policy); ok {
 		t.reports = r.Reports()
 	}
-	defer func() {
-		if t.loop != nil {
-			_ = t.loop.Close()
-		}
-	}()
-	for first := 0; first < len(all); first += width {
+	return t, nil
+}
+
+// Run implements run.Lanes.
+func (t *trials) Run(ctx context.Context, all []run.Lane, hear func(lane int, m run.Metrics) (stop bool)) error {
+	if err := t.config.checkLanes(t.names, all); err != nil {
+		return err
+	}
+	for width, first := t.lanes.cut.Items, 0; first < len(all); first += width {
 		some := all[first:min(first+width, len(all))]
-		if err := t.run(ctx, b, some, func(lane int, m run.Metrics) bool { return hear(first+lane, m) }); err != nil {
+		if err := t.run(ctx, some, func(lane int, m run.Metrics) bool { return hear(first+lane, m) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkLanes finds the first lane that cannot be one, and gives the names of the Numbers that lanes have of their own.
-func (c *Config) checkLanes(all []run.Lane) ([]string, error) {
+// Close implements run.Lanes.
+func (t *trials) Close() error {
+	if t.loop == nil {
+		return nil
+	}
+	return t.loop.Close()
+}
+
+// LaneCost is that of a search with these settings.
+func (c *Config) LaneCost() (run.LaneCost, error) {
+	if err := c.checkLane(); err != nil {
+		return run.LaneCost{}, err
+	}
+	one := c.plain()
+	one.Devices = 1
+	x, err := one.experiment(plan.Machine{Devices: 1})
+	if err != nil {
+		return run.LaneCost{}, err
+	}
+	bytes, ok := x.memory()
+	if !ok {
+		bytes = math.MaxInt64
+	}
+	work := float64(x.params) * float64(c.Episodes) * float64(c.Steps)
+	return run.LaneCost{Work: work * float64(c.Population) * float64(c.Generations), Bytes: bytes}, nil
+}
+
+// checkLane refuses settings that lanes cannot have.
+func (c *Config) checkLane() error {
 	switch {
 	case c.Restarts != RestartsNone && c.Restarts != "":
-		return nil, settings.Wrong("restarts", c.Restarts, "none: lanes start once")
+		return settings.Wrong("restarts", c.Restarts, "none: lanes start once")
 	case c.Island != "":
-		return nil, settings.Wrong("island", c.Island, "none: lanes share no folder")
+		return settings.Wrong("island", c.Island, "none: lanes share no folder")
 	case c.Keys == KeysDevice:
-		return nil, settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
+		return settings.Wrong("keys", c.Keys, "%s: a lane is played on one device, wherever that is", KeysGlobal)
 	}
-	names := slices.Sorted(maps.Keys(all[0].Numbers))
-	known := c.LaneNumbers()
-	for _, name := range names {
-		if !slices.Contains(known, name) {
-			return nil, settings.Wrong(name, all[0].Numbers[name], "one value in all lanes: each may have its own of %s", strings.Join(known, ", "))
-		}
-	}
+	return nil
+}
+
+// checkLanes finds the first lane that cannot be one with these Numbers of its own.
+func (c *Config) checkLanes(names []string, all []run.Lane) error {
 	most := map[string][2]float64{}
 	for i, lane := range all {
 		if len(lane.Numbers) != len(names) {
-			return nil, fmt.Errorf("lane %d has %d numbers of its own, lane 0 has %d: give all the same", i, len(lane.Numbers), len(names))
+			return fmt.Errorf("lane %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers), len(names))
 		}
 		for _, name := range names {
 			x, ok := lane.Numbers[name]
 			if !ok {
-				return nil, fmt.Errorf("lane %d has no %s of its own, lane 0 has: give all the same", i, name)
+				return fmt.Errorf("lane %d has no %s of its own: give all the same", i, name)
 			}
 			ends, seen := most[name]
 			switch {
@@ -130,17 +173,18 @@ func (c *Config) checkLanes(all []run.Lane) ([]string, error) {
 			}
 			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {
 				if err := own.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
 	}
-	return names, nil
+	return nil
 }
 
 // trials are lanes under way, some at a time.
 type trials struct {
 	config  *Config
+	backend xlabridge.Backend
 	lanes   *lanes
 	names   []string
 	reports []string
@@ -149,7 +193,7 @@ type trials struct {
 }
 
 // run runs as many as there are lanes, or fewer: the rest of the lanes repeats the last.
-func (t *trials) run(ctx context.Context, b xlabridge.Backend, some []run.Lane, hear func(lane int, m run.Metrics) bool) error {
+func (t *trials) run(ctx context.Context, some []run.Lane, hear func(lane int, m run.Metrics) bool) error {
 	width := t.lanes.cut.Items
 	each := map[string][]float64{}
 	of := func(i int) run.Lane { return some[min(i, len(some)-1)] }
@@ -162,7 +206,7 @@ func (t *trials) run(ctx context.Context, b xlabridge.Backend, some []run.Lane, 
 	if err := graph.Try(func() { state = t.lanes.starts(width, each, func(i int) random.Key { return random.New(of(i).Seed) }) }); err != nil {
 		return err
 	}
-	if err := t.begin(b, state, each); err != nil {
+	if err := t.begin(state, each); err != nil {
 		return err
 	}
 	type lane struct {
@@ -201,10 +245,10 @@ func (t *trials) run(ctx context.Context, b xlabridge.Backend, some []run.Lane, 
 }
 
 // begin puts a first state on the devices; the program is compiled once.
-func (t *trials) begin(b xlabridge.Backend, state LanesState, each map[string][]float64) (err error) {
+func (t *trials) begin(state LanesState, each map[string][]float64) (err error) {
 	if t.loop == nil {
 		options := run.LoopOptions{Name: "lanes", Purpose: fmt.Sprintf("%d lanes, each %s", t.lanes.cut.Items, t.config.Purpose()), Plan: t.lanes.layout}
-		t.loop, err = run.NewLoop(b, options, state, t.lanes.shared(each), t.lanes.run)
+		t.loop, err = run.NewLoop(t.backend, options, state, t.lanes.shared(each), t.lanes.run)
 		return err
 	}
 	s := run.Snapshot{Arrays: map[string]*graph.Array{}}

@@ -104,7 +104,7 @@ func TestLanesRefuse(t *testing.T) {
 		{1, "a sigma of 0", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.sigma": 0}}}, "strategy.sigma"},
 		{2, "a sigma that is no number", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.sigma": math.NaN()}}, ok}, "strategy.sigma"},
 		{3, "a population of its own", nil, []run.Lane{{Numbers: map[string]float64{"pop": 4}}}, "pop"},
-		{4, "other names", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.learning-rate": 1}}}, "lane 1 has no strategy.sigma"},
+		{4, "other names", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.learning-rate": 1}}}, "lane 1 has no strategy.sigma of its own"},
 		{5, "no numbers", nil, []run.Lane{ok, {}}, "lane 1 has 0 numbers"},
 		{6, "restarts", func(c *Config) { c.Restarts = RestartsIPOP }, []run.Lane{ok}, "restarts"},
 		{7, "keys of devices", func(c *Config) { c.Keys = KeysDevice }, []run.Lane{ok}, "keys"},

@@ -280,9 +280,24 @@ type Sampled struct {
 type Laned interface {
 	// LaneNumbers are the names of the settings that may be others in each lane, those of parts with dots: they are inputs of the program.
 	LaneNumbers() []string
-	// Lanes runs all of them to their ends. What a lane comes to is the same among few and many. hear hears of each lane's metrics after each of its steps,
+	// LaneCost is what one of them takes. An error names the setting by which the run cannot be a lane.
+	LaneCost() (LaneCost, error)
+	// OpenLanes makes the program of up to `most` of them at a time, each of which has its own values of the named settings.
+	OpenLanes(b xlabridge.Backend, names []string, most int) (Lanes, error)
+}
+
+// Lanes are a program in which runs are lanes.
+type Lanes interface {
+	// Run runs all of them to their ends, more than there are lanes in turn. What a run comes to is the same among few and many. hear hears of each one's metrics after each of its steps,
 	// and tells whether it ends there.
-	Lanes(ctx context.Context, b xlabridge.Backend, all []Lane, hear func(lane int, m Metrics) (stop bool)) error
+	Run(ctx context.Context, all []Lane, hear func(lane int, m Metrics) (stop bool)) error
+	Close() error
+}
+
+// LaneCost is an estimate of what a lane takes.
+type LaneCost struct {
+	Work  float64 // multiplications by parameters, to the run's end
+	Bytes int64   // of memory
 }
 
 // Lane is one of them: with the seed and the Numbers that are its own, by name; all of them have the same names.

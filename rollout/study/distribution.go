@@ -57,7 +57,7 @@ func (d Distribution) Check() error {
 	}
 	switch {
 	case d.Low > d.High:
-		return fmt.Errorf("low %v above high %v", d.Low, d.High)
+		return fmt.Errorf("low %v above high %v: give the smaller one as low", d.Low, d.High)
 	case math.IsInf(d.High-d.Low, 0):
 		return fmt.Errorf("bounds %v and %v, too far from each other to be subtracted", d.Low, d.High)
 	case d.Step < 0 || d.Kind == Int && d.Step == 0:

@@ -29,7 +29,8 @@ const maxGrid = 1 << 17
 
 // NewGrid lays a grid over a space: all values of categorical, integer and stepped parameters, `points` quantiles of others.
 func NewGrid(space Space, points int) (*Grid, error) {
-	g := &Grid{space: space, used: map[string]bool{}, seen: map[int64]bool{}, seed: math.MinInt64}
+	g := &Grid{space: space, seed: math.MinInt64}
+	g.forget()
 	all := []gridPoint{{}}
 	for _, p := range space {
 		values := p.Distribution.quantiles(points)
@@ -98,6 +99,11 @@ func (g *Grid) Size() int { return len(g.points) }
 // Name implements Sampler.
 func (*Grid) Name() string { return "grid" }
 
+// forget forgets the trials that were seen; the next view has them.
+func (g *Grid) forget() {
+	g.next, g.used, g.seen = 0, map[string]bool{}, map[int64]bool{}
+}
+
 func (g *Grid) key(params map[string]float64) string {
 	text := ""
 	for _, p := range g.space {
@@ -108,6 +114,8 @@ func (g *Grid) key(params map[string]float64) string {
 	return text
 }
 
+func (*Grid) sight() sight { return sightParams }
+
 // Relative implements Sampler.
 func (g *Grid) Relative(v *View) (map[string]float64, error) {
 	if g.order == nil || g.seed != v.Seed {
@@ -116,8 +124,8 @@ func (g *Grid) Relative(v *View) (map[string]float64, error) {
 	}
 	for _, list := range [][]*FrozenTrial{v.Finished, v.Running} {
 		for _, t := range list {
-			if !g.seen[t.ID] && len(t.Params) > 0 {
-				g.seen[t.ID] = true
+			if !g.seen[t.Number] && len(t.Params) > 0 {
+				g.seen[t.Number] = true
 				g.used[g.key(t.Params)] = true
 			}
 		}

@@ -18,6 +18,8 @@ type Halton struct {
 // Name implements Sampler.
 func (*Halton) Name() string { return "quasi-random" }
 
+func (*Halton) sight() sight { return sightNone }
+
 // Relative implements Sampler.
 func (*Halton) Relative(*View) (map[string]float64, error) { return nil, nil }
 

@@ -6,6 +6,8 @@ type Random struct{}
 // Name implements Sampler.
 func (Random) Name() string { return "random" }
 
+func (Random) sight() sight { return sightNone }
+
 // Relative implements Sampler.
 func (Random) Relative(*View) (map[string]float64, error) { return nil, nil }
 

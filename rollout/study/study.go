@@ -112,8 +112,12 @@ func (s *Study) View(number, sees int64) (*View, error) {
 	return s.view(number, sees), nil
 }
 
+func (s *Study) bare(number int64) *View {
+	return &View{Study: s.Name, Seed: s.options.Seed, Number: number, Directions: s.options.Directions, Attrs: map[string]any{}}
+}
+
 func (s *Study) view(number, sees int64) *View {
-	v := &View{Study: s.Name, Seed: s.options.Seed, Number: number, Directions: s.options.Directions, Attrs: map[string]any{}}
+	v := s.bare(number)
 	for _, t := range s.trials {
 		switch {
 		case t.Number >= number:
@@ -137,39 +141,74 @@ func (s *Study) Ask() (*Trial, error) { return s.ask(All, nil) }
 func (s *Study) AskSpace(space Space, sees int64) (*Trial, error) { return s.ask(sees, space) }
 
 func (s *Study) ask(sees int64, space Space) (*Trial, error) {
+	all, err := s.AskSpaces(1, space, func(int64) int64 { return sees })
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// AskSpaces gives up to n new trials as AskSpace gives them one after the other, and stores them in one step; sees is of a trial's number. A trial that is waiting comes alone. Where the sampler
+// is exhausted they are fewer; ErrExhausted: there is none.
+func (s *Study) AskSpaces(n int, space Space, sees func(number int64) int64) ([]*Trial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if err := s.refresh(); err != nil {
 			return nil, err
 		}
-		if t, err := s.waiting(sees, space); t != nil || err != nil {
-			return t, err
-		}
-		number := int64(0)
+		next := int64(0)
 		if len(s.trials) > 0 {
-			number = s.trials[len(s.trials)-1].Number + 1
+			next = s.trials[len(s.trials)-1].Number + 1
 		}
-		f := &FrozenTrial{State: Running, Number: number, Params: map[string]float64{}, Distributions: map[string]Distribution{}, Start: time.Now()}
-		t, err := s.prepare(f, sees, space)
-		if err != nil {
+		if t, err := s.waiting(sees(next), space); err != nil {
+			return nil, err
+		} else if t != nil {
+			return []*Trial{t}, nil
+		}
+		asked, frozen, err := s.prepareAll(next, n, space, sees)
+		if err != nil && (len(asked) == 0 || !errors.Is(err, ErrExhausted)) {
 			return nil, err
 		}
-		err = s.options.Storage.Add(s.id, number, f)
+		err = s.options.Storage.Add(s.id, next, frozen...)
+		if f, ok := s.options.Sampler.(interface{ forget() }); ok && err != nil {
+			f.forget() // what it has seen was not stored
+		}
 		if errors.Is(err, ErrMoved) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		t.written = len(f.Params)
-		return t, nil
+		for _, t := range asked {
+			t.written = len(t.frozen.Params)
+		}
+		return asked, nil
 	}
+}
+
+// prepareAll prepares new trials from a number on, each of which sees those before it. What was prepared before an error is given with it.
+func (s *Study) prepareAll(next int64, n int, space Space, sees func(number int64) int64) (asked []*Trial, frozen []*FrozenTrial, err error) {
+	stored := len(s.trials)
+	defer func() { s.trials = s.trials[:stored] }()
+	for number := next; number < next+int64(n); number++ {
+		f := &FrozenTrial{State: Running, Number: number, Params: map[string]float64{}, Distributions: map[string]Distribution{}, Start: time.Now()}
+		t, err := s.prepare(f, sees(number), space)
+		if err != nil {
+			return asked, frozen, err
+		}
+		asked, frozen = append(asked, t), append(frozen, f)
+		s.trials = append(s.trials, f.clone()) // as the next one sees it
+	}
+	return asked, frozen, nil
 }
 
 // prepare makes of a new trial one that can be asked for parameters, and asks it for those of the space.
 func (s *Study) prepare(f *FrozenTrial, sees int64, space Space) (*Trial, error) {
-	v := s.view(f.Number, sees)
+	v := s.bare(f.Number)
+	if sightOf(s.options.Sampler) != sightNone { // to list all trials for each costs more than the rest of it
+		v = s.view(f.Number, sees)
+	}
 	t := &Trial{study: s, frozen: f, view: v}
 	t.fixed, _ = System[map[string]any](f, fixedAttr)
 	var err error

@@ -76,6 +76,25 @@ type Sampler interface {
 	Independent(v *View, name string, d Distribution) (float64, error)
 }
 
+// sight is what of other trials a sampler looks at.
+type sight int
+
+const (
+	sightResults sight = iota // how they ended
+	sightParams               // their parameters alone, whether they are over or not
+	sightNone
+)
+
+func sightOf(s Sampler) sight {
+	if b, ok := s.(interface{ sight() sight }); ok {
+		return b.sight()
+	}
+	return sightResults
+}
+
+// SeesResults tells whether what a sampler chooses depends on how other trials ended. Else trials may be asked before any has.
+func SeesResults(s Sampler) bool { return sightOf(s) == sightResults }
+
 // Pruner tells of a trial under way that it is not worth going on with.
 type Pruner interface {
 	Name() string

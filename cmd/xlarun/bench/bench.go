@@ -107,7 +107,7 @@ func command(h *host) *cobra.Command {
 	f.BoolVar(&o.check, "check", false, "fail (status 1) where a calibrated figure stays more than 25 % below the history's median in three tries, or compiling takes half as much again, or a fifth more memory")
 	f.StringVar(&o.history, "history", defaultHistory, "file of the history, one line of JSON a figure")
 	o.addJSON(f)
-	cmd.AddCommand(bbobCommand(h), gradCommand(h), jaxCommand(h), largeCommand(h), crossoverCommand(h), neuroCommand(h), ppoCommand(h), ladderCommand(h), loggingCommand(h), parallelCommand(h), selfplayCommand(h), scalingCommand(h), spikingCommand(h), peakCommand(h))
+	cmd.AddCommand(bbobCommand(h), gradCommand(h), jaxCommand(h), largeCommand(h), crossoverCommand(h), neuroCommand(h), ppoCommand(h), ladderCommand(h), loggingCommand(h), parallelCommand(h), selfplayCommand(h), scalingCommand(h), spikingCommand(h), studyCommand(h), peakCommand(h))
 	return cmd
 }
 

@@ -27,11 +27,12 @@ import (
 )
 
 func studyCommand(a *app) *cobra.Command {
-	cmd := group("study", "Search hyper-parameters: trials in worker processes, kept in a database that Optuna opens",
+	cmd := group("study", "Search hyper-parameters: trials in worker processes or as lanes of one program, kept in a database that Optuna opens",
 		studyRunCommand(a), studyShowCommand(a), studyWatchCommand(a), studyBestCommand(a), studyPlotCommand(a), studyExportCommand(a), studyWorkCommand(a))
 	cmd.Long = "A study tries settings of a kind of run. Its file names the kind, the metric that is the objective, and the parameters; docs/study.md has\n" +
-		"all keys. Trials run in worker processes, any of which, and the study itself, may be killed: the same command goes on, and the results are\n" +
-		"the same to the byte. They are kept in an SQLite file, or a PostgreSQL server's database, of the schema of Optuna 5.0."
+		"all keys. Trials run in worker processes, small ones many at a time as lanes of one program (--trials-as). Workers, and the study itself, may be\n" +
+		"killed: the same command goes on, and the results are the same to the byte. They are kept in an SQLite file, or a PostgreSQL server's database, of\n" +
+		"the schema of Optuna 5.0."
 	cmd.Example = "  xlarun study run examples/study-cartpole.toml\n  xlarun study best examples/study-cartpole.toml\n  xlarun study export runs/study-cartpole/study.db --out trials.csv"
 	return cmd
 }
@@ -128,7 +129,7 @@ func studyRunCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runStudy(cmd.Context(), a, s, &studies.Coordinator{}, asJSON)
+			return runStudy(cmd.Context(), a, s, &studies.Coordinator{Runs: newMaker(a, args[0])}, asJSON)
 		},
 	}
 	specFlags(cmd, g, &asJSON)
@@ -183,11 +184,8 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if err := c.Open(); err != nil {
 		return usage(err)
 	}
-	where := fmt.Sprintf("%d workers x %d threads", s.Workers, s.Threads)
-	if c.Away {
-		where = "workers elsewhere"
-	}
-	say("study %s: %d trials of %s, %s of %s, sampler %s, %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, where, s.Where())
+	say("study %s: %d trials of %s, %s of %s, sampler %s; kept in %s", s.Name, s.Trials, s.Kind, s.Direction, s.Metric, s.Sampler, s.Where())
+	say("%s", c.How())
 	for _, open := range opened {
 		end, err := open()
 		if err != nil {
@@ -207,7 +205,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 		text += fmt.Sprintf(", and %d that other programs added", n)
 	}
 	if n := c.Threads(); n > 0 {
-		text += fmt.Sprintf("; a worker had up to %d threads", n)
+		text += fmt.Sprintf("; %s had up to %d threads", map[bool]string{false: "a worker", true: "this process"}[c.Lanes()], n)
 	}
 	say("%s", text)
 	if last != nil {
@@ -216,7 +214,7 @@ func runStudy(ctx context.Context, a *app, s *studies.Spec, c *studies.Coordinat
 	if !asJSON {
 		return nil
 	}
-	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads,
+	result := map[string]any{"study": s.Name, "storage": s.Where(), "trials": ended, "failed": failed, "foreign": c.Foreign(), "workers": s.Workers, "threads": s.Threads, "lanes": c.Lanes(),
 		"worker_threads": c.Threads(), "worker_deaths": c.Deaths(), "wall_seconds": time.Since(start).Seconds()}
 	if last != nil {
 		result["best_trial"], result["best_value"], result["best_params"] = last.Number, number(last.Values[0]), last.External()

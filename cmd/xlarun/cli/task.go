@@ -259,6 +259,11 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 		}
 		return 2
 	}
+	if len(later) > 0 { // a part that there is not has no settings that could be looked for
+		if err := t.checkChoices(); err != nil {
+			return err
+		}
+	}
 	chosen := settings.ChosenParts(t.Experiment)
 	for _, ofFile := range []bool{true, false} { // what is set by another name on the command line wins, too
 		names := map[string]string{} // by full name
@@ -285,6 +290,25 @@ func (t *task) apply(values map[string]any, path string, fromFile map[string]any
 			}
 			own := t.Experiment.(settings.HasParts).Own()
 			*own = own.With(full, later[name])
+		}
+	}
+	return nil
+}
+
+// checkChoices refuses parts that there are not.
+func (t *task) checkChoices() error {
+	h, ok := t.Experiment.(settings.HasParts)
+	if !ok {
+		return nil
+	}
+	for _, p := range h.Parts() {
+		f, ok := settings.Lookup(t.Experiment, p.Name)
+		if !ok {
+			continue
+		}
+		name := settings.Choice(f.Text())
+		if _, known := p.Choices[name]; !known {
+			return settings.Unknown(p.Name, name, slices.Sorted(maps.Keys(p.Choices)))
 		}
 	}
 	return nil
