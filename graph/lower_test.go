@@ -101,7 +101,7 @@ func TestTargets(t *testing.T) {
 			return Einsum("ab,ac->bc", Concatenate(1, z, z, z, z, z), Concatenate(1, z, z, z, z, z))
 		}, image, kernel, map[Target]map[string]int{TargetCPUKernels: {"custom_call": 0}}},
 		{"8: what a scan stacks is not cleared, and written by rows where its loop is no function", func(x, y *Array) *Array {
-			_, ys := Scan(func(c, x *Array) (*Array, *Array) { return c, Sort(x, 0) }, Index(x, 0), x)
+			_, ys := Scan(func(c, x *Array) (*Array, *Array) { return c, sortByTwo(x, 0) }, Index(x, 0), x)
 			return ys
 		}, matrix(500, 10), matrix(1, 1), map[Target]map[string]int{TargetCPU: {"custom_call": 0, "dynamic_update_slice": 1, "unset": 0}, TargetTPU: {"custom_call": 0},
 			TargetCPUKernels: {"custom_call": 2, "dynamic_update_slice": 0, "unset": 0}}},
@@ -120,11 +120,11 @@ func TestTargets(t *testing.T) {
 			return DynamicUpdateSlice(x, Slice(sums, []int{0, 0}, []int{4, 20}), []*Array{Of(int32(3)), Of(int32(0))})
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
 		{"14: nor one whose call would take as long as the loop's step", func(x, y *Array) *Array {
-			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Sort(Index(x, 0), 0), t, 1), None{} }, x, Iota(100))
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, sortByTwo(Index(x, 0), 0), t, 1), None{} }, x, Iota(100))
 			return x
 		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"15: a longer step is worth it", func(x, y *Array) *Array {
-			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, Sort(Sum(Tanh(x), 1), 0), t, 1), None{} }, x, Iota(100))
+			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, sortByTwo(Sum(Tanh(x), 1), 0), t, 1), None{} }, x, Iota(100))
 			return x
 		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"16: nor a scatter in a short step", func(x, y *Array) *Array {

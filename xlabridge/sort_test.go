@@ -37,7 +37,8 @@ func TestSortKernel(t *testing.T) {
 					x, err := graph.Eval(graph.Convert(graph.Reshape(graph.Float32s(numbers), dims...), d))
 					require.NoError(t, err)
 					f := func(x *graph.Array) []*graph.Array {
-						all := graph.SortKV([]*graph.Array{x, graph.IotaAxis(graph.ShapeOf(graph.Int32, dims...), axis), graph.Bitcast(graph.IotaAxis(graph.ShapeOf(graph.Int32, dims...), axis), graph.Float32)}, axis, 1)
+						places := graph.IotaAxis(graph.ShapeOf(graph.Int32, dims...), axis)
+						all := graph.SortKV([]*graph.Array{x, places, graph.Convert(places, graph.Float32)}, axis, 1)
 						return append(all, graph.ArgSort(x, axis, graph.Descending()))
 					}
 					want, err := Jit1(&Reference{}, f)(x)
