@@ -120,11 +120,15 @@ func TestTargets(t *testing.T) {
 			return DynamicUpdateSlice(x, Slice(sums, []int{0, 0}, []int{4, 20}), []*Array{Of(int32(3)), Of(int32(0))})
 		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
 		{"14: nor one whose call would take as long as the loop's step", func(x, y *Array) *Array {
-			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, sortByTwo(Index(x, 0), 0), t, 1), None{} }, x, Iota(100))
+			x, _ = Scan(func(x, t *Array) (*Array, None) {
+				return DynamicUpdateIndex(x, sortByTwo(Index(x, 0), 0), t, 1), None{}
+			}, x, Iota(100))
 			return x
 		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"15: a longer step is worth it", func(x, y *Array) *Array {
-			x, _ = Scan(func(x, t *Array) (*Array, None) { return DynamicUpdateIndex(x, sortByTwo(Sum(Tanh(x), 1), 0), t, 1), None{} }, x, Iota(100))
+			x, _ = Scan(func(x, t *Array) (*Array, None) {
+				return DynamicUpdateIndex(x, sortByTwo(Sum(Tanh(x), 1), 0), t, 1), None{}
+			}, x, Iota(100))
 			return x
 		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"16: nor a scatter in a short step", func(x, y *Array) *Array {
