@@ -174,6 +174,9 @@ func (e *emitter) region(g *Graph, outer []*Array, ret string, first ...string) 
 	for i, a := range outer {
 		e.names[g.Params[i]] = e.ref(a)
 	}
+	// What one region gathered, the next one, which may be another branch, knows nothing of.
+	met := e.met
+	defer func() { e.met = met }()
 	args := g.Params[len(outer):]
 	header := "{\n"
 	if len(args) > 0 {

@@ -54,6 +54,23 @@ var meetings = []struct {
 		}, x, graph.Iota(5))
 		return graph.Add(y, inner(x))
 	}},
+	{"both branches", func(x *graph.Array) *graph.Array {
+		s := graph.Sum(graph.AllGather(graph.Sin(x), "d"))
+		return graph.Cond(graph.Gt(s, 0), func() *graph.Array { return graph.Sum(graph.AllGather(x, "d"), 0) },
+			func() *graph.Array { return graph.Mean(graph.AllGather(graph.Cos(x), "d"), 0) })
+	}},
+	{"condition and body", func(x *graph.Array) *graph.Array {
+		return graph.While(func(x *graph.Array) *graph.Array {
+			return graph.Gt(graph.Sum(graph.Abs(graph.AllGather(x, "d"))), 1)
+		}, func(x *graph.Array) *graph.Array { return graph.Mul(.4, graph.Sin(graph.Mean(graph.AllGather(x, "d"), 0))) }, x)
+	}},
+	{"a condition of lanes", func(x *graph.Array) *graph.Array {
+		return graph.VMap(func(row *graph.Array) *graph.Array {
+			return graph.While(func(x *graph.Array) *graph.Array {
+				return graph.Gt(graph.Sum(graph.Abs(graph.AllGather(x, "d"))), 1)
+			}, func(x *graph.Array) *graph.Array { return graph.Mul(.4, graph.Sin(x)) }, row)
+		})(x)
+	}},
 	{"one turn", func(x *graph.Array) *graph.Array {
 		y, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
 			return graph.Sum(graph.AllGather(x, "d"), 0), graph.None{}
@@ -135,4 +152,33 @@ func TestConcurrentMeetings(t *testing.T) {
 		}
 	}
 	all.Wait()
+}
+
+// Where one device fails, the others do not wait for it: the call returns with the reason, and so do the next ones.
+func TestFailedMeetings(t *testing.T) {
+	client := open(t, Options{Devices: 3})
+	m := graph.Mesh{{Name: "d", Size: 3}}
+	cut := graph.Spec{"d"}
+	graph.RegisterCallback("gather_test: device 1 fails", func(first []*graph.Tensor) {
+		if first[0].F(0) == 12 { // of the second device's part
+			panic("device 1 goes no further")
+		}
+	})
+	f := ShardMap(client, func(x *graph.Array) *graph.Array {
+		graph.Callback("gather_test: device 1 fails", graph.Index(graph.Index(x, 0), 0))
+		z, _ := graph.Scan(func(x, _ *graph.Array) (*graph.Array, graph.None) {
+			return graph.Mean(graph.AllGather(x, "d"), 0), graph.None{}
+		}, x, graph.Iota(5))
+		return z
+	}, m, cut, cut)
+	parts := graph.Reshape(graph.Convert(graph.Iota(36), graph.Float32), 12, 3)
+	for range 3 { // a panic of a callback passes through
+		func() {
+			defer func() { require.Contains(t, fmt.Sprint(recover()), "device 1 goes no further") }()
+			_, _ = f(parts)
+		}()
+	}
+	parts = graph.Add(parts, .5)
+	_, err := f(parts)
+	require.NoError(t, err)
 }

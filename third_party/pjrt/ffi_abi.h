@@ -154,8 +154,16 @@ static inline int xf_asked(xf_frame *frame) {
   return 0;
 }
 
+/* xf_on_fail, where the program has it, hears of each call that fails, before its run ends. */
+#if defined(__linux__)
+extern void xf_on_fail(xf_frame *frame, const char *message) __attribute__((weak));
+#endif
+
 /* xf_fail makes the error that a handler returns. */
 static inline xf_error *xf_fail(xf_frame *frame, int code, const char *message) {
+#if defined(__linux__)
+  if (xf_on_fail) xf_on_fail(frame, message);
+#endif
   xf_error_args args = {0};
   args.struct_size = offsetof(xf_error_args, code) + sizeof args.code;
   args.message = message;
