@@ -62,7 +62,9 @@ var meetings = []struct {
 	{"condition and body", func(x *graph.Array) *graph.Array {
 		return graph.While(func(x *graph.Array) *graph.Array {
 			return graph.Gt(graph.Sum(graph.Abs(graph.AllGather(x, "d"))), 1)
-		}, func(x *graph.Array) *graph.Array { return graph.Mul(.4, graph.Sin(graph.Mean(graph.AllGather(x, "d"), 0))) }, x)
+		}, func(x *graph.Array) *graph.Array {
+			return graph.Mul(.4, graph.Sin(graph.Mean(graph.AllGather(x, "d"), 0)))
+		}, x)
 	}},
 	{"a condition of lanes", func(x *graph.Array) *graph.Array {
 		return graph.VMap(func(row *graph.Array) *graph.Array {
