@@ -20,6 +20,7 @@ var postgres = &dialect{
 		"studydirection": "'NOT_SET', 'MINIMIZE', 'MAXIMIZE'", "trialstate": "'RUNNING', 'COMPLETE', 'PRUNED', 'FAIL', 'WAITING'",
 		"trialvaluetype": "'FINITE', 'INF_POS', 'INF_NEG'", "trialintermediatevaluetype": "'FINITE', 'INF_POS', 'INF_NEG', 'NAN'",
 	}),
+	index:  `SELECT count(*) FROM unnest(ARRAY['ix_xlarun_open']) AS name WHERE to_regclass(name) IS NOT NULL`,
 	tables: `SELECT count(*) FROM unnest(ARRAY['studies', 'trials', 'version_info']) AS name WHERE to_regclass(name) IS NOT NULL`,
 	ids:    `SELECT value::integer FROM json_array_elements_text(?3::json)`, instant: `CAST(?2 AS timestamp)`,
 	forUpdate: ` FOR UPDATE`, snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, bind: numbered,
@@ -74,7 +75,11 @@ func (d *DB) openServer() {
 		if study == "" {
 			return nil
 		}
-		return taken(func(got *bool) error { return c.QueryRow(ctx, numbered(lock), study).Scan(got) })
+		err := taken(func(got *bool) error { return c.QueryRow(ctx, numbered(lock), study).Scan(got) })
+		if err != nil { // database/sql never hears of this connection
+			_ = c.Close(ctx)
+		}
+		return err
 	})
 	d.write.SetMaxOpenConns(1)
 	d.write.SetMaxIdleConns(1) // it holds the lock
@@ -85,7 +90,8 @@ func (d *DB) openServer() {
 // ErrTaken tells that another process runs the study.
 var ErrTaken = errors.New("another process runs the study")
 
-const lock = `SELECT pg_try_advisory_lock(hashtextextended('xlarun ' || current_schema() || ' ' || ?, 0))`
+// lock is of the table that is found, whatever schema the search path finds it in.
+const lock = `SELECT pg_try_advisory_lock(hashtextextended('xlarun ' || 'studies'::regclass::oid || ' ' || ?, 0))`
 
 // taken takes a lock, which the server may take a moment to free of a process that ended.
 func taken(try func(*bool) error) error {

@@ -39,6 +39,7 @@ var _ study.Storage = (*DB)(nil)
 type dialect struct {
 	schema    []string            // statements that make the tables
 	tables    string              // counts those of three tables that are there
+	index     string              // counts the index of open trials
 	ids       string              // the trials of a JSON list, the third argument
 	forUpdate string              // ends a query whose rows no other may change until the commit
 	instant   string              // a time that is the second argument

@@ -91,6 +91,10 @@ func prepare(tx *sql.Tx, speak *dialect, at string) error {
 	if version != schemaVersion {
 		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with `optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
 	}
+	// It is looked for first: to make one, even where it is there, takes a right and a lock that those who only look do not have.
+	if err := tx.QueryRow(speak.index).Scan(&n); err != nil || n > 0 {
+		return err
+	}
 	_, err := tx.Exec(openIndex)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 var sqlite = &dialect{
 	schema: schema("INTEGER NOT NULL PRIMARY KEY", "DATETIME", "FLOAT", nil),
+	index:  `SELECT count(*) FROM sqlite_master WHERE type = 'index' AND name = 'ix_xlarun_open'`,
 	tables: `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('studies', 'trials', 'version_info')`,
 	ids:    `SELECT value FROM json_each(?3)`, instant: `?2`,
 }
