@@ -137,32 +137,39 @@ func laneTrouble(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
+	if t, ok := errors.AsType[*trouble](err); ok {
+		return t
+	}
 	return &laneError{err}
 }
 
 // runLanes runs trials together, and writes what they come to.
 func (c *Coordinator) runLanes(ctx context.Context, program *laneProgram, open []*study.FrozenTrial) error {
-	over, beats := make(chan struct{}), make(chan error, 1)
-	go func() { beats <- c.beat(over, open) }()
+	over, err := c.beating(open)
+	if err != nil {
+		return err
+	}
 	reports := make([][]study.Reported, len(open))
 	params := make([]map[string]any, len(open))
 	for i, t := range open {
 		params[i] = t.External()
 	}
 	var results []LaneResult
-	err := guarded(func() (err error) {
+	err = guarded(func() (err error) {
 		results, err = program.run(ctx, params, func(trial int, step, last int64, value float64) (bool, error) {
 			reports[trial] = append(reports[trial], study.Reported{Step: step, Value: value})
 			own := *open[trial]
 			own.Intermediate = reports[trial]
-			return c.Spec.prunes(c.study, &own, last)
+			stops := false
+			err := c.insist(ctx, func() (err error) {
+				stops, err = c.Spec.prunes(c.study, &own, last)
+				return err
+			})
+			return stops, err
 		})
 		return err
 	})
-	close(over)
-	if beaten := <-beats; err == nil && beaten != nil {
-		return &trouble{beaten}
-	}
+	over()
 	if err != nil {
 		return laneTrouble(ctx, err)
 	}
@@ -176,16 +183,43 @@ func (c *Coordinator) runLanes(ctx context.Context, program *laneProgram, open [
 		all.Go(func() { written[i] = c.write(open[i].ID, resultOf(r.Values, reports[i], err), reports[i]) })
 	}
 	all.Wait()
-	for _, err := range written {
+	for i, err := range written {
+		if _, ok := errors.AsType[*study.Nondeterminism](err); err != nil && !ok { // it waits for the storage: what was computed is not computed again
+			lane := results[i].Err
+			if results[i].Stopped {
+				lane = errStopped
+			}
+			err = c.insist(ctx, func() error { return c.write(open[i].ID, resultOf(results[i].Values, reports[i], lane), reports[i]) })
+		}
 		if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
 			c.notice("%v", n)
 			continue
 		}
 		if err != nil {
-			return &trouble{err}
+			return err
 		}
 	}
 	return nil
+}
+
+// insist does what needs the storage, again where that was away for a while.
+func (c *Coordinator) insist(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		if _, ok := errors.AsType[*study.Nondeterminism](err); ok {
+			return err
+		}
+		paused, ended := c.pause(ctx)
+		if ended != nil {
+			return ended
+		}
+		if !paused {
+			return &trouble{err}
+		}
+	}
 }
 
 // write writes a result. What a trial that failed had reported is no part of it, but stays beside it.
@@ -210,26 +244,29 @@ func guarded(work func() error) (err error) {
 	return work()
 }
 
-// beat tells others that trials are under way, until over.
-func (c *Coordinator) beat(over <-chan struct{}, open []*study.FrozenTrial) error {
+// beating tells others that trials are under way, until over is called. A storage that is away for a while hears of it again later.
+func (c *Coordinator) beating(open []*study.FrozenTrial) (over func(), err error) {
 	ttl, err := c.Spec.leaseTime()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var ids []int64
 	for _, t := range open {
 		ids = append(ids, t.ID)
 	}
-	tick := time.NewTicker(ttl / 4)
-	defer tick.Stop()
-	for {
-		select {
-		case <-over:
-			return nil
-		case <-tick.C:
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(ttl / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				return
+			case <-tick.C:
+				_ = c.db.Beat(ids...)
+			}
 		}
-		if err := c.db.Beat(ids...); err != nil {
-			return err
-		}
-	}
+	}()
+	return func() { close(end); <-ended }, nil
 }
