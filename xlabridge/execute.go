@@ -110,7 +110,7 @@ func (c *call) take(b *Buffer, give bool, device int) error {
 	} else {
 		gone = b.h.hold()
 	}
-	if gone != "" && slices.Contains(c.held, b.h) {
+	if gone != "" && gone != wasClosed && slices.Contains(c.held, b.h) {
 		return errors.New("is another argument of the call too, and donated; pass a buffer of its own")
 	}
 	if gone != "" {

@@ -2,6 +2,9 @@ package xlabridge
 
 import "sync"
 
+// wasClosed is why an object cannot be used after Close.
+const wasClosed = "was closed"
+
 // handle guards one object of the plugin: it counts the calls that are using the object, so that
 // closing it while another goroutine uses it frees it after that use and not under it.
 type handle struct {
@@ -11,7 +14,7 @@ type handle struct {
 
 	mu    sync.Mutex
 	holds int
-	gone  string // why it cannot be used any more ("was closed"); empty: it can
+	gone  string // why it cannot be used any more (wasClosed); empty: it can
 	freed bool
 	lost  bool // nobody refers to it any more
 }
@@ -88,7 +91,7 @@ func (h *handle) close() error {
 	free := h.holds == 0 && !h.freed
 	h.freed = h.freed || free
 	if h.gone == "" {
-		h.gone = "was closed"
+		h.gone = wasClosed
 	}
 	lost := h.lost
 	h.mu.Unlock()
