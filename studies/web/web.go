@@ -77,9 +77,13 @@ func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies
 // URL of the page.
 func (p *Page) URL() string { return p.scheme + "://" + p.address + "/" }
 
+// farewell is how long a closing page waits for its answers under way. Browsers hold connections ready on which they never asked anything, and
+// those would be waited for, too: longer than an interrupted command has.
+const farewell = 200 * time.Millisecond
+
 // Close ends the page.
 func (p *Page) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	if err := p.server.Shutdown(ctx); err != nil {
 		return p.server.Close()

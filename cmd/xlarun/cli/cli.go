@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -55,8 +56,13 @@ func Main() {
 	// A pipe that nobody reads any more fails the write, and does not kill what may have a state to save.
 	signal.Ignore(syscall.SIGPIPE)
 	status := Run(untilSignal(), os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Getenv})
-	os.Exit(status)
+	exit(status)
 }
+
+var ending sync.Once
+
+// exit ends the process with the status of the first call: ending itself may take longer than lastMoment, as with the race detector.
+func exit(status int) { ending.Do(func() { os.Exit(status) }) }
 
 const (
 	// oneSignal is the time within which signals count as one: a shell, a terminal that is closed, a supervisor may send theirs
@@ -79,11 +85,11 @@ func untilSignal() context.Context {
 	go func() {
 		<-signals
 		first := time.Now()
-		time.AfterFunc(lastMoment, func() { os.Exit(StatusInterrupted) })
+		time.AfterFunc(lastMoment, func() { exit(StatusInterrupted) })
 		cancel()
 		for s := range signals {
 			if s != syscall.SIGHUP && time.Since(first) > oneSignal {
-				os.Exit(StatusInterrupted)
+				exit(StatusInterrupted)
 			}
 		}
 	}()
