@@ -193,7 +193,7 @@ func (d *desk) answer(m *nats.Msg, answer func(request) (reply, error)) {
 }
 
 func (d *desk) trial(id int64) (*study.FrozenTrial, error) {
-	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id})
+	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
 		return nil, err
 	}

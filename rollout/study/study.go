@@ -31,6 +31,7 @@ type Study struct {
 	open    []int64        // IDs of those that were not over
 	after   int64          // the highest ID
 	taken   map[int64]bool // waiting ones that are asked
+	whole   map[int64]bool // of open ones, those that this study asked with all their parameters
 }
 
 // New opens a study, or makes it.
@@ -57,7 +58,7 @@ func New(name string, o Options) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}}, nil
+	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}, whole: map[int64]bool{}}, nil
 }
 
 // ID is the study's in its storage.
@@ -73,32 +74,68 @@ func (s *Study) Directions() []Direction { return slices.Clone(s.options.Directi
 func (s *Study) Trials() ([]*FrozenTrial, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.refresh(); err != nil {
+	if err := s.take(s.open, nil); err != nil {
 		return nil, err
 	}
 	return slices.Clone(s.trials), nil
 }
 
+// Followed are the trials after the first so many, as Trials gives them, but without what those that this study has asked with a space report while they are under way. What it costs
+// depends on how many there are after the first, and on what is new, alone.
+func (s *Study) Followed(after int) ([]*FrozenTrial, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.trials[min(after, len(s.trials)):]), nil
+}
+
 // refresh reads what is new: its cost depends on that alone.
 func (s *Study) refresh() error {
-	news, err := s.options.Storage.News(s.id, s.after, s.open)
-	if err != nil {
+	var listed, running []int64
+	for _, id := range s.open {
+		if s.whole[id] {
+			running = append(running, id)
+		} else {
+			listed = append(listed, id)
+		}
+	}
+	return s.take(listed, running)
+}
+
+// take takes in what the storage has of trials that were not over, and what is new.
+func (s *Study) take(listed, running []int64) error {
+	news, err := s.options.Storage.News(s.id, s.after, listed, running)
+	if err != nil || len(news) == 0 {
 		return err
 	}
-	s.open = s.open[:0]
 	for _, t := range news {
-		if i, ok := s.byID[t.ID]; ok {
-			s.trials[i] = t
-		} else {
-			s.byID[t.ID] = len(s.trials)
-			s.trials = append(s.trials, t)
+		if t.State.Finished() {
+			delete(s.whole, t.ID)
 		}
-		if !t.State.Finished() {
-			s.open = append(s.open, t.ID)
-		}
-		s.after = max(s.after, t.ID)
+		s.place(t)
 	}
+	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
 	return nil
+}
+
+// place puts a trial in its place.
+func (s *Study) place(t *FrozenTrial) {
+	if i, ok := s.byID[t.ID]; ok {
+		s.trials[i] = t
+		return
+	}
+	s.byID[t.ID] = len(s.trials)
+	s.trials, s.open, s.after = append(s.trials, t), append(s.open, t.ID), max(s.after, t.ID)
+}
+
+// asked puts a trial in its place as the storage has it by now. Of one that was asked with a space nothing changes any more that others see, until it is over.
+func (s *Study) asked(f *FrozenTrial, space Space) {
+	s.place(f.clone())
+	if space != nil {
+		s.whole[f.ID] = true
+	}
 }
 
 // View is what is seen for a trial of a number: as finished those with a smaller number than `sees` that are over, as running
@@ -182,6 +219,7 @@ func (s *Study) AskSpaces(n int, space Space, sees func(number int64) int64) ([]
 		}
 		for _, t := range asked {
 			t.written = len(t.frozen.Params)
+			s.asked(t.frozen, space)
 		}
 		return asked, nil
 	}
@@ -253,8 +291,13 @@ func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
 			return nil, err
 		}
 		t.written = len(f.Params)
-		if ok, err := s.options.Storage.Take(f); ok || err != nil {
-			return t, err
+		ok, err := s.options.Storage.Take(f)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			s.asked(f, space)
+			return t, nil
 		}
 	}
 	return nil, nil
@@ -296,10 +339,11 @@ func (s *Study) Failed(t *Trial, reason string) error {
 
 func (s *Study) finish(t *Trial, r Result) error {
 	r.Intermediate = t.frozen.Intermediate
-	if err := t.flush(); err != nil {
-		return err
+	if t.written == len(t.frozen.Params) {
+		return s.options.Storage.Finish(t.frozen.ID, r)
 	}
-	return s.options.Storage.Finish(t.frozen.ID, r)
+	t.written = len(t.frozen.Params)
+	return s.options.Storage.End(t.frozen, r)
 }
 
 // Optimize runs an objective on so many trials, some of them at a time. A trial whose objective returns ErrPruned is pruned, one that returns
