@@ -42,7 +42,9 @@ func TestAddresses(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"x/a.db": "x/a.db", "postgresql://me:secret@host:5433/db": "runs/postgresql-host-5433-db", "postgresql://you@host:5433/db": "runs/postgresql-host-5433-db",
-		"postgresql:///db?host=%2Ftmp&search_path=mine": "runs/postgresql-_tmp-5432-db-mine",
+		"postgresql:///db?host=%2Ftmp&search_path=mine": "runs/postgresql-%2Ftmp-5432-db,mine",
+		"postgresql://my-host/a%20b":                    "runs/postgresql-my-host-5432-a%20b", "postgresql://my-host/a_b": "runs/postgresql-my-host-5432-a_b",
+		"postgresql://a-1:2/b": "runs/postgresql-a-1-2-b", "postgresql://a:1/2-b": "runs/postgresql-a-1-2%2Db",
 	} {
 		got, err := Beside(at)
 		require.NoError(t, err)
