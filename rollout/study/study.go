@@ -31,6 +31,7 @@ type Study struct {
 	open    []int64        // IDs of those that were not over
 	after   int64          // the highest ID
 	taken   map[int64]bool // waiting ones that are asked
+	settled settled        // first trials that are over
 	whole   map[int64]bool // of open ones, those that this study asked with all their parameters
 }
 
@@ -155,7 +156,18 @@ func (s *Study) bare(number int64) *View {
 
 func (s *Study) view(number, sees int64) *View {
 	v := s.bare(number)
-	for _, t := range s.trials {
+	below := min(number, sees)
+	for k := s.settled.n; k < len(s.trials) && s.trials[k].Number < below && s.trials[k].State.Finished(); k++ {
+		s.settled.take(s.trials[k])
+	}
+	k := s.settled.n
+	if k > 0 && s.trials[k-1].Number < below {
+		v.first, v.Finished = s.settled, s.trials[:k:k]
+		v.first.started = &s.settled
+	} else {
+		k = 0
+	}
+	for _, t := range s.trials[k:] {
 		switch {
 		case t.Number >= number:
 		case t.Number < sees && t.State.Finished():
