@@ -62,6 +62,9 @@ type Coordinator struct {
 // poll is how often the coordinator looks at the storage, where nothing happens: others may have added trials.
 const poll = 100 * time.Millisecond
 
+// aheadOf is how many trials a worker are under way where none waits for others: enough that the queue never runs dry.
+const aheadOf = 4
+
 // hopeless is the number of trials after which a study is given up in which every one has failed.
 const hopeless = 10
 
@@ -298,7 +301,7 @@ func (c *Coordinator) bare() { _ = c.pool.Man() }
 
 // loop asks trials and sees to the workers.
 func (c *Coordinator) loop(ctx context.Context) error {
-	exhausted := false
+	exhausted, ahead := false, c.Spec.ahead()
 	var checked, beaten time.Time
 	ttl, _ := c.Spec.leaseTime() // it was checked
 	for {
@@ -322,8 +325,8 @@ func (c *Coordinator) loop(ctx context.Context) error {
 		if !wanted && len(open) == 0 {
 			return c.verdict(rest)
 		}
-		// A trial sees how all ended that are a window before it, and so it waits for them.
-		if sees := c.Spec.sees(at.next); wanted && at.first >= sees {
+		// A trial sees how all ended that are a window before it, and so it waits for them, where anything hangs on that.
+		if sees := c.Spec.sees(at.next); wanted && (at.first >= sees || ahead && len(open) < aheadOf*max(c.Spec.Workers, c.desk.working())) {
 			t, err := c.study.AskSpace(c.Spec.Space, sees)
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
 				return &trouble{err}

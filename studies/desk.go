@@ -532,6 +532,13 @@ func (d *desk) beating() (trials []int64) {
 	return trials
 }
 
+// working is the number of workers that are heard of.
+func (d *desk) working() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.workers)
+}
+
 // seen are the workers that were heard of lately.
 func (d *desk) seen() (all []Seen) {
 	d.mu.Lock()

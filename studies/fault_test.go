@@ -412,6 +412,33 @@ func TestEnqueuedTrials(t *testing.T) {
 	}
 }
 
+// TestAskedAhead: trials of which none depends on how others ended do not wait for them, however small the window, and are the same.
+func TestAskedAhead(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{}
+	for name, head := range map[string]string{"one": "sampler = \"random\"\nworkers = 1\n", "two": "sampler = \"random\"\n", "sees": "sampler = \"tpe\"\n"} {
+		_, s := written(t, head+"pruner = \"none\"\nwindow = 1\ntrials = 12\n"+onlyX)
+		db, err := rdb.Open(s.Storage)
+		require.NoError(t, err)
+		st, err := study.New(s.Name, study.Options{Storage: db, Directions: s.Directions()})
+		require.NoError(t, err)
+		c := coordinator(s)
+		asked := 0 // when the first was over
+		c.Ended = func(x, _ *study.FrozenTrial) {
+			if x.Number == 0 {
+				all, err := st.Trials()
+				require.NoError(t, err)
+				asked = len(all)
+			}
+		}
+		require.NoError(t, c.Run(t.Context()))
+		require.NoError(t, db.Close())
+		require.Equal(t, map[string]bool{"one": true, "two": true, "sees": false}[name], asked > 1, name)
+		texts[name] = rows(t, s)
+	}
+	require.Equal(t, texts["one"], texts["two"])
+}
+
 // TestHopeless: a study in which all fails ends with an error, and leaves no trial under way.
 func TestHopeless(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/study"
 	"xlarun/studies/rdb"
 	"xlarun/third_party/fetch"
@@ -192,16 +193,18 @@ func trivialLanes(ctx context.Context, b *studyBench, w studyWorkload) (studyLin
 	if _, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first)); err != nil { // compiled
 		return studyLine{}, err
 	}
+	var whole []float64 // from the start of the process
 	l, err := b.beside(w.name, func() (spent, error) {
 		few, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first))
 		if err != nil {
 			return spent{}, err
 		}
 		many, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first+more))
+		whole = append(whole, many.clock)
 		return spent{(many.clock - few.clock) / more, (many.processor - few.processor) / more}, err
 	}, b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "random") })
 	if l.Ours > 0 {
-		l.note += fmt.Sprintf("%s: %.0f trials/s, %.0f in a second of processor time; %d are wanted\n", w.name, 1/l.Ours, 1/l.Processor, lanesWanted)
+		l.note += fmt.Sprintf("%s: %.0f trials/s, with the start of the process %.0f; %.0f in a second of processor time; %d are wanted\n", w.name, 1/l.Ours, (first+more)/machine.Median(whole), 1/l.Processor, lanesWanted)
 	}
 	return l, err
 }
