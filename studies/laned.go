@@ -247,10 +247,15 @@ func (c *Coordinator) writeLanes(ctx context.Context, b *laneBatch) error {
 		all = append(all, e)
 	}
 	return c.insist(ctx, func() error {
-		for _, err := range c.db.FinishAll(all) {
+		for i, err := range c.db.FinishAll(all) {
 			if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
 				c.notice("%v", n)
-			} else if err != nil {
+				continue
+			}
+			if err == nil {
+				err = c.study.Over(all[i].Trial, all[i].Result, all[i].Beside)
+			}
+			if err != nil {
 				return err
 			}
 		}

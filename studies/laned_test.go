@@ -97,8 +97,11 @@ func TestLanesInTheDatabase(t *testing.T) {
 			run := "[run]\nhow = \"hole\"\ny = 4\ntrace = \"" + trace + "\"\n" + onlyX
 			_, lanes := written(t, "trials-as = \"lanes\"\n"+c.head+run)
 			by := coordinator(lanes)
+			var told []*study.FrozenTrial
+			by.Ended = func(x, _ *study.FrozenTrial) { told = append(told, x) }
 			require.NoError(t, by.Run(t.Context()))
 			require.True(t, by.Lanes())
+			require.Equal(t, plainText(trialsOf(t, lanes)), plainText(told), "what is not read again is what is there")
 			most := 0
 			for _, n := range widths(t, trace) {
 				most = max(most, n/lanes.Seeds)

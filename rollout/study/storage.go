@@ -217,7 +217,12 @@ func (m *memory) finish(trial int64, r Result) error {
 		}
 		return errors.Join(&Nondeterminism{t.Number, first, digest}, t.SetSystem(ConflictAttr, Conflict{first, digest, r.Values}))
 	}
-	t.State, t.Values, t.Complete = r.State, r.Values, time.Now()
+	return t.end(r, time.Now())
+}
+
+// end is how a trial that is under way ends.
+func (t *FrozenTrial) end(r Result, at time.Time) error {
+	t.State, t.Values, t.Complete = r.State, r.Values, at
 	for _, x := range r.Intermediate {
 		t.report(x)
 	}
@@ -231,7 +236,7 @@ func (m *memory) finish(trial int64, r Result) error {
 		}
 		t.UserAttrs[ReasonAttr] = text
 	}
-	return t.SetSystem(DigestAttr, digest)
+	return t.SetSystem(DigestAttr, r.Digest())
 }
 
 func (m *memory) SetAttr(s StudyID, key string, value json.RawMessage) error {

@@ -95,6 +95,7 @@ func (s *Study) Followed(after int) ([]*FrozenTrial, error) {
 // refresh reads what is new: its cost depends on that alone.
 func (s *Study) refresh() error {
 	var listed, running []int64
+	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
 	for _, id := range s.open {
 		if s.whole[id] {
 			running = append(running, id)
@@ -118,6 +119,25 @@ func (s *Study) take(listed, running []int64) error {
 		s.place(t)
 	}
 	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
+	return nil
+}
+
+// Over takes in how a trial that this study has asked with a space has ended, and what it has reported beside its result, where its storage was told so just now: the study does not read it again.
+func (s *Study) Over(trial int64, r Result, beside []Reported) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.whole[trial] {
+		return nil // it is read
+	}
+	t := s.trials[s.byID[trial]].clone()
+	for _, x := range beside {
+		t.report(x)
+	}
+	if err := t.end(r, time.Now()); err != nil {
+		return err
+	}
+	delete(s.whole, trial)
+	s.place(t)
 	return nil
 }
 
