@@ -193,7 +193,7 @@ func (d *desk) answer(m *nats.Msg, answer func(request) (reply, error)) {
 }
 
 func (d *desk) trial(id int64) (*study.FrozenTrial, error) {
-	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id})
+	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
 		return nil, err
 	}
@@ -530,6 +530,13 @@ func (d *desk) beating() (trials []int64) {
 		}
 	}
 	return trials
+}
+
+// working is the number of workers that are heard of.
+func (d *desk) working() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.workers)
 }
 
 // seen are the workers that were heard of lately.

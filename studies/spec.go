@@ -322,7 +322,10 @@ func (s *Spec) check() error {
 		return err
 	}
 	if s.Workers == 0 {
-		s.Workers = max(1, min(runtime.NumCPU()/s.Threads, s.Window))
+		s.Workers = max(1, runtime.NumCPU()/s.Threads)
+		if !s.ahead() {
+			s.Workers = min(s.Workers, s.Window)
+		}
 	}
 	if s.Threads > runtime.NumCPU() || s.Workers*s.Threads > max(runtime.NumCPU(), s.Threads) {
 		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for each other", s.Workers, s.Threads, runtime.NumCPU())

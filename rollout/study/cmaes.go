@@ -15,6 +15,7 @@ type CMAES struct {
 	state      *cma
 	done       map[int64]bool // trials that were looked at, by ID
 	seed       int64
+	at         mark
 }
 
 // cmaAttr of a trial is the generation whose distribution it was drawn from.
@@ -34,13 +35,14 @@ func (*CMAES) Independent(v *View, name string, d Distribution) (float64, error)
 func (s *CMAES) Relative(v *View) (map[string]float64, error) {
 	names, space := v.common()
 	names = slices.DeleteFunc(names, func(name string) bool { return space[name].Kind == Categorical })
-	if len(v.completed()) < or(s.Startup, 1) || len(names) == 0 {
+	if v.all().ended < or(s.Startup, 1) || len(names) == 0 {
 		return nil, nil
 	}
 	if s.state == nil || !slices.Equal(s.state.names, names) || s.seed != v.Seed || !s.continues(v) {
-		s.state, s.done, s.seed = newCMA(names, s.Population, s.Sigma), map[int64]bool{}, v.Seed
+		s.state, s.done, s.seed, s.at = newCMA(names, s.Population, s.Sigma), map[int64]bool{}, v.Seed, mark{}
 	}
-	for _, t := range v.Finished {
+	over, _ := v.news(&s.at)
+	for _, t := range over {
 		if s.done[t.ID] {
 			continue
 		}

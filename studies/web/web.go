@@ -140,7 +140,11 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-const cookieName = "xlarun-study"
+// cookie is the name of the page's cookie. Browsers send cookies of a host to all of its ports: it follows from the token, so that pages of one machine leave each other's alone.
+func (p *Page) cookie() string {
+	sum := sha256.Sum256([]byte("cookie of a page of a study\x00" + p.token))
+	return "xlarun-study-" + hex.EncodeToString(sum[:4])
+}
 
 // pass is what the cookie holds: of the token, and not the token.
 func (p *Page) pass() string {
@@ -161,7 +165,7 @@ func (p *Page) knows(r *http.Request) bool {
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return same(given, p.token)
 	}
-	c, err := r.Cookie(cookieName)
+	c, err := r.Cookie(p.cookie())
 	return err == nil && same(c.Value, p.pass())
 }
 
@@ -169,7 +173,7 @@ func (p *Page) knows(r *http.Request) bool {
 func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 	if p.token != "" && same(strings.TrimSpace(r.PostFormValue("token")), p.token) {
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: p.cookie(), Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
 	} else {
 		time.Sleep(300 * time.Millisecond) // who guesses waits
 	}
