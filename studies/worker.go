@@ -62,7 +62,7 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 		return err
 	}
 	err = join(ctx, id, Join{URL: "nats://here", Token: os.Getenv(TokenVariable), Wait: orphaned, socket: place.socket(name)}, runs)
-	if errors.Is(err, errAlone) {
+	if errors.Is(err, ErrAlone) {
 		return nil
 	}
 	return err
@@ -80,11 +80,16 @@ func newID() string {
 	return fmt.Sprintf("%s:%d:%d", host, os.Getpid(), time.Now().UnixNano())
 }
 
+// ErrAlone and ErrRefused are ends of a worker that another one would come to, too.
+var (
+	ErrAlone   = errors.New("there is no coordinator: the study may be over, or it is not served there")
+	ErrRefused = errors.New("the server refuses this worker")
+)
+
 // Ends of a worker, and of its trial.
 var (
-	errAlone = errors.New("there is no coordinator: the study may be over, or it is not served there")
-	errOver  = errors.New("the study is over")
-	errLost  = errors.New("the trial is another's")
+	errOver = errors.New("the study is over")
+	errLost = errors.New("the trial is another's")
 )
 
 // bySocket dials the socket of this machine's engine.
@@ -115,9 +120,9 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		switch {
 		case errors.Is(err, nats.ErrAuthorization):
-			cancel(fmt.Errorf("%s refuses this worker (%w): give the study's token by --token-file or %s", j.URL, err, TokenVariable))
+			cancel(fmt.Errorf("%s: %w (%w): give the study's token by --token-file or %s", j.URL, ErrRefused, err, TokenVariable))
 		case errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted):
-			cancel(fmt.Errorf("%s cannot be joined (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, err))
+			cancel(fmt.Errorf("%s: %w (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, ErrRefused, err))
 		}
 	}))
 	if j.Token != "" {
@@ -164,7 +169,7 @@ func (w *worker) work(ctx context.Context) error {
 	var from jetstream.Consumer
 	for ctx.Err() == nil {
 		if w.alone() {
-			return errAlone
+			return ErrAlone
 		}
 		var msg jetstream.Msg
 		var err error
@@ -218,7 +223,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
 		case w.alone():
-			return r, errAlone
+			return r, ErrAlone
 		}
 		select {
 		case <-ctx.Done():
@@ -444,8 +449,8 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 		a.own = nil
 		values, err = a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), nil})
 	}
-	if errors.Is(err, errAlone) { // nothing is wrong with the trial
-		a.cancel(errAlone)
+	if errors.Is(err, ErrAlone) { // nothing is wrong with the trial
+		a.cancel(ErrAlone)
 	}
 	return resultOf(values, a.own, err)
 }

@@ -124,6 +124,11 @@ func TestIslandsShareAFolder(t *testing.T) {
 	require.Greater(t, len(from), 1, "all come from one")
 	require.GreaterOrEqual(t, mixed, n/2, "they mix")
 
+	// One that begins anew under a name that has left somebody would have its members shadowed by those: it is refused before its first generation.
+	anew := command(0, "--out", "anew")
+	require.NoError(t, anew.Start())
+	require.NotZero(t, anew.ended())
+	require.Contains(t, anew.err.String(), filepath.Join("shared", "migration_pool", "island-00")+" has members of an earlier run; go on with it by --resume")
 	// A run that was killed goes on, and over what it has left before.
 	p := s.command("evolve", "--resume", "run-0", "--generations", "44")
 	require.NoError(t, p.Start())
