@@ -112,7 +112,7 @@ func TestStoppedWorker(t *testing.T) {
 	if long {
 		stops = 100
 	}
-	more := "trials = " + strconv.Itoa(10+4*stops) + "\nlease = \"300ms\"\n[run]\nwait = \"10ms\"\n"
+	more := "trials = " + strconv.Itoa(10+8*stops) + "\nlease = \"300ms\"\n[run]\nwait = \"10ms\"\n"
 	_, s := written(t, more)
 	done := make(chan error, 1)
 	c := coordinator(s)
