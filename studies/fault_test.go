@@ -93,7 +93,7 @@ func TestLostEngine(t *testing.T) {
 	for range rounds {
 		cmd := begin()
 		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
-		require.NoError(t, os.RemoveAll(store)) // under a living one
+		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, 20*time.Second, time.Millisecond) // under a living one, which writes meanwhile
 		deleted++
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(store, "jetstream"))
