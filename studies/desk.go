@@ -59,6 +59,7 @@ type job struct {
 	Params, Distributions []byte // JSON
 	Spec, Call            []byte
 	Object                string // checkpoint to go on from, "" for none
+	PBT                   pbtJob
 }
 
 func encoded(v any) ([]byte, error) {
@@ -262,6 +263,12 @@ func (d *desk) granted(t *study.FrozenTrial, l *lease) (r reply, err error) {
 	j.Sees, _ = study.System[int64](t, study.SeesAttr)
 	if j.Params, err = json.Marshal(t.Params); err == nil {
 		j.Distributions, err = json.Marshal(t.Distributions)
+	}
+	if err == nil && d.spec.Sampler == asPBT {
+		var trials []*study.FrozenTrial
+		if trials, err = d.study.Trials(); err == nil {
+			j.PBT, err = d.spec.pbtJob(trials, t)
+		}
 	}
 	return reply{Fence: l.revision, Job: j}, err
 }

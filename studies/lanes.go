@@ -70,6 +70,9 @@ func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
 			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of one: leave it out")
 		}
 	}
+	if s.Sampler == asPBT {
+		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of lanes are not kept")
+	}
 	if tune, has := s.Fixed["tune"]; has && tune != "off" {
 		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
 	}

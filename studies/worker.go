@@ -443,16 +443,34 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	if from != nil {
 		a.own = from.Reported
 	}
-	values, err := a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), from})
-	if errors.Is(err, errRestore) {
+	values, err := a.runFrom(ctx, params, from)
+	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
 		a.own = nil
-		values, err = a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), nil})
+		values, err = a.runFrom(ctx, params, nil)
 	}
 	if errors.Is(err, ErrAlone) { // nothing is wrong with the trial
 		a.cancel(ErrAlone)
 	}
 	return resultOf(values, a.own, err)
+}
+
+// runFrom runs the trial from where it was stored, nil: from where it begins, which for one of population-based training is the end of another.
+func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *progress) (values []float64, err error) {
+	h := hooks{report: a.report(ctx), keep: a.keep(ctx), from: from, until: a.job.PBT.Until}
+	if h.until > 0 {
+		h.end = func(p *progress) { a.leave(ctx, a.job.Number, p) }
+		if from == nil {
+			if h.from, err = a.inherited(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	values, err = a.spec.objective(ctx, a.runs, params, h)
+	if n := len(a.job.PBT.Before); n > 0 && from == nil && errors.Is(err, errRestore) {
+		err = fmt.Errorf("the state that trial %d ended with is of runs of another make (parameters of pbt that are numbers have to leave states as they are): %v", a.job.PBT.Before[n-1].Number, err)
+	}
+	return values, err
 }
 
 // resultOf is how a trial ends whose objective came to values or an error.
@@ -548,20 +566,26 @@ func (a *attempt) stored(ctx context.Context) *progress {
 	if a.job.Object == "" {
 		return nil
 	}
+	p, err := a.fetch(ctx, a.job.Object)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
+		return nil
+	}
+	return p
+}
+
+// fetch reads an object that is a progress.
+func (a *attempt) fetch(ctx context.Context, object string) (*progress, error) {
 	short, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	p := &progress{}
 	kept, err := a.js.ObjectStore(short, keptName)
 	var data []byte
 	if err == nil {
-		data, err = kept.GetBytes(short, a.job.Object)
+		data, err = kept.GetBytes(short, object)
 	}
 	if err == nil {
 		err = decoded(data, p)
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
-		return nil
-	}
-	return p
+	return p, err
 }

@@ -110,6 +110,7 @@ func studyCommand(h *host) *cobra.Command {
 	f.BoolVar(&o.peers, "peers", false, "run the peers too")
 	o.addPython(f)
 	o.addJSON(f)
+	cmd.AddCommand(samplersCommand(h))
 	return cmd
 }
 
