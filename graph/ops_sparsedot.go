@@ -2,20 +2,20 @@ package graph
 
 import "slices"
 
-// sparse_dot: x [lead..., in] and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are as many in both; one of size 1 is the same for all
-// indices of the other's.
+// sparse_dot: x [lead..., in], of w's dtype or bool, and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are as many in both; one of size 1 is the same
+// for all indices of the other's.
 var _ = register(&Op{
 	Name: "sparse_dot",
 	Shape: func(c *call) []Shape {
 		x, w := c.in[0], c.in[1]
 		n := x.Rank() - 1
-		if x.DType != w.DType || !isFloat(x.DType) {
-			c.fail("got %s and %s, want floats of one dtype", x, w)
+		if x.DType != w.DType && x.DType != Bool || !isFloat(w.DType) {
+			c.fail("got %s and %s, want floats of one dtype, or the first bool", x, w)
 		}
 		if n < 0 || w.Rank() != n+2 || w.Dims[n] != x.Dims[n] {
 			c.fail("got x %s and w %s, want [in] and [in, out]", x, w)
 		}
-		return []Shape{x.dims(append(sharedLead("sparse_dot", c.in), w.Dims[n+1])...)}
+		return []Shape{w.dims(append(sharedLead("sparse_dot", c.in), w.Dims[n+1])...)}
 	},
 	Batch: batchLead,
 	// Tangents of x are not sparse.
@@ -62,6 +62,7 @@ var _ = register(&Op{
 			{Name: "vector", Inputs: []Shape{f(5), f(5, 3)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: run},
 			{Name: "rows", Inputs: []Shape{f(2, 3, 70), f(70, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run},
 			{Name: "dense", Inputs: []Shape{f(4, 6), f(6, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return SparseDot(x[0], x[1]) }},
+			{Name: "bool", Inputs: []Shape{f(3, 21), f(21, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: func(x []*Array) *Array { return SparseDot(Gt(x[0], 0), x[1]) }},
 		}
 	},
 })
@@ -73,7 +74,7 @@ var sparseDotKernel = &Kernel{Target: "xlarun_sparse_dot", Eval: evalSparseDot}
 
 // densely is the op made of others: axes along which w stays the same are rows of one product.
 func densely(in []*Array) *Array {
-	x, w := in[0], in[1]
+	x, w := Convert(in[0], in[1].DType()), in[1]
 	n := x.Rank() - 1
 	var batch, rows, own []int // own: axes of w that are not dropped
 	lead := sharedLead("sparse_dot", []Shape{x.shape, w.shape})
@@ -109,7 +110,7 @@ func evalSparseDot(in, out []*Tensor) {
 		for o := range outputs {
 			sum := 0.
 			for k := range inputs {
-				sum += in[0].F(x+k) * in[1].F(w+k*outputs+o)
+				sum += in[0].float(x+k) * in[1].F(w+k*outputs+o)
 			}
 			out[0].SetF(i*outputs+o, sum)
 		}
@@ -126,15 +127,15 @@ var _ = register(&Op{
 	Shape: func(c *call) []Shape {
 		x, y, lead := c.in[0], c.in[1], c.attrs.(sparseOuterAttrs).lead
 		n := len(lead)
-		if x.DType != y.DType || !isFloat(x.DType) || x.Rank() != n+1 || y.Rank() != n+1 {
-			c.fail("got %s and %s, want floats of one dtype, [in] and [out]", x, y)
+		if x.DType != y.DType && x.DType != Bool || !isFloat(y.DType) || x.Rank() != n+1 || y.Rank() != n+1 {
+			c.fail("got %s and %s, want floats of one dtype, or the first bool, [in] and [out]", x, y)
 		}
 		for k, all := range sharedLead("sparse_outer", c.in) {
 			if lead[k] != all && lead[k] != 1 {
 				c.fail("got %s and %s for the leading axes %v", x, y, lead)
 			}
 		}
-		return []Shape{x.dims(append(slices.Clone(lead), x.Dims[n], y.Dims[n])...)}
+		return []Shape{y.dims(append(slices.Clone(lead), x.Dims[n], y.Dims[n])...)}
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		own := *n
@@ -187,6 +188,9 @@ var _ = register(&Op{
 			{Name: "dense", Inputs: []Shape{f(4, 6), f(4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array {
 				return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, x[0], x[1])
 			}},
+			{Name: "bool", Inputs: []Shape{f(4, 21), f(4, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: func(x []*Array) *Array {
+				return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, Gt(x[0], 0), x[1])
+			}},
 		}
 	},
 })
@@ -197,7 +201,7 @@ var sparseOuterKernel = &Kernel{Target: "xlarun_sparse_outer", Eval: evalSparseO
 func outerDensely(lead []int, x, y *Array) *Array {
 	n := len(lead)
 	all := sharedLead("sparse_outer", []Shape{x.shape, y.shape})
-	x, y = BroadcastTo(x, append(slices.Clone(all), x.Dim(n))...), BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
+	x, y = BroadcastTo(Convert(x, y.DType()), append(slices.Clone(all), x.Dim(n))...), BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
 	var own, summed []int
 	for k, size := range lead {
 		if size == 1 {
@@ -226,7 +230,7 @@ func evalSparseOuter(in, out []*Tensor) {
 		}
 		for i := range inputs {
 			for o := range outputs {
-				sums[at[2]+i*outputs+o] += in[0].F(at[0]+i) * in[1].F(at[1]+o)
+				sums[at[2]+i*outputs+o] += in[0].float(at[0]+i) * in[1].F(at[1]+o)
 			}
 		}
 	})
@@ -235,7 +239,7 @@ func evalSparseOuter(in, out []*Tensor) {
 	}
 }
 
-// SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, and a matrix w [in, out]: Dot's numbers. On CPU the zeros
+// SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, or bool and mostly false, and a matrix w [in, out]: Dot's numbers. On CPU the zeros
 // are skipped, so that it takes time by how many others there are; a number of w that is not finite may be multiplied with a zero or not. The
 // derivative by w skips them too, that by x multiplies all.
 func SparseDot(x, w *Array) *Array {
@@ -243,6 +247,9 @@ func SparseDot(x, w *Array) *Array {
 		throw("SparseDot", "got %s and %s, want [..., in] and [in, out]", x.shape, w.shape)
 	}
 	d := promote(x.DType(), w.DType())
+	if x.DType() != Bool || !isFloat(d) {
+		x = Convert(x, d)
+	}
 	dims := slices.Concat(slices.Repeat([]int{1}, x.Rank()-1), w.Dims())
-	return apply1(op("sparse_dot"), nil, Convert(x, d), Reshape(Convert(w, d), dims...))
+	return apply1(op("sparse_dot"), nil, x, Reshape(Convert(w, d), dims...))
 }

@@ -81,10 +81,12 @@ xf_error *xb_sparse_outer(xf_frame *frame);
 xf_error *xb_recurrence(xf_frame *frame);
 xf_error *xb_integrate_fire(xf_frame *frame);
 
-// xb_unfold is the handler of the kernel xlarun_unfold: images f32[..., height, width, channels] in, their windows out; xb_fold that of xlarun_fold, its
-// transpose. The attribute config is the kernel's height and width, the strides, and the zeros above and on the left; see unfold.c.
-xf_error *xb_unfold(xf_frame *frame);
-xf_error *xb_fold(xf_frame *frame);
+// xb_conv_images is the handler of the kernel xlarun_conv_images: f32 images and weights in, what comes of them out; xb_conv_images_input that of
+// xlarun_conv_images_input: gradients of results and weights in, those of images out; xb_conv_images_weights that of xlarun_conv_images_weights: images and gradients of
+// results in, those of weights out. The attribute config is the strides, the zeros above and on the left, and the axes in front that weights have; see convimages.c.
+xf_error *xb_conv_images(xf_frame *frame);
+xf_error *xb_conv_images_input(xf_frame *frame);
+xf_error *xb_conv_images_weights(xf_frame *frame);
 
 // xb_tree_backup is the handler of the kernel xlarun_tree_backup: rows of search trees and what rollout/search's backup takes in, the
 // rows after it out, in place where result and rows are the same memory; see treesearch.c.

@@ -30,7 +30,8 @@ static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, c
   static const int64_t more[3] = {1, 2, 1};  // axes behind the leading ones
   int64_t lead = x->rank - 1, dims[AXES];
   bool right = lead >= 0 && lead <= AXES;
-  for (int i = 0; i < 3; i++) right = right && all[i]->dtype == XF_F32 && all[i]->rank == lead + more[i];
+  bool bytes = x->dtype == XF_PRED;
+  for (int i = 0; i < 3; i++) right = right && (all[i]->dtype == XF_F32 || (i == 0 && bytes)) && all[i]->rank == lead + more[i];
   for (int64_t k = 0; right && k < lead; k++) {
     dims[k] = 1;
     for (int i = 0; i < 3; i++)
@@ -67,10 +68,10 @@ static xf_error *walk(xf_frame *frame, const xf_buffer *x, const xf_buffer *w, c
   rows row = choose();
   int64_t index[AXES] = {0}, at[3] = {0};
   do {
-    const float *from = (const float *)x->data + at[0];
+    const void *from = (const char *)x->data + at[0] * (bytes ? 1 : (int64_t)sizeof(float));
     float *matrix = (float *)w->data + at[1], *numbers = (float *)other->data + at[2];
-    if (outer) row.outer(ins, outs, from, numbers, matrix);
-    else row.dot(ins, outs, from, matrix, numbers);
+    if (outer) row.outer(ins, outs, bytes, from, numbers, matrix);
+    else row.dot(ins, outs, bytes, from, matrix, numbers);
     for (last = lead - 1; last >= 0; last--) {
       int64_t k = axes[last];
       bool over = ++index[k] == dims[k];

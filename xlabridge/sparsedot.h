@@ -2,13 +2,14 @@
 #ifndef XLARUN_SPARSEDOT_H
 #define XLARUN_SPARSEDOT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-// out[outs] = x[ins] w[ins, outs], where no zero of x is looked at behind the first time.
-typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, const float *x, const float *w, float *out);
+// out[outs] = x[ins] w[ins, outs], where no zero of x is looked at behind the first time; x are numbers or bytes, each 0 or 1.
+typedef void xb_sparse_dot_row(int64_t ins, int64_t outs, bool bytes, const void *x, const float *w, float *out);
 
 // out[ins, outs] += x[ins] y[outs]^T, likewise.
-typedef void xb_sparse_outer_row(int64_t ins, int64_t outs, const float *x, const float *y, float *out);
+typedef void xb_sparse_outer_row(int64_t ins, int64_t outs, bool bytes, const void *x, const float *y, float *out);
 
 extern xb_sparse_dot_row xb_sparse_dot_plain;
 extern xb_sparse_outer_row xb_sparse_outer_plain;

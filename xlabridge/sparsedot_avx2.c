@@ -2,6 +2,7 @@
 #pragma GCC target("arch=x86-64-v3")
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 // packed8 takes eight numbers at a time: a table says which of them a mask lets through, in their order.
 static inline int packed8(int n, const float *x, int32_t *at, float *value) {
@@ -24,7 +25,25 @@ static inline int packed8(int n, const float *x, int32_t *at, float *value) {
   return found;
 }
 
+// packed_bytes8 does so with bytes, each 0 or 1.
+static inline int packed_bytes8(int n, const uint8_t *x, int32_t *at) {
+  int found = 0, i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t eight;
+    memcpy(&eight, x + i, sizeof eight);
+    __m256i order = _mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)_pext_u64(0x0706050403020100u, eight * 0xff)));
+    _mm256_storeu_si256((__m256i *)(at + found), _mm256_add_epi32(order, _mm256_set1_epi32(i)));
+    found += __builtin_popcountll(eight);
+  }
+  for (; i < n; i++) {
+    at[found] = i;
+    found += x[i] != 0;
+  }
+  return found;
+}
+
 #define PACK packed8
+#define PACK_BYTES packed_bytes8
 #define OUTER xb_sparse_outer_avx2
 #define NAME xb_sparse_dot_avx2
 #define W 8

@@ -1,5 +1,5 @@
 // A file includes this with W, the numbers of a vector register, NAME and OUTER, the functions' names, and PACK, that of what finds the numbers
-// of x[n] that are not zero: how many they are, at which places, and themselves.
+// of x[n] that are not zero: how many they are, at which places, and themselves. PACK_BYTES is that of the same for bytes, which are 1 then.
 #include <stdbool.h>
 
 #include "sparsedot.h"
@@ -35,12 +35,33 @@ static inline __attribute__((unused)) int packed(int n, const float *x, int32_t 
 #define PACK packed
 #endif
 
-void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out) {
+// packed_bytes is the same of bytes, each 0 or 1.
+static inline __attribute__((unused)) int packed_bytes(int n, const uint8_t *x, int32_t *at) {
+  int found = 0;
+  for (int i = 0; i < n; i++) {
+    at[found] = i;
+    found += x[i];
+  }
+  return found;
+}
+
+#ifndef PACK_BYTES
+#define PACK_BYTES packed_bytes
+#endif
+
+static inline int packed_any(bool bytes, int64_t begin, int64_t end, const void *x, int32_t *at, float *value) {
+  if (!bytes) return PACK((int)(end - begin), (const float *)x + begin, at, value);
+  int n = PACK_BYTES((int)(end - begin), (const uint8_t *)x + begin, at);
+  for (int k = 0; k < n; k++) value[k] = 1;
+  return n;
+}
+
+void NAME(int64_t ins, int64_t outs, bool bytes, const void *x, const float *w, float *out) {
   int32_t at[BLOCK + W];  // packing writes whole registers
   float value[BLOCK + W];
   for (int64_t begin = 0; begin < ins; begin += BLOCK) {
     int64_t end = begin + BLOCK < ins ? begin + BLOCK : ins;
-    int n = PACK((int)(end - begin), x + begin, at, value);
+    int n = packed_any(bytes, begin, end, x, at, value);
     bool first = begin == 0;
     int64_t o = 0;
     STRIP(SUMS)
@@ -65,12 +86,12 @@ void NAME(int64_t ins, int64_t outs, const float *x, const float *w, float *out)
     }                                                                                        \
   }
 
-void OUTER(int64_t ins, int64_t outs, const float *x, const float *y, float *out) {
+void OUTER(int64_t ins, int64_t outs, bool bytes, const void *x, const float *y, float *out) {
   int32_t at[BLOCK + W];
   float value[BLOCK + W];
   for (int64_t begin = 0; begin < ins; begin += BLOCK) {
     int64_t end = begin + BLOCK < ins ? begin + BLOCK : ins;
-    int n = PACK((int)(end - begin), x + begin, at, value);
+    int n = packed_any(bytes, begin, end, x, at, value);
     int64_t o = 0;
     OUTER_STRIP(SUMS)
     OUTER_STRIP(4)

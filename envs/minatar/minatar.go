@@ -1,6 +1,6 @@
 // Package minatar holds the five games of MinAtar: Young and Tian, "MinAtar: an Atari-inspired testbed for thorough and
 // reproducible reinforcement learning experiments" (2019). Each is played on a grid of 10 x 10 cells; an observation is
-// f32[10, 10, channels] of zeros and ones, row by row from the top. The actions are those that have an effect.
+// bool[10, 10, channels], row by row from the top. The actions are those that have an effect.
 //
 // They are equal to gymnax 1.0.1, which the comments of each compare with the paper's own program. Beyond gymnax there
 // are MinAtar's sticky actions: with probability Sticky the last action is played in place of the one given. Sticky is 0
@@ -24,7 +24,7 @@ const side = 10
 
 // spec is what the five have in common.
 func spec(id string, channels, actions, steps int) envs.Spec {
-	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Float32, MostlyZeros: true},
+	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Bool, MostlyZeros: true},
 		Action: envs.Discrete{N: actions}, MaxSteps: steps, RewardThreshold: math.NaN()}
 }
 
@@ -84,7 +84,7 @@ func grid(set *graph.Array) *graph.Array {
 
 // channels makes an observation of grids.
 func channels(grids ...*graph.Array) *graph.Array {
-	return graph.Convert(graph.Stack(grids, 2), graph.Float32)
+	return graph.Stack(grids, 2)
 }
 
 // settle makes values that several parts of a step read be computed once: XLA repeats their computation in the loop of

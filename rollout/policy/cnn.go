@@ -161,15 +161,13 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 		if to := c.sizes[i+1]; to[0]*to[1]*c.Kernel*c.Kernel*x.Dim(2) > fewPatches {
 			x = activation.Apply(l.Apply(x))
 		} else {
-			y := graph.Add(graph.Dot(graph.Unfold(x, [2]int{c.Kernel, c.Kernel}, [2]int{c.Stride, c.Stride}, c.edge(i)), graph.Reshape(l.W, -1, c.Channels[i])), l.B)
-			x = activation.Apply(y)
+			x = activation.Apply(graph.Add(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)), l.B))
 		}
 	}
 	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 }
 
-// fewPatches is the number of elements of all windows of an observation up to which a convolution is a product of them with the kernel. For images as small as gridworlds' that takes half of
-// the time of XLA's convolutions on CPU, whose gradients are slow.
+// fewPatches is the number of elements of all windows of an observation up to which it is taken for a small image. Of larger ones there are fewer at a time, and one may keep all cores busy.
 const fewPatches = 1 << 16
 
 // edge is how many zeros are put around what convolution i sees, before and after, along height and width; the odd one of them comes after.

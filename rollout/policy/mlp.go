@@ -131,11 +131,13 @@ func padded(x *graph.Array, more ...int) *graph.Array {
 
 // Act maps one observation to the outputs; params are Params, as Init makes them, or what Prepare makes of them.
 func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	return carry, Output{Action: m.apply(params, Flat(m.observation, observation))}
+	if _, ok := params.(Params); ok && observation.DType() == graph.Bool && m.seesZeros() {
+		return carry, Output{Action: m.apply(params, graph.Flatten1D(observation))} // bytes, of which zeros are skipped
+	}
+	return carry, Output{Action: m.apply(params, fitting(Flat(m.observation, observation), params))}
 }
 
 func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
-	x = fitting(x, params)
 	if p, ok := params.(Prepared); ok {
 		for _, layer := range p.Hidden {
 			x = m.Activation.Apply(layer.Apply(x))

@@ -98,3 +98,20 @@ func TestMap(t *testing.T) {
 		require.Equal(t, rows, floats(t, out[1]), "case %d", i)
 	}
 }
+
+// PairSum is the same tree of additions on any number of devices, to the bit.
+func TestPairSum(t *testing.T) {
+	rows := []float32{1e8, 1, -1e8, 3, .1, 7e7, -7e7, .3}
+	want := ((rows[0] + rows[1]) + (rows[2] + rows[3])) + ((rows[4] + rows[5]) + (rows[6] + rows[7]))
+	for _, devices := range []int{1, 2, 3, 4, 8} {
+		tiles := CutTiles(len(rows), 1, devices)
+		own := make([]float32, devices*(tiles.PerDevice+1)) // of each device, and the row that stays empty
+		for i, x := range rows {
+			own[i/tiles.PerDevice*(tiles.PerDevice+1)+i%tiles.PerDevice] = x
+		}
+		sums := graph.VMap(tiles.PairSum, graph.AxisName(graph.DeviceAxis))(graph.Float32s(own, devices, tiles.PerDevice+1))
+		for _, got := range floats(t, sums) {
+			require.Equal(t, float64(want), got, "%d devices", devices)
+		}
+	}
+}

@@ -149,6 +149,30 @@ func (t Tiles) Sum(rows *graph.Array) *graph.Array {
 	return sum
 }
 
+// PairSum adds Rows of all devices up: neighbours, then neighbours among their sums, and so on, [dims...], the same on every device. Where a device's tiles are all that some of
+// these sums are of, it adds them up by itself and hands over one row; the sums are the same. The number of tiles must be a power of two, without padding of its last tile.
+func (t Tiles) PairSum(rows *graph.Array) *graph.Array {
+	of := func(all *graph.Array, n int) *graph.Array {
+		level := make([]*graph.Array, n)
+		for i := range level {
+			level[i] = graph.Index(all, i)
+		}
+		for ; len(level) > 1; level = level[:len(level)/2] {
+			for i := range len(level) / 2 {
+				level[i] = graph.Add(level[2*i], level[2*i+1])
+			}
+		}
+		return level[0]
+	}
+	tiles := t.Items / t.Lanes
+	if t.PerDevice*t.Devices != tiles || t.PerDevice&(t.PerDevice-1) != 0 {
+		return of(t.Gather(rows), tiles)
+	}
+	own := t
+	own.PerDevice = 1
+	return of(own.Gather(graph.ExpandDims(of(rows, t.PerDevice), 0)), t.Devices)
+}
+
 // Fold joins Rows of all devices, in the list's order: two at a time, from what one row of zeros and the first give on. The result, a tree of one
 // row, is the same on every device. It is a loop for the same reason as Sum.
 func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {

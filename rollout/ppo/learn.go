@@ -217,16 +217,13 @@ func (l *learner) tiled(t trained, rows *graph.Array, parts int, of experiences,
 		g, f := l.partial(in.Params, in.Scale, graph.DynamicIndex(cut, graph.Add(mine, in.Local), 0), parts, of, l.spreadOf(of.advantages(in.Rows)))
 		return layout.Ravel(sums{g, f})
 	})
-	all := l.tiles.Gather(gradients)
+	all := l.tiles.PairSum(gradients)
 	type both struct {
 		Trained trained
 		Figures figures
 	}
 	after := inOne(l.ofDevice, both{t, nothing()}, all, func(b both, all *graph.Array) both {
-		sum, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
-			return graph.Add(sum, row), graph.None{}
-		}, graph.Zeros(graph.ShapeOf(graph.Float32, layout.Size())), all)
-		mean := layout.Unravel(graph.Div(sum, float64(n))).(sums)
+		mean := layout.Unravel(graph.Div(all, float64(n))).(sums)
 		mean.Figures.Minibatches = graph.Scalar(1)
 		b.Trained, b.Figures = use(b.Trained, mean)
 		return b

@@ -1,0 +1,7 @@
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC target("arch=x86-64-v3")
+#define NAME xb_conv_avx2
+#define W 8
+#define MOST 5
+#include "convimages_block.h"
+#endif

@@ -1,0 +1,160 @@
+// A file includes this with W, the numbers of a vector register, MOST, how many windows (or weights' lines) have sums side by side, twice W each, and NAME, that of the set of functions.
+#include <string.h>
+
+#include "convimages.h"
+
+typedef float vec __attribute__((vector_size(4 * W), may_alias, aligned(4)));
+
+enum { COLUMNS = 2 * W };
+
+// sums_of_results are those of `count` windows, `vectors` registers of columns of one panel. Both are constants where it is called, so that sums stay in registers.
+static inline __attribute__((always_inline)) void sums_of_results(const int count, const int vectors, const xb_windows *in, int64_t first, const float *w, float *y, int64_t outs, int64_t columns) {
+  const float *x[MOST];
+  vec sum[MOST][2];
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++) {
+    x[k] = in->x + in->at[first + k];
+    for (int v = 0; v < vectors; v++) sum[k][v] = (vec){0};
+  }
+  for (int64_t r = 0; r < in->rows; r++) {
+    for (int64_t j = 0; j < in->row; j++, w += COLUMNS) {
+      vec line[2];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) line[v] = *(const vec *)(w + v * W);
+#pragma GCC unroll 16
+      for (int k = 0; k < count; k++) {
+        float s = x[k][j];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; v++) sum[k][v] += s * line[v];
+      }
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++) x[k] += in->pitch;
+  }
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++, y += outs) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) {
+      if (columns >= (v + 1) * W) *(vec *)(y + v * W) = sum[k][v];
+      else memcpy(y + v * W, &sum[k][v], (size_t)(columns - v * W) * sizeof(float));
+    }
+  }
+}
+
+// sums_of_images adds to `count` windows, at one of their rows from x on, some columns of one panel.
+static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors, const xb_windows *in, int64_t first, float *x, const float *y, int64_t outs, const float *w) {
+  vec sum[MOST][2];
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++)
+    for (int v = 0; v < vectors; v++) sum[k][v] = (vec){0};
+  for (int64_t o = 0; o < outs; o++, w += COLUMNS) {
+    vec line[2];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) line[v] = *(const vec *)(w + v * W);
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++) {
+      float s = y[k * outs + o];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) sum[k][v] += s * line[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++) {
+    float *to = x + in->at[first + k];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) *(vec *)(to + v * W) += sum[k][v];
+  }
+}
+
+// sums_of_weights adds to `count` lines of a panel, each of a number of the windows that begins at x.
+static inline __attribute__((always_inline)) void sums_of_weights(const int count, const int vectors, const xb_windows *in, const float *x, const float *y, int64_t step, float *w) {
+  vec sum[MOST][2];
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) sum[k][v] = *(const vec *)(w + k * COLUMNS + v * W);
+  }
+  for (int64_t q = 0; q < in->windows; q++, y += step) {
+    const float *from = x + in->at[q];
+    vec line[2];
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) line[v] = *(const vec *)(y + v * W);
+#pragma GCC unroll 16
+    for (int k = 0; k < count; k++) {
+      float s = from[k];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; v++) sum[k][v] += s * line[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int k = 0; k < count; k++) {
+#pragma GCC unroll 2
+    for (int v = 0; v < vectors; v++) *(vec *)(w + k * COLUMNS + v * W) = sum[k][v];
+  }
+}
+
+// EACH calls f with its first two arguments as constants.
+#if MOST == 8
+#define EACH(f, count, vectors, ...) \
+  switch (count) { ONE(f, 1, vectors, __VA_ARGS__) ONE(f, 2, vectors, __VA_ARGS__) ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) \
+    ONE(f, 6, vectors, __VA_ARGS__) ONE(f, 7, vectors, __VA_ARGS__) ONE(f, 8, vectors, __VA_ARGS__) }
+#else
+#define EACH(f, count, vectors, ...) \
+  switch (count) { ONE(f, 1, vectors, __VA_ARGS__) ONE(f, 2, vectors, __VA_ARGS__) ONE(f, 3, vectors, __VA_ARGS__) ONE(f, 4, vectors, __VA_ARGS__) ONE(f, 5, vectors, __VA_ARGS__) }
+#endif
+#define ONE(f, n, vectors, ...) \
+  case n: \
+    if (vectors == 1) f(n, 1, __VA_ARGS__); \
+    else f(n, 2, __VA_ARGS__); \
+    break;
+
+// share is the size of the next of the pieces that n are cut into, all of about the same size and none above MOST.
+static inline int64_t share(int64_t n) {
+  int64_t pieces = (n + MOST - 1) / MOST;
+  return (n + pieces - 1) / pieces;
+}
+
+static void results(const xb_windows *in, int64_t outs, const float *w, float *y) {
+  int64_t panel = in->rows * in->row * COLUMNS;
+  for (int64_t o = 0; o < outs; o += COLUMNS, w += panel) {
+    int64_t columns = outs - o < COLUMNS ? outs - o : COLUMNS, vectors = (columns + W - 1) / W;
+    for (int64_t q = 0, n; q < in->windows; q += n) {
+      n = share(in->windows - q);
+      EACH(sums_of_results, n, vectors, in, q, w, y + q * outs + o, outs, columns)
+    }
+  }
+}
+
+static void images(const xb_windows *in, int64_t outs, const float *y, const float *w) {
+  for (int64_t r = 0; r < in->rows; r++)
+    for (int64_t j = 0; j < in->row; j += COLUMNS, w += outs * COLUMNS) {
+      int64_t columns = in->row - j < COLUMNS ? in->row - j : COLUMNS, vectors = (columns + W - 1) / W;
+      float *x = in->x + r * in->pitch + j;
+      for (int64_t q = 0, n; q < in->windows; q += n) {
+        n = share(in->windows - q);
+        EACH(sums_of_images, n, vectors, in, q, x, y + q * outs, outs, w)
+      }
+    }
+}
+
+static void weights(const xb_windows *in, int64_t outs, const float *y, float *w, float *lines) {
+  for (int64_t o = 0; o < outs; o += COLUMNS) {
+    int64_t columns = outs - o < COLUMNS ? outs - o : COLUMNS, vectors = (columns + W - 1) / W, step = outs;
+    const float *from = y + o;
+    if (columns % W != 0) {
+      step = vectors * W;
+      for (int64_t q = 0; q < in->windows; q++) {
+        memcpy(lines + q * step, from + q * outs, (size_t)columns * sizeof(float));
+        memset(lines + q * step + columns, 0, (size_t)(step - columns) * sizeof(float));
+      }
+      from = lines;
+    }
+    for (int64_t r = 0; r < in->rows; r++)
+      for (int64_t j = 0, n; j < in->row; j += n, w += n * COLUMNS) {
+        n = share(in->row - j);
+        EACH(sums_of_weights, n, vectors, in, in->x + r * in->pitch + j, from, step, w)
+      }
+  }
+}
+
+const xb_conv NAME = {COLUMNS, results, images, weights};
