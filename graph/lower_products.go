@@ -102,6 +102,14 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 	if inner <= mostTerms {
 		return []*Array{Reshape(termByTerm(Reshape(Transpose(x, left...), batch, rows, inner), Reshape(Transpose(y, right...), batch, inner, columns)), dims...)}
 	}
+	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract), slices.Concat(a.leftBatch, a.leftContract, xFree)
+	wide := func(x *Array, perm []int, n int) *Array { return Reshape(Transpose(x, perm...), batch, inner, n) }
+	switch {
+	case rows < fewVectors && slices.IsSorted(right):
+		return []*Array{Reshape(vectorByVector(wide(y, right, columns), wide(x, swappedRight, rows), 1), dims...)}
+	case columns < fewVectors && slices.IsSorted(swappedRight):
+		return []*Array{Reshape(vectorByVector(wide(x, swappedRight, rows), wide(y, right, columns), 2), dims...)}
+	}
 	cost := func(x *Array, perm []int) int {
 		if slices.IsSorted(perm) {
 			return 0
@@ -109,7 +117,6 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 		return x.Size() * movedElement
 	}
 	work := func(rows, columns int) int { return batch * inner * rows * max(columns, lanesOfTile) } // registers that are not full take as long
-	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract), slices.Concat(a.leftBatch, a.leftContract, xFree)
 	straight := cost(x, left) + cost(y, right) + work(rows, columns)
 	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
 	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
@@ -136,6 +143,19 @@ func tiledProduct(n *Node, in []*Array) []*Array {
 		back = []int{0, 2, 1}
 	}
 	return []*Array{Reshape(turned(Barrier(p)[0], back), dims...)}
+}
+
+// fewVectors is the number of rows or columns below which a product with a matrix that lies by what is contracted, as the gradient of a last layer's weights, is a sum of the matrix's
+// rows for each: tiles are too wide for it, and where the compiler turns it, it goes number by number.
+const fewVectors = 4
+
+// vectorByVector is the product of the transpose of x [batch, contracted, n] with y [batch, contracted, few], which lie along an axis of the result [batch, n or few, n or few].
+func vectorByVector(x, y *Array, axis int) *Array {
+	var all []*Array
+	for j := range y.Dim(2) {
+		all = append(all, Sum(Mul(x, broadcastInDim(index(y, 2, j), x.Dims(), []int{0, 1})), 1))
+	}
+	return Stack(all, axis)
 }
 
 // mostTerms is the number of contracted elements up to which a product is a sum of that many terms.
