@@ -253,5 +253,5 @@ func TestRegister(t *testing.T) {
 	}
 	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose another name")
 	require.ErrorContains(t, Register("a:b", maker), "without colons")
-	require.ErrorContains(t, Register("nothing", nil), "a function that gives the maker")
+	require.ErrorContains(t, Register("nothing", nil), "a function that makes the policy")
 }

@@ -67,7 +67,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 
 func newSpikingOf(t *testing.T, dynamics string) *Spiking {
 	t.Helper()
-	maker, ok := lookup("spiking")
+	maker, ok := registry.New("spiking")
 	require.True(t, ok)
 	m := maker.(*SpikingSettings)
 	m.Dynamics, m.Hidden, m.Gain.Value = dynamics, []int{5, 4}, 3

@@ -133,7 +133,7 @@ func (c *Config) program() (*program, error) {
 		return nil, settings.Wrong("arena-games", c.ArenaGames, "an even number from 2 to 65536: each side begins half of the games")
 	}
 	if c.TrainingBatchSize%c.Accumulate != 0 {
-		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides the training batch of %d", c.TrainingBatchSize)
+		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides the training batch of %d, as 1 does", c.TrainingBatchSize)
 	}
 	if c.NumEpisodes*g.moves > math.MaxInt32/c.Replay {
 		return nil, settings.Wrong("num-episodes", c.NumEpisodes, "at most %d games of %d moves for %d iterations", math.MaxInt32/c.Replay/g.moves, g.moves, c.Replay)

@@ -475,7 +475,11 @@ func (t *Training) Ending(last run.Metrics) string {
 		}
 		return text
 	}
-	text := fmt.Sprintf("Elo %.0f", t.pool.newest())
+	elo := t.pool.newest()
+	if math.IsNaN(elo) {
+		return "without an evaluation"
+	}
+	text := fmt.Sprintf("Elo %.0f", elo)
 	for _, v := range []struct{ name, words string }{{"score_random", "against random"}, {"score_untrained", "against the untrained network"}} {
 		if x, ok := last.Get(v.name); ok {
 			text += fmt.Sprintf(", %.4g %% %s", 100*x, v.words)

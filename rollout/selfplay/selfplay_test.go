@@ -513,7 +513,7 @@ func TestRefusals(t *testing.T) {
 		}, "game-batch-size: got 4096, want fewer games"},
 		{6, func(c *Config) { c.NumEpisodes, c.Memory = 1<<20, 1<<26 }, "num-episodes: got 1048576"},
 		{7, func(c *Config) { c.ArenaGames = 5 }, "arena-games: got 5, want an even number"},
-		{8, func(c *Config) { c.Accumulate = 3 }, "accumulate: got 3, want a number that divides"},
+		{8, func(c *Config) { c.Accumulate = 3 }, "accumulate: got 3, want a number that divides the training batch of 8, as 1 does"},
 		{9, func(c *Config) { c.K = []int{3, 4, 4} }, "k: got 3,4,4, want one size"},
 		{10, func(c *Config) { c.K = nil }, "k: got , want one size"},
 		{11, func(c *Config) { c.Game, c.Vertices, c.Network = "tictactoe", 6, "graph:8" }, "colours no edges"},
@@ -540,6 +540,14 @@ func TestRefusals(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, l.lanes, 2048)
 	require.LessOrEqual(t, l.trees, int64(32<<20))
+}
+
+// A run that is not evaluated ends without a rating.
+func TestEndingWithoutEvaluation(t *testing.T) {
+	rated := Training{pool: newPool(graph.Float32s([]float32{1}))}
+	require.Equal(t, "without an evaluation", rated.Ending(run.Metrics{}))
+	rated.pool.rating[0] = 120.4
+	require.Equal(t, "Elo 120", rated.Ending(run.Metrics{}))
 }
 
 // A snapshot of a run in which not all is a number goes on all the same: steps that are none are left out and counted.

@@ -31,6 +31,8 @@ type ppoWorkload struct {
 	named bool
 }
 
+func (w ppoWorkload) describe() (name, what string) { return w.name, w.what }
+
 const ppoGather = "Gather-v1 --shared --policy cnn:16,32 --policy.hidden 128 --envs 64 --horizon 128 --steps 245760"
 
 // ppoWorkloads are trainings with what they want to reach.
@@ -124,16 +126,8 @@ func (b *ppoBench) run(ctx context.Context, workloads []ppoWorkload) (err error)
 		}
 		return nil
 	}
-	var s summary
-	for _, w := range workloads {
-		fmt.Fprintf(b.Out, "%s: %s\n", w.name, w.what)
-		l, err := b.workload(ctx, w)
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-		s.Workloads = append(s.Workloads, l)
-	}
-	if err := s.print(b.Out); err != nil {
+	s, err := measured(b.Out, workloads, b.peer != nil, func(w ppoWorkload) (row, error) { return b.workload(ctx, w) })
+	if err != nil {
 		return err
 	}
 	if b.flags.json {

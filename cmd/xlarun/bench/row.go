@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"xlarun/cmd/xlarun/console"
@@ -46,32 +47,90 @@ func (l row) against(peer string, seconds float64) row {
 	return l
 }
 
+// heads are those of the table's columns; with memory, of the processes too.
+func heads(memory bool) []string {
+	all := []string{"WORKLOAD", "OURS", "PEER", "", "RATIO", "NEEDED", "AIM"}
+	if memory {
+		all = append(all, "OUR PEAK MEMORY", "FROM THE CACHE", "PEER'S", "RATIO")
+	}
+	return all
+}
+
+// cells are what stands below the heads.
+func (l row) cells(memory bool) []string {
+	peer, theirs, ratio := "-", "", 0.
+	if l.Peer != nil {
+		peer, theirs, ratio = console.ShortTime(*l.PeerSeconds), *l.Peer, *l.Ratio
+	}
+	all := []string{l.Name, console.ShortTime(l.Ours), peer, theirs, ratioText(ratio), ratioText(l.Needed), ratioText(l.Aim)}
+	if memory {
+		all = append(all, bytesText(l.PeakBytes), bytesText(l.CachedPeakBytes), bytesText(l.PeerPeakBytes), ratioText(l.peakRatio()))
+	}
+	return all
+}
+
 func (r summary) print(out io.Writer) error {
 	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	memory := slices.ContainsFunc(r.Workloads, func(l row) bool { return l.PeerPeakBytes != nil })
-	fmt.Fprint(t, "WORKLOAD\tOURS\tPEER\t\tRATIO\tNEEDED\tAIM")
-	if memory {
-		fmt.Fprint(t, "\tOUR PEAK MEMORY\tFROM THE CACHE\tPEER'S\tRATIO")
-	}
-	fmt.Fprintln(t)
+	fmt.Fprintln(t, strings.Join(heads(memory), "\t"))
 	for _, l := range r.Workloads {
-		peer, theirs, ratio := "-", "", 0.
-		if l.Peer != nil {
-			peer, theirs, ratio = console.ShortTime(*l.PeerSeconds), *l.Peer, *l.Ratio
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s", l.Name, console.ShortTime(l.Ours), peer, theirs, ratioText(ratio), ratioText(l.Needed), ratioText(l.Aim))
-		if memory {
-			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s", bytesText(l.PeakBytes), bytesText(l.CachedPeakBytes), bytesText(l.PeerPeakBytes), ratioText(l.peakRatio()))
-		}
-		fmt.Fprintln(t)
+		fmt.Fprintln(t, strings.Join(l.cells(memory), "\t"))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	r.printNotes(out)
+	return nil
+}
+
+func (r summary) printNotes(out io.Writer) {
 	for _, l := range r.Workloads {
 		fmt.Fprint(out, l.note)
 	}
-	return nil
+}
+
+// described is a workload that a table shows.
+type described interface {
+	// describe gives its name, and what it is in words.
+	describe() (name, what string)
+}
+
+// roomOfCell is that of the widest text of a column whose head is short: "1.23e+03 us".
+const roomOfCell = 9
+
+// measured says what the workloads are, then measures one after the other; each one's line of the table is printed as soon as there is one. memory
+// tells that the table shows that of processes.
+func measured[W described](out io.Writer, workloads []W, memory bool, measure func(W) (row, error)) (s summary, err error) {
+	first := 0
+	for _, w := range workloads {
+		name, what := w.describe()
+		fmt.Fprintf(out, "%s: %s\n", name, what)
+		first = max(first, len(name))
+	}
+	top := heads(memory)
+	write := func(cells []string) {
+		var line strings.Builder
+		for i, cell := range cells {
+			room := max(len(top[i]), roomOfCell)
+			if i == 0 {
+				room = max(room, first)
+			}
+			fmt.Fprintf(&line, "%-*s  ", room, cell)
+		}
+		fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
+	}
+	write(top)
+	for _, w := range workloads {
+		l, err := measure(w)
+		if err != nil {
+			name, _ := w.describe()
+			return s, fmt.Errorf("%s: %w", name, err)
+		}
+		write(l.cells(memory))
+		s.Workloads = append(s.Workloads, l)
+	}
+	s.printNotes(out)
+	return s, nil
 }
 
 func ratioText(x float64) string {

@@ -27,8 +27,11 @@ type selfplayWorkload struct {
 	change      func(c *selfplay.Config)
 	phase       string
 	peer        string // arguments of selfplay_jax.py
+	best        int    // of so many times the best counts: as many as the peer takes
 	needed, aim float64
 }
+
+func (w selfplayWorkload) describe() (name, what string) { return w.name, w.what }
 
 // searching is a workload of 64 games side by side.
 func searching(vertices, k int, policy string, episodes int) func(c *selfplay.Config) {
@@ -40,19 +43,19 @@ func searching(vertices, k int, policy string, episodes int) func(c *selfplay.Co
 
 func selfplayWorkloads() []selfplayWorkload {
 	all := []selfplayWorkload{
-		{"selfplay-6-gumbel", "n = 6, k = 3, 64 games side by side, 50 simulations, Gumbel", searching(6, 3, "gumbel", 512), selfplay.PhaseGames, "search 6 3 64 50 gumbel", 2.5, 5},
-		{"selfplay-6-puct", "the same with PUCT", searching(6, 3, "puct", 512), selfplay.PhaseGames, "search 6 3 64 50 puct", 4, 8},
-		{"selfplay-14-gumbel", "n = 14, k = 4, 64 games side by side, 50 simulations, Gumbel", searching(14, 4, "gumbel", 128), selfplay.PhaseGames, "search 14 4 64 50 gumbel", 2.5, 5},
+		{"selfplay-6-gumbel", "n = 6, k = 3, 64 games side by side, 50 simulations, Gumbel", searching(6, 3, "gumbel", 512), selfplay.PhaseGames, "search 6 3 64 50 gumbel", 3, 2.5, 5},
+		{"selfplay-6-puct", "the same with PUCT", searching(6, 3, "puct", 512), selfplay.PhaseGames, "search 6 3 64 50 puct", 3, 4, 8},
+		{"selfplay-14-gumbel", "n = 14, k = 4, 64 games side by side, 50 simulations, Gumbel", searching(14, 4, "gumbel", 128), selfplay.PhaseGames, "search 14 4 64 50 gumbel", 3, 2.5, 5},
 		{"selfplay-step", "a training step, batch 256, graph network, n = 14", func(c *selfplay.Config) {
 			searching(14, 4, "gumbel", 32)(c)
 			c.Network, c.NumSimulations, c.TrainingBatchSize = "graph:32", 2, 256
-		}, selfplay.PhaseStep, "train 14 256 32 3", 1.2, 2},
+		}, selfplay.PhaseStep, "train 14 256 32 3", 5, 1.2, 2},
 	}
 	for _, n := range []int{32, 64, 256, 512} {
 		all = append(all, selfplayWorkload{fmt.Sprintf("selfplay-batch-%d", n), fmt.Sprintf("a batch of %d prepared, n = 14", n), func(c *selfplay.Config) {
 			searching(14, 4, "gumbel", 32)(c)
 			c.NumSimulations, c.TrainingBatchSize = 2, n
-		}, selfplay.PhaseBatch, fmt.Sprintf("batch 14 %d", n), 10, 10})
+		}, selfplay.PhaseBatch, fmt.Sprintf("batch 14 %d", n), 9, 10, 10})
 	}
 	return all
 }
@@ -115,16 +118,8 @@ func (b *selfplayBench) run(ctx context.Context, workloads []selfplayWorkload) (
 		return err
 	}
 	defer func() { _ = backend.Close() }()
-	var s summary
-	for _, w := range workloads {
-		fmt.Fprintf(b.Out, "%s: %s\n", w.name, w.what)
-		l, err := b.workload(ctx, backend, w)
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
-		}
-		s.Workloads = append(s.Workloads, l)
-	}
-	if err := s.print(b.Out); err != nil {
+	s, err := measured(b.Out, workloads, b.peer != nil, func(w selfplayWorkload) (row, error) { return b.workload(ctx, backend, w) })
+	if err != nil {
 		return err
 	}
 	if b.flags.json {
@@ -154,14 +149,14 @@ func (b *selfplayBench) workload(ctx context.Context, backend xlabridge.Backend,
 	var ours, theirs, ratios []float64
 	var peak int64
 	for range b.flags.repeats {
-		phases, err := t.PhasesOf(3, w.phase)
+		phases, err := t.PhasesOf(w.best, w.phase)
 		if err != nil {
 			return row{}, err
 		}
 		seconds := 0.
 		for _, p := range phases {
 			if p.Name == w.phase {
-				seconds = p.Best * unit // of three, as the peer reports it
+				seconds = p.Best * unit
 			}
 		}
 		ours = append(ours, seconds)

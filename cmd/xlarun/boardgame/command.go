@@ -145,7 +145,7 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 			return in.Err()
 		}
 		switch text := strings.TrimSpace(in.Text()); text {
-		case "quit":
+		case "quit", "q":
 			return nil
 		case "?":
 			if err := advise(out, v, p); err != nil {
@@ -198,7 +198,11 @@ func advise(out io.Writer, v *selfplay.Viewer, p selfplay.Position) error {
 	fmt.Fprintf(out, "worth %+.2f; best %s\n", a.Value, v.Name(a.Action))
 	for i, n := range a.Visits {
 		if n > 0 {
-			fmt.Fprintf(out, "  %-6s %4d visits, worth %+.2f, policy %.2f\n", v.Name(i), n, a.Values[i], a.Prior[i])
+			words := "visits"
+			if n == 1 {
+				words = "visit"
+			}
+			fmt.Fprintf(out, "  %-6s %4d %s worth %+.2f, policy %.2f\n", v.Name(i), n, fmt.Sprintf("%-7s", words+","), a.Values[i], a.Prior[i])
 		}
 	}
 	return nil

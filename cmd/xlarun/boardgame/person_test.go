@@ -117,7 +117,7 @@ func TestPersonPlaysGameToTheEnd(t *testing.T) {
 // A person may leave at any time, by a word or by the end of what is typed.
 func TestPersonLeaves(t *testing.T) {
 	o, v := opened(t, untrained(t, 4, "maker"), 4)
-	for i, in := range []string{"quit\n", "", "0-1\n  quit  \n", "?\n"} {
+	for i, in := range []string{"quit\n", "q\n", "", "0-1\n  quit  \n", "?\n"} {
 		text := sits(t, o, v, in)
 		require.NotContains(t, text, "won", "case %d", i+1)
 		require.NotContains(t, text, "no legal move", "case %d", i+1)

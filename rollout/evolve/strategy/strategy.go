@@ -2,12 +2,6 @@
 package strategy
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
-
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
@@ -107,10 +101,7 @@ type Checked interface {
 	Check() error
 }
 
-var registry = struct {
-	sync.RWMutex
-	make map[string]func() Strategy
-}{make: map[string]func() Strategy{}}
+var registry = settings.NewRegistry[Strategy]("strategy", "strategy", "strategy")
 
 // Register makes a strategy known to evolve, and so to the command line. make gives it with its default settings. A name
 // that is taken is refused.
@@ -119,59 +110,21 @@ var registry = struct {
 // resumed run is held to; run.Kind.Version is evolve's and covers no strategy's own state. Who changes what a leaf means, and
 // neither its name nor its shape, renames the leaf or registers the strategy under another name: old checkpoints are then
 // refused, where they would go on with wrong numbers.
-func Register(name string, make func() Strategy) error {
-	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
-		return fmt.Errorf("strategy.Register: got name %q, want one without colons and blanks, and a function that makes the strategy", name)
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.make[name] != nil {
-		return fmt.Errorf("strategy.Register: %s is registered already: choose another name", name)
-	}
-	registry.make[name] = make
-	return nil
-}
+func Register(name string, make func() Strategy) error { return registry.Register(name, make) }
 
 // MustRegister is Register for init functions.
-func MustRegister(name string, make func() Strategy) {
-	if err := Register(name, make); err != nil {
-		panic(err)
-	}
-}
+func MustRegister(name string, make func() Strategy) { registry.MustRegister(name, make) }
 
 // Names lists the registered strategies, sorted.
-func Names() []string {
-	registry.RLock()
-	defer registry.RUnlock()
-	return slices.Sorted(maps.Keys(registry.make))
-}
+func Names() []string { return registry.Names() }
 
 // Part is the part "strategy" of a kind of run's settings.
-func Part() settings.Part {
-	p := settings.Part{Name: "strategy", Choices: map[string]any{}}
-	for _, name := range Names() {
-		p.Choices[name] = lookup(name)
-	}
-	return p
-}
-
-func lookup(name string) Strategy {
-	registry.RLock()
-	make := registry.make[name]
-	registry.RUnlock()
-	if make == nil {
-		return nil
-	}
-	return make()
-}
+func Part() settings.Part { return registry.Part() }
 
 // Make gives the strategy of a name with settings of its own. Its errors are *settings.Error.
 func Make(name string, own settings.Values) (Strategy, error) {
-	s := lookup(name)
-	if s == nil {
-		return nil, settings.Unknown("strategy", name, Names())
-	}
-	if err := own.Apply(s, "the strategy "+name, "strategy."); err != nil {
+	s, err := registry.Choose(name, own)
+	if err != nil {
 		return nil, err
 	}
 	if c, ok := s.(Checked); ok {

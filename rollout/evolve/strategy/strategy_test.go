@@ -347,3 +347,9 @@ func TestNoiseAndMove(t *testing.T) {
 	sums := genome{z.W, graph.Float32s([]float32{1}), graph.Float32s([]float32{.4, .6, 0}), g.None} // what population.Draws.Sum gives
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
 }
+
+// lookup is the strategy of a name with its default settings.
+func lookup(name string) Strategy {
+	s, _ := registry.New(name)
+	return s
+}

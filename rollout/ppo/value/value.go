@@ -3,12 +3,6 @@
 package value
 
 import (
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
-
 	"xlarun/graph"
 	"xlarun/rollout/settings"
 )
@@ -49,70 +43,29 @@ type Checked interface {
 	Check() error
 }
 
-var registry = struct {
-	sync.RWMutex
-	make map[string]func() Head
-}{make: map[string]func() Head{}}
+var registry = settings.NewRegistry[Head]("value", "value", "value head")
 
 // Register makes a head known to Make, and so to the command line. make gives it with its default settings. A name that is taken is
 // refused.
 //
 // Checkpoints know a head by its name and its state by the names and shapes of the leaves: who changes what a leaf means renames it,
 // or registers the head under another name.
-func Register(name string, make func() Head) error {
-	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
-		return fmt.Errorf("value.Register: got name %q, want one without colons and blanks, and a function that makes the head", name)
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.make[name] != nil {
-		return fmt.Errorf("value.Register: %s is registered already: choose another name", name)
-	}
-	registry.make[name] = make
-	return nil
-}
+func Register(name string, make func() Head) error { return registry.Register(name, make) }
 
 // MustRegister is Register for init functions.
-func MustRegister(name string, make func() Head) {
-	if err := Register(name, make); err != nil {
-		panic(err)
-	}
-}
+func MustRegister(name string, make func() Head) { registry.MustRegister(name, make) }
 
 // Names lists the registered heads, sorted.
-func Names() []string {
-	registry.RLock()
-	defer registry.RUnlock()
-	return slices.Sorted(maps.Keys(registry.make))
-}
+func Names() []string { return registry.Names() }
 
 // Part is the part "value" of a kind of run's settings.
-func Part() settings.Part {
-	p := settings.Part{Name: "value", Choices: map[string]any{}}
-	for _, name := range Names() {
-		p.Choices[name] = lookup(name)
-	}
-	return p
-}
-
-func lookup(name string) Head {
-	registry.RLock()
-	make := registry.make[name]
-	registry.RUnlock()
-	if make == nil {
-		return nil
-	}
-	return make()
-}
+func Part() settings.Part { return registry.Part() }
 
 // Make gives the head of a name with settings of its own. Its errors are *settings.Error; that for an unknown name lists those that
 // exist and suggests the nearest.
 func Make(name string, own settings.Values) (Head, error) {
-	h := lookup(name)
-	if h == nil {
-		return nil, settings.Unknown("value", name, Names())
-	}
-	if err := own.Apply(h, "the value head "+name, "value."); err != nil {
+	h, err := registry.Choose(name, own)
+	if err != nil {
 		return nil, err
 	}
 	if c, ok := h.(Checked); ok {

@@ -3,13 +3,7 @@
 package network
 
 import (
-	"fmt"
-	"maps"
 	"math"
-	"slices"
-	"strconv"
-	"strings"
-	"sync"
 
 	"xlarun/graph"
 	"xlarun/graph/nn"
@@ -39,84 +33,28 @@ type Maker interface {
 	Make(g Game) (Network, error)
 }
 
-var registry = struct {
-	sync.RWMutex
-	makers map[string]func() Maker
-}{makers: map[string]func() Maker{}}
-
-// Register makes a network known under a name without colons and blanks. maker gives its settings as they are by default. A name that
-// is taken is refused. Who changes what parameters mean takes another name: saved networks know theirs by it.
-func Register(name string, maker func() Maker) error {
-	if name == "" || strings.ContainsAny(name, ": ") || maker == nil {
-		return fmt.Errorf("network.Register: got the name %q, want one without colons and blanks, and a function that gives the settings", name)
-	}
-	registry.Lock()
-	defer registry.Unlock()
-	if registry.makers[name] != nil {
-		return fmt.Errorf("network.Register: %s is registered already: choose another name", name)
-	}
-	registry.makers[name] = maker
-	return nil
-}
-
-// MustRegister is Register for init functions.
-func MustRegister(name string, maker func() Maker) {
-	if err := Register(name, maker); err != nil {
-		panic(err)
-	}
-}
-
-// Names lists the registered networks, sorted.
-func Names() []string {
-	registry.RLock()
-	defer registry.RUnlock()
-	return slices.Sorted(maps.Keys(registry.makers))
-}
-
-func lookup(name string) Maker {
-	registry.RLock()
-	defer registry.RUnlock()
-	if maker := registry.makers[name]; maker != nil {
-		return maker()
-	}
-	return nil
-}
-
 // partName is the name of the setting that names a network.
 const partName = "network"
 
+var registry = settings.NewRegistry[Maker]("network", partName, "network")
+
+// Register makes a network known under a name without colons and blanks. maker gives its settings as they are by default. A name that
+// is taken is refused. Who changes what parameters mean takes another name: saved networks know theirs by it.
+func Register(name string, maker func() Maker) error { return registry.Register(name, maker) }
+
+// MustRegister is Register for init functions.
+func MustRegister(name string, maker func() Maker) { registry.MustRegister(name, maker) }
+
+// Names lists the registered networks, sorted.
+func Names() []string { return registry.Names() }
+
 // Part is the part "network" of a kind of run's settings.
-func Part() settings.Part {
-	p := settings.Part{Name: partName, Choices: map[string]any{}}
-	for _, name := range Names() {
-		p.Choices[name] = lookup(name)
-	}
-	return p
-}
+func Part() settings.Part { return registry.Part() }
 
 // Make makes the network of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *settings.Error.
 func Make(spec string, own settings.Values, g Game) (Network, error) {
-	name, args, given := strings.Cut(spec, ":")
-	m := lookup(name)
-	if m == nil {
-		e := settings.Unknown(partName, name, Names())
-		e.Got = strconv.Quote(spec)
-		return nil, e
-	}
-	if given {
-		i := slices.IndexFunc(settings.Fields(m), settings.Field.IsArgument)
-		if i < 0 {
-			return nil, settings.Wrong(partName, spec, "%q: this network takes nothing behind a colon", name)
-		}
-		f := settings.Fields(m)[i]
-		if _, twice := own[f.Name]; twice {
-			return nil, settings.Wrong(partName+"."+f.Name, own[f.Name], "it either here or behind the colon of %q, not both", spec)
-		}
-		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || settings.Check(m) != nil {
-			return nil, settings.Wrong(partName, spec, "%s, as in %q", f.Wants, name+":"+f.Default)
-		}
-	}
-	if err := own.Apply(m, "the network "+name, partName+"."); err != nil {
+	m, err := registry.Choose(spec, own)
+	if err != nil {
 		return nil, err
 	}
 	return m.Make(g)

@@ -1,0 +1,103 @@
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Registry holds the choices of a part by name: the strategies of an evolution, the networks of a policy. T is a pointer to a struct of
+// settings, or an interface of such. It may be used by several goroutines.
+type Registry[T any] struct {
+	pkg, part, noun string
+
+	mu    sync.RWMutex
+	makes map[string]func() T
+}
+
+// NewRegistry is a registry without choices: of a package, for the part of this name, whose choices are called by a noun, as in "the strategy openes".
+func NewRegistry[T any](pkg, part, noun string) *Registry[T] {
+	return &Registry[T]{pkg: pkg, part: part, noun: noun, makes: map[string]func() T{}}
+}
+
+// Register makes a choice known under a name without colons and blanks; make gives it with its default settings. A name that is taken is refused.
+func (r *Registry[T]) Register(name string, make func() T) error {
+	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
+		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that makes the %s", r.pkg, name, r.noun)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.makes[name] != nil {
+		return fmt.Errorf("%s.Register: %s is registered already: choose another name", r.pkg, name)
+	}
+	r.makes[name] = make
+	return nil
+}
+
+// MustRegister is Register for init functions.
+func (r *Registry[T]) MustRegister(name string, make func() T) {
+	if err := r.Register(name, make); err != nil {
+		panic(err)
+	}
+}
+
+// Names lists the choices, sorted.
+func (r *Registry[T]) Names() []string {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.makes))
+}
+
+// New is the choice of a name with its default settings.
+func (r *Registry[T]) New(name string) (choice T, ok bool) {
+	r.mu.RLock()
+	make := r.makes[name]
+	r.mu.RUnlock()
+	if make == nil {
+		return choice, false
+	}
+	return make(), true
+}
+
+// Part is the part of a kind of run's settings.
+func (r *Registry[T]) Part() Part {
+	p := Part{Name: r.part, Choices: map[string]any{}}
+	for _, name := range r.Names() {
+		p.Choices[name], _ = r.New(name)
+	}
+	return p
+}
+
+// Choose gives the choice of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *Error; that for an unknown
+// name lists those that exist and suggests the nearest.
+func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
+	var none T
+	name, args, given := strings.Cut(spec, ":")
+	choice, ok := r.New(name)
+	if !ok {
+		e := Unknown(r.part, name, r.Names())
+		e.Got = strconv.Quote(spec)
+		return none, e
+	}
+	if given {
+		fields := Fields(choice)
+		i := slices.IndexFunc(fields, Field.IsArgument)
+		if i < 0 {
+			return none, Wrong(r.part, spec, "%q: this %s takes nothing behind a colon", name, r.noun)
+		}
+		f := fields[i]
+		if _, twice := own[f.Name]; twice {
+			return none, Wrong(r.part+"."+f.Name, own[f.Name], "it either here or behind the colon of %q, not both", spec)
+		}
+		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || Check(choice) != nil {
+			return none, Wrong(r.part, spec, "%s, as in %q", f.Wants, name+":"+f.Default)
+		}
+	}
+	if err := own.Apply(choice, "the "+r.noun+" "+name, r.part+"."); err != nil {
+		return none, err
+	}
+	return choice, nil
+}
