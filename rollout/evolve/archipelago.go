@@ -190,10 +190,8 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(a.Steps() * perGeneration)},
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]}, {Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
-	if c.Islands <= curvesOfIslands {
-		for i, mean := range a.means {
-			m.Values = append(m.Values, run.Value{Name: fmt.Sprintf("mean_%d", i), Number: mean})
-		}
+	for i := range c.curves() {
+		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
 	}
 	m.Values = append(m.Values, s.failures(a.Steps())...)
 	return m, nil
@@ -201,6 +199,17 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 
 // curvesOfIslands is the most islands of which each has its mean among the metrics.
 const curvesOfIslands = 64
+
+// curves is the number of islands that have their means among the metrics: all, or none.
+func (c *Islands) curves() int {
+	if c.Islands > curvesOfIslands {
+		return 0
+	}
+	return c.Islands
+}
+
+// curveOf is the metric of an island's mean fitness.
+func curveOf(island int) string { return fmt.Sprintf("mean_%d", island) }
 
 // Restore goes on from a snapshot.
 func (a *Archipelago) Restore(s run.Snapshot) error {

@@ -19,6 +19,10 @@ func (c *Config) Measures() []string {
 
 // Measures are the names of a run's metrics.
 func (c *Islands) Measures() []string {
-	return []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
-		"diversity", "diversity_within", "foreign", "immigrants", "failed_generation", "failed_member", "failed_step"}
+	names := []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
+		"diversity", "diversity_within", "foreign", "immigrants"}
+	for i := range c.curves() {
+		names = append(names, curveOf(i))
+	}
+	return append(names, "failed_generation", "failed_member", "failed_step")
 }
