@@ -21,6 +21,7 @@ type experience struct {
 	Value       *graph.Array // f32[]: as it was estimated
 	Advantage   *graph.Array // f32[]
 	Target      *graph.Array // f32[]: of the value
+	Counts      *graph.Array `tree:"optional"` // bool[]: there is something to learn of it; nil where the advantage says so
 }
 
 // sequence is the experience of one environment in all steps of an update, and what the networks remembered before them.
@@ -84,6 +85,9 @@ func remember(p policy.Policy, params, carry any, steps sight) remembered {
 
 // valuesOf are the values among the outputs of a shared network.
 func (n *network) valuesOf(out *graph.Array) *graph.Array {
+	if n.values == 0 { // they are those of the actions themselves
+		return out
+	}
 	return graph.SliceAxis(out, 0, n.size, n.size+n.values)
 }
 
@@ -102,6 +106,7 @@ type learner struct {
 	// tiles are how a minibatch is cut over devices, nil: not at all; ofDevice is the number of those of a device, i32[].
 	tiles    *population.Tiles
 	ofDevice *graph.Array
+	greedy   bool // the values of actions are learned, as pqn does
 	// What follows is for NewSlowly.
 	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
 	unfused bool         // the optimiser goes through the parameters' leaves one by one
@@ -127,6 +132,9 @@ func (l *learner) spreadOf(advantages *graph.Array) *spread {
 // loss is that of a minibatch, or of a part of one (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0, by is
 // the spread of the whole minibatch.
 func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.Array, figures) {
+	if l.greedy {
+		return l.difference(out, e)
+	}
 	type one struct{ LogProb, Entropy *graph.Array }
 	of := graph.VMap2(func(out, draw *graph.Array) one {
 		return one{l.acting.LogProb(p.Head, out, draw), l.acting.Entropy(p.Head, out)}
@@ -164,12 +172,16 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 	return graph.Sub(graph.Add(f.PolicyLoss, graph.Mul(l.Value, f.ValueLoss)), graph.Mul(l.Entropy, f.Entropy)), f
 }
 
-// optimizer is Adam behind a clip of the gradient's norm.
+// optimizer is Adam, or pqn's, behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
-	if l.unfused {
-		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5)))
+	step := optim.Adam(l.Rate, optim.Eps(1e-5))
+	if l.greedy {
+		step = optim.RAdam(l.Rate)
 	}
-	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5))))
+	if l.unfused {
+		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step)
+	}
+	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step))
 }
 
 // trained is what epochs hand from one to the next.

@@ -77,6 +77,7 @@ type program struct {
 	rows    int     // that an update shuffles
 	shards  *shards // of one agent; nil: its work is not cut
 	slow    Slowly
+	explore *Exploration // of pqn; nil: ppo
 }
 
 // bound is the program with its inputs in the place of the settings.
@@ -86,6 +87,9 @@ func (g *program) bound(in inputs) *program {
 	b.collect.play = g.collect.play.Bound(in.Settings)
 	b.collect.network = g.collect.bound(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
+	if g.explore != nil {
+		b.explore = settings.Bind(g.explore, in.Settings, "")
+	}
 	return &b
 }
 
@@ -141,7 +145,7 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused, greedy: g.explore != nil}
 	if in.Shards != nil {
 		l.tiles, l.ofDevice = &g.shards.Rows, in.Shards.Rows
 	}
@@ -157,7 +161,13 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	collector := g.normalizing(s)
-	return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
+	if g.explore == nil {
+		return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
+	}
+	plays, epsilon := s, g.explore.rate(s.Update, in.Updates)
+	plays.Params.Head = epsilon
+	next, figures := g.learned(collector, s, in, g.live(collector, plays, in, ofSteps), ofEpochs)
+	return next, g.explored(figures, epsilon)
 }
 
 // learned is what an update makes of what it collected: g has its inputs bound.
@@ -179,7 +189,7 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 	params := g.rescaled(s, next.Value)
 
 	e := once(experience{Observation: collector.each(moments.Observation), Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: all.LogProb,
-		Value: estimated.Values, Advantage: advantages, Target: targets})
+		Value: estimated.Values, Advantage: advantages, Target: targets, Counts: g.counts(number)})
 	after := l.epochs(ofEpochs, trained{Params: params, Optimizer: s.Optimizer, Scale: s.Scale}, c.Epochs, c.Minibatches, c.Accumulate, l.experiences(s, e, c.blocks()))
 	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
 
