@@ -3,7 +3,6 @@ package ppo
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"xlarun/envs"
 	"xlarun/graph"
@@ -214,8 +213,13 @@ func (c *Config) completed(g *program, p Params) (*program, error) {
 		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n, of)
 	}
 	for _, f := range settings.Fields(c) {
-		if n, ok := f.Several(); ok && n.Each != "" && c.Agents == 1 {
+		n, ok := f.Several()
+		switch listed := n.Listed(); {
+		case !ok || n.Each == "":
+		case c.Agents == 1:
 			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents each takes one of several")
+		case listed > c.Agents:
+			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: of %d some would never be tried", c.Agents, listed)
 		}
 	}
 	if n := c.perUpdate(); n > math.MaxInt32 {

@@ -194,10 +194,11 @@ func (e *Exploration) rate(update, updates *graph.Array) *graph.Array {
 
 // difference is the loss of a minibatch: half the squared difference of what the actions that were taken are worth to the network, and were.
 func (l *learner) difference(out passed, e experience) (*graph.Array, figures) {
-	off := graph.VMap2(func(q *graph.Array, e experience) *graph.Array {
-		chosen := graph.Sum(graph.Select(graph.Eq(graph.Iota(l.size), e.Draw), q, 0.))
-		return graph.Select(e.Counts, l.head.Loss(l.state, graph.Reshape(chosen, 1), nil, e.Target, nil), 0.)
-	})(out.Action, e)
+	type step struct{ Draw, Target, Counts *graph.Array }
+	off := graph.VMap2(func(q *graph.Array, s step) *graph.Array {
+		chosen := graph.Sum(graph.Select(graph.Eq(graph.Iota(l.size), s.Draw), q, 0.))
+		return graph.Select(s.Counts, l.head.Loss(l.state, graph.Reshape(chosen, 1), nil, s.Target, nil), 0.)
+	})(out.Action, step{e.Draw, e.Target, e.Counts})
 	f := nothing()
 	f.ValueLoss, f.Minibatches = graph.Mean(off), graph.Scalar(1)
 	return f.ValueLoss, f
