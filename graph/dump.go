@@ -17,11 +17,12 @@ const (
 	PhaseLowered    Phase = "lowered"    // every op one that the target takes (Op.Lower)
 	PhaseLoops      Phase = "loops"      // loops marked that are better not made one function
 	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels, where there are any
+	PhaseFunctions  Phase = "functions"  // what lies between calls of kernels made functions
 	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )
 
 // Phases lists them.
-var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseLoops, PhaseWrites, PhaseStableHLO}
+var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseLoops, PhaseWrites, PhaseFunctions, PhaseStableHLO}
 
 // Dump writes the program as it is after a phase, for a target where the phase depends on it.
 func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
@@ -32,7 +33,7 @@ func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
 		text = p.traced.String()
 	case PhaseSimplified:
 		text = p.Graph.String()
-	case PhaseLowered, PhaseLoops, PhaseWrites:
+	case PhaseLowered, PhaseLoops, PhaseWrites, PhaseFunctions:
 		text = p.lowerTo(phase, t).String()
 	case PhaseStableHLO:
 		l, err := p.Lower(t)

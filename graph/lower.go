@@ -52,6 +52,7 @@ var passes = []pass{
 	{PhaseLowered, lowerOps},
 	{PhaseLoops, lowerLoops},
 	{PhaseWrites, lowerWrites},
+	{PhaseFunctions, lowerFunctions},
 }
 
 // Lowered is a program as one target gets it.

@@ -20,7 +20,7 @@ func lowerLoops(g *Graph, t Target) *Graph {
 			if a.apart || whole(n) {
 				return nil
 			}
-			if l.tileable(n) {
+			if l.tileable(n, none) {
 				a.tiled = true
 				return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
 			}
@@ -33,8 +33,11 @@ func lowerLoops(g *Graph, t Target) *Graph {
 	}).graph(g)
 }
 
-// whole tells whether a loop becomes one function.
+// whole tells whether a node with bodies becomes one function.
 func whole(n *Node) bool {
+	if n.Op.Name == "function" {
+		return true
+	}
 	if n.Op.Name != "while" || n.Attrs.(whileAttrs).apart {
 		return false
 	}
@@ -50,6 +53,8 @@ func whole(n *Node) bool {
 }
 
 func alwaysApart(*Node) bool { return true }
+
+func none(*Node) bool { return false }
 
 // apartTarget is the name of a kernel that does nothing.
 const apartTarget = "xlarun_apart"

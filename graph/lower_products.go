@@ -13,13 +13,15 @@ const mostTiled = 1 << 20
 // mostRight is the size of a right operand, in elements, up to which it stays in a core's cache while all rows of the left one pass.
 const mostRight = 1 << 16
 
-// TiledProducts tells whether a lowered program has loops that are one function if the compiler's own products are chosen.
+// TiledProducts tells whether a lowered program has loops, or other functions, that are one function if the compiler's own products are chosen.
 func (g *Graph) TiledProducts() bool {
-	return g.any(func(n *Node) bool { return n.Op.Name == "while" && n.Attrs.(whileAttrs).tiled })
+	return g.any(func(n *Node) bool {
+		return n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).tiled
+	})
 }
 
-// tileable tells whether a loop's products are such that they can be computed in tiles, and nothing else keeps the loop apart.
-func (l *lowering) tileable(loop *Node) bool {
+// tileable tells whether a loop's products are such that they can be computed in tiles, and nothing else keeps the loop apart; what except marks does not count.
+func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
 	if l.huge == nil {
 		huge := l.program.any(func(n *Node) bool {
 			if n.Op.Name != "dot_general" {
@@ -32,6 +34,9 @@ func (l *lowering) tileable(loop *Node) bool {
 	}
 	return !*l.huge && !slices.ContainsFunc(loop.Bodies, func(b *Graph) bool {
 		return b.any(func(n *Node) bool {
+			if except(n) {
+				return false
+			}
 			switch n.Op.Name {
 			case "dot_general":
 				rows, inner, columns := productSizes(n)

@@ -42,7 +42,7 @@ func TestTableIsTotal(t *testing.T) {
 }
 
 // runOnce are the ops that run a body of theirs once and so are no loops.
-var runOnce = []string{"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "switch", "with_kernel"}
+var runOnce = []string{"checkpoint", "custom_jvp", "custom_lin", "custom_vjp", "function", "switch", "with_kernel"}
 
 func randomTensor(r *rand.Rand, s Shape, lo, hi float64) *Tensor {
 	return randomCaseTensor(r, s, Case{Lo: lo, Hi: hi})

@@ -50,8 +50,9 @@ type Coordinator struct {
 	lanes   bool                 // trials are lanes
 	why     error                // where the spec leaves it open: why they are not
 	best    *study.FrozenTrial
-	over    int // the first trials, which are over
-	asked   int // how many of them are ours, and of these failed
+	over    int   // the first trials, which are over
+	next    int64 // number of the next trial
+	asked   int   // how many of them are ours, and of these failed
 	failed  int
 	foreign int
 	reason  string // why the last failed
@@ -60,6 +61,9 @@ type Coordinator struct {
 
 // poll is how often the coordinator looks at the storage, where nothing happens: others may have added trials.
 const poll = 100 * time.Millisecond
+
+// aheadOf is how many trials a worker are under way where none waits for others: enough that the queue never runs dry.
+const aheadOf = 4
 
 // hopeless is the number of trials after which a study is given up in which every one has failed.
 const hopeless = 10
@@ -297,31 +301,32 @@ func (c *Coordinator) bare() { _ = c.pool.Man() }
 
 // loop asks trials and sees to the workers.
 func (c *Coordinator) loop(ctx context.Context) error {
-	exhausted := false
+	exhausted, ahead := false, c.Spec.ahead()
 	var checked, beaten time.Time
 	ttl, _ := c.Spec.leaseTime() // it was checked
 	for {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		trials, err := c.study.Trials()
+		trials, err := c.study.Followed(c.over)
 		if err != nil {
 			return &trouble{err}
 		}
-		if err := c.tell(trials); err != nil {
+		rest, err := c.tell(trials, false)
+		if err != nil {
 			return err
 		}
-		at := c.standing(trials)
+		at := c.standing(rest)
 		var open []int64
 		for _, t := range at.open {
 			open = append(open, t.ID)
 		}
 		wanted := !exhausted && at.asked < c.Spec.Trials
 		if !wanted && len(open) == 0 {
-			return c.verdict()
+			return c.verdict(rest)
 		}
-		// A trial sees how all ended that are a window before it, and so it waits for them.
-		if sees := c.Spec.sees(at.next); wanted && at.first >= sees {
+		// A trial sees how all ended that are a window before it, and so it waits for them, where anything hangs on that.
+		if sees := c.Spec.sees(at.next); wanted && (at.first >= sees || ahead && len(open) < aheadOf*max(c.Spec.Workers, c.desk.working())) {
 			t, err := c.study.AskSpace(c.Spec.Space, sees)
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
 				return &trouble{err}
@@ -372,9 +377,10 @@ type standing struct {
 	first int64                // of the first of ours that is not over; the highest there is where all are
 }
 
-func (c *Coordinator) standing(trials []*study.FrozenTrial) standing {
-	s := standing{asked: c.asked, first: math.MaxInt64}
-	for _, t := range trials[c.over:] {
+// standing is how far it is with trials that tell has left.
+func (c *Coordinator) standing(rest []*study.FrozenTrial) standing {
+	s := standing{asked: c.asked, next: c.next, first: math.MaxInt64}
+	for _, t := range rest {
 		if t.SystemAttrs[study.SeesAttr] == nil {
 			continue
 		}
@@ -384,31 +390,39 @@ func (c *Coordinator) standing(trials []*study.FrozenTrial) standing {
 			s.open = append(s.open, t)
 		}
 	}
-	if n := len(trials); n > 0 {
-		s.next = trials[n-1].Number + 1
-	}
 	return s
 }
 
 // sees is the number of trials of which a trial's sampler sees how they ended.
 func (s *Spec) sees(number int64) int64 { return max(number-int64(s.Window)+1, 0) }
 
-// verdict is the end of a study: an error where every trial failed.
-func (c *Coordinator) verdict() error {
+// verdict is the end of a study: an error where every trial failed. rest are trials of others that tell has left.
+func (c *Coordinator) verdict(rest []*study.FrozenTrial) error {
+	if _, err := c.tell(rest, true); err != nil {
+		return err
+	}
 	if c.failed > 0 && c.failed == c.asked {
 		return fmt.Errorf("all %d trials have failed, the last as %s: mend the spec, and give the study another name", c.failed, c.reason)
 	}
 	return nil
 }
 
-// tell says which trials are over, by number, up to the first of ours that is not. Those of others are not waited for.
-func (c *Coordinator) tell(trials []*study.FrozenTrial) error {
-	for _, t := range trials[c.over:] {
+// tell says which of the trials that were not told before are over, by number, up to the first of ours that is not; it gives the rest. Trials of others are not waited for. One that somebody
+// has enqueued is ours as soon as it is asked, which is next: until the study ends nothing is said of what comes after it.
+func (c *Coordinator) tell(trials []*study.FrozenTrial, end bool) (rest []*study.FrozenTrial, err error) {
+	if n := len(trials); n > 0 {
+		c.next = trials[n-1].Number + 1
+	}
+	for i, t := range trials {
 		ours := t.SystemAttrs[study.SeesAttr] != nil
-		if ours && !t.State.Finished() {
-			return nil
+		waits := t.State == study.Waiting
+		if ours && !t.State.Finished() || waits && !end {
+			return trials[i:], nil
 		}
 		c.over++
+		if waits {
+			continue
+		}
 		if len(c.Spec.Directions()) == 1 {
 			both := []*study.FrozenTrial{t}
 			if c.best != nil {
@@ -434,20 +448,22 @@ func (c *Coordinator) tell(trials []*study.FrozenTrial) error {
 			c.Ended(t, c.best)
 		}
 		if c.failed >= hopeless && c.failed == c.asked {
-			return c.giveUp(trials[c.over:])
+			return nil, c.giveUp(trials[i+1:])
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // giveUp ends a study in which nothing works; trials under way are none of it any more.
 func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
 	c.pool.Stop()
+	var given []rdb.Ended
 	for _, t := range rest {
-		if t.SystemAttrs[study.SeesAttr] == nil || t.State.Finished() {
-			continue
+		if t.SystemAttrs[study.SeesAttr] != nil && !t.State.Finished() {
+			given = append(given, rdb.Ended{Trial: t.ID, Result: study.Result{State: study.Fail, Reason: fmt.Sprintf("the study was given up after %d trials that failed", c.failed)}})
 		}
-		err := c.db.Finish(t.ID, study.Result{State: study.Fail, Reason: fmt.Sprintf("the study was given up after %d trials that failed", c.failed)})
+	}
+	for _, err := range c.db.FinishAll(given) {
 		if err != nil && !errors.As(err, new(*study.Nondeterminism)) { // it ended by itself meanwhile
 			return err
 		}

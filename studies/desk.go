@@ -59,6 +59,7 @@ type job struct {
 	Params, Distributions []byte // JSON
 	Spec, Call            []byte
 	Object                string // checkpoint to go on from, "" for none
+	PBT                   pbtJob
 }
 
 func encoded(v any) ([]byte, error) {
@@ -193,7 +194,7 @@ func (d *desk) answer(m *nats.Msg, answer func(request) (reply, error)) {
 }
 
 func (d *desk) trial(id int64) (*study.FrozenTrial, error) {
-	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id})
+	news, err := d.db.News(d.study.ID(), math.MaxInt64, []int64{id}, nil)
 	if err != nil || len(news) == 0 {
 		return nil, err
 	}
@@ -262,6 +263,12 @@ func (d *desk) granted(t *study.FrozenTrial, l *lease) (r reply, err error) {
 	j.Sees, _ = study.System[int64](t, study.SeesAttr)
 	if j.Params, err = json.Marshal(t.Params); err == nil {
 		j.Distributions, err = json.Marshal(t.Distributions)
+	}
+	if err == nil && d.spec.Sampler == asPBT {
+		var trials []*study.FrozenTrial
+		if trials, err = d.study.Trials(); err == nil {
+			j.PBT, err = d.spec.pbtJob(trials, t)
+		}
 	}
 	return reply{Fence: l.revision, Job: j}, err
 }
@@ -530,6 +537,13 @@ func (d *desk) beating() (trials []int64) {
 		}
 	}
 	return trials
+}
+
+// working is the number of workers that are heard of.
+func (d *desk) working() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.workers)
 }
 
 // seen are the workers that were heard of lately.

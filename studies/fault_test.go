@@ -1,6 +1,7 @@
 package studies
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -84,8 +85,11 @@ func TestLostEngine(t *testing.T) {
 	require.NoError(t, err)
 	store := place.engine(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	said := new(bytes.Buffer)
 	begin := func() *exec.Cmd {
 		cmd := again(asCoordinator, path)
+		said.Reset()
+		cmd.Stdout, cmd.Stderr = said, said
 		require.NoError(t, cmd.Start())
 		return cmd
 	}
@@ -93,12 +97,12 @@ func TestLostEngine(t *testing.T) {
 	for range rounds {
 		cmd := begin()
 		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
-		require.NoError(t, os.RemoveAll(store)) // under a living one
+		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, 20*time.Second, time.Millisecond) // under a living one, which writes meanwhile
 		deleted++
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(store, "jetstream"))
 			return err == nil
-		}, 20*time.Second, 5*time.Millisecond, "it is made anew")
+		}, 60*time.Second, 5*time.Millisecond, "it is made anew: %s", said)
 		time.Sleep(time.Duration(50+r.IntN(100)) * time.Millisecond)
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"xlarun/rollout/study"
+	"xlarun/studies/rdb"
 )
 
 // laneError is why trials could not be run as lanes.
@@ -72,11 +72,17 @@ func (c *Coordinator) atOnce() int {
 	return n
 }
 
-// laneSession runs the study in this process, its trials as lanes of one program, as many at a time as may be under way. Those that were not over when the process died are run
-// again, from their start.
+// laneSession runs the study in this process, its trials as lanes of one program, as many at a time as may be under way. What is computed waits for nothing but the trials that it depends
+// on: while some are, those before them are written and those after them asked. Those that were not over when the process died are run again, from their start.
 func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 	var program *laneProgram // nil until there is something to run
+	var running *laneBatch   // nil: nothing is computed
+	inner, cancel := context.WithCancelCause(ctx)
 	defer func() {
+		cancel(err)
+		if running != nil {
+			_ = running.wait() // what ends the session is known
+		}
 		if program != nil {
 			err = errors.Join(err, program.close())
 		}
@@ -86,15 +92,17 @@ func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		trials, err := c.study.Trials()
+		trials, err := c.study.Followed(c.over)
 		if err != nil {
 			return &trouble{err}
 		}
-		if err := c.tell(trials); err != nil {
+		rest, err := c.tell(trials, false)
+		if err != nil {
 			return err
 		}
-		at := c.standing(trials)
-		n := min(c.Spec.Trials-at.asked, c.Spec.lanesRoom()-len(at.open))
+		at := c.standing(rest)
+		waiting := running.without(at.open)
+		n := min(c.Spec.Trials-at.asked, c.Spec.lanesRoom()-len(waiting))
 		if !ahead { // each waits for those a window before it
 			n = min(n, int(min(at.first, at.next)+int64(c.Spec.Window)-at.next))
 		}
@@ -105,18 +113,30 @@ func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 			}
 			continue
 		}
-		if len(at.open) == 0 {
-			return errors.Join(c.verdict(), c.place.clear(c.Spec.Name))
+		over := running
+		if running = nil; over != nil {
+			if err := over.wait(); err != nil {
+				return laneTrouble(ctx, err)
+			}
 		}
-		if program == nil {
-			if program, err = c.readyLanes(ctx, at.open[0]); err != nil {
+		if len(waiting) > 0 {
+			if program == nil {
+				if program, err = c.readyLanes(ctx, waiting[0]); err != nil {
+					return err
+				}
+			}
+			if running, err = c.startLanes(inner, program, waiting); err != nil {
 				return err
 			}
 		}
-		if err := c.runLanes(ctx, program, at.open); err != nil {
-			return err
+		if over != nil {
+			if err := c.writeLanes(ctx, over); err != nil {
+				return err
+			}
+			c.threads = max(c.threads, threads(os.Getpid()))
+		} else if running == nil {
+			return errors.Join(c.verdict(rest), c.place.clear(c.Spec.Name))
 		}
-		c.threads = max(c.threads, threads(os.Getpid()))
 	}
 }
 
@@ -143,63 +163,104 @@ func laneTrouble(ctx context.Context, err error) error {
 	return &laneError{err}
 }
 
-// runLanes runs trials together, and writes what they come to.
-func (c *Coordinator) runLanes(ctx context.Context, program *laneProgram, open []*study.FrozenTrial) error {
-	over, err := c.beating(open)
-	if err != nil {
-		return err
+// laneBatch are trials that are computed together.
+type laneBatch struct {
+	trials  []*study.FrozenTrial
+	reports [][]study.Reported
+	results []LaneResult
+	silent  func() // ends what tells others that they are under way
+	err     error
+	done    chan struct{}
+}
+
+// wait waits until they are computed.
+func (b *laneBatch) wait() error {
+	<-b.done
+	return b.err
+}
+
+// without are trials that are not among them.
+func (b *laneBatch) without(trials []*study.FrozenTrial) (others []*study.FrozenTrial) {
+	if b == nil {
+		return trials
 	}
-	reports := make([][]study.Reported, len(open))
-	params := make([]map[string]any, len(open))
-	for i, t := range open {
+	is := map[int64]bool{}
+	for _, t := range b.trials {
+		is[t.ID] = true
+	}
+	for _, t := range trials {
+		if !is[t.ID] {
+			others = append(others, t)
+		}
+	}
+	return others
+}
+
+// startLanes begins to compute trials together.
+func (c *Coordinator) startLanes(ctx context.Context, program *laneProgram, trials []*study.FrozenTrial) (*laneBatch, error) {
+	b := &laneBatch{trials: trials, reports: make([][]study.Reported, len(trials)), done: make(chan struct{})}
+	var err error
+	if b.silent, err = c.beating(trials); err != nil {
+		return nil, err
+	}
+	params := make([]map[string]any, len(trials))
+	for i, t := range trials {
 		params[i] = t.External()
 	}
-	var results []LaneResult
-	err = guarded(func() (err error) {
-		results, err = program.run(ctx, params, func(trial int, step, last int64, value float64) (bool, error) {
-			reports[trial] = append(reports[trial], study.Reported{Step: step, Value: value})
-			own := *open[trial]
-			own.Intermediate = reports[trial]
-			stops := false
-			err := c.insist(ctx, func() (err error) {
-				stops, err = c.Spec.prunes(c.study, &own, last)
-				return err
+	go func() {
+		defer close(b.done)
+		defer b.silent()
+		b.err = guarded(func() (err error) {
+			b.results, err = program.run(ctx, params, func(trial int, step, last int64, value float64) (bool, error) {
+				return c.laneReports(ctx, b, trial, last, study.Reported{Step: step, Value: value})
 			})
-			return stops, err
+			return err
 		})
+	}()
+	return b, nil
+}
+
+// laneReports tells what the pruner makes of a report.
+func (c *Coordinator) laneReports(ctx context.Context, b *laneBatch, trial int, last int64, r study.Reported) (stops bool, err error) {
+	b.reports[trial] = append(b.reports[trial], r)
+	own := *b.trials[trial]
+	own.Intermediate = b.reports[trial]
+	err = c.insist(ctx, func() (err error) {
+		stops, err = c.Spec.prunes(c.study, &own, last)
 		return err
 	})
-	over()
-	if err != nil {
-		return laneTrouble(ctx, err)
-	}
-	written := make([]error, len(open))
-	var all sync.WaitGroup
-	for i, r := range results { // together: they share commits
+	return stops, err
+}
+
+// writeLanes writes what trials have come to, in one step. It waits for the storage: what was computed is not computed again.
+func (c *Coordinator) writeLanes(ctx context.Context, b *laneBatch) error {
+	var all []rdb.Ended
+	for i, r := range b.results {
 		err := r.Err
 		if r.Stopped {
 			err = errStopped
 		}
-		all.Go(func() { written[i] = c.write(open[i].ID, resultOf(r.Values, reports[i], err), reports[i]) })
+		e := rdb.Ended{Trial: b.trials[i].ID, Result: resultOf(r.Values, b.reports[i], err)}
+		if e.Result.State == study.Fail {
+			e.Beside = b.reports[i]
+		}
+		all = append(all, e)
 	}
-	all.Wait()
-	for i, err := range written {
-		if _, ok := errors.AsType[*study.Nondeterminism](err); err != nil && !ok { // it waits for the storage: what was computed is not computed again
-			lane := results[i].Err
-			if results[i].Stopped {
-				lane = errStopped
+	return c.insist(ctx, func() error {
+		for i, err := range c.db.FinishAll(all) {
+			if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
+				c.notice("%v", n)
+				continue
 			}
-			err = c.insist(ctx, func() error { return c.write(open[i].ID, resultOf(results[i].Values, reports[i], lane), reports[i]) })
+			if err == nil {
+				err = c.study.Over(all[i].Trial, all[i].Result, all[i].Beside)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
-			c.notice("%v", n)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // insist does what needs the storage, again where that was away for a while.
@@ -209,9 +270,6 @@ func (c *Coordinator) insist(ctx context.Context, do func() error) error {
 		if err == nil {
 			return nil
 		}
-		if _, ok := errors.AsType[*study.Nondeterminism](err); ok {
-			return err
-		}
 		paused, ended := c.pause(ctx)
 		if ended != nil {
 			return ended
@@ -220,18 +278,6 @@ func (c *Coordinator) insist(ctx context.Context, do func() error) error {
 			return &trouble{err}
 		}
 	}
-}
-
-// write writes a result. What a trial that failed had reported is no part of it, but stays beside it.
-func (c *Coordinator) write(trial int64, r study.Result, reports []study.Reported) error {
-	if r.State == study.Fail {
-		for _, x := range reports {
-			if err := c.db.Report(trial, x); err != nil {
-				return err
-			}
-		}
-	}
-	return c.db.Finish(trial, r)
 }
 
 // guarded makes an error of a panic.

@@ -97,8 +97,11 @@ func TestLanesInTheDatabase(t *testing.T) {
 			run := "[run]\nhow = \"hole\"\ny = 4\ntrace = \"" + trace + "\"\n" + onlyX
 			_, lanes := written(t, "trials-as = \"lanes\"\n"+c.head+run)
 			by := coordinator(lanes)
+			var told []*study.FrozenTrial
+			by.Ended = func(x, _ *study.FrozenTrial) { told = append(told, x) }
 			require.NoError(t, by.Run(t.Context()))
 			require.True(t, by.Lanes())
+			require.Equal(t, plainText(trialsOf(t, lanes)), plainText(told), "what is not read again is what is there")
 			most := 0
 			for _, n := range widths(t, trace) {
 				most = max(most, n/lanes.Seeds)
@@ -195,6 +198,10 @@ func TestHowTrialsAreRun(t *testing.T) {
 		{10, "", onlyX + "[run]\nsteps = 1000000\n", false, `(no lanes: key "run" makes trials that take long, and lanes are not stored on the way)`, ""},
 		{11, "", onlyX + "[run]\ny = 30\n", false, `(no lanes: key "run" makes runs of some 65536 MB, too large to have many at a time)`, ""},
 		{12, "", onlyX + "[run]\nhow = \"error\"\n", false, "(no lanes: how: got \"error\", want another way: lanes start", "how: got \"error\""},
+		{14, "window = 1\n", onlyX + "[run]\nsteps = 2000\n", false, `(no lanes: key "window" got 1, which gives no device two runs at a time, and lanes wait for the slowest)`, ""},
+		{15, "window = 2\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "2 at a time", ""},
+		{16, "window = 1\n", onlyX + "[run]\nsteps = 1000\n", false, lanes + "1 at a time", ""},
+		{17, "window = 1\nsampler = \"random\"\n", onlyX + "[run]\nsteps = 2000\n", false, lanes + "16 at a time", ""},
 		{13, "", onlyX, true, "trials in processes: 2 workers x 1 threads", `key "trials-as" got lanes, but workers that join run trials as processes: give study run, or processes`},
 	} {
 		_, s := written(t, "pruner = \"none\"\n"+c.head+c.rest)

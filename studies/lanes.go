@@ -28,6 +28,7 @@ const asAuto, asLanes, asProcesses = "auto", "lanes", "processes"
 const (
 	smallWork  = 1 << 37 // multiplications by parameters, some ten seconds of a core
 	smallBytes = 1 << 26 // of a run
+	startWork  = 1 << 30 // about what the start of a run costs that is no lane
 )
 
 // laneSettings are the settings of the runs that the parameters of a study are, by the parameters' names, where all trials can be lanes of one program: each parameter is an input
@@ -69,6 +70,9 @@ func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
 			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of one: leave it out")
 		}
 	}
+	if s.Sampler == asPBT {
+		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of lanes are not kept")
+	}
 	if tune, has := s.Fixed["tune"]; has && tune != "off" {
 		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
 	}
@@ -106,6 +110,9 @@ func (s *Spec) asLanes(runs Runs) (lanes bool, why error) {
 		return false, wrong("run", "makes trials that take long, and lanes are not stored on the way")
 	case cost.Bytes > smallBytes:
 		return false, wrong("run", "makes runs of some %d MB, too large to have many at a time", cost.Bytes>>20)
+	}
+	if n := min(s.Window, s.Trials) * s.Seeds; !s.ahead() && n <= s.Workers*s.Threads && cost.Work > startWork {
+		return false, wrong("window", "got %d, which gives no device two runs at a time, and lanes wait for the slowest", s.Window)
 	}
 	return true, nil
 }

@@ -31,6 +31,9 @@ func (s *Spec) Check(runs Runs) error {
 		if err != nil {
 			return err
 		}
+		if err := s.checkRungs(e.Last()); err != nil {
+			return err
+		}
 		m, ok := e.(run.Measured)
 		if !ok {
 			continue
@@ -51,11 +54,14 @@ var errRestore = errors.New("the trial's checkpoint does not fit")
 var errStopped = errors.New("pruned")
 
 // hooks are what an objective is run with. report hears of it on the way and says whether to stop; keep hears after each round that the trial
-// can be stored, and calls what it is given where it is time; from is what was stored, nil: the run begins.
+// can be stored, and calls what it is given where it is time; from is what was stored, nil: the run begins. until is the step at which it stops, 0: its last; end, where there is one, gets
+// what the runs have come to then.
 type hooks struct {
 	report func(step, last int64, value float64) (stop bool, err error)
 	keep   func(state func() (*progress, error)) error
 	from   *progress
+	until  int64
+	end    func(*progress)
 }
 
 // objective runs the trial of some parameters: one run a seed, side by side, so that all have come as far when their metrics are put together.
@@ -95,6 +101,9 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		}
 		first = h.from.Step
 	}
+	if h.until > 0 {
+		last = min(last, h.until)
+	}
 	for step := first; step < last; {
 		before := step
 		step = min(step+s.ReportEvery, last)
@@ -128,6 +137,13 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 				return values, errStopped
 			}
 		}
+	}
+	if h.end != nil {
+		p, err := progressOf(last, all)
+		if err != nil {
+			return nil, err
+		}
+		h.end(p)
 	}
 	return values, nil
 }

@@ -25,6 +25,9 @@ func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 		if errors.Is(err, rdb.ErrTaken) {
 			return paused, fmt.Errorf("%w %s in %s by now: it goes on there", rdb.ErrTaken, c.Spec.Name, c.Spec.Where())
 		}
+		if errors.Is(err, rdb.ErrGone) {
+			return paused, fmt.Errorf("%w: trials that ended since are lost; the same command begins anew, or goes on from a copy that is put there", err)
+		}
 		if free, where := room(path, c.place.dir); free < enough {
 			over = "there is room again: the study goes on"
 			why = fmt.Sprintf("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)

@@ -32,12 +32,12 @@ type Spec struct {
 	Seeds       int            `set:"seeds" json:"seeds" min:"1" max:"1000" help:"runs of a trial, of the seeds 0, 1, …"`
 	Trials      int            `set:"trials" json:"-" resume:"any" min:"1" max:"1000000" help:"trials of the study"`
 	Seed        int64          `set:"seed" json:"seed" help:"seed of the sampler"`
-	Sampler     string         `set:"sampler" json:"sampler" oneof:"tpe,random,quasi-random,grid,cmaes,nsga2" help:"how parameters are chosen"`
+	Sampler     string         `set:"sampler" json:"sampler" oneof:"tpe,random,quasi-random,grid,cmaes,nsga2,pbt" help:"how parameters are chosen; pbt is population-based training"`
 	GridPoints  int            `set:"grid-points" json:"grid_points" min:"1" max:"1000" help:"values of a parameter without steps that the grid tries"`
 	Startup     int            `set:"startup" json:"startup" min:"1" max:"100000" help:"trials of tpe that are random at first"`
-	Population  int            `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2 and cmaes; 0 for their default"`
+	Population  int            `set:"population" json:"population" min:"0" max:"100000" help:"trials of a generation of nsga2 and cmaes, members of pbt; 0 for their default"`
 	Pruner      string         `set:"pruner" json:"pruner" oneof:"none,median,asha,hyperband" help:"which trials are ended early"`
-	ReportEvery int64          `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner"`
+	ReportEvery int64          `set:"report-every" json:"report_every" min:"1" max:"1073741823" help:"generations, updates, … of a run between reports to the pruner; of pbt, those of a trial"`
 	Window      int            `set:"window" json:"window" min:"1" max:"100000" help:"trials that may be under way at a time: a trial's sampler sees how those ended that are so many before it. Results depend on it, and not on the workers"`
 	TrialsAs    string         `set:"trials-as" json:"-" resume:"any" oneof:"auto,lanes,processes" help:"how trials are run: many at a time as lanes of one program, in worker processes, or (auto) as lanes where they can be\nand are small. Results are the same to the byte"`
 	Workers     int            `set:"workers" json:"-" resume:"any" min:"1" max:"4096" zero:"as many as there are cores for" help:"worker processes; 0 for as many as there are cores for"`
@@ -313,6 +313,9 @@ func (s *Spec) check() error {
 			return wrong("run."+name, "is given by the study: use seeds and threads")
 		}
 	}
+	if err := s.checkPBT(); err != nil {
+		return err
+	}
 	for _, f := range []func() (time.Duration, error){s.Limit, s.keepEvery, s.stall} {
 		if _, err := f(); err != nil {
 			return err
@@ -322,7 +325,10 @@ func (s *Spec) check() error {
 		return err
 	}
 	if s.Workers == 0 {
-		s.Workers = max(1, min(runtime.NumCPU()/s.Threads, s.Window))
+		s.Workers = max(1, runtime.NumCPU()/s.Threads)
+		if !s.ahead() {
+			s.Workers = min(s.Workers, s.Window)
+		}
 	}
 	if s.Threads > runtime.NumCPU() || s.Workers*s.Threads > max(runtime.NumCPU(), s.Threads) {
 		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for each other", s.Workers, s.Threads, runtime.NumCPU())
@@ -382,6 +388,8 @@ func (s *Spec) sampler() (study.Sampler, error) {
 		return &study.CMAES{Population: s.Population}, nil
 	case "nsga2":
 		return &study.NSGA2{Population: s.Population}, nil
+	case asPBT:
+		return &study.PBT{Population: s.Population}, nil
 	}
 	return &study.TPE{Startup: s.Startup}, nil
 }

@@ -62,7 +62,7 @@ func Worker(ctx context.Context, storage, name string, slot int, runs Runs) erro
 		return err
 	}
 	err = join(ctx, id, Join{URL: "nats://here", Token: os.Getenv(TokenVariable), Wait: orphaned, socket: place.socket(name)}, runs)
-	if errors.Is(err, errAlone) {
+	if errors.Is(err, ErrAlone) {
 		return nil
 	}
 	return err
@@ -80,11 +80,16 @@ func newID() string {
 	return fmt.Sprintf("%s:%d:%d", host, os.Getpid(), time.Now().UnixNano())
 }
 
+// ErrAlone and ErrRefused are ends of a worker that another one would come to, too.
+var (
+	ErrAlone   = errors.New("there is no coordinator: the study may be over, or it is not served there")
+	ErrRefused = errors.New("the server refuses this worker")
+)
+
 // Ends of a worker, and of its trial.
 var (
-	errAlone = errors.New("there is no coordinator: the study may be over, or it is not served there")
-	errOver  = errors.New("the study is over")
-	errLost  = errors.New("the trial is another's")
+	errOver = errors.New("the study is over")
+	errLost = errors.New("the trial is another's")
 )
 
 // bySocket dials the socket of this machine's engine.
@@ -115,9 +120,9 @@ func join(ctx context.Context, id string, j Join, runs Runs) error {
 	options = append(options, nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 		switch {
 		case errors.Is(err, nats.ErrAuthorization):
-			cancel(fmt.Errorf("%s refuses this worker (%w): give the study's token by --token-file or %s", j.URL, err, TokenVariable))
+			cancel(fmt.Errorf("%s: %w (%w): give the study's token by --token-file or %s", j.URL, ErrRefused, err, TokenVariable))
 		case errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, nats.ErrSecureConnRequired) || errors.Is(err, nats.ErrSecureConnWanted):
-			cancel(fmt.Errorf("%s cannot be joined (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, err))
+			cancel(fmt.Errorf("%s: %w (%w): give --tls-ca, --tls-cert and --tls-key as the server wants them", j.URL, ErrRefused, err))
 		}
 	}))
 	if j.Token != "" {
@@ -164,7 +169,7 @@ func (w *worker) work(ctx context.Context) error {
 	var from jetstream.Consumer
 	for ctx.Err() == nil {
 		if w.alone() {
-			return errAlone
+			return ErrAlone
 		}
 		var msg jetstream.Msg
 		var err error
@@ -218,7 +223,7 @@ func (w *worker) ask(ctx context.Context, kind string, q request) (r reply, err 
 		case errors.Is(err, nats.ErrMaxPayload):
 			return r, err
 		case w.alone():
-			return r, errAlone
+			return r, ErrAlone
 		}
 		select {
 		case <-ctx.Done():
@@ -438,16 +443,34 @@ func (a *attempt) run(ctx context.Context) (r study.Result) {
 	if from != nil {
 		a.own = from.Reported
 	}
-	values, err := a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), from})
-	if errors.Is(err, errRestore) {
+	values, err := a.runFrom(ctx, params, from)
+	if errors.Is(err, errRestore) && from != nil {
 		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
 		a.own = nil
-		values, err = a.spec.objective(ctx, a.runs, params, hooks{a.report(ctx), a.keep(ctx), nil})
+		values, err = a.runFrom(ctx, params, nil)
 	}
-	if errors.Is(err, errAlone) { // nothing is wrong with the trial
-		a.cancel(errAlone)
+	if errors.Is(err, ErrAlone) { // nothing is wrong with the trial
+		a.cancel(ErrAlone)
 	}
 	return resultOf(values, a.own, err)
+}
+
+// runFrom runs the trial from where it was stored, nil: from where it begins, which for one of population-based training is the end of another.
+func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *progress) (values []float64, err error) {
+	h := hooks{report: a.report(ctx), keep: a.keep(ctx), from: from, until: a.job.PBT.Until}
+	if h.until > 0 {
+		h.end = func(p *progress) { a.leave(ctx, a.job.Number, p) }
+		if from == nil {
+			if h.from, err = a.inherited(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	values, err = a.spec.objective(ctx, a.runs, params, h)
+	if n := len(a.job.PBT.Before); n > 0 && from == nil && errors.Is(err, errRestore) {
+		err = fmt.Errorf("the state that trial %d ended with is of runs of another make (parameters of pbt that are numbers have to leave states as they are): %v", a.job.PBT.Before[n-1].Number, err)
+	}
+	return values, err
 }
 
 // resultOf is how a trial ends whose objective came to values or an error.
@@ -543,20 +566,26 @@ func (a *attempt) stored(ctx context.Context) *progress {
 	if a.job.Object == "" {
 		return nil
 	}
+	p, err := a.fetch(ctx, a.job.Object)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
+		return nil
+	}
+	return p
+}
+
+// fetch reads an object that is a progress.
+func (a *attempt) fetch(ctx context.Context, object string) (*progress, error) {
 	short, done := context.WithTimeout(ctx, time.Minute)
 	defer done()
 	p := &progress{}
 	kept, err := a.js.ObjectStore(short, keptName)
 	var data []byte
 	if err == nil {
-		data, err = kept.GetBytes(short, a.job.Object)
+		data, err = kept.GetBytes(short, object)
 	}
 	if err == nil {
 		err = decoded(data, p)
 	}
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "trial %d begins anew: its checkpoint cannot be read (%v)\n", a.job.Number, err)
-		return nil
-	}
-	return p
+	return p, err
 }

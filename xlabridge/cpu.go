@@ -32,7 +32,7 @@ const mostSmall = .5
 // against 6. With the older, and with LLVM's loop unrolling off, CartPole's first generation comes in 0.5 instead of 1.3 s.
 // But the older has lost the way to write into a part of an array in place: it copies the whole array each time. So it is
 // used where kernels of our own do that (graph's lowering sees to it), or nothing large is written to in part; and not where
-// loops are short (mostShort).
+// loops are short (graph.WholeLoops).
 
 // olderEmitters are the extra options that choose the older way, and that make one function of every loop that graph's lowering does not keep
 // apart (graph/lower_loops.go), however large.
@@ -44,11 +44,6 @@ const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_
 
 // disabledPasses is the option with the compiler's passes that are left out, between commas.
 const disabledPasses = "xla_disable_hlo_passes"
-
-// mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such
-// code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer way takes
-// half as long again to compile.
-const mostShort = .25
 
 // codegenSplit is the option with the number of LLVM modules that the loops are put into, which are compiled in parallel.
 // Each has a cost of its own.
@@ -83,7 +78,7 @@ func (c *Client) programOptions(l *graph.Lowered, o CompileOptions) map[string]a
 	case l.Graph.Uses("conv"):
 		options[libraryFusions] = "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_REDUCE"
 	}
-	if c.HasKernels() && !l.Graph.WritesParts(l.Target) && l.Graph.ShortLoops() < mostShort {
+	if l.Graph.WholeLoops(l.Target) {
 		options[extraOptions] = olderEmitters
 		options[codegenSplit] = min(runtime.NumCPU(), mostModules)
 		if l.Graph.TiledProducts() {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,9 +127,47 @@ func TestIslandsShareAFolder(t *testing.T) {
 	require.Greater(t, len(from), 1, "all come from one")
 	require.GreaterOrEqual(t, mixed, n/2, "they mix")
 
+	// One that begins anew under a name that has left somebody would have its members shadowed by those: it is refused before its first generation.
+	anew := command(0, "--out", "anew")
+	require.NoError(t, anew.Start())
+	require.NotZero(t, anew.ended())
+	require.Contains(t, anew.err.String(), filepath.Join("shared", "migration_pool", "island-00")+" has members of an earlier run; go on with it by --resume")
 	// A run that was killed goes on, and over what it has left before.
 	p := s.command("evolve", "--resume", "run-0", "--generations", "44")
 	require.NoError(t, p.Start())
 	require.Equal(t, 0, p.ended(), "%s", &p.err)
 	require.DirExists(t, filepath.Join(pool, "island-00", "gen-44"))
+}
+
+// TestIslandsInTheBrowser: study watch shows a run's folder, and says where there is none.
+func TestIslandsInTheBrowser(t *testing.T) {
+	s := newShell(t)
+	s.do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
+		"--out", "run")
+	p := s.command("study", "watch", "run")
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	_, page, ok := strings.Cut(lines.Text(), "the islands are shown at ")
+	require.True(t, ok, lines.Text())
+	var shown struct {
+		Rows     []map[string]float64
+		Standing struct{ Islands []map[string]any }
+	}
+	require.NoError(t, json.Unmarshal([]byte(looked(t, page, "")), &shown))
+	require.Len(t, shown.Rows, 4)
+	require.Len(t, shown.Standing.Islands, 3)
+	best := math.Inf(-1)
+	for i, of := range shown.Standing.Islands {
+		mean := shown.Rows[3][fmt.Sprint("mean_", i)]
+		require.Equal(t, of["mean_fitness"], mean)
+		best = max(best, mean)
+	}
+	require.Equal(t, shown.Rows[3]["best_mean"], best)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Zero(t, p.ended(), p.err.String())
+	require.Contains(t, s.refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
 }

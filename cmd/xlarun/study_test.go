@@ -175,6 +175,16 @@ high = 1
 	}
 }
 
+// Workers that wait in vain end when their time is over, once: each was started again twenty times.
+func TestWorkersWithoutAServer(t *testing.T) {
+	s := newShell(t)
+	p := s.command("work", "nats://127.0.0.1:1", "--workers", "2", "--wait", "300ms")
+	require.NoError(t, p.Start())
+	require.Equal(t, 3, p.ended(), p.err.String())
+	require.Equal(t, 2, strings.Count(p.err.String(), "there is no coordinator"), p.err.String())
+	require.Contains(t, p.err.String(), "no worker can work: each says why above")
+}
+
 // looked is what a page has for who knows a token.
 func looked(t *testing.T, page, token string) string {
 	t.Helper()

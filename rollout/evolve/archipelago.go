@@ -190,9 +190,17 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 		{Name: "failed", Number: float64(s.failed)}, {Name: "env_steps", Number: float64(a.Steps() * perGeneration)},
 		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]}, {Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
 	}}
+	if c.Islands <= curvesOfIslands {
+		for i, mean := range a.means {
+			m.Values = append(m.Values, run.Value{Name: fmt.Sprintf("mean_%d", i), Number: mean})
+		}
+	}
 	m.Values = append(m.Values, s.failures(a.Steps())...)
 	return m, nil
 }
+
+// curvesOfIslands is the most islands of which each has its mean among the metrics.
+const curvesOfIslands = 64
 
 // Restore goes on from a snapshot.
 func (a *Archipelago) Restore(s run.Snapshot) error {

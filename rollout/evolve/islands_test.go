@@ -88,6 +88,9 @@ func TestIslandsOnDevices(t *testing.T) {
 	for i, x := range (settings.Number{Value: .05, Each: "0.05..0.5"}).Several(6, "strategy.sigma", 0) {
 		require.Equal(t, float64(float32(x)), sigma[i])
 	}
+	for _, v := range m1[6].Values {
+		require.Contains(t, c.Measures(), v.Name, "what a study may ask for")
+	}
 	taken := of(t, m1[6], "immigrants")
 	require.Positive(t, taken)
 	foreign := of(t, m1[6], "foreign")

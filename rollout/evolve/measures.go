@@ -16,3 +16,9 @@ func (c *Config) Measures() []string {
 	}
 	return names
 }
+
+// Measures are the names of a run's metrics.
+func (c *Islands) Measures() []string {
+	return []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
+		"diversity", "diversity_within", "foreign", "immigrants", "failed_generation", "failed_member", "failed_step"}
+}

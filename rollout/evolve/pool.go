@@ -14,6 +14,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/rollout/settings"
 )
 
 // Pool is the folder through which islands that are processes of their own exchange members: migration_pool in the folder that they share. An island writes its best
@@ -61,6 +62,22 @@ func newPool(dir, island, means string) *Pool {
 
 func (p *Pool) entry(island string, generation int64) string {
 	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
+}
+
+// vacant makes the island's folder, and refuses one in which members of an earlier run of its name are: others would take those, of late generations, for newer than what this run leaves.
+func (p *Pool) vacant() error {
+	folder := filepath.Dir(p.entry(p.island, 0))
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	left, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(left, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), "gen-") }) {
+		return settings.Wrong("island", p.island, "one that has left nobody yet, when a run begins: %s has members of an earlier run; go on with it by --resume, remove the folder, or give another --migration-dir", folder)
+	}
+	return nil
 }
 
 // Leave writes the members that leave in a generation; names are the islands of the shares.

@@ -24,7 +24,8 @@ type pooled struct {
 	pool    *Pool
 	islands []string // those that are known by number: this one first, then in the order in which members of theirs came
 	arrived []arrival
-	size    int // parameters of a member
+	size    int  // parameters of a member
+	begun   bool // a generation was run here
 }
 
 // arrival is a member that came in, and when.
@@ -95,6 +96,12 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 
 // Step runs a generation; every so many of them members leave and arrive after it.
 func (p *pooled) Step() (run.Metrics, error) {
+	if !p.begun && p.Steps() == 0 {
+		if err := p.pool.vacant(); err != nil {
+			return run.Metrics{}, err
+		}
+	}
+	p.begun = true
 	m, err := p.Evolution.Step()
 	if err != nil {
 		return m, err

@@ -121,16 +121,20 @@ type numbers struct {
 // spread is that of a minibatch's advantages: they are taken less Mean, over Deviation.
 type spread struct{ Mean, Deviation *graph.Array }
 
-// spreadOf is that of advantages f32[…]; nil where they are taken as they are.
+// spreadOf is that of advantages f32[…], but for those that are NaN; nil where they are taken as they are.
 func (l *learner) spreadOf(advantages *graph.Array) *spread {
 	if !l.normalize {
 		return nil
 	}
-	return &spread{graph.Mean(advantages), graph.Add(graph.Std(advantages), 1e-8)}
+	some := graph.Not(graph.IsNaN(advantages))
+	n := graph.Max(graph.Sum(graph.Convert(some, graph.Float32)), 1)
+	mean := func(x *graph.Array) *graph.Array { return graph.Div(graph.Sum(graph.Select(some, x, 0.)), n) }
+	middle := mean(advantages)
+	return &spread{middle, graph.Add(graph.Sqrt(mean(graph.Square(graph.Sub(advantages, middle)))), 1e-8)}
 }
 
 // loss is that of a minibatch, or of a part of one (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0, by is
-// the spread of the whole minibatch.
+// the spread of the whole minibatch. Steps whose advantage is NaN count as if they had no loss.
 func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.Array, figures) {
 	if l.greedy {
 		return l.difference(out, e)
@@ -154,17 +158,19 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 	}
 	change := graph.Sub(of.LogProb, e.LogProb)
 	ratio := graph.Exp(change)
-	advantage := e.Advantage
+	teaches := graph.Not(graph.IsNaN(e.Advantage))
+	mean := func(x *graph.Array) *graph.Array { return graph.Mean(graph.Select(teaches, x, 0.)) }
+	advantage := graph.Select(teaches, e.Advantage, 0.)
 	if by != nil {
 		advantage = graph.Div(graph.Sub(advantage, by.Mean), by.Deviation)
 	}
 	clipped := graph.Clamp(graph.Sub(1, l.Clip), ratio, graph.Add(1, l.Clip))
 	f := figures{
-		PolicyLoss:   graph.Neg(graph.Mean(graph.Min(graph.Mul(ratio, advantage), graph.Mul(clipped, advantage)))),
-		ValueLoss:    graph.Mean(far),
-		Entropy:      graph.Mean(of.Entropy),
-		KL:           graph.Mean(graph.Sub(graph.Sub(ratio, 1), change)),
-		ClipFraction: graph.Mean(graph.Convert(graph.Gt(graph.Abs(graph.Sub(ratio, 1)), l.Clip), graph.Float32)),
+		PolicyLoss:   graph.Neg(mean(graph.Min(graph.Mul(ratio, advantage), graph.Mul(clipped, advantage)))),
+		ValueLoss:    mean(far),
+		Entropy:      mean(of.Entropy),
+		KL:           mean(graph.Sub(graph.Sub(ratio, 1), change)),
+		ClipFraction: mean(graph.Convert(graph.Gt(graph.Abs(graph.Sub(ratio, 1)), l.Clip), graph.Float32)),
 		GradientNorm: graph.Scalar(0),
 		Minibatches:  graph.Scalar(1),
 		Skipped:      graph.Scalar(0),

@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
@@ -32,6 +33,18 @@ func (e flawed) Step(key random.Key, s, _ *graph.Array, p graph.None) (next, obs
 	next = graph.Add(s, 1)
 	reward = graph.Select(graph.Lt(random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 1), .05), graph.Scalar(math.NaN()), -1.)
 	return next, e.Observe(next, p), reward, graph.Ge(next, 4), envs.False()
+}
+
+// lure is one step long: two actions cost 1, the third pays no number.
+type lure struct{ flawed }
+
+func init() { envs.MustRegister[*graph.Array, graph.None](lure{}) }
+
+func (lure) Spec() envs.Spec {
+	return envs.Spec{ID: "Lure-v0", Observation: flawed{}.Spec().Observation, Action: envs.Discrete{N: 3}, MaxSteps: 1, RewardThreshold: math.NaN()}
+}
+func (e lure) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	return s, e.Observe(s, p), graph.Select(graph.Eq(action, 2), graph.Scalar(math.NaN()), -1.), graph.Not(envs.False()), envs.False()
 }
 
 // What was once wrong.
@@ -116,4 +129,15 @@ func TestMended(t *testing.T) {
 	for _, row := range r.config.Board() {
 		require.True(t, row.Gaps, "case 7: %s", row.Label)
 	}
+	// Case 8: steps without a return that is a number had the advantage 0, which is better than others where those are normalised: they were learned.
+	r = start(t, b, small(func(c *Config) {
+		c.Env, c.Envs, c.Horizon, c.Steps, c.LearningRate = "Lure-v0", 8, 64, 8*64*30, settings.Num(5e-3)
+	}))
+	all = steps(t, r, 30)
+	last = all[len(all)-1]
+	require.Less(t, of(t, last, "failed"), .5*8*64, "case 8: a third, by chance")
+	require.Positive(t, of(t, last, "failed"), "case 8")
+	// Case 9: an end where every episode failed was told as if nothing had happened.
+	require.Contains(t, r.Ending(run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7}, {Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
+		"no episode of the last update had a return that is a number, of 7 that ended", "case 9")
 }

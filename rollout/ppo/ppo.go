@@ -69,7 +69,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 	if err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, cut.Devices), Computed: true}
+	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, cut.Devices), Computed: true, Packed: c.Agents == 1}
 	if c.Agents == 1 {
 		if g.shards, err = c.shards(b, g.rows); err != nil {
 			return nil, err
@@ -121,7 +121,7 @@ func (t *Training) Step() (run.Metrics, error) {
 	}
 	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(t.Steps()) * work})
 	recent, _ := m.Get("recent_return")
-	m.Done = recent >= t.target
+	m.Done = recent >= t.target && !math.IsInf(recent, 0)
 	return m, nil
 }
 
@@ -218,7 +218,11 @@ func (t *Training) ending(last run.Metrics) string {
 	recent, _ := last.Get("recent_return")
 	skipped, _ := last.Get("skipped")
 	minibatches, _ := last.Get("minibatches")
+	failed, _ := last.Get("failed")
+	episodes, _ := last.Get("episodes")
 	switch {
+	case failed > 0 && episodes == 0:
+		return fmt.Sprintf("recent return %s; no episode of the last update had a return that is a number, of %.0f that ended", number(recent), failed)
 	case math.IsNaN(recent):
 		return "no episode has ended with a return that is a number"
 	case skipped > 0 && minibatches == 0:

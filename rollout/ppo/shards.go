@@ -22,6 +22,8 @@ const (
 	// leastRows and leastEnvs are the steps of a minibatch, and the environments, of a part: with fewer its vectors are half empty, and handing results
 	// over takes longer than making them.
 	leastRows, leastEnvs = 256, 32
+	// leastHalf are the steps of half a minibatch that is cut in two where it has not enough for more: both cores are some use even there.
+	leastHalf = 64
 )
 
 // parts is the largest power of two, of at most mostShards, that cuts n evenly into parts of at least so many.
@@ -45,9 +47,13 @@ func (c *Config) shards(b xlabridge.Backend, rows int) (*shards, error) {
 		}
 		return nil, nil
 	}
-	each := rows / c.Minibatches / c.Accumulate // of a part of a minibatch
-	steps := c.perUpdate() / rows               // of a row
-	envs, learn := parts(c.Envs, leastEnvs), parts(each, (leastRows+steps-1)/steps)
+	each := rows / c.Minibatches / c.Accumulate                      // of a part of a minibatch
+	steps := c.perUpdate() / rows                                    // of a row
+	rowsOf := func(all int) int { return (all + steps - 1) / steps } // that have so many steps
+	envs, learn := parts(c.Envs, leastEnvs), parts(each, rowsOf(leastRows))
+	if learn == 1 && each%2 == 0 && each/2 >= rowsOf(leastHalf) {
+		learn = 2
+	}
 	devices = min(devices, max(envs, learn))
 	return &shards{Envs: population.CutTiles(c.Envs, c.Envs/envs, devices), Rows: population.CutTiles(learn, 1, devices)}, nil
 }

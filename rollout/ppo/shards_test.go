@@ -31,7 +31,9 @@ var sharded = map[string]struct {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Accumulate, c.Value = "Pendulum-v1", 64, 32, 2, 2, "popart"
 		c.NormalizeObservations, c.NormalizeRewards = true, true
 	}, 2, 2},
-	"half": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Precision, c.Value = 64, 16, 2, "f16", "twohot" }, 2, 2},
+	"half":        {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Precision, c.Value = 64, 16, 2, "f16", "twohot" }, 2, 2},
+	"halves":      {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "mlp:64,64", 4, 128, 4 }, 1, 2},
+	"half halves": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Precision = 8, 32, 2, "bf16" }, 1, 2},
 	"stops": {func(c *Config) {
 		c.Envs, c.Horizon, c.Minibatches, c.TargetKL.Value = 64, 16, 2, 1e-4
 	}, 2, 2},

@@ -181,9 +181,9 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 	}
 	l := g.learner(s.Value, in, s.Update)
 	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
-	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others.
+	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others: learner.loss knows them by their advantage.
 	number := graph.IsFinite(targets)
-	advantages, targets = graph.Select(number, advantages, 0.), graph.Select(number, targets, estimated.Values)
+	advantages, targets = graph.Select(number, advantages, math.NaN()), graph.Select(number, targets, estimated.Values)
 	next.Value = g.head.Prepare(s.Value, graph.Flatten1D(targets))
 	l.state = next.Value
 	params := g.rescaled(s, next.Value)

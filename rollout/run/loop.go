@@ -24,8 +24,9 @@ type Loop struct {
 	devices int
 	program *xlabridge.Compiled
 	tree    *graph.Tree
-	state   []*graph.Array // on the devices; nil after Close, or after a call that failed and took it along
-	inputs  []*graph.Array
+	packing *packing
+	state   []*graph.Array // on the devices, packed; nil after Close, or after a call that failed and took it along
+	inputs  []*graph.Array // packed
 	names   []string
 	step    int64
 	closed  bool
@@ -45,6 +46,8 @@ type LoopOptions struct {
 	Computed bool
 	// Undivided: one device does all there is, so that all cores work on what is large.
 	Undivided bool
+	// Packed: the small arrays of the state, and the inputs, are handed over as one each (packing.go), for programs that take a few milliseconds.
+	Packed bool
 	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
 	Metrics []string // names of the results' numbers, leaf after leaf
 	Work    float64  // of a round: what steps/s counts
@@ -61,9 +64,14 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		return nil, err
 	}
 	l.names = names
-	p, err := graph.TraceArgs(o.Name, []any{state, inputs}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
-		next, results := step(args[0].(S), args[1].(I))
-		return []any{next, results}
+	leaves, tree := graph.Flatten(state)
+	given, inputsTree := graph.Flatten(inputs)
+	l.tree, l.packing = tree, packingOf(leaves, o.Packed)
+	packed := packingOf(given, o.Packed)
+	p, err := graph.TraceArgs(o.Name, []any{l.packing.abstract(leaves), packed.abstract(given)}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
+		state := tree.Unflatten(l.packing.untraced(args[0].([]*graph.Array))).(S)
+		next, results := step(state, inputsTree.Unflatten(packed.untraced(args[1].([]*graph.Array))).(I))
+		return []any{l.packing.traced(graph.Leaves(next)), results}
 	})
 	if err != nil {
 		return nil, err
@@ -81,41 +89,44 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 		l.profile.Choice = plan.Choice{Plan: o.Plan.String(), Source: plan.Static}
 	}
 	l.profile.Account(ProgramOf(l.program))
-	put := func(state S) (S, error) { return xlabridge.Put(b, l.devices, state) }
 	if o.Computed {
-		put = func(state S) (S, error) { return computed(b, l, options, state) }
+		l.state, err = l.computed(options, leaves)
+	} else {
+		l.state, err = l.put(l.packing, leaves)
 	}
-	if state, err = put(state); err == nil {
-		if inputs, err = xlabridge.Put(b, l.devices, inputs); err != nil {
-			xlabridge.Free(state)
+	if err == nil {
+		if l.inputs, err = l.put(packed, given); err != nil {
+			xlabridge.Free(l.state)
 		}
 	}
 	if err != nil {
 		_ = l.program.Close()
 		return nil, err
 	}
-	l.state, l.tree = graph.Flatten(state)
-	l.inputs = graph.Leaves(inputs)
 	return l, nil
 }
 
-// computed is a state whose leaves are lazy, computed on a loop's devices.
-func computed[S any](b xlabridge.Backend, l *Loop, options xlabridge.CompileOptions, state S) (S, error) {
-	var none S
-	p, err := graph.TraceArgs(l.options.Name+": start", nil, graph.TraceOptions{Replicas: l.devices}, func([]any) any { return state })
+// put packs leaves and puts them on the devices.
+func (l *Loop) put(p *packing, leaves []*graph.Array) ([]*graph.Array, error) {
+	leaves, err := p.packed(leaves)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	program, err := b.Compile(p, options)
+	return xlabridge.Put(l.backend, l.devices, leaves)
+}
+
+// computed are leaves that are lazy, computed on a loop's devices and packed.
+func (l *Loop) computed(options xlabridge.CompileOptions, leaves []*graph.Array) ([]*graph.Array, error) {
+	p, err := graph.TraceArgs(l.options.Name+": start", nil, graph.TraceOptions{Replicas: l.devices}, func([]any) any { return l.packing.traced(leaves) })
 	if err != nil {
-		return none, err
+		return nil, err
+	}
+	program, err := l.backend.Compile(p, options)
+	if err != nil {
+		return nil, err
 	}
 	defer func() { _ = program.Close() }()
-	leaves, err := program.Call(nil)
-	if err != nil {
-		return none, err
-	}
-	return p.OutTree().Unflatten(leaves).(S), nil
+	return program.Call(nil)
 }
 
 // leafNames are the names of a state's leaves, no two alike: a snapshot knows them by nothing else.
@@ -239,15 +250,19 @@ func (c choosing[S]) Candidates(s Snapshot) ([]Candidate, error) {
 // Steps is the number of calls of Advance that the state has behind it.
 func (l *Loop) Steps() int64 { return l.step }
 
-// State is the state on the devices.
+// State is the state on the devices; of a loop that packs, the small arrays are on the host.
 func (l *Loop) State() (any, error) {
 	if l.state == nil {
 		return nil, ErrGone
 	}
-	return l.tree.Unflatten(l.state), nil
+	leaves, err := l.packing.unpacked(l.state)
+	if err != nil {
+		return nil, err
+	}
+	return l.tree.Unflatten(leaves), nil
 }
 
-// Inputs are the inputs on the devices, in the order of their leaves.
+// Inputs are the inputs on the devices, in the order of their leaves, or packed.
 func (l *Loop) Inputs() []*graph.Array { return l.inputs }
 
 // Snapshot copies the state to the host.
@@ -256,7 +271,11 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 		return Snapshot{}, ErrGone
 	}
 	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
-	for i, a := range l.state {
+	leaves, err := l.packing.unpacked(l.state)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	for i, a := range leaves {
 		h, err := xlabridge.ToHost(a)
 		if err != nil {
 			return Snapshot{}, err
@@ -275,7 +294,7 @@ func (l *Loop) Restore(s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	put, err := xlabridge.Put(l.backend, l.devices, graph.Leaves(state))
+	put, err := l.put(l.packing, graph.Leaves(state))
 	if err != nil {
 		return err
 	}
@@ -287,7 +306,7 @@ func (l *Loop) Restore(s Snapshot) error {
 // Unflatten is a snapshot as the tree that the state is, on the host.
 func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	leaves := make([]*graph.Array, len(l.names))
-	shapes := l.program.Program.Inputs
+	shapes := l.packing.shapes
 	for i, name := range l.names {
 		a, ok := s.Arrays[name]
 		if !ok || !a.Shape().Equal(shapes[i]) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// CMAES is the evolution strategy with covariance matrix adaptation (Hansen, 2016) over the numbers that all trials have, each
+// CMAES is the evolution strategy with covariance matrix adaptation, the worse half of a generation with negative weights (Hansen, 2016), over the numbers that all trials have, each
 // scaled to 0 … 1; other parameters are random. A generation's trials may end in any order.
 type CMAES struct {
 	Startup    int     // trials that are random at first; 0: 1
@@ -15,6 +15,7 @@ type CMAES struct {
 	state      *cma
 	done       map[int64]bool // trials that were looked at, by ID
 	seed       int64
+	at         mark
 }
 
 // cmaAttr of a trial is the generation whose distribution it was drawn from.
@@ -34,13 +35,14 @@ func (*CMAES) Independent(v *View, name string, d Distribution) (float64, error)
 func (s *CMAES) Relative(v *View) (map[string]float64, error) {
 	names, space := v.common()
 	names = slices.DeleteFunc(names, func(name string) bool { return space[name].Kind == Categorical })
-	if len(v.completed()) < or(s.Startup, 1) || len(names) == 0 {
+	if v.all().ended < or(s.Startup, 1) || len(names) == 0 {
 		return nil, nil
 	}
 	if s.state == nil || !slices.Equal(s.state.names, names) || s.seed != v.Seed || !s.continues(v) {
-		s.state, s.done, s.seed = newCMA(names, s.Population, s.Sigma), map[int64]bool{}, v.Seed
+		s.state, s.done, s.seed, s.at = newCMA(names, s.Population, s.Sigma), map[int64]bool{}, v.Seed, mark{}
 	}
-	for _, t := range v.Finished {
+	over, _ := v.news(&s.at)
+	for _, t := range over {
 		if s.done[t.ID] {
 			continue
 		}
@@ -94,7 +96,8 @@ func unitBounds(d Distribution) (low, high float64) {
 type cma struct {
 	names                  []string
 	n, size, parents       int
-	weights                []float64
+	weights                []float64 // from the best on
+	total                  float64   // of them
 	mueff, cc, cs, c1, cmu float64
 	damping, norm          float64
 	mean, pathC, pathS     []float64
@@ -118,22 +121,32 @@ func newCMA(names []string, size int, sigma float64) *cma {
 		c.sigma = 1. / 6
 	}
 	c.parents = max(c.size/2, 1)
-	sum, squares := 0., 0.
-	for i := range c.parents {
+	var sum, squares, below, belowSquares float64
+	for i := range c.size {
 		w := math.Log(float64(c.size+1)/2) - math.Log(float64(i+1))
-		w = max(w, 1e-12)
+		if i < c.parents {
+			w = max(w, 1e-12)
+			sum, squares = sum+w, squares+w*w
+		} else {
+			below, belowSquares = below-w, belowSquares+w*w
+		}
 		c.weights = append(c.weights, w)
-		sum += w
-		squares += w * w
-	}
-	for i := range c.weights {
-		c.weights[i] /= sum
 	}
 	c.mueff = sum * sum / squares
 	c.cc = (4 + c.mueff/N) / (N + 4 + 2*c.mueff/N)
 	c.cs = (c.mueff + 2) / (N + c.mueff + 5)
 	c.c1 = 2 / ((N+1.3)*(N+1.3) + c.mueff)
 	c.cmu = min(1-c.c1, 2*(c.mueff-2+1/c.mueff)/((N+2)*(N+2)+c.mueff))
+	// Those of the worse half are negative (active adaptation), bounded so that the covariance stays positive definite.
+	least := min(1+c.c1/c.cmu, 1+2*below*below/belowSquares/(c.mueff+2), (1-c.c1-c.cmu)/(N*c.cmu))
+	for i, w := range c.weights {
+		if i < c.parents {
+			c.weights[i] = w / sum
+		} else {
+			c.weights[i] = w * least / below
+		}
+		c.total += c.weights[i]
+	}
 	c.damping = 1 + 2*max(0, math.Sqrt((c.mueff-1)/(N+1))-1) + c.cs
 	c.norm = math.Sqrt(N) * (1 - 1/(4*N) + 1/(21*N*N))
 	c.mean, c.pathC, c.pathS = make([]float64, n), make([]float64, n), make([]float64, n)
@@ -195,7 +208,7 @@ func (c *cma) tell(point []float64, value float64) {
 	N, old := float64(c.n), slices.Clone(c.mean)
 	step := make([]float64, c.n) // of the mean, in units of sigma
 	for i := range c.n {
-		for k, w := range c.weights {
+		for k, w := range c.weights[:c.parents] {
 			step[i] += w * (c.told[k].point[i] - old[i]) / c.sigma
 		}
 		c.mean[i] = old[i] + c.sigma*step[i]
@@ -214,13 +227,25 @@ func (c *cma) tell(point []float64, value float64) {
 	for i := range c.n {
 		c.pathC[i] = (1-c.cc)*c.pathC[i] + h*math.Sqrt(c.cc*(2-c.cc)*c.mueff)*step[i]
 	}
+	weights := slices.Clone(c.weights) // a negative one is of a step of unit length
+	for k := c.parents; k < c.size; k++ {
+		away := make([]float64, c.n)
+		for i := range away {
+			away[i] = (c.told[k].point[i] - old[i]) / c.sigma
+		}
+		far := 0.
+		for _, x := range c.whiten(away) {
+			far += x * x
+		}
+		weights[k] *= N / (far + 1e-8)
+	}
 	for i := range c.n {
 		for j := range c.n {
 			rank := 0.
-			for k, w := range c.weights {
+			for k, w := range weights {
 				rank += w * (c.told[k].point[i] - old[i]) * (c.told[k].point[j] - old[j]) / (c.sigma * c.sigma)
 			}
-			c.covariance[i][j] = (1-c.c1-c.cmu+(1-h)*c.c1*c.cc*(2-c.cc))*c.covariance[i][j] + c.c1*c.pathC[i]*c.pathC[j] + c.cmu*rank
+			c.covariance[i][j] = (1-c.c1-c.cmu*c.total+(1-h)*c.c1*c.cc*(2-c.cc))*c.covariance[i][j] + c.c1*c.pathC[i]*c.pathC[j] + c.cmu*rank
 		}
 	}
 	c.sigma *= math.Exp(min(1, c.cs/c.damping*(length/c.norm-1)))

@@ -18,6 +18,7 @@ type Grid struct {
 	next   int
 	used   map[string]bool
 	seen   map[int64]bool
+	at     mark
 	order  []int
 	seed   int64
 }
@@ -101,7 +102,7 @@ func (*Grid) Name() string { return "grid" }
 
 // forget forgets the trials that were seen; the next view has them.
 func (g *Grid) forget() {
-	g.next, g.used, g.seen = 0, map[string]bool{}, map[int64]bool{}
+	g.next, g.used, g.seen, g.at = 0, map[string]bool{}, map[int64]bool{}, mark{}
 }
 
 func (g *Grid) key(params map[string]float64) string {
@@ -122,7 +123,8 @@ func (g *Grid) Relative(v *View) (map[string]float64, error) {
 		g.seed, g.order = v.Seed, (&View{Seed: v.Seed, Number: -1}).Rand("grid").Perm(len(g.points))
 		g.next = 0
 	}
-	for _, list := range [][]*FrozenTrial{v.Finished, v.Running} {
+	over, _ := v.news(&g.at)
+	for _, list := range [][]*FrozenTrial{over, v.Running} {
 		for _, t := range list {
 			if !g.seen[t.Number] && len(t.Params) > 0 {
 				g.seen[t.Number] = true

@@ -15,6 +15,8 @@ type NSGA2 struct {
 	// CrossoverProbability is that of a child of two parents; 0: 0.9. SwapProbability is that of a parameter of the second; 0: 0.5.
 	CrossoverProbability, SwapProbability float64
 	parents                               [][]*FrozenTrial // of the generations from 1 on, as far as they are known
+	settled                               map[int][]*FrozenTrial
+	at                                    mark
 }
 
 // generationAttr of a trial is the generation that it belongs to.
@@ -31,20 +33,13 @@ func (*NSGA2) Independent(v *View, name string, d Distribution) (float64, error)
 // Relative implements Sampler.
 func (s *NSGA2) Relative(v *View) (map[string]float64, error) {
 	size := or(s.Population, 50)
-	of := map[int][]*FrozenTrial{} // complete ones by generation
-	for _, t := range v.completed() {
-		g, ok := System[int](t, generationAttr)
-		if !ok {
-			g = 0 // somebody else's: one of the first parents
-		}
-		of[g] = append(of[g], t)
-	}
+	more := s.generations(v)
 	generation := 0
-	for ; len(of[generation]) >= size; generation++ {
+	for ; len(s.settled[generation])+len(more[generation]) >= size; generation++ {
 		if generation < len(s.parents) {
 			continue
 		}
-		group := slices.Clone(of[generation][:size]) // later ones would make other parents of the same trials
+		group := slices.Concat(s.settled[generation], more[generation])[:size:size] // later ones would make other parents of the same trials
 		if generation > 0 {
 			group = append(group, s.parents[generation-1]...)
 		}
@@ -55,6 +50,30 @@ func (s *NSGA2) Relative(v *View) (map[string]float64, error) {
 		return nil, nil
 	}
 	return s.child(v, v.Rand("nsga2"), s.parents[generation-1]), nil
+}
+
+// generations takes in the complete trials of a view that are settled, by generation; it gives those that are not.
+func (s *NSGA2) generations(v *View) (more map[int][]*FrozenTrial) {
+	over, anew := v.news(&s.at)
+	if anew {
+		s.settled = map[int][]*FrozenTrial{}
+	}
+	more = map[int][]*FrozenTrial{}
+	for i, t := range over {
+		if t.State != Complete {
+			continue
+		}
+		g, ok := System[int](t, generationAttr)
+		if !ok {
+			g = 0 // somebody else's: one of the first parents
+		}
+		if len(over)-i > len(v.Finished)-v.first.n {
+			s.settled[g] = append(s.settled[g], t)
+		} else {
+			more[g] = append(more[g], t)
+		}
+	}
+	return more
 }
 
 func (s *NSGA2) child(v *View, r *rand.Rand, parents []*FrozenTrial) map[string]float64 {

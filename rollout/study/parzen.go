@@ -11,6 +11,7 @@ import (
 // distribution is; those with steps have the mass around each value.
 type parzen struct {
 	weights []float64 // of the kernels, sum 1
+	logs    []float64 // their logarithms
 	dims    []parzenDim
 }
 
@@ -19,6 +20,7 @@ type parzenDim struct {
 	low, high float64 // of the scale
 	mu, sigma []float64
 	logMass   []float64   // of the kernels within the bounds
+	logWidth  []float64   // of a kernel's density at its top
 	choice    [][]float64 // of a categorical one: probabilities by kernel
 }
 
@@ -48,6 +50,7 @@ func newParzen(space []Distribution, rows [][]float64) *parzen {
 	}
 	for i := range p.weights {
 		p.weights[i] /= sum
+		p.logs = append(p.logs, math.Log(p.weights[i]))
 	}
 	for k, d := range space {
 		column := make([]float64, n)
@@ -88,6 +91,7 @@ func newDim(d Distribution, at []float64) parzenDim {
 	x.mu, x.sigma = append(x.mu, (x.low+x.high)/2), append(x.sigma, x.high-x.low)
 	for i := range x.mu {
 		x.logMass = append(x.logMass, logMass((x.low-x.mu[i])/x.sigma[i], (x.high-x.mu[i])/x.sigma[i]))
+		x.logWidth = append(x.logWidth, math.Log(x.sigma[i]*math.Sqrt(2*math.Pi)))
 	}
 	return x
 }
@@ -161,14 +165,13 @@ func (p *parzen) sample(r *rand.Rand) []float64 {
 
 // logDensity of a point; terms is room for a number a kernel.
 func (p *parzen) logDensity(point, terms []float64) float64 {
+	copy(terms, p.logs)
+	for i := range p.dims {
+		p.dims[i].addLogs(point[i], terms)
+	}
 	most := math.Inf(-1)
 	for k := range p.weights {
-		sum := math.Log(p.weights[k])
-		for i := range p.dims {
-			sum += p.dims[i].log(k, point[i])
-		}
-		terms[k] = sum
-		most = max(most, sum)
+		most = max(most, terms[k])
 	}
 	if math.IsInf(most, -1) {
 		return most
@@ -180,17 +183,25 @@ func (p *parzen) logDensity(point, terms []float64) float64 {
 	return most + math.Log(sum)
 }
 
-func (x *parzenDim) log(k int, v float64) float64 {
-	if x.choice != nil {
-		return math.Log(x.choice[k][int(v)])
+// addLogs adds the logarithms of the kernels' densities of a value.
+func (x *parzenDim) addLogs(v float64, terms []float64) {
+	switch {
+	case x.choice != nil:
+		for k, probabilities := range x.choice {
+			terms[k] += math.Log(probabilities[int(v)])
+		}
+	case x.d.Step > 0:
+		low, high := max(x.scale(v-x.d.Step/2), x.low), min(x.scale(v+x.d.Step/2), x.high)
+		for k, mu := range x.mu {
+			terms[k] += logMass((low-mu)/x.sigma[k], (high-mu)/x.sigma[k]) - x.logMass[k]
+		}
+	default:
+		at := x.scale(v)
+		for k, mu := range x.mu {
+			z := (at - mu) / x.sigma[k]
+			terms[k] += -z*z/2 - x.logWidth[k] - x.logMass[k]
+		}
 	}
-	mu, sigma := x.mu[k], x.sigma[k]
-	if x.d.Step > 0 {
-		a, b := max(x.scale(v-x.d.Step/2), x.low), min(x.scale(v+x.d.Step/2), x.high)
-		return logMass((a-mu)/sigma, (b-mu)/sigma) - x.logMass[k]
-	}
-	z := (x.scale(v) - mu) / sigma
-	return -z*z/2 - math.Log(sigma*math.Sqrt(2*math.Pi)) - x.logMass[k]
 }
 
 func normalCDF(x float64) float64      { return math.Erfc(-x/math.Sqrt2) / 2 }

@@ -20,8 +20,8 @@ type Storage interface {
 	// Add makes trials, in one step: it sets ID and Number of each. want is the number that the first has to get, -1 for any:
 	// ErrMoved where another trial has it.
 	Add(s StudyID, want int64, trials ...*FrozenTrial) error
-	// News gives copies of the trials with an ID above `after`, and of those listed, by ID.
-	News(s StudyID, after int64, listed []int64) ([]*FrozenTrial, error)
+	// News gives copies of the trials with an ID above `after`, of those listed, and of `running` ones that run no more, by ID.
+	News(s StudyID, after int64, listed, running []int64) ([]*FrozenTrial, error)
 	// Take makes a waiting trial running, with the parameters and attributes that t has, in one step: false where it is no longer waiting.
 	Take(t *FrozenTrial) (bool, error)
 	// Suggest writes a running trial's parameters that it has not yet, and its system attributes.
@@ -31,6 +31,8 @@ type Storage interface {
 	// Finish writes how a trial ended, in one step, if it has not ended yet: the first to come wins. A second result has to be equal to the bit,
 	// else it is kept beside the first and the error is a *Nondeterminism.
 	Finish(trial int64, r Result) error
+	// End is Suggest and Finish in one step.
+	End(t *FrozenTrial, r Result) error
 	// SetAttr sets an attribute of the study, Attr reads one (nil: there is none).
 	SetAttr(s StudyID, key string, value json.RawMessage) error
 	Attr(s StudyID, key string) (json.RawMessage, error)
@@ -144,12 +146,12 @@ func (m *memory) Add(s StudyID, want int64, trials ...*FrozenTrial) error {
 	return nil
 }
 
-func (m *memory) News(s StudyID, after int64, listed []int64) (all []*FrozenTrial, err error) {
+func (m *memory) News(s StudyID, after int64, listed, running []int64) (all []*FrozenTrial, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, id := range listed {
-		if id <= after {
-			all = append(all, m.trials[id-1].clone())
+	for i, id := range slices.Concat(listed, running) {
+		if t := m.trials[id-1]; id <= after && (i < len(listed) || t.State != Running) {
+			all = append(all, t.clone())
 		}
 	}
 	trials := m.studies[s].trials
@@ -196,6 +198,17 @@ func (m *memory) Report(trial int64, r Reported) error {
 func (m *memory) Finish(trial int64, r Result) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	return m.finish(trial, r)
+}
+
+func (m *memory) End(t *FrozenTrial, r Result) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.suggest(t)
+	return m.finish(t.ID, r)
+}
+
+func (m *memory) finish(trial int64, r Result) error {
 	t, digest := m.trials[trial-1], r.Digest()
 	if t.State.Finished() {
 		first, _ := System[string](t, DigestAttr)
@@ -204,7 +217,12 @@ func (m *memory) Finish(trial int64, r Result) error {
 		}
 		return errors.Join(&Nondeterminism{t.Number, first, digest}, t.SetSystem(ConflictAttr, Conflict{first, digest, r.Values}))
 	}
-	t.State, t.Values, t.Complete = r.State, r.Values, time.Now()
+	return t.end(r, time.Now())
+}
+
+// end is how a trial that is under way ends.
+func (t *FrozenTrial) end(r Result, at time.Time) error {
+	t.State, t.Values, t.Complete = r.State, r.Values, at
 	for _, x := range r.Intermediate {
 		t.report(x)
 	}
@@ -218,7 +236,7 @@ func (m *memory) Finish(trial int64, r Result) error {
 		}
 		t.UserAttrs[ReasonAttr] = text
 	}
-	return t.SetSystem(DigestAttr, digest)
+	return t.SetSystem(DigestAttr, r.Digest())
 }
 
 func (m *memory) SetAttr(s StudyID, key string, value json.RawMessage) error {

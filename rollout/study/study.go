@@ -31,6 +31,8 @@ type Study struct {
 	open    []int64        // IDs of those that were not over
 	after   int64          // the highest ID
 	taken   map[int64]bool // waiting ones that are asked
+	settled settled        // first trials that are over
+	whole   map[int64]bool // of open ones, those that this study asked with all their parameters
 }
 
 // New opens a study, or makes it.
@@ -57,7 +59,7 @@ func New(name string, o Options) (*Study, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}}, nil
+	return &Study{Name: name, options: o, id: id, byID: map[int64]int{}, whole: map[int64]bool{}}, nil
 }
 
 // ID is the study's in its storage.
@@ -68,38 +70,6 @@ func (s *Study) Storage() Storage { return s.options.Storage }
 
 // Directions of the objectives.
 func (s *Study) Directions() []Direction { return slices.Clone(s.options.Directions) }
-
-// Trials are all trials as they are now, by ID. They are not to be changed.
-func (s *Study) Trials() ([]*FrozenTrial, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.refresh(); err != nil {
-		return nil, err
-	}
-	return slices.Clone(s.trials), nil
-}
-
-// refresh reads what is new: its cost depends on that alone.
-func (s *Study) refresh() error {
-	news, err := s.options.Storage.News(s.id, s.after, s.open)
-	if err != nil {
-		return err
-	}
-	s.open = s.open[:0]
-	for _, t := range news {
-		if i, ok := s.byID[t.ID]; ok {
-			s.trials[i] = t
-		} else {
-			s.byID[t.ID] = len(s.trials)
-			s.trials = append(s.trials, t)
-		}
-		if !t.State.Finished() {
-			s.open = append(s.open, t.ID)
-		}
-		s.after = max(s.after, t.ID)
-	}
-	return nil
-}
 
 // View is what is seen for a trial of a number: as finished those with a smaller number than `sees` that are over, as running
 // all others below its own number.
@@ -118,7 +88,18 @@ func (s *Study) bare(number int64) *View {
 
 func (s *Study) view(number, sees int64) *View {
 	v := s.bare(number)
-	for _, t := range s.trials {
+	below := min(number, sees)
+	for k := s.settled.n; k < len(s.trials) && s.trials[k].Number < below && s.trials[k].State.Finished(); k++ {
+		s.settled.take(s.trials[k])
+	}
+	k := s.settled.n
+	if k > 0 && s.trials[k-1].Number < below {
+		v.first, v.Finished = s.settled, s.trials[:k:k]
+		v.first.started = &s.settled
+	} else {
+		k = 0
+	}
+	for _, t := range s.trials[k:] {
 		switch {
 		case t.Number >= number:
 		case t.Number < sees && t.State.Finished():
@@ -182,6 +163,7 @@ func (s *Study) AskSpaces(n int, space Space, sees func(number int64) int64) ([]
 		}
 		for _, t := range asked {
 			t.written = len(t.frozen.Params)
+			s.asked(t.frozen, space)
 		}
 		return asked, nil
 	}
@@ -253,8 +235,13 @@ func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
 			return nil, err
 		}
 		t.written = len(f.Params)
-		if ok, err := s.options.Storage.Take(f); ok || err != nil {
-			return t, err
+		ok, err := s.options.Storage.Take(f)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			s.asked(f, space)
+			return t, nil
 		}
 	}
 	return nil, nil
@@ -296,10 +283,11 @@ func (s *Study) Failed(t *Trial, reason string) error {
 
 func (s *Study) finish(t *Trial, r Result) error {
 	r.Intermediate = t.frozen.Intermediate
-	if err := t.flush(); err != nil {
-		return err
+	if t.written == len(t.frozen.Params) {
+		return s.options.Storage.Finish(t.frozen.ID, r)
 	}
-	return s.options.Storage.Finish(t.frozen.ID, r)
+	t.written = len(t.frozen.Params)
+	return s.options.Storage.End(t.frozen, r)
 }
 
 // Optimize runs an objective on so many trials, some of them at a time. A trial whose objective returns ErrPruned is pruned, one that returns

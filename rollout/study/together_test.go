@@ -109,3 +109,43 @@ func (m *interrupted) Add(s StudyID, want int64, trials ...*FrozenTrial) error {
 	}
 	return m.Storage.Add(s, want, trials...)
 }
+
+// TestFollowed: trials that a study has asked with a space are not read again while they run, those of others are, and all are as they ended.
+func TestFollowed(t *testing.T) {
+	storage := InMemory()
+	s, err := New("s", Options{Storage: storage, Sampler: Random{}})
+	require.NoError(t, err)
+	other, err := New("s", Options{Storage: storage, Sampler: Random{}})
+	require.NoError(t, err)
+	space := Space{{Name: "x", Distribution: Distribution{Kind: Float, High: 1}}}
+	own, err := s.AskSpace(space, All)
+	require.NoError(t, err)
+	foreign, err := other.Ask()
+	require.NoError(t, err)
+	require.NoError(t, own.Report(1, .5))
+	_, err = foreign.SuggestFloat("x", 0, 1)
+	require.NoError(t, err)
+	require.NoError(t, foreign.Report(1, .25))
+	all, err := s.Followed(0)
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, own.Params(), all[0].External())
+	require.Empty(t, all[0].Intermediate)
+	require.Len(t, all[1].Intermediate, 1)
+	all, err = s.Trials()
+	require.NoError(t, err)
+	require.Len(t, all[0].Intermediate, 1)
+	require.NoError(t, other.Tell(foreign, 2))
+	require.NoError(t, s.Tell(own, 1))
+	all, err = s.Followed(1)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	require.Equal(t, []float64{2}, all[0].Values)
+	all, err = s.Followed(0)
+	require.NoError(t, err)
+	require.Equal(t, Complete, all[0].State)
+	require.Len(t, all[0].Intermediate, 1)
+	all, err = s.Followed(5)
+	require.NoError(t, err)
+	require.Empty(t, all)
+}

@@ -27,15 +27,7 @@ func or(n, usual int) int {
 }
 
 // started tells whether enough trials are over.
-func (s *TPE) started(v *View) bool {
-	n := 0
-	for _, t := range v.Finished {
-		if t.State != Fail {
-			n++
-		}
-	}
-	return n >= or(s.Startup, 10)
-}
+func (s *TPE) started(v *View) bool { return v.all().alive >= or(s.Startup, 10) }
 
 // Relative implements Sampler.
 func (s *TPE) Relative(v *View) (map[string]float64, error) {

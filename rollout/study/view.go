@@ -16,10 +16,11 @@ type View struct {
 	Number     int64 // of the trial
 	Directions []Direction
 	// Finished are the trials that are over and seen, by number. A longer list of a later view begins with other
-	// trials where some ended out of order.
+	// trials where some ended out of order. It is not to be written to.
 	Finished []*FrozenTrial
 	// Running are the others, by number: parameters alone are seen of them.
 	Running []*FrozenTrial
+	first   settled // of Finished
 	// Attrs are the system attributes that the sampler leaves with the trial.
 	Attrs map[string]any
 }
@@ -43,21 +44,7 @@ func (v *View) completed() (all []*FrozenTrial) {
 // common are the parameters that all complete and pruned trials have, with the newest distributions, and their names,
 // sorted. Those of one value are left out.
 func (v *View) common() (names []string, space map[string]Distribution) {
-	for _, t := range v.Finished {
-		if t.State == Fail {
-			continue
-		}
-		if space == nil {
-			space = maps.Clone(t.Distributions)
-		}
-		for name := range space {
-			if d, ok := t.Distributions[name]; ok {
-				space[name] = d
-			} else {
-				delete(space, name)
-			}
-		}
-	}
+	space = maps.Clone(v.all().space)
 	for name, d := range space {
 		if d.single() {
 			delete(space, name)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -61,14 +60,25 @@ func Beside(at string) (string, error) {
 		return a.file, err
 	}
 	c := a.server
-	name := fmt.Sprintf("postgresql-%s-%d-%s", c.Host, c.Port, c.Database)
+	name := fmt.Sprintf("postgresql-%s-%d-%s", escaped(c.Host, "-"), c.Port, escaped(c.Database, ""))
 	if s := c.RuntimeParams["search_path"]; s != "" {
-		name += "-" + s
+		name += "," + escaped(s, "")
 	}
-	return filepath.Join("runs", odd.ReplaceAllString(name, "_")), nil
+	return filepath.Join("runs", name), nil
 }
 
-var odd = regexp.MustCompile(`[^\w.-]`)
+// escaped is a text as a part of a file's name, and of no other text: all but letters, digits, dots, underscores and those of `also` stand as %XX.
+func escaped(text, also string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("._"+also, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
 
 // parseServer reads the URL of a server's database.
 func parseServer(at string) (address, error) {

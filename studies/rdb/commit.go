@@ -59,6 +59,9 @@ func (d *DB) attempt(group []request) []error {
 		}
 		return results
 	}
+	if err := d.there(); err != nil {
+		return all(err)
+	}
 	tx, err := d.write.Begin()
 	if err != nil {
 		return all(err)

@@ -6,30 +6,46 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"xlarun/rollout/study"
 )
 
 // News implements study.Storage.
-func (d *DB) News(s study.StudyID, after int64, listed []int64) ([]*study.FrozenTrial, error) {
+func (d *DB) News(s study.StudyID, after int64, listed, running []int64) ([]*study.FrozenTrial, error) {
 	tx, err := d.read.BeginTx(context.Background(), &d.speak.snapshot) // all queries see one state
 	if err != nil {
 		return nil, fmt.Errorf("storage %s: %w", d.at, d.at.explained(err))
 	}
-	all, err := news(d.readStatements.of(tx), d.speak, s, after, listed)
+	all, err := news(d.readStatements.of(tx), d.speak, s, after, listed, running)
 	err = errors.Join(err, tx.Rollback())
 	d.readStatements.learn()
 	return all, err
 }
 
-func news(tx *tx, speak *dialect, s study.StudyID, after int64, listed []int64) (all []*study.FrozenTrial, err error) {
-	ids, err := json.Marshal(append([]int64{}, listed...))
-	if err != nil {
-		return nil, err
+// list is a list of trials as dialects take it.
+func list(ids []int64) string {
+	text, _ := json.Marshal(append([]int64{}, ids...)) // numbers
+	return string(text)
+}
+
+func news(tx *tx, speak *dialect, s study.StudyID, after int64, listed, running []int64) (all []*study.FrozenTrial, err error) {
+	if len(running) > 0 {
+		listed = slices.Clone(listed)
+		if err := each(tx, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			listed = append(listed, id)
+			return err
+		}, `SELECT trial_id FROM trials WHERE trial_id IN (`+strings.Replace(speak.ids, "?3", "?1", 1)+`) AND state != 'RUNNING'`, list(running)); err != nil {
+			return nil, err
+		}
 	}
-	which := `(SELECT trial_id FROM trials WHERE study_id = ?1 AND trial_id > CAST(?2 AS BIGINT) UNION ` + speak.ids + `)`
+	// Casts: see Add.
+	which := `(SELECT trial_id FROM trials WHERE study_id = CAST(?1 AS BIGINT) AND trial_id > CAST(?2 AS BIGINT) UNION ` + speak.ids + `)`
 	by := map[int64]*study.FrozenTrial{}
-	args := []any{s, after, string(ids)}
+	args := []any{s, after, list(listed)}
 	err = each(tx, func(rows *sql.Rows) error {
 		t := &study.FrozenTrial{Params: map[string]float64{}, Distributions: map[string]study.Distribution{}, UserAttrs: map[string]json.RawMessage{}, SystemAttrs: map[string]json.RawMessage{}}
 		var number sql.NullInt64

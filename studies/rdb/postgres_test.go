@@ -42,7 +42,9 @@ func TestAddresses(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"x/a.db": "x/a.db", "postgresql://me:secret@host:5433/db": "runs/postgresql-host-5433-db", "postgresql://you@host:5433/db": "runs/postgresql-host-5433-db",
-		"postgresql:///db?host=%2Ftmp&search_path=mine": "runs/postgresql-_tmp-5432-db-mine",
+		"postgresql:///db?host=%2Ftmp&search_path=mine": "runs/postgresql-%2Ftmp-5432-db,mine",
+		"postgresql://my-host/a%20b":                    "runs/postgresql-my-host-5432-a%20b", "postgresql://my-host/a_b": "runs/postgresql-my-host-5432-a_b",
+		"postgresql://a-1:2/b": "runs/postgresql-a-1-2-b", "postgresql://a:1/2-b": "runs/postgresql-a-1-2%2Db",
 	} {
 		got, err := Beside(at)
 		require.NoError(t, err)
@@ -133,12 +135,12 @@ func TestRestartedServer(t *testing.T) {
 	require.NoError(t, s.Down())
 	require.Error(t, d.Add(id, -1, &study.FrozenTrial{State: study.Running}))
 	require.ErrorContains(t, d.Reach(t.Context()), "no PostgreSQL server answers at")
-	_, err = d.News(id, 0, nil)
+	_, err = d.News(id, 0, nil, nil)
 	require.ErrorContains(t, err, "no PostgreSQL server answers at")
 	require.NoError(t, s.Up())
 	require.NoError(t, d.Reach(t.Context()))
 	require.NoError(t, d.Add(id, -1, &study.FrozenTrial{State: study.Running}))
-	all, err := d.News(id, 0, nil)
+	all, err := d.News(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 }
@@ -179,7 +181,7 @@ func manyWriters(t *testing.T, at string) {
 			done++
 		default:
 		}
-		news, err := first.News(id, last, nil)
+		news, err := first.News(id, last, nil, nil)
 		require.NoError(t, err)
 		for _, x := range news {
 			require.Equal(t, int64(len(seen)), x.Number)
@@ -187,7 +189,7 @@ func manyWriters(t *testing.T, at string) {
 		}
 	}
 	wait.Wait()
-	news, err := first.News(id, 0, nil)
+	news, err := first.News(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, news, storages*writers*each)
 	for i, x := range news {
@@ -213,14 +215,14 @@ func TestRetriesDeadlocks(t *testing.T) {
 		wait.Go(func() {
 			errs[i] = d.do(func(tx *tx) error {
 				ran[i]++
-				if _, _, err := stateOf(tx, d.speak, trials[i].ID); err != nil {
+				if _, err := statesOf(tx, d.speak, []Ended{{Trial: trials[i].ID}}); err != nil {
 					return err
 				}
 				if ran[i] == 1 {
 					met.Done()
 					met.Wait() // both have one row
 				}
-				_, _, err := stateOf(tx, d.speak, trials[1-i].ID)
+				_, err := statesOf(tx, d.speak, []Ended{{Trial: trials[1-i].ID}})
 				return err
 			})
 		})

@@ -27,6 +27,9 @@ type DB struct {
 	once  sync.Once
 	now   func() time.Time
 
+	abs  string      // of a file, its path
+	file os.FileInfo // as it was opened
+
 	mu     sync.Mutex
 	locked string // the study of Lock
 
@@ -109,7 +112,11 @@ func (d *DB) start() error {
 	if err := prepare(tx, d.speak, d.at.String()); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil || d.abs == "" {
+		return err
+	}
+	d.file, err = os.Stat(d.abs)
+	return err
 }
 
 // Close waits for what is being written.
@@ -124,6 +131,9 @@ func (d *DB) String() string { return d.at.String() }
 
 // Reach tells what is wrong with a storage on which something went wrong: nil where it answers, and the lock, if there is one, is held.
 func (d *DB) Reach(ctx context.Context) error {
+	if err := d.there(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := d.write.PingContext(ctx)

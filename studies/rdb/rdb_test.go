@@ -141,7 +141,7 @@ func firstResultWins(t *testing.T, path string) {
 		n, ok := errors.AsType[*study.Nondeterminism](dbs[1].Finish(trial.ID, other))
 		require.True(t, ok, i)
 		require.NotEqual(t, n.First, n.Second)
-		all, err := dbs[0].News(id, 0, nil)
+		all, err := dbs[0].News(id, 0, nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, []float64{1.5}, all[0].Values)
 		c, ok := study.System[study.Conflict](all[0], study.ConflictAttr)
@@ -196,7 +196,7 @@ func groupsShareACommit(t *testing.T, path string) {
 		})
 	}
 	wait.Wait()
-	all, err := d.News(id, 0, nil)
+	all, err := d.News(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, all, 180)
 	for i, x := range all {

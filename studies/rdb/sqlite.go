@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 
 	_ "github.com/ncruces/go-sqlite3/driver" // database/sql's "sqlite3"
@@ -45,5 +47,21 @@ func (d *DB) openFile() error {
 	d.read.SetMaxOpenConns(2)
 	// Readers then do not hold up the writer. Where it cannot be had, as beside an open transaction, it goes without.
 	_, _ = d.write.Exec(`PRAGMA journal_mode = WAL`)
+	d.abs = abs
 	return nil
+}
+
+// ErrGone is what a storage's calls come to whose file is not where it was.
+var ErrGone = errors.New("the file was removed or replaced while it was in use: what is written goes nowhere")
+
+// there is ErrGone where a storage's file has gone, which SQLite does not notice: it would write on into what nobody can open.
+func (d *DB) there() error {
+	if d.file == nil {
+		return nil
+	}
+	now, err := os.Stat(d.abs)
+	if err == nil && os.SameFile(now, d.file) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", d.abs, ErrGone)
 }

@@ -13,7 +13,7 @@ type statements struct {
 	mu    sync.Mutex
 	all   map[string]*sql.Stmt // by text
 	bound map[string]string    // texts as the driver takes them
-	new   []string             // texts that were run without
+	new   map[string]bool      // texts that were run without
 }
 
 // learn prepares what was run since the last time. It needs a connection, so that no transaction of the caller may be open.
@@ -22,7 +22,7 @@ func (s *statements) learn() {
 	texts := s.new
 	s.new = nil
 	s.mu.Unlock()
-	for _, text := range texts {
+	for text := range texts {
 		p, err := s.db.Prepare(text) // transactions that hold the connections need the lock
 		if err != nil {
 			continue
@@ -41,26 +41,38 @@ func (s *statements) learn() {
 	}
 }
 
-func (s *statements) of(t *sql.Tx) *tx { return &tx{t, s} }
+func (s *statements) of(t *sql.Tx) *tx { return &tx{tx: t, by: s, own: map[string]*sql.Stmt{}} }
 
 // tx is a transaction with prepared statements.
 type tx struct {
-	tx *sql.Tx
-	by *statements
+	tx  *sql.Tx
+	by  *statements
+	own map[string]*sql.Stmt // texts that ran in it, nil where they ran once: a second time they are prepared for the transaction alone
 }
 
 // prepared is a statement, nil where it has to be run without.
 func (t *tx) prepared(text string) *sql.Stmt {
+	own, ran := t.own[text]
+	if own != nil || t.by.bind != nil {
+		return own
+	}
 	t.by.mu.Lock()
-	defer t.by.mu.Unlock()
-	if s := t.by.all[text]; s != nil {
-		return t.tx.Stmt(s)
+	of := t.by.all[text]
+	if of == nil {
+		if t.by.new == nil {
+			t.by.new = map[string]bool{}
+		}
+		t.by.new[text] = true
 	}
-	if t.by.bind != nil {
-		return nil
+	t.by.mu.Unlock()
+	switch {
+	case of != nil:
+		own = t.tx.Stmt(of)
+	case ran:
+		own, _ = t.tx.Prepare(text) // where it cannot be, to run it says why
 	}
-	t.by.new = append(t.by.new, text)
-	return nil
+	t.own[text] = own
+	return own
 }
 
 // Exec runs a statement.

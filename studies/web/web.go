@@ -42,6 +42,8 @@ type Page struct {
 	body    []byte
 	etag    string
 	numbers map[int64]int64 // of the trials, by ID
+	see     func() (any, error)
+	first   string // the file that is the page
 }
 
 // fresh is how long what was read of the storage is shown without another look.
@@ -51,14 +53,26 @@ const fresh = 500 * time.Millisecond
 // certificates are needed, and where there is a token it has to be given on loopback, too. workers tells who works on the study; nil: that is
 // not known. The storage is d's, which the caller closes after the page.
 func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.Seen) (*Page, error) {
-	if err := l.Check(); err != nil {
+	p := &Page{db: d, study: st, workers: workers, numbers: map[int64]int64{}, first: "index.html"}
+	p.see = p.trials
+	if err := p.open(l); err != nil {
 		return nil, err
 	}
-	p := &Page{db: d, study: st, workers: workers, token: l.Token, scheme: "http", numbers: map[int64]int64{}}
-	p.spec, _ = studies.SpecOf(d, st.ID()) // another program's studies have none
+	return p, nil
+}
+
+// open serves the page.
+func (p *Page) open(l studies.Listen) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	if p.study != nil {
+		p.spec, _ = studies.SpecOf(p.db, p.study.ID()) // another program's studies have none
+	}
+	p.token, p.scheme = l.Token, "http"
 	listener, err := net.Listen("tcp", l.Address)
 	if err != nil {
-		return nil, fmt.Errorf("the page cannot listen on %s: %w", l.Address, err)
+		return fmt.Errorf("the page cannot listen on %s: %w", l.Address, err)
 	}
 	p.address = listener.Addr().String()
 	if l.TLS != nil {
@@ -71,7 +85,7 @@ func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies
 	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 1 << 14}
 	go func() { _ = p.server.Serve(listener) }()
-	return p, nil
+	return nil
 }
 
 // URL of the page.
@@ -98,6 +112,7 @@ func (p *Page) handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(page))
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, page, p.first) })
 	mux.HandleFunc("GET /data", p.data)
 	mux.HandleFunc("GET /workers", p.working)
 	mux.HandleFunc("POST /token", p.enter)
@@ -140,7 +155,11 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-const cookieName = "xlarun-study"
+// cookie is the name of the page's cookie. Browsers send cookies of a host to all of its ports: it follows from the token, so that pages of one machine leave each other's alone.
+func (p *Page) cookie() string {
+	sum := sha256.Sum256([]byte("cookie of a page of a study\x00" + p.token))
+	return "xlarun-study-" + hex.EncodeToString(sum[:4])
+}
 
 // pass is what the cookie holds: of the token, and not the token.
 func (p *Page) pass() string {
@@ -161,7 +180,7 @@ func (p *Page) knows(r *http.Request) bool {
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return same(given, p.token)
 	}
-	c, err := r.Cookie(cookieName)
+	c, err := r.Cookie(p.cookie())
 	return err == nil && same(c.Value, p.pass())
 }
 
@@ -169,7 +188,7 @@ func (p *Page) knows(r *http.Request) bool {
 func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 	if p.token != "" && same(strings.TrimSpace(r.PostFormValue("token")), p.token) {
-		http.SetCookie(w, &http.Cookie{Name: cookieName, Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: p.cookie(), Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
 	} else {
 		time.Sleep(300 * time.Millisecond) // who guesses waits
 	}
@@ -205,6 +224,18 @@ func (p *Page) working(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(all) // who asked is gone, else
 }
 
+// trials is the study as it is now.
+func (p *Page) trials() (any, error) {
+	trials, err := p.study.Trials()
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range trials {
+		p.numbers[t.ID] = t.Number
+	}
+	return picture(p.study, p.db.String(), p.spec, trials), nil
+}
+
 // look reads the study, unless that was done just now.
 func (p *Page) look() ([]byte, string, error) {
 	p.mu.Lock()
@@ -212,13 +243,9 @@ func (p *Page) look() ([]byte, string, error) {
 	if time.Since(p.made) < fresh {
 		return p.body, p.etag, nil
 	}
-	trials, err := p.study.Trials()
+	s, err := p.see()
 	if err != nil {
 		return nil, "", err
-	}
-	s := picture(p.study, p.db.String(), p.spec, trials)
-	for _, t := range trials {
-		p.numbers[t.ID] = t.Number
 	}
 	body, err := json.Marshal(s)
 	if err != nil {

@@ -170,8 +170,15 @@ func TestWhoMayLook(t *testing.T) {
 	at, err := url.Parse(p.URL())
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprint(jar.Cookies(at)), "sesame")
-	status, _, _ := get(t, browser, p.URL()+"data")
-	require.Equal(t, 200, status)
+	l.Token = "open"
+	other := shown(t, l, 1, nil) // of the same host: a browser sends it the same cookies
+	answer, err := browser.PostForm(other.URL()+"token", url.Values{"token": {"open"}})
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	for _, page := range []*Page{p, other} {
+		status, _, _ := get(t, browser, page.URL()+"data")
+		require.Equal(t, 200, status)
+	}
 	_, err = Open(studies.Listen{Address: "0.0.0.0:0"}, nil, nil, nil)
 	require.ErrorContains(t, err, "give a token, or TLS with a client authority")
 }

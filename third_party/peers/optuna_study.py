@@ -1,5 +1,5 @@
 """Studies by Optuna, for `xlarun bench study --peers`.
-usage: optuna_study.py trivial DATABASE STUDY TRIALS            trials of two parameters that compute nothing, in a study that an SQLite file has, or gets
+usage: optuna_study.py trivial DATABASE STUDY TRIALS random|tpe trials of two parameters that compute nothing, in a study that an SQLite file has, or gets
        optuna_study.py cartpole HOW TRIALS GENERATIONS          a study of Open_ES on CartPole-v1, two trials at a time; HOW: optuna (one after the other, on all cores),
                                                                 threads, joblib, ray
 The last line is `a trial: … s, … s of processor time` or `study: … s, best …`. Step size and learning rate are inputs of the compiled generation, so that a process compiles once."""
@@ -10,10 +10,11 @@ import time
 POPULATION, HIDDEN, STEPS, WORKERS = 256, 16, 500, 2
 
 
-def trivial(path, name, trials):
+def trivial(path, name, trials, sampler):
     import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(study_name=name, storage=f"sqlite:///{path}", sampler=optuna.samplers.RandomSampler(seed=1), load_if_exists=True)
+    samplers = {"random": optuna.samplers.RandomSampler, "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)}
+    study = optuna.create_study(study_name=name, storage=f"sqlite:///{path}", sampler=samplers[sampler](seed=1), load_if_exists=True)
     objective = lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1)
     study.optimize(objective, n_trials=2)  # imports, statements
     start, processor = time.perf_counter(), time.process_time()
@@ -128,6 +129,6 @@ def cartpole(how, trials, generations):
 
 if __name__ == "__main__":
     if sys.argv[1] == "trivial":
-        trivial(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        trivial(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])
     else:
         cartpole(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -185,14 +182,14 @@ func (b *bbobBench) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	defer func() { _ = backend.Close() }()
-	var peer *bbobPeer
+	var peer *linePeer
 	if b.flags.peers {
 		runner, err := newPeerRunner(ctx, b.host, b.flags.python)
 		if err != nil {
 			return err
 		}
 		defer runner.close()
-		if peer, err = startBBOBPeer(ctx, runner); err != nil {
+		if peer, err = startLinePeer(ctx, runner, "evosax_bbob.py", "JAX_PLATFORMS=cpu"); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, peer.stop()) }()
@@ -245,7 +242,7 @@ type bbobPair struct {
 }
 
 // pair finds a search among those that are kept, or runs it.
-func (b *bbobBench) pair(backend xlabridge.Backend, peer *bbobPeer, kept []bbobPair, q bbobQuestion) (p bbobPair, err error) {
+func (b *bbobBench) pair(backend xlabridge.Backend, peer *linePeer, kept []bbobPair, q bbobQuestion) (p bbobPair, err error) {
 	i := slices.IndexFunc(kept, func(p bbobPair) bool {
 		return reflect.DeepEqual(p.Search, q) && (p.Peer != nil || peer == nil)
 	})
@@ -257,7 +254,7 @@ func (b *bbobBench) pair(backend xlabridge.Backend, peer *bbobPeer, kept []bbobP
 		return p, err
 	}
 	if peer != nil {
-		other, err := peer.search(q)
+		other, err := searchBy(peer, q)
 		if err != nil {
 			return p, err
 		}
@@ -374,49 +371,13 @@ func (b *bbobBench) question(name string, d, population int) bbobQuestion {
 	return q
 }
 
-// bbobPeer is evosax_bbob.py, which stays up.
-type bbobPeer struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
-	errs bytes.Buffer
-}
-
-func startBBOBPeer(ctx context.Context, r *peerRunner) (p *bbobPeer, err error) {
-	p = &bbobPeer{cmd: exec.CommandContext(ctx, r.python, filepath.Join(r.scripts, "peers", "evosax_bbob.py"))}
-	p.cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "JAX_PLATFORMS=cpu")
-	p.cmd.Stderr = &p.errs
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.out = bufio.NewReader(out)
-	return p, p.cmd.Start()
-}
-
-func (p *bbobPeer) search(q bbobQuestion) (r bbobRuns, err error) {
-	line, err := json.Marshal(q)
+// searchBy asks evosax_bbob.py for a search.
+func searchBy(p *linePeer, q bbobQuestion) (r bbobRuns, err error) {
+	line, err := p.ask(q)
 	if err != nil {
 		return r, err
 	}
-	if _, err = fmt.Fprintf(p.in, "%s\n", line); err == nil {
-		if line, err = p.out.ReadBytes('\n'); err == nil {
-			return readBBOB(line, q)
-		}
-	}
-	_ = p.in.Close()
-	return r, fmt.Errorf("the peer evosax_bbob.py has ended: %w", withLastLine(errors.Join(err, p.cmd.Wait()), p.errs.String()))
-}
-
-func (p *bbobPeer) stop() error {
-	_ = p.in.Close()
-	if p.cmd.ProcessState != nil { // search has waited for it
-		return nil
-	}
-	return p.cmd.Wait()
+	return readBBOB(line, q)
 }
 
 // readBBOB reads an answer. Of a run that found no value Python writes a word.

@@ -34,6 +34,12 @@ func (l studyLine) inWords() string {
 	if l.Ratio != nil {
 		text += fmt.Sprintf(", %s %s, ratio %.3g", *l.Peer, console.ShortTime(*l.PeerSeconds), *l.Ratio)
 	}
+	if l.Processor > 0 {
+		text += fmt.Sprintf("; of processor time %s", console.ShortTime(l.Processor))
+		if l.ProcessorRatio > 0 {
+			text += fmt.Sprintf(", ratio %.3g", l.ProcessorRatio)
+		}
+	}
 	return text
 }
 
@@ -57,11 +63,17 @@ func studyWorkloads() []studyWorkload {
 		{"cartpole", fmt.Sprintf("a study of %d searches on CartPole-v1, 256 members of mlp:16,16 for %d generations of 500 steps, from the start of a process without compiled programs; the fastest of Optuna, its threads, joblib and Ray, running evosax",
 			cartpoleTrials, cartpoleGenerations), 4, cartpoleStudy},
 	}
-	for _, n := range []int{100, 1000, 10000} {
-		all = append(all, studyWorkload{fmt.Sprintf("cost-%d", n), fmt.Sprintf("a trial that computes nothing, in a study that has %d already, one after the other", n), 0,
-			func(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
-				return costOfTrial(ctx, b, w, n)
-			}})
+	for _, sampler := range costSamplers {
+		for _, n := range []int{100, 1000, 10000} {
+			name := fmt.Sprintf("cost-%s-%d", sampler, n)
+			if sampler == "random" {
+				name = fmt.Sprintf("cost-%d", n)
+			}
+			all = append(all, studyWorkload{name, fmt.Sprintf("a trial that computes nothing, by the sampler %s, in a study that has %d already, one after the other", sampler, n), 0,
+				func(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
+					return costOfTrial(ctx, b, w, sampler, n)
+				}})
+		}
 	}
 	return all
 }
@@ -72,7 +84,7 @@ func studyCommand(h *host) *cobra.Command {
 	long.WriteString("Bench study times studies of hyper-parameters, with --peers beside Optuna, joblib and Ray, in turn; the ratio is the peer's time over ours, above 1\n" +
 		"is ours ahead. All run on two cores and keep their files in one folder. Workloads:\n\n")
 	for _, w := range studyWorkloads() {
-		fmt.Fprintf(&long, "  %-11s %s\n", w.name, w.what)
+		fmt.Fprintf(&long, "  %-23s %s\n", w.name, w.what)
 	}
 	cmd := &cobra.Command{
 		Use: "study [NAME...]", Short: "Time studies of hyper-parameters, beside Optuna, joblib and Ray with --peers", Long: long.String(),
@@ -98,6 +110,7 @@ func studyCommand(h *host) *cobra.Command {
 	f.BoolVar(&o.peers, "peers", false, "run the peers too")
 	o.addPython(f)
 	o.addJSON(f)
+	cmd.AddCommand(samplersCommand(h))
 	return cmd
 }
 
@@ -129,8 +142,12 @@ func (b *studyBench) run(ctx context.Context, workloads []studyWorkload) (err er
 		if l.Ratio != nil {
 			l.Needed = w.needed
 		}
-		if l.ProcessorRatio > 0 {
-			l.note += fmt.Sprintf("%s: ratio of processor times %.3g\n", w.name, l.ProcessorRatio)
+		if l.Processor > 0 {
+			l.note += fmt.Sprintf("%s: processor time %s", w.name, console.ShortTime(l.Processor))
+			if l.ProcessorRatio > 0 {
+				l.note += fmt.Sprintf(", ratio %.3g", l.ProcessorRatio)
+			}
+			l.note += "\n"
 		}
 		fmt.Fprintf(b.Out, "%s: %s\n", w.name, l.inWords())
 		lines, s.Workloads = append(lines, l), append(s.Workloads, l.row)

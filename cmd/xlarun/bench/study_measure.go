@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"xlarun/cmd/xlarun/machine"
 	"xlarun/rollout/study"
 	"xlarun/studies/rdb"
 	"xlarun/third_party/fetch"
@@ -102,8 +103,8 @@ func parseStudy(out string) (float64, error) {
 var optunaTrial = regexp.MustCompile(`(?m)^a trial: ([0-9.]+) s, ([0-9.]+) s of processor time$`)
 
 // optuna runs trivial trials in Optuna, on a database that may have the study: what one takes.
-func (b *studyBench) optuna(ctx context.Context, path, name string) (spent, error) {
-	out, err := b.python(ctx, "trivial", path, name, strconv.Itoa(trivialTheirs))
+func (b *studyBench) optuna(ctx context.Context, path, sampler string) (spent, error) {
+	out, err := b.python(ctx, "trivial", path, "bench", strconv.Itoa(trivialTheirs), sampler)
 	if err != nil {
 		return spent{}, err
 	}
@@ -140,13 +141,17 @@ func (b *studyBench) peerNames(names ...string) []string {
 }
 
 // trivial runs trivial trials here, some at a time, on a database that may have the study: what one takes.
-func trivial(ctx context.Context, path string, trials, parallel int) (t spent, err error) {
+func trivial(ctx context.Context, path, sampler string, trials, parallel int) (t spent, err error) {
 	d, err := rdb.Open(path)
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
-	s, err := study.New("bench", study.Options{Storage: d, Sampler: study.Random{}})
+	by, err := samplerOf(sampler)
+	if err != nil {
+		return t, err
+	}
+	s, err := study.New("bench", study.Options{Storage: d, Sampler: by})
 	if err != nil {
 		return t, err
 	}
@@ -179,8 +184,8 @@ func trivialTrials(ctx context.Context, b *studyBench, w studyWorkload) (studyLi
 	if w.name == "trials-one" {
 		parallel = 1
 	}
-	return b.beside(w.name, func() (spent, error) { return trivial(ctx, b.file("study.db"), trivialOurs, parallel) },
-		b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
+	return b.beside(w.name, func() (spent, error) { return trivial(ctx, b.file("study.db"), "random", trivialOurs, parallel) },
+		b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "random") })
 }
 
 func trivialLanes(ctx context.Context, b *studyBench, w studyWorkload) (studyLine, error) {
@@ -188,16 +193,18 @@ func trivialLanes(ctx context.Context, b *studyBench, w studyWorkload) (studyLin
 	if _, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first)); err != nil { // compiled
 		return studyLine{}, err
 	}
+	var whole []float64 // from the start of the process
 	l, err := b.beside(w.name, func() (spent, error) {
 		few, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first))
 		if err != nil {
 			return spent{}, err
 		}
 		many, err := b.ownStudy(ctx, "", trivialSpec, "--trials", strconv.Itoa(first+more))
+		whole = append(whole, many.clock)
 		return spent{(many.clock - few.clock) / more, (many.processor - few.processor) / more}, err
-	}, b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "bench") })
+	}, b.peerNames("optuna"), func(string) (spent, error) { return b.optuna(ctx, b.file("optuna.db"), "random") })
 	if l.Ours > 0 {
-		l.note += fmt.Sprintf("%s: %.0f trials/s, %.0f in a second of processor time; %d are wanted\n", w.name, 1/l.Ours, 1/l.Processor, lanesWanted)
+		l.note += fmt.Sprintf("%s: %.0f trials/s, with the start of the process %.0f; %.0f in a second of processor time; %d are wanted\n", w.name, 1/l.Ours, (first+more)/machine.Median(whole), 1/l.Processor, lanesWanted)
 	}
 	return l, err
 }
@@ -227,24 +234,49 @@ func cartpoleStudy(ctx context.Context, b *studyBench, w studyWorkload) (studyLi
 	})
 }
 
+// costSamplers are the samplers whose cost is timed; Optuna's are those that do the same.
+var costSamplers = []string{"random", "quasi-random", "grid", "cmaes", "nsga2", "tpe"}
+
+// samplerOf is a new sampler of the space of trivial trials.
+func samplerOf(name string) (study.Sampler, error) {
+	switch name {
+	case "quasi-random":
+		return &study.Halton{}, nil
+	case "grid":
+		unit := study.Distribution{Kind: study.Float, High: 1}
+		return study.NewGrid(study.Space{{Name: "x", Distribution: unit}, {Name: "y", Distribution: unit}}, 128)
+	case "cmaes":
+		return &study.CMAES{}, nil
+	case "nsga2":
+		return &study.NSGA2{}, nil
+	case "tpe":
+		return &study.TPE{}, nil
+	}
+	return study.Random{}, nil
+}
+
 // costOfTrial times trials in a study that has so many already. Both sides get them in a file of their own that is made here: it is the same schema.
-func costOfTrial(ctx context.Context, b *studyBench, w studyWorkload, before int) (studyLine, error) {
+func costOfTrial(ctx context.Context, b *studyBench, w studyWorkload, sampler string, before int) (studyLine, error) {
 	filled := func() (string, error) {
 		path := b.file("study.db")
 		return path, fill(path, before)
+	}
+	var peers []string
+	if sampler == "random" || sampler == "tpe" {
+		peers = b.peerNames("optuna")
 	}
 	return b.beside(w.name, func() (spent, error) {
 		path, err := filled()
 		if err != nil {
 			return spent{}, err
 		}
-		return trivial(ctx, path, trivialOurs/4, 1)
-	}, b.peerNames("optuna"), func(string) (spent, error) {
+		return trivial(ctx, path, sampler, trivialOurs/4, 1)
+	}, peers, func(string) (spent, error) {
 		path, err := filled()
 		if err != nil {
 			return spent{}, err
 		}
-		return b.optuna(ctx, path, "bench")
+		return b.optuna(ctx, path, sampler)
 	})
 }
 

@@ -23,7 +23,7 @@ func TestStudySpecs(t *testing.T) {
 		require.False(t, names[w.name])
 		names[w.name] = true
 	}
-	require.Len(t, names, 8)
+	require.Len(t, names, 5+3*len(costSamplers))
 }
 
 func TestParseStudy(t *testing.T) {
@@ -57,9 +57,16 @@ func TestParseStudy(t *testing.T) {
 func TestTrivialTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "study.db")
 	require.NoError(t, fill(path, 7))
-	took, err := trivial(t.Context(), path, 5, 2)
-	require.NoError(t, err)
-	require.Positive(t, took.clock)
+	after := 7
+	for _, sampler := range costSamplers {
+		by, err := samplerOf(sampler)
+		require.NoError(t, err)
+		require.Equal(t, sampler, by.Name())
+		took, err := trivial(t.Context(), path, sampler, 5, 2)
+		require.NoError(t, err)
+		require.Positive(t, took.clock)
+		after += 2 + 5
+	}
 	d, err := rdb.Open(path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, d.Close()) }()
@@ -67,7 +74,7 @@ func TestTrivialTrials(t *testing.T) {
 	require.NoError(t, err)
 	trials, err := s.Trials()
 	require.NoError(t, err)
-	require.Len(t, trials, 7+2+5)
+	require.Len(t, trials, after)
 	for _, x := range trials {
 		require.Equal(t, study.Complete, x.State)
 		require.Equal(t, []float64{x.Params["x"] + x.Params["y"]}, x.Values)
@@ -90,7 +97,7 @@ func TestBeside(t *testing.T) {
 	require.Equal(t, 2.5, *l.Ratio)
 	require.Equal(t, 2.5, l.ProcessorRatio)
 	require.Contains(t, l.note, "x: b 8 s")
-	require.Equal(t, "2 s, a 5 s, ratio 2.5", l.inWords())
+	require.Equal(t, "2 s, a 5 s, ratio 2.5; of processor time 1 s, ratio 2.5", l.inWords())
 	require.Empty(t, b.peerNames("optuna"))
 	l, err = b.beside("x", func() (spent, error) { return spent{2, 1}, nil }, nil, nil)
 	require.NoError(t, err)

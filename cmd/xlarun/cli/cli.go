@@ -2,7 +2,7 @@
 // policies and strategies and then calls Main, and every command knows them.
 //
 // A command ends with status 0, with 1 when something failed while it ran, with 2 when its input was wrong (nothing
-// was compiled or written then), and with 130 when it was interrupted. Errors are one sentence on stderr; a good run
+// was compiled or written then), and with 130 when it was interrupted; xlarun work with 3 where there is no server, or it refuses. Errors are one sentence on stderr; a good run
 // leaves stderr empty.
 package cli
 

@@ -164,6 +164,9 @@ func workCommand(a *app) *cobra.Command {
 			if cmd.Context().Err() != nil {
 				return console.ErrInterrupted
 			}
+			if errors.Is(err, studies.ErrAlone) || errors.Is(err, studies.ErrRefused) {
+				return console.StatusError{Status: statusOfAll, Err: err}
+			}
 			return err
 		},
 	}
@@ -184,13 +187,17 @@ func servedAddress(text string) bool {
 	return u.Port() == "" || err == nil && port > 0
 }
 
+// statusOfAll is how a worker ends that another one in its place would follow.
+const statusOfAll = 3
+
 // workers keeps several worker processes going, each of which is this command with one worker.
 func workers(ctx context.Context, a *app, count, threads int, args []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	var last error
+	var last, failed error
+	well := false // one ended as the study did
 	p := &studies.Pool{Size: count, Threads: threads, Limit: 20,
 		Command: func(int) *exec.Cmd {
 			cmd := exec.Command(self, append(append([]string{}, args...), "--workers=1")...)
@@ -199,6 +206,11 @@ func workers(ctx context.Context, a *app, count, threads int, args []string) err
 		},
 		Log: func(int) string { return "" }}
 	p.Died = func(slot int, err error) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == statusOfAll {
+			p.Done, failed = true, console.StatusError{Status: statusOfAll, Err: errors.New("no worker can work: each says why above")}
+			return
+		}
+		well = well || err == nil
 		if p.Done = p.Done || err == nil; err != nil {
 			last = err
 			fmt.Fprintf(a.Err, "worker %d ended: %v\n", slot, err)
@@ -218,8 +230,11 @@ func workers(ctx context.Context, a *app, count, threads int, args []string) err
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	if p.Done {
+	switch {
+	case well:
 		return nil
+	case p.Done:
+		return failed
 	}
 	return errors.Join(errors.New("no worker can work"), last)
 }

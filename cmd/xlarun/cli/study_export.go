@@ -7,11 +7,23 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"xlarun/rollout/study"
 	"xlarun/studies"
 )
+
+// exact is a number in JSON, and what is none, which JSON has no way to write, as the text that CSV has.
+type exact float64
+
+// MarshalJSON writes the number, or "+Inf", "-Inf", "NaN".
+func (x exact) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return json.Marshal(fmt.Sprint(float64(x)))
+	}
+	return json.Marshal(float64(x))
+}
 
 // exported are trials as CSV, a column a parameter, or as lines of JSON.
 func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
@@ -27,13 +39,13 @@ func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
 	if !table {
 		lines := json.NewEncoder(&b)
 		for _, t := range trials {
-			values := []number{}
+			values := []exact{}
 			for _, x := range t.Values {
-				values = append(values, number(x))
+				values = append(values, exact(x))
 			}
 			reports := [][2]any{}
 			for _, r := range t.Intermediate {
-				reports = append(reports, [2]any{r.Step, number(r.Value)})
+				reports = append(reports, [2]any{r.Step, exact(r.Value)})
 			}
 			if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": values, "params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
 				return nil, err

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,12 +20,15 @@ func openPage(a *app, l studies.Listen, d *rdb.DB, st *study.Study, workers func
 	if err != nil {
 		return nil, err
 	}
-	text := ""
-	if l.Token != "" {
-		text = " (it asks for the token)"
-	}
-	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), text)
+	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), asksFor(l))
 	return p, nil
+}
+
+func asksFor(l studies.Listen) string {
+	if l.Token == "" {
+		return ""
+	}
+	return " (it asks for the token)"
 }
 
 // beside opens the page of a study that this process runs; the page has a connection to the storage of its own.
@@ -46,8 +50,9 @@ func beside(a *app, l studies.Listen, c *studies.Coordinator) (end func(), err e
 
 func studyWatchCommand(a *app) *cobra.Command {
 	door, name, listen := &guard{}, "", ""
-	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE", Short: "Show a study in the browser, while it runs or later",
+	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run of islands, in the browser, while it runs or later",
 		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates until it is interrupted. It changes nothing.\n" +
+			"Of the folder of a run of xlarun islands it shows the islands' curves, what they have come to and where it comes from.\n" +
 			"Where other machines can reach the address, a token or certificates are required. xlarun serve has the page, too, and workers on it.",
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,6 +62,15 @@ func studyWatchCommand(a *app) *cobra.Command {
 			}
 			if err := l.Check(); err != nil {
 				return console.BadInput("--web: %w", err)
+			}
+			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+				p, err := web.OpenIslands(l, args[0])
+				if err != nil {
+					return console.BadInput("%w", err)
+				}
+				fmt.Fprintf(a.Out, "the islands are shown at %s%s\n", p.URL(), asksFor(l))
+				<-cmd.Context().Done()
+				return p.Close()
 			}
 			d, st, err := openStudy(a, args[0], name)
 			if err != nil {

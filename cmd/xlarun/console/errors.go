@@ -27,11 +27,23 @@ func (e InterruptedError) Unwrap() error { return e.Err }
 // ErrInterrupted is the end of an interrupted command that leaves nothing behind.
 var ErrInterrupted error = InterruptedError{errors.New("interrupted")}
 
+// StatusError ends a command with a status of its own.
+type StatusError struct {
+	Status int
+	Err    error
+}
+
+func (e StatusError) Error() string { return e.Err.Error() }
+func (e StatusError) Unwrap() error { return e.Err }
+
 // StatusOf maps a command's error to its exit status.
 func StatusOf(ctx context.Context, err error) int {
+	own, ok := errors.AsType[StatusError](err)
 	switch {
 	case errors.As(err, new(InterruptedError)):
 		return StatusInterrupted
+	case ok:
+		return own.Status
 	case errors.As(err, new(UsageError)):
 		return StatusUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):

@@ -2,6 +2,7 @@ package bbob
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -52,6 +53,54 @@ func RankSum(a, b []float64) (p float64, sign int) {
 		}
 	}
 	return extreme / any, cmp.Compare(away(sum), 0)
+}
+
+// SignedRank is the signed-rank test of Wilcoxon (1945) of pairs: the probability, where each difference is as likely to be the other way round, that
+// the sum of the ranks of those above 0 lies as far from what is expected as it does, or farther. Pairs of equals are left out. It is exact, ties
+// included: the share of all signs. sign is negative where a has the smaller numbers, 0 where neither has. NaN is taken for infinity. It panics
+// where the sides are not of one length.
+func SignedRank(a, b []float64) (p float64, sign int) {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("bbob.SignedRank: got %d and %d values, wants pairs", len(a), len(b)))
+	}
+	number := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return math.Inf(1)
+		}
+		return x
+	}
+	var sizes []float64
+	var up []bool
+	for i := range a {
+		if x, y := number(a[i]), number(b[i]); x != y {
+			sizes, up = append(sizes, math.Abs(x-y)), append(up, x > y)
+		}
+	}
+	ranks := twiceRanks(sizes)
+	sum, total := 0, 0
+	for i, r := range ranks {
+		total += r
+		if up[i] {
+			sum += r
+		}
+	}
+	// ways[s] is the number of choices of ranks that add up to s.
+	ways := make([]float64, total+1)
+	ways[0] = 1
+	for _, r := range ranks {
+		for s := total; s >= r; s-- {
+			ways[s] += ways[s-r]
+		}
+	}
+	away := func(s int) int { return 2*s - total }
+	least := max(away(sum), -away(sum))
+	extreme := 0.
+	for s, w := range ways {
+		if max(away(s), -away(s)) >= least {
+			extreme += w
+		}
+	}
+	return extreme / math.Exp2(float64(len(ranks))), cmp.Compare(away(sum), 0)
 }
 
 // twiceRanks are twice the ranks from 1 on; equal ones share the mean of theirs.

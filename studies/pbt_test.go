@@ -1,0 +1,134 @@
+package studies
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/study"
+)
+
+// pbtHead is a study of population-based training: 5 members, 5 rungs of 2 steps.
+const pbtHead = "sampler = \"pbt\"\npopulation = 5\nwindow = 3\ntrials = 25\npruner = \"none\"\nattempts = 1000\n"
+
+// TestPBTGoesOn: each trial goes on from the state that its parent ended with, with parameters of its own; who does badly goes on from another.
+func TestPBTGoesOn(t *testing.T) { onEach(t, pbtGoesOn) }
+
+func pbtGoesOn(t *testing.T, at string) {
+	trace := filepath.Join(t.TempDir(), "trace")
+	_, s := writtenAt(t, at, pbtHead+"[run]\nsteps = 9\ntrace = \""+trace+"\"\n")
+	c := coordinator(s)
+	require.NoError(t, c.Run(t.Context()))
+	trials := trialsOf(t, s)
+	require.Len(t, trials, 25)
+	ends := map[int64][]float64{} // sums of the seeds, by trial
+	exploited := 0
+	for _, x := range trials {
+		at, ok := study.PlaceInPBT(x)
+		require.True(t, ok)
+		require.Equal(t, study.PBTPlace{Rung: x.Number / 5, Member: x.Number % 5, Parent: at.Parent}, at)
+		if at.Parent >= 0 && at.Parent != x.Number-5 {
+			exploited++
+		}
+		want := 0.
+		for seed := range 2 {
+			run := &bowling{bowl: &bowl{How: "well", Wait: "0s", X: x.Params["x"], Y: int(x.Params["y"])}, step: 2 * at.Rung}
+			run.Seed = int64(seed)
+			if at.Parent >= 0 {
+				run.sum = ends[at.Parent][seed]
+			}
+			for run.step < min(2*at.Rung+2, 9) {
+				m, err := run.Step()
+				require.NoError(t, err)
+				value, _ := m.Get("loss")
+				if run.step == min(2*at.Rung+2, 9) {
+					want += value / 2
+				}
+			}
+			ends[x.Number] = append(ends[x.Number], run.sum)
+		}
+		require.Equal(t, study.Complete, x.State)
+		require.InDelta(t, want, x.Values[0], 1e-15, "trial %d", x.Number)
+	}
+	require.GreaterOrEqual(t, exploited, 3)
+	text, err := os.ReadFile(trace)
+	require.NoError(t, err)
+	require.Len(t, string(text), 5*9*2, "no step is computed twice")
+}
+
+// TestPBTSurvives: workers are killed and the store of the message server, where ends of trials are kept, is deleted: the study is the same to the bit.
+func TestPBTSurvives(t *testing.T) {
+	t.Parallel()
+	more := pbtHead + "lease = \"500ms\"\ncheckpoint-every = \"30ms\"\n[run]\nsteps = 10\nwait = \"10ms\"\n"
+	path, s := written(t, more)
+	place, err := PlaceOf(s.Storage)
+	require.NoError(t, err)
+	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 4))
+	kills, lost := 0, 0
+	for _, after := range []int{4, 11, 18} { // trials that are over
+		cmd := again(asCoordinator, path)
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool {
+			if killOne(s, r.IntN(2), syscall.SIGKILL) != 0 {
+				kills++
+			}
+			over := 0
+			for _, x := range trialsOf(t, s) {
+				if x.State.Finished() {
+					over++
+				}
+			}
+			return over >= after
+		}, 120*time.Second, 200*time.Millisecond)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		require.NoError(t, os.RemoveAll(place.engine(s.Name)))
+		lost++
+	}
+	out, err := again(asCoordinator, path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	anew := 0
+	for slot := range 2 {
+		text, err := os.ReadFile(place.Log(s.Name, slot))
+		if err == nil {
+			anew += strings.Count(string(text), "whose end is computed anew")
+		}
+	}
+	t.Logf("%d kills, %d stores lost, %d ends computed anew", kills, lost, anew)
+	require.GreaterOrEqual(t, kills, 3)
+	require.Positive(t, anew)
+	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
+}
+
+// TestPBTRefuses: what population-based training cannot be is said by key.
+func TestPBTRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ more, want string }{
+		{"pruner = \"median\"\n", `key "pruner" got median, but pbt`},
+		{"population = 1\n", `key "population" got 1, wants 2 or more`},
+		{"window = 6\n", `key "window" got 6, wants at most the 5 members`},
+		{"metric = \"loss,x\"\ndirection = \"minimize,minimize\"\n", "for one objective"},
+		{"trials-as = \"lanes\"\n[run]\nsteps = 10\n", `key "sampler" got pbt, whose trials go on from one another's states`},
+		{"trials = 26\n[run]\nsteps = 10\n", `key "trials" got 26, but runs of 10 steps are 5 rungs of 2 (report-every), and those of 5 members 25 trials`},
+	} {
+		keys, tables, _ := strings.Cut(c.more, "[")
+		text := replaced(replaced(strings.ReplaceAll(head, "%s", "sqlite:///s.db"), pbtHead), keys)
+		if tables != "" {
+			text += "[" + tables
+		}
+		s, err := Parse([]byte(text+onlyX), nil)
+		if err == nil {
+			err = s.Check(bowls{})
+		}
+		if err == nil {
+			err = (&Coordinator{Spec: s, Runs: bowls{}}).chooseLanes()
+		}
+		require.ErrorContains(t, err, c.want, c.more)
+	}
+}

@@ -1,0 +1,150 @@
+package rdb
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+
+	"xlarun/rollout/study"
+)
+
+// rowsAtOnce is the most rows of one statement. Fewer are written by a quarter of that at a time, and so on: a few texts, each prepared once.
+const rowsAtOnce = 64
+
+// batches calls do for rows of some columns, up to rowsAtOnce of them at a time.
+func batches(columns int, values []any, do func(n int, values []any) error) error {
+	for n := rowsAtOnce; len(values) > 0; {
+		for n*columns > len(values) {
+			n /= 4
+		}
+		if err := do(n, values[:n*columns]); err != nil {
+			return err
+		}
+		values = values[n*columns:]
+	}
+	return nil
+}
+
+// marks are the places of n rows' values in a statement.
+func marks(columns, n int) string {
+	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
+	return row + strings.Repeat(", "+row, n-1)
+}
+
+// insert writes rows of a table.
+func insert(tx *tx, table, columns, conflict string, values []any) error {
+	wide := strings.Count(columns, ",") + 1
+	return batches(wide, values, func(n int, some []any) error {
+		_, err := tx.Exec(`INSERT INTO `+table+` (`+columns+`) VALUES `+marks(wide, n)+` `+conflict, some...)
+		return err
+	})
+}
+
+// addTrials writes trials with numbers from next on, with all that belongs to them.
+func addTrials(tx *tx, s study.StudyID, next int64, trials []*study.FrozenTrial) error {
+	byNumber := map[int64]*study.FrozenTrial{}
+	var values []any
+	for i, t := range trials {
+		t.Number = next + int64(i)
+		byNumber[t.Number] = t
+		values = append(values, t.Number, s, string(t.State), timeText(t.Start), timeText(t.Complete))
+	}
+	const columns = 5
+	err := batches(columns, values, func(n int, some []any) error {
+		return each(tx, func(rows *sql.Rows) error {
+			var id, number int64
+			err := rows.Scan(&id, &number)
+			if err == nil {
+				byNumber[number].ID = id
+			}
+			return err
+		}, `INSERT INTO trials (number, study_id, state, datetime_start, datetime_complete) VALUES `+marks(columns, n)+` RETURNING trial_id, number`, some...)
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeParams(tx, trials...); err != nil {
+		return err
+	}
+	var over ended
+	for _, t := range trials {
+		if t.State.Finished() {
+			over.add(t.ID, t.Values, t.Intermediate)
+		}
+	}
+	return over.write(tx)
+}
+
+// attrs are attributes that are to be written.
+type attrs struct{ user, system []any }
+
+func (a *attrs) add(trial int64, user, system map[string]json.RawMessage) {
+	for _, key := range sorted(user) {
+		a.user = append(a.user, trial, key, string(user[key]))
+	}
+	for _, key := range sorted(system) {
+		a.system = append(a.system, trial, key, string(system[key]))
+	}
+}
+
+func (a *attrs) write(tx *tx) error {
+	for table, values := range map[string][]any{"user": a.user, "system": a.system} {
+		err := insert(tx, "trial_"+table+"_attributes", `trial_id, "key", value_json`, `ON CONFLICT (trial_id, "key") DO UPDATE SET value_json = excluded.value_json`, values)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ended are values and reports of trials that are to be written.
+type ended struct{ values, reports []any }
+
+func (e *ended) add(trial int64, values []float64, reports []study.Reported) {
+	for i, x := range values {
+		value, kind := numberOf(x)
+		e.values = append(e.values, trial, i, value, kind)
+	}
+	for _, r := range reports {
+		value, kind := numberOf(r.Value)
+		e.reports = append(e.reports, trial, r.Step, value, kind)
+	}
+}
+
+func (e *ended) write(tx *tx) error {
+	return errors.Join(
+		insert(tx, "trial_values", "trial_id, objective, value, value_type", "ON CONFLICT DO NOTHING", e.values),
+		insert(tx, "trial_intermediate_values", "trial_id, step, intermediate_value, intermediate_value_type", "ON CONFLICT DO NOTHING", e.reports))
+}
+
+// writeParams writes the parameters that are not there, and the attributes.
+func writeParams(tx *tx, trials ...*study.FrozenTrial) error {
+	type written struct {
+		distribution study.Distribution
+		text         string
+	}
+	before := map[string]written{} // by name: most trials have the same
+	var values []any
+	var noted attrs
+	for _, t := range trials {
+		for _, name := range sorted(t.Params) {
+			d, known := t.Distributions[name], before[name]
+			if known.text == "" || !reflect.DeepEqual(known.distribution, d) {
+				text, err := json.Marshal(d)
+				if err != nil {
+					return err
+				}
+				known = written{d, string(text)}
+				before[name] = known
+			}
+			values = append(values, t.ID, name, t.Params[name], known.text)
+		}
+		noted.add(t.ID, t.UserAttrs, t.SystemAttrs)
+	}
+	if err := insert(tx, "trial_params", "trial_id, param_name, param_value, distribution_json", "ON CONFLICT DO NOTHING", values); err != nil {
+		return err
+	}
+	return noted.write(tx)
+}

@@ -1,0 +1,188 @@
+package rdb
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"xlarun/rollout/study"
+)
+
+// Ended is how a trial ended.
+type Ended struct {
+	Trial  int64
+	Result study.Result
+	Beside []study.Reported // what it had reported that is no part of the result
+}
+
+// Finish implements study.Storage.
+func (d *DB) Finish(trial int64, r study.Result) error {
+	return errors.Join(d.FinishAll([]Ended{{Trial: trial, Result: r}})...)
+}
+
+// End implements study.Storage.
+func (d *DB) End(t *study.FrozenTrial, r study.Result) error {
+	return d.do(func(tx *tx) error {
+		if err := writeParams(tx, t); err != nil {
+			return err
+		}
+		return errors.Join(finish(tx, d.speak, []Ended{{Trial: t.ID, Result: r}}, d.now())...)
+	})
+}
+
+// FinishAll is Finish of many different trials in one step, with an error for each: all of them are written, but those of a *study.Nondeterminism, or none.
+func (d *DB) FinishAll(all []Ended) []error {
+	if len(all) == 0 {
+		return nil
+	}
+	var results []error
+	err := d.do(func(tx *tx) error {
+		results = finish(tx, d.speak, all, d.now())
+		for _, err := range results {
+			if isReal(err) {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		results = make([]error, len(all))
+		for i := range results {
+			results[i] = err
+		}
+	}
+	return results
+}
+
+// found is how far a trial is.
+type found struct {
+	state  study.State
+	number int64
+}
+
+// finish writes results: an error for each. What is no *study.Nondeterminism is of all of them.
+func finish(tx *tx, speak *dialect, all []Ended, now time.Time) []error {
+	results := make([]error, len(all))
+	failed := func(err error) []error {
+		results[0] = errors.Join(results[0], err)
+		return results
+	}
+	states, err := statesOf(tx, speak, all)
+	if err != nil {
+		return failed(err)
+	}
+	var noted attrs
+	var written ended
+	ids := map[study.State][]any{}
+	for i, e := range all {
+		written.add(e.Trial, nil, e.Beside)
+		digest := e.Result.Digest()
+		at, has := states[e.Trial]
+		switch {
+		case !has:
+			return failed(fmt.Errorf("there is no trial of ID %d", e.Trial))
+		case at.state.Finished():
+			if results[i] = again(tx, e.Trial, at.number, e.Result, digest); isReal(results[i]) {
+				return results
+			}
+			continue
+		}
+		ids[e.Result.State] = append(ids[e.Result.State], e.Trial)
+		written.add(e.Trial, e.Result.Values, e.Result.Intermediate)
+		user := map[string]json.RawMessage{}
+		if e.Result.Reason != "" {
+			text, err := json.Marshal(e.Result.Reason)
+			if err != nil {
+				return failed(err)
+			}
+			user[study.ReasonAttr] = text
+		}
+		text, err := json.Marshal(digest)
+		if err != nil {
+			return failed(err)
+		}
+		noted.add(e.Trial, user, map[string]json.RawMessage{study.DigestAttr: text})
+	}
+	if err := errors.Join(setStates(tx, ids, now), written.write(tx), noted.write(tx)); err != nil {
+		return failed(err)
+	}
+	return results
+}
+
+// statesOf is how far trials are; no other changes them before this transaction is over.
+func statesOf(tx *tx, speak *dialect, all []Ended) (map[int64]found, error) {
+	states := map[int64]found{}
+	var ids []int64
+	for _, e := range all {
+		ids = append(ids, e.Trial)
+	}
+	slices.Sort(ids) // who locks several locks them in one order
+	var values []any
+	for _, id := range ids {
+		values = append(values, id)
+	}
+	err := batches(1, values, func(n int, some []any) error {
+		return each(tx, func(rows *sql.Rows) error {
+			var id int64
+			var f found
+			err := rows.Scan(&id, &f.state, &f.number)
+			states[id] = f
+			return err
+		}, `SELECT trial_id, state, number FROM trials WHERE trial_id IN `+marks(n, 1)+` ORDER BY trial_id`+speak.forUpdate, some...)
+	})
+	return states, err
+}
+
+// setStates ends trials, by their states.
+func setStates(tx *tx, of map[study.State][]any, now time.Time) error {
+	for _, state := range slices.Sorted(maps.Keys(of)) {
+		err := batches(1, of[state], func(n int, some []any) error {
+			_, err := tx.Exec(`UPDATE trials SET state = ?, datetime_complete = ? WHERE trial_id IN `+marks(n, 1), append([]any{string(state), timeText(now)}, some...)...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func systemAttr(q querier, trial int64, key string) (text string, err error) {
+	err = q.QueryRow(`SELECT value_json FROM trial_system_attributes WHERE trial_id = ? AND "key" = ?`, trial, key).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return text, err
+}
+
+// again holds a second result against the first.
+func again(tx *tx, trial, number int64, r study.Result, digest string) error {
+	text, err := systemAttr(tx, trial, study.DigestAttr)
+	if err != nil {
+		return err
+	}
+	first := ""
+	_ = json.Unmarshal([]byte(text), &first) // none, where another program ended the trial
+	if first == digest {
+		return nil
+	}
+	values := []any{}
+	for _, x := range r.Values {
+		v, _ := numberOf(x)
+		values = append(values, v)
+	}
+	conflict, err := json.Marshal(map[string]any{"first": first, "second": digest, "values": values})
+	if err != nil {
+		return err
+	}
+	var noted attrs
+	noted.add(trial, nil, map[string]json.RawMessage{study.ConflictAttr: conflict})
+	if err := noted.write(tx); err != nil {
+		return err
+	}
+	return &study.Nondeterminism{Number: number, First: first, Second: digest}
+}

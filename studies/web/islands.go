@@ -1,0 +1,67 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"xlarun/studies"
+)
+
+// OpenIslands serves a page of a run of islands, of the files in its folder as they are now, as Open does of a study.
+func OpenIslands(l studies.Listen, folder string) (*Page, error) {
+	if _, err := os.Stat(filepath.Join(folder, "config.toml")); err != nil {
+		return nil, fmt.Errorf("%s is no folder of a run: it has no config.toml", folder)
+	}
+	p := &Page{first: "islands.html", see: func() (any, error) { return islandsOf(folder) }}
+	if err := p.open(l); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// islands are what is sent of a run of them.
+type islands struct {
+	Name   string `json:"name"`
+	Folder string `json:"folder"`
+	// Rows are generations, at most mostRows of them: metrics by name, those that are no numbers null.
+	Rows []map[string]any `json:"rows"`
+	// Standing is islands.json, as of the last checkpoint; null before.
+	Standing json.RawMessage `json:"standing"`
+}
+
+// mostRows is the most generations that are sent; of more every second, third, … is.
+const mostRows = 400
+
+func islandsOf(folder string) (*islands, error) {
+	s := &islands{Name: filepath.Base(folder), Folder: folder, Rows: []map[string]any{}}
+	text, err := os.ReadFile(filepath.Join(folder, "metrics.jsonl"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var lines [][]byte
+	for line := range bytes.Lines(text) {
+		if bytes.HasSuffix(line, []byte("\n")) { // the last may be half written
+			lines = append(lines, line)
+		}
+	}
+	every := (len(lines) + mostRows - 1) / mostRows
+	for i, line := range lines {
+		if i%max(every, 1) != 0 && i != len(lines)-1 {
+			continue
+		}
+		row := map[string]any{}
+		if err := json.Unmarshal(line, &row); err != nil {
+			return nil, fmt.Errorf("%s/metrics.jsonl: line %d: %w", folder, i+1, err)
+		}
+		s.Rows = append(s.Rows, row)
+	}
+	if text, err = os.ReadFile(filepath.Join(folder, "islands.json")); err == nil && json.Valid(text) {
+		s.Standing = text
+	}
+	return s, nil
+}

@@ -1,0 +1,116 @@
+"use strict";
+// Asks the server for the run of islands every two seconds and draws what is new.
+
+const $ = id => document.getElementById(id);
+let data = null, tag = "", lastAnswer = 0;
+
+const finite = Number.isFinite;
+const count = () => data.standing ? data.standing.islands.length : Object.keys(data.rows[0] || {}).filter(k => /^mean_\d+$/.test(k)).length;
+const hue = i => `hsl(${Math.round(360 * i / Math.max(1, count()))} 62% 48%)`;
+
+// line is a metric over the generations.
+function line(f, name, attrs, text) {
+  let d = "", pen = false;
+  for (const r of data.rows) {
+    if (finite(r[name])) d += `${pen ? "L" : "M"}${f.x(r.generation).toFixed(1)} ${f.y(r[name]).toFixed(1)}`;
+    pen = finite(r[name]);
+  }
+  if (data.rows.length === 1) d += "h4";
+  f.root.append(titled(el("path", { ...attrs, d }), text));
+}
+
+function plot(id, names, width, yName, draw) {
+  const values = data.rows.flatMap(r => names.map(n => r[n])), y = limits(values, NaN);
+  if (!y) return empty($(id), "No generation yet.");
+  const steps = data.rows.map(r => r.generation);
+  const f = frame(width, 300, [Math.min(...steps), Math.max(...steps, steps[0] + 1)], y, "generation", yName);
+  const entries = draw(f);
+  $(id).replaceChildren(key(entries), f.root);
+}
+
+function means() {
+  const all = [...Array(count()).keys()], last = data.rows[data.rows.length - 1] || {};
+  plot("means", ["best_mean", "mean_fitness", ...all.map(i => `mean_${i}`)], 1100, "mean fitness", f => {
+    for (const i of all) line(f, `mean_${i}`, { class: "trial", stroke: hue(i) }, `island ${i}: ${short(last[`mean_${i}`])}`);
+    line(f, "mean_fitness", { class: "trial off" }, "all islands");
+    line(f, "best_mean", { class: "best" }, "best island");
+    const few = all.length <= 16 && `mean_0` in last ? all.map(i => [el("path", { class: "trial", stroke: hue(i), d: "M0 6H14" }), `island ${i}`]) : [];
+    return [[el("path", { class: "best", d: "M0 6H14" }), "best of them"], [el("path", { class: "trial off", d: "M0 6H14" }), "all"], ...few];
+  });
+}
+
+function diversity() {
+  plot("diversity", ["diversity", "diversity_within"], 560, "a parameter", f => {
+    line(f, "diversity", { class: "best" }, "between islands");
+    line(f, "diversity_within", { class: "trial off" }, "within");
+    return [[el("path", { class: "best", d: "M0 6H14" }), "between the islands' centres"], [el("path", { class: "trial off", d: "M0 6H14" }), "within each island's best"]];
+  });
+}
+
+function foreign() {
+  plot("foreign", ["foreign"], 560, "share", f => {
+    line(f, "foreign", { class: "best" }, "foreign");
+    return [[el("path", { class: "best", d: "M0 6H14" }), "of all islands together"]];
+  });
+}
+
+// descent is a table: a row an island, a column the island that a part of it comes from.
+function descent() {
+  const where = $("descent");
+  if (!data.standing) return empty(where, "Known from the first checkpoint on.");
+  const all = data.standing.islands, own = Object.keys(all[0].settings || {});
+  const t = document.createElement("table"), head = t.createTHead().insertRow(), body = t.createTBody();
+  const cell = (row, text) => { const c = row.insertCell(); c.textContent = text; return c; };
+  for (const name of ["island", "mean", "best ever", "taken in", ...own, ...all.map((_, i) => `from ${i}`)]) {
+    const th = document.createElement("th");
+    th.textContent = name;
+    head.append(th);
+  }
+  all.forEach((of, i) => {
+    const row = body.insertRow();
+    cell(row, i);
+    cell(row, short(of.mean_fitness));
+    cell(row, short(of.best_ever));
+    cell(row, short(of.immigrants.reduce((a, b) => a + b, 0)));
+    for (const name of own) cell(row, short(of.settings[name]));
+    for (const share of of.descent) cell(row, share < .005 ? "" : `${Math.round(100 * share)} %`);
+  });
+  where.replaceChildren(t, note("As of the last checkpoint. Shares of the islands whose founders an island's genomes descend from."));
+}
+
+function tiles() {
+  const last = data.rows[data.rows.length - 1];
+  const all = last ? [[last.generation, "generations"], [count() || "", "islands"], [short(last.best_mean), "mean of the best island"], [short(last.mean_fitness), "mean of all"], [short(last.best_ever), "best member ever"],
+    [short(last.immigrants), "immigrants taken in"], [`${Math.max(0, Math.round(100 * last.foreign))} %`, "from other islands"]] : [];
+  $("tiles").replaceChildren(...all.map(([n, text]) => {
+    const d = document.createElement("div"), b = document.createElement("b"), s = document.createElement("span");
+    d.className = "tile";
+    b.textContent = n;
+    s.textContent = text;
+    d.append(b, s);
+    return d;
+  }));
+}
+
+async function refresh() {
+  try {
+    const r = await fetch("data", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" }).catch(() => { throw new Error("the page's process does not answer"); });
+    if (r.status === 401) return location.reload();
+    if (r.status === 200) {
+      data = await r.json();
+      document.title = data.name + " · xlarun";
+      $("name").textContent = data.name;
+      $("about").textContent = [data.standing ? data.standing.topology : "", data.folder].filter(Boolean).join(" · ");
+      for (const part of [tiles, means, diversity, foreign, descent]) part();
+      tag = r.headers.get("ETag"); // what could not be drawn is asked for again
+    } else if (r.status !== 304) throw new Error(await r.text());
+    lastAnswer = Date.now();
+    $("live").className = "";
+    $("live").textContent = `as of ${new Date().toLocaleTimeString()}`;
+  } catch (e) {
+    $("live").className = "lost";
+    $("live").textContent = e.message.trim() + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
+  }
+  setTimeout(refresh, document.hidden ? 10000 : 2000);
+}
+refresh();
