@@ -95,8 +95,8 @@ func (g *program) inputs(cut population.Tiles) inputs {
 	for name, a := range settings.Inputs(g.head, valuePrefix) {
 		in.Settings[name] = a
 	}
-	if g.explore != nil {
-		for name, a := range settings.Inputs(g.explore, "") {
+	if g.own != nil {
+		for name, a := range settings.Inputs(g.own, "") {
 			in.Settings[name] = a
 		}
 	}

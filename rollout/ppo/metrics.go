@@ -15,7 +15,7 @@ var metricNames = []string{"recent_return", "episodes", "mean_return", "min_retu
 
 // metrics are metricNames, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
 func (g *program) metrics() []string {
-	if g.explore != nil {
+	if g.own != nil {
 		return exploredMetrics(g.collect.play.Env.Spec())
 	}
 	return metricsOf(g.collect.play.Env.Spec())

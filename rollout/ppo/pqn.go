@@ -43,27 +43,28 @@ type PQN struct {
 	run.Scene
 	Amounts
 	Rates
-	Exploration
+	QLearning
 	Normalizing
 	Crowd
 	run.Aim
 	run.Common
 }
 
-// Exploration is how often an action is any, and not the best: a share that falls evenly.
-type Exploration struct {
+// QLearning are the numbers that only pqn has: how often an action is any, and not the best, a share that falls evenly; and the units of values.
+type QLearning struct {
 	Epsilon     settings.Number `set:"epsilon" min:"0" max:"1" help:"share of actions that are drawn from all, at first"`
 	EpsilonEnd  settings.Number `set:"epsilon-end" min:"0" max:"1" help:"the same in the end"`
 	EpsilonOver settings.Number `set:"epsilon-over" min:"0" max:"1" help:"part of the run over which it falls; 0: it is what it is in the end from the start"`
+	RewardScale settings.Number `set:"reward-scale" above:"0" help:"what rewards are multiplied by before they are learned of: values are in these units, and gradients are cut in them"`
 }
 
 // DefaultPQN is that of the paper on CartPole, but that actions explore less in the end, as on MinAtar.
 func DefaultPQN() PQN {
 	return PQN{Scene: run.Scene{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
-		Amounts:     Amounts{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16, Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
-		Rates:       Rates{LearningRate: settings.Num(1e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
-		Exploration: Exploration{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2)},
-		Crowd:       Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
+		Amounts:   Amounts{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16, Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
+		Rates:     Rates{LearningRate: settings.Num(1e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
+		QLearning: QLearning{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2), RewardScale: settings.Num(.1)},
+		Crowd:     Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
 }
 
 // config is ppo's, of what both have.
@@ -138,7 +139,7 @@ func (q *PQN) program() (*program, error) {
 	for range graph.Leaves(p.Actor) {
 		n.apart = append(n.apart, -1) // no leaf has outputs beside those of the actions
 	}
-	return c.completed(&program{config: &c, collect: collector{network: n, play: play}, head: &highest{}, explore: &q.Exploration}, p)
+	return c.completed(&program{config: &c, collect: collector{network: n, play: play}, head: &highest{}, own: &q.QLearning}, p)
 }
 
 // highest is a value head: the value of a state is that of its best action. It is learned action by action, each a value.Plain.
@@ -186,10 +187,18 @@ func (x exploring) Entropy(epsilon any, out *graph.Array) *graph.Array {
 func (exploring) Action(draw *graph.Array) *graph.Array { return draw }
 
 // rate is epsilon in an update of so many, f32[].
-func (e *Exploration) rate(update, updates *graph.Array) *graph.Array {
+func (e *QLearning) rate(update, updates *graph.Array) *graph.Array {
 	over := graph.Mul(e.EpsilonOver.Array(), updates)
 	done := graph.Select(graph.Gt(over, 0), graph.Min(graph.Div(graph.Convert(update, graph.Float32), graph.Max(over, 1e-9)), 1), 1.)
 	return graph.Add(e.Epsilon.Array(), graph.Mul(done, graph.Sub(e.EpsilonEnd.Array(), e.Epsilon.Array())))
+}
+
+// scaled are rewards in the units of values: ppo's are as they come.
+func (g *program) scaled(rewards *graph.Array) *graph.Array {
+	if g.own == nil {
+		return rewards
+	}
+	return graph.Mul(rewards, g.own.RewardScale.Array())
 }
 
 // difference is the loss of a minibatch: half the squared difference of what the actions that were taken are worth to the network, and were.
@@ -206,7 +215,7 @@ func (l *learner) difference(out passed, e experience) (*graph.Array, figures) {
 
 // counts are the steps that have something to learn of: to ppo their advantages say so.
 func (g *program) counts(number *graph.Array) *graph.Array {
-	if g.explore == nil {
+	if g.own == nil {
 		return nil
 	}
 	return number

@@ -41,7 +41,7 @@ func startPQN(t *testing.T, b xlabridge.Backend, q PQN) *Training {
 // The loss of an update is that of the paper's loop over what was played: Q(lambda) from the last step back, with nothing behind a termination, and the best value of the
 // final observation behind a truncation.
 func TestPQNTargetsAreTheLoops(t *testing.T) {
-	const horizon, environments, gamma, lambda = 9, 3, .9, .7
+	const horizon, environments, gamma, lambda, scale = 9, 3, .9, .7, .3
 	for i, c := range []struct {
 		what   string
 		change func(q *PQN)
@@ -53,7 +53,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 	} {
 		q := smallPQN(func(q *PQN) {
 			q.Env, q.Policy, q.Envs, q.Horizon, q.Steps, q.Epochs, q.Minibatches = "Clock-v0", "normedmlp:3", environments, horizon, 100, 1, 1
-			q.Gamma, q.Lambda, q.LearningRate = settings.Num(gamma), settings.Num(lambda), settings.Num(1e-3)
+			q.Gamma, q.Lambda, q.LearningRate, q.RewardScale = settings.Num(gamma), settings.Num(lambda), settings.Num(1e-3), settings.Num(scale)
 			c.change(q)
 		})
 		g, err := q.program()
@@ -70,7 +70,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 			col := b.normalizing(s)
 			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
 			plays := s.Params
-			plays.Head = b.explore.rate(s.Update, in.Updates)
+			plays.Head = b.own.rate(s.Update, in.Updates)
 			_, m := col.collect(plays, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
 			m = evaluated(t, m)
 			want := 0.
@@ -84,7 +84,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 					values := floatsOf(t, out.Action)
 					_, behind := g.collect.actor.Act(s.Params.Actor, carries[e], col.seen(now.Final), now.Key)
 					chosen[k], best[k], final[k] = values[int(floatsOf(t, now.Draw)[0])], slices.Max(values), slices.Max(floatsOf(t, behind.Action))
-					reward[k], terminated[k], truncated[k] = floatsOf(t, now.Reward)[0], floatsOf(t, now.Terminated)[0] == 1, floatsOf(t, now.Truncated)[0] == 1
+					reward[k], terminated[k], truncated[k] = floatsOf(t, now.Reward)[0]*scale, floatsOf(t, now.Terminated)[0] == 1, floatsOf(t, now.Truncated)[0] == 1
 					if terminated[k] || truncated[k] {
 						carries[e] = g.collect.actor.Start(s.Params.Actor)
 					}
@@ -124,7 +124,7 @@ func TestPQNExplores(t *testing.T) {
 		{1, .1, 0, [5]float64{.1, .1, .1, .1, .1}},
 		{.3, .3, .5, [5]float64{.3, .3, .3, .3, .3}},
 	} {
-		e := Exploration{settings.Num(c.from), settings.Num(c.to), settings.Num(c.over)}
+		e := QLearning{Epsilon: settings.Num(c.from), EpsilonEnd: settings.Num(c.to), EpsilonOver: settings.Num(c.over)}
 		for k, update := range []int32{0, 5, 10, 20, 99} {
 			require.InDelta(t, c.want[k], floatsOf(t, e.rate(graph.Of(update), graph.Scalar(100)))[0], 1e-6, "case %d, update %d", i+1, update)
 		}
@@ -273,6 +273,7 @@ func TestPQNRefuses(t *testing.T) {
 		{func(q *PQN) { q.Epsilon = settings.Num(1.5) }, "epsilon: got 1.5"},
 		{func(q *PQN) { q.EpsilonEnd = settings.Num(-1) }, "epsilon-end: got -1"},
 		{func(q *PQN) { q.EpsilonOver = settings.Num(math.NaN()) }, "epsilon-over: got NaN"},
+		{func(q *PQN) { q.RewardScale = settings.Num(0) }, "reward-scale: got 0"},
 		{func(q *PQN) { q.Envs = 0 }, "envs: got 0"},
 		{func(q *PQN) { q.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(q *PQN) { q.LearningRate = settings.Number{Each: "1e-3,1e-4"} }, "learning-rate: got"},
@@ -295,7 +296,7 @@ func TestPQNNumbersDoNotCompile(t *testing.T) {
 		return l.StableHLO
 	}
 	require.Equal(t, text(nil), text(func(q *PQN) {
-		q.Epsilon, q.EpsilonEnd, q.EpsilonOver, q.Lambda, q.MaxGradNorm = settings.Num(.5), settings.Num(.2), settings.Num(.7), settings.Num(.1), settings.Num(1)
+		q.Epsilon, q.EpsilonEnd, q.EpsilonOver, q.RewardScale, q.Lambda, q.MaxGradNorm = settings.Num(.5), settings.Num(.2), settings.Num(.7), settings.Num(2), settings.Num(.1), settings.Num(1)
 	}))
 	q := smallPQN(nil)
 	var names []string

@@ -77,7 +77,7 @@ type program struct {
 	rows    int     // that an update shuffles
 	shards  *shards // of one agent; nil: its work is not cut
 	slow    Slowly
-	explore *Exploration // of pqn; nil: ppo
+	own     *QLearning // of pqn; nil: ppo
 }
 
 // bound is the program with its inputs in the place of the settings.
@@ -87,8 +87,8 @@ func (g *program) bound(in inputs) *program {
 	b.collect.play = g.collect.play.Bound(in.Settings)
 	b.collect.network = g.collect.bound(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
-	if g.explore != nil {
-		b.explore = settings.Bind(g.explore, in.Settings, "")
+	if g.own != nil {
+		b.own = settings.Bind(g.own, in.Settings, "")
 	}
 	return &b
 }
@@ -145,7 +145,7 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused, greedy: g.explore != nil}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused, greedy: g.own != nil}
 	if in.Shards != nil {
 		l.tiles, l.ofDevice = &g.shards.Rows, in.Shards.Rows
 	}
@@ -161,10 +161,10 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	collector := g.normalizing(s)
-	if g.explore == nil {
+	if g.own == nil {
 		return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
 	}
-	plays, epsilon := s, g.explore.rate(s.Update, in.Updates)
+	plays, epsilon := s, g.own.rate(s.Update, in.Updates)
 	plays.Params.Head = epsilon
 	next, figures := g.learned(collector, s, in, g.live(collector, plays, in, ofSteps), ofEpochs)
 	return next, g.explored(figures, epsilon)
@@ -180,7 +180,7 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 		rewards, next.Rewards = s.Rewards.normalize(moments, c.Gamma.Array())
 	}
 	l := g.learner(s.Value, in, s.Update)
-	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
+	advantages, targets := advantages(g.scaled(rewards), estimated, moments, l.Gamma, l.Lambda)
 	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others: learner.loss knows them by their advantage.
 	number := graph.IsFinite(targets)
 	advantages, targets = graph.Select(number, advantages, math.NaN()), graph.Select(number, targets, estimated.Values)
