@@ -170,7 +170,11 @@ func TestPQNLearnsCartPole(t *testing.T) {
 	require.EqualValues(t, 64, of(t, last, "minibatches"))
 	require.InDelta(t, .05, of(t, last, "epsilon"), 1e-6)
 	require.InDelta(t, 1, of(t, all[0], "epsilon"), 1e-6)
-	require.Positive(t, of(t, last, "explained_variance"))
+	explained := 0. // in the end, when the pole stays up, returns hardly differ, and there is nothing to explain
+	for _, m := range all {
+		explained = max(explained, of(t, m, "explained_variance"))
+	}
+	require.Greater(t, explained, .3)
 }
 
 // A run goes on from a snapshot to the byte, with everything that a state can have, and its candidates are what play, export and episode.Load want.

@@ -50,15 +50,6 @@ type best struct {
 // sure is the weight of recent episodes below which their mean says little: until then the best actor is the last one.
 const sure = 10
 
-// discounted is what rewards are normalised by: the deviation of their discounted sums (Engstrom et al., "Implementation matters in deep policy gradients", 2020).
-type discounted struct {
-	Sums    *graph.Array // f32[environments]: of the episodes under way
-	Moments policy.Moments
-}
-
-// farthestReward is how far from 0 a normalised reward may be.
-const farthestReward = 10
-
 // inputs of an update that are not handed on.
 type inputs struct {
 	Settings map[string]*graph.Array // f32[], by name
@@ -338,19 +329,6 @@ func (g *program) rescaled(s State, after any) Params {
 	return g.collect.withValueLayer(s.Params, func(w, b *graph.Array) (*graph.Array, *graph.Array) {
 		return g.head.Rescale(s.Value, after, w, b)
 	})
-}
-
-// normalize divides rewards by the deviation of their discounted sums, those of this update included.
-func (d *discounted) normalize(m moment, gamma *graph.Array) (rewards *graph.Array, next *discounted) {
-	type step struct{ Reward, Done *graph.Array }
-	last, sums := graph.Scan(func(sum *graph.Array, s step) (*graph.Array, *graph.Array) {
-		sum = graph.Add(graph.Mul(gamma, sum), graph.Select(graph.IsFinite(s.Reward), s.Reward, 0.))
-		return graph.Select(s.Done, 0., sum), sum
-	}, d.Sums, step{m.Reward, graph.Or(m.Terminated, m.Truncated)})
-	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
-	by := moments.Scale()
-	rewards = graph.Clamp(-farthestReward, graph.Div(m.Reward, by.Deviation), farthestReward)
-	return rewards, &discounted{last, moments}
 }
 
 // momentsOf are the moments of all along axis 0 of x, f32[n, …].
