@@ -197,7 +197,7 @@ var fromJAX = []section{
 		{"optax.sigmoid_binary_cross_entropy", nn.BinaryCrossEntropy, "the mean"}, {"optax.cosine_distance", nn.CosineDistance, ""},
 	}},
 	{"Optimisers", "optax", []counterpart{
-		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""}, {"adamw", optim.AdamW, ""}, {"rmsprop", optim.RMSProp, ""},
+		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""}, {"adamw", optim.AdamW, ""}, {"radam", optim.RAdam, ""}, {"rmsprop", optim.RMSProp, ""},
 		{"lion", optim.Lion, ""}, {"contrib.muon", optim.Muon, ""}, {"contrib.scale_by_muon", optim.ScaleByMuon, ""}, {"chain", optim.Chain, ""}, {"masked", optim.Masked, ""},
 		{"apply_updates", optim.ApplyUpdates[array], "Step does update and apply"}, {"scale", optim.Scale, ""}, {"scale_by_adam", optim.ScaleByAdam, ""},
 		{"scale_by_rms", optim.ScaleByRMS, ""}, {"scale_by_lion", optim.ScaleByLion, ""}, {"scale_by_schedule", optim.ScaleBySchedule, ""},

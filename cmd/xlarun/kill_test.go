@@ -34,6 +34,10 @@ func TestKilledRunsGoOn(t *testing.T) {
 			"--mutate-every", "5", "--method", "kernel"}, []string{"best.safetensors", "members.json"}},
 		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations", "2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8",
 			"--network", "mlp:4", "--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3"}, []string{"best.safetensors"}},
+		{6, "ppo, several agents that remember, all statistics", []string{"ppo", "Pendulum-v1", "--policy", "gru:3", "--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy", "0,0.01",
+			"--value", "popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5"}, []string{"best.safetensors", "best.gif", "centre.safetensors", "agents.json"}},
+		{7, "pqn", []string{"pqn", "--policy", "normedmlp:5", "--envs", "4", "--horizon", "16", "--steps", "2624", "--target", "0", "--judge", "5"},
+			[]string{"best.safetensors", "best.gif", "centre.safetensors"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			s := newShell(t)

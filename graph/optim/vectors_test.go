@@ -49,7 +49,7 @@ func read(t *testing.T) vectors {
 	t.Helper()
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/optax.json.gz", &v))
-	require.Greater(t, len(v.Optimisers), 18)
+	require.Greater(t, len(v.Optimisers), 24)
 	require.Greater(t, len(v.Schedules), 6)
 	require.Len(t, v.Transforms, 6)
 	return v
@@ -122,6 +122,8 @@ func optimiser(name string, c config) optim.Transform {
 		return optim.Adam(lr, c.options()...)
 	case "adamw":
 		return optim.AdamW(lr, c.options()...)
+	case "radam":
+		return optim.RAdam(lr, c.options()...)
 	case "rmsprop":
 		return optim.RMSProp(lr, c.options()...)
 	case "lion":

@@ -65,7 +65,7 @@ func TestBadConfigs(t *testing.T) {
 			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
 		{"no environment", func(c *Config) { c.Env = "" },
 			`env: got "", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
-		{"unknown policy", func(c *Config) { c.Policy = "mlpp:16" }, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, spiking; did you mean mlp?`},
+		{"unknown policy", func(c *Config) { c.Policy = "mlpp:16" }, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
 			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
 		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },

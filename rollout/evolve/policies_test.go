@@ -65,7 +65,7 @@ func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	for _, x := range []struct {
 		spec      string
 		lanesLast bool
-	}{{"blockmlp:64,32", false}, {"cnn:3", false}, {"ctrnn:5", false}, {"elman:5", true}, {"gru:5", false}, {"lstm:5", false}, {"mingru:5", false}, {"spiking:7,5", false}} {
+	}{{"blockmlp:64,32", false}, {"cnn:3", false}, {"ctrnn:5", false}, {"elman:5", true}, {"gru:5", false}, {"lstm:5", false}, {"mingru:5", false}, {"normedmlp:5,4", false}, {"spiking:7,5", false}} {
 		t.Run(x.spec, func(t *testing.T) {
 			whole, other := acting(t, one, x.spec, 1, x.lanesLast), acting(t, two, x.spec, 2, x.lanesLast)
 			want := steps(t, whole, 4)

@@ -187,8 +187,8 @@ func TestBadSpecs(t *testing.T) {
 		action envs.Space
 		wants  string
 	}{
-		{"mlpp:16", envs.Discrete{N: 2}, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, spiking; did you mean mlp?`},
-		{"", envs.Discrete{N: 2}, `policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, spiking`},
+		{"mlpp:16", envs.Discrete{N: 2}, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
+		{"", envs.Discrete{N: 2}, `policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking`},
 		{"mlp:a", envs.Discrete{N: 2}, `policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
 		{"linear:3", envs.Discrete{N: 2}, `policy: got "linear:3", want "linear": this policy takes nothing behind a colon`},
 		{"mlp:4", envs.Discrete{N: 0}, `policy: got the action space Discrete(0), want 1 to 16777216 actions`},

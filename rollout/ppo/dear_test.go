@@ -26,7 +26,7 @@ func TestDearBeginnings(t *testing.T) {
 		g, err := c.program()
 		require.NoError(t, err)
 		g.collect.dear = dear
-		r, err := newTraining(b, c, g)
+		r, err := newTraining(b, c, g, c.Purpose())
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, r.Close()) })
 		steps(t, r, 3)

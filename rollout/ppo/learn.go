@@ -5,7 +5,6 @@ import (
 	"xlarun/graph/optim"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/population"
 	"xlarun/rollout/ppo/value"
 )
@@ -21,70 +20,13 @@ type experience struct {
 	Value       *graph.Array // f32[]: as it was estimated
 	Advantage   *graph.Array // f32[]
 	Target      *graph.Array // f32[]: of the value
+	Counts      *graph.Array `tree:"optional"` // bool[]: there is something to learn of it; nil where the advantage says so
 }
 
 // sequence is the experience of one environment in all steps of an update, and what the networks remembered before them.
 type sequence struct {
 	Actor, Critic any
 	Steps         experience // leaves [steps, …]
-}
-
-// passed is what the networks put out for observations along axis 0: f32[n, …].
-type passed struct{ Action, Value *graph.Array }
-
-// across lets the networks look at observations that have nothing to do with each other.
-func (n *network) across(p Params, e experience) passed {
-	return graph.VMap(func(e experience) passed {
-		_, out := n.actor.Act(p.Actor, n.actor.Start(p.Actor), e.Observation, e.Key)
-		if n.critic == nil {
-			return passed{n.actions(out.Action, e.Legal), n.valuesOf(out.Action)}
-		}
-		_, value := n.critic.Act(p.Critic, n.critic.Start(p.Critic), e.Observation, e.Key)
-		return passed{n.actions(out.Action, e.Legal), value.Action}
-	})(e)
-}
-
-// along lets them go through a sequence, with an empty memory where an episode begins.
-func (n *network) along(p Params, s sequence) passed {
-	steps := sight{s.Steps.Observation, s.Steps.First, s.Steps.Key}
-	out := remember(n.actor, p.Actor, s.Actor, steps).Out
-	var values *graph.Array
-	if n.critic == nil {
-		values = graph.VMap(n.valuesOf)(out)
-	} else {
-		values = remember(n.critic, p.Critic, s.Critic, steps).Out
-	}
-	actions := graph.VMap2(func(out *graph.Array, e experience) *graph.Array { return n.actions(out, e.Legal) })(out, s.Steps)
-	return passed{actions, values}
-}
-
-// sight is what a policy takes in a step.
-type sight struct {
-	Observation *graph.Array
-	First       *graph.Array // bool[]: nothing is remembered
-	Key         random.Key
-}
-
-// remembered is what a policy carries behind a step, and what it puts out.
-type remembered struct {
-	After any
-	Out   *graph.Array
-}
-
-// remember is a policy's way through a sequence.
-func remember(p policy.Policy, params, carry any, steps sight) remembered {
-	start := p.Start(params)
-	_, all := graph.Scan(func(carry any, s sight) (any, remembered) {
-		carry = graph.MapTree2(func(reset, on *graph.Array) *graph.Array { return graph.Select(s.First, reset, on) }, start, carry)
-		next, out := p.Act(params, carry, s.Observation, s.Key)
-		return next, remembered{next, out.Action}
-	}, carry, steps)
-	return all
-}
-
-// valuesOf are the values among the outputs of a shared network.
-func (n *network) valuesOf(out *graph.Array) *graph.Array {
-	return graph.SliceAxis(out, 0, n.size, n.size+n.values)
 }
 
 // figures are what is known of the minibatches of an update, each f32[]: sums in the loop, then means, but for those that count. Skipped are minibatches whose
@@ -102,6 +44,7 @@ type learner struct {
 	// tiles are how a minibatch is cut over devices, nil: not at all; ofDevice is the number of those of a device, i32[].
 	tiles    *population.Tiles
 	ofDevice *graph.Array
+	greedy   bool // the values of actions are learned, as pqn does
 	// What follows is for NewSlowly.
 	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
 	unfused bool         // the optimiser goes through the parameters' leaves one by one
@@ -131,6 +74,9 @@ func (l *learner) spreadOf(advantages *graph.Array) *spread {
 // loss is that of a minibatch, or of a part of one (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0, by is
 // the spread of the whole minibatch. Steps whose advantage is NaN count as if they had no loss.
 func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.Array, figures) {
+	if l.greedy {
+		return l.difference(out, e)
+	}
 	type one struct{ LogProb, Entropy *graph.Array }
 	of := graph.VMap2(func(out, draw *graph.Array) one {
 		return one{l.acting.LogProb(p.Head, out, draw), l.acting.Entropy(p.Head, out)}
@@ -170,12 +116,16 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 	return graph.Sub(graph.Add(f.PolicyLoss, graph.Mul(l.Value, f.ValueLoss)), graph.Mul(l.Entropy, f.Entropy)), f
 }
 
-// optimizer is Adam behind a clip of the gradient's norm.
+// optimizer is Adam, or pqn's, behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
-	if l.unfused {
-		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5)))
+	step := optim.Adam(l.Rate, optim.Eps(1e-5))
+	if l.greedy {
+		step = optim.RAdam(l.Rate)
 	}
-	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), optim.Adam(l.Rate, optim.Eps(1e-5))))
+	if l.unfused {
+		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step)
+	}
+	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step))
 }
 
 // trained is what epochs hand from one to the next.

@@ -14,7 +14,12 @@ var metricNames = []string{"recent_return", "episodes", "mean_return", "min_retu
 	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "loss_scale", "failed", "skipped"}
 
 // metrics are metricNames, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
-func (g *program) metrics() []string { return metricsOf(g.collect.play.Env.Spec()) }
+func (g *program) metrics() []string {
+	if g.own != nil {
+		return exploredMetrics(g.collect.play.Env.Spec())
+	}
+	return metricsOf(g.collect.play.Env.Spec())
+}
 
 func metricsOf(spec envs.Spec) []string {
 	return append(slices.Clone(metricNames), objectiveNames(spec.Objectives)...)

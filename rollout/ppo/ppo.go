@@ -56,10 +56,10 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTraining(b, c, g)
+	return newTraining(b, c, g, c.Purpose())
 }
 
-func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
+func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Training, error) {
 	t := &Training{config: c, program: g, target: c.Goal(g.collect.play.Env.Spec())}
 	var first any
 	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
@@ -69,7 +69,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program) (*Training, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := run.LoopOptions{Name: "update", Purpose: c.Purpose(), Plan: layout(b, cut.Devices), Computed: true, Packed: c.Agents == 1}
+	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, cut.Devices), Computed: true, Packed: c.Agents == 1}
 	if c.Agents == 1 {
 		if g.shards, err = c.shards(b, g.rows); err != nil {
 			return nil, err

@@ -55,6 +55,9 @@ func (c Config) resolved(b xlabridge.Backend) (Config, error) {
 	if c.Precision == "f16" && b.Backend() == "tpu" {
 		return c, settings.Wrong("precision", c.Precision, "bf16 or f32: the backend %s does not compute in f16", b.Backend())
 	}
+	if c.Precision == "f16" && b.Backend() == (&xlabridge.Reference{}).Backend() {
+		return c, settings.Wrong("precision", c.Precision, "bf16 or f32: the interpreter (--backend reference, --jit=false) stops at the first NaN, and f16 finds the scale of its losses by gradients that are none")
+	}
 	return c, nil
 }
 

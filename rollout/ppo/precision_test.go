@@ -109,4 +109,6 @@ func TestPrecisionByBackend(t *testing.T) {
 	require.Equal(t, "bf16", c.Precision)
 	_, err = New(asTPU{b}, small(func(c *Config) { c.Precision = "f16" }))
 	require.ErrorContains(t, err, "precision: got \"f16\", want bf16 or f32: the backend tpu does not compute in f16")
+	_, err = New(&xlabridge.Reference{}, small(func(c *Config) { c.Precision = "f16" }))
+	require.ErrorContains(t, err, "precision: got \"f16\", want bf16 or f32: the interpreter")
 }

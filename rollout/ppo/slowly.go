@@ -20,7 +20,7 @@ func NewSlowly(b xlabridge.Backend, c Config, slow Slowly) (*Training, error) {
 		return nil, err
 	}
 	g.slow = slow
-	return newTraining(b, c, g)
+	return newTraining(b, c, g, c.Purpose())
 }
 
 // Stepwise is a training of one agent whose host plays step by step: each step of all environments is a call of a compiled program, behind which all that it left comes to the

@@ -50,15 +50,6 @@ type best struct {
 // sure is the weight of recent episodes below which their mean says little: until then the best actor is the last one.
 const sure = 10
 
-// discounted is what rewards are normalised by: the deviation of their discounted sums (Engstrom et al., "Implementation matters in deep policy gradients", 2020).
-type discounted struct {
-	Sums    *graph.Array // f32[environments]: of the episodes under way
-	Moments policy.Moments
-}
-
-// farthestReward is how far from 0 a normalised reward may be.
-const farthestReward = 10
-
 // inputs of an update that are not handed on.
 type inputs struct {
 	Settings map[string]*graph.Array // f32[], by name
@@ -77,6 +68,7 @@ type program struct {
 	rows    int     // that an update shuffles
 	shards  *shards // of one agent; nil: its work is not cut
 	slow    Slowly
+	own     *QLearning // of pqn; nil: ppo
 }
 
 // bound is the program with its inputs in the place of the settings.
@@ -86,6 +78,9 @@ func (g *program) bound(in inputs) *program {
 	b.collect.play = g.collect.play.Bound(in.Settings)
 	b.collect.network = g.collect.bound(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
+	if g.own != nil {
+		b.own = settings.Bind(g.own, in.Settings, "")
+	}
 	return &b
 }
 
@@ -141,7 +136,7 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused, greedy: g.own != nil}
 	if in.Shards != nil {
 		l.tiles, l.ofDevice = &g.shards.Rows, in.Shards.Rows
 	}
@@ -157,7 +152,13 @@ func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
 	collector := g.normalizing(s)
-	return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
+	if g.own == nil {
+		return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
+	}
+	plays, epsilon := s, g.own.rate(s.Update, in.Updates)
+	plays.Params.Head = epsilon
+	next, figures := g.learned(collector, s, in, g.live(collector, plays, in, ofSteps), ofEpochs)
+	return next, g.explored(figures, epsilon)
 }
 
 // learned is what an update makes of what it collected: g has its inputs bound.
@@ -170,7 +171,7 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 		rewards, next.Rewards = s.Rewards.normalize(moments, c.Gamma.Array())
 	}
 	l := g.learner(s.Value, in, s.Update)
-	advantages, targets := advantages(rewards, estimated, moments, l.Gamma, l.Lambda)
+	advantages, targets := advantages(g.scaled(rewards), estimated, moments, l.Gamma, l.Lambda)
 	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others: learner.loss knows them by their advantage.
 	number := graph.IsFinite(targets)
 	advantages, targets = graph.Select(number, advantages, math.NaN()), graph.Select(number, targets, estimated.Values)
@@ -179,7 +180,7 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 	params := g.rescaled(s, next.Value)
 
 	e := once(experience{Observation: collector.each(moments.Observation), Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: all.LogProb,
-		Value: estimated.Values, Advantage: advantages, Target: targets})
+		Value: estimated.Values, Advantage: advantages, Target: targets, Counts: g.counts(number)})
 	after := l.epochs(ofEpochs, trained{Params: params, Optimizer: s.Optimizer, Scale: s.Scale}, c.Epochs, c.Minibatches, c.Accumulate, l.experiences(s, e, c.blocks()))
 	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
 
@@ -328,19 +329,6 @@ func (g *program) rescaled(s State, after any) Params {
 	return g.collect.withValueLayer(s.Params, func(w, b *graph.Array) (*graph.Array, *graph.Array) {
 		return g.head.Rescale(s.Value, after, w, b)
 	})
-}
-
-// normalize divides rewards by the deviation of their discounted sums, those of this update included.
-func (d *discounted) normalize(m moment, gamma *graph.Array) (rewards *graph.Array, next *discounted) {
-	type step struct{ Reward, Done *graph.Array }
-	last, sums := graph.Scan(func(sum *graph.Array, s step) (*graph.Array, *graph.Array) {
-		sum = graph.Add(graph.Mul(gamma, sum), graph.Select(graph.IsFinite(s.Reward), s.Reward, 0.))
-		return graph.Select(s.Done, 0., sum), sum
-	}, d.Sums, step{m.Reward, graph.Or(m.Terminated, m.Truncated)})
-	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
-	by := moments.Scale()
-	rewards = graph.Clamp(-farthestReward, graph.Div(m.Reward, by.Deviation), farthestReward)
-	return rewards, &discounted{last, moments}
 }
 
 // momentsOf are the moments of all along axis 0 of x, f32[n, …].

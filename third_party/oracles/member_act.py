@@ -73,6 +73,14 @@ def blockmlp(a, x, function, reads):
     return layer(a, "Last", x)
 
 
+def normedmlp(a, x, function):
+    for i in range(sum(key.startswith("Norms") and key.endswith(".Scale") for key in a)):
+        x = layer(a, f"Layers.{i}", x)
+        x = (x - x.mean()) / np.sqrt(x.var() + 1e-6) * a[f"Norms.{i}.Scale"] + a[f"Norms.{i}.Bias"]
+        x = function(x)
+    return layer(a, f"Layers.{i + 1}", x)
+
+
 def gru(a, x, h):
     r, z, n = np.split(x @ a["Cell.Wx"] + a["Cell.B"], 3)
     hr, hz, hn = np.split(h @ a["Cell.Wh"], 3)
@@ -121,6 +129,8 @@ def act(arrays, metadata, observation, memory=None):
         out = cnn(arrays, x, function, json.loads(metadata["stride"]), metadata.get("padding") == "same", metadata.get("channels_first") == "true")
     elif policy == "blockmlp":
         out = blockmlp(arrays, x.reshape(-1), function, json.loads(metadata["reads"]))
+    elif policy == "normedmlp":
+        out = normedmlp(arrays, x.reshape(-1), function)
     elif policy in ("mlp", "linear"):
         out = perceptron(arrays, "Layers", x.reshape(-1), function)
     else:

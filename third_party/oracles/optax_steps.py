@@ -75,6 +75,8 @@ def main():
         run("adamw", {"learning_rate": 0.01, "b1": 0.9, "b2": 0.999, "eps": 1e-8, "weight_decay": 0.05}, optax.adamw(0.01, weight_decay=0.05)),
         run("adamw", {"learning_rate": 0.01, "b1": 0.9, "b2": 0.999, "eps": 1e-8, "weight_decay": 0.05, "mask": ["w"]},
             optax.adamw(0.01, weight_decay=0.05, mask={"w": True, "b": False})),
+        run("radam", {"learning_rate": 0.01, "b1": 0.9, "b2": 0.999, "eps": 1e-8, "feedback": True}, optax.radam(0.01)),
+        run("radam", {"learning_rate": 0.03, "b1": 0.8, "b2": 0.95, "eps": 1e-5, "eps_root": 1e-6}, optax.radam(0.03, 0.8, 0.95, 1e-5, 1e-6)),
         run("rmsprop", {"learning_rate": 0.01, "decay": 0.9, "eps": 1e-8}, optax.rmsprop(0.01)),
         run("rmsprop", {"learning_rate": 0.01, "decay": 0.95, "eps": 1e-6, "centered": True, "momentum": 0.9},
             optax.rmsprop(0.01, 0.95, 1e-6, centered=True, momentum=0.9)),

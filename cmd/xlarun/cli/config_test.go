@@ -67,7 +67,7 @@ func TestConfigsThatAreNone(t *testing.T) {
 		{"a number beyond 64 bits", "pop = 99999999999999999999\n", "file.toml"},
 		{"no number", "lr = nan\nkind = 'sparse'\n", `key "lr" got NaN, wants`},
 		{"an infinite number", "kind = 'sparse'\nlr = inf\n", `key "lr" got +Inf, wants`},
-		{"an unknown kind", "kind = 'evolv'\n", `key "kind" got evolv, wants one of drift, evolve, islands, ppo, selfplay, sparse, did you mean evolve?`},
+		{"an unknown kind", "kind = 'evolv'\n", `key "kind" got evolv, wants one of drift, evolve, islands, ppo, pqn, selfplay, sparse, did you mean evolve?`},
 		{"a kind that is no text", "kind = 3\n", `key "kind" got 3, wants one of`},
 		{"a long kind", "kind = '" + long + "'\n", `key "kind" got aaa`},
 		{"another version of the kind", "kind = 'evolve'\nkind_version = 999\nxlarun = '9.9'\n", "file.toml is of version 999 of evolve, this xlarun (" + console.Version() + ") has version 1: run it with the xlarun that wrote it (9.9)"},

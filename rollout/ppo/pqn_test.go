@@ -1,0 +1,321 @@
+package ppo
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// smallPQN is an experiment that compiles and runs in little time.
+func smallPQN(change func(q *PQN)) PQN {
+	q := DefaultPQN()
+	q.Policy, q.Envs, q.Horizon, q.Minibatches, q.Steps, q.Target = "normedmlp:8", 4, 16, 4, 64*20, "0"
+	if change != nil {
+		change(&q)
+	}
+	return q
+}
+
+func startPQN(t *testing.T, b xlabridge.Backend, q PQN) *Training {
+	t.Helper()
+	r, err := NewPQN(b, q)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, r.Close()) })
+	return r
+}
+
+// The loss of an update is that of the paper's loop over what was played: Q(lambda) from the last step back, with nothing behind a termination, and the best value of the
+// final observation behind a truncation.
+func TestPQNTargetsAreTheLoops(t *testing.T) {
+	const horizon, environments, gamma, lambda, scale = 9, 3, .9, .7, .3
+	for i, c := range []struct {
+		what   string
+		change func(q *PQN)
+	}{
+		{"a policy without memory", func(*PQN) {}},
+		{"one with memory", func(q *PQN) { q.Policy = "gru:3" }},
+		{"observations normalised", func(q *PQN) { q.NormalizeObservations = true }},
+		{"lambda 0", func(q *PQN) { q.Lambda = settings.Num(0) }},
+	} {
+		q := smallPQN(func(q *PQN) {
+			q.Env, q.Policy, q.Envs, q.Horizon, q.Steps, q.Epochs, q.Minibatches = "Clock-v0", "normedmlp:3", environments, horizon, 100, 1, 1
+			q.Gamma, q.Lambda, q.LearningRate, q.RewardScale = settings.Num(gamma), settings.Num(lambda), settings.Num(1e-3), settings.Num(scale)
+			c.change(q)
+		})
+		g, err := q.program()
+		require.NoError(t, err)
+		in := g.inputs(population.CutTiles(1, 1, 1))
+		s := evaluated(t, g.starts(random.New(3), 1))
+		var carries [environments]any // what the network remembers
+		for e := range environments {
+			carries[e] = g.collect.actor.Start(s.Params.Actor)
+		}
+		ends := [2]int{} // how many steps terminated, and were truncated
+		for update := range 3 {
+			b := g.bound(in)
+			col := b.normalizing(s)
+			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
+			plays := s.Params
+			plays.Head = b.own.rate(s.Update, in.Updates)
+			_, m := col.collect(plays, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
+			m = evaluated(t, m)
+			want := 0.
+			for e := range environments {
+				var chosen, best, final, reward [horizon]float64
+				var terminated, truncated [horizon]bool
+				for k := range horizon {
+					now := cell(m, k, e)
+					var out policy.Output
+					carries[e], out = g.collect.actor.Act(s.Params.Actor, carries[e], col.seen(now.Observation), now.Key)
+					values := floatsOf(t, out.Action)
+					_, behind := g.collect.actor.Act(s.Params.Actor, carries[e], col.seen(now.Final), now.Key)
+					chosen[k], best[k], final[k] = values[int(floatsOf(t, now.Draw)[0])], slices.Max(values), slices.Max(floatsOf(t, behind.Action))
+					reward[k], terminated[k], truncated[k] = floatsOf(t, now.Reward)[0]*scale, floatsOf(t, now.Terminated)[0] == 1, floatsOf(t, now.Truncated)[0] == 1
+					if terminated[k] || truncated[k] {
+						carries[e] = g.collect.actor.Start(s.Params.Actor)
+					}
+				}
+				target, next, by := 0., 0., q.Lambda.Value
+				for k := horizon - 1; k >= 0; k-- {
+					switch {
+					case terminated[k]:
+						target, ends[0] = reward[k], ends[0]+1
+					case truncated[k] || k == horizon-1:
+						target, ends[1] = reward[k]+gamma*final[k], ends[1]+1
+					default:
+						target = reward[k] + gamma*((1-by)*next+by*target)
+					}
+					next = best[k]
+					want += (chosen[k] - target) * (chosen[k] - target) / 2 / horizon / environments
+				}
+			}
+			after, figures := b.update(s, in)
+			s = evaluated(t, after)
+			got := floatsOf(t, figures)[slices.Index(g.metrics(), "value_loss")]
+			require.InDelta(t, want, got, 1e-4*max(1, want), "case %d, %s, update %d", i+1, c.what, update)
+		}
+		require.Positive(t, ends[0], c.what)
+		require.Positive(t, ends[1], c.what)
+	}
+}
+
+// Epsilon falls evenly over its part of the run, and that share of the actions is any.
+func TestPQNExplores(t *testing.T) {
+	for i, c := range []struct {
+		from, to, over float64
+		want           [5]float64 // in the updates 0, 5, 10, 20, 99 of 100
+	}{
+		{1, .1, .2, [5]float64{1, .775, .55, .1, .1}},
+		{1, 0, 1, [5]float64{1, .95, .9, .8, .01}},
+		{1, .1, 0, [5]float64{.1, .1, .1, .1, .1}},
+		{.3, .3, .5, [5]float64{.3, .3, .3, .3, .3}},
+	} {
+		e := QLearning{Epsilon: settings.Num(c.from), EpsilonEnd: settings.Num(c.to), EpsilonOver: settings.Num(c.over)}
+		for k, update := range []int32{0, 5, 10, 20, 99} {
+			require.InDelta(t, c.want[k], floatsOf(t, e.rate(graph.Of(update), graph.Scalar(100)))[0], 1e-6, "case %d, update %d", i+1, update)
+		}
+	}
+	head, err := policy.HeadOf(envs.Discrete{N: 4})
+	require.NoError(t, err)
+	x := exploring{4, head}
+	out := graph.Float32s([]float32{1, -2, 7, .5})
+	for i, epsilon := range []float64{0, .4, 1} {
+		const n = 8000
+		draws := floatsOf(t, graph.VMap(func(key random.Key) *graph.Array { return x.Draw(graph.Scalar(epsilon), out, x.Noise(key)) })(random.Split(random.New(int64(i)), n)))
+		counts := [4]float64{}
+		for _, a := range draws {
+			counts[int(a)] += 1. / n
+		}
+		entropy := 0.
+		for a, share := range counts {
+			want := epsilon / 4
+			if a == 2 {
+				want += 1 - epsilon
+			}
+			require.InDelta(t, want, share, .02, "case %d, action %d", i+1, a)
+			if want > 0 {
+				require.InDelta(t, math.Log(want), floatsOf(t, x.LogProb(graph.Scalar(epsilon), out, graph.Of(int32(a))))[0], 1e-5)
+				entropy -= want * math.Log(want)
+			}
+		}
+		require.InDelta(t, entropy, floatsOf(t, x.Entropy(graph.Scalar(epsilon), out))[0], 1e-5, "case %d", i+1)
+	}
+	highestNoise := graph.Float32s([]float32{0, math.Nextafter32(1, 0)})
+	require.Equal(t, []float64{3}, floatsOf(t, x.Draw(graph.Scalar(1), out, highestNoise)))
+}
+
+// Three agents learn to balance the pole.
+func TestPQNLearnsCartPole(t *testing.T) {
+	q := DefaultPQN()
+	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64,64", settings.Num(1e-3)
+	r := startPQN(t, open(t), q)
+	all := steps(t, r, 60)
+	require.Less(t, of(t, all[1], "recent_return"), 30.)
+	last := all[len(all)-1]
+	require.Greater(t, of(t, last, "recent_return"), 120.)
+	require.EqualValues(t, 64, of(t, last, "minibatches"))
+	require.InDelta(t, .05, of(t, last, "epsilon"), 1e-6)
+	require.InDelta(t, 1, of(t, all[0], "epsilon"), 1e-6)
+	explained := 0. // in the end, when the pole stays up, returns hardly differ, and there is nothing to explain
+	for _, m := range all {
+		explained = max(explained, of(t, m, "explained_variance"))
+	}
+	require.Greater(t, explained, .3)
+}
+
+// A run goes on from a snapshot to the byte, with everything that a state can have, and its candidates are what play, export and episode.Load want.
+func TestPQNResumesToTheByte(t *testing.T) {
+	b := open(t)
+	for name, change := range map[string]func(q *PQN){
+		"plain": nil,
+		"all": func(q *PQN) {
+			q.NormalizeObservations, q.NormalizeRewards, q.Agents, q.Precision = true, true, 2, "f16"
+		},
+		"memory": func(q *PQN) { q.Policy, q.Shuffle, q.Accumulate, q.Minibatches = "lstm:4", "permutation", 2, 2 },
+		"blocks": func(q *PQN) { q.Shuffle, q.Precision = "blocks", "bf16" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := startPQN(t, b, smallPQN(change))
+			steps(t, r, 2)
+			middle, err := r.Snapshot()
+			require.NoError(t, err)
+			want := steps(t, r, 2)
+			last, err := r.Snapshot()
+			require.NoError(t, err)
+			other := startPQN(t, b, smallPQN(change))
+			require.NoError(t, other.Restore(middle))
+			require.Equal(t, fmt.Sprint(want), fmt.Sprint(steps(t, other, 2)))
+			now, err := other.Snapshot()
+			require.NoError(t, err)
+			require.Len(t, now.Arrays, len(last.Arrays))
+			for name, a := range last.Arrays {
+				require.True(t, bytes.Equal(hostBytes(t, a), hostBytes(t, now.Arrays[name])), name)
+			}
+			candidates, err := other.Candidates(now)
+			require.NoError(t, err)
+			play, err := other.config.Rollout()
+			require.NoError(t, err)
+			for _, c := range candidates {
+				_, got := graph.Flatten(c.Params)
+				_, want := graph.Flatten(play.Policy.Init(random.New(0)))
+				require.Equal(t, want.Key(), got.Key(), c.Name)
+			}
+		})
+	}
+}
+
+// Its work is cut over the devices as ppo's is, and comes to the same bytes.
+func TestPQNOverDevices(t *testing.T) {
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 2, CacheDir: t.TempDir()})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	of := func(devices int) map[string][]byte {
+		r := startPQN(t, b, smallPQN(func(q *PQN) { q.Envs, q.Minibatches, q.Devices, q.Steps = 64, 2, devices, 4096 }))
+		require.Equal(t, devices, r.Profile().Devices)
+		steps(t, r, 2)
+		s, err := r.Snapshot()
+		require.NoError(t, err)
+		all := map[string][]byte{}
+		for name, a := range s.Arrays {
+			all[name] = hostBytes(t, a)
+		}
+		return all
+	}
+	one, two := of(1), of(2)
+	for name, want := range one {
+		require.True(t, bytes.Equal(want, two[name]), name)
+	}
+}
+
+// Rewards that are no numbers teach nothing.
+func TestPQNWithoutNumbers(t *testing.T) {
+	b := open(t)
+	r := startPQN(t, b, smallPQN(func(q *PQN) { q.Env = "Flawed-v0" }))
+	failed := 0.
+	for _, m := range steps(t, r, 6) {
+		failed += of(t, m, "failed")
+		require.False(t, math.IsNaN(of(t, m, "value_loss")))
+		require.Zero(t, of(t, m, "skipped"))
+	}
+	require.Positive(t, failed)
+	// Of a minibatch in which nothing counts the gradient is 0.
+	q := smallPQN(nil)
+	g, err := q.program()
+	require.NoError(t, err)
+	l := g.learner(graph.None{}, inputs{Updates: graph.Scalar(1)}, graph.Of(int32(0)))
+	e := experience{Draw: graph.Int32s([]int32{0, 1}), Target: graph.Float32s([]float32{3, 4}), Counts: graph.Of([]bool{false, true})}
+	loss := func(q *graph.Array) *graph.Array { x, _ := l.difference(passed{Action: q}, e); return x }
+	values := graph.Float32s([]float32{1, 2, 5, 7}, 2, 2)
+	require.InDelta(t, (7-4)*(7-4)/2./2, floatsOf(t, loss(values))[0], 1e-6)
+	require.Equal(t, []float64{0, 0, 0, 1.5}, floatsOf(t, graph.Grad(loss)(values)))
+}
+
+// Bad input is refused in a sentence before anything is compiled.
+func TestPQNRefuses(t *testing.T) {
+	for i, c := range []struct {
+		change func(q *PQN)
+		want   string
+	}{
+		{func(q *PQN) { q.Minibatches = 3 }, "minibatches: got 3, want a number that divides 64, the steps of an update"},
+		{func(q *PQN) { q.Policy, q.Minibatches = "gru:4", 8 }, "minibatches: got 8, want a number that divides 4, the environments"},
+		{func(q *PQN) { q.Env = "Pendulum-v1" }, "an environment whose actions are one choice among a few, each of which has a value"},
+		{func(q *PQN) { q.Env = "Shelf-v0" }, "an environment whose actions are always legal"},
+		{func(q *PQN) { q.Epsilon = settings.Num(1.5) }, "epsilon: got 1.5"},
+		{func(q *PQN) { q.EpsilonEnd = settings.Num(-1) }, "epsilon-end: got -1"},
+		{func(q *PQN) { q.EpsilonOver = settings.Num(math.NaN()) }, "epsilon-over: got NaN"},
+		{func(q *PQN) { q.RewardScale = settings.Num(0) }, "reward-scale: got 0"},
+		{func(q *PQN) { q.Envs = 0 }, "envs: got 0"},
+		{func(q *PQN) { q.Steps = 10 }, "steps: got 10, want at least 64"},
+		{func(q *PQN) { q.LearningRate = settings.Number{Each: "1e-3,1e-4"} }, "learning-rate: got"},
+		{func(q *PQN) { q.Policy = "spiking:4"; q.Parted = settings.Values{"policy.plasticity": "rewarded"} }, "pqn learns by gradients"},
+	} {
+		q := smallPQN(c.change)
+		err := q.Check(plan.Machine{})
+		require.ErrorContains(t, err, c.want, i)
+		var e *settings.Error
+		require.ErrorAs(t, err, &e, i)
+	}
+}
+
+// Numbers are inputs of the program, and the metrics are those that it has.
+func TestPQNNumbersDoNotCompile(t *testing.T) {
+	b := open(t)
+	text := func(change func(q *PQN)) string {
+		l, err := startPQN(t, b, smallPQN(change)).Compiled().Program.Lower(graph.TargetCPU)
+		require.NoError(t, err)
+		return l.StableHLO
+	}
+	require.Equal(t, text(nil), text(func(q *PQN) {
+		q.Epsilon, q.EpsilonEnd, q.EpsilonOver, q.RewardScale, q.Lambda, q.MaxGradNorm = settings.Num(.5), settings.Num(.2), settings.Num(.7), settings.Num(2), settings.Num(.1), settings.Num(1)
+	}))
+	q := smallPQN(nil)
+	var names []string
+	for _, m := range steps(t, startPQN(t, b, q), 1)[0].Values {
+		names = append(names, m.Name)
+	}
+	require.Equal(t, q.Measures(), names)
+	for _, row := range q.Board() {
+		require.True(t, row.Gaps, row.Label)
+		for _, p := range row.Parts {
+			require.Contains(t, names, p.Metric)
+		}
+	}
+	require.Contains(t, q.Purpose(), "pqn CartPole-v1, normedmlp:8, 4 environments x 16 steps")
+	kind, ok := run.Lookup("pqn")
+	require.True(t, ok)
+	require.IsType(t, &PQN{}, kind.New())
+}
