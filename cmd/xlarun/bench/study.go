@@ -59,7 +59,7 @@ func studyWorkloads() []studyWorkload {
 		{"trials", "a trial of two parameters that computes nothing, 16 at a time, kept in an SQLite file; Optuna's one after the other", 20, trivialTrials},
 		{"trials-one", "the same, ours one after the other too", 0, trivialTrials},
 		{"lanes", "a search of 4 members that make one step for 2 generations, as a lane, kept in an SQLite file: each of 10,000 after the first 1,000", 0, trivialLanes},
-		{"workers", "a study of 16 searches on CartPole-v1, 256 members for 100 generations, by two worker processes of a core each, and by one", 1.9, twoWorkers},
+		{"workers", "a study of 48 searches on CartPole-v1, 256 members for 100 generations, by two worker processes of a core each, and by one", 1.9, twoWorkers},
 		{"cartpole", fmt.Sprintf("a study of %d searches on CartPole-v1, 256 members of mlp:16,16 for %d generations of 500 steps, from the start of a process without compiled programs; the fastest of Optuna, its threads, joblib and Ray, running evosax",
 			cartpoleTrials, cartpoleGenerations), 4, cartpoleStudy},
 	}

@@ -56,7 +56,7 @@ log = true
 
 var (
 	trivialSpec  = studySpec("sampler = \"random\"\ntrials-as = \"lanes\"", "policy = \"linear\"\npop = 4\nsteps = 1\ngenerations = 2")
-	workersSpec  = studySpec("sampler = \"random\"\ntrials-as = \"processes\"\ntrials = 16", "policy = \"mlp:16,16\"\npop = 256\ngenerations = 100")
+	workersSpec  = studySpec("sampler = \"random\"\ntrials-as = \"processes\"\ntrials = 48", "policy = \"mlp:16,16\"\npop = 256\ngenerations = 100")
 	cartpoleSpec = studySpec(fmt.Sprintf("window = 2\ntrials = %d", cartpoleTrials), fmt.Sprintf("policy = \"mlp:16,16\"\npop = 256\ngenerations = %d", cartpoleGenerations))
 )
 
