@@ -300,17 +300,12 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	if path == "" {
 		path = rdb.Shown(at)
 	}
-	// Looking changes nothing: opening would make an empty file a database.
-	holds, err := rdb.Holds(at)
-	if err != nil {
-		return nil, nil, console.BadInput("%w", err)
-	}
-	if !holds {
+	d, err := rdb.Look(at)
+	if errors.Is(err, rdb.ErrNoStudies) {
 		return nil, nil, console.BadInput("%s is no database of studies: give the file of a study that was run, or its database", path)
 	}
-	d, err := rdb.Open(at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, console.BadInput("%w", err)
 	}
 	names, directions, err := d.Studies()
 	if err == nil && name == "" && len(names) == 1 {
