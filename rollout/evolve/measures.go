@@ -2,10 +2,9 @@ package evolve
 
 import "xlarun/rollout/policy"
 
-// Measures are the names of a run's metrics.
+// Measures are the names of a run's metrics; those of a member that has failed are there only then.
 func (c *Config) Measures() []string {
-	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
-		"failed_generation", "failed_member", "failed_step"}
+	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps"}
 	if r, err := c.Rollout(); err == nil {
 		if reporter, ok := policy.ReporterOf(r.Policy); ok {
 			names = append(names, reporter.Reports()...)
@@ -20,5 +19,5 @@ func (c *Config) Measures() []string {
 // Measures are the names of a run's metrics.
 func (c *Islands) Measures() []string {
 	return []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
-		"diversity", "diversity_within", "foreign", "immigrants", "failed_generation", "failed_member", "failed_step"}
+		"diversity", "diversity_within", "foreign", "immigrants"}
 }
