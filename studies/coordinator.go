@@ -332,6 +332,7 @@ func (c *Coordinator) loop(ctx context.Context) error {
 				return &trouble{err}
 			}
 			if t != nil {
+				c.ignored(t)
 				if err := c.desk.reconcile(ctx, append(open, t.ID())); err != nil {
 					return &trouble{err}
 				}
@@ -339,6 +340,9 @@ func (c *Coordinator) loop(ctx context.Context) error {
 			continue
 		}
 		if time.Since(checked) > min(ttl/8, poll) {
+			if err := c.db.There(c.study.ID()); errors.Is(err, rdb.ErrDeleted) {
+				return c.deleted()
+			}
 			if err := c.desk.engine.lost(); err != nil {
 				return &trouble{err}
 			}
@@ -469,6 +473,13 @@ func (c *Coordinator) giveUp(rest []*study.FrozenTrial) error {
 		}
 	}
 	return fmt.Errorf("the first %d trials have all failed, the last as %s: mend the spec, and give the study another name", c.failed, c.reason)
+}
+
+// ignored says what of a trial that was enqueued could not be.
+func (c *Coordinator) ignored(t *study.Trial) {
+	for _, sentence := range t.Ignored() {
+		c.notice("trial %d: %s", t.Number(), sentence)
+	}
 }
 
 func reason(t *study.FrozenTrial) string {

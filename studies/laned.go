@@ -107,7 +107,10 @@ func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 			n = min(n, int(min(at.first, at.next)+int64(c.Spec.Window)-at.next))
 		}
 		if n > 0 && !exhausted {
-			_, err := c.study.AskSpaces(n, c.Spec.Space, c.Spec.sees)
+			asked, err := c.study.AskSpaces(n, c.Spec.Space, c.Spec.sees)
+			for _, t := range asked {
+				c.ignored(t)
+			}
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
 				return &trouble{err}
 			}

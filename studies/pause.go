@@ -28,6 +28,11 @@ func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 		if errors.Is(err, rdb.ErrGone) {
 			return paused, fmt.Errorf("%w: trials that ended since are lost; the same command begins anew, or goes on from a copy that is put there", err)
 		}
+		if err == nil && c.study != nil {
+			if gone := c.db.There(c.study.ID()); errors.Is(gone, rdb.ErrDeleted) {
+				return paused, c.deleted()
+			}
+		}
 		if free, where := room(path, c.place.dir); free < enough {
 			over = "there is room again: the study goes on"
 			why = fmt.Sprintf("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)
@@ -49,6 +54,11 @@ func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 			return true, err
 		}
 	}
+}
+
+// deleted is the end of a study that somebody has deleted.
+func (c *Coordinator) deleted() error {
+	return fmt.Errorf("%s in %s: %w while it ran, and its trials with it: the same command begins anew", c.Spec.Name, c.Spec.Where(), rdb.ErrDeleted)
 }
 
 func wait(ctx context.Context, d time.Duration) error {

@@ -171,3 +171,13 @@ func TestIslandsInTheBrowser(t *testing.T) {
 	require.Zero(t, p.ended(), p.err.String())
 	require.Contains(t, s.refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
 }
+
+// A folder in which an island cannot write was found only when the first members were to leave.
+func TestIslandThatCannotLeave(t *testing.T) {
+	s := newShell(t)
+	require.NoError(t, os.MkdirAll(s.path("shared", "migration_pool"), 0o777))
+	require.NoError(t, os.WriteFile(s.path("shared", "migration_pool", "island-01"), []byte("in the way"), 0o666))
+	said := s.refused(t, "evolve", "CartPole-v1", "--backend", "reference", "--island", "01", "-p", "16", "-g", "9", "--migration-dir", "shared", "--migrate-every", "8", "--migrants", "3", "--policy", "linear", "--out", "run")
+	require.Contains(t, said, `--migration-dir got "shared", wants a folder in which the island can write: `)
+	require.NoDirExists(t, s.path("run"), "nothing was run")
+}

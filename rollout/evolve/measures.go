@@ -2,10 +2,9 @@ package evolve
 
 import "xlarun/rollout/policy"
 
-// Measures are the names of a run's metrics.
+// Measures are the names of a run's metrics; those of a member that has failed are there only then.
 func (c *Config) Measures() []string {
-	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps",
-		"failed_generation", "failed_member", "failed_step"}
+	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length", "failed", "env_steps"}
 	if r, err := c.Rollout(); err == nil {
 		if reporter, ok := policy.ReporterOf(r.Policy); ok {
 			names = append(names, reporter.Reports()...)
@@ -24,5 +23,5 @@ func (c *Islands) Measures() []string {
 	for i := range c.curves() {
 		names = append(names, curveOf(i))
 	}
-	return append(names, "failed_generation", "failed_member", "failed_step")
+	return names
 }

@@ -64,6 +64,19 @@ func (p *Pool) entry(island string, generation int64) string {
 	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
 }
 
+// open makes the island's folder, and finds out whether members can leave: a run that only finds in its tenth generation that they cannot has wasted nine.
+func (p *Pool) open() error {
+	folder := filepath.Dir(p.entry(p.island, 0))
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	try, err := os.MkdirTemp(folder, ".leaving-")
+	if err != nil {
+		return err
+	}
+	return os.Remove(try)
+}
+
 // vacant makes the island's folder, and refuses one in which members of an earlier run of its name are: others would take those, of late generations, for newer than what this run leaves.
 func (p *Pool) vacant() error {
 	folder := filepath.Dir(p.entry(p.island, 0))

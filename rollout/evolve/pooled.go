@@ -85,6 +85,9 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
+	if err := newPool(c.MigrationDir, c.Island, "").open(); err != nil {
+		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)
+	}
 	e, err := New(b, c)
 	if err != nil {
 		return nil, err

@@ -51,6 +51,12 @@ func (n Number) Listed() int {
 	return strings.Count(n.Each, ",") + 1
 }
 
+// reversed tells of a range whose end comes first.
+func (n Number) reversed() bool {
+	b := n.bounds()
+	return strings.Contains(n.Each, "..") && b[0] > b[1]
+}
+
 // Several are the values of so many things done side by side. Of a list thing i has element i, and those behind its end begin with the first again. A range is cut into as many
 // parts, even in the logarithm where both ends are above 0, whose middles are dealt out in an order that follows from name and seed (a Latin
 // hypercube: McKay, Beckman and Conover, 1979): of several ranges each is filled evenly, and they do not rise together.

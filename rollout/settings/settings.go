@@ -364,6 +364,11 @@ func (f Field) check() error {
 			return wrong
 		}
 	}
+	if n, ok := f.Number(); ok && n.reversed() {
+		b := n.bounds()
+		wrong.Wants = fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))
+		return wrong
+	}
 	return nil
 }
 

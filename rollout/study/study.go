@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -200,6 +201,13 @@ func (s *Study) prepare(f *FrozenTrial, sees int64, space Space) (*Trial, error)
 	if err := space.Suggest(t); err != nil {
 		return nil, err
 	}
+	for _, name := range slices.Sorted(maps.Keys(t.fixed)) {
+		if space != nil && !slices.ContainsFunc(space, func(p Param) bool { return p.Name == name }) {
+			if err := t.ignore(fmt.Sprintf("parameter %s was enqueued as %s, but there is none of that name: it is left out", name, shown(t.fixed[name]))); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for key, value := range v.Attrs {
 		if err := f.SetSystem(key, value); err != nil {
 			return nil, err
@@ -359,10 +367,10 @@ func (s *Study) Best() ([]*FrozenTrial, error) {
 	return Best(trials, s.options.Directions), nil
 }
 
-// Best of trials; see Study.Best.
+// Best of trials, of those that keep their constraints; see Study.Best.
 func Best(trials []*FrozenTrial, directions []Direction) []*FrozenTrial {
 	v := &View{Directions: directions, Finished: trials}
-	complete := v.completed()
+	complete := slices.DeleteFunc(v.completed(), func(t *FrozenTrial) bool { return !t.Feasible() })
 	if len(complete) == 0 {
 		return nil
 	}
@@ -381,7 +389,8 @@ type Trial struct {
 	view     *View
 	relative map[string]float64
 	fixed    map[string]any
-	written  int // parameters that the storage has
+	written  int      // parameters that the storage has
+	ignored  []string // see Ignored
 }
 
 // Number of the trial in its study, from 0.
@@ -433,7 +442,13 @@ func (t *Trial) suggest(name string, d Distribution) (float64, error) {
 		return 0, &ParamError{name, "it has " + err.Error()}
 	}
 	x, ok := d.Of(t.fixed[name])
-	if _, has := t.fixed[name]; !has || !ok {
+	_, has := t.fixed[name]
+	if has && !ok {
+		if err := t.ignore(fmt.Sprintf("parameter %s was enqueued as %s, want %s: it is sampled instead", name, shown(t.fixed[name]), d.wants())); err != nil {
+			return 0, err
+		}
+	}
+	if !has || !ok {
 		if x, ok = t.relative[name]; !ok || !d.contains(x) {
 			x = d.At(0)
 			if !d.single() {

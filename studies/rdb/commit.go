@@ -105,6 +105,9 @@ func isReal(err error) bool {
 
 // do has a request committed. Its op may run more than once, until one time is committed.
 func (d *DB) do(op func(*tx) error) error {
+	if d.queue == nil {
+		return fmt.Errorf("storage %s: %w", d.at, errLooking)
+	}
 	r := request{op, make(chan error, 1)}
 	d.queue <- r
 	return <-r.done

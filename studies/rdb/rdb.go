@@ -27,8 +27,9 @@ type DB struct {
 	once  sync.Once
 	now   func() time.Time
 
-	abs  string      // of a file, its path
-	file os.FileInfo // as it was opened
+	abs    string      // of a file, its path
+	file   os.FileInfo // as it was opened
+	copied string      // of one that is looked at: the folder of its copy
 
 	mu     sync.Mutex
 	locked string // the study of Lock
@@ -121,6 +122,16 @@ func (d *DB) start() error {
 
 // Close waits for what is being written.
 func (d *DB) Close() error {
+	if d.queue == nil { // it was looked at
+		var err error
+		if d.read != nil {
+			err = d.read.Close()
+		}
+		if d.copied != "" {
+			err = errors.Join(err, os.RemoveAll(d.copied))
+		}
+		return err
+	}
 	d.once.Do(func() { close(d.queue) })
 	d.over.Wait()
 	return errors.Join(d.write.Close(), d.read.Close())

@@ -83,13 +83,8 @@ func prepare(tx *sql.Tx, speak *dialect, at string) error {
 			return err
 		}
 	}
-	var version int64
-	var library string
-	if err := tx.QueryRow(`SELECT schema_version, library_version FROM version_info`).Scan(&version, &library); err != nil {
+	if err := checkVersion(tx.QueryRow, at); err != nil {
 		return err
-	}
-	if version != schemaVersion {
-		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with `optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
 	}
 	// It is looked for first: to make one, even where it is there, takes a right and a lock that those who only look do not have.
 	if err := tx.QueryRow(speak.index).Scan(&n); err != nil || n > 0 {
@@ -97,4 +92,17 @@ func prepare(tx *sql.Tx, speak *dialect, at string) error {
 	}
 	_, err := tx.Exec(openIndex)
 	return err
+}
+
+// checkVersion refuses tables of another version.
+func checkVersion(row func(query string, args ...any) *sql.Row, at string) error {
+	var version int64
+	var library string
+	if err := row(`SELECT schema_version, library_version FROM version_info`).Scan(&version, &library); err != nil {
+		return err
+	}
+	if version != schemaVersion {
+		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with `optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
+	}
+	return nil
 }

@@ -4,12 +4,16 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"xlarun/rollout/study"
 )
 
 // Open implements study.Storage.
 func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, err error) {
+	if d.queue == nil { // it is looked at
+		return d.lookFor(name, directions)
+	}
 	err = d.do(func(tx *tx) error {
 		found, err := find(tx, name)
 		if err != nil {
@@ -31,6 +35,22 @@ func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, 
 		return err
 	})
 	return id, err
+}
+
+// lookFor finds a study that is there.
+func (d *DB) lookFor(name string, directions []study.Direction) (study.StudyID, error) {
+	id, err := find(d.reads(), name)
+	if err == nil && id == 0 {
+		err = fmt.Errorf("storage %s has no study %s", d.at, name)
+	}
+	if err != nil {
+		return 0, err
+	}
+	has, err := directionsOf(d.reads(), id)
+	if err != nil {
+		return 0, err
+	}
+	return id, study.CheckDirections(name, has, directions)
 }
 
 // reads are queries that see one state each.

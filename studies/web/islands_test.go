@@ -19,7 +19,9 @@ func TestShowsIslands(t *testing.T) {
 	dir := t.TempDir()
 	_, err := OpenIslands(loopback, dir)
 	require.ErrorContains(t, err, "is no folder of a run: it has no config.toml")
-	put := func(name, text string) { require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666)) }
+	put := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
 	put("config.toml", "")
 	_, err = OpenIslands(studies.Listen{Address: "0.0.0.0:0"}, dir)
 	require.ErrorContains(t, err, "give a token")

@@ -45,6 +45,7 @@ type trial struct {
 	Last    *number        `json:"last,omitempty"`    // the value of that
 	Reason  string         `json:"reason,omitempty"`
 	Foreign bool           `json:"foreign,omitempty"`
+	Broken  bool           `json:"broken,omitempty"`  // it does not keep its constraints
 	Differs bool           `json:"differs,omitempty"` // two results that are not equal
 }
 
@@ -130,7 +131,7 @@ func picture(st *study.Study, storage string, spec *studies.Spec, trials []*stud
 
 func pictured(t *study.FrozenTrial) trial {
 	_, differs := study.System[study.Conflict](t, study.ConflictAttr)
-	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{}, Reason: studies.Reason(t), Differs: differs,
+	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{}, Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
 		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
 	for name, x := range t.External() {
 		if f, ok := x.(float64); ok {

@@ -89,7 +89,10 @@ func (p *Page) open(l studies.Listen) error {
 }
 
 // URL of the page.
-func (p *Page) URL() string { return p.scheme + "://" + p.address + "/" }
+func (p *Page) URL() string {
+	at, _ := studies.Reachable(p.address)
+	return p.scheme + "://" + at + "/"
+}
 
 // farewell is how long a closing page waits for its answers under way. Browsers hold connections ready on which they never asked anything, and
 // those would be waited for, too: longer than an interrupted command has.

@@ -101,7 +101,14 @@ func serveCommand(a *app) *cobra.Command {
 				return err
 			}
 			c := &studies.Coordinator{Listen: l, Away: away,
-				Listening: func(at string) { fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s\n", at) }}
+				Listening: func(address string) {
+					at, others := studies.Reachable(address)
+					also := ""
+					if len(others) > 0 {
+						also = "  (or by " + strings.Join(others, ", ") + ")"
+					}
+					fmt.Fprintf(a.Out, "workers join by: xlarun work nats://%s%s\n", at, also)
+				}}
 			if err := c.Listen.Check(); err != nil {
 				return console.BadInput("--listen: %w", err)
 			}

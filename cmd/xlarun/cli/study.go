@@ -300,17 +300,12 @@ func openStudy(a *app, at, name string) (*rdb.DB, *study.Study, error) {
 	if path == "" {
 		path = rdb.Shown(at)
 	}
-	// Looking changes nothing: opening would make an empty file a database.
-	holds, err := rdb.Holds(at)
-	if err != nil {
-		return nil, nil, console.BadInput("%w", err)
-	}
-	if !holds {
+	d, err := rdb.Look(at)
+	if errors.Is(err, rdb.ErrNoStudies) {
 		return nil, nil, console.BadInput("%s is no database of studies: give the file of a study that was run, or its database", path)
 	}
-	d, err := rdb.Open(at)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, console.BadInput("%w", err)
 	}
 	names, directions, err := d.Studies()
 	if err == nil && name == "" && len(names) == 1 {
@@ -348,12 +343,29 @@ func lookCommand(a *app, use, short string, look func(st *study.Study, trials []
 func studyShowCommand(a *app) *cobra.Command {
 	return lookCommand(a, "show", "List the trials of a study, which may be under way", func(st *study.Study, trials []*study.FrozenTrial) error {
 		count, foreign := map[study.State]int{}, 0
+		attended := true
+		if d, ok := st.Storage().(*rdb.DB); ok {
+			var err error
+			if attended, err = studies.Attended(d, st, trials); err != nil {
+				return err
+			}
+		}
+		abandoned := 0
 		for _, t := range trials {
 			count[t.State]++
 			line := fmt.Sprintf("trial %d  %s  %s", t.Number, outcomeOf(t), paramsText(t))
 			if t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting {
 				foreign++
 				line += "  (another program's)"
+			} else if t.State == study.Running && !attended {
+				abandoned++
+				line += "  (nobody runs it)"
+			}
+			if !t.Feasible() {
+				line += "  (breaks its constraints)"
+			}
+			if ignored, ok := study.System[[]string](t, study.IgnoredAttr); ok {
+				line += "  (" + strings.Join(ignored, "; ") + ")"
 			}
 			if c, ok := study.System[study.Conflict](t, study.ConflictAttr); ok {
 				line += fmt.Sprintf("  NOT DETERMINISTIC: digests %s and %s", c.First, c.Second)
@@ -361,8 +373,11 @@ func studyShowCommand(a *app) *cobra.Command {
 			fmt.Fprintln(a.Out, line)
 		}
 		others := ""
+		if abandoned > 0 {
+			others = fmt.Sprintf(", of which nobody runs %d: the command that began the study goes on with them", abandoned)
+		}
 		if foreign > 0 {
-			others = fmt.Sprintf("; %d were added by other programs", foreign)
+			others += fmt.Sprintf("; %d were added by other programs", foreign)
 		}
 		for i, d := range st.Directions() {
 			var shares []string
@@ -373,8 +388,8 @@ func studyShowCommand(a *app) *cobra.Command {
 				fmt.Fprintf(a.Out, "importances for objective %d (%s): %s\n", i, strings.ToLower(string(d)), strings.Join(shares, ", "))
 			}
 		}
-		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d under way, %d waiting%s\n", st.Name, len(trials),
-			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Running], count[study.Waiting], others)
+		fmt.Fprintf(a.Out, "%s: %d trials, %d complete, %d pruned, %d failed, %d waiting, %d under way%s\n", st.Name, len(trials),
+			count[study.Complete], count[study.Pruned], count[study.Fail], count[study.Waiting], count[study.Running], others)
 		return nil
 	})
 }
@@ -383,6 +398,9 @@ func studyBestCommand(a *app) *cobra.Command {
 	return lookCommand(a, "best", "Show the best trial of a study, of several objectives all that no other is better than", func(st *study.Study, trials []*study.FrozenTrial) error {
 		best := study.Best(trials, st.Directions())
 		if len(best) == 0 {
+			if slices.ContainsFunc(trials, func(t *study.FrozenTrial) bool { return t.State == study.Complete }) {
+				return fmt.Errorf("no complete trial of %s keeps its constraints", st.Name)
+			}
 			return fmt.Errorf("no trial of %s is complete", st.Name)
 		}
 		for _, t := range best {
@@ -394,14 +412,14 @@ func studyBestCommand(a *app) *cobra.Command {
 
 func studyPlotCommand(a *app) *cobra.Command {
 	out, objective := "", 0
-	cmd := lookCommand(a, "plot", "Draw the values of a study's trials and the best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
+	cmd := lookCommand(a, "plot", "Draw the values of a study's complete trials that keep their constraints, and the best so far, as PNG, SVG or PDF", func(st *study.Study, trials []*study.FrozenTrial) error {
 		directions := st.Directions()
 		if objective < 0 || objective >= len(directions) {
 			return console.BadInput("--objective got %d, wants 0 to %d", objective, len(directions)-1)
 		}
 		var numbers, values []float64
 		for _, t := range trials {
-			if t.State == study.Complete && objective < len(t.Values) && !math.IsInf(t.Values[objective], 0) && !math.IsNaN(t.Values[objective]) {
+			if t.State == study.Complete && t.Feasible() && objective < len(t.Values) && !math.IsInf(t.Values[objective], 0) && !math.IsNaN(t.Values[objective]) {
 				numbers, values = append(numbers, float64(t.Number)), append(values, t.Values[objective])
 			}
 		}

@@ -7,10 +7,11 @@ let data = null, tag = "", objective = 0, list = "best", lastAnswer = 0;
 const finite = Number.isFinite;
 const maximize = () => data.directions[objective] === "MAXIMIZE";
 const better = (a, b) => maximize() ? a > b : a < b;
-const valueOf = t => t.state === "COMPLETE" && finite(t.values[objective]) ? t.values[objective] : null;
+// What breaks its constraints is none to be held against others.
+const valueOf = t => t.state === "COMPLETE" && !t.broken && finite(t.values[objective]) ? t.values[objective] : null;
 const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
 const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
-const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.reason ? "\n" + t.reason : ""}`;
+const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
 function ranked() {
@@ -176,11 +177,11 @@ function trials() {
   const where = $("trials"), most = 200;
   const of = { best: ranked(), newest: data.trials.slice().reverse(), running: data.trials.filter(t => t.state === "RUNNING" || t.state === "WAITING"), failed: data.trials.filter(t => t.state === "FAIL").reverse() }[list];
   if (!of.length) return empty(where, { best: "No trial is complete.", newest: "No trial yet.", running: "None is under way.", failed: "None has failed." }[list]);
-  const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs);
+  const names = data.space.map(p => p.name), why = of.slice(0, most).some(t => t.reason || t.differs || t.broken);
   table(where, ["trial", "state", ...data.metrics, "seconds", ...names, ...(why ? ["reason"] : [])], of.slice(0, most).map(t => [t.n + (t.foreign ? " *" : ""), t.state.toLowerCase(),
     ...data.metrics.map((_, i) => t.values.length ? short(t.values[i]) : i === 0 && t.last !== undefined ? `${short(t.last)} at step ${t.step}` : ""),
     t.seconds === undefined ? "" : t.seconds.toFixed(2), ...names.map(n => n in t.params ? shown(t.params[n]) : "–"),
-    ...(why ? [t.differs ? "two results that are not equal; " + (t.reason || "") : t.reason || ""] : [])]));
+    ...(why ? [(t.differs ? "two results that are not equal; " : "") + (t.broken ? "breaks its constraints; " : "") + (t.reason || "")] : [])]));
   if (of.length > most) where.append(note(`${most} of ${of.length}.`));
   if (of.slice(0, most).some(t => t.foreign)) where.append(note("* another program's"));
 }

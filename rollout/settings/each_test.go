@@ -1,0 +1,27 @@
+package settings
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Case 1: a range whose end comes first was taken, and dealt out from its high end on.
+func TestReversedRanges(t *testing.T) {
+	t.Parallel()
+	type several struct {
+		Rate Number `set:"rate" above:"0" each:"" help:"a rate"`
+		Size Number `set:"size" help:"a size"`
+	}
+	s := &several{Rate: Num(1), Size: Num(1)}
+	f, ok := Lookup(s, "rate")
+	require.True(t, ok)
+	require.NoError(t, f.Set("0.1..0.01"))
+	require.EqualError(t, Check(s), "rate: got 0.1..0.01, want the smaller bound first: 0.01..0.1")
+	for _, good := range []string{"0.01..0.1", "0.1..0.1", "0.1,0.01"} {
+		require.NoError(t, f.Set(good))
+		require.NoError(t, Check(s), good)
+	}
+	require.EqualError(t, Values{"size": "2..-1"}.ApplyEach(s, "strategy x", "strategy."), "strategy.size: got 2..-1, want the smaller bound first: -1..2")
+	require.NoError(t, Values{"size": "-2..-1"}.ApplyEach(s, "strategy x", "strategy."))
+}
