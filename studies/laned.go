@@ -92,9 +92,9 @@ func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		trials, err := c.study.Followed(c.over)
-		if err != nil {
-			return &trouble{err}
+		var trials []*study.FrozenTrial
+		if err := c.insist(ctx, func() (err error) { trials, err = c.study.Followed(c.over); return err }); err != nil {
+			return err
 		}
 		rest, err := c.tell(trials, false)
 		if err != nil {
@@ -112,7 +112,11 @@ func (c *Coordinator) laneSession(ctx context.Context) (err error) {
 				c.ignored(t)
 			}
 			if exhausted = errors.Is(err, study.ErrExhausted); err != nil && !exhausted {
-				return &trouble{err}
+				// Some may have been asked: once the storage is there, it says which. What is computed meanwhile is kept.
+				first := err
+				if err := c.insist(ctx, func() error { err := first; first = nil; return err }); err != nil {
+					return err
+				}
 			}
 			continue
 		}
@@ -272,6 +276,9 @@ func (c *Coordinator) insist(ctx context.Context, do func() error) error {
 		err := do()
 		if err == nil {
 			return nil
+		}
+		if _, ok := errors.AsType[*study.Nondeterminism](err); ok {
+			return err
 		}
 		paused, ended := c.pause(ctx)
 		if ended != nil {
