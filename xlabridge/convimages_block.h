@@ -4,6 +4,7 @@
 #include "convimages.h"
 
 typedef float vec __attribute__((vector_size(4 * W), may_alias, aligned(4)));
+typedef int32_t bits __attribute__((vector_size(4 * W)));
 
 enum { COLUMNS = 2 * W };
 
@@ -41,8 +42,8 @@ static inline __attribute__((always_inline)) void sums_of_results(const int coun
   }
 }
 
-// sums_of_images adds to `count` windows, at one of their rows from x on, some columns of one panel.
-static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors, const xb_windows *in, int64_t first, float *x, const float *y, int64_t outs, const float *w) {
+// sums_of_images adds to `count` windows, at one of their rows from x on, the columns of one panel: zeros behind the last, for those of the panel are NaN times what is.
+static inline __attribute__((always_inline)) void sums_of_images(const int count, const int vectors, const xb_windows *in, int64_t first, float *x, const float *y, int64_t outs, const float *w, int64_t columns) {
   vec sum[MOST][2];
 #pragma GCC unroll 16
   for (int k = 0; k < count; k++)
@@ -58,9 +59,12 @@ static inline __attribute__((always_inline)) void sums_of_images(const int count
       for (int v = 0; v < vectors; v++) sum[k][v] += s * line[v];
     }
   }
+  bits mine;
+  for (int i = 0; i < W; i++) mine[i] = (vectors - 1) * W + i < columns ? -1 : 0;
 #pragma GCC unroll 16
   for (int k = 0; k < count; k++) {
     float *to = x + in->at[first + k];
+    sum[k][vectors - 1] = (vec)((bits)sum[k][vectors - 1] & mine);
 #pragma GCC unroll 2
     for (int v = 0; v < vectors; v++) *(vec *)(to + v * W) += sum[k][v];
   }
@@ -132,7 +136,7 @@ static void images(const xb_windows *in, int64_t outs, const float *y, const flo
       float *x = in->x + r * in->pitch + j;
       for (int64_t q = 0, n; q < in->windows; q += n) {
         n = share(in->windows - q);
-        EACH(sums_of_images, n, vectors, in, q, x, y + q * outs, outs, w)
+        EACH(sums_of_images, n, vectors, in, q, x, y + q * outs, outs, w, columns)
       }
     }
 }

@@ -15,23 +15,25 @@ import (
 
 // loose are the ops whose results for extreme inputs are the backend's, and why. A NaN among the inputs must show all the same.
 var loose = map[string]string{
-	"conv":             "padding is multiplied too, or not, and the order of sums is open",
-	"cholesky":         "a factorisation is defined for finite matrices",
-	"eigh":             "a factorisation is defined for finite matrices",
-	"lu":               "a factorisation is defined for finite matrices",
-	"qr":               "a factorisation is defined for finite matrices",
-	"solve":            "a factorisation is defined for finite matrices",
-	"sparse_dot":       "zeros may be skipped, or multiplied",
-	"sparse_outer":     "zeros may be skipped, or multiplied",
-	"svd":              "a factorisation is defined for finite matrices",
-	"triangular_solve": "substitution may skip the zeros beside the triangle, or multiply them",
+	"conv":                "padding is multiplied too, or not, and the order of sums is open",
+	"conv_images":         "padding is multiplied too, or not, and the order of sums is open",
+	"cholesky":            "a factorisation is defined for finite matrices",
+	"conv_images_weights": "padding is multiplied too, or not, and the order of sums is open",
+	"eigh":                "a factorisation is defined for finite matrices",
+	"lu":                  "a factorisation is defined for finite matrices",
+	"qr":                  "a factorisation is defined for finite matrices",
+	"solve":               "a factorisation is defined for finite matrices",
+	"sparse_dot":          "zeros may be skipped, or multiplied",
+	"sparse_outer":        "zeros may be skipped, or multiplied",
+	"svd":                 "a factorisation is defined for finite matrices",
+	"triangular_solve":    "substitution may skip the zeros beside the triangle, or multiply them",
 }
 
 // lost are the ops for which XLA gives NaN where the inputs are denormals.
 var lost = map[string]string{"atan2": "of two denormals it takes the quotient of two zeros"}
 
 // ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them, or by whether it rounds a product before it adds.
-var ordered = []string{"cumulative", "dot_general", "integrate_fire", "low_rank", "recurrence", "reduce", "reduce_window", "scatter"}
+var ordered = []string{"conv_images_input", "cumulative", "dot_general", "integrate_fire", "low_rank", "recurrence", "reduce", "reduce_window", "scatter"}
 
 // Every sample of every op gives on XLA what it gives on the reference interpreter for NaN, infinities, negative zero,
 // denormals and the ends of the dtypes too. XLA may take denormals for zeros.

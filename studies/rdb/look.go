@@ -26,8 +26,12 @@ func Look(at string) (*DB, error) {
 		return nil, err
 	}
 	if a.file == "" {
-		if holds, err := Holds(at); err != nil || !holds {
-			return nil, errors.Join(err, fmt.Errorf("%s: %w", a, ErrNoStudies))
+		holds, err := Holds(at)
+		if err != nil {
+			return nil, err
+		}
+		if !holds {
+			return nil, fmt.Errorf("%s: %w", a, ErrNoStudies)
 		}
 		return Open(at)
 	}
