@@ -40,8 +40,7 @@ type Spec struct {
 	Observation Space
 	Action      Space
 	MaxSteps    int // step limit of the default parameters, the length of a whole episode
-	// RewardThreshold is the mean return at which the environment counts as solved; NaN where nobody set one, so
-	// that no return reaches it.
+	// RewardThreshold is the mean return at which the environment counts as solved; 0 (or NaN) where nobody set one.
 	RewardThreshold float64
 
 	Players    int      // how many play; 0 and 1: one. More: a Game

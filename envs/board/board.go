@@ -9,7 +9,6 @@ package board
 import (
 	"image"
 	"image/color"
-	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
@@ -53,7 +52,7 @@ type moved[B any] struct {
 // newGame is a game of two players with so many actions, of at most so many moves.
 func newGame[B any](id string, actions, moves int, observation []int, r rules[B]) Game[B] {
 	return Game[B]{spec: envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: observation, DType: graph.Float32},
-		Action: envs.Discrete{N: actions}, MaxSteps: moves, RewardThreshold: math.NaN(), Players: 2, LegalMask: true}, rules: r}
+		Action: envs.Discrete{N: actions}, MaxSteps: moves, Players: 2, LegalMask: true}, rules: r}
 }
 
 // Spec of the game.

@@ -3,7 +3,6 @@ package board
 import (
 	"fmt"
 	"image"
-	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
@@ -119,7 +118,7 @@ func Ramsey(vertices int, k ...int) (RamseyGame, error) {
 		return RamseyGame{}, err
 	}
 	return RamseyGame{c, envs.Spec{ID: c.id("Ramsey-"), Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{c.edges, 2}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2 * c.edges}, MaxSteps: c.edges, RewardThreshold: math.NaN(), LegalMask: true}}, nil
+		Action: envs.Discrete{N: 2 * c.edges}, MaxSteps: c.edges, LegalMask: true}}, nil
 }
 
 // Spec of the puzzle.

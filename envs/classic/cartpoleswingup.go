@@ -56,7 +56,7 @@ func (e CartPoleSwingUp) Spec() envs.Spec {
 		id = "CartPoleSwingUp-Hard-v1"
 	}
 	free := envs.Unbounded
-	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1), MaxSteps: 1000, RewardThreshold: math.NaN()}
+	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1), MaxSteps: 1000}
 }
 
 // DefaultParams are the constants of EvoJAX.

@@ -2,7 +2,6 @@ package envtest
 
 import (
 	"image"
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,7 +30,7 @@ type nimState struct {
 
 func (e nim) Spec() envs.Spec {
 	s := envs.Spec{ID: "Nim-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{7}, Dims: []int{1}, DType: graph.Float32}, Action: envs.Discrete{N: 3},
-		MaxSteps: 8, RewardThreshold: math.NaN(), Players: 2, LegalMask: true,
+		MaxSteps: 8, Players: 2, LegalMask: true,
 		Descriptor: envs.Box{Low: []float64{0, 0}, High: []float64{1, 10}, Dims: []int{2}, DType: graph.Float32}, Objectives: []string{"stones left", "quick"}}
 	switch e.fault {
 	case "no id":

@@ -12,7 +12,6 @@ package minatar
 import (
 	"image"
 	"image/color"
-	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
@@ -25,7 +24,7 @@ const side = 10
 // spec is what the five have in common.
 func spec(id string, channels, actions, steps int) envs.Spec {
 	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Bool, MostlyZeros: true},
-		Action: envs.Discrete{N: actions}, MaxSteps: steps, RewardThreshold: math.NaN()}
+		Action: envs.Discrete{N: actions}, MaxSteps: steps}
 }
 
 // stickyKey sets the draw for sticky actions apart from those that the rules make of the same key.

@@ -31,7 +31,7 @@ type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Arr
 // Spec of BernoulliBandit-misc-v1.
 func (BernoulliBandit) Spec() envs.Spec {
 	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2}, MaxSteps: 100, RewardThreshold: unsolved}
+		Action: envs.Discrete{N: 2}, MaxSteps: 100}
 }
 
 // DefaultParams of BernoulliBandit-misc-v1.

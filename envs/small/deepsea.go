@@ -36,7 +36,7 @@ const seaSize = 8
 
 // Spec of DeepSea-bsuite-v1.
 func (DeepSea) Spec() envs.Spec {
-	return envs.Spec{ID: "DeepSea-bsuite-v1", Observation: box(0, 1, seaSize, seaSize), Action: envs.Discrete{N: 2}, MaxSteps: seaSize, RewardThreshold: unsolved}
+	return envs.Spec{ID: "DeepSea-bsuite-v1", Observation: box(0, 1, seaSize, seaSize), Action: envs.Discrete{N: 2}, MaxSteps: seaSize}
 }
 
 // DefaultParams of DeepSea-bsuite-v1.

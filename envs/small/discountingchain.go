@@ -33,7 +33,7 @@ const chains = 5
 // Spec of DiscountingChain-bsuite-v1.
 func (DiscountingChain) Spec() envs.Spec {
 	return envs.Spec{ID: "DiscountingChain-bsuite-v1", Observation: envs.Box{Low: []float64{-1, 0}, High: []float64{chains - 1, 1}, Dims: []int{2}, DType: graph.Float32},
-		Action: envs.Discrete{N: chains}, MaxSteps: 100, RewardThreshold: unsolved}
+		Action: envs.Discrete{N: chains}, MaxSteps: 100}
 }
 
 // DefaultParams of DiscountingChain-bsuite-v1.

@@ -10,15 +10,11 @@ package small
 import (
 	"image"
 	"image/color"
-	"math"
 
 	"xlarun/envs"
 	"xlarun/envs/draw"
 	"xlarun/graph"
 )
-
-// unsolved is the reward threshold where nobody set one.
-var unsolved = math.NaN()
 
 // box is a float32 space of so many elements, all within the same bounds.
 func box(low, high float64, dims ...int) envs.Box {

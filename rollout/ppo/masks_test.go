@@ -18,7 +18,7 @@ type shelf struct{}
 func init() { envs.MustRegister[*graph.Array, graph.None](shelf{}) }
 
 func (shelf) Spec() envs.Spec {
-	return envs.Spec{ID: "Shelf-v0", Observation: envs.Discrete{N: 4}, Action: envs.Discrete{N: 4}, MaxSteps: 1, RewardThreshold: math.NaN(), LegalMask: true}
+	return envs.Spec{ID: "Shelf-v0", Observation: envs.Discrete{N: 4}, Action: envs.Discrete{N: 4}, MaxSteps: 1, LegalMask: true}
 }
 
 func (shelf) DefaultParams() graph.None { return graph.None{} }

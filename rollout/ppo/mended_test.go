@@ -21,7 +21,7 @@ func init() { envs.MustRegister[*graph.Array, graph.None](flawed{}) }
 
 func (flawed) Spec() envs.Spec {
 	return envs.Spec{ID: "Flawed-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{4}, Dims: []int{1}, DType: graph.Float32}, Action: envs.Discrete{N: 2},
-		MaxSteps: 4, RewardThreshold: math.NaN()}
+		MaxSteps: 4}
 }
 func (flawed) DefaultParams() graph.None { return graph.None{} }
 func (e flawed) Reset(_ random.Key, p graph.None) (state, obs *graph.Array) {
@@ -41,7 +41,7 @@ type lure struct{ flawed }
 func init() { envs.MustRegister[*graph.Array, graph.None](lure{}) }
 
 func (lure) Spec() envs.Spec {
-	return envs.Spec{ID: "Lure-v0", Observation: flawed{}.Spec().Observation, Action: envs.Discrete{N: 3}, MaxSteps: 1, RewardThreshold: math.NaN()}
+	return envs.Spec{ID: "Lure-v0", Observation: flawed{}.Spec().Observation, Action: envs.Discrete{N: 3}, MaxSteps: 1}
 }
 func (e lure) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	return s, e.Observe(s, p), graph.Select(graph.Eq(action, 2), graph.Scalar(math.NaN()), -1.), graph.Not(envs.False()), envs.False()

@@ -96,7 +96,7 @@ func init() {
 
 func (e paid) Spec() envs.Spec {
 	s := e.CartPole.Spec()
-	s.ID, s.RewardThreshold = e.id, math.NaN()
+	s.ID, s.RewardThreshold = e.id, 0
 	return s
 }
 

@@ -94,7 +94,7 @@ type locks struct{}
 func init() { envs.MustRegister[*graph.Array, graph.None](locks{}) }
 
 func (locks) Spec() envs.Spec {
-	return envs.Spec{ID: "Locks-v0", Observation: envs.Discrete{N: 6}, Action: envs.MultiDiscrete{N: []int{3, 2}}, MaxSteps: 1, RewardThreshold: math.NaN(), LegalMask: true}
+	return envs.Spec{ID: "Locks-v0", Observation: envs.Discrete{N: 6}, Action: envs.MultiDiscrete{N: []int{3, 2}}, MaxSteps: 1, LegalMask: true}
 }
 func (locks) DefaultParams() graph.None { return graph.None{} }
 func (e locks) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {

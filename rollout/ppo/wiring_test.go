@@ -23,7 +23,7 @@ type clockState struct{ Clock, Kind *graph.Array } // f32[]
 func init() { envs.MustRegister[clockState, graph.None](clock{}) }
 
 func (clock) Spec() envs.Spec {
-	return envs.Spec{ID: "Clock-v0", Observation: envs.Symmetric(4, 4), Action: envs.Discrete{N: 3}, MaxSteps: 4, RewardThreshold: math.NaN()}
+	return envs.Spec{ID: "Clock-v0", Observation: envs.Symmetric(4, 4), Action: envs.Discrete{N: 3}, MaxSteps: 4}
 }
 func (clock) DefaultParams() graph.None { return graph.None{} }
 func (e clock) Reset(key random.Key, p graph.None) (s clockState, obs *graph.Array) {

@@ -71,12 +71,12 @@ func (a *Aim) Goal(spec envs.Spec) float64 {
 }
 
 func (a *Aim) goal(spec envs.Spec) (float64, error) {
-	if a.Target == auto || a.Target == "" {
-		return spec.RewardThreshold, nil
-	}
-	x, err := strconv.ParseFloat(a.Target, 64)
-	if err != nil || x != x || math.IsInf(x, 0) {
-		return 0, settings.Wrong("target", a.Target, "a mean return, 0 for none, or auto for the environment's")
+	x := spec.RewardThreshold
+	if a.Target != auto && a.Target != "" {
+		var err error
+		if x, err = strconv.ParseFloat(a.Target, 64); err != nil || x != x || math.IsInf(x, 0) {
+			return 0, settings.Wrong("target", a.Target, "a mean return, 0 for none, or auto for the environment's")
+		}
 	}
 	if x == 0 {
 		return math.NaN(), nil

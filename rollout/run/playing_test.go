@@ -126,6 +126,7 @@ func TestGoal(t *testing.T) {
 	}
 	p := Aim{Target: "auto"}
 	require.True(t, math.IsNaN(p.Goal(envs.Spec{RewardThreshold: math.NaN()})))
+	require.True(t, math.IsNaN(p.Goal(envs.Spec{})), "nobody set a threshold")
 }
 
 // Spread plays members as a loop does; the policy's Numbers are inputs, and so what they are when the program runs.

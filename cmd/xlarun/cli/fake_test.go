@@ -104,7 +104,7 @@ func (r *fakeRun) Step() (run.Metrics, error) {
 		target = cmp.Or(must(strconv.ParseFloat(c.Target, 64)), math.NaN())
 	}
 	work := float64(c.Population * c.Steps)
-	m := run.Metrics{Step: int64(r.done), Work: work, Done: mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
+	m := run.Metrics{Step: int64(r.done), Work: work, Done: target != 0 && mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
 		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()}, {Name: "env_steps", Number: float64(r.done) * work}}}
 	if r.metric != "" {
 		m.Values = append(m.Values, run.Value{Name: r.metric, Number: 77})

@@ -38,7 +38,7 @@ import (
 type unseen struct{}
 
 func (unseen) Spec() envs.Spec {
-	return envs.Spec{ID: "Unseen-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 3, RewardThreshold: math.NaN()}
+	return envs.Spec{ID: "Unseen-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 3}
 }
 func (unseen) DefaultParams() graph.None { return graph.None{} }
 func (u unseen) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
