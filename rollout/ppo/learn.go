@@ -107,7 +107,7 @@ func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.A
 		PolicyLoss:   graph.Neg(mean(graph.Min(graph.Mul(ratio, advantage), graph.Mul(clipped, advantage)))),
 		ValueLoss:    mean(far),
 		Entropy:      mean(of.Entropy),
-		KL:           mean(graph.Sub(graph.Sub(ratio, 1), change)),
+		KL:           mean(graph.Sub(graph.Expm1(change), change)), // of small changes exp less 1 would be rounding, below 0 at times
 		ClipFraction: mean(graph.Convert(graph.Gt(graph.Abs(graph.Sub(ratio, 1)), l.Clip), graph.Float32)),
 		GradientNorm: graph.Scalar(0),
 		Minibatches:  graph.Scalar(1),
