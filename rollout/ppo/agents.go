@@ -95,10 +95,8 @@ func (g *program) inputs(cut population.Tiles) inputs {
 	for name, a := range settings.Inputs(g.head, valuePrefix) {
 		in.Settings[name] = a
 	}
-	if g.own != nil {
-		for name, a := range settings.Inputs(g.own, "") {
-			in.Settings[name] = a
-		}
+	for name, a := range settings.Inputs(g.algorithm, "") {
+		in.Settings[name] = a
 	}
 	for name, a := range g.collect.play.Inputs() {
 		in.Settings[name] = a

@@ -10,19 +10,20 @@ import (
 
 // Board is what a display shows.
 func (c *Config) Board() []run.Row {
-	return c.board(
+	return c.board(&proximal{},
 		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss}, {Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction", Format: run.Percent}}})
 }
 
-// board has rows of a kind's own between those of episodes and those of gradients.
-func (c *Config) board(own ...run.Row) []run.Row {
+// board has rows of an algorithm's own between those of episodes and those of gradients.
+func (c *Config) board(a algorithm, own ...run.Row) []run.Row {
 	goal := ""
-	var objectives []string
+	var objectives, names []string
 	if env, err := envs.Make(c.Env); err == nil {
 		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
 			goal = " of " + number(t)
 		}
 		objectives = env.Spec().Objectives
+		names = metricNames(a, env.Spec())
 	}
 	rows := []run.Row{
 		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}}, Curve: "recent_return", Colour: "cyan"},
@@ -31,7 +32,7 @@ func (c *Config) board(own ...run.Row) []run.Row {
 	}
 	if len(objectives) > 0 {
 		row := run.Row{Label: "objectives"}
-		for i, metric := range objectiveNames(objectives) {
+		for i, metric := range names[len(names)-len(objectives):] {
 			row.Parts = append(row.Parts, run.Part{Before: ", " + strings.ReplaceAll(objectives[i], "_", " ") + " ", Metric: metric})
 		}
 		rows = append(rows, row)

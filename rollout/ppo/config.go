@@ -157,7 +157,7 @@ func (c *Config) program() (*program, error) {
 			return nil, err
 		}
 	}
-	return c.completed(&program{config: c, collect: collector{network: net, play: play}, head: head}, p)
+	return c.completed(&program{config: c, collect: collector{network: net, play: play}, head: head, algorithm: &proximal{}}, p)
 }
 
 // playing is what is played, and what makes networks for it, in the precision that is wanted.

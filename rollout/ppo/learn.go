@@ -16,11 +16,12 @@ type experience struct {
 	Draw        *graph.Array
 	Key         random.Key
 	First       *graph.Array // bool[]
-	LogProb     *graph.Array // f32[]: of the draw, as it was drawn
-	Value       *graph.Array // f32[]: as it was estimated
-	Advantage   *graph.Array // f32[]
 	Target      *graph.Array // f32[]: of the value
-	Counts      *graph.Array `tree:"optional"` // bool[]: there is something to learn of it; nil where the advantage says so
+	// What follows some algorithms have no use for.
+	LogProb   *graph.Array `tree:"optional"` // f32[]: of the draw, as it was drawn
+	Value     *graph.Array `tree:"optional"` // f32[]: as it was estimated
+	Advantage *graph.Array `tree:"optional"` // f32[]; NaN: there is nothing to learn of it
+	Counts    *graph.Array `tree:"optional"` // bool[]: there is something to learn of it
 }
 
 // sequence is the experience of one environment in all steps of an update, and what the networks remembered before them.
@@ -39,12 +40,12 @@ type figures struct {
 type learner struct {
 	*network
 	*numbers
-	head  value.Head
-	state any // of the value head
+	algorithm algorithm
+	head      value.Head
+	state     any // of the value head
 	// tiles are how a minibatch is cut over devices, nil: not at all; ofDevice is the number of those of a device, i32[].
 	tiles    *population.Tiles
 	ofDevice *graph.Array
-	greedy   bool // the values of actions are learned, as pqn does
 	// What follows is for NewSlowly.
 	branch  *graph.Array // bool[]: which value head it is; nil: that was decided when the program was traced
 	unfused bool         // the optimiser goes through the parameters' leaves one by one
@@ -59,11 +60,16 @@ type numbers struct {
 // spread is that of a minibatch's advantages: they are taken less Mean, over Deviation.
 type spread struct{ Mean, Deviation *graph.Array }
 
-// spreadOf is that of advantages f32[…], but for those that are NaN; nil where they are taken as they are.
-func (l *learner) spreadOf(advantages *graph.Array) *spread {
-	if !l.normalize {
+// spreadIn is that of some rows; nil where advantages are taken as they are, or there are none.
+func (l *learner) spreadIn(of experiences, rows *graph.Array) *spread {
+	if !l.normalize || of.advantages == nil {
 		return nil
 	}
+	return spreadOf(of.advantages(rows))
+}
+
+// spreadOf is that of advantages f32[…], but for those that are NaN.
+func spreadOf(advantages *graph.Array) *spread {
 	some := graph.Not(graph.IsNaN(advantages))
 	n := graph.Max(graph.Sum(graph.Convert(some, graph.Float32)), 1)
 	mean := func(x *graph.Array) *graph.Array { return graph.Div(graph.Sum(graph.Select(some, x, 0.)), n) }
@@ -71,61 +77,13 @@ func (l *learner) spreadOf(advantages *graph.Array) *spread {
 	return &spread{middle, graph.Add(graph.Sqrt(mean(graph.Square(graph.Sub(advantages, middle)))), 1e-8)}
 }
 
-// loss is that of a minibatch, or of a part of one (Schulman et al., "Proximal policy optimization algorithms", 2017): e has the experience along axis 0, by is
-// the spread of the whole minibatch. Steps whose advantage is NaN count as if they had no loss.
-func (l *learner) loss(p Params, out passed, e experience, by *spread) (*graph.Array, figures) {
-	if l.greedy {
-		return l.difference(out, e)
-	}
-	type one struct{ LogProb, Entropy *graph.Array }
-	of := graph.VMap2(func(out, draw *graph.Array) one {
-		return one{l.acting.LogProb(p.Head, out, draw), l.acting.Entropy(p.Head, out)}
-	})(out.Action, e.Draw)
-	clip := l.ValueClip
-	if !l.clipValues {
-		clip = nil
-	}
-	far := graph.VMap3(func(out, old, target *graph.Array) *graph.Array { return l.head.Loss(l.state, out, old, target, clip) })(out.Value, e.Value, e.Target)
-	if l.branch != nil {
-		mine := far
-		far = graph.Cond(l.branch, func() *graph.Array { return mine }, func() *graph.Array {
-			return graph.VMap2(func(out, target *graph.Array) *graph.Array {
-				return (&value.Plain{}).Loss(nil, graph.SliceAxis(out, 0, 0, 1), nil, target, nil)
-			})(out.Value, e.Target)
-		})
-	}
-	change := graph.Sub(of.LogProb, e.LogProb)
-	ratio := graph.Exp(change)
-	teaches := graph.Not(graph.IsNaN(e.Advantage))
-	mean := func(x *graph.Array) *graph.Array { return graph.Mean(graph.Select(teaches, x, 0.)) }
-	advantage := graph.Select(teaches, e.Advantage, 0.)
-	if by != nil {
-		advantage = graph.Div(graph.Sub(advantage, by.Mean), by.Deviation)
-	}
-	clipped := graph.Clamp(graph.Sub(1, l.Clip), ratio, graph.Add(1, l.Clip))
-	f := figures{
-		PolicyLoss:   graph.Neg(mean(graph.Min(graph.Mul(ratio, advantage), graph.Mul(clipped, advantage)))),
-		ValueLoss:    mean(far),
-		Entropy:      mean(of.Entropy),
-		KL:           mean(graph.Sub(graph.Expm1(change), change)), // of small changes exp less 1 would be rounding, below 0 at times
-		ClipFraction: mean(graph.Convert(graph.Gt(graph.Abs(graph.Sub(ratio, 1)), l.Clip), graph.Float32)),
-		GradientNorm: graph.Scalar(0),
-		Minibatches:  graph.Scalar(1),
-		Skipped:      graph.Scalar(0),
-	}
-	return graph.Sub(graph.Add(f.PolicyLoss, graph.Mul(l.Value, f.ValueLoss)), graph.Mul(l.Entropy, f.Entropy)), f
-}
-
-// optimizer is Adam, or pqn's, behind a clip of the gradient's norm.
+// optimizer is the algorithm's, behind a clip of the gradient's norm.
 func (l *learner) optimizer() optim.Transform {
-	step := optim.Adam(l.Rate, optim.Eps(1e-5))
-	if l.greedy {
-		step = optim.RAdam(l.Rate)
-	}
+	step := optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), l.algorithm.optimizer(l.Rate))
 	if l.unfused {
-		return optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step)
+		return step
 	}
-	return optim.Flattened(optim.Chain(optim.ClipByGlobalNorm(l.MaxNorm), step))
+	return optim.Flattened(step)
 }
 
 // trained is what epochs hand from one to the next.
@@ -146,7 +104,7 @@ type sums struct {
 
 // gradient is that of a minibatch whose rows i32[rows] are given, with its figures, in parts whose gradients are added up.
 func (l *learner) gradient(p Params, scale *precision.LossScale, rows *graph.Array, parts int, of experiences) (Params, figures) {
-	return l.partial(p, scale, rows, parts, of, l.spreadOf(of.advantages(rows)))
+	return l.partial(p, scale, rows, parts, of, l.spreadIn(of, rows))
 }
 
 // tiled is the same where a minibatch is cut: each tile of the rows is computed by itself, and what they come to, a vector of each as the layout says, is
@@ -164,7 +122,7 @@ func (l *learner) tiled(t trained, rows *graph.Array, parts int, of experiences,
 	gradients := population.Each(*l.tiles, l.ofDevice, l.tiles.Rows(graph.Float32, layout.Size()), func(local *graph.Array) *graph.Array {
 		in := once(given{t.Params, t.Scale, rows, local}) // what does not depend on the tile would be taken out of the loop, op by op
 		cut := graph.Reshape(in.Rows, n, rows.Dim(0)/n)
-		g, f := l.partial(in.Params, in.Scale, graph.DynamicIndex(cut, graph.Add(mine, in.Local), 0), parts, of, l.spreadOf(of.advantages(in.Rows)))
+		g, f := l.partial(in.Params, in.Scale, graph.DynamicIndex(cut, graph.Add(mine, in.Local), 0), parts, of, l.spreadIn(of, in.Rows))
 		return layout.Ravel(sums{g, f})
 	})
 	all := l.tiles.PairSum(gradients)

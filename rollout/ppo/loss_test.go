@@ -79,7 +79,9 @@ func TestAgainstJAX(t *testing.T) {
 		n := v.Action.Shape[0]
 		e := experience{Observation: array(v.Observation), Legal: array(v.Legal), Draw: array(v.Action), Key: random.Split(random.New(0), n), First: graph.Zeros(graph.ShapeOf(graph.Bool, n)),
 			LogProb: array(v.LogProb), Value: array(v.Value), Advantage: array(v.Advantage), Target: array(v.Target)}
-		loss := func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, e), e, l.spreadOf(e.Advantage)) }
+		loss := func(p Params) (*graph.Array, figures) {
+			return l.algorithm.loss(l, p, l.across(p, e), e, spreadOf(e.Advantage))
+		}
 		total, f := loss(p)
 		want, err := graph.Floats(array(v.Losses))
 		require.NoError(t, err)

@@ -140,4 +140,65 @@ func TestMended(t *testing.T) {
 	// Case 9: an end where every episode failed was told as if nothing had happened.
 	require.Contains(t, r.Ending(run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7}, {Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
 		"no episode of the last update had a return that is a number, of 7 that ended", "case 9")
+	// Case 10: one lucky episode ended a run: what is recent was one return.
+	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
+		c := small(func(c *Config) { c.Agents, c.Target = 2, "-5" })
+		r := start(t, b, c)
+		names := r.program.metricNames()
+		numbers := make([]float64, 0, 2*(len(names)+1))
+		for _, w := range weights {
+			row := make([]float64, len(names)+1)
+			row[len(names)] = w
+			numbers = append(numbers, row...)
+		}
+		m, err := r.told(numbers)
+		require.NoError(t, err, "case 10")
+		require.Equal(t, min(weights[0], weights[1]) >= sure, m.Done, "case 10: %d", k)
+		_, err = r.told(numbers[1:])
+		require.ErrorContains(t, err, "an update gives 37 numbers, and 19 metrics of 2 agents were wanted", "case 10")
+	}
+	// Case 11: infinite rewards were learned of where rewards are normalised.
+	d := &discounted{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
+	column := func(values ...float32) *graph.Array { return graph.Float32s(values, len(values), 1) }
+	never := graph.Zeros(graph.ShapeOf(graph.Bool, 5, 1))
+	rewards, _ := d.normalize(moment{Reward: column(1, float32(math.Inf(1)), 2, float32(math.Inf(-1)), float32(math.NaN())), Terminated: never, Truncated: never}, graph.Scalar(.9))
+	v, err := graph.Floats(rewards)
+	require.NoError(t, err)
+	require.Greater(t, v[2], v[0], "case 11")
+	for _, k := range []int{1, 3, 4} {
+		require.True(t, math.IsNaN(v[k]), "case 11: %v", v)
+	}
+	// Case 12: an environment whose Spec names no objectives, or too few, had them taken for returns of further agents.
+	for _, id := range []string{"Untold-v0", "Twice-v0"} {
+		_, err := New(b, small(func(c *Config) { c.Env = id }))
+		require.ErrorContains(t, err, "the environment "+id+" gives 2 objectives, and its Spec names ", "case 12")
+	}
+	// Case 13: objectives whose names are those of other metrics, or of each other, were written twice under one name.
+	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps", "objective_objective_entropy"},
+		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}), "case 13")
+}
+
+// untold gives two objectives, and names fewer.
+type untold struct{ flawed }
+
+func init() {
+	envs.MustRegister[*graph.Array, graph.None](untold{})
+	envs.MustRegister[*graph.Array, graph.None](twice{})
+}
+
+func (untold) Spec() envs.Spec {
+	s := flawed{}.Spec()
+	s.ID = "Untold-v0"
+	return s
+}
+func (untold) Objectives(s *graph.Array, _ graph.None) *graph.Array {
+	return graph.Stack([]*graph.Array{s, s}, 0)
+}
+
+type twice struct{ untold }
+
+func (twice) Spec() envs.Spec {
+	s := flawed{}.Spec()
+	s.ID, s.Objectives = "Twice-v0", []string{"one"}
+	return s
 }

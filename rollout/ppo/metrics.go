@@ -9,27 +9,58 @@ import (
 	"xlarun/graph"
 )
 
-// metricNames are the numbers of an update, in their order.
-var metricNames = []string{"recent_return", "episodes", "mean_return", "min_return", "max_return", "mean_length", "policy_loss", "value_loss", "entropy", "kl", "clip_fraction",
-	"explained_variance", "gradient_norm", "minibatches", "learning_rate", "loss_scale", "failed", "skipped"}
+// metrics are the numbers of an update, in their order, and what one is of several agents, out of those of each that are known: their mean where nothing is said.
+var metrics = []struct {
+	name string
+	over func(known []float64) float64
+}{
+	{"recent_return", nil}, {"episodes", total}, {"mean_return", nil}, {"min_return", slices.Min[[]float64]}, {"max_return", slices.Max[[]float64]}, {"mean_length", nil},
+	{"policy_loss", nil}, {"value_loss", nil}, {"entropy", nil}, {"kl", nil}, {"clip_fraction", nil}, {"explained_variance", nil}, {"gradient_norm", nil}, {"minibatches", nil},
+	{"learning_rate", nil}, {"loss_scale", nil}, {"failed", total}, {"skipped", total},
+}
 
-// metrics are metricNames, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
-func (g *program) metrics() []string {
-	if g.own != nil {
-		return exploredMetrics(g.collect.play.Env.Spec())
+func total(all []float64) (sum float64) {
+	for _, x := range all {
+		sum += x
 	}
-	return metricsOf(g.collect.play.Env.Spec())
+	return sum
 }
 
-func metricsOf(spec envs.Spec) []string {
-	return append(slices.Clone(metricNames), objectiveNames(spec.Objectives)...)
+// together is a metric of all agents, of what it is of each; NaN where it is of none.
+func together(name string, each []float64) float64 {
+	known := slices.DeleteFunc(each, math.IsNaN)
+	if len(known) == 0 {
+		return math.NaN()
+	}
+	for _, m := range metrics {
+		if m.name == name && m.over != nil {
+			return m.over(known)
+		}
+	}
+	return total(known) / float64(len(known))
 }
 
-// objectiveNames are the metrics of an environment's objectives.
-func objectiveNames(objectives []string) (names []string) {
+// envSteps is the metric that the host counts.
+const envSteps = "env_steps"
+
+// metricNames are the metrics of an algorithm's updates, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
+func metricNames(a algorithm, spec envs.Spec) (names []string) {
+	for _, m := range metrics {
+		names = append(names, m.name)
+	}
+	names = a.metrics(names)
+	return append(names, objectiveNames(spec.Objectives, names)...)
+}
+
+func (g *program) metricNames() []string {
+	return metricNames(g.algorithm, g.collect.play.Env.Spec())
+}
+
+// objectiveNames are the metrics of an environment's objectives, beside others.
+func objectiveNames(objectives, others []string) (names []string) {
 	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
-		if slices.Contains(metricNames, name) {
+		for name == envSteps || slices.Contains(others, name) || slices.Contains(names, name) {
 			name = "objective_" + name
 		}
 		names = append(names, name)
@@ -43,7 +74,7 @@ func (c *Config) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(metricsOf(r.Env.Spec()), "env_steps")
+	return append(metricNames(&proximal{}, r.Env.Spec()), envSteps)
 }
 
 // ended are the episodes that ended in an update, each f32[]. Failed is how many of them have a return that is no finite number; the others count none of these.
@@ -93,23 +124,38 @@ func explained(values, targets *graph.Array) *graph.Array {
 	return graph.Select(graph.Gt(all, 0), graph.Sub(1, graph.Div(rest, graph.Max(all, 1e-30))), 0.)
 }
 
-// figuresOf are the numbers of an update, in the order of program.metrics; those of episodes are NaN where none ended, the recent return is where none has yet, and
-// those of minibatches are where all were skipped.
-func figuresOf(e ended, r recent, f figures, rate, scale, explained *graph.Array) *graph.Array {
+// numbersOf are metrics of an update; those of episodes are NaN where none ended, the recent return is where none has yet, and those of minibatches are where all were skipped.
+func numbersOf(e ended, r recent, f figures) map[string]*graph.Array {
 	some := graph.Gt(e.Episodes, 0)
 	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
 	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
 	taught := graph.Gt(f.Minibatches, 0)
 	learned := func(x *graph.Array) *graph.Array { return graph.Select(taught, x, math.NaN()) }
-	all := []*graph.Array{
-		r.mean(), e.Episodes, mean(e.Return), known(e.Least), known(e.Most), mean(e.Length),
-		learned(f.PolicyLoss), learned(f.ValueLoss), learned(f.Entropy), learned(f.KL), learned(f.ClipFraction), explained, learned(f.GradientNorm),
-		f.Minibatches, rate, scale, e.Failed, f.Skipped,
+	return map[string]*graph.Array{
+		"recent_return": r.mean(), "episodes": e.Episodes, "mean_return": mean(e.Return), "min_return": known(e.Least), "max_return": known(e.Most), "mean_length": mean(e.Length), "failed": e.Failed,
+		"policy_loss": learned(f.PolicyLoss), "value_loss": learned(f.ValueLoss), "entropy": learned(f.Entropy), "kl": learned(f.KL), "clip_fraction": learned(f.ClipFraction),
+		"gradient_norm": learned(f.GradientNorm), "minibatches": f.Minibatches, "skipped": f.Skipped,
 	}
+}
+
+// row is what an update gives to the host, f32[metrics + 1]: numbers in the order of metricNames, the means of the environment's objectives, and the weight of recent episodes.
+func (g *program) row(numbers map[string]*graph.Array, e ended, r recent) *graph.Array {
+	var all []*graph.Array
+	names := g.metricNames()
+	objectives := len(g.collect.play.Env.Spec().Objectives)
+	for _, name := range names[:len(names)-objectives] {
+		all = append(all, numbers[name])
+	}
+	given := 0
 	if e.Objectives != nil {
-		for i := range e.Objectives.Dim(0) {
-			all = append(all, mean(graph.Index(e.Objectives, i)))
-		}
+		given = e.Objectives.Dim(0)
 	}
-	return graph.Stack(all, 0)
+	if given != objectives {
+		graph.Throw("ppo", "the environment %s gives %d objectives, and its Spec names %d: name each", g.config.Env, given, objectives)
+	}
+	for i := range objectives {
+		mean := graph.Div(graph.Index(e.Objectives, i), graph.Max(e.Episodes, 1))
+		all = append(all, graph.Select(graph.Gt(e.Episodes, 0), mean, math.NaN()))
+	}
+	return graph.Stack(append(all, r.Weight), 0)
 }

@@ -5,6 +5,7 @@ package ppo
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -108,46 +109,32 @@ func (t *Training) Step() (run.Metrics, error) {
 	if err != nil {
 		return run.Metrics{}, err
 	}
-	work := float64(t.config.perUpdate()) * float64(t.config.Agents)
-	m := run.Metrics{Step: t.Steps(), Work: work}
-	names := t.program.metrics()
-	k := len(names)
-	t.recent = nil
-	for i := 0; i < len(v); i += k {
-		t.recent = append(t.recent, v[i])
-	}
-	for i, name := range names {
-		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, v[i:], k)})
-	}
-	m.Values = append(m.Values, run.Value{Name: "env_steps", Number: float64(t.Steps()) * work})
-	recent, _ := m.Get("recent_return")
-	m.Done = recent >= t.target && !math.IsInf(recent, 0)
-	return m, nil
+	return t.told(v)
 }
 
-// together is a metric of all agents, of numbers that lie k apart: the mean of those that are known, of counts the sum, of extremes the extreme.
-func together(name string, v []float64, k int) float64 {
-	sum, n, least, most := 0., 0., math.NaN(), math.NaN()
-	for i := 0; i < len(v); i += k {
-		if x := v[i]; !math.IsNaN(x) {
-			sum, n = sum+x, n+1
-			if !(least <= x) {
-				least = x
-			}
-			if !(most >= x) {
-				most = x
-			}
+// told are the metrics of an update, of what it gave to the host: a row of each agent.
+func (t *Training) told(v []float64) (run.Metrics, error) {
+	names, agents := t.program.metricNames(), t.config.Agents
+	k := len(names) + 1
+	if len(v) != k*agents {
+		return run.Metrics{}, fmt.Errorf("an update gives %d numbers, and %d metrics of %d agents were wanted", len(v), k, agents)
+	}
+	of := func(metric int) (each []float64) {
+		for agent := range agents {
+			each = append(each, v[agent*k+metric])
 		}
+		return each
 	}
-	switch name {
-	case "episodes", "failed", "skipped":
-		return sum
-	case "min_return":
-		return least
-	case "max_return":
-		return most
+	work := float64(t.config.perUpdate()) * float64(agents)
+	m := run.Metrics{Step: t.Steps(), Work: work}
+	for i, name := range names {
+		m.Values = append(m.Values, run.Value{Name: name, Number: together(name, of(i))})
 	}
-	return sum / n
+	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
+	t.recent = of(slices.Index(names, "recent_return"))
+	recent, _ := m.Get("recent_return")
+	m.Done = recent >= t.target && !math.IsInf(recent, 0) && slices.Min(of(k-1)) >= sure
+	return m, nil
 }
 
 // Candidates are the actor as it is and the one with the highest recent return of all so far; of several agents, those of the one that has the highest.

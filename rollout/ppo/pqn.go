@@ -5,6 +5,7 @@ import (
 
 	"xlarun/envs"
 	"xlarun/graph"
+	"xlarun/graph/optim"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/plan"
@@ -139,7 +140,7 @@ func (q *PQN) program() (*program, error) {
 	for range graph.Leaves(p.Actor) {
 		n.apart = append(n.apart, -1) // no leaf has outputs beside those of the actions
 	}
-	return c.completed(&program{config: &c, collect: collector{network: n, play: play}, head: &highest{}, own: &q.QLearning}, p)
+	return c.completed(&program{config: &c, collect: collector{network: n, play: play}, head: &highest{}, algorithm: &q.QLearning}, p)
 }
 
 // highest is a value head: the value of a state is that of its best action. It is learned action by action, each a value.Plain.
@@ -193,16 +194,22 @@ func (e *QLearning) rate(update, updates *graph.Array) *graph.Array {
 	return graph.Add(e.Epsilon.Array(), graph.Mul(done, graph.Sub(e.EpsilonEnd.Array(), e.Epsilon.Array())))
 }
 
-// scaled are rewards in the units of values: ppo's are as they come.
-func (g *program) scaled(rewards *graph.Array) *graph.Array {
-	if g.own == nil {
-		return rewards
-	}
-	return graph.Mul(rewards, g.own.RewardScale.Array())
+func (e *QLearning) plays(p Params, update, updates *graph.Array) Params {
+	p.Head = e.rate(update, updates)
+	return p
 }
 
-// difference is the loss of a minibatch: half the squared difference of what the actions that were taken are worth to the network, and were.
-func (l *learner) difference(out passed, e experience) (*graph.Array, figures) {
+func (e *QLearning) scaled(rewards *graph.Array) *graph.Array {
+	return graph.Mul(rewards, e.RewardScale.Array())
+}
+
+func (*QLearning) learns(e experience, number *graph.Array) experience {
+	e.LogProb, e.Value, e.Advantage, e.Counts = nil, nil, nil, number
+	return e
+}
+
+// loss is half the squared difference of what the actions that were taken are worth to the network, and were.
+func (*QLearning) loss(l *learner, _ Params, out passed, e experience, _ *spread) (*graph.Array, figures) {
 	type step struct{ Draw, Target, Counts *graph.Array }
 	off := graph.VMap2(func(q *graph.Array, s step) *graph.Array {
 		chosen := graph.Sum(graph.Select(graph.Eq(graph.Iota(l.size), s.Draw), q, 0.))
@@ -213,35 +220,18 @@ func (l *learner) difference(out passed, e experience) (*graph.Array, figures) {
 	return f.ValueLoss, f
 }
 
-// counts are the steps that have something to learn of: to ppo their advantages say so.
-func (g *program) counts(number *graph.Array) *graph.Array {
-	if g.own == nil {
-		return nil
-	}
-	return number
-}
+func (*QLearning) optimizer(rate *graph.Array) optim.Transform { return optim.RAdam(rate) }
 
-// unexplored are ppo's metrics of which pqn has none: they are of the policy's gradient.
-var unexplored = []string{"policy_loss", "entropy", "kl", "clip_fraction"}
-
-// exploredMetrics are pqn's: ppo's but unexplored, with epsilon behind those of episodes.
-func exploredMetrics(spec envs.Spec) []string {
-	names := slices.DeleteFunc(metricsOf(spec), func(name string) bool { return slices.Contains(unexplored, name) })
+// metrics are ppo's, but those of the policy's gradient, with epsilon behind those of episodes.
+func (*QLearning) metrics(ppo []string) []string {
+	names := slices.DeleteFunc(ppo, func(name string) bool {
+		return slices.Contains([]string{"policy_loss", "entropy", "kl", "clip_fraction"}, name)
+	})
 	return slices.Insert(names, slices.Index(names, "value_loss"), "epsilon")
 }
 
-// explored are exploredMetrics out of metricsOf.
-func (g *program) explored(figures, epsilon *graph.Array) *graph.Array {
-	all := metricsOf(g.collect.play.Env.Spec())
-	var own []*graph.Array
-	for _, name := range g.metrics() {
-		if name == "epsilon" {
-			own = append(own, epsilon)
-			continue
-		}
-		own = append(own, graph.Index(figures, slices.Index(all, name)))
-	}
-	return graph.Stack(own, 0)
+func (e *QLearning) measured(update, updates *graph.Array) map[string]*graph.Array {
+	return map[string]*graph.Array{"epsilon": e.rate(update, updates)}
 }
 
 // Measures are the names of a run's metrics.
@@ -250,11 +240,11 @@ func (q *PQN) Measures() []string {
 	if err != nil {
 		return nil
 	}
-	return append(exploredMetrics(r.Env.Spec()), "env_steps")
+	return append(metricNames(&q.QLearning, r.Env.Spec()), envSteps)
 }
 
 // Board is what a display shows.
 func (q *PQN) Board() []run.Row {
 	c := q.config()
-	return c.board(run.Row{Label: "explores", Parts: []run.Part{{Metric: "epsilon", Format: run.Percent}}})
+	return c.board(&q.QLearning, run.Row{Label: "explores", Parts: []run.Part{{Metric: "epsilon", Format: run.Percent}}})
 }

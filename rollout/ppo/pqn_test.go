@@ -70,7 +70,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 			col := b.normalizing(s)
 			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
 			plays := s.Params
-			plays.Head = b.own.rate(s.Update, in.Updates)
+			plays.Head = b.algorithm.(*QLearning).rate(s.Update, in.Updates)
 			_, m := col.collect(plays, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
 			m = evaluated(t, m)
 			want := 0.
@@ -105,7 +105,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 			}
 			after, figures := b.update(s, in)
 			s = evaluated(t, after)
-			got := floatsOf(t, figures)[slices.Index(g.metrics(), "value_loss")]
+			got := floatsOf(t, figures)[slices.Index(g.metricNames(), "value_loss")]
 			require.InDelta(t, want, got, 1e-4*max(1, want), "case %d, %s, update %d", i+1, c.what, update)
 		}
 		require.Positive(t, ends[0], c.what)
@@ -258,7 +258,10 @@ func TestPQNWithoutNumbers(t *testing.T) {
 	require.NoError(t, err)
 	l := g.learner(graph.None{}, inputs{Updates: graph.Scalar(1)}, graph.Of(int32(0)))
 	e := experience{Draw: graph.Int32s([]int32{0, 1}), Target: graph.Float32s([]float32{3, 4}), Counts: graph.Of([]bool{false, true})}
-	loss := func(q *graph.Array) *graph.Array { x, _ := l.difference(passed{Action: q}, e); return x }
+	loss := func(q *graph.Array) *graph.Array {
+		x, _ := l.algorithm.loss(l, Params{}, passed{Action: q}, e, nil)
+		return x
+	}
 	values := graph.Float32s([]float32{1, 2, 5, 7}, 2, 2)
 	require.InDelta(t, (7-4)*(7-4)/2./2, floatsOf(t, loss(values))[0], 1e-6)
 	require.Equal(t, []float64{0, 0, 0, 1.5}, floatsOf(t, graph.Grad(loss)(values)))

@@ -20,7 +20,7 @@ func long() bool { return os.Getenv("XLARUN_LONG") != "" }
 // tenths are the mean returns of each agent's episodes that ended in each of the first tenths of a run.
 func tenths(t *testing.T, r *Training, n int) [][]float64 {
 	t.Helper()
-	updates, agents, k := int(r.config.Last()), r.config.Agents, len(r.program.metrics())
+	updates, agents, k := int(r.config.Last()), r.config.Agents, len(r.program.metricNames())+1
 	curves := make([][]float64, agents)
 	for tenth := range n {
 		sums, counts := make([]float64, agents), make([]float64, agents)

@@ -77,11 +77,15 @@ func (t *Training) estimate(returns []float64) aggregate.Interval {
 func jsonNumbers(numbers []float64) []*float64 {
 	out := make([]*float64, len(numbers))
 	for i, x := range numbers {
-		if !math.IsNaN(x) && !math.IsInf(x, 0) {
+		if finite(x) {
 			out[i] = &x
 		}
 	}
 	return out
+}
+
+func finite(numbers ...float64) bool {
+	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 // Files are, of several agents, what each has come to, and each configuration.
@@ -91,7 +95,7 @@ func (t *Training) Files(bool) ([]run.File, error) {
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
 	sums := func(file map[string]any, returns []float64) {
-		if iqm := t.estimate(returns); !math.IsNaN(iqm.Point) {
+		if iqm := t.estimate(returns); finite(iqm.Point, iqm.Low, iqm.High) {
 			file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
 		}
 	}

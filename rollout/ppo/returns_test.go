@@ -39,6 +39,9 @@ func TestTableOfReturns(t *testing.T) {
 			"0.3   0        1       -7                  -              -7    -7     -7",
 			"0.2   0.5      1       -                   -              -     -      -",
 			"all            4       -                   -              -     -      -"}},
+		{func(c *Config) { c.Agents = 4 }, []float64{1, 2, 3, math.Inf(1)}, []string{ // once no JSON
+			"AGENTS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST",
+			"4       2.5                 1 to +Inf      +Inf  1      +Inf"}},
 	} {
 		config := small(c.change)
 		training := &Training{config: config, recent: c.recent}

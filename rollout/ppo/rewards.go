@@ -1,6 +1,8 @@
 package ppo
 
 import (
+	"math"
+
 	"xlarun/graph"
 	"xlarun/rollout/policy"
 )
@@ -24,5 +26,6 @@ func (d *discounted) normalize(m moment, gamma *graph.Array) (rewards *graph.Arr
 	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
 	by := moments.Scale()
 	rewards = graph.Clamp(-farthestReward, graph.Div(m.Reward, by.Deviation), farthestReward)
+	rewards = graph.Select(graph.IsFinite(m.Reward), rewards, math.NaN()) // an infinite one teaches nothing, as it does where none is divided
 	return rewards, &discounted{last, moments}
 }

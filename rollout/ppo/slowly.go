@@ -4,6 +4,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
@@ -15,6 +16,10 @@ type Slowly struct {
 
 // NewSlowly is New, made slower.
 func NewSlowly(b xlabridge.Backend, c Config, slow Slowly) (*Training, error) {
+	c, err := c.resolved(b)
+	if err != nil {
+		return nil, err
+	}
 	g, err := c.program()
 	if err != nil {
 		return nil, err
@@ -44,6 +49,13 @@ type learnt struct {
 
 // NewStepwise makes one; programs are compiled by the first update.
 func NewStepwise(b xlabridge.Backend, c Config, slow Slowly) (*Stepwise, error) {
+	c, err := c.resolved(b)
+	if err != nil {
+		return nil, err
+	}
+	if c.Agents > 1 {
+		return nil, settings.Wrong("agents", c.Agents, "1: steps are played for one agent")
+	}
 	g, err := c.program()
 	if err != nil {
 		return nil, err

@@ -33,11 +33,11 @@ func TestSlowly(t *testing.T) {
 
 	s, err := NewStepwise(b, c, Slowly{})
 	require.NoError(t, err)
-	names := plain.program.metrics()
+	names := plain.program.metricNames()
 	for range 3 {
 		v, err := s.Update()
 		require.NoError(t, err)
-		require.Len(t, v, len(names))
+		require.Len(t, v, len(names)+1)
 	}
 	update, err := graph.Float(s.state.Update)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"maps"
 	"math"
 
 	"xlarun/graph"
@@ -68,7 +69,7 @@ type program struct {
 	rows    int     // that an update shuffles
 	shards  *shards // of one agent; nil: its work is not cut
 	slow    Slowly
-	own     *QLearning // of pqn; nil: ppo
+	algorithm
 }
 
 // bound is the program with its inputs in the place of the settings.
@@ -78,9 +79,7 @@ func (g *program) bound(in inputs) *program {
 	b.collect.play = g.collect.play.Bound(in.Settings)
 	b.collect.network = g.collect.bound(in.Settings)
 	b.head = settings.Bind(g.head, in.Settings, valuePrefix)
-	if g.own != nil {
-		b.own = settings.Bind(g.own, in.Settings, "")
-	}
+	b.algorithm = settings.Bind(g.algorithm, in.Settings, "")
 	return &b
 }
 
@@ -136,7 +135,7 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 		done := graph.Div(graph.Convert(update, graph.Float32), in.Updates)
 		n.Rate = graph.Mul(n.Rate, graph.Max(graph.Sub(1, done), 0))
 	}
-	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, unfused: g.slow.Unfused, greedy: g.own != nil}
+	l := &learner{network: g.collect.network, numbers: n, head: g.head, state: state, algorithm: g.algorithm, unfused: g.slow.Unfused}
 	if in.Shards != nil {
 		l.tiles, l.ofDevice = &g.shards.Rows, in.Shards.Rows
 	}
@@ -146,19 +145,14 @@ func (g *program) learner(state any, in inputs, update *graph.Array) *learner {
 	return l
 }
 
-// update collects, estimates advantages and learns. It returns the next state, and the numbers that metricNames name.
+// update collects, estimates advantages and learns. It returns the next state, and the numbers of an update (metrics.go).
 func (g *program) update(s State, in inputs) (State, *graph.Array) {
 	g = g.bound(in)
 	ofSteps, ofEpochs := random.Split2(once(random.FoldIn(s.Key, s.Update)))
 	ofSteps, ofEpochs = once(ofSteps), once(ofEpochs)
-	collector := g.normalizing(s)
-	if g.own == nil {
-		return g.learned(collector, s, in, g.live(collector, s, in, ofSteps), ofEpochs)
-	}
-	plays, epsilon := s, g.own.rate(s.Update, in.Updates)
-	plays.Params.Head = epsilon
-	next, figures := g.learned(collector, s, in, g.live(collector, plays, in, ofSteps), ofEpochs)
-	return next, g.explored(figures, epsilon)
+	collector, plays := g.normalizing(s), s
+	plays.Params = g.plays(s.Params, s.Update, in.Updates)
+	return g.learned(collector, s, in, g.live(collector, plays, in, ofSteps), ofEpochs)
 }
 
 // learned is what an update makes of what it collected: g has its inputs bound.
@@ -172,15 +166,15 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 	}
 	l := g.learner(s.Value, in, s.Update)
 	advantages, targets := advantages(g.scaled(rewards), estimated, moments, l.Gamma, l.Lambda)
-	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others: learner.loss knows them by their advantage.
+	// Steps whose returns are no numbers teach nothing, and spoil no minibatch for the others.
 	number := graph.IsFinite(targets)
-	advantages, targets = graph.Select(number, advantages, math.NaN()), graph.Select(number, targets, estimated.Values)
+	targets = graph.Select(number, targets, estimated.Values)
 	next.Value = g.head.Prepare(s.Value, graph.Flatten1D(targets))
 	l.state = next.Value
 	params := g.rescaled(s, next.Value)
 
-	e := once(experience{Observation: collector.each(moments.Observation), Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: all.LogProb,
-		Value: estimated.Values, Advantage: advantages, Target: targets, Counts: g.counts(number)})
+	e := once(g.learns(experience{Observation: collector.each(moments.Observation), Legal: moments.Legal, Draw: moments.Draw, Key: moments.Key, First: moments.First, LogProb: all.LogProb,
+		Value: estimated.Values, Advantage: advantages, Target: targets}, number))
 	after := l.epochs(ofEpochs, trained{Params: params, Optimizer: s.Optimizer, Scale: s.Scale}, c.Epochs, c.Minibatches, c.Accumulate, l.experiences(s, e, c.blocks()))
 	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
 
@@ -191,7 +185,10 @@ func (g *program) learned(collector *collector, s State, in inputs, all lived, o
 	ended := endedIn(moments)
 	next.Recent = s.Recent.with(ended)
 	next.Best = s.Best.or(best{s.Params.Actor, s.scale(), next.Recent.mean()}, graph.Lt(next.Recent.Weight, sure))
-	return next, figuresOf(ended, next.Recent, after.Figures, l.Rate, scaleOf(next.Scale), explained(estimated.Values, targets))
+	numbers := numbersOf(ended, next.Recent, after.Figures)
+	numbers["learning_rate"], numbers["loss_scale"], numbers["explained_variance"] = l.Rate, scaleOf(next.Scale), explained(estimated.Values, targets)
+	maps.Copy(numbers, g.measured(s.Update, in.Updates))
+	return next, g.row(numbers, ended, next.Recent)
 }
 
 // advantages are the estimates of all environments, and the targets of their values, f32[steps, environments].
@@ -208,7 +205,7 @@ func advantages(rewards *graph.Array, e estimates, m moment, gamma, lambda *grap
 // experiences are what an update learns from, as rows that are shuffled.
 type experiences struct {
 	rows       int
-	advantages func(rows *graph.Array) *graph.Array                                       // of some of the rows
+	advantages func(rows *graph.Array) *graph.Array                                       // of some of the rows; nil: there are none
 	loss       func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) // of parameters in some of them
 }
 
@@ -225,11 +222,11 @@ func (l *learner) experiences(s State, e experience, blocks bool) (x experiences
 		} else {
 			e = graph.MapTree(merged, e)
 		}
-		x.rows = e.LogProb.Dim(0)
-		x.advantages = func(rows *graph.Array) *graph.Array { return take(rows)(e.Advantage) }
+		x.rows = e.Target.Dim(0)
+		x.advantages = advantagesOf(take, e)
 		x.loss = func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) {
 			batch := flat(once(graph.MapTree(take(rows), e)))
-			return func(p Params) (*graph.Array, figures) { return l.loss(p, l.across(p, batch), batch, by) }
+			return func(p Params) (*graph.Array, figures) { return l.algorithm.loss(l, p, l.across(p, batch), batch, by) }
 		}
 		return x
 	}
@@ -241,17 +238,25 @@ func (l *learner) experiences(s State, e experience, blocks bool) (x experiences
 		return graph.Transpose(a, axes...)
 	}
 	all := once(sequence{s.Worlds.Actor, s.Worlds.Critic, graph.MapTree(turned, e)})
-	x.rows = e.LogProb.Dim(1)
-	x.advantages = func(rows *graph.Array) *graph.Array { return take(rows)(all.Steps.Advantage) }
+	x.rows = e.Target.Dim(1)
+	x.advantages = advantagesOf(take, all.Steps)
 	x.loss = func(rows *graph.Array, by *spread) func(p Params) (*graph.Array, figures) {
 		batch := once(graph.MapTree(take(rows), all))
 		flat := graph.MapTree(merged, batch.Steps)
 		return func(p Params) (*graph.Array, figures) {
 			out := graph.VMap(func(s sequence) passed { return l.along(p, s) })(batch)
-			return l.loss(p, graph.MapTree(merged, out), flat, by)
+			return l.algorithm.loss(l, p, graph.MapTree(merged, out), flat, by)
 		}
 	}
 	return x
+}
+
+// advantagesOf are those of some rows; nil where there are none.
+func advantagesOf(take func(rows *graph.Array) func(a *graph.Array) *graph.Array, e experience) func(rows *graph.Array) *graph.Array {
+	if e.Advantage == nil {
+		return nil
+	}
+	return func(rows *graph.Array) *graph.Array { return take(rows)(e.Advantage) }
 }
 
 // merged has axes 0 and 1 as one.

@@ -99,7 +99,11 @@ func (b *loggingBench) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, log.close()) }()
+	defer func() {
+		if log != nil {
+			err = errors.Join(err, log.close())
+		}
+	}()
 	runs := 0
 	with := func(n int) (time.Duration, error) {
 		if log.rounds+n > mostUnits { // from there on a run would leave rows out

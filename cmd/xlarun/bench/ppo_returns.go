@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -87,9 +86,9 @@ func finalReturn(metrics []byte, last int) (float64, error) {
 		Mean     *float64 `json:"mean_return"`
 	}
 	var all []update
-	for lines := bufio.NewScanner(bytes.NewReader(metrics)); lines.Scan(); {
+	for line := range bytes.Lines(metrics) {
 		var u update
-		if err := json.Unmarshal(lines.Bytes(), &u); err != nil {
+		if err := json.Unmarshal(line, &u); err != nil {
 			return 0, err
 		}
 		all = append(all, u)

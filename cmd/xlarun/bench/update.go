@@ -30,7 +30,7 @@ func timeUpdate(ctx context.Context, b *bench, name string) ([]row, error) {
 func slicedUpdates(c ppo.Config) func(ctx context.Context, b *bench) (*slicedWork, error) {
 	args := []string{"ppo", c.Env, "--policy", c.Policy, "--steps", strconv.Itoa(c.Envs * c.Horizon), "--target", "0", "--judge", "1", "--out", "none"}
 	return func(ctx context.Context, b *bench) (*slicedWork, error) {
-		// One agent is trained on one device, and measured beside a calibration on one thread.
+		// Most of an update of these sizes is one core's work: it is measured beside a calibration on one thread.
 		return b.sliced(ctx, args, smallCalibrator, func(backend xlabridge.Backend) (stepper, error) {
 			if b.newUpdates != nil {
 				return b.newUpdates(backend, c)
