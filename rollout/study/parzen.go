@@ -11,7 +11,7 @@ import (
 // distribution is; those with steps have the mass around each value.
 type parzen struct {
 	weights []float64 // of the kernels, sum 1
-	logs    []float64 // their logarithms
+	tops    []float64 // logarithms of what each adds at its middle
 	dims    []parzenDim
 }
 
@@ -19,10 +19,13 @@ type parzenDim struct {
 	d         Distribution
 	low, high float64 // of the scale
 	mu, sigma []float64
-	logMass   []float64   // of the kernels within the bounds
-	logWidth  []float64   // of a kernel's density at its top
-	choice    [][]float64 // of a categorical one: probabilities by kernel
+	kinds     []kernel    // of one with steps: its kernels, each once
+	kind      []int       // of each kernel, in kinds
+	choice    [][]float64 // of a categorical one: logarithms of the probabilities of choices, by the choice observed; last those of the prior
+	chosen    []int       // by each kernel
 }
+
+type kernel struct{ mu, sigma float64 }
 
 // flat is the number of newest observations that count in full.
 const flat = 25
@@ -50,37 +53,23 @@ func newParzen(space []Distribution, rows [][]float64) *parzen {
 	}
 	for i := range p.weights {
 		p.weights[i] /= sum
-		p.logs = append(p.logs, math.Log(p.weights[i]))
+		p.tops = append(p.tops, math.Log(p.weights[i]))
 	}
 	for k, d := range space {
 		column := make([]float64, n)
 		for i, row := range rows {
 			column[i] = row[k]
 		}
-		p.dims = append(p.dims, newDim(d, column))
+		p.dims = append(p.dims, newDim(d, column, p.tops))
 	}
 	return p
 }
 
-func newDim(d Distribution, at []float64) parzenDim {
+// newDim is that of what was observed; it adds to tops what the kernels' densities have at their middles.
+func newDim(d Distribution, at, tops []float64) parzenDim {
 	x := parzenDim{d: d}
-	kernels := len(at) + 1
 	if d.Kind == Categorical {
-		for i := range kernels {
-			row := make([]float64, len(d.Choices))
-			total := 0.
-			for c := range row {
-				row[c] = 1 / float64(kernels)
-				if i < len(at) && int(at[i]) == c {
-					row[c]++
-				}
-				total += row[c]
-			}
-			for c := range row {
-				row[c] /= total
-			}
-			x.choice = append(x.choice, row)
-		}
+		x.choose(at)
 		return x
 	}
 	x.low, x.high = x.scale(d.Low-d.Step/2), x.scale(d.top()+d.Step/2)
@@ -89,11 +78,49 @@ func newDim(d Distribution, at []float64) parzenDim {
 	}
 	x.sigma = widths(x.mu, x.low, x.high)
 	x.mu, x.sigma = append(x.mu, (x.low+x.high)/2), append(x.sigma, x.high-x.low)
-	for i := range x.mu {
-		x.logMass = append(x.logMass, logMass((x.low-x.mu[i])/x.sigma[i], (x.high-x.mu[i])/x.sigma[i]))
-		x.logWidth = append(x.logWidth, math.Log(x.sigma[i]*math.Sqrt(2*math.Pi)))
+	if d.Step > 0 {
+		numbers := map[kernel]int{}
+		for i, mu := range x.mu {
+			k := kernel{mu, x.sigma[i]}
+			n, ok := numbers[k]
+			if !ok {
+				n = len(x.kinds)
+				numbers[k], x.kinds = n, append(x.kinds, k)
+			}
+			x.kind = append(x.kind, n)
+		}
+	}
+	for i, mu := range x.mu {
+		tops[i] -= logMass((x.low-mu)/x.sigma[i], (x.high-mu)/x.sigma[i])
+		if d.Step == 0 {
+			tops[i] -= math.Log(x.sigma[i] * math.Sqrt(2*math.Pi))
+		}
 	}
 	return x
+}
+
+// choose makes the probabilities of choices: one observation's own has 1 more than each has of the prior.
+func (x *parzenDim) choose(at []float64) {
+	each, choices := 1/float64(len(at)+1), len(x.d.Choices)
+	for observed := range choices + 1 {
+		row := make([]float64, choices)
+		total := 0.
+		for c := range row {
+			row[c] = each
+			if c == observed {
+				row[c]++
+			}
+			total += row[c]
+		}
+		for c := range row {
+			row[c] = math.Log(row[c] / total)
+		}
+		x.choice = append(x.choice, row)
+	}
+	for _, v := range at {
+		x.chosen = append(x.chosen, int(v))
+	}
+	x.chosen = append(x.chosen, choices)
 }
 
 func (x *parzenDim) scale(v float64) float64 {
@@ -105,11 +132,23 @@ func (x *parzenDim) scale(v float64) float64 {
 
 // widths of kernels: the larger of the distances to the neighbours; at the ends that to the only neighbour.
 func widths(mu []float64, low, high float64) []float64 {
-	order := make([]int, len(mu))
-	for i := range order {
-		order[i] = i
+	type place struct {
+		mu float64
+		of int
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return byValue(mu[a], mu[b]) })
+	order := make([]place, len(mu))
+	for i, m := range mu {
+		order[i] = place{m, i}
+	}
+	slices.SortFunc(order, func(a, b place) int {
+		switch {
+		case a.mu < b.mu:
+			return -1
+		case a.mu > b.mu:
+			return 1
+		}
+		return a.of - b.of
+	})
 	sigma := make([]float64, len(mu))
 	at := func(i int) float64 {
 		switch {
@@ -118,7 +157,7 @@ func widths(mu []float64, low, high float64) []float64 {
 		case i >= len(mu):
 			return high
 		}
-		return mu[order[i]]
+		return order[i].mu
 	}
 	least := (high - low) / min(100, float64(len(mu)+2))
 	for i, o := range order {
@@ -129,7 +168,7 @@ func widths(mu []float64, low, high float64) []float64 {
 		} else if len(mu) > 1 && i == len(mu)-1 {
 			w = left
 		}
-		sigma[o] = min(max(w, least), high-low)
+		sigma[o.of] = min(max(w, least), high-low)
 	}
 	return sigma
 }
@@ -145,9 +184,9 @@ func (p *parzen) sample(r *rand.Rand) []float64 {
 		x := &p.dims[i]
 		u := r.Float64()
 		if x.choice != nil {
-			c := 0
-			for ; c < len(x.choice[k])-1 && u >= x.choice[k][c]; c++ {
-				u -= x.choice[k][c]
+			c, row := 0, x.choice[x.chosen[k]]
+			for ; c < len(row)-1 && u >= math.Exp(row[c]); c++ {
+				u -= math.Exp(row[c])
 			}
 			point[i] = float64(c)
 			continue
@@ -163,43 +202,49 @@ func (p *parzen) sample(r *rand.Rand) []float64 {
 	return point
 }
 
+// beneath is how far below the largest term, in logarithms, one is too small to change their sum.
+const beneath = 60
+
 // logDensity of a point; terms is room for a number a kernel.
 func (p *parzen) logDensity(point, terms []float64) float64 {
-	copy(terms, p.logs)
+	terms = terms[:copy(terms, p.tops)]
 	for i := range p.dims {
 		p.dims[i].addLogs(point[i], terms)
 	}
-	most := math.Inf(-1)
-	for k := range p.weights {
-		most = max(most, terms[k])
-	}
+	most := slices.Max(terms)
 	if math.IsInf(most, -1) {
 		return most
 	}
 	sum := 0.
-	for k := range p.weights {
-		sum += math.Exp(terms[k] - most)
+	for _, x := range terms {
+		if x -= most; x > -beneath {
+			sum += math.Exp(x)
+		}
 	}
 	return most + math.Log(sum)
 }
 
-// addLogs adds the logarithms of the kernels' densities of a value.
+// addLogs adds the logarithms of the kernels' densities of a value, but for those at their middles.
 func (x *parzenDim) addLogs(v float64, terms []float64) {
 	switch {
 	case x.choice != nil:
-		for k, probabilities := range x.choice {
-			terms[k] += math.Log(probabilities[int(v)])
+		for k, c := range x.chosen {
+			terms[k] += x.choice[c][int(v)]
 		}
 	case x.d.Step > 0:
 		low, high := max(x.scale(v-x.d.Step/2), x.low), min(x.scale(v+x.d.Step/2), x.high)
-		for k, mu := range x.mu {
-			terms[k] += logMass((low-mu)/x.sigma[k], (high-mu)/x.sigma[k]) - x.logMass[k]
+		masses := make([]float64, len(x.kinds))
+		for i, k := range x.kinds {
+			masses[i] = logMass((low-k.mu)/k.sigma, (high-k.mu)/k.sigma)
+		}
+		for k, i := range x.kind {
+			terms[k] += masses[i]
 		}
 	default:
 		at := x.scale(v)
 		for k, mu := range x.mu {
 			z := (at - mu) / x.sigma[k]
-			terms[k] += -z*z/2 - x.logWidth[k] - x.logMass[k]
+			terms[k] -= z * z / 2
 		}
 	}
 }
@@ -209,6 +254,9 @@ func normalQuantile(p float64) float64 { return math.Sqrt2 * math.Erfinv(2*p-1) 
 
 // logMass is the logarithm of the normal distribution's mass from a to b.
 func logMass(a, b float64) float64 {
+	if a < -9 && b > 9 { // all of it, to the last bit
+		return 0
+	}
 	if a > 0 { // the other side, where the tail is not lost beside 1
 		a, b = -b, -a
 	}

@@ -54,17 +54,32 @@ func bestCount(n int) int { return min((n+9)/10, 25) }
 
 // split parts the trials into good and other ones, each by number. Where there are pruned ones, complete ones come first.
 func (v *View) split() (good, bad []*FrozenTrial) {
-	var all []*FrozenTrial
-	for _, t := range v.Finished {
-		if t.State != Fail {
-			all = append(all, t)
+	n := bestCount(v.all().alive)
+	for _, t := range v.Finished { // good has the best of those so far, in their order; of equal ones the earlier
+		if t.State == Fail || n == 0 || len(good) == n && v.rank(t, good[n-1]) >= 0 {
+			continue
 		}
+		if len(good) == n {
+			good = good[:n-1]
+		}
+		at := len(good)
+		for at > 0 && v.rank(t, good[at-1]) < 0 {
+			at--
+		}
+		good = slices.Insert(good, at, t)
 	}
-	n := bestCount(len(all))
-	slices.SortStableFunc(all, v.rank)
-	good, bad = slices.Clone(all[:n]), append(slices.Clone(all[n:]), v.Running...)
 	number := func(a, b *FrozenTrial) int { return int(a.Number - b.Number) }
 	slices.SortFunc(good, number)
+	rest := good
+	for _, t := range v.Finished {
+		switch {
+		case len(rest) > 0 && t == rest[0]:
+			rest = rest[1:]
+		case t.State != Fail:
+			bad = append(bad, t)
+		}
+	}
+	bad = append(bad, v.Running...)
 	slices.SortFunc(bad, number)
 	return good, bad
 }
