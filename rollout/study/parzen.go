@@ -73,8 +73,9 @@ func newDim(d Distribution, at, tops []float64) parzenDim {
 		return x
 	}
 	x.low, x.high = x.scale(d.Low-d.Step/2), x.scale(d.top()+d.Step/2)
-	for _, v := range at {
-		x.mu = append(x.mu, x.scale(v))
+	x.mu = make([]float64, len(at), len(at)+1)
+	for i, v := range at {
+		x.mu[i] = x.scale(v)
 	}
 	x.sigma = widths(x.mu, x.low, x.high)
 	x.mu, x.sigma = append(x.mu, (x.low+x.high)/2), append(x.sigma, x.high-x.low)
@@ -90,10 +91,15 @@ func newDim(d Distribution, at, tops []float64) parzenDim {
 			x.kind = append(x.kind, n)
 		}
 	}
+	last, logarithm := 0., 0. // most have the width of the one before
 	for i, mu := range x.mu {
-		tops[i] -= logMass((x.low-mu)/x.sigma[i], (x.high-mu)/x.sigma[i])
+		sigma := x.sigma[i]
+		tops[i] -= logMass((x.low-mu)/sigma, (x.high-mu)/sigma)
 		if d.Step == 0 {
-			tops[i] -= math.Log(x.sigma[i] * math.Sqrt(2*math.Pi))
+			if sigma != last {
+				last, logarithm = sigma, math.Log(sigma*math.Sqrt(2*math.Pi))
+			}
+			tops[i] -= logarithm
 		}
 	}
 	return x
@@ -130,45 +136,42 @@ func (x *parzenDim) scale(v float64) float64 {
 	return v
 }
 
-// widths of kernels: the larger of the distances to the neighbours; at the ends that to the only neighbour.
+// widths of kernels: the larger of the distances to the neighbours; at the ends that to the only neighbour. None is less than the bounds' distance by 100, or by
+// two more than there are. Points share cells that are narrower than that: only the first and the last point of a cell may have a neighbour that is farther away, and nothing is sorted.
 func widths(mu []float64, low, high float64) []float64 {
-	type place struct {
-		mu float64
-		of int
-	}
-	order := make([]place, len(mu))
-	for i, m := range mu {
-		order[i] = place{m, i}
-	}
-	slices.SortFunc(order, func(a, b place) int {
-		switch {
-		case a.mu < b.mu:
-			return -1
-		case a.mu > b.mu:
-			return 1
-		}
-		return a.of - b.of
-	})
+	parts := min(100, len(mu)+2)
+	least := (high - low) / float64(parts)
 	sigma := make([]float64, len(mu))
-	at := func(i int) float64 {
-		switch {
-		case i < 0:
-			return low
-		case i >= len(mu):
-			return high
-		}
-		return order[i].mu
+	type cell struct{ first, last int } // the points that are; of equal ones the first and the last observed
+	cells := make([]cell, 2*parts)
+	for i := range cells {
+		cells[i] = cell{-1, -1}
 	}
-	least := (high - low) / min(100, float64(len(mu)+2))
-	for i, o := range order {
-		left, right := at(i)-at(i-1), at(i+1)-at(i)
-		w := max(left, right)
-		if len(mu) > 1 && i == 0 {
-			w = right
-		} else if len(mu) > 1 && i == len(mu)-1 {
-			w = left
+	for i, m := range mu {
+		sigma[i] = least
+		c := &cells[min(max(int((m-low)/(high-low)*float64(len(cells))), 0), len(cells)-1)]
+		if c.first < 0 || m < mu[c.first] {
+			c.first = i
 		}
-		sigma[o.of] = min(max(w, least), high-low)
+		if c.last < 0 || m >= mu[c.last] {
+			c.last = i
+		}
+	}
+	cells = slices.DeleteFunc(cells, func(c cell) bool { return c.first < 0 })
+	for k, c := range cells {
+		left, right := mu[c.first]-low, high-mu[c.last]
+		if k > 0 {
+			left = mu[c.first] - mu[cells[k-1].last]
+		} else if len(mu) > 1 {
+			left = 0
+		}
+		if k < len(cells)-1 {
+			right = mu[cells[k+1].first] - mu[c.last]
+		} else if len(mu) > 1 {
+			right = 0
+		}
+		sigma[c.first] = min(max(left, sigma[c.first]), high-low)
+		sigma[c.last] = min(max(right, sigma[c.last]), high-low)
 	}
 	return sigma
 }

@@ -44,3 +44,42 @@ func TestSplitIsASort(t *testing.T) {
 		}
 	}
 }
+
+// Widths are those that follow from sorting.
+func TestWidthsAreTheNeighbours(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{0, 1, 2, 3, 10, 98, 99, 1000} {
+		for _, few := range []bool{false, true} {
+			for range 20 {
+				low, high := -1., 3.
+				mu := make([]float64, n)
+				for i := range mu {
+					if mu[i] = low + (high-low)*math.Pow(r.Float64(), 6); few { // many near the lower bound
+						mu[i] = math.Round(mu[i]*4) / 4
+					}
+				}
+				order := make([]int, n)
+				for i := range order {
+					order[i] = i
+				}
+				slices.SortStableFunc(order, func(a, b int) int { return byValue(mu[a], mu[b]) })
+				want := make([]float64, n)
+				for k, i := range order {
+					left, right := mu[i]-low, high-mu[i]
+					if k > 0 {
+						left = mu[i] - mu[order[k-1]]
+					} else if n > 1 {
+						left = 0
+					}
+					if k < n-1 {
+						right = mu[order[k+1]] - mu[i]
+					} else if n > 1 {
+						right = 0
+					}
+					want[i] = max(left, right, (high-low)/min(100, float64(n+2)))
+				}
+				require.Equal(t, want, widths(mu, low, high), "%d, %v", n, few)
+			}
+		}
+	}
+}
