@@ -33,7 +33,7 @@ const flat = 25
 // newParzen makes it of observations, oldest first: a row an observation, a column a distribution.
 func newParzen(space []Distribution, rows [][]float64) *parzen {
 	n := len(rows)
-	p := &parzen{}
+	p := &parzen{weights: make([]float64, 0, n+1), tops: make([]float64, 0, n+1)}
 	for i := range n {
 		w := 1.
 		if old := n - flat; i < old { // they fade in a line from 1/n

@@ -91,8 +91,10 @@ func (s *TPE) choose(v *View, r *rand.Rand, names []string, space map[string]Dis
 		dims[i] = space[name]
 	}
 	rows := func(trials []*FrozenTrial) (all [][]float64) {
-		for _, t := range trials {
-			row := make([]float64, 0, len(names))
+		all = make([][]float64, 0, len(trials))
+		room := make([]float64, len(trials)*len(names))
+		for k, t := range trials {
+			row := room[k*len(names) : k*len(names) : (k+1)*len(names)]
 			for i, name := range names {
 				if x, ok := t.Params[name]; ok && dims[i].contains(x) {
 					row = append(row, x)
