@@ -90,6 +90,19 @@ func LearnerOf(p Policy) (Learner, bool) {
 	return l, ok && l.Learns()
 }
 
+// Precise is a Policy whose state moves by steps that half precision would round away: it is computed in float32 only.
+type Precise interface {
+	Policy
+	// Precise does nothing.
+	Precise()
+}
+
+// IsPrecise tells whether p is, or has such a one behind a Normalizing.
+func IsPrecise(p Policy) bool {
+	_, ok := Behind(p).(Precise)
+	return ok
+}
+
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
 // policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
 // is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:

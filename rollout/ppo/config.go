@@ -169,6 +169,9 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	if _, learns := policy.LearnerOf(play.Policy); learns {
 		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its rewards: %s learns by gradients", kind)
 	}
+	if _, half := c.half(); half && policy.IsPrecise(play.Policy) {
+		return nil, nil, settings.Wrong("precision", c.Precision, "f32 or auto: what the policy %s carries moves by steps that half precision would round away", c.Policy)
+	}
 	observation := play.Env.Spec().Observation
 	if box, ok := observation.(envs.Box); ok && c.NormalizeObservations {
 		observation = policy.NormalizedBox(box)
