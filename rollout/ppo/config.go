@@ -140,6 +140,9 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := head.Outputs(); n < 1 {
+		return nil, settings.Wrong("value", c.Value, "a head of 1 or more outputs: this one's are %d", n)
+	}
 	acting, err := policy.StochasticOf(play.Env.Spec().Action)
 	if err != nil {
 		return nil, err
