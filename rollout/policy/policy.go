@@ -27,8 +27,6 @@ type Output struct {
 	// Action is what a head makes an action of, f32[Head.Size]: a logit for each of several actions, a mean for each
 	// element of a box.
 	Action *graph.Array
-	// Value is the estimate of the return to come, f32[]; nil where the policy makes none.
-	Value *graph.Array `tree:"optional"`
 }
 
 // Stateless is what policies without memory embed.
