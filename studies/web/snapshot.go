@@ -45,6 +45,7 @@ type trial struct {
 	Last    *number        `json:"last,omitempty"`    // the value of that
 	Reason  string         `json:"reason,omitempty"`
 	Foreign bool           `json:"foreign,omitempty"`
+	Left    bool           `json:"left,omitempty"`    // it runs by the database, and nobody runs it
 	Broken  bool           `json:"broken,omitempty"`  // it does not keep its constraints
 	Differs bool           `json:"differs,omitempty"` // two results that are not equal
 }

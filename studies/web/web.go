@@ -236,7 +236,17 @@ func (p *Page) trials() (any, error) {
 	for _, t := range trials {
 		p.numbers[t.ID] = t.Number
 	}
-	return picture(p.study, p.db.String(), p.spec, trials), nil
+	s := picture(p.study, p.db.String(), p.spec, trials)
+	if p.workers == nil { // nor is this page the coordinator's
+		attended, err := studies.Attended(p.db, p.study, trials)
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range trials {
+			s.Trials[i].Left = !attended && t.State == study.Running && !s.Trials[i].Foreign
+		}
+	}
+	return s, nil
 }
 
 // look reads the study, unless that was done just now.

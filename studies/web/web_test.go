@@ -182,3 +182,30 @@ func TestWhoMayLook(t *testing.T) {
 	_, err = Open(studies.Listen{Address: "0.0.0.0:0"}, nil, nil, nil)
 	require.ErrorContains(t, err, "give a token, or TLS with a client authority")
 }
+
+// A trial that runs by the database and that nobody runs is said to be left open, and not one of another program's, nor one that a coordinator whose page it is looks after.
+func TestTrialsThatWereLeft(t *testing.T) {
+	for _, workers := range []func() []studies.Seen{nil, func() []studies.Seen { return nil }} {
+		d, err := rdb.Open(filepath.Join(t.TempDir(), "a.db"))
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, d.Close()) })
+		st, err := study.New("a study", study.Options{Storage: d})
+		require.NoError(t, err)
+		for _, own := range []bool{true, false} {
+			x := &study.FrozenTrial{State: study.Running, Start: time.Now().Add(-time.Hour), SystemAttrs: map[string]json.RawMessage{}}
+			if own {
+				x.SystemAttrs[study.SeesAttr] = json.RawMessage("0")
+			}
+			require.NoError(t, d.Add(st.ID(), -1, x))
+		}
+		p, err := Open(loopback, d, st, workers)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, p.Close()) })
+		_, text, _ := get(t, http.DefaultClient, p.URL()+"data")
+		var s struct{ Trials []struct{ Left bool } }
+		require.NoError(t, json.Unmarshal([]byte(text), &s))
+		require.Len(t, s.Trials, 2)
+		require.Equal(t, workers == nil, s.Trials[0].Left)
+		require.False(t, s.Trials[1].Left)
+	}
+}

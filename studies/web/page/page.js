@@ -11,7 +11,7 @@ const better = (a, b) => maximize() ? a > b : a < b;
 const valueOf = t => t.state === "COMPLETE" && !t.broken && finite(t.values[objective]) ? t.values[objective] : null;
 const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
 const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
-const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.reason ? "\n" + t.reason : ""}`;
+const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
 function ranked() {
@@ -23,11 +23,12 @@ function tiles() {
   const count = s => data.trials.filter(t => t.state === s).length;
   const best = ranked()[0], done = data.trials.filter(t => t.seconds > 0);
   const mean = done.length ? done.reduce((a, t) => a + t.seconds, 0) / done.length : null;
-  const foreign = data.trials.filter(t => t.foreign).length, differs = data.trials.filter(t => t.differs).length;
+  const foreign = data.trials.filter(t => t.foreign).length, left = data.trials.filter(t => t.left).length, differs = data.trials.filter(t => t.differs).length;
   const all = [
     [data.trials.length, "trials" + (data.wanted ? `, ${data.wanted} wanted` : "")], [count("COMPLETE"), "complete"], [count("PRUNED"), "pruned"],
-    [count("FAIL"), "failed", count("FAIL") > 0], [count("RUNNING"), "under way"],
+    [count("FAIL"), "failed", count("FAIL") > 0], [count("RUNNING") - left, "under way"],
   ];
+  if (left) all.push([left, "left open for the next run"]);
   if (count("WAITING")) all.push([count("WAITING"), "waiting"]);
   if (best) all.push([short(valueOf(best)), `best ${data.metrics[objective]}, trial ${best.n}`]);
   if (data.directions.length > 1) all.push([data.best.length, "that no other is better than"]);
