@@ -31,7 +31,7 @@ type Scorer[S, P any] interface {
 
 // Masker is an Env in which some actions can be illegal.
 type Masker[S, P any] interface {
-	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}, choice after choice for MultiDiscrete. At least one of each may, also
+	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}. At least one may, also
 	// where an episode is over, so that a masked softmax is always finite.
 	Legal(state S, p P) *graph.Array
 }

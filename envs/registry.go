@@ -45,18 +45,14 @@ func MustRegister[S, P any](e Env[S, P]) {
 	}
 }
 
-// Make returns the environment registered under id, whose Spec has been checked. The error for an unknown id lists those that exist and suggests
+// Make returns the environment registered under id. The error for an unknown id lists those that exist and suggests
 // the nearest.
 func Make(id string) (Environment, error) {
 	registry.RLock()
 	make := registry.make[id]
 	registry.RUnlock()
 	if make != nil {
-		e := make()
-		if err := e.Spec().Check(); err != nil {
-			return nil, err
-		}
-		return e, nil
+		return make(), nil
 	}
 	ids := IDs()
 	if len(ids) == 0 {

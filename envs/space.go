@@ -110,9 +110,6 @@ func (b Box) bounds() (low, high *graph.Array) {
 // String is "Box(low, high, dims, dtype)"; bounds that differ between elements are listed.
 func (b Box) String() string {
 	bound := func(v []float64) string {
-		if len(v) == 0 {
-			return "no bound"
-		}
 		for _, x := range v {
 			if x != v[0] {
 				return fmt.Sprint(v)

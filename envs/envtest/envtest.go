@@ -60,8 +60,11 @@ func Check(env envs.Environment) error {
 
 // checkSpec looks at a Spec alone and beside the parts that the environment has.
 func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
-	if err := s.Check(); err != nil {
-		return err
+	if s.ID == "" || s.MaxSteps < 1 || s.Observation == nil || s.Action == nil || s.Players < 0 {
+		return fmt.Errorf("got %+v, want an ID, both spaces, MaxSteps of 1 or more and no negative Players", s)
+	}
+	if d, ok := s.Action.(envs.Discrete); ok && d.N < 1 {
+		return fmt.Errorf("got %s as Action, want 1 or more actions", d)
 	}
 	if s.LegalMask && len(choicesOf(s.Action)) == 0 {
 		return fmt.Errorf("got %s with a LegalMask, want Discrete or MultiDiscrete", s.Action)

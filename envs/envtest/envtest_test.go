@@ -209,9 +209,9 @@ func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 // Every promise that nim can break is found.
 func TestCheckFindsFaults(t *testing.T) {
 	for number, c := range []struct{ fault, want string }{
-		{"no id", "got no ID"},
-		{"no steps", "got MaxSteps 0, wants the steps of a whole episode"},
-		{"no actions", "got Discrete(0) as Action, wants 1 or more of them"},
+		{"no id", "want an ID, both spaces, MaxSteps of 1 or more"},
+		{"no steps", "want an ID, both spaces, MaxSteps of 1 or more"},
+		{"no actions", "got Discrete(0) as Action, want 1 or more actions"},
 		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has them: true"},
 		{"mask of a box", "got Box(-1, 1, [1], f32) with a LegalMask, want Discrete"},
 		{"one player", "Players > 1 and methods Player and Rewards (Game) belong together"},

@@ -65,9 +65,6 @@ type ctrnnCell struct {
 	Theta, Rate *graph.Array // Rate, f32[units], is dt/tau, above 0 and at most 1
 }
 
-// Precise: a step of dt seconds moves a state by dt/tau of what is missing.
-func (*CTRNN) Precise() {}
-
 // Describe gives the step and the time constants' range, in seconds.
 func (c *CTRNN) Describe(any) (map[string]any, error) {
 	return map[string]any{"dt": c.DT.Value, "tau": []float64{c.TauMin.Value, c.TauMax.Value}}, nil

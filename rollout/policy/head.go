@@ -45,11 +45,6 @@ func HeadOf(s envs.Space) (Head, error) {
 		if n := s.Shape().Size(); n < 1 || n > maxWidth {
 			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
 		}
-		for i := range max(len(s.Low), len(s.High)) {
-			if low, high := at(s.Low, i), at(s.High, i); (low > -math.MaxFloat32) != (high < math.MaxFloat32) {
-				return nil, wrong(fmt.Sprintf("the action space %s, element %d from %g to %g", s, i, low, high), "both bounds of an element, or none")
-			}
-		}
 		return squash{s}, nil
 	}
 	return nil, wrong(fmt.Sprintf("the action space %s", s), "a Discrete, a MultiDiscrete or a Box")

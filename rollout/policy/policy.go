@@ -27,6 +27,8 @@ type Output struct {
 	// Action is what a head makes an action of, f32[Head.Size]: a logit for each of several actions, a mean for each
 	// element of a box.
 	Action *graph.Array
+	// Value is the estimate of the return to come, f32[]; nil where the policy makes none.
+	Value *graph.Array `tree:"optional"`
 }
 
 // Stateless is what policies without memory embed.
@@ -86,19 +88,6 @@ type Learner interface {
 func LearnerOf(p Policy) (Learner, bool) {
 	l, ok := Behind(p).(Learner)
 	return l, ok && l.Learns()
-}
-
-// Precise is a Policy whose state moves by steps that half precision would round away: it is computed in float32 only.
-type Precise interface {
-	Policy
-	// Precise does nothing.
-	Precise()
-}
-
-// IsPrecise tells whether p is, or has such a one behind a Normalizing.
-func IsPrecise(p Policy) bool {
-	_, ok := Behind(p).(Precise)
-	return ok
 }
 
 // Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the

@@ -169,8 +169,6 @@ func TestBoxActionsStayInside(t *testing.T) {
 	out := h.Action(graph.Float32s([]float32{-100, 0}))
 	require.Equal(t, []int{2, 1}, out.Dims())
 	require.InDeltaSlice(t, []float64{-1, 1}, floats(t, out), 1e-6)
-	_, err = HeadOf(envs.Box{Low: []float64{-1, 0}, High: []float64{1, math.MaxFloat32}, Dims: []int{2}, DType: graph.Float32})
-	require.ErrorContains(t, err, "element 1 from 0 to 3.4028234663852886e+38, want both bounds of an element, or none")
 }
 
 func TestDiscreteObservationsAreOneHot(t *testing.T) {

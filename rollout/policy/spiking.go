@@ -98,9 +98,6 @@ type spikingState struct {
 	Steps   *graph.Array // f32[]: steps so far
 }
 
-// Precise: spikes are counted, and a substep moves potentials by little.
-func (*Spiking) Precise() {}
-
 // Init draws the genes of each layer (spiking.Settings.Draw), weights of the outputs from the normal distribution of variance 1/in, and the genes of
 // their membranes from that of variance 1.
 func (s *Spiking) Init(key random.Key) any {

@@ -140,9 +140,6 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := head.Outputs(); n < 1 {
-		return nil, settings.Wrong("value", c.Value, "a head of 1 or more outputs: this one's are %d", n)
-	}
 	acting, err := policy.StochasticOf(play.Env.Spec().Action)
 	if err != nil {
 		return nil, err
@@ -171,9 +168,6 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	}
 	if _, learns := policy.LearnerOf(play.Policy); learns {
 		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its rewards: %s learns by gradients", kind)
-	}
-	if _, half := c.half(); half && policy.IsPrecise(play.Policy) {
-		return nil, nil, settings.Wrong("precision", c.Precision, "f32 or auto: what the policy %s carries moves by steps that half precision would round away", c.Policy)
 	}
 	observation := play.Env.Spec().Observation
 	if box, ok := observation.(envs.Box); ok && c.NormalizeObservations {

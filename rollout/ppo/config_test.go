@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/plan"
-	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
@@ -32,7 +31,6 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) { c.Gamma = settings.Num(1.5) }, "gamma: got 1.5"},
 		{func(c *Config) { c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1,0.2,0.3"} }, "entropy: got \"0.1,0.2,0.3\", want at most 2 numbers, one for each agent"},
 		{func(c *Config) { c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1..0.3"} }, ""},
-		{func(c *Config) { c.Value = "nothing" }, `value: got "nothing", want a head of 1 or more outputs: this one's are 0`},
 		{func(c *Config) { c.Init = "zeros" }, `init: got "zeros"`},
 		{func(c *Config) { c.Target = "high" }, `target: got "high"`},
 		{func(c *Config) {
@@ -54,10 +52,3 @@ func TestRefuses(t *testing.T) {
 		require.Error(t, err, i)
 	}
 }
-
-// noValue is a value head without outputs.
-type noValue struct{ value.Plain }
-
-func (*noValue) Outputs() int { return 0 }
-
-func init() { value.MustRegister("nothing", func() value.Head { return &noValue{} }) }

@@ -49,13 +49,7 @@ func (c Config) resolved(b xlabridge.Backend) (Config, error) {
 	if c.Precision == "auto" {
 		c.Precision = "f32"
 		if plan.MachineOf(b, 1).Accelerator {
-			play, err := c.Rollout()
-			if err != nil {
-				return c, err
-			}
-			if !policy.IsPrecise(play.Policy) {
-				c.Precision = "bf16"
-			}
+			c.Precision = "bf16"
 		}
 	}
 	if c.Precision == "f16" && b.Backend() == "tpu" {

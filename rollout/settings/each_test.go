@@ -25,12 +25,3 @@ func TestReversedRanges(t *testing.T) {
 	require.EqualError(t, Values{"size": "2..-1"}.ApplyEach(s, "strategy x", "strategy."), "strategy.size: got 2..-1, want the smaller bound first: -1..2")
 	require.NoError(t, Values{"size": "-2..-1"}.ApplyEach(s, "strategy x", "strategy."))
 }
-
-func TestEachThatIsNoNumber(t *testing.T) {
-	for _, text := range []string{"abc", "1,", "1..2..3", ".."} {
-		of := struct {
-			Rate Number `set:"rate" help:"."`
-		}{Number{Value: 1, Each: text}}
-		require.ErrorContains(t, Check(&of), "rate: got "+text+", want numbers between commas, or a range", text)
-	}
-}

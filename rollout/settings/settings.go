@@ -359,19 +359,12 @@ func (f Field) check() error {
 		}
 		return nil
 	}
-	n, isNumber := f.Number()
-	if isNumber && n.Each != "" {
-		if _, ok := parseEach(n.Each); !ok {
-			wrong.Wants = "numbers between commas, or a range such as 0.1..0.5"
-			return wrong
-		}
-	}
 	for _, x := range f.numbers() {
 		if !f.holds(x) {
 			return wrong
 		}
 	}
-	if isNumber && n.reversed() {
+	if n, ok := f.Number(); ok && n.reversed() {
 		b := n.bounds()
 		wrong.Wants = fmt.Sprintf("the smaller bound first: %s..%s", formatFloat(b[1]), formatFloat(b[0]))
 		return wrong
