@@ -130,6 +130,9 @@ func fitting(x *graph.Array, params any) *graph.Array {
 	return x
 }
 
+// single is x in float32, in which what is summed up over many steps stays where parameters are of half precision.
+func single(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
+
 // FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
 func FlatSize(s envs.Space) (int, error) {
 	n := s.Shape().Size()
