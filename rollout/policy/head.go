@@ -42,8 +42,16 @@ func HeadOf(s envs.Space) (Head, error) {
 		}
 		return h, nil
 	case envs.Box:
-		if n := s.Shape().Size(); n < 1 || n > maxWidth {
+		if err := s.Check(); err != nil {
+			return nil, wrong(fmt.Sprintf("the action space %s", s), "one that can be filled: %s", err)
+		}
+		if n := s.Shape().Size(); n > maxWidth {
 			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
+		}
+		for i := range s.Low {
+			if low, high := s.Low[i] > -envs.Unbounded, s.High[i] < envs.Unbounded; low != high {
+				return nil, wrong(fmt.Sprintf("the action space %s, of which element %d has one bound", s, i), "both bounds or none: leave it unbounded (±envs.Unbounded) and let Step map it to where it may be")
+			}
 		}
 		return squash{s}, nil
 	}

@@ -171,6 +171,32 @@ func TestBoxActionsStayInside(t *testing.T) {
 	require.InDeltaSlice(t, []float64{-1, 1}, floats(t, out), 1e-6)
 }
 
+// A box of which a head would leave the bounds, or does not find any, is refused in a sentence.
+func TestBoxesThatCannotBeFilled(t *testing.T) {
+	box := func(low, high []float64) envs.Box {
+		return envs.Box{Low: low, High: high, Dims: []int{2}, DType: graph.Float32}
+	}
+	none := envs.Unbounded
+	for _, c := range []struct {
+		space envs.Box
+		want  string
+	}{
+		{box([]float64{-1, 0}, []float64{1, none}), "of which element 1 has one bound, want both bounds or none: leave it unbounded"},
+		{box([]float64{-none}, []float64{0}), "of which element 0 has one bound"},
+		{box([]float64{0, 0}, []float64{math.Inf(1), 1}), "of which element 0 has one bound"},
+		{box(nil, nil), "got the action space Box(none, none, [2], f32), want one that can be filled: got 0 lower and 0 upper bounds for f32[2]"},
+		{box([]float64{0, 0, 0}, []float64{1, 1, 1}), "got 3 lower and 3 upper bounds for f32[2]"},
+	} {
+		_, err := HeadOf(c.space)
+		require.ErrorContains(t, err, c.want)
+		_, err = StochasticOf(c.space)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	_, err := HeadOf(box([]float64{math.Inf(-1), -1}, []float64{math.Inf(1), 1}))
+	require.NoError(t, err)
+}
+
 func TestDiscreteObservationsAreOneHot(t *testing.T) {
 	p, h, err := Make("linear", nil, envs.Discrete{N: 3}, envs.Discrete{N: 2})
 	require.NoError(t, err)
