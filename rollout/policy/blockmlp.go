@@ -37,6 +37,9 @@ const (
 // Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers that
 // are not whole blocks.
 func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	if len(s.Hidden) < 2 {
 		return nil, settings.Wrong("policy.hidden", s.Hidden, "two hidden layers at least: the blocks are between them; mlp has one")
 	}

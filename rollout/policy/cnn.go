@@ -28,6 +28,9 @@ type CNNSettings struct {
 
 // Make makes a CNN. It refuses observations that do not have three axes, and those that the kernels do not fit into.
 func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	image := observation.Shape()
 	box, ok := observation.(envs.Box)
 	if !ok || image.Rank() != 3 {

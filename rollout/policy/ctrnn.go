@@ -24,6 +24,9 @@ type CTRNNSettings struct {
 
 // Make makes a CTRNN.
 func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	switch {
 	case s.DT.Value > s.TauMin.Value:
 		return nil, settings.Wrong("policy.dt", s.DT.Value, "at most policy.tau-min, %g: a step that is longer than a time constant overshoots", s.TauMin.Value)

@@ -23,6 +23,9 @@ type MLPSettings struct {
 
 // Make makes an MLP.
 func (s *MLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	return NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
 }
 

@@ -21,6 +21,9 @@ type NormedMLPSettings struct {
 
 // Make makes a NormedMLP.
 func (s *NormedMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	m, err := NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -195,6 +197,32 @@ func TestBoxesThatCannotBeFilled(t *testing.T) {
 	}
 	_, err := HeadOf(box([]float64{math.Inf(-1), -1}, []float64{math.Inf(1), 1}))
 	require.NoError(t, err)
+}
+
+// Settings that nobody filled are refused in a sentence, of every policy that has any.
+func TestEmptySettings(t *testing.T) {
+	image := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 5, 1}, DType: graph.Float32}
+	for _, name := range Names() {
+		maker, err := MakerOf(name, nil)
+		require.NoError(t, err)
+		if of := reflect.TypeOf(maker); of.Kind() == reflect.Pointer && len(settings.Fields(maker)) > 0 && !strings.HasPrefix(name, "test-") {
+			_, err := reflect.New(of.Elem()).Interface().(Maker).Make(image, 2)
+			require.ErrorContains(t, err, "policy.", name)
+			require.ErrorAs(t, err, new(*settings.Error), name)
+		}
+	}
+	for _, c := range []struct {
+		maker Maker
+		want  string
+	}{
+		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Activation: "relu"}, "policy.stride: got 0, want a whole number from 1 to 64"},
+		{&BlockMLPSettings{Hidden: []int{8, 8}, Activation: "relu", Density: 1, Masks: sharedMasks}, "policy.block: got 0, want a whole number from 1 to 1024"},
+		{&GRUSettings{}, "policy.units: got 0, want a whole number from 1"},
+		{&MLPSettings{Activation: "tahn"}, `policy.activation: got "tahn", want one of`},
+	} {
+		_, err := c.maker.Make(image, 2)
+		require.ErrorContains(t, err, c.want)
+	}
 }
 
 func TestDiscreteObservationsAreOneHot(t *testing.T) {

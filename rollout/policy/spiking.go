@@ -37,6 +37,9 @@ type SpikingSettings struct {
 
 // Make makes a Spiking.
 func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	d, err := s.Check("policy.")
 	if err != nil {
 		return nil, err
