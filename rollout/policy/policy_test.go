@@ -199,6 +199,24 @@ func TestBoxesThatCannotBeFilled(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// All policies with a function between layers have the same list of them, each of which there is.
+func TestActivationsAreOneList(t *testing.T) {
+	found := 0
+	for _, name := range Names() {
+		maker, err := MakerOf(name, nil)
+		require.NoError(t, err)
+		if _, has := settings.Lookup(maker, "activation"); has {
+			found++
+			own, ok := reflect.ValueOf(maker).Elem().FieldByName("Between").Interface().(Between)
+			require.True(t, ok, name)
+			require.Contains(t, nn.Activations(), own.Activation, name)
+		}
+	}
+	require.GreaterOrEqual(t, found, 4)
+	field, _ := reflect.TypeFor[Between]().FieldByName("Activation")
+	require.Subset(t, nn.Activations(), strings.Split(field.Tag.Get("oneof"), ","))
+}
+
 // Settings that nobody filled are refused in a sentence, of every policy that has any.
 func TestEmptySettings(t *testing.T) {
 	image := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 5, 1}, DType: graph.Float32}
@@ -215,10 +233,10 @@ func TestEmptySettings(t *testing.T) {
 		maker Maker
 		want  string
 	}{
-		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Activation: "relu"}, "policy.stride: got 0, want a whole number from 1 to 64"},
-		{&BlockMLPSettings{Hidden: []int{8, 8}, Activation: "relu", Density: 1, Masks: sharedMasks}, "policy.block: got 0, want a whole number from 1 to 1024"},
+		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Between: Between{"relu"}}, "policy.stride: got 0, want a whole number from 1 to 64"},
+		{&BlockMLPSettings{Hidden: []int{8, 8}, Between: Between{"relu"}, Density: 1, Masks: sharedMasks}, "policy.block: got 0, want a whole number from 1 to 1024"},
 		{&GRUSettings{}, "policy.units: got 0, want a whole number from 1"},
-		{&MLPSettings{Activation: "tahn"}, `policy.activation: got "tahn", want one of`},
+		{&MLPSettings{Between: Between{"tahn"}}, `policy.activation: got "tahn", want one of`},
 	} {
 		_, err := c.maker.Make(image, 2)
 		require.ErrorContains(t, err, c.want)
