@@ -134,8 +134,8 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Convert(a, s.box.DType), s.box.Dims...)
 }
 
-// Legal are the outputs of a head for a Discrete space with those of illegal actions at -Inf, so that none of them is the
-// likeliest: out is f32[n], legal bool[n] with at least one true. An output of a legal action that is NaN or -Inf, which
+// Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so that none of them is the
+// likeliest: out is f32[Head.Size], legal bool[Head.Size] as envs.Masker gives it, with at least one true of each choice. An output of a legal action that is NaN or -Inf, which
 // compares with nothing or only ties, is the least number there is.
 func Legal(out, legal *graph.Array) *graph.Array {
 	least := graph.Select(graph.Gt(out, -math.MaxFloat32), out, -math.MaxFloat32)
