@@ -44,7 +44,7 @@ type Spec struct {
 	RewardThreshold float64
 
 	Players    int      // how many play; 0 and 1: one. More: a Game
-	LegalMask  bool     // whether actions can be illegal: a Masker, and Action is Discrete
+	LegalMask  bool     // whether actions can be illegal: a Masker, and Action is Discrete or MultiDiscrete. Who plays asks Legal before each action
 	Descriptor Box      // bounds of the behaviour descriptor, f32[d]: a Describer. No Dims: none
 	Objectives []string // names of the objectives: a Scorer. Empty: the return is the only one
 }

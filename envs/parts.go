@@ -31,8 +31,9 @@ type Scorer[S, P any] interface {
 
 // Masker is an Env in which some actions can be illegal.
 type Masker[S, P any] interface {
-	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}. At least one may, also
-	// where an episode is over, so that a masked softmax is always finite.
+	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}; for MultiDiscrete bool[sum of N], the choices one after
+	// the other, each of which is masked by itself. At least one of each choice may, also where an episode is over, so that a masked
+	// softmax is always finite. It is asked of the state that Step is then played from, once a step, where Spec().LegalMask is true alone.
 	Legal(state S, p P) *graph.Array
 }
 

@@ -90,8 +90,8 @@ func (b Box) Sample(key random.Key) *graph.Array {
 
 // bounds are Low and High as arrays that broadcast to Shape; of bools, as int32.
 func (b Box) bounds() (low, high *graph.Array) {
-	if len(b.Low) != len(b.High) || len(b.Low) != 1 && len(b.Low) != b.Shape().Size() {
-		refuse("Box", "got %d lower and %d upper bounds for %s; want one for each element, or a single one", len(b.Low), len(b.High), b.Shape())
+	if err := b.Check(); err != nil {
+		refuse("Box", "%s", err)
 	}
 	dtype := b.DType
 	if dtype == graph.Bool {
@@ -110,6 +110,9 @@ func (b Box) bounds() (low, high *graph.Array) {
 // String is "Box(low, high, dims, dtype)"; bounds that differ between elements are listed.
 func (b Box) String() string {
 	bound := func(v []float64) string {
+		if len(v) == 0 {
+			return "none"
+		}
 		for _, x := range v {
 			if x != v[0] {
 				return fmt.Sprint(v)

@@ -231,13 +231,20 @@ const smallConstant = 64
 // maxLazyDepth bounds the chain of lazy nodes outside of traces: host loops over arrays stay flat in memory.
 const maxLazyDepth = 512
 
-// apply calls an op: infers shapes and adds the node to the trace that the inputs belong to.
-func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
-	in := make([]Shape, len(inputs))
+// wantArrays refuses inputs that are nil.
+func wantArrays(op string, inputs ...*Array) {
 	for i, a := range inputs {
 		if a == nil {
-			throw(op.Name, "input %d is a nil *Array", i)
+			throw(op, "input %d is a nil *Array", i)
 		}
+	}
+}
+
+// apply calls an op: infers shapes and adds the node to the trace that the inputs belong to.
+func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
+	wantArrays(op.Name, inputs...)
+	in := make([]Shape, len(inputs))
+	for i, a := range inputs {
 		in[i] = a.shape
 	}
 	shapes := op.Shape(&call{op: op, attrs: attrs, in: in, inputs: inputs, bodies: bodies})

@@ -294,6 +294,7 @@ func Layout(x, kernel, out string) WindowOption {
 // [spatial…, C] gives [spatial…, O]. Operands are promoted to one dtype. Options: Strides, SamePadding, Padding,
 // WindowDilation, BaseDilation, FeatureGroups, BatchGroups, Layout.
 func Conv(x, kernel *Array, opts ...WindowOption) *Array {
+	wantArrays("Conv", x, kernel)
 	c := windowOptions(opts)
 	rank := kernel.Rank()
 	if rank < 2 || x.Rank() != rank && x.Rank() != rank-1 {

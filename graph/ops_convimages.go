@@ -315,6 +315,7 @@ func convImagesCases(third, first, second int) (cases []Case) {
 // its own. Conv has all cores for one large convolution.
 func ConvImages(x, kernel *Array, strides [2]int, pads [2][2]int) *Array {
 	const name = "ConvImages"
+	wantArrays(name, x, kernel)
 	if x.Rank() < 3 || kernel.Rank() != 4 || x.Dim(-1) != kernel.Dim(2) {
 		throw(name, "got x %s and kernel %s; want x [..., height, width, features in], kernel [height, width, features in, features out]", x.shape, kernel.shape)
 	}

@@ -16,6 +16,9 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"conv features", "conv: x f32[2,5,5,3] has 3 features, the kernel f32[3,3,4,8] takes 4 in each of 1 groups", func() *Array { return Conv(x, w(3, 3, 4, 8)) }},
 		{"conv groups", "8 output features and a batch of 2 do not divide into 3 feature groups", func() *Array { return Conv(x, w(3, 3, 1, 8), FeatureGroups(3)) }},
+		{"conv of nil", "Conv: input 0 is a nil *Array", func() *Array { return Conv(nil, w(3, 3, 3, 8)) }},
+		{"images of nil", "ConvImages: input 0 is a nil *Array", func() *Array { return ConvImages(nil, w(3, 3, 3, 8), [2]int{1, 1}, [2][2]int{}) }},
+		{"images by nil", "ConvImages: input 1 is a nil *Array", func() *Array { return ConvImages(x, nil, [2]int{1, 1}, [2][2]int{}) }},
 		{"conv ranks", "Conv: got x f32[2,5,5,3] and kernel f32[3,3,8]; want x [batch, spatial…, features]", func() *Array { return Conv(x, w(3, 3, 8)) }},
 		{"conv strides", "Conv: got 1 strides for a window over 2 axes; want one an axis", func() *Array { return Conv(x, w(3, 3, 3, 8), Strides(2)) }},
 		{"conv stride 0", "Conv: strides [1 0]; want at least 1", func() *Array { return Conv(x, w(3, 3, 3, 8), Strides(1, 0)) }},

@@ -32,7 +32,7 @@ const (
 func Check(env envs.Environment) error {
 	spec := env.Spec()
 	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
-		return fmt.Errorf("envtest: %s: Spec: %w", spec.ID, err)
+		return fmt.Errorf("envtest: %w", err)
 	}
 	for _, form := range []struct {
 		name string
@@ -60,17 +60,8 @@ func Check(env envs.Environment) error {
 
 // checkSpec looks at a Spec alone and beside the parts that the environment has.
 func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
-	if s.ID == "" || s.MaxSteps < 1 || s.Observation == nil || s.Action == nil || s.Players < 0 {
-		return fmt.Errorf("got %+v, want an ID, both spaces, MaxSteps of 1 or more and no negative Players", s)
-	}
-	if d, ok := s.Action.(envs.Discrete); ok && d.N < 1 {
-		return fmt.Errorf("got %s as Action, want 1 or more actions", d)
-	}
-	if s.LegalMask && len(choicesOf(s.Action)) == 0 {
-		return fmt.Errorf("got %s with a LegalMask, want Discrete or MultiDiscrete", s.Action)
-	}
-	if n := len(s.Descriptor.Dims); n > 1 || n == 1 && s.Descriptor.DType != graph.Float32 {
-		return fmt.Errorf("got %s as Descriptor, want f32[d]", s.Descriptor)
+	if err := s.Check(); err != nil {
+		return err
 	}
 	for _, claim := range []struct {
 		what        string
@@ -82,7 +73,7 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
 	} {
 		if claim.says != claim.holds {
-			return fmt.Errorf("%s belong together: the Spec says %v, the environment has them: %v", claim.what, claim.says, claim.holds)
+			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v", s.ID, claim.what, claim.says, claim.holds)
 		}
 	}
 	return nil

@@ -209,15 +209,15 @@ func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 // Every promise that nim can break is found.
 func TestCheckFindsFaults(t *testing.T) {
 	for number, c := range []struct{ fault, want string }{
-		{"no id", "want an ID, both spaces, MaxSteps of 1 or more"},
-		{"no steps", "want an ID, both spaces, MaxSteps of 1 or more"},
-		{"no actions", "got Discrete(0) as Action, want 1 or more actions"},
+		{"no id", `the Spec of "": ID: got "", want a name`},
+		{"no steps", "MaxSteps: got 0, want the steps of a whole episode"},
+		{"no actions", "Action: got Discrete(0), want 1 choice or more"},
 		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has them: true"},
-		{"mask of a box", "got Box(-1, 1, [1], f32) with a LegalMask, want Discrete"},
+		{"mask of a box", "LegalMask: got true beside the actions Box(-1, 1, [1], f32), want actions that are Discrete"},
 		{"one player", "Players > 1 and methods Player and Rewards (Game) belong together"},
 		{"three players", "Rewards: got f32[2], want f32[3]"},
 		{"no descriptor", "Descriptor and a method Describe (Describer) belong together"},
-		{"integer descriptor", "as Descriptor, want f32[d]"},
+		{"integer descriptor", "i32), want f32[d]"},
 		{"short descriptor", "Describe: got f32[2], want f32[1]"},
 		{"narrow descriptor", "the descriptor lies outside of Box(0, [1 0], [2], f32)"},
 		{"no objectives", "Objectives and a method Objectives (Scorer) belong together"},

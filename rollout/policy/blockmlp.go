@@ -14,18 +14,18 @@ import (
 
 func init() {
 	MustRegister("blockmlp", func() Maker {
-		return &BlockMLPSettings{Hidden: []int{256, 256}, Activation: "tanh", Block: 32, Density: .25, Masks: sharedMasks}
+		return &BlockMLPSettings{Hidden: []int{256, 256}, Between: Between{"tanh"}, Block: 32, Density: .25, Masks: sharedMasks}
 	})
 }
 
 // BlockMLPSettings are those of the policy "blockmlp".
 type BlockMLPSettings struct {
-	Hidden     []int   `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
-	Activation string  `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
-	Block      int     `set:"block" min:"1" max:"1024" help:"units of a block, in and out"`
-	Density    float64 `set:"density" above:"0" max:"1" help:"part of the blocks between two hidden layers that are there"`
-	MaskSeed   int64   `set:"mask-seed" help:"seed of which blocks are there, where they are the same for all members"`
-	Masks      string  `set:"masks" oneof:"shared,own" help:"which blocks are there: the same in all members (shared), or drawn with each member's parameters (own, for strategies whose genomes are trees)"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Between
+	Block    int     `set:"block" min:"1" max:"1024" help:"units of a block, in and out"`
+	Density  float64 `set:"density" above:"0" max:"1" help:"part of the blocks between two hidden layers that are there"`
+	MaskSeed int64   `set:"mask-seed" help:"seed of which blocks are there, where they are the same for all members"`
+	Masks    string  `set:"masks" oneof:"shared,own" help:"which blocks are there: the same in all members (shared), or drawn with each member's parameters (own, for strategies whose genomes are trees)"`
 }
 
 // Values of BlockMLPSettings.Masks.
@@ -37,6 +37,9 @@ const (
 // Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers that
 // are not whole blocks.
 func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	if len(s.Hidden) < 2 {
 		return nil, settings.Wrong("policy.hidden", s.Hidden, "two hidden layers at least: the blocks are between them; mlp has one")
 	}

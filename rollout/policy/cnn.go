@@ -12,22 +12,25 @@ import (
 
 func init() {
 	MustRegister("cnn", func() Maker {
-		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32}, Activation: "relu"}
+		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32}, Between: Between{"relu"}}
 	})
 }
 
 // CNNSettings are those of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
 type CNNSettings struct {
-	Channels   []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
-	Kernel     int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
-	Stride     int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
-	Padding    string `set:"padding" oneof:"valid,same" help:"edge of zeros around what each convolution sees: valid (none), same (so many that with stride 1 as much comes out)"`
-	Hidden     []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
-	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+	Channels []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
+	Kernel   int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
+	Stride   int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
+	Padding  string `set:"padding" oneof:"valid,same" help:"edge of zeros around what each convolution sees: valid (none), same (so many that with stride 1 as much comes out)"`
+	Hidden   []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Between
 }
 
 // Make makes a CNN. It refuses observations that do not have three axes, and those that the kernels do not fit into.
 func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	image := observation.Shape()
 	box, ok := observation.(envs.Box)
 	if !ok || image.Rank() != 3 {

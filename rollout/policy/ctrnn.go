@@ -24,6 +24,9 @@ type CTRNNSettings struct {
 
 // Make makes a CTRNN.
 func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	switch {
 	case s.DT.Value > s.TauMin.Value:
 		return nil, settings.Wrong("policy.dt", s.DT.Value, "at most policy.tau-min, %g: a step that is longer than a time constant overshoots", s.TauMin.Value)
@@ -42,7 +45,8 @@ func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error
 //
 // A step of the environment is one of Euler's method, of dt seconds; the layer behind reads the rates sigmoid(y + Theta).
 // Its parameters are Recurrent[CTRNNCell], its carry are the states, f32[units], zero at first. Discrete observations go
-// in one-hot, boxes flat.
+// in one-hot, boxes flat. With parameters of half precision the matrices alone are multiplied in it: states that move by a hundredth of the
+// way in a step would stand still.
 type CTRNN struct {
 	CTRNNSettings
 	observation     envs.Space
@@ -83,8 +87,8 @@ func (c *CTRNN) Init(key random.Key) any {
 // timed is a cell with its rates.
 func (c *CTRNN) timed(lay laying, p CTRNNCell) ctrnnCell {
 	least, span := c.TauMin.Array(), graph.Log(graph.Div(c.TauMax.Array(), c.TauMin.Array()))
-	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(p.Time))))
-	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), p.Theta, graph.Div(c.DT.Array(), tau)}
+	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(single(p.Time)))))
+	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), single(p.Theta), graph.Div(c.DT.Array(), tau)}
 }
 
 // Prepare computes the rates, pads layers to whole vector registers and turns the last one where it is narrow.
@@ -121,7 +125,7 @@ func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (
 	cell, out := c.read("CTRNN.Act", params)
 	y := stateOf[*graph.Array]("CTRNN.Act", carry)
 	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
-	in := graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(fitting(Flat(c.observation, observation), params)))
+	in := single(graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(Flat(c.observation, observation))))
 	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
 	return y, Output{Action: out.Apply(rates(y))}
 }

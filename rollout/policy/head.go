@@ -42,8 +42,16 @@ func HeadOf(s envs.Space) (Head, error) {
 		}
 		return h, nil
 	case envs.Box:
-		if n := s.Shape().Size(); n < 1 || n > maxWidth {
+		if err := s.Check(); err != nil {
+			return nil, wrong(fmt.Sprintf("the action space %s", s), "one that can be filled: %s", err)
+		}
+		if n := s.Shape().Size(); n > maxWidth {
 			return nil, wrong(fmt.Sprintf("the action space %s, %d outputs", s, n), "1 to %d outputs", maxWidth)
+		}
+		for i := range s.Low {
+			if low, high := s.Low[i] > -envs.Unbounded, s.High[i] < envs.Unbounded; low != high {
+				return nil, wrong(fmt.Sprintf("the action space %s, of which element %d has one bound", s, i), "both bounds or none: leave it unbounded (±envs.Unbounded) and let Step map it to where it may be")
+			}
 		}
 		return squash{s}, nil
 	}
@@ -126,8 +134,8 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Convert(a, s.box.DType), s.box.Dims...)
 }
 
-// Legal are the outputs of a head for a Discrete space with those of illegal actions at -Inf, so that none of them is the
-// likeliest: out is f32[n], legal bool[n] with at least one true. An output of a legal action that is NaN or -Inf, which
+// Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so that none of them is the
+// likeliest: out is f32[Head.Size], legal bool[Head.Size] as envs.Masker gives it, with at least one true of each choice. An output of a legal action that is NaN or -Inf, which
 // compares with nothing or only ties, is the least number there is.
 func Legal(out, legal *graph.Array) *graph.Array {
 	least := graph.Select(graph.Gt(out, -math.MaxFloat32), out, -math.MaxFloat32)

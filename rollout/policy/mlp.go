@@ -11,18 +11,26 @@ import (
 )
 
 func init() {
-	MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []int{16, 16}, Activation: "tanh"} })
+	MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []int{16, 16}, Between: Between{"tanh"}} })
 	MustRegister("linear", func() Maker { return linear{} })
+}
+
+// Between are the settings of all policies with layers: the function between them, whose names nn.Activation knows.
+type Between struct {
+	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
 }
 
 // MLPSettings are those of the policy "mlp".
 type MLPSettings struct {
-	Hidden     []int  `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
-	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Between
 }
 
 // Make makes an MLP.
 func (s *MLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	return NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
 }
 

@@ -10,17 +10,20 @@ import (
 )
 
 func init() {
-	MustRegister("normedmlp", func() Maker { return &NormedMLPSettings{Hidden: []int{128, 128}, Activation: "relu"} })
+	MustRegister("normedmlp", func() Maker { return &NormedMLPSettings{Hidden: []int{128, 128}, Between: Between{"relu"}} })
 }
 
 // NormedMLPSettings are those of the policy "normedmlp".
 type NormedMLPSettings struct {
-	Hidden     []int  `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
-	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Between
 }
 
 // Make makes a NormedMLP.
 func (s *NormedMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	m, err := NewMLP(s.Hidden, nn.Activation(s.Activation), observation, outputs)
 	if err != nil {
 		return nil, err

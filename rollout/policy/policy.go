@@ -27,8 +27,6 @@ type Output struct {
 	// Action is what a head makes an action of, f32[Head.Size]: a logit for each of several actions, a mean for each
 	// element of a box.
 	Action *graph.Array
-	// Value is the estimate of the return to come, f32[]; nil where the policy makes none.
-	Value *graph.Array `tree:"optional"`
 }
 
 // Stateless is what policies without memory embed.
@@ -59,13 +57,15 @@ type Describer interface {
 	Describe(params any) (map[string]any, error)
 }
 
-// Reporter is a Policy that counts what it does in an episode. Runs have the numbers among their metrics, as means over the members, and
-// xlarun play has them of the episodes that it plays; of policies that report nothing nothing is carried.
+// Reporter is a Policy that counts what it does in an episode. Runs that play episodes have the numbers among their metrics, as means over the members
+// and their episodes, and xlarun play has them of the episodes that it plays.
 type Reporter interface {
 	Policy
-	// Reports names the numbers, as metrics are named: "spike_rate_hz".
+	// Reports names the numbers, as metrics are named: "spike_rate_hz". It is called while programs are traced and checked, often, and gives the same each time.
 	Reports() []string
-	// Report is what they are of the steps so far, f32[len(Reports())], by the carry that the last of them gave.
+	// Report is what the numbers are of the steps so far, f32[len(Reports())] in the order of Reports, by the carry that Act (and Learn, of a Learner) gave in the last of them. It
+	// is a pure function of one member, traced once in the loop over steps, so that it is computed behind every step; what counts is the one of
+	// the step that ends the episode. A sum over steps has to stand in the carry.
 	Report(carry any) *graph.Array
 }
 
@@ -129,6 +129,9 @@ func fitting(x *graph.Array, params any) *graph.Array {
 	}
 	return x
 }
+
+// single is x in float32, in which what is summed up over many steps stays where parameters are of half precision.
+func single(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
 
 // FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
 func FlatSize(s envs.Space) (int, error) {

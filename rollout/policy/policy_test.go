@@ -2,6 +2,8 @@ package policy
 
 import (
 	"math"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -169,6 +171,76 @@ func TestBoxActionsStayInside(t *testing.T) {
 	out := h.Action(graph.Float32s([]float32{-100, 0}))
 	require.Equal(t, []int{2, 1}, out.Dims())
 	require.InDeltaSlice(t, []float64{-1, 1}, floats(t, out), 1e-6)
+}
+
+// A box of which a head would leave the bounds, or does not find any, is refused in a sentence.
+func TestBoxesThatCannotBeFilled(t *testing.T) {
+	box := func(low, high []float64) envs.Box {
+		return envs.Box{Low: low, High: high, Dims: []int{2}, DType: graph.Float32}
+	}
+	none := envs.Unbounded
+	for _, c := range []struct {
+		space envs.Box
+		want  string
+	}{
+		{box([]float64{-1, 0}, []float64{1, none}), "of which element 1 has one bound, want both bounds or none: leave it unbounded"},
+		{box([]float64{-none}, []float64{0}), "of which element 0 has one bound"},
+		{box([]float64{0, 0}, []float64{math.Inf(1), 1}), "of which element 0 has one bound"},
+		{box(nil, nil), "got the action space Box(none, none, [2], f32), want one that can be filled: got 0 lower and 0 upper bounds for f32[2]"},
+		{box([]float64{0, 0, 0}, []float64{1, 1, 1}), "got 3 lower and 3 upper bounds for f32[2]"},
+	} {
+		_, err := HeadOf(c.space)
+		require.ErrorContains(t, err, c.want)
+		_, err = StochasticOf(c.space)
+		require.ErrorContains(t, err, c.want)
+		require.NotContains(t, err.Error(), "\n")
+	}
+	_, err := HeadOf(box([]float64{math.Inf(-1), -1}, []float64{math.Inf(1), 1}))
+	require.NoError(t, err)
+}
+
+// All policies with a function between layers have the same list of them, each of which there is.
+func TestActivationsAreOneList(t *testing.T) {
+	found := 0
+	for _, name := range Names() {
+		maker, err := MakerOf(name, nil)
+		require.NoError(t, err)
+		if _, has := settings.Lookup(maker, "activation"); has {
+			found++
+			own, ok := reflect.ValueOf(maker).Elem().FieldByName("Between").Interface().(Between)
+			require.True(t, ok, name)
+			require.Contains(t, nn.Activations(), own.Activation, name)
+		}
+	}
+	require.GreaterOrEqual(t, found, 4)
+	field, _ := reflect.TypeFor[Between]().FieldByName("Activation")
+	require.Subset(t, nn.Activations(), strings.Split(field.Tag.Get("oneof"), ","))
+}
+
+// Settings that nobody filled are refused in a sentence, of every policy that has any.
+func TestEmptySettings(t *testing.T) {
+	image := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 5, 1}, DType: graph.Float32}
+	for _, name := range Names() {
+		maker, err := MakerOf(name, nil)
+		require.NoError(t, err)
+		if of := reflect.TypeOf(maker); of.Kind() == reflect.Pointer && len(settings.Fields(maker)) > 0 && !strings.HasPrefix(name, "test-") {
+			_, err := reflect.New(of.Elem()).Interface().(Maker).Make(image, 2)
+			require.ErrorContains(t, err, "policy.", name)
+			require.ErrorAs(t, err, new(*settings.Error), name)
+		}
+	}
+	for _, c := range []struct {
+		maker Maker
+		want  string
+	}{
+		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Between: Between{"relu"}}, "policy.stride: got 0, want a whole number from 1 to 64"},
+		{&BlockMLPSettings{Hidden: []int{8, 8}, Between: Between{"relu"}, Density: 1, Masks: sharedMasks}, "policy.block: got 0, want a whole number from 1 to 1024"},
+		{&GRUSettings{}, "policy.units: got 0, want a whole number from 1"},
+		{&MLPSettings{Between: Between{"tahn"}}, `policy.activation: got "tahn", want one of`},
+	} {
+		_, err := c.maker.Make(image, 2)
+		require.ErrorContains(t, err, c.want)
+	}
 }
 
 func TestDiscreteObservationsAreOneHot(t *testing.T) {

@@ -38,6 +38,9 @@ type recurrent[State any, Plain, Ready cell[State]] struct {
 
 // newRecurrent is the policy for observations of a space; what it draws and prepares is the business of who embeds it.
 func newRecurrent[State any, Plain, Ready cell[State]](s Memory, observation envs.Space, outputs int) (r recurrent[State, Plain, Ready], err error) {
+	if err := checked(&s); err != nil {
+		return r, err
+	}
 	inputs, err := FlatSize(observation)
 	return recurrent[State, Plain, Ready]{observation, inputs, s.Units, outputs}, err
 }

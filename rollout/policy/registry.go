@@ -28,6 +28,9 @@ func Part() settings.Part { return registry.Part() }
 // *settings.Error; that for an unknown name lists those that exist and suggests the nearest.
 func MakerOf(spec string, own settings.Values) (Maker, error) { return registry.Choose(spec, own) }
 
+// checked finds the first of a policy's settings that is out of its range, as of a struct that was not filled by MakerOf. Its error is a *settings.Error.
+func checked(s any) error { return settings.Values{}.Apply(s, "the policy", "policy.") }
+
 // Make makes the policy of a spec for an environment with the given spaces, and the head for its actions.
 func Make(spec string, own settings.Values, observation, action envs.Space) (Policy, Head, error) {
 	m, err := MakerOf(spec, own)

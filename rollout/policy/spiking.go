@@ -37,6 +37,9 @@ type SpikingSettings struct {
 
 // Make makes a Spiking.
 func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(s); err != nil {
+		return nil, err
+	}
 	d, err := s.Check("policy.")
 	if err != nil {
 		return nil, err
@@ -61,7 +64,7 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 // not change is multiplied once.
 //
 // Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes the
-// outputs NaN.
+// outputs NaN. With parameters of half precision the matrices alone are multiplied in it: potentials and counts stay float32.
 type Spiking struct {
 	SpikingSettings
 	dynamics spiking.Dynamics
@@ -134,7 +137,7 @@ func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 		ready.Layers = append(ready.Layers, s.layer(lay, g, before, more))
 		before = more
 	}
-	ready.Out, ready.Keep = lay.last(p.Out.Dense, before), s.Keep(p.Out.Membrane)
+	ready.Out, ready.Keep = lay.last(p.Out.Dense, before), s.Keep(single(p.Out.Membrane))
 	return ready
 }
 

@@ -133,7 +133,7 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 
 // integrated are the outputs as leaky integrators of the last layer's spikes, after one more substep: v' = Keep*v + (1-Keep)*(spikes·W + B).
 func (s *Spiking) integrated(p spikingReady, v, spikes *graph.Array) *graph.Array {
-	arrived := p.Out.Apply(spikes)
+	arrived := single(p.Out.Apply(spikes))
 	return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived)))
 }
 
@@ -147,7 +147,7 @@ func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array
 		return p.Out.Apply(nn.FirstSpike(spikes))
 	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
 		all := graph.Sum(often, 0)
-		return graph.Add(graph.Div(p.Out.W.Times(often), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
+		return graph.Add(graph.Div(single(p.Out.W.Times(often)), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
 	}
 	return p.Out.Apply(graph.Div(often, float32(s.Substeps)))
 }

@@ -40,13 +40,13 @@ func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLa
 		l.Own = &own
 	}
 	if g.Delay != nil {
-		l.Delay = &nn.Delay{Steps: padded(s.Steps(g.Delay), more), Longest: s.Delay}
+		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), more), Longest: s.Delay}
 	}
 	if s.plastic() {
-		l.Born = lay.whole(g.W, before, more)
+		l.Born = single(lay.whole(g.W, before, more))
 	}
 	for _, each := range []**graph.Array{&g.B, &g.Membrane, &g.Synapse, &g.Adaptation, &g.Threshold, &g.Jump} {
-		*each = padded(*each, more)
+		*each = padded(single(*each), more)
 	}
 	l.Neurons, l.Idle = s.dynamics.Prepare(&s.Settings, s.Settings.Neurons(g)), graph.ZerosLike(g.B)
 	return l
@@ -78,9 +78,9 @@ type drives struct {
 
 func (w synapses) drives(spikes *graph.Array) drives {
 	if w.Sum != nil {
-		return drives{Sum: w.Sum.Times(spikes)}
+		return drives{Sum: single(w.Sum.Times(spikes))}
 	}
-	return drives{Plus: w.Plus.Times(spikes), Less: w.Less.Times(spikes)}
+	return drives{Plus: single(w.Plus.Times(spikes)), Less: single(w.Less.Times(spikes))}
 }
 
 // and adds what arrives by another way.

@@ -39,8 +39,9 @@ type Weight struct {
 	Turned bool         // the matrix is read along its inputs
 }
 
-// Times is x, f32[in], times the matrix: f32[out].
+// Times is x, f32[in], times the matrix: f32[out]. A matrix of half precision takes x and gives the product in its own dtype.
 func (w Weight) Times(x *graph.Array) *graph.Array {
+	x = fitting(x, w.W)
 	y := graph.Dot
 	if w.Turned {
 		y = func(x, w *graph.Array) *graph.Array { return graph.Dot(w, x) }

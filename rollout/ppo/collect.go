@@ -6,6 +6,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
 )
 
 // World is one environment under way.
@@ -69,9 +70,12 @@ const dearly = 3000
 
 // beginsDearly tells whether the beginning of an episode is dear.
 func (c *collector) beginsDearly() (dear bool, err error) {
-	p, err := graph.Trace("fresh", func(key random.Key) episodeStart { return c.fresh(key) }, random.New(0))
+	var p *graph.Program
+	if thrown := envs.Try(func() { p, err = graph.Trace("fresh", c.fresh, random.New(0)) }); thrown != nil {
+		err = thrown
+	}
 	if err != nil {
-		return false, err
+		return false, settings.Wrong("env", c.play.Env.Spec().ID, "an environment whose episodes can be begun: %s", err)
 	}
 	cost := p.Graph.Cost(nil)
 	return cost.FLOPs+cost.IntOps >= dearly, nil

@@ -140,6 +140,9 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := head.Outputs(); n < 1 {
+		return nil, settings.Wrong("value", c.Value, "a head that reads 1 output of the critic or more: its Outputs are %d", n)
+	}
 	acting, err := policy.StochasticOf(play.Env.Spec().Action)
 	if err != nil {
 		return nil, err
@@ -189,13 +192,11 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 // completed is a program with what follows from its sizes, which are checked; p are parameters of its network.
 func (c *Config) completed(g *program, p Params) (*program, error) {
 	net := g.collect.network
-	if c.Agents == 1 { // of several, a branch is taken for all where one takes it
-		dear, err := g.collect.beginsDearly()
-		if err != nil {
-			return nil, err
-		}
-		g.collect.dear = dear
+	dear, err := g.collect.beginsDearly()
+	if err != nil {
+		return nil, err
 	}
+	g.collect.dear = dear && c.Agents == 1 // of several, a branch is taken for all where one takes it
 	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
 	switch recurrent := net.recurrent(p); {
 	case recurrent && c.blocks():

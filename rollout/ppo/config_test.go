@@ -6,10 +6,41 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
+
+// torn is an environment of a user whose own code panics.
+type torn struct{ clock }
+
+func (torn) Spec() envs.Spec { s := clock{}.Spec(); s.ID = "Torn-v0"; return s }
+func (torn) Reset(random.Key, graph.None) (s clockState, obs *graph.Array) {
+	var none []*graph.Array
+	return s, none[len(none)] // its line is in the error
+}
+
+// bare is an environment that does not say what it shows.
+type bare struct{ clock }
+
+func (bare) Spec() envs.Spec {
+	return envs.Spec{ID: "Bare-v0", Action: envs.Discrete{N: 2}, MaxSteps: 1}
+}
+
+// mute is a value head that reads nothing.
+type mute struct{ value.Plain }
+
+func (*mute) Outputs() int { return 0 }
+
+func init() {
+	envs.MustRegister[clockState, graph.None](torn{})
+	envs.MustRegister[clockState, graph.None](bare{})
+	value.MustRegister("test-mute", func() value.Head { return &mute{} })
+}
 
 // Bad input is refused in a sentence before anything is compiled.
 func TestRefuses(t *testing.T) {
@@ -24,6 +55,10 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) { c.Agents = 0 }, "agents: got 0"},
 		{func(c *Config) { c.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(c *Config) { c.Value = "best" }, `value: got "best", want one of`},
+		{func(c *Config) { c.Value = "test-mute" }, `value: got "test-mute", want a head that reads 1 output of the critic or more: its Outputs are 0`},
+		{func(c *Config) { c.Env = "Torn-v0" }, `env: got "Torn-v0", want an environment whose episodes can be begun: config_test.go:24: panic: runtime error: index out of range`},
+		{func(c *Config) { c.Env, c.Agents = "Torn-v0", 2 }, `env: got "Torn-v0", want an environment whose episodes can be begun`},
+		{func(c *Config) { c.Env = "Bare-v0" }, `env: got "Bare-v0", want an environment that says what it takes and gives: the Spec of "Bare-v0": Observation: got none`},
 		{func(c *Config) { c.Policy = "mlq:4" }, `policy: got "mlq:4"`},
 		{func(c *Config) { c.Env = "CartPole" }, `env: got "CartPole"`},
 		{func(c *Config) { c.LearningRate = settings.Num(0) }, "learning-rate: got 0"},

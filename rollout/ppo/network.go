@@ -26,6 +26,7 @@ type network struct {
 	acting policy.Stochastic // the distribution over actions
 	// size is the number of the actor's outputs that the head takes, values the number of those that the value head takes.
 	size, values int
+	ofActions    bool // there is no value but those of the actions, which are the actor's outputs
 	orthogonal   bool
 	// alone is the actor as it acts by itself, of size outputs; apart says on which axis each of its leaves is narrower than the actor's, -1 for
 	// none. Both are for networks that are shared, and to find layers of outputs.

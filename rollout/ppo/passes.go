@@ -61,7 +61,7 @@ func remember(p policy.Policy, params, carry any, steps sight) remembered {
 
 // valuesOf are the values among the outputs of a shared network.
 func (n *network) valuesOf(out *graph.Array) *graph.Array {
-	if n.values == 0 { // they are those of the actions themselves
+	if n.ofActions {
 		return out
 	}
 	return graph.SliceAxis(out, 0, n.size, n.size+n.values)

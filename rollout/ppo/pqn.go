@@ -132,7 +132,7 @@ func (q *PQN) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{actor: net, alone: net, acting: exploring{actions.N, play.Head}, size: actions.N}
+	n := &network{actor: net, alone: net, acting: exploring{actions.N, play.Head}, size: actions.N, ofActions: true}
 	var p Params
 	if err := graph.Try(func() { p = n.init(random.New(0)) }); err != nil {
 		return nil, err

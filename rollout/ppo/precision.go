@@ -11,7 +11,7 @@ import (
 )
 
 // computing is a policy that computes in half precision with parameters of float32. What it puts out is float32: logits, and all that is made of
-// them. What it remembers is of half precision.
+// them. What it remembers is of half precision, but what sums up over many steps.
 type computing struct {
 	policy.Policy
 	half graph.DType

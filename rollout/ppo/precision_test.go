@@ -33,7 +33,7 @@ func TestLearnsUnderMasksInHalf(t *testing.T) {
 	}
 }
 
-// In half precision networks compute in it and what they put out is float32, as are the parameters; what is remembered is of half precision. With one epoch of one minibatch
+// In half precision networks compute in it and what they put out is float32, as are the parameters; what is remembered is of half precision, but what sums up over many steps. With one epoch of one minibatch
 // ratios are near 1, by what rounding leaves.
 func TestHalfIsWithinNetworks(t *testing.T) {
 	b := open(t)
@@ -46,7 +46,11 @@ func TestHalfIsWithinNetworks(t *testing.T) {
 			require.Equal(t, graph.Float32, a.DType(), policy)
 		}
 		for _, a := range graph.Leaves(s.Worlds.Actor) {
-			require.Equal(t, graph.BFloat16, a.DType(), policy)
+			want := graph.BFloat16
+			if policy == "ctrnn:4" { // whose states add up small steps
+				want = graph.Float32
+			}
+			require.Equal(t, want, a.DType(), policy)
 		}
 		_, out := g.collect.actor.Act(s.Params.Actor, g.collect.actor.Start(s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
 		require.Equal(t, graph.Float32, out.Action.DType(), policy)

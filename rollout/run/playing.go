@@ -100,6 +100,9 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 		return nil, settings.Unknown("env", s.Env, envs.IDs())
 	}
 	spec := env.Spec()
+	if err := spec.Check(); err != nil {
+		return nil, settings.Wrong("env", s.Env, "an environment that says what it takes and gives: %s", err)
+	}
 	if spec.Players > 1 {
 		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and here each member plays by itself", spec.Players)
 	}

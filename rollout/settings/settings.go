@@ -359,6 +359,11 @@ func (f Field) check() error {
 		}
 		return nil
 	}
+	if n, ok := f.Number(); ok && n.Each != "" {
+		if _, ok := parseEach(n.Each); !ok {
+			return wrong
+		}
+	}
 	for _, x := range f.numbers() {
 		if !f.holds(x) {
 			return wrong

@@ -1,0 +1,81 @@
+package envs
+
+import (
+	"fmt"
+	"slices"
+
+	"xlarun/graph"
+)
+
+// Check finds the first thing that a Spec lacks or that contradicts itself: one sentence that says where it is, what is there and what is wanted. What it
+// does not know is what the environment does; see envtest.Check.
+func (s Spec) Check() error {
+	wrong := func(where, got, wants string, args ...any) error {
+		return fmt.Errorf("the Spec of %q: %s: got %s, want %s", s.ID, where, got, fmt.Sprintf(wants, args...))
+	}
+	switch {
+	case s.ID == "":
+		return wrong("ID", `""`, `a name, as "CartPole-v1"`)
+	case s.MaxSteps < 1:
+		return wrong("MaxSteps", fmt.Sprint(s.MaxSteps), "the steps of a whole episode, 1 or more, at which Step says that it is truncated")
+	case s.Players < 0:
+		return wrong("Players", fmt.Sprint(s.Players), "how many play, 0 or more")
+	}
+	for _, space := range []struct {
+		name string
+		is   Space
+	}{{"Observation", s.Observation}, {"Action", s.Action}} {
+		switch x := space.is.(type) {
+		case nil:
+			return wrong(space.name, "none", "a space: envs.Discrete, envs.MultiDiscrete or envs.Box")
+		case Discrete:
+			if x.N < 1 {
+				return wrong(space.name, x.String(), "1 choice or more")
+			}
+		case MultiDiscrete:
+			if len(x.N) == 0 || slices.Min(x.N) < 1 {
+				return wrong(space.name, x.String(), "one or more, each of 1 choice or more")
+			}
+		case Box:
+			if err := x.Check(); err != nil {
+				return fmt.Errorf("the Spec of %q: %s: %w", s.ID, space.name, err)
+			}
+		}
+	}
+	if _, box := s.Action.(Box); box && s.LegalMask {
+		return wrong("LegalMask", fmt.Sprintf("true beside the actions %s", s.Action), "actions that are Discrete or MultiDiscrete, or no LegalMask")
+	}
+	if len(s.Descriptor.Dims) == 0 {
+		return nil
+	}
+	if len(s.Descriptor.Dims) > 1 || s.Descriptor.DType != graph.Float32 {
+		return wrong("Descriptor", s.Descriptor.String(), "f32[d]")
+	}
+	if err := s.Descriptor.Check(); err != nil {
+		return fmt.Errorf("the Spec of %q: Descriptor: %w", s.ID, err)
+	}
+	return nil
+}
+
+// Check finds the first thing that is wrong with a Box.
+func (b Box) Check() error {
+	if b.DType == 0 {
+		return fmt.Errorf("got a Box without a DType, want one, as graph.Float32")
+	}
+	n := 1
+	for _, d := range b.Dims {
+		if d < 1 {
+			return fmt.Errorf("got a Box of the dims %v, want each 1 or more", b.Dims)
+		}
+		n *= d
+	}
+	if len(b.Low) != len(b.High) || len(b.Low) != 1 && len(b.Low) != n {
+		return fmt.Errorf("got %d lower and %d upper bounds for %s, want one for each element, or a single one; ±envs.Unbounded is none", len(b.Low), len(b.High), b.Shape())
+	}
+	for i, low := range b.Low {
+		if !(low <= b.High[i]) {
+			return fmt.Errorf("got the bounds %g and %g of element %d, want the lower one first and no NaN", low, b.High[i], i)
+		}
+	}
+	return nil
+}
