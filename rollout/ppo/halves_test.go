@@ -15,7 +15,7 @@ import (
 )
 
 // Every policy that there is goes through a sequence in half precision and is differentiated, with its Numbers as inputs of the program and with episodes that end: outputs and
-// gradients are float32, finite and near those of float32. Outputs are of prepared parameters, gradients go through those that are as Init makes them.
+// gradients are float32, finite and near those of float32. Outputs are of prepared parameters, gradients go through those that are as Init makes them. XLARUN_LONG=1: all of them.
 func TestEveryPolicyInHalf(t *testing.T) {
 	b := open(t)
 	image := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{6, 6, 1}, DType: graph.Float32}
@@ -27,7 +27,11 @@ func TestEveryPolicyInHalf(t *testing.T) {
 	own := map[string][]settings.Values{"spiking": {few, few.With("dynamics", "mechanistic:lif:conductance").With("plasticity", "stdp").With("decoder", "rate"),
 		few.With("dynamics", "fast:alif").With("encoder", "population").With("gain", "1").With("decoder", "population-vector").With("recurrent", "true").With("delay", "2"),
 		few.With("dynamics", "fast:cubalif").With("encoder", "delta").With("decoder", "first-spike")}}
-	for _, name := range policy.Names() {
+	names := policy.Names()
+	if !long() { // the two whose state moves by small steps; the others' are those of TestHalfIsWithinNetworks
+		names, own["spiking"] = []string{"ctrnn", "spiking"}, own["spiking"][:2]
+	}
+	for _, name := range names {
 		if own[name] == nil {
 			own[name] = []settings.Values{{}} // its defaults
 		}
