@@ -42,7 +42,7 @@ func (d Distribution) Check() error {
 				return fmt.Errorf("choice %d is %v, want a number, a text, true or false", i+1, c)
 			}
 			if j, _ := d.index(c); j != i {
-				return fmt.Errorf("choice %v stands twice", c)
+				return fmt.Errorf("choice %v twice", c)
 			}
 		}
 		return nil
@@ -110,6 +110,15 @@ func (d Distribution) contains(x float64) bool {
 		return x == math.Trunc(x) && x >= 0 && x < float64(len(d.Choices))
 	}
 	return x >= d.Low && x <= d.High
+}
+
+// onStep tells whether a value of it is a whole number of steps above its least one, as near as Optuna wants it.
+func (d Distribution) onStep(x float64) bool {
+	if d.Kind == Categorical || d.Step == 0 {
+		return true
+	}
+	k := (x - d.Low) / d.Step
+	return math.Abs(k-math.Round(k)) < 1e-8
 }
 
 // Round is the value nearest to x.

@@ -42,8 +42,12 @@ func (d Distribution) wants() string {
 			return all[0]
 		}
 		return "one of " + strings.Join(all, ", ")
+	case d.Kind == Int && d.Step > 1:
+		return fmt.Sprintf("a whole number from %d to %d in steps of %d", int64(d.Low), int64(d.High), int64(d.Step))
 	case d.Kind == Int:
 		return fmt.Sprintf("a whole number from %d to %d", int64(d.Low), int64(d.High))
+	case d.Step > 0:
+		return fmt.Sprintf("a number from %v to %v in steps of %v", d.Low, d.High, d.Step)
 	}
 	return fmt.Sprintf("a number from %v to %v", d.Low, d.High)
 }

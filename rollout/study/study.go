@@ -193,8 +193,13 @@ func (s *Study) prepare(f *FrozenTrial, sees int64, space Space) (*Trial, error)
 		v = s.view(f.Number, sees)
 	}
 	t := &Trial{study: s, frozen: f, view: v}
-	t.fixed, _ = System[map[string]any](f, fixedAttr)
 	var err error
+	var legible bool
+	if t.fixed, legible = fixedOf(f); !legible {
+		if err := t.ignore(fmt.Sprintf("what was enqueued, %s, cannot be read as parameters: all are sampled", shown(string(f.SystemAttrs[fixedAttr])))); err != nil {
+			return nil, err
+		}
+	}
 	if t.relative, err = s.options.Sampler.Relative(v); err != nil {
 		return nil, err
 	}
@@ -218,9 +223,6 @@ func (s *Study) prepare(f *FrozenTrial, sees int64, space Space) (*Trial, error)
 
 // SeesAttr of a trial is the number below which its sampler and pruner see how others ended.
 const SeesAttr = "xlarun:sees"
-
-// fixedAttr of a waiting trial are the parameters that it is to have; the name is Optuna's.
-const fixedAttr = "fixed_params"
 
 // waiting takes a trial that somebody enqueued; nil: there is none.
 func (s *Study) waiting(sees int64, space Space) (*Trial, error) {
@@ -443,6 +445,7 @@ func (t *Trial) suggest(name string, d Distribution) (float64, error) {
 	}
 	x, ok := d.Of(t.fixed[name])
 	_, has := t.fixed[name]
+	ok = ok && d.onStep(x)
 	if has && !ok {
 		if err := t.ignore(fmt.Sprintf("parameter %s was enqueued as %s, want %s: it is sampled instead", name, shown(t.fixed[name]), d.wants())); err != nil {
 			return 0, err
