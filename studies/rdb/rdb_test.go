@@ -105,8 +105,10 @@ func TestOpenRefuses(t *testing.T) {
 	_, err = db.Exec(`CREATE TABLE version_info (version_info_id INTEGER, schema_version INTEGER, library_version TEXT); INSERT INTO version_info VALUES (1, 10, '2.0')`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
+	text := filepath.Join(t.TempDir(), "text.db")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 20)), 0o600))
 	for at, want := range map[string]string{
-		"mysql://u@host/db": "sqlite:///PATH", "": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
+		text: "holds something else than an SQLite database: give another path", "mysql://u@host/db": "sqlite:///PATH", "": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
 		old: "optuna storage upgrade", t.TempDir(): "",
 	} {
 		_, err := Open(at)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // database/sql's "sqlite3"
 )
 
@@ -46,7 +47,9 @@ func (d *DB) openFile() error {
 	d.write.SetMaxOpenConns(1)
 	d.read.SetMaxOpenConns(2)
 	// Readers then do not hold up the writer. Where it cannot be had, as beside an open transaction, it goes without.
-	_, _ = d.write.Exec(`PRAGMA journal_mode = WAL`)
+	if _, err := d.write.Exec(`PRAGMA journal_mode = WAL`); errors.Is(err, sqlite3.NOTADB) {
+		return errors.Join(fmt.Errorf("%s holds something else than an SQLite database: give another path", d.at.file), d.read.Close(), d.write.Close())
+	}
 	d.abs = abs
 	return nil
 }
