@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -25,39 +26,69 @@ type room struct {
 }
 
 // below are the rooms that all kinds of run stand on.
-var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population", "rollout/policy"}
+var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings", "rollout/plan", "rollout/population",
+	"rollout/policy"}
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
 	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
-	{"xlabridge/...", []string{"graph", "xlabridge/...", "third_party/fetch/..."}, nil},
+	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
+	{"xlabridge/plugin", []string{"third_party", "xlabridge/fetch"},
+		[]string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
+	{"xlabridge/kernels", []string{}, []string{}},
+	{"xlabridge/...", []string{"graph", "xlabridge/..."}, nil},
 	{"envs/gymnaxtest", []string{"graph", "graph/random", "envs", "third_party/oracles"}, nil},
 	{"envs/...", []string{"graph", "graph/random", "envs/..."}, nil},
 	{"rollout/settings", []string{"graph", "envs", "xlabridge/cache"}, []string{}},
 	{"rollout/plan", []string{"graph/...", "xlabridge/...", "rollout/settings"}, []string{}},
 	{"rollout/population", []string{"graph/...", "xlabridge"}, []string{}},
 	{"rollout/search", []string{"graph", "graph/random", "envs"}, []string{}},
-	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"}, []string{"golang.org/x/sys/cpu"}},
+	{"rollout/policy", []string{"graph/...", "envs/...", "rollout/settings", "rollout/policy/spiking"},
+		[]string{"golang.org/x/sys/cpu"}},
 	{"rollout/policy/spiking", []string{"graph/...", "rollout/settings"}, []string{}},
-	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy", "rollout/population", "rollout/settings"}, []string{}},
+	{"rollout/episode", []string{"graph/...", "xlabridge", "envs/...", "rollout/plan", "rollout/policy",
+		"rollout/population", "rollout/settings"}, []string{}},
+	{"rollout/dataset", []string{"third_party", "xlabridge/fetch"}, []string{"github.com/pelletier/go-toml/v2"}},
+	{"rollout/run/runfolder", []string{"graph", "graph/safetensors", "rollout/run/runfolder"},
+		[]string{"golang.org/x/sys/unix", "google.golang.org/protobuf/encoding/protowire"}},
+	{"rollout/run/runfolder/...", []string{"rollout/run/runfolder"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
 	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search"), []string{}},
-	{"rollout/...", append(below, "rollout/episode", "rollout/run", "third_party/fetch/data"), []string{}},
+	// What evolve and islands share lies below both: strategies, the generation of a search, and lanes of searches.
+	{"rollout/evolve/strategy", below, []string{}},
+	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
+		[]string{}},
+	{"rollout/evolve/lanes", append(below, "rollout/run", "rollout/evolve/generation"), []string{}},
+	{"rollout/evolve/pool", []string{"graph", "graph/safetensors", "rollout/settings"}, []string{}},
+	{"rollout/islands", append(below, "rollout/run", "rollout/evolve/strategy", "rollout/evolve/generation",
+		"rollout/evolve/lanes"), []string{}},
+	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset"), []string{}},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
-	{"studies/...", append(below, "rollout/run", "rollout/study", "studies/..."), nil},
+	{"studies/...", append(below, "rollout/run", "studies/..."), nil},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
-	{"cmd/xlarun/machine", []string{"graph", "xlabridge"}, nil},
-	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/plots", "cmd/xlarun/runfolder"}, nil},
-	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "cmd/xlarun/runfolder"}, nil},
-	{"cmd/xlarun/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...", "third_party/...",
-		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "cmd/xlarun/runfolder", "cmd/xlarun/bench/..."}, nil},
+	{"cmd/xlarun/machine", []string{"graph", "xlabridge", "cmd/xlarun/console"}, nil},
+	{"cmd/xlarun/handover", []string{"xlabridge/fetch", "cmd/xlarun/console"}, []string{"github.com/gofrs/flock"}},
+	{"cmd/xlarun/play", []string{"graph/...", "xlabridge", "envs/...", "rollout/...", "cmd/xlarun/console",
+		"cmd/xlarun/display", "cmd/xlarun/plots", "rollout/run/runfolder"}, nil},
+	{"cmd/xlarun/plots/chart", []string{}, nil},
+	{"cmd/xlarun/plots", []string{"envs", "cmd/xlarun/console", "cmd/xlarun/plots/chart", "rollout/run/runfolder"},
+		nil},
+	{"cmd/xlarun-bench/bench/...", []string{"graph/...", "xlabridge/...", "rollout/...", "studies/...",
+		"third_party/...",
+		"cmd/xlarun/console", "cmd/xlarun/machine", "cmd/xlarun/display", "rollout/run/runfolder",
+		"cmd/xlarun-bench/bench/..."}, nil},
+	// The command line links neither databases nor benchmarks: they are in other programs.
+	{"cmd/xlarun/cli", []string{"graph/...", "xlabridge/...", "envs/...", "rollout/...", "cmd/xlarun/boardgame",
+		"cmd/xlarun/console", "cmd/xlarun/display", "cmd/xlarun/handover", "cmd/xlarun/machine", "cmd/xlarun/play",
+		"cmd/xlarun/plots"}, nil},
+	{"cmd/xlarun", []string{"cmd/xlarun/cli"}, []string{}},
+	{"cmd/internal/...", []string{"xlabridge/..."}, nil},
 	{"cmd/...", []string{"..."}, nil},
-	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "third_party/fetch/data"}, []string{}},
-	{"third_party/fetch", []string{}, []string{"github.com/gofrs/flock"}},
-	{"third_party/fetch/...", []string{"third_party", "third_party/fetch"}, []string{"github.com/gomlx/go-xla/installer", "github.com/pelletier/go-toml/v2"}},
+	{"examples/...", []string{"graph/...", "xlabridge", "rollout/sparse", "rollout/dataset"}, []string{}},
+	{"internal/...", []string{}, []string{}},
 	{"third_party/...", []string{}, []string{}},
 }
 
@@ -76,7 +107,8 @@ func TestMatches(t *testing.T) {
 		want          bool
 	}{
 		{"graph", "graph", true}, {"graph", "graph/nn", false}, {"graph", "graphics", false},
-		{"graph/...", "graph", true}, {"graph/...", "graph/nn", true}, {"graph/...", "graphics", false}, {"...", "envs", true},
+		{"graph/...", "graph", true}, {"graph/...", "graph/nn", true}, {"graph/...", "graphics", false},
+		{"...", "envs", true},
 	} {
 		require.Equal(t, c.want, matches(c.pattern, c.path), "%s, %s", c.pattern, c.path)
 	}
@@ -147,18 +179,59 @@ func TestImportsKeepToTheRooms(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, name) }) {
-				t.Errorf("package %s imports %s, which the room %s may not: it may import %s", path, imported, r.folder, strings.Join(allowed, ", "))
+				t.Errorf("package %s imports %s, which the room %s may not: it may import %s", path, imported, r.folder,
+					strings.Join(allowed, ", "))
 			}
 		}
 	}
 	require.Greater(t, seen, 5, "go list found almost no packages")
 }
 
+// TestCIncludesKeepToTheirFolder: a C file includes headers of its own folder, of third_party/pjrt, and of the system.
+func TestCIncludesKeepToTheirFolder(t *testing.T) {
+	include := regexp.MustCompile(`(?m)^\s*#\s*include\s*"([^"]+)"`)
+	flags := regexp.MustCompile(`(?m)^#cgo .*CFLAGS:.*-I(\S+)`)
+	seen := 0
+	for _, p := range goList(t, "./...") {
+		if !slices.Contains(p.Imports, "C") {
+			continue
+		}
+		folder := strings.TrimPrefix(p.ImportPath, "xlarun/")
+		files, err := os.ReadDir(folder)
+		require.NoError(t, err)
+		for _, file := range files {
+			path := filepath.Join(folder, file.Name())
+			if !slices.Contains([]string{".c", ".h", ".go"}, filepath.Ext(path)) ||
+				strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			for _, m := range include.FindAllSubmatch(text, -1) {
+				name := string(m[1])
+				_, own := os.Stat(filepath.Join(folder, name))
+				_, plugin := os.Stat(filepath.Join("third_party/pjrt", name))
+				if strings.Contains(name, "/") || own != nil && plugin != nil && name != "_cgo_export.h" {
+					t.Errorf("%s includes %s, which is neither in its folder nor in third_party/pjrt", path, name)
+				}
+				seen++
+			}
+			for _, m := range flags.FindAllSubmatch(text, -1) {
+				if !strings.HasSuffix(string(m[1]), "/third_party/pjrt") {
+					t.Errorf("%s looks for headers in %s, want only third_party/pjrt", path, m[1])
+				}
+			}
+		}
+	}
+	require.Greater(t, seen, 50, "almost no includes were found")
+}
+
 // TestNoRegistryHost finds hosts of package registries in what the repository holds: their clients know their own.
 // The names are put together from halves, so that this file holds none.
 func TestNoRegistryHost(t *testing.T) {
 	hosts := []string{
-		"py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "npm" + "js.com", "proxy.go" + "lang.org", "sum.go" + "lang.org",
+		"py" + "pi.org", "python" + "hosted.org", "npm" + "js.org", "npm" + "js.com", "proxy.go" + "lang.org",
+		"sum.go" + "lang.org",
 		"crates" + ".io", "ruby" + "gems.org", "hub.dock" + "er.com", "ana" + "conda.org",
 	}
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z").Output()

@@ -46,10 +46,13 @@ type array = *graph.Array
 // Functions of one type parameter stand with one that fits.
 var fromJAX = []section{
 	{"Transforms", "jax", []counterpart{
-		{"jit", xlabridge.Jit1[array, array], "Jit2, Jit3 for more arguments; the first argument is the client, donation an option"},
-		{"vmap", graph.VMap[array, array], "VMap2, VMap3 for more arguments; options InAxes, InAxesAt (single leaves), OutAxis, AxisName, AxisSize, LanesLast"},
+		{"jit", xlabridge.Jit1[array, array], "Jit2, Jit3 for more arguments; the first argument is the client, " +
+			"donation an option"},
+		{"vmap", graph.VMap[array, array], "VMap2, VMap3 for more arguments; options InAxes, InAxesAt (single " +
+			"leaves), OutAxis, AxisName, AxisSize, LanesLast"},
 		{"grad", graph.Grad[array], "by the one argument, a tree; Grad2, Grad3 by the first of several"},
-		{"grad", graph.Grads3[array, array, array], "argnums: by all of several arguments; what is dropped costs nothing. Grads2, ValueAndGrads2, ValueAndGrads3 too"},
+		{"grad", graph.Grads3[array, array, array], "argnums: by all of several arguments; what is dropped costs " +
+			"nothing. Grads2, ValueAndGrads2, ValueAndGrads3 too"},
 		{"grad", graph.GradWhere[array], "by some leaves only; ValueAndGradWhere too"},
 		{"value_and_grad", graph.ValueAndGrad[array], "ValueAndGrad2; has_aux is ValueAndGradAux"},
 		{"jvp", graph.Jvp[array, array], ""},
@@ -62,9 +65,11 @@ var fromJAX = []section{
 		{"custom_jvp", graph.CustomJvp[array, array], ""},
 		{"custom_vjp", graph.CustomVjp[array, array, array], ""},
 		{"jax.lax.stop_gradient", graph.StopGradient[array], ""},
-		{"shard_map", xlabridge.ShardMap[array, array], "graph.ShardMap is the same on one device, open to every transform"},
+		{"shard_map", xlabridge.ShardMap[array, array], "graph.ShardMap is the same on one device, open to every " +
+			"transform"},
 		{"eval_shape", graph.Trace[array, array], "the program: shapes of its outputs, text, graph"},
-		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter; in a Cond that VMap maps, for both branches"},
+		{"jax.debug.print", graph.Debugf, "fmt's verbs; on the CPU and the interpreter; in a Cond that VMap maps, " +
+			"for both branches"},
 		{"jax.debug.callback", graph.Callback, "by the name given to RegisterCallback"},
 		{"jax.tree.map", graph.MapTree[array], "MapTree2 for two trees"},
 		{"jax.tree.flatten", graph.Flatten, "trees are Go structs, slices, maps"},
@@ -85,129 +90,212 @@ var fromJAX = []section{
 	}},
 	{"Collectives", "jax.lax", []counterpart{
 		{"psum", graph.PSum, ""}, {"pmean", graph.PMean, ""}, {"pmax", graph.PMax, ""}, {"pmin", graph.PMin, ""},
-		{"all_gather", graph.AllGather, ""}, {"ppermute", graph.PPermute, ""}, {"all_to_all", graph.AllToAll, ""}, {"axis_index", graph.AxisIndex, ""},
+		{"all_gather", graph.AllGather, ""}, {"ppermute", graph.PPermute, ""}, {"all_to_all", graph.AllToAll, ""},
+		{"axis_index", graph.AxisIndex, ""},
 	}},
 	{"Making arrays", "jax.numpy", []counterpart{
 		{"array asarray", graph.Of, "of Go values; Float32s, Int32s, Uint32s of slices"},
-		{"zeros", graph.Zeros, "of a shape: graph.ShapeOf(graph.Float32, 2, 3)"}, {"ones", graph.Ones, ""}, {"full", graph.Full, ""},
+		{"zeros", graph.Zeros, "of a shape: graph.ShapeOf(graph.Float32, 2, 3)"}, {"ones", graph.Ones, ""},
+		{"full", graph.Full, ""},
 		{"zeros_like", graph.ZerosLike, ""}, {"ones_like", graph.OnesLike, ""}, {"full_like", graph.FullLike, ""},
-		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""}, {"linspace", graph.Linspace, ""}, {"eye identity", graph.Eye, ""},
+		{"arange", graph.Iota, "int32"}, {"jax.lax.broadcasted_iota", graph.IotaAxis, ""},
+		{"linspace", graph.Linspace, ""}, {"eye identity", graph.Eye, ""},
 		{"jax.nn.one_hot", graph.OneHot, ""}, {"tril", graph.Tril, ""}, {"triu", graph.Triu, ""},
 		{"meshgrid", graph.Meshgrid, ""}, {"meshgrid", graph.MeshgridIJ, "indexing=\"ij\""},
 	}},
 	{"Elementwise", "jax.numpy", []counterpart{
-		{"add", graph.Add, "operands of all functions of two are arrays or Go numbers"}, {"subtract", graph.Sub, ""}, {"multiply", graph.Mul, ""},
-		{"divide true_divide", graph.Div, "integers give float32"}, {"floor_divide", graph.FloorDiv, ""}, {"jax.lax.div", graph.Quo, "of integers, toward zero"},
-		{"remainder mod", graph.Mod, "an integer by 0 gives itself, not 0"}, {"fmod", graph.Rem, "an integer by 0 gives itself, not 0"}, {"power", graph.Pow, "slope 0 at (0, 0), not NaN"}, {"maximum", graph.Max, ""}, {"minimum", graph.Min, ""},
+		{"add", graph.Add, "operands of all functions of two are arrays or Go numbers"}, {"subtract", graph.Sub, ""},
+		{"multiply", graph.Mul, ""},
+		{"divide true_divide", graph.Div, "integers give float32"}, {"floor_divide", graph.FloorDiv, ""},
+		{"jax.lax.div", graph.Quo, "of integers, toward zero"},
+		{"remainder mod", graph.Mod, "an integer by 0 gives itself, not 0"},
+		{"fmod", graph.Rem, "an integer by 0 gives itself, not 0"}, {"power", graph.Pow, "slope 0 at (0, 0), not NaN"},
+		{"maximum", graph.Max, ""}, {"minimum", graph.Min, ""},
 		{"logaddexp", graph.LogAddExp, ""}, {"arctan2", graph.Atan2, ""}, {"nextafter", graph.NextAfter, ""},
-		{"bitwise_and logical_and", graph.And, ""}, {"bitwise_or logical_or", graph.Or, ""}, {"bitwise_xor logical_xor", graph.Xor, ""},
-		{"bitwise_not logical_not", graph.Not, ""}, {"left_shift", graph.ShiftLeft, ""}, {"jax.lax.shift_right_logical", graph.ShiftRightLogical, ""},
+		{"bitwise_and logical_and", graph.And, ""}, {"bitwise_or logical_or", graph.Or, ""},
+		{"bitwise_xor logical_xor", graph.Xor, ""},
+		{"bitwise_not logical_not", graph.Not, ""}, {"left_shift", graph.ShiftLeft, ""}, {"jax.lax.shift_right_logical",
+			graph.ShiftRightLogical, ""},
 		{"jax.lax.shift_right_arithmetic", graph.ShiftRightArithmetic, ""},
-		{"exp", graph.Exp, ""}, {"exp2", graph.Exp2, ""}, {"expm1", graph.Expm1, ""}, {"log", graph.Log, ""}, {"log1p", graph.Log1p, ""}, {"log2", graph.Log2, ""},
-		{"log10", graph.Log10, ""}, {"sin", graph.Sin, ""}, {"cos", graph.Cos, ""}, {"tan", graph.Tan, ""}, {"arcsin", graph.Asin, ""}, {"arccos", graph.Acos, ""},
-		{"arctan", graph.Atan, ""}, {"sinh", graph.Sinh, ""}, {"cosh", graph.Cosh, ""}, {"tanh", graph.Tanh, ""}, {"arcsinh", graph.Asinh, ""},
-		{"arccosh", graph.Acosh, ""}, {"arctanh", graph.Atanh, ""}, {"sqrt", graph.Sqrt, ""}, {"jax.lax.rsqrt", graph.Rsqrt, ""}, {"cbrt", graph.Cbrt, ""},
-		{"square", graph.Square, ""}, {"reciprocal", graph.Reciprocal, ""}, {"negative", graph.Neg, ""}, {"abs absolute", graph.Abs, "slope 0 at 0, not 1, and NaN at NaN, not -1"}, {"sign", graph.Sign, ""},
-		{"floor", graph.Floor, "integers give float32"}, {"ceil", graph.Ceil, "integers give float32"}, {"trunc", graph.Trunc, "integers give float32"}, {"round rint", graph.Round, "halves to even; integers give float32"},
+		{"exp", graph.Exp, ""}, {"exp2", graph.Exp2, ""}, {"expm1", graph.Expm1, ""}, {"log", graph.Log, ""},
+		{"log1p", graph.Log1p, ""}, {"log2", graph.Log2, ""},
+		{"log10", graph.Log10, ""}, {"sin", graph.Sin, ""}, {"cos", graph.Cos, ""}, {"tan", graph.Tan, ""},
+		{"arcsin", graph.Asin, ""}, {"arccos", graph.Acos, ""},
+		{"arctan", graph.Atan, ""}, {"sinh", graph.Sinh, ""}, {"cosh", graph.Cosh, ""}, {"tanh", graph.Tanh, ""},
+		{"arcsinh", graph.Asinh, ""},
+		{"arccosh", graph.Acosh, ""}, {"arctanh", graph.Atanh, ""}, {"sqrt", graph.Sqrt, ""},
+		{"jax.lax.rsqrt", graph.Rsqrt, ""}, {"cbrt", graph.Cbrt, ""},
+		{"square", graph.Square, ""}, {"reciprocal", graph.Reciprocal, ""}, {"negative", graph.Neg, ""},
+		{"abs absolute", graph.Abs, "slope 0 at 0, not 1, and NaN at NaN, not -1"}, {"sign", graph.Sign, ""},
+		{"floor", graph.Floor, "integers give float32"}, {"ceil", graph.Ceil, "integers give float32"},
+		{"trunc", graph.Trunc, "integers give float32"},
+		{"round rint", graph.Round, "halves to even; integers give float32"},
 		{"jax.lax.round", graph.RoundAway, "halves away from zero, jax.lax's default"},
-		{"isnan", graph.IsNaN, ""}, {"isinf", graph.IsInf, ""}, {"isfinite", graph.IsFinite, ""}, {"nan_to_num", graph.NanToNum, ""},
+		{"isnan", graph.IsNaN, ""}, {"isinf", graph.IsInf, ""}, {"isfinite", graph.IsFinite, ""},
+		{"nan_to_num", graph.NanToNum, ""},
 		{"isclose", graph.IsClose, "tolerances are given"}, {"allclose", graph.AllClose, "tolerances are given"},
-		{"equal", graph.Eq, ""}, {"not_equal", graph.Ne, ""}, {"less", graph.Lt, ""}, {"less_equal", graph.Le, ""}, {"greater", graph.Gt, ""},
-		{"greater_equal", graph.Ge, ""}, {"where", graph.Where, ""}, {"clip", graph.Clamp, "(lo, x, hi); slope 1 at a bound and at NaN, not 0.5 and 0"},
+		{"equal", graph.Eq, ""}, {"not_equal", graph.Ne, ""}, {"less", graph.Lt, ""}, {"less_equal", graph.Le, ""},
+		{"greater", graph.Gt, ""},
+		{"greater_equal", graph.Ge, ""}, {"where", graph.Where, ""},
+		{"clip", graph.Clamp, "(lo, x, hi); slope 1 at a bound and at NaN, not 0.5 and 0"},
 		{"jax.Array.astype", graph.Convert, ""}, {"jax.lax.bitcast_convert_type", graph.Bitcast, ""},
 		{"jax.lax.population_count", graph.PopCount, ""}, {"jax.lax.clz", graph.CountLeadingZeros, ""},
-		{"jax.scipy.special.erf", graph.Erf, ""}, {"jax.scipy.special.erfc", graph.Erfc, ""}, {"jax.scipy.special.erfinv", graph.ErfInv, ""},
-		{"jax.scipy.special.gammaln", graph.Lgamma, ""}, {"jax.scipy.special.digamma", graph.Digamma, ""}, {"jax.scipy.special.expit", graph.Logistic, ""},
-		{"jax.scipy.special.xlogy", graph.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
+		{"jax.scipy.special.erf", graph.Erf, ""}, {"jax.scipy.special.erfc", graph.Erfc, ""},
+		{"jax.scipy.special.erfinv", graph.ErfInv, ""},
+		{"jax.scipy.special.gammaln", graph.Lgamma, ""}, {"jax.scipy.special.digamma", graph.Digamma, ""},
+		{"jax.scipy.special.expit", graph.Logistic, ""},
+		{"jax.scipy.special.xlogy", graph.XLogY, "at x = 0 the slopes are 0 where log(y) is not finite, not what " +
+			"log(y) and 0/y give"}, {"jax.scipy.special.xlog1py", graph.XLog1pY, "the same with log(1 + y)"},
 	}},
 	{"Reductions", "jax.numpy", []counterpart{
-		{"sum", graph.Sum, "axes are the last arguments, none: all"}, {"prod", graph.Prod, ""}, {"max amax", graph.ReduceMax, ""}, {"min amin", graph.ReduceMin, ""},
-		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""}, {"all", graph.All, ""}, {"any", graph.Any, ""},
-		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", graph.Median, ""}, {"quantile", graph.Quantile, ""},
+		{"sum", graph.Sum, "axes are the last arguments, none: all"}, {"prod", graph.Prod, ""},
+		{"max amax", graph.ReduceMax, ""}, {"min amin", graph.ReduceMin, ""},
+		{"mean", graph.Mean, ""}, {"var", graph.Variance, ""}, {"std", graph.Std, ""}, {"all", graph.All, ""},
+		{"any", graph.Any, ""},
+		{"argmax", graph.ArgMax, "int32"}, {"argmin", graph.ArgMin, "int32"}, {"median", graph.Median, ""},
+		{"quantile", graph.Quantile, ""},
 		{"percentile", graph.Percentile, ""}, {"jax.scipy.special.logsumexp", graph.LogSumExp, ""},
-		{"nansum", graph.NanSum, ""}, {"nanprod", graph.NanProd, ""}, {"nanmax", graph.NanMax, ""}, {"nanmin", graph.NanMin, ""}, {"nanmean", graph.NanMean, ""},
-		{"nanvar", graph.NanVariance, ""}, {"nanstd", graph.NanStd, ""}, {"nanquantile", graph.NanQuantile, ""}, {"nanmedian", graph.NanMedian, ""},
+		{"nansum", graph.NanSum, ""}, {"nanprod", graph.NanProd, ""}, {"nanmax", graph.NanMax, ""},
+		{"nanmin", graph.NanMin, ""}, {"nanmean", graph.NanMean, ""},
+		{"nanvar", graph.NanVariance, ""}, {"nanstd", graph.NanStd, ""}, {"nanquantile", graph.NanQuantile, ""},
+		{"nanmedian", graph.NanMedian, ""},
 		{"nanargmax", graph.NanArgMax, "0 where all are NaN"}, {"nanargmin", graph.NanArgMin, "0 where all are NaN"},
-		{"cumsum", graph.CumSum, "option Reversed"}, {"cumprod", graph.CumProd, ""}, {"jax.lax.cummax", graph.CumMax, "the latest of equal elements has the slope; JAX divides it"},
+		{"cumsum", graph.CumSum, "option Reversed"}, {"cumprod", graph.CumProd, ""}, {"jax.lax.cummax", graph.CumMax,
+			"the latest of equal elements has the slope; JAX divides it"},
 		{"jax.lax.cummin", graph.CumMin, "the same"},
-		{"jax.lax.cumlogsumexp", graph.CumLogSumExp, ""}, {"diff", graph.Diff, ""}, {"trace", graph.MatrixTrace, "of the last two axes"},
-		{"jax.ops.segment_sum", graph.SegmentSum, ""}, {"jax.ops.segment_max", graph.SegmentMax, ""}, {"jax.ops.segment_min", graph.SegmentMin, ""},
+		{"jax.lax.cumlogsumexp", graph.CumLogSumExp, ""}, {"diff", graph.Diff, ""},
+		{"trace", graph.MatrixTrace, "of the last two axes"},
+		{"jax.ops.segment_sum", graph.SegmentSum, ""}, {"jax.ops.segment_max", graph.SegmentMax, ""},
+		{"jax.ops.segment_min", graph.SegmentMin, ""},
 		{"jax.ops.segment_prod", graph.SegmentProd, "with derivatives"},
-		{"bincount", graph.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", graph.Histogram, "int32; HistogramOf takes edges and weights"},
+		{"bincount", graph.Bincount, "negative numbers are dropped, not counted as 0"}, {"histogram", graph.Histogram,
+			"int32; HistogramOf takes edges and weights"},
 		{"digitize", graph.Digitize, "ascending edges"},
 	}},
 	{"Shapes and places", "jax.numpy", []counterpart{
-		{"reshape", graph.Reshape, ""}, {"ravel", graph.Flatten1D, ""}, {"transpose permute_dims", graph.Transpose, ""}, {"matrix_transpose", graph.MatrixTranspose, ""},
-		{"moveaxis", graph.MoveAxis, ""}, {"expand_dims", graph.ExpandDims, ""}, {"squeeze", graph.Squeeze, ""}, {"broadcast_to", graph.BroadcastTo, ""},
-		{"concatenate", graph.Concatenate, "(axis, arrays…)"}, {"stack", graph.Stack, ""}, {"split", graph.Split, ""}, {"unstack", graph.Unstack, ""},
-		{"pad", graph.Pad, "by a value"}, {"jax.lax.pad", graph.PadConfig, ""}, {"tile", graph.Tile, ""}, {"repeat", graph.Repeat, ""}, {"roll", graph.Roll, ""},
-		{"flip", graph.Reverse, ""}, {"jax.lax.slice", graph.StridedSlice, "Slice without strides"}, {"jax.lax.slice_in_dim", graph.SliceAxis, ""},
-		{"jax.lax.index_in_dim", graph.IndexAxis, "Index along axis 0"}, {"jax.lax.dynamic_slice", graph.DynamicSlice, "negative starts move to 0"},
-		{"jax.lax.dynamic_index_in_dim", graph.DynamicIndex, ""}, {"jax.lax.dynamic_update_slice", graph.DynamicUpdateSlice, ""},
+		{"reshape", graph.Reshape, ""}, {"ravel", graph.Flatten1D, ""}, {"transpose permute_dims", graph.Transpose, ""},
+		{"matrix_transpose", graph.MatrixTranspose, ""},
+		{"moveaxis", graph.MoveAxis, ""}, {"expand_dims", graph.ExpandDims, ""}, {"squeeze", graph.Squeeze, ""},
+		{"broadcast_to", graph.BroadcastTo, ""},
+		{"concatenate", graph.Concatenate, "(axis, arrays…)"}, {"stack", graph.Stack, ""}, {"split", graph.Split, ""},
+		{"unstack", graph.Unstack, ""},
+		{"pad", graph.Pad, "by a value"}, {"jax.lax.pad", graph.PadConfig, ""}, {"tile", graph.Tile, ""},
+		{"repeat", graph.Repeat, ""}, {"roll", graph.Roll, ""},
+		{"flip", graph.Reverse, ""}, {"jax.lax.slice", graph.StridedSlice, "Slice without strides"},
+		{"jax.lax.slice_in_dim", graph.SliceAxis, ""},
+		{"jax.lax.index_in_dim", graph.IndexAxis, "Index along axis 0"}, {"jax.lax.dynamic_slice", graph.DynamicSlice,
+			"negative starts move to 0"},
+		{"jax.lax.dynamic_index_in_dim", graph.DynamicIndex, ""}, {"jax.lax.dynamic_update_slice",
+			graph.DynamicUpdateSlice, ""},
 		{"jax.lax.dynamic_update_index_in_dim", graph.DynamicUpdateIndex, ""},
-		{"take", graph.Take, "out of range: moved into it, as x[i] does; negative: from the end in every mode but WrapIndex (mode=\"clip\" of JAX makes them 0); modes ClipIndex, FillOrDrop, WrapIndex"}, {"take_along_axis", graph.TakeAlongAxis, ""},
-		{"jax.lax.gather", graph.Gather, ""}, {"jax.lax.scatter", graph.Scatter, ""}, {"jax.Array.at.set", graph.ScatterSet, "x.at[i].set(u) along axis 0"},
-		{"jax.Array.at.add", graph.ScatterAdd, ""}, {"jax.Array.at.max", graph.ScatterMax, ""}, {"jax.Array.at.min", graph.ScatterMin, ""},
+		{"take", graph.Take, "out of range: moved into it, as x[i] does; negative: from the end in every mode but " +
+			"WrapIndex (mode=\"clip\" of JAX makes them 0); modes ClipIndex, FillOrDrop, WrapIndex"},
+		{"take_along_axis", graph.TakeAlongAxis, ""},
+		{"jax.lax.gather", graph.Gather, ""}, {"jax.lax.scatter", graph.Scatter, ""},
+		{"jax.Array.at.set", graph.ScatterSet, "x.at[i].set(u) along axis 0"},
+		{"jax.Array.at.add", graph.ScatterAdd, ""}, {"jax.Array.at.max", graph.ScatterMax, ""},
+		{"jax.Array.at.min", graph.ScatterMin, ""},
 		{"jax.Array.at.multiply", graph.ScatterMul, ""},
-		{"diag", graph.Diag, "of a vector"}, {"diagonal", graph.Diagonal, ""}, {"sort", graph.Sort, ""}, {"argsort", graph.ArgSort, "int32"},
-		{"jax.lax.sort", graph.SortKV, ""}, {"jax.lax.top_k", graph.TopK, "NaN of either sign comes first, -0 equals 0"}, {"searchsorted", graph.SearchSorted, "int32"},
-		{"unique", graph.Unique, "of a given size"}, {"nonzero", graph.Nonzero, "of a given size"}, {"unravel_index", graph.UnravelIndex, ""},
+		{"diag", graph.Diag, "of a vector"}, {"diagonal", graph.Diagonal, ""}, {"sort", graph.Sort, ""},
+		{"argsort", graph.ArgSort, "int32"},
+		{"jax.lax.sort", graph.SortKV, ""},
+		{"jax.lax.top_k", graph.TopK, "NaN of either sign comes first, -0 equals 0"},
+		{"searchsorted", graph.SearchSorted, "int32"},
+		{"unique", graph.Unique, "of a given size"}, {"nonzero", graph.Nonzero, "of a given size"},
+		{"unravel_index", graph.UnravelIndex, ""},
 	}},
 	{"Products and linear algebra", "jax.numpy", []counterpart{
-		{"dot", graph.Dot, ""}, {"matmul", graph.MatMul, ""}, {"jax.lax.dot_general", graph.DotGeneral, ""}, {"einsum", graph.Einsum, ""},
-		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""}, {"convolve", graph.Convolve, ""},
+		{"dot", graph.Dot, ""}, {"matmul", graph.MatMul, ""}, {"jax.lax.dot_general", graph.DotGeneral, ""},
+		{"einsum", graph.Einsum, ""},
+		{"tensordot", graph.Tensordot, ""}, {"outer", graph.Outer, ""}, {"kron", graph.Kron, ""},
+		{"convolve", graph.Convolve, ""},
 		{"jax.lax.conv_general_dilated", graph.Conv, ""}, {"jax.lax.reduce_window", graph.ReduceWindow, ""},
-		{"linalg.cholesky", graph.Cholesky, "one matrix; VMap for many"}, {"linalg.eigh", graph.Eigh, ""}, {"linalg.qr", graph.QR, ""}, {"linalg.svd", graph.SVD, ""},
-		{"linalg.solve", graph.Solve, ""}, {"linalg.inv", graph.Inverse, ""}, {"linalg.det", graph.Det, ""}, {"linalg.slogdet", graph.SlogDet, ""},
-		{"linalg.lstsq", graph.Lstsq, ""}, {"linalg.norm", graph.MatrixNorm, "of a matrix"}, {"jax.lax.linalg.lu", graph.LU, ""},
-		{"jax.lax.linalg.triangular_solve", graph.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve", graph.CholeskySolve, ""}, {"jax.scipy.linalg.expm", graph.Expm, ""},
+		{"linalg.cholesky", graph.Cholesky, "one matrix; VMap for many"}, {"linalg.eigh", graph.Eigh, ""},
+		{"linalg.qr", graph.QR, ""}, {"linalg.svd", graph.SVD, ""},
+		{"linalg.solve", graph.Solve, ""}, {"linalg.inv", graph.Inverse, ""}, {"linalg.det", graph.Det, ""},
+		{"linalg.slogdet", graph.SlogDet, ""},
+		{"linalg.lstsq", graph.Lstsq, ""}, {"linalg.norm", graph.MatrixNorm, "of a matrix"},
+		{"jax.lax.linalg.lu", graph.LU, ""},
+		{"jax.lax.linalg.triangular_solve", graph.TriangularSolve, ""}, {"jax.scipy.linalg.cho_solve",
+			graph.CholeskySolve, ""}, {"jax.scipy.linalg.expm", graph.Expm, ""},
 	}},
 	{"Random numbers", "jax.random", []counterpart{
-		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"}, {"fold_in", random.FoldIn, ""}, {"bits", random.Bits, ""},
-		{"uniform", random.Uniform, ""}, {"normal", random.Normal, ""}, {"truncated_normal", random.TruncatedNormal, ""}, {"randint", random.Randint, ""},
-		{"bernoulli", random.Bernoulli, ""}, {"categorical", random.Categorical, "option Draws"}, {"gumbel", random.Gumbel, ""}, {"exponential", random.Exponential, ""},
-		{"laplace", random.Laplace, ""}, {"gamma", random.Gamma, ""}, {"loggamma", random.LogGamma, ""}, {"beta", random.Beta, ""}, {"dirichlet", random.Dirichlet, ""},
-		{"poisson", random.Poisson, ""}, {"multivariate_normal", random.MultivariateNormal, ""}, {"permutation", random.Permutation, "PermutationOf an array; Shuffle: independent"},
+		{"key PRNGKey", random.New, ""}, {"split", random.Split, "Split2 and SplitN give separate keys"},
+		{"fold_in", random.FoldIn, ""}, {"bits", random.Bits, ""},
+		{"uniform", random.Uniform, ""}, {"normal", random.Normal, ""}, {"truncated_normal", random.TruncatedNormal,
+			""}, {"randint", random.Randint, ""},
+		{"bernoulli", random.Bernoulli, ""}, {"categorical", random.Categorical, "option Draws"},
+		{"gumbel", random.Gumbel, ""}, {"exponential", random.Exponential, ""},
+		{"laplace", random.Laplace, ""}, {"gamma", random.Gamma, ""}, {"loggamma", random.LogGamma, ""},
+		{"beta", random.Beta, ""}, {"dirichlet", random.Dirichlet, ""},
+		{"poisson", random.Poisson, ""}, {"multivariate_normal", random.MultivariateNormal, ""},
+		{"permutation", random.Permutation, "PermutationOf an array; Shuffle: independent"},
 		{"choice", random.Choice, "ChoiceOf an array"},
 	}},
 	{"Distributions", "distrax", []counterpart{
-		{"Distribution", (*distribution.Distribution)(nil), ""}, {"Normal", distribution.NewNormal, ""}, {"Laplace", distribution.NewLaplace, ""},
-		{"Categorical", distribution.NewCategorical, "CategoricalOf probabilities"}, {"Bernoulli", distribution.NewBernoulli, "BernoulliOf a probability"},
-		{"Gamma", distribution.NewGamma, ""}, {"Beta", distribution.NewBeta, ""}, {"Dirichlet", distribution.NewDirichlet, ""},
-		{"MultivariateNormalFullCovariance", distribution.NewMultivariateNormal, "MultivariateNormalTri is the struct itself"},
+		{"Distribution", (*distribution.Distribution)(nil), ""}, {"Normal", distribution.NewNormal, ""},
+		{"Laplace", distribution.NewLaplace, ""},
+		{"Categorical", distribution.NewCategorical, "CategoricalOf probabilities"},
+		{"Bernoulli", distribution.NewBernoulli, "BernoulliOf a probability"},
+		{"Gamma", distribution.NewGamma, ""}, {"Beta", distribution.NewBeta, ""},
+		{"Dirichlet", distribution.NewDirichlet, ""},
+		{"MultivariateNormalFullCovariance", distribution.NewMultivariateNormal,
+			"MultivariateNormalTri is the struct itself"},
 		{"Transformed Tanh", distribution.NewSquashedNormal, "tanh of a normal variable"},
 	}},
 	{"Layers", "flax.linen", []counterpart{
 		{"Module", (*nn.Layer)(nil), "a layer is a struct of its parameters; no function knows a batch axis"},
-		{"Dense", nn.NewDense, ""}, {"Conv", nn.NewConv, ""}, {"ConvTranspose", nn.NewConvTranspose, ""}, {"Embed", nn.NewEmbedding, ""}, {"LayerNorm", nn.NewLayerNorm, ""},
-		{"RMSNorm", nn.NewRMSNorm, ""}, {"GroupNorm", nn.NewGroupNorm, ""}, {"BatchNorm", nn.NewBatchNorm, "running averages are a value of their own"},
-		{"Dropout", nn.Dropout, ""}, {"GRUCell", nn.NewGRU, ""}, {"LSTMCell OptimizedLSTMCell", nn.NewLSTM, ""}, {"SimpleCell", nn.NewRNN, ""},
-		{"MultiHeadDotProductAttention", nn.NewMultiHeadAttention, ""}, {"dot_product_attention", nn.DotProductAttention, ""}, {"make_causal_mask", nn.CausalMask, ""},
-		{"max_pool", nn.MaxPool, ""}, {"avg_pool", nn.AvgPool, ""}, {"Sequential", nn.Sequential(nil), ""}, {"tabulate", nn.Summary, ""},
-		{"jax.nn.relu", nn.Relu, "slope 1 at NaN, not 0"}, {"jax.nn.relu6", nn.Relu6, ""}, {"jax.nn.leaky_relu", nn.LeakyRelu, ""}, {"jax.nn.elu", nn.Elu, ""}, {"jax.nn.selu", nn.Selu, ""},
-		{"jax.nn.gelu", nn.GeluTanh, "Gelu is approximate=False"}, {"jax.nn.silu jax.nn.swish", nn.Silu, ""}, {"jax.nn.sigmoid", nn.Sigmoid, ""},
-		{"jax.nn.log_sigmoid", nn.LogSigmoid, ""}, {"jax.nn.softplus", nn.Softplus, ""}, {"jax.nn.soft_sign", nn.Softsign, ""}, {"jax.nn.hard_tanh", nn.HardTanh, ""},
-		{"jax.nn.hard_sigmoid", nn.HardSigmoid, ""}, {"jax.nn.hard_swish jax.nn.hard_silu", nn.HardSwish, ""}, {"jax.nn.mish", nn.Mish, ""}, {"jax.nn.glu", nn.GLU, ""},
+		{"Dense", nn.NewDense, ""}, {"Conv", nn.NewConv, ""}, {"ConvTranspose", nn.NewConvTranspose, ""},
+		{"Embed", nn.NewEmbedding, ""}, {"LayerNorm", nn.NewLayerNorm, ""},
+		{"RMSNorm", nn.NewRMSNorm, ""}, {"GroupNorm", nn.NewGroupNorm, ""}, {"BatchNorm", nn.NewBatchNorm,
+			"running averages are a value of their own"},
+		{"Dropout", nn.Dropout, ""}, {"GRUCell", nn.NewGRU, ""}, {"LSTMCell OptimizedLSTMCell", nn.NewLSTM, ""},
+		{"SimpleCell", nn.NewRNN, ""},
+		{"MultiHeadDotProductAttention", nn.NewMultiHeadAttention, ""},
+		{"dot_product_attention", nn.DotProductAttention, ""}, {"make_causal_mask", nn.CausalMask, ""},
+		{"max_pool", nn.MaxPool, ""}, {"avg_pool", nn.AvgPool, ""}, {"Sequential", nn.Sequential(nil), ""},
+		{"tabulate", nn.Summary, ""},
+		{"jax.nn.relu", nn.Relu, "slope 1 at NaN, not 0"}, {"jax.nn.relu6", nn.Relu6, ""},
+		{"jax.nn.leaky_relu", nn.LeakyRelu, ""}, {"jax.nn.elu", nn.Elu, ""}, {"jax.nn.selu", nn.Selu, ""},
+		{"jax.nn.gelu", nn.GeluTanh, "Gelu is approximate=False"}, {"jax.nn.silu jax.nn.swish", nn.Silu, ""},
+		{"jax.nn.sigmoid", nn.Sigmoid, ""},
+		{"jax.nn.log_sigmoid", nn.LogSigmoid, ""}, {"jax.nn.softplus", nn.Softplus, ""},
+		{"jax.nn.soft_sign", nn.Softsign, ""}, {"jax.nn.hard_tanh", nn.HardTanh, ""},
+		{"jax.nn.hard_sigmoid", nn.HardSigmoid, ""}, {"jax.nn.hard_swish jax.nn.hard_silu", nn.HardSwish, ""},
+		{"jax.nn.mish", nn.Mish, ""}, {"jax.nn.glu", nn.GLU, ""},
 		{"jax.nn.softmax", graph.Softmax, ""}, {"jax.nn.log_softmax", graph.LogSoftmax, ""},
-		{"jax.nn.initializers.variance_scaling", nn.VarianceScaling, ""}, {"jax.nn.initializers.orthogonal", nn.Orthogonal, ""},
+		{"jax.nn.initializers.variance_scaling", nn.VarianceScaling, ""}, {"jax.nn.initializers.orthogonal",
+			nn.Orthogonal, ""},
 		{"jax.nn.initializers.lecun_normal", nn.LecunNormal, ""}, {"jax.nn.initializers.he_normal", nn.HeNormal, ""},
 		{"jax.nn.initializers.glorot_normal", nn.XavierNormal, ""},
 		{"optax.squared_error", nn.MSE, "the mean"}, {"optax.huber_loss", nn.Huber, "the mean"},
-		{"optax.softmax_cross_entropy_with_integer_labels", nn.CrossEntropy, ""}, {"optax.softmax_cross_entropy", nn.CrossEntropyOneHot, ""},
-		{"optax.sigmoid_binary_cross_entropy", nn.BinaryCrossEntropy, "the mean"}, {"optax.cosine_distance", nn.CosineDistance, ""},
+		{"optax.softmax_cross_entropy_with_integer_labels", nn.CrossEntropy, ""}, {"optax.softmax_cross_entropy",
+			nn.CrossEntropyOneHot, ""},
+		{"optax.sigmoid_binary_cross_entropy", nn.BinaryCrossEntropy, "the mean"},
+		{"optax.cosine_distance", nn.CosineDistance, ""},
 	}},
 	{"Optimisers", "optax", []counterpart{
-		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""}, {"adamw", optim.AdamW, ""}, {"radam", optim.RAdam, ""}, {"rmsprop", optim.RMSProp, ""},
-		{"lion", optim.Lion, ""}, {"contrib.muon", optim.Muon, ""}, {"contrib.scale_by_muon", optim.ScaleByMuon, ""}, {"chain", optim.Chain, ""}, {"masked", optim.Masked, ""},
-		{"apply_updates", optim.ApplyUpdates[array], "Step does update and apply"}, {"scale", optim.Scale, ""}, {"scale_by_adam", optim.ScaleByAdam, ""},
-		{"scale_by_rms", optim.ScaleByRMS, ""}, {"scale_by_lion", optim.ScaleByLion, ""}, {"scale_by_schedule", optim.ScaleBySchedule, ""},
-		{"scale_by_learning_rate", optim.ScaleByLearningRate, ""}, {"trace", optim.Trace, ""}, {"add_decayed_weights", optim.AddDecayedWeights, ""},
-		{"clip", optim.Clip, ""}, {"clip_by_global_norm", optim.ClipByGlobalNorm, ""}, {"global_norm", optim.GlobalNorm, ""}, {"zero_nans", optim.ZeroNaNs, ""}, {"flatten", optim.Flattened, ""},
-		{"apply_if_finite", optim.ApplyIfFinite, ""}, {"MultiSteps", optim.MultiSteps, ""}, {"ema", optim.EMA, ""}, {"incremental_update", optim.IncrementalUpdate[array], ""},
+		{"GradientTransformation", (*optim.Transform)(nil), ""}, {"sgd", optim.SGD, ""}, {"adam", optim.Adam, ""},
+		{"adamw", optim.AdamW, ""}, {"radam", optim.RAdam, ""}, {"rmsprop", optim.RMSProp, ""},
+		{"lion", optim.Lion, ""}, {"contrib.muon", optim.Muon, ""}, {"contrib.scale_by_muon", optim.ScaleByMuon, ""},
+		{"chain", optim.Chain, ""}, {"masked", optim.Masked, ""},
+		{"apply_updates", optim.ApplyUpdates[array], "Step does update and apply"}, {"scale", optim.Scale, ""},
+		{"scale_by_adam", optim.ScaleByAdam, ""},
+		{"scale_by_rms", optim.ScaleByRMS, ""}, {"scale_by_lion", optim.ScaleByLion, ""},
+		{"scale_by_schedule", optim.ScaleBySchedule, ""},
+		{"scale_by_learning_rate", optim.ScaleByLearningRate, ""}, {"trace", optim.Trace, ""},
+		{"add_decayed_weights", optim.AddDecayedWeights, ""},
+		{"clip", optim.Clip, ""}, {"clip_by_global_norm", optim.ClipByGlobalNorm, ""}, {"global_norm", optim.GlobalNorm,
+			""}, {"zero_nans", optim.ZeroNaNs, ""}, {"flatten", optim.Flattened, ""},
+		{"apply_if_finite", optim.ApplyIfFinite, ""}, {"MultiSteps", optim.MultiSteps, ""}, {"ema", optim.EMA, ""},
+		{"incremental_update", optim.IncrementalUpdate[array], ""},
 		{"inject_hyperparams", optim.InjectHyperparams[array], ""}, {"stateless", optim.Stateless, ""},
-		{"constant_schedule", optim.Constant, ""}, {"linear_schedule", optim.Linear, ""}, {"polynomial_schedule", optim.Polynomial, ""},
-		{"cosine_decay_schedule", optim.Cosine, ""}, {"exponential_decay", optim.Exponential, ""}, {"piecewise_constant_schedule", optim.PiecewiseConstant, ""},
-		{"join_schedules", optim.Join, ""}, {"warmup_cosine_decay_schedule", optim.WarmupCosine, ""}, {"cosine_onecycle_schedule", optim.CosineOneCycle, ""},
+		{"constant_schedule", optim.Constant, ""}, {"linear_schedule", optim.Linear, ""},
+		{"polynomial_schedule", optim.Polynomial, ""},
+		{"cosine_decay_schedule", optim.Cosine, ""}, {"exponential_decay", optim.Exponential, ""},
+		{"piecewise_constant_schedule", optim.PiecewiseConstant, ""},
+		{"join_schedules", optim.Join, ""}, {"warmup_cosine_decay_schedule", optim.WarmupCosine, ""},
+		{"cosine_onecycle_schedule", optim.CosineOneCycle, ""},
 		{"linear_onecycle_schedule", optim.LinearOneCycle, ""},
 	}},
 }
@@ -274,8 +362,8 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// The page docs/from-jax.md is what the table above says: `go test . -run FromJAX -update` writes it. Ours exist and stand
-// there as they are declared; theirs are names that their packages have.
+// The page docs/from-jax.md is what the table above says: `go test . -run FromJAX -update` writes it. Ours exist and
+// stand there as they are declared; theirs are names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names struct {
 		Versions map[string]string
@@ -290,11 +378,14 @@ func TestFromJAX(t *testing.T) {
 	var page strings.Builder
 	fmt.Fprintf(&page, `# From JAX
 
-What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here. `+"`go test . -run FromJAX -update`"+` writes this page from
-the table in `+"`fromjax_test.go`"+`: signatures are those of the code, and the names on the left are checked against the packages.
+What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here. `+"`go test . -run FromJAX -update`"+
+		` writes this page from
+the table in `+"`fromjax_test.go`"+
+		`: signatures are those of the code, and the names on the left are checked against the packages.
 
 - Functions see one member: there is no batch axis but the one that VMap adds.
-- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+`. int32 and float32 are the defaults; 64-bit types are always there.
+- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+
+		`. int32 and float32 are the defaults; 64-bit types are always there.
 - Axes and other numbers that JAX takes by keyword are arguments or options, functions that end in Option.
 - Outside of compiled programs graph.Eval and the interpreter compute, op by op. On CPUs compiled programs take denormals for 0, as
   JAX's do; the interpreter does not.
@@ -306,7 +397,9 @@ the table in `+"`fromjax_test.go`"+`: signatures are those of the code, and the 
 		for _, r := range s.rows {
 			var theirs []string
 			for _, n := range strings.Fields(r.jax) {
-				if !slices.ContainsFunc([]string{"jax.", "flax.", "optax.", "distrax."}, func(p string) bool { return strings.HasPrefix(n, p) }) {
+				if !slices.ContainsFunc([]string{"jax.", "flax.", "optax.", "distrax."}, func(p string) bool {
+					return strings.HasPrefix(n, p)
+				}) {
 					n = s.module + "." + n
 				}
 				require.True(t, known[n], "%s: no such name", n)
@@ -321,7 +414,9 @@ the table in `+"`fromjax_test.go`"+`: signatures are those of the code, and the 
 			line := strings.Join(theirs, ", ") + folder + name
 			require.False(t, seen[line], "%s stands twice", line)
 			seen[line] = true
-			for _, word := range strings.FieldsFunc(r.note, func(c rune) bool { return strings.ContainsRune(" ,;:.()", c) }) {
+			for _, word := range strings.FieldsFunc(r.note, func(c rune) bool {
+				return strings.ContainsRune(" ,;:.()", c)
+			}) {
 				if len(word) > 3 && word[0] >= 'A' && word[0] <= 'Z' && word != "MultivariateNormalTri" {
 					_, exists := packages[folder][word]
 					require.True(t, exists, "the note of %s names %s, which %s does not have", line, word, folder)

@@ -57,13 +57,15 @@ func (a autoReset[S, P]) Reset(key random.Key, p P) (Episode[S], *graph.Array) {
 	return a.episode(state, state, obs, p), obs
 }
 
-func (a autoReset[S, P]) Step(key random.Key, s Episode[S], action *graph.Array, p P) (next Episode[S], obs, reward, terminated, truncated *graph.Array) {
+func (a autoReset[S, P]) Step(key random.Key, s Episode[S], action *graph.Array,
+	p P) (next Episode[S], obs, reward, terminated, truncated *graph.Array) {
 	stepKey, resetKey := random.Split2(key)
 	state, final, reward, terminated, truncated := a.env.Step(stepKey, s.State, action, p)
 	fresh, first := a.env.Reset(resetKey, p)
-	done := graph.Or(terminated, truncated)
+	done := terminated.Or(truncated)
 	either := func(reset, step *graph.Array) *graph.Array { return graph.Select(done, reset, step) }
-	return a.episode(graph.MapTree2(either, fresh, state), state, final, p), either(first, final), reward, terminated, truncated
+	return a.episode(graph.MapTree2(either, fresh, state), state, final, p), either(first, final), reward, terminated,
+		truncated
 }
 
 func (a autoReset[S, P]) Observe(s Episode[S], p P) *graph.Array { return a.env.Observe(s.State, p) }

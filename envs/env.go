@@ -12,7 +12,8 @@ type Env[S, P any] interface {
 	// Spec says what the environment takes and gives.
 	Spec() Spec
 	// DefaultParams are the parameters of the published environment: mostly float32 scalars, and MaxSteps as an int32
-	// scalar. They are data, so that a population may have its own. Tags of their fields say what they may be; see RangeOf.
+	// scalar. They are data, so that a population may have its own. Tags of their fields say what they may be; see
+	// RangeOf.
 	DefaultParams() P
 	// Reset starts an episode: its first state and observation (shape and dtype of Spec().Observation).
 	Reset(key random.Key, p P) (state S, obs *graph.Array)
@@ -43,8 +44,10 @@ type Spec struct {
 	// RewardThreshold is the mean return at which the environment counts as solved; 0 (or NaN) where nobody set one.
 	RewardThreshold float64
 
-	Players    int      // how many play; 0 and 1: one. More: a Game
-	LegalMask  bool     // whether actions can be illegal: a Masker, and Action is Discrete or MultiDiscrete. Who plays asks Legal before each action
+	Players int // how many play; 0 and 1: one. More: a Game
+	// whether actions can be illegal: a Masker, and Action is Discrete or MultiDiscrete. Who plays asks Legal before
+	// each action
+	LegalMask  bool
 	Descriptor Box      // bounds of the behaviour descriptor, f32[d]: a Describer. No Dims: none
 	Objectives []string // names of the objectives: a Scorer. Empty: the return is the only one
 }
@@ -66,7 +69,8 @@ func (e erased[S, P]) Reset(key random.Key, p any) (any, *graph.Array) {
 	return e.env.Reset(key, unerase[P](e.Spec().ID+": Reset", "parameters", p))
 }
 
-func (e erased[S, P]) Step(key random.Key, state any, action *graph.Array, p any) (next any, obs, reward, terminated, truncated *graph.Array) {
+func (e erased[S, P]) Step(key random.Key, state any, action *graph.Array,
+	p any) (next any, obs, reward, terminated, truncated *graph.Array) {
 	op := e.Spec().ID + ": Step"
 	return e.env.Step(key, unerase[S](op, "state", state), action, unerase[P](op, "parameters", p))
 }

@@ -21,8 +21,8 @@ func refuse(op, format string, args ...any) {
 	panic(&graph.Error{Where: caller(false), Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-// Try runs f, which calls an environment, and returns what it was left with: a graph.Error as it is, any other panic, of the environment's own code, as one
-// that names the line.
+// Try runs f, which calls an environment, and returns what it was left with: a graph.Error as it is, any other panic,
+// of the environment's own code, as one that names the line.
 func Try(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -37,7 +37,8 @@ func Try(f func()) (err error) {
 	return nil
 }
 
-// panicked is the "file:line" of what panicked first, seen from a function that is deferred: those that panic with the same again stand before it.
+// panicked is the "file:line" of what panicked first, seen from a function that is deferred: those that panic with the
+// same again stand before it.
 func panicked() (at string) {
 	var pcs [256]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -55,8 +56,8 @@ func panicked() (at string) {
 	}
 }
 
-// caller is the "file:line" of the innermost frame outside of these packages and of graph. With skip it is one outside of
-// the environment too: the first run of frames of one package is passed over, if any frame comes after it.
+// caller is the "file:line" of the innermost frame outside of these packages and of graph. With skip it is one outside
+// of the environment too: the first run of frames of one package is passed over, if any frame comes after it.
 func caller(skip bool) string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])

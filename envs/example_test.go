@@ -19,7 +19,8 @@ type CorridorState struct{ X, Time *graph.Array }
 func init() { envs.MustRegister(Corridor{}) }
 
 func (Corridor) Spec() envs.Spec {
-	return envs.Spec{ID: "Corridor-v0", Observation: envs.Symmetric(2), Action: envs.Discrete{N: 2}, MaxSteps: 20, RewardThreshold: 0.9}
+	return envs.Spec{ID: "Corridor-v0", Observation: envs.Symmetric(2), Action: envs.Discrete{N: 2}, MaxSteps: 20,
+		RewardThreshold: 0.9}
 }
 
 func (Corridor) DefaultParams() CorridorParams {
@@ -31,15 +32,17 @@ func (c Corridor) Reset(key random.Key, p CorridorParams) (CorridorState, *graph
 	return s, c.Observe(s, p)
 }
 
-func (c Corridor) Step(_ random.Key, s CorridorState, action *graph.Array, p CorridorParams) (next CorridorState, obs, reward, terminated, truncated *graph.Array) {
+func (c Corridor) Step(_ random.Key, s CorridorState, action *graph.Array,
+	p CorridorParams) (next CorridorState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(c.Spec(), action)
-	next.X = graph.Add(s.X, graph.Select(graph.Gt(action, 0), p.Stride, graph.Neg(p.Stride)))
+	next.X = s.X.Add(graph.Select(action.Gt(0), p.Stride, p.Stride.Neg()))
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, c.Observe(next, p), graph.Select(graph.Ge(next.X, 1), 1., 0.), graph.Ge(graph.Abs(next.X), 1), truncated
+	return next, c.Observe(next, p), graph.Select(next.X.Ge(1), 1., 0.), next.X.Abs().Ge(1),
+		truncated
 }
 
 func (Corridor) Observe(s CorridorState, _ CorridorParams) *graph.Array {
-	return graph.Reshape(s.X, 1)
+	return s.X.Reshape(1)
 }
 
 // What is registered, Make and the command line know.

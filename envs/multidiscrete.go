@@ -15,7 +15,7 @@ func (m MultiDiscrete) Shape() graph.Shape { return graph.ShapeOf(graph.Int32, l
 
 // Contains tells whether every element lies in its range.
 func (m MultiDiscrete) Contains(x *graph.Array) *graph.Array {
-	return graph.All(graph.And(graph.Ge(x, 0), graph.Lt(x, m.counts())))
+	return x.Ge(0).And(x.Lt(m.counts())).All()
 }
 
 // Sample draws every element evenly.

@@ -14,8 +14,8 @@ type Drawer interface {
 	Draw(state any, size image.Point) (image.Image, error)
 }
 
-// Describer is an Env that says how an episode was played: what quality-diversity search spreads its members over, as in
-// Mouret and Clune, "Illuminating search spaces by mapping elites" (2015).
+// Describer is an Env that says how an episode was played: what quality-diversity search spreads its members over, as
+// in Mouret and Clune, "Illuminating search spaces by mapping elites" (2015).
 type Describer[S, P any] interface {
 	// Describe is the behaviour descriptor of an episode by its last state, the one that the step returned that ended
 	// it: f32[d], the shape of Spec().Descriptor and within its bounds.
@@ -31,9 +31,10 @@ type Scorer[S, P any] interface {
 
 // Masker is an Env in which some actions can be illegal.
 type Masker[S, P any] interface {
-	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}; for MultiDiscrete bool[sum of N], the choices one after
-	// the other, each of which is masked by itself. At least one of each choice may, also where an episode is over, so that a masked
-	// softmax is always finite. It is asked of the state that Step is then played from, once a step, where Spec().LegalMask is true alone.
+	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}; for MultiDiscrete
+	// bool[sum of N], the choices one after the other, each of which is masked by itself. At least one of each choice
+	// may, also where an episode is over, so that a masked softmax is always finite. It is asked of the state that Step
+	// is then played from, once a step, where Spec().LegalMask is true alone.
 	Legal(state S, p P) *graph.Array
 }
 

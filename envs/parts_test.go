@@ -21,7 +21,7 @@ type able struct{ Corridor }
 func (able) Draw(any, image.Point) (image.Image, error) { return nil, errors.New("drawn") }
 
 func (able) Describe(s CorridorState, _ CorridorParams) *graph.Array {
-	return graph.Reshape(s.X, 1)
+	return s.X.Reshape(1)
 }
 
 func (able) Objectives(s CorridorState, p CorridorParams) *graph.Array {
@@ -32,10 +32,10 @@ func (able) Legal(CorridorState, CorridorParams) *graph.Array {
 	return graph.Ones(graph.ShapeOf(graph.Bool, 2))
 }
 
-func (able) Player(s CorridorState, _ CorridorParams) *graph.Array { return graph.Mod(s.Time, 2) }
+func (able) Player(s CorridorState, _ CorridorParams) *graph.Array { return s.Time.Mod(2) }
 
 func (able) Rewards(s CorridorState, _ CorridorParams) *graph.Array {
-	return graph.Stack([]*graph.Array{s.X, graph.Neg(s.X)}, 0)
+	return graph.Stack([]*graph.Array{s.X, s.X.Neg()}, 0)
 }
 
 // some is a wrapper that hides some of able's parts: bit i of keep is part i.
@@ -124,8 +124,12 @@ func TestAutoResetKeepsWhatTheLastStateSays(t *testing.T) {
 func TestErasedPartsRefuse(t *testing.T) {
 	e := envs.Erase(able{})
 	d, _ := envs.DescriberOf(e)
-	require.ErrorContains(t, graph.Try(func() { d.Describe(3, e.DefaultParams()) }), "Corridor-v0: got int as state, want envs_test.CorridorState")
-	require.ErrorContains(t, graph.Try(func() { d.Describe(CorridorState{}, 3) }), "Corridor-v0: got int as parameters, want envs_test.CorridorParams")
+	require.ErrorContains(t, graph.Try(func() {
+		d.Describe(3, e.DefaultParams())
+	}), "Corridor-v0: got int as state, want envs_test.CorridorState")
+	require.ErrorContains(t, graph.Try(func() {
+		d.Describe(CorridorState{}, 3)
+	}), "Corridor-v0: got int as parameters, want envs_test.CorridorParams")
 	drawer, _ := envs.DrawerOf(envs.AutoReset(e))
 	_, err := drawer.Draw(3, image.Pt(1, 1))
 	require.EqualError(t, err, "drawn", "which state may be drawn is the environment's affair")
@@ -137,10 +141,14 @@ func TestRefuseNamesTheCaller(t *testing.T) {
 	state, _ := e.Reset(random.New(0), e.DefaultParams())
 	_, file, line, _ := runtime.Caller(0)
 	err := graph.Try(func() { e.Step(random.New(0), state, graph.Scalar(1), e.DefaultParams()) })
-	require.ErrorContains(t, err, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is f32[], want an integer scalar", filepath.Base(file), line+1))
+	require.ErrorContains(t, err, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is f32[], want an integer scalar",
+		filepath.Base(file), line+1))
 	_, _, line, _ = runtime.Caller(0)
-	auto := graph.Try(func() { envs.AutoReset(e).Step(random.New(0), envs.Episode[any]{State: state}, nil, e.DefaultParams()) })
-	require.ErrorContains(t, auto, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is nil", filepath.Base(file), line+1))
+	auto := graph.Try(func() {
+		envs.AutoReset(e).Step(random.New(0), envs.Episode[any]{State: state}, nil, e.DefaultParams())
+	})
+	require.ErrorContains(t, auto, fmt.Sprintf("%s:%d: Corridor-v0: Step: the action is nil", filepath.Base(file), line+
+		2))
 }
 
 func floats(t *testing.T, a *graph.Array) []float64 {

@@ -8,22 +8,23 @@ import (
 	"strings"
 )
 
-// Range is what a parameter of an environment may be: from Low to High, both included; without Low itself where it is Open.
+// Range is what a parameter of an environment may be: from Low to High, both included; without Low itself where it is
+// Open.
 type Range struct {
 	Low, High float64 // -Inf, Inf: no bound
 	Open      bool
 }
 
-// RangeOf is the range that an environment states for a parameter, by tags of its field: min and max, or above for a bound that
-// is not reached itself,
+// RangeOf is the range that an environment states for a parameter, by tags of its field: min and max, or above for a
+// bound that is not reached itself,
 //
 //	type CartPoleParams struct {
 //		MassCart *graph.Array `above:"0"`
 //		MaxSteps *graph.Array `min:"1"`
 //	}
 //
-// params are the environment's parameters, path is the parameter's place in them, ".MaxSteps", as graph.Tree has it. What has no
-// tags may be any number. RangeOf panics where a tag is no number.
+// params are the environment's parameters, path is the parameter's place in them, ".MaxSteps", as graph.Tree has it.
+// What has no tags may be any number. RangeOf panics where a tag is no number.
 func RangeOf(params any, path string) Range {
 	r := Range{Low: math.Inf(-1), High: math.Inf(1)}
 	t := reflect.TypeOf(params)
@@ -48,7 +49,8 @@ func RangeOf(params any, path string) Range {
 		}
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			panic(fmt.Sprintf("envs: the tag %s:%q of the parameter %s is no number", tag, text, field.Name)) // a mistake in the program
+			// a mistake in the program
+			panic(fmt.Sprintf("envs: the tag %s:%q of the parameter %s is no number", tag, text, field.Name))
 		}
 		*of = x
 		return true

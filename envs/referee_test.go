@@ -10,7 +10,7 @@ import (
 )
 
 func TestReferee(t *testing.T) {
-	legal := graph.Gt(graph.Int32s([]int32{1, 0, 1}), 0)
+	legal := graph.Int32s([]int32{1, 0, 1}).Gt(0)
 	for number, c := range []struct {
 		over           bool
 		action, player int
@@ -29,7 +29,8 @@ func TestReferee(t *testing.T) {
 		{true, 1, 0, []float32{1, -1}, false, []float64{0, 0}, 1},              // nobody is to blame any more
 		{false, 0, 2, []float32{-.5, -.5, 1}, true, []float64{-.5, -.5, 1}, 1}, // three players
 	} {
-		rewards, reward, terminated := envs.Referee(envs.Move{Over: graph.Of(c.over), Legal: legal, Action: envs.Steps(c.action),
+		rewards, reward, terminated := envs.Referee(envs.Move{Over: graph.Of(c.over), Legal: legal,
+			Action: envs.Steps(c.action),
 			Player: envs.Steps(c.player), Rewards: graph.Float32s(c.given), Ends: graph.Of(c.ends)})
 		require.Equal(t, c.rewards, floats(t, rewards), "case %d", number)
 		require.Equal(t, c.rewards[c.player], floats(t, reward)[0], "case %d", number)

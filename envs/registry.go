@@ -26,7 +26,8 @@ func Register(id string, make func() Environment) error {
 		return fmt.Errorf(`envs.Register: got id %q, want "Name-vN", as in "CartPole-v1"`, id)
 	}
 	if make == nil {
-		return fmt.Errorf("envs.Register: the constructor of %s is nil, want a function that returns the environment", id)
+		return fmt.Errorf("envs.Register: the constructor of %s is nil, want a function that returns the environment",
+			id)
 	}
 	registry.Lock()
 	defer registry.Unlock()
@@ -37,8 +38,8 @@ func Register(id string, make func() Environment) error {
 	return nil
 }
 
-// MustRegister makes e known under its Spec's ID. It panics where Register returns an error: call it from an init function
-// of the file that holds the environment.
+// MustRegister makes e known under its Spec's ID. It panics where Register returns an error: call it from an init
+// function of the file that holds the environment.
 func MustRegister[S, P any](e Env[S, P]) {
 	if err := Register(e.Spec().ID, func() Environment { return Erase(e) }); err != nil {
 		panic(err)
@@ -56,7 +57,8 @@ func Make(id string) (Environment, error) {
 	}
 	ids := IDs()
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("envs: there is no environment %q, nor any other: import xlarun/envs/all, or the families that are wanted", id)
+		return nil, fmt.Errorf("envs: there is no environment %q, nor any other: import xlarun/envs/all, or the "+
+			"families that are wanted", id)
 	}
 	hint := ""
 	if near := Nearest(id, ids); near != "" {

@@ -10,7 +10,8 @@ import (
 )
 
 func TestMake(t *testing.T) {
-	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1"})
+	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
+		"Pendulum-v1"})
 	env, err := envs.Make("CartPole-v1")
 	require.NoError(t, err)
 	require.Equal(t, "CartPole-v1", env.Spec().ID)
@@ -27,7 +28,8 @@ func TestMakeUnknown(t *testing.T) {
 		{"", ""},
 	} {
 		_, err := envs.Make(c.id)
-		require.ErrorContains(t, err, `there is no environment "`+c.id+`"`+c.hint+"; known are Acrobot-v1, CartPole-v1, ")
+		require.ErrorContains(t, err, `there is no environment "`+c.id+`"`+c.hint+
+			"; known are Acrobot-v1, CartPole-v1, ")
 	}
 }
 
@@ -45,7 +47,8 @@ func TestRegister(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	known := []string{"openes", "pgpe", "snes"}
-	for name, want := range map[string]string{"open-es": "openes", "OpenES": "openes", "sns": "snes", "adam": "", "p": "pgpe", "": ""} {
+	for name, want := range map[string]string{"open-es": "openes", "OpenES": "openes", "sns": "snes", "adam": "",
+		"p": "pgpe", "": ""} {
 		require.Equal(t, want, envs.Nearest(name, known), name)
 	}
 }

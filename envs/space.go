@@ -29,7 +29,7 @@ func (d Discrete) Shape() graph.Shape { return graph.ShapeOf(graph.Int32) }
 
 // Contains tells whether 0 <= x < N.
 func (d Discrete) Contains(x *graph.Array) *graph.Array {
-	return graph.And(graph.Ge(x, 0), graph.Lt(x, d.N))
+	return x.Ge(0).And(x.Lt(d.N))
 }
 
 // Sample draws one of the N numbers, the same as gymnax draws from key.
@@ -46,9 +46,11 @@ type Box struct {
 	Low, High []float64
 	Dims      []int
 	DType     graph.DType
-	// ChannelsFirst tells of three axes that they are channels, height and width of a picture; else they are height, width and channels.
+	// ChannelsFirst tells of three axes that they are channels, height and width of a picture; else they are height,
+	// width and channels.
 	ChannelsFirst bool
-	// MostlyZeros tells that few elements are not 0, as of pictures with a channel for each kind of thing. Policies may skip the others; what they make of them is the same.
+	// MostlyZeros tells that few elements are not 0, as of pictures with a channel for each kind of thing. Policies may
+	// skip the others; what they make of them is the same.
 	MostlyZeros bool
 }
 
@@ -61,10 +63,10 @@ func (b Box) Shape() graph.Shape { return graph.ShapeOf(b.DType, b.Dims...) }
 // Contains tells whether every element lies within its bounds.
 func (b Box) Contains(x *graph.Array) *graph.Array {
 	if b.DType == graph.Bool {
-		x = graph.Convert(x, graph.Int32)
+		x = x.Convert(graph.Int32)
 	}
 	low, high := b.bounds()
-	return graph.All(graph.And(graph.Ge(x, low), graph.Le(x, high)))
+	return x.Ge(low).And(x.Le(high)).All()
 }
 
 // Sample draws every element uniformly between its bounds, floats the same as gymnax draws from key. An unbounded
@@ -84,8 +86,8 @@ func (b Box) Sample(key random.Key) *graph.Array {
 			refuse("Sample", "%s has bounds outside of int32: draw it from a distribution of your own", b)
 		}
 	}
-	low, high = graph.Convert(low, graph.Int32), graph.Convert(high, graph.Int32)
-	return graph.Convert(random.Randint(key, graph.ShapeOf(graph.Int32, b.Dims...), low, graph.Add(high, 1)), b.DType)
+	low, high = low.Convert(graph.Int32), high.Convert(graph.Int32)
+	return random.Randint(key, graph.ShapeOf(graph.Int32, b.Dims...), low, high.Add(1)).Convert(b.DType)
 }
 
 // bounds are Low and High as arrays that broadcast to Shape; of bools, as int32.
@@ -98,11 +100,11 @@ func (b Box) bounds() (low, high *graph.Array) {
 		dtype = graph.Int32
 	}
 	array := func(v []float64) *graph.Array {
-		a := graph.Convert(graph.Of(v), dtype)
+		a := graph.Of(v).Convert(dtype)
 		if len(v) == 1 {
-			return graph.Index(a, 0)
+			return a.Index(0)
 		}
-		return graph.Reshape(a, b.Dims...)
+		return a.Reshape(b.Dims...)
 	}
 	return array(b.Low), array(b.High)
 }
@@ -133,8 +135,8 @@ func Symmetric(limits ...float64) Box {
 	return Box{Low: low, High: limits, Dims: []int{len(limits)}, DType: graph.Float32}
 }
 
-// CheckAction begins a Step: it throws unless the action has the rank and kind of dtype that the space wants, so that a policy that
-// hands over its logits is told here and not by an op deep in the dynamics.
+// CheckAction begins a Step: it throws unless the action has the rank and kind of dtype that the space wants, so that a
+// policy that hands over its logits is told here and not by an op deep in the dynamics.
 func CheckAction(s Spec, action *graph.Array) {
 	if action == nil {
 		Refuse(s.ID+": Step", "the action is nil, want %s", s.Action)
@@ -142,7 +144,8 @@ func CheckAction(s Spec, action *graph.Array) {
 	switch a := s.Action.(type) {
 	case Discrete:
 		if !action.DType().IsInt() || action.Rank() != 0 {
-			Refuse(s.ID+": Step", "the action is %s, want an integer scalar of %s: use graph.ArgMax or random.Categorical on logits", action.Shape(), a)
+			Refuse(s.ID+": Step", "the action is %s, want an integer scalar of %s: use graph.ArgMax or "+
+				"random.Categorical on logits", action.Shape(), a)
 		}
 	case MultiDiscrete:
 		if !action.DType().IsInt() || action.Rank() != 1 || action.Dim(0) != len(a.N) {

@@ -7,8 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// Check finds the first thing that a Spec lacks or that contradicts itself: one sentence that says where it is, what is there and what is wanted. What it
-// does not know is what the environment does; see envtest.Check.
+// Check finds the first thing that a Spec lacks or that contradicts itself: one sentence that says where it is, what is
+// there and what is wanted. What it does not know is what the environment does; see envtest.Check.
 func (s Spec) Check() error {
 	wrong := func(where, got, wants string, args ...any) error {
 		return fmt.Errorf("the Spec of %q: %s: got %s, want %s", s.ID, where, got, fmt.Sprintf(wants, args...))
@@ -17,7 +17,8 @@ func (s Spec) Check() error {
 	case s.ID == "":
 		return wrong("ID", `""`, `a name, as "CartPole-v1"`)
 	case s.MaxSteps < 1:
-		return wrong("MaxSteps", fmt.Sprint(s.MaxSteps), "the steps of a whole episode, 1 or more, at which Step says that it is truncated")
+		return wrong("MaxSteps", fmt.Sprint(s.MaxSteps), "the steps of a whole episode, 1 or more, at which Step "+
+			"says that it is truncated")
 	case s.Players < 0:
 		return wrong("Players", fmt.Sprint(s.Players), "how many play, 0 or more")
 	}
@@ -43,7 +44,8 @@ func (s Spec) Check() error {
 		}
 	}
 	if _, box := s.Action.(Box); box && s.LegalMask {
-		return wrong("LegalMask", fmt.Sprintf("true beside the actions %s", s.Action), "actions that are Discrete or MultiDiscrete, or no LegalMask")
+		return wrong("LegalMask", fmt.Sprintf("true beside the actions %s", s.Action), "actions that are Discrete or "+
+			"MultiDiscrete, or no LegalMask")
 	}
 	if len(s.Descriptor.Dims) == 0 {
 		return nil
@@ -70,11 +72,13 @@ func (b Box) Check() error {
 		n *= d
 	}
 	if len(b.Low) != len(b.High) || len(b.Low) != 1 && len(b.Low) != n {
-		return fmt.Errorf("got %d lower and %d upper bounds for %s, want one for each element, or a single one; ±envs.Unbounded is none", len(b.Low), len(b.High), b.Shape())
+		return fmt.Errorf("got %d lower and %d upper bounds for %s, want one for each element, or a single one; "+
+			"±envs.Unbounded is none", len(b.Low), len(b.High), b.Shape())
 	}
 	for i, low := range b.Low {
 		if !(low <= b.High[i]) {
-			return fmt.Errorf("got the bounds %g and %g of element %d, want the lower one first and no NaN", low, b.High[i], i)
+			return fmt.Errorf("got the bounds %g and %g of element %d, want the lower one first and no NaN", low,
+				b.High[i], i)
 		}
 	}
 	return nil

@@ -26,17 +26,25 @@ func TestSpecCheck(t *testing.T) {
 		{func(s *envs.Spec) { s.Action = envs.Discrete{} }, "Action: got Discrete(0), want 1 choice or more"},
 		{func(s *envs.Spec) { s.Action = envs.MultiDiscrete{} }, "Action: got MultiDiscrete([])"},
 		{func(s *envs.Spec) { s.Action = envs.MultiDiscrete{N: []int{2, 0}} }, "Action: got MultiDiscrete([2 0])"},
-		{func(s *envs.Spec) { s.Observation = envs.Box{Dims: []int{2}, DType: graph.Float32} }, "Observation: got 0 lower and 0 upper bounds for f32[2], want one for each element"},
+		{func(s *envs.Spec) {
+			s.Observation = envs.Box{Dims: []int{2}, DType: graph.Float32}
+		}, "Observation: got 0 lower and 0 upper bounds for f32[2], want one for each element"},
 		{func(s *envs.Spec) {
 			s.Observation = envs.Box{Low: []float64{0}, High: []float64{1, 1}, Dims: []int{2}, DType: graph.Float32}
 		}, "got 1 lower and 2 upper bounds"},
-		{func(s *envs.Spec) { s.Observation = envs.Box{Low: []float64{0}, High: []float64{1}} }, "Observation: got a Box without a DType"},
+		{func(s *envs.Spec) {
+			s.Observation = envs.Box{Low: []float64{0}, High: []float64{1}}
+		}, "Observation: got a Box without a DType"},
 		{func(s *envs.Spec) {
 			s.Observation = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{-1}, DType: graph.Float32}
 		}, "got a Box of the dims [-1]"},
 		{func(s *envs.Spec) { s.Action = envs.Symmetric(1, -1) }, "Action: got the bounds 1 and -1 of element 1"},
-		{func(s *envs.Spec) { s.Action = envs.Symmetric(math.NaN()) }, "Action: got the bounds NaN and NaN of element 0"},
-		{func(s *envs.Spec) { s.Action, s.LegalMask = envs.Symmetric(1), true }, "LegalMask: got true beside the actions Box(-1, 1, [1], f32)"},
+		{func(s *envs.Spec) {
+			s.Action = envs.Symmetric(math.NaN())
+		}, "Action: got the bounds NaN and NaN of element 0"},
+		{func(s *envs.Spec) {
+			s.Action, s.LegalMask = envs.Symmetric(1), true
+		}, "LegalMask: got true beside the actions Box(-1, 1, [1], f32)"},
 		{func(s *envs.Spec) { s.Descriptor.Dims = []int{1} }, "Descriptor: got Box(none, none, [1], "},
 	} {
 		s := envs.Spec{ID: "Bare-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 2}, MaxSteps: 1}

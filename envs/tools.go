@@ -7,8 +7,8 @@ func Steps(n int) *graph.Array { return graph.Full(graph.ShapeOf(graph.Int32), n
 
 // Tick counts a step and tells whether the limit is reached.
 func Tick(time, maxSteps *graph.Array) (next, truncated *graph.Array) {
-	next = graph.Add(time, 1)
-	return next, graph.Ge(next, maxSteps)
+	next = time.Add(1)
+	return next, next.Ge(maxSteps)
 }
 
 // False is the bool scalar of an end that never comes.
@@ -28,13 +28,13 @@ type Move struct {
 // action ends it, at -1 for who moved. rewards, f32[players], are what Rewards has to give for the next state, reward
 // and terminated are for Step.
 func Referee(m Move) (rewards, reward, terminated *graph.Array) {
-	chosen := graph.Eq(graph.Iota(m.Legal.Dim(0)), m.Action)
-	illegal := graph.Not(graph.Any(graph.And(m.Legal, chosen)))
+	chosen := graph.Iota(m.Legal.Dim(0)).Eq(m.Action)
+	illegal := m.Legal.And(chosen).Any().Not()
 	players := m.Rewards.Dim(0)
-	mover := graph.Eq(graph.Iota(players), m.Player)
+	mover := graph.Iota(players).Eq(m.Player)
 	lost := graph.Select(mover, -1., 1/float64(players-1))
 	rewards = graph.Select(illegal, lost, m.Rewards)
 	rewards = graph.Select(m.Over, graph.ZerosLike(rewards), rewards)
-	reward = graph.Sum(graph.Select(mover, rewards, graph.ZerosLike(rewards)))
-	return rewards, reward, graph.Or(m.Over, graph.Or(illegal, m.Ends))
+	reward = graph.Select(mover, rewards, graph.ZerosLike(rewards)).Sum()
+	return rewards, reward, m.Over.Or(illegal.Or(m.Ends))
 }

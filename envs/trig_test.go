@@ -31,7 +31,8 @@ func TestSincos(t *testing.T) {
 }
 
 func TestWrapAngle(t *testing.T) {
-	for x, want := range map[float64]float64{0: 0, 3: 3, 4: 4 - 2*math.Pi, -4: 2*math.Pi - 4, 20: 20 - 6*math.Pi, -20: 6*math.Pi - 20} {
+	for x, want := range map[float64]float64{0: 0, 3: 3, 4: 4 - 2*math.Pi, -4: 2*math.Pi - 4, 20: 20 - 6*math.Pi,
+		-20: 6*math.Pi - 20} {
 		require.InDelta(t, want, floats(t, WrapAngle(graph.Scalar(x)))[0], 2e-6, "%v", x)
 	}
 }

@@ -25,7 +25,8 @@ type Array struct {
 	depth int // longest chain of lazy nodes above it
 }
 
-// Data is the content of a concrete array. Package xlabridge implements it with device buffers, this package with host bytes.
+// Data is the content of a concrete array. Package xlabridge implements it with device buffers, this package with host
+// bytes.
 type Data interface {
 	// HostBytes returns the elements, row-major, little-endian, one byte for a bool. The caller does not change them.
 	HostBytes() ([]byte, error)
@@ -105,7 +106,8 @@ func (a *Array) force() Data {
 		return a.data
 	}
 	if a.scope != nil {
-		throw("Data", "a traced %s has no value yet: return it from the function, or run with the reference backend to look inside", a.shape)
+		throw("Data", "a traced %s has no value yet: return it from the function, or run with the reference backend "+
+			"to look inside", a.shape)
 	}
 	if a.node == nil {
 		throw("Data", "an abstract %s has no value", a.shape)

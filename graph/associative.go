@@ -1,10 +1,10 @@
 package graph
 
-// AssociativeScan is the running combination of the elements of xs along axis 0: element i of the result is
-// f(f(f(x0, x1), x2) … xi), computed in about 2 log2(n) steps over many elements each instead of n steps over one
-// (Ladner and Fischer, "Parallel prefix computation", 1980). f maps two elements, without the axis, to one of the same
-// structure and shapes; it must be associative, and need not be commutative: its first argument stands before its second.
-// It is mapped over pairs of elements as VMap does. With Reversed, element i covers i and all after it, and f's first
+// AssociativeScan is the running combination of the elements of xs along axis 0: element i of the result is f(f(f(x0,
+// x1), x2) … xi), computed in about 2 log2(n) steps over many elements each instead of n steps over one (Ladner and
+// Fischer, "Parallel prefix computation", 1980). f maps two elements, without the axis, to one of the same structure
+// and shapes; it must be associative, and need not be commutative: its first argument stands before its second. It is
+// mapped over pairs of elements as VMap does. With Reversed, element i covers i and all after it, and f's first
 // argument is what comes later.
 //
 // Running sums are CumSum; linear recurrences, products of matrices and what restarts at flags (episodes) are this.
@@ -21,7 +21,8 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 			throw(name, "leaf %s is a scalar and has no axis to scan along", tree.Path(i))
 		}
 		if l.Dim(0) != leaves[0].Dim(0) {
-			throw(name, "leaf %s has %d elements along axis 0, leaf %s has %d: all leaves must agree", tree.Path(0), leaves[0].Dim(0), tree.Path(i), l.Dim(0))
+			throw(name, "leaf %s has %d elements along axis 0, leaf %s has %d: all leaves must agree", tree.Path(0),
+				leaves[0].Dim(0), tree.Path(i), l.Dim(0))
 		}
 		element[i] = l.shape.remove(0)
 	}
@@ -30,7 +31,8 @@ func AssociativeScan[T any](f func(a, b T) T, xs T, opts ...CumulativeOption) T 
 		mustMatch(name, "element of xs", tree, "result of the function", t)
 		for i, o := range out {
 			if !o.shape.Equal(element[i]) {
-				throw(name, "leaf %s of the function's result is %s, of its arguments %s: it must map two elements to one of the same shapes and dtypes", tree.Path(i), o.shape, element[i])
+				throw(name, "leaf %s of the function's result is %s, of its arguments %s: it must map two elements "+
+					"to one of the same shapes and dtypes", tree.Path(i), o.shape, element[i])
 			}
 		}
 		return out

@@ -16,10 +16,12 @@ func (f affineStep) then(g affineStep) affineStep {
 
 func init() {
 	for _, n := range []int{1, 2, 5, 8} {
-		composed = append(composed, Case{Name: fmt.Sprint("linear recurrence ", n), Inputs: []Shape{ShapeOf(Float32, n, 2), ShapeOf(Float32, n, 2)}, Lo: -1, Hi: 1,
+		composed = append(composed, Case{Name: fmt.Sprint("linear recurrence ", n), Inputs: []Shape{
+			ShapeOf(Float32, n, 2), ShapeOf(Float32, n, 2)}, Lo: -1, Hi: 1,
 			Fn: func(x []*Array) *Array { return AssociativeScan(affineStep.then, affineStep{x[0], x[1]}).B }})
 	}
-	composed = append(composed, Case{Name: "products of matrices", Inputs: []Shape{ShapeOf(Float32, 6, 2, 2)}, Lo: -1, Hi: 1,
+	composed = append(composed, Case{Name: "products of matrices", Inputs: []Shape{ShapeOf(Float32, 6, 2, 2)}, Lo: -1,
+		Hi: 1,
 		Fn: func(x []*Array) *Array { return AssociativeScan(Dot, x[0]) }},
 		Case{Name: "reversed", Inputs: []Shape{ShapeOf(Float32, 5, 2, 2)}, Lo: -1, Hi: 1,
 			Fn: func(x []*Array) *Array { return AssociativeScan(Dot, x[0], Reversed()) }})
@@ -38,7 +40,10 @@ func TestAssociativeScanIsALoop(t *testing.T) {
 			}
 			got, err := ToTensor(AssociativeScan(Dot, x, opts...))
 			require.NoError(t, err)
-			_, all := Scan(func(c, x *Array) (*Array, *Array) { c = Dot(c, x); return c, c }, Eye(Float32, 2), x, scan...)
+			_, all := Scan(func(c, x *Array) (*Array, *Array) {
+				c = Dot(c, x)
+				return c, c
+			}, Eye(Float32, 2), x, scan...)
 			want, err := ToTensor(all)
 			require.NoError(t, err)
 			near(t, want, got, 1e-5, n, reverse)

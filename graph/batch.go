@@ -68,7 +68,9 @@ func VMap2[A, B, R any](f func(A, B) R, opts ...VMapOption) func(A, B) R {
 // VMap3 is VMap for functions of three arguments.
 func VMap3[A, B, C, R any](f func(A, B, C) R, opts ...VMapOption) func(A, B, C) R {
 	return func(a A, b B, c C) R {
-		return vmapCall[R]([]any{a, b, c}, opts, func(args []any) any { return f(args[0].(A), args[1].(B), args[2].(C)) })
+		return vmapCall[R]([]any{a, b, c}, opts, func(args []any) any {
+			return f(args[0].(A), args[1].(B), args[2].(C))
+		})
 	}
 }
 
@@ -95,12 +97,14 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 			continue
 		}
 		if l.Rank() == 0 {
-			throw("VMap", "argument leaf %s is a scalar and has no axis to map over: give it one, or pass Unmapped for it in InAxes", tree.Path(i))
+			throw("VMap", "argument leaf %s is a scalar and has no axis to map over: give it one, or pass Unmapped "+
+				"for it in InAxes", tree.Path(i))
 		}
 		dims[i] = checkAxis("VMap", axis, l.Rank())
 		n := l.shape.Dims[dims[i]]
 		if sized && n != size {
-			throw("VMap", "argument leaf %s has %d lanes along axis %d, others have %d: all mapped leaves must agree", tree.Path(i), n, dims[i], size)
+			throw("VMap", "argument leaf %s has %d lanes along axis %d, others have %d: all mapped leaves must agree",
+				tree.Path(i), n, dims[i], size)
 		}
 		size, sized = n, true
 		shapes[i] = l.shape.remove(dims[i])

@@ -36,8 +36,8 @@ func Quo(x, y any) *Array {
 	return q
 }
 
-// FloorDiv is the quotient rounded down, such that x = FloorDiv(x, y) y + Mod(x, y) up to rounding. Of floats it is x / y where
-// y is 0.
+// FloorDiv is the quotient rounded down, such that x = FloorDiv(x, y) y + Mod(x, y) up to rounding. Of floats it is x /
+// y where y is 0.
 func FloorDiv(x, y any) *Array {
 	a := operands("floor_div", x, y)
 	d := a[0].DType()
@@ -72,7 +72,8 @@ func Mod(x, y any) *Array {
 // negative x.
 func Pow(x, y any) *Array {
 	a, _ := operand("pow", x)
-	if v, s := operand("pow", y); a != nil && v == nil && s.v.CanInt() && (s.v.Int() >= 0 || isFloat(a.DType())) && a.DType() != Bool {
+	if v, s := operand("pow", y); a != nil && v == nil && s.v.CanInt() && (s.v.Int() >= 0 || isFloat(a.DType())) &&
+		a.DType() != Bool {
 		return integerPow(a, s.v.Int())
 	}
 	return binaryCall("pow", x, y)

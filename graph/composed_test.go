@@ -10,8 +10,8 @@ import (
 // for them too. Each group of functions adds its own.
 var composed []Case
 
-// VMap of a composed function is the function run lane by lane; its derivatives agree with differences, with each other,
-// under VMap, inside Scan and checkpointed.
+// VMap of a composed function is the function run lane by lane; its derivatives agree with differences, with each
+// other, under VMap, inside Scan and checkpointed.
 func TestComposed(t *testing.T) {
 	for i, c := range composed {
 		t.Run(fmt.Sprint(i, " ", c.Name), func(t *testing.T) {

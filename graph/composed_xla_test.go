@@ -33,13 +33,14 @@ func near(t *testing.T, want, got *graph.Array, tol float64, msg ...any) {
 		if w[i] == g[i] || math.IsNaN(w[i]) && math.IsNaN(g[i]) {
 			continue
 		}
-		require.False(t, math.IsInf(w[i], 0), fmt.Sprint("element ", i, " is ", g[i], ", want ", w[i], " ", fmt.Sprint(msg...)))
+		require.False(t, math.IsInf(w[i], 0), fmt.Sprint("element ", i, " is ", g[i], ", want ", w[i], " ",
+			fmt.Sprint(msg...)))
 		require.InDelta(t, w[i], g[i], tol*(1+math.Abs(w[i])), fmt.Sprint("element ", i, " ", fmt.Sprint(msg...)))
 	}
 }
 
-// What is composed of ops gives on XLA what it gives on the reference interpreter: its values, its values under VMap, and
-// the gradient under VMap. The samples are those of TestComposed, a few in one program.
+// What is composed of ops gives on XLA what it gives on the reference interpreter: its values, its values under VMap,
+// and the gradient under VMap. The samples are those of TestComposed, a few in one program.
 func TestComposedAgainstXLA(t *testing.T) {
 	client := openCPU(t)
 	n := 0
@@ -49,7 +50,8 @@ func TestComposedAgainstXLA(t *testing.T) {
 			in := make([][]*graph.Array, len(cases))
 			for i, c := range cases {
 				for _, s := range c.Inputs {
-					in[i] = append(in[i], graph.RandomCaseInput(r, graph.ShapeOf(s.DType, append([]int{3}, s.Dims...)...), c))
+					in[i] = append(in[i],
+						graph.RandomCaseInput(r, graph.ShapeOf(s.DType, append([]int{3}, s.Dims...)...), c))
 				}
 			}
 			all := func(in [][]*graph.Array) [][]*graph.Array {
@@ -63,7 +65,9 @@ func TestComposedAgainstXLA(t *testing.T) {
 					if c.Rough || !out[i][0].DType().IsFloat() {
 						continue
 					}
-					out[i] = append(out[i], graph.VMap(graph.Grad(func(x []*graph.Array) *graph.Array { return graph.Sum(graph.Sin(c.Fn(x))) }))(in[i])...)
+					out[i] = append(out[i], graph.VMap(graph.Grad(func(x []*graph.Array) *graph.Array {
+						return graph.Sum(graph.Sin(c.Fn(x)))
+					}))(in[i])...)
 				}
 				return out
 			}

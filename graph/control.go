@@ -33,14 +33,9 @@ func checkCarry(name string, in *Tree, inShapes []Shape, out *Tree, outShapes []
 		}
 	}
 	if diff != "" {
-		throw(name, "the body must return the carry with the shapes it got%s: convert or reshape it in the body, or start with what the body returns", diff)
+		throw(name, "the body must return the carry with the shapes it got%s: convert or reshape it in the body, or "+
+			"start with what the body returns", diff)
 	}
-}
-
-// scanOrder gives the permutation from (a, b, c, a', b', c') to (a, a', b, b', c, c').
-func scanOrder(a, b, c, ta, tb, tc int) []int {
-	n := a + b + c
-	return slices.Concat(rangeInts(0, a), rangeInts(n, n+ta), rangeInts(a, a+b), rangeInts(n+ta, n+ta+tb), rangeInts(a+b, n), rangeInts(n+ta+tb, n+ta+tb+tc))
 }
 
 // unknownLoop finds which results of a loop body depend on unknown inputs once the carry has gone round until nothing

@@ -14,7 +14,8 @@ type Cost struct {
 }
 
 func (c Cost) plus(d Cost, times float64) Cost {
-	return Cost{c.FLOPs + times*d.FLOPs, c.Transcendentals + times*d.Transcendentals, c.IntOps + times*d.IntOps, c.Bytes + times*d.Bytes}
+	return Cost{c.FLOPs + times*d.FLOPs, c.Transcendentals + times*d.Transcendentals, c.IntOps + times*d.IntOps,
+		c.Bytes + times*d.Bytes}
 }
 
 // Cost counts the work of a graph. turns gives the number of turns of a "while", which the graph alone does not know

@@ -4,8 +4,8 @@ import "slices"
 
 // Counts, and results whose number depends on values: their size is given, so that shapes stay fixed.
 
-// Bincount counts how often each of 0, …, length-1 is among the integers x (any shape), int32; with weights of x's shape
-// it adds these up instead. What is out of range is dropped.
+// Bincount counts how often each of 0, …, length-1 is among the integers x (any shape), int32; with weights of x's
+// shape it adds these up instead. What is out of range is dropped.
 func Bincount(x *Array, length int, weights ...*Array) *Array {
 	if len(weights) > 1 {
 		throw("Bincount", "got %d arrays of weights, want one or none", len(weights))
@@ -45,8 +45,8 @@ func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 	return HistogramOf(x, edges), edges
 }
 
-// HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with weights
-// of x's shape it adds these up instead.
+// HistogramOf counts how many elements of x lie between neighbours of the ascending edges, as Histogram does; with
+// weights of x's shape it adds these up instead.
 func HistogramOf(x, edges *Array, weights ...*Array) *Array {
 	if edges.Rank() != 1 || edges.Size() < 2 {
 		throw("Histogram", "got edges %s, want an ascending vector of at least two", edges.shape)
@@ -71,16 +71,18 @@ type UniqueValues struct {
 	Number  *Array // int32 scalar: how many different values there are, kept or not
 }
 
-// Unique finds the different elements of x (any shape), ascending, up to so many; NaN is one of them, the last. Where there
-// are fewer, Values goes on with the smallest one, or with fill.
+// Unique finds the different elements of x (any shape), ascending, up to so many; NaN is one of them, the last. Where
+// there are fewer, Values goes on with the smallest one, or with fill.
 func Unique(x *Array, size int, fill ...any) UniqueValues {
 	n := x.Size()
 	if len(fill) > 1 || size < 0 || n == 0 && len(fill) == 0 {
-		throw("Unique", "got a size of %d and %d values to fill up with for %s; want a size of at least 0 and one value or none, one for an empty array", size, len(fill), x.shape)
+		throw("Unique", "got a size of %d and %d values to fill up with for %s; want a size of at least 0 and one "+
+			"value or none, one for an empty array", size, len(fill), x.shape)
 	}
 	if n == 0 {
 		zeros := Zeros(ShapeOf(Int32, size))
-		return UniqueValues{Full(ShapeOf(x.DType(), size), fill[0]), zeros, zeros, Zeros(x.shape.with(Int32)), Zeros(Shape{DType: Int32})}
+		return UniqueValues{Full(ShapeOf(x.DType(), size), fill[0]), zeros, zeros, Zeros(x.shape.with(Int32)),
+			Zeros(Shape{DType: Int32})}
 	}
 	sorted := SortKV([]*Array{Flatten1D(x), Iota(n)}, 0, 1)
 	s, order := sorted[0], sorted[1]
@@ -109,11 +111,12 @@ func Unique(x *Array, size int, fill ...any) UniqueValues {
 	return out
 }
 
-// Nonzero gives the places of the first so many elements of x that are not zero (true, NaN), in row-major order: one int32
-// vector [size] for each axis of x. Where there are fewer it goes on with 0, or with fill.
+// Nonzero gives the places of the first so many elements of x that are not zero (true, NaN), in row-major order: one
+// int32 vector [size] for each axis of x. Where there are fewer it goes on with 0, or with fill.
 func Nonzero(x *Array, size int, fill ...int) []*Array {
 	if x.Rank() == 0 || size < 0 || len(fill) > 1 {
-		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size of at least 0 and one value or none", x.shape, size, len(fill))
+		throw("Nonzero", "got %s, a size of %d and %d values to fill up with; want at least one axis, a size of at "+
+			"least 0 and one value or none", x.shape, size, len(fill))
 	}
 	if size == 0 {
 		return slices.Repeat([]*Array{Zeros(ShapeOf(Int32, 0))}, x.Rank())

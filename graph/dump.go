@@ -10,19 +10,27 @@ import (
 // Phase is a stage of a program on its way to the compiler.
 type Phase string
 
-// The phases of a Program, in order. Those from PhaseLowered on differ from target to target.
+// The phases of a Program, in order. Those from PhaseLowered on depend on the target and, except the last, are the
+// names of the passes (see passes).
 const (
-	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it, one op a line with its source
-	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped: what the interpreter runs
-	PhaseLowered    Phase = "lowered"    // every op one that the target takes (Op.Lower)
-	PhaseLoops      Phase = "loops"      // loops marked that are better not made one function
-	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels, where there are any
-	PhaseFunctions  Phase = "functions"  // what lies between calls of kernels made functions
+	PhaseTraced     Phase = "traced"     // as the function and its transforms recorded it
+	PhaseSimplified Phase = "simplified" // equal ops merged, dead ones dropped; the interpreter runs this
+	PhaseLowered    Phase = "lowered"    // only ops that the target takes
+	PhaseGathers    Phase = "gathers"    // all_gathers that call a kernel numbered
+	PhaseLoops      Phase = "loops"      // loops marked that do not become one function
+	PhaseWrites     Phase = "writes"     // writes into parts of arrays as calls of kernels
+	PhaseFunctions  Phase = "functions"  // ops between calls of kernels made functions
 	PhaseStableHLO  Phase = "stablehlo"  // what the compiler gets
 )
 
 // Phases lists them.
-var Phases = []Phase{PhaseTraced, PhaseSimplified, PhaseLowered, PhaseLoops, PhaseWrites, PhaseFunctions, PhaseStableHLO}
+var Phases = func() []Phase {
+	all := []Phase{PhaseTraced, PhaseSimplified}
+	for _, p := range passes {
+		all = append(all, p.name)
+	}
+	return append(all, PhaseStableHLO)
+}()
 
 // Dump writes the program as it is after a phase, for a target where the phase depends on it.
 func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
@@ -33,8 +41,6 @@ func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
 		text = p.traced.String()
 	case PhaseSimplified:
 		text = p.Graph.String()
-	case PhaseLowered, PhaseLoops, PhaseWrites, PhaseFunctions:
-		text = p.lowerTo(phase, t).String()
 	case PhaseStableHLO:
 		l, err := p.Lower(t)
 		if err != nil {
@@ -42,14 +48,17 @@ func (p *Program) Dump(w io.Writer, phase Phase, t Target) (err error) {
 		}
 		text = l.StableHLO
 	default:
-		return fmt.Errorf("graph.Dump: got phase %q, want one of %v", phase, Phases)
+		if !slices.Contains(Phases, phase) {
+			return fmt.Errorf("graph.Dump: got phase %q, want one of %v", phase, Phases)
+		}
+		text = p.lowerTo(phase, t).String()
 	}
 	_, err = io.WriteString(w, text)
 	return err
 }
 
-// Dump traces f over the shapes of an argument and writes the program as it is after a phase: the way to see what VMap,
-// Grad or Scan made of a function. target is TargetCPU if none is given.
+// Dump traces f over the shapes of an argument and writes the program as it is after a phase. It shows what VMap, Grad
+// or Scan made of a function. The target is TargetCPU if none is given.
 func Dump[A, R any](w io.Writer, phase Phase, f func(A) R, a A, target ...Target) error {
 	p, err := Trace("dump", f, a)
 	if err != nil {
@@ -64,7 +73,7 @@ type OpCount struct {
 	Count int    `json:"count"`
 }
 
-// Ops counts the graph's ops by name, bodies included, each once however often a loop runs it: most frequent first.
+// Ops counts the graph's ops by name, most frequent first. Ops in bodies count once, however often a loop runs them.
 func (g *Graph) Ops() []OpCount {
 	counts := map[string]int{}
 	var walk func(*Graph)

@@ -8,13 +8,13 @@ import (
 
 // emitter writes a Graph as a StableHLO module in MLIR's generic text form.
 type emitter struct {
-	w      *strings.Builder
-	names  map[*Array]string
-	next   int
-	indent string
-	funcs  map[string]string // private functions by name
-	order  []string
-	met    *value // what the last meeting of devices gave (lower_meetings.go); nil: there was none
+	w        *strings.Builder
+	names    map[*Array]string
+	next     int
+	indent   string
+	funcs    map[string]string // private functions by name
+	order    []string
+	gathered *value // the result of the last gather (lower_gathers.go); nil: there was none
 }
 
 // emitModule writes the module: a public @main over g's parameters. donated maps parameter to the result whose buffer
@@ -33,7 +33,8 @@ func emitModule(name string, g *Graph, donated map[int]int, replicas int) string
 	e.nodes(g)
 	body := e.w.String()
 	var m strings.Builder
-	fmt.Fprintf(&m, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n", mlirName(name), replicas)
+	fmt.Fprintf(&m, "module @%s attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = %d : i32} {\n",
+		mlirName(name), replicas)
 	fmt.Fprintf(&m, "  func.func public @main(%s) -> (%s) {\n%s", strings.Join(params, ", "), types(g.Results), body)
 	fmt.Fprintf(&m, "    \"func.return\"(%s) : (%s) -> ()\n  }\n", e.refs(g.Results), types(g.Results))
 	for _, f := range e.order {
@@ -105,8 +106,8 @@ func (e *emitter) nodes(g *Graph) {
 		if n.Op.Emit == nil {
 			throw("emit", "internal: %s has to be lowered before it is written", n.Op.Name)
 		}
-		if len(n.Bodies) > 0 && meets(n) {
-			e.behind(n, func() { n.Op.Emit(e, n) })
+		if len(n.Bodies) > 0 && hasRendezvous(n) {
+			e.afterGather(n, func() { n.Op.Emit(e, n) })
 			continue
 		}
 		n.Op.Emit(e, n)
@@ -174,9 +175,9 @@ func (e *emitter) region(g *Graph, outer []*Array, ret string, first ...string) 
 	for i, a := range outer {
 		e.names[g.Params[i]] = e.ref(a)
 	}
-	// What one region gathered, the next one, which may be another branch, knows nothing of.
-	met := e.met
-	defer func() { e.met = met }()
+	// The next region may be another branch, which does not see this one's gathers.
+	gathered := e.gathered
+	defer func() { e.gathered = gathered }()
 	args := g.Params[len(outer):]
 	header := "{\n"
 	if len(args) > 0 {
@@ -223,7 +224,8 @@ func (e *emitter) scalarRegion(argTypes []string, f func(args []string) (results
 	}
 	return "{\n" + e.indent + "^bb0(" + strings.Join(parts, ", ") + "):\n" + e.block(func() {
 		r, t := f(names)
-		fmt.Fprintf(e.w, "%s\"stablehlo.return\"(%s) : (%s) -> ()\n", e.indent, strings.Join(r, ", "), strings.Join(t, ", "))
+		fmt.Fprintf(e.w, "%s\"stablehlo.return\"(%s) : (%s) -> ()\n", e.indent, strings.Join(r, ", "),
+			strings.Join(t, ", "))
 	}) + e.indent + "}"
 }
 

@@ -50,8 +50,8 @@ func Try(f func()) (err error) {
 	return nil
 }
 
-// catch turns a thrown *Error into the caller's error. Any other panic, such as one of the user's own, goes on as it is;
-// Go prints it with the stack of where it began.
+// catch turns a thrown *Error into the caller's error. Any other panic, such as one of the user's own, goes on as it
+// is; Go prints it with the stack of where it began.
 func catch(err *error) {
 	switch r := recover().(type) {
 	case nil:

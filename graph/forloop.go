@@ -5,20 +5,23 @@ import (
 	"slices"
 )
 
-// ForiLoop runs body for i from from to to-1 (int32 scalars), each time on the carry that the last turn returned. Bounds
-// are Go integers or integer scalar arrays; with to at most from the carry comes back as it is. With bounds that are
-// known when the loop is traced it is a Scan, with derivatives of both modes (and Scan's Unroll); with computed ones it
-// is a While, which has forward mode only: WhileBounded has both.
+// ForiLoop runs body for i from from to to-1 (int32 scalars), each time on the carry that the last turn returned.
+// Bounds are Go integers or integer scalar arrays; with to at most from the carry comes back as it is. With bounds that
+// are known when the loop is traced it is a Scan, with derivatives of both modes (and Scan's Unroll); with computed
+// ones it is a While, which has forward mode only: WhileBounded has both.
 func ForiLoop[C any](from, to any, body func(i *Array, c C) C, init C, opts ...ScanOption) C {
 	low, lowKnown := loopBound("ForiLoop", from)
 	high, highKnown := loopBound("ForiLoop", to)
 	if lowKnown && highKnown {
 		n := max(int(high.(int64)-low.(int64)), 0)
-		out, _ := Scan(func(c C, i *Array) (C, None) { return body(i, c), None{} }, init, Add(Iota(n), int32(low.(int64))), opts...)
+		out, _ := Scan(func(c C, i *Array) (C, None) {
+			return body(i, c), None{}
+		}, init, Add(Iota(n), int32(low.(int64))), opts...)
 		return out
 	}
 	if len(opts) > 0 {
-		throw("ForiLoop", "got options of Scan for a loop whose bounds are computed: they need bounds that are Go integers")
+		throw("ForiLoop", "got options of Scan for a loop whose bounds are computed: they need bounds that are Go "+
+			"integers")
 	}
 	type carry struct {
 		I *Array
@@ -63,8 +66,8 @@ func loopBound(name string, x any) (bound any, known bool) {
 
 // WhileBounded is While with at most maxTrips turns, and derivatives of both modes: it stops when cond fails or after
 // maxTrips turns, whichever is first. Run by itself it takes as many turns as it needs. Its derivative keeps what it
-// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those behind the last turn are skipped. Under VMap the
-// loop ends with the last lane.
+// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those behind the last turn are skipped. Under VMap
+// the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"
 	if maxTrips < 0 {
@@ -87,10 +90,14 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	loop, loopCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
 		trips := Zeros(Shape{DType: Int32})
 		outs := whileLoop("", func(c []*Array) *Array { return And(Lt(c[0], maxTrips), test(c[1:])) },
-			func(c []*Array) []*Array { return slices.Concat([]*Array{Add(c[0], 1)}, turn(c[1:])) }, slices.Concat([]*Array{trips}, p))
+			func(c []*Array) []*Array {
+				return slices.Concat([]*Array{Add(c[0], 1)}, turn(c[1:]))
+			}, slices.Concat([]*Array{trips}, p))
 		return outs[1:]
 	})
-	scan, scanCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array { return boundedScan(test, turn, p, maxTrips) })
+	scan, scanCaptured := buildGraph(shapes, nil, func(p []*Array) []*Array {
+		return boundedScan(test, turn, p, maxTrips)
+	})
 	k := len(leaves)
 	own := func(g *Graph) []*Array { return g.Params[len(g.Params)-k:] }
 	loopOwn, scanOwn := own(loop), own(scan)

@@ -21,14 +21,23 @@ func init() {
 		Case{Name: "for, unrolled", Inputs: []Shape{ShapeOf(Float32)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
 			return ForiLoop(0, Of(5), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0], Unroll(2))
 		}},
-		Case{Name: "for, computed bounds", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Int32)}, Lo: -1, Hi: 4, Rough: true, Fn: func(x []*Array) *Array {
-			return ForiLoop(1, Convert(x[1], Int64), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
+		Case{Name: "for, computed bounds", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Int32)}, Lo: -1, Hi: 4,
+			Rough: true, Fn: func(x []*Array) *Array {
+				return ForiLoop(1, Convert(x[1], Int64), func(i, c *Array) *Array { return pow(i, c, x[0]) }, x[0])
+			}},
+		Case{Name: "bounded while", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array {
+			return halve(x[0], 10)
 		}},
-		Case{Name: "bounded while", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array { return halve(x[0], 10) }},
-		Case{Name: "bounded while, bound met", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array {
-			return WhileBounded(func(c *Array) *Array { return Lt(c, 1e6) }, func(c *Array) *Array { return Mul(c, x[1]) }, x[0], 5)
-		}},
-		Case{Name: "bounded while, no turns", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2, Fn: func(x []*Array) *Array { return halve(x[0], 0) }})
+		Case{Name: "bounded while, bound met", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
+			Fn: func(x []*Array) *Array {
+				return WhileBounded(func(c *Array) *Array {
+					return Lt(c, 1e6)
+				}, func(c *Array) *Array { return Mul(c, x[1]) }, x[0], 5)
+			}},
+		Case{Name: "bounded while, no turns", Inputs: []Shape{ShapeOf(Float32)}, Lo: 1.2, Hi: 2,
+			Fn: func(x []*Array) *Array {
+				return halve(x[0], 0)
+			}})
 }
 
 func TestForiLoop(t *testing.T) {
@@ -36,7 +45,8 @@ func TestForiLoop(t *testing.T) {
 		from, to any
 		want     float64
 	}{
-		{0, 5, 10}, {2, 5, 9}, {-3, 0, -6}, {5, 0, 0}, {3, 3, 0}, {Of(2), uint8(5), 9}, {Of(int64(-3)), Of(int8(0)), -6},
+		{0, 5, 10}, {2, 5, 9}, {-3, 0, -6}, {5, 0, 0}, {3, 3, 0}, {Of(2), uint8(5), 9},
+		{Of(int64(-3)), Of(int8(0)), -6},
 	} {
 		sum := func(from, to any) *Array {
 			return ForiLoop(from, to, func(i, c *Array) *Array { return Add(c, i) }, Zeros(ShapeOf(Int32)))
@@ -64,7 +74,9 @@ func TestForiLoopRefusals(t *testing.T) {
 		{"got the bound 1.5, want an integer", func(x *Array) *Array { return ForiLoop(0, 1.5, add, x) }},
 		{"got the bound i32[2], want an integer scalar", func(x *Array) *Array { return ForiLoop(Iota(2), 3, add, x) }},
 		{"want one that fits in an int32", func(x *Array) *Array { return ForiLoop(0, int64(1)<<40, add, x) }},
-		{"got options of Scan for a loop whose bounds are computed", func(x *Array) *Array { return ForiLoop(0, x, add, x, Unroll(2)) }},
+		{"got options of Scan for a loop whose bounds are computed", func(x *Array) *Array {
+			return ForiLoop(0, x, add, x, Unroll(2))
+		}},
 		{"got at most -1 turns", func(x *Array) *Array {
 			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return c }, x, -1)
 		}},
@@ -72,7 +84,8 @@ func TestForiLoopRefusals(t *testing.T) {
 			return WhileBounded(func(c *Array) *Array { return c }, func(c *Array) *Array { return c }, x, 3)
 		}},
 		{"goes in as i32[] and comes out as f32[]", func(x *Array) *Array {
-			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return Sin(c) }, x, 3)
+			return WhileBounded(func(c *Array) *Array { return Lt(c, 1) }, func(c *Array) *Array { return Sin(c) }, x,
+				3)
 		}},
 	} {
 		_, err := Trace("f", c.call, Abstract(ShapeOf(Int32)))
@@ -85,7 +98,9 @@ func TestForiLoopRefusals(t *testing.T) {
 func TestWhileBoundedDerivative(t *testing.T) {
 	for _, most := range []int{7, 8, 9, 10, 30} {
 		f := func(x *Array) *Array {
-			return WhileBounded(func(c *Array) *Array { return Lt(c, 100) }, func(c *Array) *Array { return Mul(c, x) }, x, most)
+			return WhileBounded(func(c *Array) *Array {
+				return Lt(c, 100)
+			}, func(c *Array) *Array { return Mul(c, x) }, x, most)
 		}
 		got, err := Floats(VMap(Grad(f))(Float32s([]float32{2, 3, 200})))
 		require.NoError(t, err)
@@ -98,7 +113,9 @@ func TestWhileBoundedSharesConstants(t *testing.T) {
 	w := Abstract(ShapeOf(Float32, 200, 200))
 	p, err := Trace2("f", func(w, x *Array) *Array {
 		return VMap(func(x *Array) *Array {
-			return WhileBounded(func(c *Array) *Array { return Lt(Sum(c), 100) }, func(c *Array) *Array { return Dot(w, c) }, x, 5)
+			return WhileBounded(func(c *Array) *Array {
+				return Lt(Sum(c), 100)
+			}, func(c *Array) *Array { return Dot(w, c) }, x, 5)
 		})(x)
 	}, w, Abstract(ShapeOf(Float32, 7, 200)))
 	require.NoError(t, err)

@@ -70,7 +70,8 @@ func fillOutside(x, inside *Array, axes []int) *Array {
 // takeNone takes from an empty axis, which only no indices can do. dims are the result's.
 func takeNone(name string, x *Array, axis int, indices *Array, dims []int) *Array {
 	if indices.Size() > 0 {
-		throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take", axis, x.shape, indices.shape)
+		throw(name, "axis %d of %s is empty, so there is nothing for the indices %s to take", axis, x.shape,
+			indices.shape)
 	}
 	return Zeros(x.shape.dims(dims...))
 }
@@ -119,7 +120,8 @@ func TakeAlongAxis(x, indices *Array, axis int, mode ...IndexMode) *Array {
 	}
 	idx := rowIndices("TakeAlongAxis", BroadcastTo(indices, dims...), n, m)
 	others := dropAxes(rangeInts(0, x.Rank()), []int{axis})
-	a := gatherAttrs{collapsed: []int{axis}, batch: others, indexBatch: others, indexMap: []int{axis}, sizes: slices.Repeat([]int{1}, x.Rank())}
+	a := gatherAttrs{collapsed: []int{axis}, batch: others, indexBatch: others, indexMap: []int{axis},
+		sizes: slices.Repeat([]int{1}, x.Rank())}
 	out := apply1(op("gather"), a, x, ExpandDims(idx, -1))
 	if m == FillOrDrop {
 		return fillOutside(out, And(Ge(idx, 0), Lt(idx, n)), rangeInts(0, idx.Rank()))
@@ -139,7 +141,8 @@ type GatherDims struct {
 }
 
 func (d GatherDims) attrs() gatherAttrs {
-	return gatherAttrs{offset: slices.Clone(d.Window), collapsed: slices.Clone(d.Collapsed), batch: slices.Clone(d.Batch),
+	return gatherAttrs{offset: slices.Clone(d.Window), collapsed: slices.Clone(d.Collapsed),
+		batch:      slices.Clone(d.Batch),
 		indexBatch: slices.Clone(d.IndexBatch), indexMap: slices.Clone(d.Coordinates), sizes: slices.Clone(d.Sizes)}
 }
 
@@ -185,13 +188,15 @@ func scatterRows(name, kind string, x, indices, updates *Array, mode []IndexMode
 	idx := ExpandDims(rowIndices(name, indices, x.shape.Dims[0], m), -1)
 	sizes := slices.Clone(x.Dims())
 	sizes[0] = 1
-	a := gatherAttrs{offset: rangeInts(indices.Rank(), indices.Rank()+x.Rank()-1), collapsed: []int{0}, indexMap: []int{0}, sizes: sizes, kind: kind}
+	a := gatherAttrs{offset: rangeInts(indices.Rank(), indices.Rank()+x.Rank()-1), collapsed: []int{0}, indexMap: []int{
+		0}, sizes: sizes, kind: kind}
 	if m == ClipIndex {
 		idx = clampIndices(a, idx, x.Dims())
 	}
 	want := append(slices.Clone(indices.Dims()), x.Dims()[1:]...)
 	if !broadcasts(updates.Dims(), want) {
-		throw(name, "got updates %s for %s and indices %s, want %s, or what broadcasts to it", updates.shape, x.shape, indices.shape, x.shape.dims(want...))
+		throw(name, "got updates %s for %s and indices %s, want %s, or what broadcasts to it", updates.shape, x.shape,
+			indices.shape, x.shape.dims(want...))
 	}
 	return apply1(op("scatter"), a, x, idx, BroadcastTo(Convert(updates, x.DType()), want...))
 }

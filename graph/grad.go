@@ -167,12 +167,13 @@ func valueAndGrad[A any](name string, a A, args []any, f func(args []any) any) (
 // needFloats refuses to differentiate by integers and bools alone, which have no derivative.
 func needFloats(name string, a any) {
 	if leaves := Leaves(a); len(leaves) > 0 && len(floatLeaves(a)) == 0 {
-		throw(name, "the argument to differentiate by is %s, want a float (or a tree with some): convert it, or differentiate by another argument", leaves[0].shape)
+		throw(name, "the argument to differentiate by is %s, want a float (or a tree with some): convert it, or "+
+			"differentiate by another argument", leaves[0].shape)
 	}
 }
 
-// Grad gives the gradient of a scalar function by its argument, in the argument's structure. Leaves of integers or bools
-// beside float ones (a counter, a key) count as constants and get zeros.
+// Grad gives the gradient of a scalar function by its argument, in the argument's structure. Leaves of integers or
+// bools beside float ones (a counter, a key) count as constants and get zeros.
 func Grad[A any](f func(A) *Array) func(A) A {
 	g := ValueAndGrad(f)
 	return func(a A) A { _, d := g(a); return d }
@@ -187,7 +188,9 @@ func Grad2[A, B any](f func(A, B) *Array) func(A, B) A {
 // Grad3 gives the gradient of a scalar function of three arguments by its first.
 func Grad3[A, B, C any](f func(A, B, C) *Array) func(A, B, C) A {
 	return func(a A, b B, c C) A {
-		_, _, d := valueAndGrad("Grad3", a, []any{a, b, c}, func(x []any) any { return f(x[0].(A), x[1].(B), x[2].(C)) })
+		_, _, d := valueAndGrad("Grad3", a, []any{a, b, c}, func(x []any) any {
+			return f(x[0].(A), x[1].(B), x[2].(C))
+		})
 		return d
 	}
 }
@@ -226,7 +229,8 @@ func ValueAndGradAux[A, B, X any](f func(A, B) (*Array, X)) func(A, B) (*Array, 
 	}
 }
 
-// JacFwd gives the Jacobian of a function of one array, column by column (forward mode): result axes, then argument axes.
+// JacFwd gives the Jacobian of a function of one array, column by column (forward mode): result axes, then argument
+// axes.
 func JacFwd(f func(*Array) *Array) func(*Array) *Array {
 	return func(x *Array) *Array {
 		needFloats("JacFwd", x)

@@ -206,8 +206,10 @@ func checkSecond(t *testing.T, f func([]*Array) *Array, in, tan []*Tensor, ct *T
 		}
 		for k := range x.V {
 			want := (ends[h][i].F(k) - ends[-h][i].F(k)) / (2 * h)
-			require.InDelta(t, want, both[i].F(k), 2e-4*(1+math.Abs(want)), "forward over reverse, input %d element %d", i, k)
-			require.InDelta(t, both[i].F(k), both[n+i].F(k), 1e-8*(1+math.Abs(want)), "reverse over reverse, input %d element %d", i, k)
+			require.InDelta(t, want, both[i].F(k), 2e-4*(1+math.Abs(want)), "forward over reverse, input %d element %d",
+				i, k)
+			require.InDelta(t, both[i].F(k), both[n+i].F(k), 1e-8*(1+math.Abs(want)),
+				"reverse over reverse, input %d element %d", i, k)
 		}
 	}
 }
@@ -271,7 +273,9 @@ func TestComposition(t *testing.T) {
 		f := func(v *Array) *Array {
 			c, _ := Scan(func(c *Array, _ None) (*Array, None) {
 				d := Grad(cube)(c) // 3 c^2
-				return Cond(Gt(c, 0), func() *Array { return Sub(c, Mul(d, .01)) }, func() *Array { return Mul(c, 2) }), None{}
+				return Cond(Gt(c, 0), func() *Array {
+					return Sub(c, Mul(d, .01))
+				}, func() *Array { return Mul(c, 2) }), None{}
 			}, v, None{}, Length(2))
 			return c
 		}
@@ -294,7 +298,9 @@ func TestComposition(t *testing.T) {
 	})
 	t.Run("captured by a closure", func(t *testing.T) { // d/dx of sum over steps of x*i: the body takes x from outside
 		got := val(t, Grad(func(v *Array) *Array {
-			c, _ := Scan(func(c, i *Array) (*Array, None) { return Add(c, Mul(Sum(Square(v)), i)), None{} }, scalar64(0), Float64s([]float64{1, 2, 3}))
+			c, _ := Scan(func(c, i *Array) (*Array, None) {
+				return Add(c, Mul(Sum(Square(v)), i)), None{}
+			}, scalar64(0), Float64s([]float64{1, 2, 3}))
 			return c
 		}))
 		expect(t, func(x float64) float64 { return 12 * x }, got)
@@ -356,11 +362,15 @@ func TestDerivativeErrors(t *testing.T) {
 		}), "use Scan"},
 		"vector loss": {Grad(func(v *Array) *Array { return BroadcastTo(v, 3) }), "want a float scalar"},
 		"forward through custom_vjp": {func(v *Array) *Array {
-			_, d := Jvp(CustomVjp(sin1, func(v *Array) (*Array, None) { return Sin(v), None{} }, func(_ None, ct *Array) *Array { return ct }), v, v)
+			_, d := Jvp(CustomVjp(sin1, func(v *Array) (*Array, None) {
+				return Sin(v), None{}
+			}, func(_ None, ct *Array) *Array { return ct }), v, v)
 			return d
 		}, "forward mode"},
 		"custom_vjp that captures": {func(v *Array) *Array {
-			return CustomVjp(func(w *Array) *Array { return Mul(v, w) }, func(w *Array) (*Array, None) { return w, None{} }, func(_ None, ct *Array) *Array { return ct })(v)
+			return CustomVjp(func(w *Array) *Array {
+				return Mul(v, w)
+			}, func(w *Array) (*Array, None) { return w, None{} }, func(_ None, ct *Array) *Array { return ct })(v)
 		}, "pass it as an argument"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,7 +57,8 @@ func ValueAndGradWhere[A any](choose func(path string, leaf *Array) bool, f func
 			}
 		}
 		if len(by) == 0 {
-			throw("GradWhere", "no float leaf of the argument is picked: it has %d leaves, the first of them %s", len(leaves), firstPath(tree))
+			throw("GradWhere", "no float leaf of the argument is picked: it has %d leaves, the first of them %s",
+				len(leaves), firstPath(tree))
 		}
 		rest := spread(by, picked)
 		join := func(by []*Array) A {

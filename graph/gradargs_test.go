@@ -68,7 +68,9 @@ func TestGradWhere(t *testing.T) {
 	require.Equal(t, floatsOf(t, all.Rows[0]), floatsOf(t, some.Rows[0]))
 	require.Equal(t, floatsOf(t, all.Rows[1]), floatsOf(t, some.Rows[1]))
 	require.Equal(t, []float64{0}, floatsOf(t, some.N))
-	require.ErrorContains(t, Try(func() { GradWhere(func(string, *Array) bool { return false }, f)(w) }), "no float leaf of the argument is picked")
+	require.ErrorContains(t, Try(func() {
+		GradWhere(func(string, *Array) bool { return false }, f)(w)
+	}), "no float leaf of the argument is picked")
 }
 
 func TestInAxesAt(t *testing.T) {
@@ -78,7 +80,8 @@ func TestInAxesAt(t *testing.T) {
 	lanes.Rows = []*Array{w.Rows[0], Float32s([]float32{7, 8, 9})} // not mapped, mapped
 	x := Float32s([]float32{1, -1, 2, -2, 3, -3}, 3, 2)            // mapped
 	f := func(w weights, x *Array) *Array { return w.loss(x) }     //
-	at := []VMapOption{InAxes(Unmapped, 0), InAxesAt(0, ".W", -1), InAxesAt(0, ".Rows", 0), InAxesAt(0, ".Rows[0]", Unmapped)}
+	at := []VMapOption{InAxes(Unmapped, 0), InAxesAt(0, ".W", -1), InAxesAt(0, ".Rows", 0),
+		InAxesAt(0, ".Rows[0]", Unmapped)}
 	got := floatsOf(t, VMap2(f, at...)(lanes, x))
 	for i := range 3 {
 		one := weights{Mul(w.W, i+1), []*Array{w.Rows[0], Scalar(float64(7 + i))}, w.N}
@@ -88,7 +91,8 @@ func TestInAxesAt(t *testing.T) {
 		want string
 		opts []VMapOption
 	}{
-		{"InAxesAt names \".Row\", but argument 0 has no leaf there: it has .W, .Rows[0], .Rows[1], .N", []VMapOption{InAxesAt(0, ".Row", 0)}},
+		{"InAxesAt names \".Row\", but argument 0 has no leaf there: it has .W, .Rows[0], .Rows[1], .N", []VMapOption{
+			InAxesAt(0, ".Row", 0)}},
 		{"InAxesAt names argument 2 of a function of 2 arguments", []VMapOption{InAxesAt(2, "", 0)}},
 	} {
 		require.ErrorContains(t, Try(func() { VMap2(f, c.opts...)(lanes, x) }), c.want, i+1)
@@ -128,7 +132,11 @@ func TestJacobiansOfTrees(t *testing.T) {
 	h := HessianTree(loss)(w)
 	require.Equal(t, []int{2, 2, 2, 2}, h[0].W.Dims())
 	require.Equal(t, []int{2, 2, 2}, h[0].Rows[0].Dims())
-	require.InDeltaSlice(t, floatsOf(t, Hessian(func(m *Array) *Array { v := w; v.W = m; return loss(v) })(w.W)), floatsOf(t, h[0].W), 1e-3)
+	require.InDeltaSlice(t, floatsOf(t, Hessian(func(m *Array) *Array {
+		v := w
+		v.W = m
+		return loss(v)
+	})(w.W)), floatsOf(t, h[0].W), 1e-3)
 	cross := JacRev(func(m *Array) *Array {
 		v := w
 		v.W = m

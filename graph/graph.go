@@ -1,9 +1,3 @@
-// Package graph records ordinary Go functions over arrays as small typed programs, transforms those programs (VMap over
-// members, Scan over time, gradients), writes them as StableHLO for a compiler, and runs them op by op in a plain Go
-// reference interpreter.
-//
-// A function is traced once: its ops become the Nodes of a Graph. Transforms are programs into programs. Every op is
-// one entry of Table with all its rules side by side.
 package graph
 
 import (
@@ -105,7 +99,8 @@ func (g *Graph) Verify() (err error) {
 		in := make([]Shape, len(n.Inputs))
 		for j, a := range n.Inputs {
 			if !known[a] {
-				throw("Verify", "node %d (%s, %s) uses as input %d a value that is not made before it", i, n.Op.Name, n.Where(), j)
+				throw("Verify", "node %d (%s, %s) uses as input %d a value that is not made before it", i, n.Op.Name,
+					n.Where(), j)
 			}
 			in[j] = a.shape
 		}
@@ -123,7 +118,8 @@ func (g *Graph) Verify() (err error) {
 		}
 		for j, o := range n.Outs {
 			if !o.shape.Equal(shapes[j]) {
-				throw("Verify", "node %d (%s): result %d is recorded as %s, its op infers %s", i, n.Op.Name, j, o.shape, shapes[j])
+				throw("Verify", "node %d (%s): result %d is recorded as %s, its op infers %s", i, n.Op.Name, j, o.shape,
+					shapes[j])
 			}
 			if known[o] {
 				throw("Verify", "node %d (%s): result %d is made twice", i, n.Op.Name, j)

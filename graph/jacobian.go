@@ -17,7 +17,9 @@ func JacFwdTree[A, R any](f func(A) R) func(A) []A {
 		if n == 0 {
 			return zeroJacobian[A](tree, leaves, Leaves(y))
 		}
-		columns := VMap(func(t A) []*Array { return Leaves(linear(t)) }, OutAxis(-1))(unflattenAs[A](tree, oneHots(leaves, n)))
+		columns := VMap(func(t A) []*Array {
+			return Leaves(linear(t))
+		}, OutAxis(-1))(unflattenAs[A](tree, oneHots(leaves, n)))
 		for i, c := range columns {
 			from := 0
 			out[i] = MapTree(func(l *Array) *Array {
@@ -65,8 +67,8 @@ func JacRevTree[A, R any](f func(A) R) func(A) []A {
 	}
 }
 
-// HessianTree gives the second derivatives of a scalar function of a tree: for each leaf of the argument, in the order of
-// Leaves, a tree like the argument whose leaves have that leaf's axes, then their own. For one array it is Hessian.
+// HessianTree gives the second derivatives of a scalar function of a tree: for each leaf of the argument, in the order
+// of Leaves, a tree like the argument whose leaves have that leaf's axes, then their own. For one array it is Hessian.
 func HessianTree[A any](f func(A) *Array) func(A) []A { return JacFwdTree(Grad(f)) }
 
 func floatSize(leaves []*Array) int {

@@ -57,7 +57,8 @@ func (a functionAttrs) direction() []graph.CumulativeOption {
 
 // functions names ours for each of JAX's.
 var functions = map[string]func(functionAttrs, list) list{
-	"segment_sum": segment(graph.SegmentSum), "segment_max": segment(graph.SegmentMax), "segment_min": segment(graph.SegmentMin),
+	"segment_sum": segment(graph.SegmentSum), "segment_max": segment(graph.SegmentMax),
+	"segment_min":  segment(graph.SegmentMin),
 	"segment_prod": segment(graph.SegmentProd),
 	"associative_scan affine": single(func(a functionAttrs, x list) *graph.Array {
 		return graph.AssociativeScan(affine.then, affine{x[0], x[1]}, a.direction()...).B
@@ -73,14 +74,21 @@ var functions = map[string]func(functionAttrs, list) list{
 			return graph.Add(graph.Mul(graph.Sin(c), x[0]), graph.Mul(graph.Convert(i, graph.Float32), .1))
 		}, x[0])
 	}),
-	"nansum": overAxes(graph.NanSum), "nanprod": overAxes(graph.NanProd), "nanmax": overAxes(graph.NanMax), "nanmin": overAxes(graph.NanMin),
+	"nansum": overAxes(graph.NanSum), "nanprod": overAxes(graph.NanProd), "nanmax": overAxes(graph.NanMax),
+	"nanmin":  overAxes(graph.NanMin),
 	"nanmean": overAxes(graph.NanMean), "nanvar": overAxes(graph.NanVariance), "nanstd": overAxes(graph.NanStd),
-	"nanquantile":     single(func(a functionAttrs, x list) *graph.Array { return graph.NanQuantile(x[0], a.Q, a.Axis) }),
-	"nanargmax":       single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMax(x[0], a.Axis) }),
-	"nanargmin":       single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMin(x[0], a.Axis) }),
-	"nan_to_num":      single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
-	"bincount":        single(func(a functionAttrs, x list) *graph.Array { return graph.Bincount(x[0], a.N, x[1:]...) }),
-	"digitize":        single(func(a functionAttrs, x list) *graph.Array { return graph.Digitize(x[0], x[1], a.Right) }),
+	"nanquantile": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.NanQuantile(x[0], a.Q, a.Axis)
+	}),
+	"nanargmax":  single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMax(x[0], a.Axis) }),
+	"nanargmin":  single(func(a functionAttrs, x list) *graph.Array { return graph.NanArgMin(x[0], a.Axis) }),
+	"nan_to_num": single(func(a functionAttrs, x list) *graph.Array { return graph.NanToNum(x[0], a.Values...) }),
+	"bincount": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.Bincount(x[0], a.N, x[1:]...)
+	}),
+	"digitize": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.Digitize(x[0], x[1], a.Right)
+	}),
 	"histogram edges": single(func(a functionAttrs, x list) *graph.Array { return graph.HistogramOf(x[0], x[1]) }),
 	"histogram": func(a functionAttrs, x list) list {
 		counts, edges := graph.Histogram(x[0], a.N, graph.ReduceMin(x[0]), graph.ReduceMax(x[0]))
@@ -90,7 +98,9 @@ var functions = map[string]func(functionAttrs, list) list{
 		u := graph.Unique(x[0], a.N)
 		return list{u.Values, u.Indices, u.Inverse, u.Counts}
 	},
-	"unique fill":   single(func(a functionAttrs, x list) *graph.Array { return graph.Unique(x[0], a.N, a.Fill).Values }),
+	"unique fill": single(func(a functionAttrs, x list) *graph.Array {
+		return graph.Unique(x[0], a.N, a.Fill).Values
+	}),
 	"nonzero":       func(a functionAttrs, x list) list { return graph.Nonzero(x[0], a.N, a.Fill) },
 	"unravel_index": func(a functionAttrs, x list) list { return graph.UnravelIndex(x[0], a.Dims...) },
 	"tensordot":     single(func(a functionAttrs, x list) *graph.Array { return graph.Tensordot(x[0], x[1], a.N) }),

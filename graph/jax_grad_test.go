@@ -10,6 +10,7 @@ import (
 	"xlarun/graph"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 type arrays = map[string]*graph.Array
@@ -167,7 +168,7 @@ func TestGradientsAgainstJAX(t *testing.T) {
 	}
 	require.NoError(t, oracles.Read("testdata/jax_grad.json.gz", &doc))
 	require.Len(t, doc.Cases, len(models))
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir()})
+	client, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	dtypes := map[string]graph.DType{"float32": graph.Float32, "int32": graph.Int32}

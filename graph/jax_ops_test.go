@@ -59,7 +59,8 @@ type jaxAttrs struct {
 }
 
 var jaxDTypes = map[string]DType{
-	"bool": Bool, "int8": Int8, "int16": Int16, "int32": Int32, "int64": Int64, "uint8": Uint8, "uint16": Uint16, "uint32": Uint32,
+	"bool": Bool, "int8": Int8, "int16": Int16, "int32": Int32, "int64": Int64, "uint8": Uint8, "uint16": Uint16,
+	"uint32": Uint32,
 	"uint64": Uint64, "float16": Float16, "bfloat16": BFloat16, "float32": Float32, "float64": Float64,
 }
 
@@ -100,29 +101,41 @@ func laxDiv(x, y any) *Array {
 
 // jaxOps names our function for each of JAX's.
 var jaxOps = map[string]func(jaxAttrs, []*Array) []*Array{
-	"exponential": unaryJAX(Exp), "exponential_minus_one": unaryJAX(Expm1), "log": unaryJAX(Log), "log_plus_one": unaryJAX(Log1p),
-	"logistic": unaryJAX(Logistic), "tanh": unaryJAX(Tanh), "erf": unaryJAX(Erf), "erfc": unaryJAX(Erfc), "erf_inv": unaryJAX(ErfInv),
-	"lgamma": unaryJAX(Lgamma), "digamma": unaryJAX(Digamma), "sqrt": unaryJAX(Sqrt), "rsqrt": unaryJAX(Rsqrt), "cbrt": unaryJAX(Cbrt),
-	"sine": unaryJAX(Sin), "cosine": unaryJAX(Cos), "tan": unaryJAX(Tan), "asin": unaryJAX(Asin), "acos": unaryJAX(Acos), "atan": unaryJAX(Atan),
-	"sinh": unaryJAX(Sinh), "cosh": unaryJAX(Cosh), "asinh": unaryJAX(Asinh), "acosh": unaryJAX(Acosh), "atanh": unaryJAX(Atanh),
-	"floor": unaryJAX(Floor), "ceil": unaryJAX(Ceil), "sign": unaryJAX(Sign), "negate": unaryJAX(Neg), "abs": unaryJAX(Abs),
-	"is_finite": unaryJAX(IsFinite), "round": unaryJAX(RoundAway), "round_half_even": unaryJAX(Round), "not": unaryJAX(Not),
+	"exponential": unaryJAX(Exp), "exponential_minus_one": unaryJAX(Expm1), "log": unaryJAX(Log),
+	"log_plus_one": unaryJAX(Log1p),
+	"logistic":     unaryJAX(Logistic), "tanh": unaryJAX(Tanh), "erf": unaryJAX(Erf), "erfc": unaryJAX(Erfc),
+	"erf_inv": unaryJAX(ErfInv),
+	"lgamma":  unaryJAX(Lgamma), "digamma": unaryJAX(Digamma), "sqrt": unaryJAX(Sqrt), "rsqrt": unaryJAX(Rsqrt),
+	"cbrt": unaryJAX(Cbrt),
+	"sine": unaryJAX(Sin), "cosine": unaryJAX(Cos), "tan": unaryJAX(Tan), "asin": unaryJAX(Asin),
+	"acos": unaryJAX(Acos), "atan": unaryJAX(Atan),
+	"sinh": unaryJAX(Sinh), "cosh": unaryJAX(Cosh), "asinh": unaryJAX(Asinh), "acosh": unaryJAX(Acosh),
+	"atanh": unaryJAX(Atanh),
+	"floor": unaryJAX(Floor), "ceil": unaryJAX(Ceil), "sign": unaryJAX(Sign), "negate": unaryJAX(Neg),
+	"abs":       unaryJAX(Abs),
+	"is_finite": unaryJAX(IsFinite), "round": unaryJAX(RoundAway), "round_half_even": unaryJAX(Round),
+	"not":    unaryJAX(Not),
 	"popcnt": unaryJAX(PopCount), "count_leading_zeros": unaryJAX(CountLeadingZeros),
 
-	"add": binaryJAX(Add), "subtract": binaryJAX(Sub), "multiply": binaryJAX(Mul), "atan2": binaryJAX(Atan2), "power": binaryJAX(Pow),
-	"divide": binaryJAX(laxDiv), "rem": binaryJAX(Rem), "remainder": binaryJAX(Mod), "floor_divide": binaryJAX(FloorDiv),
-	"maximum": binaryJAX(Max), "minimum": binaryJAX(Min), "nextafter": binaryJAX(NextAfter), "and": binaryJAX(And), "or": binaryJAX(Or), "xor": binaryJAX(Xor),
-	"shift_left": binaryJAX(ShiftLeft), "shift_right_logical": binaryJAX(ShiftRightLogical), "shift_right_arithmetic": binaryJAX(ShiftRightArithmetic),
-	"clamp":       one(func(a jaxAttrs, x []*Array) *Array { return Clamp(x[0], x[1], x[2]) }),
-	"select":      one(func(a jaxAttrs, x []*Array) *Array { return Select(x[0], x[1], x[2]) }),
-	"integer_pow": one(func(a jaxAttrs, x []*Array) *Array { return Pow(x[0], a.Exponent) }),
-	"convert":     one(func(a jaxAttrs, x []*Array) *Array { return Convert(x[0], jaxDTypes[a.DType]) }),
+	"add": binaryJAX(Add), "subtract": binaryJAX(Sub), "multiply": binaryJAX(Mul), "atan2": binaryJAX(Atan2),
+	"power":  binaryJAX(Pow),
+	"divide": binaryJAX(laxDiv), "rem": binaryJAX(Rem), "remainder": binaryJAX(Mod), "floor_divide": binaryJAX(
+		FloorDiv),
+	"maximum": binaryJAX(Max), "minimum": binaryJAX(Min), "nextafter": binaryJAX(NextAfter), "and": binaryJAX(And),
+	"or": binaryJAX(Or), "xor": binaryJAX(Xor),
+	"shift_left": binaryJAX(ShiftLeft), "shift_right_logical": binaryJAX(ShiftRightLogical),
+	"shift_right_arithmetic": binaryJAX(ShiftRightArithmetic),
+	"clamp":                  one(func(a jaxAttrs, x []*Array) *Array { return Clamp(x[0], x[1], x[2]) }),
+	"select":                 one(func(a jaxAttrs, x []*Array) *Array { return Select(x[0], x[1], x[2]) }),
+	"integer_pow":            one(func(a jaxAttrs, x []*Array) *Array { return Pow(x[0], a.Exponent) }),
+	"convert":                one(func(a jaxAttrs, x []*Array) *Array { return Convert(x[0], jaxDTypes[a.DType]) }),
 
 	"reduce": one(func(a jaxAttrs, x []*Array) *Array {
 		return map[string]func(*Array, ...int) *Array{"sum": Sum, "prod": Prod, "max": ReduceMax, "min": ReduceMin,
 			"and": ReduceAnd, "or": ReduceOr, "xor": ReduceXor}[a.Kind](x[0], a.Axes...)
 	}),
-	"cumsum": cumulativeJAX(CumSum), "cumprod": cumulativeJAX(CumProd), "cummax": cumulativeJAX(CumMax), "cummin": cumulativeJAX(CumMin),
+	"cumsum": cumulativeJAX(CumSum), "cumprod": cumulativeJAX(CumProd), "cummax": cumulativeJAX(CumMax),
+	"cummin":       cumulativeJAX(CumMin),
 	"cumlogsumexp": cumulativeJAX(CumLogSumExp),
 	// JAX gives int64 indices, we give int32.
 	"argmax": one(func(a jaxAttrs, x []*Array) *Array { return Convert(ArgMax(x[0], a.Axis), Int64) }),
@@ -142,22 +155,29 @@ var jaxOps = map[string]func(jaxAttrs, []*Array) []*Array{
 		}
 		return PadConfig(x[0], x[1], low, high, interior)
 	}),
-	"dynamic_slice":        one(func(a jaxAttrs, x []*Array) *Array { return DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes) }),
-	"dynamic_update_slice": one(func(a jaxAttrs, x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2])) }),
+	"dynamic_slice": one(func(a jaxAttrs, x []*Array) *Array {
+		return DynamicSlice(x[0], startsJAX(x[0], x[1]), a.Sizes)
+	}),
+	"dynamic_update_slice": one(func(a jaxAttrs, x []*Array) *Array {
+		return DynamicUpdateSlice(x[0], x[1], startsJAX(x[0], x[2]))
+	}),
 	"gather": one(func(a jaxAttrs, x []*Array) *Array {
-		return Gather(x[0], x[1], GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed, Batch: a.OperandBatching, IndexBatch: a.IndexBatching,
+		return Gather(x[0], x[1], GatherDims{Window: a.OffsetDims, Collapsed: a.Collapsed, Batch: a.OperandBatching,
+			IndexBatch:  a.IndexBatching,
 			Coordinates: a.StartIndexMap, Sizes: a.SliceSizes}, indexModes[a.Mode])
 	}),
 	"scatter": one(scatterJAX),
 	"take": one(func(a jaxAttrs, x []*Array) *Array {
-		if a.Mode == "clip" { // a difference: in jax.numpy.take's clip mode alone negative indices do not count from the end
+		// a difference: in jax.numpy.take's clip mode alone negative indices do not count from the end
+		if a.Mode == "clip" {
 			x[1] = Max(x[1], 0)
 		}
 		return Take(x[0], x[1], a.Axis, indexModes[a.Mode])
 	}),
 	"take_along_axis": one(func(a jaxAttrs, x []*Array) *Array { return TakeAlongAxis(x[0], x[1], a.Axis) }),
 	"at": one(func(a jaxAttrs, x []*Array) *Array {
-		return map[string]func(x, i, u *Array, mode ...IndexMode) *Array{"set": ScatterSet, "add": ScatterAdd, "max": ScatterMax, "min": ScatterMin,
+		return map[string]func(x, i, u *Array, mode ...IndexMode) *Array{"set": ScatterSet, "add": ScatterAdd,
+			"max": ScatterMax, "min": ScatterMin,
 			"mul": ScatterMul}[a.Kind](x[0], x[1], x[2], indexModes[a.Mode])
 	}),
 	"dot_general": one(func(a jaxAttrs, x []*Array) *Array {
@@ -166,7 +186,8 @@ var jaxOps = map[string]func(jaxAttrs, []*Array) []*Array{
 	"einsum": one(func(a jaxAttrs, x []*Array) *Array { return Einsum(a.Equation, x...) }),
 }
 
-// startsJAX makes a difference good: jax.lax lets negative starts count from the end, ours move to 0, as StableHLO's do.
+// startsJAX makes a difference good: jax.lax lets negative starts count from the end, ours move to 0, as StableHLO's
+// do.
 func startsJAX(x, starts *Array) []*Array {
 	at := Unstack(starts, 0)
 	for axis, s := range at {
@@ -176,7 +197,8 @@ func startsJAX(x, starts *Array) []*Array {
 }
 
 func convJAX(a jaxAttrs, x []*Array) *Array {
-	opts := []WindowOption{Strides(a.Strides...), BaseDilation(a.LHSDilation...), WindowDilation(a.RHSDilation...), FeatureGroups(a.FeatureGroup), BatchGroups(a.BatchGroup)}
+	opts := []WindowOption{Strides(a.Strides...), BaseDilation(a.LHSDilation...), WindowDilation(a.RHSDilation...),
+		FeatureGroups(a.FeatureGroup), BatchGroups(a.BatchGroup)}
 	if a.LHS != "NHWC" { // the layout that Conv has by itself is tested without naming it
 		opts = append(opts, Layout(a.LHS, a.RHS, a.Out))
 	}
@@ -190,11 +212,13 @@ func convJAX(a jaxAttrs, x []*Array) *Array {
 }
 
 func reduceWindowJAX(a jaxAttrs, x []*Array) *Array {
-	return ReduceWindow(x[0], a.Kind, a.Window, Strides(a.Strides...), Padding(a.Padding...), BaseDilation(a.BaseDilation...), WindowDilation(a.WinDilation...))
+	return ReduceWindow(x[0], a.Kind, a.Window, Strides(a.Strides...), Padding(a.Padding...),
+		BaseDilation(a.BaseDilation...), WindowDilation(a.WinDilation...))
 }
 
 func scatterJAX(a jaxAttrs, x []*Array) *Array {
-	d := GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching, IndexBatch: a.ScatterBatching, Coordinates: a.ToOperand}
+	d := GatherDims{Window: a.UpdateWindow, Collapsed: a.Inserted, Batch: a.OperandBatching,
+		IndexBatch: a.ScatterBatching, Coordinates: a.ToOperand}
 	// jax.lax takes the window sizes from the updates.
 	d.Sizes = make([]int, x[0].Rank())
 	window := 0

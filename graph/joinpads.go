@@ -52,7 +52,8 @@ func joinIn(s *scope, a, b *Array) *Array {
 	high := slices.Clone(p.high)
 	high[axis] = q.high[axis]
 	c := Concatenate(axis, append(pieces(s, x, axis), pieces(s, y, axis)...)...)
-	if nonZero := func(v int) bool { return v != 0 }; !slices.ContainsFunc(p.low, nonZero) && !slices.ContainsFunc(high, nonZero) {
+	if nonZero := func(v int) bool { return v != 0 }; !slices.ContainsFunc(p.low, nonZero) &&
+		!slices.ContainsFunc(high, nonZero) {
 		return c
 	}
 	return PadConfig(c, 0, p.low, high, p.interior)

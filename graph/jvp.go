@@ -46,7 +46,8 @@ func jvpNode(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		return outs, make([]*Array, len(outs)) // a discrete result does not change with its inputs
 	}
 	if n.Op.JVP == nil {
-		throwAt(n.Where(), n.Op.Name, "it has no derivative: %s; wrap its input in StopGradient if it should count as constant", n.Op.NotDifferentiable)
+		throwAt(n.Where(), n.Op.Name, "it has no derivative: %s; wrap its input in StopGradient if it should count "+
+			"as constant", n.Op.NotDifferentiable)
 	}
 	return outs, n.Op.JVP(n, in, outs, t)
 }
@@ -144,16 +145,4 @@ func count(flags []bool) int {
 		}
 	}
 	return n
-}
-
-func reorder(g *Graph, params, results []int) *Graph {
-	p := make([]*Array, len(params))
-	for i, k := range params {
-		p[i] = g.Params[k]
-	}
-	r := make([]*Array, len(results))
-	for i, k := range results {
-		r[i] = g.Results[k]
-	}
-	return &Graph{Params: p, Nodes: g.Nodes, Results: r}
 }

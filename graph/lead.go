@@ -1,8 +1,10 @@
 package graph
 
-// Ops whose inputs all begin with the same number of leading axes, of which one of size 1 is the same for all indices of the others'.
+// Ops whose inputs all begin with the same number of leading axes, of which one of size 1 is the same for all indices
+// of the others'.
 
-// sharedLead are the leading axes of an op's result: those of its inputs, as many as the first has but for its last axis.
+// sharedLead are the leading axes of an op's result: those of its inputs, as many as the first has but for its last
+// axis.
 func sharedLead(op string, in []Shape) []int {
 	n := in[0].Rank() - 1
 	var leads [][]int

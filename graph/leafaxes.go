@@ -9,8 +9,8 @@ type leafAxis struct {
 	axis   int
 }
 
-// InAxesAt says along which axis one leaf of argument number arg (0 is the first), or all leaves below a path, are mapped
-// (Unmapped: not at all), in place of the argument's axis from InAxes. Paths are those of Tree.Path and of error
+// InAxesAt says along which axis one leaf of argument number arg (0 is the first), or all leaves below a path, are
+// mapped (Unmapped: not at all), in place of the argument's axis from InAxes. Paths are those of Tree.Path and of error
 // messages: ".Hidden.W", "[2]", "[\"w1\"]"; of several that hold for a leaf, the longest counts.
 //
 //	VMap2(step, InAxesAt(0, ".Shared", Unmapped), InAxesAt(1, ".Pixels", -1))
@@ -18,8 +18,8 @@ func InAxesAt(arg int, path string, axis int) VMapOption {
 	return func(c *vmapConfig) { c.at = append(c.at, leafAxis{arg, path, axis}) }
 }
 
-// leafAxes gives the axis of every leaf: the argument's, but for what InAxesAt names. paths are the leaves' in the slice
-// of all arguments: "[0].W".
+// leafAxes gives the axis of every leaf: the argument's, but for what InAxesAt names. paths are the leaves' in the
+// slice of all arguments: "[0].W".
 func (c *vmapConfig) leafAxes(tree *Tree, perArg []int, args int) []int {
 	axes := make([]int, len(perArg))
 	longest := make([]int, len(perArg))
@@ -45,7 +45,8 @@ func (c *vmapConfig) leafAxes(tree *Tree, perArg []int, args int) []int {
 			}
 		}
 		if !found {
-			throw("VMap", "InAxesAt names %q, but argument %d has no leaf there: it has %s", l.prefix, l.arg, pathsOf(tree, perArg, l.arg))
+			throw("VMap", "InAxesAt names %q, but argument %d has no leaf there: it has %s", l.prefix, l.arg,
+				pathsOf(tree, perArg, l.arg))
 		}
 	}
 	return axes

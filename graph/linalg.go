@@ -4,8 +4,8 @@ import "slices"
 
 // Linear algebra. Functions take one matrix (VMap for many), float32 or float64; integers become float32. What a
 // compiler offers on every backend (Cholesky, triangular solve) is emitted as such; the other factorisations are
-// written as ordinary array programs, which stand in the place of their op when it is lowered. Each op has its derivative
-// in closed form, so that no derivative goes through the loops of a factorisation.
+// written as ordinary array programs, which stand in the place of their op when it is lowered. Each op has its
+// derivative in closed form, so that no derivative goes through the loops of a factorisation.
 
 // matrix checks the operand of a linear algebra function: rank 2, real numbers of a precision that is enough.
 func matrix(name string, x *Array) *Array {

@@ -34,7 +34,8 @@ func Det(x *Array) *Array {
 	case 2:
 		return minor(0, 0, 1, 1)
 	case 3:
-		return Add(Sub(Mul(at(0, 0), minor(1, 1, 2, 2)), Mul(at(0, 1), minor(1, 0, 2, 2))), Mul(at(0, 2), minor(1, 0, 2, 1)))
+		return Add(Sub(Mul(at(0, 0), minor(1, 1, 2, 2)), Mul(at(0, 1), minor(1, 0, 2, 2))),
+			Mul(at(0, 2), minor(1, 0, 2, 1)))
 	}
 	diagonal, sign := luDiagonal(x)
 	return Mul(sign, Prod(diagonal))

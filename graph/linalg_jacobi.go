@@ -10,8 +10,8 @@ import "math"
 // maxSweeps ends the iteration where it cannot converge; some ten sweeps are usual.
 const maxSweeps = 40
 
-// jacobiAngles gives cosines and sines [h, 1] that make the symmetric matrices [[p, r], [r, q]] diagonal, by the smaller
-// of the two angles (Golub and Van Loan, "Matrix computations", 4th ed., 8.5.2).
+// jacobiAngles gives cosines and sines [h, 1] that make the symmetric matrices [[p, r], [r, q]] diagonal, by the
+// smaller of the two angles (Golub and Van Loan, "Matrix computations", 4th ed., 8.5.2).
 func jacobiAngles(p, q, r *Array) (c, s *Array) {
 	tau := Div(Sub(q, p), Mul(r, 2))
 	t := Div(Select(Ge(tau, 0), OnesLike(tau), FullLike(tau, -1)), Add(Abs(tau), Sqrt(Add(Square(tau), 1))))

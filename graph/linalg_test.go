@@ -30,7 +30,8 @@ func (c linalgCase) function() func(x []*Array) []*Array {
 			for _, o := range []struct {
 				on  bool
 				opt TriangularOption
-			}{{c.Attrs.Right, RightSide()}, {c.Attrs.Upper, UpperTriangle()}, {c.Attrs.Transposed, TransposedMatrix()}, {c.Attrs.Unit, UnitDiagonal()}} {
+			}{{c.Attrs.Right, RightSide()}, {c.Attrs.Upper, UpperTriangle()}, {c.Attrs.Transposed, TransposedMatrix()},
+				{c.Attrs.Unit, UnitDiagonal()}} {
 				if o.on {
 					opts = append(opts, o.opt)
 				}
@@ -158,7 +159,10 @@ func TestFactorisations(t *testing.T) {
 				}
 				t.Run("qr "+name, func(t *testing.T) {
 					for _, f := range []func(*Array) (q, r *Array){QR, householder} {
-						out := run1(t, "qr", func(a []*Array) any { q, r := f(a[0]); return []*Array{q, r} }, []*Tensor{x})
+						out := run1(t, "qr", func(a []*Array) any {
+							q, r := f(a[0])
+							return []*Array{q, r}
+						}, []*Tensor{x})
 						q, r := toDense(out[0]), toDense(out[1])
 						isOrthonormal(t, q, tol)
 						back(t, multiply(q, r))
@@ -167,7 +171,10 @@ func TestFactorisations(t *testing.T) {
 				})
 				t.Run("svd "+name, func(t *testing.T) {
 					for _, f := range []func(*Array) (u, s, vt *Array){SVD, jacobiSVD} {
-						out := run1(t, "svd", func(a []*Array) any { u, s, vt := f(a[0]); return []*Array{u, s, vt} }, []*Tensor{x})
+						out := run1(t, "svd", func(a []*Array) any {
+							u, s, vt := f(a[0])
+							return []*Array{u, s, vt}
+						}, []*Tensor{x})
 						u, vt := toDense(out[0]), toDense(out[2])
 						isOrthonormal(t, u, tol)
 						isOrthonormal(t, vt.transposed(), tol)
@@ -185,13 +192,17 @@ func TestFactorisations(t *testing.T) {
 				t.Run("lu "+name, func(t *testing.T) {
 					blocks := func(a *Array) (lu, pivots, permutation *Array) { return luBlocks(a, 3, luPanel) }
 					for _, f := range []func(*Array) (lu, pivots, permutation *Array){LU, blocks} {
-						out := run1(t, "lu", func(a []*Array) any { lu, p, q := f(a[0]); return []*Array{lu, p, q} }, []*Tensor{x})
+						out := run1(t, "lu", func(a []*Array) any {
+							lu, p, q := f(a[0])
+							return []*Array{lu, p, q}
+						}, []*Tensor{x})
 						lu := toDense(out[0])
 						l := lu.clone().lower()
 						rows := newDense(s[0], s[1])
 						for i := range s[0] {
 							l.set(i, i, 1)
-							copy(rows.v[int(out[2].I(i))*s[1]:], multiply(dense{1, s[0], l.v[i*s[0] : (i+1)*s[0]]}, lu.upper()).v)
+							copy(rows.v[int(out[2].I(i))*s[1]:], multiply(dense{1, s[0], l.v[i*s[0] : (i+1)*s[0]]},
+								lu.upper()).v)
 						}
 						back(t, rows)
 					}
@@ -203,7 +214,10 @@ func TestFactorisations(t *testing.T) {
 						}
 					}
 					for _, f := range []func(*Array) (w, v *Array){Eigh, jacobiEigh} {
-						out := run1(t, "eigh", func(a []*Array) any { w, v := f(a[0]); return []*Array{w, v} }, []*Tensor{x})
+						out := run1(t, "eigh", func(a []*Array) any {
+							w, v := f(a[0])
+							return []*Array{w, v}
+						}, []*Tensor{x})
 						v := toDense(out[1])
 						isOrthonormal(t, v, tol)
 						require.IsNonDecreasing(t, out[0].Floats())
@@ -224,7 +238,10 @@ func (m dense) upper() dense { return m.transposed().lower().transposed() }
 // Blocks of LU are as no blocks.
 func TestLUBlocks(t *testing.T) {
 	x := randomDense(rand.New(rand.NewPCG(5, 6)), Float64, 15, 15, 1)
-	out := run1(t, "lu", func(a []*Array) any { lu, p, q := luBlocks(a[0], 6, luPanel); return []*Array{lu, p, q} }, []*Tensor{x})
+	out := run1(t, "lu", func(a []*Array) any {
+		lu, p, q := luBlocks(a[0], 6, luPanel)
+		return []*Array{lu, p, q}
+	}, []*Tensor{x})
 	lu, pivots, permutation := luReference(toDense(x))
 	nearDense(t, lu, toDense(out[0]), 1e-11, "lu")
 	require.Equal(t, pivots, out[1].Floats())
@@ -252,23 +269,35 @@ func TestDegenerateMatrices(t *testing.T) {
 	})
 	t.Run("eigh with equal eigenvalues", func(t *testing.T) {
 		for _, f := range []func(*Array) (*Array, *Array){Eigh, jacobiEigh} {
-			out := one(t, func(a *Array) []*Array { w, v := f(a); return []*Array{w, v} }, []float64{2, 0, 0}, []float64{0, 1, 0}, []float64{0, 0, 2})
+			out := one(t, func(a *Array) []*Array {
+				w, v := f(a)
+				return []*Array{w, v}
+			}, []float64{2, 0, 0}, []float64{0, 1, 0}, []float64{0, 0, 2})
 			require.Equal(t, []float64{1, 2, 2}, out[0])
 			isOrthonormal(t, dense{3, 3, out[1]}, 1e-15)
 		}
 	})
 	t.Run("eigh of zero and of NaN", func(t *testing.T) {
 		for _, f := range []func(*Array) (*Array, *Array){Eigh, jacobiEigh} {
-			out := one(t, func(a *Array) []*Array { w, v := f(a); return []*Array{w, v} }, []float64{0, 0}, []float64{0, 0})
+			out := one(t, func(a *Array) []*Array {
+				w, v := f(a)
+				return []*Array{w, v}
+			}, []float64{0, 0}, []float64{0, 0})
 			require.Equal(t, [][]float64{{0, 0}, {1, 0, 0, 1}}, out)
-			out = one(t, func(a *Array) []*Array { w, v := f(a); return []*Array{w, v} }, []float64{1, nan}, []float64{nan, 0})
+			out = one(t, func(a *Array) []*Array {
+				w, v := f(a)
+				return []*Array{w, v}
+			}, []float64{1, nan}, []float64{nan, 0})
 			require.Equal(t, fmt.Sprint([]float64{nan, nan}), fmt.Sprint(out[0]))
 			require.Equal(t, fmt.Sprint([]float64{nan, nan, nan, nan}), fmt.Sprint(out[1]))
 		}
 	})
 	t.Run("svd of rank one", func(t *testing.T) {
 		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
-			out := one(t, func(a *Array) []*Array { u, s, vt := f(a); return []*Array{u, s, vt} }, []float64{1, 2, 3}, []float64{2, 4, 6}, []float64{-1, -2, -3}, []float64{0, 0, 0})
+			out := one(t, func(a *Array) []*Array {
+				u, s, vt := f(a)
+				return []*Array{u, s, vt}
+			}, []float64{1, 2, 3}, []float64{2, 4, 6}, []float64{-1, -2, -3}, []float64{0, 0, 0})
 			isOrthonormal(t, dense{4, 3, out[0]}, 1e-13)
 			isOrthonormal(t, dense{3, 3, out[2]}.transposed(), 1e-13)
 			require.InDelta(t, math.Sqrt(6*14), out[1][0], 1e-13)
@@ -277,13 +306,19 @@ func TestDegenerateMatrices(t *testing.T) {
 	})
 	t.Run("svd keeps small singular values", func(t *testing.T) { // by way of x^T x the last one would be lost
 		for _, f := range []func(*Array) (*Array, *Array, *Array){SVD, jacobiSVD} {
-			out := one(t, func(a *Array) []*Array { _, s, _ := f(a); return []*Array{s} }, []float64{1, 1}, []float64{1, 1 + 1e-11})
+			out := one(t, func(a *Array) []*Array {
+				_, s, _ := f(a)
+				return []*Array{s}
+			}, []float64{1, 1}, []float64{1, 1 + 1e-11})
 			require.InDelta(t, 5e-12, out[0][1], 1e-16)
 		}
 	})
 	t.Run("qr leaves a column of zeros alone", func(t *testing.T) {
 		for _, f := range []func(*Array) (*Array, *Array){QR, householder} {
-			out := one(t, func(a *Array) []*Array { q, r := f(a); return []*Array{q, r} }, []float64{0, 1}, []float64{0, 2})
+			out := one(t, func(a *Array) []*Array {
+				q, r := f(a)
+				return []*Array{q, r}
+			}, []float64{0, 1}, []float64{0, 2})
 			isOrthonormal(t, dense{2, 2, out[0]}, 1e-15)
 			require.Equal(t, []float64{0, 1, 0, 2}, out[1])
 		}
@@ -324,7 +359,10 @@ func TestSecondDerivatives(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(8, 9))
 			x, p := randomDense(r, Float64, 4, 4, 1), randomDense(r, Float64, 4, 4, 1)
-			hvp := run1(t, "hvp", func(a []*Array) any { _, d := Jvp(Grad(f), a[0], a[1]); return d }, []*Tensor{x, p})[0]
+			hvp := run1(t, "hvp", func(a []*Array) any {
+				_, d := Jvp(Grad(f), a[0], a[1])
+				return d
+			}, []*Tensor{x, p})[0]
 			const h = 1e-5
 			moved := func(h float64) *Tensor {
 				y := newTensor(x.Shape)

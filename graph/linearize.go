@@ -87,8 +87,8 @@ func (l *linear) residual(v *Array) *Array {
 	return v
 }
 
-// found records the values of those results of a node that are not unknown, which outs begins with, and returns the rest
-// of outs.
+// found records the values of those results of a node that are not unknown, which outs begins with, and returns the
+// rest of outs.
 func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
 	for i, o := range n.Outs {
 		if !unknown[i] {

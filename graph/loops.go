@@ -20,8 +20,8 @@ const shortAxis = 12
 // smallLoop is a number of elements that takes no time in any case.
 const smallLoop = 256
 
-// ShortLoops is the part, 0 to 1, of the elements computed inside of loops that lie along a last axis of 2 to 12 elements: the
-// inner loops of such code are short, and faster where a compiler writes them out.
+// ShortLoops is the part, 0 to 1, of the elements computed inside of loops that lie along a last axis of 2 to 12
+// elements: the inner loops of such code are short, and faster where a compiler writes them out.
 func (g *Graph) ShortLoops() float64 {
 	short, all := g.loopElements(false)
 	if all == 0 {
@@ -30,13 +30,14 @@ func (g *Graph) ShortLoops() float64 {
 	return float64(short) / float64(all)
 }
 
-// mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way, such
-// code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer way takes
-// half as long again to compile.
+// mostShort is the part of a program's loops that may lie along short axes: without unrolling, and by the older way,
+// such code is not written in vectors. Of the programs of bench jax it runs two to four times as long, while the newer
+// way takes half as long again to compile.
 const mostShort = .25
 
-// WholeLoops tells whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older of the two ways in which XLA's CPU compiler writes code (xlabridge's
-// cpu.go): where nothing large is written to in part, for which that way copies it, and where loops are not short.
+// WholeLoops tells whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
+// of the two ways in which XLA's CPU compiler writes code (xlabridge's cpu.go): where nothing large is written to in
+// part, for which that way copies it, and where loops are not short.
 func (g *Graph) WholeLoops(t Target) bool {
 	return t.kernels() && !g.WritesParts(t) && g.ShortLoops() < mostShort
 }
@@ -119,7 +120,9 @@ func (g *Graph) products() (small, all float64) {
 			a := n.Attrs.(dotAttrs)
 			inner := a.contracted(x)
 			left, right := a.free(x.Rank(), y.Rank())
-			rows, columns := product(mapInts(left, func(i int) int { return x.Dims[i] })), product(mapInts(right, func(i int) int { return y.Dims[i] }))
+			rows, columns := product(mapInts(left, func(i int) int {
+				return x.Dims[i]
+			})), product(mapInts(right, func(i int) int { return y.Dims[i] }))
 			if rows < 2 || columns < 2 || inner < 3 {
 				continue
 			}

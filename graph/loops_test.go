@@ -26,7 +26,9 @@ func TestShortLoops(t *testing.T) {
 		{"a short axis", []int{100, 4}, loop(sin), 1, 400},
 		{"a long axis", []int{4, 100}, loop(sin), 0, 400},
 		{"nothing but a few", []int{4, 4}, loop(sin), 0, 16},
-		{"lanes first", []int{1000, 6}, VMap(loop(func(x *Array) *Array { return Add(x, CumSum(Sin(x), 0)) })), 1, 6000},
+		{"lanes first", []int{1000, 6}, VMap(loop(func(x *Array) *Array {
+			return Add(x, CumSum(Sin(x), 0))
+		})), 1, 6000},
 		{"a large product", []int{100, 4}, loop(func(x *Array) *Array {
 			return Dot(Sin(Dot(x, Ones(ShapeOf(Float32, 4, 64)))), Ones(ShapeOf(Float32, 64, 4)))
 		}), 0, 6400},
@@ -59,7 +61,9 @@ func TestSmallProducts(t *testing.T) {
 		{"one that is not", []int{33, 33}, func(x *Array) *Array { return MatMul(x, x) }, 0},
 		{"a long one of few", []int{64, 4}, func(x *Array) *Array { return MatMul(x, ones(4, 4)) }, 0},
 		{"with vectors", []int{64, 8, 8}, VMap(func(m *Array) *Array { return Dot(m, Index(m, 0)) }), 0},
-		{"of one matrix with many vectors", []int{64, 8}, VMap(func(v *Array) *Array { return Dot(ones(16, 8), v) }), 0},
+		{"of one matrix with many vectors", []int{64, 8}, VMap(func(v *Array) *Array {
+			return Dot(ones(16, 8), v)
+		}), 0},
 		{"outer products", []int{8, 1}, func(x *Array) *Array { return MatMul(x, ones(1, 8)) }, 0},
 		{"nothing in it", []int{0, 8}, func(x *Array) *Array { return MatMul(x, ones(8, 8)) }, 0},
 		{"half of the work", []int{64, 64}, func(x *Array) *Array {
@@ -95,7 +99,9 @@ func TestGrain(t *testing.T) {
 		{"a reduction works on what it reads", []int{100}, func(x *Array) *Array { return Sum(x) }, 100, 100},
 		{"a loop runs its ops at each step", []int{10}, steps(7, neg), 10, 70},
 		{"loops in loops", []int{10}, steps(7, steps(3, neg)), 10, 210},
-		{"the mean is by operations", []int{10}, func(x *Array) *Array { return Neg(BroadcastTo(steps(9, neg)(x), 3, 10)) }, (90*10 + 30*30) / 120., 120},
+		{"the mean is by operations", []int{10}, func(x *Array) *Array {
+			return Neg(BroadcastTo(steps(9, neg)(x), 3, 10))
+		}, (90*10 + 30*30) / 120., 120},
 		{"a product", []int{2, 3}, func(x *Array) *Array { return MatMul(x, Ones(ShapeOf(Float32, 3, 5))) }, 10, 60},
 	} {
 		p, err := Trace(c.what, c.f, Abstract(ShapeOf(Float32, c.dims...)))
@@ -106,7 +112,8 @@ func TestGrain(t *testing.T) {
 	}
 }
 
-// What is done with loops goes by Op.Loop: an op of another name that is a loop is split, counted and weighed as While is.
+// What is done with loops goes by Op.Loop: an op of another name that is a loop is split, counted and weighed as While
+// is.
 func TestLoopsByAnotherName(t *testing.T) {
 	other := *op("while")
 	other.Name = "repeat"
@@ -127,7 +134,9 @@ func TestLoopsByAnotherName(t *testing.T) {
 	type state struct{ I, X *Array }
 	repeat := func(step func(s state) *Array) func(x *Array) *Array {
 		return func(x *Array) *Array {
-			return While(func(s state) *Array { return Lt(s.I, 9) }, func(s state) state { return state{Add(s.I, 1), step(s)} },
+			return While(func(s state) *Array {
+				return Lt(s.I, 9)
+			}, func(s state) state { return state{Add(s.I, 1), step(s)} },
 				state{Zeros(ShapeOf(Int32)), x}).X
 		}
 	}
@@ -140,7 +149,8 @@ func TestLoopsByAnotherName(t *testing.T) {
 		{"1: the carry is split", []int{2, 100}, repeat(func(s state) *Array {
 			return Stack([]*Array{Add(Index(s.X, 0), Index(s.X, 1)), Mul(Index(s.X, 0), 2)}, 0)
 		}), func(p *Program) any { return renamed(p.traced.splitAxes()) }},
-		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }), func(p *Program) any { return p.Graph.ShortLoops() }},
+		{"2: what is computed in it is counted", []int{100, 4}, repeat(func(s state) *Array { return Sin(s.X) }),
+			func(p *Program) any { return p.Graph.ShortLoops() }},
 		{"3: a kernel's call is weighed against its step", []int{100, 20}, repeat(func(s state) *Array {
 			return DynamicUpdateSlice(s.X, Ones(ShapeOf(Float32, 2, 19)), []*Array{s.I, Zeros(ShapeOf(Int32))})
 		}), func(p *Program) any { return renamed(p.lowerTo(PhaseWrites, TargetCPUKernels)) }},

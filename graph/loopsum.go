@@ -1,35 +1,63 @@
 package graph
 
 // Sums over a loop that can wait until it is over. The cotangent of a loop's constant is the sum of what each step adds
-// to it. Where a step's part is a matrix product, that of weights usually, its operands are stacked instead, and one
-// large product contracts the steps together with the axes that each step contracts: fewer and larger products, and no
-// sum that travels through the loop.
+// to it. Where a step adds a matrix product, usually that of weights, its operands are stacked instead. One large
+// product after the loop contracts the steps together with the axes that each step contracts: there are fewer and
+// larger products, and no sum is carried through the loop.
 
 // loopSum collects the stacks that such products need while the body of a loop is built.
 type loopSum struct {
 	scope *scope
-	given map[*Array]*Array // a step's slice of a scanned input -> the whole input
-	stack []*Array          // body values to be stacked besides
-	bytes int               // of them, in a step
-	limit int
-	whole map[*Array]*Array // body value -> its stack, behind the loop
+	xs    map[*Array]*Array     // a step's slice of a scanned input -> the whole input
+	stack []*Array              // body values to be stacked besides
+	bytes int                   // of them, in a step
+	limit int                   // the bytes of a step's slices: stacks take no more
+	after map[int]func() *Array // number of the sum -> what computes it after the loop
+	whole map[*Array]*Array     // body value -> its stack, after the loop
 }
 
-// plan returns the function that computes the sum of q over all steps behind the loop, or nil if q has to be summed inside.
-func (s *loopSum) plan(q *Array) func() *Array {
-	if q.scope != s.scope || q.node == nil {
-		return nil
+func newLoopSum() *loopSum {
+	return &loopSum{xs: map[*Array]*Array{}, after: map[int]func() *Array{}, whole: map[*Array]*Array{}}
+}
+
+// start begins the body: slices are a step's slices of the scanned inputs xs.
+func (s *loopSum) start(slices, xs []*Array) {
+	s.scope = currentTrace().cur
+	for i, x := range slices {
+		s.xs[x] = xs[i]
+		s.limit += x.shape.Bytes()
+	}
+}
+
+// postpone reports whether sum number i, to which a step adds q (nil: nothing), is computed after the loop.
+func (s *loopSum) postpone(i int, q *Array) bool {
+	if q == nil || q.scope != s.scope || q.node == nil {
+		return false
 	}
 	stacks, bytes := len(s.stack), s.bytes
 	after := s.product(q)
 	if after == nil || s.bytes-bytes > q.shape.Bytes() || s.bytes > s.limit {
 		s.stack, s.bytes = s.stack[:stacks], bytes
-		return nil
+		return false
 	}
-	return after
+	s.after[i] = after
+	return true
 }
 
-// product plans a product, a sum of products, or one whose result is only rearranged or converted.
+// finish computes the postponed sums into their places in sums, from the stacks that the loop returned for s.stack.
+func (s *loopSum) finish(stacks, sums []*Array) {
+	for i, x := range s.stack {
+		s.whole[x] = stacks[i]
+	}
+	for i := range sums {
+		if after := s.after[i]; after != nil {
+			sums[i] = after()
+		}
+	}
+}
+
+// product returns the function that computes the sum of q over all steps, nil where q is not a product, a sum of
+// products, or one that is only rearranged or converted.
 func (s *loopSum) product(q *Array) func() *Array {
 	n := q.node
 	if q.scope != s.scope || n == nil {
@@ -54,9 +82,9 @@ func (s *loopSum) product(q *Array) func() *Array {
 			return nil
 		}
 		a := n.Attrs.(dotAttrs)
-		behind := func(axes []int) []int { return mapInts(axes, func(x int) int { return x + 1 }) }
-		over := func(axes []int) []int { return append([]int{0}, behind(axes)...) }
-		a = dotAttrs{behind(a.leftBatch), behind(a.rightBatch), over(a.leftContract), over(a.rightContract)}
+		shift := func(axes []int) []int { return mapInts(axes, func(x int) int { return x + 1 }) }
+		contract := func(axes []int) []int { return append([]int{0}, shift(axes)...) }
+		a = dotAttrs{shift(a.leftBatch), shift(a.rightBatch), contract(a.leftContract), contract(a.rightContract)}
 		return func() *Array { return apply1(n.Op, a, s.whole[x], s.whole[y]) }
 	case "sparse_outer":
 		x, y := n.Inputs[0], n.Inputs[1]
@@ -72,11 +100,11 @@ func (s *loopSum) product(q *Array) func() *Array {
 	return nil
 }
 
-// stacked sees to it that a body value has a stack. Constants of the loop have none.
+// stacked plans a stack of a body value, and reports whether it has one. Constants of the loop have none.
 func (s *loopSum) stacked(x *Array) bool {
 	switch {
-	case s.given[x] != nil:
-		s.whole[x] = s.given[x]
+	case s.xs[x] != nil:
+		s.whole[x] = s.xs[x]
 	case x.scope != s.scope || x.node == nil:
 		return false
 	default:

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Lowering: a simplified program is made into one of ops that its target takes, by passes over the graph. Each op says in
-// its own block (Op.Lower) what it becomes; what depends on the whole program is a pass of its own. The interpreter runs
-// the program before and after every pass to the same values, and so tests can tell which pass is wrong.
+// Lowering makes of a simplified program one of ops that a target takes. It is a list of passes over the graph (see
+// passes). What one op becomes is said in the op's own block (Op.Lower); what depends on the whole program is a pass of
+// its own. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is
+// found by name.
 
-// Target is what a program is lowered for: a platform of a PJRT plugin, and what it can call. Others than those below take
-// what any compiler takes.
+// Target is what a program is lowered for: a platform of a PJRT plugin, and what it can call. Others than those below
+// take what any compiler takes.
 type Target string
 
 // The targets that there are passes for.
@@ -44,15 +45,45 @@ func (t Target) atLeast(size int) int {
 // pass is one step of lowering.
 type pass struct {
 	name Phase
-	run  func(g *Graph, t Target) *Graph
+	// what says what the pass is for.
+	what string
+	// targets reports for which targets it does anything; nil: all.
+	targets func(Target) bool
+	// run returns the new graph, or g itself where there is nothing to do.
+	run func(g *Graph, t Target) *Graph
 }
 
-// passes are run in this order on a simplified graph.
+// apply runs the pass for a target.
+func (p pass) apply(g *Graph, t Target) *Graph {
+	if p.targets != nil && !p.targets(t) {
+		return g
+	}
+	return p.run(g, t)
+}
+
+// passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
-	{PhaseLowered, lowerOps},
-	{PhaseLoops, lowerLoops},
-	{PhaseWrites, lowerWrites},
-	{PhaseFunctions, lowerFunctions},
+	{name: PhaseLowered, run: lowerOps,
+		what: "replace ops that the target does not take by others"},
+	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
+		what: "number the all_gathers that call a kernel, in one order for all devices"},
+	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,
+		what: "mark loops that lose if they become one function, and lay out the products in the others"},
+	{name: PhaseWrites, run: lowerWrites, targets: Target.kernels,
+		what: "write into parts of arrays by calls of kernels, if that is possible for all"},
+	{name: PhaseFunctions, run: lowerFunctions, targets: Target.kernels,
+		what: "make functions of the ops between calls of kernels"},
+}
+
+// passOrder lists what must hold of the order of passes.
+var passOrder = []struct {
+	before, after Phase
+	why           string
+}{
+	{PhaseLowered, PhaseGathers, "later passes know only the ops that a target takes: a scan is a while loop"},
+	{PhaseGathers, PhaseLoops, "a loop with numbered gathers is no function"},
+	{PhaseLoops, PhaseWrites, "loops that are one function write parts in place and need no kernel"},
+	{PhaseWrites, PhaseFunctions, "the compiler's way to write code, which functions depend on, depends on the writes"},
 }
 
 // Lowered is a program as one target gets it.
@@ -91,7 +122,7 @@ func (p *Program) Lower(t Target) (l *Lowered, err error) {
 func (p *Program) lowerTo(last Phase, t Target) *Graph {
 	g := p.Graph
 	for _, pass := range passes {
-		g = pass.run(g, t)
+		g = pass.apply(g, t)
 		if pass.name == last {
 			break
 		}
@@ -140,7 +171,9 @@ func (l *lowering) concerns(n *Node) bool {
 	if l.done[n] {
 		return false
 	}
-	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, func(g *Graph) bool { return slices.ContainsFunc(g.Nodes, l.concerns) })
+	return l.rule(n.Op) != nil || slices.ContainsFunc(n.Bodies, func(g *Graph) bool {
+		return slices.ContainsFunc(g.Nodes, l.concerns)
+	})
 }
 
 // graph rewrites a closed graph.
@@ -197,7 +230,8 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 		}
 		s.nodes = s.nodes[:before]
 	}
-	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies), pos: n.pos}
+	c := &Node{Op: n.Op, Attrs: n.Attrs, Inputs: in, Outs: make([]*Array, len(n.Outs)), Bodies: slices.Clone(n.Bodies),
+		pos: n.pos}
 	if l.concerns(n) {
 		outside := l.loop
 		if n.Op.Loop != nil {
@@ -246,7 +280,8 @@ func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
 // lowerBody is the Lower rule of ops that matter to derivatives only: they are their first body.
 func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.Bodies[0], in) }
 
-// lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two axes.
+// lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two
+// axes.
 func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
 	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
 	if len(captured) > 0 {

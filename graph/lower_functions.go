@@ -2,41 +2,42 @@ package graph
 
 import "slices"
 
-// In a program whose loops are functions with products in tiles (lower_products.go), what is left between calls of kernels is some dozens to hundreds of small
-// operations, among them those loops, each a call of the runtime's with a place in its queues. lowerFunctions makes functions of them, too: a body is cut into stages at the nodes that
-// cannot be part of one, and what a stage has is one call. In a loop on whose every turn devices meet, that halves the time of a turn of a tenth of a millisecond.
+// A program whose loops are functions with products in tiles (lower_tiles.go) also has some dozens to hundreds of small
+// operations between calls of kernels, those loops among them. Each is a call by the runtime, with a place in its
+// queues. lowerFunctions makes functions of them: a body is cut into stages at the nodes that cannot be part of a
+// function, and the other nodes of a stage become one call. In a loop in which devices gather at every turn, that
+// halves the time of a turn of a tenth of a millisecond.
 
 const (
-	// leastOps is the number of operations that are worth a function.
+	// leastOps is the number of operations from which on a function pays.
 	leastOps = 8
-	// mostTiledOnce is the number of multiplications up to which a product that is computed once is part of a function: what a library gains beyond is more than a call.
+	// mostTiledOnce is the number of multiplications up to which a product that is computed once is part of a function.
+	// For larger ones a library gains more than a call costs.
 	mostTiledOnce = 1 << 23
 )
 
-// lowerFunctions makes functions of what lies between the nodes that cannot be part of one.
+// lowerFunctions makes functions of the nodes between those that cannot be part of one.
 func lowerFunctions(g *Graph, t Target) *Graph {
 	l := newLowering(g, t, nil)
 	product := func(n *Node) bool { return n.Op.Name == "dot_general" && largeProduct(n) }
-	meeting := func(n *Node) bool { // a loop of products that would be a function but that devices meet in it
-		return n.Op.Name == "while" && meets(n) && n.Bodies[1].any(product) && l.tileable(n, meets)
+	// A loop of products would be a function if devices did not gather in it.
+	gathering := func(n *Node) bool {
+		return n.Op.Name == "while" && hasRendezvous(n) && n.Bodies[1].any(product) && l.tileable(n, hasRendezvous)
 	}
-	if !g.WholeLoops(t) || !g.TiledProducts() && !g.any(meeting) {
+	if !g.WholeLoops(t) || !g.TiledProducts() && !g.any(gathering) {
 		return g
 	}
 	f := &functionsPass{target: t}
 	return f.graph(g)
 }
 
-// functionsPass is what the pass knows.
+// functionsPass is the state of the pass.
 type functionsPass struct {
 	target Target
 	number int // of functions so far
 }
 
-// stage is what a body can do in one go: a function's nodes, and those that stay calls of the runtime's and come before it, as they need nothing, or behind it.
-type stage struct{ first, inside, last []*Node }
-
-// outside tells whether a node stays a call of the runtime's.
+// outside reports whether the runtime has to call a node, so that it is not part of a function.
 func (f *functionsPass) outside(n *Node) bool {
 	switch n.Op.Name {
 	case "while":
@@ -47,105 +48,28 @@ func (f *functionsPass) outside(n *Node) bool {
 	case "custom_call":
 		return n.Attrs.(customCallAttrs).kernel != turnKernel
 	}
-	return n.Op.effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(f.outside) })
-}
-
-// cheap marks what costs nothing to make again: constants, and what spreads them.
-func cheap(g *Graph) map[*Array]*Node {
-	made := map[*Array]*Node{}
-	for _, n := range g.Nodes {
-		if n.Op.Name != "constant" && n.Op.Name != "iota" && (n.Op.Name != "broadcast_in_dim" || made[n.Inputs[0]] == nil) {
-			continue
-		}
-		made[n.Outs[0]] = n
-	}
-	return made
-}
-
-// stages cuts a body; what is cheap is in none of them. home is the stage in whose function an array is made, for those that are.
-func (f *functionsPass) stages(g *Graph, cheap map[*Array]*Node) (stages []stage, home map[*Array]int) {
-	home = map[*Array]int{}
-	from := map[*Array]int{} // the first stage that can read an array
-	for _, n := range g.Nodes {
-		if len(n.Outs) > 0 && cheap[n.Outs[0]] != nil {
-			continue
-		}
-		k := 0
-		for _, a := range n.Inputs {
-			k = max(k, from[a])
-		}
-		for len(stages) <= k {
-			stages = append(stages, stage{})
-		}
-		s, next := &stages[k], k
-		switch {
-		case !f.outside(n):
-			s.inside = append(s.inside, n)
-			for _, o := range n.Outs {
-				home[o] = k
-			}
-		case len(n.Inputs) == 0 && !n.Op.effect:
-			s.first = append(s.first, n)
-		default:
-			s.last = append(s.last, n)
-			next++
-		}
-		for _, o := range n.Outs {
-			from[o] = next
-		}
-	}
-	return stages, home
+	return n.Op.effect || n.Op.Apart != nil && n.Op.Apart(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool {
+		return b.any(f.outside)
+	})
 }
 
 // graph rewrites a body.
 func (f *functionsPass) graph(g *Graph) *Graph {
-	cheap := cheap(g)
-	stages, home := f.stages(g, cheap)
-	for k := range stages {
-		if s := &stages[k]; len(s.inside) < leastOps {
-			for _, n := range s.inside {
-				for _, o := range n.Outs {
-					delete(home, o)
-				}
-			}
-			s.first, s.inside = append(s.first, s.inside...), nil
-		}
-	}
-	given := map[int][]*Array{} // by stage, what its function makes for others
-	known := map[*Array]bool{}
-	use := func(by int, arrays []*Array) {
-		for _, a := range arrays {
-			if k, ok := home[a]; ok && k != by && !known[a] {
-				known[a] = true
-				given[k] = append(given[k], a)
-			}
-		}
-	}
-	for k, s := range stages {
-		for _, n := range s.inside {
-			use(k, n.Inputs)
-		}
-		for _, n := range slices.Concat(s.first, s.last) {
-			use(-1, n.Inputs)
-		}
-	}
-	use(-1, g.Results)
-	out := &copying{cheap: cheap, made: map[*Array]*Array{}}
-	out.Params = g.Params
-	for _, p := range g.Params {
-		out.made[p] = p
-	}
-	for k, s := range stages {
-		for _, n := range s.first {
+	c := f.cut(g)
+	c.dropSmall()
+	c.findResults(g)
+	out := newCopying(g, c.repeatable)
+	for _, s := range c.stages {
+		for _, n := range s.before {
 			out.add(n)
 		}
 		if len(s.inside) > 0 {
-			f.function(out, s.inside, given[k])
+			f.function(out, s.inside, s.results)
 		}
-		for _, n := range s.last {
-			c := out.add(n)
+		for _, n := range s.after {
+			m := out.add(n)
 			if n.Op.Name == "while" {
-				c.Bodies = []*Graph{n.Bodies[0], f.graph(n.Bodies[1])}
+				m.Bodies = []*Graph{n.Bodies[0], f.graph(n.Bodies[1])}
 			}
 		}
 	}
@@ -155,11 +79,115 @@ func (f *functionsPass) graph(g *Graph) *Graph {
 	return &out.Graph
 }
 
-// function adds a call of a function of nodes that gives some of what they make.
-func (f *functionsPass) function(out *copying, nodes []*Node, gives []*Array) {
+// stage is what a body can compute before the runtime has to make the next call that depends on it.
+type stage struct {
+	before  []*Node  // called by the runtime first: they need nothing
+	inside  []*Node  // of the stage's function
+	after   []*Node  // called by the runtime after the function
+	results []*Array // what the function computes for other stages, calls, or the body's results
+}
+
+// cutBody is a body in stages.
+type cutBody struct {
+	stages     []*stage
+	madeIn     map[*Array]int   // the stage in whose function an array is computed, for those that are
+	repeatable map[*Array]*Node // see repeatable; such nodes are in no stage
+}
+
+// cut puts each node into the first stage in which its inputs are there.
+func (f *functionsPass) cut(g *Graph) *cutBody {
+	c := &cutBody{madeIn: map[*Array]int{}, repeatable: repeatable(g)}
+	from := map[*Array]int{} // the first stage that can read an array
+	for _, n := range g.Nodes {
+		if len(n.Outs) > 0 && c.repeatable[n.Outs[0]] != nil {
+			continue
+		}
+		k := 0
+		for _, a := range n.Inputs {
+			k = max(k, from[a])
+		}
+		for len(c.stages) <= k {
+			c.stages = append(c.stages, &stage{})
+		}
+		s, next := c.stages[k], k
+		switch {
+		case !f.outside(n):
+			s.inside = append(s.inside, n)
+			for _, o := range n.Outs {
+				c.madeIn[o] = k
+			}
+		case len(n.Inputs) == 0 && !n.Op.effect:
+			s.before = append(s.before, n)
+		default:
+			s.after = append(s.after, n)
+			next++
+		}
+		for _, o := range n.Outs {
+			from[o] = next
+		}
+	}
+	return c
+}
+
+// repeatable are the nodes, by their result, that cost nothing to compute again: constants and broadcasts of them.
+func repeatable(g *Graph) map[*Array]*Node {
+	made := map[*Array]*Node{}
+	for _, n := range g.Nodes {
+		switch n.Op.Name {
+		case "constant", "iota":
+			made[n.Outs[0]] = n
+		case "broadcast_in_dim":
+			if made[n.Inputs[0]] != nil {
+				made[n.Outs[0]] = n
+			}
+		}
+	}
+	return made
+}
+
+// dropSmall leaves the nodes of stages that are not worth a function to the runtime.
+func (c *cutBody) dropSmall() {
+	for _, s := range c.stages {
+		if len(s.inside) >= leastOps {
+			continue
+		}
+		for _, n := range s.inside {
+			for _, o := range n.Outs {
+				delete(c.madeIn, o)
+			}
+		}
+		s.before, s.inside = append(s.before, s.inside...), nil
+	}
+}
+
+// findResults finds what each stage's function has to return, in the order in which it is read.
+func (c *cutBody) findResults(g *Graph) {
+	const noStage = -1
+	seen := map[*Array]bool{}
+	read := func(by int, arrays []*Array) {
+		for _, a := range arrays {
+			if k, ok := c.madeIn[a]; ok && k != by && !seen[a] {
+				seen[a] = true
+				c.stages[k].results = append(c.stages[k].results, a)
+			}
+		}
+	}
+	for k, s := range c.stages {
+		for _, n := range s.inside {
+			read(k, n.Inputs)
+		}
+		for _, n := range slices.Concat(s.before, s.after) {
+			read(noStage, n.Inputs)
+		}
+	}
+	read(noStage, g.Results)
+}
+
+// function adds a call of a function of nodes that returns results.
+func (f *functionsPass) function(out *copying, nodes []*Node, results []*Array) {
 	f.number++
 	call := &Node{Op: op("function"), Attrs: functionAttrs{f.number}, pos: nodes[0].pos}
-	body := &copying{cheap: out.cheap, made: map[*Array]*Array{}}
+	body := &copying{repeatable: out.repeatable, made: map[*Array]*Array{}}
 	body.outer = func(a *Array) *Array {
 		p := &Array{shape: a.shape}
 		body.Params = append(body.Params, p)
@@ -169,7 +197,7 @@ func (f *functionsPass) function(out *copying, nodes []*Node, gives []*Array) {
 	for _, n := range nodes {
 		body.add(n)
 	}
-	for _, a := range gives {
+	for _, a := range results {
 		body.Results = append(body.Results, body.at(a))
 		o := &Array{shape: a.shape, node: call, index: len(call.Outs)}
 		call.Outs = append(call.Outs, o)
@@ -182,9 +210,19 @@ func (f *functionsPass) function(out *copying, nodes []*Node, gives []*Array) {
 // copying is a graph that is made of nodes of another one.
 type copying struct {
 	Graph
-	cheap map[*Array]*Node
-	made  map[*Array]*Array   // of the other's arrays
-	outer func(*Array) *Array // what stands for an array that no node added so far made
+	repeatable map[*Array]*Node    // of the other; they are copied where something reads them
+	made       map[*Array]*Array   // the other's arrays -> the copies
+	outer      func(*Array) *Array // copies an array that no node added so far computes
+}
+
+// newCopying starts a copy of g, with the same parameters.
+func newCopying(g *Graph, repeatable map[*Array]*Node) *copying {
+	c := &copying{repeatable: repeatable, made: map[*Array]*Array{}}
+	c.Params = g.Params
+	for _, p := range g.Params {
+		c.made[p] = p
+	}
+	return c
 }
 
 // add copies a node.
@@ -201,10 +239,10 @@ func (c *copying) add(n *Node) *Node {
 	return m
 }
 
-// at is what stands for an array.
+// at is the copy of an array.
 func (c *copying) at(a *Array) *Array {
 	if c.made[a] == nil {
-		if n := c.cheap[a]; n != nil {
+		if n := c.repeatable[a]; n != nil {
 			c.add(n)
 		} else {
 			c.made[a] = c.outer(a)

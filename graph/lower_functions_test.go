@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// learning is a program like a learner's: a loop of products, and between two sorts for which there is no kernel some operations that need neither, one or both.
+// learning is a program like a learner's: a loop of products, and between two sorts for which there is no kernel some
+// operations that need neither, one or both.
 func learning(x *Array) []*Array {
 	several := func(x *Array) *Array { // operations that a function is worth
 		for range 4 {
@@ -16,7 +17,9 @@ func learning(x *Array) []*Array {
 		return x
 	}
 	loop := func(x *Array) *Array {
-		y, _ := Scan(func(c *Array, _ None) (*Array, None) { return Sin(Mul(Dot(c, x), .1)), None{} }, x, None{}, Length(3))
+		y, _ := Scan(func(c *Array, _ None) (*Array, None) {
+			return Sin(Mul(Dot(c, x), .1)), None{}
+		}, x, None{}, Length(3))
 		return y
 	}
 	zero := Zeros(x.Shape()) // cheap: every function makes it for itself
@@ -28,7 +31,8 @@ func learning(x *Array) []*Array {
 	return []*Array{after, before, zero, Sum(again)}
 }
 
-// What lies between calls of the runtime's is functions: of a program, and of a loop with such calls; what is too little stays as it is.
+// What lies between calls of the runtime's is functions: of a program, and of a loop with such calls; what is too
+// little stays as it is.
 func TestFunctions(t *testing.T) {
 	const n = 20
 	shape := ShapeOf(Float32, n, n)
@@ -42,7 +46,9 @@ func TestFunctions(t *testing.T) {
 			y, _ := Scan(func(c *Array, _ None) (*Array, None) { return learning(c)[0], None{} }, x, None{}, Length(2))
 			return []*Array{y}
 		}, 3},
-		{"3: no loop of products", func(x *Array) []*Array { return []*Array{sortByTwo(Sin(Cos(Sin(Cos(Sin(Cos(Sin(Cos(Sin(x))))))))), 0)} }, 0},
+		{"3: no loop of products", func(x *Array) []*Array {
+			return []*Array{sortByTwo(Sin(Cos(Sin(Cos(Sin(Cos(Sin(Cos(Sin(x))))))))), 0)}
+		}, 0},
 		{"4: a loop of products and little else", func(x *Array) []*Array {
 			y, _ := Scan(func(c *Array, _ None) (*Array, None) { return Sin(Dot(c, x)), None{} }, x, None{}, Length(3))
 			return []*Array{y}

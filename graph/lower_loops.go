@@ -1,16 +1,14 @@
 package graph
 
-// XLA's CPU runtime calls the operations of a loop's step one by one, and hands some of them to other threads, which takes a quarter of a microsecond
-// each and more: most of the time of steps of a few microseconds. Its compiler can make one function of a whole loop instead (xlabridge asks for it, see
-// its cpu.go), in which an operation costs next to nothing. But it has fewer ways to compute there: products of matrices are plain loops unless their operands
-// lie well (lower_products.go), and loops that call kernels stay as they are. So loops that would lose are kept apart, by a call that does nothing in each step.
+// XLA's CPU runtime calls the operations of a loop's step one by one and hands some of them to other threads. That
+// takes a quarter of a microsecond each and more, which is most of the time of a step of a few microseconds. Its
+// compiler can make one function of a whole loop instead (xlabridge asks for it, see its cpu.go), in which an operation
+// costs next to nothing. But a function has fewer ways to compute: products of matrices are plain loops unless their
+// operands lie well (lower_tiles.go), and loops that call kernels stay as they are. Loops that would lose are kept
+// apart by a call in each step that does nothing.
 
 // lowerLoops marks the loops that are better not made one function.
 func lowerLoops(g *Graph, t Target) *Graph {
-	if !t.kernels() {
-		return g
-	}
-	g = lowerMeetings(g, t)
 	return newLowering(g, t, func(o *Op) lowerRule {
 		if o.Name != "while" {
 			return nil
@@ -20,7 +18,7 @@ func lowerLoops(g *Graph, t Target) *Graph {
 			if a.apart || whole(n) {
 				return nil
 			}
-			if l.tileable(n, none) {
+			if l.tileable(n, nil) {
 				a.tiled = true
 				return apply(n.Op, a, in, n.Bodies[0], l.tiles(n.Bodies[1]))
 			}
@@ -33,7 +31,7 @@ func lowerLoops(g *Graph, t Target) *Graph {
 	}).graph(g)
 }
 
-// whole tells whether a node with bodies becomes one function.
+// whole reports whether a node with bodies becomes one function.
 func whole(n *Node) bool {
 	if n.Op.Name == "function" {
 		return true
@@ -53,8 +51,6 @@ func whole(n *Node) bool {
 }
 
 func alwaysApart(*Node) bool { return true }
-
-func none(*Node) bool { return false }
 
 // apartTarget is the name of a kernel that does nothing.
 const apartTarget = "xlarun_apart"

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +15,7 @@ func checkPasses(t *testing.T, p *Program, in []*Tensor, tol float64) {
 	for _, target := range Targets {
 		g := p.Graph
 		for _, pass := range passes {
-			g = pass.run(g, target)
+			g = pass.apply(g, target)
 			require.NoError(t, g.Verify(), "%s, %s", target, pass.name)
 			got, err := Interpret(g, in, nil)
 			require.NoError(t, err, "%s, %s", target, pass.name)
@@ -24,13 +25,29 @@ func checkPasses(t *testing.T, p *Program, in []*Tensor, tol float64) {
 		}
 		l, err := p.Lower(target)
 		require.NoError(t, err)
-		require.True(t, emitModule(p.Name, g, p.Donated, p.Replicas) == l.StableHLO, "lowering gives the same each time")
+		require.True(t, emitModule(p.Name, g, p.Donated, p.Replicas) == l.StableHLO,
+			"lowering gives the same each time")
 		for _, n := range l.Graph.Nodes {
 			require.NotNil(t, n.Op.Emit, "%s is left for %s", n.Op.Name, target)
 		}
 		again, err := p.Lower(target)
 		require.NoError(t, err)
 		require.Same(t, l, again)
+	}
+}
+
+// The passes stand in an order that all of them work in.
+func TestPassOrder(t *testing.T) {
+	place := func(name Phase) int {
+		i := slices.IndexFunc(passes, func(p pass) bool { return p.name == name })
+		require.GreaterOrEqual(t, i, 0, "no pass is named %q", name)
+		return i
+	}
+	for _, o := range passOrder {
+		require.Less(t, place(o.before), place(o.after), "%s comes before %s: %s", o.before, o.after, o.why)
+	}
+	for _, p := range passes {
+		require.NotEmpty(t, p.what, p.name)
 	}
 }
 
@@ -84,67 +101,107 @@ func TestTargets(t *testing.T) {
 		x, y        *Array
 		want        map[Target]map[string]int // how often an op stands in the lowered program
 	}{
-		{"1: a weight's gradient has an operand turned", func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) }, matrix(256, 64), matrix(256, 128),
-			map[Target]map[string]int{TargetCPU: {"custom_call": 0}, TargetCUDA: {"custom_call": 0}, TargetTPU: {"custom_call": 0}, TargetCPUKernels: {"custom_call": 1, "transpose": 0}}},
-		{"2: the larger operand stays, the smaller and the result are turned", func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) }, matrix(64, 900), matrix(64, 12),
+		{"1: a weight's gradient has an operand turned", func(x, y *Array) *Array {
+			return Einsum("ab,ac->bc", x, y)
+		}, matrix(256, 64), matrix(256, 128),
+			map[Target]map[string]int{TargetCPU: {"custom_call": 0}, TargetCUDA: {"custom_call": 0}, TargetTPU: {
+				"custom_call": 0}, TargetCPUKernels: {"custom_call": 1, "transpose": 0}}},
+		{"2: the larger operand stays, the smaller and the result are turned", func(x, y *Array) *Array {
+			return Einsum("ab,ac->bc", x, y)
+		}, matrix(64, 900), matrix(64, 12),
 			map[Target]map[string]int{TargetCPU: {"custom_call": 0}, TargetCPUKernels: {"custom_call": 2}}},
-		{"3: the right operand is contracted along its columns", func(x, y *Array) *Array { return Einsum("ab,ca->bc", x, y) }, matrix(128, 64), matrix(96, 128),
+		{"3: the right operand is contracted along its columns", func(x, y *Array) *Array {
+			return Einsum("ab,ca->bc", x, y)
+		}, matrix(128, 64), matrix(96, 128),
 			map[Target]map[string]int{TargetCPUKernels: {"custom_call": 1}}},
-		{"4: a small product is not worth it", func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) }, matrix(8, 8), matrix(8, 8),
-			map[Target]map[string]int{TargetCPUKernels: {"custom_call": 0}, TargetCPUKernelsAlways: {"custom_call": 1}}},
-		{"5: other products stay", func(x, y *Array) *Array { return Einsum("ab,bc->ac", x, y) }, matrix(128, 64), matrix(64, 128),
+		{"4: a small product is not worth it", func(x, y *Array) *Array {
+			return Einsum("ab,ac->bc", x, y)
+		}, matrix(8, 8), matrix(8, 8),
+			map[Target]map[string]int{TargetCPUKernels: {"custom_call": 0}, TargetCPUKernelsAlways: {
+				"custom_call": 1}}},
+		{"5: other products stay", func(x, y *Array) *Array {
+			return Einsum("ab,bc->ac", x, y)
+		}, matrix(128, 64), matrix(64, 128),
 			map[Target]map[string]int{TargetCPUKernelsAlways: {"custom_call": 0, "dot_general": 1}}},
-		{"6: a convolution's layout is the CPU's, and its own elsewhere", func(x, y *Array) *Array { return Conv(x, y, Layout("NCHW", "HWIO", "NCHW")) }, image, kernel,
-			map[Target]map[string]int{TargetCPU: {"transpose": 2, "conv": 1}, TargetCUDA: {"transpose": 0, "conv": 1}, TargetTPU: {"transpose": 0}}},
+		{"6: a convolution's layout is the CPU's, and its own elsewhere", func(x, y *Array) *Array {
+			return Conv(x, y, Layout("NCHW", "HWIO", "NCHW"))
+		}, image, kernel,
+			map[Target]map[string]int{TargetCPU: {"transpose": 2, "conv": 1}, TargetCUDA: {"transpose": 0, "conv": 1},
+				TargetTPU: {"transpose": 0}}},
 		{"7: with a convolution no operand is turned", func(x, y *Array) *Array {
 			z := Reshape(Conv(x, y, Layout("NCHW", "HWIO", "NCHW")), 2, -1)
 			return Einsum("ab,ac->bc", Concatenate(1, z, z, z, z, z), Concatenate(1, z, z, z, z, z))
 		}, image, kernel, map[Target]map[string]int{TargetCPUKernels: {"custom_call": 0}}},
-		{"8: what a scan stacks is not cleared, and written by rows where its loop is no function", func(x, y *Array) *Array {
-			_, ys := Scan(func(c, x *Array) (*Array, *Array) { return c, sortByTwo(x, 0) }, Index(x, 0), x)
-			return ys
-		}, matrix(500, 10), matrix(1, 1), map[Target]map[string]int{TargetCPU: {"custom_call": 0, "dynamic_update_slice": 1, "unset": 0}, TargetTPU: {"custom_call": 0},
-			TargetCPUKernels: {"custom_call": 2, "dynamic_update_slice": 0, "unset": 0}}},
-		{"9: a small array is copied", func(x, y *Array) *Array { return DynamicUpdateSlice(x, y, []*Array{Of(int32(3)), Of(int32(0))}) }, matrix(10, 20), matrix(2, 19),
-			map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1}, TargetCPUKernelsAlways: {"dynamic_update_slice": 0, "custom_call": 1}}},
-		{"10: a block of a large array is written by a kernel", func(x, y *Array) *Array { return DynamicUpdateSlice(x, y, []*Array{Of(int32(3)), Of(int32(0))}) }, matrix(100, 20), matrix(2, 19),
-			map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}, TargetCPU: {"dynamic_update_slice": 1}}},
+		{"8: what a scan stacks is not cleared, and written by rows where its loop is no function",
+			func(x, y *Array) *Array {
+				_, ys := Scan(func(c, x *Array) (*Array, *Array) { return c, sortByTwo(x, 0) }, Index(x, 0), x)
+				return ys
+			}, matrix(500, 10), matrix(1, 1), map[Target]map[string]int{
+				TargetCPU: {"custom_call": 0, "dynamic_update_slice": 1, "unset": 0}, TargetTPU: {"custom_call": 0},
+				TargetCPUKernels: {"custom_call": 2, "dynamic_update_slice": 0, "unset": 0}}},
+		{"9: a small array is copied", func(x, y *Array) *Array {
+			return DynamicUpdateSlice(x, y, []*Array{Of(int32(3)), Of(int32(0))})
+		}, matrix(10, 20), matrix(2, 19),
+			map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1}, TargetCPUKernelsAlways: {
+				"dynamic_update_slice": 0, "custom_call": 1}}},
+		{"10: a block of a large array is written by a kernel", func(x, y *Array) *Array {
+			return DynamicUpdateSlice(x, y, []*Array{Of(int32(3)), Of(int32(0))})
+		}, matrix(100, 20), matrix(2, 19),
+			map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}, TargetCPU: {
+				"dynamic_update_slice": 1}}},
 		{"11: a block that fills the array is the result", func(x, y *Array) *Array {
 			return DynamicUpdateSlice(x, Sin(x), []*Array{Of(int32(3)), Of(int32(0))})
-		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 0}}},
+		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{
+			TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 0}}},
 		{"12: the gradient of a gather scatters by a kernel", func(x, y *Array) *Array {
 			return Grad(func(x *Array) *Array { return Sum(Take(x, Of([]int32{1, 1, 3}), 0)) })(x)
-		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 0, "custom_call": 1}, TargetCPU: {"scatter": 1}, TargetCUDA: {"scatter": 1}}},
+		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 0, "custom_call": 1},
+			TargetCPU: {"scatter": 1}, TargetCUDA: {"scatter": 1}}},
 		{"13: one write that no kernel does, and all are left", func(x, y *Array) *Array {
-			sums := Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
+			sums := Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))),
+				Float32)
 			return DynamicUpdateSlice(x, Slice(sums, []int{0, 0}, []int{4, 20}), []*Array{Of(int32(3)), Of(int32(0))})
-		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
+		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{
+			TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}}},
 		{"14: nor one whose call would take as long as the loop's step", func(x, y *Array) *Array {
 			x, _ = Scan(func(x, t *Array) (*Array, None) {
 				return DynamicUpdateIndex(x, sortByTwo(Index(x, 0), 0), t, 1), None{}
 			}, x, Iota(100))
 			return x
-		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"dynamic_update_slice": 0, "custom_call": 1}}},
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{
+			TargetCPUKernels: {"dynamic_update_slice": 1, "custom_call": 0}, TargetCPUKernelsAlways: {
+				"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"15: a longer step is worth it", func(x, y *Array) *Array {
 			x, _ = Scan(func(x, t *Array) (*Array, None) {
 				return DynamicUpdateIndex(x, sortByTwo(Sum(Tanh(x), 1), 0), t, 1), None{}
 			}, x, Iota(100))
 			return x
-		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{
+			TargetCPUKernels: {"dynamic_update_slice": 0, "custom_call": 1}}},
 		{"16: nor a scatter in a short step", func(x, y *Array) *Array {
-			x, _ = Scan(func(x, t *Array) (*Array, None) { return ScatterAdd(x, ExpandDims(t, 0), Scalar(1)), None{} }, x, Iota(100))
+			x, _ = Scan(func(x, t *Array) (*Array, None) {
+				return ScatterAdd(x, ExpandDims(t, 0), Scalar(1)), None{}
+			}, x, Iota(100))
 			return x
-		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}, TargetCPUKernelsAlways: {"scatter": 0, "custom_call": 1}}},
+		}, matrix(100, 100), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0},
+			TargetCPUKernelsAlways: {"scatter": 0, "custom_call": 1}}},
 		{"17: sums of 16-bit floats are left to the compiler", func(x, y *Array) *Array {
-			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))), Float32)
-		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
+			return Convert(ScatterAdd(Convert(x, BFloat16), Of([]int32{1, 1, 3}), Ones(ShapeOf(BFloat16, 3, 20))),
+				Float32)
+		}, matrix(100, 20), matrix(1, 1), map[Target]map[string]int{
+			TargetCPUKernels: {"scatter": 1, "custom_call": 0}}},
 		{"18: linear algebra by kernels, elsewhere by StableHLO", func(x, y *Array) *Array {
 			return CholeskySolve(Cholesky(x), y)
-		}, matrix(8, 8), matrix(8, 3), map[Target]map[string]int{TargetCPUKernels: {"cholesky": 0, "triangular_solve": 0, "custom_call": 3}, TargetCPU: {"cholesky": 1, "triangular_solve": 2},
+		}, matrix(8, 8), matrix(8, 3), map[Target]map[string]int{
+			TargetCPUKernels: {"cholesky": 0, "triangular_solve": 0, "custom_call": 3}, TargetCPU: {
+				"cholesky": 1, "triangular_solve": 2},
 			TargetCUDA: {"cholesky": 1, "custom_call": 0}}},
 		{"19: in a batch the smaller operand is copied", func(x, y *Array) *Array {
-			return VMap2(func(x, y *Array) *Array { return Einsum("ab,ac->bc", x, y) })(Reshape(x, 8, 32, 16), Reshape(y, 8, 32, 2))
-		}, matrix(256, 16), matrix(256, 2), map[Target]map[string]int{TargetCPU: {"transpose": 1, "dot_general": 1}, TargetCUDA: {"transpose": 0, "dot_general": 1}}},
+			return VMap2(func(x, y *Array) *Array {
+				return Einsum("ab,ac->bc", x, y)
+			})(Reshape(x, 8, 32, 16), Reshape(y, 8, 32, 2))
+		}, matrix(256, 16), matrix(256, 2), map[Target]map[string]int{TargetCPU: {"transpose": 1, "dot_general": 1},
+			TargetCUDA: {"transpose": 0, "dot_general": 1}}},
 	} {
 		p, err := Trace2("target", c.f, c.x, c.y)
 		require.NoError(t, err)
@@ -169,7 +226,8 @@ func TestEqualKernelsMerge(t *testing.T) {
 	}
 	p, err := Trace("calls", func(x *Array) []*Array {
 		s := []Shape{x.shape}
-		return []*Array{CustomCall(kernel("a"), s, x)[0], CustomCall(kernel("a"), s, x)[0], CustomCall(kernel("b"), s, x)[0],
+		return []*Array{CustomCall(kernel("a"), s, x)[0], CustomCall(kernel("a"), s, x)[0],
+			CustomCall(kernel("b"), s, x)[0],
 			kernelCall(kernel("a"), []int{1}, s, x)[0], kernelCall(kernel("a"), []int{2}, s, x)[0]}
 	}, Abstract(ShapeOf(Float32, 3)))
 	require.NoError(t, err)

@@ -2,23 +2,25 @@ package graph
 
 import "math"
 
-// Sine and cosine on the CPU are library calls there, one element at a time. This is straight arithmetic that vectorises.
+// Sine and cosine on the CPU are library calls there, one element at a time. This is straight arithmetic that
+// vectorises.
 
-// turnParts add up to 1/2π, from its bit of weight 2^-3 to that of 2^-171. The product of any float32 with one of the first
-// four, of 29 bits each, is exact in float64, and so are its whole turns, which are taken away; of the last one less than a
-// thousandth of a turn's precision is lost for the largest number.
+// turnParts add up to 1/2π, from its bit of weight 2^-3 to that of 2^-171. The product of any float32 with one of the
+// first four, of 29 bits each, is exact in float64, and so are its whole turns, which are taken away; of the last one
+// less than a thousandth of a turn's precision is lost for the largest number.
 var turnParts = [...]float64{0x145f306dp-31, 0x19391054p-60, 0x14fe13abp-89, 0x1d1f534dp-118, 0x1b81b6c52b3278p-171}
 
-// sinePolynomial, from the highest power down, is (sin r - r)/r³ in r² within a quarter of a turn: minimax, fitted by least squares
-// with Lawson's weights. What it leaves is less than rounding.
+// sinePolynomial, from the highest power down, is (sin r - r)/r³ in r² within a quarter of a turn: minimax, fitted by
+// least squares with Lawson's weights. What it leaves is less than rounding.
 var sinePolynomial = []float64{2.605780537e-6, -1.980960224e-4, 8.333066478e-3, -1.666665971e-1}
 
 // leastTrig is the least number of elements for which vectors win over the library.
 const leastTrig = 8
 
-// lowerTrig is the Lower rule of sine, and of cosine, which is a quarter of a turn ahead. x is t turns and whole ones (Payne and
-// Hanek, "Radian reduction for trigonometric functions", 1983, with parts in floating point in place of integers); the sine is
-// the same at 1/2 - t, so that the polynomial is asked for a quarter of a turn to both sides at most.
+// lowerTrig is the Lower rule of sine, and of cosine, which is a quarter of a turn ahead. x is t turns and whole ones
+// (Payne and Hanek, "Radian reduction for trigonometric functions", 1983, with parts in floating point in place of
+// integers); the sine is the same at 1/2 - t, so that the polynomial is asked for a quarter of a turn to both sides at
+// most.
 func lowerTrig(ahead float64) lowerRule {
 	return func(l *lowering, n *Node, in []*Array) []*Array {
 		x := in[0]

@@ -2,14 +2,14 @@ package graph
 
 import "slices"
 
-// XLA's CPU compiler has two ways to write the code of a loop. The older compiles two to three times as fast to code of the
-// same speed (xlabridge chooses, see its cpu.go), but has lost the way to write into a part of an array in place: it copies
-// the whole array each time. So parts are written by kernels, which get the array's memory, and a program in which all are
-// can be compiled the older way. A program that has other such writes is left as it is.
+// XLA's CPU compiler has two ways to write the code of a loop. The older one compiles two to three times as fast to
+// code of the same speed (xlabridge chooses, see its cpu.go). But it cannot write into a part of an array in place: it
+// copies the whole array each time. So kernels, which get the array's memory, write the parts, and a program in which
+// they write all of them can be compiled the older way. A program that has other such writes is left as it is.
 
-// lowerWrites makes calls of kernels of all writes into parts of arrays.
+// lowerWrites replaces all writes into parts of arrays by calls of kernels.
 func lowerWrites(g *Graph, t Target) *Graph {
-	if !t.kernels() || !g.WritesParts(t) {
+	if !g.WritesParts(t) {
 		return g
 	}
 	l := newLowering(g, t, func(o *Op) lowerRule {
@@ -35,8 +35,8 @@ func lowerWrites(g *Graph, t Target) *Graph {
 	return called
 }
 
-// WritesParts tells whether the program holds ops whose results XLA's CPU compiler writes part by part: of large arrays,
-// which should not be copied for each part.
+// WritesParts reports whether the program holds ops whose results are large arrays that XLA's CPU compiler writes part
+// by part, and so would copy for each part.
 func (g *Graph) WritesParts(t Target) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return n.Op.WritesParts != nil && n.Op.WritesParts(n, t) ||
@@ -44,7 +44,7 @@ func (g *Graph) WritesParts(t Target) bool {
 	})
 }
 
-// smallWrite is the size in bytes up to which an array is rather copied for each part that is written.
+// smallWrite is the size in bytes up to which it is faster to copy an array for each part that is written.
 const smallWrite = 4096
 
 func writesLarge(n *Node, t Target) bool { return n.Outs[0].shape.Bytes() > t.atLeast(smallWrite) }
@@ -104,18 +104,18 @@ func blockSeconds(n *Node) float64 {
 
 func scatterSeconds(*Node) float64 { return stepPerScatter }
 
-// oneRun tells whether the block lies in one piece: whole rows, as a scan stacks them.
+// oneRun reports whether the block is contiguous: whole rows, as a scan stacks them.
 func oneRun(axes []int) bool { return len(axes) == 1 && axes[0] == 0 }
 
-// What a step of a loop has to take for each call that writes in it, in seconds: the call takes some 0.3 µs, while in the
-// compiler's own way, with the newer emitters, a block costs next to nothing and a scatter about half of that.
+// The time in seconds that a step of a loop has to take for each call that writes in it. The call takes some 0.3 µs. In
+// the compiler's own way, with the newer emitters, a block costs next to nothing and a scatter about half of that.
 const (
 	stepPerBlock   = 4e-6
 	stepPerScatter = 2e-6
 )
 
-// worthCalls tells whether calls of kernels weigh little: they are not in a loop, or its steps take long enough. Rows, of
-// which every scan's results are made, are worth it in any case.
+// worthCalls reports whether calls of kernels cost little: they are not in a loop, or its steps take long enough. Rows,
+// which every scan writes, are worth it in any case.
 func (l *lowering) worthCalls() bool {
 	if l.loop == nil || l.target.atLeast(1) == 0 {
 		return true
@@ -131,7 +131,7 @@ func (l *lowering) worthCalls() bool {
 	return c.Bytes/5e10+c.Transcendentals/1e9 >= needed // at 50 GB/s and a transcendental a nanosecond
 }
 
-// scatterKernel is scatter; its config is what scatterConfig writes.
+// scatterKernel is scatter; its config is gatherAttrs.config.
 var scatterKernel = &Kernel{Target: "xlarun_scatter", InPlace: true, evalConfig: func(config []int, in, out []*Tensor) {
 	copy(out[0].V, scatter(readScatterConfig(config, in[0].Shape, in[2].Shape), in).V)
 }}
@@ -139,7 +139,7 @@ var scatterKernel = &Kernel{Target: "xlarun_scatter", InPlace: true, evalConfig:
 // scatterKinds are the kinds of scatter, by their number in C.
 var scatterKinds = []string{"set", "sum", "prod", "max", "min"}
 
-// config is the kind's number, then five lists, each behind its length.
+// config is the kind's number, then five lists, each after its length.
 func (a gatherAttrs) config() []int {
 	out := []int{slices.Index(scatterKinds, a.kind)}
 	for _, list := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
@@ -162,10 +162,11 @@ func readScatterConfig(config []int, x, updates Shape) gatherAttrs {
 	return a
 }
 
-// mostScatterAxes is the rank that the kernel has room for.
+// mostScatterAxes is the largest rank that the kernel takes.
 const mostScatterAxes = 16
 
-// scatterWithKernel is the Write rule of scatter. The kernel moves elements of any kind, and does arithmetic on those that C has.
+// scatterWithKernel is the Write rule of scatter. The kernel moves elements of any kind, and does arithmetic on those
+// that C has.
 func scatterWithKernel(l *lowering, n *Node, in []*Array) []*Array {
 	a, x := n.Attrs.(gatherAttrs), in[0].shape
 	if a.kind != "set" && (x.DType == Bool || isFloat(x.DType) && ItemSize(x.DType) == 2) {

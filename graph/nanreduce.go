@@ -2,7 +2,8 @@ package graph
 
 import "math"
 
-// Reductions that leave NaN out, over the given axes or all. Integers have none: for them they are the plain reductions.
+// Reductions that leave NaN out, over the given axes or all. Integers have none: for them they are the plain
+// reductions.
 
 // withoutNaN replaces NaN.
 func withoutNaN(x *Array, value any) *Array {
@@ -69,7 +70,8 @@ func NanQuantile(x *Array, q float64, axis int) *Array {
 	axis = checkAxis("NanQuantile", axis, x.Rank())
 	n := x.shape.Dims[axis]
 	if n == 0 || !(q >= 0 && q <= 1) {
-		throw("NanQuantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q, axis, x.shape, n)
+		throw("NanQuantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element",
+			q, axis, x.shape, n)
 	}
 	if !isFloat(x.DType()) {
 		return Quantile(x, q, axis)

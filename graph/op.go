@@ -28,25 +28,27 @@ type Op struct {
 	NotLinear string
 	// Unknown tells which results depend on the inputs that unknown marks, one of them at least; nil: all.
 	Unknown func(n *Node, unknown []bool) []bool
-	// Split computes what of n does not depend on the inputs that unknown marks, and leaves a node for the rest in l; nil: all
-	// of n is left. in are the values of the other inputs.
+	// Split computes what of n does not depend on the inputs that unknown marks, and leaves a node for the rest in l;
+	// nil: all of n is left. in are the values of the other inputs.
 	Split func(l *linear, n *Node, in []*Array, unknown []bool)
 	// Prune is n without the results that live does not mark, and without what only they need; nil: n keeps all.
 	Prune func(n *Node, live []bool) *Node
-	// Loop tells how a node of the op is a loop over a carry; nil: the op is none. Loops' carries are split, and the work in
-	// them weighs more.
+	// Loop tells how a node of the op is a loop over a carry; nil: the op is none. Loops' carries are split, and the
+	// work in them weighs more.
 	Loop func(n *Node) loopForm
 	// Lower makes the results of other ops where the target does not take the op as it is; nil where it does.
 	Lower lowerRule
 	// Emit writes the op's StableHLO. An op that is always lowered has none.
 	Emit func(e *emitter, n *Node)
-	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be copied
-	// for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
+	// WritesParts tells that XLA's CPU compiler writes the result part by part, into an array that is too large to be
+	// copied for each part. Write is the same as a call of a kernel, nil where that cannot be. See lowerWrites.
 	WritesParts func(n *Node, t Target) bool
 	Write       lowerRule
-	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth it.
+	// WriteSeconds, beside Write, is what a step of a loop has to take for the call that Write makes in it to be worth
+	// it.
 	WriteSeconds func(n *Node) float64
-	// Apart tells that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it slowly there. See lowerLoops.
+	// Apart tells that XLA's CPU compiler cannot compute a node inside of a loop that is one function, or computes it
+	// slowly there. See lowerLoops.
 	Apart func(n *Node) bool
 	// Eval is the reference: the dumbest correct code.
 	Eval func(n *Node, in []*Tensor) []*Tensor
@@ -61,7 +63,8 @@ type Op struct {
 	distinct bool // not to be merged
 }
 
-// loopForm is how a loop passes its carry on: inputs[at:at+carry] is what goes in, the results begin with what comes out.
+// loopForm is how a loop passes its carry on: inputs[at:at+carry] is what goes in, the results begin with what comes
+// out.
 type loopForm struct {
 	at, carry int
 	// consts is, for each body, the number of its parameters in front of those that are the carry.
@@ -113,8 +116,9 @@ func randomCaseTensor(r *rand.Rand, s Shape, c Case) *Tensor {
 // Extremes are what ExtremeInputs may put among a case's ordinary inputs.
 var Extremes = []string{"NaN", "infinities and -0", "denormals and the largest"}
 
-// ExtremeInputs makes inputs like those of RandomCaseInput with a third of the elements replaced: floats by the values of one
-// of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left out.
+// ExtremeInputs makes inputs like those of RandomCaseInput with a third of the elements replaced: floats by the values
+// of one of Extremes, integers by the ends of their dtype. Each argument gets the values in turn, so that none is left
+// out.
 type ExtremeInputs struct {
 	r    *rand.Rand
 	kind int
@@ -169,14 +173,17 @@ func extremeValues(d DType, kind int) []uint64 {
 	case kind == 0:
 		return []uint64{math.Float64bits(math.NaN())}
 	case kind == 1:
-		return []uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)), math.Float64bits(math.Copysign(0, -1))}
+		return []uint64{math.Float64bits(math.Inf(1)), math.Float64bits(math.Inf(-1)),
+			math.Float64bits(math.Copysign(0, -1))}
 	}
 	denormal := map[DType]float64{Float32: 0x1p-140, Float64: 0x1p-1060, Float16: 0x1p-20, BFloat16: 0x1p-130}[d]
-	return []uint64{math.Float64bits(denormal), math.Float64bits(-denormal), math.Float64bits(largest[d]), math.Float64bits(-largest[d])}
+	return []uint64{math.Float64bits(denormal), math.Float64bits(-denormal), math.Float64bits(largest[d]),
+		math.Float64bits(-largest[d])}
 }
 
 // largest is the largest finite value of each float dtype.
-var largest = map[DType]float64{Float32: math.MaxFloat32, Float64: math.MaxFloat64, Float16: 65504, BFloat16: 0x1.fep127}
+var largest = map[DType]float64{Float32: math.MaxFloat32, Float64: math.MaxFloat64, Float16: 65504,
+	BFloat16: 0x1.fep127}
 
 // Table holds every op by name.
 var Table = map[string]*Op{}
@@ -279,7 +286,8 @@ func apply(op *Op, attrs any, inputs []*Array, bodies ...*Graph) []*Array {
 			throw(op.Name, "got the size %v; want sizes of at least 0", sh.Dims)
 		}
 		if !sh.countable() {
-			panic(&Error{Where: userLine(), Op: op.Name, Msg: fmt.Sprintf("the result would be %s, whose bytes no int64 counts: want smaller sizes", sh), TooLarge: true})
+			panic(&Error{Where: userLine(), Op: op.Name, Msg: fmt.Sprintf("the result would be %s, whose bytes no "+
+				"int64 counts: want smaller sizes", sh), TooLarge: true})
 		}
 		n.Outs[i] = &Array{shape: sh, node: n, index: i, scope: s, depth: depth}
 	}

@@ -26,8 +26,10 @@ func (k binaryKernels) eval(n *Node, in []*Tensor) []*Tensor {
 
 type jvpRule = func(n *Node, in, out, t []*Array) []*Array
 
-func binaryOp(name string, class dtypeClass, emit string, k binaryKernels, in domain, rough bool, ds []DType, jvp jvpRule) *Op {
-	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), Eval: k.eval, JVP: jvp, Cost: costElements, NotLinear: "nonlinear"}
+func binaryOp(name string, class dtypeClass, emit string, k binaryKernels, in domain, rough bool, ds []DType,
+	jvp jvpRule) *Op {
+	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), Eval: k.eval, JVP: jvp,
+		Cost: costElements, NotLinear: "nonlinear"}
 	if jvp == nil {
 		o.NotDifferentiable = "its inputs are discrete"
 	}
@@ -69,11 +71,13 @@ var numeric = []DType{Float32, Int32, Uint8}
 
 var (
 	addOp = binaryOp("add", anything, "stablehlo.add", binaryKernels{
-		func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }, func(x, y uint64) uint64 { return x + y }},
+		func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y },
+		func(x, y uint64) uint64 { return x + y }},
 		domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{addTangents(t[0], t[1])} })
 	subOp = binaryOp("sub", numbers, "stablehlo.subtract", binaryKernels{
-		func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y }, func(x, y uint64) uint64 { return x - y }},
+		func(x, y float64) float64 { return x - y }, func(x, y int64) int64 { return x - y },
+		func(x, y uint64) uint64 { return x - y }},
 		domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array {
 			if t[1] == nil {
@@ -85,10 +89,12 @@ var (
 			return []*Array{Sub(t[0], t[1])}
 		})
 	mulOp = binaryOp("mul", anything, "stablehlo.multiply", binaryKernels{
-		func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }, func(x, y uint64) uint64 { return x * y }},
+		func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y },
+		func(x, y uint64) uint64 { return x * y }},
 		domain{-2, 2}, false, numeric,
 		func(n *Node, in, out, t []*Array) []*Array {
-			return []*Array{addTangents(scaled(t[0], func() *Array { return in[1] }), scaled(t[1], func() *Array { return in[0] }))}
+			return []*Array{addTangents(scaled(t[0], func() *Array { return in[1] }),
+				scaled(t[1], func() *Array { return in[0] }))}
 		})
 	divOp = binaryOp("div", numbers, "stablehlo.divide", binaryKernels{
 		func(x, y float64) float64 { return x / y }, quotient, func(x, y uint64) uint64 {
@@ -117,7 +123,9 @@ var (
 				return Neg(Mul(Sign(q), Floor(Abs(q))))
 			}))}
 		})
-	_ = binaryOp("pow", numbers, "stablehlo.power", binaryKernels{math.Pow, intPow, func(x, y uint64) uint64 { return uint64(intPow(int64(x), int64(y))) }},
+	_ = binaryOp("pow", numbers, "stablehlo.power", binaryKernels{math.Pow, intPow, func(x, y uint64) uint64 {
+		return uint64(intPow(int64(x), int64(y)))
+	}},
 		domain{.5, 2}, false, []DType{Float32, Uint8},
 		func(n *Node, in, out, t []*Array) []*Array {
 			return []*Array{addTangents(
@@ -127,24 +135,37 @@ var (
 				}),
 				scaled(t[1], func() *Array { return Mul(Log(Select(Eq(in[0], 0), OnesLike(in[0]), in[0])), out[0]) }))}
 		}).withCost(costTranscendental)
-	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 { return max(x, y) }, func(x, y uint64) uint64 { return max(x, y) }},
+	_ = binaryOp("max", anything, "stablehlo.maximum", binaryKernels{larger, func(x, y int64) int64 {
+		return max(x, y)
+	}, func(x, y uint64) uint64 { return max(x, y) }},
 		domain{-2, 2}, false, numeric, chooseJVP)
-	_ = binaryOp("min", anything, "stablehlo.minimum", binaryKernels{smaller, func(x, y int64) int64 { return min(x, y) }, func(x, y uint64) uint64 { return min(x, y) }},
+	_ = binaryOp("min", anything, "stablehlo.minimum", binaryKernels{smaller, func(x, y int64) int64 {
+		return min(x, y)
+	}, func(x, y uint64) uint64 { return min(x, y) }},
 		domain{-2, 2}, false, numeric, chooseJVP)
-	_ = binaryOp("atan2", floats, "stablehlo.atan2", binaryKernels{f: math.Atan2}, domain{.3, 2}, false, []DType{Float32},
+	_ = binaryOp("atan2", floats, "stablehlo.atan2", binaryKernels{f: math.Atan2}, domain{.3, 2}, false,
+		[]DType{Float32},
 		func(n *Node, in, out, t []*Array) []*Array {
 			r := Add(Square(in[0]), Square(in[1]))
-			return []*Array{addTangents(scaled(t[0], func() *Array { return Div(in[1], r) }), scaled(t[1], func() *Array { return Neg(Div(in[0], r)) }))}
+			return []*Array{addTangents(scaled(t[0], func() *Array {
+				return Div(in[1], r)
+			}), scaled(t[1], func() *Array { return Neg(Div(in[0], r)) }))}
 		}).withCost(costTranscendental)
 
-	nextAfterOp = binaryOp("nextafter", floats, "chlo.next_after", binaryKernels{}, domain{-2, 2}, true, []DType{Float32, Float64}, nil).withEval(evalNextAfter)
+	nextAfterOp = binaryOp("nextafter", floats, "chlo.next_after", binaryKernels{}, domain{-2, 2}, true,
+		[]DType{Float32, Float64}, nil).withEval(evalNextAfter)
 
-	_ = binaryOp("and", bitty, "stablehlo.and", binaryKernels{u: func(x, y uint64) uint64 { return x & y }}, domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
-	_ = binaryOp("or", bitty, "stablehlo.or", binaryKernels{u: func(x, y uint64) uint64 { return x | y }}, domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
-	_ = binaryOp("xor", bitty, "stablehlo.xor", binaryKernels{u: func(x, y uint64) uint64 { return x ^ y }}, domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
+	_ = binaryOp("and", bitty, "stablehlo.and", binaryKernels{u: func(x, y uint64) uint64 { return x & y }},
+		domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
+	_ = binaryOp("or", bitty, "stablehlo.or", binaryKernels{u: func(x, y uint64) uint64 { return x | y }},
+		domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
+	_ = binaryOp("xor", bitty, "stablehlo.xor", binaryKernels{u: func(x, y uint64) uint64 { return x ^ y }},
+		domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil)
 
 	_ = shift("shift_left", "stablehlo.shift_left", func(x uint64, s uint, d DType) uint64 { return x << s })
-	_ = shift("shift_right_logical", "stablehlo.shift_right_logical", func(x uint64, s uint, d DType) uint64 { return (x & widthMask(d)) >> s })
+	_ = shift("shift_right_logical", "stablehlo.shift_right_logical", func(x uint64, s uint, d DType) uint64 {
+		return (x & widthMask(d)) >> s
+	})
 	_ = shift("shift_right_arithmetic", "stablehlo.shift_right_arithmetic", func(x uint64, s uint, d DType) uint64 {
 		v := signExtend(x, d)
 		return uint64(v >> s)
@@ -220,7 +241,8 @@ func signExtend(x uint64, d DType) int64 {
 	return int64(x<<s) >> s
 }
 
-// quotient truncates toward zero; a zero divisor gives -1 and the overflow of the smallest number wraps, as XLA defines.
+// quotient truncates toward zero; a zero divisor gives -1 and the overflow of the smallest number wraps, as XLA
+// defines.
 func quotient(x, y int64) int64 {
 	switch y {
 	case 0:

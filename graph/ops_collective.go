@@ -45,8 +45,9 @@ type collectiveAttrs struct {
 	axis            string
 	size            int
 	stride, devices int
-	// meeting is the number of an all_gather that calls a kernel, from 1 on; 0: it is the compiler's (lower_meetings.go).
-	meeting int
+	// rendezvous is the number of an all_gather that calls a kernel, from 1 on; 0: it is the compiler's
+	// (lower_gathers.go).
+	rendezvous int
 }
 
 func (a collectiveAttrs) axisName() string { return a.axis }
@@ -73,7 +74,8 @@ func (a collectiveAttrs) replicaGroups() string {
 	for i, g := range groups {
 		rows[i] = "[" + joinInts(g, ", ") + "]"
 	}
-	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(groups), a.size)
+	return fmt.Sprintf("replica_groups = dense<[%s]> : tensor<%dx%dxi64>", strings.Join(rows, ", "), len(groups),
+		a.size)
 }
 
 // collective makes the attributes of a call over a named axis: a vmapped one around the call, or one of the devices.
@@ -83,20 +85,23 @@ func collective(name, axisName string) collectiveAttrs {
 			return collectiveAttrs{axis: axisName, size: ax.size, stride: ax.stride, devices: ax.devices}
 		}
 	}
-	throw(name, "no axis is named %q here: name it with AxisName in VMap, or use graph.DeviceAxis (or an axis of the Mesh) in a program for several devices", axisName)
+	throw(name, "no axis is named %q here: name it with AxisName in VMap, or use graph.DeviceAxis (or an axis of the "+
+		"Mesh) in a program for several devices", axisName)
 	return collectiveAttrs{}
 }
 
 // oneDevice refuses collectives over several devices in the reference interpreter, which has one.
 func oneDevice(n *Node) {
 	if a := n.Attrs.(collectiveAttrs); a.size != 1 {
-		throw(n.Op.Name, "the reference interpreter runs one device, the program was traced for %d along %q", a.size, a.axis)
+		throw(n.Op.Name, "the reference interpreter runs one device, the program was traced for %d along %q", a.size,
+			a.axis)
 	}
 }
 
 // overLanes is the vmap rule of a collective: over the mapped axis itself it becomes f of the lanes (at axis 0),
 // whose result carries lanes at outDim (-1: the same in all); over another axis it stays what it is.
-func overLanes(f func(x *Array, n *Node) *Array, outDim int, shift int) func(*batching, *Node, []*Array, []int) ([]*Array, []int) {
+func overLanes(f func(x *Array, n *Node) *Array, outDim int, shift int) func(*batching, *Node, []*Array,
+	[]int) ([]*Array, []int) {
 	return func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if nameOf(n) == b.axis {
 			return []*Array{f(b.moveTo(in[0], dims[0], 0), n)}, []int{outDim}
@@ -181,12 +186,13 @@ var _ = register(&Op{
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
-		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]), AxisIndex(a.axis), 0)}
+		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]),
+			AxisIndex(a.axis), 0)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
-		if a.meeting > 0 {
-			e.meet(n)
+		if a.rendezvous > 0 {
+			e.gather(n)
 			return
 		}
 		x := n.Inputs[0].shape
@@ -223,7 +229,9 @@ var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "preduce",
 	Shape: func(c *call) []Shape { return c.in[:1] },
-	Batch: overLanes(func(x *Array, n *Node) *Array { return reduce(n.Attrs.(preduceAttrs).kind, x, []int{0}) }, -1, -1),
+	Batch: overLanes(func(x *Array, n *Node) *Array {
+		return reduce(n.Attrs.(preduceAttrs).kind, x, []int{0})
+	}, -1, -1),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(preduceAttrs)
 		if a.kind == "sum" {
@@ -253,11 +261,13 @@ var _ = register(&Op{
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
-		e.generic(n, "stablehlo.all_reduce", a.replicaGroups(), e.combiner(reduceKinds[a.kind].emit, n.Inputs[0].DType()))
+		e.generic(n, "stablehlo.all_reduce", a.replicaGroups(), e.combiner(reduceKinds[a.kind].emit,
+			n.Inputs[0].DType()))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		if n.Attrs.(preduceAttrs).size != 1 {
-			throw("preduce", "the reference interpreter runs one device, the program was traced for %d", n.Attrs.(preduceAttrs).size)
+			throw("preduce", "the reference interpreter runs one device, the program was traced for %d",
+				n.Attrs.(preduceAttrs).size)
 		}
 		return in
 	},
@@ -340,7 +350,8 @@ var _ = register(&Op{
 			e.generic0(n, "stablehlo.constant", "value = "+denseLiteral(z, make([]byte, z.Bytes())))
 			return
 		}
-		e.generic(n, "stablehlo.collective_permute", fmt.Sprintf("source_target_pairs = dense<[%s]> : tensor<%dx2xi64>", strings.Join(rows, ", "), len(rows)))
+		e.generic(n, "stablehlo.collective_permute", fmt.Sprintf("source_target_pairs = dense<[%s]> : tensor<%dx2xi64>",
+			strings.Join(rows, ", "), len(rows)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(ppermuteAttrs)
@@ -354,8 +365,12 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{laneCase("ring", ShapeOf(Float32, 4, 2), func(x *Array) *Array { return Mul(x, PPermute(x, "lane", Ring(4, 1)...)) }),
-			laneCase("partial", ShapeOf(Float32, 3), func(x *Array) *Array { return PPermute(Sin(x), "lane", [2]int{0, 2}) })}
+		return []Case{laneCase("ring", ShapeOf(Float32, 4, 2), func(x *Array) *Array {
+			return Mul(x, PPermute(x, "lane", Ring(4, 1)...))
+		}),
+			laneCase("partial", ShapeOf(Float32, 3), func(x *Array) *Array {
+				return PPermute(Sin(x), "lane", [2]int{0, 2})
+			})}
 	},
 })
 
@@ -363,8 +378,10 @@ var _ = register(&Op{
 func PPermute(x *Array, axis string, pairs ...[2]int) *Array {
 	a := ppermuteAttrs{collectiveAttrs: collective("PPermute", axis)}
 	for _, p := range pairs {
-		if p[0] < 0 || p[0] >= a.size || p[1] < 0 || p[1] >= a.size || slices.Contains(a.from, p[0]) || slices.Contains(a.to, p[1]) {
-			throw("PPermute", "pair %v of %v: want each of 0 to %d at most once as source and once as target", p, pairs, a.size-1)
+		if p[0] < 0 || p[0] >= a.size || p[1] < 0 || p[1] >= a.size || slices.Contains(a.from, p[0]) ||
+			slices.Contains(a.to, p[1]) {
+			throw("PPermute", "pair %v of %v: want each of 0 to %d at most once as source and once as target", p, pairs,
+				a.size-1)
 		}
 		a.from, a.to = append(a.from, p[0]), append(a.to, p[1])
 	}
@@ -389,8 +406,10 @@ var _ = register(&Op{
 		}
 		return c.in[:1]
 	},
-	Batch: overLanes(func(x *Array, n *Node) *Array { return Transpose(x, append([]int{1, 0}, rangeInts(2, x.Rank())...)...) }, 0, 1),
-	JVP:   func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	Batch: overLanes(func(x *Array, n *Node) *Array {
+		return Transpose(x, append([]int{1, 0}, rangeInts(2, x.Rank())...)...)
+	}, 0, 1),
+	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return apply(n.Op, n.Attrs, cts)
 	},
@@ -400,7 +419,8 @@ var _ = register(&Op{
 			e.names[n.Outs[0]] = e.ref(n.Inputs[0])
 			return
 		}
-		e.generic(n, "stablehlo.all_to_all", fmt.Sprintf("split_dimension = 0 : i64, concat_dimension = 0 : i64, split_count = %d : i64, %s", a.size, a.replicaGroups()))
+		e.generic(n, "stablehlo.all_to_all", fmt.Sprintf("split_dimension = 0 : i64, concat_dimension = 0 : i64, "+
+			"split_count = %d : i64, %s", a.size, a.replicaGroups()))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		oneDevice(n)
@@ -408,7 +428,9 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{laneCase("", ShapeOf(Float32, 3, 2, 3), func(x *Array) *Array { return Sin(AllToAll(x, "lane", 1, 0)) })}
+		return []Case{laneCase("", ShapeOf(Float32, 3, 2, 3), func(x *Array) *Array {
+			return Sin(AllToAll(x, "lane", 1, 0))
+		})}
 	},
 })
 
@@ -433,7 +455,9 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
 	Cost: costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array { return Sin(Barrier(x[0])[0]) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array {
+			return Sin(Barrier(x[0])[0])
+		}}}
 	},
 })
 

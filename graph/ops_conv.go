@@ -30,7 +30,8 @@ var _ = register(&Op{
 		}
 		rank := x.Rank()
 		if rank < 2 || w.Rank() != rank || len(a.x) != rank || len(a.w) != rank || len(a.out) != rank {
-			c.fail("got x %s, kernel %s and layouts of %d, %d, %d axes; want equal ranks, at least 2", x, w, len(a.x), len(a.w), len(a.out))
+			c.fail("got x %s, kernel %s and layouts of %d, %d, %d axes; want equal ranks, at least 2", x, w, len(a.x),
+				len(a.w), len(a.out))
 		}
 		for _, spec := range [][]int{a.x, a.w, a.out} {
 			checkAxes(c, spec, rank)
@@ -38,13 +39,16 @@ var _ = register(&Op{
 		a.geometry.check(c, rank-2)
 		xd, wd := sizesAt(x.Dims, a.x), sizesAt(w.Dims, a.w)
 		if a.featureGroups < 1 || a.batchGroups < 1 || a.featureGroups > 1 && a.batchGroups > 1 {
-			c.fail("got %d feature groups and %d batch groups; want at least 1, and one of them 1", a.featureGroups, a.batchGroups)
+			c.fail("got %d feature groups and %d batch groups; want at least 1, and one of them 1", a.featureGroups,
+				a.batchGroups)
 		}
 		if xd[1] != wd[1]*a.featureGroups {
-			c.fail("x %s has %d features, the kernel %s takes %d in each of %d groups", x, xd[1], w, wd[1], a.featureGroups)
+			c.fail("x %s has %d features, the kernel %s takes %d in each of %d groups", x, xd[1], w, wd[1],
+				a.featureGroups)
 		}
 		if wd[0]%a.featureGroups != 0 || wd[0]%a.batchGroups != 0 || xd[0]%a.batchGroups != 0 {
-			c.fail("%d output features and a batch of %d do not divide into %d feature groups, %d batch groups", wd[0], xd[0], a.featureGroups, a.batchGroups)
+			c.fail("%d output features and a batch of %d do not divide into %d feature groups, %d batch groups", wd[0],
+				xd[0], a.featureGroups, a.batchGroups)
 		}
 		dims := make([]int, rank)
 		dims[a.out[0]], dims[a.out[1]] = xd[0]/a.batchGroups, wd[0]
@@ -78,8 +82,9 @@ var _ = register(&Op{
 	}),
 	Cases: func() []Case {
 		conv := func(name string, x, w []int, opts ...WindowOption) Case {
-			return Case{Name: name, Inputs: []Shape{ShapeOf(Float32, x...), ShapeOf(Float32, w...)}, Lo: -1, Hi: 1, Tol: 1e-5,
-				Fn: func(in []*Array) *Array { return Conv(in[0], in[1], opts...) }}
+			return Case{Name: name, Inputs: []Shape{ShapeOf(Float32, x...), ShapeOf(Float32, w...)}, Lo: -1, Hi: 1,
+				Tol: 1e-5,
+				Fn:  func(in []*Array) *Array { return Conv(in[0], in[1], opts...) }}
 		}
 		whole := conv("i32", []int{1, 5, 2}, []int{3, 2, 2})
 		whole.Inputs[0].DType, whole.Inputs[1].DType, whole.Rough, whole.Lo, whole.Hi = Int32, Int32, true, -5, 5
@@ -90,7 +95,8 @@ var _ = register(&Op{
 			conv("cut", []int{1, 8, 2}, []int{3, 2, 2}, Padding([2]int{-1, 2}), Strides(3)),
 			conv("cut between holes", []int{1, 5, 1}, []int{2, 1, 2}, BaseDilation(3), Padding([2]int{-4, -2})),
 			conv("cut away", []int{1, 2, 1}, []int{1, 1, 1}, Padding([2]int{-2, 3})),
-			conv("dilated", []int{1, 4, 6, 1}, []int{2, 3, 1, 2}, BaseDilation(2, 1), WindowDilation(1, 2), Padding([2]int{1, 2}, [2]int{0, 1})),
+			conv("dilated", []int{1, 4, 6, 1}, []int{2, 3, 1, 2}, BaseDilation(2, 1), WindowDilation(1, 2),
+				Padding([2]int{1, 2}, [2]int{0, 1})),
 			conv("3-D", []int{1, 3, 3, 3, 1}, []int{2, 2, 2, 1, 2}),
 			conv("feature groups", []int{2, 5, 4}, []int{2, 2, 6}, FeatureGroups(2)),
 			conv("batch groups", []int{4, 5, 2}, []int{2, 2, 6}, BatchGroups(2), Strides(2)),
@@ -103,8 +109,9 @@ var _ = register(&Op{
 // lowerConv cuts what negative padding cuts before the convolution: XLA's CPU backend reads beside the array there.
 //
 // And it brings the convolution into the layout of batch, spatial axes, features (kernel: spatial axes, input, output)
-// on the CPU, whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings convolutions
-// into it outside of loops but not inside, where the gradients of a plain convolution then run 20 times slower.
+// on the CPU, whatever the node's own is. XLA's CPU backend has a fast path for that layout only, and brings
+// convolutions into it outside of loops but not inside, where the gradients of a plain convolution then run 20 times
+// slower.
 func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(convAttrs)
 	if slices.ContainsFunc(a.geometry.padding, func(p [2]int) bool { return min(p[0], p[1]) < 0 }) {
@@ -133,7 +140,8 @@ func lowerConv(l *lowering, n *Node, in []*Array) []*Array {
 
 // featuresLast are the specs of arrays and kernels in the layout that is the default.
 func featuresLast(rank int) (x, w []int) {
-	return append([]int{0, rank - 1}, rangeInts(1, rank-1)...), append([]int{rank - 1, rank - 2}, rangeInts(0, rank-2)...)
+	return append([]int{0, rank - 1}, rangeInts(1, rank-1)...), append([]int{rank - 1, rank - 2},
+		rangeInts(0, rank-2)...)
 }
 
 func emitConv(e *emitter, n *Node) {
@@ -146,10 +154,13 @@ func emitConv(e *emitter, n *Node) {
 		}
 		return "[" + strings.Join(out, ", ") + "]"
 	}
-	e.generic(n, "stablehlo.convolution", fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, rhs_dilation = %s, window_reversal = %s, "+
+	e.generic(n, "stablehlo.convolution", fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, "+
+		"rhs_dilation = %s, window_reversal = %s, "+
 		"dimension_numbers = #stablehlo.conv<%sx%s->%s>, feature_group_count = %d : i64, batch_group_count = %d : i64",
-		i64s(a.geometry.strides), pairs(a.geometry.padding), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation),
-		bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"), labels(a.out, "b", "f"),
+		i64s(a.geometry.strides), pairs(a.geometry.padding), i64s(a.geometry.baseDilation),
+		i64s(a.geometry.windowDilation),
+		bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"),
+		labels(a.out, "b", "f"),
 		a.featureGroups, a.batchGroups))
 }
 
@@ -158,7 +169,8 @@ func evalConv(n *Node, in []*Tensor) []*Tensor {
 	x, w, out := in[0], in[1], newTensor(n.Outs[0].shape)
 	float := isFloat(x.Shape.DType)
 	xd, wd, od := sizesAt(x.Shape.Dims, a.x), sizesAt(w.Shape.Dims, a.w), sizesAt(out.Shape.Dims, a.out)
-	xs, ws, os := sizesAt(strides(x.Shape.Dims), a.x), sizesAt(strides(w.Shape.Dims), a.w), sizesAt(strides(out.Shape.Dims), a.out)
+	xs, ws, os := sizesAt(strides(x.Shape.Dims), a.x), sizesAt(strides(w.Shape.Dims), a.w),
+		sizesAt(strides(out.Shape.Dims), a.out)
 	perFeatureGroup, perBatchGroup := wd[0]/a.featureGroups, wd[0]/a.batchGroups
 	forEach(od, func(_ int, o []int) {
 		batch := o[1]/max(1, perBatchGroup)*(xd[0]/a.batchGroups) + o[0]
@@ -212,15 +224,18 @@ func convTransposeX(a convAttrs, x Shape, ct, w *Array) *Array {
 
 // convTransposeKernel carries ct back to the kernel: a convolution of x, features as batch, with ct as kernel.
 func convTransposeKernel(a convAttrs, w Shape, ct, x *Array) *Array {
-	g := windowGeometry{strides: a.geometry.windowDilation, baseDilation: a.geometry.baseDilation, windowDilation: a.geometry.strides}
+	g := windowGeometry{strides: a.geometry.windowDilation, baseDilation: a.geometry.baseDilation,
+		windowDilation: a.geometry.strides}
 	for i := range a.geometry.strides {
 		n, size, out := x.shape.Dims[a.x[2+i]], w.Dims[a.w[2+i]], ct.shape.Dims[a.out[2+i]]
 		before := a.geometry.padding[i][0]
 		// As many positions as the kernel has elements, whatever the strides left over at the end.
-		after := dilated(out, a.geometry.strides[i]) + dilated(size, a.geometry.windowDilation[i]) - 1 - before - dilated(n, a.geometry.baseDilation[i])
+		after := dilated(out, a.geometry.strides[i]) + dilated(size, a.geometry.windowDilation[i]) - 1 - before -
+			dilated(n, a.geometry.baseDilation[i])
 		g.padding = append(g.padding, [2]int{before, after})
 	}
-	return apply1(op("conv"), convAttrs{g, swapped(a.x), swapped(a.out), swapped(a.w), a.batchGroups, a.featureGroups}, x, ct)
+	return apply1(op("conv"), convAttrs{g, swapped(a.x), swapped(a.out), swapped(a.w), a.batchGroups, a.featureGroups},
+		x, ct)
 }
 
 // splitAxis cuts an axis into [n, rest], in place.
@@ -298,7 +313,8 @@ func Conv(x, kernel *Array, opts ...WindowOption) *Array {
 	c := windowOptions(opts)
 	rank := kernel.Rank()
 	if rank < 2 || x.Rank() != rank && x.Rank() != rank-1 {
-		throw("Conv", "got x %s and kernel %s; want x [batch, spatial…, features] or [spatial…, features], kernel [spatial…, features in, features out]", x.shape, kernel.shape)
+		throw("Conv", "got x %s and kernel %s; want x [batch, spatial…, features] or [spatial…, features], kernel "+
+			"[spatial…, features in, features out]", x.shape, kernel.shape)
 	}
 	if x.Rank() == rank-1 {
 		if c.layout != nil {

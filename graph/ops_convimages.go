@@ -2,7 +2,8 @@ package graph
 
 import "slices"
 
-// imageAttrs are the sizes of a convolution of images: windows over their two axes, with zeros around them; features of images and of results; and how many leading axes weights have.
+// imageAttrs are the sizes of a convolution of images: windows over their two axes, with zeros around them; features of
+// images and of results; and how many leading axes weights have.
 type imageAttrs struct {
 	height, width, kernelHeight, kernelWidth, strideHeight, strideWidth, top, bottom, left, right int
 	ins, outs, lead                                                                               int
@@ -10,7 +11,8 @@ type imageAttrs struct {
 
 // windows are how many there are along both axes.
 func (a imageAttrs) windows() (high, wide int) {
-	return (a.height+a.top+a.bottom-a.kernelHeight)/a.strideHeight + 1, (a.width+a.left+a.right-a.kernelWidth)/a.strideWidth + 1
+	return (a.height+a.top+a.bottom-a.kernelHeight)/a.strideHeight + 1, (a.width+a.left+a.right-a.kernelWidth)/
+		a.strideWidth + 1
 }
 
 // What takes part in a convolution.
@@ -23,7 +25,8 @@ const (
 // part are the last axes of one of them.
 func (a imageAttrs) part(role int) []int {
 	high, wide := a.windows()
-	return [][]int{convX: {a.height, a.width, a.ins}, convW: {a.kernelHeight, a.kernelWidth, a.ins, a.outs}, convY: {high, wide, a.outs}}[role]
+	return [][]int{convX: {a.height, a.width, a.ins}, convW: {a.kernelHeight, a.kernelWidth, a.ins, a.outs},
+		convY: {high, wide, a.outs}}[role]
 }
 
 // config is what shapes do not tell the kernels.
@@ -31,7 +34,8 @@ func (a imageAttrs) config() []int {
 	return []int{a.strideHeight, a.strideWidth, a.top, a.left, a.lead}
 }
 
-// each calls f for every element of a window that lies in the image: which window, which of the weights' first two axes, and which pixel.
+// each calls f for every element of a window that lies in the image: which window, which of the weights' first two
+// axes, and which pixel.
 func (a imageAttrs) each(f func(window, tap, pixel int)) {
 	high, wide := a.windows()
 	for oy := range high {
@@ -48,12 +52,14 @@ func (a imageAttrs) each(f func(window, tap, pixel int)) {
 	}
 }
 
-// The ops of a convolution of images x [lead..., images..., height, width, ins] with weights w [lead..., kernel height, kernel width, ins, outs] to y [lead..., images..., high, wide, outs]:
-// y of x and w; what a gradient of y is to x, of that gradient and w; and what it is to w, a sum over images, of x and that gradient. Each is linear in both of its inputs, and what it is of
-// their gradients are the other two.
+// The ops of a convolution of images x [lead..., images..., height, width, ins] with weights w [lead..., kernel height,
+// kernel width, ins, outs] to y [lead..., images..., high, wide, outs]: y of x and w; what a gradient of y is to x, of
+// that gradient and w; and what it is to w, a sum over images, of x and that gradient. Each is linear in both of its
+// inputs, and what it is of their gradients are the other two.
 //
-// XLA's CPU compiler writes the gradients of convolutions as slow loops where they lie in one of its own, and products of all windows go through memory, some nine times as large as the
-// images. The kernels keep sums in registers and what they read in the nearest cache.
+// XLA's CPU compiler writes the gradients of convolutions as slow loops where they lie in one of its own, and products
+// of all windows go through memory, some nine times as large as the images. The kernels keep sums in registers and what
+// they read in the nearest cache.
 var (
 	_ = register(convImagesOp(convX, convY, convW))
 	_ = register(convImagesOp(convW, convX, convY))
@@ -73,12 +79,14 @@ func convImagesOp(third, first, second int) *Op {
 			for i, role := range []int{first, second} {
 				s, part := c.in[i], a.part(role)
 				n := s.Rank() - len(part)
-				if n < a.lead || role == convW && n > a.lead || !slices.Equal(s.Dims[max(n, 0):], part) || !isFloat(s.DType) || s.DType != c.in[0].DType {
+				if n < a.lead || role == convW && n > a.lead || !slices.Equal(s.Dims[max(n, 0):], part) ||
+					!isFloat(s.DType) || s.DType != c.in[0].DType {
 					c.fail("input %d is %s, want floats of one dtype, %v behind the axes in front", i, s, part)
 				}
 				front[i] = s.Dims[:n]
 			}
-			if !slices.Equal(front[0][:a.lead], front[1][:a.lead]) || third == convW && !slices.Equal(front[0], front[1]) {
+			if !slices.Equal(front[0][:a.lead], front[1][:a.lead]) || third == convW &&
+				!slices.Equal(front[0], front[1]) {
 				c.fail("got %s and %s, want the same axes in front", c.in[0], c.in[1])
 			}
 			if third == convW {
@@ -114,7 +122,8 @@ func convImagesOp(third, first, second int) *Op {
 			switch {
 			case out.Size() == 0 || in[0].Size() == 0 || in[1].Size() == 0:
 				return []*Array{Zeros(out)}
-			case l.target.kernels() && out.DType == Float32 && n.Op.Cost(n, nil).FLOPs >= float64(l.target.atLeast(leastConvImages)):
+			case l.target.kernels() && out.DType == Float32 && n.Op.Cost(n, nil).FLOPs >=
+				float64(l.target.atLeast(leastConvImages)):
 				return kernelCall(convImagesKernel(a, third, first, second), a.config(), []Shape{out}, in...)
 			case a.lead == 0 && !l.target.cpu():
 				return []*Array{a.byConv(third, of)}
@@ -188,7 +197,8 @@ func (a imageAttrs) byConv(role int, of [3]*Array) *Array {
 	conv := convAttrs{featureGroups: 1, batchGroups: 1}
 	conv.x, conv.w = featuresLast(4)
 	conv.out = conv.x
-	conv.geometry = windowGeometry{strides: []int{a.strideHeight, a.strideWidth}, padding: [][2]int{{a.top, a.bottom}, {a.left, a.right}}, baseDilation: []int{1, 1}, windowDilation: []int{1, 1}}
+	conv.geometry = windowGeometry{strides: []int{a.strideHeight, a.strideWidth}, padding: [][2]int{
+		{a.top, a.bottom}, {a.left, a.right}}, baseDilation: []int{1, 1}, windowDilation: []int{1, 1}}
 	flat := func(r int) *Array { return Reshape(of[r], append([]int{-1}, a.part(r)...)...) }
 	var front []int
 	for _, r := range []int{convX, convY} {
@@ -198,7 +208,8 @@ func (a imageAttrs) byConv(role int, of [3]*Array) *Array {
 	}
 	switch role {
 	case convX:
-		x := convTransposeX(conv, of[convY].shape.dims(append([]int{product(front)}, a.part(convX)...)...), flat(convY), of[convW])
+		x := convTransposeX(conv, of[convY].shape.dims(append([]int{product(front)}, a.part(convX)...)...), flat(convY),
+			of[convW])
 		return Reshape(x, slices.Concat(front, a.part(convX))...)
 	case convW:
 		return convTransposeKernel(conv, of[convX].shape.dims(a.part(convW)...), flat(convY), flat(convX))
@@ -226,13 +237,15 @@ func (a imageAttrs) byProducts(role int, of [3]*Array) *Array {
 		windows := times(rows(of[convY], a.outs), rows(of[convW], a.outs), 1, 1)
 		return a.fold(Reshape(windows, slices.Concat(front, []int{high, wide, taps})...))
 	case convW:
-		return Reshape(times(rows(a.unfold(of[convX]), taps), rows(of[convY], a.outs), 0, 0), slices.Concat(lead, a.part(convW))...)
+		return Reshape(times(rows(a.unfold(of[convX]), taps), rows(of[convY], a.outs), 0, 0),
+			slices.Concat(lead, a.part(convW))...)
 	}
-	return Reshape(times(rows(a.unfold(of[convX]), taps), rows(of[convW], a.outs), 1, 0), slices.Concat(front, a.part(convY))...)
+	return Reshape(times(rows(a.unfold(of[convX]), taps), rows(of[convW], a.outs), 1, 0),
+		slices.Concat(front, a.part(convY))...)
 }
 
-// unfold is x [..., height, width, channels] as its windows [..., high, wide, kernel height * kernel width * channels] (Chellapilla et al., "High performance convolutional neural networks for
-// document processing", 2006).
+// unfold is x [..., height, width, channels] as its windows [..., high, wide, kernel height * kernel width * channels]
+// (Chellapilla et al., "High performance convolutional neural networks for document processing", 2006).
 func (a imageAttrs) unfold(x *Array) *Array {
 	n := x.Rank() - 3
 	low, high := make([]int, n+3), make([]int, n+3)
@@ -264,7 +277,8 @@ func (a imageAttrs) fold(y *Array) (sum *Array) {
 	return SliceAxis(SliceAxis(sum, n, a.top, a.top+a.height), n+1, a.left, a.left+a.width)
 }
 
-// taps calls f for each place of a kernel with the first row and column that it meets, of an image with zeros around it, and those behind the last.
+// taps calls f for each place of a kernel with the first row and column that it meets, of an image with zeros around
+// it, and those behind the last.
 func (a imageAttrs) taps(f func(y, x, toY, toX int)) {
 	high, wide := a.windows()
 	for y := range a.kernelHeight {
@@ -299,29 +313,36 @@ func convImagesCases(third, first, second int) (cases []Case) {
 			}
 			in = append(in, ShapeOf(Float32, slices.Concat(front, c.a.part(role))...))
 		}
-		cases = append(cases, Case{Name: c.what, Inputs: in, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: func(x []*Array) *Array {
-			of := [3]*Array{}
-			of[first], of[second] = x[0], x[1]
-			return c.a.apply(third, of)
-		}})
+		cases = append(cases, Case{Name: c.what, Inputs: in, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true,
+			Fn: func(x []*Array) *Array {
+				of := [3]*Array{}
+				of[first], of[second] = x[0], x[1]
+				return c.a.apply(third, of)
+			}})
 	}
 	return cases
 }
 
-// ConvImages is a convolution of images x [..., height, width, features in], any number of them, with a kernel [height, width, features in, features out]: [..., high, wide, features out], as Conv
-// gives it for one axis in front. pads are the zeros before and after along both axes; a window that would leave them is none.
+// ConvImages is a convolution of images x [..., height, width, features in], any number of them, with a kernel [height,
+// width, features in, features out]: [..., high, wide, features out], as Conv gives it for one axis in front. pads are
+// the zeros before and after along both axes; a window that would leave them is none.
 //
-// It is for many small images in learners: on CPU it and its gradients run on one core, which others may share with it, at that core's full speed, also where VMap gives each lane a kernel of
-// its own. Conv has all cores for one large convolution.
+// It is for many small images in learners: on CPU it and its gradients run on one core, which others may share with it,
+// at that core's full speed, also where VMap gives each lane a kernel of its own. Conv has all cores for one large
+// convolution.
 func ConvImages(x, kernel *Array, strides [2]int, pads [2][2]int) *Array {
 	const name = "ConvImages"
 	wantArrays(name, x, kernel)
 	if x.Rank() < 3 || kernel.Rank() != 4 || x.Dim(-1) != kernel.Dim(2) {
-		throw(name, "got x %s and kernel %s; want x [..., height, width, features in], kernel [height, width, features in, features out]", x.shape, kernel.shape)
+		throw(name, "got x %s and kernel %s; want x [..., height, width, features in], kernel [height, width, "+
+			"features in, features out]", x.shape, kernel.shape)
 	}
-	a := imageAttrs{x.Dim(-3), x.Dim(-2), kernel.Dim(0), kernel.Dim(1), strides[0], strides[1], pads[0][0], pads[0][1], pads[1][0], pads[1][1], kernel.Dim(2), kernel.Dim(3), 0}
-	if min(a.kernelHeight, a.kernelWidth, a.strideHeight, a.strideWidth) < 1 || min(a.top, a.bottom, a.left, a.right) < 0 {
-		throw(name, "got a kernel %s, strides of %v and pads of %v, want sizes and strides from 1 and pads from 0 on", kernel.shape, strides, pads)
+	a := imageAttrs{x.Dim(-3), x.Dim(-2), kernel.Dim(0), kernel.Dim(1), strides[0], strides[1], pads[0][0], pads[0][1],
+		pads[1][0], pads[1][1], kernel.Dim(2), kernel.Dim(3), 0}
+	if min(a.kernelHeight, a.kernelWidth, a.strideHeight, a.strideWidth) < 1 || min(a.top, a.bottom, a.left, a.right) <
+		0 {
+		throw(name, "got a kernel %s, strides of %v and pads of %v, want sizes and strides from 1 and pads from 0 on",
+			kernel.shape, strides, pads)
 	}
 	if a.height+a.top+a.bottom < a.kernelHeight || a.width+a.left+a.right < a.kernelWidth {
 		throw(name, "got a kernel %s for %s with pads of %v, want one that fits", kernel.shape, x.shape, pads)

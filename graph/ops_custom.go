@@ -31,7 +31,9 @@ var _ = register(&Op{
 	Eval:  func(n *Node, in []*Tensor) []*Tensor { return in },
 	Cost:  costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Mul(x[0], StopGradient(x[0])) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Rough: true, Fn: func(x []*Array) *Array {
+			return Mul(x[0], StopGradient(x[0]))
+		}}}
 	},
 })
 
@@ -56,9 +58,10 @@ var _ = register(&Op{
 	Derivative: jvpCheckpoint, Transpose: transposeCheckpoint, Run: runBody,
 	Cost: costBody,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
-			return Checkpoint(func(v *Array) *Array { return Sin(Mul(Sin(v), x[1])) })(x[0])
-		}}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1,
+			Fn: func(x []*Array) *Array {
+				return Checkpoint(func(v *Array) *Array { return Sin(Mul(Sin(v), x[1])) })(x[0])
+			}}}
 	},
 })
 
@@ -136,7 +139,9 @@ var _ = register(&Op{
 	Cost: costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
-			return CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })(x[0])
+			return CustomVjp(sin1, func(a *Array) (*Array, *Array) {
+				return Sin(a), Cos(a)
+			}, func(c, ct *Array) *Array { return Mul(c, ct) })(x[0])
 		}}}
 	},
 })
@@ -144,22 +149,24 @@ var _ = register(&Op{
 // customAttrs says how the inputs divide: the first consts are captured values, which the custom rule knows nothing of.
 type customAttrs struct{ consts int }
 
-// batchBodies is the vmap rule of custom backward passes: every input and every body is batched, so that the derivative's
-// bodies agree with the function's on what carries lanes.
+// batchBodies is the vmap rule of custom backward passes: every input and every body is batched, so that the
+// derivative's bodies agree with the function's on what carries lanes.
 func batchBodies(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 	bodies := make([]*Graph, len(n.Bodies))
 	for i, g := range n.Bodies {
 		all := func(k int) []bool { return slices.Repeat([]bool{true}, k) }
 		bodies[i], _ = b.closed(g, all(len(g.Params)), all(len(g.Results)))
 	}
-	return apply(n.Op, n.Attrs, b.prepare(n, in, dims, slices.Repeat([]bool{true}, len(in))), bodies...), b.laneDims(n.Outs, nil)
+	return apply(n.Op, n.Attrs, b.prepare(n, in, dims, slices.Repeat([]bool{true}, len(in))), bodies...),
+		b.laneDims(n.Outs, nil)
 }
 
 // noCaptures refuses custom functions that take traced values from around them: their derivative would miss them.
 func noCaptures(name, what string, captured []*Array) {
 	for _, c := range captured {
 		if c.scope != nil {
-			throw(name, "the %s takes a traced %s from around it: pass it as an argument (or in the residuals), so that its derivative is not lost", what, c.shape)
+			throw(name, "the %s takes a traced %s from around it: pass it as an argument (or in the residuals), so "+
+				"that its derivative is not lost", what, c.shape)
 		}
 	}
 }
@@ -203,7 +210,8 @@ func withConsts(f *Graph, fc []*Array, g *Graph, gc []*Array) (*Graph, *Graph, [
 		}
 		return out
 	}
-	f2 := &Graph{Params: slices.Concat(f.Params[:len(fc)], dummies(gc), f.Params[len(fc):]), Nodes: f.Nodes, Results: f.Results}
+	f2 := &Graph{Params: slices.Concat(f.Params[:len(fc)], dummies(gc), f.Params[len(fc):]), Nodes: f.Nodes,
+		Results: f.Results}
 	g2 := &Graph{Params: slices.Concat(dummies(fc), g.Params), Nodes: g.Nodes, Results: g.Results}
 	return f2, g2, slices.Concat(fc, gc)
 }
@@ -251,17 +259,19 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		})
 		noCaptures("CustomVjp", "forward pass", wc)
 		k := len(fg.Results)
-		bg, bc := buildGraph(slices.Concat(shapesOf(wg.Results[k:]), shapesOf(fg.Results)), nil, func(p []*Array) []*Array {
-			m := len(wg.Results) - k
-			ca, ct := Flatten(bwd(unflattenAs[S](resTree, p[:m]), unflattenAs[R](outTree, p[m:])))
-			mustMatch("CustomVjp", "argument", tree, "cotangent that bwd returns", ct)
-			for i := range ca {
-				if isFloat(shapes[i].DType) && !ca[i].shape.Equal(shapes[i]) {
-					throw("CustomVjp", "bwd returns %s for argument leaf %s, want %s", ca[i].shape, tree.Path(i), shapes[i])
+		bg, bc := buildGraph(slices.Concat(shapesOf(wg.Results[k:]), shapesOf(fg.Results)), nil,
+			func(p []*Array) []*Array {
+				m := len(wg.Results) - k
+				ca, ct := Flatten(bwd(unflattenAs[S](resTree, p[:m]), unflattenAs[R](outTree, p[m:])))
+				mustMatch("CustomVjp", "argument", tree, "cotangent that bwd returns", ct)
+				for i := range ca {
+					if isFloat(shapes[i].DType) && !ca[i].shape.Equal(shapes[i]) {
+						throw("CustomVjp", "bwd returns %s for argument leaf %s, want %s", ca[i].shape, tree.Path(i),
+							shapes[i])
+					}
 				}
-			}
-			return ca
-		})
+				return ca
+			})
 		noCaptures("CustomVjp", "backward pass", bc)
 		if len(bc) > 0 {
 			throw("CustomVjp", "the backward pass takes a large constant from around it: pass it in the residuals")
@@ -299,7 +309,9 @@ var _ = register(&Op{
 	Cost:  costBody,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
-			f := CustomVjp(sin1, func(a *Array) (*Array, *Array) { return Sin(a), Cos(a) }, func(c, ct *Array) *Array { return Mul(c, ct) })
+			f := CustomVjp(sin1, func(a *Array) (*Array, *Array) {
+				return Sin(a), Cos(a)
+			}, func(c, ct *Array) *Array { return Mul(c, ct) })
 			return Grad(func(v *Array) *Array { return Sum(f(v)) })(x[0])
 		}}}
 	},
@@ -308,7 +320,8 @@ var _ = register(&Op{
 type customLinAttrs struct{ residuals int }
 
 func customForward(n *Node) {
-	throwAt(n.Where(), "CustomVjp", "forward mode does not go through a function with a custom backward pass: use Grad or Vjp, or define it with CustomJvp")
+	throwAt(n.Where(), "CustomVjp", "forward mode does not go through a function with a custom backward pass: use "+
+		"Grad or Vjp, or define it with CustomJvp")
 }
 
 func jvpCustomVjp(n *Node, in, t []*Array) (outs, tangents []*Array) {

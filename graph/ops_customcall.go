@@ -68,7 +68,8 @@ var _ = register(&Op{
 		}, mapped)
 		return outs, make([]int, len(outs))
 	},
-	NotDifferentiable: "the kernel is not known to the graph: give the function around it a backward pass with CustomVjp", NotLinear: "it is not known to the graph",
+	NotDifferentiable: "the kernel is not known to the graph: give the function around it a backward pass with " +
+		"CustomVjp", NotLinear: "it is not known to the graph",
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(customCallAttrs)
 		config, aliases := "", ""
@@ -76,9 +77,11 @@ var _ = register(&Op{
 			config = "config = " + i64s(a.config)
 		}
 		if a.kernel.InPlace {
-			aliases = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, operand_tuple_indices = []>]"
+			aliases = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], " +
+				"operand_index = 0, operand_tuple_indices = []>]"
 		}
-		e.generic(n, "stablehlo.custom_call", fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, has_side_effect = false, backend_config = {%s}, operand_layouts = %s, result_layouts = %s%s",
+		e.generic(n, "stablehlo.custom_call", fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
+			"has_side_effect = false, backend_config = {%s}, operand_layouts = %s, result_layouts = %s%s",
 			a.kernel.Target, config, rowMajor(n.Inputs), rowMajor(n.Outs), aliases))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -122,9 +125,9 @@ func rowMajor(arrays []*Array) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// CustomCall calls a kernel: a C function that reads arrays and writes arrays of the shapes outs, row-major all. It runs
-// on the backends that the kernel is registered for, and by k.Eval on the reference interpreter. Derivatives do not pass
-// it (see CustomVjp), and VMap calls it lane by lane; calls are worth while for much work at a time.
+// CustomCall calls a kernel: a C function that reads arrays and writes arrays of the shapes outs, row-major all. It
+// runs on the backends that the kernel is registered for, and by k.Eval on the reference interpreter. Derivatives do
+// not pass it (see CustomVjp), and VMap calls it lane by lane; calls are worth while for much work at a time.
 func CustomCall(k *Kernel, outs []Shape, in ...*Array) []*Array {
 	if k == nil || k.Target == "" || k.Eval == nil {
 		throw("CustomCall", "the kernel has no target or no reference: both are needed")

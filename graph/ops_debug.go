@@ -44,7 +44,8 @@ var _ = register(&Op{
 		text := &Array{shape: s}
 		e.names[text] = e.line("stablehlo.constant", "", "value = "+denseLiteral(s, message), "", mlirType(s))
 		in := append([]*Array{text}, n.Inputs...)
-		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, has_side_effect = true, backend_config = {}, operand_layouts = %s, result_layouts = %s",
+		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
+			"has_side_effect = true, backend_config = {}, operand_layouts = %s, result_layouts = %s",
 			DebugTarget, rowMajor(in), rowMajor(n.Outs)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -106,9 +107,9 @@ func SetDebugOutput(w io.Writer) (old io.Writer) {
 }
 
 // RegisterCallback makes a function known under the name that Callback calls it by. A compiled program names it: it is
-// looked up when the program runs, in the process that runs it. Calls come from any goroutine, those of one name one at a
-// time. f may use this package, Debugf and RegisterCallback included, and run programs, but not wait for a program that calls
-// the same name. A panic of f's ends the call of the program: xlabridge.CallbackPanic says how.
+// looked up when the program runs, in the process that runs it. Calls come from any goroutine, those of one name one at
+// a time. f may use this package, Debugf and RegisterCallback included, and run programs, but not wait for a program
+// that calls the same name. A panic of f's ends the call of the program: xlabridge.CallbackPanic says how.
 func RegisterCallback(name string, f func(args []*Tensor)) {
 	debugging.Lock()
 	defer debugging.Unlock()
@@ -120,9 +121,9 @@ func RegisterCallback(name string, f func(args []*Tensor)) {
 }
 
 // Debugf prints a line whenever a running program passes here: format is fmt.Sprintf's, with one verb for each array;
-// scalars are numbers or bools to it, larger arrays have %v. Under VMap it prints a line for each lane, in Scan one for each
-// step. Lines of different places may come in another order than they stand in the program. It runs on the CPU and the
-// interpreter; a program without it is not changed in any way. Outside of a traced function it prints at once.
+// scalars are numbers or bools to it, larger arrays have %v. Under VMap it prints a line for each lane, in Scan one for
+// each step. Lines of different places may come in another order than they stand in the program. It runs on the CPU and
+// the interpreter; a program without it is not changed in any way. Outside of a traced function it prints at once.
 func Debugf(format string, args ...*Array) { debug("Debugf", debugAttrs{text: format}, args) }
 
 // Callback calls the function registered under a name whenever a running program passes here, with the values of args;
@@ -155,7 +156,8 @@ func debug(name string, a debugAttrs, args []*Array) {
 	}
 }
 
-// RunDebug prints or calls what a debug op's message says, once for each lane: what a backend does when it meets the op.
+// RunDebug prints or calls what a debug op's message says, once for each lane: what a backend does when it meets the
+// op.
 func RunDebug(message []byte, args []*Tensor) error {
 	if len(message) == 0 {
 		return fmt.Errorf("graph.RunDebug: got an empty message")
@@ -178,7 +180,8 @@ func RunDebug(message []byte, args []*Tensor) error {
 		c := debugging.callbacks[text]
 		if c == nil {
 			debugging.Unlock()
-			return fmt.Errorf("no callback is registered under the name %q: call graph.RegisterCallback before the program runs", text)
+			return fmt.Errorf("no callback is registered under the name %q: call graph.RegisterCallback before the "+
+				"program runs", text)
 		}
 		f, take = c.f, c.turn.take
 	}
@@ -220,5 +223,7 @@ func TensorFromBytes(s Shape, b []byte) (*Tensor, error) {
 
 // hasEffect tells whether the graph or a body in it has an op that is more than its results.
 func (g *Graph) hasEffect() bool {
-	return slices.ContainsFunc(g.Nodes, func(n *Node) bool { return n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect) })
+	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		return n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)
+	})
 }

@@ -24,7 +24,8 @@ var _ = register(&Op{
 		checkAxes(c, append(slices.Clone(a.leftBatch), a.leftContract...), l.Rank())
 		checkAxes(c, append(slices.Clone(a.rightBatch), a.rightContract...), r.Rank())
 		if len(a.leftBatch) != len(a.rightBatch) || len(a.leftContract) != len(a.rightContract) {
-			c.fail("got %d and %d batch axes, %d and %d contracted axes; want as many on both sides", len(a.leftBatch), len(a.rightBatch), len(a.leftContract), len(a.rightContract))
+			c.fail("got %d and %d batch axes, %d and %d contracted axes; want as many on both sides", len(a.leftBatch),
+				len(a.rightBatch), len(a.leftContract), len(a.rightContract))
 		}
 		var dims []int
 		for i, x := range a.leftBatch {
@@ -35,7 +36,8 @@ var _ = register(&Op{
 		}
 		for i, x := range a.leftContract {
 			if l.Dims[x] != r.Dims[a.rightContract[i]] {
-				c.fail("contracted axis %d of %s and %d of %s differ: %d and %d", x, l, a.rightContract[i], r, l.Dims[x], r.Dims[a.rightContract[i]])
+				c.fail("contracted axis %d of %s and %d of %s differ: %d and %d", x, l, a.rightContract[i], r,
+					l.Dims[x], r.Dims[a.rightContract[i]])
 			}
 		}
 		lf, rf := a.free(l.Rank(), r.Rank())
@@ -80,7 +82,8 @@ var _ = register(&Op{
 			}
 			a.rightBatch, a.rightContract = shift(a.rightBatch, d), shift(a.rightContract, d)
 			if !b.last && len(a.leftBatch) == 0 && len(rf) == 0 && len(lf) > 0 {
-				return apply(n.Op, dotAttrs{leftContract: a.rightContract, rightContract: a.leftContract}, []*Array{in[1], in[0]}), []int{0}
+				return apply(n.Op, dotAttrs{leftContract: a.rightContract, rightContract: a.leftContract},
+					[]*Array{in[1], in[0]}), []int{0}
 			}
 			out := apply1(n.Op, a, in...)
 			if !b.last && place > 0 {
@@ -93,7 +96,8 @@ var _ = register(&Op{
 			return []*Array{unrolledDot(b, n, in, dims)}, []int{n.Outs[0].Rank()}
 		}
 		l, r := dims[0], dims[1]
-		return apply(n.Op, dotAttrs{append([]int{l}, shift(a.leftBatch, l)...), append([]int{r}, shift(a.rightBatch, r)...),
+		return apply(n.Op, dotAttrs{append([]int{l}, shift(a.leftBatch, l)...),
+			append([]int{r}, shift(a.rightBatch, r)...),
 			shift(a.leftContract, l), shift(a.rightContract, r)}, in), []int{0}
 	},
 	JVP: bilinearJVP,
@@ -105,13 +109,16 @@ var _ = register(&Op{
 		ct := cts[0]
 		if linear[0] {
 			// ct [batch, lf, rf] with right, over rf: [batch, lf, right's contracted axes in order].
-			g := dotThrough(n.Op, dotAttrs{rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf}, ct, in[1])
-			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...), paired(a.rightContract, a.leftContract)...))
+			g := dotThrough(n.Op, dotAttrs{rangeInts(0, nb), a.rightBatch, rangeInts(nb+len(lf), ct.Rank()), rf}, ct,
+				in[1])
+			out[0] = unorder(g, append(append(slices.Clone(a.leftBatch), lf...),
+				paired(a.rightContract, a.leftContract)...))
 		}
 		if linear[1] {
 			// left with ct, over lf: [batch, left's contracted axes in order, rf], for x·W what W's own order is.
 			g := dotThrough(n.Op, dotAttrs{a.leftBatch, rangeInts(0, nb), lf, rangeInts(nb, nb+len(lf))}, in[0], ct)
-			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...), rf...))
+			out[1] = unorder(g, append(append(slices.Clone(a.rightBatch), paired(a.leftContract, a.rightContract)...),
+				rf...))
 		}
 		return out
 	},
@@ -154,16 +161,30 @@ var _ = register(&Op{
 	}),
 	Cases: func() []Case {
 		return []Case{
-			{Name: "matmul", Inputs: []Shape{ShapeOf(Float32, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
-			{Name: "batched", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2, 5)}, Lo: -1, Hi: 1, Tol: 1e-5,
-				Fn: func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
-			{Name: "two contracted", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 5, 2)}, Lo: -1, Hi: 1, Tol: 1e-5,
+			{Name: "matmul", Inputs: []Shape{ShapeOf(Float32, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5,
+				Fn: func(x []*Array) *Array {
+					return Dot(x[0], x[1])
+				}},
+			{Name: "batched", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2, 5)}, Lo: -1, Hi: 1,
+				Tol: 1e-5,
+				Fn:  func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
+			{Name: "two contracted", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 5, 2)}, Lo: -1,
+				Hi: 1, Tol: 1e-5,
 				Fn: func(x []*Array) *Array { return DotGeneral(x[0], x[1], nil, nil, []int{0, 2}, []int{2, 0}) }},
-			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true, Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
-			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array { return Einsum("iij", x[0]) }},
-			{Name: "ellipsis", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5,
-				Fn: func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
-			{Name: "outer", Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 2)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array { return Einsum("i,j->ij", x[0], x[1]) }},
+			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return Dot(x[0], x[1])
+				}},
+			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array {
+				return Einsum("iij", x[0])
+			}},
+			{Name: "ellipsis", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1,
+				Tol: 1e-5,
+				Fn:  func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
+			{Name: "outer", Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 2)}, Lo: -1, Hi: 1,
+				Fn: func(x []*Array) *Array {
+					return Einsum("i,j->ij", x[0], x[1])
+				}},
 		}
 	},
 })
@@ -180,8 +201,8 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 	return []*Array{addTangents(a, b)}
 }
 
-// unrolledContraction is the longest contraction that is written out term by term when lanes are last, unrolledResult the
-// largest result: vectors times matrices. Matrices times matrices are faster one by one.
+// unrolledContraction is the longest contraction that is written out term by term when lanes are last, unrolledResult
+// the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
 func (a dotAttrs) contracted(left Shape) int {
@@ -216,8 +237,8 @@ func unrolledDot(b *batching, n *Node, in []*Array, dims []int) *Array {
 	return sum
 }
 
-// lowerDot makes one axis of several contracted ones, where they lie side by side in the larger operand: a compiler copies
-// both operands of a product over several axes. The smaller operand is rearranged if it has to be.
+// lowerDot makes one axis of several contracted ones, where they lie side by side in the larger operand: a compiler
+// copies both operands of a product over several axes. The smaller operand is rearranged if it has to be.
 func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(dotAttrs)
 	k := len(a.leftContract)
@@ -241,7 +262,8 @@ func lowerDot(l *lowering, n *Node, in []*Array) []*Array {
 func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, newContract []int) {
 	axis, k := contract[0], len(contract)
 	if !slices.Equal(contract, rangeInts(axis, axis+k)) {
-		x = Transpose(x, slices.Concat(batch, contract, dropAxes(rangeInts(0, x.Rank()), slices.Concat(batch, contract)))...)
+		x = Transpose(x, slices.Concat(batch, contract, dropAxes(rangeInts(0, x.Rank()),
+			slices.Concat(batch, contract)))...)
 		batch, axis = rangeInts(0, len(batch)), len(batch)
 	}
 	dims := x.Dims()
@@ -255,9 +277,9 @@ func oneContracted(x *Array, batch, contract []int) (merged *Array, newBatch, ne
 	return merged, newBatch, []int{axis}
 }
 
-// swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the left
-// operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In a weight's
-// gradient under VMap the activations are on the wrong side.
+// swapOperands exchanges the operands of batches of products where less has to be copied then: CPU libraries take the
+// left operand by rows and the right one by columns of what is contracted, and what lies otherwise is copied first. In
+// a weight's gradient under VMap the activations are on the wrong side.
 func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 	a, nb := n.Attrs.(dotAttrs), len(n.Attrs.(dotAttrs).leftBatch)
 	lf, rf := a.free(in[0].Rank(), in[1].Rank())
@@ -280,10 +302,12 @@ func swapOperands(l *lowering, n *Node, in []*Array) []*Array {
 		return nil
 	}
 	p := apply1(n.Op, dotAttrs{a.rightBatch, a.leftBatch, a.rightContract, a.leftContract}, in[1], in[0])
-	return []*Array{Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
+	return []*Array{
+		Transpose(p, slices.Concat(rangeInts(0, nb), rangeInts(nb+len(rf), p.Rank()), rangeInts(nb, nb+len(rf)))...)}
 }
 
-// leastApart is the number of multiplications from which a product of two matrices is computed by a library, which plain loops do not keep up with.
+// leastApart is the number of multiplications from which a product of two matrices is computed by a library, which
+// plain loops do not keep up with.
 const leastApart = 1 << 12
 
 func largeProduct(n *Node) bool {
@@ -291,7 +315,8 @@ func largeProduct(n *Node) bool {
 	return rows > 1 && columns > 1 && rows*inner*columns >= leastApart
 }
 
-// productSizes are those of one product of two matrices, [rows, inner] and [inner, columns], of as many as a node's batch axes have.
+// productSizes are those of one product of two matrices, [rows, inner] and [inner, columns], of as many as a node's
+// batch axes have.
 func productSizes(n *Node) (rows, inner, columns int) {
 	a, x, y := n.Attrs.(dotAttrs), n.Inputs[0].shape, n.Inputs[1].shape
 	left, right := a.free(x.Rank(), y.Rank())
@@ -301,14 +326,15 @@ func productSizes(n *Node) (rows, inner, columns int) {
 // leastTurned is the number of multiplications from which a product is written otherwise.
 const leastTurned = 1 << 18
 
-// turnOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient does. XLA's
-// CPU backend gives such a product to oneDNN, not to the library that does other products. oneDNN writes its code when it
-// is first called, which takes 20 to 40 ms of each process; from there on the two are equally fast. So a kernel turns an
-// operand first (XLA's own transpose would be folded into the product again), unless a convolution wakes oneDNN in any
-// case.
+// turnOperand keeps products of matrices from contracting the left operand's rows, as every weight's gradient does.
+// XLA's CPU backend gives such a product to oneDNN, not to the library that does other products. oneDNN writes its code
+// when it is first called, which takes 20 to 40 ms of each process; from there on the two are equally fast. So a kernel
+// turns an operand first (XLA's own transpose would be folded into the product again), unless a convolution wakes
+// oneDNN in any case.
 func turnOperand(l *lowering, n *Node, in []*Array) []*Array {
 	a, x, y := n.Attrs.(dotAttrs), in[0].shape, in[1].shape
-	if !l.target.kernels() || x.DType != Float32 || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 || a.leftContract[0] != 0 || l.program.Uses("conv") {
+	if !l.target.kernels() || x.DType != Float32 || x.Rank() != 2 || y.Rank() != 2 || len(a.leftContract) != 1 ||
+		a.leftContract[0] != 0 || l.program.Uses("conv") {
 		return nil
 	}
 	right := a.rightContract[0]
@@ -338,11 +364,13 @@ var turnKernel = &Kernel{Target: "xlarun_turn", Eval: func(in, out []*Tensor) {
 // text is the attribute of a StableHLO dot_general.
 func (a dotAttrs) text() string {
 	list := func(v []int) string { return "[" + joinInts(v, ", ") + "]" }
-	return fmt.Sprintf("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = %s, rhs_batching_dimensions = %s, lhs_contracting_dimensions = %s, rhs_contracting_dimensions = %s>",
+	return fmt.Sprintf("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = %s, rhs_batching_dimensions "+
+		"= %s, lhs_contracting_dimensions = %s, rhs_contracting_dimensions = %s>",
 		list(a.leftBatch), list(a.rightBatch), list(a.leftContract), list(a.rightContract))
 }
 
-// paired gives b's entries in the order that sorts a: a and b hold the axes of two operands that are contracted together.
+// paired gives b's entries in the order that sorts a: a and b hold the axes of two operands that are contracted
+// together.
 func paired(a, b []int) []int {
 	order := slices.Clone(a)
 	slices.Sort(order)
@@ -405,7 +433,8 @@ func Dot(x, y *Array) *Array {
 func dotLast(name string, x, y *Array, batch, axis int) *Array {
 	last := x.Rank() - 1
 	if x.shape.Dims[last] != y.shape.Dims[axis] {
-		throw(name, "got %s and %s: the last axis of the first is %d, axis %d of the second %d; want equal sizes", x.shape, y.shape, x.shape.Dims[last], axis, y.shape.Dims[axis])
+		throw(name, "got %s and %s: the last axis of the first is %d, axis %d of the second %d; want equal sizes",
+			x.shape, y.shape, x.shape.Dims[last], axis, y.shape.Dims[axis])
 	}
 	if x.DType() == Bool && y.DType() == Bool {
 		throw(name, "got %s and %s, want numbers: convert them first", x.shape, y.shape)
@@ -424,7 +453,8 @@ func MatMul(x, y *Array) *Array {
 	}
 	if x.Rank() == 1 {
 		if a := y.Rank() - 2; x.Size() != y.shape.Dims[a] {
-			throw("MatMul", "got %s and %s: the first has %d elements, axis %d of the second %d; want equal sizes", x.shape, y.shape, x.Size(), a, y.shape.Dims[a])
+			throw("MatMul", "got %s and %s: the first has %d elements, axis %d of the second %d; want equal sizes",
+				x.shape, y.shape, x.Size(), a, y.shape.Dims[a])
 		}
 		return DotGeneral(y, x, nil, nil, []int{y.Rank() - 2}, []int{0})
 	}

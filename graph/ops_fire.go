@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// fireAttrs: derivative stands in for that of a spike at a distance from the threshold; name is what equal ones are known by. before tells that the
-// potentials are a result too.
+// fireAttrs: derivative stands in for that of a spike at a distance from the threshold; name is what equal ones are
+// known by. before tells that the potentials are a result too.
 type fireAttrs struct {
 	name       string
 	derivative func(distance *Array) *Array
@@ -18,8 +18,8 @@ func (a fireAttrs) String() string { return fmt.Sprintf("{%s before=%v}", a.name
 // GoString is what equal calls are merged by.
 func (a fireAttrs) GoString() string { return a.String() }
 
-// integrate_fire: potentials v [lead..., n], input x [lead..., steps, n], beta and threshold [lead..., n] -> the last potentials [lead..., n], spikes
-// [lead..., steps, n] and the potentials before each step, [lead..., steps, n]:
+// integrate_fire: potentials v [lead..., n], input x [lead..., steps, n], beta and threshold [lead..., n] -> the last
+// potentials [lead..., n], spikes [lead..., steps, n] and the potentials before each step, [lead..., steps, n]:
 //
 //	s = 1 where v - threshold > 0, else 0
 //	v' = beta*v + x - s*threshold
@@ -38,14 +38,16 @@ var _ = register(&Op{
 			c.fail("got %s, %s, %s and %s, want floats [n], [steps, n], [n] and [n]", v, x, c.in[2], c.in[3])
 		}
 		all := leadOf("integrate_fire", []int{lead, lead, lead, lead}, c.in)
-		last, along := x.dims(append(slices.Clone(all), x.Dims[lead+1])...), x.dims(slices.Concat(all, x.Dims[lead:])...)
+		last, along := x.dims(append(slices.Clone(all), x.Dims[lead+1])...),
+			x.dims(slices.Concat(all, x.Dims[lead:])...)
 		return []Shape{last, along, along}[:2+number(c.attrs.(fireAttrs).before)]
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		outs, _ := batchLead(b, n, in, dims)
 		return outs, make([]int, len(outs))
 	},
-	// With the derivative g of spikes s: ds = g*(dv - dthreshold), dv' = (beta - threshold*g)*dv + dbeta*v + dx + (threshold*g - s)*dthreshold.
+	// With the derivative g of spikes s: ds = g*(dv - dthreshold), dv' = (beta - threshold*g)*dv + dbeta*v + dx +
+	// (threshold*g - s)*dthreshold.
 	Derivative: func(n *Node, in, t []*Array) (outs, tangents []*Array) {
 		a := n.Attrs.(fireAttrs)
 		a.before = true
@@ -62,7 +64,8 @@ var _ = register(&Op{
 		if t[3] != nil {
 			add = addTangents(add, Mul(Sub(by, spikes), along(t[3])))
 		}
-		d := apply(op("recurrence"), recurrenceAttrs{}, []*Array{Sub(beta, by), orZeros(add, before.shape), orZeros(t[0], in[0].shape)})
+		d := apply(op("recurrence"), recurrenceAttrs{}, []*Array{Sub(beta, by), orZeros(add, before.shape),
+			orZeros(t[0], in[0].shape)})
 		distance := d[0]
 		if t[3] != nil {
 			distance = Sub(distance, along(t[3]))
@@ -82,7 +85,8 @@ var _ = register(&Op{
 	// As of recurrence: once through memory.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(fireAttrs), n.Outs[1].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) && out.Rank() <= mostLowRankAxes {
+		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+			out.Rank() <= mostLowRankAxes {
 			return kernelCall(fireKernel, nil, shapesOf(n.Outs), in...)
 		}
 		steps := out.Rank() - 2
@@ -118,9 +122,12 @@ var _ = register(&Op{
 			}
 		}
 		return []Case{
-			{Name: "spikes", Inputs: []Shape{f(3), f(5, 3), f(3), f(3)}, Lo: 0, Hi: 1, Tol: 1e-5, Rough: true, Fn: run(false)},
-			{Name: "potentials", Inputs: []Shape{f(19), f(4, 19), f(19), f(19)}, Lo: 0, Hi: 1, Tol: 1e-5, Rough: true, Fn: run(true)},
-			{Name: "leading axes", Inputs: []Shape{f(1, 1030), f(2, 3, 1030), f(2, 1030), f(1, 1030)}, Lo: 0, Hi: 1, Tol: 1e-5, Rough: true, Fn: run(true)},
+			{Name: "spikes", Inputs: []Shape{f(3), f(5, 3), f(3), f(3)}, Lo: 0, Hi: 1, Tol: 1e-5, Rough: true,
+				Fn: run(false)},
+			{Name: "potentials", Inputs: []Shape{f(19), f(4, 19), f(19), f(19)}, Lo: 0, Hi: 1, Tol: 1e-5, Rough: true,
+				Fn: run(true)},
+			{Name: "leading axes", Inputs: []Shape{f(1, 1030), f(2, 3, 1030), f(2, 1030), f(1, 1030)}, Lo: 0, Hi: 1,
+				Tol: 1e-5, Rough: true, Fn: run(true)},
 			{Name: "no steps", Inputs: []Shape{f(2), f(0, 2), f(2), f(2)}, Rough: true, Fn: run(true)},
 		}
 	},
@@ -150,15 +157,18 @@ func evalFire(in, out []*Tensor) {
 	})
 }
 
-// IntegrateFire runs leaky integrate-and-fire neurons along axis 0: potentials v […] before the first step, inputs x [steps, …], what is left of a potential
-// after a step, beta, and the threshold, both of dims that broadcast to […]. In each step who is above the threshold spikes, 1 or 0; then
+// IntegrateFire runs leaky integrate-and-fire neurons along axis 0: potentials v […] before the first step, inputs x
+// [steps, …], what is left of a potential after a step, beta, and the threshold, both of dims that broadcast to […]. In
+// each step who is above the threshold spikes, 1 or 0; then
 //
 //	v' = beta*v + x - spike*threshold
 //
-// It gives the last potentials […] and all spikes [steps, …]. derivative, of the potentials' distance from the threshold, stands in for that of a spike,
-// and name for the derivative: two of one name must be the same function. It is a scan that goes through memory once where programs can call
-// kernels; derivatives store the potentials of all steps, and are a LinearRecurrence.
-func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, beta, threshold *Array) (last, spikes *Array) {
+// It gives the last potentials […] and all spikes [steps, …]. derivative, of the potentials' distance from the
+// threshold, stands in for that of a spike, and name for the derivative: two of one name must be the same function. It
+// is a scan that goes through memory once where programs can call kernels; derivatives store the potentials of all
+// steps, and are a LinearRecurrence.
+func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, beta,
+	threshold *Array) (last, spikes *Array) {
 	if x.Rank() == 0 || !slices.Equal(v.Dims(), x.Dims()[1:]) {
 		throw("IntegrateFire", "got the potentials %s and inputs %s, want […] and [steps, …]", v.shape, x.shape)
 	}
@@ -167,6 +177,7 @@ func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, b
 	each := func(a *Array) *Array {
 		return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims))
 	}
-	outs := apply(op("integrate_fire"), fireAttrs{name, derivative, false}, []*Array{each(v), Reshape(Convert(x, d), x.Dim(0), product(dims)), each(beta), each(threshold)})
+	outs := apply(op("integrate_fire"), fireAttrs{name, derivative, false},
+		[]*Array{each(v), Reshape(Convert(x, d), x.Dim(0), product(dims)), each(beta), each(threshold)})
 	return Reshape(outs[0], dims...), Reshape(outs[1], x.Dims()...)
 }

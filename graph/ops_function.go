@@ -18,8 +18,8 @@ var _ = register(&Op{
 		return apply(n.Op, n.Attrs, b.prepare(n, in, dims, on), body), b.laneDims(n.Outs, flags)
 	},
 	NotDifferentiable: "it is made when a program is lowered", NotLinear: "it is made when a program is lowered",
-	// XLA's compiler knows no address for a parameter that nothing in such a function reads, as may come of what it simplifies. So the inputs are one tuple, and with them goes a
-	// number that comes back.
+	// XLA's compiler knows no address for a parameter that nothing in such a function reads, as may come of what it
+	// simplifies. So the inputs are one tuple, and with them goes a number that comes back.
 	Emit: func(e *emitter, n *Node) {
 		const number = "tensor<i32>"
 		name, body := fmt.Sprintf("function_%d", n.Attrs.(functionAttrs).number), n.Bodies[0]
@@ -39,24 +39,29 @@ var _ = register(&Op{
 		})
 		e.indent = indent
 		e.order = append(e.order, name)
-		e.funcs[name] = fmt.Sprintf("  func.func private @%s(%%inputs: %s) -> (%s) {\n%s  }\n", name, tuple, results, text)
+		e.funcs[name] = fmt.Sprintf("  func.func private @%s(%%inputs: %s) -> (%s) {\n%s  }\n", name, tuple, results,
+			text)
 		zero := e.line("stablehlo.constant", "", "value = dense<0> : "+number, "", number)
 		inputs := e.line("stablehlo.tuple", list(e.refs(n.Inputs), zero), "", list(types(n.Inputs), number), tuple)
 		outs := e.fresh()
 		for i, o := range n.Outs {
 			e.names[o] = fmt.Sprintf("%s#%d", outs, i)
 		}
-		e.write(e.indent, fmt.Sprintf("%s:%d", outs, len(n.Outs)+1), " = func.call @", name, "(", inputs, `) {mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}} : (`,
+		e.write(e.indent, fmt.Sprintf("%s:%d", outs, len(n.Outs)+1), " = func.call @", name, "(", inputs,
+			`) {mhlo.frontend_attributes = {inlineable = "false", xla_cpu_small_call = "true"}} : (`,
 			tuple, ") -> (", results, ")\n")
 	},
 	Run:  func(n *Node, in []*Tensor, hook Hook) []*Tensor { return runGraph(n.Bodies[0], slices.Clone(in), hook) },
 	Cost: func(n *Node, turns func(*Node) int) Cost { return n.Bodies[0].Cost(turns) },
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
-			body, _ := buildGraph(shapesOf(x), nil, func(p []*Array) []*Array { return []*Array{Add(Sin(p[0]), p[1]), Mul(p[0], p[1])} })
-			outs := apply(op("function"), functionAttrs{}, x, body)
-			return Mul(outs[0], outs[1])
-		}}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32)}, Lo: -1, Hi: 1, Rough: true,
+			Fn: func(x []*Array) *Array {
+				body, _ := buildGraph(shapesOf(x), nil, func(p []*Array) []*Array {
+					return []*Array{Add(Sin(p[0]), p[1]), Mul(p[0], p[1])}
+				})
+				outs := apply(op("function"), functionAttrs{}, x, body)
+				return Mul(outs[0], outs[1])
+			}}}
 	},
 })
 

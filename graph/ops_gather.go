@@ -88,9 +88,11 @@ func (a gatherAttrs) place(idx []int, indices *Tensor, operand []int, clip bool)
 }
 
 func (a gatherAttrs) numbers(kind string, indexRank int) string {
-	names := []string{"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims", "start_index_map"}
+	names := []string{"offset_dims", "collapsed_slice_dims", "operand_batching_dims", "start_indices_batching_dims",
+		"start_index_map"}
 	if kind == "scatter" {
-		names = []string{"update_window_dims", "inserted_window_dims", "input_batching_dims", "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"}
+		names = []string{"update_window_dims", "inserted_window_dims", "input_batching_dims",
+			"scatter_indices_batching_dims", "scatter_dims_to_operand_dims"}
 	}
 	out := ""
 	for i, v := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
@@ -104,7 +106,8 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 // batched adds one leading batch axis to operand, indices and result.
 func (a gatherAttrs) batched(size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
-	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...), append([]int{0}, up(a.indexBatch)...),
+	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
+		append([]int{0}, up(a.indexBatch)...),
 		up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
 }
 
@@ -125,10 +128,12 @@ var _ = register(&Op{
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
 			up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
 			a.offset = append([]int{0}, up(a.offset)...)
-			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap), append([]int{b.size}, a.sizes...)
+			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap),
+				append([]int{b.size}, a.sizes...)
 			return []*Array{apply1(n.Op, a, b.moveTo(in[0], dims[0], 0), in[1])}, []int{0}
 		}
-		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))}, []int{0}
+		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
+			[]int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		if t[0] == nil {
@@ -140,11 +145,13 @@ var _ = register(&Op{
 		a := n.Attrs.(gatherAttrs)
 		a.kind = "sum"
 		// Gather clamps the windows into the operand, scatter drops those outside: clamp first.
-		return []*Array{apply1(op("scatter"), a, Zeros(n.Inputs[0].shape), clampIndices(a, in[1], n.Inputs[0].Dims()), cts[0]), nil}
+		return []*Array{apply1(op("scatter"), a, Zeros(n.Inputs[0].shape), clampIndices(a, in[1], n.Inputs[0].Dims()),
+			cts[0]), nil}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
-		e.generic(n, "stablehlo.gather", fmt.Sprintf("dimension_numbers = %s, slice_sizes = %s, indices_are_sorted = false", a.numbers("gather", n.Inputs[1].Rank()), i64s(a.sizes)))
+		e.generic(n, "stablehlo.gather", fmt.Sprintf("dimension_numbers = %s, slice_sizes = %s, indices_are_sorted "+
+			"= false", a.numbers("gather", n.Inputs[1].Rank()), i64s(a.sizes)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(gatherAttrs)
@@ -157,11 +164,20 @@ var _ = register(&Op{
 	Cost: costMove,
 	Cases: func() []Case {
 		return []Case{
-			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6, Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
-			{Name: "along", Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32, 4, 2)}, Lo: 0, Hi: 4, Fn: func(x []*Array) *Array { return TakeAlongAxis(x[0], x[1], 1) }},
-			{Name: "window", Inputs: []Shape{ShapeOf(Float32, 4, 6), ShapeOf(Int32, 3, 1)}, Lo: -1, Hi: 6, Fn: func(x []*Array) *Array {
-				return apply1(op("gather"), gatherAttrs{offset: []int{1, 2}, indexMap: []int{1}, sizes: []int{2, 3}}, x[0], x[1])
-			}},
+			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6,
+				Fn: func(x []*Array) *Array {
+					return Take(x[0], x[1], 0)
+				}},
+			{Name: "along", Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32, 4, 2)}, Lo: 0, Hi: 4,
+				Fn: func(x []*Array) *Array {
+					return TakeAlongAxis(x[0], x[1], 1)
+				}},
+			{Name: "window", Inputs: []Shape{ShapeOf(Float32, 4, 6), ShapeOf(Int32, 3, 1)}, Lo: -1, Hi: 6,
+				Fn: func(x []*Array) *Array {
+					return apply1(op("gather"), gatherAttrs{offset: []int{1, 2}, indexMap: []int{1}, sizes: []int{
+						2, 3}},
+						x[0], x[1])
+				}},
 		}
 	},
 })
@@ -252,7 +268,8 @@ var _ = register(&Op{
 		} else {
 			region = e.combiner(reduceKinds[a.kind].emit, d)
 		}
-		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, unique_indices = %t",
+		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
+			"unique_indices = %t",
 			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
 	WritesParts:  alwaysWritesParts,
@@ -263,10 +280,14 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "set", "max", "min", "prod"} {
-			cases = append(cases, Case{Name: kind, Inputs: []Shape{ShapeOf(Float32, 6, 2), ShapeOf(Float32, 3, 2)}, Lo: -2, Hi: 2, Rough: kind == "prod",
-				Fn: func(x []*Array) *Array { return scatterRows("Scatter", kind, x[0], Of([]int32{1, 4, 9}), x[1], nil) }})
+			cases = append(cases, Case{Name: kind, Inputs: []Shape{ShapeOf(Float32, 6, 2), ShapeOf(Float32, 3, 2)},
+				Lo: -2, Hi: 2, Rough: kind == "prod",
+				Fn: func(x []*Array) *Array {
+					return scatterRows("Scatter", kind, x[0], Of([]int32{1, 4, 9}), x[1], nil)
+				}})
 		}
-		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5), ShapeOf(Float32, 5)}, Lo: -1, Hi: 4,
+		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5),
+			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4,
 			Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
 	},
 })
@@ -297,7 +318,8 @@ func batchDynamicSlice(b *batching, sizes []int, in []*Array, dims []int) []*Arr
 	if dims[0] < 0 {
 		return []*Array{apply1(op("gather"), a, in[0], idx)}
 	}
-	a = gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0}, indexMap: rangeInts(1, rank+1), sizes: append([]int{1}, sizes...)}
+	a = gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0}, indexMap: rangeInts(1, rank+1),
+		sizes: append([]int{1}, sizes...)}
 	return []*Array{apply1(op("gather"), a, b.moveTo(in[0], dims[0], 0), idx)}
 }
 
@@ -305,8 +327,9 @@ func batchDynamicSlice(b *batching, sizes []int, in []*Array, dims []int) []*Arr
 func batchDynamicUpdateSlice(b *batching, in []*Array, dims []int) []*Array {
 	x, u := b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0)
 	rank := x.Rank() - 1
-	a := gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0}, indexMap: rangeInts(1, rank+1),
-		sizes: append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
+	a := gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0},
+		indexMap: rangeInts(1, rank+1),
+		sizes:    append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
 	return []*Array{apply1(op("scatter"), a, x, clampIndices(a, stackStarts(b, in[2:], dims[2:]), x.Dims()), u)}
 }
 

@@ -53,16 +53,20 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 4} {
-				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)}, Lo: -1, Hi: 1, Tol: 1e-5,
+				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
+					Lo: -1, Hi: 1, Tol: 1e-5,
 					Fn: func(x []*Array) *Array { return Cholesky(positive(x[0])) }})
 			}
 		}
-		return append(cases, Case{Name: "not positive", Inputs: []Shape{ShapeOf(Float32, 3, 3)}, Lo: 1, Hi: 2, Rough: true,
-			Fn: func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
+		return append(cases, Case{Name: "not positive", Inputs: []Shape{ShapeOf(Float32, 3, 3)}, Lo: 1, Hi: 2,
+			Rough: true,
+			Fn:    func(x []*Array) *Array { return Cholesky(Neg(x[0])) }})
 	},
 })
 
-var choleskyKernel = matrixKernel("xlarun_cholesky", func(_ []int, in []dense) [][]float64 { return [][]float64{choleskyReference(in[0]).v} })
+var choleskyKernel = matrixKernel("xlarun_cholesky", func(_ []int, in []dense) [][]float64 {
+	return [][]float64{choleskyReference(in[0]).v}
+})
 
 // positive makes a positive definite matrix of any square one, for samples.
 func positive(x *Array) *Array {

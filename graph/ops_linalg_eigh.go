@@ -28,7 +28,8 @@ var _ = register(&Op{
 		})
 	},
 	NotLinear: "it is not linear in its input",
-	// Reflections and QL steps one by one, which the kernel takes, are a tenth of the work of rotating pairs until all are diagonal, which vectors can do.
+	// Reflections and QL steps one by one, which the kernel takes, are a tenth of the work of rotating pairs until all
+	// are diagonal, which vectors can do.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		if l.target.kernels() && slices.Contains([]DType{Float32, Float64}, in[0].DType()) {
 			return kernelCall(eighKernel, nil, shapesOf(n.Outs), in...)
@@ -46,7 +47,8 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 2, 5} {
-				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)}, Lo: -1, Hi: 1, Tol: 3e-5,
+				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
+					Lo: -1, Hi: 1, Tol: 3e-5,
 					Fn: func(x []*Array) *Array {
 						w, v := Eigh(apart(x[0]))
 						return Concatenate(0, ExpandDims(w, 0), v)
@@ -83,7 +85,8 @@ func jacobiEigh(a *Array) (w, v *Array) {
 	safe := Select(Gt(norm, 0), norm, OnesLike(norm))
 	others := Sub(1, Eye(d, m))
 	off := func(x *Array) *Array { return Div(Sqrt(Sum(Square(Mul(x, others)))), safe) }
-	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)), Sweep: Zeros(Shape{DType: Int32})}
+	start := jacobi{X: x, W: Eye(d, m), Off: off(x), Before: FullLike(norm, math.Inf(1)),
+		Sweep: Zeros(Shape{DType: Int32})}
 	end := start.iterate(epsilon(d), func(x, w *Array) (*Array, *Array) {
 		diagonal := Diagonal(x, 0, 1)
 		p, q := SliceAxis(diagonal, 0, 0, h), SliceAxis(diagonal, 0, h, m)

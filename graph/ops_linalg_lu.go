@@ -47,12 +47,14 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {
 			for _, n := range []int{1, 2, 5} {
-				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)}, Lo: -1, Hi: 1, Tol: 2e-5,
+				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), " ", n), Inputs: []Shape{ShapeOf(d, n, n)},
+					Lo: -1, Hi: 1, Tol: 2e-5,
 					Fn: func(x []*Array) *Array { lu, _, _ := LU(x[0]); return lu }})
 			}
 		}
-		return append(cases, Case{Name: "permutation", Inputs: []Shape{ShapeOf(Float32, 5, 5)}, Lo: -1, Hi: 1, Rough: true,
-			Fn: func(x []*Array) *Array { _, p, q := LU(x[0]); return Stack([]*Array{p, q}, 0) }})
+		return append(cases, Case{Name: "permutation", Inputs: []Shape{ShapeOf(Float32, 5, 5)}, Lo: -1, Hi: 1,
+			Rough: true,
+			Fn:    func(x []*Array) *Array { _, p, q := LU(x[0]); return Stack([]*Array{p, q}, 0) }})
 	},
 })
 
@@ -61,7 +63,8 @@ var _ = register(&Op{
 const luBlock = 128
 
 // luBlocks is Gaussian elimination with partial pivoting, block by block (Golub and Van Loan, 3.4.7 and 3.2.11).
-func luBlocks(a *Array, block int, factor func(panel *Array) (lu, pivots, order *Array)) (lu, pivots, permutation *Array) {
+func luBlocks(a *Array, block int, factor func(panel *Array) (lu, pivots, order *Array)) (lu, pivots,
+	permutation *Array) {
 	n := a.Dim(0)
 	if n <= block {
 		return factor(a)

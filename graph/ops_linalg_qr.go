@@ -47,7 +47,8 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range []DType{Float32, Float64} {
 			for _, s := range [][]int{{4, 4}, {5, 3}, {2, 4}, {1, 1}} {
-				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), s), Inputs: []Shape{ShapeOf(d, s...)}, Lo: -1, Hi: 1, Tol: 1e-5,
+				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), s), Inputs: []Shape{ShapeOf(d, s...)}, Lo: -1,
+					Hi: 1, Tol: 1e-5,
 					Fn: func(x []*Array) *Array {
 						q, r := QR(x[0])
 						return Concatenate(0, Flatten1D(q), Flatten1D(r))

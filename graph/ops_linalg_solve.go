@@ -5,8 +5,9 @@ import "slices"
 // solveAttrs: a x = b, or a^T x = b.
 type solveAttrs struct{ transposed bool }
 
-// solve: a [..., n, n], its factors lu [..., n, n] and permutation [..., n], b [..., n, k] -> x [..., n, k]. The factors
-// only help to compute: for derivatives x is a function of a and b, which then do not go through the factorisation.
+// solve: a [..., n, n], its factors lu [..., n, n] and permutation [..., n], b [..., n, k] -> x [..., n, k]. The
+// factors only help to compute: for derivatives x is a function of a and b, which then do not go through the
+// factorisation.
 var _ = register(&Op{
 	Name: "solve",
 	Shape: func(c *call) []Shape {
@@ -82,9 +83,11 @@ var _ = register(&Op{
 		return []Case{
 			{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 4, 4), ShapeOf(Float32, 4)}, Lo: -1, Hi: 1, Tol: 2e-5,
 				Fn: func(x []*Array) *Array { return Solve(apart(x[0]), x[1]) }},
-			{Name: "columns", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-11,
-				Fn: func(x []*Array) *Array { return Solve(Reverse(apart(x[0]), 0), x[1]) }},
-			{Name: "transposed", Inputs: []Shape{ShapeOf(Float32, 3, 3), ShapeOf(Float32, 3, 2)}, Lo: -1, Hi: 1, Tol: 2e-5,
+			{Name: "columns", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4, 2)}, Lo: -1, Hi: 1,
+				Tol: 1e-11,
+				Fn:  func(x []*Array) *Array { return Solve(Reverse(apart(x[0]), 0), x[1]) }},
+			{Name: "transposed", Inputs: []Shape{ShapeOf(Float32, 3, 3), ShapeOf(Float32, 3, 2)}, Lo: -1, Hi: 1,
+				Tol: 2e-5,
 				Fn: func(x []*Array) *Array {
 					a := Reverse(Add(x[0], Mul(Eye(x[0].DType(), 3), 3)), 0)
 					lu, _, permutation := LU(StopGradient(a))

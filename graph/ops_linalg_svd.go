@@ -41,10 +41,12 @@ var _ = register(&Op{
 		for i, shapes := range [][][]int{{{3, 3}, {5, 3}, {1, 1}}, {{4, 4}, {2, 4}, {1, 3}}} {
 			d := []DType{Float32, Float64}[i]
 			for _, s := range shapes {
-				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), s), Inputs: []Shape{ShapeOf(d, s...)}, Lo: -1, Hi: 1, Tol: 3e-5,
+				cases = append(cases, Case{Name: fmt.Sprint(dtypeName(d), s), Inputs: []Shape{ShapeOf(d, s...)}, Lo: -1,
+					Hi: 1, Tol: 3e-5,
 					Fn: func(x []*Array) *Array {
 						eye := IotaAxis(x[0].shape.with(Int32), 0)
-						far := Select(Eq(eye, IotaAxis(eye.shape, 1)), Mul(Add(eye, 1), 3), 0) // singular values well apart
+						// singular values well apart
+						far := Select(Eq(eye, IotaAxis(eye.shape, 1)), Mul(Add(eye, 1), 3), 0)
 						u, s, vt := SVD(Add(x[0], far))
 						return Concatenate(0, Flatten1D(u), s, Flatten1D(vt))
 					}})
@@ -55,8 +57,8 @@ var _ = register(&Op{
 })
 
 // svdTangents is Giles, "An extended collection of matrix derivative results" (2008), section 3.2, with the part of dA
-// outside of the spaces of u and v for matrices that are not square (Seeger et al., 2017, section 4.4): with P = U^T dA V
-// and F_ij = 1 / (s_j^2 - s_i^2), ds = diag(P), dU = U (F * (P S + S P^T)) + (I - U U^T) dA V S^-1 and likewise dV.
+// outside of the spaces of u and v for matrices that are not square (Seeger et al., 2017, section 4.4): with P = U^T dA
+// V and F_ij = 1 / (s_j^2 - s_i^2), ds = diag(P), dU = U (F * (P S + S P^T)) + (I - U U^T) dA V S^-1 and likewise dV.
 func svdTangents(u, s, vt, da *Array) []*Array {
 	k, d := s.Size(), s.DType()
 	v := MatrixTranspose(vt)
@@ -78,9 +80,9 @@ func svdTangents(u, s, vt, da *Array) []*Array {
 	return []*Array{du, Diagonal(p, 0, 1), MatrixTranspose(dv)}
 }
 
-// jacobiSVD rotates the columns of x until they are orthogonal (the one-sided Jacobi method: Golub and Van Loan, 8.6.3).
-// It is the symmetric eigenproblem of x^T x without ever forming that product, which would lose half of the digits of
-// the small singular values. A matrix that is not square is reduced to its triangular factor first.
+// jacobiSVD rotates the columns of x until they are orthogonal (the one-sided Jacobi method: Golub and Van Loan,
+// 8.6.3). It is the symmetric eigenproblem of x^T x without ever forming that product, which would lose half of the
+// digits of the small singular values. A matrix that is not square is reduced to its triangular factor first.
 func jacobiSVD(x *Array) (u, s, vt *Array) {
 	m, n, d := x.Dim(0), x.Dim(1), x.DType()
 	switch {
@@ -116,7 +118,8 @@ func jacobiSVD(x *Array) (u, s, vt *Array) {
 		cosines := Div(Square(g), Mul(ExpandDims(norm, 0), ExpandDims(norm, 1)))
 		return Sqrt(ReduceMax(Mul(cosines, Sub(1, Eye(d, rows)))))
 	}
-	start := jacobi{X: columns, W: Eye(d, rows), Off: off(columns), Before: Full(Shape{DType: d}, math.Inf(1)), Sweep: Zeros(Shape{DType: Int32})}
+	start := jacobi{X: columns, W: Eye(d, rows), Off: off(columns), Before: Full(Shape{DType: d}, math.Inf(1)),
+		Sweep: Zeros(Shape{DType: Int32})}
 	end := start.iterate(epsilon(d)*math.Sqrt(float64(n)), func(y, w *Array) (*Array, *Array) {
 		c, s := jacobiAngles(products(y))
 		return rotatePairs(y, c, s), rotatePairs(w, c, s)

@@ -33,7 +33,8 @@ var _ = register(&Op{
 			side++
 		}
 		if b.Dims[side] != a.Dims[a.Rank()-1] {
-			c.fail("matrix %s and right-hand side %s do not fit: its axis %d must be %d", a, b, side, a.Dims[a.Rank()-1])
+			c.fail("matrix %s and right-hand side %s do not fit: its axis %d must be %d", a, b, side,
+				a.Dims[a.Rank()-1])
 		}
 		return []Shape{b}
 	},
@@ -78,7 +79,8 @@ var _ = register(&Op{
 			return nil
 		}
 		a := n.Attrs.(triangularAttrs)
-		return kernelCall(triangularKernel, []int{number(a.right), number(a.upper), number(a.transposed), number(a.unit)}, []Shape{in[1].shape}, in...)
+		return kernelCall(triangularKernel, []int{number(a.right), number(a.upper), number(a.transposed),
+			number(a.unit)}, []Shape{in[1].shape}, in...)
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(triangularAttrs)
@@ -86,12 +88,15 @@ var _ = register(&Op{
 		if a.transposed {
 			way = "TRANSPOSE"
 		}
-		e.generic(n, "stablehlo.triangular_solve", fmt.Sprintf("left_side = %t, lower = %t, unit_diagonal = %t, transpose_a = #stablehlo<transpose %s>",
+		e.generic(n, "stablehlo.triangular_solve", fmt.Sprintf("left_side = %t, lower = %t, unit_diagonal = %t, "+
+			"transpose_a = #stablehlo<transpose %s>",
 			!a.right, !a.upper, a.unit, way))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(triangularAttrs)
-		return evalMatrices(n, in, func(in []dense) [][]float64 { return [][]float64{triangularReference(a, in[0], in[1]).v} })
+		return evalMatrices(n, in, func(in []dense) [][]float64 {
+			return [][]float64{triangularReference(a, in[0], in[1]).v}
+		})
 	},
 	Cost: costOf(func(n *Node) float64 {
 		a := n.Inputs[0]
@@ -105,13 +110,15 @@ var _ = register(&Op{
 			if a.right {
 				b = ShapeOf(Float32, 2, 3)
 			}
-			cases = append(cases, Case{Name: fmt.Sprintf("%+v", a), Inputs: []Shape{ShapeOf(Float32, 3, 3), b}, Lo: -1, Hi: 1, Tol: 1e-5,
+			cases = append(cases, Case{Name: fmt.Sprintf("%+v", a), Inputs: []Shape{ShapeOf(Float32, 3, 3), b}, Lo: -1,
+				Hi: 1, Tol: 1e-5,
 				Fn: func(x []*Array) *Array {
 					m := Add(x[0], Mul(Eye(x[0].DType(), 3), 2))
 					return apply1(op("triangular_solve"), a, m, x[1])
 				}})
 		}
-		return append(cases, Case{Name: "f64 vector", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4)}, Lo: .5, Hi: 1, Tol: 1e-12,
+		return append(cases, Case{Name: "f64 vector", Inputs: []Shape{ShapeOf(Float64, 4, 4), ShapeOf(Float64, 4)},
+			Lo: .5, Hi: 1, Tol: 1e-12,
 			Fn: func(x []*Array) *Array { return TriangularSolve(x[0], x[1], UpperTriangle()) }})
 	},
 })
@@ -216,7 +223,8 @@ func system(name string, a, b *Array, right bool) (*Array, *Array, bool) {
 	case b.Rank() == 2 && right && b.Dim(1) == n || b.Rank() == 2 && !right && b.Dim(0) == n:
 		return a, b, false
 	case right:
-		throw(name, "got a matrix %s and a right-hand side %s, want one of dims [%d] or [k, %d]", a.shape, b.shape, n, n)
+		throw(name, "got a matrix %s and a right-hand side %s, want one of dims [%d] or [k, %d]", a.shape, b.shape, n,
+			n)
 	}
 	throw(name, "got a matrix %s and a right-hand side %s, want one of dims [%d] or [%d, k]", a.shape, b.shape, n, n)
 	return nil, nil, false

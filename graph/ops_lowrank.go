@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// low_rank: y [lead..., out], x [lead..., in], a [lead..., rank, in], b [lead..., rank, out] and scale [lead...] -> y + scale (x aᵀ) b.
-// Leading axes are as many in all; one of size 1 is the same for all indices of the others'.
+// low_rank: y [lead..., out], x [lead..., in], a [lead..., rank, in], b [lead..., rank, out] and scale [lead...] -> y +
+// scale (x aᵀ) b. Leading axes are as many in all; one of size 1 is the same for all indices of the others'.
 var _ = register(&Op{
 	Name: "low_rank",
 	Shape: func(c *call) []Shape {
@@ -41,11 +41,12 @@ var _ = register(&Op{
 		return []*Array{sum}
 	},
 	NotLinear: "it is linear in each of its inputs alone, and its derivative is made of other ops",
-	// Compilers make loops over single numbers of the products of vectors with vectors that this is made of; a kernel walks through
-	// both while they are in the nearest cache.
+	// Compilers make loops over single numbers of the products of vectors with vectors that this is made of; a kernel
+	// walks through both while they are in the nearest cache.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		y, out := in[0], n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) || out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) ||
+			out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {
 			return []*Array{addLowRank(in)}
 		}
 		return kernelCall(lowRankKernel, nil, []Shape{out}, append([]*Array{BroadcastTo(y, out.Dims...)}, in[1:]...)...)
@@ -116,9 +117,9 @@ func evalLowRank(in, out []*Tensor) {
 	})
 }
 
-// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives behind a matrix whose product with x is y, [out], once the matrix
-// has changed by scale·aᵀ·b of low rank; a is [rank, in], b [rank, out], scale a scalar. Under VMap the matrix itself may be the
-// same for all lanes, so that one product serves them all.
+// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives behind a matrix whose product with x is y, [out], once
+// the matrix has changed by scale·aᵀ·b of low rank; a is [rank, in], b [rank, out], scale a scalar. Under VMap the
+// matrix itself may be the same for all lanes, so that one product serves them all.
 func AddLowRank(y, x, a, b, scale *Array) *Array {
 	return apply1(op("low_rank"), nil, y, x, a, b, scale)
 }

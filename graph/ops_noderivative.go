@@ -7,7 +7,8 @@ type noDerivativeAttrs struct{ op, message string }
 
 func (a noDerivativeAttrs) String() string { return fmt.Sprintf("{%s}", a.op) }
 
-// no_derivative stands for the tangent of a value that has none: it is refused where it is asked for, and nobody minds one that is dropped.
+// no_derivative stands for the tangent of a value that has none: it is refused where it is asked for, and nobody minds
+// one that is dropped.
 var _ = register(&Op{
 	Name:  "no_derivative",
 	Shape: func(c *call) []Shape { return c.in[:1] },
@@ -33,8 +34,9 @@ func refuseDerivative(n *Node) {
 	throwAt(n.Where(), a.op, "%s", a.message)
 }
 
-// NoDerivative is f, element by element, where a derivative that needs f's is refused before anything is compiled: op is who refuses, message says why and
-// what to do. Derivatives to which f adds nothing are as they would be without it. See StopGradient for what counts as constant.
+// NoDerivative is f, element by element, where a derivative that needs f's is refused before anything is compiled: op
+// is who refuses, message says why and what to do. Derivatives to which f adds nothing are as they would be without it.
+// See StopGradient for what counts as constant.
 func NoDerivative(op, message string, f func(x *Array) *Array) func(x *Array) *Array {
 	return CustomJvp(f, func(x, t *Array) (*Array, *Array) {
 		return f(x), apply1(Table["no_derivative"], noDerivativeAttrs{op, message}, t)

@@ -6,15 +6,16 @@ type recurrenceAttrs struct{ reverse bool }
 
 func (a recurrenceAttrs) config() []int { return []int{number(a.reverse)} }
 
-// recurrence: a [lead..., steps or 1, n or 1], b [lead..., steps, n] and start [lead..., n] -> the state before each step [lead..., steps, n] and that
-// after the last [lead..., n], of state' = a*state + b. It is linear in b and start, and its own transpose backwards. Leading axes of size 1 are the
-// same for all indices of the others'.
+// recurrence: a [lead..., steps or 1, n or 1], b [lead..., steps, n] and start [lead..., n] -> the state before each
+// step [lead..., steps, n] and that after the last [lead..., n], of state' = a*state + b. It is linear in b and start,
+// and its own transpose backwards. Leading axes of size 1 are the same for all indices of the others'.
 var _ = register(&Op{
 	Name: "recurrence",
 	Shape: func(c *call) []Shape {
 		a, b, start := c.in[0], c.in[1], c.in[2]
 		lead := b.Rank() - 2
-		if !isFloat(b.DType) || a.DType != b.DType || start.DType != b.DType || lead < 0 || a.Rank() != lead+2 || start.Rank() != lead+1 {
+		if !isFloat(b.DType) || a.DType != b.DType || start.DType != b.DType || lead < 0 || a.Rank() != lead+2 ||
+			start.Rank() != lead+1 {
 			c.fail("got %s, %s and %s, want floats [steps, n], [steps, n] and [n]", a, b, start)
 		}
 		for k, size := range b.Dims[lead:] {
@@ -51,7 +52,8 @@ var _ = register(&Op{
 	// The kernel goes once through memory; a compiler's loop starts its bodies anew in each step.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(recurrenceAttrs), n.Outs[0].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) && out.Rank() <= mostLowRankAxes {
+		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+			out.Rank() <= mostLowRankAxes {
 			return kernelCall(recurrenceKernel, a.config(), shapesOf(n.Outs), in...)
 		}
 		steps := out.Rank() - 2
@@ -83,8 +85,10 @@ var _ = register(&Op{
 			{Name: "forwards", Inputs: []Shape{f(5, 3), f(5, 3), f(3)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: both(false)},
 			{Name: "backwards", Inputs: []Shape{f(5, 3), f(5, 3), f(3)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: both(true)},
 			{Name: "one factor", Inputs: []Shape{f(1, 1), f(4, 2), f(2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: both(false)},
-			{Name: "a factor of each unit", Inputs: []Shape{f(1, 19), f(2, 19), f(19)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: both(true)},
-			{Name: "a factor of each step", Inputs: []Shape{f(2, 3, 1), f(1, 3, 1030), f(2, 1030)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: both(false)},
+			{Name: "a factor of each unit", Inputs: []Shape{f(1, 19), f(2, 19), f(19)}, Lo: -1, Hi: 1, Tol: 1e-5,
+				Fn: both(true)},
+			{Name: "a factor of each step", Inputs: []Shape{f(2, 3, 1), f(1, 3, 1030), f(2, 1030)}, Lo: -1, Hi: 1,
+				Tol: 1e-5, Rough: true, Fn: both(false)},
 			{Name: "no steps", Inputs: []Shape{f(1, 1), f(0, 2), f(2)}, Fn: both(false)},
 		}
 	},
@@ -116,8 +120,8 @@ func evalRecurrence(config []int, in, out []*Tensor) {
 	})
 }
 
-// alongSteps calls f for each index of the leading axes, with the first element's place in each input and result; own are how many axes each has behind
-// the leading ones.
+// alongSteps calls f for each index of the leading axes, with the first element's place in each input and result; own
+// are how many axes each has behind the leading ones.
 func alongSteps(in, out []*Tensor, own []int, f func(at []int)) {
 	all := slices.Concat(in, out)
 	first := len(in) // the first result, whose leading axes are all indices
@@ -136,7 +140,8 @@ func alongSteps(in, out []*Tensor, own []int, f func(at []int)) {
 	})
 }
 
-// leadOf are the leading axes of an op's result: of each input so many, of which those of size 1 are the same for all indices of the others'.
+// leadOf are the leading axes of an op's result: of each input so many, of which those of size 1 are the same for all
+// indices of the others'.
 func leadOf(op string, lead []int, in []Shape) []int {
 	var all [][]int
 	for i, s := range in {
@@ -159,10 +164,11 @@ func sumTo(x *Array, s Shape) *Array {
 	return Reshape(Sum(x, axes...), s.Dims...)
 }
 
-// LinearRecurrence solves state' = a*state + b along axis 0 from a start: b [steps, …], start […], and a as b or with axes of size 1 that are the same all
-// along. It gives the state before each step [steps, …] and that after the last […]. It goes step by step, with one pass through memory where
-// programs can call kernels; AssociativeScan does the same in few steps over many elements, for accelerators. Derivatives of every order go
-// through it, and are such recurrences backwards.
+// LinearRecurrence solves state' = a*state + b along axis 0 from a start: b [steps, …], start […], and a as b or with
+// axes of size 1 that are the same all along. It gives the state before each step [steps, …] and that after the last
+// […]. It goes step by step, with one pass through memory where programs can call kernels; AssociativeScan does the
+// same in few steps over many elements, for accelerators. Derivatives of every order go through it, and are such
+// recurrences backwards.
 func LinearRecurrence(a, b, start *Array) (before, last *Array) {
 	const name = "LinearRecurrence"
 	if b.Rank() == 0 || a.Rank() != b.Rank() {
@@ -181,6 +187,8 @@ func LinearRecurrence(a, b, start *Array) (before, last *Array) {
 	} else {
 		a = Reshape(BroadcastTo(a, append([]int{a.Dim(0)}, units...)...), a.Dim(0), product(units))
 	}
-	outs := apply(op("recurrence"), recurrenceAttrs{}, []*Array{Convert(a, d), Reshape(Convert(b, d), b.Dim(0), product(units)), Reshape(Convert(start, d), product(units))})
+	outs := apply(op("recurrence"), recurrenceAttrs{},
+		[]*Array{Convert(a, d), Reshape(Convert(b, d), b.Dim(0), product(units)),
+			Reshape(Convert(start, d), product(units))})
 	return Reshape(outs[0], b.Dims()...), Reshape(outs[1], units...)
 }

@@ -14,8 +14,10 @@ type reduceKind struct {
 }
 
 var reduceKinds = map[string]*reduceKind{
-	"sum":  {"stablehlo.add", constTensor(0, 0), arith(func(x, y float64) float64 { return x + y }, func(x, y int64) int64 { return x + y }, nil)},
-	"prod": {"stablehlo.multiply", constTensor(1, 1), arith(func(x, y float64) float64 { return x * y }, func(x, y int64) int64 { return x * y }, nil)},
+	"sum": {"stablehlo.add", constTensor(0, 0), arith(func(x, y float64) float64 { return x + y },
+		func(x, y int64) int64 { return x + y }, nil)},
+	"prod": {"stablehlo.multiply", constTensor(1, 1), arith(func(x, y float64) float64 { return x * y },
+		func(x, y int64) int64 { return x * y }, nil)},
 	"max": {"stablehlo.maximum", extreme(-1), arith(larger, func(x, y int64) int64 { return max(x, y) },
 		func(x, y uint64) uint64 { return max(x, y) })},
 	"min": {"stablehlo.minimum", extreme(1), arith(smaller, func(x, y int64) int64 { return min(x, y) },
@@ -56,7 +58,8 @@ func extreme(sign int) func(DType) *Tensor {
 	}
 }
 
-func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y uint64) uint64) func(*Tensor, int, *Tensor, int) {
+func arith(f func(x, y float64) float64, i func(x, y int64) int64, u func(x, y uint64) uint64) func(*Tensor, int,
+	*Tensor, int) {
 	return func(a *Tensor, k int, b *Tensor, j int) {
 		switch d := a.Shape.DType; {
 		case isFloat(d):
@@ -92,8 +95,8 @@ func (e *emitter) identity(kind string, d DType) string {
 	return e.line("stablehlo.constant", "", "value = "+denseLiteral(t.Shape, t.bytes()), "", ty)
 }
 
-// accumulator is the dtype in which the elements of d are summed or multiplied: 16-bit floats as float32, since a long sum
-// of small numbers would stand still otherwise.
+// accumulator is the dtype in which the elements of d are summed or multiplied: 16-bit floats as float32, since a long
+// sum of small numbers would stand still otherwise.
 func accumulator(kind string, d DType) DType {
 	if isFloat(d) && ItemSize(d) == 2 && (kind == "sum" || kind == "prod") {
 		return Float32
@@ -161,7 +164,8 @@ var _ = register(&Op{
 		start := e.identity(a.kind, d)
 		region := e.combiner(reduceKinds[a.kind].emit, d)
 		name := e.fresh()
-		fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce\"(%s, %s) (%s) {dimensions = %s} : (%s, %s) -> %s\n", e.indent, name,
+		fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce\"(%s, %s) (%s) {dimensions = %s} : (%s, %s) -> %s\n", e.indent,
+			name,
 			in, start, region, i64s(a.axes), xt, mlirType(Shape{DType: d}), ot)
 		if d != x.DType() {
 			name = e.line("stablehlo.convert", name, "", ot, mlirType(out))
@@ -184,22 +188,26 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		var cases []Case
 		for _, kind := range []string{"sum", "prod"} {
-			cases = append(cases, Case{Name: kind + " bf16", Inputs: []Shape{ShapeOf(BFloat16, 3, 40)}, Lo: .9, Hi: 1.1, Rough: true, Tol: 1e-2,
+			cases = append(cases, Case{Name: kind + " bf16", Inputs: []Shape{ShapeOf(BFloat16, 3, 40)}, Lo: .9, Hi: 1.1,
+				Rough: true, Tol: 1e-2,
 				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"sum", "prod", "max", "min"} {
 			for _, d := range numeric {
-				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 2, 3, 2)}, Lo: -2, Hi: 2, Tol: 1e-5,
+				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 2, 3, 2)},
+					Lo: -2, Hi: 2, Tol: 1e-5,
 					Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{0, 2}) }})
 			}
 		}
 		for _, kind := range []string{"and", "or", "xor", "max"} {
-			cases = append(cases, Case{Name: kind + " bool", Inputs: []Shape{ShapeOf(Bool, 3, 4)}, Lo: -1, Hi: 1, Rough: true,
-				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+			cases = append(cases, Case{Name: kind + " bool", Inputs: []Shape{ShapeOf(Bool, 3, 4)}, Lo: -1, Hi: 1,
+				Rough: true,
+				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"and", "or", "xor"} {
-			cases = append(cases, Case{Name: kind + " i32", Inputs: []Shape{ShapeOf(Int32, 3, 4)}, Lo: -9, Hi: 9, Rough: true,
-				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+			cases = append(cases, Case{Name: kind + " i32", Inputs: []Shape{ShapeOf(Int32, 3, 4)}, Lo: -9, Hi: 9,
+				Rough: true,
+				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		return cases
 	},
@@ -222,13 +230,17 @@ func broadcastReduced(r, like *Array, axes []int) *Array {
 // that zeros do no harm.
 func productOfOthers(x *Array, axes []int) *Array {
 	keep := dropAxes(rangeInts(0, x.Rank()), axes)
-	flat := Reshape(Transpose(x, append(slices.Clone(keep), axes...)...), append(mapInts(keep, func(k int) int { return x.shape.Dims[k] }), -1)...)
+	flat := Reshape(Transpose(x, append(slices.Clone(keep), axes...)...), append(mapInts(keep, func(k int) int {
+		return x.shape.Dims[k]
+	}), -1)...)
 	last := flat.Rank() - 1
 	n := flat.shape.Dims[last]
 	one := OnesLike(SliceAxis(flat, last, 0, min(1, n)))
 	up := Concatenate(last, one, CumProd(SliceAxis(flat, last, 0, max(0, n-1)), last))
 	down := Concatenate(last, Reverse(CumProd(Reverse(SliceAxis(flat, last, min(1, n), n), last), last), last), one)
-	others := Reshape(Mul(up, down), mapInts(append(slices.Clone(keep), axes...), func(k int) int { return x.shape.Dims[k] })...)
+	others := Reshape(Mul(up, down), mapInts(append(slices.Clone(keep), axes...), func(k int) int {
+		return x.shape.Dims[k]
+	})...)
 	inverse := make([]int, x.Rank())
 	for i, k := range append(slices.Clone(keep), axes...) {
 		inverse[k] = i
@@ -236,8 +248,8 @@ func productOfOthers(x *Array, axes []int) *Array {
 	return Transpose(others, inverse...)
 }
 
-// Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in 32;
-// 16-bit floats are added up as float32 and rounded once.
+// Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in
+// 32; 16-bit floats are added up as float32 and rounded once.
 func Sum(x *Array, axes ...int) *Array { return reduce("sum", widened(x), axes) }
 
 // widened converts bools and narrow integers to 32 bits, in which sums and products of them have room.
@@ -279,7 +291,8 @@ func ReduceMin(x *Array, axes ...int) *Array {
 func someElements(name string, x *Array, axes []int) {
 	for _, a := range normAxes(name, axes, x.Rank()) {
 		if x.shape.Dims[a] == 0 {
-			throw(name, "axis %d of %s is empty, and of no elements there is no extreme: put a neutral element in front with Concatenate", a, x.shape)
+			throw(name, "axis %d of %s is empty, and of no elements there is no extreme: put a neutral element in "+
+				"front with Concatenate", a, x.shape)
 		}
 	}
 }
@@ -300,8 +313,8 @@ func ReduceOr(x *Array, axes ...int) *Array { return reduce("or", x, axes) }
 // or all.
 func ReduceXor(x *Array, axes ...int) *Array { return reduce("xor", x, axes) }
 
-// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded behind the division, so
-// that a large sum does not overflow.
+// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded behind the division,
+// so that a large sum does not overflow.
 func Mean(x *Array, axes ...int) *Array {
 	d := meanType(x)
 	s := Sum(inFloat32(x), axes...)
@@ -351,7 +364,8 @@ func Softmax(x *Array, axis int) *Array {
 	return Div(x, broadcastReduced(Sum(x, axes...), x, axes))
 }
 
-// belowMax is x minus its largest element over the axes, as a constant: derivatives of what follows do not depend on it.
+// belowMax is x minus its largest element over the axes, as a constant: derivatives of what follows do not depend on
+// it.
 func belowMax(x *Array, axes []int) *Array {
 	return Sub(x, broadcastReduced(StopGradient(reduce("max", x, axes)), x, axes))
 }
@@ -400,7 +414,9 @@ var _ = register(&Op{
 		startI := e.line("stablehlo.constant", "", "value = dense<0> : "+si, "", si)
 		dir := map[string]string{"max": "GT", "min": "LT"}[a.kind]
 		cmp := func(dir, kind, x, y, t string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir, kind), t+", "+t, "tensor<i1>")
+			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
+				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir, kind), t+
+				", "+t, "tensor<i1>")
 		}
 		bin := func(op, x, y, t string) string { return e.line(op, x+", "+y, "", t+", "+t, t) }
 		kind := compareKind(d)
@@ -409,7 +425,8 @@ var _ = register(&Op{
 			if isFloat(d) { // a NaN wins, as in NumPy
 				better = bin("stablehlo.or", better, cmp("NE", kind, v[0], v[0], sx), "tensor<i1>")
 			}
-			lower := bin("stablehlo.and", cmp("EQ", kind, v[0], v[2], sx), cmp("LT", "SIGNED", v[1], v[3], si), "tensor<i1>")
+			lower := bin("stablehlo.and", cmp("EQ", kind, v[0], v[2], sx), cmp("LT", "SIGNED", v[1], v[3], si),
+				"tensor<i1>")
 			pickI := bin("stablehlo.or", better, lower, "tensor<i1>")
 			sel := func(p, x, y, t string) string {
 				return e.line("stablehlo.select", p+", "+x+", "+y, "", "tensor<i1>, "+t+", "+t, t)
@@ -418,8 +435,10 @@ var _ = register(&Op{
 		})
 		base := e.fresh()
 		out := n.Outs[0].shape
-		fmt.Fprintf(e.w, "%s%s:2 = \"stablehlo.reduce\"(%s, %s, %s, %s) (%s) {dimensions = %s} : (%s, %s, %s, %s) -> (%s, %s)\n", e.indent, base,
-			e.ref(x), idx, startX, startI, region, i64s([]int{a.axis}), xt, it, sx, si, mlirType(out.with(d)), mlirType(out))
+		fmt.Fprintf(e.w, "%s%s:2 = \"stablehlo.reduce\"(%s, %s, %s, %s) (%s) {dimensions = %s} : (%s, %s, %s, %s) -> "+
+			"(%s, %s)\n", e.indent, base,
+			e.ref(x), idx, startX, startI, region, i64s([]int{a.axis}), xt, it, sx, si, mlirType(out.with(d)),
+			mlirType(out))
 		e.names[n.Outs[0]] = base + "#1"
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -442,7 +461,8 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range numeric {
 			for _, kind := range []string{"max", "min"} {
-				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 3, 5)}, Lo: -2, Hi: 2, Rough: true,
+				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 3, 5)}, Lo: -2,
+					Hi: 2, Rough: true,
 					Fn: func(x []*Array) *Array { return apply1(op("argreduce"), argAttrs{kind, 1}, x[0]) }})
 			}
 		}

@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// scanAttrs: inputs are constants, the carry, then one array per scanned input with the time axis in front; the body
-// maps constants, carry, one slice of each to the new carry and one slice of each output.
+// scanAttrs: the inputs are the constants, the carry, and one array per scanned input, whose axis 0 is time. The body
+// maps constants, carry and one slice of each scanned input to the new carry and one slice of each output.
 type scanAttrs struct {
 	consts, carry, length int
 	reverse               bool
@@ -30,53 +30,25 @@ var _ = register(&Op{
 	Name: "scan",
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(scanAttrs)
-		body := c.bodies[0]
-		for i, r := range body.Results[:a.carry] {
-			if !r.shape.Equal(c.in[a.consts+i]) {
-				c.fail("carry %d goes in as %s and comes out as %s", i, c.in[a.consts+i], r.shape)
+		in := splitScanParts(a, c.in)
+		out := splitScanResults(a, shapesOf(c.bodies[0].Results))
+		for i, r := range out.carry {
+			if !r.Equal(in.carry[i]) {
+				c.fail("carry %d goes in as %s and comes out as %s", i, in.carry[i], r)
 			}
 		}
-		for i, x := range c.in[a.consts+a.carry:] {
+		for i, x := range in.xs {
 			if x.Rank() == 0 || x.Dims[0] != a.length {
 				c.fail("scanned input %d is %s, want %d steps along axis 0", i, x, a.length)
 			}
 		}
-		out := slices.Clone(c.in[a.consts : a.consts+a.carry])
-		for _, y := range body.Results[a.carry:] {
-			out = append(out, y.shape.insert(0, a.length))
+		for i, y := range out.ys {
+			out.ys[i] = y.insert(0, a.length)
 		}
-		return out
+		return out.concat()
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		a := n.Attrs.(scanAttrs)
-		on := batchedFlags(dims)
-		carry := slices.Clone(on[a.consts : a.consts+a.carry])
-		var body *Graph
-		var flags []bool
-		for {
-			force := append(slices.Clone(carry), make([]bool, len(n.Outs)-a.carry)...)
-			body, flags = b.closed(n.Bodies[0], slices.Concat(on[:a.consts], carry, on[a.consts+a.carry:]), force)
-			if slices.Equal(flags[:a.carry], carry) {
-				break
-			}
-			copy(carry, flags[:a.carry])
-		}
-		args := b.prepare(n, in, dims, slices.Concat(on[:a.consts], carry, make([]bool, len(in)-a.consts-a.carry)))
-		for i := a.consts + a.carry; i < len(in); i++ { // time stays in front, lanes go behind it
-			if on[i] {
-				args[i] = b.moveTo(in[i], dims[i], 1+b.place(n.Inputs[i].Rank()-1))
-			}
-		}
-		outs := apply(n.Op, a, args, body)
-		outDims := b.laneDims(n.Outs, flags)
-		for i := a.carry; i < len(outDims); i++ {
-			if flags[i] {
-				outDims[i] = 1 + b.place(n.Outs[i].Rank()-1)
-			}
-		}
-		return outs, outDims
-	},
-	Derivative: jvpScan, Unknown: unknownScan, Split: splitScan, Transpose: transposeScan, Prune: pruneScan,
+	Batch: batchScan, Derivative: jvpScan, Unknown: unknownScan, Split: splitScan, Transpose: transposeScan,
+	Prune: pruneScan,
 	Loop: func(n *Node) loopForm {
 		a := n.Attrs.(scanAttrs)
 		return loopForm{at: a.consts, carry: a.carry, consts: []int{a.consts}, resized: func(carry int) any {
@@ -100,91 +72,92 @@ var _ = register(&Op{
 		for _, o := range []struct {
 			name string
 			opts []ScanOption
-		}{{"plain", nil}, {"reverse", []ScanOption{ReverseScan()}}, {"unroll", []ScanOption{Unroll(2)}}, {"unrolled", []ScanOption{Unroll(9), ReverseScan()}}} {
-			cases = append(cases, Case{Name: o.name, Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32), ShapeOf(Float32, 5, 3)}, Lo: -1, Hi: 1, Tol: 1e-5,
+		}{{"plain", nil}, {"reverse", []ScanOption{ReverseScan()}}, {"unroll", []ScanOption{Unroll(2)}},
+			{"unrolled", []ScanOption{Unroll(9), ReverseScan()}}} {
+			cases = append(cases, Case{Name: o.name, Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32),
+				ShapeOf(Float32, 5, 3)}, Lo: -1, Hi: 1, Tol: 1e-5,
 				Fn: func(x []*Array) *Array {
 					c, ys := Scan(step(x[1]), x[0], x[2], o.opts...)
 					return Concatenate(0, ExpandDims(c, 0), ys)
 				}})
 		}
-		return append(cases, Case{Name: "no inputs", Inputs: []Shape{ShapeOf(Float32)}, Lo: -1, Hi: 1, Fn: func(x []*Array) *Array {
-			c, _ := Scan(func(c *Array, _ None) (*Array, None) { return Sin(c), None{} }, x[0], None{}, Length(3))
-			return c
-		}})
+		return append(cases, Case{Name: "no inputs", Inputs: []Shape{ShapeOf(Float32)}, Lo: -1, Hi: 1,
+			Fn: func(x []*Array) *Array {
+				c, _ := Scan(func(c *Array, _ None) (*Array, None) { return Sin(c), None{} }, x[0], None{}, Length(3))
+				return c
+			}})
 	},
 })
 
-// lowerScan makes a while loop with a counter of a scan: slices of the inputs in, slices of the outputs written in place.
+// lowerScan makes a scan a while loop with a counter, which slices the inputs and writes the outputs in place.
 func lowerScan(l *lowering, n *Node, in []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
-	body := n.Bodies[0]
-	consts, carry, xs := in[:a.consts], in[a.consts:a.consts+a.carry], in[a.consts+a.carry:]
-	var ys []*Array
+	args := splitScanParts(a, in)
+	state := scanResults[*Array]{carry: args.carry}
 	for _, o := range n.Outs[a.carry:] {
-		ys = append(ys, l.unsetArray(o.shape))
+		state.ys = append(state.ys, l.unsetArray(o.shape))
 	}
-	step := func(i *Array, carry, ys []*Array) ([]*Array, []*Array) {
+	step := func(i *Array, state scanResults[*Array]) scanResults[*Array] {
 		at := i
 		if a.reverse {
 			at = Sub(a.length-1, i)
 		}
-		args := slices.Concat(consts, carry)
-		for _, x := range xs {
-			args = append(args, DynamicIndex(x, at, 0))
+		p := scanParts[*Array]{consts: args.consts, carry: state.carry}
+		for _, x := range args.xs {
+			p.xs = append(p.xs, DynamicIndex(x, at, 0))
 		}
-		outs := l.inline(body, args)
-		next := make([]*Array, len(ys))
-		for k, y := range ys {
-			next[k] = DynamicUpdateIndex(y, outs[a.carry+k], at, 0)
+		out := splitScanResults(a, l.inline(n.Bodies[0], p.concat()))
+		for k, y := range out.ys {
+			out.ys[k] = DynamicUpdateIndex(state.ys[k], y, at, 0)
 		}
-		return outs[:a.carry], next
+		return out
 	}
 	unroll := min(max(a.unroll, 1), max(a.length, 1))
 	turns := a.length / unroll
 	if turns > 1 {
-		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, carry, ys)
+		init := slices.Concat([]*Array{Zeros(Shape{DType: Int32})}, state.concat())
 		outs := whileLoop(a.name, func(c []*Array) *Array { return Lt(c[0], turns*unroll) }, func(c []*Array) []*Array {
-			i, carry, ys := c[0], c[1:1+a.carry], c[1+a.carry:]
+			i, state := c[0], splitScanResults(a, c[1:])
 			for range unroll {
-				carry, ys = step(i, carry, ys)
+				state = step(i, state)
 				i = Add(i, 1)
 			}
-			return slices.Concat([]*Array{i}, carry, ys)
+			return slices.Concat([]*Array{i}, state.concat())
 		}, init)
-		carry, ys = outs[1:1+a.carry], outs[1+a.carry:]
+		state = splitScanResults(a, outs[1:])
 	} else {
 		turns = 0
 	}
 	for i := turns * unroll; i < a.length; i++ {
-		carry, ys = step(Full(Shape{DType: Int32}, i), carry, ys)
+		state = step(Full(Shape{DType: Int32}, i), state)
 	}
-	return append(append([]*Array{}, carry...), ys...) // not nil, for a scan that only prints
+	return append([]*Array{}, state.concat()...) // not nil, for a scan that only prints
 }
 
 func runScan(n *Node, in []*Tensor, hook Hook) []*Tensor {
 	a := n.Attrs.(scanAttrs)
-	carry, xs := in[a.consts:a.consts+a.carry], in[a.consts+a.carry:]
-	var ys []*Tensor
+	args := splitScanParts(a, in)
+	state := scanResults[*Tensor]{carry: args.carry}
 	for _, o := range n.Outs[a.carry:] {
-		ys = append(ys, newTensor(o.shape))
+		state.ys = append(state.ys, newTensor(o.shape))
 	}
 	for k := range a.length {
 		t := k
 		if a.reverse {
 			t = a.length - 1 - k
 		}
-		args := slices.Concat(in[:a.consts], carry)
-		for _, x := range xs {
+		p := scanParts[*Tensor]{consts: args.consts, carry: state.carry}
+		for _, x := range args.xs {
 			s := x.Shape.remove(0)
-			args = append(args, &Tensor{s, x.V[t*s.Size() : (t+1)*s.Size()]})
+			p.xs = append(p.xs, &Tensor{s, x.V[t*s.Size() : (t+1)*s.Size()]})
 		}
-		outs := runGraph(n.Bodies[0], args, hook)
-		carry = outs[:a.carry]
-		for i, y := range outs[a.carry:] {
-			copy(ys[i].V[t*len(y.V):], y.V)
+		out := splitScanResults(a, runGraph(n.Bodies[0], p.concat(), hook))
+		state.carry = out.carry
+		for i, y := range out.ys {
+			copy(state.ys[i].V[t*len(y.V):], y.V)
 		}
 	}
-	return slices.Concat(carry, ys)
+	return state.concat()
 }
 
 // Scan runs f along time: at each step it maps the carry and one slice of each leaf of xs (their axis 0 is time) to
@@ -204,7 +177,8 @@ func Scan[C, X, Y any](f func(C, X) (C, Y), init C, xs X, opts ...ScanOption) (C
 			throw("Scan", "input %s is a scalar and has no time axis", inTree.Path(i))
 		}
 		if a.length >= 0 && x.shape.Dims[0] != a.length {
-			throw("Scan", "input %s has %d steps, want %d: all inputs (and Length) must agree", inTree.Path(i), x.shape.Dims[0], a.length)
+			throw("Scan", "input %s has %d steps, want %d: all inputs (and Length) must agree", inTree.Path(i),
+				x.shape.Dims[0], a.length)
 		}
 		a.length = x.shape.Dims[0]
 		steps = append(steps, x.shape.remove(0))

@@ -32,7 +32,8 @@ var _ = register(&Op{
 	},
 	Batch: batchElementwise,
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.compare", fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>",
+		e.generic(n, "stablehlo.compare", fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, "+
+			"compare_type = #stablehlo<comparison_type %s>",
 			n.Attrs.(compareAttrs).dir, compareKind(n.Inputs[0].DType())))
 	},
 	NotDifferentiable: "its result is discrete", NotLinear: "nonlinear",
@@ -56,7 +57,9 @@ var _ = register(&Op{
 		var cases []Case
 		for _, d := range []DType{Float32, Int32, Uint8, Bool} {
 			for _, dir := range []string{"EQ", "NE", "LT", "LE", "GT", "GE"} {
-				c := elementwiseCase(2, d, domain{-1, 1}, func(x []*Array) *Array { return apply1(op("compare"), compareAttrs{dir}, x[0], x[1]) })
+				c := elementwiseCase(2, d, domain{-1, 1}, func(x []*Array) *Array {
+					return apply1(op("compare"), compareAttrs{dir}, x[0], x[1])
+				})
 				c.Name, c.Rough = dir+" "+dtypeName(d), true
 				cases = append(cases, c)
 			}
@@ -126,7 +129,8 @@ var _ = register(&Op{
 	},
 	Cost: costLogic,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Bool, 3, 4), ShapeOf(Float32, 3, 4), ShapeOf(Float32, 3, 4)}, Lo: -1, Hi: 1,
+		return []Case{{Inputs: []Shape{ShapeOf(Bool, 3, 4), ShapeOf(Float32, 3, 4), ShapeOf(Float32, 3, 4)}, Lo: -1,
+			Hi: 1,
 			Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
 	},
 })
@@ -179,7 +183,9 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		s := ShapeOf(Float32, 3, 4)
 		return []Case{{Inputs: []Shape{s}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array { return Clamp(-1, x[0], .5) }},
-			{Name: "array bounds", Inputs: []Shape{s, s, s}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array { return Clamp(x[0], x[1], Add(x[2], 4.5)) }}}
+			{Name: "array bounds", Inputs: []Shape{s, s, s}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array {
+				return Clamp(x[0], x[1], Add(x[2], 4.5))
+			}}}
 	},
 })
 
@@ -242,8 +248,12 @@ var _ = register(&Op{
 					if isUnsigned(to) {
 						lo = 0
 					}
-					cases = append(cases, Case{Name: dtypeName(from) + " to " + dtypeName(to), Inputs: []Shape{ShapeOf(from, 5)}, Lo: lo, Hi: 3,
-						Rough: ItemSize(from) < 4 || ItemSize(to) < 4 || !isFloat(from) || !isFloat(to), Fn: func(x []*Array) *Array { return Convert(x[0], to) }})
+					cases = append(cases, Case{Name: dtypeName(from) + " to " + dtypeName(to), Inputs: []Shape{
+						ShapeOf(from, 5)}, Lo: lo, Hi: 3,
+						Rough: ItemSize(from) < 4 || ItemSize(to) < 4 || !isFloat(from) || !isFloat(to),
+						Fn: func(x []*Array) *Array {
+							return Convert(x[0], to)
+						}})
 				}
 			}
 		}
@@ -301,9 +311,11 @@ var _ = register(&Op{
 	Cost: costFree,
 	Cases: func() []Case {
 		var cases []Case
-		for _, p := range [][2]DType{{Float32, Uint32}, {Int32, Float32}, {Float64, Uint64}, {Float16, Uint16}, {Uint8, Int8}} {
-			cases = append(cases, Case{Name: dtypeName(p[0]), Inputs: []Shape{ShapeOf(p[0], 5)}, Lo: 0, Hi: 9, Rough: true,
-				Fn: func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
+		for _, p := range [][2]DType{{Float32, Uint32}, {Int32, Float32}, {Float64, Uint64}, {Float16, Uint16},
+			{Uint8, Int8}} {
+			cases = append(cases, Case{Name: dtypeName(p[0]), Inputs: []Shape{ShapeOf(p[0], 5)}, Lo: 0, Hi: 9,
+				Rough: true,
+				Fn:    func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
 		}
 		return cases
 	},

@@ -60,9 +60,15 @@ func init() {
 		Cost: costFree,
 		Cases: func() []Case {
 			return []Case{
-				{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array { return Add(x[0], Float32s([]float32{1, -2.5, 3})) }},
-				{Name: "bool", Inputs: []Shape{ShapeOf(Bool, 3)}, Rough: true, Fn: func(x []*Array) *Array { return Xor(x[0], Of([]bool{true, false, true})) }},
-				{Name: "i8", Inputs: []Shape{ShapeOf(Int8, 2)}, Rough: true, Fn: func(x []*Array) *Array { return Add(x[0], Of([]int8{-1, 7})) }},
+				{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array {
+					return Add(x[0], Float32s([]float32{1, -2.5, 3}))
+				}},
+				{Name: "bool", Inputs: []Shape{ShapeOf(Bool, 3)}, Rough: true, Fn: func(x []*Array) *Array {
+					return Xor(x[0], Of([]bool{true, false, true}))
+				}},
+				{Name: "i8", Inputs: []Shape{ShapeOf(Int8, 2)}, Rough: true, Fn: func(x []*Array) *Array {
+					return Add(x[0], Of([]int8{-1, 7}))
+				}},
 			}
 		},
 	})
@@ -155,8 +161,12 @@ var _ = register(&Op{
 	},
 	Cost: costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array { return Add(x[0], IotaAxis(ShapeOf(Float32, 2, 3), 1)) }},
-			{Name: "u8", Inputs: []Shape{ShapeOf(Uint8, 4)}, Rough: true, Fn: func(x []*Array) *Array { return Add(x[0], IotaAxis(ShapeOf(Uint8, 4), 0)) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array {
+			return Add(x[0], IotaAxis(ShapeOf(Float32, 2, 3), 1))
+		}},
+			{Name: "u8", Inputs: []Shape{ShapeOf(Uint8, 4)}, Rough: true, Fn: func(x []*Array) *Array {
+				return Add(x[0], IotaAxis(ShapeOf(Uint8, 4), 0))
+			}}}
 	},
 })
 
@@ -189,7 +199,8 @@ var _ = register(&Op{
 		if b.last {
 			r := len(a.dims)
 			x := b.moveTo(in[0], dims[0], len(a.axes))
-			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))}, []int{r}
+			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))},
+				[]int{r}
 		}
 		axes := append([]int{0}, mapInts(a.axes, func(x int) int { return x + 1 })...)
 		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.dims...), axes)}, []int{0}
@@ -204,7 +215,8 @@ var _ = register(&Op{
 				sum = append(sum, i)
 			}
 		}
-		// Broadcast axes are in increasing order wherever this package makes them; a transposing broadcast is undone too.
+		// Broadcast axes are in increasing order wherever this package makes them; a transposing broadcast is undone
+		// too.
 		s := Sum(cts[0], sum...)
 		var kept []int
 		for i := range a.axes {
@@ -214,7 +226,9 @@ var _ = register(&Op{
 		}
 		order := slices.Clone(kept)
 		slices.Sort(order)
-		return []*Array{Reshape(Transpose(s, mapInts(kept, func(k int) int { return slices.Index(order, k) })...), x.Dims...)}
+		return []*Array{Reshape(Transpose(s, mapInts(kept, func(k int) int {
+			return slices.Index(order, k)
+		})...), x.Dims...)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+i64s(n.Attrs.(broadcastAttrs).axes))
@@ -234,9 +248,15 @@ var _ = register(&Op{
 	},
 	Cost: costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 1)}, Fn: func(x []*Array) *Array { return broadcastInDim(x[0], []int{2, 3, 4}, []int{1, 2}) }},
-			{Name: "scalar", Inputs: []Shape{ShapeOf(Float32)}, Fn: func(x []*Array) *Array { return BroadcastTo(x[0], 2, 3) }},
-			{Name: "crossed", Inputs: []Shape{ShapeOf(Float32, 3, 2)}, Fn: func(x []*Array) *Array { return broadcastInDim(x[0], []int{2, 4, 3}, []int{2, 0}) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 1)}, Fn: func(x []*Array) *Array {
+			return broadcastInDim(x[0], []int{2, 3, 4}, []int{1, 2})
+		}},
+			{Name: "scalar", Inputs: []Shape{ShapeOf(Float32)}, Fn: func(x []*Array) *Array {
+				return BroadcastTo(x[0], 2, 3)
+			}},
+			{Name: "crossed", Inputs: []Shape{ShapeOf(Float32, 3, 2)}, Fn: func(x []*Array) *Array {
+				return broadcastInDim(x[0], []int{2, 4, 3}, []int{2, 0})
+			}}}
 	},
 })
 
@@ -272,7 +292,8 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		to := slices.Clone(n.Attrs.(dimsAttrs).dims)
 		at := b.place(len(to))
-		return []*Array{Reshape(b.moveTo(in[0], dims[0], b.place(n.Inputs[0].Rank())), slices.Insert(to, at, b.size)...)}, []int{at}
+		return []*Array{Reshape(b.moveTo(in[0], dims[0], b.place(n.Inputs[0].Rank())),
+			slices.Insert(to, at, b.size)...)}, []int{at}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -282,7 +303,9 @@ var _ = register(&Op{
 	Eval: func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{{n.Outs[0].shape, in[0].V}} },
 	Cost: costFree,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 4)}, Fn: func(x []*Array) *Array { return Reshape(x[0], 2, -1) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3, 4)}, Fn: func(x []*Array) *Array {
+			return Reshape(x[0], 2, -1)
+		}}}
 	},
 })
 
@@ -291,7 +314,8 @@ func Reshape(x *Array, dims ...int) *Array {
 	dims = slices.Clone(dims)
 	if i := slices.Index(dims, -1); i >= 0 {
 		if slices.Contains(dims[i+1:], -1) {
-			throw("Reshape", "got %v for %s; want -1 for one axis at most: the other sizes follow from nothing", dims, x.shape)
+			throw("Reshape", "got %v for %s; want -1 for one axis at most: the other sizes follow from nothing", dims,
+				x.shape)
 		}
 		dims[i] = 1
 		rest := product(dims)
@@ -351,7 +375,9 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3, 4)}, Fn: func(x []*Array) *Array { return Transpose(x[0], 2, 0, 1) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3, 4)}, Fn: func(x []*Array) *Array {
+			return Transpose(x[0], 2, 0, 1)
+		}}}
 	},
 })
 
@@ -413,7 +439,9 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array { return Reverse(x[0], 1) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Fn: func(x []*Array) *Array {
+			return Reverse(x[0], 1)
+		}}}
 	},
 })
 

@@ -17,7 +17,8 @@ var _ = register(&Op{
 		out := c.in[0].dims(slices.Clone(c.in[0].Dims)...)
 		out.Dims[axis] = 0
 		for i, s := range c.in {
-			if s.DType != out.DType || s.Rank() != out.Rank() || !slices.Equal(dropAxes(s.Dims, []int{axis}), dropAxes(out.Dims, []int{axis})) {
+			if s.DType != out.DType || s.Rank() != out.Rank() || !slices.Equal(dropAxes(s.Dims, []int{axis}),
+				dropAxes(out.Dims, []int{axis})) {
 				c.fail("array %d is %s, array 0 is %s; want equal dtype and dims but for axis %d", i, s, c.in[0], axis)
 			}
 			out.Dims[axis] += s.Dims[axis]
@@ -74,7 +75,9 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32, 2, 1)}, Fn: func(x []*Array) *Array { return Concatenate(1, x[0], x[1], x[0]) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32, 2, 1)}, Fn: func(x []*Array) *Array {
+			return Concatenate(1, x[0], x[1], x[0])
+		}}}
 	},
 })
 
@@ -131,7 +134,8 @@ var _ = register(&Op{
 		for i, d := range x.Dims {
 			dims[i] = a.low[i] + a.high[i] + d + max(0, d-1)*a.interior[i]
 			if dims[i] < 0 || a.interior[i] < 0 {
-				c.fail("axis %d of %s with padding %d, %d, interior %d leaves a negative size", i, x, a.low[i], a.high[i], a.interior[i])
+				c.fail("axis %d of %s with padding %d, %d, interior %d leaves a negative size", i, x, a.low[i],
+					a.high[i], a.interior[i])
 			}
 		}
 		return []Shape{x.dims(dims...)}
@@ -152,7 +156,9 @@ var _ = register(&Op{
 		zero := Zeros(Shape{DType: x.DType()})
 		padded := apply1(n.Op, wide, x, zero)
 		inside := apply1(n.Op, n.Attrs, Full(Shape{Bool, n.Inputs[0].Dims()}, true), Full(Shape{DType: Bool}, false))
-		return []*Array{Select(inside, padded, Reshape(in[1], append([]int{b.size}, slices.Repeat([]int{1}, inside.Rank())...)...))}, []int{0}
+		return []*Array{
+			Select(inside, padded,
+				Reshape(in[1], append([]int{b.size}, slices.Repeat([]int{1}, inside.Rank())...)...))}, []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		x, v := t[0], t[1]
@@ -181,7 +187,9 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(padAttrs)
-		e.generic(n, "stablehlo.pad", fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", i64s(a.low), i64s(a.high), i64s(a.interior)))
+		e.generic(n, "stablehlo.pad",
+			fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", i64s(a.low),
+				i64s(a.high), i64s(a.interior)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(padAttrs)
@@ -205,8 +213,12 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32)}, Fn: func(x []*Array) *Array { return PadConfig(x[0], x[1], []int{1, 0}, []int{-1, 2}, []int{0, 1}) }},
-			{Name: "cut", Inputs: []Shape{ShapeOf(Float32, 5)}, Fn: func(x []*Array) *Array { return PadConfig(x[0], 0, []int{-1}, []int{-2}, []int{1}) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 2, 3), ShapeOf(Float32)}, Fn: func(x []*Array) *Array {
+			return PadConfig(x[0], x[1], []int{1, 0}, []int{-1, 2}, []int{0, 1})
+		}},
+			{Name: "cut", Inputs: []Shape{ShapeOf(Float32, 5)}, Fn: func(x []*Array) *Array {
+				return PadConfig(x[0], 0, []int{-1}, []int{-2}, []int{1})
+			}}}
 	},
 })
 
@@ -236,7 +248,8 @@ var _ = register(&Op{
 		dims := make([]int, x.Rank())
 		for i, d := range x.Dims {
 			if a.start[i] < 0 || a.limit[i] > d || a.start[i] > a.limit[i] || a.stride[i] < 1 {
-				c.fail("axis %d of %s: from %d to %d by %d; want 0 <= from <= to <= %d and a step of at least 1", i, x, a.start[i], a.limit[i], a.stride[i], d)
+				c.fail("axis %d of %s: from %d to %d by %d; want 0 <= from <= to <= %d and a step of at least 1", i, x,
+					a.start[i], a.limit[i], a.stride[i], d)
 			}
 			dims[i] = (a.limit[i] - a.start[i] + a.stride[i] - 1) / a.stride[i]
 		}
@@ -261,7 +274,8 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sliceAttrs)
-		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s", i64s(a.start), i64s(a.limit), i64s(a.stride)))
+		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s",
+			i64s(a.start), i64s(a.limit), i64s(a.stride)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(sliceAttrs)
@@ -276,7 +290,9 @@ var _ = register(&Op{
 	},
 	Cost: costMove,
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 7)}, Fn: func(x []*Array) *Array { return StridedSlice(x[0], []int{1, 0}, []int{3, 7}, []int{1, 3}) }}}
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 7)}, Fn: func(x []*Array) *Array {
+			return StridedSlice(x[0], []int{1, 0}, []int{3, 7}, []int{1, 3})
+		}}}
 	},
 })
 
@@ -287,7 +303,8 @@ func Slice(x *Array, start, limit []int) *Array {
 
 // StridedSlice is Slice with a step along each axis.
 func StridedSlice(x *Array, start, limit, stride []int) *Array {
-	if slices.Equal(limit, x.Dims()) && slices.Max(append([]int{0}, start...)) == 0 && slices.Max(append([]int{1}, stride...)) == 1 && len(start) == x.Rank() {
+	if slices.Equal(limit, x.Dims()) && slices.Max(append([]int{0}, start...)) == 0 &&
+		slices.Max(append([]int{1}, stride...)) == 1 && len(start) == x.Rank() {
 		return x
 	}
 	return apply1(op("slice"), sliceAttrs{slices.Clone(start), slices.Clone(limit), slices.Clone(stride)}, x)
@@ -379,7 +396,8 @@ var _ = register(&Op{
 			zero := Zeros(Shape{DType: in[1].DType()})
 			at := dims[0]
 			args := slices.Insert(slices.Clone(in), 1+at, zero)
-			return []*Array{apply1(n.Op, sizesAttrs{slices.Insert(slices.Clone(sizes), at, b.size)}, args...)}, []int{at}
+			return []*Array{apply1(n.Op, sizesAttrs{slices.Insert(slices.Clone(sizes), at, b.size)}, args...)},
+				[]int{at}
 		}
 		return batchDynamicSlice(b, sizes, in, dims), []int{0}
 	},
@@ -391,7 +409,8 @@ var _ = register(&Op{
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		out := make([]*Array, len(in))
-		out[0] = apply1(op("dynamic_update_slice"), nil, append([]*Array{Zeros(n.Inputs[0].shape), cts[0]}, in[1:]...)...)
+		out[0] = apply1(op("dynamic_update_slice"), nil, append([]*Array{Zeros(n.Inputs[0].shape), cts[0]},
+			in[1:]...)...)
 		return out
 	},
 	Emit: func(e *emitter, n *Node) {
@@ -458,7 +477,8 @@ var _ = register(&Op{
 		if !slices.ContainsFunc(dims[2:], func(d int) bool { return d >= 0 }) {
 			zero := Zeros(Shape{DType: in[2].DType()})
 			at := b.place(n.Outs[0].Rank())
-			args := append([]*Array{b.moveTo(in[0], dims[0], at), b.moveTo(in[1], dims[1], at)}, slices.Insert(slices.Clone(in[2:]), at, zero)...)
+			args := append([]*Array{b.moveTo(in[0], dims[0], at), b.moveTo(in[1], dims[1], at)},
+				slices.Insert(slices.Clone(in[2:]), at, zero)...)
 			return []*Array{apply1(n.Op, nil, args...)}, []int{at}
 		}
 		return batchDynamicUpdateSlice(b, in, dims), []int{0}
@@ -493,7 +513,8 @@ var _ = register(&Op{
 	Eval:         func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{writeBlock(in)} },
 	Cost:         func(n *Node, _ func(*Node) int) Cost { return Cost{Bytes: 2 * bytesOf(n.Inputs[1:2])} },
 	Cases: func() []Case {
-		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)}, Lo: -1, Hi: 5,
+		return []Case{{Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Float32, 2, 3), ShapeOf(Int32), ShapeOf(Int32)},
+			Lo: -1, Hi: 5,
 			Fn: func(x []*Array) *Array { return DynamicUpdateSlice(x[0], x[1], []*Array{x[2], x[3]}) }}}
 	},
 })
@@ -507,9 +528,11 @@ func writeBlock(in []*Tensor) *Tensor {
 	return out
 }
 
-// DynamicUpdateSlice writes a block over x at computed start indices; blocks that would leave the array are moved inside.
+// DynamicUpdateSlice writes a block over x at computed start indices; blocks that would leave the array are moved
+// inside.
 func DynamicUpdateSlice(x, update *Array, start []*Array) *Array {
-	return apply1(op("dynamic_update_slice"), nil, append([]*Array{x, Convert(update, x.DType())}, sameIndexType(start)...)...)
+	return apply1(op("dynamic_update_slice"), nil, append([]*Array{x, Convert(update, x.DType())},
+		sameIndexType(start)...)...)
 }
 
 // DynamicUpdateIndex writes element i (an integer scalar, moved into range) along an axis.

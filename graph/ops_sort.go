@@ -29,7 +29,8 @@ var _ = register(&Op{
 	Shape: func(c *call) []Shape {
 		a := c.attrs.(sortAttrs)
 		if len(c.in) == 0 || a.keys < 1 || a.keys > len(c.in) {
-			c.fail("got %d operands and %d keys; want at least one operand and from 1 to %d keys", len(c.in), a.keys, len(c.in))
+			c.fail("got %d operands and %d keys; want at least one operand and from 1 to %d keys", len(c.in), a.keys,
+				len(c.in))
 		}
 		for i, s := range c.in {
 			if !slices.Equal(s.Dims, c.in[0].Dims) {
@@ -56,11 +57,15 @@ var _ = register(&Op{
 		return tangents
 	},
 	NotLinear: "nonlinear",
-	// The backend calls a comparison of its own making for each pair: a kernel that goes by digits takes a tenth of the time.
+	// The backend calls a comparison of its own making for each pair: a kernel that goes by digits takes a tenth of the
+	// time.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(sortAttrs), in[0].shape
-		if !l.target.kernels() || a.keys != 1 || x.Size() < max(1, l.target.atLeast(leastSort)) || len(in) > mostSorted ||
-			slices.ContainsFunc(in, func(x *Array) bool { return x.DType() != Float32 && x.DType() != Int32 && x.DType() != Uint32 }) {
+		if !l.target.kernels() || a.keys != 1 || x.Size() < max(1, l.target.atLeast(leastSort)) || len(in) >
+			mostSorted ||
+			slices.ContainsFunc(in, func(x *Array) bool {
+				return x.DType() != Float32 && x.DType() != Int32 && x.DType() != Uint32
+			}) {
 			return nil
 		}
 		descending := 0
@@ -95,13 +100,27 @@ var _ = register(&Op{
 		ints := ShapeOf(Int32, 3, 6)
 		return []Case{
 			{Name: "f32", Inputs: []Shape{s}, Fn: func(x []*Array) *Array { return Sort(x[0], 1) }},
-			{Name: "descending", Inputs: []Shape{s}, Fn: func(x []*Array) *Array { return Sort(x[0], 0, Descending()) }},
-			{Name: "u8", Inputs: []Shape{ShapeOf(Uint8, 7)}, Rough: true, Fn: func(x []*Array) *Array { return Sort(x[0], 0) }},
-			{Name: "bool", Inputs: []Shape{ShapeOf(Bool, 7)}, Rough: true, Fn: func(x []*Array) *Array { return Sort(x[0], 0) }},
-			{Name: "not numbers", Inputs: []Shape{s}, Rough: true, Fn: func(x []*Array) *Array { return Sort(Mul(Log(x[0]), 0), 1) }},
-			{Name: "arg ties", Inputs: []Shape{ints}, Rough: true, Fn: func(x []*Array) *Array { return ArgSort(x[0], 1) }},
-			{Name: "arg descending", Inputs: []Shape{ints}, Rough: true, Fn: func(x []*Array) *Array { return ArgSort(x[0], 1, Descending()) }},
-			{Name: "two keys", Inputs: []Shape{ints, ints, ShapeOf(Float32, 3, 6)}, Fn: func(x []*Array) *Array { return SortKV(x, 1, 2)[2] }},
+			{Name: "descending", Inputs: []Shape{s}, Fn: func(x []*Array) *Array {
+				return Sort(x[0], 0, Descending())
+			}},
+			{Name: "u8", Inputs: []Shape{ShapeOf(Uint8, 7)}, Rough: true, Fn: func(x []*Array) *Array {
+				return Sort(x[0], 0)
+			}},
+			{Name: "bool", Inputs: []Shape{ShapeOf(Bool, 7)}, Rough: true, Fn: func(x []*Array) *Array {
+				return Sort(x[0], 0)
+			}},
+			{Name: "not numbers", Inputs: []Shape{s}, Rough: true, Fn: func(x []*Array) *Array {
+				return Sort(Mul(Log(x[0]), 0), 1)
+			}},
+			{Name: "arg ties", Inputs: []Shape{ints}, Rough: true, Fn: func(x []*Array) *Array {
+				return ArgSort(x[0], 1)
+			}},
+			{Name: "arg descending", Inputs: []Shape{ints}, Rough: true, Fn: func(x []*Array) *Array {
+				return ArgSort(x[0], 1, Descending())
+			}},
+			{Name: "two keys", Inputs: []Shape{ints, ints, ShapeOf(Float32, 3, 6)}, Fn: func(x []*Array) *Array {
+				return SortKV(x, 1, 2)[2]
+			}},
 			{Name: "values", Inputs: []Shape{s, s}, Fn: func(x []*Array) *Array { return SortKV(x, 1, 1)[1] }},
 		}
 	},
@@ -177,7 +196,9 @@ func (e *emitter) sortsBefore(a sortAttrs, operands []*Array, v []string) string
 	less := func(d DType, x, y string) string {
 		t := mlirType(Shape{DType: d})
 		cmp := func(dir, x, y string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir, compareKind(d)), t+", "+t, "tensor<i1>")
+			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
+				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir,
+				compareKind(d)), t+", "+t, "tensor<i1>")
 		}
 		lt := cmp("LT", x, y)
 		if isFloat(d) {

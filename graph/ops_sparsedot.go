@@ -2,8 +2,8 @@ package graph
 
 import "slices"
 
-// sparse_dot: x [lead..., in], of w's dtype or bool, and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are as many in both; one of size 1 is the same
-// for all indices of the other's.
+// sparse_dot: x [lead..., in], of w's dtype or bool, and w [lead..., in, out] -> x·w [lead..., out]. Leading axes are
+// as many in both; one of size 1 is the same for all indices of the other's.
 var _ = register(&Op{
 	Name: "sparse_dot",
 	Shape: func(c *call) []Shape {
@@ -40,7 +40,8 @@ var _ = register(&Op{
 	// A kernel skips the zeros; compilers multiply them.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out := n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) || out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{densely(in)}
 		}
 		return kernelCall(sparseDotKernel, nil, []Shape{out}, in...)
@@ -61,8 +62,13 @@ var _ = register(&Op{
 		return []Case{
 			{Name: "vector", Inputs: []Shape{f(5), f(5, 3)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: run},
 			{Name: "rows", Inputs: []Shape{f(2, 3, 70), f(70, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run},
-			{Name: "dense", Inputs: []Shape{f(4, 6), f(6, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array { return SparseDot(x[0], x[1]) }},
-			{Name: "bool", Inputs: []Shape{f(3, 21), f(21, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: func(x []*Array) *Array { return SparseDot(Gt(x[0], 0), x[1]) }},
+			{Name: "dense", Inputs: []Shape{f(4, 6), f(6, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array {
+				return SparseDot(x[0], x[1])
+			}},
+			{Name: "bool", Inputs: []Shape{f(3, 21), f(21, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return SparseDot(Gt(x[0], 0), x[1])
+				}},
 		}
 	},
 })
@@ -120,8 +126,8 @@ func evalSparseDot(in, out []*Tensor) {
 // sparseOuterAttrs: the leading axes of the result; those of size 1 are summed over.
 type sparseOuterAttrs struct{ lead []int }
 
-// sparse_outer: x [lead..., in] and y [lead..., out] -> the sums of x y^T over the leading axes that the result does not have, [lead..., in, out]. It is the
-// transpose of sparse_dot.
+// sparse_outer: x [lead..., in] and y [lead..., out] -> the sums of x y^T over the leading axes that the result does
+// not have, [lead..., in, out]. It is the transpose of sparse_dot.
 var _ = register(&Op{
 	Name: "sparse_outer",
 	Shape: func(c *call) []Shape {
@@ -160,7 +166,8 @@ var _ = register(&Op{
 	},
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out, lead := n.Outs[0].shape, n.Attrs.(sparseOuterAttrs).lead
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) || out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
+		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{outerDensely(lead, in[0], in[1])}
 		}
 		return kernelCall(sparseOuterKernel, nil, []Shape{out}, in...)
@@ -172,7 +179,8 @@ var _ = register(&Op{
 	},
 	Cost: costOf(func(n *Node) float64 {
 		y := n.Inputs[1].shape
-		return 2 * float64(product(sharedLead("sparse_outer", shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*y.Dims[y.Rank()-1])
+		return 2 * float64(product(sharedLead("sparse_outer", shapesOf(n.Inputs)))*n.Inputs[0].Dim(-1)*
+			y.Dims[y.Rank()-1])
 	}),
 	Cases: func() []Case {
 		f := func(dims ...int) Shape { return ShapeOf(Float32, dims...) }
@@ -183,14 +191,17 @@ var _ = register(&Op{
 		}
 		return []Case{
 			{Name: "vectors", Inputs: []Shape{f(5), f(3)}, Lo: -1, Hi: 1, Tol: 1e-5, Rough: true, Fn: run()},
-			{Name: "rows", Inputs: []Shape{f(2, 9, 70), f(2, 9, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run(1, 1)},
-			{Name: "some summed", Inputs: []Shape{f(1, 3, 4, 6), f(5, 3, 1, 19)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: run(1, 3, 1)},
+			{Name: "rows", Inputs: []Shape{f(2, 9, 70), f(2, 9, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
+				Fn: run(1, 1)},
+			{Name: "some summed", Inputs: []Shape{f(1, 3, 4, 6), f(5, 3, 1, 19)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
+				Fn: run(1, 3, 1)},
 			{Name: "dense", Inputs: []Shape{f(4, 6), f(4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5, Fn: func(x []*Array) *Array {
 				return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, x[0], x[1])
 			}},
-			{Name: "bool", Inputs: []Shape{f(4, 21), f(4, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true, Fn: func(x []*Array) *Array {
-				return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, Gt(x[0], 0), x[1])
-			}},
+			{Name: "bool", Inputs: []Shape{f(4, 21), f(4, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return apply1(op("sparse_outer"), sparseOuterAttrs{[]int{1}}, Gt(x[0], 0), x[1])
+				}},
 		}
 	},
 })
@@ -201,7 +212,8 @@ var sparseOuterKernel = &Kernel{Target: "xlarun_sparse_outer", Eval: evalSparseO
 func outerDensely(lead []int, x, y *Array) *Array {
 	n := len(lead)
 	all := sharedLead("sparse_outer", []Shape{x.shape, y.shape})
-	x, y = BroadcastTo(Convert(x, y.DType()), append(slices.Clone(all), x.Dim(n))...), BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
+	x, y = BroadcastTo(Convert(x, y.DType()), append(slices.Clone(all), x.Dim(n))...),
+		BroadcastTo(y, append(slices.Clone(all), y.Dim(n))...)
 	var own, summed []int
 	for k, size := range lead {
 		if size == 1 {
@@ -239,9 +251,10 @@ func evalSparseOuter(in, out []*Tensor) {
 	}
 }
 
-// SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, or bool and mostly false, and a matrix w [in, out]: Dot's numbers. On CPU the zeros
-// are skipped, so that it takes time by how many others there are; a number of w that is not finite may be multiplied with a zero or not. The
-// derivative by w skips them too, that by x multiplies all.
+// SparseDot is x·w for vectors x [..., in] that are mostly zeros, such as spikes, or bool and mostly false, and a
+// matrix w [in, out]: Dot's numbers. On CPU the zeros are skipped, so that it takes time by how many others there are;
+// a number of w that is not finite may be multiplied with a zero or not. The derivative by w skips them too, that by x
+// multiplies all.
 func SparseDot(x, w *Array) *Array {
 	if x.Rank() == 0 || w.Rank() != 2 {
 		throw("SparseDot", "got %s and %s, want [..., in] and [in, out]", x.shape, w.shape)

@@ -87,20 +87,26 @@ var _ = register(&Op{
 	},
 	Cases: func() []Case {
 		return []Case{
-			{Name: "cond", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true, Fn: func(x []*Array) *Array {
-				return Cond(Gt(x[0], 0), func() *Array { return Sin(x[1]) }, func() *Array { return Mul(x[1], x[0]) })
-			}},
-			{Name: "switch", Inputs: []Shape{ShapeOf(Int32), ShapeOf(Float32, 2)}, Lo: -1, Hi: 4, Rough: true, Fn: func(x []*Array) *Array {
-				return Switch(x[0], func() *Array { return Exp(x[1]) }, func() *Array { return x[1] }, func() *Array { return Zeros(ShapeOf(Float32, 2)) })
-			}},
+			{Name: "cond", Inputs: []Shape{ShapeOf(Float32), ShapeOf(Float32, 3)}, Lo: -1, Hi: 1, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return Cond(Gt(x[0], 0), func() *Array {
+						return Sin(x[1])
+					}, func() *Array { return Mul(x[1], x[0]) })
+				}},
+			{Name: "switch", Inputs: []Shape{ShapeOf(Int32), ShapeOf(Float32, 2)}, Lo: -1, Hi: 4, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return Switch(x[0], func() *Array {
+						return Exp(x[1])
+					}, func() *Array { return x[1] }, func() *Array { return Zeros(ShapeOf(Float32, 2)) })
+				}},
 		}
 	},
 })
 
-// onlyTaken prepares what a branch that runs for all lanes takes: the same values, but derivatives see them as constants
-// in the lanes that do not keep its results, be they values or tangents (where a derivative itself is mapped). Their
-// cotangents are zero there, and zero times an infinite slope is NaN. It costs lanes for what had none, so it is done only
-// where a derivative will be taken.
+// onlyTaken prepares what a branch that runs for all lanes takes: the same values, but derivatives see them as
+// constants in the lanes that do not keep its results, be they values or tangents (where a derivative itself is
+// mapped). Their cotangents are zero there, and zero times an infinite slope is NaN. It costs lanes for what had none,
+// so it is done only where a derivative will be taken.
 func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, []int) {
 	if t := currentTrace(); t == nil || !t.cur.isDifferentiated() {
 		return in, dims
@@ -114,7 +120,8 @@ func (b *batching) onlyTaken(taken *Array, in []*Array, dims []int) ([]*Array, [
 			to := b.place(x.Rank())
 			x, dims[k] = b.moveTo(x, -1, to), to
 		}
-		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x, apply1(op("stop_gradient"), stopAttrs{unused: true}, x))
+		in[k] = Select(broadcastInDim(taken, x.Dims(), []int{dims[k]}), x,
+			apply1(op("stop_gradient"), stopAttrs{unused: true}, x))
 	}
 	return in, dims
 }
@@ -135,7 +142,9 @@ func Cond[R any](pred *Array, yes, no func() R) R {
 		}
 		return no()
 	}
-	return branch("Cond", Convert(pred, Int32), func(i int) string { return []string{"the branch for false", "the branch for true"}[i] }, []func() R{no, yes})
+	return branch("Cond", Convert(pred, Int32), func(i int) string {
+		return []string{"the branch for false", "the branch for true"}[i]
+	}, []func() R{no, yes})
 }
 
 // Switch runs branch number index, an integer scalar; below 0 it is the first branch, beyond the last one the last. See
@@ -158,7 +167,8 @@ func Switch[R any](index *Array, branches ...func() R) R {
 	return branch("Switch", Convert(index, Int32), func(i int) string { return fmt.Sprint("branch ", i) }, branches)
 }
 
-// branch is Switch by an int32 scalar that is in range. Errors name the function and its branches as the user called them.
+// branch is Switch by an int32 scalar that is in range. Errors name the function and its branches as the user called
+// them.
 func branch[R any](name string, index *Array, called func(i int) string, branches []func() R) R {
 	graphs := make([]*Graph, len(branches))
 	captured := make([][]*Array, len(branches))
@@ -172,7 +182,8 @@ func branch[R any](name string, index *Array, called func(i int) string, branche
 		mustMatch(name, "result of "+called(0), trees[0], "result of "+called(i), trees[i])
 		for j, r := range graphs[i].Results {
 			if first := graphs[0].Results[j].shape; !r.shape.Equal(first) {
-				throw(name, "result %s is %s in %s and %s in %s: the branches must agree", trees[0].Path(j), first, called(0), r.shape, called(i))
+				throw(name, "result %s is %s in %s and %s in %s: the branches must agree", trees[0].Path(j), first,
+					called(0), r.shape, called(i))
 			}
 		}
 	}
@@ -234,86 +245,102 @@ func unknownSwitch(n *Node, unknown []bool) []bool {
 }
 
 // splitSwitch runs the known part of each branch and leaves a switch over the rest. The branches share slots for the
-// values that their rests need.
+// values that their rests need; a branch that needs fewer fills the others with zeros.
 func splitSwitch(l *linear, n *Node, in []*Array, unknown []bool) {
 	if unknown[0] {
 		throw("switch", "internal: the index of a switch depends on a tangent")
 	}
 	outUnknown := unknownOuts(n, unknown)
-	u := unknown[1:]
-	inner := make([]*linear, len(n.Bodies))
-	residuals := make([][]*Array, len(n.Bodies)) // per branch: values other than parameters
-	slot := make([][]int, len(n.Bodies))
-	known := make([]*Graph, len(n.Bodies))
+	known := not(unknown[1:])
+	branches := make([]*splitBranch, len(n.Bodies))
+	slotOf := make([][]int, len(n.Bodies))
 	var slots []Shape
-	knownShapes := choose(shapesOf(n.Bodies[0].Params), not(u))
-	// First find the residuals of each branch, then build all branches with every slot filled.
-	for pass := range 2 {
-		for b, g := range n.Bodies {
-			known[b], _ = buildGraph(knownShapes, nil, func(p []*Array) []*Array {
-				x := linearizeGraph(g, spread(p, not(u)))
-				var outs []*Array
-				for i, r := range g.Results {
-					if !outUnknown[i] {
-						outs = append(outs, x.known[r])
-					}
-				}
-				isParam := map[*Array]bool{}
-				for _, q := range g.Params {
-					isParam[q] = true
-				}
-				var res []*Array
-				for _, v := range x.needed(choose(g.Results, outUnknown)) {
-					if !isParam[v] {
-						res = append(res, v)
-					}
-				}
-				inner[b], residuals[b] = x, res
-				if pass == 0 {
-					slot[b], slots = fitSlots(res, slots)
-					return outs
-				}
-				filled := make([]*Array, len(slots))
-				for i, v := range res {
-					filled[slot[b][i]] = x.known[v]
-				}
-				for i, s := range slots {
-					if filled[i] == nil {
-						filled[i] = Zeros(s)
-					}
-				}
-				return append(outs, filled...)
-			})
-		}
+	for i, g := range n.Bodies {
+		branches[i] = newSplitBranch(g, known, outUnknown)
+		slotOf[i], slots = fitSlots(branches[i].residuals, slots)
 	}
-	knownIn := append([]*Array{in[0]}, choose(in[1:], not(u))...)
-	outs := apply(op("switch"), nil, knownIn, known...)
-	outs = l.found(n, outUnknown, outs)
+	knownBodies, restBodies := make([]*Graph, len(n.Bodies)), make([]*Graph, len(n.Bodies))
+	for i, b := range branches {
+		knownBodies[i] = b.fill(slotOf[i], slots)
+	}
+	outs := apply(n.Op, nil, append(in[:1:1], choose(in[1:], known)...), knownBodies...)
 	inputs := l.inputs(n, in)
-	for _, s := range outs {
-		inputs = append(inputs, l.residual(s))
+	for _, r := range l.found(n, outUnknown, outs) {
+		inputs = append(inputs, l.residual(r))
 	}
-	bodies := make([]*Graph, len(n.Bodies))
-	for b, g := range n.Bodies {
-		bodies[b], _ = buildGraph(shapesOf(inputs[1:]), nil, func(p []*Array) []*Array {
-			vals := map[*Array]*Array{}
-			for i, q := range g.Params {
-				vals[q] = p[i]
-			}
-			for i, v := range residuals[b] {
-				vals[v] = p[len(g.Params)+slot[b][i]]
-			}
-			params := make([]*Array, len(inner[b].params))
-			for i, q := range inner[b].params {
-				params[i] = vals[q]
-			}
-			return inner[b].eval(params, vals, choose(g.Results, outUnknown))
-		})
+	for i, b := range branches {
+		restBodies[i] = b.unknownPart(shapesOf(inputs[1:]), slotOf[i])
 	}
-	l.nodes = append(l.nodes, &Node{Op: op("switch"), Inputs: inputs, Outs: choose(n.Outs, outUnknown), Bodies: bodies, pos: n.pos})
+	l.nodes = append(l.nodes, &Node{Op: n.Op, Inputs: inputs, Outs: choose(n.Outs, outUnknown), Bodies: restBodies,
+		pos: n.pos})
 }
 
-// fitSlots gives each value a slot of its shape, no two the same one, and adds slots where they run out.
+// splitBranch is a branch of a switch in two parts.
+type splitBranch struct {
+	body      *Graph
+	known     *Graph   // the part that does not depend on unknown parameters: its results, then the residuals
+	rest      *linear  // the other part
+	residuals []*Array // values of the known part that the rest reads, other than parameters
+	results   []*Array // of the rest
+}
+
+func newSplitBranch(body *Graph, known, outUnknown []bool) *splitBranch {
+	b := &splitBranch{body: body, results: choose(body.Results, outUnknown)}
+	b.known, _ = buildGraph(choose(shapesOf(body.Params), known), nil, func(p []*Array) []*Array {
+		b.rest = linearizeGraph(body, spread(p, known))
+		for _, v := range b.rest.needed(b.results) {
+			if !slices.Contains(body.Params, v) {
+				b.residuals = append(b.residuals, v)
+			}
+		}
+		var outs []*Array
+		for _, v := range slices.Concat(choose(body.Results, not(outUnknown)), b.residuals) {
+			outs = append(outs, b.rest.known[v])
+		}
+		return outs
+	})
+	return b
+}
+
+// fill returns the known part with the residuals in their slots and zeros in the other slots.
+func (b *splitBranch) fill(slotOf []int, slots []Shape) *Graph {
+	g, _ := buildGraph(shapesOf(b.known.Params), nil, func(p []*Array) []*Array {
+		outs, residuals := cut(inline(b.known, p), len(b.known.Results)-len(b.residuals))
+		filled := make([]*Array, len(slots))
+		for i, r := range residuals {
+			filled[slotOf[i]] = r
+		}
+		for i, s := range slots {
+			if filled[i] == nil {
+				filled[i] = Zeros(s)
+			}
+		}
+		return append(outs, filled...)
+	})
+	return g
+}
+
+// unknownPart returns the rest as a graph over the branch's parameters and the slots.
+func (b *splitBranch) unknownPart(params []Shape, slotOf []int) *Graph {
+	g, _ := buildGraph(params, nil, func(p []*Array) []*Array {
+		own, slots := cut(p, len(b.body.Params))
+		values := map[*Array]*Array{}
+		for i, q := range b.body.Params {
+			values[q] = own[i]
+		}
+		for i, v := range b.residuals {
+			values[v] = slots[slotOf[i]]
+		}
+		unknown := make([]*Array, len(b.rest.params))
+		for i, q := range b.rest.params {
+			unknown[i] = values[q]
+		}
+		return b.rest.eval(unknown, values, b.results)
+	})
+	return g
+}
+
+// fitSlots gives each value a slot of its shape, no two values the same slot, and adds slots where there are too few.
 func fitSlots(values []*Array, slots []Shape) (slot []int, all []Shape) {
 	taken := make([]bool, len(slots))
 	for _, v := range values {
@@ -366,5 +393,6 @@ func pruneSwitch(n *Node, live []bool) *Node {
 	for i, g := range bodies {
 		bodies[i] = &Graph{Params: choose(g.Params, used), Nodes: g.Nodes, Results: g.Results}
 	}
-	return &Node{Op: n.Op, Attrs: n.Attrs, Inputs: append(n.Inputs[:1:1], choose(n.Inputs[1:], used)...), Outs: choose(n.Outs, live), Bodies: bodies, pos: n.pos}
+	return &Node{Op: n.Op, Attrs: n.Attrs, Inputs: append(n.Inputs[:1:1], choose(n.Inputs[1:], used)...),
+		Outs: choose(n.Outs, live), Bodies: bodies, pos: n.pos}
 }

@@ -46,7 +46,8 @@ var _ = register(&Op{
 			e.order = append(e.order, name)
 		}
 		base := e.bind(n.Outs)
-		fmt.Fprintf(e.w, "%s%s = func.call @%s(%s) : (%s) -> (%s, %s)\n", e.indent, base, name, e.refs(n.Inputs), types(n.Inputs), t, t)
+		fmt.Fprintf(e.w, "%s%s = func.call @%s(%s) : (%s) -> (%s, %s)\n", e.indent, base, name, e.refs(n.Inputs),
+			types(n.Inputs), t, t)
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a, b := newTensor(in[0].Shape), newTensor(in[0].Shape)
@@ -86,7 +87,8 @@ func threefryFunc(name, t string) string {
 		x0 = bin("add", x0, ks[(round+1)%3])
 		x1 = bin("add", x1, bin("add", ks[(round+2)%3], con(uint32(round)+1)))
 	}
-	return fmt.Sprintf("  func.func private @%s(%%k0: %s, %%k1: %s, %%x0: %s, %%x1: %s) -> (%s, %s) {\n%s    return %s, %s : %s, %s\n  }\n",
+	return fmt.Sprintf("  func.func private @%s(%%k0: %s, %%k1: %s, %%x0: %s, %%x1: %s) -> (%s, %s) {\n%s    return "+
+		"%s, %s : %s, %s\n  }\n",
 		name, t, t, t, t, t, t, e.w.String(), x0, x1, t, t)
 }
 

@@ -128,8 +128,8 @@ func (a threefryAttrs) draw(in, out []*Tensor) {
 	}
 }
 
-// rowMajorIota counts the elements of s in row-major order. It is a sum over the axes, not one long count in another shape,
-// so that the loops over a draw are those of its own axes and whatever uses it can join them.
+// rowMajorIota counts the elements of s in row-major order. It is a sum over the axes, not one long count in another
+// shape, so that the loops over a draw are those of its own axes and whatever uses it can join them.
 func rowMajorIota(s Shape) *Array {
 	var index *Array
 	stride := 1
@@ -154,9 +154,9 @@ func rowMajorIota(s Shape) *Array {
 	return index
 }
 
-// ThreeFryBits draws uint32 bits for each key, given by its two words: for as many counters as dims have elements the exclusive or
-// of both words that ThreeFry2x32 makes of the key and (0, counter). The words are uint32 of one shape; the result has their dims,
-// then the given ones, of which there are at most 2^32 elements.
+// ThreeFryBits draws uint32 bits for each key, given by its two words: for as many counters as dims have elements the
+// exclusive or of both words that ThreeFry2x32 makes of the key and (0, counter). The words are uint32 of one shape;
+// the result has their dims, then the given ones, of which there are at most 2^32 elements.
 func ThreeFryBits(hi, lo *Array, dims ...int) *Array {
 	return threefryDraw("ThreeFryBits", hi, lo, threefryAttrs{dims: slices.Clone(dims)})[0]
 }

@@ -31,10 +31,12 @@ var _ = register(&Op{
 		return []*Array{TakeAlongAxis(t[0], out[1], -1), nil}
 	},
 	NotLinear: "nonlinear",
-	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the backend's partial sort.
+	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the
+	// backend's partial sort.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		x := in[0].shape
-		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastTopK)) || x.DType != Float32 && x.DType != Int32 {
+		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastTopK)) || x.DType != Float32 && x.DType !=
+			Int32 {
 			return nil
 		}
 		return kernelCall(topKKernel, []int{n.Attrs.(topKAttrs).k}, []Shape{n.Outs[0].shape, n.Outs[1].shape}, in[0])
@@ -52,7 +54,8 @@ var _ = register(&Op{
 		}
 		t, ti := mlirType(flat.dims(flat.Dims[0], k)), mlirType(flat.with(Int32).dims(flat.Dims[0], k))
 		both := e.fresh()
-		fmt.Fprintf(e.w, "%s%s:2 = \"chlo.top_k\"(%s) {k = %d : i64} : (%s) -> (%s, %s)\n", e.indent, both, v, k, mlirType(flat), t, ti)
+		fmt.Fprintf(e.w, "%s%s:2 = \"chlo.top_k\"(%s) {k = %d : i64} : (%s) -> (%s, %s)\n", e.indent, both, v, k,
+			mlirType(flat), t, ti)
 		e.names[n.Outs[0]] = e.line("stablehlo.reshape", both+"#0", "", t, mlirType(n.Outs[0].shape))
 		e.names[n.Outs[1]] = e.line("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
 	},
@@ -67,15 +70,26 @@ var _ = register(&Op{
 		for _, d := range []DType{Float32, Float64, BFloat16, Int32, Uint8} {
 			rough := d != Float32
 			cases = append(cases,
-				Case{Name: dtypeName(d), Inputs: []Shape{ShapeOf(d, 3, 5)}, Rough: rough, Fn: func(x []*Array) *Array { v, _ := TopK(x[0], 2); return v }},
-				Case{Name: dtypeName(d) + " indices", Inputs: []Shape{ShapeOf(d, 2, 3, 9)}, Rough: true, Fn: func(x []*Array) *Array { _, i := TopK(x[0], 9); return i }})
+				Case{Name: dtypeName(d), Inputs: []Shape{ShapeOf(d, 3, 5)}, Rough: rough, Fn: func(x []*Array) *Array {
+					v, _ := TopK(x[0], 2)
+					return v
+				}},
+				Case{Name: dtypeName(d) + " indices", Inputs: []Shape{ShapeOf(d, 2, 3, 9)}, Rough: true,
+					Fn: func(x []*Array) *Array {
+						_, i := TopK(x[0], 9)
+						return i
+					}})
 		}
 		return append(cases,
-			Case{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 9)}, Fn: func(x []*Array) *Array { v, _ := TopK(x[0], 3); return v }},
-			Case{Name: "zeros and not numbers", Inputs: []Shape{ShapeOf(Float32, 3, 7)}, Rough: true, Fn: func(x []*Array) *Array {
-				_, i := TopK(Mul(Log(Abs(Round(x[0]))), Mul(Sign(x[0]), 0)), 7)
-				return i
-			}})
+			Case{Name: "vector", Inputs: []Shape{ShapeOf(Float32, 9)}, Fn: func(x []*Array) *Array {
+				v, _ := TopK(x[0], 3)
+				return v
+			}},
+			Case{Name: "zeros and not numbers", Inputs: []Shape{ShapeOf(Float32, 3, 7)}, Rough: true,
+				Fn: func(x []*Array) *Array {
+					_, i := TopK(Mul(Log(Abs(Round(x[0]))), Mul(Sign(x[0]), 0)), 7)
+					return i
+				}})
 	},
 })
 
@@ -105,7 +119,9 @@ func evalTopK(k int, x, values, indices *Tensor) {
 func (e *emitter) oneSign(v string, s Shape) string {
 	t, mask := mlirType(s), mlirType(s.with(Bool))
 	where := func(dir, x, y, yes string) string {
-		on := e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type FLOAT>", dir), t+", "+t, mask)
+		on := e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
+			"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type FLOAT>", dir), t+", "+t,
+			mask)
 		return e.line("stablehlo.select", on+", "+yes+", "+v, "", mask+", "+t+", "+t, t)
 	}
 	zero := e.splat(s, 0)
@@ -118,7 +134,8 @@ func (e *emitter) splat(s Shape, x float64) string {
 	c := newTensor(Shape{DType: s.DType})
 	c.SetF(0, x)
 	one := e.line("stablehlo.constant", "", "value = "+denseLiteral(c.Shape, c.bytes()), "", mlirType(c.Shape))
-	return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape), mlirType(s))
+	return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape),
+		mlirType(s))
 }
 
 // TopK gives the k largest elements along the last axis, largest first, and their int32 indices; of equal elements the

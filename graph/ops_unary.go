@@ -77,28 +77,56 @@ func elementwiseCase(arity int, d DType, in domain, f func([]*Array) *Array) Cas
 func zeroJVP(*Node, []*Array, []*Array, []*Array) []*Array { return []*Array{nil} }
 
 var (
-	_     = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp, func(x, y *Array) *Array { return y })
-	_     = unaryFloat("expm1", "stablehlo.exponential_minus_one", domain{-2, 2}, math.Expm1, func(x, y *Array) *Array { return Add(y, 1) })
-	_     = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log, func(x, y *Array) *Array { return Div(1, x) })
-	_     = unaryFloat("log1p", "stablehlo.log_plus_one", domain{-.8, 3}, math.Log1p, func(x, y *Array) *Array { return Div(1, Add(x, 1)) })
+	_ = unaryFloat("exp", "stablehlo.exponential", domain{-2, 2}, math.Exp, func(x, y *Array) *Array { return y })
+	_ = unaryFloat("expm1", "stablehlo.exponential_minus_one", domain{-2, 2}, math.Expm1, func(x, y *Array) *Array {
+		return Add(y, 1)
+	})
+	_ = unaryFloat("log", "stablehlo.log", domain{.1, 4}, math.Log, func(x, y *Array) *Array { return Div(1, x) })
+	_ = unaryFloat("log1p", "stablehlo.log_plus_one", domain{-.8, 3}, math.Log1p, func(x, y *Array) *Array {
+		return Div(1, Add(x, 1))
+	})
 	sinOp = unaryFloat("sin", "stablehlo.sine", domain{-3, 3}, math.Sin, func(x, y *Array) *Array { return Cos(x) })
-	cosOp = unaryFloat("cos", "stablehlo.cosine", domain{-3, 3}, math.Cos, func(x, y *Array) *Array { return Neg(Sin(x)) })
-	_     = unaryFloat("tan", "stablehlo.tan", domain{-1, 1}, math.Tan, func(x, y *Array) *Array { return Add(Square(y), 1) })
-	_     = unaryFloat("asin", "chlo.asin", domain{-.9, .9}, math.Asin, func(x, y *Array) *Array { return Rsqrt(Sub(1, Square(x))) })
-	_     = unaryFloat("acos", "chlo.acos", domain{-.9, .9}, math.Acos, func(x, y *Array) *Array { return Neg(Rsqrt(Sub(1, Square(x)))) })
-	_     = unaryFloat("atan", "chlo.atan", domain{-3, 3}, math.Atan, func(x, y *Array) *Array { return Div(1, Add(Square(x), 1)) })
-	_     = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh, func(x, y *Array) *Array { return Cosh(x) })
-	_     = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh, func(x, y *Array) *Array { return Sinh(x) })
-	_     = unaryFloat("tanh", "stablehlo.tanh", domain{-3, 3}, math.Tanh, func(x, y *Array) *Array { return Sub(1, Square(y)) })
-	_     = unaryFloat("asinh", "chlo.asinh", domain{-3, 3}, math.Asinh, func(x, y *Array) *Array { return Rsqrt(Add(Square(x), 1)) })
-	_     = unaryFloat("acosh", "chlo.acosh", domain{1.2, 4}, math.Acosh, func(x, y *Array) *Array { return Rsqrt(Mul(Sub(x, 1), Add(x, 1))) })
-	_     = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array { return Div(1, Sub(1, Square(x))) })
-	_     = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
-	_     = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
+	cosOp = unaryFloat("cos", "stablehlo.cosine", domain{-3, 3}, math.Cos, func(x, y *Array) *Array {
+		return Neg(Sin(x))
+	})
+	_ = unaryFloat("tan", "stablehlo.tan", domain{-1, 1}, math.Tan, func(x, y *Array) *Array {
+		return Add(Square(y), 1)
+	})
+	_ = unaryFloat("asin", "chlo.asin", domain{-.9, .9}, math.Asin, func(x, y *Array) *Array {
+		return Rsqrt(Sub(1, Square(x)))
+	})
+	_ = unaryFloat("acos", "chlo.acos", domain{-.9, .9}, math.Acos, func(x, y *Array) *Array {
+		return Neg(Rsqrt(Sub(1, Square(x))))
+	})
+	_ = unaryFloat("atan", "chlo.atan", domain{-3, 3}, math.Atan, func(x, y *Array) *Array {
+		return Div(1, Add(Square(x), 1))
+	})
+	_ = unaryFloat("sinh", "chlo.sinh", domain{-2, 2}, math.Sinh, func(x, y *Array) *Array { return Cosh(x) })
+	_ = unaryFloat("cosh", "chlo.cosh", domain{-2, 2}, math.Cosh, func(x, y *Array) *Array { return Sinh(x) })
+	_ = unaryFloat("tanh", "stablehlo.tanh", domain{-3, 3}, math.Tanh, func(x, y *Array) *Array {
+		return Sub(1, Square(y))
+	})
+	_ = unaryFloat("asinh", "chlo.asinh", domain{-3, 3}, math.Asinh, func(x, y *Array) *Array {
+		return Rsqrt(Add(Square(x), 1))
+	})
+	_ = unaryFloat("acosh", "chlo.acosh", domain{1.2, 4}, math.Acosh, func(x, y *Array) *Array {
+		return Rsqrt(Mul(Sub(x, 1), Add(x, 1)))
+	})
+	_ = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array {
+		return Div(1, Sub(1, Square(x)))
+	})
+	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array {
+		return Div(.5, y)
+	})
+	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
 		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
-	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array { return Div(1, Mul(3, Square(y))) })
+	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array {
+		return Div(1, Mul(3, Square(y)))
+	})
 
-	_ = unaryFloat("logistic", "stablehlo.logistic", domain{-3, 3}, func(x float64) float64 { return 1 / (1 + math.Exp(-x)) },
+	_ = unaryFloat("logistic", "stablehlo.logistic", domain{-3, 3}, func(x float64) float64 {
+		return 1 / (1 + math.Exp(-x))
+	},
 		func(x, y *Array) *Array { return Mul(y, Sub(1, y)) })
 	_ = unaryFloat("erf", "chlo.erf", domain{-2, 2}, math.Erf,
 		func(x, y *Array) *Array { return Mul(2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
@@ -108,7 +136,9 @@ var (
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
 	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
 		func(x, y *Array) *Array { return Digamma(x) })
-	digammaOp = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array { return Trigamma(x) })
+	digammaOp = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array {
+		return Trigamma(x)
+	})
 
 	_ = unaryFloat("floor", "stablehlo.floor", domain{-3, 3}, math.Floor, nil)
 	_ = unaryFloat("ceil", "stablehlo.ceil", domain{-3, 3}, math.Ceil, nil)
@@ -136,14 +166,18 @@ func init() {
 		y := e.line("chlo.digamma", e.ref(x), "", t, t)
 		down := e.line("stablehlo.floor", e.ref(x), "", t, t)
 		compare := func(dir, a, b string) string {
-			return e.line("stablehlo.compare", a+", "+b, "comparison_direction = #stablehlo<comparison_direction "+dir+">, compare_type = #stablehlo<comparison_type FLOAT>", t+", "+t, mask)
+			return e.line("stablehlo.compare", a+", "+b, "comparison_direction = #stablehlo<comparison_direction "+dir+
+				">, compare_type = #stablehlo<comparison_type FLOAT>", t+", "+t, mask)
 		}
-		pole := e.line("stablehlo.and", compare("EQ", down, e.ref(x))+", "+compare("LE", e.ref(x), e.splat(s, 0)), "", mask+", "+mask, mask)
-		e.names[n.Outs[0]] = e.line("stablehlo.select", pole+", "+e.splat(s, math.NaN())+", "+y, "", mask+", "+t+", "+t, t)
+		pole := e.line("stablehlo.and", compare("EQ", down, e.ref(x))+", "+compare("LE", e.ref(x), e.splat(s, 0)), "",
+			mask+", "+mask, mask)
+		e.names[n.Outs[0]] = e.line("stablehlo.select", pole+", "+e.splat(s, math.NaN())+", "+y, "", mask+", "+t+", "+t,
+			t)
 	}
 }
 
-// digamma by recurrence up to x >= 6 and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18); reflection below 0.
+// digamma by recurrence up to x >= 6 and the asymptotic series (Abramowitz and Stegun 6.3.5, 6.3.18); reflection below
+// 0.
 func digamma(x float64) float64 {
 	if x <= 0 {
 		if x == math.Floor(x) {
@@ -192,7 +226,8 @@ func unaryCases(op *Op, in domain, rough bool, ds ...DType) func() []Case {
 
 func unaryOp(name string, class dtypeClass, emit string, in domain, rough bool, ds []DType,
 	jvp func(*Node, []*Array, []*Array, []*Array) []*Array, eval func(*Node, []*Tensor) []*Tensor) *Op {
-	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval, Cost: costElements, NotLinear: "nonlinear"}
+	o := &Op{Name: name, Shape: sameShape(class), Batch: batchElementwise, Emit: hlo(emit), JVP: jvp, Eval: eval,
+		Cost: costElements, NotLinear: "nonlinear"}
 	if jvp == nil {
 		o.NotDifferentiable = "its inputs are discrete"
 	}
@@ -203,7 +238,8 @@ func unaryOp(name string, class dtypeClass, emit string, in domain, rough bool, 
 var (
 	negOp = unaryOp("neg", numbers, "stablehlo.negate", domain{-2, 2}, false, []DType{Float32, Int32, Uint8},
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{Neg(t[0])} },
-		evalUnary(func(x float64) float64 { return -x }, func(x int64) int64 { return -x }, func(x uint64) uint64 { return -x }))
+		evalUnary(func(x float64) float64 { return -x }, func(x int64) int64 { return -x },
+			func(x uint64) uint64 { return -x }))
 	_ = unaryOp("abs", signed, "stablehlo.abs", domain{.2, 2}, false, []DType{Float32, Int32},
 		func(n *Node, in, out, t []*Array) []*Array { return []*Array{Mul(t[0], Sign(in[0]))} },
 		evalUnary(math.Abs, func(x int64) int64 { return max(x, -x) }, nil))

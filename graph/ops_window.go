@@ -35,7 +35,8 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(windowAttrs)
-		return []*Array{apply1(n.Op, windowAttrs{a.kind, slices.Insert(slices.Clone(a.window), dims[0], 1), a.geometry.insert(dims[0])}, in[0])}, dims
+		return []*Array{apply1(n.Op, windowAttrs{a.kind, slices.Insert(slices.Clone(a.window), dims[0], 1),
+			a.geometry.insert(dims[0])}, in[0])}, dims
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(windowAttrs)
@@ -45,7 +46,8 @@ var _ = register(&Op{
 		if out[0].Size() == 0 {
 			return []*Array{nil}
 		}
-		x, dx := windowElements(a, in[0], out[0].Dims()), windowElements(windowAttrs{"sum", a.window, a.geometry}, t[0], out[0].Dims())
+		x, dx := windowElements(a, in[0], out[0].Dims()), windowElements(windowAttrs{"sum", a.window, a.geometry}, t[0],
+			out[0].Dims())
 		if a.kind == "prod" {
 			last := out[0].Rank()
 			return []*Array{Sum(Mul(productOfOthers(Stack(x, last), []int{last}), Stack(dx, last)), last)}
@@ -65,13 +67,18 @@ var _ = register(&Op{
 		// Of sum, the only linear kind: sum the windows that each element was in.
 		a, x, ct := n.Attrs.(windowAttrs), n.Inputs[0].shape, cts[0]
 		g := a.geometry.transposed(x.Dims, a.window, ct.Dims())
-		return []*Array{apply1(n.Op, windowAttrs{"sum", a.window, windowGeometry{strides: g.strides, padding: make([][2]int, x.Rank()),
-			baseDilation: slices.Repeat([]int{1}, x.Rank()), windowDilation: g.windowDilation}}, padWindow(ct, 0, g))}
+		return []*Array{
+			apply1(n.Op, windowAttrs{"sum", a.window, windowGeometry{
+				strides: g.strides, padding: make([][2]int, x.Rank()),
+				baseDilation: slices.Repeat([]int{1}, x.Rank()), windowDilation: g.windowDilation}},
+				padWindow(ct, 0, g))}
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(windowAttrs)
-		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, window_strides = %s, base_dilations = %s, window_dilations = %s, padding = %s",
-			i64s(a.window), i64s(a.geometry.strides), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation), pairs(a.geometry.padding)))
+		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, window_strides = %s, "+
+			"base_dilations = %s, window_dilations = %s, padding = %s",
+			i64s(a.window), i64s(a.geometry.strides), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation),
+			pairs(a.geometry.padding)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a, x, out := n.Attrs.(windowAttrs), in[0], newTensor(n.Outs[0].shape)
@@ -104,13 +111,19 @@ var _ = register(&Op{
 					return ReduceWindow(x[0], kind, []int{2, 3}, Strides(2, 1), Padding([2]int{1, 0}, [2]int{0, 2}))
 				}},
 				Case{Name: kind + " dilated", Inputs: s, Tol: 1e-5, Fn: func(x []*Array) *Array {
-					return ReduceWindow(x[0], kind, []int{2, 2}, BaseDilation(2, 1), WindowDilation(1, 2), Padding([2]int{-1, 1}, [2]int{0, 1}))
+					return ReduceWindow(x[0], kind, []int{2, 2}, BaseDilation(2, 1), WindowDilation(1, 2),
+						Padding([2]int{-1, 1}, [2]int{0, 1}))
 				}})
 		}
 		pool := []Shape{ShapeOf(Float32, 5, 4, 2)}
 		return append(cases,
-			Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 6)}, Lo: -9, Hi: 9, Rough: true, Fn: func(x []*Array) *Array { return ReduceWindow(x[0], "max", []int{3}) }},
-			Case{Name: "max pool", Inputs: pool, Fn: func(x []*Array) *Array { return MaxPool(x[0], []int{2, 2}, Strides(2, 2)) }},
+			Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 6)}, Lo: -9, Hi: 9, Rough: true,
+				Fn: func(x []*Array) *Array {
+					return ReduceWindow(x[0], "max", []int{3})
+				}},
+			Case{Name: "max pool", Inputs: pool, Fn: func(x []*Array) *Array {
+				return MaxPool(x[0], []int{2, 2}, Strides(2, 2))
+			}},
 			Case{Name: "mean pool", Inputs: pool, Tol: 1e-5, Fn: func(x []*Array) *Array {
 				return AvgPool(x[0], []int{3, 2}, Strides(2, 1), SamePadding(), ExcludePadding())
 			}})
@@ -154,7 +167,8 @@ func ReduceWindow(x *Array, kind string, window []int, opts ...WindowOption) *Ar
 	}
 	c := windowOptions(opts)
 	c.onlyWindow("ReduceWindow")
-	return apply1(op("reduce_window"), windowAttrs{kind, slices.Clone(window), c.resolve("ReduceWindow", x.Dims(), window)}, x)
+	return apply1(op("reduce_window"), windowAttrs{kind, slices.Clone(window), c.resolve("ReduceWindow", x.Dims(),
+		window)}, x)
 }
 
 // ExcludePadding lets AvgPool divide by the number of elements of x in a window, not by the window's size.

@@ -20,7 +20,8 @@ var _ = register(&Op{
 		g, _ := front.closed(n.Bodies[0], all(len(in)), all(len(n.Outs)))
 		return apply(n.Op, n.Attrs, front.front(in, dims), g), make([]int, len(n.Outs))
 	},
-	NotDifferentiable: "its kernel has no derivative: give the function around it a backward pass with CustomVjp", NotLinear: "it is not known to be linear",
+	NotDifferentiable: "its kernel has no derivative: give the function around it a backward pass with CustomVjp",
+	NotLinear:         "it is not known to be linear",
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		if !l.target.kernels() {
 			return lowerBody(l, n, in)
@@ -43,10 +44,10 @@ var _ = register(&Op{
 	},
 })
 
-// WithKernel is f of the arrays in, which programs compute by calling a kernel where they can call kernels, and by f's own ops
-// elsewhere: on other targets and on the reference interpreter. Both must come to the same. Arrays are row-major; VMap gives all of
-// them, results too, one more axis in front, which the kernel takes as many of as there are. f must not capture traced
-// values. Derivatives do not pass it.
+// WithKernel is f of the arrays in, which programs compute by calling a kernel where they can call kernels, and by f's
+// own ops elsewhere: on other targets and on the reference interpreter. Both must come to the same. Arrays are
+// row-major; VMap gives all of them, results too, one more axis in front, which the kernel takes as many of as there
+// are. f must not capture traced values. Derivatives do not pass it.
 func WithKernel(k *Kernel, f func(in []*Array) []*Array, in ...*Array) []*Array {
 	if k == nil || k.Target == "" {
 		throw("WithKernel", "the kernel has no target: give the name that it is registered under")
@@ -54,7 +55,8 @@ func WithKernel(k *Kernel, f func(in []*Array) []*Array, in ...*Array) []*Array 
 	g, captured := buildGraph(shapesOf(in), nil, f)
 	noCaptures("WithKernel", "function", captured)
 	if len(captured) > 0 {
-		throw("WithKernel", "the function takes a concrete %s from around it: pass it as an argument", captured[0].shape)
+		throw("WithKernel", "the function takes a concrete %s from around it: pass it as an argument",
+			captured[0].shape)
 	}
 	return apply(op("with_kernel"), withKernelAttrs{k}, in, g)
 }

@@ -19,8 +19,8 @@ const (
 	nowhere position = 1 // no frame is the user's
 )
 
-// capture is the position of the caller's caller, skip frames further out. Walking the stack is what tracing spends most of
-// its time on, and the user's frame is mostly near: the walk goes on only where it is not.
+// capture is the position of the caller's caller, skip frames further out. Walking the stack is what tracing spends
+// most of its time on, and the user's frame is mostly near: the walk goes on only where it is not.
 func capture(skip int) position {
 	var pcs [64]uintptr
 	for from, n := 0, 8; ; from, n = from+n, min(2*n, len(pcs)) {
@@ -84,10 +84,12 @@ var libraryFolders = func() []string {
 	return []string{root + "/graph/", root + "/xlabridge/"}
 }()
 
-// outside tells whether a frame is the user's. It goes by files: the functions that Go makes of a generic one bear the name of
-// the package that calls it.
+// outside tells whether a frame is the user's. It goes by files: the functions that Go makes of a generic one bear the
+// name of the package that calls it.
 func outside(f runtime.Frame) bool {
-	library := slices.ContainsFunc(libraryFolders, func(folder string) bool { return strings.HasPrefix(f.File, folder) }) && !strings.HasSuffix(f.File, "_test.go")
+	library := slices.ContainsFunc(libraryFolders, func(folder string) bool {
+		return strings.HasPrefix(f.File, folder)
+	}) && !strings.HasSuffix(f.File, "_test.go")
 	pkg, _, _ := strings.Cut(f.Function, ".")
 	return f.File != "" && !library && !slices.Contains([]string{"runtime", "reflect", "slices", "sync"}, pkg)
 }

@@ -32,8 +32,8 @@ func Kron(x, y *Array) *Array {
 	return Reshape(Mul(Reshape(x, wide...), Reshape(y, tall...)), dims...)
 }
 
-// Meshgrid gives for each of the vectors a grid of its values: axis i of all grids runs along vector i, but the first two
-// are exchanged, as NumPy has it by default ("xy": rows run along the second vector). See MeshgridIJ.
+// Meshgrid gives for each of the vectors a grid of its values: axis i of all grids runs along vector i, but the first
+// two are exchanged, as NumPy has it by default ("xy": rows run along the second vector). See MeshgridIJ.
 func Meshgrid(vectors ...*Array) []*Array {
 	out := MeshgridIJ(vectors...)
 	if len(out) > 1 {
@@ -95,14 +95,15 @@ func IsClose(x, y any, rtol, atol float64) *Array {
 // AllClose tells whether IsClose holds everywhere: a bool scalar.
 func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rtol, atol)) }
 
-// Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of two,
-// squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
+// Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of
+// two, squared as often (Higham, "The scaling and squaring method for the matrix exponential revisited", 2005).
 func Expm(x *Array) *Array {
 	x = square("Expm", x)
 	// The approximation's order, its numerator and the largest 1-norm that it is good for.
 	b, most := []float64{17297280, 8648640, 1995840, 277200, 25200, 1512, 56, 1}, 3.925724783138660
 	if x.DType() == Float64 {
-		b = []float64{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600, 670442572800,
+		b = []float64{64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
+			10559470521600, 670442572800,
 			33522128640, 1323241920, 40840800, 960960, 16380, 182, 1}
 		most = 5.371920351148152
 	}
@@ -122,7 +123,9 @@ func Expm(x *Array) *Array {
 	odd = Dot(x, odd)
 	r := Solve(Sub(even, odd), Add(even, odd))
 	r = ForiLoop(0, mostSquarings, func(i, r *Array) *Array {
-		return Cond(Lt(Convert(i, halvings.DType()), halvings), func() *Array { return Dot(r, r) }, func() *Array { return r })
+		return Cond(Lt(Convert(i, halvings.DType()), halvings), func() *Array {
+			return Dot(r, r)
+		}, func() *Array { return r })
 	}, r)
 	// Cond takes a NaN in the norm for no squarings: the matrix may then have lost what made it.
 	return Select(IsFinite(norm), r, Add(r, Sub(norm, norm)))
@@ -142,7 +145,8 @@ func Lstsq(a, b *Array, rcond ...float64) LeastSquares {
 	const name = "Lstsq"
 	a = matrix(name, a)
 	if len(rcond) > 1 || b.Rank() < 1 || b.Rank() > 2 || b.Dim(0) != a.Dim(0) {
-		throw(name, "got a %s, b %s and %d values of rcond; want [m, n], [m] or [m, k], and one value or none", a.shape, b.shape, len(rcond))
+		throw(name, "got a %s, b %s and %d values of rcond; want [m, n], [m] or [m, k], and one value or none", a.shape,
+			b.shape, len(rcond))
 	}
 	b = Convert(b, a.DType())
 	least := float64(max(a.Dim(0), a.Dim(1))) * 0x1p-23

@@ -54,20 +54,24 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 	g, captured := buildGraph(shapesOf(leaves), opts.Mesh.axes(), func(params []*Array) []*Array {
 		result := f(inTree.Unflatten(params).([]any))
 		outs, t := Flatten(result)
-		if r := reflect.TypeOf(result); len(outs) == 0 && r != nil && r.Kind() != reflect.Struct && !holdsArrays(r, map[reflect.Type]bool{}) {
-			throw("Trace", "the function returns a %s, which holds no arrays; want a *graph.Array, or a struct, slice or map of them", r)
+		if r := reflect.TypeOf(result); len(outs) == 0 && r != nil && r.Kind() != reflect.Struct &&
+			!holdsArrays(r, map[reflect.Type]bool{}) {
+			throw("Trace", "the function returns a %s, which holds no arrays; want a *graph.Array, or a struct, "+
+				"slice or map of them", r)
 		}
 		outTree = t
 		return outs
 	})
 	for _, c := range captured {
 		if c.scope != nil {
-			throw("Trace", "a function cannot be compiled while another one is being traced: call it outside, or call the function itself")
+			throw("Trace", "a function cannot be compiled while another one is being traced: call it outside, or "+
+				"call the function itself")
 		}
 	}
 	// Captured arrays come first in the graph; a program passes them last.
 	n := len(captured)
-	g = &Graph{Params: append(append([]*Array(nil), g.Params[n:]...), g.Params[:n]...), Nodes: g.Nodes, Results: g.Results}
+	g = &Graph{Params: append(append([]*Array(nil), g.Params[n:]...), g.Params[:n]...), Nodes: g.Nodes,
+		Results: g.Results}
 	traced := g
 	g = g.Simplify().splitAxes().Simplify()
 	g.any(func(n *Node) bool {
@@ -76,7 +80,8 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		}
 		return false
 	})
-	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results), Captured: captured,
+	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results),
+		Captured: captured,
 		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {
@@ -111,7 +116,8 @@ func Trace2[A, B, R any](name string, f func(A, B) R, a A, b B) (*Program, error
 // added); hook, if not nil, sees every op.
 func (p *Program) Interpret(in []*Array, hook Hook) (out []*Array, err error) {
 	if p.Replicas > 1 {
-		return nil, fmt.Errorf("graph: the reference interpreter runs one device, program %s is for %d", p.Name, p.Replicas)
+		return nil, fmt.Errorf("graph: the reference interpreter runs one device, program %s is for %d", p.Name,
+			p.Replicas)
 	}
 	args := make([]*Tensor, 0, len(p.Inputs))
 	for _, a := range append(append([]*Array(nil), in...), p.Captured...) {

@@ -76,7 +76,8 @@ func (s scalar) dtypeWith(d DType) DType {
 	}
 }
 
-// array gives the scalar a dtype. A whole number that neither the dtype nor an int32, which would wrap, can hold is refused.
+// array gives the scalar a dtype. A whole number that neither the dtype nor an int32, which would wrap, can hold is
+// refused.
 func (s scalar) array(op string, d DType) *Array {
 	t := newTensor(Shape{DType: d})
 	switch {
@@ -202,7 +203,8 @@ func BroadcastDims(op string, shapes ...[]int) []int {
 			case out[j] == 1:
 				out[j] = s[i]
 			default:
-				throw(op, "shapes %v do not broadcast: axis %d from the end is %d and %d; want equal sizes, or 1", shapes, len(s)-i, out[j], s[i])
+				throw(op, "shapes %v do not broadcast: axis %d from the end is %d and %d; want equal sizes, or 1",
+					shapes, len(s)-i, out[j], s[i])
 			}
 		}
 	}

@@ -82,7 +82,8 @@ func Quantile(x *Array, q float64, axis int) *Array {
 	axis = checkAxis("Quantile", axis, x.Rank())
 	n := x.shape.Dims[axis]
 	if n == 0 || !(q >= 0 && q <= 1) {
-		throw("Quantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q, axis, x.shape, n)
+		throw("Quantile", "q is %v and axis %d of %s has %d elements; want q from 0 to 1 and at least one element", q,
+			axis, x.shape, n)
 	}
 	if !isFloat(x.DType()) {
 		x = Convert(x, Float32)
@@ -122,12 +123,34 @@ func SearchSorted(sorted, x *Array, after bool) *Array {
 	for i := bits.Len(uint(n)) - 1; i >= 0; i-- {
 		steps = append(steps, 1<<i)
 	}
-	// A loop: written out, each step would compute the steps before it once more for each of its uses, and compilers that
-	// fuse such a chain write code that grows exponentially.
+	// A loop: written out, each step would compute the steps before it once more for each of its uses, and compilers
+	// that fuse such a chain write code that grows exponentially.
 	low, _ = Scan(func(low, step *Array) (*Array, None) {
 		next := Add(low, step)
 		before := below(Take(sorted, Sub(Min(next, n), 1), 0), x)
 		return Select(And(before, Le(next, n)), next, low), None{}
 	}, low, Int32s(steps, len(steps)))
 	return low
+}
+
+// SplitAxis returns x with one axis as several: SplitAxis(x, 0, 4, 8) of f32[32, 3] is f32[4, 8, 3]. The product of the
+// sizes is the size of the axis.
+func SplitAxis(x *Array, axis int, sizes ...int) *Array {
+	axis = checkAxis("SplitAxis", axis, x.Rank())
+	if product(sizes) != x.Dim(axis) || slices.ContainsFunc(sizes, func(n int) bool { return n < 0 }) {
+		throw("SplitAxis", "got sizes %v for axis %d of %s, want sizes whose product is %d", sizes, axis, x.Shape(),
+			x.Dim(axis))
+	}
+	return Reshape(x, slices.Concat(x.Dims()[:axis], sizes, x.Dims()[axis+1:])...)
+}
+
+// MergeAxes returns x with n axes from first on as one: MergeAxes(x, 0, 2) of f32[4, 8, 3] is f32[32, 3].
+func MergeAxes(x *Array, first, n int) *Array {
+	first = checkAxis("MergeAxes", first, x.Rank())
+	if n < 1 || first+n > x.Rank() {
+		throw("MergeAxes", "got %d axes from axis %d of %s, want at least 1 and at most %d", n, first, x.Shape(),
+			x.Rank()-first)
+	}
+	size := product(x.Dims()[first : first+n])
+	return Reshape(x, slices.Concat(x.Dims()[:first], []int{size}, x.Dims()[first+n:])...)
 }

@@ -29,7 +29,8 @@ func TestFunctionsGiveNumPysValues(t *testing.T) {
 		{"outer", Outer(v(1, 2), v(3, 4, 5)), []int{2, 3}, []float64{3, 4, 5, 6, 8, 10}},
 		{"diag", Diag(v(1, 2)), []int{2, 2}, []float64{1, 0, 0, 2}},
 		{"diagonal", Diagonal(Float32s([]float32{1, 2, 3, 4}, 2, 2), 0, 1), []int{2}, []float64{1, 4}},
-		{"diagonal of no numbers", Diagonal(Float32s([]float32{1, nan, inf, 4}, 2, 2), 0, 1), []int{2}, []float64{1, 4}},
+		{"diagonal of no numbers", Diagonal(Float32s([]float32{1, nan, inf, 4}, 2, 2), 0, 1), []int{2}, []float64{
+			1, 4}},
 		{"diff", Diff(x, 1), []int{2, 2}, []float64{-2, 1, -13, 9}},
 		{"quantile", Quantile(x, .3, 1), []int{2}, []float64{1.6, 1.4}},
 		{"median of two", Median(x, 0), []int{3}, []float64{6, -1.5, 3.5}},
@@ -43,14 +44,18 @@ func TestFunctionsGiveNumPysValues(t *testing.T) {
 		{"log10", Log10(v(1000, .5)), []int{2}, []float64{3, -.30103001}},
 		{"trunc", Trunc(v(-1.5, 1.5, -.2)), []int{3}, []float64{-1, 1, 0}},
 		{"is infinite", IsInf(v(1, inf, -inf, nan)), []int{4}, []float64{0, 1, 1, 0}},
-		{"log add exp", LogAddExp(v(-inf, 1, 3, inf), v(-inf, 1, -90, inf)), []int{4}, []float64{math.Inf(-1), 1.6931471825, 3, math.Inf(1)}},
+		{"log add exp", LogAddExp(v(-inf, 1, 3, inf), v(-inf, 1, -90, inf)), []int{4}, []float64{
+			math.Inf(-1), 1.6931471825, 3, math.Inf(1)}},
 		{"power of a negative number", Pow(v(-2, 3), 3), []int{2}, []float64{-8, 27}},
 		{"negative power", Pow(v(-2, 4), -2), []int{2}, []float64{.25, .0625}},
 		{"power zero", Pow(v(0, nan), 0), []int{2}, []float64{1, 1}},
 		{"top k takes not-a-number for largest", first(TopK(v(1, nan, 3), 2)), []int{2}, []float64{math.NaN(), 3}},
-		{"take with narrow indices", Take(Convert(Iota(300), Float32), Of([]int8{-1, 7}), 0), []int{2}, []float64{299, 7}},
-		{"scatter with narrow indices", SliceAxis(ScatterSet(Zeros(ShapeOf(Float32, 300)), Of([]uint8{255}), v(9), ClipIndex), 0, 254, 257), []int{3}, []float64{0, 9, 0}},
-		{"subnormal half", Convert(Convert(v(6e-8, 1e-6, -3e-5), Float16), Float32), []int{3}, []float64{0x1p-24, 0x11p-24, -0x1f7p-24}},
+		{"take with narrow indices", Take(Convert(Iota(300), Float32), Of([]int8{-1, 7}), 0), []int{2}, []float64{
+			299, 7}},
+		{"scatter with narrow indices", SliceAxis(ScatterSet(Zeros(ShapeOf(Float32, 300)), Of([]uint8{255}), v(9),
+			ClipIndex), 0, 254, 257), []int{3}, []float64{0, 9, 0}},
+		{"subnormal half", Convert(Convert(v(6e-8, 1e-6, -3e-5), Float16), Float32), []int{3}, []float64{
+			0x1p-24, 0x11p-24, -0x1f7p-24}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.Equal(t, c.dims, append([]int{}, c.got.Dims()...))
@@ -59,7 +64,8 @@ func TestFunctionsGiveNumPysValues(t *testing.T) {
 			require.Len(t, got, len(c.want))
 			for i, w := range c.want {
 				if math.IsNaN(w) || math.IsInf(w, 0) {
-					require.Equal(t, math.Float64bits(w)>>51, math.Float64bits(got[i])>>51, "element %d: %v, want %v", i, got[i], w)
+					require.Equal(t, math.Float64bits(w)>>51, math.Float64bits(got[i])>>51, "element %d: %v, want %v",
+						i, got[i], w)
 					continue
 				}
 				require.InDelta(t, w, got[i], 1e-6, "element %d", i)

@@ -9,14 +9,17 @@ import "slices"
 // cheapOps are computed again rather than kept: a few instructions an element, and the results no larger than what it
 // takes to make them.
 var cheapOps = map[string]bool{
-	"abs": true, "add": true, "and": true, "broadcast_in_dim": true, "ceil": true, "clamp": true, "compare": true, "constant": true,
-	"convert": true, "div": true, "floor": true, "iota": true, "is_finite": true, "max": true, "min": true, "mul": true, "neg": true,
+	"abs": true, "add": true, "and": true, "broadcast_in_dim": true, "ceil": true, "clamp": true, "compare": true,
+	"constant": true,
+	"convert":  true, "div": true, "floor": true, "iota": true, "is_finite": true, "max": true, "min": true,
+	"mul": true,
+	"neg": true,
 	"not": true, "or": true, "reshape": true, "round": true, "select": true, "sign": true, "slice": true, "sqrt": true,
 	"stop_gradient": true, "sub": true, "xor": true,
 }
 
-// residuals chooses what of a body's values to keep so that all needed ones are at hand: kept are the values to keep, again
-// the nodes to run once more, in order. free tells which values cost nothing.
+// residuals chooses what of a body's values to keep so that all needed ones are at hand: kept are the values to keep,
+// again the nodes to run once more, in order. free tells which values cost nothing.
 func residuals(body *Graph, needed []*Array, free func(*Array) bool) (kept []*Array, again []*Node) {
 	r := &residualSet{maker: map[*Array]*Node{}, kept: map[*Array]bool{}, free: free}
 	place := map[*Array]int{}

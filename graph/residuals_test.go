@@ -72,7 +72,8 @@ func TestLoopKeepsOutputsOnce(t *testing.T) {
 	p, err := Trace("exp", Grad(f), Abstract(ShapeOf(Float32, 4)))
 	require.NoError(t, err)
 	loop := scans(p.Graph)[0]
-	require.Len(t, loop.Outs[loop.Attrs.(scanAttrs).carry:], 2, "the output and the carry before the step:\n%s", p.Graph)
+	require.Len(t, loop.Outs[loop.Attrs.(scanAttrs).carry:], 2, "the output and the carry before the step:\n%s",
+		p.Graph)
 }
 
 // A mask and what it masks come from one value.
@@ -141,7 +142,8 @@ func TestPiecesAreJoined(t *testing.T) {
 		name        string
 		used        []int
 		pads, joins int
-	}{{"in order", []int{0, 1, 2, 3}, 0, 1}, {"backwards", []int{3, 2, 1, 0}, 0, 1}, {"any order", []int{2, 0, 3, 1}, 0, 1},
+	}{{"in order", []int{0, 1, 2, 3}, 0, 1}, {"backwards", []int{3, 2, 1, 0}, 0, 1}, {"any order", []int{2, 0, 3, 1}, 0,
+		1},
 		{"an end missing", []int{1, 0, 2}, 1, 1}, {"a gap", []int{0, 3}, 2, 0}, {"one", []int{2}, 1, 0}} {
 		f := func(x *Array) *Array {
 			parts := Split(x, 4, 1)
@@ -172,7 +174,9 @@ func TestPiecesAreJoined(t *testing.T) {
 
 // Several contracted axes are written as one; of two orders the larger operand's counts.
 func TestContractedAxesAreMerged(t *testing.T) {
-	p, err := Trace2("dot", func(x, y *Array) *Array { return Einsum("abi,baj->ij", x, y) }, Abstract(ShapeOf(Float32, 4, 5, 6)), Abstract(ShapeOf(Float32, 5, 4, 2)))
+	p, err := Trace2("dot", func(x, y *Array) *Array {
+		return Einsum("abi,baj->ij", x, y)
+	}, Abstract(ShapeOf(Float32, 4, 5, 6)), Abstract(ShapeOf(Float32, 5, 4, 2)))
 	require.NoError(t, err)
 	l, err := p.Lower(TargetCPU)
 	require.NoError(t, err)

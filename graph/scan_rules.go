@@ -2,36 +2,81 @@ package graph
 
 import "slices"
 
-// The rules of Scan for derivatives and dead results.
+// The rules of Scan for VMap, derivatives and dead results.
+
+func batchScan(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
+	a := n.Attrs.(scanAttrs)
+	mapped := splitScanParts(a, batchedFlags(dims))
+	// Which parts of the carry differ between lanes: grow the set until the body keeps it.
+	var body *Graph
+	var out scanResults[bool]
+	for {
+		force := scanResults[bool]{mapped.carry, make([]bool, len(n.Outs)-a.carry)}
+		var flags []bool
+		body, flags = b.closed(n.Bodies[0], mapped.concat(), force.concat())
+		out = splitScanResults(a, flags)
+		if slices.Equal(out.carry, mapped.carry) {
+			break
+		}
+		mapped.carry = out.carry
+	}
+	xs, xDims := splitScanParts(a, n.Inputs).xs, splitScanParts(a, dims).xs
+	whole := scanParts[bool]{mapped.consts, mapped.carry, make([]bool, len(xs))}
+	args := splitScanParts(a, b.prepare(n, in, dims, whole.concat()))
+	for i, x := range xs { // axis 0 stays the time; the lanes' axis is placed among the others
+		if mapped.xs[i] {
+			args.xs[i] = b.moveTo(args.xs[i], xDims[i], 1+b.place(x.Rank()-1))
+		}
+	}
+	outs := apply(n.Op, a, args.concat(), body)
+	outDims := splitScanResults(a, b.laneDims(n.Outs, out.concat()))
+	for i, y := range n.Outs[a.carry:] {
+		if out.ys[i] {
+			outDims.ys[i] = 1 + b.place(y.Rank()-1)
+		}
+	}
+	return outs, outDims.concat()
+}
 
 func jvpScan(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	a := n.Attrs.(scanAttrs)
-	nc, nk := a.consts, a.carry
-	active := notNil(t)
-	body := n.Bodies[0]
+	active := splitScanParts(a, notNil(t))
 	// Which parts of the carry get a tangent: grow the set until the body keeps it.
-	var d *Graph
-	var out []bool
+	var body *Graph
+	var out scanResults[bool]
 	for {
-		force := append(slices.Clone(active[nc:nc+nk]), make([]bool, len(n.Outs)-nk)...)
-		d, out = jvpGraph(body, active, force)
-		if slices.Equal(out[:nk], active[nc:nc+nk]) {
+		force := scanResults[bool]{active.carry, make([]bool, len(n.Outs)-a.carry)}
+		var flags []bool
+		body, flags = jvpGraph(n.Bodies[0], active.concat(), force.concat())
+		out = splitScanResults(a, flags)
+		if slices.Equal(out.carry, active.carry) {
 			break
 		}
-		copy(active[nc:nc+nk], out[:nk])
+		active.carry = out.carry
 	}
-	// d's parameters are (consts, carry, xs, their tangents); a scan wants each kind with its tangents beside it.
-	consts, carry, xs := active[:nc], active[nc:nc+nk], active[nc+nk:]
-	d = reorder(d, scanOrder(nc, nk, len(xs), count(consts), count(carry), count(xs)), scanOrder(0, nk, len(out)-nk, 0, count(out[:nk]), count(out[nk:])))
-	args := slices.Concat(in[:nc], choose(t[:nc], consts), in[nc:nc+nk], instantiate(t[nc:nc+nk], in[nc:nc+nk], carry), in[nc+nk:], choose(t[nc+nk:], xs))
-	b := a
-	b.consts, b.carry = nc+count(consts), nk+count(carry)
-	all := apply(n.Op, b, args, d)
-	ys := all[b.carry:]
-	ny := len(out) - nk
-	outs = slices.Concat(all[:nk], ys[:ny])
-	tangents = slices.Concat(spread(all[nk:b.carry], out[:nk]), spread(ys[ny:], out[nk:]))
-	return outs, tangents
+	// The body takes all parameters and then all tangents. A scan wants each part with its tangents after it, and so
+	// for the results.
+	tangentScan := scanAttrs{consts: count(active.consts), carry: count(active.carry)}
+	params, paramTangents := cut(body.Params, len(in))
+	results, resultTangents := cut(body.Results, len(n.Outs))
+	body = &Graph{
+		Params: map2ScanParts(splitScanParts(a, params), splitScanParts(tangentScan, paramTangents), concat2).concat(),
+		Nodes:  body.Nodes,
+		Results: map2ScanResults(splitScanResults(a, results), splitScanResults(tangentScan, resultTangents),
+			concat2).concat(),
+	}
+	primals, dot := splitScanParts(a, in), splitScanParts(a, t)
+	args := map2ScanParts(primals, scanParts[*Array]{
+		consts: choose(dot.consts, active.consts),
+		carry:  instantiate(dot.carry, primals.carry, active.carry),
+		xs:     choose(dot.xs, active.xs),
+	}, concat2)
+	b := a.sized(args)
+	all := splitScanResults(b, apply(n.Op, b, args.concat(), body))
+	carry, carryTangents := cut(all.carry, len(out.carry))
+	ys, yTangents := cut(all.ys, len(out.ys))
+	outs = scanResults[*Array]{carry, ys}.concat()
+	return outs, map2ScanResults(scanResults[*Array]{carryTangents, yTangents}, out, spread).concat()
 }
 
 func unknownScan(n *Node, unknown []bool) []bool {
@@ -40,83 +85,86 @@ func unknownScan(n *Node, unknown []bool) []bool {
 	return out
 }
 
-// splitScan runs the part of a scan that is known and leaves a scan over the rest. What the two take and give of the
-// scan's body (known values k, unknown ones u, in a derivative the tangents):
+// splitScan runs the known part of a scan and leaves a scan over the rest. The table shows what the two take and return
+// of the scan's body. k are known values, u unknown ones (in a derivative: the tangents).
 //
 //	              constants   carry   slices of inputs         carry   slices of outputs
 //	the scan      k  u        k  u    k  u                 ->  k  u    k  u
 //	known part    k           k       k                    ->  k       k  residuals
 //	rest          k' u           u    k' residuals  u      ->     u       u
 //
-// k' are those that the rest reads. Residuals are the values of the known part that it reads too: they are stacked along
-// time, unless they are the same at every step, are scanned inputs already, or are cheap to make again (see residuals).
+// k' are the known values that the rest reads. Residuals are the other values of the known part that it reads. They are
+// stacked along time, unless they are the same at every step, are scanned inputs already, or are cheap to compute again
+// (see residuals).
 func splitScan(l *linear, n *Node, in []*Array, unknown []bool) {
 	a := n.Attrs.(scanAttrs)
 	outUnknown, carryUnknown := unknownLoop(n.Bodies[0], unknown, a.consts, a.carry)
-	unknown = slices.Clone(unknown)
-	copy(unknown[a.consts:], carryUnknown)
-	s := &scanSplit{l: l, node: n, attrs: a, body: n.Bodies[0], in: in, inputs: l.inputs(n, in), unknown: unknown, outUnknown: outUnknown}
+	s := &scanSplit{l: l, node: n, attrs: a, body: n.Bodies[0], in: splitScanParts(a, in),
+		inputs: splitScanParts(a, l.inputs(n, in)), unknown: splitScanParts(a, unknown),
+		outUnknown: splitScanResults(a, outUnknown)}
+	s.unknown.carry = carryUnknown
 	s.hoist()
 	s.runKnown()
 	s.leaveRest()
 }
 
-// scanSplit is a scan on its way through splitScan.
+// scanSplit is the state of splitScan.
 type scanSplit struct {
 	l          *linear
 	node       *Node
 	attrs      scanAttrs
 	body       *Graph
-	in, inputs []*Array // the scan's inputs: their values, nil where unknown; and what the rest takes for them
-	unknown    []bool   // of the inputs, once the carry has gone round
-	outUnknown []bool   // of the results
+	in         scanParts[*Array] // the values of the scan's inputs, nil where unknown
+	inputs     scanParts[*Array] // what the rest takes for them
+	unknown    scanParts[bool]   // of the inputs, once the carry has gone round
+	outUnknown scanResults[bool]
 
-	rest    *linear  // the body's part that is unknown
+	rest    *linear  // the unknown part of the body
 	needed  []*Array // known values of the body that it reads
-	again   []*Node  // the nodes that make some of them once more
-	stacked []*Array // the residuals: those of the others that the known scan stacks
-	stacks  []*Array // what it stacked
+	again   []*Node  // the nodes that compute some of them once more
+	stacked []*Array // the others, which the known scan stacks: the residuals
+	stacks  []*Array // their stacks
 }
 
-// hoist computes in front of the loop what depends on known constants only. It becomes further constants.
+// params returns the body's parameters.
+func (s *scanSplit) params() scanParts[*Array] { return splitScanParts(s.attrs, s.body.Params) }
+
+// unknownResults returns the body's results that are unknown.
+func (s *scanSplit) unknownResults() []*Array { return choose(s.body.Results, s.outUnknown.concat()) }
+
+// hoist computes before the loop what depends on known constants only. The values become further constants.
 func (s *scanSplit) hoist() {
-	at := s.attrs.consts
-	body, moved := hoist(s.body, s.in[:at], s.unknown)
+	body, moved := hoist(s.body, s.params(), s.in.consts)
 	for _, v := range moved {
 		s.l.residual(v)
 	}
 	s.body = body
-	s.in, s.inputs = slices.Insert(s.in, at, moved...), slices.Insert(s.inputs, at, moved...)
-	s.unknown = slices.Insert(s.unknown, at, make([]bool, len(moved))...)
-	s.attrs.consts += len(moved)
-}
-
-// carried tells whether the body's parameter i is part of the carry.
-func (s *scanSplit) carried(i int) bool {
-	return i >= s.attrs.consts && i < s.attrs.consts+s.attrs.carry
+	s.in.consts = slices.Concat(s.in.consts, moved)
+	s.inputs.consts = slices.Concat(s.inputs.consts, moved)
+	s.unknown.consts = slices.Concat(s.unknown.consts, make([]bool, len(moved)))
+	s.attrs = s.attrs.sized(s.in)
 }
 
 // runKnown runs the known part, in the scope that linearizes.
 func (s *scanSplit) runKnown() {
-	known := not(s.unknown)
+	params, results := s.params(), splitScanResults(s.attrs, s.body.Results)
+	known, outKnown := mapScanParts(s.unknown, not), mapScanResults(s.outUnknown, not)
 	everyStep := map[*Array]bool{} // values that the rest has at each step without a stack
-	for i, p := range s.body.Params {
-		everyStep[p] = !s.carried(i)
+	for _, p := range slices.Concat(params.consts, params.xs) {
+		everyStep[p] = true
 	}
 	output := map[*Array]int{} // body value -> the known part's result that stacks it
-	g, captured := buildGraph(choose(shapesOf(s.body.Params), known), nil, func(p []*Array) []*Array {
-		s.rest = linearizeGraph(s.body, spread(p, known))
+	body, captured := buildGraph(shapesOf(choose(params.concat(), known.concat())), nil, func(p []*Array) []*Array {
+		s.rest = linearizeGraph(s.body, spread(p, known.concat()))
 		var outs []*Array
-		for i, r := range s.body.Results {
-			if s.outUnknown[i] {
-				continue
-			}
-			if i >= s.attrs.carry {
-				output[r] = len(outs)
-			}
+		for _, r := range choose(results.carry, outKnown.carry) {
 			outs = append(outs, s.rest.known[r])
 		}
-		s.needed = s.rest.needed(choose(s.body.Results, s.outUnknown))
+		for _, r := range choose(results.ys, outKnown.ys) {
+			output[r] = len(outs)
+			outs = append(outs, s.rest.known[r])
+		}
+		s.needed = s.rest.needed(s.unknownResults())
 		s.stacked, s.again = residuals(s.body, s.needed, func(v *Array) bool { return everyStep[v] })
 		for _, v := range s.stacked {
 			if _, ok := output[v]; !ok {
@@ -129,10 +177,9 @@ func (s *scanSplit) runKnown() {
 	if len(captured) > 0 {
 		throw("scan", "internal: the known part of a loop captured %d values", len(captured))
 	}
-	a := s.attrs
-	a.consts, a.carry = count(known[:s.attrs.consts]), count(known[s.attrs.consts:s.attrs.consts+s.attrs.carry])
-	outs := apply(s.node.Op, a, choose(s.in, known), g)
-	s.l.found(s.node, s.outUnknown, outs)
+	args := map2ScanParts(s.in, known, choose)
+	outs := apply(s.node.Op, s.attrs.sized(args), args.concat(), body)
+	s.l.found(s.node, s.outUnknown.concat(), outs)
 	for _, v := range s.stacked {
 		s.stacks = append(s.stacks, s.l.residual(outs[output[v]]))
 	}
@@ -149,25 +196,19 @@ func (s *scanSplit) leaveRest() {
 			read[v] = true
 		}
 	}
-	var consts, carry, slicesOf group
-	for i, p := range s.body.Params {
-		switch {
-		case !s.unknown[i] && !read[p]:
-		case i < s.attrs.consts:
-			consts.add(p, s.inputs[i])
-		case !s.carried(i):
-			slicesOf.add(p, s.inputs[i])
-		case s.unknown[i]:
-			carry.add(p, s.inputs[i])
-		}
+	params, taken := s.params(), s.unknown // a known part of the carry is read from a stack
+	taken.consts, taken.xs = slices.Clone(taken.consts), slices.Clone(taken.xs)
+	for i, p := range params.consts {
+		taken.consts[i] = taken.consts[i] || read[p]
 	}
-	for i, v := range s.stacked {
-		slicesOf.add(v, s.stacks[i])
+	for i, p := range params.xs {
+		taken.xs[i] = taken.xs[i] || read[p]
 	}
-	values := slices.Concat(consts.values, carry.values, slicesOf.values)
-	g, _ := buildGraph(shapesOf(values), nil, func(p []*Array) []*Array {
+	values, inputs := map2ScanParts(params, taken, choose), map2ScanParts(s.inputs, taken, choose)
+	values.xs, inputs.xs = append(values.xs, s.stacked...), append(inputs.xs, s.stacks...)
+	body, _ := buildGraph(shapesOf(values.concat()), nil, func(p []*Array) []*Array {
 		known := map[*Array]*Array{}
-		for i, v := range values {
+		for i, v := range values.concat() {
 			known[v] = p[i]
 		}
 		replay(s.again, known)
@@ -175,31 +216,22 @@ func (s *scanSplit) leaveRest() {
 		for i, q := range s.rest.params {
 			params[i] = known[q]
 		}
-		return s.rest.eval(params, known, choose(s.body.Results, s.outUnknown))
+		return s.rest.eval(params, known, s.unknownResults())
 	})
-	a := s.attrs
-	a.consts, a.carry = len(consts.inputs), len(carry.inputs)
-	s.l.nodes = append(s.l.nodes, &Node{Op: s.node.Op, Attrs: a, Inputs: slices.Concat(consts.inputs, carry.inputs, slicesOf.inputs),
-		Outs: choose(s.node.Outs, s.outUnknown), Bodies: []*Graph{g}, pos: s.node.pos})
+	s.l.nodes = append(s.l.nodes, &Node{Op: s.node.Op, Attrs: s.attrs.sized(inputs), Inputs: inputs.concat(),
+		Outs: choose(s.node.Outs, s.outUnknown.concat()), Bodies: []*Graph{body}, pos: s.node.pos})
 }
 
-// group is one kind of a scan's inputs: values of its body, and what the scan takes for them.
-type group struct{ values, inputs []*Array }
-
-func (g *group) add(value, input *Array) {
-	g.values, g.inputs = append(g.values, value), append(g.inputs, input)
-}
-
-// hoist moves the nodes of a scan's body that depend on known constants only in front of the loop. The new body takes
-// the moved values that it needs as further constants, behind the others.
-func hoist(body *Graph, consts []*Array, unknown []bool) (*Graph, []*Array) {
+// hoist computes, in the current scope, the nodes of a scan's body that depend only on constants with a value (those
+// without are nil). The new body takes the values that it needs as further constants, after the others.
+func hoist(body *Graph, params scanParts[*Array], consts []*Array) (rest *Graph, moved []*Array) {
 	invariant := map[*Array]*Array{}
 	for i, v := range consts {
-		if !unknown[i] {
-			invariant[body.Params[i]] = v
+		if v != nil {
+			invariant[params.consts[i]] = v
 		}
 	}
-	var rest, moved []*Node
+	var inside, outside []*Node
 	for _, n := range body.Nodes {
 		ok := !n.Op.effect && len(n.Bodies) == 0 && !isAxisOp(n)
 		args := make([]*Array, len(n.Inputs))
@@ -208,16 +240,16 @@ func hoist(body *Graph, consts []*Array, unknown []bool) (*Graph, []*Array) {
 			ok = ok && args[i] != nil
 		}
 		if !ok {
-			rest = append(rest, n)
+			inside = append(inside, n)
 			continue
 		}
 		for i, o := range apply(n.Op, n.Attrs, args) {
 			invariant[n.Outs[i]] = o
 		}
-		moved = append(moved, n)
+		outside = append(outside, n)
 	}
 	needed := map[*Array]bool{}
-	for _, n := range rest {
+	for _, n := range inside {
 		for _, x := range n.Inputs {
 			needed[x] = true
 		}
@@ -225,11 +257,10 @@ func hoist(body *Graph, consts []*Array, unknown []bool) (*Graph, []*Array) {
 	for _, r := range body.Results {
 		needed[r] = true
 	}
-	// What only repeats something smaller is made in the loop all the same: it melts into what uses it.
+	// A compiler fuses what only repeats a smaller value with what uses it, so that is computed in the loop again.
 	var repeated []*Node
-	for i := len(moved) - 1; i >= 0; i-- {
-		n := moved[i]
-		if name := n.Op.Name; !needed[n.Outs[0]] || name != "broadcast_in_dim" && name != "constant" && name != "iota" {
+	for _, n := range slices.Backward(outside) {
+		if !needed[n.Outs[0]] || !slices.Contains(repeatingOps, n.Op.Name) {
 			continue
 		}
 		needed[n.Outs[0]] = false
@@ -239,107 +270,105 @@ func hoist(body *Graph, consts []*Array, unknown []bool) (*Graph, []*Array) {
 		repeated = append(repeated, n)
 	}
 	slices.Reverse(repeated)
-	rest = append(repeated, rest...)
-	var params, values []*Array
-	for _, n := range moved {
+	for _, n := range outside {
 		for _, o := range n.Outs {
 			if needed[o] {
-				params, values = append(params, o), append(values, invariant[o])
+				params.consts, moved = append(params.consts, o), append(moved, invariant[o])
 			}
 		}
 	}
-	k := len(consts)
-	return &Graph{Params: slices.Concat(body.Params[:k], params, body.Params[k:]), Nodes: rest, Results: body.Results}, values
+	return &Graph{Params: params.concat(), Nodes: append(repeated, inside...), Results: body.Results}, moved
 }
 
-// transposeScan runs the transposed body from the last step to the first: cotangents of the carry flow back, those of
-// scanned inputs come out step by step, those of linear constants add up.
+// repeatingOps are the ops whose elements cost nothing to compute again.
+var repeatingOps = []string{"broadcast_in_dim", "constant", "iota"}
+
+// transposeScan runs the transposed body from the last step to the first. The cotangents of the carry flow back, those
+// of linear scanned inputs come out step by step, and those of linear constants add up:
+//
+//	               constants   carry                  slices of inputs      carry                  slices of outputs
+//	the scan       k  l        l                      k  l              ->  l                      l
+//	the transpose  k           ct carry, ct l consts  k  ct outputs     ->  ct carry, ct l consts  ct l inputs
+//
+// k are known values, l linear ones, ct their cotangents.
 func transposeScan(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	a := n.Attrs.(scanAttrs)
-	nc, nk := a.consts, a.carry
 	body := n.Bodies[0]
-	lc, lx := lin[:nc], lin[nc+nk:]
-	constIn := choose(in[:nc], not(lc))
-	xsIn := choose(in[nc+nk:], not(lx))
-	ctCarry := make([]*Array, nk)
-	for i := range nk {
-		ctCarry[i] = orZeros(cts[i], n.Outs[i].shape)
+	linear, ct := splitScanParts(a, lin), splitScanResults(a, cts)
+	known := mapScanParts(linear, not)
+	values := map2ScanParts(splitScanParts(a, in), known, choose)
+	params := splitScanParts(a, body.Params)
+
+	ctCarry := make([]*Array, a.carry)
+	for i, c := range ct.carry {
+		ctCarry[i] = orZeros(c, n.Outs[i].shape)
 	}
-	var ctConst []*Array
-	for i, f := range lc {
-		if f {
-			ctConst = append(ctConst, Zeros(n.Inputs[i].shape))
-		}
+	var ctConsts []*Array
+	for _, p := range choose(params.consts, linear.consts) {
+		ctConsts = append(ctConsts, Zeros(p.shape))
 	}
-	hasCt := notNil(cts[nk:])
-	ctYs := choose(cts[nk:], hasCt)
-	rev := scanAttrs{consts: len(constIn), carry: nk + len(ctConst), length: a.length, reverse: !a.reverse, unroll: a.unroll}
-	step := func(arrays []*Array) []Shape {
-		var out []Shape
-		for _, x := range arrays {
-			out = append(out, x.shape.remove(0))
-		}
-		return out
+	hasCt := notNil(ct.ys)
+	args := scanParts[*Array]{
+		consts: values.consts,
+		carry:  slices.Concat(ctCarry, ctConsts),
+		xs:     slices.Concat(values.xs, choose(ct.ys, hasCt)),
 	}
-	shapes := slices.Concat(shapesOf(constIn), shapesOf(ctCarry), shapesOf(ctConst), step(xsIn), step(ctYs))
-	sums := &loopSum{given: map[*Array]*Array{}, whole: map[*Array]*Array{}}
-	after := make([]func() *Array, len(ctConst)) // for constants whose cotangents are summed behind the loop
-	g, captured := buildGraph(shapes, nil, func(p []*Array) []*Array {
-		c, rest := p[:len(constIn)], p[len(constIn):]
-		dk, rest := rest[:nk], rest[nk:]
-		dc, rest := rest[:len(ctConst)], rest[len(ctConst):]
-		x, dy := rest[:len(xsIn)], rest[len(xsIn):]
-		sums.scope = currentTrace().cur
-		for i, outer := range slices.Concat(xsIn, ctYs) {
-			sums.given[rest[i]] = outer
-			sums.limit += rest[i].shape.Bytes()
+	reverse := a.sized(args)
+	reverse.reverse, reverse.name = !a.reverse, ""
+
+	sums := newLoopSum()
+	step := func(p scanParts[*Array]) (r scanResults[*Array]) {
+		sums.start(p.xs, args.xs)
+		dCarry, dConsts := cut(p.carry, a.carry)
+		xs, dYs := cut(p.xs, len(values.xs))
+		d := splitScanParts(a, transposeGraph(body, scanParts[*Array]{
+			consts: spread(p.consts, known.consts),
+			carry:  make([]*Array, a.carry),
+			xs:     spread(xs, known.xs),
+		}.concat(), scanResults[*Array]{dCarry, spread(dYs, hasCt)}.concat()))
+		for i, c := range d.carry {
+			r.carry = append(r.carry, orZeros(c, params.carry[i].shape))
 		}
-		values := slices.Concat(spread(c, not(lc)), make([]*Array, nk), spread(x, not(lx)))
-		d := transposeGraph(body, values, slices.Concat(dk, spread(dy, hasCt)))
-		var outs []*Array
-		for i := range nk {
-			outs = append(outs, orZeros(d[nc+i], body.Params[nc+i].shape))
-		}
-		for i, q := range choose(d[:nc], lc) {
-			if q != nil {
-				after[i] = sums.plan(q)
+		for i, c := range choose(d.consts, linear.consts) {
+			if sums.postpone(i, c) {
+				c = nil
 			}
-			if after[i] != nil {
-				q = nil
-			}
-			outs = append(outs, addTangents(dc[i], q))
+			r.carry = append(r.carry, addTangents(dConsts[i], c))
 		}
-		for i, f := range lx {
-			if f {
-				outs = append(outs, orZeros(d[nc+nk+i], body.Params[nc+nk+i].shape))
+		for i, c := range d.xs {
+			if linear.xs[i] {
+				r.ys = append(r.ys, orZeros(c, params.xs[i].shape))
 			}
 		}
-		return append(outs, sums.stack...)
+		r.ys = append(r.ys, sums.stack...)
+		return r
+	}
+	shapes := mapScanParts(args, shapesOf)
+	for i, x := range shapes.xs {
+		shapes.xs[i] = x.remove(0)
+	}
+	g, captured := buildGraph(shapes.concat(), nil, func(p []*Array) []*Array {
+		return step(splitScanParts(reverse, p)).concat()
 	})
 	if len(captured) > 0 {
 		throw("scan", "internal: the transpose of a loop body captured %d values", len(captured))
 	}
-	outs := apply(op("scan"), rev, slices.Concat(constIn, ctCarry, ctConst, xsIn, ctYs), g)
-	stacks := outs[len(outs)-len(sums.stack):]
-	for i, x := range sums.stack {
-		sums.whole[x] = stacks[i]
-	}
-	dConst := outs[nk:rev.carry:rev.carry]
-	for i, f := range after {
-		if f != nil {
-			dConst[i] = f()
-		}
-	}
-	return slices.Concat(spread(dConst, lc), outs[:nk], spread(outs[rev.carry:len(outs)-len(stacks)], lx))
+	outs := splitScanResults(reverse, apply(n.Op, reverse, args.concat(), g))
+	dCarry, dConsts := cut(outs.carry, a.carry)
+	dXs, stacks := cut(outs.ys, count(linear.xs))
+	sums.finish(stacks, dConsts)
+	return scanParts[*Array]{spread(dConsts, linear.consts), dCarry, spread(dXs, linear.xs)}.concat()
 }
 
 func pruneScan(n *Node, live []bool) *Node {
 	a := n.Attrs.(scanAttrs)
 	live = slices.Clone(live)
 	body, used := growCarry(n.Bodies[0], live, a.consts, a.carry)
-	keep := slices.Concat(used[:a.consts], live[:a.carry], used[a.consts+a.carry:])
-	body = &Graph{Params: choose(body.Params, keep), Nodes: body.Nodes, Results: body.Results}
-	b := a
-	b.consts, b.carry = count(keep[:a.consts]), count(live[:a.carry])
-	return &Node{Op: n.Op, Attrs: b, Inputs: choose(n.Inputs, keep), Outs: choose(n.Outs, live), Bodies: []*Graph{body}, pos: n.pos}
+	keep := splitScanParts(a, used)
+	keep.carry = splitScanResults(a, live).carry
+	params := map2ScanParts(splitScanParts(a, body.Params), keep, choose)
+	inputs := map2ScanParts(splitScanParts(a, n.Inputs), keep, choose)
+	body = &Graph{Params: params.concat(), Nodes: body.Nodes, Results: body.Results}
+	return &Node{Op: n.Op, Attrs: a.sized(inputs), Inputs: inputs.concat(), Outs: choose(n.Outs, live),
+		Bodies: []*Graph{body}, pos: n.pos}
 }

@@ -54,7 +54,8 @@ func segmentReduce(name, kind string, x, ids *Array, segments int) *Array {
 	}
 	k := ids.Rank()
 	if !isInt(ids.DType()) || k == 0 || k > x.Rank() || !slices.Equal(ids.Dims(), x.Dims()[:k]) {
-		throw(name, "got rows %s and segment numbers %s, want integers, one for each row: their dims are the leading ones of the rows", x.shape, ids.shape)
+		throw(name, "got rows %s and segment numbers %s, want integers, one for each row: their dims are the leading "+
+			"ones of the rows", x.shape, ids.shape)
 	}
 	if x.DType() == Bool && kind == "prod" {
 		throw(name, "got rows %s, want numbers: SegmentMin tells whether all of a segment are true", x.shape)
@@ -69,7 +70,8 @@ func segmentScatter(kind string, out, x, ids *Array) *Array {
 	if out.Size() == 0 || x.Size() == 0 {
 		return out
 	}
-	a := gatherAttrs{offset: rangeInts(ids.Rank(), x.Rank()), collapsed: []int{0}, indexMap: []int{0}, sizes: append([]int{1}, out.Dims()[1:]...), kind: kind}
+	a := gatherAttrs{offset: rangeInts(ids.Rank(), x.Rank()), collapsed: []int{0}, indexMap: []int{0},
+		sizes: append([]int{1}, out.Dims()[1:]...), kind: kind}
 	return apply1(op("scatter"), a, out, ExpandDims(ids, -1), x)
 }
 

@@ -9,15 +9,17 @@ import (
 
 func init() {
 	rows, ids := ShapeOf(Float32, 6, 2), ShapeOf(Int32, 6)
-	for name, f := range map[string]func(x, ids *Array, segments int) *Array{"sum": SegmentSum, "max": SegmentMax, "min": SegmentMin, "prod": SegmentProd} {
+	for name, f := range map[string]func(x, ids *Array, segments int) *Array{"sum": SegmentSum, "max": SegmentMax,
+		"min": SegmentMin, "prod": SegmentProd} {
 		composed = append(composed,
 			Case{Name: "segment " + name, Inputs: []Shape{rows, ids}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array {
 				y := f(x[0], x[1], 3)
 				return Select(IsFinite(y), y, 0) // an empty segment's start has no differences
 			}},
-			Case{Name: "segment " + name + " of a table", Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Lo: -2, Hi: 2, Fn: func(x []*Array) *Array {
-				return f(x[0], Of([][]int32{{1, 0, 1}, {1, 9, 0}}), 2)
-			}})
+			Case{Name: "segment " + name + " of a table", Inputs: []Shape{ShapeOf(Float32, 2, 3)}, Lo: -2, Hi: 2,
+				Fn: func(x []*Array) *Array {
+					return f(x[0], Of([][]int32{{1, 0, 1}, {1, 9, 0}}), 2)
+				}})
 	}
 }
 
@@ -38,9 +40,11 @@ func TestSegments(t *testing.T) {
 		got, err := Floats(c.f(x, Int32s([]int32{0, 1, 0, 2, -1, 2, 9, 4}), 4))
 		require.NoError(t, err)
 		for k := range c.want {
-			require.True(t, c.want[k] == got[k] || math.IsNaN(c.want[k]) && math.IsNaN(got[k]), "%d %s: segment %d is %v, want %v", i+1, c.name, k, got[k], c.want[k])
+			require.True(t, c.want[k] == got[k] || math.IsNaN(c.want[k]) && math.IsNaN(got[k]),
+				"%d %s: segment %d is %v, want %v", i+1, c.name, k, got[k], c.want[k])
 		}
-		require.Equal(t, []int{0, 2}, c.f(Zeros(ShapeOf(Float32, 3, 2)), Iota(3), 0).Dims(), "%d %s: no segments", i+1, c.name)
+		require.Equal(t, []int{0, 2}, c.f(Zeros(ShapeOf(Float32, 3, 2)), Iota(3), 0).Dims(), "%d %s: no segments", i+1,
+			c.name)
 		require.Equal(t, []int{2}, c.f(Zeros(ShapeOf(Float32, 0)), Iota(0), 2).Dims(), "%d %s: no rows", i+1, c.name)
 	}
 	counts, err := Floats(SegmentSum(Of([]bool{true, true, false, true}), Int32s([]int32{0, 0, 0, 1}), 2))
@@ -77,7 +81,9 @@ func TestSegmentRefusals(t *testing.T) {
 	}{
 		{"got -1 segments, want at least 0", func() *Array { return SegmentSum(x, Iota(3), -1) }},
 		{"got rows f32[3,2] and segment numbers i32[2]", func() *Array { return SegmentMax(x, Iota(2), 2) }},
-		{"segment numbers f32[3], want integers", func() *Array { return SegmentMin(x, Zeros(ShapeOf(Float32, 3)), 2) }},
+		{"segment numbers f32[3], want integers", func() *Array {
+			return SegmentMin(x, Zeros(ShapeOf(Float32, 3)), 2)
+		}},
 		{"want numbers: SegmentMin tells whether", func() *Array { return SegmentProd(Of([]bool{true}), Iota(1), 2) }},
 	} {
 		require.ErrorContains(t, Try(func() { c.call() }), c.want, i+1)

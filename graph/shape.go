@@ -31,7 +31,8 @@ const (
 )
 
 // DTypes lists every element type, in promotion order.
-var DTypes = []DType{Bool, Uint8, Uint16, Uint32, Uint64, Int8, Int16, Int32, Int64, BFloat16, Float16, Float32, Float64}
+var DTypes = []DType{Bool, Uint8, Uint16, Uint32, Uint64, Int8, Int16, Int32, Int64, BFloat16, Float16, Float32,
+	Float64}
 
 var shortNames = map[DType]string{
 	Bool: "bool", Int8: "i8", Int16: "i16", Int32: "i32", Int64: "i64",

@@ -21,22 +21,24 @@ func (s Spec) Cut(m Mesh, shape Shape) Shape {
 			throw("Spec", "the mesh %v has no axis %q", []MeshAxis(m), name)
 		}
 		if dims[i]%m[k].Size != 0 {
-			throw("Spec", "axis %d of %s does not divide over the %d devices of mesh axis %q", i, shape, m[k].Size, name)
+			throw("Spec", "axis %d of %s does not divide over the %d devices of mesh axis %q", i, shape, m[k].Size,
+				name)
 		}
 		dims[i] /= m[k].Size
 	}
 	return shape.dims(dims...)
 }
 
-// ShardMap gives the meaning of a per-device function on global arrays: in cuts each argument leaf over the mesh, f runs
-// once for each device (collectives over the mesh's axes inside of it see the others), out puts the results together;
-// a result with an empty Spec is taken from the first device. On one device this is VMap over the mesh's axes, and so
-// composes with every transform; xlabridge.ShardMap runs the same function on real devices.
+// ShardMap gives the meaning of a per-device function on global arrays: in cuts each argument leaf over the mesh, f
+// runs once for each device (collectives over the mesh's axes inside of it see the others), out puts the results
+// together; a result with an empty Spec is taken from the first device. On one device this is VMap over the mesh's
+// axes, and so composes with every transform; xlabridge.ShardMap runs the same function on real devices.
 //
-// A gradient taken inside of f is therefore what it is under VMap (JAX's vmap and pmap agree): by each device's own value,
-// of the sum of the results of all devices. Where the loss is a PMean over n devices they all return it, so that every
-// device gets the gradient of its own part, n times its share in the mean; by a value that all devices have alike,
-// PMean of these gradients is the gradient of the mean. JAX's shard_map with check_vma, its default, gives that at once.
+// A gradient taken inside of f is therefore what it is under VMap (JAX's vmap and pmap agree): by each device's own
+// value, of the sum of the results of all devices. Where the loss is a PMean over n devices they all return it, so that
+// every device gets the gradient of its own part, n times its share in the mean; by a value that all devices have
+// alike, PMean of these gradients is the gradient of the mean. JAX's shard_map with check_vma, its default, gives that
+// at once.
 func ShardMap[A, R any](f func(A) R, m Mesh, in, out Spec) func(A) R {
 	return func(a A) R {
 		g := func(a A) R { return f(a) }

@@ -19,18 +19,30 @@ func TestShardMap(t *testing.T) {
 	}{
 		{"elementwise", Spec{"data", "model"}, Spec{"data", "model"}, sin1, sin1},
 		{"columns", Spec{"", "model"}, Spec{"", "model"}, sin1, sin1},
-		{"row sums", Spec{"data", "model"}, Spec{"data"}, func(v *Array) *Array { return PSum(Sum(v, 1), "model") }, func(v *Array) *Array { return Sum(v, 1) }},
-		{"column means", Spec{"data", "model"}, Spec{"model"}, func(v *Array) *Array { return PMean(Mean(v, 0), "data") }, func(v *Array) *Array { return Mean(v, 0) }},
-		{"total", Spec{"data", "model"}, nil, func(v *Array) *Array { return PSum(PSum(Sum(Square(v)), "model"), "data") }, func(v *Array) *Array { return Sum(Square(v)) }},
-		{"gather", Spec{"", "model"}, Spec{"model"}, func(v *Array) *Array { return Transpose(v) }, func(v *Array) *Array { return Transpose(v) }},
-		{"ring", Spec{"data"}, Spec{"data"}, func(v *Array) *Array { return PPermute(v, "data", Ring(2, 1)...) }, func(v *Array) *Array {
+		{"row sums", Spec{"data", "model"}, Spec{"data"}, func(v *Array) *Array {
+			return PSum(Sum(v, 1), "model")
+		}, func(v *Array) *Array { return Sum(v, 1) }},
+		{"column means", Spec{"data", "model"}, Spec{"model"}, func(v *Array) *Array {
+			return PMean(Mean(v, 0), "data")
+		}, func(v *Array) *Array { return Mean(v, 0) }},
+		{"total", Spec{"data", "model"}, nil, func(v *Array) *Array {
+			return PSum(PSum(Sum(Square(v)), "model"), "data")
+		}, func(v *Array) *Array { return Sum(Square(v)) }},
+		{"gather", Spec{"", "model"}, Spec{"model"}, func(v *Array) *Array {
+			return Transpose(v)
+		}, func(v *Array) *Array { return Transpose(v) }},
+		{"ring", Spec{"data"}, Spec{"data"}, func(v *Array) *Array {
+			return PPermute(v, "data", Ring(2, 1)...)
+		}, func(v *Array) *Array {
 			return Concatenate(0, SliceAxis(v, 0, 2, 4), SliceAxis(v, 0, 0, 2))
 		}},
 		{"all to all", Spec{"data"}, Spec{"", "data"}, func(v *Array) *Array { // rows cut -> columns cut
 			y := AllToAll(Reshape(v, 2, 2, 3), "data", 1, 0) // [from, rows, 3]
 			return Reshape(y, 4, 3)
 		}, func(v *Array) *Array { return v }},
-		{"ordered sum", Spec{"data"}, nil, func(v *Array) *Array { return OrderedPSum(v, "data") }, func(v *Array) *Array { return Sum(v, 0) }},
+		{"ordered sum", Spec{"data"}, nil, func(v *Array) *Array {
+			return OrderedPSum(v, "data")
+		}, func(v *Array) *Array { return Sum(v, 0) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			compare := func(f, want func(*Array) *Array) {

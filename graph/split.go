@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// A state vector of three numbers, read by Index and made by Stack, is an axis of size three: loops over it are too short
-// for vector registers, and what joins and cuts it costs more than the arithmetic. splitAxes keeps the elements of such an
-// axis as arrays of their own, through elementwise ops, sums over the axis, and the carries of loops; where an op needs the
-// whole, it is joined. Values are the same.
+// A state vector of three numbers, read by Index and made by Stack, is an axis of size three: loops over it are too
+// short for vector registers, and what joins and cuts it costs more than the arithmetic. splitAxes keeps the elements
+// of such an axis as arrays of their own, through elementwise ops, sums over the axis, and the carries of loops; where
+// an op needs the whole, it is joined. Values are the same.
 //
 // It goes backwards first, for what would rather have an array in pieces (wants), then forwards, to make those
 // (splitter.node).
@@ -102,8 +102,8 @@ func (w axes) node(n *Node, sums bool) {
 	}
 }
 
-// carryWants is what the bodies of a loop want of their parameters, and along which axes its carry is wanted in pieces (-1:
-// whole): where a body wants it so, and so also its next value.
+// carryWants is what the bodies of a loop want of their parameters, and along which axes its carry is wanted in pieces
+// (-1: whole): where a body wants it so, and so also its next value.
 func (n *Node) carryWants() (body axes, carry []int) {
 	l := n.Op.Loop(n)
 	step, consts := n.Bodies[l.step], l.consts[l.step]
@@ -147,8 +147,8 @@ func init() {
 	pairwise = map[string]func(x, y any) *Array{"sum": Add, "max": Max, "min": Min, "prod": Mul, "and": And, "or": Or}
 }
 
-// sameAxis is the axis of the dims to that holds what axis of from holds, where a reshape only adds or drops axes of size
-// one; -1 elsewhere.
+// sameAxis is the axis of the dims to that holds what axis of from holds, where a reshape only adds or drops axes of
+// size one; -1 elsewhere.
 func sameAxis(from, to []int, axis int) int {
 	place := func(dims []int) (wide []int) {
 		for i, d := range dims {
@@ -242,7 +242,8 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 		return p.of
 	}
 	out := make([]*Array, a.shape.Dims[axis])
-	if n := a.node; len(out) == 1 && n != nil && n.Op.Name == "reshape" && n.Inputs[0].shape.Equal(a.shape.remove(axis)) {
+	if n := a.node; len(out) == 1 && n != nil && n.Op.Name == "reshape" &&
+		n.Inputs[0].shape.Equal(a.shape.remove(axis)) {
 		return []*Array{s.get(n.Inputs[0])}
 	}
 	if n := a.node; n != nil && n.Op.Name == "broadcast_in_dim" {
@@ -258,7 +259,8 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 				}
 				return j
 			})
-			return slices.Repeat([]*Array{broadcastInDim(x, slices.Delete(slices.Clone(b.dims), axis, axis+1), to)}, len(out))
+			return slices.Repeat([]*Array{broadcastInDim(x, slices.Delete(slices.Clone(b.dims), axis, axis+1), to)},
+				len(out))
 		}
 	}
 	for i := range out {

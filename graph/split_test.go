@@ -36,18 +36,24 @@ func TestSplitAxes(t *testing.T) {
 			return Concatenate(1, ExpandDims(Sum(y, 1), 1), Mul(y, ExpandDims(Sin(x), 1)))
 		}), 1}, // a piece of two elements is no single one, so only the first is cut
 		{"loops in loops", []int{3}, steps(steps(lorenz)), 0},
-		{"the length of a vector", []int{3}, steps(func(s *Array) *Array { return Div(lorenz(s), Sqrt(Sum(Square(s)))) }), 0},
+		{"the length of a vector", []int{3}, steps(func(s *Array) *Array {
+			return Div(lorenz(s), Sqrt(Sum(Square(s))))
+		}), 0},
 		{"its greatest element, and all of it", []int{4, 3}, VMap(steps(func(s *Array) *Array {
 			d := lorenz(s)
 			return Select(Gt(ReduceMax(d), 1), Dot(Eye(Float32, 3), d), d)
 		})), 1}, // a product wants the whole, once, and gives it
 		{"while", []int{3}, func(x *Array) *Array {
 			type st struct{ I, X *Array }
-			return While(func(s st) *Array { return Lt(Add(s.I, Index(s.X, 0)), 4) }, func(s st) st { return st{Add(s.I, 1), lorenz(s.X)} }, st{Scalar(0), x}).X
+			return While(func(s st) *Array {
+				return Lt(Add(s.I, Index(s.X, 0)), 4)
+			}, func(s st) st { return st{Add(s.I, 1), lorenz(s.X)} }, st{Scalar(0), x}).X
 		}, 0},
 		{"a while loop a lane", []int{4, 3}, VMap(func(x *Array) *Array {
 			type st struct{ I, X *Array }
-			return While(func(s st) *Array { return Lt(Add(s.I, Index(s.X, 0)), 4) }, func(s st) st { return st{Add(s.I, 1), lorenz(s.X)} }, st{Scalar(0), x}).X
+			return While(func(s st) *Array {
+				return Lt(Add(s.I, Index(s.X, 0)), 4)
+			}, func(s st) st { return st{Add(s.I, 1), lorenz(s.X)} }, st{Scalar(0), x}).X
 		}), 0},
 		{"a carry that changes sides", []int{2, 2}, steps(func(s *Array) *Array {
 			a, b := Index(s, 0), Index(s, 1)

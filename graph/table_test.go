@@ -35,9 +35,11 @@ func TestTableIsTotal(t *testing.T) {
 		}
 		require.Equal(t, o.Write != nil, o.WriteSeconds != nil, "%s: Write and WriteSeconds", o.Name)
 		require.False(t, o.JVP != nil && o.Derivative != nil, "%s: JVP or Derivative", o.Name)
-		require.True(t, (o.JVP != nil || o.Derivative != nil) != (o.NotDifferentiable != ""), "%s: JVP or a reason, not both", o.Name)
+		require.True(t, (o.JVP != nil || o.Derivative != nil) != (o.NotDifferentiable != ""),
+			"%s: JVP or a reason, not both", o.Name)
 		require.Equal(t, o.Unknown != nil, o.Split != nil, "%s: Unknown and Split", o.Name)
-		require.True(t, (o.Transpose != nil) != (o.NotLinear != "" || o.NotDifferentiable != ""), "%s: Transpose or a reason", o.Name)
+		require.True(t, (o.Transpose != nil) != (o.NotLinear != "" || o.NotDifferentiable != ""),
+			"%s: Transpose or a reason", o.Name)
 	}
 }
 
@@ -144,7 +146,8 @@ func TestVMapIsLoopForExtremes(t *testing.T) {
 	})
 }
 
-func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes, axis int, input func(*rand.Rand, Shape, Case) *Tensor, opts ...VMapOption) {
+func checkVMap(t *testing.T, c Case, r *rand.Rand, single *Program, mask, lanes, axis int,
+	input func(*rand.Rand, Shape, Case) *Tensor, opts ...VMapOption) {
 	t.Helper()
 	shapes := make([]Shape, len(c.Inputs))
 	args := make([]*Array, len(c.Inputs))
@@ -242,7 +245,8 @@ func TestExtremeInputs(t *testing.T) {
 					if isFloat(a.dtype) && math.IsNaN(math.Float64frombits(v)) {
 						continue // of many bit patterns
 					}
-					require.True(t, values[v], "%s, %s: argument %d of %s never is %x", o.Name, label, a.argument, a.dtype, v)
+					require.True(t, values[v], "%s, %s: argument %d of %s never is %x", o.Name, label, a.argument,
+						a.dtype, v)
 				}
 			}
 		}
@@ -267,17 +271,30 @@ func TestSpecialValues(t *testing.T) {
 		f           func() *Array
 		want        []float64
 	}{
-		{"1: lgamma of the infinities, the poles and NaN", func() *Array { return Lgamma(f(-inf, inf, -1, 0, nan)) }, []float64{inf, inf, inf, inf, nan}},
-		{"2: floor division by 0", func() *Array { return down(f(1, -1, 0, inf, nan), f(0, 0, 0, 0, 0)) }, []float64{inf, -inf, nan, inf, nan}},
-		{"3: floor division by -0", func() *Array { return down(f(1, -1, 0), Neg(f(0, 0, 0))) }, []float64{-inf, inf, nan}},
-		{"4: floor division by and of infinities", func() *Array { return down(f(1, -1, 5, -5, 0, inf, inf), f(inf, inf, -inf, -inf, -inf, 5, inf)) }, []float64{0, -1, -1, 0, 0, nan, nan}},
-		{"5: the slope of floor division by 0", slope(func(x *Array) *Array { return down(x, ZerosLike(x)) }, 1, -1), []float64{0, 0}},
-		{"6: mod", func() *Array { return Mod(f(1, -1, 1, -1, 5, 0, 1, inf), f(inf, inf, -inf, -inf, -inf, -inf, 0, 5)) }, []float64{1, inf, -inf, -1, -inf, 0, nan, nan}},
+		{"1: lgamma of the infinities, the poles and NaN", func() *Array {
+			return Lgamma(f(-inf, inf, -1, 0, nan))
+		}, []float64{inf, inf, inf, inf, nan}},
+		{"2: floor division by 0", func() *Array {
+			return down(f(1, -1, 0, inf, nan), f(0, 0, 0, 0, 0))
+		}, []float64{inf, -inf, nan, inf, nan}},
+		{"3: floor division by -0", func() *Array {
+			return down(f(1, -1, 0), Neg(f(0, 0, 0)))
+		}, []float64{-inf, inf, nan}},
+		{"4: floor division by and of infinities", func() *Array {
+			return down(f(1, -1, 5, -5, 0, inf, inf), f(inf, inf, -inf, -inf, -inf, 5, inf))
+		}, []float64{0, -1, -1, 0, 0, nan, nan}},
+		{"5: the slope of floor division by 0", slope(func(x *Array) *Array {
+			return down(x, ZerosLike(x))
+		}, 1, -1), []float64{0, 0}},
+		{"6: mod", func() *Array {
+			return Mod(f(1, -1, 1, -1, 5, 0, 1, inf), f(inf, inf, -inf, -inf, -inf, -inf, 0, 5))
+		}, []float64{1, inf, -inf, -1, -inf, 0, nan, nan}},
 		{"7: the slope of a running maximum behind a NaN", slope(extremum(CumMax), 1, nan, 3), []float64{1, 0, 0}},
 		{"8: of a minimum", slope(extremum(CumMin), 1, nan, 3), []float64{1, 0, 0}},
 		{"9: from the end", slope(extremum(CumMax, Reversed()), 1, nan, 3), []float64{0, 0, 1}},
 		{"10: a NaN first", slope(extremum(CumMax), nan, 1, nan, 3), []float64{0, 0, 0, 0}},
-		{"11: pow at y = 0; at x = 0 it is 0, where JAX has NaN", slope(power(0), inf, -inf, 0, 1, 2), []float64{0, 0, 0, 0, 0}},
+		{"11: pow at y = 0; at x = 0 it is 0, where JAX has NaN", slope(power(0), inf, -inf, 0, 1, 2), []float64{
+			0, 0, 0, 0, 0}},
 		{"12: pow at y = 1", slope(power(1), inf, -inf, 0, nan), []float64{1, 1, 1, 1}},
 		{"13: the derivative of pow's slope by y at y = 0 is 1/x", func() *Array {
 			return Grad(func(y *Array) *Array {
@@ -289,7 +306,8 @@ func TestSpecialValues(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, got, len(c.want))
 		for k, want := range c.want {
-			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+1, c.description, got, c.want)
+			require.True(t, want == got[k] || math.IsNaN(want) && math.IsNaN(got[k]), "case %d %s: got %v, want %v", i+
+				1, c.description, got, c.want)
 		}
 	}
 }

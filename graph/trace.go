@@ -44,7 +44,8 @@ func scopeOf(op string, inputs []*Array) *scope {
 			t := a.scope.trace
 			for _, b := range inputs {
 				if b.scope != nil && (b.scope.closed || b.scope.trace != t) {
-					throw(op, "a traced %s is used outside of the function that made it: return it from that function (as carry, output or result) instead of keeping it in a variable", b.shape)
+					throw(op, "a traced %s is used outside of the function that made it: return it from that "+
+						"function (as carry, output or result) instead of keeping it in a variable", b.shape)
 				}
 			}
 			return t.cur
@@ -95,7 +96,8 @@ func (s *scope) use(a *Array) *Array {
 		s.nodes = append(s.nodes, n)
 		return n.Outs[a.index]
 	default:
-		throw("use", "an abstract %s has no value: it can only stand for an argument of the function being traced", a.shape)
+		throw("use", "an abstract %s has no value: it can only stand for an argument of the function being traced",
+			a.shape)
 	}
 	s.remember(a, out)
 	return out
@@ -158,8 +160,10 @@ func buildGraph(params []Shape, axes []*axis, f func(params []*Array) []*Array) 
 			throw("trace", "result %d of the traced function is a nil *Array", i)
 		}
 		if r.scope != nil && (r.scope.closed || r.scope.trace != t) {
-			throwAt(r.where(), "trace", "the traced %s that is made here is result %d of the function around, but belongs to a function within it that has already returned (a branch, "+
-				"a loop's body, a mapped one): return it from that function instead of keeping it in a variable or map", r.shape, i)
+			throwAt(r.where(), "trace", "the traced %s that is made here is result %d of the function around, but "+
+				"belongs to a function within it that has already returned (a branch, "+
+				"a loop's body, a mapped one): return it from that function instead of keeping it in a variable or map",
+				r.shape, i)
 		}
 		results[i] = s.use(r)
 	}

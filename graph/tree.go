@@ -8,8 +8,8 @@ import (
 )
 
 // A tree is any Go value whose leaves are *Array: a struct (exported fields, in order), slice, array, map (sorted by
-// key), pointer to a struct, interface holding one of these, nested in any way, or an *Array itself. Other values inside
-// of it (numbers, strings, functions) are static: they belong to the structure, not to the data.
+// key), pointer to a struct, interface holding one of these, nested in any way, or an *Array itself. Other values
+// inside of it (numbers, strings, functions) are static: they belong to the structure, not to the data.
 //
 // A nil leaf is a mistake, unless its field is tagged `tree:"optional"` (a layer's bias): then it is no leaf.
 // The leaves of a field tagged `tree:"inline"` are named as if they stood in the struct around it.

@@ -44,8 +44,8 @@ func (g windowGeometry) transposed(n, size, out []int) windowGeometry {
 	return t
 }
 
-// withoutCut gives how many elements negative padding cuts from each end of axis i, and the geometry for what is left. A
-// cut that ends between two elements leaves holes, which become padding.
+// withoutCut gives how many elements negative padding cuts from each end of axis i, and the geometry for what is left.
+// A cut that ends between two elements leaves holes, which become padding.
 func (g windowGeometry) withoutCut(i int) (cut [2]int, left windowGeometry) {
 	g.padding = slices.Clone(g.padding)
 	for end, p := range g.padding[i] {
@@ -60,16 +60,20 @@ func (g windowGeometry) withoutCut(i int) (cut [2]int, left windowGeometry) {
 // insert is the geometry with one more axis, along which nothing slides.
 func (g windowGeometry) insert(at int) windowGeometry {
 	ins := func(v []int) []int { return slices.Insert(slices.Clone(v), at, 1) }
-	return windowGeometry{ins(g.strides), slices.Insert(slices.Clone(g.padding), at, [2]int{}), ins(g.baseDilation), ins(g.windowDilation)}
+	return windowGeometry{ins(g.strides), slices.Insert(slices.Clone(g.padding), at, [2]int{}), ins(g.baseDilation),
+		ins(g.windowDilation)}
 }
 
 func (g windowGeometry) check(c *call, axes int) {
-	if len(g.strides) != axes || len(g.padding) != axes || len(g.baseDilation) != axes || len(g.windowDilation) != axes {
-		c.fail("got %d strides, %d paddings, %d and %d dilations for %d axes", len(g.strides), len(g.padding), len(g.baseDilation), len(g.windowDilation), axes)
+	if len(g.strides) != axes || len(g.padding) != axes || len(g.baseDilation) != axes || len(g.windowDilation) !=
+		axes {
+		c.fail("got %d strides, %d paddings, %d and %d dilations for %d axes", len(g.strides), len(g.padding),
+			len(g.baseDilation), len(g.windowDilation), axes)
 	}
 	for _, v := range slices.Concat(g.strides, g.baseDilation, g.windowDilation) {
 		if v < 1 {
-			c.fail("strides %v, base dilation %v, window dilation %v; want at least 1", g.strides, g.baseDilation, g.windowDilation)
+			c.fail("strides %v, base dilation %v, window dilation %v; want at least 1", g.strides, g.baseDilation,
+				g.windowDilation)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,91 +27,98 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"xlarun/rollout/study"
+	"xlarun/internal/long"
 	"xlarun/studies/rdb"
+	"xlarun/studies/study"
 )
 
-// TestTrialsGoOn kills workers in trials of many rounds: another goes on from the checkpoint, most rounds are computed once, and the results are the same to
-// the bit.
+// TestTrialsGoOn kills workers in trials of many rounds: another goes on from the checkpoint, most rounds are computed
+// once, and the results are the same to the bit.
 func TestTrialsGoOn(t *testing.T) {
 	t.Parallel()
 	trace := filepath.Join(t.TempDir(), "trace")
-	more := func(trace string) string {
-		return "trials = 4\nattempts = 1000\ncheckpoint-every = \"60ms\"\n[run]\nsteps = 60\nwait = \"6ms\"\ntrace = \"" + trace + "\"\n"
+	more := func(trace string) string { // each round is stored
+		return "trials = 4\nattempts = 1000\nlease = \"500ms\"\ncheckpoint-every = \"1ms\"\n[run]\nsteps = 40\nwait " +
+			"= \"5ms\"\n" +
+			"trace = \"" + trace + "\"\n"
 	}
 	_, s := written(t, more(trace))
 	done := make(chan error, 1)
 	c := coordinator(s)
 	go func() { done <- c.Run(t.Context()) }()
-	kills := 0
+	kills, rounds := 0, 0 // rounds at the last kill
 	for over := false; !over; {
 		select {
 		case err := <-done:
 			require.NoError(t, err)
 			over = true
-		case <-time.After(200 * time.Millisecond):
-			if kills < 6 && killOne(s, kills%2, syscall.SIGKILL) != 0 {
-				kills++
+		case <-time.After(5 * time.Millisecond):
+			text, _ := os.ReadFile(trace) // it may not be there yet
+			if kills < 6 && len(text) >= rounds+40 && killOne(s, kills%2, syscall.SIGKILL) != 0 {
+				kills, rounds = kills+1, len(text)
 			}
 		}
 	}
-	require.GreaterOrEqual(t, kills, 3)
+	require.Positive(t, kills)
 	trials := trialsOf(t, s)
 	text, err := os.ReadFile(trace)
 	require.NoError(t, err)
 	needed := 0 // rounds of an undisturbed study
 	for _, x := range trials {
-		n := 60
+		n := 40
 		if x.State == study.Pruned {
 			n = int(x.Intermediate[len(x.Intermediate)-1].Step)
 		}
 		needed += 2 * n
 	}
 	t.Logf("%d kills; %d rounds for %d", kills, len(text), needed)
-	require.Less(t, len(text), needed+kills*30, "a trial does not begin anew")
+	require.Less(t, len(text), needed+kills*20, "a trial does not begin anew")
 	alone := undisturbed(t, more(filepath.Join(t.TempDir(), "other")))
 	require.Equal(t, alone, plainText(trials))
 }
 
-// TestLostEngine deletes the message server's store, or flips bits of it, while the study runs and while its coordinator is dead: it is rebuilt from the database.
-func TestLostEngine(t *testing.T) {
+// TestLostBroker deletes the files of the broker, or flips bits of them, while the study runs and while its coordinator
+// is dead: they are made anew from the database.
+func TestLostBroker(t *testing.T) {
 	t.Parallel()
 	rounds := 1
-	if long {
+	if long.On() {
 		rounds = 50
 	}
-	more := "trials = " + strconv.Itoa(30+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = \"40ms\"\n[run]\nwait = \"3ms\"\n"
+	more := "trials = " + strconv.Itoa(20+20*rounds) + "\nlease = \"500ms\"\nattempts = 1000\ncheckpoint-every = " +
+		"\"40ms\"\n[run]\nwait = \"2ms\"\n"
 	path, s := written(t, more)
-	place, err := PlaceOf(s.Storage)
+	workdir, err := openWorkdir(s.Storage)
 	require.NoError(t, err)
-	store := place.engine(s.Name)
+	store := workdir.broker(s.Name)
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
 	said := new(bytes.Buffer)
-	begin := func() *exec.Cmd {
+	begin := func(until int) *exec.Cmd {
 		cmd := again(asCoordinator, path)
 		said.Reset()
 		cmd.Stdout, cmd.Stderr = said, said
 		require.NoError(t, cmd.Start())
+		untilFinished(t, s, until)
 		return cmd
 	}
+	kill := func(cmd *exec.Cmd) {
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
 	deleted, flipped := 0, 0
-	for range rounds {
-		cmd := begin()
-		time.Sleep(time.Duration(300+r.IntN(200)) * time.Millisecond)
-		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, 20*time.Second, time.Millisecond) // under a living one, which writes meanwhile
+	for n := range rounds {
+		cmd := begin(20*n + 4)
+		// the broker writes meanwhile
+		require.Eventually(t, func() bool { return os.RemoveAll(store) == nil }, time.Minute, time.Millisecond)
 		deleted++
 		require.Eventually(t, func() bool {
 			_, err := os.Stat(filepath.Join(store, "jetstream"))
 			return err == nil
-		}, 60*time.Second, 5*time.Millisecond, "it is made anew: %s", said)
-		time.Sleep(time.Duration(50+r.IntN(100)) * time.Millisecond)
-		require.NoError(t, cmd.Process.Kill())
-		_ = cmd.Wait()
+		}, time.Minute, 5*time.Millisecond, "it is made anew: %s", said)
+		time.Sleep(rand.N(100 * time.Millisecond))
+		kill(cmd)
 		flipped += flip(t, store, r)
-		cmd = begin()
-		time.Sleep(time.Duration(200+r.IntN(200)) * time.Millisecond)
-		require.NoError(t, cmd.Process.Kill())
-		_ = cmd.Wait()
+		kill(begin(20*n + 12))
 		require.NoError(t, os.RemoveAll(store))
 		deleted++
 	}
@@ -143,7 +151,8 @@ func flip(t *testing.T, dir string, r *rand.Rand) (files int) {
 	return files
 }
 
-// TestFullDisk fills the file system of a study: it pauses, says so with path and bytes, and goes on; nothing is wrong or missing.
+// TestFullDisk fills the file system of a study: it pauses, says so with path and bytes, and goes on; nothing is wrong
+// or missing.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := filepath.Join(t.TempDir(), "disk")
@@ -152,7 +161,7 @@ func TestFullDisk(t *testing.T) {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	defer func() { require.NoError(t, unix.Unmount(disk, unix.MNT_DETACH)) }()
-	more := "trials = 60\nlease = \"500ms\"\ncheckpoint-every = \"40ms\"\nattempts = 1000\n[run]\nwait = \"3ms\"\n"
+	more := "trials = 30\nlease = \"500ms\"\ncheckpoint-every = \"40ms\"\nattempts = 1000\n[run]\nwait = \"2ms\"\n"
 	_, s := written(t, "storage = \"sqlite:///"+disk+"/s.db\"\n"+more)
 	var mu sync.Mutex
 	said := ""
@@ -169,10 +178,12 @@ func TestFullDisk(t *testing.T) {
 			return strings.Contains(said, text)
 		}
 	}
+	began := make(chan struct{})
+	first := sync.OnceFunc(func() { close(began) })
+	c.Ended = func(*study.FrozenTrial, *study.FrozenTrial) { first() }
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
-	time.Sleep(500 * time.Millisecond)
-	began := time.Now()
+	<-began
 	f, err := os.Create(filepath.Join(disk, "filler"))
 	require.NoError(t, err)
 	full := false
@@ -188,11 +199,10 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	require.True(t, full)
-	t.Logf("it paused after %s", time.Since(began))
 	require.Regexp(t, `no space left at \S+, of which \d+ bytes are free: the study pauses`, said)
 	require.NoError(t, f.Close())
 	require.NoError(t, os.Remove(f.Name()))
-	require.Eventually(t, has("there is room again"), 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, has("there is room again"), time.Minute, 10*time.Millisecond)
 	require.NoError(t, <-done, said)
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
@@ -204,7 +214,8 @@ func TestServed(t *testing.T) {
 	_, s := written(t, more)
 	at := make(chan string, 1)
 	c := coordinator(s)
-	c.Away, c.Listen, c.Listening = true, Listen{Address: "127.0.0.1:0", Token: "right"}, func(address string) { at <- address }
+	c.Away, c.Listen, c.Listening = true, Listen{Address: "127.0.0.1:0", Token: "right"},
+		func(address string) { at <- address }
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	url := "nats://" + <-at
@@ -219,7 +230,9 @@ func TestServed(t *testing.T) {
 	require.Contains(t, string(out), "refuses this worker")
 	killed := guest("right")
 	require.NoError(t, killed.Start())
-	time.Sleep(300 * time.Millisecond)
+	require.Eventually(t, func() bool { // it runs a trial
+		return slices.ContainsFunc(c.WorkerStatus(), func(w WorkerStatus) bool { return len(w.Leased) > 0 })
+	}, time.Minute, time.Millisecond)
 	require.NoError(t, killed.Process.Kill())
 	_ = killed.Wait()
 	out, err = guest("right").CombinedOutput()
@@ -233,8 +246,10 @@ func TestListen(t *testing.T) {
 		l    Listen
 		want string
 	}{
-		{Listen{}, ""}, {Listen{Address: "127.0.0.1:1"}, ""}, {Listen{Address: "localhost:1"}, ""}, {Listen{Address: "[::1]:1"}, ""}, {Listen{Address: "0.0.0.0:1", Token: "t"}, ""},
-		{Listen{Address: "0.0.0.0:1"}, "give a token"}, {Listen{Address: ":1"}, "give a token"}, {Listen{Address: "host:1"}, "give a token"}, {Listen{Address: "nowhere"}, "wants HOST:PORT"},
+		{Listen{}, ""}, {Listen{Address: "127.0.0.1:1"}, ""}, {Listen{Address: "localhost:1"}, ""},
+		{Listen{Address: "[::1]:1"}, ""}, {Listen{Address: "0.0.0.0:1", Token: "t"}, ""},
+		{Listen{Address: "0.0.0.0:1"}, "give a token"}, {Listen{Address: ":1"}, "give a token"},
+		{Listen{Address: "host:1"}, "give a token"}, {Listen{Address: "nowhere"}, "wants HOST:PORT"},
 	} {
 		err := c.l.Check()
 		if c.want == "" {
@@ -245,15 +260,16 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// desked is a desk with its engine and one open trial.
-func desked(t *testing.T, more string) (*desk, int64) {
+// newTestServer returns a server with its engine and one open trial.
+func newTestServer(t *testing.T, more string) (*server, int64) {
 	t.Helper()
 	_, s := written(t, more)
 	c := coordinator(s)
 	require.NoError(t, c.Open())
-	e, err := openEngine(c.place.engine(s.Name), c.place.socket(s.Name), Listen{}, time.Hour) // the queue alone would wait that long, as after a clock was set back
+	// the queue alone would wait that long, as after a clock was set back
+	e, err := openBroker(c.workdir.broker(s.Name), c.workdir.socket(s.Name), Listen{}, time.Hour)
 	require.NoError(t, err)
-	d, err := newDesk(t.Context(), c, e)
+	d, err := newServer(t.Context(), c, e)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		e.close()
@@ -268,7 +284,9 @@ func desked(t *testing.T, more string) (*desk, int64) {
 // TestFences: what comes from a worker that lost its trial changes nothing.
 func TestFences(t *testing.T) {
 	t.Parallel()
-	d, trial := desked(t, "lease = \"150ms\"\n")
+	d, trial := newTestServer(t, "lease = \"15s\"\n")
+	clock := time.Now()
+	d.now = func() time.Time { return clock }
 	a := request{Trial: trial, Worker: "a", Ack: "$JS.ACK.a"}
 	b := request{Trial: trial, Worker: "b", Ack: "$JS.ACK.b"}
 	asks := func(answer func(request) (reply, error), q request) reply {
@@ -287,7 +305,7 @@ func TestFences(t *testing.T) {
 	a.Object = "late"
 	require.True(t, asks(d.keep, a).Lost, "its revision is not the newest")
 	a.Fence = kept.Fence
-	time.Sleep(200 * time.Millisecond) // a is stopped
+	clock = clock.Add(16 * time.Second) // a is stopped
 	got = asks(d.claim, b)
 	require.Equal(t, "one", got.Job.Object, "b goes on from a's checkpoint")
 	b.Fence = got.Fence
@@ -304,11 +322,12 @@ func TestFences(t *testing.T) {
 	require.True(t, asks(d.claim, b).Over)
 }
 
-// TestNoLeaseLivesForEver: leases end by the time that has passed, whatever clocks say: the queue's are set so that it would wait for an hour.
+// TestNoLeaseLivesForEver: leases end by the time that has passed, whatever clocks say: the queue's are set so that it
+// would wait for an hour.
 func TestNoLeaseLivesForEver(t *testing.T) {
 	t.Parallel()
-	d, trial := desked(t, "lease = \"100ms\"\n")
-	consumer, err := d.engine.js.Consumer(t.Context(), queueName, workersName)
+	d, trial := newTestServer(t, "lease = \"100ms\"\n")
+	consumer, err := d.broker.js.Consumer(t.Context(), queueName, workersName)
 	require.NoError(t, err)
 	next := func() string {
 		msg, err := consumer.Next()
@@ -345,7 +364,8 @@ func TestNoLeaseLivesForEver(t *testing.T) {
 	require.Less(t, time.Since(began), time.Minute)
 }
 
-// TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves running holds up nothing.
+// TestForeignTrials: trials that another program adds are seen and explained, and not counted; one that it leaves
+// running holds up nothing.
 func TestForeignTrials(t *testing.T) { onEach(t, foreignTrials) }
 
 func foreignTrials(t *testing.T, at string) {
@@ -356,8 +376,10 @@ func foreignTrials(t *testing.T, at string) {
 	require.NoError(t, err)
 	other := map[string]float64{"x": 0.3}
 	distributions := map[string]study.Distribution{"x": s.Space[0].Distribution}
-	require.NoError(t, db.Add(id, -1, &study.FrozenTrial{State: study.Running, Params: other, Distributions: distributions},
-		&study.FrozenTrial{State: study.Complete, Values: []float64{-7}, Params: other, Distributions: distributions, Start: time.Now(), Complete: time.Now()}))
+	require.NoError(t, db.Add(id, -1, &study.FrozenTrial{State: study.Running, Params: other,
+		Distributions: distributions},
+		&study.FrozenTrial{State: study.Complete, Values: []float64{-7}, Params: other, Distributions: distributions,
+			Start: time.Now(), Complete: time.Now()}))
 	require.NoError(t, db.Close())
 	c := coordinator(s)
 	said, ended := "", 0
@@ -409,7 +431,8 @@ func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
 	require.NoError(t, err)
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IsCA: by == nil, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	parent, signer := c, any(key)
 	if by != nil {
@@ -422,7 +445,8 @@ func certificate(t *testing.T, by *tls.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the machine need none.
+// TestCertificates: where certificates are wanted, those without one of the authority are kept out, and workers of the
+// machine need none.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	authority := certificate(t, nil)
@@ -431,7 +455,7 @@ func TestCertificates(t *testing.T) {
 	pool.AddCert(authority.Leaf)
 	l := Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{server}, ClientCAs: pool}}
 	dir := t.TempDir()
-	e, err := openEngine(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), l, time.Second)
+	e, err := openBroker(filepath.Join(dir, "engine"), filepath.Join(dir, "socket"), l, time.Second)
 	require.NoError(t, err)
 	defer e.close()
 	for i, c := range []struct {
@@ -446,7 +470,8 @@ func TestCertificates(t *testing.T) {
 		require.NoError(t, err, i)
 		conn.Close()
 	}
-	_, err = nats.Connect("nats://"+e.address(), nats.Secure(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{client}}))
+	_, err = nats.Connect("nats://"+e.address(),
+		nats.Secure(&tls.Config{RootCAs: x509.NewCertPool(), Certificates: []tls.Certificate{client}}))
 	require.ErrorAs(t, err, new(*tls.CertificateVerificationError), "the server is checked, too")
 	conn, err := nats.Connect("nats://here", nats.SetCustomDialer(bySocket(filepath.Join(dir, "socket"))))
 	require.NoError(t, err)

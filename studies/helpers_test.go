@@ -3,6 +3,7 @@ package studies
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -16,11 +17,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/rollout/study"
 	"xlarun/studies/rdb"
 	"xlarun/studies/rdb/rdbtest"
+	"xlarun/studies/study"
 	"xlarun/xlabridge"
 )
 
@@ -193,7 +195,8 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	if url := os.Getenv(asGuest); url != "" {
-		if err := JoinStudy(context.Background(), Join{URL: url, Token: os.Getenv(TokenVariable), Wait: 10 * time.Second}, bowls{}); err != nil {
+		if err := JoinStudy(context.Background(), Join{URL: url, Token: os.Getenv(TokenVariable), Wait: 10 *
+			time.Second}, bowls{}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -213,6 +216,10 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // tests wait more than they compute
+		panic(err)
 	}
 	code := m.Run()
 	rdbtest.Stop()
@@ -248,7 +255,7 @@ seeds = 2
 startup = 4
 report-every = 2
 pruner = "median"
-lease = "2s"
+lease = "10s"
 `
 
 const space = `
@@ -276,7 +283,7 @@ var backends = []struct {
 // here removes what a study in a server's database leaves in the folder runs.
 func here(t *testing.T, at string) string {
 	t.Cleanup(func() {
-		beside, err := rdb.Beside(at)
+		beside, err := rdb.WorkPath(at)
 		require.NoError(t, err)
 		require.NoError(t, os.RemoveAll(beside+".work"))
 		_ = os.Remove("runs") // if another test has nothing in it
@@ -284,10 +291,14 @@ func here(t *testing.T, at string) string {
 	return at
 }
 
-// onEach runs a test with a database of each kind.
+// onEach runs a test with a database of each kind; in the short form with SQLite. What differs between databases is
+// tested in rdb.
 func onEach(t *testing.T, test func(t *testing.T, at string)) {
 	t.Helper()
 	for _, b := range backends {
+		if b.name != "sqlite" && !long.On() {
+			continue
+		}
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, b.at(t))

@@ -1,9 +1,11 @@
 package studies
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,14 +14,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/internal/long"
+	"xlarun/studies/study"
 )
 
-// long is set for the long form of tests.
-var long = os.Getenv("XLARUN_LONG") != ""
-
-// undisturbed runs a study with one worker and gives its results.
+// undisturbed returns the results of a study that one worker runs. It does not wait in rounds.
 func undisturbed(t *testing.T, more string) string {
+	more = regexp.MustCompile(`wait = "\w+"`).ReplaceAllString(more, `wait = "0s"`)
 	_, s := written(t, "workers = 1\n"+more)
 	require.NoError(t, coordinator(s).Run(t.Context()))
 	return plainText(trialsOf(t, s))
@@ -27,11 +28,11 @@ func undisturbed(t *testing.T, more string) string {
 
 // killOne kills, or stops, a process that is at work for a study's slot.
 func killOne(s *Spec, slot int, signal syscall.Signal) (pid int) {
-	place, _ := PlaceOf(s.Storage)
-	if !locked(place.slot(s.Name, slot)) {
+	workdir, _ := openWorkdir(s.Storage)
+	if !locked(workdir.slot(s.Name, slot)) {
 		return 0
 	}
-	id, err := os.ReadFile(place.slot(s.Name, slot) + ".id")
+	id, err := os.ReadFile(workdir.slot(s.Name, slot) + ".id")
 	parts := strings.Split(string(id), ":")
 	if err != nil || len(parts) < 3 {
 		return 0
@@ -43,35 +44,49 @@ func killOne(s *Spec, slot int, signal syscall.Signal) (pid int) {
 	return pid
 }
 
-// TestKilledWorkers kills workers with SIGKILL at random moments: the study is the same to the bit, and every trial ends once.
+// finished returns how many trials of a study have finished.
+func finished(t *testing.T, s *Spec) (n int) {
+	t.Helper()
+	for _, x := range trialsOf(t, s) {
+		if x.State.Finished() {
+			n++
+		}
+	}
+	return n
+}
+
+// untilFinished waits until n trials of a study have finished.
+func untilFinished(t *testing.T, s *Spec, n int) {
+	t.Helper()
+	for began := time.Now(); finished(t, s) < n; time.Sleep(10 * time.Millisecond) {
+		require.Less(t, time.Since(began), 3*time.Minute, "%d trials finish", n)
+	}
+}
+
+// TestKilledWorkers kills workers with SIGKILL at random moments: the results are the same to the bit, and every trial
+// finishes once.
 func TestKilledWorkers(t *testing.T) { onEach(t, killedWorkers) }
 
 func killedWorkers(t *testing.T, at string) {
-	kills := 20
-	if long {
+	kills := 5
+	if long.On() {
 		kills = 300
 	}
-	more := "attempts = 100000\ntrials = " + strconv.Itoa(40+3*kills) + "\n[run]\nwait = \"3ms\"\n"
+	more := "attempts = 100000\nlease = \"500ms\"\ntrials = " + strconv.Itoa(10+5*kills) + "\n[run]\nwait = \"3ms\"\n"
 	_, s := writtenAt(t, at, more)
-	done := make(chan error, 1)
 	c := coordinator(s)
-	go func() { done <- c.Run(t.Context()) }()
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
 	fired := 0
-	for fired < kills {
-		time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
-		if killOne(s, r.IntN(2), syscall.SIGKILL) != 0 {
-			fired++
-		}
-		select {
-		case err := <-done:
-			require.NoError(t, err)
-			require.Fail(t, "the study ended too early", "after %d kills", fired)
-		default:
+	c.Ended = func(x, _ *study.FrozenTrial) {
+		if n := int(x.Number); n%5 == 4 && n < 5*kills {
+			if killOne(s, n%2, syscall.SIGKILL) != 0 || killOne(s, 1-n%2, syscall.SIGKILL) != 0 {
+				fired++
+			}
+			time.AfterFunc(rand.N(60*time.Millisecond), func() { killOne(s, n%2, syscall.SIGKILL) })
 		}
 	}
-	require.NoError(t, <-done)
+	require.NoError(t, c.Run(t.Context()))
 	t.Logf("%d kills, %d deaths seen", fired, c.Deaths())
+	require.Positive(t, fired)
 	require.Positive(t, c.Deaths())
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
@@ -80,62 +95,78 @@ func killedWorkers(t *testing.T, at string) {
 func TestKilledCoordinators(t *testing.T) { onEach(t, killedCoordinators) }
 
 func killedCoordinators(t *testing.T, at string) {
-	kills := 5
-	if long {
+	kills := 3
+	if long.On() {
 		kills = 100
 	}
-	more := "trials = " + strconv.Itoa(20+10*kills) + "\n[run]\nwait = \"2ms\"\n"
+	more := "attempts = 100000\nlease = \"500ms\"\ntrials = " + strconv.Itoa(10+8*kills) + "\n[run]\nwait = \"2ms\"\n"
 	path, s := writtenAt(t, at, more)
-	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 2))
-	survived := 0
-	for n := 0; n < kills || survived == 0 && n < 5*kills; n++ { // on a machine that does other work it may take longer until there are workers
+	for n := range kills {
 		cmd := again(asCoordinator, path)
 		require.NoError(t, cmd.Start())
-		time.Sleep(time.Duration(150+r.IntN(250)+100*max(0, n-kills)) * time.Millisecond)
+		untilFinished(t, s, 5*(n+1))
+		time.Sleep(rand.N(50 * time.Millisecond))
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
-		if killOne(s, 0, 0) != 0 || killOne(s, 1, 0) != 0 { // signal 0 asks whether it is there
-			survived++
-		}
+		require.True(t, killOne(s, 0, 0) != 0 || killOne(s, 1, 0) != 0, "a worker lives on") // signal 0 changes nothing
 	}
-	require.Positive(t, survived, "workers live on without a coordinator")
-	t.Logf("%d kills of coordinators, after %d of which workers lived on", kills, survived)
 	out, err := again(asCoordinator, path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Equal(t, undisturbed(t, more), plainText(trialsOf(t, s)))
 }
 
-// TestStoppedWorker stops a worker past its lease and lets it go on: its late result is refused or the same.
+// TestStoppedWorker stops a worker until it has lost its lease and lets it go on: its late result is refused or the
+// same.
 func TestStoppedWorker(t *testing.T) {
 	t.Parallel()
-	stops := 5
-	if long {
+	stops := 2
+	if long.On() {
 		stops = 100
 	}
-	more := "trials = " + strconv.Itoa(10+8*stops) + "\nlease = \"300ms\"\n[run]\nwait = \"10ms\"\n"
+	more := "attempts = 100000\nlease = \"200ms\"\ntrials = " + strconv.Itoa(10+10*stops) +
+		"\n[run]\nwait = \"6ms\"\n"
 	_, s := written(t, more)
-	done := make(chan error, 1)
 	c := coordinator(s)
-	go func() { done <- c.Run(t.Context()) }()
-	for fired := 0; fired < stops; {
+	over := make(chan struct{})
+	var err error
+	go func() {
+		defer close(over)
+		err = c.Run(t.Context())
+	}()
+	isOver := func() bool {
 		select {
-		case err := <-done:
-			require.NoError(t, err)
-			require.Fail(t, "the study ended too early", "after %d stops", fired)
+		case <-over:
+			return true
 		default:
+			return false
 		}
-		pid := killOne(s, 0, syscall.SIGSTOP)
-		if pid == 0 {
-			time.Sleep(5 * time.Millisecond)
-			continue
-		}
-		fired++
-		time.Sleep(400 * time.Millisecond)
-		require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
-		time.Sleep(50 * time.Millisecond)
 	}
-	require.NoError(t, <-done)
-	t.Logf("%d stops past a lease; %d requests of workers that had lost their trial were refused", stops, c.desk.refused)
+	leases := func(pid int) (n int) {
+		for _, w := range c.WorkerStatus() {
+			if strings.Contains(w.ID, fmt.Sprintf(":%d:", pid)) {
+				n += len(w.Leased)
+			}
+		}
+		return n
+	}
+	fired := 0
+	for fired < stops && !isOver() {
+		pid := killOne(s, 0, syscall.SIGSTOP)
+		if pid != 0 && leases(pid) > 0 {
+			for fired++; leases(pid) > 0 && !isOver(); {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		if pid != 0 {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	<-over
+	require.NoError(t, err)
+	require.Positive(t, fired)
+	t.Logf("%d stops past a lease; %d requests of workers that had lost their trial were refused", fired,
+		c.server.refused)
 	trials := trialsOf(t, s)
 	require.Equal(t, undisturbed(t, more), plainText(trials))
 	for _, x := range trials {
@@ -150,9 +181,9 @@ func twoCoordinators(t *testing.T, at string) {
 	path, s := writtenAt(t, at, "[run]\nwait = \"10ms\"\n")
 	done := make(chan error, 1)
 	go func() { done <- coordinator(s).Run(t.Context()) }()
-	place, err := PlaceOf(s.Storage)
+	workdir, err := openWorkdir(s.Storage)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return locked(place.coordinator(s.Name)) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return locked(workdir.coordinator(s.Name)) }, time.Minute, time.Millisecond)
 	out, err := again(asCoordinator, path).CombinedOutput()
 	require.ErrorAs(t, err, new(*exec.ExitError))
 	require.Contains(t, string(out), "another process runs the study bowl")
@@ -168,6 +199,7 @@ pruner = "none"
 timeout = "4s"
 memory = "200M"
 attempts = 2
+lease = "1m"
 [run]
 x = 0.5
 steps = 40
@@ -183,8 +215,10 @@ choices = ["well", "nan", "error", "panic", "die", "hang", "eat"]
 	}
 	require.Len(t, got, 7, "no point twice, none left out")
 	for how, want := range map[string]string{
-		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start", "panic": "FAIL: the run panicked: broken",
-		"die": "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 4s", "eat": "FAIL: its worker took more than 200000000 bytes of memory",
+		"well": "COMPLETE: ", "nan": "FAIL: the objective is not a number: [NaN]", "error": "FAIL: it does not start",
+		"panic": "FAIL: the run panicked: broken",
+		"die":   "FAIL: 2 workers died while they ran it: see their logs", "hang": "FAIL: it took more than 4s",
+		"eat": "FAIL: its worker took more than 200000000 bytes of memory",
 	} {
 		require.Equal(t, want, got[how], how)
 	}

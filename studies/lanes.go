@@ -1,261 +1,55 @@
 package studies
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-
-	"xlarun/rollout/run"
 )
 
-// lanesAtOnce is the number of runs that are given to a program of lanes at a time: few enough that all seeds of a trial are computed side by side.
-const lanesAtOnce = 1024
-
-// LaneResult is what a trial that was a lane came to.
-type LaneResult struct {
-	Values  []float64
-	Stopped bool  // by the pruner
-	Err     error // the metric is not there
-}
-
-// Values of Spec.TrialsAs.
-const asAuto, asLanes, asProcesses = "auto", "lanes", "processes"
-
-// What a trial may take that is run as a lane unless it is asked for: its state is not stored on the way.
-const (
-	smallWork  = 1 << 37 // multiplications by parameters, some ten seconds of a core
-	smallBytes = 1 << 26 // of a run
-	startWork  = 1 << 30 // about what the start of a run costs that is no lane
-)
-
-// laneSettings are the settings of the runs that the parameters of a study are, by the parameters' names, where all trials can be lanes of one program: each parameter is an input
-// of it, and none hangs on another. Else the error says in a sentence why not.
-func (s *Spec) laneSettings(e run.Experiment) (map[string]string, error) {
-	l, ok := e.(run.Laned)
-	if !ok {
-		return nil, wrong("kind", "got %s, whose runs cannot be lanes of one program", s.Kind)
-	}
-	known := l.LaneNumbers()
-	names := map[string]string{}
-	for _, p := range s.Space {
-		if len(p.When) > 0 {
-			return nil, wrong("param."+p.Name+".when", "stands in the way of lanes: trials without it are of another program")
-		}
-		full := p.Name
-		if !slices.Contains(known, full) {
-			i := slices.IndexFunc(known, func(name string) bool { return strings.HasSuffix(name, "."+p.Name) })
-			if i < 0 {
-				return nil, wrong("param."+p.Name, "makes another program of each trial: lanes may differ in %s", strings.Join(known, ", "))
-			}
-			full = known[i]
-		}
-		names[p.Name] = full
-	}
-	return names, nil
-}
-
-// FitsLanes tells whether the trials of a study can be lanes of one program: nil, or a sentence why not.
-func (s *Spec) FitsLanes(runs Runs) error {
-	_, err := s.laneCost(runs)
-	return err
-}
-
-// laneCost is that of a run.
-func (s *Spec) laneCost(runs Runs) (run.LaneCost, error) {
-	for key, at := range map[string]bool{"timeout": s.Timeout != "none" && s.Timeout != "", "memory": s.Memory != 0, "stall": s.Stall != "none" && s.Stall != ""} {
-		if at {
-			return run.LaneCost{}, wrong(key, "bounds what a trial takes in a process of its own, and lanes are of one: leave it out")
-		}
-	}
-	if s.Sampler == asPBT {
-		return run.LaneCost{}, wrong("sampler", "got pbt, whose trials go on from one another's states, and those of lanes are not kept")
-	}
-	if tune, has := s.Fixed["tune"]; has && tune != "off" {
-		return run.LaneCost{}, wrong("run.tune", "got %v, wants off: all lanes have the plan by rule", tune)
-	}
-	examples, err := s.Examples()
-	if err != nil {
-		return run.LaneCost{}, err
-	}
-	e, err := runs.Resolve(s.Kind, s.laneValues(examples[0]))
-	if err != nil {
-		return run.LaneCost{}, err
-	}
-	if _, err = s.laneSettings(e); err != nil {
-		return run.LaneCost{}, err
-	}
-	return e.(run.Laned).LaneCost()
-}
-
-// laneValues are the settings of lanes: they get the devices of all workers.
-func (s *Spec) laneValues(params map[string]any) map[string]any {
-	values := s.Values(params, 0)
-	values["devices"] = int64(s.Workers * s.Threads)
-	return values
-}
-
-// asLanes tells whether the trials are run as lanes, where the spec leaves it open; why says why not.
-func (s *Spec) asLanes(runs Runs) (lanes bool, why error) {
-	if s.Pruner != "none" {
-		return false, wrong("pruner", "got %s, and a lane that is pruned takes as long as the others", s.Pruner)
-	}
-	cost, err := s.laneCost(runs)
+// chooseLanes decides whether trials run as lanes or in processes. It returns a *SpecError if the spec asks for lanes
+// and trials cannot be lanes.
+func (c *Coordinator) chooseLanes() error {
+	s := c.Spec
+	c.lanes, c.notLanes = false, nil
+	served := c.Away || c.Listen.Address != "" || c.Runs == nil
 	switch {
-	case err != nil:
-		return false, err
-	case cost.Work*float64(s.Seeds) > smallWork:
-		return false, wrong("run", "makes trials that take long, and lanes are not stored on the way")
-	case cost.Bytes > smallBytes:
-		return false, wrong("run", "makes runs of some %d MB, too large to have many at a time", cost.Bytes>>20)
+	case s.TrialsAs == asLanes && served:
+		return wrong("trials-as", "got lanes, but workers that join run trials as processes: give study run, or "+
+			"processes")
+	case s.TrialsAs == asLanes:
+		if err := s.FitsLanes(c.Runs); err != nil {
+			return wrong("trials-as", "got lanes, but %v", err)
+		}
+		c.lanes = true
+	case s.TrialsAs == asAuto && !served:
+		c.lanes, c.notLanes = s.asLanes(c.Runs)
 	}
-	if n := min(s.Window, s.Trials) * s.Seeds; !s.ahead() && n <= s.Workers*s.Threads && cost.Work > startWork {
-		return false, wrong("window", "got %d, which gives no device two runs at a time, and lanes wait for the slowest", s.Window)
-	}
-	return true, nil
+	return nil
 }
 
-// lanesRoom is the number of trials that are lanes at a time.
-func (s *Spec) lanesRoom() int { return max(1, lanesAtOnce/s.Seeds) }
-
-// Lanes runs trials of the given parameters as lanes of one program, hundreds at a time: each comes to the bit to what objective makes of it alone. report hears of each trial's objective
-// on the way, as objective's does, with the trial's number among the given ones.
-func (s *Spec) Lanes(ctx context.Context, runs Runs, trials []map[string]any, report func(trial int, step, last int64, value float64) (stop bool, err error)) ([]LaneResult, error) {
-	if len(trials) == 0 {
-		return nil, nil
+// How describes in a few words how trials run. The coordinator has to be open.
+func (c *Coordinator) How() string {
+	s := c.Spec
+	switch {
+	case c.Away:
+		return "trials in processes: workers elsewhere"
+	case c.lanes:
+		return fmt.Sprintf("trials as lanes of one program on %d devices, up to %d at a time", s.Workers*s.Threads,
+			c.batchSize())
 	}
-	p, err := s.openLanes(ctx, runs, trials[0], len(trials))
-	if err != nil {
-		return nil, err
+	text := fmt.Sprintf("trials in processes: %d workers x %d threads", s.Workers, s.Threads)
+	if c.notLanes != nil {
+		text += fmt.Sprintf(" (no lanes: %v)", c.notLanes)
 	}
-	results, err := p.run(ctx, trials, report)
-	return results, errors.Join(err, p.close())
+	return text
 }
 
-// laneProgram is a program of which trials are lanes.
-type laneProgram struct {
-	spec  *Spec
-	last  int64
-	names map[string]string // of the runs' settings, by those of parameters
-	lanes run.Lanes
-}
+// Lanes reports whether trials run as lanes of one program.
+func (c *Coordinator) Lanes() bool { return c.lanes }
 
-// openLanes makes one of up to `most` trials at a time.
-func (s *Spec) openLanes(ctx context.Context, runs Runs, params map[string]any, most int) (*laneProgram, error) {
-	e, err := runs.Resolve(s.Kind, s.laneValues(params))
-	if err != nil {
-		return nil, err
+// batchSize returns the highest number of trials that run as lanes at a time.
+func (c *Coordinator) batchSize() int {
+	n := min(c.Spec.maxLaneTrials(), c.Spec.Trials)
+	if !c.Spec.ahead() {
+		n = min(n, c.Spec.Window)
 	}
-	p := &laneProgram{spec: s, last: e.Last()}
-	if p.names, err = s.laneSettings(e); err != nil {
-		return nil, err
-	}
-	if f, ok := e.(run.Fetcher); ok {
-		if err := f.Fetch(ctx, quiet{}); err != nil {
-			return nil, err
-		}
-	}
-	b, err := runs.Backend(ctx, e)
-	if err != nil {
-		return nil, err
-	}
-	p.lanes, err = e.(run.Laned).OpenLanes(b, slices.Collect(maps.Values(p.names)), min(most, s.lanesRoom())*s.Seeds)
-	return p, err
-}
-
-func (p *laneProgram) close() error { return p.lanes.Close() }
-
-// run runs trials; see Spec.Lanes.
-func (p *laneProgram) run(ctx context.Context, trials []map[string]any, report func(trial int, step, last int64, value float64) (stop bool, err error)) ([]LaneResult, error) {
-	s := p.spec
-	var lanes []run.Lane
-	for i, params := range trials {
-		numbers := map[string]float64{}
-		for name, full := range p.names {
-			switch x := params[name].(type) {
-			case float64:
-				numbers[full] = x
-			case int64:
-				numbers[full] = float64(x)
-			default:
-				return nil, fmt.Errorf("trial %d has %v for %s, wants a number", i, params[name], name)
-			}
-		}
-		for seed := range s.Seeds {
-			lanes = append(lanes, run.Lane{Seed: int64(seed), Numbers: numbers})
-		}
-	}
-	results := make([]LaneResult, len(trials))
-	for first := 0; first < len(trials); first += s.lanesRoom() {
-		end := min(first+s.lanesRoom(), len(trials))
-		t := &lanedTrials{spec: s, last: p.last, results: results[first:end], seeds: make([]*seeded, (end-first)*s.Seeds)}
-		t.report = func(trial int, step int64, value float64) (bool, error) {
-			if report == nil {
-				return false, nil
-			}
-			return report(first+trial, step, p.last, value)
-		}
-		for i := range t.seeds {
-			t.seeds[i] = &seeded{last: p.last}
-		}
-		if err := p.lanes.Run(ctx, lanes[first*s.Seeds:end*s.Seeds], t.hear); err != nil {
-			return nil, err
-		}
-		if t.err != nil {
-			return nil, t.err
-		}
-		for i := range t.results {
-			if r := &t.results[i]; !r.Stopped && r.Err == nil {
-				r.Values, r.Err = s.together(t.seeds[i*s.Seeds : (i+1)*s.Seeds])
-			}
-		}
-	}
-	return results, nil
-}
-
-// lanedTrials are trials whose runs are lanes under way, those of one trial beside each other.
-type lanedTrials struct {
-	spec    *Spec
-	last    int64
-	results []LaneResult
-	seeds   []*seeded
-	report  func(trial int, step int64, value float64) (bool, error)
-	err     error
-}
-
-// hear takes a step of a run in. When all runs of its trial have come to where the objective is reported, it is.
-func (t *lanedTrials) hear(lane int, m run.Metrics) (stop bool) {
-	trial := lane / t.spec.Seeds
-	r := &t.results[trial]
-	if r.Stopped || r.Err != nil || t.err != nil {
-		return true
-	}
-	one := t.seeds[lane]
-	one.take(m)
-	if m.Step%t.spec.ReportEvery != 0 || m.Step >= t.last {
-		return false
-	}
-	open := false
-	for _, other := range t.seeds[trial*t.spec.Seeds:][:t.spec.Seeds] {
-		if !other.over && other.metrics.Step < m.Step {
-			return false // it is heard of next
-		}
-		open = open || !other.over
-	}
-	if !open {
-		return false
-	}
-	values, err := t.spec.together(t.seeds[trial*t.spec.Seeds:][:t.spec.Seeds])
-	if err != nil {
-		r.Err = err
-		return true
-	}
-	if len(values) == 1 {
-		if r.Stopped, t.err = t.report(trial, m.Step, values[0]); r.Stopped {
-			r.Values = values
-		}
-	}
-	return r.Stopped || t.err != nil
+	return n
 }

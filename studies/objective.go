@@ -3,8 +3,6 @@ package studies
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -40,7 +38,8 @@ func (s *Spec) Check(runs Runs) error {
 		}
 		for _, name := range s.Metrics() {
 			if has := m.Measures(); name != stepMetric && !slices.Contains(has, name) {
-				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind, stepMetric, strings.Join(has, ", "))
+				return wrong("metric", "got %s, which runs of %s do not have: they have %s, %s", name, s.Kind,
+					stepMetric, strings.Join(has, ", "))
 			}
 		}
 	}
@@ -53,79 +52,51 @@ var errRestore = errors.New("the trial's checkpoint does not fit")
 // errStopped ends a trial whose pruner says so.
 var errStopped = errors.New("pruned")
 
-// hooks are what an objective is run with. report hears of it on the way and says whether to stop; keep hears after each round that the trial
-// can be stored, and calls what it is given where it is time; from is what was stored, nil: the run begins. until is the step at which it stops, 0: its last; end, where there is one, gets
-// what the runs have come to then.
+// hooks are what an objective calls while it runs, and where it starts and stops.
 type hooks struct {
+	// report gets the objective at a step before the last. It returns whether to stop.
 	report func(step, last int64, value float64) (stop bool, err error)
-	keep   func(state func() (*progress, error)) error
-	from   *progress
-	until  int64
-	end    func(*progress)
+	// keep is called after each round. It calls state if it wants a checkpoint.
+	keep func(state func() (*checkpoint, error)) error
+	// from is the checkpoint to go on from; nil: the runs begin.
+	from *checkpoint
+	// until is the step at which the runs stop; 0: their last.
+	until int64
+	// end, if not nil, gets the state of the runs at the end.
+	end func(*checkpoint)
 }
 
-// objective runs the trial of some parameters: one run a seed, side by side, so that all have come as far when their metrics are put together.
-// values are the objectives at the end.
+// objective runs a trial: one run for each seed, side by side, so that all have reached the same step when their
+// metrics are combined. values are the objectives at the end.
 func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, h hooks) (values []float64, err error) {
-	var all []*seeded
-	defer func() {
-		for _, r := range all {
-			err = errors.Join(err, r.run.Close())
-		}
-	}()
-	first, last := int64(0), int64(0)
-	for seed := range s.Seeds {
-		e, err := runs.Resolve(s.Kind, s.Values(params, seed))
-		if err != nil {
-			return nil, err
-		}
-		if f, ok := e.(run.Fetcher); ok {
-			if err := f.Fetch(ctx, quiet{}); err != nil {
-				return nil, err
-			}
-		}
-		b, err := runs.Backend(ctx, e)
-		if err != nil {
-			return nil, err
-		}
-		r, err := e.Start(b)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, &seeded{run: r, last: e.Last()})
-		last = max(last, e.Last())
+	seeds, err := s.startSeeds(ctx, runs, params)
+	defer func() { err = errors.Join(err, seeds.close()) }()
+	if err != nil {
+		return nil, err
 	}
-	if h.from != nil {
-		if err := h.from.restore(all); err != nil {
-			return nil, errors.Join(errRestore, err)
-		}
-		first = h.from.Step
-	}
+	step, last := int64(0), seeds.last()
 	if h.until > 0 {
 		last = min(last, h.until)
 	}
-	for step := first; step < last; {
-		before := step
-		step = min(step+s.ReportEvery, last)
-		open := false
-		for _, r := range all {
-			for !r.over && r.metrics.Step < step {
-				if ctx.Err() != nil {
-					return nil, context.Cause(ctx)
-				}
-				if err := r.advance(); err != nil {
-					return nil, err
-				}
-				if err := h.keep(func() (*progress, error) { return progressOf(before, all) }); err != nil {
-					return nil, err
-				}
-			}
-			open = open || !r.over
+	if h.from != nil {
+		if err := h.from.restore(seeds); err != nil {
+			return nil, errors.Join(errRestore, err)
 		}
-		if values, err = s.together(all); err != nil {
+		step = h.from.Step
+	}
+	for step < last {
+		reported := step
+		step = min(step+s.ReportEvery, last)
+		err := seeds.advance(ctx, step, func() error {
+			return h.keep(func() (*checkpoint, error) { return checkpointOf(reported, seeds) })
+		})
+		if err != nil {
 			return nil, err
 		}
-		if !open {
+		if values, err = seeds.objectives(s); err != nil {
+			return nil, err
+		}
+		if seeds.done() {
 			break
 		}
 		if step < last && len(values) == 1 {
@@ -139,96 +110,11 @@ func (s *Spec) objective(ctx context.Context, runs Runs, params map[string]any, 
 		}
 	}
 	if h.end != nil {
-		p, err := progressOf(last, all)
+		end, err := checkpointOf(last, seeds)
 		if err != nil {
 			return nil, err
 		}
-		h.end(p)
+		h.end(end)
 	}
 	return values, nil
-}
-
-type quiet struct{}
-
-func (quiet) Download(done, total int64) {}
-func (quiet) Notice(string)              {}
-
-// seeded is a run of one seed.
-type seeded struct {
-	run     run.Run
-	last    int64
-	over    bool
-	metrics run.Metrics
-}
-
-// advance is one round of the run.
-func (r *seeded) advance() error {
-	m, err := r.run.Step()
-	if err != nil {
-		return err
-	}
-	if m.Step <= r.metrics.Step {
-		return fmt.Errorf("the run stays at step %d", m.Step)
-	}
-	r.take(m)
-	return nil
-}
-
-// take takes the metrics of a step in.
-func (r *seeded) take(m run.Metrics) {
-	values := m.Values
-	for _, old := range r.metrics.Values { // metrics that are not measured in every round
-		if _, ok := m.Get(old.Name); !ok {
-			values = append(values, old)
-		}
-	}
-	m.Values = values
-	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
-}
-
-// stepMetric is the metric that all runs have: the step that they have come to.
-const stepMetric = "step"
-
-// together puts the seeds' metrics together.
-func (s *Spec) together(all []*seeded) (values []float64, err error) {
-	for _, name := range s.Metrics() {
-		var each []float64
-		for _, r := range all {
-			x, ok := r.metrics.Get(name)
-			if name == stepMetric && !ok {
-				x, ok = float64(r.metrics.Step), true
-			}
-			if !ok {
-				names := []string{stepMetric}
-				for _, v := range r.metrics.Values {
-					names = append(names, v.Name)
-				}
-				return nil, fmt.Errorf("key \"metric\" got %s, but the run has no such metric: it has %s", name, strings.Join(names, ", "))
-			}
-			each = append(each, x)
-		}
-		values = append(values, aggregate(s.Aggregate, each))
-	}
-	return values, nil
-}
-
-func aggregate(how string, x []float64) float64 {
-	if slices.ContainsFunc(x, math.IsNaN) {
-		return math.NaN()
-	}
-	x = slices.Sorted(slices.Values(x))
-	n := len(x)
-	switch how {
-	case "min":
-		return x[0]
-	case "max":
-		return x[n-1]
-	case "median":
-		return (x[(n-1)/2] + x[n/2]) / 2
-	}
-	sum := 0.
-	for _, v := range x {
-		sum += v / float64(n)
-	}
-	return sum
 }

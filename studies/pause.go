@@ -11,31 +11,34 @@ import (
 	"xlarun/studies/rdb"
 )
 
-// enough are bytes with which a study goes on that had paused.
-const enough = 1 << 20
+// resumeBytes is the free space in bytes at which a paused study goes on.
+const resumeBytes = 1 << 20
 
-// pause waits, after something went wrong, while there is no room on the disk or the database's server does not answer: paused is true. It says so
-// once. A study that another process has taken over meanwhile is none of this one's any more.
+// pause waits, after an error, while the disk is full or the server of the database does not answer. paused is true if
+// it had to wait, which it says once. It returns an error if the study cannot go on: another process runs it, or it was
+// deleted.
 func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 	path, _ := rdb.Path(c.Spec.Storage) // it was opened
 	over := ""
 	for {
 		why := ""
-		err := c.db.Reach(ctx)
+		err := c.db.Ping(ctx)
 		if errors.Is(err, rdb.ErrTaken) {
 			return paused, fmt.Errorf("%w %s in %s by now: it goes on there", rdb.ErrTaken, c.Spec.Name, c.Spec.Where())
 		}
 		if errors.Is(err, rdb.ErrGone) {
-			return paused, fmt.Errorf("%w: trials that ended since are lost; the same command begins anew, or goes on from a copy that is put there", err)
+			return paused, fmt.Errorf("%w: trials that ended since are lost; the same command begins anew, or goes "+
+				"on from a copy that is put there", err)
 		}
 		if err == nil && c.study != nil {
-			if gone := c.db.There(c.study.ID()); errors.Is(gone, rdb.ErrDeleted) {
+			if gone := c.db.Exists(c.study.ID()); errors.Is(gone, rdb.ErrDeleted) {
 				return paused, c.deleted()
 			}
 		}
-		if free, where := room(path, c.place.dir); free < enough {
+		if free, where := freeSpace(path, c.workdir.dir); free < resumeBytes {
 			over = "there is room again: the study goes on"
-			why = fmt.Sprintf("no space left at %s, of which %d bytes are free: the study pauses until there are %d", where, free, enough)
+			why = fmt.Sprintf("no space left at %s, of which %d bytes are free: the study pauses until there are %d",
+				where, free, resumeBytes)
 		} else if err != nil && path == "" {
 			over = "the server answers again: the study goes on"
 			why = fmt.Sprintf("%v: the study pauses until it answers", err)
@@ -56,11 +59,13 @@ func (c *Coordinator) pause(ctx context.Context) (paused bool, _ error) {
 	}
 }
 
-// deleted is the end of a study that somebody has deleted.
+// deleted returns the error of a study that was deleted while it ran.
 func (c *Coordinator) deleted() error {
-	return fmt.Errorf("%s in %s: %w while it ran, and its trials with it: the same command begins anew", c.Spec.Name, c.Spec.Where(), rdb.ErrDeleted)
+	return fmt.Errorf("%s in %s: %w while it ran, and its trials with it: the same command begins anew", c.Spec.Name,
+		c.Spec.Where(), rdb.ErrDeleted)
 }
 
+// wait waits for a time, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -70,8 +75,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// room is the least that is free at the paths.
-func room(paths ...string) (free int64, where string) {
+// freeSpace returns the least free space in bytes at the paths, and where it is.
+func freeSpace(paths ...string) (free int64, where string) {
 	free = 1 << 62
 	for _, path := range paths {
 		var s unix.Statfs_t

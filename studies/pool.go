@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// Pool keeps worker processes of this machine going, one a slot.
+// Pool keeps worker processes running on this machine, one in each slot.
 type Pool struct {
 	Size, Threads int
-	// Command is a worker of a slot.
+	// Command returns the command of the worker of a slot.
 	Command func(slot int) *exec.Cmd
-	// Log is the file in which its output goes; "" for nowhere.
+	// Log returns the file for the output of a worker; "" for none.
 	Log func(slot int) string
-	// Held tells of a slot with a worker that is not the pool's; nil: there are none.
+	// Held reports whether a worker that the pool did not start holds the slot. nil: none does.
 	Held func(slot int) bool
-	// Died hears of workers that are gone: err is nil for one that ended by itself.
+	// Died is called when a worker has ended. err is nil if its exit status was 0.
 	Died func(slot int, err error)
-	// Limit is the number of workers that may die soon after their start, one after the other, before no more are started; 0 for any.
+	// Limit is the number of workers that may die right after their start, one after the other, before the pool starts
+	// no more. 0: no limit.
 	Limit int
-	// Done tells that none is to be started any more where one ended by itself.
+	// Done makes the pool start no worker in place of one that has ended.
 	Done bool
 
 	workers map[int]*process
@@ -37,10 +38,10 @@ type process struct {
 	over  chan error
 }
 
-// soon is the age up to which the death of a worker tells that there is something wrong with all of them.
+// soon is the age in which a worker dies if something is wrong with all workers.
 const soon = 3 * time.Second
 
-// Man starts a worker in each slot that has none. After workers that died soon it takes its time.
+// Man starts a worker in each slot that has none. It waits longer and longer if workers die right after their start.
 func (p *Pool) Man() error {
 	if p.workers == nil {
 		p.workers = map[int]*process{}
@@ -95,16 +96,16 @@ func (p *Pool) start(slot int) error {
 	return nil
 }
 
-// Hopeless tells that so many workers as the limit died soon after their start, one after the other.
+// Hopeless reports whether the limit of workers has died right after their start.
 func (p *Pool) Hopeless() bool { return p.Limit > 0 && p.quick >= p.Limit }
 
-// Works tells that workers do what they are for: the next that dies soon is the first.
+// Works resets the count of workers that died right after their start.
 func (p *Pool) Works() { p.quick = 0 }
 
-// Left is the number of workers that have not ended.
+// Left returns the number of running workers.
 func (p *Pool) Left() int { return len(p.workers) }
 
-// Stop ends the workers.
+// Stop ends all workers with SIGTERM, after three seconds with SIGKILL.
 func (p *Pool) Stop() {
 	for _, w := range p.workers {
 		_ = w.cmd.Process.Signal(syscall.SIGTERM) // it may be gone

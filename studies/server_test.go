@@ -8,19 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
 	"xlarun/studies/rdb/rdbtest"
+	"xlarun/studies/study"
 )
 
-// TestServerThatEnds: a study pauses while its database's server is away, goes on when it is there again, and comes to the same.
+// TestServerThatEnds: a study pauses while its database's server is away, goes on when it is there again, and comes to
+// the same.
 func TestServerThatEnds(t *testing.T) {
 	t.Parallel()
-	rdbtest.Start(t) // skipped where there is none
-	server, err := rdbtest.New()
-	require.NoError(t, err)
-	defer func() { _ = server.Remove() }() // it may be down
-	more := "trials = 60\n[run]\nwait = \"5ms\"\n"
-	_, s := writtenAt(t, here(t, server.Database(t)), more)
+	server, url := rdbtest.NewProxy(t, rdbtest.Start(t).Database(t))
+	more := "trials = 24\nlease = \"500ms\"\nattempts = 1000\n[run]\nwait = \"2ms\"\n"
+	_, s := writtenAt(t, here(t, url), more)
 	c := coordinator(s)
 	var mu sync.Mutex
 	said := ""
@@ -39,12 +37,14 @@ func TestServerThatEnds(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- c.Run(t.Context()) }()
 	for range 2 {
-		for range 10 {
+		for range 4 {
 			<-ended
 		}
 		before := strings.Count(heard(), "the study pauses until it answers")
-		require.NoError(t, server.Down())
-		require.Eventually(t, func() bool { return strings.Count(heard(), "the study pauses until it answers") > before }, 30*time.Second, 10*time.Millisecond, heard())
+		server.Down()
+		require.Eventually(t, func() bool {
+			return strings.Count(heard(), "the study pauses until it answers") > before
+		}, time.Minute, 10*time.Millisecond, heard())
 		require.NoError(t, server.Up())
 	}
 	require.NoError(t, <-done)

@@ -1,5 +1,7 @@
-// Package studies runs studies of hyper-parameters: it reads what is to be searched from a file, asks and keeps trials
-// (rollout/study, studies/rdb) and has them run by worker processes, any of which may be killed at any moment.
+// Package studies runs studies of hyper-parameters. It reads the search space from a file, asks trials from a sampler
+// (studies/study), keeps them in a database (studies/rdb) and has them run by worker processes or as lanes of one
+// program. Every process may be killed at any moment: the same command goes on, and the results are the same to the
+// bit. The loop that asks, runs and tells trials is Coordinator.optimize.
 package studies
 
 import (
@@ -18,10 +20,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"xlarun/rollout/settings"
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// Spec is a study as its file gives it. Fields with resume:"any" may be changed of a study that goes on.
+// Spec holds the settings of a study. Those with resume:"any" may change when a study goes on.
 type Spec struct {
 	Name        string         `set:"name" json:"name" wants:"a name of letters, digits, dots, dashes and underscores" help:"name of the study"`
 	Storage     string         `set:"storage" json:"-" resume:"any" help:"database of the study, sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE (default sqlite:///runs/study-NAME/study.db)"`
@@ -54,23 +56,27 @@ type Spec struct {
 }
 
 func defaults() *Spec {
-	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe", GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
-		Window: 4, TrialsAs: asAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s", Stall: "none", Fixed: map[string]any{}}
+	return &Spec{Kind: "evolve", Direction: "maximize", Aggregate: "mean", Seeds: 1, Trials: 100, Sampler: "tpe",
+		GridPoints: 5, Startup: 10, Pruner: "none", ReportEvery: 10,
+		Window: 4, TrialsAs: asAuto, Threads: 1, Timeout: "none", Attempts: 5, Lease: "15s", Checkpoint: "30s",
+		Stall: "none", Fixed: map[string]any{}}
 }
 
-// Usual is a spec with nothing but defaults, for help.
-func Usual() *Spec { return defaults() }
+// Defaults returns a spec with the default of each setting, for help.
+func Defaults() *Spec { return defaults() }
 
-// SpecError is what is wrong with a key of a spec.
+// SpecError says what is wrong with a key of a spec.
 type SpecError struct {
 	Key, Problem string
 }
 
 // Error implements error.
-func (e *SpecError) Error() string { return fmt.Sprintf("key %q %s", shown(e.Key), shown(e.Problem)) }
+func (e *SpecError) Error() string {
+	return fmt.Sprintf("key %q %s", shorten(e.Key), shorten(e.Problem))
+}
 
-// shown is a text that may come from a file, short enough to be read.
-func shown(s string) string {
+// shorten cuts a text from a file to a length that can be read.
+func shorten(s string) string {
 	const most = 300
 	s = strings.ToValidUTF8(s, "?")
 	if r := []rune(s); len(r) > most {
@@ -85,16 +91,17 @@ func wrong(key, format string, args ...any) error {
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
-// Parse reads a spec. over are settings by name that win over the file's, as texts. Errors are *SpecError where a key is wrong.
+// Parse reads a spec. over holds settings by name that replace those of the file. An error about a key is a *SpecError.
 func Parse(text []byte, over map[string]string) (*Spec, error) {
 	var values map[string]any
 	if err := toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &values); err != nil {
 		var d *toml.DecodeError
 		if errors.As(err, &d) {
 			row, column := d.Position()
-			return nil, fmt.Errorf("line %d, column %d is no TOML: %s", row, column, shown(strings.TrimPrefix(d.Error(), "toml: ")))
+			return nil, fmt.Errorf("line %d, column %d is no TOML: %s", row, column,
+				shorten(strings.TrimPrefix(d.Error(), "toml: ")))
 		}
-		return nil, fmt.Errorf("it is no TOML: %s", shown(err.Error()))
+		return nil, fmt.Errorf("it is no TOML: %s", shorten(err.Error()))
 	}
 	s := defaults()
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -110,7 +117,7 @@ func Parse(text []byte, over map[string]string) (*Spec, error) {
 	return s, s.check()
 }
 
-// take takes a key of the file.
+// take sets a key of the file.
 func (s *Spec) take(key string, value any) error {
 	switch key {
 	case "run":
@@ -152,7 +159,7 @@ func asSpec(err error) error {
 	return err
 }
 
-// fix takes a table of settings; tables in it are parts.
+// fix sets the table [run]. Tables in it are settings of parts.
 func (s *Spec) fix(prefix string, table map[string]any) error {
 	for _, key := range slices.Sorted(maps.Keys(table)) {
 		name := prefix + strings.ReplaceAll(key, "_", "-")
@@ -234,7 +241,8 @@ func param(i int, table map[string]any) (p study.Param, err error) {
 		case "when":
 			when, ok := value.(map[string]any)
 			if !ok {
-				return p, wrong(at(key), "got %v, wants { NAME = VALUE } or { NAME = [VALUES] } of a parameter before it", value)
+				return p, wrong(at(key), "got %v, wants { NAME = VALUE } or { NAME = [VALUES] } of a parameter "+
+					"before it", value)
 			}
 			p.When = map[string][]any{}
 			for on, v := range when {
@@ -259,7 +267,7 @@ func param(i int, table map[string]any) (p study.Param, err error) {
 	return p, nil
 }
 
-// Metrics are the names of the objectives.
+// Metrics returns the names of the objectives.
 func (s *Spec) Metrics() (names []string) {
 	for _, name := range strings.Split(s.Metric, ",") {
 		names = append(names, strings.TrimSpace(name))
@@ -267,7 +275,7 @@ func (s *Spec) Metrics() (names []string) {
 	return names
 }
 
-// Directions of the objectives.
+// Directions returns the directions of the objectives.
 func (s *Spec) Directions() (all []study.Direction) {
 	for _, d := range strings.Split(s.Direction, ",") {
 		all = append(all, study.Direction(strings.ToUpper(strings.TrimSpace(d))))
@@ -291,7 +299,8 @@ func (s *Spec) check() error {
 		}
 	}
 	if len(s.Directions()) != len(s.Metrics()) {
-		return wrong("direction", "has %d directions for %d metrics: give one each", len(s.Directions()), len(s.Metrics()))
+		return wrong("direction", "has %d directions for %d metrics: give one each", len(s.Directions()),
+			len(s.Metrics()))
 	}
 	if len(s.Space) == 0 {
 		return wrong("param", "is missing: give the parameters that are searched, each as a table [[param]]")
@@ -331,7 +340,8 @@ func (s *Spec) check() error {
 		}
 	}
 	if s.Threads > runtime.NumCPU() || s.Workers*s.Threads > max(runtime.NumCPU(), s.Threads) {
-		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for each other", s.Workers, s.Threads, runtime.NumCPU())
+		return wrong("workers", "got %d of %d threads each, more than this machine's %d cores: runs would wait for "+
+			"each other", s.Workers, s.Threads, runtime.NumCPU())
 	}
 	if s.Storage == "" {
 		s.Storage = "sqlite:///runs/study-" + s.Name + "/study.db"
@@ -346,15 +356,15 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// Limit is the time of a trial; 0 for any.
+// Limit returns the time limit of a trial; 0 for none.
 func (s *Spec) Limit() (time.Duration, error) { return timeOf("timeout", s.Timeout, "10m") }
 
-// keepEvery is the time between checkpoints of a trial; 0 for none.
+// keepEvery returns the time between checkpoints of a trial; 0 for none.
 func (s *Spec) keepEvery() (time.Duration, error) {
 	return timeOf("checkpoint-every", s.Checkpoint, "30s")
 }
 
-// stall is the time that a step may take; 0 for any.
+// stall returns the time limit of a step; 0 for none.
 func (s *Spec) stall() (time.Duration, error) { return timeOf("stall", s.Stall, "10m") }
 
 func timeOf(key, text, example string) (time.Duration, error) {
@@ -394,7 +404,7 @@ func (s *Spec) sampler() (study.Sampler, error) {
 	return &study.TPE{Startup: s.Startup}, nil
 }
 
-// pruner of runs whose last step is `last`.
+// pruner returns the pruner for runs whose last step is `last`.
 func (s *Spec) pruner(last int64) study.Pruner {
 	switch s.Pruner {
 	case "median":
@@ -407,7 +417,21 @@ func (s *Spec) pruner(last int64) study.Pruner {
 	return nil
 }
 
-// options of the study; its sampler is a new one.
+// prunes reports whether the pruner stops a trial after its reports so far. last is the last step of its runs.
+func (s *Spec) prunes(of *study.Study, t *study.FrozenTrial, last int64) (bool, error) {
+	pruner := s.pruner(last)
+	if pruner == nil {
+		return false, nil
+	}
+	sees, _ := study.System[int64](t, study.SeesAttr)
+	v, err := of.View(t.Number, sees)
+	if err != nil {
+		return false, err
+	}
+	return pruner.Prune(v, t), nil
+}
+
+// options returns the options of the study, with a new sampler.
 func (s *Spec) options(storage study.Storage) study.Options {
 	sampler, _ := s.sampler() // check has tried it
 	o := study.Options{Storage: storage, Directions: s.Directions(), Sampler: sampler, Seed: s.Seed}
@@ -417,10 +441,10 @@ func (s *Spec) options(storage study.Storage) study.Options {
 	return o
 }
 
-// text is all of the spec that the study's results follow from.
+// text returns the settings that change results, as JSON.
 func (s *Spec) text() ([]byte, error) { return json.Marshal(s) }
 
-// Values are the settings of one run of a trial.
+// Values returns the settings of one run of a trial.
 func (s *Spec) Values(params map[string]any, seed int) map[string]any {
 	values := maps.Clone(s.Fixed)
 	if values == nil {
@@ -431,7 +455,7 @@ func (s *Spec) Values(params map[string]any, seed int) map[string]any {
 	return values
 }
 
-// Examples are some points of the space: both ends of all parameters, and some between.
+// Examples returns points of the space: both ends of all parameters, and some between them.
 func (s *Spec) Examples() (all []map[string]any, err error) {
 	for _, sampler := range []study.Sampler{edge(0), edge(1), &study.Halton{Plain: true}} {
 		st, err := study.New("examples", study.Options{Sampler: sampler})
@@ -453,7 +477,7 @@ func (s *Spec) Examples() (all []map[string]any, err error) {
 	return all, nil
 }
 
-// edge is a sampler of the lowest (0) or highest (1) values.
+// edge is a sampler that chooses the lowest (0) or highest (1) values.
 type edge float64
 
 func (edge) Name() string                                     { return "edge" }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
 const good = `name = "bowl"
@@ -53,7 +53,8 @@ func TestSpecs(t *testing.T) {
 	require.Equal(t, "sqlite:///runs/study-bowl/study.db", s.Storage)
 	require.Equal(t, study.Distribution{Kind: study.Int, Low: 1, High: 9, Step: 2}, s.Space[2].Distribution)
 	require.Equal(t, map[string][]any{"how": {"well"}}, s.Space[1].When)
-	require.Equal(t, map[string]any{"steps": int64(3), "x": .5, "seed": int64(4), "devices": int64(1)}, s.Values(map[string]any{"x": .5}, 4))
+	require.Equal(t, map[string]any{"steps": int64(3), "x": .5, "seed": int64(4), "devices": int64(1)},
+		s.Values(map[string]any{"x": .5}, 4))
 
 	for i, c := range []struct{ what, old, new, want string }{
 		{"no TOML", "seeds = 2", "seeds = = 2", "line 5, column"},
@@ -66,10 +67,13 @@ func TestSpecs(t *testing.T) {
 		{"a metric too many", `"loss"`, `"loss,x"`, `key "direction" has 1 directions for 2 metrics`},
 		{"no direction", `"minimize"`, `"down"`, `key "direction" got "down"`},
 		{"an unknown sampler", `"grid"`, `"gird"`, `key "sampler" got "gird", wants one of`},
-		{"a sampler of one objective", "metric = \"loss\"\ndirection = \"minimize\"\nseeds = 2\ntrials = 20\nsampler = \"grid\"", "metric = \"loss,x\"\ndirection = \"minimize,maximize\"\nsampler = \"tpe\"", `key "sampler" got tpe`},
+		{"a sampler of one objective", "metric = \"loss\"\ndirection = \"minimize\"\nseeds = 2\ntrials = 20\nsampler " +
+			"= \"grid\"", "metric = \"loss,x\"\ndirection = \"minimize,maximize\"\nsampler = \"tpe\"",
+			`key "sampler" got tpe`},
 		{"too large a grid", "high = 9", "high = 900001", `key "sampler" got grid`},
 		{"no time", `"10m"`, `"10"`, `key "timeout" got "10"`},
-		{"no time of checkpoints", `"10m"`, "\"10m\"\ncheckpoint-every = 'often'", `key "checkpoint-every" got "often"`},
+		{"no time of checkpoints", `"10m"`, "\"10m\"\ncheckpoint-every = 'often'",
+			`key "checkpoint-every" got "often"`},
 		{"no time to stall", `"10m"`, "\"10m\"\nstall = '-1s'", `key "stall" got "-1s"`},
 		{"no size", `"2G"`, `"lots"`, `key "memory" got "lots"`},
 		{"too many threads", "seeds = 2", "threads = 200", `key "workers" got`},
@@ -102,7 +106,8 @@ func TestSpecs(t *testing.T) {
 	require.ErrorContains(t, s.Check(bowls{}), "stepps", "settings of the run are the kind's to check")
 	s, err = Parse([]byte(strings.Replace(good, `"loss"`, `"lost"`, 1)), nil)
 	require.NoError(t, err)
-	require.EqualError(t, s.Check(bowls{}), `key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
+	require.EqualError(t, s.Check(bowls{}),
+		`key "metric" got lost, which runs of bowl do not have: they have step, loss, x`)
 }
 
 // parsed reads any text as a spec: an error or none, soon, and never a panic.
@@ -127,7 +132,8 @@ func FuzzSpec(f *testing.F) {
 // TestMutatedSpecs is a short fuzz: specs with values, lines and bytes that stand where they should not.
 func TestMutatedSpecs(t *testing.T) {
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
-	odd := []string{"nan", "inf", "-1", "0", "1e308", "9223372036854775807", "''", "'a'", "[]", "[1, 'a']", "{}", "{ how = [] }", "true", "2026-01-02", "\"\\u0000\"", "1e-320", "4e9", "[[1]]", "'../x'", "\"postgresql://x\""}
+	odd := []string{"nan", "inf", "-1", "0", "1e308", "9223372036854775807", "''", "'a'", "[]", "[1, 'a']", "{}",
+		"{ how = [] }", "true", "2026-01-02", "\"\\u0000\"", "1e-320", "4e9", "[[1]]", "'../x'", "\"postgresql://x\""}
 	for range 1500 {
 		lines := strings.Split(good, "\n")
 		for range 1 + r.IntN(3) {

@@ -1,6 +1,6 @@
 // Package thirdparty carries the pins of what the project fetches from
 // outside: which wheel of which distribution, with its checksum, size and
-// licence. It imports nothing and decides nothing; third_party/fetch/plugin reads it.
+// licence. It imports nothing and decides nothing; xlabridge/plugin reads it.
 package thirdparty
 
 import _ "embed"

@@ -12,30 +12,54 @@ import (
 
 // abiFields pairs our structures and fields with those of the header that go-xla is built from.
 var abiFields = map[string][]string{
-	"xp_version PJRT_Api_Version":                                           {"major_version", "minor_version"},
-	"xp_api PJRT_Api":                                                       {"version pjrt_api_version", "fn PJRT_Error_Destroy"},
-	"xp_named_value PJRT_NamedValue":                                        {"name", "name_size", "type", "value string_value", "value_size"},
-	"xp_error_destroy_args PJRT_Error_Destroy_Args":                         {"error"},
-	"xp_error_message_args PJRT_Error_Message_Args":                         {"error", "message", "message_size"},
-	"xp_error_code_args PJRT_Error_GetCode_Args":                            {"error", "code"},
-	"xp_client_create_args PJRT_Client_Create_Args":                         {"create_options", "num_options", "kv_get_callback", "kv_get_user_arg", "kv_put_callback", "kv_put_user_arg", "client", "kv_try_get_callback", "kv_try_get_user_arg"},
-	"xp_client_text_args PJRT_Client_PlatformName_Args":                     {"client", "text platform_name", "text_size platform_name_size"},
-	"xp_client_text_args PJRT_Client_PlatformVersion_Args":                  {"client", "text platform_version", "text_size platform_version_size"},
-	"xp_client_devices_args PJRT_Client_AddressableDevices_Args":            {"client", "devices addressable_devices", "num_devices num_addressable_devices"},
-	"xp_device_description_args PJRT_Device_GetDescription_Args":            {"device", "description device_description"},
-	"xp_description_text_args PJRT_DeviceDescription_Kind_Args":             {"description device_description", "text device_kind", "text_size device_kind_size"},
-	"xp_device_memory_args PJRT_Device_MemoryStats_Args":                    {"device", "bytes_in_use", "peak_bytes_in_use", "peak_bytes_in_use_is_set", "bytes_limit", "bytes_limit_is_set", "peak_pool_bytes", "peak_pool_bytes_is_set"},
-	"xp_program PJRT_Program":                                               {"code", "code_size", "format", "format_size"},
-	"xp_compile_args PJRT_Client_Compile_Args":                              {"client", "program", "compile_options", "compile_options_size", "executable"},
-	"xp_loaded_executable_args PJRT_LoadedExecutable_GetExecutable_Args":    {"loaded loaded_executable", "executable"},
-	"xp_executable_destroy_args PJRT_Executable_Destroy_Args":               {"executable"},
-	"xp_loaded_destroy_args PJRT_LoadedExecutable_Destroy_Args":             {"loaded executable"},
-	"xp_compile_options_args PJRT_Executable_GetCompileOptions_Args":        {"executable", "bytes serialized_bytes", "bytes_size serialized_bytes_size", "serialized serialized_compile_options", "deleter serialized_compile_options_deleter"},
-	"xp_serialize_args PJRT_Executable_Serialize_Args":                      {"executable", "bytes serialized_bytes", "bytes_size serialized_bytes_size", "serialized serialized_executable", "deleter serialized_executable_deleter"},
-	"xp_deserialize_args PJRT_Executable_DeserializeAndLoad_Args":           {"client", "bytes serialized_executable", "bytes_size serialized_executable_size", "loaded loaded_executable", "options overridden_serialized_compile_options", "options_size overridden_serialized_compile_options_size"},
-	"xp_cost_args PJRT_Executable_GetCostAnalysis_Args":                     {"executable", "num_properties", "properties"},
-	"xp_optimized_args PJRT_Executable_OptimizedProgram_Args":               {"executable", "program"},
-	"xp_executable_memory_args PJRT_Executable_GetCompiledMemoryStats_Args": {"executable", "generated_code generated_code_size_in_bytes", "arguments argument_size_in_bytes", "outputs output_size_in_bytes", "aliases alias_size_in_bytes", "temporaries temp_size_in_bytes", "host_temporaries host_temp_size_in_bytes", "peak peak_memory_in_bytes", "peak_unpadded_heap peak_unpadded_heap_bytes"},
+	"xp_version PJRT_Api_Version": {"major_version", "minor_version"},
+	"xp_api PJRT_Api": {"version pjrt_api_version",
+		"fn PJRT_Error_Destroy"},
+	"xp_named_value PJRT_NamedValue": {"name", "name_size", "type",
+		"value string_value", "value_size"},
+	"xp_error_destroy_args PJRT_Error_Destroy_Args": {"error"},
+	"xp_error_message_args PJRT_Error_Message_Args": {"error", "message", "message_size"},
+	"xp_error_code_args PJRT_Error_GetCode_Args":    {"error", "code"},
+	"xp_client_create_args PJRT_Client_Create_Args": {"create_options", "num_options",
+		"kv_get_callback", "kv_get_user_arg", "kv_put_callback", "kv_put_user_arg", "client", "kv_try_get_callback",
+		"kv_try_get_user_arg"},
+	"xp_client_text_args PJRT_Client_PlatformName_Args": {"client", "text platform_name",
+		"text_size platform_name_size"},
+	"xp_client_text_args PJRT_Client_PlatformVersion_Args": {"client", "text platform_version",
+		"text_size platform_version_size"},
+	"xp_client_devices_args PJRT_Client_AddressableDevices_Args": {"client", "devices addressable_devices",
+		"num_devices num_addressable_devices"},
+	"xp_device_description_args PJRT_Device_GetDescription_Args": {
+		"device", "description device_description"},
+	"xp_description_text_args PJRT_DeviceDescription_Kind_Args": {"description device_description",
+		"text device_kind", "text_size device_kind_size"},
+	"xp_device_memory_args PJRT_Device_MemoryStats_Args": {"device", "bytes_in_use",
+		"peak_bytes_in_use", "peak_bytes_in_use_is_set", "bytes_limit", "bytes_limit_is_set", "peak_pool_bytes",
+		"peak_pool_bytes_is_set"},
+	"xp_program PJRT_Program": {"code", "code_size", "format",
+		"format_size"},
+	"xp_compile_args PJRT_Client_Compile_Args": {"client", "program", "compile_options",
+		"compile_options_size", "executable"},
+	"xp_loaded_executable_args PJRT_LoadedExecutable_GetExecutable_Args": {"loaded loaded_executable", "executable"},
+	"xp_executable_destroy_args PJRT_Executable_Destroy_Args":            {"executable"},
+	"xp_loaded_destroy_args PJRT_LoadedExecutable_Destroy_Args":          {"loaded executable"},
+	"xp_compile_options_args PJRT_Executable_GetCompileOptions_Args": {"executable", "bytes serialized_bytes",
+		"bytes_size serialized_bytes_size", "serialized serialized_compile_options",
+		"deleter serialized_compile_options_deleter"},
+	"xp_serialize_args PJRT_Executable_Serialize_Args": {"executable", "bytes serialized_bytes",
+		"bytes_size serialized_bytes_size", "serialized serialized_executable",
+		"deleter serialized_executable_deleter"},
+	"xp_deserialize_args PJRT_Executable_DeserializeAndLoad_Args": {"client", "bytes serialized_executable",
+		"bytes_size serialized_executable_size", "loaded loaded_executable",
+		"options overridden_serialized_compile_options", "options_size overridden_serialized_compile_options_size"},
+	"xp_cost_args PJRT_Executable_GetCostAnalysis_Args": {"executable", "num_properties",
+		"properties"},
+	"xp_optimized_args PJRT_Executable_OptimizedProgram_Args": {"executable", "program"},
+	"xp_executable_memory_args PJRT_Executable_GetCompiledMemoryStats_Args": {
+		"executable", "generated_code generated_code_size_in_bytes", "arguments argument_size_in_bytes",
+		"outputs output_size_in_bytes", "aliases alias_size_in_bytes", "temporaries temp_size_in_bytes",
+		"host_temporaries host_temp_size_in_bytes", "peak peak_memory_in_bytes",
+		"peak_unpadded_heap peak_unpadded_heap_bytes"},
 }
 
 // abiPlaces pairs our places in the table with the names there.
@@ -73,7 +97,8 @@ func TestABI(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("#include \"pjrt_c_api.h\"\n#include \"pjrt_abi.h\"\n")
 	same := func(format, a, b string) {
-		fmt.Fprintf(&text, "_Static_assert("+format+" == "+format+", \"%s and %s\");\n", a, b, strings.ReplaceAll(a, ",", ""), strings.ReplaceAll(b, ",", ""))
+		fmt.Fprintf(&text, "_Static_assert("+format+" == "+format+", \"%s and %s\");\n", a, b,
+			strings.ReplaceAll(a, ",", ""), strings.ReplaceAll(b, ",", ""))
 	}
 	for structs, fields := range abiFields {
 		ours, theirs, ok := strings.Cut(structs, " ")
@@ -88,16 +113,20 @@ func TestABI(t *testing.T) {
 			}
 			same("offsetof(%s)", ours+", "+our, theirs+", "+their)
 			if our != "fn" {
-				fmt.Fprintf(&text, "_Static_assert(sizeof(((%s *)0)->%s) == sizeof(((%s *)0)->%s), \"size of %s.%s\");\n", ours, our, theirs, their, ours, our)
+				fmt.Fprintf(&text, "_Static_assert(sizeof(((%s *)0)->%s) == sizeof(((%s *)0)->%s), \"size of "+
+					"%s.%s\");\n", ours, our, theirs, their, ours, our)
 			}
 		}
 	}
 	for our, their := range abiPlaces {
-		fmt.Fprintf(&text, "_Static_assert(offsetof(xp_api, fn) + %s * sizeof(void *) == offsetof(PJRT_Api, %s), \"%s\");\n", our, their, our)
+		fmt.Fprintf(&text, "_Static_assert(offsetof(xp_api, fn) + %s * sizeof(void *) == offsetof(PJRT_Api, %s), "+
+			"\"%s\");\n", our, their, our)
 	}
-	for our, their := range map[string]string{"XP_STRING": "kString", "XP_INT64": "kInt64", "XP_INT64_LIST": "kInt64List", "XP_FLOAT": "kFloat", "XP_BOOL": "kBool"} {
+	for our, their := range map[string]string{"XP_STRING": "kString", "XP_INT64": "kInt64",
+		"XP_INT64_LIST": "kInt64List", "XP_FLOAT": "kFloat", "XP_BOOL": "kBool"} {
 		fmt.Fprintf(&text, "_Static_assert((int)%s == (int)PJRT_NamedValue_%s, \"%s\");\n", our, their, our)
 	}
-	fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_Api) <= offsetof(xp_api, fn) + %d * sizeof(void *), \"padded\");\n", padded)
+	fmt.Fprintf(&text, "_Static_assert(sizeof(PJRT_Api) <= offsetof(xp_api, fn) + %d * sizeof(void *), \"padded\");\n",
+		padded)
 	cc(t, text.String(), "-c", "-I", filepath.Join(dir, "pjrt"))
 }

@@ -39,7 +39,8 @@ func (c *Client) newBuffer(inner *pjrt.Buffer, device int, bytes int64) (*Buffer
 // host's byte order; its length must be that of dims in dtype. The copy is done when it returns.
 func (c *Client) ToDevice(data []byte, dtype dtypes.DType, dims []int, device int) (*Buffer, error) {
 	if device < 0 || device >= c.NumDevices() {
-		return nil, fmt.Errorf("xlabridge: transfer to device %d, but there are %d (numbered from 0)", device, c.NumDevices())
+		return nil, fmt.Errorf("xlabridge: transfer to device %d, but there are %d (numbered from 0)", device,
+			c.NumDevices())
 	}
 	if !dtype.IsSupported() {
 		return nil, fmt.Errorf("xlabridge: transfer of a %s, which is no element type of a device array", dtype)
@@ -125,7 +126,8 @@ func (b *Buffer) ToHost(dst []byte) error {
 	}
 	defer b.h.release()
 	if len(dst) != size {
-		return fmt.Errorf("xlabridge: transfer of a %s%v to the host got room for %d bytes, wanted %d", b.dtype, b.dims, len(dst), size)
+		return fmt.Errorf("xlabridge: transfer of a %s%v to the host got room for %d bytes, wanted %d", b.dtype, b.dims,
+			len(dst), size)
 	}
 	if size == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"xlarun/graph"
 )
 
-// CallbackPanic is what a call of a program panics with when a callback (graph.RegisterCallback) did: the callback ran on
-// a thread of the plugin, whose stack is not the caller's. A *graph.Error is returned as the call's error instead.
+// CallbackPanic is what a call of a program panics with when a callback (graph.RegisterCallback) did: the callback ran
+// on a thread of the plugin, whose stack is not the caller's. A *graph.Error is returned as the call's error instead.
 type CallbackPanic struct {
 	Value any    // what the callback panicked with
 	Stack []byte // where it did
@@ -28,8 +28,8 @@ func (p *CallbackPanic) Unwrap() error {
 	return err
 }
 
-// callbackPanics are the panics on their way from the plugin's thread to the caller. XLA passes on nothing but text, so the
-// text names them by number.
+// callbackPanics are the panics on their way from the plugin's thread to the caller. XLA passes on nothing but text, so
+// the text names them by number.
 var callbackPanics = struct {
 	sync.Mutex
 	waiting map[uint64]*CallbackPanic
@@ -44,7 +44,8 @@ var callbackPanicText = regexp.MustCompile(`callback panic (\d+) of this process
 // runDebug is graph.RunDebug, with a panic of the user's kept for callbackPanicOf. It runs in a goroutine of its own:
 // neither a panic nor runtime.Goexit (a test's FailNow) may unwind through the frames of the plugin below.
 func runDebug(c debugCall) (err error) {
-	err = fmt.Errorf("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, or panic")
+	err = fmt.Errorf("a callback ended its goroutine (runtime.Goexit, as FailNow of a test does): return from it, " +
+		"or panic")
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

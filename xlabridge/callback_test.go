@@ -30,11 +30,16 @@ func TestCallbackPanics(t *testing.T) {
 		{"2: an error", func() { panic(broken) }, func(t *testing.T, panicked any, err error) {
 			require.ErrorIs(t, panicked.(error), broken)
 		}},
-		{"3: of the runtime", func() { var none []int; none[len(none)]++ }, func(t *testing.T, panicked any, err error) {
+		{"3: of the runtime", func() {
+			var none []int
+			none[len(none)]++
+		}, func(t *testing.T, panicked any, err error) {
 			var of runtime.Error
 			require.ErrorAs(t, panicked.(error), &of)
 		}},
-		{"4: a *graph.Error is the call's error", func() { graph.Throw("Mine", "got nothing, want something") }, func(t *testing.T, panicked any, err error) {
+		{"4: a *graph.Error is the call's error", func() {
+			graph.Throw("Mine", "got nothing, want something")
+		}, func(t *testing.T, panicked any, err error) {
 			require.Nil(t, panicked)
 			var wrong *graph.Error
 			require.ErrorAs(t, err, &wrong)
@@ -53,7 +58,10 @@ func TestCallbackPanics(t *testing.T) {
 			})
 			run := Jit1(c, func(x *array) *array {
 				graph.Callback("test_panics", x)
-				return graph.Add(graph.Map(func(e *array) *array { graph.Callback("test_panics", e); return graph.Mul(e, 2) }, x), 1)
+				return graph.Add(graph.Map(func(e *array) *array {
+					graph.Callback("test_panics", e)
+					return graph.Mul(e, 2)
+				}, x), 1)
 			})
 			x, err := Put(c, 1, graph.Float32s([]float32{1, 2, 3}))
 			require.NoError(t, err)
@@ -83,7 +91,8 @@ func TestCallbackPanics(t *testing.T) {
 			panic("6")
 		}
 	})
-	p, err := graph.TraceArgs("donated", []any{graph.Ones(graph.ShapeOf(graph.Float32, 3))}, graph.TraceOptions{Donate: []int{0}}, func(a []any) any {
+	p, err := graph.TraceArgs("donated", []any{graph.Ones(graph.ShapeOf(graph.Float32, 3))}, graph.TraceOptions{
+		Donate: []int{0}}, func(a []any) any {
 		graph.Callback("test_panics", a[0].(*array))
 		return graph.Add(a[0].(*array), 1)
 	})
@@ -171,7 +180,10 @@ func TestCallbackUsesGraph(t *testing.T) {
 				done := make(chan error, 1)
 				old := graph.SetDebugOutput(&strings.Builder{})
 				go func() {
-					_, err := Jit1(b, func(x *array) *array { graph.Callback("test_nested", x); return graph.Add(x, 1) })(x)
+					_, err := Jit1(b, func(x *array) *array {
+						graph.Callback("test_nested", x)
+						return graph.Add(x, 1)
+					})(x)
 					done <- err
 				}()
 				select {

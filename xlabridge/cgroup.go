@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// FreeMemory is the memory in bytes that this process may still take: what the machine has available, or what is left below
-// the limit of a control group that the process is in, if that is less. 0 where the kernel does not tell.
+// FreeMemory is the memory in bytes that this process may still take: what the machine has available, or what is left
+// below the limit of a control group that the process is in, if that is less. 0 where the kernel does not tell.
 func FreeMemory() int64 { return freeMemory("/") }
 
 // freeMemory is FreeMemory of a machine whose file tree begins at root.
@@ -82,8 +82,8 @@ func memoryGroups(root string) []memoryGroup {
 	return groups
 }
 
-// groupMount finds in a mountinfo text where the groups are mounted, and the path of the group below that place. Inside a
-// container the mount may begin at the container's own group.
+// groupMount finds in a mountinfo text where the groups are mounted, and the path of the group below that place. Inside
+// a container the mount may begin at the container's own group.
 func groupMount(mounts string, version2 bool, group string) (at, within string) {
 	for line := range strings.Lines(mounts) {
 		// number parent device root mount-point options [tags] - kind source options
@@ -116,9 +116,11 @@ func hasWord(list, word string) bool {
 
 // readGroup reads a group's limit and use; ok is false where it has no limit.
 func readGroup(dir string, version2 bool) (g memoryGroup, ok bool) {
-	limits, used, cached := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", []string{"total_inactive_file", "total_active_file"}
+	limits, used, cached := []string{"memory.limit_in_bytes"}, "memory.usage_in_bytes", []string{"total_inactive_file",
+		"total_active_file"}
 	if version2 {
-		limits, used, cached = []string{"memory.max", "memory.high"}, "memory.current", []string{"inactive_file", "active_file"}
+		limits, used, cached = []string{"memory.max", "memory.high"}, "memory.current",
+			[]string{"inactive_file", "active_file"}
 	}
 	g.limit = math.MaxInt64
 	for _, name := range limits {

@@ -13,7 +13,8 @@ import (
 func machine(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	all := map[string]string{"proc/meminfo": "MemTotal:        8000000 kB\nMemFree:         1000000 kB\nMemAvailable:    4000000 kB\n"}
+	all := map[string]string{"proc/meminfo": "MemTotal:        8000000 kB\nMemFree:         1000000 " +
+		"kB\nMemAvailable:    4000000 kB\n"}
 	for name, text := range files {
 		all[name] = text
 	}
@@ -50,7 +51,8 @@ func TestFreeMemoryInGroups(t *testing.T) {
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mount2,
 			"sys/fs/cgroup/a/memory.max":     "1000000000\n",
 			"sys/fs/cgroup/a/memory.current": "900000000\n",
-			"sys/fs/cgroup/a/memory.stat":    "anon 100000000\nfile 800000000\ninactive_file 500000000\nactive_file 100000000\n",
+			"sys/fs/cgroup/a/memory.stat": "anon 100000000\nfile 800000000\ninactive_file 500000000\nactive_file " +
+				"100000000\n",
 		}, 700000000, 1000000000},
 		{4, "version 2, no limit of its own but one around it", map[string]string{
 			"proc/self/cgroup": "0::/outer/inner\n", "proc/self/mountinfo": mount2,
@@ -61,7 +63,8 @@ func TestFreeMemoryInGroups(t *testing.T) {
 		}, 1500000000, 2000000000},
 		{5, "version 2, throttled before the limit", map[string]string{
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mount2,
-			"sys/fs/cgroup/a/memory.max": "3000000000\n", "sys/fs/cgroup/a/memory.high": "1000000000\n", "sys/fs/cgroup/a/memory.current": "0\n",
+			"sys/fs/cgroup/a/memory.max": "3000000000\n", "sys/fs/cgroup/a/memory.high": "1000000000\n",
+			"sys/fs/cgroup/a/memory.current": "0\n",
 		}, 1000000000, 1000000000},
 		{6, "version 2, more than the machine has", map[string]string{
 			"proc/self/cgroup": "0::/a\n", "proc/self/mountinfo": mount2,
@@ -79,21 +82,25 @@ func TestFreeMemoryInGroups(t *testing.T) {
 			"proc/self/cgroup": "5:cpu,cpuacct:/other\n4:memory:/jobs/7\n", "proc/self/mountinfo": mount1,
 			"sys/fs/cgroup/memory/jobs/7/memory.limit_in_bytes": "1000000000\n",
 			"sys/fs/cgroup/memory/jobs/7/memory.usage_in_bytes": "800000000\n",
-			"sys/fs/cgroup/memory/jobs/7/memory.stat":           "inactive_file 1\ntotal_inactive_file 300000000\ntotal_active_file 100000000\n",
+			"sys/fs/cgroup/memory/jobs/7/memory.stat": "inactive_file 1\ntotal_inactive_file " +
+				"300000000\ntotal_active_file 100000000\n",
 		}, 600000000, 1000000000},
 		{10, "version 1, no limit", map[string]string{
 			"proc/self/cgroup": "4:memory:/\n", "proc/self/mountinfo": mount1,
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": unlimited1, "sys/fs/cgroup/memory/memory.usage_in_bytes": "5\n",
 		}, available, math.MaxInt64},
 		{11, "version 1, in a container whose mount begins at its group", map[string]string{
-			"proc/self/cgroup":                           "4:memory:/docker/abc\n",
-			"proc/self/mountinfo":                        "34 25 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			"proc/self/cgroup": "4:memory:/docker/abc\n",
+			"proc/self/mountinfo": "34 25 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup " +
+				"cgroup rw,memory\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "500000000\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "100000000\n",
 		}, 400000000, 500000000},
 		{12, "both versions, the limit in version 1", map[string]string{
-			"proc/self/cgroup":                             "4:memory:/x\n0::/y\n",
-			"proc/self/mountinfo":                          mount1 + "40 25 0:40 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
-			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "500000000\n", "sys/fs/cgroup/memory/x/memory.usage_in_bytes": "0\n",
+			"proc/self/cgroup": "4:memory:/x\n0::/y\n",
+			"proc/self/mountinfo": mount1 +
+				"40 25 0:40 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n",
+			"sys/fs/cgroup/memory/x/memory.limit_in_bytes": "500000000\n",
+			"sys/fs/cgroup/memory/x/memory.usage_in_bytes": "0\n",
 		}, 500000000, 500000000},
 		{13, "a mount point with a space", map[string]string{
 			"proc/self/cgroup":       "0::/a\n",

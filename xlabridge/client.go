@@ -55,7 +55,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 		o.Backend = "cpu"
 	}
 	if o.Devices < 0 || o.Backend == "cpu" && o.Devices > MaxCPUDevices {
-		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices, MaxCPUDevices)
+		return nil, fmt.Errorf("backend %s: got %d devices, wanted 1 to %d (0 for the default)", o.Backend, o.Devices,
+			MaxCPUDevices)
 	}
 	limit, err := cacheLimit()
 	if err != nil {
@@ -69,7 +70,8 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{}, live: map[*handle]struct{}{}}
+	c := &Client{backend: o.Backend, lib: lib, cudaData: found.CUDADataDir, warn: o.Warn, warned: map[string]bool{},
+		live: map[*handle]struct{}{}}
 	c.idle = sync.NewCond(&c.mu)
 	if err := c.create(ctx, o); err != nil {
 		return nil, err
@@ -83,9 +85,9 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// MaxCPUDevices is the most devices that a CPU can be cut into. XLA runs the replicas of a program in a pool of at most 256
-// threads, and each waits in its thread for the others: with more replicas than threads a program with a collective waits
-// for ever.
+// MaxCPUDevices is the most devices that a CPU can be cut into. XLA runs the replicas of a program in a pool of at most
+// 256 threads, and each waits in its thread for the others: with more replicas than threads a program with a collective
+// waits for ever.
 const MaxCPUDevices = 256
 
 // create makes the plugin's client.
@@ -135,16 +137,19 @@ func (c *Client) create(ctx context.Context, o Options) error {
 	if o.Backend == "cpu" {
 		return withChatter(fmt.Errorf("backend cpu: plugin %s made no client: %s", c.lib.path, reason), text)
 	}
-	return fmt.Errorf("backend %s: %s; use --backend cpu, or make the device visible to this process", o.Backend, strings.TrimRight(reason, ".; "))
+	return fmt.Errorf("backend %s: %s; use --backend cpu, or make the device visible to this process", o.Backend,
+		strings.TrimRight(reason, ".; "))
 }
 
 // check holds the client against what was asked for.
 func (c *Client) check(o Options) error {
 	if got := c.Platform(); (o.Backend == "cpu" || o.Backend == "cuda" || o.Backend == "tpu") && got != o.Backend {
-		return fmt.Errorf("backend %s: plugin %s is one for %q; name another plugin, or use --backend %s", o.Backend, c.lib.path, got, got)
+		return fmt.Errorf("backend %s: plugin %s is one for %q; name another plugin, or use --backend %s", o.Backend,
+			c.lib.path, got, got)
 	}
 	if c.NumDevices() < o.Devices {
-		return fmt.Errorf("backend %s: got --devices %d, but there are %d; ask for at most %d", o.Backend, o.Devices, c.NumDevices(), c.NumDevices())
+		return fmt.Errorf("backend %s: got --devices %d, but there are %d; ask for at most %d", o.Backend, o.Devices,
+			c.NumDevices(), c.NumDevices())
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"time"
 	"unsafe"
 
-	"xlarun/third_party/fetch"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/fetch"
 )
 
 // Values of CompileInfo.Cache.
@@ -79,14 +79,16 @@ func (c *Client) compileText(name, stablehlo string, defaults map[string]any, o 
 		return nil, fmt.Errorf("xlabridge: compile %s: the program is empty", name)
 	}
 	if o.Replicas < 0 || o.Replicas > c.NumDevices() {
-		return nil, fmt.Errorf("xlabridge: compile %s: got %d replicas, but the client has %d devices; open it with more", name, o.Replicas, c.NumDevices())
+		return nil, fmt.Errorf("xlabridge: compile %s: got %d replicas, but the client has %d devices; open it "+
+			"with more", name, o.Replicas, c.NumDevices())
 	}
 	done, err := c.busy()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults), asked: o.XLA}
+	r := &request{name: name, purpose: o.Purpose, store: c.store, storeNo: c.storeNo, overrides: maps.Clone(defaults),
+		asked: o.XLA}
 	maps.Copy(r.overrides, o.XLA)
 	if extra, ok := r.overrides[extraOptions].(string); ok {
 		r.extra = extra
@@ -140,8 +142,8 @@ func xlabridgeCompile(slot C.int, args *C.xp_compile_args) (err *C.xp_error) {
 }
 
 // compile answers the call from the cache, or with the plugin's compiler. It sets args.executable. What the plugin does
-// not take of our own options it compiles without: slower, to the same program. The key of what is stored has the options
-// that it was compiled with.
+// not take of our own options it compiles without: slower, to the same program. The key of what is stored has the
+// options that it was compiled with.
 func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.xp_error {
 	r.info.Cache, r.info.Reason = CacheOff, r.storeNo
 	platform := ""
@@ -187,7 +189,8 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 		}
 		if r.store != nil {
 			meta := cache.Metadata{
-				Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(start).Seconds(),
+				Name: r.name, Purpose: r.purpose, Created: time.Now().UTC(), CompileSeconds: time.Since(
+					start).Seconds(),
 				Plugin: l.fingerprint, Platform: platform,
 			}
 			err := l.toCache(r, key, meta, args.executable)
@@ -203,7 +206,8 @@ func (l *library) compile(r *request, args *C.xp_compile_args, code []byte) *C.x
 
 // optionsOf copies the caller's serialized CompileOptionsProto.
 func optionsOf(args *C.xp_compile_args) []byte {
-	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)), int(args.compile_options_size))...)
+	return append([]byte(nil), unsafe.Slice((*byte)(unsafe.Pointer(args.compile_options)),
+		int(args.compile_options_size))...)
 }
 
 // serialized are the overrides, to be appended to a CompileOptionsProto.
@@ -213,7 +217,8 @@ func (r *request) serialized() []byte {
 }
 
 // lookUp finds the program's key in the cache, and sets args.executable where there is an entry.
-func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte, platform string) (key cache.Key, hit bool) {
+func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []byte,
+	platform string) (key cache.Key, hit bool) {
 	if r.store == nil {
 		return key, false
 	}
@@ -225,7 +230,8 @@ func (l *library) lookUp(r *request, args *C.xp_compile_args, code, options []by
 	if err != nil {
 		r.info.Cache, r.info.Reason = CacheMiss, err.Error()
 		if !errors.Is(err, cache.ErrAbsent) {
-			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)", r.name, key, r.store.Dir(), err)
+			r.info.Trouble = fmt.Sprintf("program %s was compiled anew: its entry %.12s in %s is of no use (%v)",
+				r.name, key, r.store.Dir(), err)
 		}
 		return key, false
 	}
@@ -244,7 +250,8 @@ func notStored(dir string, err error) string {
 	case errors.As(err, &link):
 		err = link.Err
 	}
-	return fmt.Sprintf("compiled programs are not kept, since %s cannot be written (%v): make it writable, or set %s to a folder that is", dir, err, fetch.EnvCache)
+	return fmt.Sprintf("compiled programs are not kept, since %s cannot be written (%v): make it writable, or set %s "+
+		"to a folder that is", dir, err, fetch.EnvCache)
 }
 
 // fromCache loads the entry under the key. Any error is a miss.

@@ -27,7 +27,7 @@ func runAxpy(t *testing.T, c *Client, e *Executable) {
 
 func TestCompileCache(t *testing.T) {
 	dir := t.TempDir()
-	first := open(t, Options{CacheDir: dir})
+	first := openAlone(t, Options{CacheDir: dir})
 	e := compile(t, first, axpyText, CompileOptions{})
 	require.Equal(t, CacheMiss, e.Info().Cache)
 	require.Equal(t, "not in the cache yet", e.Info().Reason)
@@ -45,7 +45,7 @@ func TestCompileCache(t *testing.T) {
 	require.Contains(t, entries[0].Meta.Platform, "cpu")
 
 	// Another client with more devices finds the same program.
-	second := open(t, Options{CacheDir: dir, Devices: 2})
+	second := openAlone(t, Options{CacheDir: dir, Devices: 2})
 	again := compile(t, second, axpyText, CompileOptions{})
 	require.Equal(t, CacheHit, again.Info().Cache, again.Info().Reason)
 	require.Empty(t, again.Info().Reason)
@@ -69,12 +69,12 @@ func TestCompileCache(t *testing.T) {
 }
 
 func TestCompileWithoutCache(t *testing.T) {
-	c := open(t, Options{NoCache: true})
+	c := openAlone(t, Options{NoCache: true})
 	e := compile(t, c, axpyText, CompileOptions{})
 	require.Equal(t, CompileInfo{Cache: CacheOff, Reason: "turned off", Seconds: e.Info().Seconds}, e.Info())
 	runAxpy(t, c, e)
 
-	c = open(t, Options{})
+	c = openAlone(t, Options{})
 	e = compile(t, c, axpyText, CompileOptions{NoCache: true})
 	require.Equal(t, CacheOff, e.Info().Cache)
 	require.Equal(t, "turned off for this program", e.Info().Reason)
@@ -88,7 +88,9 @@ func TestCompileUnwritableCache(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
 	var said []string
-	c := open(t, Options{CacheDir: filepath.Join(file, "programs"), Warn: func(line string) { said = append(said, line) }})
+	c := openAlone(t, Options{CacheDir: filepath.Join(file, "programs"), Warn: func(line string) {
+		said = append(said, line)
+	}})
 	for range 2 {
 		e := compile(t, c, axpyText, CompileOptions{})
 		require.Equal(t, CacheMiss, e.Info().Cache)
@@ -97,7 +99,8 @@ func TestCompileUnwritableCache(t *testing.T) {
 		runAxpy(t, c, e)
 	}
 	require.Equal(t, []string{"compiled programs are not kept, since " + filepath.Join(file, "programs") +
-		" cannot be written (not a directory): make it writable, or set XLARUN_CACHE to a folder that is"}, said, "said once")
+		" cannot be written (not a directory): make it writable, or set XLARUN_CACHE to a folder that is"}, said,
+		"said once")
 }
 
 // TestCompileDamagedCache damages the entry in each way: a miss with a reason, the right result,
@@ -135,7 +138,7 @@ func TestCompileDamagedCache(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var said []string
-			c := open(t, Options{Warn: func(line string) { said = append(said, line) }})
+			c := openAlone(t, Options{Warn: func(line string) { said = append(said, line) }})
 			first := compile(t, c, axpyText, CompileOptions{}).Info()
 			require.True(t, first.Stored)
 			require.Empty(t, first.Trouble)
@@ -168,7 +171,7 @@ func putAt(t *testing.T, c *cache.Cache, path string, payload []byte) {
 }
 
 func TestCompileErrors(t *testing.T) {
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	cases := []struct {
 		name, text string
 		o          CompileOptions
@@ -177,11 +180,14 @@ func TestCompileErrors(t *testing.T) {
 		{"empty", "", CompileOptions{}, "the program is empty"},
 		{"no module", "junk", CompileOptions{}, "xlabridge: compile no module:"},
 		{"types", strings.Replace(axpyText, "%y: tensor<3xf32>", "%y: tensor<4xf32>", 1), CompileOptions{}, "%y"},
-		{"unknown option", axpyText, CompileOptions{XLA: map[string]any{"xla_nonsense": true}}, "No such compile option: 'xla_nonsense'"},
-		{"option's type", axpyText, CompileOptions{XLA: map[string]any{"xla_x": []int{1}}}, `compiler option "xla_x": got a []int, wanted`},
+		{"unknown option", axpyText, CompileOptions{XLA: map[string]any{"xla_nonsense": true}},
+			"No such compile option: 'xla_nonsense'"},
+		{"option's type", axpyText, CompileOptions{XLA: map[string]any{"xla_x": []int{1}}},
+			`compiler option "xla_x": got a []int, wanted`},
 		{"replicas", axpyText, CompileOptions{Replicas: 2}, "got 2 replicas, but the client has 1 devices"},
 		{"negative replicas", axpyText, CompileOptions{Replicas: -1}, "got -1 replicas"},
-		{"no results", "module @m { func.func public @main(%x: tensor<f32>) { return } }", CompileOptions{}, "returns nothing"},
+		{"no results", "module @m { func.func public @main(%x: tensor<f32>) { return } }", CompileOptions{},
+			"returns nothing"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -195,7 +201,7 @@ func TestCompileErrors(t *testing.T) {
 
 // TestCompileByOthers gives the cache to programs that go-xla's own users compile.
 func TestCompileByOthers(t *testing.T) {
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	plugin, err := pjrt.GetPlugin(c.PluginPath())
 	require.NoError(t, err)
 	client, err := plugin.NewClient(nil)
@@ -271,12 +277,12 @@ func TestCompileConcurrently(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 	require.Empty(t, entries[0].Defect)
-	c := open(t, Options{CacheDir: dir})
+	c := openAlone(t, Options{CacheDir: dir})
 	require.Equal(t, CacheHit, compile(t, c, axpyText, CompileOptions{}).Info().Cache)
 }
 
 func TestInspect(t *testing.T) {
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	got, err := c.Inspect("axpy", axpyText, CompileOptions{})
 	require.NoError(t, err)
 	require.Contains(t, got.Before, "HloModule axpy")
@@ -297,7 +303,8 @@ func TestCacheLimit(t *testing.T) {
 		want        int64
 	}{
 		{1, "", "", 2e9}, {2, "none", "", 0}, {3, "1M", "", 1e6}, {4, "2GiB", "", 2 << 30},
-		{5, "0", "wants a size", 0}, {6, "much", "wants a size", 0}, {7, "-1", "wants a size", 0}, {8, "NaN", "wants a size", 0},
+		{5, "0", "wants a size", 0}, {6, "much", "wants a size", 0}, {7, "-1", "wants a size", 0},
+		{8, "NaN", "wants a size", 0},
 	} {
 		t.Setenv(EnvCacheMax, tc.value)
 		got, err := cacheLimit()
@@ -311,7 +318,7 @@ func TestCacheLimit(t *testing.T) {
 		require.Equal(t, tc.want, got, tc.number)
 	}
 	t.Setenv(EnvCacheMax, "1")
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	for i := range 3 {
 		compile(t, c, strings.Replace(axpyText, "@axpy", fmt.Sprint("@axpy", i), 1), CompileOptions{})
 	}

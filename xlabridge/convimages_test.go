@@ -10,7 +10,8 @@ import (
 	"xlarun/graph"
 )
 
-// Convolutions of images and their gradients are those of Conv, whatever part of a register, of a piece of windows or of a group of images a size fills.
+// Convolutions of images and their gradients are those of Conv, whatever part of a register, of a piece of windows or
+// of a group of images a size fills.
 func TestConvImages(t *testing.T) {
 	b := open(t, Options{})
 	type arrays = []*graph.Array
@@ -23,9 +24,12 @@ func TestConvImages(t *testing.T) {
 	for i := range n {
 		images, height, width := pick(1, 2, 3, 7, 33, 130), pick(1, 2, 5, 7, 8, 13), pick(1, 2, 5, 7, 8, 13)
 		ins, outs := pick(1, 2, 3, 5, 16, 17, 33), pick(1, 3, 8, 15, 16, 17, 31, 32, 33, 70)
-		strides, pads := [2]int{pick(1, 1, 2, 3), pick(1, 1, 2, 3)}, [2][2]int{{pick(0, 1, 2), pick(0, 1, 3)}, {pick(0, 1, 2), pick(0, 1, 3)}}
-		kernel := [2]int{min(pick(1, 2, 3, 4), height+pads[0][0]+pads[0][1]), min(pick(1, 2, 3, 4), width+pads[1][0]+pads[1][1])}
-		what := fmt.Sprintf("case %d: %d images %dx%dx%d, kernel %v, %d out, strides %v, pads %v", i, images, height, width, ins, kernel, outs, strides, pads)
+		strides, pads := [2]int{pick(1, 1, 2, 3), pick(1, 1, 2, 3)}, [2][2]int{{pick(0, 1, 2), pick(0, 1, 3)},
+			{pick(0, 1, 2), pick(0, 1, 3)}}
+		kernel := [2]int{min(pick(1, 2, 3, 4), height+pads[0][0]+pads[0][1]), min(pick(1, 2, 3, 4), width+pads[1][0]+
+			pads[1][1])}
+		what := fmt.Sprintf("case %d: %d images %dx%dx%d, kernel %v, %d out, strides %v, pads %v", i, images, height,
+			width, ins, kernel, outs, strides, pads)
 		random := func(dims ...int) *graph.Array {
 			return graph.RandomCaseInput(r, graph.ShapeOf(graph.Float32, dims...), graph.Case{Lo: -1, Hi: 1})
 		}
@@ -35,7 +39,9 @@ func TestConvImages(t *testing.T) {
 				y := conv(in[0], in[1])
 				weighted := func(x, w *graph.Array) *graph.Array {
 					y := conv(x, w)
-					return graph.Sum(graph.Mul(y, graph.Sin(graph.Convert(graph.Reshape(graph.Iota(y.Size()), y.Dims()...), graph.Float32))))
+					return graph.Sum(
+						graph.Mul(y, graph.Sin(graph.Convert(graph.Reshape(graph.Iota(y.Size()), y.Dims()...),
+							graph.Float32))))
 				}
 				dx, dw := graph.Grads2(weighted)(in[0], in[1])
 				return arrays{y, dx, dw}
@@ -45,7 +51,9 @@ func TestConvImages(t *testing.T) {
 			return graph.Conv(x, w, graph.Strides(strides[0], strides[1]), graph.Padding(pads[0], pads[1]))
 		}))(arrays{x, w})
 		require.NoError(t, err, what)
-		got, err := Jit1(always(b), all(func(x, w *graph.Array) *graph.Array { return graph.ConvImages(x, w, strides, pads) }))(arrays{x, w})
+		got, err := Jit1(always(b), all(func(x, w *graph.Array) *graph.Array {
+			return graph.ConvImages(x, w, strides, pads)
+		}))(arrays{x, w})
 		require.NoError(t, err, what)
 		for k, of := range []string{"results", "gradients of images", "gradients of weights"} {
 			closeArrays(t, want[k], got[k], 2e-4, what+": "+of)

@@ -18,35 +18,37 @@ var cpuDefaults = map[string]any{
 	"xla_cpu_enable_fast_min_max": false,
 }
 
-// libraryFusions lists what XLA hands to its library of kernels, by itself products, sums and convolutions. Convolutions run a quarter slower there
-// than on the path they take otherwise. So do products of small matrices: thousands of 8 x 8 to 32 x 32 take 1.1 to 2 times as long, a single
-// one of 32 x 32 twice as long, while from 48 x 48 on the library needs 0.6 to 0.9 of the time. Most of a program's work on products decides (mostSmall),
-// in programs that run alone: those of populations, which are resumed to the byte, stay as they were.
+// libraryFusions lists what XLA hands to its library of kernels, by itself products, sums and convolutions.
+// Convolutions run a quarter slower there than on the path they take otherwise. So do products of small matrices:
+// thousands of 8 x 8 to 32 x 32 take 1.1 to 2 times as long, a single one of 32 x 32 twice as long, while from 48 x 48
+// on the library needs 0.6 to 0.9 of the time. Most of a program's work on products decides (mostSmall), in programs
+// that run alone: those of populations, which are resumed to the byte, stay as they were.
 const libraryFusions = "xla_cpu_experimental_ynn_fusion_type"
 
 // mostSmall is the part of the work on products from which on none is handed to the library.
 const mostSmall = .5
 
-// XLA's CPU compiler has two ways to write the code of a loop. The newer goes through MLIR and gives each loop a module of
-// its own to LLVM; it takes two to three times as long for code of the same speed: the smallest costs 14 ms of a core,
-// against 6. With the older, and with LLVM's loop unrolling off, CartPole's first generation comes in 0.5 instead of 1.3 s.
-// But the older has lost the way to write into a part of an array in place: it copies the whole array each time. So it is
-// used where kernels of our own do that (graph's lowering sees to it), or nothing large is written to in part; and not where
-// loops are short (graph.WholeLoops).
+// XLA's CPU compiler has two ways to write the code of a loop. The newer goes through MLIR and gives each loop a module
+// of its own to LLVM; it takes two to three times as long for code of the same speed: the smallest costs 14 ms of a
+// core, against 6. With the older, and with LLVM's loop unrolling off, CartPole's first generation comes in 0.5 instead
+// of 1.3 s. But the older has lost the way to write into a part of an array in place: it copies the whole array each
+// time. So it is used where kernels of our own do that (graph's lowering sees to it), or nothing large is written to in
+// part; and not where loops are short (graph.WholeLoops).
 
-// olderEmitters are the extra options that choose the older way, and that make one function of every loop that graph's lowering does not keep
-// apart (graph/lower_loops.go), however large.
+// olderEmitters are the extra options that choose the older way, and that make one function of every loop that graph's
+// lowering does not keep apart (graph/lower_loops.go), however large.
 const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling,xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
-// tiledProducts are the extra options by which products of matrices are computed by code of the compiler's own, inside of loops that are one function, in tiles of rows x contracted x
-// columns: 6 x 2 registers of sums are what 16 registers hold. What is handed to the library stays outside of such loops, so nothing is.
+// tiledProducts are the extra options by which products of matrices are computed by code of the compiler's own, inside
+// of loops that are one function, in tiles of rows x contracted x columns: 6 x 2 registers of sums are what 16
+// registers hold. What is handed to the library stays outside of such loops, so nothing is.
 const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
 
 // disabledPasses is the option with the compiler's passes that are left out, between commas.
 const disabledPasses = "xla_disable_hlo_passes"
 
-// codegenSplit is the option with the number of LLVM modules that the loops are put into, which are compiled in parallel.
-// Each has a cost of its own.
+// codegenSplit is the option with the number of LLVM modules that the loops are put into, which are compiled in
+// parallel. Each has a cost of its own.
 const codegenSplit = "xla_cpu_parallel_codegen_split_count"
 
 const mostModules = 8

@@ -42,9 +42,12 @@ func TestEmitters(t *testing.T) {
 		{"1: elementwise", func(x *array) *array { return graph.Sin(x) }, true},
 		{"2: stacked rows", stacked(), true},
 		{"3: a block", func(x *array) *array {
-			return graph.DynamicUpdateSlice(x, graph.Ones(graph.ShapeOf(graph.Float32, 2, 3)), []*array{graph.Of(int64(3)), graph.Of(int64(0))})
+			return graph.DynamicUpdateSlice(x, graph.Ones(graph.ShapeOf(graph.Float32, 2, 3)),
+				[]*array{graph.Of(int64(3)), graph.Of(int64(0))})
 		}, true},
-		{"4: a scatter", func(x *array) *array { return graph.ScatterAdd(x, graph.Of([]int32{1, 1, 3}), graph.Scalar(1)) }, true},
+		{"4: a scatter", func(x *array) *array {
+			return graph.ScatterAdd(x, graph.Of([]int32{1, 1, 3}), graph.Scalar(1))
+		}, true},
 		{"5: a scatter that no kernel does", func(x *array) *array {
 			return graph.ScatterAdd(graph.Convert(x, graph.BFloat16), graph.Of([]int32{1, 1, 3}), graph.Scalar(1))
 		}, false},
@@ -53,7 +56,8 @@ func TestEmitters(t *testing.T) {
 		require.NoError(t, err)
 		l, err := p.Lower(c.Target())
 		require.NoError(t, err)
-		require.Equal(t, s.older, c.programOptions(l, CompileOptions{})[extraOptions] != nil, "case %d %s: %s", i, s.description, l.Graph)
+		require.Equal(t, s.older, c.programOptions(l, CompileOptions{})[extraOptions] != nil, "case %d %s: %s", i,
+			s.description, l.Graph)
 		c.lib.kernels = false
 		l, err = p.Lower(c.Target())
 		require.NoError(t, err)
@@ -69,16 +73,21 @@ func TestEmitters(t *testing.T) {
 // never into an array that is used elsewhere.
 func TestWriteKernel(t *testing.T) {
 	c := always(open(t, Options{}))
-	for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32, graph.Int8, graph.Bool, graph.BFloat16, graph.Float16, graph.Uint64} {
+	for _, dtype := range []graph.DType{graph.Float32, graph.Float64, graph.Int32, graph.Int8, graph.Bool,
+		graph.BFloat16, graph.Float16, graph.Uint64} {
 		const n = 40
 		x := graph.Convert(graph.Gt(graph.Sin(graph.Reshape(graph.Iota(n*20), n, 20)), 0), dtype)
 		f := func(x, at *array) []*array {
-			block := func(x *array, rows, columns int) *array { return graph.Slice(x, []int{0, 0}, []int{rows, columns}) }
+			block := func(x *array, rows, columns int) *array {
+				return graph.Slice(x, []int{0, 0}, []int{rows, columns})
+			}
 			back := graph.Reverse(x, 0)
 			y := graph.DynamicUpdateSlice(x, block(back, 3, 20), []*array{at, graph.Of(int32(2))})
 			z := graph.DynamicUpdateSlice(y, block(back, 5, 7), []*array{at, at})
-			return []*array{y, x, graph.DynamicUpdateSlice(y, x, []*array{at, at}), graph.DynamicUpdateSlice(x, block(y, 1, 20), []*array{at, at}), z,
-				graph.DynamicUpdateSlice(z, block(x, n, 2), []*array{at, graph.Convert(at, graph.Int32)}), graph.DynamicUpdateSlice(x, block(x, 0, 4), []*array{at, at}),
+			return []*array{y, x, graph.DynamicUpdateSlice(y, x, []*array{at, at}),
+				graph.DynamicUpdateSlice(x, block(y, 1, 20), []*array{at, at}), z,
+				graph.DynamicUpdateSlice(z, block(x, n, 2), []*array{at, graph.Convert(at, graph.Int32)}),
+				graph.DynamicUpdateSlice(x, block(x, 0, 4), []*array{at, at}),
 				graph.DynamicUpdateIndex(graph.Reshape(z, 4, 10, 20), graph.Ones(graph.ShapeOf(dtype, 4, 20)), at, 1)}
 		}
 		p, err := graph.Trace2("rows", f, x, graph.Of(int32(1)))
@@ -94,7 +103,8 @@ func TestWriteKernel(t *testing.T) {
 				got, err := compiled(x, at)
 				require.NoError(t, err)
 				for i := range want {
-					require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s at %d (%s), result %d", dtype, place, kind, i)
+					require.Equal(t, floats(t, want[i]), floats(t, got[i]), "%s at %d (%s), result %d", dtype, place,
+						kind, i)
 				}
 			}
 			if dtype != graph.Float32 {
@@ -119,9 +129,12 @@ func TestWriteKernel(t *testing.T) {
 func TestScatterKernel(t *testing.T) {
 	c := always(open(t, Options{}))
 	nan := math.NaN()
-	odd := graph.Of([]float32{float32(nan), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1)), 1, -3, 2.5, 1e38, -1e38, 3, 7})
-	tame := graph.Of([]float32{float32(nan), float32(math.Copysign(0, -1)), 0, 0, float32(math.Copysign(0, -1)), 1, -3, 2.5, 1e38, -1e38, 3, 7})
-	all := []graph.DType{graph.Float32, graph.Float64, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8, graph.Uint16, graph.Uint32, graph.Uint64, graph.Bool, graph.BFloat16, graph.Float16}
+	odd := graph.Of([]float32{float32(nan), float32(math.Inf(1)), float32(math.Inf(-1)), 0,
+		float32(math.Copysign(0, -1)), 1, -3, 2.5, 1e38, -1e38, 3, 7})
+	tame := graph.Of([]float32{float32(nan), float32(math.Copysign(0, -1)), 0, 0, float32(math.Copysign(0, -1)), 1, -3,
+		2.5, 1e38, -1e38, 3, 7})
+	all := []graph.DType{graph.Float32, graph.Float64, graph.Int8, graph.Int16, graph.Int32, graph.Int64, graph.Uint8,
+		graph.Uint16, graph.Uint32, graph.Uint64, graph.Bool, graph.BFloat16, graph.Float16}
 	rows := graph.GatherDims{Window: []int{1}, Collapsed: []int{0}, Coordinates: []int{0}, Sizes: []int{1, 2}}
 	for i, s := range []struct {
 		description string
@@ -129,13 +142,20 @@ func TestScatterKernel(t *testing.T) {
 		x, updates  []int
 		indices     *array
 	}{
-		{"1: rows, some outside, some twice", rows, []int{6, 2}, []int{6, 2}, graph.Of([][]int32{{1}, {4}, {9}, {-1}, {4}, {0}})},
-		{"2: single elements", graph.GatherDims{Collapsed: []int{0, 1}, Coordinates: []int{1, 0}, Sizes: []int{1, 1}}, []int{3, 4}, []int{3}, graph.Of([][]int64{{3, 2}, {0, 0}, {3, 3}})},
-		{"3: windows of two axes", graph.GatherDims{Window: []int{1, 2}, Coordinates: []int{0, 1}, Sizes: []int{2, 3}}, []int{4, 6}, []int{2, 2, 3}, graph.Of([][]int32{{1, 2}, {3, 0}})},
-		{"4: a shared axis", graph.GatherDims{Window: []int{1}, Batch: []int{0}, IndexBatch: []int{0}, Coordinates: []int{1}, Sizes: []int{1, 2}}, []int{3, 4}, []int{3, 2}, graph.Of([][]int32{{1}, {2}, {3}})},
-		{"5: windows behind the updates' last axis", graph.GatherDims{Window: []int{0}, Collapsed: []int{1}, Coordinates: []int{1}, Sizes: []int{3, 1}}, []int{3, 4}, []int{3, 2, 2}, graph.Of([][][]uint32{{{0}, {3}}, {{3}, {1 << 31}}})},
+		{"1: rows, some outside, some twice", rows, []int{6, 2}, []int{6, 2},
+			graph.Of([][]int32{{1}, {4}, {9}, {-1}, {4}, {0}})},
+		{"2: single elements", graph.GatherDims{Collapsed: []int{0, 1}, Coordinates: []int{1, 0}, Sizes: []int{1, 1}},
+			[]int{3, 4}, []int{3}, graph.Of([][]int64{{3, 2}, {0, 0}, {3, 3}})},
+		{"3: windows of two axes", graph.GatherDims{Window: []int{1, 2}, Coordinates: []int{0, 1}, Sizes: []int{2, 3}},
+			[]int{4, 6}, []int{2, 2, 3}, graph.Of([][]int32{{1, 2}, {3, 0}})},
+		{"4: a shared axis", graph.GatherDims{Window: []int{1}, Batch: []int{0}, IndexBatch: []int{0},
+			Coordinates: []int{1}, Sizes: []int{1, 2}}, []int{3, 4}, []int{3, 2}, graph.Of([][]int32{{1}, {2}, {3}})},
+		{"5: windows behind the updates' last axis", graph.GatherDims{Window: []int{0}, Collapsed: []int{1},
+			Coordinates: []int{1}, Sizes: []int{3, 1}}, []int{3, 4}, []int{3, 2, 2},
+			graph.Of([][][]uint32{{{0}, {3}}, {{3}, {1 << 31}}})},
 		{"6: no indices", rows, []int{6, 2}, []int{0, 2}, graph.Zeros(graph.ShapeOf(graph.Int32, 0, 1))},
-		{"7: one place for all", graph.GatherDims{Window: []int{0, 1}, Coordinates: []int{0}, Sizes: []int{2, 2}}, []int{6, 2}, []int{2, 2}, graph.Of([]int8{3})},
+		{"7: one place for all", graph.GatherDims{Window: []int{0, 1}, Coordinates: []int{0}, Sizes: []int{2, 2}},
+			[]int{6, 2}, []int{2, 2}, graph.Of([]int8{3})},
 	} {
 		for _, kind := range []string{"set", "sum", "prod", "max", "min"} {
 			var in []*array
@@ -174,18 +194,23 @@ func TestScatterKernel(t *testing.T) {
 			for k, want := range f(in) {
 				w, g := floats(t, want), floats(t, got[k])
 				for j := range w {
-					same := w[j] == g[j] && math.Signbit(w[j]) == math.Signbit(g[j]) || math.IsNaN(w[j]) && math.IsNaN(g[j])
-					require.True(t, same, "case %d %s, %s of %s: element %d is %g, want %g", i, s.description, kind, want.DType(), j, g[j], w[j])
+					same := w[j] == g[j] && math.Signbit(w[j]) == math.Signbit(g[j]) || math.IsNaN(w[j]) &&
+						math.IsNaN(g[j])
+					require.True(t, same, "case %d %s, %s of %s: element %d is %g, want %g", i, s.description, kind,
+						want.DType(), j, g[j], w[j])
 				}
 			}
 		}
 	}
 }
 
-// What a scan stacks is not cleared first, on CPU; other arrays of zeros are. A plugin that takes no kernels gets zeros.
+// What a scan stacks is not cleared first, on CPU; other arrays of zeros are. A plugin that takes no kernels gets
+// zeros.
 func TestUnset(t *testing.T) {
 	f := func(x *array) []*array {
-		_, ys := graph.Scan(func(c, x *array) (*array, [2]*array) { return c, [2]*array{graph.Sin(x), graph.Cos(x)} }, graph.Index(x, 0), x)
+		_, ys := graph.Scan(func(c, x *array) (*array, [2]*array) {
+			return c, [2]*array{graph.Sin(x), graph.Cos(x)}
+		}, graph.Index(x, 0), x)
 		return []*array{ys[0], ys[1], graph.Zeros(x.Shape())}
 	}
 	x := graph.Sin(graph.Reshape(graph.Iota(5000), 500, 10))
@@ -237,7 +262,7 @@ func TestTurnKernel(t *testing.T) {
 
 // The pinned plugin takes the extra options, and they change how a program is compiled, not what it does.
 func TestExtraOptions(t *testing.T) {
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	sizes := map[int]bool{}
 	for _, extra := range []string{olderEmitters, "", "xla_cpu_optimize_for_size"} {
 		e, err := c.CompileText("axpy", axpyText, CompileOptions{XLA: map[string]any{extraOptions: extra}})
@@ -253,7 +278,7 @@ func TestExtraOptions(t *testing.T) {
 
 // What is stored is stored under the options that it was compiled with, whatever was wanted.
 func TestOptionsThatAreNotTaken(t *testing.T) {
-	c := open(t, Options{})
+	c := openAlone(t, Options{})
 	own := c.defaultOptions(CompileOptions{})
 	with := func(more map[string]any) map[string]any {
 		o := maps.Clone(own)
@@ -320,11 +345,15 @@ func TestProtoField(t *testing.T) {
 func TestForJit(t *testing.T) {
 	alone, pair := open(t, Options{}), open(t, Options{Devices: 2})
 	while := func(x *graph.Array) *graph.Array {
-		return graph.While(func(x *graph.Array) *graph.Array { return graph.Lt(graph.Sum(x), 1e9) }, func(x *graph.Array) *graph.Array { return graph.Sin(x) }, x)
+		return graph.While(func(x *graph.Array) *graph.Array {
+			return graph.Lt(graph.Sum(x), 1e9)
+		}, func(x *graph.Array) *graph.Array { return graph.Sin(x) }, x)
 	}
 	scan := func(n int) func(x *graph.Array) *graph.Array {
 		return func(x *graph.Array) *graph.Array {
-			x, _ = graph.Scan(func(x *graph.Array, _ graph.None) (*graph.Array, graph.None) { return graph.Sin(x), graph.None{} }, x, graph.None{}, graph.Length(n))
+			x, _ = graph.Scan(func(x *graph.Array, _ graph.None) (*graph.Array, graph.None) {
+				return graph.Sin(x), graph.None{}
+			}, x, graph.None{}, graph.Length(n))
 			return x
 		}
 	}
@@ -347,6 +376,7 @@ func TestForJit(t *testing.T) {
 		p, err := graph.Trace("f", c.f, graph.Abstract(graph.ShapeOf(graph.Float32, c.size)))
 		require.NoError(t, err)
 		require.Equal(t, c.want, CompileOptions{}.ForJit(c.b, p).AllCores, "case %d: %s", c.number, c.what)
-		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it", c.number)
+		require.True(t, CompileOptions{AllCores: true}.ForJit(c.b, p).AllCores, "case %d: who asks for it gets it",
+			c.number)
 	}
 }

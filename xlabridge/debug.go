@@ -15,7 +15,8 @@ import (
 
 // ffiDTypes are the FFI's numbers of element types.
 var ffiDTypes = map[C.int]graph.DType{
-	1: graph.Bool, 2: graph.Int8, 3: graph.Int16, 4: graph.Int32, 5: graph.Int64, 6: graph.Uint8, 7: graph.Uint16, 8: graph.Uint32, 9: graph.Uint64,
+	1: graph.Bool, 2: graph.Int8, 3: graph.Int16, 4: graph.Int32, 5: graph.Int64, 6: graph.Uint8, 7: graph.Uint16,
+	8: graph.Uint32, 9: graph.Uint64,
 	10: graph.Float16, 11: graph.Float32, 12: graph.Float64, 16: graph.BFloat16,
 }
 

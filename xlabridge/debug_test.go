@@ -43,30 +43,49 @@ func TestDebugf(t *testing.T) {
 		{"lanes", graph.VMap(show), []string{"x 1.0", "x 2.0", "x 3.0"}},
 		{"lanes of lanes", func(x *graph.Array) *graph.Array {
 			return graph.VMap(func(a *graph.Array) *graph.Array {
-				return graph.VMap(func(b *graph.Array) *graph.Array { graph.Debugf("%v %v", a, b); return b })(graph.SliceAxis(x, 0, 0, 2))
+				return graph.VMap(func(b *graph.Array) *graph.Array {
+					graph.Debugf("%v %v", a, b)
+					return b
+				})(graph.SliceAxis(x, 0, 0, 2))
 			})(graph.SliceAxis(x, 0, 1, 3))
 		}, []string{"2 1", "2 2", "3 1", "3 2"}},
 		{"steps", func(x *graph.Array) *graph.Array { return graph.Map(show, x) }, []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"steps whose results nobody uses", func(x *graph.Array) *graph.Array { graph.Map(show, x); return x }, []string{"x 1.0", "x 2.0", "x 3.0"}},
+		{"steps whose results nobody uses", func(x *graph.Array) *graph.Array {
+			graph.Map(show, x)
+			return x
+		}, []string{"x 1.0", "x 2.0", "x 3.0"}},
 		{"gradient", graph.VMap(graph.Grad(show)), []string{"x 1.0", "x 2.0", "x 3.0"}},
-		{"gradient through steps", graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(graph.Map(show, x)) }), []string{"x 1.0", "x 2.0", "x 3.0"}},
+		{"gradient through steps", graph.Grad(func(x *graph.Array) *graph.Array {
+			return graph.Sum(graph.Map(show, x))
+		}), []string{"x 1.0", "x 2.0", "x 3.0"}},
 		{"branch", func(x *graph.Array) *graph.Array {
-			return graph.Cond(graph.Gt(graph.Sum(x), 5), func() *graph.Array { graph.Debugf("large %v", graph.Sum(x)); return x },
+			return graph.Cond(graph.Gt(graph.Sum(x), 5), func() *graph.Array {
+				graph.Debugf("large %v", graph.Sum(x))
+				return x
+			},
 				func() *graph.Array { graph.Debugf("small %v", graph.Sum(x)); return x })
 		}, []string{"large 6"}},
 		{"branch that only prints", func(x *graph.Array) *graph.Array {
-			graph.Cond(graph.Gt(graph.Sum(x), 5), func() graph.None { graph.Debugf("large %v", graph.Sum(x)); return graph.None{} },
+			graph.Cond(graph.Gt(graph.Sum(x), 5), func() graph.None {
+				graph.Debugf("large %v", graph.Sum(x))
+				return graph.None{}
+			},
 				func() graph.None { return graph.None{} })
 			return x
 		}, []string{"large 6"}},
-		{"no lanes", func(x *graph.Array) *graph.Array { return graph.VMap(show)(graph.SliceAxis(x, 0, 0, 0)) }, []string{}},
+		{"no lanes", func(x *graph.Array) *graph.Array {
+			return graph.VMap(show)(graph.SliceAxis(x, 0, 0, 0))
+		}, []string{}},
 		{"bools", func(x *graph.Array) *graph.Array {
 			graph.Debugf("%t %v", graph.Gt(graph.Index(x, 0), 0), graph.Gt(x, 1))
 			return x
 		}, []string{"true {false true true}"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, printed(t, func() error { _, err := Jit1(&Reference{}, c.f)(x); return err }), "%d: interpreter", i+1)
+			require.Equal(t, c.want, printed(t, func() error {
+				_, err := Jit1(&Reference{}, c.f)(x)
+				return err
+			}), "%d: interpreter", i+1)
 			for range 2 { // compiled, then loaded
 				client := open(t, Options{CacheDir: dir})
 				run := Jit1(client, c.f)
@@ -80,7 +99,10 @@ func TestDebugf(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, []string{"at once 2"}, printed(t, func() error { graph.Debugf("at once %v", graph.Scalar(2)); return nil }))
+	require.Equal(t, []string{"at once 2"}, printed(t, func() error {
+		graph.Debugf("at once %v", graph.Scalar(2))
+		return nil
+	}))
 }
 
 func show2(format string, second *graph.Array) func(x *graph.Array) *graph.Array {
@@ -98,12 +120,18 @@ func TestCallback(t *testing.T) {
 	x := graph.Float32s([]float32{1, 2, 3})
 	for name, b := range map[string]Backend{"reference": &Reference{}, "xla": open(t, Options{})} {
 		sum = 0
-		y, err := Jit1(b, func(x *graph.Array) *graph.Array { graph.Callback("test_sum", x); return graph.Add(x, 1) })(x)
+		y, err := Jit1(b, func(x *graph.Array) *graph.Array {
+			graph.Callback("test_sum", x)
+			return graph.Add(x, 1)
+		})(x)
 		require.NoError(t, err, name)
 		_, err = graph.Floats(y)
 		require.NoError(t, err, name)
 		require.Equal(t, 6., sum, name)
-		y, err = Jit1(b, func(x *graph.Array) *graph.Array { graph.Callback("test_nobody", x); return graph.Add(x, 1) })(x)
+		y, err = Jit1(b, func(x *graph.Array) *graph.Array {
+			graph.Callback("test_nobody", x)
+			return graph.Add(x, 1)
+		})(x)
 		if err == nil {
 			_, err = graph.Floats(y)
 		}

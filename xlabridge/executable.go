@@ -27,7 +27,8 @@ type Executable struct {
 }
 
 // newExecutable takes go-xla's executable over.
-func (c *Client) newExecutable(name string, inner *pjrt.LoadedExecutable, r *request, replicas int) (*Executable, error) {
+func (c *Client) newExecutable(name string, inner *pjrt.LoadedExecutable, r *request,
+	replicas int) (*Executable, error) {
 	if inner.NumOutputs == 0 {
 		_ = inner.Destroy()
 		return nil, fmt.Errorf("xlabridge: compile %s: the program returns nothing; return at least one array", name)
@@ -65,9 +66,9 @@ func (e *Executable) NumOutputs() int { return e.outputs }
 // Client is the client that compiled the program.
 func (e *Executable) Client() *Client { return e.client }
 
-// resultSizes are the bytes of each result, the same in every run: those of the first are asked for. Without the pool, the first result
-// counts for the temporaries, too: it is allocated where they lie on the C library's heap, so that their room is not one piece any
-// more, and the next call takes more, until the result is freed.
+// resultSizes are the bytes of each result, the same in every run: those of the first are asked for. Without the pool,
+// the first result counts for the temporaries, too: it is allocated where they lie on the C library's heap, so that
+// their room is not one piece any more, and the next call takes more, until the result is freed.
 func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 	if sizes := e.sizes.Load(); sizes != nil {
 		return *sizes, nil
@@ -84,7 +85,8 @@ func (e *Executable) resultSizes(results []*pjrt.Buffer) ([]int64, error) {
 		}
 		sizes[i] = int64(dtype.SizeForDimensions(dims...))
 	}
-	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries < directMemory && len(sizes) > 0 {
+	if m, err := e.Memory(); err == nil && e.client.Platform() == "cpu" && !e.client.lib.pooled && m.Temporaries <
+		directMemory && len(sizes) > 0 {
 		sizes[0] += m.Temporaries
 	}
 	e.sizes.Store(&sizes)

@@ -17,8 +17,8 @@ import (
 // program: after a call that succeeded they cannot be used any more, and their memory may hold its
 // results. The answer is [replica][output].
 //
-// A panic of a callback goes on here as a *CallbackPanic, after the arguments were released as after an error; where it is a
-// *graph.Error, that is the error.
+// A panic of a callback goes on here as a *CallbackPanic, after the arguments were released as after an error; where it
+// is a *graph.Error, that is the error.
 func (e *Executable) Execute(inputs [][]*Buffer, donate []int) (outputs [][]*Buffer, err error) {
 	if err := e.use(); err != nil {
 		return nil, err
@@ -58,7 +58,8 @@ type call struct {
 func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 	e := c.exe
 	if len(inputs) != e.replicas && !(e.replicas == 1 && len(inputs) == 0) {
-		return fmt.Errorf("xlabridge: run %s: got arguments for %d replicas, wanted %d", e.name, len(inputs), e.replicas)
+		return fmt.Errorf("xlabridge: run %s: got arguments for %d replicas, wanted %d", e.name, len(inputs),
+			e.replicas)
 	}
 	n := 0
 	if len(inputs) > 0 {
@@ -67,7 +68,8 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 	given := make([]bool, n)
 	for _, a := range donate {
 		if a < 0 || a >= n {
-			return fmt.Errorf("xlabridge: run %s: argument %d is to be donated, but there are %d (numbered from 0)", e.name, a, n)
+			return fmt.Errorf("xlabridge: run %s: argument %d is to be donated, but there are %d (numbered from 0)",
+				e.name, a, n)
 		}
 		given[a] = true
 	}
@@ -79,7 +81,8 @@ func (c *call) hold(inputs [][]*Buffer, donate []int) error {
 	c.held = make([]*handle, 0, n*e.replicas)
 	for r, row := range inputs {
 		if len(row) != n {
-			return fmt.Errorf("xlabridge: run %s: replica %d got %d arguments, replica 0 got %d", e.name, r, len(row), n)
+			return fmt.Errorf("xlabridge: run %s: replica %d got %d arguments, replica 0 got %d", e.name, r, len(row),
+				n)
 		}
 		device := r
 		if e.replicas == 1 {

@@ -76,7 +76,8 @@ func TestDonation(t *testing.T) {
 				require.NoError(t, err)
 				for r := range replicas {
 					inputs[r][0] = out[r][0]
-					require.Equal(t, []float32{float32(r + step + 1), float32(step + 2), float32(step + 3)}, host(t, out[r][0]))
+					require.Equal(t, []float32{float32(r + step + 1), float32(step + 2), float32(step + 3)},
+						host(t, out[r][0]))
 					require.Equal(t, []float32{1, 1, 1}, host(t, inputs[r][1]), "not donated")
 				}
 				_, err = given.Bytes()
@@ -139,8 +140,10 @@ func TestExecuteErrors(t *testing.T) {
 		{"donate negative", e, [][]*Buffer{{x, y}}, []int{-1}, "argument -1 is to be donated"},
 		{"replicas too many", e, [][]*Buffer{{x, y}, {x1, x1}}, nil, "got arguments for 2 replicas, wanted 1"},
 		{"replicas too few", pair, [][]*Buffer{{f32(t, c, 0, 1, 2)}}, nil, "got arguments for 1 replicas, wanted 2"},
-		{"replicas ragged", pair, [][]*Buffer{{f32(t, c, 0, 1, 2)}, {}}, nil, "replica 1 got 0 arguments, replica 0 got 1"},
-		{"replicas swapped", pair, [][]*Buffer{{f32(t, c, 1, 1, 2)}, {f32(t, c, 0, 1, 2)}}, nil, "is on device 1, wanted on device 0"},
+		{"replicas ragged", pair, [][]*Buffer{{f32(t, c, 0, 1, 2)}, {}}, nil,
+			"replica 1 got 0 arguments, replica 0 got 1"},
+		{"replicas swapped", pair, [][]*Buffer{{f32(t, c, 1, 1, 2)}, {f32(t, c, 0, 1, 2)}}, nil,
+			"is on device 1, wanted on device 0"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

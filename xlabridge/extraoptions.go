@@ -79,8 +79,8 @@ func (l *library) debugOptions(args *C.xp_compile_args) ([]byte, error) {
 	return append([]byte(nil), l.options.own...), nil
 }
 
-// unknownOptions lists those of our own options that the plugin does not take, in alphabetical order. It asks by compiling
-// the smallest program with each; where that fails without any too, nothing is known.
+// unknownOptions lists those of our own options that the plugin does not take, in alphabetical order. It asks by
+// compiling the smallest program with each; where that fails without any too, nothing is known.
 func (l *library) unknownOptions(r *request, args *C.xp_compile_args) []string {
 	l.options.Lock()
 	defer l.options.Unlock()
@@ -133,7 +133,8 @@ func (l *library) compileLeast(args *C.xp_compile_args, overrides map[string]any
 	program := *args.program
 	program.code, program.code_size = code, C.size_t(len(leastModule))
 	var loaded *C.xp_loaded
-	err = l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)), &loaded))
+	err = l.takeError(C.xb_compile_program(l.slot, args.client, &program, (*C.char)(coptions), C.size_t(len(options)),
+		&loaded))
 	return loaded, err
 }
 

@@ -13,7 +13,8 @@ import (
 	"xlarun/graph"
 )
 
-// loose are the ops whose results for extreme inputs are the backend's, and why. A NaN among the inputs must show all the same.
+// loose are the ops whose results for extreme inputs are the backend's, and why. A NaN among the inputs must show all
+// the same.
 var loose = map[string]string{
 	"conv":                "padding is multiplied too, or not, and the order of sums is open",
 	"conv_images":         "padding is multiplied too, or not, and the order of sums is open",
@@ -32,8 +33,10 @@ var loose = map[string]string{
 // lost are the ops for which XLA gives NaN where the inputs are denormals.
 var lost = map[string]string{"atan2": "of two denormals it takes the quotient of two zeros"}
 
-// ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them, or by whether it rounds a product before it adds.
-var ordered = []string{"conv_images_input", "cumulative", "dot_general", "integrate_fire", "low_rank", "recurrence", "reduce", "reduce_window", "scatter"}
+// ordered are the ops whose partial results may overflow or not, by the order in which the backend takes them, or by
+// whether it rounds a product before it adds.
+var ordered = []string{"conv_images_input", "cumulative", "dot_general", "integrate_fire", "low_rank", "recurrence",
+	"reduce", "reduce_window", "scatter"}
 
 // Every sample of every op gives on XLA what it gives on the reference interpreter for NaN, infinities, negative zero,
 // denormals and the ends of the dtypes too. XLA may take denormals for zeros.
@@ -78,7 +81,8 @@ func TestExtremesAgainstXLA(t *testing.T) {
 						continue
 					}
 					for i, c := range cases {
-						compareExtremes(t, name, fmt.Sprintf("%s, round %d, case %d %s", label, round, i, c.Name), floats(t, want[i]), floats(t, flush[i]), floats(t, got[i]))
+						compareExtremes(t, name, fmt.Sprintf("%s, round %d, case %d %s", label, round, i, c.Name),
+							floats(t, want[i]), floats(t, flush[i]), floats(t, got[i]))
 					}
 				}
 			}
@@ -100,13 +104,15 @@ func compareExtremes(t *testing.T, op, where string, want, flushed, got []float6
 		if lost[op] != "" && strings.HasPrefix(where, graph.Extremes[2]) && math.IsNaN(got[k]) {
 			continue
 		}
-		require.True(t, alike(want[k], got[k], 1e-4) || alike(flushed[k], got[k], 1e-4), "%s: element %d is %v, want %v", where, k, got[k], want[k])
+		require.True(t, alike(want[k], got[k], 1e-4) || alike(flushed[k], got[k], 1e-4),
+			"%s: element %d is %v, want %v", where, k, got[k], want[k])
 	}
 }
 
 // alike compares within tol, relative and absolute; NaN equals NaN, and an infinity only itself.
 func alike(want, got, tol float64) bool {
-	return want == got || math.IsNaN(want) && math.IsNaN(got) || !math.IsInf(want, 0) && math.Abs(want-got) <= tol*(1+math.Abs(want))
+	return want == got || math.IsNaN(want) && math.IsNaN(got) || !math.IsInf(want, 0) && math.Abs(want-got) <= tol*
+		(1+math.Abs(want))
 }
 
 // The comparison that the derived tests are made of sees what is wrong.
@@ -119,7 +125,8 @@ func TestAlike(t *testing.T) {
 	}{
 		{"1: equal", 2, 2, true}, {"2: near", 1000, 1000.05, true}, {"3: not near", 1000, 1001, false},
 		{"4: NaN", nan, nan, true}, {"5: a number for NaN", nan, 1, false}, {"6: NaN for a number", 1, nan, false},
-		{"7: an infinity", inf, inf, true}, {"8: the other infinity", inf, -inf, false}, {"9: a number for an infinity", -inf, 3, false},
+		{"7: an infinity", inf, inf, true}, {"8: the other infinity", inf, -inf, false}, {"9: a number for an infinity",
+			-inf, 3, false},
 		{"10: an infinity for a number", 3, inf, false}, {"11: NaN for an infinity", inf, nan, false},
 	} {
 		require.Equal(t, c.alike, alike(c.want, c.got, 1e-4), "case %d %s", i+1, c.description)
@@ -128,7 +135,8 @@ func TestAlike(t *testing.T) {
 
 // withoutDenormals is x with zeros for denormals.
 func withoutDenormals(t *testing.T, x *graph.Array) *graph.Array {
-	least := map[graph.DType]float64{graph.Float32: 0x1p-126, graph.Float64: 0x1p-1022, graph.Float16: 0x1p-14, graph.BFloat16: 0x1p-126}[x.DType()]
+	least := map[graph.DType]float64{graph.Float32: 0x1p-126, graph.Float64: 0x1p-1022, graph.Float16: 0x1p-14,
+		graph.BFloat16: 0x1p-126}[x.DType()]
 	if least == 0 {
 		return x
 	}

@@ -13,13 +13,13 @@ import (
 	"path/filepath"
 	"unsafe"
 
-	"xlarun/third_party/fetch"
-	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/plugin"
 )
 
-// findPlugin looks the backend's plugin up, and installs it if need be and allowed. Where the backend's device is not on
-// this machine it says so before it downloads anything.
+// findPlugin looks the backend's plugin up, and installs it if need be and allowed. Where the backend's device is not
+// on this machine it says so before it downloads anything.
 func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	return plugin.Find(ctx, plugin.Request{
 		Backend:  o.Backend,
@@ -31,8 +31,8 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	})
 }
 
-// Preload begins to load a plugin that is installed, in the background: an Open that follows finds it loaded, or waits for
-// the rest. Nothing is installed, and what fails here is left for Open to say.
+// Preload begins to load a plugin that is installed, in the background: an Open that follows finds it loaded, or waits
+// for the rest. Nothing is installed, and what fails here is left for Open to say.
 func Preload(o Options) {
 	o.Offline = true
 	go func() {
@@ -59,13 +59,14 @@ func driverLoads(library string) error {
 	name := C.CString(library)
 	defer C.free(unsafe.Pointer(name))
 	if text := C.xb_preload(name); text != nil {
-		return fmt.Errorf("backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded (%s): install the driver, give the container its libraries, or use --backend cpu", C.GoString(text))
+		return fmt.Errorf("backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded (%s): "+
+			"install the driver, give the container its libraries, or use --backend cpu", C.GoString(text))
 	}
 	return nil
 }
 
-// EnvCacheMax is the variable that says how much the cache of compiled programs and plans may take: a size such as 500M or
-// 2GiB, or none for no limit.
+// EnvCacheMax is the variable that says how much the cache of compiled programs and plans may take: a size such as 500M
+// or 2GiB, or none for no limit.
 const EnvCacheMax = "XLARUN_CACHE_MAX"
 
 // cacheLimit is that limit in bytes, 0 for none.

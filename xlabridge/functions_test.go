@@ -10,12 +10,14 @@ import (
 	"xlarun/graph/random"
 )
 
-// trained is a learner's update on devices that have a part of the rows each: minibatches in a drawn order, gradients that are added up in each turn.
+// trained is a learner's update on devices that have a part of the rows each: minibatches in a drawn order, gradients
+// that are added up in each turn.
 func trained(x *graph.Array, devices int) []*graph.Array {
 	type weights struct{ In, Out *graph.Array }
 	type given struct{ X, Unread *graph.Array }
 	cos := func(dims ...int) *graph.Array {
-		return graph.Mul(.3, graph.Cos(graph.Reshape(graph.Convert(graph.Iota(dims[0]*dims[1]), graph.Float32), dims...)))
+		return graph.Mul(.3, graph.Cos(graph.Reshape(graph.Convert(graph.Iota(dims[0]*dims[1]), graph.Float32),
+			dims...)))
 	}
 	const turns = 4
 	order := random.Permutation(random.New(3), x.Dim(0))
@@ -42,7 +44,8 @@ func trained(x *graph.Array, devices int) []*graph.Array {
 	return []*graph.Array{w.In, w.Out, losses, all(graph.Mean(graph.Take(graph.Dot(x, w.In), order, 0), 0))}
 }
 
-// What lies between calls of kernels, and between the places where devices meet, is functions; they compute what the interpreter does, call after call.
+// What lies between calls of kernels, and between the places where devices meet, is functions; they compute what the
+// interpreter does, call after call.
 func TestFunctions(t *testing.T) {
 	client := open(t, Options{Devices: 4})
 	x := graph.Sin(graph.Reshape(graph.Convert(graph.Iota(256*24), graph.Float32), 256, 24))
@@ -55,7 +58,10 @@ func TestFunctions(t *testing.T) {
 			}
 			return out
 		}
-		p, err := graph.TraceArgs("train", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 256/devices, 24))}, graph.TraceOptions{Mesh: m}, func(a []any) any { return f(a[0].(*graph.Array)) })
+		p, err := graph.TraceArgs("train", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 256/devices, 24))},
+			graph.TraceOptions{Mesh: m}, func(a []any) any {
+				return f(a[0].(*graph.Array))
+			})
 		require.NoError(t, err)
 		l, err := p.Lower(client.Target())
 		require.NoError(t, err)

@@ -22,7 +22,8 @@ var meetings = []struct {
 	}},
 	{"dtypes", func(x *graph.Array) *graph.Array {
 		sum := graph.Zeros(x.Shape())
-		for _, d := range []graph.DType{graph.Bool, graph.Int8, graph.Uint16, graph.Float16, graph.BFloat16, graph.Int32, graph.Float64, graph.Int64} {
+		for _, d := range []graph.DType{graph.Bool, graph.Int8, graph.Uint16, graph.Float16, graph.BFloat16,
+			graph.Int32, graph.Float64, graph.Int64} {
 			all := graph.AllGather(graph.Convert(graph.Round(graph.Mul(x, 3)), d), "d")
 			sum = graph.Add(sum, graph.Sum(graph.Convert(all, graph.Float32), 0))
 		}
@@ -30,13 +31,17 @@ var meetings = []struct {
 	}},
 	{"empty and alone", func(x *graph.Array) *graph.Array {
 		none := graph.AllGather(graph.SliceAxis(x, 0, 0, 0), "d")
-		return graph.Add(x, graph.Add(graph.Sum(none), graph.Sum(graph.AllGather(graph.Index(graph.Index(x, 0), 0), "d"))))
+		return graph.Add(
+			x, graph.Add(graph.Sum(none), graph.Sum(graph.AllGather(graph.Index(graph.Index(x, 0), 0), "d"))))
 	}},
 	{"in a loop, and around it", func(x *graph.Array) *graph.Array {
 		before := graph.Sum(graph.AllGather(graph.Sin(x), "d"))
 		y, _ := graph.Scan(func(x *graph.Array, i *graph.Array) (*graph.Array, graph.None) {
 			fixed := graph.Sum(graph.AllGather(graph.Square(before), "d")) // the same in all turns
-			return graph.Mul(.3, graph.Add(graph.Sin(graph.Add(graph.Mean(graph.AllGather(x, "d"), 0), graph.Mul(fixed, .01))), x)), graph.None{}
+			return graph.Mul(
+					.3, graph.Add(graph.Sin(graph.Add(graph.Mean(graph.AllGather(x, "d"), 0), graph.Mul(fixed, .01))),
+						x)),
+				graph.None{}
 		}, x, graph.Iota(17))
 		after := graph.Sum(graph.AllGather(graph.Cos(x), "d")) // does not depend on the loop
 		return graph.Add(y, graph.Add(before, after))
@@ -49,7 +54,8 @@ var meetings = []struct {
 			return y
 		}
 		y, _ := graph.Scan(func(x, i *graph.Array) (*graph.Array, graph.None) {
-			x = graph.Cond(graph.Gt(i, 1), func() *graph.Array { return inner(x) }, func() *graph.Array { return graph.Mul(x, .3) })
+			x = graph.Cond(graph.Gt(i, 1), func() *graph.Array { return inner(x) },
+				func() *graph.Array { return graph.Mul(x, .3) })
 			return graph.Add(x, graph.Mul(.1, inner(graph.Cos(x)))), graph.None{}
 		}, x, graph.Iota(5))
 		return graph.Add(y, inner(x))
@@ -107,7 +113,8 @@ func TestMeetings(t *testing.T) {
 // Programs that other collectives are in are left to the compiler: an order with its own meetings cannot be had.
 func TestMeetingsAreAllOrNone(t *testing.T) {
 	text := func(devices int, f func(x *graph.Array) *graph.Array) string {
-		p, err := graph.TraceArgs("meet", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 4, 3))}, graph.TraceOptions{Mesh: graph.Mesh{{Name: "d", Size: devices}}}, func(a []any) any {
+		p, err := graph.TraceArgs("meet", []any{graph.Abstract(graph.ShapeOf(graph.Float32, 4, 3))}, graph.TraceOptions{
+			Mesh: graph.Mesh{{Name: "d", Size: devices}}}, func(a []any) any {
 			return f(a[0].(*graph.Array))
 		})
 		require.NoError(t, err)
@@ -124,7 +131,8 @@ func TestMeetingsAreAllOrNone(t *testing.T) {
 		require.NotContains(t, mixed, "xlarun_gather", c.name)
 		require.Contains(t, mixed, "stablehlo.all_gather", c.name)
 	}
-	require.Equal(t, 1, strings.Count(text(2, meetings[3].f), "xlarun_after"), "the loop waits for what is gathered before it")
+	require.Equal(t, 1, strings.Count(text(2, meetings[3].f), "xlarun_after"),
+		"the loop waits for what is gathered before it")
 }
 
 // Runs of several programs at a time, of one client and of two, do not meet each other.

@@ -54,7 +54,8 @@ func TestNoGrowth(t *testing.T) {
 		round(i)
 	}
 	buffers, programs := pjrt.BuffersAlive(), pjrt.LoadedExecutablesAlive()
-	// A stretch is measured from the end of the one before: what a collection gives back at its end is not what the next one grows by.
+	// A stretch is measured from the end of the one before: what a collection gives back at its end is not what the
+	// next one grows by.
 	least, before := int64(math.MaxInt64), resident(t)
 	for range stretches {
 		for i := range rounds {
@@ -121,8 +122,8 @@ func TestDroppedObjects(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 }
 
-// The C library takes what it is told of the memory that it keeps, before there is a thread that has memory of its own; what somebody
-// else has told it stays.
+// The C library takes what it is told of the memory that it keeps, before there is a thread that has memory of its own;
+// what somebody else has told it stays.
 func TestMemoryIsKept(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_TUNED") != "" {
 		require.False(t, keptMemory())

@@ -35,11 +35,12 @@ __attribute__((constructor)) static void xb_keep_memory(void) {
 */
 import "C"
 
-// directMemory is the size from which the C library takes the memory of an allocation from the kernel, and gives it back at once.
+// directMemory is the size from which the C library takes the memory of an allocation from the kernel, and gives it
+// back at once.
 const directMemory = C.DIRECT_MEMORY
 
-// keptMemory tells whether the C library keeps what is freed: a program's temporaries and results
-// are freed after each call, and to map, clear and unmap them again takes a third of the time of programs with tens of
-// megabytes of them. Goroutines call from any thread, and dropped results are freed by another: were each thread's arena its own, as
-// by default, what is freed in one would not be found in the next. Whoever has tuned glibc themselves is left alone.
+// keptMemory tells whether the C library keeps what is freed: a program's temporaries and results are freed after each
+// call, and to map, clear and unmap them again takes a third of the time of programs with tens of megabytes of them.
+// Goroutines call from any thread, and dropped results are freed by another: were each thread's arena its own, as by
+// default, what is freed in one would not be found in the next. Whoever has tuned glibc themselves is left alone.
 func keptMemory() bool { return C.xb_memory_kept() != 0 }

@@ -17,8 +17,8 @@ import (
 
 	"github.com/gomlx/go-xla/pjrt"
 
-	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/plugin"
 )
 
 // least is the number of table entries that go-xla and this package call without asking whether
@@ -74,7 +74,8 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 		}
 	}
 	if libraries.count == len(libraries.bySlot) {
-		return nil, fmt.Errorf("plugin %s: %d different plugins are open in this process already, the most there can be; start another process", path, libraries.count)
+		return nil, fmt.Errorf("plugin %s: %d different plugins are open in this process already, the most there can "+
+			"be; start another process", path, libraries.count)
 	}
 	slot := libraries.count
 	l := &library{path: real, slot: C.int(slot), fingerprint: found.SHA256}
@@ -100,7 +101,8 @@ func openLibrary(ctx context.Context, found plugin.Found, preload []string) (*li
 // pluginFile resolves the path and refuses what is plainly no plugin.
 func pluginFile(path string) (string, error) {
 	if path == "" {
-		return "", errors.New("no plugin file was named; set Options.PluginPath (--plugin PATH) or run `xlarun plugin install`")
+		return "", errors.New("no plugin file was named; set Options.PluginPath (--plugin PATH) or run `xlarun " +
+			"plugin install`")
 	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -109,7 +111,8 @@ func pluginFile(path string) (string, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("plugin %s: there is no such file; name another with --plugin or run `xlarun plugin install`", path)
+		return "", fmt.Errorf("plugin %s: there is no such file; name another with --plugin or run `xlarun plugin "+
+			"install`", path)
 	case err != nil:
 		return "", fmt.Errorf("plugin %s: %w", path, err)
 	case info.IsDir():
@@ -134,9 +137,11 @@ func (l *library) load(found plugin.Found, folders []string) error {
 	if text := C.xb_open(cpath, &api, &stage); text != nil {
 		switch stage {
 		case 1:
-			return fmt.Errorf("plugin %s: not a shared library that can be loaded (%s); name another with --plugin or run `xlarun plugin install`", l.path, C.GoString(text))
+			return fmt.Errorf("plugin %s: not a shared library that can be loaded (%s); name another with --plugin "+
+				"or run `xlarun plugin install`", l.path, C.GoString(text))
 		case 2:
-			return fmt.Errorf("plugin %s: a shared library, but no PJRT plugin (it has no GetPjrtApi); name another with --plugin or run `xlarun plugin install`", l.path)
+			return fmt.Errorf("plugin %s: a shared library, but no PJRT plugin (it has no GetPjrtApi); name another "+
+				"with --plugin or run `xlarun plugin install`", l.path)
 		}
 		return fmt.Errorf("plugin %s: %s; name another with --plugin", l.path, C.GoString(text))
 	}
@@ -174,11 +179,15 @@ func (l *library) checkABI(api *C.xp_api) error {
 	l.major, l.minor = int(api.version.major_version), int(api.version.minor_version)
 	switch {
 	case api.struct_size > 1<<16 || api.struct_size < tableHead:
-		return fmt.Errorf("plugin %s: its PJRT table claims %d bytes, which is no table of this ABI; name another with --plugin", l.path, api.struct_size)
+		return fmt.Errorf("plugin %s: its PJRT table claims %d bytes, which is no table of this ABI; name another "+
+			"with --plugin", l.path, api.struct_size)
 	case l.major != 0:
-		return fmt.Errorf("plugin %s: it speaks PJRT %d.%d, wanted major version 0; name another with --plugin or run `xlarun plugin install`", l.path, l.major, l.minor)
+		return fmt.Errorf("plugin %s: it speaks PJRT %d.%d, wanted major version 0; name another with --plugin or "+
+			"run `xlarun plugin install`", l.path, l.major, l.minor)
 	case api.struct_size < want:
-		return fmt.Errorf("plugin %s: it speaks PJRT 0.%d, whose table has %d bytes, too old: wanted at least %d bytes; run `xlarun plugin install` for a newer one, or name another with --plugin", l.path, l.minor, api.struct_size, want)
+		return fmt.Errorf("plugin %s: it speaks PJRT 0.%d, whose table has %d bytes, too old: wanted at least %d "+
+			"bytes; run `xlarun plugin install` for a newer one, or name another with --plugin", l.path, l.minor,
+			api.struct_size, want)
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/third_party/fetch/plugin"
+	"xlarun/xlabridge/plugin"
 )
 
 // cc compiles C text with the repository's ABI header and returns the result's path.
@@ -48,7 +48,8 @@ func TestNoPlugin(t *testing.T) {
 		{"no entry point", cc(t, "int x;", "-shared", "-fPIC"), "no PJRT plugin (it has no GetPjrtApi)"},
 		{"no table", cc(t, "void *GetPjrtApi(void) { return 0; }", "-shared", "-fPIC"), "GetPjrtApi returned no table"},
 		{"other major version", fakeTable(t, "sizeof table", 1, 3), "it speaks PJRT 1.3, wanted major version 0"},
-		{"old table", fakeTable(t, "offsetof(xp_api, fn) + 96 * sizeof(void *)", 0, 20), "it speaks PJRT 0.20, whose table has 808 bytes, too old"},
+		{"old table", fakeTable(t, "offsetof(xp_api, fn) + 96 * sizeof(void *)", 0, 20),
+			"it speaks PJRT 0.20, whose table has 808 bytes, too old"},
 		{"absurd size", fakeTable(t, "(size_t)-1", 0, 104), "which is no table of this ABI"},
 		{"tiny size", fakeTable(t, "8", 0, 104), "which is no table of this ABI"},
 	}
@@ -140,7 +141,8 @@ func TestPreload(t *testing.T) {
 	// second needs first's symbol; in the order of their names first does not come first.
 	dir := t.TempDir()
 	first := cc(t, "int xlarun_test_symbol = 7;", "-shared", "-fPIC")
-	second := cc(t, "extern int xlarun_test_symbol; int *xlarun_test_user(void) { return &xlarun_test_symbol; }", "-shared", "-fPIC")
+	second := cc(t, "extern int xlarun_test_symbol; int *xlarun_test_user(void) { return &xlarun_test_symbol; }",
+		"-shared", "-fPIC")
 	require.NoError(t, os.Rename(first, filepath.Join(dir, "b.so.1")))
 	require.NoError(t, os.Rename(second, filepath.Join(dir, "a.so")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "c.so"), []byte("no library"), 0o644))
@@ -259,7 +261,8 @@ func TestDeviceReady(t *testing.T) {
 	require.NoError(t, deviceReady("cpu"), "1: a CPU is always there")
 	require.NoError(t, driverLoads("libc.so.6"), "2: a library that loads")
 	err := driverLoads("libxlarun-absent.so.1")
-	require.ErrorContains(t, err, "backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded", "3: one that is not there")
+	require.ErrorContains(t, err, "backend cuda: there is an NVIDIA GPU, but its driver's library cannot be loaded",
+		"3: one that is not there")
 	require.ErrorContains(t, err, "libxlarun-absent.so.1")
 	require.ErrorContains(t, err, "--backend cpu")
 	if plugin.Device("tpu") != nil {

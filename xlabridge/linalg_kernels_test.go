@@ -28,7 +28,8 @@ func TestMatrixKernels(t *testing.T) {
 		return graph.Add(x, graph.Mul(float64(x.Dim(0)), graph.Eye(x.DType(), x.Dim(0))))
 	}
 	options := map[string][]graph.TriangularOption{
-		"lower": nil, "upper": {graph.UpperTriangle()}, "unit": {graph.UnitDiagonal()}, "transposed": {graph.TransposedMatrix()},
+		"lower": nil, "upper": {graph.UpperTriangle()}, "unit": {graph.UnitDiagonal()}, "transposed": {
+			graph.TransposedMatrix()},
 		"upper transposed": {graph.UpperTriangle(), graph.TransposedMatrix()},
 	}
 	solve := func(way string, right bool) func(x arrays) arrays {
@@ -46,7 +47,8 @@ func TestMatrixKernels(t *testing.T) {
 	var cases []kase
 	ways := slices.Sorted(maps.Keys(options))
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33} {
-		cases = append(cases, kase{fmt.Sprint("factors, columns and rows of size ", n), [][]int{{n, n}, {n, 1}, {n, 3}, {n, 5}, {n, 21}, {1, n}, {5, n}}, func(x arrays) arrays {
+		cases = append(cases, kase{fmt.Sprint("factors, columns and rows of size ", n), [][]int{{n, n}, {n, 1}, {n, 3},
+			{n, 5}, {n, 21}, {1, n}, {5, n}}, func(x arrays) arrays {
 			lu, p, q := graph.LU(x[0])
 			out := arrays{graph.Cholesky(positive(x[0])), lu, p, q}
 			for _, way := range ways {
@@ -58,12 +60,22 @@ func TestMatrixKernels(t *testing.T) {
 		}})
 	}
 	cases = append(cases,
-		kase{"lu by blocks", [][]int{{150, 150}}, func(x arrays) arrays { lu, p, q := graph.LU(x[0]); return arrays{lu, p, q} }},
-		kase{"lu of zeros", [][]int{{5, 5}}, func(x arrays) arrays { lu, p, q := graph.LU(graph.Mul(0, x[0])); return arrays{lu, p, q} }},
-		kase{"not positive definite", [][]int{{6, 6}}, func(x arrays) arrays { return arrays{graph.Cholesky(graph.Neg(positive(x[0])))} }},
+		kase{"lu by blocks", [][]int{{150, 150}}, func(x arrays) arrays {
+			lu, p, q := graph.LU(x[0])
+			return arrays{lu, p, q}
+		}},
+		kase{"lu of zeros", [][]int{{5, 5}}, func(x arrays) arrays {
+			lu, p, q := graph.LU(graph.Mul(0, x[0]))
+			return arrays{lu, p, q}
+		}},
+		kase{"not positive definite", [][]int{{6, 6}}, func(x arrays) arrays {
+			return arrays{graph.Cholesky(graph.Neg(positive(x[0])))}
+		}},
 		kase{"not positive definite at the end", [][]int{{6, 6}}, func(x arrays) arrays {
 			last := graph.Eq(graph.Iota(6), 5)
-			return arrays{graph.Cholesky(graph.Sub(positive(x[0]), graph.Mul(100, graph.Diag(graph.Convert(last, x[0].DType())))))}
+			return arrays{
+				graph.Cholesky(
+					graph.Sub(positive(x[0]), graph.Mul(100, graph.Diag(graph.Convert(last, x[0].DType())))))}
 		}},
 		kase{"not a number", [][]int{{6, 6}}, func(x arrays) arrays {
 			return arrays{graph.Cholesky(graph.Add(positive(x[0]), math.NaN()))}
@@ -78,27 +90,33 @@ func TestMatrixKernels(t *testing.T) {
 			x = graph.Add(x, graph.Diag(graph.Mul(graph.Convert(graph.Iota(x.Dim(0)), x.DType()), 3)))
 		}
 		w, v := graph.Eigh(x)
-		out := arrays{w, graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)), graph.MatMul(graph.MatrixTranspose(v), v)}
+		out := arrays{w, graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)),
+			graph.MatMul(graph.MatrixTranspose(v), v)}
 		if apart {
 			out = append(out, v)
 		}
 		return out
 	}
 	for _, n := range []int{1, 2, 3, 4, 5, 8, 15, 16, 17, 33, 64} {
-		cases = append(cases, kase{fmt.Sprint("eigenvectors of size ", n), [][]int{{n, n}}, func(x arrays) arrays { return append(eigen(x[0], true), eigen(x[0], false)...) }})
+		cases = append(cases, kase{fmt.Sprint("eigenvectors of size ", n), [][]int{{n, n}}, func(x arrays) arrays {
+			return append(eigen(x[0], true), eigen(x[0], false)...)
+		}})
 	}
 	for _, change := range []struct {
 		what string
 		of   func(x *graph.Array) *graph.Array
 	}{
 		{"zeros", func(x *graph.Array) *graph.Array { return graph.Mul(0, x) }},
-		{"one value many times", func(x *graph.Array) *graph.Array { return graph.Mul(-3, graph.Eye(x.DType(), x.Dim(0))) }},
+		{"one value many times", func(x *graph.Array) *graph.Array {
+			return graph.Mul(-3, graph.Eye(x.DType(), x.Dim(0)))
+		}},
 		{"rank one", func(x *graph.Array) *graph.Array { return graph.Outer(graph.Index(x, 0), graph.Index(x, 0)) }},
 		{"diagonal, in falling order", func(x *graph.Array) *graph.Array {
 			return graph.Diag(graph.Neg(graph.Convert(graph.Iota(x.Dim(0)), x.DType())))
 		}},
 		{"two blocks", func(x *graph.Array) *graph.Array {
-			return graph.Mul(x, graph.Eq(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2), graph.Gt(graph.IotaAxis(x.Shape(), 1), 2)))
+			return graph.Mul(x, graph.Eq(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2),
+				graph.Gt(graph.IotaAxis(x.Shape(), 1), 2)))
 		}},
 		{"not a number", func(x *graph.Array) *graph.Array { return graph.Mul(x, math.NaN()) }},
 		{"one infinity", func(x *graph.Array) *graph.Array {
@@ -110,10 +128,13 @@ func TestMatrixKernels(t *testing.T) {
 			return graph.Mul(x, graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 2), 1e-6, graph.OnesLike(x)))
 		}},
 		{"two numbers in 1e-160 of the third", func(x *graph.Array) *graph.Array {
-			return graph.Mul(graph.Reverse(graph.Eye(x.DType(), x.Dim(0)), 0), graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 4), 1e-160, graph.OnesLike(x)))
+			return graph.Mul(graph.Reverse(graph.Eye(x.DType(), x.Dim(0)), 0),
+				graph.Select(graph.Gt(graph.IotaAxis(x.Shape(), 0), 4), 1e-160, graph.OnesLike(x)))
 		}},
 	} {
-		cases = append(cases, kase{"eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays { return eigen(change.of(x[0]), false) }})
+		cases = append(cases, kase{"eigenvectors: " + change.what, [][]int{{6, 6}}, func(x arrays) arrays {
+			return eigen(change.of(x[0]), false)
+		}})
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	// Matrices of low rank: all but a few eigenvalues are rounding.
@@ -124,7 +145,9 @@ func TestMatrixKernels(t *testing.T) {
 				a := graph.MatMul(x, graph.MatrixTranspose(x))
 				w, v := graph.Eigh(a)
 				scale := graph.Sqrt(graph.Sum(graph.Square(a)))
-				return arrays{graph.Div(graph.Sub(graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)), a), scale),
+				return arrays{
+					graph.Div(graph.Sub(graph.MatMul(graph.Mul(v, graph.ExpandDims(w, 0)), graph.MatrixTranspose(v)),
+						a), scale),
 					graph.Sub(graph.MatMul(graph.MatrixTranspose(v), v), graph.Eye(d, n))}
 			}
 			// Whole numbers, as (7i + 13j + ij) mod 5 - 2.
@@ -132,11 +155,13 @@ func TestMatrixKernels(t *testing.T) {
 			for k := range x {
 				x[k] = float32((7*(k/rank)+13*(k%rank)+k/rank*(k%rank))%5 - 2)
 			}
-			got, err := Jit1(client, f, JitOptions{Compile: CompileOptions{NoCache: true}})(graph.Convert(graph.Float32s(x, n, rank), d))
+			got, err := Jit1(client, f, JitOptions{Compile: CompileOptions{NoCache: true}})(
+				graph.Convert(graph.Float32s(x, n, rank), d))
 			require.NoError(t, err)
 			for k, a := range got {
 				for _, v := range floats(t, a) {
-					require.InDelta(t, 0, v, map[graph.DType]float64{graph.Float32: 2e-6, graph.Float64: 1e-13}[d], "low rank, case %d: %d of %d, %s, result %d", i+1, rank, n, d, k)
+					require.InDelta(t, 0, v, map[graph.DType]float64{graph.Float32: 2e-6, graph.Float64: 1e-13}[d],
+						"low rank, case %d: %d of %d, %s, result %d", i+1, rank, n, d, k)
 				}
 			}
 		}
@@ -147,7 +172,8 @@ func TestMatrixKernels(t *testing.T) {
 			const batch = 3
 			var in arrays
 			for _, dims := range c.dims {
-				in = append(in, graph.RandomCaseInput(r, graph.ShapeOf(d, append([]int{batch}, dims...)...), graph.Case{Lo: -1, Hi: 1}))
+				in = append(in, graph.RandomCaseInput(r, graph.ShapeOf(d, append([]int{batch}, dims...)...), graph.Case{
+					Lo: -1, Hi: 1}))
 			}
 			f := graph.VMap(c.f)
 			want, err := Jit1(&Reference{}, f)(in)

@@ -63,7 +63,9 @@ func TestLinalgOnXLA(t *testing.T) {
 				f := c.f // large in float32, in a batch and with gradients in float64
 				if d == graph.Float64 {
 					in = draw(3, rows, 4)
-					f = func(x *graph.Array) results { return append(graph.VMap(c.f)(x), graph.VMap(graph.Grad(loss(c.f)))(x)) }
+					f = func(x *graph.Array) results {
+						return append(graph.VMap(c.f)(x), graph.VMap(graph.Grad(loss(c.f)))(x))
+					}
 				}
 				want, err := Jit1(&Reference{}, f)(in)
 				require.NoError(t, err)

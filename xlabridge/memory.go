@@ -68,7 +68,8 @@ func (e *Executable) Cost() (map[string]float64, error) {
 	}
 	cost := map[string]float64{}
 	for i := range unsafe.Slice(args.properties, int(args.num_properties)) {
-		property := (*C.xp_named_value)(unsafe.Add(unsafe.Pointer(args.properties), i*int(unsafe.Sizeof(*args.properties))))
+		property := (*C.xp_named_value)(unsafe.Add(unsafe.Pointer(args.properties),
+			i*int(unsafe.Sizeof(*args.properties))))
 		name := C.GoStringN(property.name, C.int(property.name_size))
 		switch property._type {
 		case C.XP_FLOAT:
@@ -120,7 +121,8 @@ type DeviceMemory struct {
 // Memory is the use of one device's memory; on CPU it is the process's.
 func (c *Client) Memory(device int) (DeviceMemory, error) {
 	if device < 0 || device >= c.NumDevices() {
-		return DeviceMemory{}, fmt.Errorf("xlabridge: memory of device %d, but there are %d (numbered from 0)", device, c.NumDevices())
+		return DeviceMemory{}, fmt.Errorf("xlabridge: memory of device %d, but there are %d (numbered from 0)", device,
+			c.NumDevices())
 	}
 	if c.Platform() == "cpu" {
 		return ProcessMemory()

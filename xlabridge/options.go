@@ -55,7 +55,8 @@ type CompileOptions struct {
 	// Purpose is what the program is for, in a few words, for the cache's list. It changes nothing else.
 	Purpose string
 
-	// alone is set by ForJit: nothing has to give the same last digits from one version of the compiler's options to the next.
+	// alone is set by ForJit: nothing has to give the same last digits from one version of the compiler's options to
+	// the next.
 	alone bool
 }
 
@@ -99,13 +100,15 @@ func overrideValue(value any) ([]byte, error) {
 	case string:
 		return protowire.AppendString(protowire.AppendTag(nil, fieldString, protowire.BytesType), v), nil
 	case bool:
-		return protowire.AppendVarint(protowire.AppendTag(nil, fieldBool, protowire.VarintType), protowire.EncodeBool(v)), nil
+		return protowire.AppendVarint(protowire.AppendTag(nil, fieldBool, protowire.VarintType),
+			protowire.EncodeBool(v)), nil
 	case int:
 		return overrideValue(int64(v))
 	case int64:
 		return protowire.AppendVarint(protowire.AppendTag(nil, fieldInt, protowire.VarintType), uint64(v)), nil
 	case float64:
-		return protowire.AppendFixed64(protowire.AppendTag(nil, fieldDouble, protowire.Fixed64Type), math.Float64bits(v)), nil
+		return protowire.AppendFixed64(protowire.AppendTag(nil, fieldDouble, protowire.Fixed64Type),
+			math.Float64bits(v)), nil
 	}
 	return nil, fmt.Errorf("got a %T, wanted a string, bool, int, int64 or float64", value)
 }

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers to
-// that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop over a
-// program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the kernel has
-// to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held have doubled
-// since the last collection, within bounds, the next one begins, in the background, while programs run.
+// A buffer's memory belongs to the Go value that stands for it, and Go's garbage collector finds out when nobody refers
+// to that any more. But the collector paces itself by Go's own heap, of which a buffer is some hundred bytes: a loop
+// over a program with results of a megabyte holds gigabytes of them before the next collection, each in pages that the
+// kernel has to map and clear first. So buffers are counted as if they lay in Go's heap: where the bytes that are held
+// have doubled since the last collection, within bounds, the next one begins, in the background, while programs run.
 
 const (
-	// leastGrowth and mostGrowth bound how many bytes more than after the last collection start the next: a collection costs 2 to 5 ms of processor
-	// time, as much as some programs' call, and the programs' threads wait for it.
+	// leastGrowth and mostGrowth bound how many bytes more than after the last collection start the next: a collection
+	// costs 2 to 5 ms of processor time, as much as some programs' call, and the programs' threads wait for it.
 	leastGrowth, mostGrowth = 32 << 20, 64 << 20
-	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took, unless slack more
-	// is held than starts one. Where the collection cannot keep up, on a machine that is busy with something else, whoever would hold twice slack
-	// more waits for its end: of large results a few are a gigabyte.
+	// collectEvery bounds what collections cost: one begins only after so many times the time that the last one took,
+	// unless slack more is held than starts one. Where the collection cannot keep up, on a machine that is busy with
+	// something else, whoever would hold twice slack more waits for its end: of large results a few are a gigabyte.
 	collectEvery = 3
 	slack        = 16 << 20
 )
@@ -60,12 +60,12 @@ func (p *pace) free(bytes int64) {
 	}
 }
 
-// giveBack counts a buffer that was freed on purpose. It says nothing of how much the program holds when it is left to itself, so
-// that a loop which frees its large results starts no collection after each.
+// giveBack counts a buffer that was freed on purpose. It says nothing of how much the program holds when it is left to
+// itself, so that a loop which frees its large results starts no collection after each.
 func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
 
-// turn counts a call that took some buffers along and made others, as one change: a state that is donated and comes back, round
-// after round, is no growth.
+// turn counts a call that took some buffers along and made others, as one change: a state that is donated and comes
+// back, round after round, is no growth.
 func (p *pace) turn(gone, come int64) {
 	if come >= gone {
 		p.add(come - gone)

@@ -7,8 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has, but of the
-// whole where ShardMap cut it.
+// ToHost is a copy of an array in the host's memory; of an array on several devices, of what the first one has, but of
+// the whole where ShardMap cut it.
 func ToHost(a *graph.Array) (*graph.Array, error) {
 	data, err := a.Data()
 	if err != nil {
@@ -25,8 +25,8 @@ func ToHost(a *graph.Array) (*graph.Array, error) {
 }
 
 // PartToHost copies what one device has of an array to dst, which has exactly the array's bytes: of an array that a
-// program with several replicas returned, every device may have another content. Of an array that ShardMap cut, it copies the
-// device's part, and dst has exactly the part's bytes. On the reference backend there is device 0 only.
+// program with several replicas returned, every device may have another content. Of an array that ShardMap cut, it
+// copies the device's part, and dst has exactly the part's bytes. On the reference backend there is device 0 only.
 func PartToHost(a *graph.Array, device int, dst []byte) error {
 	data, err := a.Data()
 	if err != nil {
@@ -34,7 +34,8 @@ func PartToHost(a *graph.Array, device int, dst []byte) error {
 	}
 	if d := deviceDataOf(data); d != nil {
 		if device < 0 || device >= len(d.buffers) {
-			return fmt.Errorf("xlabridge: PartToHost: the array is on %d devices, got device %d", len(d.buffers), device)
+			return fmt.Errorf("xlabridge: PartToHost: the array is on %d devices, got device %d", len(d.buffers),
+				device)
 		}
 		return d.buffers[device].ToHost(dst)
 	}
@@ -43,14 +44,15 @@ func PartToHost(a *graph.Array, device int, dst []byte) error {
 		return err
 	}
 	if device != 0 || len(dst) != len(host) {
-		return fmt.Errorf("xlabridge: PartToHost: the array is on the host and has %d bytes, got device %d and room for %d", len(host), device, len(dst))
+		return fmt.Errorf("xlabridge: PartToHost: the array is on the host and has %d bytes, got device %d and "+
+			"room for %d", len(host), device, len(dst))
 	}
 	copy(dst, host)
 	return nil
 }
 
-// PutParts makes an array whose content on device d is part(d), row-major bytes of the shape on each of n devices. A part
-// may use the memory of the part before. On the reference backend, n is 1.
+// PutParts makes an array whose content on device d is part(d), row-major bytes of the shape on each of n devices. A
+// part may use the memory of the part before. On the reference backend, n is 1.
 func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte) (*graph.Array, error) {
 	c, ok := b.(*Client)
 	if !ok {
@@ -59,7 +61,8 @@ func PutParts(b Backend, n int, shape graph.Shape, part func(device int) []byte)
 		}
 		bytes := part(0)
 		if len(bytes) != shape.Bytes() {
-			return nil, fmt.Errorf("xlabridge: PutParts: a part has %d bytes, want %d for %s", len(bytes), shape.Bytes(), shape)
+			return nil, fmt.Errorf("xlabridge: PutParts: a part has %d bytes, want %d for %s", len(bytes),
+				shape.Bytes(), shape)
 		}
 		return graph.FromBytes(shape, bytes), nil
 	}

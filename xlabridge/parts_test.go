@@ -45,7 +45,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// What ShardMap cut is on devices too: it is freed, copied part by part, and stays where it is when a device has all of it.
+// What ShardMap cut is on devices too: it is freed, copied part by part, and stays where it is when a device has all of
+// it.
 func TestShardedData(t *testing.T) {
 	c := open(t, Options{Devices: 2})
 	mesh := graph.Mesh{{Name: "d", Size: 2}}

@@ -16,8 +16,9 @@ import (
 	"xlarun/graph"
 )
 
-// Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into them, while others
-// come and go on all threads. The pool counts for the whole process, so the test has one of its own, and another in which glibc is tuned.
+// Buffers of the sizes that the pool takes lie in it, are given back when they are closed, and hold what was put into
+// them, while others come and go on all threads. The pool counts for the whole process, so the test has one of its own,
+// and another in which glibc is tuned.
 func TestPool(t *testing.T) {
 	if os.Getenv("XLARUN_TEST_POOL") == "" {
 		for _, tunables := range []string{"", "glibc.malloc.arena_max=3"} {
@@ -45,7 +46,8 @@ func TestPool(t *testing.T) {
 			return b == blocks && u == used
 		}, 10*time.Second, time.Millisecond, message, args...)
 	}
-	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32 << 20, 256<<20 - 4, 256 << 20} {
+	for i, size := range []int{16, 64<<10 - 4, 64 << 10, 64<<10 + 4, 100_000, 1 << 20, 5<<20 + 12, 32 << 20, 256<<20 -
+		4, 256 << 20} {
 		pooledSize := c.lib.pooled && size >= 64<<10 && size < 256<<20
 		blocks, used, _ := pooled()
 		data := make([]float32, size/4)
@@ -101,7 +103,9 @@ func TestPool(t *testing.T) {
 		require.LessOrEqual(t, after, int64(512<<20))
 		require.NotEqual(t, kept, after, "a large block made room")
 	}
-	program := Jit1(c, func(x *graph.Array) *graph.Array { return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0)) })
+	program := Jit1(c, func(x *graph.Array) *graph.Array {
+		return graph.Add(graph.CumSum(graph.Sin(x), 0), graph.Sort(x, 0))
+	})
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {

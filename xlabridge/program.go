@@ -64,16 +64,19 @@ func (x *Compiled) release() {
 // Optimized is the program as the compiler's own text after its passes. It compiles the program once more.
 func (x *Compiled) Optimized() (string, error) {
 	if x.Executable == nil {
-		return "", fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so %s has no optimized text", x.Program.Name)
+		return "", fmt.Errorf("xlabridge: the reference interpreter compiles nothing, so %s has no optimized text",
+			x.Program.Name)
 	}
-	i, err := x.client.inspect(x.Program.Name, x.Lowered.StableHLO, x.client.programOptions(x.Lowered, x.options), x.options)
+	i, err := x.client.inspect(x.Program.Name, x.Lowered.StableHLO, x.client.programOptions(x.Lowered, x.options),
+		x.options)
 	return i.After, err
 }
 
 // Compile compiles a traced program, through the cache. What the function captured is transferred once.
 func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) {
 	if p.Replicas > c.NumDevices() {
-		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the backend has %d: open it with more, or trace for fewer", p.Name, p.Replicas, c.NumDevices())
+		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the backend has %d: open it with more, or "+
+			"trace for fewer", p.Name, p.Replicas, c.NumDevices())
 	}
 	o.Replicas = p.Replicas
 	l, err := p.Lower(c.Target())
@@ -230,8 +233,8 @@ func (c *Client) onDevice(a *graph.Array, devices int) (*deviceData, bool) {
 	return d, err == nil && d != nil && d.client == c && len(d.buffers) >= devices
 }
 
-// deviceDataOf is what lies on devices of an array's content, the whole of it or (of a *shardedData) a part on each; nil:
-// the content is on the host.
+// deviceDataOf is what lies on devices of an array's content, the whole of it or (of a *shardedData) a part on each;
+// nil: the content is on the host.
 func deviceDataOf(data graph.Data) *deviceData {
 	switch d := data.(type) {
 	case *deviceData:
@@ -289,7 +292,8 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 // checkDevices refuses to put something on the first n devices where there are not so many, or none.
 func (c *Client) checkDevices(name string, n int) error {
 	if n < 1 || n > c.NumDevices() {
-		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n, c.NumDevices())
+		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n,
+			c.NumDevices())
 	}
 	return nil
 }
@@ -323,7 +327,8 @@ func (r *Reference) NumDevices() int { return 1 }
 // Compile keeps the program; there is nothing to compile.
 func (r *Reference) Compile(p *graph.Program, _ CompileOptions) (*Compiled, error) {
 	if p.Replicas > 1 {
-		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the reference interpreter has 1: use --devices 1, or an XLA backend", p.Name, p.Replicas)
+		return nil, fmt.Errorf("xlabridge: program %s is for %d devices, the reference interpreter has 1: use "+
+			"--devices 1, or an XLA backend", p.Name, p.Replicas)
 	}
 	return &Compiled{Program: p, hook: r.Hook}, nil
 }
@@ -375,7 +380,8 @@ func (j *jit) call(args []any) (any, error) {
 	key := tree.Key()
 	for i, a := range leaves {
 		if a.IsTraced() {
-			return nil, fmt.Errorf("xlabridge: Jit %s: argument %s is a traced %s, of a function that is being traced: call the function itself there, not its Jit", j.options.Name, tree.Path(i), a.Shape())
+			return nil, fmt.Errorf("xlabridge: Jit %s: argument %s is a traced %s, of a function that is being "+
+				"traced: call the function itself there, not its Jit", j.options.Name, tree.Path(i), a.Shape())
 		}
 		key += a.Shape().String()
 	}
@@ -391,8 +397,8 @@ func (j *jit) call(args []any) (any, error) {
 	return x.Program.OutTree().Unflatten(outs), nil
 }
 
-// program is the compiled program of the shapes that key names; the caller releases it. It is compiled once, while calls of
-// other shapes go on.
+// program is the compiled program of the shapes that key names; the caller releases it. It is compiled once, while
+// calls of other shapes go on.
 func (j *jit) program(key string, args []any) (*Compiled, error) {
 	kept := programKey{j, key}
 	for {
@@ -444,14 +450,14 @@ func (j *jit) trace(args []any) (*graph.Program, error) {
 const (
 	// sharedArray is the number of elements from which on Jit lets one CPU device work on an array with all cores.
 	sharedArray = 1 << 20
-	// sharedGrain and sharedWork are the elements that an op works on, in the mean, and the operations of a call from which
-	// on it does so for smaller arrays, too: to hand parts of a loop to other threads and to wait for them costs some
-	// microseconds. Of the programs of bench jax those below take up to half as long again if all get all cores.
+	// sharedGrain and sharedWork are the elements that an op works on, in the mean, and the operations of a call from
+	// which on it does so for smaller arrays, too: to hand parts of a loop to other threads and to wait for them costs
+	// some microseconds. Of the programs of bench jax those below take up to half as long again if all get all cores.
 	sharedGrain, sharedWork = 1 << 15, 1e8
 )
 
-// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them, and products of
-// small matrices by the way that is faster for them.
+// ForJit is what Jit compiles a program with: what runs alone gets all cores, where there is enough for each of them,
+// and products of small matrices by the way that is faster for them.
 func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 	o.alone = true
 	if b.NumDevices() == 1 {
@@ -460,7 +466,8 @@ func (o CompileOptions) ForJit(b Backend, p *graph.Program) CompileOptions {
 	return o
 }
 
-// ForOne is what a program is compiled with that one device runs while the others of a client have nothing to do: all cores work on what is large enough for that. It changes no result.
+// ForOne is what a program is compiled with that one device runs while the others of a client have nothing to do: all
+// cores work on what is large enough for that. It changes no result.
 func (o CompileOptions) ForOne(p *graph.Program) CompileOptions {
 	if !o.AllCores {
 		grain, work := p.Graph.Grain()
@@ -474,8 +481,8 @@ func result[R any](v any, err error) (R, error) {
 	return r, err
 }
 
-// Jit1 compiles a function of one argument: traced and compiled once for each structure and shape of its argument,
-// then run on the backend. Concrete arrays in, concrete arrays out. A mistake in f (*graph.Error) is returned; any other
+// Jit1 compiles a function of one argument: traced and compiled once for each structure and shape of its argument, then
+// run on the backend. Concrete arrays in, concrete arrays out. A mistake in f (*graph.Error) is returned; any other
 // panic of f's own passes through, with its stack.
 func Jit1[A, R any](b Backend, f func(A) R, options ...JitOptions) func(A) (R, error) {
 	j := newJit(b, options, func(args []any) any { return f(args[0].(A)) })

@@ -8,8 +8,8 @@ import (
 // Programs keeps the programs that functions of Jit and ShardMap compiled, one for each function, structure and set of
 // shapes, the most recently used ones. The zero value is ready.
 type Programs struct {
-	// Most is how many are kept; 0: 128. One that is not kept is freed when nobody uses it any more, and compiled again,
-	// from the cache, when it is wanted again.
+	// Most is how many are kept; 0: 128. One that is not kept is freed when nobody uses it any more, and compiled
+	// again, from the cache, when it is wanted again.
 	Most int
 
 	mu   sync.Mutex

@@ -30,8 +30,10 @@ func TestPrograms(t *testing.T) {
 		description             string
 		n, wantTraced, wantKept int
 	}{
-		{"1: the first", 1, 1, 1}, {"2: the same again", 1, 1, 1}, {"3: another shape", 2, 2, 2}, {"4: the first is still there", 1, 2, 2},
-		{"5: one too many", 3, 3, 2}, {"6: the one used last is there", 1, 3, 2}, {"7: the one used longest ago went", 2, 4, 2},
+		{"1: the first", 1, 1, 1}, {"2: the same again", 1, 1, 1}, {"3: another shape", 2, 2, 2},
+		{"4: the first is still there", 1, 2, 2},
+		{"5: one too many", 3, 3, 2}, {"6: the one used last is there", 1, 3, 2}, {"7: the one used longest ago went",
+			2, 4, 2},
 	} {
 		call(run, s.n, 2)
 		require.Equal(t, s.wantTraced, traced, "case %d %s", i, s.description)
@@ -83,7 +85,9 @@ func TestProgramsCloseWhileCalled(t *testing.T) {
 			return Jit1(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, JitOptions{Programs: p})
 		}},
 		{"2: ShardMap", func(p *Programs) func(x *array) (*array, error) {
-			return ShardMap(c, func(x *array) *array { return graph.Add(x, graph.Sum(weights)) }, graph.Mesh{{Name: "d", Size: 1}}, graph.Spec{"d"}, graph.Spec{"d"}, JitOptions{Programs: p})
+			return ShardMap(c, func(x *array) *array {
+				return graph.Add(x, graph.Sum(weights))
+			}, graph.Mesh{{Name: "d", Size: 1}}, graph.Spec{"d"}, graph.Spec{"d"}, JitOptions{Programs: p})
 		}},
 	} {
 		t.Run(s.description, func(t *testing.T) {
@@ -119,7 +123,9 @@ func TestProgramsCloseWhileCalled(t *testing.T) {
 
 	// 3: a program that was closed while somebody had it is freed by its last user.
 	programs := &Programs{}
-	j := newJit(c, []JitOptions{{Programs: programs}}, func(args []any) any { return graph.Add(args[0].(*array), graph.Sum(weights)) })
+	j := newJit(c, []JitOptions{{Programs: programs}}, func(args []any) any {
+		return graph.Add(args[0].(*array), graph.Sum(weights))
+	})
 	args := []any{graph.Ones(graph.ShapeOf(graph.Float32, 3))}
 	x, err := j.program("3", args)
 	require.NoError(t, err)

@@ -13,7 +13,8 @@ import (
 // function is traced and compiled once for each structure and set of shapes. The call runs at once, so it is not to be
 // traced, mapped or differentiated itself: transforms belong inside of f (see graph.ShardMap for what a gradient means
 // there), or around graph.ShardMap.
-func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec, options ...JitOptions) func(A) (R, error) {
+func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec,
+	options ...JitOptions) func(A) (R, error) {
 	var o JitOptions
 	if len(options) > 0 {
 		o = options[0]
@@ -24,7 +25,8 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 		leaves, tree := graph.Flatten(a)
 		for i, x := range leaves {
 			if x.IsTraced() {
-				return r, fmt.Errorf("xlabridge: ShardMap: leaf %s of the argument is a %s, but the call runs at once and cannot be compiled, mapped or differentiated: "+
+				return r, fmt.Errorf("xlabridge: ShardMap: leaf %s of the argument is a %s, but the call runs at "+
+					"once and cannot be compiled, mapped or differentiated: "+
 					"transform the function that it is given, or use graph.ShardMap here", tree.Path(i), x)
 			}
 		}
@@ -65,7 +67,8 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 			if err != nil {
 				return r, err
 			}
-			results[i] = graph.FromData(shape, &shardedData{deviceData: *d, mesh: m, spec: out, part: part, shape: shape})
+			results[i] = graph.FromData(shape, &shardedData{deviceData: *d, mesh: m, spec: out, part: part,
+				shape: shape})
 		}
 		r, _ = x.Program.OutTree().Unflatten(results).(R)
 		return r, nil
@@ -75,7 +78,8 @@ func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec
 // whole is the global shape of parts that lie as spec says.
 func whole(spec graph.Spec, m graph.Mesh, part graph.Shape) (graph.Shape, error) {
 	if len(spec) > part.Rank() {
-		return part, fmt.Errorf("xlabridge: ShardMap: the result spec %v names %d axes of a result %s", []string(spec), len(spec), part)
+		return part, fmt.Errorf("xlabridge: ShardMap: the result spec %v names %d axes of a result %s", []string(spec),
+			len(spec), part)
 	}
 	dims := slices.Clone(part.Dims)
 	for i, name := range spec {
@@ -84,7 +88,8 @@ func whole(spec graph.Spec, m graph.Mesh, part graph.Shape) (graph.Shape, error)
 		}
 		k := slices.IndexFunc(m, func(a graph.MeshAxis) bool { return a.Name == name })
 		if k < 0 {
-			return part, fmt.Errorf("xlabridge: ShardMap: the result spec names axis %q, the mesh has %v", name, []graph.MeshAxis(m))
+			return part, fmt.Errorf("xlabridge: ShardMap: the result spec names axis %q, the mesh has %v", name,
+				[]graph.MeshAxis(m))
 		}
 		dims[i] *= m[k].Size
 	}

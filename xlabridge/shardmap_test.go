@@ -68,7 +68,8 @@ func TestCollectivesOnDevices(t *testing.T) {
 				closeArrays(t, want, got, 1e-5, fmt.Sprint(n, " devices"))
 				ordered = append(ordered, got)
 
-				// The gradient of the sum of the result over all devices, taken inside and outside of the device function.
+				// The gradient of the sum of the result over all devices, taken inside and outside of the device
+				// function.
 				loss := func(f fn) fn { return func(v *graph.Array) *graph.Array { return graph.Sum(f(v)) } }
 				grad := func(v *graph.Array) *graph.Array { return graph.Grad(loss(f))(v) }
 				wantGrad, err := Jit1(&Reference{}, graph.ShardMap(grad, m, c.in, c.in))(x)
@@ -124,8 +125,8 @@ func TestMeshOfTwoAxes(t *testing.T) {
 	require.ErrorContains(t, err, "has 8")
 }
 
-// Inside of a device function the gradient of a mean over the devices is each device's own part of it; their mean is the
-// gradient that is taken from outside, and the gradient on one device.
+// Inside of a device function the gradient of a mean over the devices is each device's own part of it; their mean is
+// the gradient that is taken from outside, and the gradient on one device.
 func TestGradientOfMeanOverDevices(t *testing.T) {
 	const n = 4
 	client := open(t, Options{Devices: n})
@@ -162,10 +163,12 @@ func TestGradientOfMeanOverDevices(t *testing.T) {
 		_, err = ShardMap(client, mean, m, graph.Spec{"d"}, graph.Spec{"d"})(x)
 		return graph.Sum(x)
 	})(x)
-	require.ErrorContains(t, err, "ShardMap: leaf value of the argument is a traced f32[4], but the call runs at once and cannot be compiled, mapped or differentiated")
+	require.ErrorContains(t, err, "ShardMap: leaf value of the argument is a traced f32[4], but the call runs at "+
+		"once and cannot be compiled, mapped or differentiated")
 }
 
-// 1: what is largest and smallest over devices is NaN where one is, and the gradients beside it are those of the lanes of one device.
+// 1: what is largest and smallest over devices is NaN where one is, and the gradients beside it are those of the lanes
+// of one device.
 func TestExtremesOverDevicesKeepNaN(t *testing.T) {
 	const n = 4
 	client := open(t, Options{Devices: n})
@@ -184,7 +187,8 @@ func TestExtremesOverDevicesKeepNaN(t *testing.T) {
 				func(v *graph.Array) *graph.Array { return graph.PMin(v, "d") },
 			}
 			if d != graph.Int32 {
-				// The gradients by what is beside NaN: those by NaN itself are the compiler's, which makes 0 or NaN of 0 times 1/0.
+				// The gradients by what is beside NaN: those by NaN itself are the compiler's, which makes 0 or NaN of
+				// 0 times 1/0.
 				fs = append(fs, func(v *graph.Array) *graph.Array {
 					d := graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(both(v)) })(v)
 					return graph.Select(graph.IsNaN(graph.PMax(v, "d")), 0, d)

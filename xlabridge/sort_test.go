@@ -11,10 +11,12 @@ import (
 	"xlarun/graph"
 )
 
-// The kernel orders lines of every length, along any axis, as the interpreter does: by insertion, by narrow and by wide digits; few values stand for many ties.
+// The kernel orders lines of every length, along any axis, as the interpreter does: by insertion, by narrow and by wide
+// digits; few values stand for many ties.
 func TestSortKernel(t *testing.T) {
 	client := open(t, Options{})
-	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), -math.NaN(), math.MaxFloat32, -math.MaxFloat32, 1, -1}
+	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), -math.NaN(), math.MaxFloat32,
+		-math.MaxFloat32, 1, -1}
 	r := rand.New(rand.NewPCG(4, 2))
 	for _, n := range []int{1, 2, 31, 32, 33, 200, 2047, 2048, 5000} {
 		for k, d := range []graph.DType{graph.Float32, graph.Int32, graph.Uint32} {

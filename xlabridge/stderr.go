@@ -33,19 +33,19 @@ func setLogLevel() {
 // quiet keeps two redirections from undoing each other.
 var quiet sync.Mutex
 
-// startLimit is how long a plugin may take to load, and then to make a client, before it is given up: one for a TPU waits
-// for ever where there is none.
+// startLimit is how long a plugin may take to load, and then to make a client, before it is given up: one for a TPU
+// waits for ever where there is none.
 var startLimit = 2 * time.Minute
 
 // errStuck is the error of a call into a plugin that was given up. The call goes on in its thread, and cannot be ended.
 var errStuck = errors.New("it does not answer")
 
-// quietly runs f, a call into the plugin, and returns what the plugin wrote to stderr meanwhile, in place of showing it. It
-// gives f up when ctx ends, with ctx's error, or after startLimit, with errStuck.
+// quietly runs f, a call into the plugin, and returns what the plugin wrote to stderr meanwhile, in place of showing
+// it. It gives f up when ctx ends, with ctx's error, or after startLimit, with errStuck.
 //
 // The CPU plugin heeds the log level and needs no more; those of other backends bring libraries that write before they
-// know it, so for them file descriptor 2 is led into an unnamed file. A user who set a log level wants to see the log, and
-// sees it.
+// know it, so for them file descriptor 2 is led into an unnamed file. A user who set a log level wants to see the log,
+// and sees it.
 func quietly(ctx context.Context, backend string, f func() error) (text string, err error) {
 	if _, asked := os.LookupEnv(logLevel); asked || backend == "cpu" {
 		return "", within(ctx, f)
@@ -108,7 +108,8 @@ func within(ctx context.Context, f func() error) error {
 
 // stuck words errStuck for a plugin.
 func stuck(backend, path string) error {
-	return fmt.Errorf("backend %s: plugin %s did not answer within %s, as if it waited for a device that is not there: use --backend cpu, or make the device visible to this process",
+	return fmt.Errorf("backend %s: plugin %s did not answer within %s, as if it waited for a device that is not "+
+		"there: use --backend cpu, or make the device visible to this process",
 		backend, path, startLimit)
 }
 

@@ -3,22 +3,39 @@ package xlabridge
 import (
 	"encoding/binary"
 	"math"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/gomlx/compute/dtypes"
 	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/fetch"
 )
 
-// open opens the CPU plugin with a cache of the test's own.
+// open opens the CPU plugin, by default with the cache that all tests of a machine share (package xlatest).
 func open(t *testing.T, o Options) *Client {
 	t.Helper()
 	if o.CacheDir == "" {
-		o.CacheDir = t.TempDir()
+		if o.CacheDir = os.Getenv("XLARUN_TEST_CACHE"); o.CacheDir == "" {
+			base, err := fetch.CacheDir()
+			require.NoError(t, err)
+			o.CacheDir = filepath.Join(base, "tests")
+		}
 	}
 	c, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
+}
+
+// openAlone opens the CPU plugin, by default with a cache of the test's own.
+func openAlone(t *testing.T, o Options) *Client {
+	t.Helper()
+	if o.CacheDir == "" {
+		o.CacheDir = t.TempDir()
+	}
+	return open(t, o)
 }
 
 func compile(t *testing.T, c *Client, text string, o CompileOptions) *Executable {

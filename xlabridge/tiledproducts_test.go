@@ -10,7 +10,8 @@ import (
 	"xlarun/graph"
 )
 
-// Products of matrices in loops that are one function, whichever way their operands lie, and their gradients, are the interpreter's.
+// Products of matrices in loops that are one function, whichever way their operands lie, and their gradients, are the
+// interpreter's.
 func TestTiledProducts(t *testing.T) {
 	client := open(t, Options{})
 	for i, c := range []struct {
@@ -41,11 +42,14 @@ func TestTiledProducts(t *testing.T) {
 				// Each turn has operands of its own.
 				x, y := graph.Add(x, graph.Mul(s.X, .1)), graph.Add(y, graph.Mul(s.Y, .1))
 				p := graph.Einsum(c.spec, x, y)
-				gx, gy := graph.Grads2(func(x, y *graph.Array) *graph.Array { return graph.Mean(graph.Sin(graph.Einsum(c.spec, x, y))) })(x, y)
+				gx, gy := graph.Grads2(func(x, y *graph.Array) *graph.Array {
+					return graph.Mean(graph.Sin(graph.Einsum(c.spec, x, y)))
+				})(x, y)
 				return sums{graph.Add(s.Product, p), graph.Add(s.X, gx), graph.Add(s.Y, gy)}, graph.None{}
 			}
 			none := func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }
-			s, _ := graph.Scan(step, sums{none(graph.Einsum(c.spec, x, y)), none(x), none(y)}, graph.None{}, graph.Length(3))
+			s, _ := graph.Scan(step, sums{none(graph.Einsum(c.spec, x, y)), none(x), none(y)}, graph.None{},
+				graph.Length(3))
 			return []*graph.Array{s.Product, s.X, s.Y}
 		}
 		r := rand.New(rand.NewPCG(uint64(i), 7))
@@ -65,7 +69,8 @@ func TestTiledProducts(t *testing.T) {
 		for k := range want {
 			a, b := floats(t, want[k]), floats(t, got[k])
 			for j := range a {
-				require.InDelta(t, a[j], b[j], 2e-5*(1+math.Abs(a[j])), "case %d: %s %v %v: result %d, element %d", i+1, c.spec, c.x, c.y, k, j)
+				require.InDelta(t, a[j], b[j], 2e-5*(1+math.Abs(a[j])), "case %d: %s %v %v: result %d, element %d", i+1,
+					c.spec, c.x, c.y, k, j)
 			}
 		}
 	}
@@ -85,7 +90,8 @@ func TestTiledProductsOfNoNumbers(t *testing.T) {
 	for i := range values {
 		values[i] = 1
 	}
-	values[3*30+5], values[7*30], values[11*30], values[11*30+29] = float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(1)), float32(math.Inf(-1))
+	values[3*30+5], values[7*30], values[11*30], values[11*30+29] = float32(math.NaN()), float32(math.Inf(1)),
+		float32(math.Inf(1)), float32(math.Inf(-1))
 	x := graph.Reshape(graph.Of(values), 20, 30)
 	out, err := Jit2(client, f)(x, graph.Ones(graph.ShapeOf(graph.Float32, 30, 40)))
 	require.NoError(t, err)
@@ -105,10 +111,13 @@ func TestTiledProductsOfNoNumbers(t *testing.T) {
 func TestTiledProductsLeaveSumsAlone(t *testing.T) {
 	const n = 1 << 22
 	f := func(x, w *graph.Array) []*graph.Array {
-		y, _ := graph.Scan(func(y *graph.Array, _ graph.None) (*graph.Array, graph.None) { return graph.Dot(y, w), graph.None{} }, w, graph.None{}, graph.Length(2))
+		y, _ := graph.Scan(func(y *graph.Array, _ graph.None) (*graph.Array, graph.None) {
+			return graph.Dot(y, w), graph.None{}
+		}, w, graph.None{}, graph.Length(2))
 		return []*graph.Array{graph.Sum(x), graph.Sum(y)}
 	}
-	out, err := Jit2(open(t, Options{}), f)(graph.Full(graph.ShapeOf(graph.Float32, n), float32(.1)), graph.Ones(graph.ShapeOf(graph.Float32, 32, 32)))
+	out, err := Jit2(open(t, Options{}), f)(graph.Full(graph.ShapeOf(graph.Float32, n), float32(.1)),
+		graph.Ones(graph.ShapeOf(graph.Float32, 32, 32)))
 	require.NoError(t, err)
 	require.InEpsilon(t, n*float64(float32(.1)), floats(t, out[0])[0], 1e-5)
 	require.Equal(t, 32*32*32*32., floats(t, out[1])[0])

@@ -12,8 +12,8 @@ import (
 	"xlarun/graph"
 )
 
-// The kernel for the largest elements agrees with a stable sort, whatever the order that the elements come in, whatever is equal among them,
-// from one row of one element to more than its room for candidates.
+// The kernel for the largest elements agrees with a stable sort, whatever the order that the elements come in, whatever
+// is equal among them, from one row of one element to more than its room for candidates.
 func TestTopK(t *testing.T) {
 	c := open(t, Options{})
 	draw := rand.New(rand.NewPCG(1, 2))
@@ -28,13 +28,16 @@ func TestTopK(t *testing.T) {
 		{"equal", func(int, int) float64 { return 3 }},
 		{"few values", func(int, int) float64 { return float64(draw.IntN(4) - 2) }},
 		{"not finite", func(int, int) float64 {
-			return []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-40, -1e-40, math.MaxFloat32, -math.MaxFloat32}[draw.IntN(9)]
+			return []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), 1e-40, -1e-40,
+				math.MaxFloat32, -math.MaxFloat32}[draw.IntN(9)]
 		}},
 	}
-	for _, size := range []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64}, {4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}} {
+	for _, size := range []struct{ rows, n, k int }{{1, 1, 1}, {1, 512, 1}, {3, 700, 700}, {2, 4096, 11}, {5, 129, 64},
+		{4, 1000, 999}, {1, 70_000, 3000}, {600, 2, 1}, {100, 65, 33}} {
 		for _, kind := range kinds {
 			for _, whole := range []bool{false, true} {
-				what := fmt.Sprintf("%s, %d rows of %d, largest %d, whole numbers %v", kind.name, size.rows, size.n, size.k, whole)
+				what := fmt.Sprintf("%s, %d rows of %d, largest %d, whole numbers %v", kind.name, size.rows, size.n,
+					size.k, whole)
 				x := make([]float32, size.rows*size.n)
 				for i := range x {
 					x[i] = float32(kind.at(i%size.n, size.n))
@@ -77,7 +80,8 @@ func TestTopK(t *testing.T) {
 					for i, at := range order[:size.k] {
 						require.EqualValues(t, at, indices[row*size.k+i], "%s: index %d of row %d", what, i, row)
 						got := values[row*size.k+i]
-						require.True(t, got == from[at] && (got != 0 || !math.Signbit(got)) || math.IsNaN(got) && math.IsNaN(from[at]), "%s: %v for %v", what, got, from[at])
+						require.True(t, got == from[at] && (got != 0 || !math.Signbit(got)) || math.IsNaN(got) &&
+							math.IsNaN(from[at]), "%s: %v for %v", what, got, from[at])
 					}
 				}
 			}

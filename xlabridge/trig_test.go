@@ -10,12 +10,14 @@ import (
 	"xlarun/graph"
 )
 
-// Sine and cosine of float32 numbers of every size, within 2e-7 of the exact values, and within 1e-6 of them relatively near the
-// zeros of numbers below a million; as many as make whole vectors and a rest, and so few that no vector is made.
+// Sine and cosine of float32 numbers of every size, within 2e-7 of the exact values, and within 1e-6 of them relatively
+// near the zeros of numbers below a million; as many as make whole vectors and a rest, and so few that no vector is
+// made.
 func TestSineOfAllNumbers(t *testing.T) {
 	c := open(t, Options{Devices: 1})
 	r := rand.New(rand.NewPCG(1, 2))
-	many := []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, 0x1p-126, 16367173 * 0x1p72} // the last is next to a multiple of π/2
+	// the last is next to a multiple of π/2
+	many := []float32{0, float32(math.Copysign(0, -1)), math.MaxFloat32, -math.MaxFloat32, 0x1p-126, 16367173 * 0x1p72}
 	for k := range 40 {
 		many = append(many, float32(float64(k)*math.Pi/4), float32(float64(k*k*k)*math.Pi/2))
 	}

@@ -20,7 +20,8 @@ func TestJitNamesTheUsersLine(t *testing.T) {
 		return kept
 	})(graph.Iota(3))
 	require.ErrorContains(t, err, "where_test.go:17: trace: the traced f32[] that is made here is result 0")
-	_, err = Jit1(&Reference{}, graph.Grad(func(x *graph.Array) *graph.Array { return x }))(graph.Float32s([]float32{1, 2}))
+	_, err = Jit1(&Reference{}, graph.Grad(func(x *graph.Array) *graph.Array { return x }))(
+		graph.Float32s([]float32{1, 2}))
 	require.ErrorContains(t, err, "where_test.go:23: Grad: the function returns f32[2]")
 }
 

@@ -8,24 +8,27 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
 )
 
-// Where programs are not kept, or what was kept is damaged, a run goes on and says so once; to warm up is to keep them, so
-// that warmup fails.
+// Where programs are not kept, or what was kept is damaged, a run goes on and says so once; to warm up is to keep them,
+// so that warmup fails.
 func TestLossOfTheCacheIsSaid(t *testing.T) {
-	s := newShell(t)
-	settings := []string{"CartPole-v1", "--pop", "8", "--policy", "mlp:3", "--steps", "9", "--judge", "2", "--tune", "off"}
+	s := shelltest.NewCold(t)
+	settings := []string{"CartPole-v1", "--pop", "8", "--policy", "mlp:3", "--steps", "9", "--judge", "2", "--tune",
+		"off"}
 	run := func(t *testing.T, status int, args ...string) (stdout, stderr string) {
 		t.Helper()
-		p := s.command(append(args, settings...)...)
+		p := s.Command(append(args, settings...)...)
 		require.NoError(t, p.Start())
-		require.Equal(t, status, p.ended(), "%s%s", &p.err, &p.out)
-		return p.out.String(), p.err.String()
+		require.Equal(t, status, p.Ended(), "%s%s", &p.Err, &p.Out)
+		return p.Out.String(), p.Err.String()
 	}
 	evolve := []string{"evolve", "--generations", "2", "--target", "0", "--out", "none"}
 
 	// 1: the cache cannot be written.
-	programs := filepath.Join(s.cache, "programs")
+	programs := filepath.Join(s.Cache, "programs")
 	require.NoError(t, os.WriteFile(programs, nil, 0o644))
 	sentence := "compiled programs are not kept, since " + programs + " cannot be written (not a directory): "
 	stdout, stderr := run(t, 0, evolve...)

@@ -1,59 +1,34 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
+	"xlarun/internal/long"
 )
 
-// A run of islands that is killed again and again goes on to the byte.
-func TestKilledIslandsGoOn(t *testing.T) {
-	s := newShell(t)
-	args := []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology", "random", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear",
-		"--steps", "5", "--judge", "2", "--target", "0", "--generations", "12", "--checkpoint-every", "1", "--strategy.sigma", "0.05..0.5"}
+// A run of islands that is stopped and resumed writes the same bytes as one that runs through.
+func TestStoppedIslandsResume(t *testing.T) {
+	s := shelltest.New(t)
+	args := []string{"islands", "CartPole-v1", "--backend", "reference", "--islands", "4", "--topology", "random",
+		"--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2",
+		"--target", "0", "--generations", "12", "--checkpoint-every", "1", "--strategy.sigma", "0.05..0.5"}
 	began := time.Now()
-	s.do(t, append(args, "--out", "whole")...)
+	s.Do(t, append(args, "--out", "whole")...)
 	life := time.Since(began)
 	r := rand.New(rand.NewPCG(3, 4))
-	command := append(args, "--out", "killed")
-	kills := 0
-	for range 40 {
-		p := s.command(command...)
-		require.NoError(t, p.Start())
-		if p.signalled(r, &life, os.Kill) == 0 {
-			if kills > 0 {
-				break
-			}
-			life /= 2 // it ended sooner than the first one, which had to be loaded
-			require.NoError(t, os.RemoveAll(s.path("killed")))
-			continue
-		}
-		kills++
-		if _, err := os.Stat(s.path("killed", "config.toml")); err == nil {
-			command = []string{"islands", "--resume", "killed"}
-		} else {
-			require.NoError(t, os.RemoveAll(s.path("killed")))
-		}
-		if kills == 3 {
-			life = time.Hour // the rest of it runs to its end
-		}
-	}
-	require.Positive(t, kills)
-	for _, name := range []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "islands.json", "checkpoints/000012.safetensors"} {
-		want, err := os.ReadFile(s.path("whole", name))
-		require.NoError(t, err)
-		got, err := os.ReadFile(s.path("killed", name))
-		require.NoError(t, err)
-		require.Equal(t, string(want), string(got), name)
+	for stopped := 0; stopped < 3; {
+		require.NoError(t, os.RemoveAll(s.Path("stopped")))
+		stopped += stopAndResume(t, s, append(args, "--out", "stopped"), "stopped", stopped, 3, r, &life)
+		sameRun(t, s, "whole", "stopped", []string{"best.safetensors", "centre.safetensors", "islands.json"})
 	}
 }
 
@@ -64,28 +39,31 @@ type migrated struct {
 	Skipped             []string
 }
 
-// Processes that share nothing but a folder mix: 4 of them, 20 with XLARUN_LONG. One comes late, one stays away, and what lies damaged or strange in the folder
-// is passed over with a sentence.
+// Processes that share nothing but a folder mix: 4 of them, 20 with XLARUN_LONG. One comes late, one stays away, and
+// what lies damaged or strange in the folder is passed over with a sentence.
 func TestIslandsShareAFolder(t *testing.T) {
-	s := newShell(t)
+	s := shelltest.New(t)
 	n := 4
-	if os.Getenv("XLARUN_LONG") != "" {
+	if long.On() {
 		n = 20
 	}
-	pool := s.path("shared", "migration_pool")
-	for name, text := range map[string]string{"island-torn/gen-3/members.safetensors": "{", "island-empty/gen-1/members.safetensors": "", "island-stray/notes.txt": "x", "island-none/gen-7/other": "x"} {
+	pool := s.Path("shared", "migration_pool")
+	for name, text := range map[string]string{"island-torn/gen-3/members.safetensors": "{",
+		"island-empty/gen-1/members.safetensors": "", "island-stray/notes.txt": "x", "island-none/gen-7/other": "x"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(pool, name)), 0o777))
 		require.NoError(t, os.WriteFile(filepath.Join(pool, name), []byte(text), 0o666))
 	}
-	command := func(i int, more ...string) *process {
-		return s.command(append([]string{"evolve", "CartPole-v1", "--backend", "reference", "--island", fmt.Sprintf("%02d", i), "-p", "16", "-g", "40", "--migration-dir", "shared", "--migrate-every", "4",
-			"--migrants", "3", "--policy", "linear", "--steps", "25", "--judge", "2", "--target", "0", "--strategy", "simplega", "--out", fmt.Sprint("run-", i)}, more...)...)
+	command := func(i int, more ...string) *shelltest.Process {
+		return s.Command(append([]string{"evolve", "CartPole-v1", "--backend", "reference", "--island",
+			fmt.Sprintf("%02d", i), "-p", "16", "-g", "40", "--migration-dir", "shared", "--migrate-every", "4",
+			"--migrants", "3", "--policy", "linear", "--steps", "25", "--judge", "2", "--target", "0", "--strategy",
+			"simplega", "--out", fmt.Sprint("run-", i)}, more...)...)
 	}
 	// A stranger's members are of another network.
 	stranger := command(99, "--policy", "mlp:3", "--generations", "4")
 	require.NoError(t, stranger.Start())
-	require.Equal(t, 0, stranger.ended(), "%s", &stranger.err)
-	var all []*process
+	require.Equal(t, 0, stranger.Ended(), "%s", &stranger.Err)
+	var all []*shelltest.Process
 	for i := range n {
 		all = append(all, command(i))
 		require.NoError(t, all[i].Start())
@@ -96,8 +74,8 @@ func TestIslandsShareAFolder(t *testing.T) {
 	from := map[string]bool{}
 	mixed := 0
 	for i, p := range all {
-		require.Equal(t, 0, p.ended(), "%s", &p.err)
-		text, err := os.ReadFile(s.path(fmt.Sprint("run-", i), "migration.json"))
+		require.Equal(t, 0, p.Ended(), "%s", &p.Err)
+		text, err := os.ReadFile(s.Path(fmt.Sprint("run-", i), "migration.json"))
 		require.NoError(t, err)
 		var m migrated
 		require.NoError(t, json.Unmarshal(text, &m))
@@ -127,57 +105,27 @@ func TestIslandsShareAFolder(t *testing.T) {
 	require.Greater(t, len(from), 1, "all come from one")
 	require.GreaterOrEqual(t, mixed, n/2, "they mix")
 
-	// One that begins anew under a name that has left somebody would have its members shadowed by those: it is refused before its first generation.
+	// One that begins anew under a name that has left somebody would have its members shadowed by those: it is refused
+	// before its first generation.
 	anew := command(0, "--out", "anew")
 	require.NoError(t, anew.Start())
-	require.NotZero(t, anew.ended())
-	require.Contains(t, anew.err.String(), filepath.Join("shared", "migration_pool", "island-00")+" has members of an earlier run; go on with it by --resume")
+	require.NotZero(t, anew.Ended())
+	require.Contains(t, anew.Err.String(), filepath.Join("shared", "migration_pool", "island-00")+
+		" has members of an earlier run; go on with it by --resume")
 	// A run that was killed goes on, and over what it has left before.
-	p := s.command("evolve", "--resume", "run-0", "--generations", "44")
+	p := s.Command("evolve", "--resume", "run-0", "--generations", "44")
 	require.NoError(t, p.Start())
-	require.Equal(t, 0, p.ended(), "%s", &p.err)
+	require.Equal(t, 0, p.Ended(), "%s", &p.Err)
 	require.DirExists(t, filepath.Join(pool, "island-00", "gen-44"))
-}
-
-// TestIslandsInTheBrowser: study watch shows a run's folder, and says where there is none.
-func TestIslandsInTheBrowser(t *testing.T) {
-	s := newShell(t)
-	s.do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants", "2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
-		"--out", "run")
-	p := s.command("study", "watch", "run")
-	p.Stdout = nil
-	out, err := p.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, p.Start())
-	lines := bufio.NewScanner(out)
-	require.True(t, lines.Scan())
-	_, page, ok := strings.Cut(lines.Text(), "the islands are shown at ")
-	require.True(t, ok, lines.Text())
-	var shown struct {
-		Rows     []map[string]float64
-		Standing struct{ Islands []map[string]any }
-	}
-	require.NoError(t, json.Unmarshal([]byte(looked(t, page, "")), &shown))
-	require.Len(t, shown.Rows, 4)
-	require.Len(t, shown.Standing.Islands, 3)
-	best := math.Inf(-1)
-	for i, of := range shown.Standing.Islands {
-		mean := shown.Rows[3][fmt.Sprint("mean_", i)]
-		require.Equal(t, of["mean_fitness"], mean)
-		best = max(best, mean)
-	}
-	require.Equal(t, shown.Rows[3]["best_mean"], best)
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	require.Zero(t, p.ended(), p.err.String())
-	require.Contains(t, s.refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
 }
 
 // A folder in which an island cannot write was found only when the first members were to leave.
 func TestIslandThatCannotLeave(t *testing.T) {
-	s := newShell(t)
-	require.NoError(t, os.MkdirAll(s.path("shared", "migration_pool"), 0o777))
-	require.NoError(t, os.WriteFile(s.path("shared", "migration_pool", "island-01"), []byte("in the way"), 0o666))
-	said := s.refused(t, "evolve", "CartPole-v1", "--backend", "reference", "--island", "01", "-p", "16", "-g", "9", "--migration-dir", "shared", "--migrate-every", "8", "--migrants", "3", "--policy", "linear", "--out", "run")
+	s := shelltest.New(t)
+	require.NoError(t, os.MkdirAll(s.Path("shared", "migration_pool"), 0o777))
+	require.NoError(t, os.WriteFile(s.Path("shared", "migration_pool", "island-01"), []byte("in the way"), 0o666))
+	said := s.Refused(t, "evolve", "CartPole-v1", "--backend", "reference", "--island", "01", "-p", "16", "-g", "9",
+		"--migration-dir", "shared", "--migrate-every", "8", "--migrants", "3", "--policy", "linear", "--out", "run")
 	require.Contains(t, said, `--migration-dir got "shared", wants a folder in which the island can write: `)
-	require.NoDirExists(t, s.path("run"), "nothing was run")
+	require.NoDirExists(t, s.Path("run"), "nothing was run")
 }

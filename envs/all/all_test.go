@@ -18,11 +18,15 @@ import (
 
 // Every environment that comes with xlarun keeps what its Spec and the interfaces promise.
 func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
-	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
+	require.Subset(t, envs.IDs(), []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
+		"Pendulum-v1",
 		"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1",
-		"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1", "SpaceInvaders-MinAtar-v1",
-		"Catch-bsuite-v1", "DeepSea-bsuite-v1", "DiscountingChain-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
-		"Clique-14-4-v1", "Clique-6-3-v1", "Clique-avoid-6-3-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Ramsey-5-3-v1", "TicTacToe-v1",
+		"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
+		"SpaceInvaders-MinAtar-v1",
+		"Catch-bsuite-v1", "DeepSea-bsuite-v1", "DiscountingChain-bsuite-v1", "MemoryChain-bsuite-v1",
+		"UmbrellaChain-bsuite-v1",
+		"Clique-14-4-v1", "Clique-6-3-v1", "Clique-avoid-6-3-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1",
+		"Ramsey-5-3-v1", "TicTacToe-v1",
 		"BernoulliBandit-misc-v1", "FourRooms-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1", "Gather-v1"})
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
@@ -35,8 +39,8 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// Every environment can be drawn: something is to be seen after a few steps, in more than one colour, and what is no state
-// of one member is refused.
+// Every environment can be drawn: something is to be seen after a few steps, in more than one colour, and what is no
+// state of one member is refused.
 func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {
@@ -82,9 +86,13 @@ func TestEveryEnvironmentDraws(t *testing.T) {
 			require.ErrorContains(t, err, "cannot draw a int as "+id)
 			_, err = d.Draw(state, image.Pt(0, 180))
 			require.ErrorContains(t, err, "0 x 180 pixels")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, append([]int{3}, a.Dims()...)...) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+				return a.BroadcastTo(append([]int{3}, a.Dims()...)...)
+			}, state), size)
 			require.ErrorContains(t, err, "one member of the population")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+				return graph.Abstract(a.Shape())
+			}, state), size)
 			require.ErrorContains(t, err, "no value")
 		})
 	}

@@ -37,16 +37,17 @@ func (v Variant) String() string { return []string{"maker", "avoid"}[v] }
 // MaxVertices is the largest graph whose edges are coloured.
 const MaxVertices = 32
 
-// Edges is the colouring of a complete graph: bit e of a colour's words says whether edge e has it. Edges are numbered as (0, 1), (0, 2),
-// …, (1, 2), …
+// Edges is the colouring of a complete graph: bit e of a colour's words says whether edge e has it. Edges are numbered
+// as (0, 1), (0, 2), …, (1, 2), …
 type Edges struct {
 	Coloured *graph.Array // u32[2, words]
 }
 
-// Clique is the game of colouring the edges of the complete graph of so many vertices, an edge a move, which is the action; player 0
-// colours in one colour, player 1 in the other. Who first closes a clique of k vertices in its own colour wins (Maker) or loses (Avoid);
-// k is one number for both, or one for each player. Observation f32[edges, 3]: one's own edges, the other's, ones for player 1.
-// Registered as Clique-6-3-v1, Clique-14-4-v1 and Clique-avoid-6-3-v1. Errors: vertices, or k, out of range.
+// Clique is the game of colouring the edges of the complete graph of so many vertices, an edge a move, which is the
+// action; player 0 colours in one colour, player 1 in the other. Who first closes a clique of k vertices in its own
+// colour wins (Maker) or loses (Avoid); k is one number for both, or one for each player. Observation f32[edges, 3]:
+// one's own edges, the other's, ones for player 1. Registered as Clique-6-3-v1, Clique-14-4-v1 and Clique-avoid-6-3-v1.
+// Errors: vertices, or k, out of range.
 func Clique(v Variant, vertices int, k ...int) (Game[Edges], error) {
 	c, err := newColouring(vertices, k)
 	if err == nil && (v < Maker || v > Avoid) {
@@ -73,7 +74,7 @@ func (r cliqueRules) legal(b Edges, _ *graph.Array) *graph.Array { return r.free
 
 func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
 	next, closed := r.colour(b, player, action)
-	m := moved[Edges]{board: next, ends: graph.Or(closed, graph.Not(graph.Any(r.free(next)))), wins: closed}
+	m := moved[Edges]{board: next, ends: closed.Or(r.free(next).Any().Not()), wins: closed}
 	if r.variant == Avoid {
 		m.wins, m.loses = envs.False(), closed
 	}
@@ -82,9 +83,11 @@ func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
 
 func (r cliqueRules) observe(b Edges, player *graph.Array) *graph.Array {
 	first, second := r.has(b, 0), r.has(b, 1)
-	begins := graph.Eq(player, 0)
-	second1 := graph.BroadcastTo(graph.Not(begins), r.edges)
-	return graph.Convert(graph.Stack([]*graph.Array{graph.Select(begins, first, second), graph.Select(begins, second, first), second1}, 1), graph.Float32)
+	begins := player.Eq(0)
+	second1 := begins.Not().BroadcastTo(r.edges)
+	return graph.Stack([]*graph.Array{graph.Select(begins, first, second), graph.Select(begins, second, first),
+		second1},
+		1).Convert(graph.Float32)
 }
 
 func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, error) {
@@ -95,7 +98,8 @@ func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, 
 	return r.picture(words, size)
 }
 
-// RamseyGame is the puzzle of one who colours all edges of a complete graph in two colours, without a clique of one colour.
+// RamseyGame is the puzzle of one who colours all edges of a complete graph in two colours, without a clique of one
+// colour.
 type RamseyGame struct {
 	colouring
 	spec envs.Spec
@@ -108,16 +112,18 @@ type RamseyState struct {
 	Time  *graph.Array // i32[]
 }
 
-// Ramsey is the puzzle of colouring all edges of the complete graph of so many vertices without closing a clique of k[0] vertices in
-// the first colour, or of k[1] (k[0], if there is one) in the second. Action e colours edge e in the first colour, action edges + e in the second. Each edge
-// coloured without closing a clique pays 1 / edges, so that a return of 1 is a whole colouring; the clique ends the episode, as does an edge that
-// has its colour. Observation f32[edges, 2]. Registered as Ramsey-5-3-v1. Errors: vertices, or k, out of range.
+// Ramsey is the puzzle of colouring all edges of the complete graph of so many vertices without closing a clique of
+// k[0] vertices in the first colour, or of k[1] (k[0], if there is one) in the second. Action e colours edge e in the
+// first colour, action edges + e in the second. Each edge coloured without closing a clique pays 1 / edges, so that a
+// return of 1 is a whole colouring; the clique ends the episode, as does an edge that has its colour. Observation
+// f32[edges, 2]. Registered as Ramsey-5-3-v1. Errors: vertices, or k, out of range.
 func Ramsey(vertices int, k ...int) (RamseyGame, error) {
 	c, err := newColouring(vertices, k)
 	if err != nil {
 		return RamseyGame{}, err
 	}
-	return RamseyGame{c, envs.Spec{ID: c.id("Ramsey-"), Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{c.edges, 2}, DType: graph.Float32},
+	return RamseyGame{c, envs.Spec{ID: c.id("Ramsey-"), Observation: envs.Box{Low: []float64{0}, High: []float64{1},
+		Dims: []int{c.edges, 2}, DType: graph.Float32},
 		Action: envs.Discrete{N: 2 * c.edges}, MaxSteps: c.edges, LegalMask: true}}, nil
 }
 
@@ -134,30 +140,33 @@ func (r RamseyGame) Reset(_ random.Key, p Params) (RamseyState, *graph.Array) {
 }
 
 // Step colours an edge.
-func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array, p Params) (next RamseyState, obs, reward, terminated, truncated *graph.Array) {
+func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
+	p Params) (next RamseyState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(r.spec, action)
-	second := graph.Ge(action, r.edges)
-	edge := graph.Sub(action, graph.Select(second, r.edges, 0))
-	free := graph.Any(graph.And(r.free(s.Board), graph.Eq(graph.Iota(r.edges), edge)))
-	board, closed := r.colour(s.Board, graph.Convert(second, graph.Int32), edge)
-	fails := graph.Or(graph.Not(free), closed)
-	next = RamseyState{Board: graph.MapTree2(func(old, new *graph.Array) *graph.Array { return graph.Select(s.Over, old, new) }, s.Board, board)}
-	next.Time = graph.Add(s.Time, 1)
-	full := graph.Not(graph.Any(r.free(next.Board)))
-	next.Over = graph.Or(s.Over, graph.Or(fails, full))
-	reward = graph.Select(graph.Or(s.Over, fails), 0., graph.Scalar(1/float64(r.edges)))
+	second := action.Ge(r.edges)
+	edge := action.Sub(graph.Select(second, r.edges, 0))
+	free := r.free(s.Board).And(graph.Iota(r.edges).Eq(edge)).Any()
+	board, closed := r.colour(s.Board, second.Convert(graph.Int32), edge)
+	fails := free.Not().Or(closed)
+	next = RamseyState{Board: graph.MapTree2(func(old, new *graph.Array) *graph.Array {
+		return graph.Select(s.Over, old, new)
+	}, s.Board, board)}
+	next.Time = s.Time.Add(1)
+	full := r.free(next.Board).Any().Not()
+	next.Over = s.Over.Or(fails.Or(full))
+	reward = graph.Select(s.Over.Or(fails), 0., graph.Scalar(1/float64(r.edges)))
 	return next, r.Observe(next, p), reward, next.Over, envs.False()
 }
 
 // Observe is both colours.
 func (r RamseyGame) Observe(s RamseyState, _ Params) *graph.Array {
-	return graph.Convert(graph.Stack([]*graph.Array{r.has(s.Board, 0), r.has(s.Board, 1)}, 1), graph.Float32)
+	return graph.Stack([]*graph.Array{r.has(s.Board, 0), r.has(s.Board, 1)}, 1).Convert(graph.Float32)
 }
 
 // Legal are the edges without a colour, in either; all actions where the puzzle is over.
 func (r RamseyGame) Legal(s RamseyState, _ Params) *graph.Array {
 	free := r.free(s.Board)
-	return graph.Or(s.Over, graph.Concatenate(0, free, free))
+	return s.Over.Or(graph.Concatenate(0, free, free))
 }
 
 // Draw paints the graph.

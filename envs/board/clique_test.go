@@ -14,8 +14,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Digests are of the tables that this solver made. Sim (case 6) is won by the second player, as Mead, Rosa and Huang found ("The game of
-// Sim: a winning strategy for the second player", 1974).
+// Digests are of the tables that this solver made. Sim (case 6) is won by the second player, as Mead, Rosa and Huang
+// found ("The game of Sim: a winning strategy for the second player", 1974).
 func TestSolutions(t *testing.T) {
 	for number, c := range []struct {
 		variant  Variant
@@ -153,7 +153,8 @@ func TestCliqueGamesByRulesAlone(t *testing.T) {
 		n       int
 		k       []int
 		games   int
-	}{{Maker, 6, []int{3}, 8}, {Avoid, 6, []int{3}, 8}, {Maker, 9, []int{3, 4}, 6}, {Avoid, 9, []int{5, 4}, 3}, {Maker, 14, []int{4}, 2}, {Maker, 4, []int{4}, 2}} {
+	}{{Maker, 6, []int{3}, 8}, {Avoid, 6, []int{3}, 8}, {Maker, 9, []int{3, 4}, 6}, {Avoid, 9, []int{5, 4}, 3},
+		{Maker, 14, []int{4}, 2}, {Maker, 4, []int{4}, 2}} {
 		g, err := Clique(c.variant, c.n, c.k...)
 		require.NoError(t, err)
 		edges := g.Spec().MaxSteps
@@ -234,7 +235,7 @@ func TestRamsey(t *testing.T) {
 			s, _, reward, terminated, _ = g.Step(random.New(0), s, graph.Of(int32(a)), Params{})
 			x, err := graph.Float(reward)
 			require.NoError(t, err)
-			y, err := graph.Float(graph.Convert(terminated, graph.Float32))
+			y, err := graph.Float(terminated.Convert(graph.Float32))
 			require.NoError(t, err)
 			total, over = total+x, y == 1
 		}

@@ -20,16 +20,19 @@ type colouring struct {
 // newColouring counts out the cliques. k is one size or one for each colour.
 func newColouring(vertices int, k []int) (colouring, error) {
 	if len(k) == 0 || len(k) > 2 {
-		return colouring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colours or one for each", len(k))
+		return colouring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colours or one for each",
+			len(k))
 	}
 	c := colouring{vertices: vertices, edges: vertices * (vertices - 1) / 2, k: [2]int{k[0], k[len(k)-1]}}
 	c.words = (c.edges + 31) / 32
 	for _, k := range c.k {
 		if k < 3 {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices, want 3 or more: two vertices are an edge", k)
+			return colouring{},
+				fmt.Errorf("board: got cliques of %d vertices, want 3 or more: two vertices are an edge", k)
 		}
 		if k > vertices {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most as many as there are vertices", k, vertices)
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most as many "+
+				"as there are vertices", k, vertices)
 		}
 	}
 	if vertices > MaxVertices {
@@ -37,7 +40,8 @@ func newColouring(vertices int, k []int) (colouring, error) {
 	}
 	for colour, k := range c.k {
 		if n := c.edges * c.throughEdge(k) * c.words; n > mostWords {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d: listing those through each edge takes %d words, want at most %d", k, vertices, n, mostWords)
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d: listing those "+
+				"through each edge takes %d words, want at most %d", k, vertices, n, mostWords)
 		}
 		if colour == 1 && k == c.k[0] {
 			c.closes[1] = c.closes[0]
@@ -127,36 +131,39 @@ func (c colouring) none() Edges {
 // bits takes words apart: bool[edges].
 func (c colouring) bits(words *graph.Array) *graph.Array {
 	one := graph.Uint32s([]uint32{1}, 1, 1)
-	shift := graph.Reshape(graph.Convert(graph.Iota(32), graph.Uint32), 1, 32)
-	each := graph.And(graph.ShiftRightLogical(graph.BroadcastTo(graph.Reshape(words, c.words, 1), c.words, 32), graph.BroadcastTo(shift, c.words, 32)), one)
-	return graph.SliceAxis(graph.Ne(graph.Flatten1D(each), 0), 0, 0, c.edges)
+	shift := graph.Iota(32).Convert(graph.Uint32).Reshape(1, 32)
+	each := graph.ShiftRightLogical(words.Reshape(c.words, 1).BroadcastTo(c.words, 32),
+		shift.BroadcastTo(c.words, 32)).And(one)
+	return graph.SliceAxis(graph.Flatten1D(each).Ne(0), 0, 0, c.edges)
 }
 
 // has tells which edges have a colour.
 func (c colouring) has(b Edges, colour int) *graph.Array {
-	return c.bits(graph.Index(b.Coloured, colour))
+	return c.bits(b.Coloured.Index(colour))
 }
 
 // free tells which edges have none.
 func (c colouring) free(b Edges) *graph.Array {
-	return graph.Not(c.bits(graph.Or(graph.Index(b.Coloured, 0), graph.Index(b.Coloured, 1))))
+	return c.bits(b.Coloured.Index(0).Or(b.Coloured.Index(1))).Not()
 }
 
-// colour gives an edge a colour, and tells whether that closes a clique of it: only those through the edge are looked at.
+// colour gives an edge a colour, and tells whether that closes a clique of it: only those through the edge are looked
+// at.
 func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Array) {
-	word := graph.Eq(graph.Iota(c.words), graph.ShiftRightArithmetic(edge, 5))
-	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1), graph.Reshape(graph.Convert(graph.Mod(edge, 32), graph.Uint32), 1))
+	word := graph.Iota(c.words).Eq(graph.ShiftRightArithmetic(edge, 5))
+	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1),
+		edge.Mod(32).Convert(graph.Uint32).Reshape(1))
 	set := graph.Select(word, bit, graph.ZerosLike(bit))
-	second := graph.Eq(colour, 1)
-	own := graph.Or(graph.Select(second, graph.Index(b.Coloured, 1), graph.Index(b.Coloured, 0)), set)
-	first := graph.Reshape(graph.Eq(graph.Iota(2), colour), 2, 1)
-	next := graph.Select(first, graph.BroadcastTo(graph.Reshape(own, 1, c.words), 2, c.words), b.Coloured)
+	second := colour.Eq(1)
+	own := graph.Select(second, b.Coloured.Index(1), b.Coloured.Index(0)).Or(set)
+	first := graph.Iota(2).Eq(colour).Reshape(2, 1)
+	next := graph.Select(first, own.Reshape(1, c.words).BroadcastTo(2, c.words), b.Coloured)
 
 	closed := func(i int) *graph.Array {
 		n := c.throughEdge(c.k[i])
 		through := graph.DynamicIndex(graph.Uint32s(c.closes[i], c.edges, n*c.words), edge, 0)
-		missing := graph.And(graph.Reshape(through, n, c.words), graph.Reshape(graph.Not(own), 1, c.words))
-		return graph.Any(graph.All(graph.Eq(missing, 0), 1))
+		missing := through.Reshape(n, c.words).And(own.Not().Reshape(1, c.words))
+		return missing.Eq(0).All(1).Any()
 	}
 	if c.k[0] == c.k[1] {
 		return Edges{next}, closed(0)
@@ -185,11 +192,13 @@ func (c colouring) picture(words []float64, size image.Point) (image.Image, erro
 	return p.Image(), nil
 }
 
-// Canonical is the first, in the order of Solution's Table, of the colourings that a permutation of the vertices makes of one, for graphs of
-// at most 8 vertices: colourings that differ in the names of their vertices alone have the same. Errors: more vertices.
+// Canonical is the first, in the order of Solution's Table, of the colourings that a permutation of the vertices makes
+// of one, for graphs of at most 8 vertices: colourings that differ in the names of their vertices alone have the same.
+// Errors: more vertices.
 func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 	if vertices < 0 || vertices > mostCanonical {
-		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: all permutations are tried", vertices, mostCanonical)
+		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: all permutations are tried",
+			vertices, mostCanonical)
 	}
 	moved := func(set uint32, to []int32) (out uint32) {
 		for e, x := range to {
@@ -231,8 +240,9 @@ func permutations(n int, f func(p []int)) {
 	extend(nil, 0)
 }
 
-// Permuted are, for a permutation of the vertices, the numbers to which it moves the edges: edge e becomes edge Permuted(p)[e]. With a table of
-// such permutations a batch of observations and policies is given other names for its vertices, which change nothing about it.
+// Permuted are, for a permutation of the vertices, the numbers to which it moves the edges: edge e becomes edge
+// Permuted(p)[e]. With a table of such permutations a batch of observations and policies is given other names for its
+// vertices, which change nothing about it.
 func Permuted(permutation []int) []int32 {
 	n := len(permutation)
 	out := make([]int32, n*(n-1)/2)

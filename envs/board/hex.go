@@ -18,10 +18,11 @@ type HexBoard struct {
 	Moves  *graph.Array // i32[]
 }
 
-// Hex is played on a rhombus of side x side hexagons, row by row, each row shifted by half a cell from the one above. Player 0 connects
-// the top and the bottom, player 1 left and right; one of them always does. The last action is the swap, which player 1 may play in place
-// of a first move: the first stone becomes player 1's, mirrored on the diagonal. Observation f32[side, side, 4]: one's own stones, the
-// other's, ones for player 1, ones where one may swap. Registered as Hex-v1 with a side of 7.
+// Hex is played on a rhombus of side x side hexagons, row by row, each row shifted by half a cell from the one above.
+// Player 0 connects the top and the bottom, player 1 left and right; one of them always does. The last action is the
+// swap, which player 1 may play in place of a first move: the first stone becomes player 1's, mirrored on the diagonal.
+// Observation f32[side, side, 4]: one's own stones, the other's, ones for player 1, ones where one may swap. Registered
+// as Hex-v1 with a side of 7.
 func Hex(side int) Game[HexBoard] {
 	if side < 2 {
 		graph.Throw("board.Hex", "got a side of %d, want 2 or more", side)
@@ -41,32 +42,32 @@ func (r hexRules) start() HexBoard {
 }
 
 func (r hexRules) legal(b HexBoard, _ *graph.Array) *graph.Array {
-	return graph.Concatenate(0, graph.Eq(b.Cells, 0), graph.Reshape(graph.Eq(b.Moves, 1), 1))
+	return graph.Concatenate(0, b.Cells.Eq(0), b.Moves.Eq(1).Reshape(1))
 }
 
 func (r hexRules) move(b HexBoard, player, action *graph.Array) moved[HexBoard] {
 	cells := r.side * r.side
 	mark := stone(player)
-	swap := graph.Eq(action, cells)
-	mirrored := graph.Flatten1D(graph.Transpose(graph.Reshape(graph.Ne(b.Cells, 0), r.side, r.side)))
+	swap := action.Eq(cells)
+	mirrored := graph.Flatten1D(b.Cells.Ne(0).Reshape(r.side, r.side).Transpose())
 	before := graph.Select(swap, graph.ZerosLike(b.Cells), b.Cells)
-	here := graph.Select(swap, mirrored, graph.Eq(graph.Iota(cells), action))
+	here := graph.Select(swap, mirrored, graph.Iota(cells).Eq(action))
 	after := graph.Select(here, mark, before)
-	own := graph.Eq(after, mark)
+	own := after.Eq(mark)
 	// The groups beside the new stone, and the stone, become one.
-	beside := graph.Index(graph.Dot(graph.Reshape(graph.Convert(here, graph.Float32), 1, cells), r.neighbours()), 0)
-	touched := graph.And(own, graph.And(graph.Gt(beside, 0), graph.Ne(before, 0)))
-	same := graph.Eq(graph.Reshape(b.Groups, cells, 1), graph.Reshape(b.Groups, 1, cells))
-	joined := graph.Or(here, graph.And(own, graph.Any(graph.And(same, graph.Reshape(touched, 1, cells)), 1)))
-	joined = graph.And(joined, graph.Or(here, graph.Ne(before, 0)))
-	name := graph.Add(graph.ArgMax(graph.Convert(here, graph.Int32), 0), 1)
+	beside := here.Convert(graph.Float32).Reshape(1, cells).Dot(r.neighbours()).Index(0)
+	touched := own.And(beside.Gt(0).And(before.Ne(0)))
+	same := b.Groups.Reshape(cells, 1).Eq(b.Groups.Reshape(1, cells))
+	joined := here.Or(own.And(same.And(touched.Reshape(1, cells)).Any(1)))
+	joined = joined.And(here.Or(before.Ne(0)))
+	name := here.Convert(graph.Int32).ArgMax(0).Add(1)
 	groups := graph.Select(joined, name, graph.Select(swap, graph.ZerosLike(b.Groups), b.Groups))
 
-	grid := graph.Reshape(joined, r.side, r.side)
-	edge := func(axis, i int) *graph.Array { return graph.Any(graph.SliceAxis(grid, axis, i, i+1)) }
-	rows, columns := graph.And(edge(0, 0), edge(0, r.side-1)), graph.And(edge(1, 0), edge(1, r.side-1))
-	wins := graph.And(graph.Not(swap), graph.Select(graph.Eq(player, 0), rows, columns))
-	return moved[HexBoard]{board: HexBoard{after, groups, graph.Add(b.Moves, 1)}, ends: wins, wins: wins}
+	grid := joined.Reshape(r.side, r.side)
+	edge := func(axis, i int) *graph.Array { return graph.SliceAxis(grid, axis, i, i+1).Any() }
+	rows, columns := edge(0, 0).And(edge(0, r.side-1)), edge(1, 0).And(edge(1, r.side-1))
+	wins := swap.Not().And(graph.Select(player.Eq(0), rows, columns))
+	return moved[HexBoard]{board: HexBoard{after, groups, b.Moves.Add(1)}, ends: wins, wins: wins}
 }
 
 // neighbours has a one where two cells touch, f32[cells, cells].
@@ -86,10 +87,10 @@ func (r hexRules) neighbours() *graph.Array {
 
 func (r hexRules) observe(b HexBoard, player *graph.Array) *graph.Array {
 	everywhere := func(x *graph.Array) *graph.Array {
-		return graph.BroadcastTo(graph.Convert(x, graph.Float32), r.side*r.side, 1)
+		return x.Convert(graph.Float32).BroadcastTo(r.side*r.side, 1)
 	}
-	planes := graph.Concatenate(1, ownAndOther(b.Cells, player), everywhere(player), everywhere(graph.Eq(b.Moves, 1)))
-	return graph.Reshape(planes, r.side, r.side, 4)
+	planes := graph.Concatenate(1, ownAndOther(b.Cells, player), everywhere(player), everywhere(b.Moves.Eq(1)))
+	return planes.Reshape(r.side, r.side, 4)
 }
 
 func (r hexRules) draw(id string, state any, size image.Point) (image.Image, error) {

@@ -18,16 +18,17 @@ type Lines struct {
 	Cells *graph.Array // i32[cells], row by row from the top: 0 empty, 1 and 2 of player 0 and 1
 }
 
-// TicTacToe is noughts and crosses: actions are the nine cells, row by row; who has three in a line wins. Observation f32[3, 3, 2]: one's
-// own cells, and the other's.
+// TicTacToe is noughts and crosses: actions are the nine cells, row by row; who has three in a line wins. Observation
+// f32[3, 3, 2]: one's own cells, and the other's.
 func TicTacToe() Game[Lines] {
 	return newGame("TicTacToe-v1", 9, 9, []int{3, 3, 2}, rules[Lines](lineRules{rows: 3, columns: 3, length: 3}))
 }
 
-// ConnectFour is played on six rows and seven columns, which are the actions: a stone falls to the lowest free cell of a column; who
-// has four in a line wins. Observation f32[6, 7, 2]: one's own cells, the top row first, and the other's.
+// ConnectFour is played on six rows and seven columns, which are the actions: a stone falls to the lowest free cell of
+// a column; who has four in a line wins. Observation f32[6, 7, 2]: one's own cells, the top row first, and the other's.
 func ConnectFour() Game[Lines] {
-	return newGame("ConnectFour-v1", 7, 42, []int{6, 7, 2}, rules[Lines](lineRules{rows: 6, columns: 7, length: 4, falls: true}))
+	return newGame("ConnectFour-v1", 7, 42, []int{6, 7, 2},
+		rules[Lines](lineRules{rows: 6, columns: 7, length: 4, falls: true}))
 }
 
 type lineRules struct {
@@ -40,7 +41,7 @@ func (r lineRules) start() Lines {
 }
 
 func (r lineRules) legal(b Lines, _ *graph.Array) *graph.Array {
-	free := graph.Eq(b.Cells, 0)
+	free := b.Cells.Eq(0)
 	if r.falls {
 		return graph.SliceAxis(free, 0, 0, r.columns) // the top row's
 	}
@@ -50,15 +51,15 @@ func (r lineRules) legal(b Lines, _ *graph.Array) *graph.Array {
 func (r lineRules) move(b Lines, player, action *graph.Array) moved[Lines] {
 	place := action
 	if r.falls {
-		grid := graph.Reshape(b.Cells, r.rows, r.columns)
-		here := graph.Eq(graph.Iota(r.columns), action)
-		free := graph.Sum(graph.Convert(graph.And(graph.Eq(grid, 0), here), graph.Int32))
-		place = graph.Add(graph.Mul(graph.Sub(free, 1), r.columns), action)
+		grid := b.Cells.Reshape(r.rows, r.columns)
+		here := graph.Iota(r.columns).Eq(action)
+		free := grid.Eq(0).And(here).Convert(graph.Int32).Sum()
+		place = free.Sub(1).Mul(r.columns).Add(action)
 	}
-	cells := graph.Select(graph.Eq(graph.Iota(r.rows*r.columns), place), stone(player), b.Cells)
-	own := graph.Convert(graph.Eq(cells, stone(player)), graph.Float32)
-	wins := graph.Any(graph.Eq(graph.Dot(own, r.lines()), r.length))
-	return moved[Lines]{board: Lines{cells}, ends: graph.Or(wins, graph.All(graph.Ne(cells, 0))), wins: wins}
+	cells := graph.Select(graph.Iota(r.rows*r.columns).Eq(place), stone(player), b.Cells)
+	own := cells.Eq(stone(player)).Convert(graph.Float32)
+	wins := own.Dot(r.lines()).Eq(r.length).Any()
+	return moved[Lines]{board: Lines{cells}, ends: wins.Or(cells.Ne(0).All()), wins: wins}
 }
 
 // lines has a column for each line, with ones at its cells: f32[cells, lines].
@@ -89,7 +90,7 @@ func (r lineRules) lines() *graph.Array {
 }
 
 func (r lineRules) observe(b Lines, player *graph.Array) *graph.Array {
-	return graph.Reshape(ownAndOther(b.Cells, player), r.rows, r.columns, 2)
+	return ownAndOther(b.Cells, player).Reshape(r.rows, r.columns, 2)
 }
 
 func (r lineRules) draw(id string, state any, size image.Point) (image.Image, error) {

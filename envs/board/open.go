@@ -8,10 +8,11 @@ func (r RamseyGame) Open(s RamseyState) *graph.Array {
 	var both []*graph.Array
 	for colour := range 2 {
 		n := r.throughEdge(r.k[colour])
-		own := graph.Reshape(graph.Not(graph.Index(s.Board.Coloured, colour)), 1, 1, r.words)
-		missing := graph.And(graph.Uint32s(r.closes[colour], r.edges, n, r.words), graph.BroadcastTo(own, r.edges, n, r.words))
-		closes := graph.Any(graph.All(graph.Eq(missing, 0), 2), 1)
-		both = append(both, graph.And(free, graph.Not(closes)))
+		own := s.Board.Coloured.Index(colour).Not().Reshape(1, 1, r.words)
+		missing := graph.Uint32s(r.closes[colour], r.edges, n, r.words).And(own.BroadcastTo(r.edges, n,
+			r.words))
+		closes := missing.Eq(0).All(2).Any(1)
+		both = append(both, free.And(closes.Not()))
 	}
 	return graph.Concatenate(0, both...)
 }

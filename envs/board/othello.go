@@ -17,9 +17,10 @@ type OthelloBoard struct {
 	Passed *graph.Array // bool[]: whether the last move was a pass
 }
 
-// Othello is played on eight rows and columns: a stone has to enclose others of the opponent's, in a line between itself and another of one's
-// own, and turns them. Actions are the cells, row by row, and to pass, which is legal only where no other move is. The game ends when the
-// board is full, a player has no stones, or both pass; who has more stones wins. Observation f32[8, 8, 2]: one's own stones, and the other's.
+// Othello is played on eight rows and columns: a stone has to enclose others of the opponent's, in a line between
+// itself and another of one's own, and turns them. Actions are the cells, row by row, and to pass, which is legal only
+// where no other move is. The game ends when the board is full, a player has no stones, or both pass; who has more
+// stones wins. Observation f32[8, 8, 2]: one's own stones, and the other's.
 func Othello() Game[OthelloBoard] {
 	return newGame("Othello-v1", 65, 122, []int{8, 8, 2}, rules[OthelloBoard](othelloRules{}))
 }
@@ -35,13 +36,13 @@ func (othelloRules) start() OthelloBoard {
 	cells := make([]int32, othelloCells)
 	cells[28], cells[35], cells[27], cells[36] = 1, 1, 2, 2
 	b := OthelloBoard{Cells: graph.Int32s(cells), Passed: envs.False()}
-	b.Moves = othelloMoves(grid(graph.Eq(b.Cells, 1)), grid(graph.Eq(b.Cells, 2)))
+	b.Moves = othelloMoves(grid(b.Cells.Eq(1)), grid(b.Cells.Eq(2)))
 	return b
 }
 
 func (othelloRules) legal(b OthelloBoard, _ *graph.Array) *graph.Array { return b.Moves }
 
-func grid(cells *graph.Array) *graph.Array { return graph.Reshape(cells, othelloSide, othelloSide) }
+func grid(cells *graph.Array) *graph.Array { return cells.Reshape(othelloSide, othelloSide) }
 
 // directions are steps along rows and columns.
 var directions = [][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
@@ -56,45 +57,46 @@ func shifted(cells *graph.Array, d [2]int) *graph.Array {
 
 // runs are the cells of theirs that lie in a line from a cell of from on, without a gap.
 func runs(from, theirs *graph.Array, d [2]int) *graph.Array {
-	run := graph.And(theirs, shifted(from, d))
+	run := theirs.And(shifted(from, d))
 	for range othelloSide - 3 {
-		run = graph.Or(run, graph.And(theirs, shifted(run, d)))
+		run = run.Or(theirs.And(shifted(run, d)))
 	}
 	return run
 }
 
 // othelloMoves are the legal moves of a player, bool[65].
 func othelloMoves(mine, theirs *graph.Array) *graph.Array {
-	free := graph.Not(graph.Or(mine, theirs))
-	legal := graph.And(free, graph.Not(free))
+	free := mine.Or(theirs).Not()
+	legal := free.And(free.Not())
 	for _, d := range directions {
-		legal = graph.Or(legal, graph.And(free, shifted(runs(mine, theirs, d), d)))
+		legal = legal.Or(free.And(shifted(runs(mine, theirs, d), d)))
 	}
-	return graph.Concatenate(0, graph.Flatten1D(legal), graph.Reshape(graph.Not(graph.Any(legal)), 1))
+	return graph.Concatenate(0, graph.Flatten1D(legal), legal.Any().Not().Reshape(1))
 }
 
 func (othelloRules) move(b OthelloBoard, player, action *graph.Array) moved[OthelloBoard] {
-	mine, theirs := grid(graph.Eq(b.Cells, stone(player))), grid(graph.Eq(b.Cells, graph.Sub(2, player)))
-	here := grid(graph.Eq(graph.Iota(othelloCells), action)) // nowhere for a pass
-	turned := graph.And(here, graph.Not(here))
+	mine, theirs := grid(b.Cells.Eq(stone(player))), grid(b.Cells.Eq(graph.Sub(2, player)))
+	here := grid(graph.Iota(othelloCells).Eq(action)) // nowhere for a pass
+	turned := here.And(here.Not())
 	for _, d := range directions {
 		run := runs(here, theirs, d)
-		enclosed := graph.Any(graph.And(mine, shifted(run, d)))
-		turned = graph.Or(turned, graph.And(run, enclosed))
+		enclosed := mine.And(shifted(run, d)).Any()
+		turned = turned.Or(run.And(enclosed))
 	}
-	mine = graph.Or(mine, graph.Or(here, turned))
-	theirs = graph.And(theirs, graph.Not(turned))
-	pass := graph.Eq(action, othelloCells)
-	count := func(x *graph.Array) *graph.Array { return graph.Sum(graph.Convert(x, graph.Int32)) }
+	mine = mine.Or(here.Or(turned))
+	theirs = theirs.And(turned.Not())
+	pass := action.Eq(othelloCells)
+	count := func(x *graph.Array) *graph.Array { return x.Convert(graph.Int32).Sum() }
 	own, other := count(mine), count(theirs)
-	ends := graph.Or(graph.Eq(graph.Add(own, other), othelloCells), graph.Or(graph.Eq(other, 0), graph.And(b.Passed, pass)))
-	cells := graph.Select(graph.Flatten1D(mine), stone(player), graph.Select(graph.Flatten1D(theirs), graph.Sub(2, player), 0))
+	ends := own.Add(other).Eq(othelloCells).Or(other.Eq(0).Or(b.Passed.And(pass)))
+	cells := graph.Select(graph.Flatten1D(mine), stone(player), graph.Select(graph.Flatten1D(theirs),
+		graph.Sub(2, player), 0))
 	return moved[OthelloBoard]{board: OthelloBoard{cells, othelloMoves(theirs, mine), pass}, ends: ends,
-		wins: graph.And(ends, graph.Gt(own, other)), loses: graph.And(ends, graph.Lt(own, other))}
+		wins: ends.And(own.Gt(other)), loses: ends.And(own.Lt(other))}
 }
 
 func (othelloRules) observe(b OthelloBoard, player *graph.Array) *graph.Array {
-	return graph.Reshape(ownAndOther(b.Cells, player), othelloSide, othelloSide, 2)
+	return ownAndOther(b.Cells, player).Reshape(othelloSide, othelloSide, 2)
 }
 
 func (othelloRules) draw(id string, state any, size image.Point) (image.Image, error) {

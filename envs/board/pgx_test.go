@@ -28,13 +28,14 @@ type seen struct{ Digest, Movers, Winner, Ended *graph.Array }
 func digest(env envs.Environment, s any) *graph.Array {
 	params := env.DefaultParams()
 	game, _ := envs.GameOf(env)
-	bits := graph.Convert(graph.Concatenate(0, graph.Flatten1D(env.Observe(s, params)), graph.Convert(game.Legal(s, params), graph.Float32)), graph.Uint32)
+	bits := graph.Concatenate(0, graph.Flatten1D(env.Observe(s, params)),
+		game.Legal(s, params).Convert(graph.Float32)).Convert(graph.Uint32)
 	n := bits.Size()
 	weights := make([]uint32, n)
 	for i := range weights {
 		weights[i] = uint32(2*i+1) * 2654435761
 	}
-	return graph.Sum(graph.Mul(bits, graph.Uint32s(weights)))
+	return bits.Mul(graph.Uint32s(weights)).Sum()
 }
 
 // Games are those of pgx, move by move: 2,000 random ones of each.
@@ -62,14 +63,18 @@ func TestGamesAreThoseOfPgx(t *testing.T) {
 				s, _ := env.Reset(random.New(0), params)
 				first := state{s, digest(env, s), graph.Of(int32(-1)), envs.False()}
 				end, movers := graph.Scan(func(c state, x [2]*graph.Array) (state, *graph.Array) {
-					action, time := x[0], graph.Convert(x[1], graph.Uint32)
-					none := graph.Eq(action, 255)
+					action, time := x[0], x[1].Convert(graph.Uint32)
+					none := action.Eq(255)
 					mover := game.Player(c.S, params)
 					next, _, reward, terminated, _ := env.Step(random.New(0), c.S, action, params)
-					winner := graph.Select(graph.Gt(reward, 0), mover, graph.Select(graph.Lt(reward, 0), graph.Sub(1, mover), c.Winner))
-					counted := graph.Add(c.Digest, graph.Mul(graph.Add(graph.Mul(time, graph.Of(uint32(2))), graph.Of(uint32(3))), digest(env, next)))
-					n := state{next, counted, winner, graph.Or(c.Ended, terminated)}
-					return graph.MapTree2(func(old, new *graph.Array) *graph.Array { return graph.Select(none, old, new) }, c, n), graph.Select(none, 0, mover)
+					winner := graph.Select(reward.Gt(0), mover, graph.Select(reward.Lt(0),
+						graph.Sub(1, mover), c.Winner))
+					counted := c.Digest.Add(time.Mul(graph.Of(uint32(2))).Add(graph.Of(uint32(3))).Mul(
+						digest(env, next)))
+					n := state{next, counted, winner, c.Ended.Or(terminated)}
+					return graph.MapTree2(func(old, new *graph.Array) *graph.Array {
+						return graph.Select(none, old, new)
+					}, c, n), graph.Select(none, 0, mover)
 				}, first, [2]*graph.Array{actions, graph.Iota(longest)})
 				return seen{end.Digest, movers, end.Winner, end.Ended}
 			}

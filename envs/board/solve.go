@@ -8,7 +8,8 @@ import (
 // MostSolved is the largest graph whose games are solved: 15 edges, 3^15 colourings.
 const MostSolved = 6
 
-// Solution holds what every position of a clique game is worth, and plays it perfectly: the yardstick of whoever learns it.
+// Solution holds what every position of a clique game is worth, and plays it perfectly: the yardstick of whoever learns
+// it.
 type Solution struct {
 	c       colouring
 	variant Variant
@@ -26,7 +27,8 @@ func Solve(v Variant, vertices int, k ...int) (*Solution, error) {
 		return nil, err
 	}
 	if vertices > MostSolved {
-		return nil, fmt.Errorf("board.Solve: got %d vertices, want at most %d: there are 3^%d colourings", vertices, MostSolved, vertices*(vertices-1)/2)
+		return nil, fmt.Errorf("board.Solve: got %d vertices, want at most %d: there are 3^%d colourings", vertices,
+			MostSolved, vertices*(vertices-1)/2)
 	}
 	r, _ := g.rules.(cliqueRules)
 	s := &Solution{c: r.colouring, variant: v, ternary: make([]int, 1<<r.edges)}
@@ -99,7 +101,8 @@ func (s *Solution) search(coloured [2]uint32) int8 {
 	}
 	best := int8(-1)
 	for edge := range s.c.edges {
-		if (coloured[0]|coloured[1])>>edge&1 == 0 { // all moves, so that every position that can be reached is in the table
+		// all moves, so that every position that can be reached is in the table
+		if (coloured[0]|coloured[1])>>edge&1 == 0 {
 			best = max(best, s.worth(coloured, edge))
 		}
 	}
@@ -107,8 +110,8 @@ func (s *Solution) search(coloured [2]uint32) int8 {
 	return best
 }
 
-// Value is what a position is worth to the player to move, 1, 0 or -1; ok tells whether a game can come to it and is not over there. Bit e of a
-// number says that edge e has that player's colour.
+// Value is what a position is worth to the player to move, 1, 0 or -1; ok tells whether a game can come to it and is
+// not over there. Bit e of a number says that edge e has that player's colour.
 func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	if (first|second)>>s.c.edges != 0 || first&second != 0 {
 		return 0, false
@@ -135,6 +138,6 @@ func (s *Solution) Best(first, second uint32) []int {
 	return moves
 }
 
-// Table are the values of all colourings, by the sum over the edges of 3^e times 1 for the first player's, 2 for the second's; 2 where no
-// game comes to or goes on from.
+// Table are the values of all colourings, by the sum over the edges of 3^e times 1 for the first player's, 2 for the
+// second's; 2 where no game comes to or goes on from.
 func (s *Solution) Table() []int8 { return s.value }

@@ -19,8 +19,8 @@ func init() { envs.MustRegister(Acrobot{}) }
 // the two angular velocities (rad/s). Reward -1 a step, 0 for the step that lifts the tip one link above the hinge,
 // which terminates; truncated after 500 steps of 0.2 s; solved at a mean return of -100.
 //
-// As in gymnax 1.0.1, a step is a single fourth-order Runge-Kutta step of 0.2 s (with velocities near their limits that is
-// coarse: such steps amplify rounding a hundredfold), and angles are wrapped to [-π, π).
+// As in gymnax 1.0.1, a step is a single fourth-order Runge-Kutta step of 0.2 s (with velocities near their limits that
+// is coarse: such steps amplify rounding a hundredfold), and angles are wrapped to [-π, π).
 type Acrobot struct {
 	// TorqueNoise is the half-width (Nm) of the uniform noise on the torque. It is no parameter so that without noise,
 	// the published setting, no step pays for a draw.
@@ -49,13 +49,16 @@ type AcrobotState struct {
 
 // Spec of Acrobot-v1.
 func (Acrobot) Spec() envs.Spec {
-	return envs.Spec{ID: "Acrobot-v1", Observation: envs.Symmetric(1, 1, 1, 1, 4*math.Pi, 9*math.Pi), Action: envs.Discrete{N: 3}, MaxSteps: 500, RewardThreshold: -100}
+	return envs.Spec{ID: "Acrobot-v1", Observation: envs.Symmetric(1, 1, 1, 1, 4*math.Pi, 9*math.Pi),
+		Action: envs.Discrete{N: 3}, MaxSteps: 500, RewardThreshold: -100}
 }
 
 // DefaultParams of Acrobot-v1.
 func (Acrobot) DefaultParams() AcrobotParams {
-	return AcrobotParams{Gravity: graph.Scalar(9.8), Torque: graph.Scalar(1), Dt: graph.Scalar(.2), LinkLength1: graph.Scalar(1), LinkMass1: graph.Scalar(1), LinkMass2: graph.Scalar(1),
-		LinkComPos1: graph.Scalar(.5), LinkComPos2: graph.Scalar(.5), LinkMOI: graph.Scalar(1), MaxVel1: graph.Scalar(4 * math.Pi), MaxVel2: graph.Scalar(9 * math.Pi), MaxSteps: envs.Steps(500)}
+	return AcrobotParams{Gravity: graph.Scalar(9.8), Torque: graph.Scalar(1), Dt: graph.Scalar(.2),
+		LinkLength1: graph.Scalar(1), LinkMass1: graph.Scalar(1), LinkMass2: graph.Scalar(1),
+		LinkComPos1: graph.Scalar(.5), LinkComPos2: graph.Scalar(.5), LinkMOI: graph.Scalar(1),
+		MaxVel1: graph.Scalar(4 * math.Pi), MaxVel2: graph.Scalar(9 * math.Pi), MaxSteps: envs.Steps(500)}
 }
 
 // Reset draws angles and velocities from ±0.1.
@@ -67,18 +70,20 @@ func (Acrobot) Reset(key random.Key, _ AcrobotParams) (AcrobotState, *graph.Arra
 }
 
 // Step integrates the equations of motion by one Runge-Kutta step. The key is used for TorqueNoise only.
-func (e Acrobot) Step(key random.Key, s AcrobotState, action *graph.Array, p AcrobotParams) (next AcrobotState, obs, reward, terminated, truncated *graph.Array) {
+func (e Acrobot) Step(key random.Key, s AcrobotState, action *graph.Array,
+	p AcrobotParams) (next AcrobotState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	torque := graph.Mul(p.Torque, graph.Convert(graph.Sub(action, 1), graph.Float32))
+	torque := p.Torque.Mul(action.Sub(1).Convert(graph.Float32))
 	if e.TorqueNoise > 0 {
-		torque = graph.Add(torque, random.Uniform(key, graph.ShapeOf(graph.Float32), -e.TorqueNoise, e.TorqueNoise))
+		torque = torque.Add(random.Uniform(key, graph.ShapeOf(graph.Float32), -e.TorqueNoise, e.TorqueNoise))
 	}
 	y := rungeKutta4(p.dynamics(torque), [4]*graph.Array{s.JointAngle1, s.JointAngle2, s.Velocity1, s.Velocity2}, p.Dt)
 	next = AcrobotState{JointAngle1: envs.WrapAngle(y[0]), JointAngle2: envs.WrapAngle(y[1]),
-		Velocity1: graph.Clamp(graph.Neg(p.MaxVel1), y[2], p.MaxVel1), Velocity2: graph.Clamp(graph.Neg(p.MaxVel2), y[3], p.MaxVel2)}
+		Velocity1: graph.Clamp(p.MaxVel1.Neg(), y[2], p.MaxVel1), Velocity2: graph.Clamp(p.MaxVel2.Neg(),
+			y[3], p.MaxVel2)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	obs, height := next.observe()
-	terminated = graph.Gt(height, 1)
+	terminated = height.Gt(1)
 	return next, obs, graph.Select(terminated, 0., -1.), terminated, truncated
 }
 
@@ -93,7 +98,7 @@ func (s AcrobotState) observe() (obs, height *graph.Array) {
 	sin1, cos1 := envs.SinCos(s.JointAngle1)
 	sin2, cos2 := envs.SinCos(s.JointAngle2)
 	// -cos(a1) - cos(a1+a2), by the addition theorem: one cosine less.
-	height = graph.Sub(graph.Mul(sin1, sin2), graph.Add(cos1, graph.Mul(cos1, cos2)))
+	height = sin1.Mul(sin2).Sub(cos1.Add(cos1.Mul(cos2)))
 	return graph.Stack([]*graph.Array{cos1, sin1, cos2, sin2, s.Velocity1, s.Velocity2}, 0), height
 }
 
@@ -102,7 +107,8 @@ func (p AcrobotParams) dynamics(torque *graph.Array) func(y [4]*graph.Array) [4]
 	add, sub, mul, div, square := graph.Add, graph.Sub, graph.Mul, graph.Div, graph.Square
 	couple := mul(p.LinkMass2, mul(p.LinkLength1, p.LinkComPos2))
 	own2 := add(mul(p.LinkMass2, square(p.LinkComPos2)), p.LinkMOI)
-	own1 := add(add(mul(p.LinkMass1, square(p.LinkComPos1)), mul(p.LinkMass2, square(p.LinkLength1))), add(own2, p.LinkMOI))
+	own1 := add(add(mul(p.LinkMass1, square(p.LinkComPos1)), mul(p.LinkMass2, square(p.LinkLength1))),
+		add(own2, p.LinkMOI))
 	fall1 := mul(p.Gravity, add(mul(p.LinkMass1, p.LinkComPos1), mul(p.LinkMass2, p.LinkLength1)))
 	fall2 := mul(p.Gravity, mul(p.LinkMass2, p.LinkComPos2))
 	return func(y [4]*graph.Array) [4]*graph.Array {
@@ -116,8 +122,9 @@ func (p AcrobotParams) dynamics(torque *graph.Array) func(y [4]*graph.Array) [4]
 		phi2 := mul(fall2, sin12)
 		phi1 := sub(add(mul(fall1, sin1), phi2), mul(coupleSin, mul(v2, add(v2, mul(v1, 2)))))
 		ratio := div(d2, d1)
-		acc2 := div(sub(add(torque, mul(ratio, phi1)), add(mul(coupleSin, square(v1)), phi2)), sub(own2, mul(d2, ratio)))
-		acc1 := graph.Neg(div(add(mul(d2, acc2), phi1), d1))
+		acc2 := div(sub(add(torque, mul(ratio, phi1)), add(mul(coupleSin, square(v1)), phi2)),
+			sub(own2, mul(d2, ratio)))
+		acc1 := div(add(mul(d2, acc2), phi1), d1).Neg()
 		return [4]*graph.Array{v1, v2, acc1, acc2}
 	}
 }
@@ -126,25 +133,27 @@ func (p AcrobotParams) dynamics(torque *graph.Array) func(y [4]*graph.Array) [4]
 func rungeKutta4(f func([4]*graph.Array) [4]*graph.Array, y [4]*graph.Array, dt *graph.Array) [4]*graph.Array {
 	along := func(y [4]*graph.Array, k [4]*graph.Array, h *graph.Array) (out [4]*graph.Array) {
 		for i := range y {
-			out[i] = graph.Add(y[i], graph.Mul(h, k[i]))
+			out[i] = y[i].Add(h.Mul(k[i]))
 		}
 		return out
 	}
-	half := graph.Mul(dt, .5)
+	half := dt.Mul(.5)
 	k1 := f(y)
 	k2 := f(along(y, k1, half))
 	k3 := f(along(y, k2, half))
 	k4 := f(along(y, k3, dt))
 	var mean [4]*graph.Array
 	for i := range y {
-		mean[i] = graph.Add(graph.Add(k1[i], k4[i]), graph.Mul(graph.Add(k2[i], k3[i]), 2))
+		mean[i] = k1[i].Add(k4[i]).Add(k2[i].Add(k3[i]).Mul(2))
 	}
-	return along(y, mean, graph.Mul(dt, 1./6))
+	return along(y, mean, dt.Mul(1./6))
 }
 
 // Draw paints both links and the height that the tip must reach.
 func (e Acrobot) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s AcrobotState) []*graph.Array { return []*graph.Array{s.JointAngle1, s.JointAngle2} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s AcrobotState) []*graph.Array {
+		return []*graph.Array{s.JointAngle1, s.JointAngle2}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -49,14 +49,17 @@ const (
 
 // Spec of CartPole-v1.
 func (CartPole) Spec() envs.Spec {
-	return envs.Spec{ID: "CartPole-v1", Observation: envs.Symmetric(2*cartPoleX, envs.Unbounded, 2*cartPoleTheta, envs.Unbounded), Action: envs.Discrete{N: 2},
+	return envs.Spec{ID: "CartPole-v1", Observation: envs.Symmetric(2*cartPoleX, envs.Unbounded, 2*cartPoleTheta,
+		envs.Unbounded), Action: envs.Discrete{N: 2},
 		MaxSteps: 500, RewardThreshold: 475}
 }
 
 // DefaultParams of CartPole-v1.
 func (CartPole) DefaultParams() CartPoleParams {
-	return CartPoleParams{Gravity: graph.Scalar(9.8), MassCart: graph.Scalar(1), MassPole: graph.Scalar(.1), Length: graph.Scalar(.5), ForceMag: graph.Scalar(10),
-		Tau: graph.Scalar(.02), ThetaThreshold: graph.Scalar(cartPoleTheta), XThreshold: graph.Scalar(cartPoleX), MaxSteps: envs.Steps(500)}
+	return CartPoleParams{Gravity: graph.Scalar(9.8), MassCart: graph.Scalar(1), MassPole: graph.Scalar(.1),
+		Length: graph.Scalar(.5), ForceMag: graph.Scalar(10),
+		Tau: graph.Scalar(.02), ThetaThreshold: graph.Scalar(cartPoleTheta), XThreshold: graph.Scalar(cartPoleX),
+		MaxSteps: envs.Steps(500)}
 }
 
 // Reset draws all four numbers from ±0.05.
@@ -67,22 +70,24 @@ func (CartPole) Reset(key random.Key, _ CartPoleParams) (CartPoleState, *graph.A
 }
 
 // Step integrates the equations of motion by one explicit Euler step. The key is not used.
-func (e CartPole) Step(_ random.Key, s CartPoleState, action *graph.Array, p CartPoleParams) (next CartPoleState, obs, reward, terminated, truncated *graph.Array) {
+func (e CartPole) Step(_ random.Key, s CartPoleState, action *graph.Array,
+	p CartPoleParams) (next CartPoleState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	// Terms of parameters alone come first: for constant parameters XLA folds them away.
-	perMass := graph.Div(1, graph.Add(p.MassCart, p.MassPole))
-	push := graph.Mul(p.ForceMag, perMass)
-	lever := graph.Mul(graph.Mul(p.MassPole, p.Length), perMass)
-	inertia := graph.Mul(p.Length, 4./3)
+	perMass := graph.Div(1, p.MassCart.Add(p.MassPole))
+	push := p.ForceMag.Mul(perMass)
+	lever := p.MassPole.Mul(p.Length).Mul(perMass)
+	inertia := p.Length.Mul(4. / 3)
 
 	sin, cos := envs.SinCos(s.Theta)
-	leverCos := graph.Mul(lever, cos)
-	drive := graph.Add(graph.Select(graph.Gt(action, 0), push, graph.Neg(push)), graph.Mul(lever, graph.Mul(graph.Square(s.ThetaDot), sin)))
-	thetaAcc := graph.Div(graph.Sub(graph.Mul(p.Gravity, sin), graph.Mul(cos, drive)), graph.Sub(inertia, graph.Mul(leverCos, cos)))
-	xAcc := graph.Sub(drive, graph.Mul(leverCos, thetaAcc))
+	leverCos := lever.Mul(cos)
+	drive := graph.Select(action.Gt(0), push, push.Neg()).Add(lever.Mul(s.ThetaDot.Square().Mul(sin)))
+	thetaAcc := p.Gravity.Mul(sin).Sub(cos.Mul(drive)).Div(inertia.Sub(leverCos.Mul(cos)))
+	xAcc := drive.Sub(leverCos.Mul(thetaAcc))
 
-	euler := func(x, rate *graph.Array) *graph.Array { return graph.Add(x, graph.Mul(p.Tau, rate)) }
-	next = CartPoleState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot), ThetaDot: euler(s.ThetaDot, thetaAcc)}
+	euler := func(x, rate *graph.Array) *graph.Array { return x.Add(p.Tau.Mul(rate)) }
+	next = CartPoleState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot),
+		ThetaDot: euler(s.ThetaDot, thetaAcc)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, e.Observe(next, p), graph.Select(s.fallen(p), 0., 1.), next.fallen(p), truncated
 }
@@ -94,13 +99,15 @@ func (CartPole) Observe(s CartPoleState, _ CartPoleParams) *graph.Array {
 
 // fallen tells whether the state is beyond the limits.
 func (s CartPoleState) fallen(p CartPoleParams) *graph.Array {
-	return graph.Or(graph.Gt(graph.Abs(s.X), p.XThreshold), graph.Gt(graph.Abs(s.Theta), p.ThetaThreshold))
+	return s.X.Abs().Gt(p.XThreshold).Or(s.Theta.Abs().Gt(p.ThetaThreshold))
 }
 
 // Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
 // length.
 func (e CartPole) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleState) []*graph.Array { return []*graph.Array{s.X, s.Theta} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleState) []*graph.Array {
+		return []*graph.Array{s.X, s.Theta}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -15,17 +15,18 @@ func init() {
 	envs.MustRegister(CartPoleSwingUp{Hard: true})
 }
 
-// CartPoleSwingUp swings up the hanging pole of a cart, and balances it, by a force on the cart: the action f32[1] in [-1, 1],
-// clipped, times 10 N. The dynamics, with friction of the cart, are those of Gal, McAllister and Rasmussen, "Improving
-// PILCO with Bayesian neural network dynamics models" (2016), with constants, reward and starts of EvoJAX's CartPoleSwingUp
-// (Tang, Tian and Ha, 2022), easy and hard.
+// CartPoleSwingUp swings up the hanging pole of a cart, and balances it, by a force on the cart: the action f32[1] in
+// [-1, 1], clipped, times 10 N. The dynamics, with friction of the cart, are those of Gal, McAllister and Rasmussen,
+// "Improving PILCO with Bayesian neural network dynamics models" (2016), with constants, reward and starts of EvoJAX's
+// CartPoleSwingUp (Tang, Tian and Ha, 2022), easy and hard.
 //
-// Observation f32[5]: position (m), velocity, cosine and sine of the pole's angle (0 upright), angular velocity (rad/s).
-// A step of 10 ms pays (cos(angle) + 1) / 2 · cos(π / 2 · position / 2.4) of the state after it, so that 1,000 steps pay
-// less than 1,000. Terminated where |position| > 2.4; truncated after 1,000 steps. No return counts as solved.
+// Observation f32[5]: position (m), velocity, cosine and sine of the pole's angle (0 upright), angular velocity
+// (rad/s). A step of 10 ms pays (cos(angle) + 1) / 2 · cos(π / 2 · position / 2.4) of the state after it, so that 1,000
+// steps pay less than 1,000. Terminated where |position| > 2.4; truncated after 1,000 steps. No return counts as
+// solved.
 //
-// Easy starts near the middle with the pole nearly hanging still; hard anywhere on the track, at up to 10 m/s and 10 rad/s
-// and up to a quarter turn from hanging.
+// Easy starts near the middle with the pole nearly hanging still; hard anywhere on the track, at up to 10 m/s and 10
+// rad/s and up to a quarter turn from hanging.
 type CartPoleSwingUp struct {
 	Hard bool
 }
@@ -56,12 +57,14 @@ func (e CartPoleSwingUp) Spec() envs.Spec {
 		id = "CartPoleSwingUp-Hard-v1"
 	}
 	free := envs.Unbounded
-	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1), MaxSteps: 1000}
+	return envs.Spec{ID: id, Observation: envs.Symmetric(free, free, 1, 1, free), Action: envs.Symmetric(1),
+		MaxSteps: 1000}
 }
 
 // DefaultParams are the constants of EvoJAX.
 func (CartPoleSwingUp) DefaultParams() CartPoleSwingUpParams {
-	return CartPoleSwingUpParams{Gravity: graph.Scalar(9.82), MassCart: graph.Scalar(.5), MassPole: graph.Scalar(.5), Length: graph.Scalar(.6), Friction: graph.Scalar(.1),
+	return CartPoleSwingUpParams{Gravity: graph.Scalar(9.82), MassCart: graph.Scalar(.5), MassPole: graph.Scalar(.5),
+		Length: graph.Scalar(.6), Friction: graph.Scalar(.1),
 		ForceMag: graph.Scalar(10), Tau: graph.Scalar(.01), XLimit: graph.Scalar(cartPoleX), MaxSteps: envs.Steps(1000)}
 }
 
@@ -71,36 +74,39 @@ func (e CartPoleSwingUp) Reset(key random.Key, p CartPoleSwingUpParams) (CartPol
 	hanging := graph.Float32s([]float32{0, 0, math.Pi, 0})
 	var start *graph.Array
 	if e.Hard {
-		start = graph.Mul(random.Uniform(key, four, -1, 1), graph.Float32s([]float32{cartPoleX, 10, math.Pi / 2, 10}))
+		start = random.Uniform(key, four, -1, 1).Mul(graph.Float32s([]float32{cartPoleX, 10, math.Pi / 2, 10}))
 	} else {
-		start = graph.Mul(random.Normal(key, four), .2)
+		start = random.Normal(key, four).Mul(.2)
 	}
-	v := graph.Unstack(graph.Add(start, hanging), 0)
+	v := graph.Unstack(start.Add(hanging), 0)
 	s := CartPoleSwingUpState{X: v[0], XDot: v[1], Theta: v[2], ThetaDot: v[3], Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step integrates the equations of motion by one explicit Euler step. The key is not used.
-func (e CartPoleSwingUp) Step(_ random.Key, s CartPoleSwingUpState, action *graph.Array, p CartPoleSwingUpParams) (next CartPoleSwingUpState, obs, reward, terminated, truncated *graph.Array) {
+func (e CartPoleSwingUp) Step(_ random.Key, s CartPoleSwingUpState, action *graph.Array,
+	p CartPoleSwingUpParams) (next CartPoleSwingUpState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	mass := graph.Add(p.MassCart, p.MassPole)
-	lever := graph.Mul(p.MassPole, p.Length)
+	mass := p.MassCart.Add(p.MassPole)
+	lever := p.MassPole.Mul(p.Length)
 	sin, cos := envs.SinCos(s.Theta)
-	force := graph.Sub(graph.Mul(graph.Clamp(-1, graph.Index(action, 0), 1), p.ForceMag), graph.Mul(p.Friction, s.XDot))
-	swing := graph.Mul(graph.Mul(lever, graph.Square(s.ThetaDot)), sin)
+	force := graph.Clamp(-1, action.Index(0), 1).Mul(p.ForceMag).Sub(p.Friction.Mul(s.XDot))
+	swing := lever.Mul(s.ThetaDot.Square()).Mul(sin)
 	// Both accelerations are quotients by the same rest of the mass.
-	rest := graph.Sub(graph.Mul(4, mass), graph.Mul(graph.Mul(3, p.MassPole), graph.Square(cos)))
-	weight := graph.Mul(p.Gravity, sin)
-	xAcc := graph.Div(graph.Add(graph.Mul(-2, swing), graph.Add(graph.Mul(graph.Mul(3, p.MassPole), graph.Mul(weight, cos)), graph.Mul(4, force))), rest)
-	thetaAcc := graph.Div(graph.Add(graph.Mul(-3, graph.Mul(swing, cos)), graph.Mul(6, graph.Add(graph.Mul(mass, weight), graph.Mul(force, cos)))), graph.Mul(p.Length, rest))
+	rest := graph.Mul(4, mass).Sub(graph.Mul(3, p.MassPole).Mul(cos.Square()))
+	weight := p.Gravity.Mul(sin)
+	xAcc := graph.Mul(-2, swing).Add(graph.Mul(3, p.MassPole).Mul(weight.Mul(cos)).Add(graph.Mul(4, force))).Div(rest)
+	thetaAcc := graph.Mul(-3, swing.Mul(cos)).Add(graph.Mul(6, mass.Mul(weight).Add(force.Mul(cos)))).Div(
+		p.Length.Mul(rest))
 
-	euler := func(x, rate *graph.Array) *graph.Array { return graph.Add(x, graph.Mul(p.Tau, rate)) }
-	next = CartPoleSwingUpState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot), ThetaDot: euler(s.ThetaDot, thetaAcc)}
+	euler := func(x, rate *graph.Array) *graph.Array { return x.Add(p.Tau.Mul(rate)) }
+	next = CartPoleSwingUpState{X: euler(s.X, s.XDot), XDot: euler(s.XDot, xAcc), Theta: euler(s.Theta, s.ThetaDot),
+		ThetaDot: euler(s.ThetaDot, thetaAcc)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	_, up := envs.SinCos(next.Theta)
-	_, central := envs.SinCos(graph.Mul(math.Pi/2, graph.Div(next.X, p.XLimit)))
-	reward = graph.Mul(graph.Mul(graph.Add(up, 1), .5), central)
-	return next, e.Observe(next, p), reward, graph.Gt(graph.Abs(next.X), p.XLimit), truncated
+	_, central := envs.SinCos(graph.Mul(math.Pi/2, next.X.Div(p.XLimit)))
+	reward = up.Add(1).Mul(.5).Mul(central)
+	return next, e.Observe(next, p), reward, next.X.Abs().Gt(p.XLimit), truncated
 }
 
 // Observe gives the state, the angle as cosine and sine.
@@ -112,7 +118,9 @@ func (CartPoleSwingUp) Observe(s CartPoleSwingUpState, _ CartPoleSwingUpParams) 
 // Draw paints the cart on its track, whose ends are the limits of the default parameters, and the pole in its true
 // length.
 func (e CartPoleSwingUp) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleSwingUpState) []*graph.Array { return []*graph.Array{s.X, s.Theta} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s CartPoleSwingUpState) []*graph.Array {
+		return []*graph.Array{s.X, s.Theta}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -23,13 +23,19 @@ func TestDraw(t *testing.T) {
 		state any
 		at    map[image.Point]color.RGBA // of a picture of 400 x 300
 	}{
-		{"CartPole-v1", CartPoleState{X: graph.Scalar(1), XDot: graph.Scalar(0), Theta: graph.Scalar(0), ThetaDot: graph.Scalar(0), Time: envs.Steps(3)},
-			map[image.Point]color.RGBA{{271, 140}: draw.Wood, {255, 186}: draw.Ink, {10, 10}: draw.Paper, {130, 140}: draw.Paper}},
-		{"Acrobot-v1", AcrobotState{JointAngle1: graph.Scalar(0), JointAngle2: graph.Scalar(1.5707963), Velocity1: graph.Scalar(0), Velocity2: graph.Scalar(0), Time: envs.Steps(3)},
+		{"CartPole-v1", CartPoleState{X: graph.Scalar(1), XDot: graph.Scalar(0), Theta: graph.Scalar(0),
+			ThetaDot: graph.Scalar(0), Time: envs.Steps(3)},
+			map[image.Point]color.RGBA{{271, 140}: draw.Wood, {255, 186}: draw.Ink, {10, 10}: draw.Paper,
+				{130, 140}: draw.Paper}},
+		{"Acrobot-v1", AcrobotState{JointAngle1: graph.Scalar(0), JointAngle2: graph.Scalar(1.5707963),
+			Velocity1: graph.Scalar(0), Velocity2: graph.Scalar(0), Time: envs.Steps(3)},
 			map[image.Point]color.RGBA{{200, 182}: draw.Steel, {232, 215}: draw.Accent, {168, 215}: draw.Paper}},
-		{"MountainCar-v0", MountainCarState{Position: graph.Scalar(-.5), Velocity: graph.Scalar(0), Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Ink, {165, 280}: draw.Steel}},
-		{"MountainCarContinuous-v0", MountainCarState{Position: graph.Scalar(.5), Velocity: graph.Scalar(0), Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Paper}},
-		{"Pendulum-v1", PendulumState{Theta: graph.Scalar(1.5707963), ThetaDot: graph.Scalar(0), LastU: graph.Scalar(-2), Time: envs.Steps(0)},
+		{"MountainCar-v0", MountainCarState{Position: graph.Scalar(-.5), Velocity: graph.Scalar(0),
+			Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Ink, {165, 280}: draw.Steel}},
+		{"MountainCarContinuous-v0", MountainCarState{Position: graph.Scalar(.5), Velocity: graph.Scalar(0),
+			Time: envs.Steps(0)}, map[image.Point]color.RGBA{{165, 228}: draw.Paper}},
+		{"Pendulum-v1", PendulumState{Theta: graph.Scalar(1.5707963), ThetaDot: graph.Scalar(0),
+			LastU: graph.Scalar(-2), Time: envs.Steps(0)},
 			map[image.Point]color.RGBA{{120, 150}: draw.Wood, {280, 150}: draw.Paper}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
@@ -56,13 +62,19 @@ func TestDraw(t *testing.T) {
 			_, err = d.Draw(c.state, image.Pt(0, 300))
 			require.ErrorContains(t, err, "0 x 300 pixels")
 			state, _ := env.Reset(random.New(1), env.DefaultParams())
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, 2) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+				return a.BroadcastTo(2)
+			}, state), size)
 			require.ErrorContains(t, err, "one member of the population")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Abstract(a.Shape()) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+				return graph.Abstract(a.Shape())
+			}, state), size)
 			require.ErrorContains(t, err, "no value")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Convert(graph.Scalar(1e30), a.DType()) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
+				return graph.Scalar(1e30).Convert(a.DType())
+			}, state), size)
 			require.NoError(t, err, "far outside of the picture")
-			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Div(a, 0) }, state), size)
+			_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array { return a.Div(0) }, state), size)
 			require.ErrorContains(t, err, "its state holds")
 
 			auto, ok := envs.DrawerOf(envs.AutoReset(env))

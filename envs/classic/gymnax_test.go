@@ -148,7 +148,8 @@ func matchGymnax[S, P any](t *testing.T, env envs.Env[S, P]) {
 	t.Run("auto-reset", func(t *testing.T) {
 		auto := envs.AutoReset(env)
 		state := stateOf[S](t, v.Auto.State)
-		in := input[envs.Episode[S]]{random.Key{Data: array(*v.Auto.Key)}, envs.Episode[S]{State: state, FinalObs: array(v.Auto.FinalObs)}, array(v.Auto.Action)}
+		in := input[envs.Episode[S]]{random.Key{Data: array(*v.Auto.Key)}, envs.Episode[S]{
+			State: state, FinalObs: array(v.Auto.FinalObs)}, array(v.Auto.Action)}
 		got := run(t, graph.VMap(func(in input[envs.Episode[S]]) (o outcome[envs.Episode[S]]) {
 			o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = auto.Step(in.Key, in.State, in.Action, p)
 			return o
@@ -174,8 +175,10 @@ func matchGymnax[S, P any](t *testing.T, env envs.Env[S, P]) {
 func matchParams(t *testing.T, v vectors, spec envs.Spec, p reflect.Value) {
 	t.Helper()
 	ours := map[string]string{
-		"max_steps_in_episode": "MaxSteps", "masscart": "MassCart", "masspole": "MassPole", "theta_threshold_radians": "ThetaThreshold",
-		"x_threshold": "XThreshold", "link_com_pos_1": "LinkComPos1", "link_com_pos_2": "LinkComPos2", "link_moi": "LinkMOI",
+		"max_steps_in_episode": "MaxSteps", "masscart": "MassCart", "masspole": "MassPole",
+		"theta_threshold_radians": "ThetaThreshold",
+		"x_threshold":             "XThreshold", "link_com_pos_1": "LinkComPos1", "link_com_pos_2": "LinkComPos2",
+		"link_moi": "LinkMOI",
 		// Derived, no parameter of ours, or a field of the environment itself.
 		"total_mass": "", "polemass_length": "", "available_torque": "", "link_length_2": "", "torque_noise_max": "",
 	}

@@ -42,35 +42,41 @@ const (
 
 // trackSpace is what both mountain cars observe.
 func trackSpace() envs.Box {
-	return envs.Box{Low: []float64{trackLeft, -trackSpeed}, High: []float64{trackRight, trackSpeed}, Dims: []int{2}, DType: graph.Float32}
+	return envs.Box{Low: []float64{trackLeft, -trackSpeed}, High: []float64{trackRight, trackSpeed}, Dims: []int{2},
+		DType: graph.Float32}
 }
 
 // Spec of MountainCar-v0.
 func (MountainCar) Spec() envs.Spec {
-	return envs.Spec{ID: "MountainCar-v0", Observation: trackSpace(), Action: envs.Discrete{N: 3}, MaxSteps: 200, RewardThreshold: -110}
+	return envs.Spec{ID: "MountainCar-v0", Observation: trackSpace(), Action: envs.Discrete{N: 3}, MaxSteps: 200,
+		RewardThreshold: -110}
 }
 
 // DefaultParams of MountainCar-v0.
 func (MountainCar) DefaultParams() MountainCarParams {
-	return MountainCarParams{MinPosition: graph.Scalar(trackLeft), MaxPosition: graph.Scalar(trackRight), MaxSpeed: graph.Scalar(trackSpeed),
-		GoalPosition: graph.Scalar(.5), GoalVelocity: graph.Scalar(0), Force: graph.Scalar(.001), Gravity: graph.Scalar(.0025), MaxSteps: envs.Steps(200)}
+	return MountainCarParams{MinPosition: graph.Scalar(trackLeft), MaxPosition: graph.Scalar(trackRight),
+		MaxSpeed:     graph.Scalar(trackSpeed),
+		GoalPosition: graph.Scalar(.5), GoalVelocity: graph.Scalar(0), Force: graph.Scalar(.001),
+		Gravity: graph.Scalar(.0025), MaxSteps: envs.Steps(200)}
 }
 
 // Reset draws the position from [-0.6, -0.4); the car stands.
 func (MountainCar) Reset(key random.Key, _ MountainCarParams) (MountainCarState, *graph.Array) {
-	s := MountainCarState{Position: random.Uniform(key, graph.ShapeOf(graph.Float32), -.6, -.4), Velocity: graph.Scalar(0), Time: envs.Steps(0)}
+	s := MountainCarState{Position: random.Uniform(key, graph.ShapeOf(graph.Float32), -.6, -.4),
+		Velocity: graph.Scalar(0), Time: envs.Steps(0)}
 	return s, s.vector()
 }
 
 // Step moves the car by one unit of time. The key is not used.
-func (e MountainCar) Step(_ random.Key, s MountainCarState, action *graph.Array, p MountainCarParams) (next MountainCarState, obs, reward, terminated, truncated *graph.Array) {
+func (e MountainCar) Step(_ random.Key, s MountainCarState, action *graph.Array,
+	p MountainCarParams) (next MountainCarState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	push := graph.Mul(p.Force, graph.Convert(graph.Sub(action, 1), graph.Float32))
+	push := p.Force.Mul(action.Sub(1).Convert(graph.Float32))
 	next = s.roll(push, p.Gravity, p.MaxSpeed, p.MinPosition, p.MaxPosition)
-	atWall := graph.And(graph.Le(next.Position, p.MinPosition), graph.Lt(next.Velocity, 0))
+	atWall := next.Position.Le(p.MinPosition).And(next.Velocity.Lt(0))
 	next.Velocity = graph.Select(atWall, 0., next.Velocity)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	terminated = graph.And(graph.Ge(next.Position, p.GoalPosition), graph.Ge(next.Velocity, p.GoalVelocity))
+	terminated = next.Position.Ge(p.GoalPosition).And(next.Velocity.Ge(p.GoalVelocity))
 	return next, next.vector(), graph.Scalar(-1), terminated, truncated
 }
 
@@ -79,10 +85,10 @@ func (MountainCar) Observe(s MountainCarState, _ MountainCarParams) *graph.Array
 
 // roll moves the car along the track, whose height is sin(3 position), for one unit of time.
 func (s MountainCarState) roll(push, gravity, maxSpeed, left, right *graph.Array) MountainCarState {
-	_, cos := envs.SinCos(graph.Mul(s.Position, 3))
-	slope := graph.Mul(gravity, cos)
-	velocity := graph.Clamp(graph.Neg(maxSpeed), graph.Sub(graph.Add(s.Velocity, push), slope), maxSpeed)
-	return MountainCarState{Position: graph.Clamp(left, graph.Add(s.Position, velocity), right), Velocity: velocity}
+	_, cos := envs.SinCos(s.Position.Mul(3))
+	slope := gravity.Mul(cos)
+	velocity := graph.Clamp(maxSpeed.Neg(), s.Velocity.Add(push).Sub(slope), maxSpeed)
+	return MountainCarState{Position: graph.Clamp(left, s.Position.Add(velocity), right), Velocity: velocity}
 }
 
 func (s MountainCarState) vector() *graph.Array {
@@ -121,7 +127,8 @@ func drawHill(id string, state any, size image.Point, goal float64) (image.Image
 	place := func(along, above float64) draw.Point {
 		return draw.At(x, height(x)).Polar(slope, along).Polar(slope-math.Pi/2, above)
 	}
-	c.Polygon(draw.Ink, place(-.07, .035), place(.07, .035), place(.07, .07), place(.03, .1), place(-.04, .1), place(-.07, .07))
+	c.Polygon(draw.Ink, place(-.07, .035), place(.07, .035), place(.07, .07), place(.03, .1), place(-.04, .1),
+		place(-.07, .07))
 	for _, wheel := range []float64{-.04, .04} {
 		c.Disc(draw.Accent, place(wheel, .03), .024)
 	}

@@ -33,13 +33,16 @@ type MountainCarContinuousParams struct {
 
 // Spec of MountainCarContinuous-v0.
 func (MountainCarContinuous) Spec() envs.Spec {
-	return envs.Spec{ID: "MountainCarContinuous-v0", Observation: trackSpace(), Action: envs.Symmetric(1), MaxSteps: 999, RewardThreshold: 90}
+	return envs.Spec{ID: "MountainCarContinuous-v0", Observation: trackSpace(), Action: envs.Symmetric(1),
+		MaxSteps: 999, RewardThreshold: 90}
 }
 
 // DefaultParams of MountainCarContinuous-v0.
 func (MountainCarContinuous) DefaultParams() MountainCarContinuousParams {
-	return MountainCarContinuousParams{MinAction: graph.Scalar(-1), MaxAction: graph.Scalar(1), MinPosition: graph.Scalar(trackLeft), MaxPosition: graph.Scalar(trackRight),
-		MaxSpeed: graph.Scalar(trackSpeed), GoalPosition: graph.Scalar(.45), GoalVelocity: graph.Scalar(0), Power: graph.Scalar(.0015), Gravity: graph.Scalar(.0025), MaxSteps: envs.Steps(999)}
+	return MountainCarContinuousParams{MinAction: graph.Scalar(-1), MaxAction: graph.Scalar(1),
+		MinPosition: graph.Scalar(trackLeft), MaxPosition: graph.Scalar(trackRight),
+		MaxSpeed: graph.Scalar(trackSpeed), GoalPosition: graph.Scalar(.45), GoalVelocity: graph.Scalar(0),
+		Power: graph.Scalar(.0015), Gravity: graph.Scalar(.0025), MaxSteps: envs.Steps(999)}
 }
 
 // Reset draws the position from [-0.6, -0.4); the car stands.
@@ -48,15 +51,17 @@ func (MountainCarContinuous) Reset(key random.Key, _ MountainCarContinuousParams
 }
 
 // Step moves the car by one unit of time. The key is not used.
-func (e MountainCarContinuous) Step(_ random.Key, s MountainCarState, action *graph.Array, p MountainCarContinuousParams) (next MountainCarState, obs, reward, terminated, truncated *graph.Array) {
+func (e MountainCarContinuous) Step(_ random.Key, s MountainCarState, action *graph.Array,
+	p MountainCarContinuousParams) (next MountainCarState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	force := graph.Index(action, 0)
-	next = s.roll(graph.Mul(p.Power, graph.Clamp(p.MinAction, force, p.MaxAction)), p.Gravity, p.MaxSpeed, p.MinPosition, p.MaxPosition)
-	atGoal := graph.Ge(next.Position, p.GoalPosition)
-	next.Velocity = graph.Select(graph.And(atGoal, graph.Lt(next.Velocity, 0)), 0., next.Velocity)
+	force := action.Index(0)
+	next = s.roll(p.Power.Mul(graph.Clamp(p.MinAction, force, p.MaxAction)), p.Gravity, p.MaxSpeed,
+		p.MinPosition, p.MaxPosition)
+	atGoal := next.Position.Ge(p.GoalPosition)
+	next.Velocity = graph.Select(atGoal.And(next.Velocity.Lt(0)), 0., next.Velocity)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	terminated = graph.And(atGoal, graph.Ge(next.Velocity, p.GoalVelocity))
-	reward = graph.Sub(graph.Select(terminated, 100., 0.), graph.Mul(graph.Square(force), .1))
+	terminated = atGoal.And(next.Velocity.Ge(p.GoalVelocity))
+	reward = graph.Select(terminated, 100., 0.).Sub(force.Square().Mul(.1))
 	return next, next.vector(), reward, terminated, truncated
 }
 

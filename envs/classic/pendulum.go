@@ -45,31 +45,33 @@ func (Pendulum) Spec() envs.Spec {
 
 // DefaultParams of Pendulum-v1.
 func (Pendulum) DefaultParams() PendulumParams {
-	return PendulumParams{MaxSpeed: graph.Scalar(8), MaxTorque: graph.Scalar(2), Dt: graph.Scalar(.05), G: graph.Scalar(10), M: graph.Scalar(1), L: graph.Scalar(1), MaxSteps: envs.Steps(200)}
+	return PendulumParams{MaxSpeed: graph.Scalar(8), MaxTorque: graph.Scalar(2), Dt: graph.Scalar(.05),
+		G: graph.Scalar(10), M: graph.Scalar(1), L: graph.Scalar(1), MaxSteps: envs.Steps(200)}
 }
 
 // Reset draws the angle from ±π and the velocity from ±1.
 func (e Pendulum) Reset(key random.Key, p PendulumParams) (PendulumState, *graph.Array) {
 	high := graph.Float32s([]float32{math.Pi, 1})
-	v := graph.Unstack(random.Uniform(key, graph.ShapeOf(graph.Float32, 2), graph.Neg(high), high), 0)
+	v := graph.Unstack(random.Uniform(key, graph.ShapeOf(graph.Float32, 2), high.Neg(), high), 0)
 	s := PendulumState{Theta: v[0], ThetaDot: v[1], LastU: graph.Scalar(0), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step integrates the velocity, then the angle with the new velocity. The key is not used.
-func (e Pendulum) Step(_ random.Key, s PendulumState, action *graph.Array, p PendulumParams) (next PendulumState, obs, reward, terminated, truncated *graph.Array) {
+func (e Pendulum) Step(_ random.Key, s PendulumState, action *graph.Array,
+	p PendulumParams) (next PendulumState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	u := graph.Clamp(graph.Neg(p.MaxTorque), graph.Index(action, 0), p.MaxTorque)
-	cost := graph.Add(graph.Square(envs.WrapAngle(s.Theta)), graph.Add(graph.Mul(graph.Square(s.ThetaDot), .1), graph.Mul(graph.Square(u), .001)))
+	u := graph.Clamp(p.MaxTorque.Neg(), action.Index(0), p.MaxTorque)
+	cost := envs.WrapAngle(s.Theta).Square().Add(s.ThetaDot.Square().Mul(.1).Add(u.Square().Mul(.001)))
 
-	fall := graph.Mul(p.Dt, graph.Div(graph.Mul(p.G, 1.5), p.L))
-	drive := graph.Mul(p.Dt, graph.Div(3, graph.Mul(p.M, graph.Square(p.L))))
+	fall := p.Dt.Mul(p.G.Mul(1.5).Div(p.L))
+	drive := p.Dt.Mul(graph.Div(3, p.M.Mul(p.L.Square())))
 	sin, _ := envs.SinCos(s.Theta)
-	thetaDot := graph.Add(s.ThetaDot, graph.Add(graph.Mul(fall, sin), graph.Mul(drive, u)))
-	next = PendulumState{ThetaDot: graph.Clamp(graph.Neg(p.MaxSpeed), thetaDot, p.MaxSpeed), LastU: u}
-	next.Theta = graph.Add(s.Theta, graph.Mul(p.Dt, next.ThetaDot))
+	thetaDot := s.ThetaDot.Add(fall.Mul(sin).Add(drive.Mul(u)))
+	next = PendulumState{ThetaDot: graph.Clamp(p.MaxSpeed.Neg(), thetaDot, p.MaxSpeed), LastU: u}
+	next.Theta = s.Theta.Add(p.Dt.Mul(next.ThetaDot))
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Neg(cost), envs.False(), truncated
+	return next, e.Observe(next, p), cost.Neg(), envs.False(), truncated
 }
 
 // Observe gives cosine and sine of the angle and the velocity.
@@ -80,7 +82,9 @@ func (Pendulum) Observe(s PendulumState, _ PendulumParams) *graph.Array {
 
 // Draw paints the rod, and the last torque as an arc around the hinge.
 func (e Pendulum) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s PendulumState) []*graph.Array { return []*graph.Array{s.Theta, s.LastU} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s PendulumState) []*graph.Array {
+		return []*graph.Array{s.Theta, s.LastU}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,8 @@ import (
 
 // The parameters are scalars, and their sizes have an effect.
 func TestParametersAreScalarsWithAnEffect(t *testing.T) {
-	for _, id := range []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1", "CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"} {
+	for _, id := range []string{"Acrobot-v1", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0",
+		"Pendulum-v1", "CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"} {
 		t.Run(id, func(t *testing.T) {
 			env, err := envs.Make(id)
 			require.NoError(t, err)
@@ -26,7 +27,7 @@ func TestParametersAreScalarsWithAnEffect(t *testing.T) {
 					if a.DType() == graph.Int32 {
 						return a
 					}
-					return graph.Mul(a, f)
+					return a.Mul(f)
 				}, params)
 			}
 			key := random.New(3)
@@ -56,13 +57,18 @@ func TestStepRefuses(t *testing.T) {
 		want          string
 	}
 	for _, c := range []mistake{
-		{name: "logits", id: "CartPole-v1", action: graph.Float32s([]float32{1, 2}), want: "the action is f32[2], want an integer scalar of Discrete(2): use graph.ArgMax"},
+		{name: "logits", id: "CartPole-v1", action: graph.Float32s([]float32{1, 2}),
+			want: "the action is f32[2], want an integer scalar of Discrete(2): use graph.ArgMax"},
 		{name: "float", id: "Acrobot-v1", action: graph.Scalar(1), want: "want an integer scalar of Discrete(3)"},
-		{name: "scalar for a box", id: "Pendulum-v1", action: graph.Scalar(1), want: "the action is f32[], want f32[1] of Box(-2, 2, [1], "},
-		{name: "integers for a box", id: "MountainCarContinuous-v0", action: graph.Int32s([]int32{1}), want: "the action is i32[1], want f32[1]"},
+		{name: "scalar for a box", id: "Pendulum-v1", action: graph.Scalar(1),
+			want: "the action is f32[], want f32[1] of Box(-2, 2, [1], "},
+		{name: "integers for a box", id: "MountainCarContinuous-v0", action: graph.Int32s([]int32{1}),
+			want: "the action is i32[1], want f32[1]"},
 		{name: "no action", id: "MountainCar-v0", want: "the action is nil, want Discrete(3)"},
-		{name: "another state", id: "CartPole-v1", state: PendulumState{}, action: envs.Steps(1), want: "got classic.PendulumState as state, want classic.CartPoleState"},
-		{name: "other parameters", id: "CartPole-v1", params: graph.None{}, action: envs.Steps(1), want: "got graph.None as parameters, want classic.CartPoleParams"},
+		{name: "another state", id: "CartPole-v1", state: PendulumState{}, action: envs.Steps(1),
+			want: "got classic.PendulumState as state, want classic.CartPoleState"},
+		{name: "other parameters", id: "CartPole-v1", params: graph.None{}, action: envs.Steps(1),
+			want: "got graph.None as parameters, want classic.CartPoleParams"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			env, err := envs.Make(c.id)

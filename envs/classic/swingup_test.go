@@ -25,10 +25,12 @@ func TestCartPoleSwingUpMoves(t *testing.T) {
 	}
 	type input struct{ X, XDot, Theta, ThetaDot, Action *graph.Array }
 	got := run(t, graph.VMap(func(in input) (o outcome[CartPoleSwingUpState]) {
-		s := CartPoleSwingUpState{X: in.X, XDot: in.XDot, Theta: in.Theta, ThetaDot: in.ThetaDot, Time: graph.Of(int32(998))}
+		s := CartPoleSwingUpState{X: in.X, XDot: in.XDot, Theta: in.Theta, ThetaDot: in.ThetaDot,
+			Time: graph.Of(int32(998))}
 		o.Next, o.Obs, o.Reward, o.Terminated, o.Truncated = e.Step(random.New(0), s, in.Action, p)
 		return o
-	}), input{graph.Float32s(x), graph.Float32s(xDot), graph.Float32s(theta), graph.Float32s(thetaDot), graph.Float32s(action, n, 1)})
+	}), input{graph.Float32s(x), graph.Float32s(xDot), graph.Float32s(theta), graph.Float32s(thetaDot),
+		graph.Float32s(action, n, 1)})
 	reward, over, obs := floats(t, got.Reward), floats(t, got.Terminated), floats(t, got.Obs)
 	ended := 0
 	for i := range n {
@@ -48,7 +50,7 @@ func TestCartPoleSwingUpMoves(t *testing.T) {
 	}
 	require.Greater(t, ended, 10)
 	require.Less(t, ended, n/2)
-	require.Zero(t, floats(t, graph.Sum(graph.Convert(got.Truncated, graph.Int32)))[0], "999 of 1,000 steps")
+	require.Zero(t, floats(t, got.Truncated.Convert(graph.Int32).Sum())[0], "999 of 1,000 steps")
 }
 
 // Where the pole hangs at the start: nearly still, or anywhere with any speed.
@@ -58,7 +60,8 @@ func TestCartPoleSwingUpStarts(t *testing.T) {
 		width [4]float64
 	}{
 		{env: CartPoleSwingUp{}, width: [4]float64{.2, .2, .2, .2}},
-		{env: CartPoleSwingUp{Hard: true}, width: [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3), math.Pi / 2 / math.Sqrt(3), 10 / math.Sqrt(3)}},
+		{env: CartPoleSwingUp{Hard: true}, width: [4]float64{2.4 / math.Sqrt(3), 10 / math.Sqrt(3), math.Pi / 2 /
+			math.Sqrt(3), 10 / math.Sqrt(3)}},
 	} {
 		p := c.env.DefaultParams()
 		s := run(t, graph.VMap(func(key random.Key) CartPoleSwingUpState {
@@ -70,8 +73,8 @@ func TestCartPoleSwingUpStarts(t *testing.T) {
 			if i == 2 {
 				mean = math.Pi
 			}
-			require.InDelta(t, mean, floats(t, graph.Mean(a))[0], .1*c.width[i], "%s, number %d", c.env.Spec().ID, i)
-			require.InEpsilon(t, c.width[i], floats(t, graph.Std(a))[0], .06, "%s, number %d", c.env.Spec().ID, i)
+			require.InDelta(t, mean, floats(t, a.Mean())[0], .1*c.width[i], "%s, number %d", c.env.Spec().ID, i)
+			require.InEpsilon(t, c.width[i], floats(t, a.Std())[0], .06, "%s, number %d", c.env.Spec().ID, i)
 		}
 	}
 }

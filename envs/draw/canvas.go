@@ -47,7 +47,8 @@ type Canvas struct {
 // NewCanvas makes an image of size with the given view, a box of the environment's coordinates, in its middle.
 func NewCanvas(size image.Point, low, high Point) (*Canvas, error) {
 	if size.X < 1 || size.Y < 1 || size.X > MaxSide || size.Y > MaxSide {
-		return nil, fmt.Errorf("envs: cannot draw an image of %d x %d pixels: want 1 to %d on each side", size.X, size.Y, MaxSide)
+		return nil, fmt.Errorf("envs: cannot draw an image of %d x %d pixels: want 1 to %d on each side", size.X,
+			size.Y, MaxSide)
 	}
 	c := &Canvas{img: image.NewRGBA(image.Rectangle{Max: size})}
 	draw.Draw(c.img, c.img.Bounds(), image.NewUniform(Paper), image.Point{}, draw.Src)
@@ -71,7 +72,8 @@ func (c *Canvas) Polygon(fill color.Color, points ...Point) {
 		pixels[i] = q
 	}
 	// The rasterizer works on the polygon's own box only: its time is the number of pixels.
-	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)), int(math.Ceil(high.Y))).Intersect(c.img.Bounds())
+	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)),
+		int(math.Ceil(high.Y))).Intersect(c.img.Bounds())
 	if box.Empty() {
 		return
 	}
@@ -108,7 +110,8 @@ func (c *Canvas) Line(fill color.Color, from, to Point, width float64) {
 	half := max(width, 1/c.scale) / 2
 	along := math.Atan2(to.X-from.X, to.Y-from.Y)
 	across := along + math.Pi/2
-	c.Polygon(fill, from.Polar(across, half), to.Polar(across, half), to.Polar(across, -half), from.Polar(across, -half))
+	c.Polygon(fill, from.Polar(across, half), to.Polar(across, half), to.Polar(across, -half),
+		from.Polar(across, -half))
 	c.Disc(fill, from, half)
 	c.Disc(fill, to, half)
 }

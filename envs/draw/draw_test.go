@@ -20,7 +20,8 @@ func TestCanvasPlacesShapesInItsView(t *testing.T) {
 	c.Polygon(Signal, At(1, 0), At(2, 0), At(2, 1))
 	c.Polygon(Signal)
 	c.Disc(Signal, At(1e300, math.Inf(1)), 1)
-	for at, want := range map[image.Point]color.RGBA{{12, 18}: Wood, {25, 5}: Accent, {15, 5}: Ink, {28, 17}: Signal, {5, 10}: Paper, {22, 11}: Paper} {
+	for at, want := range map[image.Point]color.RGBA{{12, 18}: Wood, {25, 5}: Accent, {15, 5}: Ink, {28, 17}: Signal,
+		{5, 10}: Paper, {22, 11}: Paper} {
 		require.Equal(t, want, c.Image().RGBAAt(at.X, at.Y), "pixel %v", at)
 	}
 }
@@ -34,7 +35,7 @@ func TestNewCanvasRefuses(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	type state struct{ X, Board *graph.Array }
-	s := state{graph.Scalar(3), graph.Eq(graph.Reshape(graph.Iota(6), 2, 3), 4)}
+	s := state{graph.Scalar(3), graph.Iota(6).Reshape(2, 3).Eq(4)}
 	x := func(s state) []*graph.Array { return []*graph.Array{s.X} }
 	board := func(s state) *graph.Array { return s.Board }
 	v, err := Scalars("A-v0", s, x)
@@ -50,8 +51,10 @@ func TestRead(t *testing.T) {
 	}{
 		{3, "cannot draw a int as A-v0, want a draw.state"},
 		{state{X: s.X}, "a field of its draw.state is nil"},
-		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 3, 2))}, "its state has leaves of bool[3,2], want bool[2,3]"},
-		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 7, 2, 3))}, "want bool[2,3]: take one member of the population"},
+		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 3, 2))},
+			"its state has leaves of bool[3,2], want bool[2,3]"},
+		{state{Board: graph.Ones(graph.ShapeOf(graph.Bool, 7, 2, 3))},
+			"want bool[2,3]: take one member of the population"},
 		{state{Board: graph.Abstract(graph.ShapeOf(graph.Float32, 2, 3))}, "no value"},
 		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.NaN())}, "its state holds NaN"},
 		{state{Board: graph.Full(graph.ShapeOf(graph.Float32, 2, 3), math.Inf(-1))}, "its state holds -Inf"},

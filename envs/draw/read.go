@@ -40,7 +40,8 @@ func Grid[S any](id string, state any, leaf func(S) *graph.Array, dims ...int) (
 func stateAs[S any](id string, state any) (s S, err error) {
 	s, ok := state.(S)
 	if !ok {
-		return s, fmt.Errorf("envs: cannot draw a %T as %s, want a %T: pass what Reset or Step of this environment gave", state, id, s)
+		return s, fmt.Errorf(
+			"envs: cannot draw a %T as %s, want a %T: pass what Reset or Step of this environment gave", state, id, s)
 	}
 	return s, nil
 }
@@ -54,7 +55,8 @@ func numbers(id string, state any, a *graph.Array, dims []int) ([]float64, error
 		if len(dims) > 0 {
 			want = graph.ShapeOf(a.DType(), dims...).String()
 		}
-		return nil, fmt.Errorf("envs: cannot draw %s: its state has leaves of %s, want %s: take one member of the population and one step", id, a.Shape(), want)
+		return nil, fmt.Errorf("envs: cannot draw %s: its state has leaves of %s, want %s: take one member of the "+
+			"population and one step", id, a.Shape(), want)
 	}
 	v, err := graph.Floats(a)
 	if err != nil {

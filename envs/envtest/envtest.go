@@ -26,9 +26,10 @@ const (
 
 // Check plays random episodes on the reference interpreter, raw and under envs.AutoReset, and returns what it finds
 // first: shapes, dtypes and bounds of observations, actions, rewards, both ends, masks, players, descriptors and
-// objectives; that Spec and Parts agree; that equal keys give equal episodes, alone, as a lane of a vmap and with parameters
-// of their own; that states can be carried by a scan and drawn; and for games that what is illegal loses and what is
-// over stays so. The first 1,000 steps of an episode are looked at; nothing is checked of how good the dynamics are.
+// objectives; that Spec and Parts agree; that equal keys give equal episodes, alone, as a lane of a vmap and with
+// parameters of their own; that states can be carried by a scan and drawn; and for games that what is illegal loses and
+// what is over stays so. The first 1,000 steps of an episode are looked at; nothing is checked of how good the dynamics
+// are.
 func Check(env envs.Environment) error {
 	spec := env.Spec()
 	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
@@ -73,7 +74,8 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 		{"Objectives and a method Objectives (Scorer)", len(s.Objectives) > 0, p.Scorer != nil},
 	} {
 		if claim.says != claim.holds {
-			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v", s.ID, claim.what, claim.says, claim.holds)
+			return fmt.Errorf("the Spec of %q: %s belong together: the Spec says %v, the environment has them: %v",
+				s.ID, claim.what, claim.says, claim.holds)
 		}
 	}
 	return nil
@@ -126,11 +128,12 @@ func (c *checker) vmaps() error {
 		return err
 	}
 	for lane := range 3 {
-		alone, err := run(c.episode(short, c.params), random.Key{Data: graph.Index(keys.Data, lane)})
+		alone, err := run(c.episode(short, c.params), random.Key{Data: keys.Data.Index(lane)})
 		if err != nil {
 			return err
 		}
-		if err := same(fmt.Sprintf("an episode alone and as lane %d of a vmap", lane), alone, laneOf(together, lane)); err != nil {
+		if err := same(fmt.Sprintf("an episode alone and as lane %d of a vmap", lane), alone,
+			laneOf(together, lane)); err != nil {
 			return err
 		}
 	}
@@ -144,14 +147,16 @@ func (c *checker) ownParameters() error {
 			if !a.DType().IsFloat() {
 				return a
 			}
-			return graph.Mul(a, by)
+			return a.Mul(by)
 		}, c.params)
 	}
 	if len(graph.Leaves(c.params)) == 0 {
 		return nil
 	}
 	key := random.New(13)
-	both := graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Stack([]*graph.Array{a, b}, 0) }, scaled(1), scaled(1.25))
+	both := graph.MapTree2(func(a, b *graph.Array) *graph.Array {
+		return graph.Stack([]*graph.Array{a, b}, 0)
+	}, scaled(1), scaled(1.25))
 	together, err := run(graph.VMap(func(p any) visit { return c.episode(1, p)(key) }), both)
 	if err != nil {
 		return err
@@ -161,7 +166,8 @@ func (c *checker) ownParameters() error {
 		if err != nil {
 			return err
 		}
-		if err := same(fmt.Sprintf("parameters times %v alone and as a lane", by), alone, laneOf(together, lane)); err != nil {
+		if err := same(fmt.Sprintf("parameters times %v alone and as a lane", by), alone,
+			laneOf(together, lane)); err != nil {
 			return err
 		}
 	}
@@ -206,7 +212,7 @@ func run[A, R any](f func(A) R, a A) (out R, err error) {
 }
 
 func laneOf(v visit, lane int) visit {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, lane) }, v)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(lane) }, v)
 }
 
 // same compares two trees bit by bit.

@@ -13,8 +13,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// nim is a game with every part: two players take one to three of five to seven stones in turn, and whoever takes the last
-// one wins. fault is what it does wrong on purpose.
+// nim is a game with every part: two players take one to three of five to seven stones in turn, and whoever takes the
+// last one wins. fault is what it does wrong on purpose.
 type nim struct {
 	fault string
 	calls *int
@@ -29,9 +29,11 @@ type nimState struct {
 }
 
 func (e nim) Spec() envs.Spec {
-	s := envs.Spec{ID: "Nim-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{7}, Dims: []int{1}, DType: graph.Float32}, Action: envs.Discrete{N: 3},
+	s := envs.Spec{ID: "Nim-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{7}, Dims: []int{1},
+		DType: graph.Float32}, Action: envs.Discrete{N: 3},
 		MaxSteps: 8, Players: 2, LegalMask: true,
-		Descriptor: envs.Box{Low: []float64{0, 0}, High: []float64{1, 10}, Dims: []int{2}, DType: graph.Float32}, Objectives: []string{"stones left", "quick"}}
+		Descriptor: envs.Box{Low: []float64{0, 0}, High: []float64{1, 10}, Dims: []int{2}, DType: graph.Float32},
+		Objectives: []string{"stones left", "quick"}}
 	switch e.fault {
 	case "no id":
 		s.ID = ""
@@ -77,25 +79,29 @@ func (e nim) DefaultParams() nimParams {
 }
 
 func (e nim) Reset(key random.Key, p nimParams) (nimState, *graph.Array) {
-	stones := graph.Add(p.Least, random.Randint(key, graph.ShapeOf(graph.Int32), 0, 3))
+	stones := p.Least.Add(random.Randint(key, graph.ShapeOf(graph.Int32), 0, 3))
 	if e.fault == "hidden state" {
 		*e.calls++
-		stones = graph.Add(p.Least, *e.calls%3)
+		stones = p.Least.Add(*e.calls % 3)
 	}
-	s := nimState{Stones: stones, Mover: envs.Steps(0), Time: envs.Steps(0), Over: envs.False(), Paid: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
+	s := nimState{Stones: stones, Mover: envs.Steps(0), Time: envs.Steps(0), Over: envs.False(),
+		Paid: graph.Zeros(graph.ShapeOf(graph.Float32, 2))}
 	if e.fault == "carry" {
 		s.Time = graph.Scalar(0)
 	}
 	return s, e.Observe(s, p)
 }
 
-func (e nim) Step(_ random.Key, s nimState, action *graph.Array, p nimParams) (next nimState, obs, reward, terminated, truncated *graph.Array) {
+func (e nim) Step(_ random.Key, s nimState, action *graph.Array,
+	p nimParams) (next nimState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	left := graph.Max(graph.Sub(s.Stones, graph.Add(action, 1)), 0)
-	empty := graph.Eq(left, 0)
-	last := graph.And(graph.And(graph.Eq(s.Stones, graph.Add(action, 1)), graph.Lt(action, 3)), graph.Not(s.Over)) // a legal move that ends the game
-	win := graph.Select(graph.Eq(graph.Iota(2), s.Mover), 1., -1.)
-	move := envs.Move{Over: s.Over, Legal: nim{}.Legal(s, p), Action: action, Player: s.Mover, Rewards: graph.Select(empty, win, graph.ZerosLike(win)), Ends: empty}
+	left := s.Stones.Sub(action.Add(1)).Max(0)
+	empty := left.Eq(0)
+	// a legal move that ends the game
+	last := s.Stones.Eq(action.Add(1)).And(action.Lt(3)).And(s.Over.Not())
+	win := graph.Select(graph.Iota(2).Eq(s.Mover), 1., -1.)
+	move := envs.Move{Over: s.Over, Legal: nim{}.Legal(s, p), Action: action, Player: s.Mover,
+		Rewards: graph.Select(empty, win, graph.ZerosLike(win)), Ends: empty}
 	switch e.fault {
 	case "cheats":
 		move.Legal = graph.Ones(graph.ShapeOf(graph.Bool, 3))
@@ -107,37 +113,37 @@ func (e nim) Step(_ random.Key, s nimState, action *graph.Array, p nimParams) (n
 	next = nimState{Stones: left, Mover: graph.Sub(1, s.Mover)}
 	next.Paid, reward, terminated = envs.Referee(move)
 	next.Over = terminated
-	next.Time, truncated = envs.Tick(graph.Convert(s.Time, graph.Int32), envs.Steps(8))
+	next.Time, truncated = envs.Tick(s.Time.Convert(graph.Int32), envs.Steps(8))
 	obs = e.Observe(next, p)
 	switch e.fault {
 	case "observe":
-		obs = graph.Add(obs, graph.Convert(terminated, graph.Float32))
+		obs = obs.Add(terminated.Convert(graph.Float32))
 	case "integer reward":
-		reward = graph.Convert(reward, graph.Int32)
+		reward = reward.Convert(graph.Int32)
 	case "nan reward":
-		reward = graph.Log(graph.Sub(graph.Convert(next.Stones, graph.Float32), 9))
+		reward = next.Stones.Convert(graph.Float32).Sub(9).Log()
 	case "integer end":
-		terminated = graph.Convert(terminated, graph.Int32)
+		terminated = terminated.Convert(graph.Int32)
 	case "no end":
 		truncated = nil
 	case "truncated early":
-		truncated = graph.Ge(next.Time, 2)
+		truncated = next.Time.Ge(2)
 	case "endless":
 		truncated = envs.False()
 	case "other reward":
-		reward = graph.Select(last, graph.Neg(reward), reward)
+		reward = graph.Select(last, reward.Neg(), reward)
 	case "positive sum":
-		next.Paid = graph.Select(last, graph.Abs(next.Paid), next.Paid)
+		next.Paid = graph.Select(last, next.Paid.Abs(), next.Paid)
 	}
 	return next, obs, reward, terminated, truncated
 }
 
 func (nim) Observe(s nimState, _ nimParams) *graph.Array {
-	return graph.Reshape(graph.Convert(s.Stones, graph.Float32), 1)
+	return s.Stones.Convert(graph.Float32).Reshape(1)
 }
 
 func (e nim) Legal(s nimState, _ nimParams) *graph.Array {
-	enough := graph.Lt(graph.Iota(3), s.Stones)
+	enough := graph.Iota(3).Lt(s.Stones)
 	switch e.fault {
 	case "no legal action":
 		return enough
@@ -146,15 +152,15 @@ func (e nim) Legal(s nimState, _ nimParams) *graph.Array {
 	case "endless":
 		return graph.Ones(graph.ShapeOf(graph.Bool, 3))
 	}
-	return graph.Or(enough, s.Over)
+	return enough.Or(s.Over)
 }
 
 func (e nim) Player(s nimState, _ nimParams) *graph.Array {
 	switch e.fault {
 	case "player 2":
-		return graph.Add(s.Mover, 1)
+		return s.Mover.Add(1)
 	case "float player":
-		return graph.Convert(s.Mover, graph.Float32)
+		return s.Mover.Convert(graph.Float32)
 	}
 	return s.Mover
 }
@@ -162,15 +168,15 @@ func (e nim) Player(s nimState, _ nimParams) *graph.Array {
 func (e nim) Rewards(s nimState, _ nimParams) *graph.Array { return s.Paid }
 
 func (nim) Describe(s nimState, _ nimParams) *graph.Array {
-	return graph.Stack([]*graph.Array{graph.Convert(s.Mover, graph.Float32), graph.Convert(s.Time, graph.Float32)}, 0)
+	return graph.Stack([]*graph.Array{s.Mover.Convert(graph.Float32), s.Time.Convert(graph.Float32)}, 0)
 }
 
 func (e nim) Objectives(s nimState, _ nimParams) *graph.Array {
-	stones, time := graph.Convert(s.Stones, graph.Float32), graph.Convert(s.Time, graph.Float32)
+	stones, time := s.Stones.Convert(graph.Float32), s.Time.Convert(graph.Float32)
 	if e.fault == "infinite objective" {
 		stones = graph.Div(1, stones)
 	}
-	return graph.Stack([]*graph.Array{stones, graph.Neg(time)}, 0)
+	return graph.Stack([]*graph.Array{stones, time.Neg()}, 0)
 }
 
 func (e nim) Draw(state any, size image.Point) (image.Image, error) {
@@ -212,8 +218,10 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"no id", `the Spec of "": ID: got "", want a name`},
 		{"no steps", "MaxSteps: got 0, want the steps of a whole episode"},
 		{"no actions", "Action: got Discrete(0), want 1 choice or more"},
-		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has them: true"},
-		{"mask of a box", "LegalMask: got true beside the actions Box(-1, 1, [1], f32), want actions that are Discrete"},
+		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has " +
+			"them: true"},
+		{"mask of a box",
+			"LegalMask: got true beside the actions Box(-1, 1, [1], f32), want actions that are Discrete"},
 		{"one player", "Players > 1 and methods Player and Rewards (Game) belong together"},
 		{"three players", "Rewards: got f32[2], want f32[3]"},
 		{"no descriptor", "Descriptor and a method Describe (Describer) belong together"},
@@ -245,7 +253,8 @@ func TestCheckFindsFaults(t *testing.T) {
 		{"revives", "the game was over before: got terminated"},
 		{"infinite objective", "the objectives are [+Inf"},
 		{"small picture", "the picture has (1,1) pixels, want (64,48)"},
-		{"no picture", "the state that Reset gave cannot be drawn: envs: cannot draw Nim-v0: its state has leaves of i32[], want i32[3,3]"},
+		{"no picture", "the state that Reset gave cannot be drawn: envs: cannot draw Nim-v0: its state has leaves of " +
+			"i32[], want i32[3,3]"},
 	} {
 		assert.ErrorContains(t, Check(envs.Erase(nim{c.fault, new(int)})), c.want, "case %d: %s", number, c.fault)
 	}

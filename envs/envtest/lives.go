@@ -13,15 +13,17 @@ import (
 type visit struct {
 	Next                               any
 	Obs, Reward, Terminated, Truncated *graph.Array
-	Inside, Sampled, Observed          *graph.Array // bool: observation and action lie in their spaces; Observe gives the observation
-	Can                                *graph.Array `tree:"optional"` // bool: some action is legal in the next state
-	Mover                              *graph.Array `tree:"optional"` // who moved
-	Player                             *graph.Array `tree:"optional"`
-	Rewards                            *graph.Array `tree:"optional"`
-	Cheat                              *graph.Array `tree:"optional"` // f32[players]: rewards for an illegal action in place of this one
-	CheatEnds                          *graph.Array `tree:"optional"`
-	Described                          *graph.Array `tree:"optional"` // bool: the descriptor lies in its space
-	Objectives                         *graph.Array `tree:"optional"`
+	// bool: observation and action lie in their spaces; Observe gives the observation
+	Inside, Sampled, Observed *graph.Array
+	Can                       *graph.Array `tree:"optional"` // bool: some action is legal in the next state
+	Mover                     *graph.Array `tree:"optional"` // who moved
+	Player                    *graph.Array `tree:"optional"`
+	Rewards                   *graph.Array `tree:"optional"`
+	// f32[players]: rewards for an illegal action in place of this one
+	Cheat      *graph.Array `tree:"optional"`
+	CheatEnds  *graph.Array `tree:"optional"`
+	Described  *graph.Array `tree:"optional"` // bool: the descriptor lies in its space
+	Objectives *graph.Array `tree:"optional"`
 }
 
 // episode plays random legal actions for a number of steps from a reset. What has a wrong shape is thrown.
@@ -32,7 +34,7 @@ func (c *checker) episode(steps int, params any) func(key random.Key) visit {
 		_, visits := graph.Scan(func(state any, i *graph.Array) (any, visit) {
 			v := c.step(random.FoldIn(key, i), state, params)
 			return v.Next, v
-		}, state, graph.Add(graph.Iota(steps), 1))
+		}, state, graph.Iota(steps).Add(1))
 		return visits
 	}
 }
@@ -70,10 +72,10 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	v.Inside = c.spec.Observation.Contains(v.Obs)
 	again := c.env.Observe(v.Next, params)
 	want("Observe", again, c.spec.Observation.Shape())
-	v.Observed = graph.All(graph.Eq(again, v.Obs))
+	v.Observed = again.Eq(v.Obs).All()
 
 	if c.parts.Masker != nil {
-		v.Can = graph.Any(c.parts.Masker.Legal(v.Next, params))
+		v.Can = c.parts.Masker.Legal(v.Next, params).Any()
 	}
 	if c.parts.Describer != nil {
 		d := c.parts.Describer.Describe(v.Next, params)
@@ -86,21 +88,22 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	}
 	if game := c.parts.Game; game != nil {
 		each := graph.ShapeOf(graph.Float32, c.spec.Players)
-		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params), game.Rewards(v.Next, params)
+		v.Mover, v.Player, v.Rewards = game.Player(state, params), game.Player(v.Next, params),
+			game.Rewards(v.Next, params)
 		want("Player", v.Player, graph.ShapeOf(graph.Int32))
 		want("Rewards", v.Rewards, each)
 		// Where every action is legal, one that does not exist.
-		illegal := graph.Select(graph.All(legal), graph.FullLike(action, legal.Size()), oneOf(act, graph.Not(legal)))
+		illegal := graph.Select(legal.All(), graph.FullLike(action, legal.Size()), oneOf(act, legal.Not()))
 		cheated, _, reward, ended, _ := c.env.Step(step, state, illegal, params)
 		v.Cheat = game.Rewards(cheated, params)
-		v.CheatEnds = graph.And(ended, graph.Eq(reward, -1))
+		v.CheatEnds = ended.And(reward.Eq(-1))
 	}
 	return v
 }
 
 // oneOf draws one of the true places of a mask; 0 where there is none.
 func oneOf(key random.Key, mask *graph.Array) *graph.Array {
-	return graph.ArgMax(graph.Select(mask, random.Uniform(key, graph.ShapeOf(graph.Float32, mask.Size()), 0, 1), -1.), 0)
+	return graph.Select(mask, random.Uniform(key, graph.ShapeOf(graph.Float32, mask.Size()), 0, 1), -1.).ArgMax(0)
 }
 
 func want(what string, got *graph.Array, shape graph.Shape) {
@@ -164,7 +167,8 @@ func (c *checker) moment(m moment, i int, over bool) error {
 	// Beyond its end a raw episode may leave the spaces.
 	case !over && !m.inside:
 		return fmt.Errorf("the observation lies outside of %s", c.spec.Observation)
-	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-1:
+	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-
+		1:
 		return fmt.Errorf("truncated is %v, want it in step %d (MaxSteps) alone", m.truncated, c.spec.MaxSteps)
 	case !over && c.parts.Describer != nil && !m.described:
 		return fmt.Errorf("the descriptor lies outside of %s", c.spec.Descriptor)
@@ -183,15 +187,18 @@ func (c *checker) moment(m moment, i int, over bool) error {
 	raw := c.raw && over
 	switch {
 	case m.mover < 0 || m.mover >= c.spec.Players || m.player < 0 || m.player >= c.spec.Players:
-		return fmt.Errorf("players %d and then %d move, want numbers below Players, %d", m.mover, m.player, c.spec.Players)
+		return fmt.Errorf("players %d and then %d move, want numbers below Players, %d", m.mover, m.player,
+			c.spec.Players)
 	case !(math.Abs(sum) < 1e-5):
 		return fmt.Errorf("the rewards %v do not sum to 0", m.rewards)
 	case m.reward != m.rewards[m.mover]:
 		return fmt.Errorf("the reward is %v, want that of player %d, who moved, of %v", m.reward, m.mover, m.rewards)
 	case raw && (!ended || !allZero(m.rewards)):
-		return fmt.Errorf("the game was over before: got terminated %v and rewards %v, want it to stay over and zeros", m.terminated, m.rewards)
+		return fmt.Errorf("the game was over before: got terminated %v and rewards %v, want it to stay over and zeros",
+			m.terminated, m.rewards)
 	case !raw && (!m.cheatEnds || !(math.Abs(cheated) < 1e-5) || m.cheat[m.mover] != -1):
-		return fmt.Errorf("an illegal action of player %d gave rewards %v, want the game to end, -1 for that player and 1 shared by the others", m.mover, m.cheat)
+		return fmt.Errorf("an illegal action of player %d gave rewards %v, want the game to end, -1 for that player "+
+			"and 1 shared by the others", m.mover, m.cheat)
 	}
 	return nil
 }
@@ -223,7 +230,8 @@ type columns struct {
 
 func (c *checker) read(v visit) (columns, error) {
 	out := columns{checker: c, v: map[*graph.Array][]float64{}, visit: v}
-	for _, a := range []*graph.Array{v.Reward, v.Terminated, v.Truncated, v.Inside, v.Sampled, v.Observed, v.Can, v.Mover, v.Player, v.Rewards, v.Cheat, v.CheatEnds, v.Described, v.Objectives} {
+	for _, a := range []*graph.Array{v.Reward, v.Terminated, v.Truncated, v.Inside, v.Sampled, v.Observed, v.Can,
+		v.Mover, v.Player, v.Rewards, v.Cheat, v.CheatEnds, v.Described, v.Objectives} {
 		if a == nil {
 			continue
 		}
@@ -252,8 +260,10 @@ func (t columns) at(row int) (m moment) {
 	}
 	v := t.visit
 	return moment{reward: t.v[v.Reward][row], terminated: flag(v.Terminated), truncated: flag(v.Truncated),
-		inside: flag(v.Inside), sampled: flag(v.Sampled), observed: flag(v.Observed), can: flag(v.Can), cheatEnds: flag(v.CheatEnds), described: flag(v.Described),
-		mover: number(v.Mover), player: number(v.Player), rewards: vector(v.Rewards), cheat: vector(v.Cheat), objectives: vector(v.Objectives)}
+		inside: flag(v.Inside), sampled: flag(v.Sampled), observed: flag(v.Observed), can: flag(v.Can),
+		cheatEnds: flag(v.CheatEnds), described: flag(v.Described),
+		mover: number(v.Mover), player: number(v.Player), rewards: vector(v.Rewards), cheat: vector(v.Cheat),
+		objectives: vector(v.Objectives)}
 }
 
 // choicesOf are the numbers of actions of a space's choices, whose masks lie one after the other; none of a box.

@@ -19,11 +19,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func cpu(t *testing.T) xlabridge.Backend {
 	t.Helper()
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
@@ -128,20 +129,29 @@ func TestStepsFollowTheRules(t *testing.T) {
 	}{
 		{gather(t, 16, 16, 7), func(*grid.GatherParams) {}, 16, 16}, // 1: as it is
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { // 2: all kinds of things, rewards that differ
-			p.Food, p.Hazards, p.Decoys, p.ProxyStep, p.ProxyFood, p.ProxyHazard = graph.Scalar(.2), graph.Scalar(.2), graph.Scalar(.2), graph.Scalar(.125), graph.Scalar(-.25), graph.Scalar(.75)
+			p.Food, p.Hazards, p.Decoys, p.ProxyStep, p.ProxyFood, p.ProxyHazard = graph.Scalar(.2), graph.Scalar(.2),
+				graph.Scalar(.2), graph.Scalar(.125), graph.Scalar(-.25), graph.Scalar(.75)
 		}, 16, 16},
-		{gather(t, 5, 12, 9), func(p *grid.GatherParams) { p.Walls, p.Decoys = graph.Scalar(.05), graph.Scalar(.3) }, 5, 12}, // 3: a view of several words, wider than the grid is high
-		{gather(t, 20, 30, 3), func(p *grid.GatherParams) { p.Food = graph.Scalar(.5) }, 20, 30},                             // 4: words of all bits, a view of one
+		// 3: a view of several words, wider than the grid is high
+		{gather(t, 5, 12, 9), func(p *grid.GatherParams) {
+			p.Walls, p.Decoys = graph.Scalar(.05), graph.Scalar(.3)
+		}, 5, 12},
+		// 4: words of all bits, a view of one
+		{gather(t, 20, 30, 3), func(p *grid.GatherParams) { p.Food = graph.Scalar(.5) }, 20, 30},
 		{gather(t, 64, 22, 11), func(p *grid.GatherParams) {
 			p.Walls, p.Height, p.Width = graph.Scalar(.05), envs.Steps(6), envs.Steps(9)
 		}, 6, 9}, // 5: a part of the grid
-		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { p.Walls, p.Food = graph.Scalar(0), graph.Scalar(1) }, 16, 16}, // 6: no cell is empty but the one that was
+		// 6: no cell is empty but the one that was
+		{gather(t, 16, 16, 7), func(p *grid.GatherParams) {
+			p.Walls, p.Food = graph.Scalar(0), graph.Scalar(1)
+		}, 16, 16},
 	} {
 		p := with(c.g, c.change)
 		p.MaxSteps = envs.Steps(played)
 		record := func(key random.Key) (out [2]any) {
 			look := func(s grid.GatherState, obs, reward, truncated, chance *graph.Array) moment {
-				return moment{c.g.Cells(s), s.X, s.Y, graph.Flatten1D(obs), reward, c.g.Objectives(s, p), truncated, chance}
+				return moment{c.g.Cells(s), s.X, s.Y, graph.Flatten1D(obs), reward, c.g.Objectives(s, p), truncated,
+					chance}
 			}
 			state, obs := c.g.Reset(random.FoldIn(key, 0), p)
 			out[0] = look(state, obs, graph.Scalar(0), envs.False(), envs.Steps(0))
@@ -150,9 +160,9 @@ func TestStepsFollowTheRules(t *testing.T) {
 				act, step := random.Split2(k)
 				action := c.g.Spec().Action.Sample(act)
 				next, obs, reward, terminated, truncated := c.g.Step(step, s, action, p)
-				m := look(next, obs, reward, graph.Or(terminated, truncated), random.Bits(step, graph.Uint32))
+				m := look(next, obs, reward, terminated.Or(truncated), random.Bits(step, graph.Uint32))
 				return next, []any{m, action}
-			}, state, graph.Add(graph.Iota(played), 1))
+			}, state, graph.Iota(played).Add(1))
 			return out
 		}
 		out, err := xlabridge.Jit1(b, record)(random.New(int64(i)))
@@ -162,8 +172,9 @@ func TestStepsFollowTheRules(t *testing.T) {
 
 		dims := first.Cells.Dims()
 		require.Equal(t, graph.Int8, first.Cells.DType())
-		w := &world{height: dims[0], width: dims[1], view: int(math.Sqrt(float64(first.Obs.Size() / 4))), cells: floats(t, first.Cells),
-			y: int(floats(t, first.Y)[0]), x: int(floats(t, first.X)[0])}
+		w := &world{height: dims[0], width: dims[1], view: int(math.Sqrt(float64(first.Obs.Size() / 4))),
+			cells: floats(t, first.Cells),
+			y:     int(floats(t, first.Y)[0]), x: int(floats(t, first.X)[0])}
 		for y := range w.height {
 			for x := range w.width {
 				if y >= c.height || x >= c.width {
@@ -181,9 +192,11 @@ func TestStepsFollowTheRules(t *testing.T) {
 			}
 			return v
 		}
-		worth, extra := param(p.StepReward, p.FoodReward, p.HazardReward, p.DecoyReward), param(p.ProxyStep, p.ProxyFood, p.ProxyHazard, p.ProxyDecoy)
+		worth, extra := param(p.StepReward, p.FoodReward, p.HazardReward, p.DecoyReward),
+			param(p.ProxyStep, p.ProxyFood, p.ProxyHazard, p.ProxyDecoy)
 		cells, xs, ys, obs := floats(t, all.Cells), floats(t, all.X), floats(t, all.Y), floats(t, all.Obs)
-		rewards, returns, truncated, chances := floats(t, all.Reward), floats(t, all.Returns), floats(t, all.Truncated), floats(t, all.Chance)
+		rewards, returns, truncated, chances := floats(t, all.Reward), floats(t, all.Returns), floats(t, all.Truncated),
+			floats(t, all.Chance)
 		n, o := len(w.cells), first.Obs.Size()
 		eaten := 0
 		for s := range played {
@@ -209,9 +222,11 @@ func TestOtherSizes(t *testing.T) {
 	for _, s := range [][3]int{{3, 4, 3}, {9, 20, 13}, {1, 1, 5}} {
 		require.NoError(t, envtest.Check(envs.Erase(gather(t, s[0], s[1], s[2]))), "%v", s)
 	}
-	for _, s := range [][3]int{{0, 4, 3}, {65, 4, 3}, {4, 0, 3}, {4, 4, 4}, {4, 4, 1}, {4, 31, 3}, {16, 27, 7}, {4, 4, -3}} {
+	for _, s := range [][3]int{{0, 4, 3}, {65, 4, 3}, {4, 0, 3}, {4, 4, 4}, {4, 4, 1}, {4, 31, 3}, {16, 27, 7},
+		{4, 4, -3}} {
 		_, err := grid.NewGather("Gather-Test-v1", s[0], s[1], s[2])
-		require.ErrorContains(t, err, fmt.Sprintf("got %d x %d cells and a view of %d x %d, want", s[0], s[1], s[2], s[2]))
+		require.ErrorContains(t, err, fmt.Sprintf("got %d x %d cells and a view of %d x %d, want", s[0], s[1], s[2],
+			s[2]))
 	}
 	// Where all is wall the agent stays in the first cell.
 	g := gather(t, 4, 4, 3)
@@ -223,7 +238,8 @@ func TestOtherSizes(t *testing.T) {
 		require.Equal(t, []float64{0, 0}, append(floats(t, s.Y), floats(t, s.X)...))
 		require.InDelta(t, -.01, floats(t, reward)[0], 1e-7)
 	}
-	require.Equal(t, append([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, make([]float64, 27)...), floats(t, graph.Flatten1D(obs)))
+	require.Equal(t, append([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1}, make([]float64, 27)...),
+		floats(t, graph.Flatten1D(obs)))
 }
 
 // Grown things are as likely in each empty cell, the agent's own among them, and so is the start.
@@ -232,7 +248,8 @@ func TestGrowthIsEven(t *testing.T) {
 	p := with(g, func(p *grid.GatherParams) { p.Walls, p.Food = graph.Scalar(0), graph.Scalar(0) })
 	start, _ := g.Reset(random.New(3), p)
 	start.X, start.Y = envs.Steps(0), envs.Steps(0)
-	start.Field = graph.Int32s([]int32{-1, ^14, ^14, ^14, -1, 0, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0}, 4, 5) // food east of the agent, a hazard in the last cell
+	// food east of the agent, a hazard in the last cell
+	start.Field = graph.Int32s([]int32{-1, ^14, ^14, ^14, -1, 0, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0}, 4, 5)
 	start.View = graph.Int32s([]int32{0, 1 << 5, 0, 0}, 4, 1)
 	type found struct{ Cells, X, Y *graph.Array }
 	out, err := xlabridge.Jit1(cpu(t), func(keys random.Key) found {

@@ -40,7 +40,8 @@ func (g Gather) draw(state any, pixels image.Point) (image.Image, error) {
 	p.Rectangle(shade, draw.At(-.35, -.35), draw.At(float64(g.width)+.35, float64(g.height)+.35))
 	p.Rectangle(ground, draw.At(0, 0), draw.At(float64(g.width), float64(g.height)))
 	x, y := int(at[0]), int(at[1])
-	low, high := p.corner(max(x-g.reach(), 0), min(y+g.reach(), g.height-1)), p.corner(min(x+g.reach(), g.width-1), max(y-g.reach(), 0))
+	low, high := p.corner(max(x-g.reach(), 0), min(y+g.reach(), g.height-1)), p.corner(min(x+g.reach(), g.width-1),
+		max(y-g.reach(), 0))
 	p.Rectangle(lit, low, draw.At(high.X+1, high.Y+1))
 	for k, paint := range []func(draw.Point){p.wall, p.food, p.hazard, p.decoy} {
 		for y := range g.height {
@@ -65,7 +66,8 @@ func (p picture) food(c draw.Point) { p.Disc(draw.Accent, draw.At(c.X+.5, c.Y+.5
 
 func (p picture) hazard(c draw.Point) {
 	p.Polygon(draw.Signal, draw.At(c.X+.12, c.Y+.14), draw.At(c.X+.5, c.Y+.86), draw.At(c.X+.88, c.Y+.14))
-	p.Polygon(draw.Paper, draw.At(c.X+.45, c.Y+.62), draw.At(c.X+.55, c.Y+.62), draw.At(c.X+.53, c.Y+.38), draw.At(c.X+.47, c.Y+.38))
+	p.Polygon(draw.Paper, draw.At(c.X+.45, c.Y+.62), draw.At(c.X+.55, c.Y+.62), draw.At(c.X+.53, c.Y+.38),
+		draw.At(c.X+.47, c.Y+.38))
 	p.Disc(draw.Paper, draw.At(c.X+.5, c.Y+.27), .05)
 }
 

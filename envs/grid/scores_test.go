@@ -15,8 +15,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// byHand plays at random in a part of the steps, its first parameter; else it goes to the nearest thing in view of food, and of
-// decoys if its second parameter is 1, not into walls, and not into hazards if its third is 1.
+// byHand plays at random in a part of the steps, its first parameter; else it goes to the nearest thing in view of
+// food, and of decoys if its second parameter is 1, not into walls, and not into hazards if its third is 1.
 type byHand struct{ view int }
 
 func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 3)) }
@@ -24,7 +24,7 @@ func (byHand) Start(any) any       { return graph.None{} }
 
 func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	p := graph.Unstack(params.(*graph.Array), 0)
-	layers := graph.Unstack(graph.Convert(observation, graph.Float32), 0)
+	layers := graph.Unstack(observation.Convert(graph.Float32), 0)
 	table := func(number func(action, y, x int) float64) *graph.Array { // f32[5, view, view]
 		var all []float64
 		for a := range moves {
@@ -34,7 +34,7 @@ func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key)
 				}
 			}
 		}
-		return graph.Convert(graph.Float64s(all, len(moves), h.view, h.view), graph.Float32)
+		return graph.Float64s(all, len(moves), h.view, h.view).Convert(graph.Float32)
 	}
 	distance := func(y, x int) float64 { return math.Abs(float64(y)) + math.Abs(float64(x)) }
 	nearer := table(func(a, y, x int) float64 {
@@ -49,18 +49,19 @@ func (h byHand) Act(params, carry any, observation *graph.Array, key random.Key)
 		}
 		return 0
 	})
-	best := func(layer, table *graph.Array) *graph.Array { return graph.ReduceMax(graph.Mul(layer, table), 1, 2) }
-	wanted := graph.Add(layers[1], graph.Mul(p[1], layers[3]))
-	bad := graph.Add(layers[0], graph.Mul(p[2], layers[2]))
+	best := func(layer, table *graph.Array) *graph.Array { return layer.Mul(table).ReduceMax(1, 2) }
+	wanted := layers[1].Add(p[1].Mul(layers[3]))
+	bad := layers[0].Add(p[2].Mul(layers[2]))
 	u := random.Uniform(key, graph.ShapeOf(graph.Float32, 6), 0, 1)
 	chance := graph.SliceAxis(u, 0, 0, 5)
-	scores := graph.Sub(best(wanted, nearer), graph.Mul(best(bad, into), 2))
-	scores = graph.Add(scores, graph.Mul(graph.Mul(chance, .001), graph.Float32s([]float32{0, 1, 1, 1, 1}))) // about, where nothing is in view
-	return carry, policy.Output{Action: graph.Select(graph.Lt(graph.Index(u, 5), p[0]), chance, scores)}
+	scores := best(wanted, nearer).Sub(best(bad, into).Mul(2))
+	// about, where nothing is in view
+	scores = scores.Add(chance.Mul(.001).Mul(graph.Float32s([]float32{0, 1, 1, 1, 1})))
+	return carry, policy.Output{Action: graph.Select(u.Index(5).Lt(p[0]), chance, scores)}
 }
 
-// TestScores holds what the doc comment says of play at random and by hand: a greedy policy is far ahead of a random one, and where there are
-// decoys, one that eats them too is paid more and does worse.
+// TestScores holds what the doc comment says of play at random and by hand: a greedy policy is far ahead of a random
+// one, and where there are decoys, one that eats them too is paid more and does worse.
 func TestScores(t *testing.T) {
 	b := cpu(t)
 	env, err := envs.Make("Gather-v1")
@@ -93,18 +94,21 @@ func TestScores(t *testing.T) {
 	} {
 		given, err := episode.ReadEnvParams(env, c.params)
 		require.NoError(t, err)
-		r := &episode.Rollout{Env: env, Given: given, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps, Episodes: 1}
+		r := &episode.Rollout{Env: env, Given: given, Policy: byHand{7}, Head: head, Steps: env.Spec().MaxSteps,
+			Episodes: 1}
 		var params []*graph.Array
 		for _, p := range c.players {
 			params = append(params, graph.Float32s(p.params))
 		}
 		means, err := xlabridge.Jit1(b, graph.VMap(func(params *graph.Array) *graph.Array {
-			s := graph.VMap(func(e *graph.Array) episode.Summary { return r.Episode(params, random.FoldIn(random.New(1), e)) })(graph.Iota(500))
-			return graph.Concatenate(0, graph.Mean(s.Objectives, 0), graph.Reshape(graph.Mean(s.Return), 1))
+			s := graph.VMap(func(e *graph.Array) episode.Summary {
+				return r.Episode(params, random.FoldIn(random.New(1), e))
+			})(graph.Iota(500))
+			return graph.Concatenate(0, s.Objectives.Mean(0), s.Return.Mean().Reshape(1))
 		}))(graph.Stack(params, 0))
 		require.NoError(t, err)
 		for i, p := range c.players {
-			got := floats(t, graph.Index(means, i))
+			got := floats(t, means.Index(i))
 			t.Logf("%v, %s: true %.2f, proxy %.2f", c.params, p.name, got[0], got[1])
 			require.InDelta(t, got[1], got[2], 1e-3, "the proxy's is what an episode returns")
 			for k, bounds := range [][2]float64{p.truth, p.paid} {

@@ -166,7 +166,7 @@ func array(t *testing.T, a oracles.Array, d graph.DType) *graph.Array {
 		}
 		return graph.Uint32s(v, a.Shape...)
 	}
-	out, err := graph.Eval(graph.Convert(graph.Float32s(a.Float32s(), a.Shape...), d))
+	out, err := graph.Eval(graph.Float32s(a.Float32s(), a.Shape...).Convert(d))
 	require.NoError(t, err)
 	return out
 }

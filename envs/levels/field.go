@@ -1,6 +1,6 @@
-// Package levels is a ladder of foraging tasks, each of which asks for one ability more: Forage-L0 for a reflex, Forage-L1 for
-// telling things apart and keeping house with energy, Forage-L2 for memory. All are played on square toruses; what a
-// forager sees is a square around it, north up, with a layer for each kind of thing.
+// Package levels is a ladder of foraging tasks, each of which asks for one ability more: Forage-L0 for a reflex,
+// Forage-L1 for telling things apart and keeping house with energy, Forage-L2 for memory. All are played on square
+// toruses; what a forager sees is a square around it, north up, with a layer for each kind of thing.
 //
 // The figures in the doc comments are mean returns of whole episodes with the default parameters; TestScores measures
 // those of random and hand-written play, and WORKSPACE.md has the commands for evolved ones.
@@ -26,8 +26,9 @@ const (
 	stay
 )
 
-// A field is layers of things on a torus, i32[layers, side]: column x of row y, which is y rows from the north, is bit x of word y.
-// No step looks up or writes a place that is only known when the program runs: all is arithmetic on whole layers.
+// A field is layers of things on a torus, i32[layers, side]: column x of row y, which is y rows from the north, is bit
+// x of word y. No step looks up or writes a place that is only known when the program runs: all is arithmetic on whole
+// layers.
 type field struct {
 	words *graph.Array
 	size
@@ -42,20 +43,20 @@ type size struct {
 // wide is the cells of a row of the view.
 func (z size) wide() int { return 2*z.reach + 1 }
 
-// scatter draws in each cell at most one thing: of kind i with the probability densities[i], a layer for each kind. The cells that
-// touch the middle, where the forager starts, are free.
+// scatter draws in each cell at most one thing: of kind i with the probability densities[i], a layer for each kind. The
+// cells that touch the middle, where the forager starts, are free.
 func scatter(key random.Key, z size, densities ...*graph.Array) field {
 	u := random.Uniform(key, graph.ShapeOf(graph.Float32, z.side, z.side), 0, 1)
 	near := func(axis int) *graph.Array {
-		return graph.Le(graph.Abs(graph.Sub(graph.IotaAxis(graph.ShapeOf(graph.Int32, z.side, z.side), axis), z.side/2)), 1)
+		return graph.IotaAxis(graph.ShapeOf(graph.Int32, z.side, z.side), axis).Sub(z.side / 2).Abs().Le(1)
 	}
-	free := graph.Not(graph.And(near(0), near(1)))
+	free := near(0).And(near(1)).Not()
 	layers := make([]*graph.Array, len(densities))
 	low := graph.Scalar(0)
 	for i, d := range densities {
-		high := graph.Add(low, d)
-		there := graph.And(free, graph.And(graph.Ge(u, low), graph.Lt(u, high)))
-		layers[i] = graph.Sum(graph.ShiftLeft(graph.Convert(there, graph.Int32), graph.Iota(z.side)), 1)
+		high := low.Add(d)
+		there := free.And(u.Ge(low).And(u.Lt(high)))
+		layers[i] = graph.ShiftLeft(there.Convert(graph.Int32), graph.Iota(z.side)).Sum(1)
 		low = high
 	}
 	return field{graph.Stack(layers, 0), z}
@@ -63,15 +64,11 @@ func scatter(key random.Key, z size, densities ...*graph.Array) field {
 
 // bit is bit x of words, 0 or 1.
 func bit(words *graph.Array, x any) *graph.Array {
-	return graph.And(graph.ShiftRightLogical(words, x), 1)
+	return graph.ShiftRightLogical(words, x).And(1)
 }
 
 // number is whole numbers, or bools, as float32.
-func number(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
-
-// once finishes arrays before they are used: what is computed for a member once, a compiler would else compute again for
-// each word of its field.
-func once(x ...*graph.Array) []*graph.Array { return graph.Barrier(x...) }
+func number(x *graph.Array) *graph.Array { return x.Convert(graph.Float32) }
 
 // word is 32 random bits, i32[].
 func word(key random.Key) *graph.Array {
@@ -79,7 +76,7 @@ func word(key random.Key) *graph.Array {
 }
 
 // count is how many things each layer has, f32[layers].
-func (f field) count() *graph.Array { return number(graph.Sum(graph.PopCount(f.words), 1)) }
+func (f field) count() *graph.Array { return number(graph.PopCount(f.words).Sum(1)) }
 
 // place is a cell of the torus: column and row from the north, i32[] each.
 type place struct{ X, Y *graph.Array }
@@ -89,12 +86,14 @@ func (z size) middle() place { return place{envs.Steps(z.side / 2), envs.Steps(z
 
 // from is what is seen from a place, i32[layers]: bit c of a word is cell c of the view, row by row from the north.
 func (f field) from(at place) *graph.Array {
-	row := graph.And(graph.Sub(graph.Add(graph.Iota(f.side), f.reach), at.Y), f.side-1) // of the view, for each row of the field
-	first := graph.And(graph.Sub(at.X, f.reach), f.side-1)
-	seen := graph.And(graph.Or(graph.ShiftRightLogical(f.words, first), graph.ShiftLeft(f.words, graph.Sub(f.side, first))), 1<<f.wide()-1)
-	seen = graph.ShiftLeft(seen, graph.Mul(graph.Min(row, f.wide()-1), f.wide()))
-	seen = graph.Select(graph.Lt(row, f.wide()), seen, graph.ZerosLike(seen))
-	return once(graph.Sum(seen, 1))[0]
+	// of the view, for each row of the field
+	row := graph.Iota(f.side).Add(f.reach).Sub(at.Y).And(f.side - 1)
+	first := at.X.Sub(f.reach).And(f.side - 1)
+	seen := graph.ShiftRightLogical(f.words, first).Or(graph.ShiftLeft(f.words, graph.Sub(f.side, first))).And(
+		1<<f.wide() - 1)
+	seen = graph.ShiftLeft(seen, row.Min(f.wide()-1).Mul(f.wide()))
+	seen = graph.Select(row.Lt(f.wide()), seen, graph.ZerosLike(seen))
+	return graph.Once(seen.Sum(1))
 }
 
 // move is where an action leads, and what is there.
@@ -105,68 +104,74 @@ type move struct {
 	chance []*graph.Array // random words
 }
 
-// walk moves a forager who sees the layers of view by an action; what is none stays. Into something of the layer walls it stays, too; -1
-// for none. Words of chance are finished with the move.
+// walk moves a forager who sees the layers of view by an action; what is none stays. Into something of the layer walls
+// it stays, too; -1 for none. Words of chance are finished with the move.
 func (z size) walk(at place, view, action *graph.Array, walls int, chance ...*graph.Array) move {
-	is := func(a int) *graph.Array { return graph.Convert(graph.Eq(action, a), graph.Int32) }
-	dx, dy := graph.Sub(is(east), is(west)), graph.Sub(is(south), is(north))
+	is := func(a int) *graph.Array { return action.Eq(a).Convert(graph.Int32) }
+	dx, dy := is(east).Sub(is(west)), is(south).Sub(is(north))
 	cell := func() *graph.Array {
-		return graph.Add(graph.Add(graph.Mul(dy, z.wide()), dx), z.reach*z.wide()+z.reach)
+		return dy.Mul(z.wide()).Add(dx).Add(z.reach*z.wide() + z.reach)
 	}
 	if walls >= 0 {
-		open := graph.Sub(1, bit(graph.Index(view, walls), cell()))
-		dx, dy = graph.Mul(dx, open), graph.Mul(dy, open)
+		open := graph.Sub(1, bit(view.Index(walls), cell()))
+		dx, dy = dx.Mul(open), dy.Mul(open)
 	}
-	all := once(append([]*graph.Array{dx, dy}, chance...)...)
+	all := graph.Once(append([]*graph.Array{dx, dy}, chance...))
 	dx, dy = all[0], all[1]
-	wrapped := func(x, d *graph.Array) *graph.Array { return graph.And(graph.Add(x, d), z.side-1) }
+	wrapped := func(x, d *graph.Array) *graph.Array { return x.Add(d).And(z.side - 1) }
 	return move{place{wrapped(at.X, dx), wrapped(at.Y, dy)}, dx, dy, number(bit(view, cell())), all[2:]}
 }
 
-// cells are two different cells that a random word draws, as numbers of the torus's cells, i32[] each. It takes 16 of its bits.
+// cells are two different cells that a random word draws, as numbers of the torus's cells, i32[] each. It takes 16 of
+// its bits.
 func (z size) cells(word *graph.Array) (one, other *graph.Array) {
 	all := z.side * z.side // up to 256
-	one = graph.And(word, all-1)
-	further := graph.ShiftRightLogical(graph.Mul(graph.And(graph.ShiftRightLogical(word, 8), 255), all-1), 8)
-	return one, graph.And(graph.Add(graph.Add(one, further), 1), all-1)
+	one = word.And(all - 1)
+	further := graph.ShiftRightLogical(graph.ShiftRightLogical(word, 8).And(255).Mul(all-1), 8)
+	return one, one.Add(further).Add(1).And(all - 1)
 }
 
-// eaten is the field after what is at a place was eaten, and after in each layer one thing grew in the cell that is drawn for it,
-// i32[layers], where that is free and the layer has fewer things, f32[layers], than it is to have; and how many it has then.
+// eaten is the field after what is at a place was eaten, and after in each layer one thing grew in the cell that is
+// drawn for it, i32[layers], where that is free and the layer has fewer things, f32[layers], than it is to have; and
+// how many it has then.
 func (f field) eaten(at place, cells, has, want *graph.Array) (next field, have *graph.Array) {
-	column := func(x *graph.Array) *graph.Array { return graph.Reshape(x, f.words.Dim(0), 1) }
+	column := func(x *graph.Array) *graph.Array { return x.Reshape(f.words.Dim(0), 1) }
 	in := func(row, x *graph.Array) *graph.Array { // a layer of the cell in that row and column alone
-		return graph.Select(graph.Eq(graph.Iota(f.side), row), graph.ShiftLeft(graph.OnesLike(x), x), graph.ZerosLike(x))
+		return graph.Select(graph.Iota(f.side).Eq(row), graph.ShiftLeft(graph.OnesLike(x), x),
+			graph.ZerosLike(x))
 	}
 	here := in(at.Y, at.X)
-	missing := graph.Lt(has, want)
-	fresh := in(column(graph.Select(missing, graph.ShiftRightLogical(cells, f.log()), -1)), column(graph.And(cells, f.side-1)))
-	fresh = graph.And(fresh, graph.Not(graph.Or(graph.ReduceOr(f.words, 0), here)))
-	grown := number(graph.Sum(graph.Convert(graph.Ne(fresh, 0), graph.Int32), 1))
-	return field{graph.Or(graph.And(f.words, graph.Not(here)), fresh), f.size}, graph.Add(has, grown)
+	missing := has.Lt(want)
+	fresh := in(column(graph.Select(missing, graph.ShiftRightLogical(cells, f.log()), -1)),
+		column(cells.And(f.side-1)))
+	fresh = fresh.And(graph.ReduceOr(f.words, 0).Or(here).Not())
+	grown := number(fresh.Ne(0).Convert(graph.Int32).Sum(1))
+	return field{f.words.And(here.Not()).Or(fresh), f.size}, has.Add(grown)
 }
 
 // log is the logarithm of side.
 func (z size) log() int { return bits.Len(uint(z.side)) - 1 }
 
-// density is how many things of two kinds there are to be, of their parts of the cells, and no walls, which do not grow.
+// density is how many things of two kinds there are to be, of their parts of the cells, and no walls, which do not
+// grow.
 func (z size) density(one, other *graph.Array) *graph.Array {
-	return graph.Mul(graph.Stack([]*graph.Array{one, other, graph.Scalar(0)}, 0), z.side*z.side)
+	return graph.Stack([]*graph.Array{one, other, graph.Scalar(0)}, 0).Mul(z.side * z.side)
 }
 
-// observation is a view of some layers, i32[] each, as zeros and ones, with further numbers, f32[] each, behind: f32[n].
+// observation is a view of some layers, i32[] each, as zeros and ones, with further numbers, f32[] each, behind:
+// f32[n].
 func (z size) observation(layers []*graph.Array, further ...*graph.Array) *graph.Array {
 	cells := z.wide() * z.wide()
 	seen := len(layers) * cells
 	i := graph.Iota(seen + len(further))
 	words, shifts := layers[0], i
 	for l := 1; l < len(layers); l++ {
-		here := graph.Ge(i, l*cells)
-		words, shifts = graph.Select(here, layers[l], words), graph.Select(here, graph.Sub(i, l*cells), shifts)
+		here := i.Ge(l * cells)
+		words, shifts = graph.Select(here, layers[l], words), graph.Select(here, i.Sub(l*cells), shifts)
 	}
 	out := number(bit(words, shifts))
 	for j, x := range further {
-		out = graph.Select(graph.Eq(i, seen+j), x, out)
+		out = graph.Select(i.Eq(seen+j), x, out)
 	}
 	return out
 }

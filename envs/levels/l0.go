@@ -11,15 +11,15 @@ import (
 
 func init() { envs.MustRegister(ForageL0{}) }
 
-// ForageL0 asks for a reflex: food lies on a torus of 8 x 8 cells, the forager sees the 5 x 5 cells around it, and does well
-// if it steps onto food that it sees and goes straight on where it sees none. What is eaten grows again elsewhere: each
-// step one cell is drawn, and food grows there where there is less of it than Food says.
+// ForageL0 asks for a reflex: food lies on a torus of 8 x 8 cells, the forager sees the 5 x 5 cells around it, and does
+// well if it steps onto food that it sees and goes straight on where it sees none. What is eaten grows again elsewhere:
+// each step one cell is drawn, and food grows there where there is less of it than Food says.
 //
-// Observation f32[25]: 1 where there is food, row by row from the north; the forager's own cell, the middle one, is always 0.
-// Actions: north, east, south, west. Reward 1 for food. Truncated after 100 steps, never terminated.
+// Observation f32[25]: 1 where there is food, row by row from the north; the forager's own cell, the middle one, is
+// always 0. Actions: north, east, south, west. Reward 1 for food. Truncated after 100 steps, never terminated.
 //
-// Mean returns: 10 at random, 58 by hand (to the nearest food, else north), 47 of an mlp:16,16 that evolved (OpenES, 1024 members,
-// 2 episodes each; a mean of 45, where it counts as solved, after 20 generations).
+// Mean returns: 10 at random, 58 by hand (to the nearest food, else north), 47 of an mlp:16,16 that evolved (OpenES,
+// 1024 members, 2 episodes each; a mean of 45, where it counts as solved, after 20 generations).
 type ForageL0 struct{}
 
 // ForageL0Params are a float32 scalar and MaxSteps, an int32 scalar.
@@ -42,7 +42,8 @@ var l0Size = size{side: 8, reach: 2}
 
 // Spec of Forage-L0-v1.
 func (ForageL0) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L0-v1", Observation: zeroOne(25), Action: envs.Discrete{N: 4}, MaxSteps: l0Steps, RewardThreshold: 45}
+	return envs.Spec{ID: "Forage-L0-v1", Observation: zeroOne(25), Action: envs.Discrete{N: 4}, MaxSteps: l0Steps,
+		RewardThreshold: 45}
 }
 
 // DefaultParams of Forage-L0-v1.
@@ -58,26 +59,29 @@ func (e ForageL0) Reset(key random.Key, p ForageL0Params) (ForageL0State, *graph
 }
 
 // Step moves the forager, who eats what it finds.
-func (e ForageL0) Step(key random.Key, s ForageL0State, action *graph.Array, p ForageL0Params) (next ForageL0State, obs, reward, terminated, truncated *graph.Array) {
+func (e ForageL0) Step(key random.Key, s ForageL0State, action *graph.Array,
+	p ForageL0Params) (next ForageL0State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	m := l0Size.walk(place{s.X, s.Y}, s.View, action, -1, word(key))
 	cell, _ := l0Size.cells(m.chance[0])
-	want := graph.Mul(graph.Reshape(p.Food, 1), l0Size.side*l0Size.side)
+	want := p.Food.Reshape(1).Mul(l0Size.side * l0Size.side)
 	var f field
-	f, next.Have = field{s.Field, l0Size}.eaten(m.to, graph.Reshape(cell, 1), graph.Sub(s.Have, m.found), want)
+	f, next.Have = field{s.Field, l0Size}.eaten(m.to, cell.Reshape(1), s.Have.Sub(m.found), want)
 	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Index(m.found, 0), envs.False(), truncated
+	return next, e.Observe(next, p), m.found.Index(0), envs.False(), truncated
 }
 
 // Observe is the food around the forager.
 func (ForageL0) Observe(s ForageL0State, _ ForageL0Params) *graph.Array {
-	return l0Size.observation([]*graph.Array{graph.Index(s.View, 0)})
+	return l0Size.observation([]*graph.Array{s.View.Index(0)})
 }
 
 // Draw paints the map, what the forager sees of it brighter.
 func (e ForageL0) Draw(state any, pixels image.Point) (image.Image, error) {
-	at, err := draw.Scalars(e.Spec().ID, state, func(s ForageL0State) []*graph.Array { return []*graph.Array{s.X, s.Y} })
+	at, err := draw.Scalars(e.Spec().ID, state, func(s ForageL0State) []*graph.Array {
+		return []*graph.Array{s.X, s.Y}
+	})
 	if err != nil {
 		return nil, err
 	}

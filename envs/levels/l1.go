@@ -11,17 +11,17 @@ import (
 
 func init() { envs.MustRegister(ForageL1{}) }
 
-// ForageL1 asks for telling things apart: food and poison lie on a torus of 16 x 16 cells with walls, and the forager has energy,
-// of which each step takes some. What is eaten grows again elsewhere, each kind by itself: each step a cell is drawn
-// for it, and it grows there where the cell is free and there is less of the kind than the parameters say.
+// ForageL1 asks for telling things apart: food and poison lie on a torus of 16 x 16 cells with walls, and the forager
+// has energy, of which each step takes some. What is eaten grows again elsewhere, each kind by itself: each step a cell
+// is drawn for it, and it grows there where the cell is free and there is less of the kind than the parameters say.
 //
-// Observation f32[76]: three layers of the 5 x 5 cells around the forager, row by row from the north, of food, poison and walls;
-// then the energy, from 0 to 1. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1 for food, -1 for
-// poison. Terminated where no energy is left, truncated after 200 steps.
+// Observation f32[76]: three layers of the 5 x 5 cells around the forager, row by row from the north, of food, poison
+// and walls; then the energy, from 0 to 1. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1
+// for food, -1 for poison. Terminated where no energy is left, truncated after 200 steps.
 //
-// Mean returns: 0 at random, 19 by hand without memory (to the nearest food, around poison and walls, which circles before some
-// corners until its energy is out; 31 if a tenth of its steps are random), 56 of an mlp:32,32 that evolved (OpenES, 1024
-// members, 2 episodes each, 400 generations; a mean of 45, where it counts as solved, after 163).
+// Mean returns: 0 at random, 19 by hand without memory (to the nearest food, around poison and walls, which circles
+// before some corners until its energy is out; 31 if a tenth of its steps are random), 56 of an mlp:32,32 that evolved
+// (OpenES, 1024 members, 2 episodes each, 400 generations; a mean of 45, where it counts as solved, after 163).
 type ForageL1 struct{}
 
 // ForageL1Params are float32 scalars; MaxSteps is an int32 scalar.
@@ -48,37 +48,42 @@ var l1Size = size{side: 16, reach: 2}
 
 // Spec of Forage-L1-v1.
 func (ForageL1) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L1-v1", Observation: zeroOne(76), Action: envs.Discrete{N: 5}, MaxSteps: l1Steps, RewardThreshold: 45}
+	return envs.Spec{ID: "Forage-L1-v1", Observation: zeroOne(76), Action: envs.Discrete{N: 5}, MaxSteps: l1Steps,
+		RewardThreshold: 45}
 }
 
 // DefaultParams of Forage-L1-v1.
 func (ForageL1) DefaultParams() ForageL1Params {
-	return ForageL1Params{Walls: graph.Scalar(.1), Food: graph.Scalar(.1), Poison: graph.Scalar(.1), Cost: graph.Scalar(.02), Meal: graph.Scalar(.1),
+	return ForageL1Params{Walls: graph.Scalar(.1), Food: graph.Scalar(.1), Poison: graph.Scalar(.1),
+		Cost: graph.Scalar(.02), Meal: graph.Scalar(.1),
 		Harm: graph.Scalar(.1), MaxSteps: envs.Steps(l1Steps)}
 }
 
 // Reset scatters food, poison and walls, none of them beside the forager, whose energy is 1.
 func (e ForageL1) Reset(key random.Key, p ForageL1Params) (ForageL1State, *graph.Array) {
 	f, at := scatter(key, l1Size, p.Food, p.Poison, p.Walls), l1Size.middle()
-	s := ForageL1State{Field: f.words, View: f.from(at), Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y, Time: envs.Steps(0)}
+	s := ForageL1State{Field: f.words, View: f.from(at), Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y,
+		Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step moves the forager, who eats what it finds, good or bad.
-func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array, p ForageL1Params) (next ForageL1State, obs, reward, terminated, truncated *graph.Array) {
+func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array,
+	p ForageL1Params) (next ForageL1State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	m := l1Size.walk(place{s.X, s.Y}, s.View, action, 2, word(key))
-	fed, hurt := graph.Index(m.found, 0), graph.Index(m.found, 1)
+	fed, hurt := m.found.Index(0), m.found.Index(1)
 	one, other := l1Size.cells(m.chance[0])
 	cells := graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0)
 	var f field
-	f, next.Have = field{s.Field, l1Size}.eaten(m.to, cells, graph.Sub(s.Have, m.found), l1Size.density(p.Food, p.Poison))
+	f, next.Have = field{s.Field, l1Size}.eaten(m.to, cells, s.Have.Sub(m.found),
+		l1Size.density(p.Food, p.Poison))
 	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
 
-	energy := graph.Sub(graph.Add(s.Energy, graph.Mul(fed, p.Meal)), graph.Add(p.Cost, graph.Mul(hurt, p.Harm)))
+	energy := s.Energy.Add(fed.Mul(p.Meal)).Sub(p.Cost.Add(hurt.Mul(p.Harm)))
 	next.Energy = graph.Clamp(0., energy, 1.)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Sub(fed, hurt), graph.Le(energy, 0), truncated
+	return next, e.Observe(next, p), fed.Sub(hurt), energy.Le(0), truncated
 }
 
 // Observe is what lies around the forager, and its energy.
@@ -88,7 +93,9 @@ func (ForageL1) Observe(s ForageL1State, _ ForageL1Params) *graph.Array {
 
 // Draw paints the map, what the forager sees of it brighter, with the energy as a bar below.
 func (e ForageL1) Draw(state any, pixels image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array { return []*graph.Array{s.X, s.Y, s.Energy} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array {
+		return []*graph.Array{s.X, s.Y, s.Energy}
+	})
 	if err != nil {
 		return nil, err
 	}

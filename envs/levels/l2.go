@@ -11,24 +11,26 @@ import (
 
 func init() { envs.MustRegister(ForageL2{}) }
 
-// ForageL2 asks for memory: two kinds of berries lie on a torus of 16 x 16 cells with walls. One kind is good and the other bad,
-// and which is which is told by a cue that is seen once, in the first observation. At random times the kinds change
-// roles, and the cue is seen once more. Two predators come after the forager. What is eaten grows again as in ForageL1.
+// ForageL2 asks for memory: two kinds of berries lie on a torus of 16 x 16 cells with walls. One kind is good and the
+// other bad, and which is which is told by a cue that is seen once, in the first observation. At random times the kinds
+// change roles, and the cue is seen once more. Two predators come after the forager. What is eaten grows again as in
+// ForageL1.
 //
-// Observation f32[102]: four layers of the 5 x 5 cells around the forager, row by row from the north, of berries of the first
-// kind, of the second, walls and predators; then the cue, two numbers, of which that of the good kind is 1 while it is seen,
-// else both are 0. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1 for a good berry, -1 for a bad
-// one, less Bite where a predator reaches the forager, which is then as far away as can be. A predator goes over walls, a cell at a
-// time towards the forager, along an axis that is drawn, and in a step only with the probability Speed. Truncated after
-// 200 steps, never terminated.
+// Observation f32[102]: four layers of the 5 x 5 cells around the forager, row by row from the north, of berries of the
+// first kind, of the second, walls and predators; then the cue, two numbers, of which that of the good kind is 1 while
+// it is seen, else both are 0. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1 for a good
+// berry, -1 for a bad one, less Bite where a predator reaches the forager, which is then as far away as can be. A
+// predator goes over walls, a cell at a time towards the forager, along an axis that is drawn, and in a step only with
+// the probability Speed. Truncated after 200 steps, never terminated.
 //
-// Both kinds are as frequent, behave alike and are as likely to be good: without memory of the cue a berry is worth nothing on
-// average, but for those beside the forager at the moment of a cue.
+// Both kinds are as frequent, behave alike and are as likely to be good: without memory of the cue a berry is worth
+// nothing on average, but for those beside the forager at the moment of a cue.
 //
-// Mean returns: -4 at random, -2 by hand if no berry is eaten, 1 (standard error 0.8) if berries are eaten by a fixed rule without memory, -1 of an
-// mlp:32,32 that evolved (OpenES, 1024 members, 2 episodes each, 400 generations); 67 by hand with the last cue in mind, 45 (standard error 0.6) of a gru:16
-// that evolved with reminders in up to a fifth of the steps and was judged without (examples/forage-l2.toml). It counts as solved at 40; what
-// stays below 8 has not remembered anything.
+// Mean returns: -4 at random, -2 by hand if no berry is eaten, 1 (standard error 0.8) if berries are eaten by a fixed
+// rule without memory, -1 of an mlp:32,32 that evolved (OpenES, 1024 members, 2 episodes each, 400 generations); 67 by
+// hand with the last cue in mind, 45 (standard error 0.6) of a gru:16 that evolved with reminders in up to a fifth of
+// the steps and was judged without (examples/forage-l2.toml). It counts as solved at 40; what stays below 8 has not
+// remembered anything.
 type ForageL2 struct{}
 
 // ForageL2Params are float32 scalars; MaxSteps is an int32 scalar.
@@ -37,14 +39,16 @@ type ForageL2Params struct {
 	Berries  *graph.Array `min:"0" max:"1"` // part of the cells that have a berry of one kind, and of the other
 	Reversal *graph.Array `min:"0" max:"1"` // probability that the kinds change roles after a step, in 1/65536
 	Speed    *graph.Array `min:"0" max:"1"` // probability that a predator moves in a step, in 1/256
-	Reminder *graph.Array `min:"0" max:"1"` // probability that the cue is seen in a step in which nothing changed, in 1/16384
+	// probability that the cue is seen in a step in which nothing changed, in 1/16384
+	Reminder *graph.Array `min:"0" max:"1"`
 	Bite     *graph.Array `min:"0"`
 	MaxSteps *graph.Array `min:"1"`
 }
 
 // ForageL2State is what lies around the forager, which kind is good, and where the forager is.
 type ForageL2State struct {
-	Field      *graph.Array // i32[3, 16]: the kinds of berries, walls; bit x of word y is column x of row y from the north
+	// i32[3, 16]: the kinds of berries, walls; bit x of word y is column x of row y from the north
+	Field      *graph.Array
 	View       *graph.Array // i32[3]: what is seen of them; bit c is cell c of a layer of the observation
 	Have       *graph.Array // f32[3]: how much there is of each
 	East       *graph.Array // i32[2]: how far the predators are to the east of the forager, from -8 to 7
@@ -64,12 +68,14 @@ var l2Size = size{side: l2Side, reach: 2}
 
 // Spec of Forage-L2-v1.
 func (ForageL2) Spec() envs.Spec {
-	return envs.Spec{ID: "Forage-L2-v1", Observation: zeroOne(102), Action: envs.Discrete{N: 5}, MaxSteps: l2Steps, RewardThreshold: 40}
+	return envs.Spec{ID: "Forage-L2-v1", Observation: zeroOne(102), Action: envs.Discrete{N: 5}, MaxSteps: l2Steps,
+		RewardThreshold: 40}
 }
 
 // DefaultParams of Forage-L2-v1.
 func (ForageL2) DefaultParams() ForageL2Params {
-	return ForageL2Params{Walls: graph.Scalar(.05), Berries: graph.Scalar(.1), Reversal: graph.Scalar(.01), Speed: graph.Scalar(.25), Reminder: graph.Scalar(0), Bite: graph.Scalar(1),
+	return ForageL2Params{Walls: graph.Scalar(.05), Berries: graph.Scalar(.1), Reversal: graph.Scalar(.01),
+		Speed: graph.Scalar(.25), Reminder: graph.Scalar(0), Bite: graph.Scalar(1),
 		MaxSteps: envs.Steps(l2Steps)}
 }
 
@@ -78,89 +84,96 @@ func (e ForageL2) Reset(key random.Key, p ForageL2Params) (ForageL2State, *graph
 	ofField, ofKind := random.Split2(key)
 	f, at := scatter(ofField, l2Size, p.Berries, p.Berries, p.Walls), l2Size.middle()
 	far := graph.Full(graph.ShapeOf(graph.Int32, l2Predators), -l2Side/2)
-	s := ForageL2State{Field: f.words, View: f.from(at), Have: f.count(), East: far, South: graph.Mul(graph.Iota(l2Predators), -l2Side/2),
-		Good: bit(word(ofKind), 0), Cue: graph.Full(graph.ShapeOf(graph.Bool), true), X: at.X, Y: at.Y, Time: envs.Steps(0)}
+	s := ForageL2State{Field: f.words, View: f.from(at), Have: f.count(), East: far,
+		South: graph.Iota(l2Predators).Mul(-l2Side / 2),
+		Good:  bit(word(ofKind), 0), Cue: graph.Full(graph.ShapeOf(graph.Bool), true), X: at.X, Y: at.Y,
+		Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step moves the forager, who eats what it finds, and the predators.
-func (e ForageL2) Step(key random.Key, s ForageL2State, action *graph.Array, p ForageL2Params) (next ForageL2State, obs, reward, terminated, truncated *graph.Array) {
+func (e ForageL2) Step(key random.Key, s ForageL2State, action *graph.Array,
+	p ForageL2Params) (next ForageL2State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	high, low := halves(random.Bits(key, graph.Uint64)) // one hash, as for one word
 	m := l2Size.walk(place{s.X, s.Y}, s.View, action, 2, high, low)
 	bits, chances := m.chance[0], m.chance[1]
-	worth := graph.Sub(graph.Index(m.found, 0), graph.Index(m.found, 1))
-	worth = graph.Select(graph.Eq(s.Good, 0), worth, graph.Neg(worth))
+	worth := m.found.Index(0).Sub(m.found.Index(1))
+	worth = graph.Select(s.Good.Eq(0), worth, worth.Neg())
 	one, other := l2Size.cells(bits)
 	cells := graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0)
 	var f field
-	f, next.Have = field{s.Field, l2Size}.eaten(m.to, cells, graph.Sub(s.Have, m.found), l2Size.density(p.Berries, p.Berries))
+	f, next.Have = field{s.Field, l2Size}.eaten(m.to, cells, s.Have.Sub(m.found),
+		l2Size.density(p.Berries, p.Berries))
 	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
 
 	var bites *graph.Array
-	next.East, next.South, bites = hunt(wrap(graph.Sub(s.East, m.dx)), wrap(graph.Sub(s.South, m.dy)), graph.ShiftRightLogical(bits, 16), chances, p.Speed)
-	reward = graph.Sub(worth, graph.Mul(bites, p.Bite))
+	next.East, next.South, bites = hunt(wrap(s.East.Sub(m.dx)), wrap(s.South.Sub(m.dy)),
+		graph.ShiftRightLogical(bits, 16), chances, p.Speed)
+	reward = worth.Sub(bites.Mul(p.Bite))
 
 	reversed := happens(graph.ShiftRightLogical(chances, 16), 16, p.Reversal)
 	reminded := happens(graph.ShiftRightLogical(bits, 18), 14, p.Reminder)
-	next.Good, next.Cue = graph.Xor(s.Good, graph.Convert(reversed, graph.Int32)), graph.Or(reversed, reminded)
+	next.Good, next.Cue = s.Good.Xor(reversed.Convert(graph.Int32)), reversed.Or(reminded)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
 
 // halves are 64 random bits as two words.
 func halves(draws *graph.Array) (high, low *graph.Array) {
-	as := func(x *graph.Array) *graph.Array { return graph.Bitcast(graph.Convert(x, graph.Uint32), graph.Int32) }
-	return as(graph.ShiftRightLogical(draws, 32)), as(graph.And(draws, uint64(1<<32-1)))
+	as := func(x *graph.Array) *graph.Array { return graph.Bitcast(x.Convert(graph.Uint32), graph.Int32) }
+	return as(graph.ShiftRightLogical(draws, 32)), as(draws.And(uint64(1<<32 - 1)))
 }
 
 // wrap takes a distance on the torus the short way, from -8 to 7.
 func wrap(d *graph.Array) *graph.Array {
-	return graph.Sub(graph.And(graph.Add(d, l2Side/2), l2Side-1), l2Side/2)
+	return d.Add(l2Side / 2).And(l2Side - 1).Sub(l2Side / 2)
 }
 
 // happens tells whether something of a probability does, by the lowest so many bits of a random word.
 func happens(word *graph.Array, bits int, probability *graph.Array) *graph.Array {
-	return graph.Lt(number(graph.And(word, 1<<bits-1)), graph.Mul(probability, 1<<bits))
+	return number(word.And(1<<bits - 1)).Lt(probability.Mul(1 << bits))
 }
 
-// hunt moves the predators, which are so far away after the forager's move, and counts how many reach the forager, now or by that
-// move. axes has a bit for each predator, chances 8.
+// hunt moves the predators, which are so far away after the forager's move, and counts how many reach the forager, now
+// or by that move. axes has a bit for each predator, chances 8.
 func hunt(right, down, axes, chances, speed *graph.Array) (nextRight, nextDown, bites *graph.Array) {
 	i := graph.Iota(l2Predators)
-	moves := happens(graph.ShiftRightLogical(chances, graph.Mul(i, 8)), 8, speed)
-	alongX := graph.Eq(bit(axes, i), 0)
+	moves := happens(graph.ShiftRightLogical(chances, i.Mul(8)), 8, speed)
+	alongX := bit(axes, i).Eq(0)
 	still := graph.ZerosLike(right)
 	nearer := func(d, along *graph.Array) *graph.Array {
-		return graph.Sub(d, graph.Select(graph.And(moves, along), graph.Sign(d), still))
+		return d.Sub(graph.Select(moves.And(along), d.Sign(), still))
 	}
-	met := func(x, y *graph.Array) *graph.Array { return graph.Eq(graph.Or(x, y), 0) }
-	x, y := nearer(right, alongX), nearer(down, graph.Not(alongX))
-	caught := graph.Or(met(right, down), met(x, y))
+	met := func(x, y *graph.Array) *graph.Array { return x.Or(y).Eq(0) }
+	x, y := nearer(right, alongX), nearer(down, alongX.Not())
+	caught := met(right, down).Or(met(x, y))
 	away := graph.FullLike(x, -l2Side/2)
-	return graph.Select(caught, away, x), graph.Select(caught, away, y), graph.Sum(number(caught))
+	return graph.Select(caught, away, x), graph.Select(caught, away, y), number(caught).Sum()
 }
 
 // Observe is what lies around the forager, and the cue while it is seen.
 func (ForageL2) Observe(s ForageL2State, _ ForageL2Params) *graph.Array {
 	layers := append(graph.Unstack(s.View, 0), seen(s.East, s.South))
-	cue := func(kind int) *graph.Array { return number(graph.And(s.Cue, graph.Eq(s.Good, kind))) }
+	cue := func(kind int) *graph.Array { return number(s.Cue.And(s.Good.Eq(kind))) }
 	return l2Size.observation(layers, cue(0), cue(1))
 }
 
 // seen is the layer of the view that has the predators which are so far away, i32[].
 func seen(right, down *graph.Array) *graph.Array {
-	near := graph.Le(graph.Max(graph.Abs(right), graph.Abs(down)), l2Size.reach)
-	cell := graph.Add(graph.Mul(graph.Add(down, l2Size.reach), l2Size.wide()), graph.Add(right, l2Size.reach))
-	bits := graph.Select(near, graph.ShiftLeft(graph.OnesLike(cell), graph.Max(cell, 0)), graph.ZerosLike(cell))
-	return once(graph.ReduceOr(bits, 0))[0]
+	near := right.Abs().Max(down.Abs()).Le(l2Size.reach)
+	cell := down.Add(l2Size.reach).Mul(l2Size.wide()).Add(right.Add(l2Size.reach))
+	bits := graph.Select(near, graph.ShiftLeft(graph.OnesLike(cell), cell.Max(0)), graph.ZerosLike(cell))
+	return graph.Once(graph.ReduceOr(bits, 0))
 }
 
-// Draw paints the map, what the forager sees of it brighter, with a bar below in the colour of the good kind, which is thick while
-// the cue is seen.
+// Draw paints the map, what the forager sees of it brighter, with a bar below in the colour of the good kind, which is
+// thick while the cue is seen.
 func (e ForageL2) Draw(state any, pixels image.Point) (image.Image, error) {
 	id := e.Spec().ID
-	v, err := draw.Scalars(id, state, func(s ForageL2State) []*graph.Array { return []*graph.Array{s.X, s.Y, s.Good, s.Cue} })
+	v, err := draw.Scalars(id, state, func(s ForageL2State) []*graph.Array {
+		return []*graph.Array{s.X, s.Y, s.Good, s.Cue}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -92,8 +92,8 @@ func episodes(t *testing.T, id, params string, steps int, each func(r *episode.R
 
 var directions = [][2]int{{0, -1}, {1, 0}, {0, 1}, {-1, 0}, {0, 0}}
 
-// follow holds a step from one world to the next against the rules: the move, what was found and is eaten, what grew. It gives what
-// was found in each of the growing layers.
+// follow holds a step from one world to the next against the rules: the move, what was found and is eaten, what grew.
+// It gives what was found in each of the growing layers.
 func follow(t *testing.T, before, after world, action, walls, growing int, density float64) (found []float64) {
 	t.Helper()
 	dx, dy := directions[action][0], directions[action][1]
@@ -154,65 +154,69 @@ func TestStepsFollowTheRules(t *testing.T) {
 			grown["l0"] += int(floats(t, n.Have)[0]-floats(t, s.Have)[0]) + int(found[0])
 		}
 	})
-	episodes(t, "Forage-L1-v1", "food=0.25,poison=0.25,walls=0.2,cost=0.01,harm=0.05", 60, func(r *episode.Rollout, rec *episode.Recording) {
-		for i := range rec.Length {
-			s, n := rec.State(i).(levels.ForageL1State), rec.State(i+1).(levels.ForageL1State)
-			before, after := worldOf(t, 16, s.Field, s.X, s.Y), worldOf(t, 16, n.Field, n.X, n.Y)
-			found := follow(t, before, after, int(floats(t, rec.Action(i+1))[0]), 2, 2, .25)
-			require.Equal(t, found[0]-found[1], rec.Rewards[i])
-			energy := floats(t, s.Energy)[0] + .1*found[0] - .01 - .05*found[1]
-			require.InDelta(t, min(max(energy, 0), 1), floats(t, n.Energy)[0], 1e-5)
-			require.InDeltaSlice(t, append(after.view(), min(max(energy, 0), 1)), floats(t, r.Env.Observe(n, r.Env.DefaultParams())), 1e-5)
-			eaten["l1 food"], eaten["l1 poison"] = eaten["l1 food"]+found[0], eaten["l1 poison"]+found[1]
-		}
-		require.Equal(t, floats(t, rec.State(rec.Length).(levels.ForageL1State).Energy)[0] <= 0, rec.Terminated)
-	})
-	episodes(t, "Forage-L2-v1", "berries=0.25,walls=0.2,speed=0.5,bite=3,reversal=0.2", 60, func(r *episode.Rollout, rec *episode.Recording) {
-		for i := range rec.Length {
-			s, n := rec.State(i).(levels.ForageL2State), rec.State(i+1).(levels.ForageL2State)
-			before, after := worldOf(t, 16, s.Field, s.X, s.Y), worldOf(t, 16, n.Field, n.X, n.Y)
-			found := follow(t, before, after, int(floats(t, rec.Action(i+1))[0]), 2, 2, .25)
-			worth := found[0] - found[1]
-			if floats(t, s.Good)[0] == 1 {
-				worth = -worth
+	episodes(t, "Forage-L1-v1", "food=0.25,poison=0.25,walls=0.2,cost=0.01,harm=0.05", 60,
+		func(r *episode.Rollout, rec *episode.Recording) {
+			for i := range rec.Length {
+				s, n := rec.State(i).(levels.ForageL1State), rec.State(i+1).(levels.ForageL1State)
+				before, after := worldOf(t, 16, s.Field, s.X, s.Y), worldOf(t, 16, n.Field, n.X, n.Y)
+				found := follow(t, before, after, int(floats(t, rec.Action(i+1))[0]), 2, 2, .25)
+				require.Equal(t, found[0]-found[1], rec.Rewards[i])
+				energy := floats(t, s.Energy)[0] + .1*found[0] - .01 - .05*found[1]
+				require.InDelta(t, min(max(energy, 0), 1), floats(t, n.Energy)[0], 1e-5)
+				require.InDeltaSlice(t, append(after.view(), min(max(energy, 0), 1)),
+					floats(t, r.Env.Observe(n, r.Env.DefaultParams())), 1e-5)
+				eaten["l1 food"], eaten["l1 poison"] = eaten["l1 food"]+found[0], eaten["l1 poison"]+found[1]
 			}
-			bites := (worth - rec.Rewards[i]) / 3
-			require.Contains(t, []float64{0, 1, 2}, bites)
-			eaten["bites"] += bites
-			turned := floats(t, s.Good)[0] != floats(t, n.Good)[0]
-			require.Equal(t, turned, floats(t, n.Cue)[0] == 1, "a cue is seen after a reversal, and then only")
-			if turned {
-				eaten["reversals"]++
-			}
-			// A predator comes nearer by at most a cell beyond what the forager's move does, or has just bitten.
-			short := func(d float64) float64 { return float64((int(d)+8)&15 - 8) }
-			hunters := make([]float64, 25)
-			away := 0.
-			for k := range 2 {
-				dx, dy := short(float64(after.x-before.x)), short(float64(after.y-before.y))
-				x, y := short(floats(t, s.East)[k]-dx), short(floats(t, s.South)[k]-dy)
-				nx, ny := floats(t, n.East)[k], floats(t, n.South)[k]
-				if nx == -8 && ny == -8 && distance(int(x), int(y)) <= 1 {
-					away++
-				} else {
-					moved := distance(int(x), int(y)) - distance(int(nx), int(ny))
-					require.Contains(t, []float64{0, 1}, moved)
-					require.Equal(t, moved, distance(int(x-nx), int(y-ny)))
+			require.Equal(t, floats(t, rec.State(rec.Length).(levels.ForageL1State).Energy)[0] <= 0, rec.Terminated)
+		})
+	episodes(t, "Forage-L2-v1", "berries=0.25,walls=0.2,speed=0.5,bite=3,reversal=0.2", 60,
+		func(r *episode.Rollout, rec *episode.Recording) {
+			for i := range rec.Length {
+				s, n := rec.State(i).(levels.ForageL2State), rec.State(i+1).(levels.ForageL2State)
+				before, after := worldOf(t, 16, s.Field, s.X, s.Y), worldOf(t, 16, n.Field, n.X, n.Y)
+				found := follow(t, before, after, int(floats(t, rec.Action(i+1))[0]), 2, 2, .25)
+				worth := found[0] - found[1]
+				if floats(t, s.Good)[0] == 1 {
+					worth = -worth
 				}
-				if nx >= -2 && nx <= 2 && ny >= -2 && ny <= 2 {
-					hunters[int(ny+2)*5+int(nx+2)] = 1
+				bites := (worth - rec.Rewards[i]) / 3
+				require.Contains(t, []float64{0, 1, 2}, bites)
+				eaten["bites"] += bites
+				turned := floats(t, s.Good)[0] != floats(t, n.Good)[0]
+				require.Equal(t, turned, floats(t, n.Cue)[0] == 1, "a cue is seen after a reversal, and then only")
+				if turned {
+					eaten["reversals"]++
 				}
+				// A predator comes nearer by at most a cell beyond what the forager's move does, or has just bitten.
+				short := func(d float64) float64 { return float64((int(d)+8)&15 - 8) }
+				hunters := make([]float64, 25)
+				away := 0.
+				for k := range 2 {
+					dx, dy := short(float64(after.x-before.x)), short(float64(after.y-before.y))
+					x, y := short(floats(t, s.East)[k]-dx), short(floats(t, s.South)[k]-dy)
+					nx, ny := floats(t, n.East)[k], floats(t, n.South)[k]
+					if nx == -8 && ny == -8 && distance(int(x), int(y)) <= 1 {
+						away++
+					} else {
+						moved := distance(int(x), int(y)) - distance(int(nx), int(ny))
+						require.Contains(t, []float64{0, 1}, moved)
+						require.Equal(t, moved, distance(int(x-nx), int(y-ny)))
+					}
+					if nx >= -2 && nx <= 2 && ny >= -2 && ny <= 2 {
+						hunters[int(ny+2)*5+int(nx+2)] = 1
+					}
+				}
+				require.Equal(t, bites, away)
+				cue := []float64{0, 0}
+				if turned {
+					cue[int(floats(t, n.Good)[0])] = 1
+				}
+				require.Equal(t, append(append(after.view(), hunters...), cue...),
+					floats(t, r.Env.Observe(n, r.Env.DefaultParams())))
 			}
-			require.Equal(t, bites, away)
-			cue := []float64{0, 0}
-			if turned {
-				cue[int(floats(t, n.Good)[0])] = 1
-			}
-			require.Equal(t, append(append(after.view(), hunters...), cue...), floats(t, r.Env.Observe(n, r.Env.DefaultParams())))
-		}
-		first := rec.State(0).(levels.ForageL2State)
-		require.Equal(t, []float64{1}, floats(t, first.Cue))
-	})
+			first := rec.State(0).(levels.ForageL2State)
+			require.Equal(t, []float64{1}, floats(t, first.Cue))
+		})
 	for what, n := range eaten {
 		require.Positive(t, n, what)
 	}
@@ -233,19 +237,27 @@ func TestDraw(t *testing.T) {
 	}
 	zero3 := graph.Float32s([]float32{0, 0, 0})
 	view3 := graph.Int32s([]int32{0, 0, 0})
-	l1 := levels.ForageL1State{Field: field(16, map[int]int32{0: 1}, map[int]int32{0: 1 << 15}, map[int]int32{15: 1}), View: view3, Have: zero3, Energy: graph.Scalar(.5), X: steps(8), Y: steps(8), Time: steps(0)}
+	l1 := levels.ForageL1State{Field: field(16, map[int]int32{0: 1}, map[int]int32{0: 1 << 15}, map[int]int32{15: 1}),
+		View: view3, Have: zero3, Energy: graph.Scalar(.5), X: steps(8), Y: steps(8), Time: steps(0)}
 	for _, c := range []struct {
 		id    string
 		state any
 		at    map[image.Point]color.RGBA // of a picture of 170 x 170 or 90 x 90 pixels: ten to a cell, five around
 		size  int
 	}{
-		{"Forage-L0-v1", levels.ForageL0State{Field: field(8, map[int]int32{0: 1, 7: 1 << 7}), View: graph.Int32s([]int32{0}), Have: graph.Float32s([]float32{2}), X: steps(4), Y: steps(3), Time: steps(0)},
-			map[image.Point]color.RGBA{{10, 10}: draw.Accent, {80, 80}: draw.Accent, {50, 42}: draw.Ink, {2, 2}: draw.Paper}, 90},
-		{"Forage-L1-v1", l1, map[image.Point]color.RGBA{{10, 10}: draw.Accent, {160, 10}: draw.Signal, {10, 160}: draw.Steel, {90, 92}: draw.Ink, {40, 167}: draw.Wood, {130, 167}: draw.Paper}, 170},
-		{"Forage-L2-v1", levels.ForageL2State{Field: field(16, map[int]int32{0: 1}, map[int]int32{0: 1 << 15}, map[int]int32{15: 1}), View: view3, Have: zero3, East: graph.Int32s([]int32{-8, 3}), South: graph.Int32s([]int32{-8, 0}),
-			Good: steps(1), Cue: envs.False(), X: steps(8), Y: steps(8), Time: steps(0)},
-			map[image.Point]color.RGBA{{10, 160}: draw.Steel, {160, 10}: draw.Wood, {90, 92}: draw.Ink, {120, 92}: draw.Signal}, 170},
+		{"Forage-L0-v1", levels.ForageL0State{Field: field(8, map[int]int32{0: 1, 7: 1 << 7}),
+			View: graph.Int32s([]int32{0}), Have: graph.Float32s([]float32{2}), X: steps(4), Y: steps(3),
+			Time: steps(0)},
+			map[image.Point]color.RGBA{{10, 10}: draw.Accent, {80, 80}: draw.Accent, {50, 42}: draw.Ink,
+				{2, 2}: draw.Paper}, 90},
+		{"Forage-L1-v1", l1, map[image.Point]color.RGBA{{10, 10}: draw.Accent, {160, 10}: draw.Signal,
+			{10, 160}: draw.Steel, {90, 92}: draw.Ink, {40, 167}: draw.Wood, {130, 167}: draw.Paper}, 170},
+		{"Forage-L2-v1", levels.ForageL2State{Field: field(16, map[int]int32{0: 1}, map[int]int32{0: 1 << 15},
+			map[int]int32{15: 1}), View: view3, Have: zero3, East: graph.Int32s([]int32{-8, 3}),
+			South: graph.Int32s([]int32{-8, 0}),
+			Good:  steps(1), Cue: envs.False(), X: steps(8), Y: steps(8), Time: steps(0)},
+			map[image.Point]color.RGBA{{10, 160}: draw.Steel, {160, 10}: draw.Wood, {90, 92}: draw.Ink,
+				{120, 92}: draw.Signal}, 170},
 	} {
 		env, err := envs.Make(c.id)
 		require.NoError(t, err)
@@ -267,7 +279,7 @@ func TestDraw(t *testing.T) {
 		_, err = d.Draw(c.state, image.Pt(0, 50))
 		require.ErrorContains(t, err, "0 x 50 pixels")
 		_, err = d.Draw(graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.BroadcastTo(graph.ExpandDims(a, 0), append([]int{2}, a.Dims()...)...)
+			return a.ExpandDims(0).BroadcastTo(append([]int{2}, a.Dims()...)...)
 		}, c.state), image.Pt(50, 50))
 		require.ErrorContains(t, err, "one member of the population")
 	}
@@ -279,7 +291,7 @@ func TestDraw(t *testing.T) {
 		_, err = d.Draw(l1, image.Pt(50, 50))
 		require.NoError(t, err, "far outside")
 	}
-	l1.Energy = graph.Div(graph.Scalar(0), 0)
+	l1.Energy = graph.Scalar(0).Div(0)
 	_, err = d.Draw(l1, image.Pt(50, 50))
 	require.ErrorContains(t, err, "its state holds NaN")
 }

@@ -13,12 +13,14 @@ import (
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // byHand is a policy whose parameters choose what is played, one by hand or another.
 type byHand struct {
 	start any
-	act   func(params []*graph.Array, carry any, observation *graph.Array, key random.Key) (next any, scores *graph.Array)
+	act   func(params []*graph.Array, carry any, observation *graph.Array,
+		key random.Key) (next any, scores *graph.Array)
 }
 
 func (byHand) Init(random.Key) any { return graph.Float32s(make([]float32, 5)) }
@@ -39,7 +41,7 @@ func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Arr
 func sometimes(probability, scores *graph.Array, key random.Key) *graph.Array {
 	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scores.Size()+1), 0, 1)
 	n := scores.Size()
-	return graph.Select(graph.Lt(graph.Index(u, n), probability), graph.SliceAxis(u, 0, 0, n), scores)
+	return graph.Select(u.Index(n).Lt(probability), graph.SliceAxis(u, 0, 0, n), scores)
 }
 
 // eyes look at a view of cells as far as reach to each side.
@@ -58,30 +60,30 @@ func (e eyes) table(number func(action, x, y int) float64) *graph.Array {
 			}
 		}
 	}
-	return graph.Convert(graph.Float64s(all, 4, len(all)/4), graph.Float32)
+	return graph.Float64s(all, 4, len(all)/4).Convert(graph.Float32)
 }
 
 func distance(x, y int) float64 { return math.Abs(float64(x)) + math.Abs(float64(y)) }
 
-// towards is for each action what it is worth to come nearer to the nearest thing of a layer, f32[4]: 1/2 for one beside, half as much
-// for each cell more.
+// towards is for each action what it is worth to come nearer to the nearest thing of a layer, f32[4]: 1/2 for one
+// beside, half as much for each cell more.
 func (e eyes) towards(layer *graph.Array) *graph.Array {
-	return graph.ReduceMax(graph.Mul(layer, e.table(func(a, x, y int) float64 {
+	return layer.Mul(e.table(func(a, x, y int) float64 {
 		if distance(x-moves[a][0], y-moves[a][1]) < distance(x, y) {
 			return math.Pow(.5, distance(x, y))
 		}
 		return 0
-	})), 1)
+	})).ReduceMax(1)
 }
 
 // within is 1 for each action after which something of a layer is at most so far away, f32[4].
 func (e eyes) within(layer *graph.Array, far float64) *graph.Array {
-	return graph.ReduceMax(graph.Mul(layer, e.table(func(a, x, y int) float64 {
+	return layer.Mul(e.table(func(a, x, y int) float64 {
 		if distance(x-moves[a][0], y-moves[a][1]) <= far {
 			return 1
 		}
 		return 0
-	})), 1)
+	})).ReduceMax(1)
 }
 
 // layer i of a view.
@@ -94,7 +96,7 @@ func (e eyes) layer(observation *graph.Array, i int) *graph.Array {
 func sum(terms ...any) *graph.Array {
 	total := graph.Scalar(0)
 	for i := 0; i < len(terms); i += 2 {
-		total = graph.Add(total, graph.Mul(terms[i], terms[i+1]))
+		total = total.Add(graph.Mul(terms[i], terms[i+1]))
 	}
 	return total
 }
@@ -109,7 +111,7 @@ func stays(scores *graph.Array) *graph.Array {
 
 // greedyL0 goes to the nearest food, and straight on where it sees none.
 var greedyL0 = reflex(func(_ []*graph.Array, o *graph.Array) *graph.Array {
-	return graph.Add(eyes{2}.towards(o), onward)
+	return eyes{2}.towards(o).Add(onward)
 })
 
 // greedyL1 avoids poison and walls, too. Its second parameter is what it thinks poison is worth.
@@ -117,34 +119,38 @@ var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 	e := eyes{2}
 	poison := e.layer(o, 1)
 	return stays(sum(1, e.towards(e.layer(o, 0)), 1, onward, -9, e.within(e.layer(o, 2), 0),
-		graph.Max(p[1], 0), e.towards(poison), graph.Min(p[1], 0), e.within(poison, 0)))
+		p[1].Max(0), e.towards(poison), p[1].Min(0), e.within(poison, 0)))
 })
 
-// playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is that the cue
-// just seen speaks for, or, where the fifth is 1, the last cue seen.
+// playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is
+// that the cue just seen speaks for, or, where the fifth is 1, the last cue seen.
 var playsL2 = byHand{
 	start: []*graph.Array{graph.Scalar(0), onward},
 	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {
 		e := eyes{2}
 		was := carry.([]*graph.Array)
-		cue, ahead := graph.Sub(graph.Index(o, 100), graph.Index(o, 101)), onward // 1: the first kind is good, -1: the second
-		remembers := graph.Eq(p[4], 1)
-		cue, ahead = graph.Select(graph.And(remembers, graph.Eq(cue, 0)), was[0], cue), graph.Select(remembers, was[1], ahead)
+		// 1: the first kind is good, -1: the second
+		cue, ahead := o.Index(100).Sub(o.Index(101)), onward
+		remembers := p[4].Eq(1)
+		cue, ahead = graph.Select(remembers.And(cue.Eq(0)), was[0], cue), graph.Select(remembers, was[1],
+			ahead)
 		scores := sum(1, ahead, -9, e.within(e.layer(o, 2), 0), -3, e.within(e.layer(o, 3), 1))
-		for i, worth := range []*graph.Array{graph.Add(p[1], graph.Mul(p[3], cue)), graph.Sub(p[2], graph.Mul(p[3], cue))} {
+		for i, worth := range []*graph.Array{p[1].Add(p[3].Mul(cue)),
+			p[2].Sub(p[3].Mul(cue))} {
 			kind := e.layer(o, i)
-			scores = graph.Add(scores, sum(graph.Max(worth, 0), e.towards(kind), graph.Min(worth, 0), e.within(kind, 0)))
+			scores = scores.Add(sum(worth.Max(0), e.towards(kind), worth.Min(0),
+				e.within(kind, 0)))
 		}
 		scores = sometimes(p[0], stays(scores), key)
-		last := graph.OneHot(graph.ArgMax(graph.SliceAxis(scores, 0, 0, 4), 0), 4, graph.Float32)
+		last := graph.OneHot(graph.SliceAxis(scores, 0, 0, 4).ArgMax(0), 4, graph.Float32)
 		return []*graph.Array{cue, sum(.01, last, -.005, graph.Roll(last, 2, 0), .1, onward)}, scores
 	},
 }
 
-// TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a random one;
-// in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
+// TestScores holds what the levels' doc comments say of play at random and by hand: a greedy policy is far ahead of a
+// random one; in L2, none without memory comes near what memory is worth, whatever it thinks of the berries.
 func TestScores(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	type player struct {
@@ -157,15 +163,19 @@ func TestScores(t *testing.T) {
 		policy  byHand
 		players []player
 	}{
-		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0}, 55, 61}}},
+		{"Forage-L0-v1", greedyL0, []player{{"random", []float32{1, 0, 0, 0}, 9, 11}, {"greedy", []float32{0, 0, 0, 0},
+			55, 61}}},
 		{"Forage-L1-v1", greedyL1, []player{
 			{"random", []float32{1, 0, 0, 0}, -.5, .5}, {"greedy", []float32{0, -2, 0, 0}, 16, 22},
-			{"greedy, a tenth at random", []float32{.1, -2, 0, 0}, 28, 35}, {"eats poison, too", []float32{0, 1, 0, 0}, -1, 1},
+			{"greedy, a tenth at random", []float32{.1, -2, 0, 0}, 28, 35}, {"eats poison, too", []float32{0, 1, 0, 0},
+				-1, 1},
 		}},
 		{"Forage-L2-v1", playsL2, []player{
-			{"random", []float32{1, 0, 0, 0}, -6, -2}, {"eats the first kind", []float32{0, 1, -1, 0}, -8, 8}, {"eats both", []float32{0, 1, 1, 0}, -3, 3},
+			{"random", []float32{1, 0, 0, 0}, -6, -2}, {"eats the first kind", []float32{0, 1, -1, 0}, -8, 8},
+			{"eats both", []float32{0, 1, 1, 0}, -3, 3},
 			{"eats none", []float32{0, -1, -1, 0}, -3, 0},
-			{"eats what a cue speaks for", []float32{0, -.01, -.01, 4}, -3, 3}, {"the first kind, or what a cue speaks for", []float32{.1, 1, -1, 4}, -8, 8},
+			{"eats what a cue speaks for", []float32{0, -.01, -.01, 4}, -3, 3},
+			{"the first kind, or what a cue speaks for", []float32{.1, 1, -1, 4}, -8, 8},
 			{"remembers", []float32{0, 0, 0, 1, 1}, 60, 75},
 		}},
 	} {

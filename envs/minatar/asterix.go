@@ -15,8 +15,8 @@ func init() { envs.MustRegister(Asterix{}) }
 // most one in each of the rows 1 to 8. Terminated where the player meets an enemy; truncated after 1,000 steps. With
 // Ramping they come more often and move faster after every RampInterval steps.
 //
-// Equal to gymnax 1.0.1, which differs from MinAtar in one thing: of the rows, in random order, it never looks at the first
-// when it wants to fill a free one, and where it finds none it empties the last one.
+// Equal to gymnax 1.0.1, which differs from MinAtar in one thing: of the rows, in random order, it never looks at the
+// first when it wants to fill a free one, and where it finds none it empties the last one.
 //
 // Channels: player, enemies, the places behind enemies and gold, gold. Actions: stay, left, up, right, down.
 type Asterix struct{}
@@ -53,88 +53,94 @@ func (Asterix) Spec() envs.Spec { return spec("Asterix-MinAtar-v1", 4, 5, 1000) 
 
 // DefaultParams of Asterix-MinAtar-v1.
 func (Asterix) DefaultParams() AsterixParams {
-	return AsterixParams{Sticky: graph.Scalar(0), Ramping: graph.Not(envs.False()), RampInterval: envs.Steps(100), SpawnSpeed: envs.Steps(10),
+	return AsterixParams{Sticky: graph.Scalar(0), Ramping: envs.False().Not(), RampInterval: envs.Steps(100),
+		SpawnSpeed:   envs.Steps(10),
 		MoveInterval: envs.Steps(5), MaxSteps: envs.Steps(1000)}
 }
 
 // Reset puts the player in the middle, alone.
 func (e Asterix) Reset(_ random.Key, p AsterixParams) (AsterixState, *graph.Array) {
 	none, zero := graph.Zeros(graph.ShapeOf(graph.Bool, lanes)), envs.Steps(0)
-	s := AsterixState{PlayerX: envs.Steps(5), PlayerY: envs.Steps(5), There: none, X: graph.Zeros(graph.ShapeOf(graph.Int32, lanes)), Right: none, Gold: none,
-		SpawnSpeed: p.SpawnSpeed, SpawnTimer: p.SpawnSpeed, MoveSpeed: p.MoveInterval, MoveTimer: p.MoveInterval, RampTimer: p.RampInterval,
+	s := AsterixState{PlayerX: envs.Steps(5), PlayerY: envs.Steps(5), There: none,
+		X: graph.Zeros(graph.ShapeOf(graph.Int32, lanes)), Right: none, Gold: none,
+		SpawnSpeed: p.SpawnSpeed, SpawnTimer: p.SpawnSpeed, MoveSpeed: p.MoveInterval, MoveTimer: p.MoveInterval,
+		RampTimer: p.RampInterval,
 		RampIndex: zero, LastAction: zero, Time: zero}
 	return s, e.Observe(s, p)
 }
 
 // Step lets somebody come in, moves the player, then the others.
-func (e Asterix) Step(key random.Key, s AsterixState, action *graph.Array, p AsterixParams) (next AsterixState, obs, reward, terminated, truncated *graph.Array) {
+func (e Asterix) Step(key random.Key, s AsterixState, action *graph.Array,
+	p AsterixParams) (next AsterixState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	a := played(key, action, s.LastAction, p.Sticky)
 	next = s
 	next.LastAction = a
-	spawns := graph.Eq(s.SpawnTimer, 0)
+	spawns := s.SpawnTimer.Eq(0)
 	next.spawn(key, spawns)
 	spawnTimer := graph.Select(spawns, s.SpawnSpeed, s.SpawnTimer)
 	next.PlayerX = moved(s.PlayerX, a, 1, 3, 0, side-1)
 	next.PlayerY = moved(s.PlayerY, a, 2, 4, 1, side-2)
 
-	row := graph.Eq(graph.Add(graph.Iota(lanes), 1), next.PlayerY)
-	// meet is what the player meets: gold, which is then gone, and whether there is an enemy. The player's row has one at most.
+	row := graph.Iota(lanes).Add(1).Eq(next.PlayerY)
+	// meet is what the player meets: gold, which is then gone, and whether there is an enemy. The player's row has one
+	// at most.
 	meet := func() (gold, enemy *graph.Array) {
-		met := graph.And(graph.And(next.There, row), graph.Eq(next.X, next.PlayerX))
-		taken := graph.And(met, next.Gold)
-		enemy = graph.Any(graph.And(met, graph.Not(next.Gold)))
-		next.keep(graph.Not(taken))
-		return graph.Any(taken), enemy
+		met := next.There.And(row).And(next.X.Eq(next.PlayerX))
+		taken := met.And(next.Gold)
+		enemy = met.And(next.Gold.Not()).Any()
+		next.keep(taken.Not())
+		return taken.Any(), enemy
 	}
 	gold, enemy := meet()
-	due := graph.Eq(s.MoveTimer, 0)
+	due := s.MoveTimer.Eq(0)
 	moveTimer := graph.Select(due, s.MoveSpeed, s.MoveTimer)
 	step := graph.Select(next.Right, 1, -1)
-	next.X = graph.Add(next.X, graph.Select(graph.And(due, next.There), step, 0))
-	next.keep(graph.And(graph.Ge(next.X, 0), graph.Lt(next.X, side)))
+	next.X = next.X.Add(graph.Select(due.And(next.There), step, 0))
+	next.keep(next.X.Ge(0).And(next.X.Lt(side)))
 	goldLater, enemyLater := meet()
 
-	next.SpawnTimer, next.MoveTimer = graph.Sub(spawnTimer, 1), graph.Sub(moveTimer, 1)
-	ramping := graph.And(p.Ramping, graph.Or(graph.Gt(s.SpawnSpeed, 1), graph.Gt(s.MoveSpeed, 1)))
-	waits := graph.And(ramping, graph.Ge(s.RampTimer, 0))
-	harder := graph.And(ramping, graph.Not(waits))
-	next.RampTimer = graph.Select(waits, graph.Sub(s.RampTimer, 1), p.RampInterval)
-	odd := graph.Eq(graph.Rem(s.RampIndex, 2), 1)
-	next.MoveSpeed = graph.Sub(s.MoveSpeed, number(graph.And(harder, graph.And(odd, graph.Gt(s.MoveSpeed, 1)))))
-	next.SpawnSpeed = graph.Sub(s.SpawnSpeed, number(graph.And(harder, graph.Gt(s.SpawnSpeed, 1))))
-	next.RampIndex = graph.Add(s.RampIndex, number(harder))
+	next.SpawnTimer, next.MoveTimer = spawnTimer.Sub(1), moveTimer.Sub(1)
+	ramping := p.Ramping.And(s.SpawnSpeed.Gt(1).Or(s.MoveSpeed.Gt(1)))
+	waits := ramping.And(s.RampTimer.Ge(0))
+	harder := ramping.And(waits.Not())
+	next.RampTimer = graph.Select(waits, s.RampTimer.Sub(1), p.RampInterval)
+	odd := s.RampIndex.Rem(2).Eq(1)
+	next.MoveSpeed = s.MoveSpeed.Sub(number(harder.And(odd.And(s.MoveSpeed.Gt(1)))))
+	next.SpawnSpeed = s.SpawnSpeed.Sub(number(harder.And(s.SpawnSpeed.Gt(1))))
+	next.RampIndex = s.RampIndex.Add(number(harder))
 
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	// Gold that is met before it moves is gone when it would be met again.
-	return next, e.Observe(next, p), graph.Convert(graph.Or(gold, goldLater), graph.Float32), graph.Or(enemy, enemyLater), truncated
+	return next, e.Observe(next, p), gold.Or(goldLater).Convert(graph.Float32),
+		enemy.Or(enemyLater), truncated
 }
 
 // keep empties the rows that are not kept.
 func (s *AsterixState) keep(kept *graph.Array) {
-	s.There = graph.And(s.There, kept)
+	s.There = s.There.And(kept)
 	s.X = graph.Select(s.There, s.X, 0)
-	s.Right, s.Gold = graph.And(s.Right, s.There), graph.And(s.Gold, s.There)
+	s.Right, s.Gold = s.Right.And(s.There), s.Gold.And(s.There)
 }
 
 // spawn lets a newcomer into a free row, where now is true.
 func (s *AsterixState) spawn(key random.Key, now *graph.Array) {
 	keys := random.SplitN(key, 3)
-	right := graph.Eq(random.Randint(keys[0], graph.ShapeOf(graph.Int32), 0, 2), 0)
+	right := random.Randint(keys[0], graph.ShapeOf(graph.Int32), 0, 2).Eq(0)
 	// As jax.random.choice draws with probabilities 1/3 and 2/3.
-	gold := graph.Le(graph.Sub(1, random.Uniform(keys[1], graph.ShapeOf(graph.Float32), 0, 1)), float32(1)/3)
+	gold := graph.Sub(1, random.Uniform(keys[1], graph.ShapeOf(graph.Float32), 0, 1)).Le(float32(1) / 3)
 
 	// The order that jax.random.permutation gives the rows is that of these words. What is looked for is the first free
 	// row in it, from the second row on: a minimum, which takes no sorting. Equal words keep their order.
 	_, words := random.Split2(keys[2])
 	order := random.Bits(words, graph.Uint32, lanes)
 	place := graph.Iota(lanes)
-	before := graph.Or(graph.Lt(graph.ExpandDims(order, 0), graph.ExpandDims(order, 1)),
-		graph.And(graph.Eq(graph.ExpandDims(order, 0), graph.ExpandDims(order, 1)), graph.Lt(graph.ExpandDims(place, 0), graph.ExpandDims(place, 1))))
-	rank := graph.Sum(number(before), 1)
-	open := graph.And(graph.Not(s.There), graph.Gt(rank, 0))
-	first := graph.ReduceMin(graph.Select(open, rank, lanes-1))
-	chosen := graph.And(graph.Eq(rank, first), now)
+	before := order.ExpandDims(0).Lt(order.ExpandDims(1)).Or(order.ExpandDims(0).Eq(order.ExpandDims(1)).And(
+		place.ExpandDims(0).Lt(place.ExpandDims(1))))
+	rank := number(before).Sum(1)
+	open := s.There.Not().And(rank.Gt(0))
+	first := graph.Select(open, rank, lanes-1).ReduceMin()
+	chosen := rank.Eq(first).And(now)
 	// Where none is open the last one is chosen, and emptied: it is full, or it would be open.
 	s.There = graph.Select(chosen, open, s.There)
 	s.X = graph.Select(chosen, graph.Select(right, 0, side-1), s.X)
@@ -144,13 +150,14 @@ func (s *AsterixState) spawn(key random.Key, now *graph.Array) {
 
 // Observe gives the four channels.
 func (Asterix) Observe(s AsterixState, _ AsterixParams) *graph.Array {
-	behind := graph.Sub(s.X, graph.Select(s.Right, 1, -1))
-	return channels(cell(s.PlayerY, s.PlayerX), street(s.X, number(graph.And(s.There, graph.Not(s.Gold))), 1),
-		street(behind, number(s.There), 1), street(s.X, number(graph.And(s.There, s.Gold)), 1))
+	behind := s.X.Sub(graph.Select(s.Right, 1, -1))
+	return channels(cell(s.PlayerY, s.PlayerX), street(s.X, number(s.There.And(s.Gold.Not())), 1),
+		street(behind, number(s.There), 1), street(s.X, number(s.There.And(s.Gold)), 1))
 }
 
 // Draw paints the grid.
 func (e Asterix) Draw(state any, size image.Point) (image.Image, error) {
-	return paint(e.Spec().ID, state, size, func(s AsterixState) *graph.Array { return s.Time }, func(s AsterixState) *graph.Array { return e.Observe(s, AsterixParams{}) },
+	return paint(e.Spec().ID, state, size, func(s AsterixState) *graph.Array { return s.Time },
+		func(s AsterixState) *graph.Array { return e.Observe(s, AsterixParams{}) },
 		layer{2, faint, .5}, layer{1, draw.Signal, .8}, layer{3, draw.Wood, .8}, layer{0, draw.Accent, .8})
 }

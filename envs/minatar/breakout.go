@@ -11,9 +11,10 @@ import (
 
 func init() { envs.MustRegister(Breakout{}) }
 
-// Breakout is MinAtar's game of a ball, a paddle at the bottom and three rows of bricks: each brick that the ball breaks
-// pays 1, and where all are broken three rows come back when the ball reaches the bottom. Terminated where the ball
-// passes the paddle; truncated after 1,000 steps. There is no ramp of the difficulty. Equal to gymnax 1.0.1 and MinAtar.
+// Breakout is MinAtar's game of a ball, a paddle at the bottom and three rows of bricks: each brick that the ball
+// breaks pays 1, and where all are broken three rows come back when the ball reaches the bottom. Terminated where the
+// ball passes the paddle; truncated after 1,000 steps. There is no ramp of the difficulty. Equal to gymnax 1.0.1 and
+// MinAtar.
 //
 // Channels: paddle, ball, the place where the ball was before, bricks. Actions: stay, left, right.
 type Breakout struct{}
@@ -47,8 +48,9 @@ func (Breakout) DefaultParams() BreakoutParams {
 // Reset puts the ball below the bricks on the left or on the right, flying down and inwards.
 func (e Breakout) Reset(key random.Key, p BreakoutParams) (BreakoutState, *graph.Array) {
 	start := random.Randint(key, graph.ShapeOf(graph.Int32), 0, 2)
-	x, y := graph.Mul(start, side-1), envs.Steps(3)
-	s := BreakoutState{BallY: y, BallX: x, BallDir: graph.Add(start, 2), LastY: y, LastX: x, Pos: envs.Steps(4), Bricks: wall(),
+	x, y := start.Mul(side-1), envs.Steps(3)
+	s := BreakoutState{BallY: y, BallX: x, BallDir: start.Add(2), LastY: y, LastX: x, Pos: envs.Steps(4),
+		Bricks: wall(),
 		Strike: envs.False(), LastAction: envs.Steps(0), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
@@ -56,46 +58,49 @@ func (e Breakout) Reset(key random.Key, p BreakoutParams) (BreakoutState, *graph
 // wall is three whole rows of bricks.
 func wall() *graph.Array {
 	y := graph.Iota(side)
-	return graph.Select(graph.And(graph.Ge(y, 1), graph.Le(y, 3)), 1<<side-1, 0)
+	return graph.Select(y.Ge(1).And(y.Le(3)), 1<<side-1, 0)
 }
 
 // Step moves the paddle, then the ball. The key is used for sticky actions alone.
-func (e Breakout) Step(key random.Key, s BreakoutState, action *graph.Array, p BreakoutParams) (next BreakoutState, obs, reward, terminated, truncated *graph.Array) {
+func (e Breakout) Step(key random.Key, s BreakoutState, action *graph.Array,
+	p BreakoutParams) (next BreakoutState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	a := played(key, action, s.LastAction, p.Sticky)
 	pos := moved(s.Pos, a, 1, 2, 0, side-1)
 
-	down := graph.Ge(s.BallDir, 2)
-	right := graph.Or(graph.Eq(s.BallDir, 1), graph.Eq(s.BallDir, 2))
-	x := graph.Add(s.BallX, graph.Select(right, 1, -1))
-	y := graph.Add(s.BallY, graph.Select(down, 1, -1))
-	right = graph.Xor(right, graph.Or(graph.Lt(x, 0), graph.Ge(x, side)))
+	down := s.BallDir.Ge(2)
+	right := s.BallDir.Eq(1).Or(s.BallDir.Eq(2))
+	x := s.BallX.Add(graph.Select(right, 1, -1))
+	y := s.BallY.Add(graph.Select(down, 1, -1))
+	right = right.Xor(x.Lt(0).Or(x.Ge(side)))
 	x = graph.Clamp(0, x, side-1)
-	roof := graph.Lt(y, 0)
-	down = graph.Xor(down, roof)
-	y = graph.Max(y, 0)
+	roof := y.Lt(0)
+	down = down.Xor(roof)
+	y = y.Max(0)
 
-	brick := graph.And(lineOf(s.Bricks, y), bit(x))
-	hit := graph.And(graph.Not(roof), some(brick))
-	breaks := graph.And(hit, graph.Not(s.Strike))
-	bricks := graph.Xor(s.Bricks, when(breaks, line(y, brick)))
-	down = graph.Xor(down, breaks)
+	brick := lineOf(s.Bricks, y).And(bit(x))
+	hit := roof.Not().And(some(brick))
+	breaks := hit.And(s.Strike.Not())
+	bricks := s.Bricks.Xor(when(breaks, line(y, brick)))
+	down = down.Xor(breaks)
 	y = graph.Select(breaks, s.BallY, y)
 
-	floor := graph.And(graph.Not(hit), graph.Eq(y, side-1))
-	bricks = graph.Or(bricks, when(graph.And(floor, graph.Not(some(graph.ReduceOr(bricks)))), wall()))
+	floor := hit.Not().And(y.Eq(side - 1))
+	bricks = bricks.Or(when(floor.And(some(graph.ReduceOr(bricks)).Not()), wall()))
 	// The paddle sends the ball back the way it came if it is where the ball was, and on if it is where the ball comes.
-	back := graph.And(floor, graph.Eq(s.BallX, pos))
-	on := graph.And(graph.And(floor, graph.Not(back)), graph.Eq(x, pos))
-	caught := graph.Or(back, on)
-	down = graph.Xor(down, caught)
-	right = graph.Xor(right, on)
+	back := floor.And(s.BallX.Eq(pos))
+	on := floor.And(back.Not()).And(x.Eq(pos))
+	caught := back.Or(on)
+	down = down.Xor(caught)
+	right = right.Xor(on)
 	y = graph.Select(caught, s.BallY, y)
 
-	next = BreakoutState{BallY: y, BallX: x, BallDir: graph.Select(down, graph.Select(right, 2, 3), graph.Select(right, 1, 0)),
+	next = BreakoutState{BallY: y, BallX: x, BallDir: graph.Select(down, graph.Select(right, 2, 3),
+		graph.Select(right, 1, 0)),
 		LastY: s.BallY, LastX: s.BallX, Pos: pos, Bricks: bricks, Strike: hit, LastAction: a}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Convert(breaks, graph.Float32), graph.And(floor, graph.Not(caught)), truncated
+	return next, e.Observe(next, p), breaks.Convert(graph.Float32), floor.And(caught.Not()),
+		truncated
 }
 
 // Observe gives the four channels.
@@ -105,6 +110,7 @@ func (Breakout) Observe(s BreakoutState, _ BreakoutParams) *graph.Array {
 
 // Draw paints the grid.
 func (e Breakout) Draw(state any, size image.Point) (image.Image, error) {
-	return paint(e.Spec().ID, state, size, func(s BreakoutState) *graph.Array { return s.Time }, func(s BreakoutState) *graph.Array { return e.Observe(s, BreakoutParams{}) },
+	return paint(e.Spec().ID, state, size, func(s BreakoutState) *graph.Array { return s.Time },
+		func(s BreakoutState) *graph.Array { return e.Observe(s, BreakoutParams{}) },
 		layer{3, draw.Wood, .92}, layer{2, faint, .5}, layer{0, draw.Ink, 1}, layer{1, draw.Accent, .8})
 }

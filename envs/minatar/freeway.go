@@ -11,12 +11,13 @@ import (
 
 func init() { envs.MustRegister(Freeway{}) }
 
-// Freeway is MinAtar's game of a chicken that crosses eight lanes of cars from the bottom to the top: each crossing pays
-// 1 and gives the cars new speeds and directions; who is run over starts again at the bottom. The chicken moves every
-// PlayerSpeed steps at most. Never terminated; truncated after 2,500 steps (where MinAtar says that the game is over).
-// There is no ramp of the difficulty. Equal to gymnax 1.0.1 and MinAtar.
+// Freeway is MinAtar's game of a chicken that crosses eight lanes of cars from the bottom to the top: each crossing
+// pays 1 and gives the cars new speeds and directions; who is run over starts again at the bottom. The chicken moves
+// every PlayerSpeed steps at most. Never terminated; truncated after 2,500 steps (where MinAtar says that the game is
+// over). There is no ramp of the difficulty. Equal to gymnax 1.0.1 and MinAtar.
 //
-// Channels: chicken, cars, and for each speed, 1 to 5 steps for a cell, the place behind a car. Actions: stay, up, down.
+// Channels: chicken, cars, and for each speed, 1 to 5 steps for a cell, the place behind a car. Actions: stay, up,
+// down.
 type Freeway struct{}
 
 // FreewayParams are scalars, Sticky of float32 and the others of int32.
@@ -53,7 +54,8 @@ func (Freeway) DefaultParams() FreewayParams {
 // Reset puts the chicken at the bottom and the cars on the left.
 func (e Freeway) Reset(key random.Key, p FreewayParams) (FreewayState, *graph.Array) {
 	speed := traffic(key)
-	s := FreewayState{Pos: envs.Steps(side - 1), MoveTimer: p.PlayerSpeed, CarX: graph.ZerosLike(speed), CarTimer: graph.Abs(speed), CarSpeed: speed,
+	s := FreewayState{Pos: envs.Steps(side - 1), MoveTimer: p.PlayerSpeed, CarX: graph.ZerosLike(speed),
+		CarTimer: speed.Abs(), CarSpeed: speed,
 		LastAction: envs.Steps(0), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
@@ -63,58 +65,62 @@ func traffic(key random.Key) *graph.Array {
 	speeds, directions := random.Split2(key)
 	each := graph.ShapeOf(graph.Int32, lanes)
 	right := random.Randint(directions, each, 0, 2)
-	return graph.Mul(random.Randint(speeds, each, 1, 6), graph.Sub(graph.Mul(right, 2), 1))
+	return random.Randint(speeds, each, 1, 6).Mul(right.Mul(2).Sub(1))
 }
 
 // Step moves the chicken, then the cars.
-func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array, p FreewayParams) (next FreewayState, obs, reward, terminated, truncated *graph.Array) {
+func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
+	p FreewayParams) (next FreewayState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	a := played(key, action, s.LastAction, p.Sticky)
-	moves := graph.And(graph.Eq(s.MoveTimer, 0), graph.Gt(a, 0))
+	moves := s.MoveTimer.Eq(0).And(a.Gt(0))
 	pos := graph.Select(moves, moved(s.Pos, a, 1, 2, 0, side-1), s.Pos)
 	timer := graph.Select(moves, p.PlayerSpeed, s.MoveTimer)
-	wins := graph.Eq(pos, 0)
+	wins := pos.Eq(0)
 	pos = graph.Select(wins, side-1, pos)
 
 	fresh := traffic(key)
 	speed := graph.Select(wins, fresh, s.CarSpeed)
-	wait := graph.Select(wins, graph.Abs(fresh), s.CarTimer)
-	due := graph.Eq(wait, 0)
-	x := graph.Add(s.CarX, graph.Select(due, graph.Select(graph.Gt(speed, 0), 1, -1), 0))
+	wait := graph.Select(wins, fresh.Abs(), s.CarTimer)
+	due := wait.Eq(0)
+	x := s.CarX.Add(graph.Select(due, graph.Select(speed.Gt(0), 1, -1), 0))
 	x = around(x)
-	// Who is run over goes to the last row, where there are no cars: so it does not matter which car is looked at first.
-	over := graph.Or(graph.Eq(s.CarX, chickenX), graph.Eq(x, chickenX))
-	hit := graph.Any(graph.And(over, graph.Eq(graph.Add(graph.Iota(lanes), 1), pos)))
+	// Who is run over goes to the last row, where there are no cars: so it does not matter which car is looked at
+	// first.
+	over := s.CarX.Eq(chickenX).Or(x.Eq(chickenX))
+	hit := over.And(graph.Iota(lanes).Add(1).Eq(pos)).Any()
 
-	next = FreewayState{Pos: graph.Select(hit, side-1, pos), MoveTimer: graph.Max(graph.Sub(timer, 1), 0), CarX: x,
-		CarTimer: graph.Select(due, graph.Abs(speed), graph.Sub(wait, 1)), CarSpeed: speed, LastAction: a}
+	next = FreewayState{Pos: graph.Select(hit, side-1, pos), MoveTimer: timer.Sub(1).Max(0), CarX: x,
+		CarTimer: graph.Select(due, speed.Abs(), wait.Sub(1)), CarSpeed: speed, LastAction: a}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Convert(wins, graph.Float32), envs.False(), truncated
+	return next, e.Observe(next, p), wins.Convert(graph.Float32), envs.False(), truncated
 }
 
 // around brings a column that is one step outside to the other side.
 func around(x *graph.Array) *graph.Array {
-	return graph.Select(graph.Lt(x, 0), side-1, graph.Select(graph.Ge(x, side), 0, x))
+	return graph.Select(x.Lt(0), side-1, graph.Select(x.Ge(side), 0, x))
 }
 
 // Observe gives the seven channels.
 func (Freeway) Observe(s FreewayState, _ FreewayParams) *graph.Array {
-	behind := around(graph.Sub(s.CarX, graph.Select(graph.Gt(s.CarSpeed, 0), 1, -1)))
+	behind := around(s.CarX.Sub(graph.Select(s.CarSpeed.Gt(0), 1, -1)))
 	grids := []*graph.Array{cell(s.Pos, envs.Steps(chickenX)), street(s.CarX, graph.OnesLike(s.CarSpeed), 1)}
 	for speed := 1; speed <= 5; speed++ {
-		grids = append(grids, street(behind, graph.Abs(s.CarSpeed), speed))
+		grids = append(grids, street(behind, s.CarSpeed.Abs(), speed))
 	}
 	return channels(grids...)
 }
 
 // street is the grid of one place in each lane whose what is the one that is asked for.
 func street(x, what *graph.Array, which int) *graph.Array {
-	x = graph.Select(graph.Eq(what, which), x, -1)
-	return graph.Pad(graph.Eq(graph.Reshape(x, lanes, 1), columns()), false, []int{1, 0}, []int{1, 0})
+	x = graph.Select(what.Eq(which), x, -1)
+	return graph.Pad(x.Reshape(lanes, 1).Eq(columns()), false, []int{1, 0}, []int{1, 0})
 }
 
 // Draw paints the grid.
 func (e Freeway) Draw(state any, size image.Point) (image.Image, error) {
-	return paint(e.Spec().ID, state, size, func(s FreewayState) *graph.Array { return s.Time }, func(s FreewayState) *graph.Array { return e.Observe(s, FreewayParams{}) },
-		layer{2, faint, .9}, layer{3, faint, .75}, layer{4, faint, .6}, layer{5, faint, .45}, layer{6, faint, .3}, layer{1, draw.Signal, .9}, layer{0, draw.Accent, .8})
+	return paint(e.Spec().ID, state, size, func(s FreewayState) *graph.Array { return s.Time },
+		func(s FreewayState) *graph.Array { return e.Observe(s, FreewayParams{}) },
+		layer{2, faint, .9}, layer{3, faint, .75}, layer{4, faint, .6}, layer{5, faint, .45}, layer{6, faint, .3},
+		layer{1, draw.Signal, .9}, layer{0, draw.Accent, .8})
 }

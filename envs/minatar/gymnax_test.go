@@ -58,7 +58,8 @@ func sortedSlots(t *testing.T) func(SeaquestState) SeaquestState {
 		return graph.Int32s(out, n, rows, slots)
 	}
 	return func(s SeaquestState) SeaquestState {
-		s.Friendly, s.Hostile, s.Fish, s.Subs, s.Divers = sorted(s.Friendly), sorted(s.Hostile), sorted(s.Fish), sorted(s.Subs), sorted(s.Divers)
+		s.Friendly, s.Hostile, s.Fish, s.Subs, s.Divers = sorted(s.Friendly), sorted(s.Hostile), sorted(s.Fish),
+			sorted(s.Subs), sorted(s.Divers)
 		return s
 	}
 }

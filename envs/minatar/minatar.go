@@ -3,8 +3,8 @@
 // bool[10, 10, channels], row by row from the top. The actions are those that have an effect.
 //
 // They are equal to gymnax 1.0.1, which the comments of each compare with the paper's own program. Beyond gymnax there
-// are MinAtar's sticky actions: with probability Sticky the last action is played in place of the one given. Sticky is 0
-// by default, as in gymnax; MinAtar's own default is 0.1.
+// are MinAtar's sticky actions: with probability Sticky the last action is played in place of the one given. Sticky is
+// 0 by default, as in gymnax; MinAtar's own default is 0.1.
 //
 // Step beyond an episode's end is without meaning, but harmless. No return counts as solved.
 package minatar
@@ -23,7 +23,8 @@ const side = 10
 
 // spec is what the five have in common.
 func spec(id string, channels, actions, steps int) envs.Spec {
-	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{side, side, channels}, DType: graph.Bool, MostlyZeros: true},
+	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{
+		side, side, channels}, DType: graph.Bool, MostlyZeros: true},
 		Action: envs.Discrete{N: actions}, MaxSteps: steps}
 }
 
@@ -32,53 +33,53 @@ const stickyKey = 0x571c
 
 // played is the action that counts: with probability p the last one again.
 func played(key random.Key, action, last, p *graph.Array) *graph.Array {
-	action = graph.Convert(action, graph.Int32)
+	action = action.Convert(graph.Int32)
 	return graph.Select(random.Bernoulli(random.FoldIn(key, stickyKey), p), last, action)
 }
 
 // moved is x after one of two opposite actions, within low … high.
 func moved(x, action *graph.Array, less, more, low, high int) *graph.Array {
-	step := graph.Sub(number(graph.Eq(action, more)), number(graph.Eq(action, less)))
-	return graph.Clamp(low, graph.Add(x, step), high)
+	step := number(action.Eq(more)).Sub(number(action.Eq(less)))
+	return graph.Clamp(low, x.Add(step), high)
 }
 
 // number is 1 for true and 0 for false.
-func number(b *graph.Array) *graph.Array { return graph.Convert(b, graph.Int32) }
+func number(b *graph.Array) *graph.Array { return b.Convert(graph.Int32) }
 
 // rows and columns number the cells, i32[10, 1] and i32[1, 10].
-func rows() *graph.Array    { return graph.Reshape(graph.Iota(side), side, 1) }
-func columns() *graph.Array { return graph.Reshape(graph.Iota(side), 1, side) }
+func rows() *graph.Array    { return graph.Iota(side).Reshape(side, 1) }
+func columns() *graph.Array { return graph.Iota(side).Reshape(1, side) }
 
 // cell is the grid that is true at one place, which may lie outside.
 func cell(y, x *graph.Array) *graph.Array {
-	return graph.And(graph.Eq(rows(), y), graph.Eq(columns(), x))
+	return rows().Eq(y).And(columns().Eq(x))
 }
 
-// A set of cells is kept as i32[10], one number for each row, bit x of which is column x: what the rules ask of the whole
-// set takes ten steps of work then, and not a hundred.
+// A set of cells is kept as i32[10], one number for each row, bit x of which is column x: what the rules ask of the
+// whole set takes ten steps of work then, and not a hundred.
 
 // bit is the row with one cell; x may not be negative.
 func bit(x *graph.Array) *graph.Array { return graph.ShiftLeft(1, x) }
 
 // line is the set that has the bits of one row, and nothing if y is outside.
 func line(y, bits *graph.Array) *graph.Array {
-	return graph.Select(graph.Eq(graph.Iota(side), y), bits, 0)
+	return graph.Select(graph.Iota(side).Eq(y), bits, 0)
 }
 
 // lineOf is one row of a set.
 func lineOf(set, y *graph.Array) *graph.Array {
-	return graph.ReduceOr(graph.Select(graph.Eq(graph.Iota(side), y), set, 0))
+	return graph.ReduceOr(graph.Select(graph.Iota(side).Eq(y), set, 0))
 }
 
 // some tells whether any bit is set.
-func some(bits *graph.Array) *graph.Array { return graph.Ne(bits, 0) }
+func some(bits *graph.Array) *graph.Array { return bits.Ne(0) }
 
 // when is the bits where a condition holds, and none elsewhere.
 func when(b, bits *graph.Array) *graph.Array { return graph.Select(b, bits, graph.ZerosLike(bits)) }
 
 // grid is a set as bool[10, 10].
 func grid(set *graph.Array) *graph.Array {
-	return some(graph.And(graph.Reshape(set, side, 1), bit(columns())))
+	return some(set.Reshape(side, 1).And(bit(columns())))
 }
 
 // channels makes an observation of grids.
@@ -86,14 +87,13 @@ func channels(grids ...*graph.Array) *graph.Array {
 	return graph.Stack(grids, 2)
 }
 
-// settle makes values that several parts of a step read be computed once: XLA repeats their computation in the loop of
-// each reader otherwise, and in the readers of these again.
+// settle computes values once that several parts of a step read (see graph.Once).
 func settle(values ...**graph.Array) {
 	var in []*graph.Array
 	for _, v := range values {
 		in = append(in, *v)
 	}
-	for i, out := range graph.Barrier(in...) {
+	for i, out := range graph.Once(in) {
 		*values[i] = out
 	}
 }
@@ -106,7 +106,8 @@ type layer struct {
 }
 
 // paint draws the channels of an observation from above, later layers over earlier ones.
-func paint[S any](id string, state any, size image.Point, time func(S) *graph.Array, observe func(S) *graph.Array, layers ...layer) (image.Image, error) {
+func paint[S any](id string, state any, size image.Point, time func(S) *graph.Array, observe func(S) *graph.Array,
+	layers ...layer) (image.Image, error) {
 	// The time stands for the whole state: whether it is of one member, and has a value.
 	if _, err := draw.Scalars(id, state, func(s S) []*graph.Array { return []*graph.Array{time(s)} }); err != nil {
 		return nil, err

@@ -42,7 +42,8 @@ func TestStickyActions(t *testing.T) {
 	require.InDelta(t, .1, share(.1), .02)
 	require.InDelta(t, .5, share(.5), .04)
 
-	for _, env := range []envs.Environment{envs.Erase(Asterix{}), envs.Erase(Breakout{}), envs.Erase(Freeway{}), envs.Erase(Seaquest{}), envs.Erase(SpaceInvaders{})} {
+	for _, env := range []envs.Environment{envs.Erase(Asterix{}), envs.Erase(Breakout{}), envs.Erase(Freeway{}),
+		envs.Erase(Seaquest{}), envs.Erase(SpaceInvaders{})} {
 		last := func(sticky float64) float64 {
 			p := env.DefaultParams()
 			s, _ := env.Reset(random.New(1), p)
@@ -86,7 +87,7 @@ func TestRamping(t *testing.T) {
 			s.Aliens, s.Friendly = line(envs.Steps(3), envs.Steps(8)), line(envs.Steps(4), envs.Steps(8))
 			next, _, reward, _, _ := invaders.Step(random.New(2), s, envs.Steps(0), p)
 			require.Equal(t, []float64{1}, floats(t, reward))
-			require.Equal(t, []float64{24}, floats(t, graph.Sum(graph.PopCount(next.Aliens))), "a new wave")
+			require.Equal(t, []float64{24}, floats(t, graph.PopCount(next.Aliens).Sum()), "a new wave")
 			return next.RampIndex
 		}},
 		{3, "Seaquest, when the submarine comes up", func(on *graph.Array) *graph.Array {
@@ -100,7 +101,7 @@ func TestRamping(t *testing.T) {
 			return next.RampIndex
 		}},
 	} {
-		require.Equal(t, []float64{1}, floats(t, c.index(graph.Not(envs.False()))), "case %d: %s", c.number, c.what)
+		require.Equal(t, []float64{1}, floats(t, c.index(envs.False().Not())), "case %d: %s", c.number, c.what)
 		require.Equal(t, []float64{0}, floats(t, c.index(envs.False())), "case %d: %s", c.number, c.what)
 	}
 }
@@ -113,13 +114,13 @@ func TestSeaquestSlotsAreFull(t *testing.T) {
 	full := func(rows, slots int) *graph.Array {
 		x := graph.Full(graph.ShapeOf(graph.Int32, 1, slots), 7)
 		rest := graph.Full(graph.ShapeOf(graph.Int32, rows-1, slots), 3) // row 3, to the right, in three steps
-		return graph.Concatenate(0, x, graph.Select(graph.Eq(graph.Reshape(graph.Iota(rows-1), rows-1, 1), 1), 1, rest))
+		return graph.Concatenate(0, x, graph.Select(graph.Iota(rows-1).Reshape(rows-1, 1).Eq(1), 1, rest))
 	}
 	s.Fish, s.Divers, s.SpawnTimer, s.DiverTimer = full(4, fishSlots), full(4, diverSlots), envs.Steps(0), envs.Steps(0)
 	next, _, reward, over, _ := e.Step(random.New(2), s, envs.Steps(0), p)
 	require.Equal(t, []float64{0, 0}, append(floats(t, reward), floats(t, over)...))
 	for _, slots := range []*graph.Array{next.Fish, next.Divers} {
-		for _, x := range floats(t, graph.Index(slots, 0)) {
+		for _, x := range floats(t, slots.Index(0)) {
 			require.Equal(t, 7., x)
 		}
 	}

@@ -14,12 +14,13 @@ func init() { envs.MustRegister(Seaquest{}) }
 // Seaquest is MinAtar's game of a submarine that shoots fish and hostile submarines, at 1 each, and picks up divers, at
 // most six. Oxygen runs out under water and is filled up at the surface, where one diver leaves; if there are six, all
 // leave and pay up to 10, by the oxygen that is left. Terminated where a fish, a submarine or a bullet meets the
-// submarine, where the oxygen is used up, and where it comes up without divers; truncated after 1,000 steps. With Ramping
-// there are more and faster enemies each time it comes up.
+// submarine, where the oxygen is used up, and where it comes up without divers; truncated after 1,000 steps. With
+// Ramping there are more and faster enemies each time it comes up.
 //
-// Equal to gymnax 1.0.1, which ends the game one step before MinAtar where the oxygen is used up. Where gymnax keeps lists
-// of up to 100 there are slots here, as many as the default parameters can fill: of those who come when all slots are
-// taken nothing is seen. Of several enemies in one cell a bullet hits the one in the first slot, in gymnax the oldest.
+// Equal to gymnax 1.0.1, which ends the game one step before MinAtar where the oxygen is used up. Where gymnax keeps
+// lists of up to 100 there are slots here, as many as the default parameters can fill: of those who come when all slots
+// are taken nothing is seen. Of several enemies in one cell a bullet hits the one in the first slot, in gymnax the
+// oldest.
 //
 // Channels: the submarine's front, its back, own bullets, the place behind all who swim, hostile bullets, fish, hostile
 // submarines, gauge of oxygen, gauge of divers on board, divers. Actions: stay, left, up, right, down, fire.
@@ -35,7 +36,8 @@ type SeaquestParams struct {
 	DiverSpawnSpeed   *graph.Array `min:"1"` // steps from one diver to the next
 	DiverMoveInterval *graph.Array `min:"1"` // steps that a diver rests in a cell
 	ShotCoolDown      *graph.Array `min:"0"` // steps from one own shot to the next
-	EnemyShotInterval *graph.Array `min:"0"` // steps that a hostile submarine waits between its shots. Below 9, each shot replaces its last
+	// steps that a hostile submarine waits between its shots. Below 9, each shot replaces its last
+	EnemyShotInterval *graph.Array `min:"0"`
 	MaxSteps          *graph.Array `min:"1"`
 }
 
@@ -76,8 +78,10 @@ func (Seaquest) Spec() envs.Spec { return spec("Seaquest-MinAtar-v1", 10, 6, 100
 
 // DefaultParams of Seaquest-MinAtar-v1.
 func (Seaquest) DefaultParams() SeaquestParams {
-	return SeaquestParams{Sticky: graph.Scalar(0), Ramping: graph.Not(envs.False()), SpawnSpeed: envs.Steps(20), MoveInterval: envs.Steps(5),
-		MaxOxygen: envs.Steps(200), DiverSpawnSpeed: envs.Steps(30), DiverMoveInterval: envs.Steps(5), ShotCoolDown: envs.Steps(5),
+	return SeaquestParams{Sticky: graph.Scalar(0), Ramping: envs.False().Not(), SpawnSpeed: envs.Steps(20),
+		MoveInterval: envs.Steps(5),
+		MaxOxygen:    envs.Steps(200), DiverSpawnSpeed: envs.Steps(30), DiverMoveInterval: envs.Steps(5),
+		ShotCoolDown:      envs.Steps(5),
 		EnemyShotInterval: envs.Steps(10), MaxSteps: envs.Steps(1000)}
 }
 
@@ -85,9 +89,12 @@ func (Seaquest) DefaultParams() SeaquestParams {
 func (e Seaquest) Reset(_ random.Key, p SeaquestParams) (SeaquestState, *graph.Array) {
 	zero := envs.Steps(0)
 	empty := func(rows, slots int) *graph.Array { return graph.Full(graph.ShapeOf(graph.Int32, rows, slots), -1) }
-	s := SeaquestState{X: envs.Steps(5), Y: zero, Right: envs.False(), Oxygen: p.MaxOxygen, DiverCount: zero, Surface: graph.Not(envs.False()),
-		Friendly: empty(3, friendlySlots), Hostile: empty(3, hostileSlots), Fish: empty(4, fishSlots), Subs: empty(5, hostileSlots), Divers: empty(4, diverSlots),
-		SpawnSpeed: p.SpawnSpeed, SpawnTimer: p.SpawnSpeed, DiverTimer: p.DiverSpawnSpeed, MoveSpeed: p.MoveInterval, RampIndex: zero,
+	s := SeaquestState{X: envs.Steps(5), Y: zero, Right: envs.False(), Oxygen: p.MaxOxygen, DiverCount: zero,
+		Surface:  envs.False().Not(),
+		Friendly: empty(3, friendlySlots), Hostile: empty(3, hostileSlots), Fish: empty(4, fishSlots),
+		Subs: empty(5, hostileSlots), Divers: empty(4, diverSlots),
+		SpawnSpeed: p.SpawnSpeed, SpawnTimer: p.SpawnSpeed, DiverTimer: p.DiverSpawnSpeed, MoveSpeed: p.MoveInterval,
+		RampIndex: zero,
 		ShotTimer: zero, LastAction: zero, Time: zero}
 	return s, e.Observe(s, p)
 }
@@ -125,13 +132,13 @@ func (w swarm) settled() swarm {
 	return w
 }
 
-func (w swarm) there() *graph.Array { return graph.Ge(w.x, 0) }
+func (w swarm) there() *graph.Array { return w.x.Ge(0) }
 
 // at tells which of them are in a cell, and meets whether any is.
 func (w swarm) at(x, y *graph.Array) *graph.Array {
-	return graph.And(graph.Eq(w.x, x), graph.Eq(w.y, y))
+	return w.x.Eq(x).And(w.y.Eq(y))
 }
-func (w swarm) meets(x, y *graph.Array) *graph.Array { return graph.Any(w.at(x, y)) }
+func (w swarm) meets(x, y *graph.Array) *graph.Array { return w.at(x, y).Any() }
 
 // without frees the slots that are gone.
 func (w swarm) without(gone *graph.Array) swarm {
@@ -142,27 +149,28 @@ func (w swarm) without(gone *graph.Array) swarm {
 // with puts one into the first free slot, if there is one and it comes.
 func (w swarm) with(comes *graph.Array, one swarm) swarm {
 	slot := graph.Iota(w.x.Dim(0))
-	first := graph.ReduceMin(graph.Select(w.there(), w.x.Dim(0), slot))
-	here := graph.And(graph.Eq(slot, first), comes)
+	first := graph.Select(w.there(), w.x.Dim(0), slot).ReduceMin()
+	here := slot.Eq(first).And(comes)
 	put := func(old, one *graph.Array) *graph.Array {
 		if old == nil {
 			return nil
 		}
 		return graph.Select(here, one, old)
 	}
-	return swarm{put(w.x, one.x), put(w.y, one.y), put(w.right, one.right), put(w.timer, one.timer), put(w.shot, one.shot)}.settled()
+	return swarm{put(w.x, one.x), put(w.y, one.y), put(w.right, one.right), put(w.timer, one.timer),
+		put(w.shot, one.shot)}.settled()
 }
 
 // moved moves those whose time has come, all if they have no timer; who leaves the grid is gone.
 func (w swarm) moved(interval *graph.Array) swarm {
 	goes := w.there()
 	if w.timer != nil {
-		due := graph.Eq(w.timer, 0)
-		goes = graph.And(goes, due)
-		w.timer = graph.Select(due, interval, graph.Max(graph.Sub(w.timer, 1), 0))
+		due := w.timer.Eq(0)
+		goes = goes.And(due)
+		w.timer = graph.Select(due, interval, w.timer.Sub(1).Max(0))
 	}
-	x := graph.Add(w.x, graph.Select(goes, graph.Sub(graph.Mul(w.right, 2), 1), 0))
-	w.x = graph.Select(graph.Ge(x, side), -1, x) // -1 is outside already
+	x := w.x.Add(graph.Select(goes, w.right.Mul(2).Sub(1), 0))
+	w.x = graph.Select(x.Ge(side), -1, x) // -1 is outside already
 	return w.settled()
 }
 
@@ -170,36 +178,39 @@ func (w swarm) moved(interval *graph.Array) swarm {
 // bullets at one target the last is used up.
 func shot(bullets, targets swarm) (b, t swarm, hits *graph.Array) {
 	nb, nt := bullets.x.Dim(0), targets.x.Dim(0)
-	bullet, target := graph.Reshape(graph.Iota(nb), nb, 1), graph.Reshape(graph.Iota(nt), 1, nt)
-	up := func(a *graph.Array) *graph.Array { return graph.ExpandDims(a, 1) }
-	same := graph.And(graph.And(graph.Eq(up(bullets.x), graph.ExpandDims(targets.x, 0)), graph.Eq(up(bullets.y), graph.ExpandDims(targets.y, 0))), up(bullets.there()))
-	first := graph.ReduceMin(graph.Select(same, graph.BroadcastTo(target, nb, nt), nt), 1)
+	bullet, target := graph.Iota(nb).Reshape(nb, 1), graph.Iota(nt).Reshape(1, nt)
+	up := func(a *graph.Array) *graph.Array { return a.ExpandDims(1) }
+	same := up(bullets.x).Eq(targets.x.ExpandDims(0)).And(up(bullets.y).Eq(targets.y.ExpandDims(0))).And(
+		up(bullets.there()))
+	first := graph.Select(same, target.BroadcastTo(nb, nt), nt).ReduceMin(1)
 	settle(&first)
-	aims := graph.Eq(target, up(first))
-	last := graph.ReduceMax(graph.Select(aims, graph.BroadcastTo(bullet, nb, nt), -1), 0)
+	aims := target.Eq(up(first))
+	last := graph.Select(aims, bullet.BroadcastTo(nb, nt), -1).ReduceMax(0)
 	settle(&last)
-	hit := graph.Ge(last, 0)
-	used := graph.Any(graph.And(aims, graph.Eq(bullet, graph.ExpandDims(last, 0))), 1)
-	return bullets.without(used).settled(), targets.without(hit).settled(), graph.Sum(number(hit))
+	hit := last.Ge(0)
+	used := aims.And(bullet.Eq(last.ExpandDims(0))).Any(1)
+	return bullets.without(used).settled(), targets.without(hit).settled(), number(hit).Sum()
 }
 
 // Step lets others come in, moves the submarine, then bullets, divers, hostile submarines, their bullets, fish.
-func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array, p SeaquestParams) (next SeaquestState, obs, reward, terminated, truncated *graph.Array) {
+func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array,
+	p SeaquestParams) (next SeaquestState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	a := played(key, action, s.LastAction, p.Sticky)
-	friendly, hostile, fish, subs, divers := swarmOf(s.Friendly), swarmOf(s.Hostile), swarmOf(s.Fish), swarmOf(s.Subs), swarmOf(s.Divers)
+	friendly, hostile, fish, subs, divers := swarmOf(s.Friendly), swarmOf(s.Hostile), swarmOf(s.Fish), swarmOf(s.Subs),
+		swarmOf(s.Divers)
 	next = s
 	next.LastAction = a
 
 	enemyKey, diverKey := random.Split2(key)
-	spawns, brings := graph.Eq(s.SpawnTimer, 0), graph.Eq(s.DiverTimer, 0)
+	spawns, brings := s.SpawnTimer.Eq(0), s.DiverTimer.Eq(0)
 	enemy, isSub := drawEnemy(enemyKey)
 	enemy.timer, enemy.shot = s.MoveSpeed, p.EnemyShotInterval
 	against := func(w swarm) *graph.Array { // nobody comes where somebody swims the other way in the same row
-		return graph.Any(graph.And(w.there(), graph.And(graph.Eq(w.y, enemy.y), graph.Ne(w.right, enemy.right))))
+		return w.there().And(w.y.Eq(enemy.y).And(w.right.Ne(enemy.right))).Any()
 	}
-	comes := graph.And(spawns, graph.Not(graph.Or(against(fish), against(subs))))
-	subs, fish = subs.with(graph.And(comes, isSub), enemy), fish.with(graph.And(comes, graph.Not(isSub)), enemy)
+	comes := spawns.And(against(fish).Or(against(subs)).Not())
+	subs, fish = subs.with(comes.And(isSub), enemy), fish.with(comes.And(isSub.Not()), enemy)
 	diver := drawDiver(diverKey)
 	diver.timer = p.DiverMoveInterval
 	divers = divers.with(brings, diver)
@@ -208,8 +219,8 @@ func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array, p S
 
 	x, y := moved(s.X, a, 1, 3, 0, side-1), moved(s.Y, a, 2, 4, 0, side-2)
 	next.X, next.Y = x, y
-	next.Right = graph.Or(graph.Eq(a, 3), graph.And(s.Right, graph.Ne(a, 1)))
-	fires := graph.And(graph.Eq(a, 5), graph.Eq(s.ShotTimer, 0))
+	next.Right = a.Eq(3).Or(s.Right.And(a.Ne(1)))
+	fires := a.Eq(5).And(s.ShotTimer.Eq(0))
 	shotTimer := graph.Select(fires, p.ShotCoolDown, s.ShotTimer)
 	friendly = friendly.with(fires, swarm{x: x, y: y, right: number(next.Right)})
 
@@ -224,52 +235,55 @@ func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array, p S
 
 	over := subs.meets(x, y)
 	subs = subs.moved(s.MoveSpeed)
-	over = graph.Or(over, subs.meets(x, y))
+	over = over.Or(subs.meets(x, y))
 	friendly, subs, hits[2] = shot(friendly, subs)
-	shoots := graph.And(subs.there(), graph.Eq(subs.shot, 0))
-	subs.shot = graph.Select(shoots, p.EnemyShotInterval, graph.Max(graph.Sub(subs.shot, 1), 0))
-	hostile = swarm{x: graph.Select(shoots, subs.x, hostile.x), y: graph.Select(shoots, subs.y, hostile.y), right: graph.Select(shoots, subs.right, hostile.right)}
+	shoots := subs.there().And(subs.shot.Eq(0))
+	subs.shot = graph.Select(shoots, p.EnemyShotInterval, subs.shot.Sub(1).Max(0))
+	hostile = swarm{x: graph.Select(shoots, subs.x, hostile.x), y: graph.Select(shoots, subs.y, hostile.y),
+		right: graph.Select(shoots, subs.right, hostile.right)}
 
-	over = graph.Or(over, hostile.meets(x, y))
+	over = over.Or(hostile.meets(x, y))
 	hostile = hostile.moved(nil)
-	over = graph.Or(over, graph.Or(hostile.meets(x, y), fish.meets(x, y)))
+	over = over.Or(hostile.meets(x, y).Or(fish.meets(x, y)))
 	fish = fish.moved(s.MoveSpeed)
-	over = graph.Or(over, fish.meets(x, y))
+	over = over.Or(fish.meets(x, y))
 	friendly, fish, hits[3] = shot(friendly, fish)
 
-	next.Friendly, next.Hostile, next.Fish, next.Subs, next.Divers = friendly.matrix(), hostile.matrix(), fish.matrix(), subs.matrix(), divers.matrix()
-	next.SpawnTimer, next.DiverTimer, next.ShotTimer = countDown(spawnTimer), countDown(diverTimer), countDown(shotTimer)
+	next.Friendly, next.Hostile, next.Fish, next.Subs, next.Divers = friendly.matrix(), hostile.matrix(), fish.matrix(),
+		subs.matrix(), divers.matrix()
+	next.SpawnTimer, next.DiverTimer, next.ShotTimer = countDown(spawnTimer), countDown(diverTimer),
+		countDown(shotTimer)
 	next.DiverCount = count
 	paid, drowned := next.breathe(s, p)
-	over = graph.Or(over, drowned)
+	over = over.Or(drowned)
 
 	for _, h := range hits {
-		paid = graph.Add(paid, h)
+		paid = paid.Add(h)
 	}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Convert(paid, graph.Float32), over, truncated
+	return next, e.Observe(next, p), paid.Convert(graph.Float32), over, truncated
 }
 
-func countDown(timer *graph.Array) *graph.Array { return graph.Max(graph.Sub(timer, 1), 0) }
+func countDown(timer *graph.Array) *graph.Array { return timer.Sub(1).Max(0) }
 
 // breathe uses up or fills up the oxygen of s, the state after all moves, and makes the game harder at the surface. It
 // gives what the divers who leave pay, and whether the game is over: no oxygen, or no diver on board at the surface.
 func (s *SeaquestState) breathe(before SeaquestState, p SeaquestParams) (paid, over *graph.Array) {
-	under := graph.Gt(s.Y, 0)
-	surfaces := graph.And(graph.Not(under), graph.Not(before.Surface))
-	s.Surface = graph.And(graph.Not(under), graph.Or(before.Surface, surfaces))
-	s.Oxygen = graph.Select(surfaces, p.MaxOxygen, graph.Sub(before.Oxygen, number(under)))
-	full := graph.Eq(s.DiverCount, onBoard)
-	paid = graph.Select(graph.And(surfaces, full), graph.FloorDiv(graph.Mul(before.Oxygen, 10), p.MaxOxygen), 0)
-	over = graph.Or(graph.Le(before.Oxygen, 0), graph.And(surfaces, graph.Eq(s.DiverCount, 0)))
+	under := s.Y.Gt(0)
+	surfaces := under.Not().And(before.Surface.Not())
+	s.Surface = under.Not().And(before.Surface.Or(surfaces))
+	s.Oxygen = graph.Select(surfaces, p.MaxOxygen, before.Oxygen.Sub(number(under)))
+	full := s.DiverCount.Eq(onBoard)
+	paid = graph.Select(surfaces.And(full), graph.FloorDiv(before.Oxygen.Mul(10), p.MaxOxygen), 0)
+	over = before.Oxygen.Le(0).Or(surfaces.And(s.DiverCount.Eq(0)))
 	// With six on board one more leaves than there are: so it is in MinAtar, and the next diver is not counted.
-	s.DiverCount = graph.Select(surfaces, graph.Select(full, -1, graph.Sub(s.DiverCount, 1)), s.DiverCount)
+	s.DiverCount = graph.Select(surfaces, graph.Select(full, -1, s.DiverCount.Sub(1)), s.DiverCount)
 
-	harder := graph.And(graph.And(p.Ramping, surfaces), graph.Or(graph.Gt(before.SpawnSpeed, 1), graph.Gt(before.MoveSpeed, 2)))
-	odd := graph.Eq(graph.Rem(before.RampIndex, 2), 1)
-	s.MoveSpeed = graph.Sub(before.MoveSpeed, number(graph.And(harder, graph.And(odd, graph.Gt(before.MoveSpeed, 2)))))
-	s.SpawnSpeed = graph.Sub(before.SpawnSpeed, number(graph.And(harder, graph.Gt(before.SpawnSpeed, 1))))
-	s.RampIndex = graph.Add(before.RampIndex, number(harder))
+	harder := p.Ramping.And(surfaces).And(before.SpawnSpeed.Gt(1).Or(before.MoveSpeed.Gt(2)))
+	odd := before.RampIndex.Rem(2).Eq(1)
+	s.MoveSpeed = before.MoveSpeed.Sub(number(harder.And(odd.And(before.MoveSpeed.Gt(2)))))
+	s.SpawnSpeed = before.SpawnSpeed.Sub(number(harder.And(before.SpawnSpeed.Gt(1))))
+	s.RampIndex = before.RampIndex.Add(number(harder))
 	return paid, over
 }
 
@@ -277,16 +291,16 @@ func (s *SeaquestState) breathe(before SeaquestState, p SeaquestParams) (paid, o
 func pickUp(divers swarm, x, y, count *graph.Array) (swarm, *graph.Array) {
 	here := divers.at(x, y)
 	slot := graph.Iota(diverSlots)
-	before := graph.And(graph.ExpandDims(here, 0), graph.Lt(graph.ExpandDims(slot, 0), graph.ExpandDims(slot, 1)))
-	taken := graph.And(here, graph.Lt(graph.Add(graph.Sum(number(before), 1), count), onBoard))
-	return divers.without(taken).settled(), graph.Add(count, graph.Sum(number(taken)))
+	before := here.ExpandDims(0).And(slot.ExpandDims(0).Lt(slot.ExpandDims(1)))
+	taken := here.And(number(before).Sum(1).Add(count).Lt(onBoard))
+	return divers.without(taken).settled(), count.Add(number(taken).Sum())
 }
 
 // drawEnemy draws who comes from where.
 func drawEnemy(key random.Key) (one swarm, isSub *graph.Array) {
 	kind, row := random.Split2(key)
 	v := graph.Unstack(random.Uniform(kind, graph.ShapeOf(graph.Float32, 2), 0, 1), 0)
-	return newcomer(graph.Lt(v[0], .5), row), graph.Lt(v[1], float32(1)/3)
+	return newcomer(v[0].Lt(.5), row), v[1].Lt(float32(1) / 3)
 }
 
 // drawDiver draws where a diver comes from.
@@ -297,39 +311,44 @@ func drawDiver(key random.Key) swarm {
 
 // newcomer comes from the left if it swims to the right, in a row drawn from the key.
 func newcomer(right *graph.Array, key random.Key) swarm {
-	return swarm{x: graph.Select(right, 0, side-1), y: random.Randint(key, graph.ShapeOf(graph.Int32), 1, side-1), right: number(right)}
+	return swarm{x: graph.Select(right, 0, side-1), y: random.Randint(key, graph.ShapeOf(graph.Int32), 1, side-1),
+		right: number(right)}
 }
 
 // set is where they are, or behind them, as a set of cells.
 func (w swarm) set(behind bool) *graph.Array {
 	n := w.x.Dim(0)
-	x := graph.Add(w.x, 1)
+	x := w.x.Add(1)
 	if behind {
-		x = graph.Sub(x, graph.Sub(graph.Mul(w.right, 2), 1))
+		x = x.Sub(w.right.Mul(2).Sub(1))
 	}
 	// A bit more on the right: who is behind may be outside.
 	bits := graph.ShiftRightLogical(graph.Select(w.there(), bit(x), 0), 1)
-	here := graph.Eq(graph.Reshape(w.y, n, 1), columns())
-	set := graph.ReduceOr(graph.Select(here, graph.BroadcastTo(graph.Reshape(bits, n, 1), n, side), 0), 0)
+	here := w.y.Reshape(n, 1).Eq(columns())
+	set := graph.ReduceOr(graph.Select(here, bits.Reshape(n, 1).BroadcastTo(n, side), 0), 0)
 	settle(&set)
 	return set
 }
 
 // Observe gives the ten channels.
 func (Seaquest) Observe(s SeaquestState, p SeaquestParams) *graph.Array {
-	friendly, hostile, fish, subs, divers := swarmOf(s.Friendly), swarmOf(s.Hostile), swarmOf(s.Fish), swarmOf(s.Subs), swarmOf(s.Divers)
-	back := cell(s.Y, graph.Sub(s.X, graph.Select(s.Right, 1, -1)))
-	trail := graph.Or(fish.set(true), graph.Or(subs.set(true), divers.set(true)))
-	bottom := graph.Eq(rows(), side-1)
-	oxygen := graph.And(bottom, graph.Lt(columns(), graph.FloorDiv(graph.Mul(graph.Max(s.Oxygen, 0), 10), p.MaxOxygen)))
-	rescued := graph.And(bottom, graph.And(graph.Ge(columns(), graph.Sub(side-1, s.DiverCount)), graph.Lt(columns(), side-1)))
-	return channels(cell(s.Y, s.X), back, grid(friendly.set(false)), grid(trail), grid(hostile.set(false)), grid(fish.set(false)), grid(subs.set(false)), oxygen, rescued,
+	friendly, hostile, fish, subs, divers := swarmOf(s.Friendly), swarmOf(s.Hostile), swarmOf(s.Fish), swarmOf(s.Subs),
+		swarmOf(s.Divers)
+	back := cell(s.Y, s.X.Sub(graph.Select(s.Right, 1, -1)))
+	trail := fish.set(true).Or(subs.set(true).Or(divers.set(true)))
+	bottom := rows().Eq(side - 1)
+	oxygen := bottom.And(columns().Lt(graph.FloorDiv(s.Oxygen.Max(0).Mul(10), p.MaxOxygen)))
+	rescued := bottom.And(columns().Ge(graph.Sub(side-1, s.DiverCount)).And(columns().Lt(side - 1)))
+	return channels(cell(s.Y, s.X), back, grid(friendly.set(false)), grid(trail), grid(hostile.set(false)),
+		grid(fish.set(false)), grid(subs.set(false)), oxygen, rescued,
 		grid(divers.set(false)))
 }
 
 // Draw paints the grid, with the gauges in its last row: oxygen, and over it the divers on board.
 func (e Seaquest) Draw(state any, size image.Point) (image.Image, error) {
-	return paint(e.Spec().ID, state, size, func(s SeaquestState) *graph.Array { return s.Time }, func(s SeaquestState) *graph.Array { return e.Observe(s, e.DefaultParams()) },
-		layer{3, faint, .4}, layer{7, faint, 1}, layer{8, draw.Ink, .4}, layer{9, draw.Ink, .5}, layer{5, draw.Wood, .8}, layer{6, draw.Signal, .9},
+	return paint(e.Spec().ID, state, size, func(s SeaquestState) *graph.Array { return s.Time },
+		func(s SeaquestState) *graph.Array { return e.Observe(s, e.DefaultParams()) },
+		layer{3, faint, .4}, layer{7, faint, 1}, layer{8, draw.Ink, .4}, layer{9, draw.Ink, .5},
+		layer{5, draw.Wood, .8}, layer{6, draw.Signal, .9},
 		layer{1, draw.Accent, .5}, layer{0, draw.Accent, .9}, layer{2, draw.Accent, .3}, layer{4, draw.Signal, .3})
 }

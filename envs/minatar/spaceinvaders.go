@@ -11,10 +11,10 @@ import (
 
 func init() { envs.MustRegister(SpaceInvaders{}) }
 
-// SpaceInvaders is MinAtar's game of a cannon at the bottom that shoots at aliens, at 1 each, while they walk from side to
-// side, come down a row at each side, and shoot back. The fewer they are the faster they walk. Where all are gone there
-// come 24 new ones, faster than the last with Ramping. Terminated where an alien or a bullet hits the cannon, or aliens in
-// the last row would have to come down; truncated after 1,000 steps. Equal to gymnax 1.0.1 and MinAtar.
+// SpaceInvaders is MinAtar's game of a cannon at the bottom that shoots at aliens, at 1 each, while they walk from side
+// to side, come down a row at each side, and shoot back. The fewer they are the faster they walk. Where all are gone
+// there come 24 new ones, faster than the last with Ramping. Terminated where an alien or a bullet hits the cannon, or
+// aliens in the last row would have to come down; truncated after 1,000 steps. Equal to gymnax 1.0.1 and MinAtar.
 //
 // Channels: cannon, aliens, aliens if they walk to the left, and to the right, own bullets, the aliens' bullets.
 // Actions: stay, left, right, fire.
@@ -25,7 +25,8 @@ type SpaceInvadersParams struct {
 	Sticky       *graph.Array `min:"0" max:"1"` // probability that the last action is played again
 	Ramping      *graph.Array // whether each wave is faster than the last
 	ShotCoolDown *graph.Array `min:"0"` // steps from one own shot to the next
-	MoveInterval *graph.Array `min:"1"` // steps from one move of the first wave to the next, where it has as many aliens
+	// steps from one move of the first wave to the next, where it has as many aliens
+	MoveInterval *graph.Array `min:"1"`
 	ShotInterval *graph.Array `min:"1"` // steps from one shot of the aliens to the next
 	MaxSteps     *graph.Array `min:"1"`
 }
@@ -50,20 +51,24 @@ func (SpaceInvaders) Spec() envs.Spec { return spec("SpaceInvaders-MinAtar-v1", 
 
 // DefaultParams of SpaceInvaders-MinAtar-v1.
 func (SpaceInvaders) DefaultParams() SpaceInvadersParams {
-	return SpaceInvadersParams{Sticky: graph.Scalar(0), Ramping: graph.Not(envs.False()), ShotCoolDown: envs.Steps(5), MoveInterval: envs.Steps(12),
+	return SpaceInvadersParams{Sticky: graph.Scalar(0), Ramping: envs.False().Not(), ShotCoolDown: envs.Steps(5),
+		MoveInterval: envs.Steps(12),
 		ShotInterval: envs.Steps(10), MaxSteps: envs.Steps(1000)}
 }
 
 // Reset puts the first wave into the upper rows.
 func (e SpaceInvaders) Reset(_ random.Key, p SpaceInvadersParams) (SpaceInvadersState, *graph.Array) {
 	none, zero := graph.Zeros(graph.ShapeOf(graph.Int32, side)), envs.Steps(0)
-	s := SpaceInvadersState{Pos: envs.Steps(5), Friendly: none, Hostile: none, Aliens: wave(), AlienDir: envs.Steps(-1), MoveInterval: p.MoveInterval,
-		MoveTimer: p.MoveInterval, AlienShotTimer: p.ShotInterval, ShotTimer: zero, RampIndex: zero, LastAction: zero, Time: zero}
+	s := SpaceInvadersState{Pos: envs.Steps(5), Friendly: none, Hostile: none, Aliens: wave(), AlienDir: envs.Steps(-1),
+		MoveInterval: p.MoveInterval,
+		MoveTimer:    p.MoveInterval, AlienShotTimer: p.ShotInterval, ShotTimer: zero, RampIndex: zero,
+		LastAction: zero,
+		Time:       zero}
 	return s, e.Observe(s, p)
 }
 
 // wave is four rows of six aliens.
-func wave() *graph.Array { return graph.Select(graph.Lt(graph.Iota(side), 4), 0b11111100, 0) }
+func wave() *graph.Array { return graph.Select(graph.Iota(side).Lt(4), 0b11111100, 0) }
 
 // raised and lowered are a set moved by a row; what leaves the grid is gone.
 func raised(set *graph.Array) *graph.Array {
@@ -74,71 +79,76 @@ func lowered(set *graph.Array) *graph.Array {
 	return graph.Pad(graph.SliceAxis(set, 0, 0, side-1), 0, []int{1}, []int{0})
 }
 
-// Step moves the cannon and the bullets, then the aliens, then lets these shoot. The key is used for sticky actions alone.
-func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.Array, p SpaceInvadersParams) (next SpaceInvadersState, obs, reward, terminated, truncated *graph.Array) {
+// Step moves the cannon and the bullets, then the aliens, then lets these shoot. The key is used for sticky actions
+// alone.
+func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.Array,
+	p SpaceInvadersParams) (next SpaceInvadersState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	a := played(key, action, s.LastAction, p.Sticky)
 	next = s
 	next.LastAction = a
-	last := func(set *graph.Array) *graph.Array { return graph.Index(set, side-1) }
+	last := func(set *graph.Array) *graph.Array { return set.Index(side - 1) }
 
-	fires := graph.And(graph.Eq(a, 3), graph.Eq(s.ShotTimer, 0))
-	friendly := raised(graph.Or(s.Friendly, when(fires, line(envs.Steps(side-1), bit(s.Pos)))))
+	fires := a.Eq(3).And(s.ShotTimer.Eq(0))
+	friendly := raised(s.Friendly.Or(when(fires, line(envs.Steps(side-1), bit(s.Pos)))))
 	hostile := lowered(s.Hostile)
 	shotTimer := graph.Select(fires, p.ShotCoolDown, s.ShotTimer)
 	next.Pos = moved(s.Pos, a, 1, 2, 0, side-1)
 
-	due := graph.Eq(s.MoveTimer, 0)
-	moveTimer := graph.Select(due, graph.Min(graph.Sum(graph.PopCount(s.Aliens)), s.MoveInterval), s.MoveTimer)
-	left := graph.Lt(s.AlienDir, 0)
+	due := s.MoveTimer.Eq(0)
+	moveTimer := graph.Select(due, graph.PopCount(s.Aliens).Sum().Min(s.MoveInterval), s.MoveTimer)
+	left := s.AlienDir.Lt(0)
 	edge := graph.Select(left, 1, 1<<(side-1))
-	turns := graph.And(due, some(graph.And(graph.ReduceOr(s.Aliens), edge)))
-	next.AlienDir = graph.Select(turns, graph.Neg(s.AlienDir), s.AlienDir)
-	// Nobody is at the side that all walk to, as they would turn there. Those who come down from the last row are at the
-	// top again, as in MinAtar, but the game is over.
+	turns := due.And(some(graph.ReduceOr(s.Aliens).And(edge)))
+	next.AlienDir = graph.Select(turns, s.AlienDir.Neg(), s.AlienDir)
+	// Nobody is at the side that all walk to, as they would turn there. Those who come down from the last row are at
+	// the top again, as in MinAtar, but the game is over.
 	walked := graph.Select(left, graph.ShiftRightLogical(s.Aliens, 1), graph.ShiftLeft(s.Aliens, 1))
 	aliens := graph.Select(due, graph.Select(turns, graph.Roll(s.Aliens, 1, 0), walked), s.Aliens)
-	lands := graph.And(turns, some(last(s.Aliens)))
+	lands := turns.And(some(last(s.Aliens)))
 	// Whatever is in the cannon's cell hit it: a bullet, an alien before or after its move.
-	hit := some(graph.And(bit(next.Pos), graph.Or(last(hostile), graph.Or(last(s.Aliens), last(aliens)))))
+	hit := some(bit(next.Pos).And(last(hostile).Or(last(s.Aliens).Or(last(aliens)))))
 
 	settle(&friendly, &hostile, &aliens)
 
 	// The lowest alien of the nearest column shoots; of two columns equally near, the left one.
-	shoots := graph.Eq(s.AlienShotTimer, 0)
+	shoots := s.AlienShotTimer.Eq(0)
 	x := graph.Iota(side)
-	distance := graph.Add(graph.Mul(graph.Abs(graph.Sub(x, next.Pos)), side), x)
-	nearest := graph.ReduceMin(graph.Select(some(graph.And(graph.ReduceOr(aliens), bit(x))), distance, side*side))
-	column := bit(graph.Rem(nearest, side))
-	lowest := graph.ReduceMax(graph.Select(some(graph.And(aliens, column)), graph.Iota(side), -1))
-	hostile = graph.Or(hostile, when(shoots, line(lowest, column)))
+	distance := x.Sub(next.Pos).Abs().Mul(side).Add(x)
+	nearest := graph.Select(some(graph.ReduceOr(aliens).And(bit(x))), distance, side*side).ReduceMin()
+	column := bit(nearest.Rem(side))
+	lowest := graph.Select(some(aliens.And(column)), graph.Iota(side), -1).ReduceMax()
+	hostile = hostile.Or(when(shoots, line(lowest, column)))
 
-	killed := graph.And(aliens, friendly)
-	aliens = graph.Xor(aliens, killed)
-	next.Friendly, next.Hostile = graph.Xor(friendly, killed), hostile
-	next.ShotTimer = graph.Max(graph.Sub(shotTimer, 1), 0)
-	next.MoveTimer = graph.Sub(moveTimer, 1)
-	next.AlienShotTimer = graph.Sub(graph.Select(shoots, p.ShotInterval, s.AlienShotTimer), 1)
+	killed := aliens.And(friendly)
+	aliens = aliens.Xor(killed)
+	next.Friendly, next.Hostile = friendly.Xor(killed), hostile
+	next.ShotTimer = shotTimer.Sub(1).Max(0)
+	next.MoveTimer = moveTimer.Sub(1)
+	next.AlienShotTimer = graph.Select(shoots, p.ShotInterval, s.AlienShotTimer).Sub(1)
 	settle(&aliens)
-	cleared := graph.Not(some(graph.ReduceOr(aliens)))
-	faster := number(graph.And(cleared, graph.And(p.Ramping, graph.Gt(s.MoveInterval, 6))))
-	next.MoveInterval, next.RampIndex = graph.Sub(s.MoveInterval, faster), graph.Add(s.RampIndex, faster)
-	next.Aliens = graph.Or(aliens, when(cleared, wave()))
+	cleared := some(graph.ReduceOr(aliens)).Not()
+	faster := number(cleared.And(p.Ramping.And(s.MoveInterval.Gt(6))))
+	next.MoveInterval, next.RampIndex = s.MoveInterval.Sub(faster), s.RampIndex.Add(faster)
+	next.Aliens = aliens.Or(when(cleared, wave()))
 
 	settle(&next.Friendly, &next.Hostile, &next.Aliens)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), graph.Convert(graph.Sum(graph.PopCount(killed)), graph.Float32), graph.Or(hit, lands), truncated
+	return next, e.Observe(next, p), graph.PopCount(killed).Sum().Convert(graph.Float32),
+		hit.Or(lands), truncated
 }
 
 // Observe gives the six channels.
 func (SpaceInvaders) Observe(s SpaceInvadersState, _ SpaceInvadersParams) *graph.Array {
-	left := graph.Lt(s.AlienDir, 0)
+	left := s.AlienDir.Lt(0)
 	aliens := grid(s.Aliens)
-	return channels(cell(envs.Steps(side-1), s.Pos), aliens, graph.And(aliens, left), graph.And(aliens, graph.Not(left)), grid(s.Friendly), grid(s.Hostile))
+	return channels(cell(envs.Steps(side-1), s.Pos), aliens, aliens.And(left),
+		aliens.And(left.Not()), grid(s.Friendly), grid(s.Hostile))
 }
 
 // Draw paints the grid.
 func (e SpaceInvaders) Draw(state any, size image.Point) (image.Image, error) {
-	return paint(e.Spec().ID, state, size, func(s SpaceInvadersState) *graph.Array { return s.Time }, func(s SpaceInvadersState) *graph.Array { return e.Observe(s, SpaceInvadersParams{}) },
+	return paint(e.Spec().ID, state, size, func(s SpaceInvadersState) *graph.Array { return s.Time },
+		func(s SpaceInvadersState) *graph.Array { return e.Observe(s, SpaceInvadersParams{}) },
 		layer{1, draw.Wood, .8}, layer{4, draw.Ink, .35}, layer{5, draw.Signal, .35}, layer{0, draw.Accent, .9})
 }

@@ -11,11 +11,12 @@ import (
 
 func init() { envs.MustRegister(BernoulliBandit{}) }
 
-// BernoulliBandit has two arms, of which one pays 1 with probability RewardProb and the other with 1 - RewardProb; which
-// is which is drawn for each episode and to be found out by playing: Wang et al., "Learning to reinforcement learn"
-// (2016). Never terminated; truncated after 100 steps. The better arm alone gives 90 on average, a coin 50.
+// BernoulliBandit has two arms, of which one pays 1 with probability RewardProb and the other with 1 - RewardProb;
+// which is which is drawn for each episode and to be found out by playing: Wang et al., "Learning to reinforcement
+// learn" (2016). Never terminated; truncated after 100 steps. The better arm alone gives 90 on average, a coin 50.
 //
-// Observation f32[4]: the last reward, the last action one-hot (the first before any was played), and the time from -1 to
+// Observation f32[4]: the last reward, the last action one-hot (the first before any was played), and the time from -1
+// to
 // 1. Equal to gymnax 1.0.1.
 type BernoulliBandit struct{}
 
@@ -30,7 +31,8 @@ type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Arr
 
 // Spec of BernoulliBandit-misc-v1.
 func (BernoulliBandit) Spec() envs.Spec {
-	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32},
+	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{
+		1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32},
 		Action: envs.Discrete{N: 2}, MaxSteps: 100}
 }
 
@@ -41,24 +43,27 @@ func (BernoulliBandit) DefaultParams() BernoulliBanditParams {
 
 // Reset draws which arm is the better one.
 func (e BernoulliBandit) Reset(key random.Key, p BernoulliBanditParams) (BernoulliBanditState, *graph.Array) {
-	second := graph.Eq(graph.Index(random.Randint(key, graph.ShapeOf(graph.Int32, 1), 0, 2), 0), 1)
-	s := BernoulliBanditState{First: graph.Select(second, graph.Sub(1, p.RewardProb), p.RewardProb), LastAction: envs.Steps(0), LastReward: envs.Steps(0), Time: envs.Steps(0)}
+	second := random.Randint(key, graph.ShapeOf(graph.Int32, 1), 0, 2).Index(0).Eq(1)
+	s := BernoulliBanditState{First: graph.Select(second, graph.Sub(1, p.RewardProb), p.RewardProb),
+		LastAction: envs.Steps(0), LastReward: envs.Steps(0), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step draws the reward.
-func (e BernoulliBandit) Step(key random.Key, s BernoulliBanditState, action *graph.Array, p BernoulliBanditParams) (next BernoulliBanditState, obs, reward, terminated, truncated *graph.Array) {
+func (e BernoulliBandit) Step(key random.Key, s BernoulliBanditState, action *graph.Array,
+	p BernoulliBanditParams) (next BernoulliBanditState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	won := random.Bernoulli(key, graph.Select(graph.Eq(action, 0), s.First, graph.Sub(1, s.First)))
-	next = BernoulliBanditState{First: s.First, LastAction: graph.Convert(action, graph.Int32), LastReward: number(won)}
+	won := random.Bernoulli(key, graph.Select(action.Eq(0), s.First, graph.Sub(1, s.First)))
+	next = BernoulliBanditState{First: s.First, LastAction: action.Convert(graph.Int32), LastReward: number(won)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	return next, e.Observe(next, p), float(won), envs.False(), truncated
 }
 
 // Observe gives what was played last, and the time.
 func (BernoulliBandit) Observe(s BernoulliBanditState, p BernoulliBanditParams) *graph.Array {
-	time := graph.Sub(graph.Div(graph.Mul(2, float(s.Time)), float(p.MaxSteps)), 1)
-	return graph.Stack([]*graph.Array{float(s.LastReward), float(graph.Eq(s.LastAction, 0)), float(graph.Eq(s.LastAction, 1)), time}, 0)
+	time := graph.Mul(2, float(s.Time)).Div(float(p.MaxSteps)).Sub(1)
+	return graph.Stack([]*graph.Array{float(s.LastReward), float(s.LastAction.Eq(0)),
+		float(s.LastAction.Eq(1)), time}, 0)
 }
 
 // Draw paints both arms as high as they pay, and a ring of wood around the one that was played last, filled if it paid.

@@ -11,12 +11,12 @@ import (
 
 func init() { envs.MustRegister(Catch{}) }
 
-// Catch is a ball that falls through a grid of 10 rows and 5 columns onto a row where a paddle moves left (action 0), stays
-// (1) or moves right (2). The ninth step brings the ball down: it pays 1 if the paddle is there and -1 if not, and
-// terminates. Truncated after 1,000 steps, which no episode has.
+// Catch is a ball that falls through a grid of 10 rows and 5 columns onto a row where a paddle moves left (action 0),
+// stays (1) or moves right (2). The ninth step brings the ball down: it pays 1 if the paddle is there and -1 if not,
+// and terminates. Truncated after 1,000 steps, which no episode has.
 //
-// Observation f32[10, 5]: ones where ball and paddle are. Equal to gymnax 1.0.1 up to the end of an episode, after which
-// the ball of gymnax starts again at the top even where nobody resets.
+// Observation f32[10, 5]: ones where ball and paddle are. Equal to gymnax 1.0.1 up to the end of an episode, after
+// which the ball of gymnax starts again at the top even where nobody resets.
 type Catch struct{}
 
 // CatchParams is an int32 scalar.
@@ -31,7 +31,8 @@ const catchRows, catchColumns = 10, 5
 
 // Spec of Catch-bsuite-v1.
 func (Catch) Spec() envs.Spec {
-	return envs.Spec{ID: "Catch-bsuite-v1", Observation: box(0, 1, catchRows, catchColumns), Action: envs.Discrete{N: 3}, MaxSteps: 1000}
+	return envs.Spec{ID: "Catch-bsuite-v1", Observation: box(0, 1, catchRows, catchColumns), Action: envs.Discrete{
+		N: 3}, MaxSteps: 1000}
 }
 
 // DefaultParams of Catch-bsuite-v1.
@@ -39,27 +40,33 @@ func (Catch) DefaultParams() CatchParams { return CatchParams{MaxSteps: envs.Ste
 
 // Reset draws the column of the ball.
 func (e Catch) Reset(key random.Key, p CatchParams) (CatchState, *graph.Array) {
-	s := CatchState{BallX: random.Randint(key, graph.ShapeOf(graph.Int32), 0, catchColumns), BallY: envs.Steps(0), PaddleX: envs.Steps(catchColumns / 2), Time: envs.Steps(0)}
+	s := CatchState{BallX: random.Randint(key, graph.ShapeOf(graph.Int32), 0, catchColumns), BallY: envs.Steps(0),
+		PaddleX: envs.Steps(catchColumns / 2), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step moves paddle and ball. The key is not used.
-func (e Catch) Step(_ random.Key, s CatchState, action *graph.Array, p CatchParams) (next CatchState, obs, reward, terminated, truncated *graph.Array) {
+func (e Catch) Step(_ random.Key, s CatchState, action *graph.Array,
+	p CatchParams) (next CatchState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	next = CatchState{BallX: s.BallX, BallY: graph.Add(s.BallY, 1), PaddleX: graph.Clamp(0, graph.Add(s.PaddleX, graph.Sub(graph.Convert(action, graph.Int32), 1)), catchColumns-1)}
+	next = CatchState{BallX: s.BallX, BallY: s.BallY.Add(1),
+		PaddleX: graph.Clamp(0, s.PaddleX.Add(action.Convert(graph.Int32).Sub(1)), catchColumns-1)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	down := graph.Eq(next.BallY, catchRows-1)
-	return next, e.Observe(next, p), graph.Select(down, sign(graph.Eq(next.PaddleX, s.BallX)), 0.), down, truncated
+	down := next.BallY.Eq(catchRows - 1)
+	return next, e.Observe(next, p), graph.Select(down, sign(next.PaddleX.Eq(s.BallX)), 0.), down, truncated
 }
 
 // Observe shows ball and paddle.
 func (Catch) Observe(s CatchState, _ CatchParams) *graph.Array {
-	return float(graph.Or(cell(s.BallY, s.BallX, catchRows, catchColumns), cell(envs.Steps(catchRows-1), s.PaddleX, catchRows, catchColumns)))
+	return float(cell(s.BallY, s.BallX, catchRows, catchColumns).Or(cell(envs.Steps(catchRows-1), s.PaddleX,
+		catchRows, catchColumns)))
 }
 
 // Draw paints the grid.
 func (e Catch) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s CatchState) []*graph.Array { return []*graph.Array{s.BallX, s.BallY, s.PaddleX} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s CatchState) []*graph.Array {
+		return []*graph.Array{s.BallX, s.BallY, s.PaddleX}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -11,18 +11,19 @@ import (
 
 func init() { envs.MustRegister(DeepSea{}) }
 
-// DeepSea is a dive through 8 rows of 8 columns, a row at each step, from the left end of the first: the treasure, 1, is
-// at the right end of the last, and each step to the right costs MoveCost / 8. Who explores at random finds it once in
-// 256 dives, and all that is paid on the way tells to keep left. Which of the two actions goes right differs from cell
-// to cell, always in the same way by default. Terminated and truncated after 8 steps. The best return is 0.99, of who
-// never goes right 0.
+// DeepSea is a dive through 8 rows of 8 columns, a row at each step, from the left end of the first: the treasure, 1,
+// is at the right end of the last, and each step to the right costs MoveCost / 8. Who explores at random finds it once
+// in 256 dives, and all that is paid on the way tells to keep left. Which of the two actions goes right differs from
+// cell to cell, always in the same way by default. Terminated and truncated after 8 steps. The best return is 0.99, of
+// who never goes right 0.
 //
 // Observation f32[8, 8]: a one where the diver is, nothing behind the last row. Equal to gymnax 1.0.1.
 type DeepSea struct{}
 
 // DeepSeaParams are scalars: bools, MoveCost of float32, MaxSteps of int32.
 type DeepSeaParams struct {
-	Deterministic    *graph.Array // if not, steps to the right fail with probability 1/8, and at both ends of the last row normal noise is paid
+	// if not, steps to the right fail with probability 1/8, and at both ends of the last row normal noise is paid
+	Deterministic    *graph.Array
 	SampleMapping    *graph.Array // draw the actions' meaning for each episode
 	RandomizeActions *graph.Array // if not, and not drawn, action 1 goes right everywhere
 	MoveCost         *graph.Array `min:"0"` // of 8 steps to the right
@@ -36,41 +37,45 @@ const seaSize = 8
 
 // Spec of DeepSea-bsuite-v1.
 func (DeepSea) Spec() envs.Spec {
-	return envs.Spec{ID: "DeepSea-bsuite-v1", Observation: box(0, 1, seaSize, seaSize), Action: envs.Discrete{N: 2}, MaxSteps: seaSize}
+	return envs.Spec{ID: "DeepSea-bsuite-v1", Observation: box(0, 1, seaSize, seaSize), Action: envs.Discrete{N: 2},
+		MaxSteps: seaSize}
 }
 
 // DefaultParams of DeepSea-bsuite-v1.
 func (DeepSea) DefaultParams() DeepSeaParams {
-	return DeepSeaParams{Deterministic: yes(), SampleMapping: envs.False(), RandomizeActions: yes(), MoveCost: graph.Scalar(.01), MaxSteps: envs.Steps(seaSize)}
+	return DeepSeaParams{Deterministic: yes(), SampleMapping: envs.False(), RandomizeActions: yes(),
+		MoveCost: graph.Scalar(.01), MaxSteps: envs.Steps(seaSize)}
 }
 
 // Reset puts the diver at the left end of the first row.
 func (e DeepSea) Reset(key random.Key, p DeepSeaParams) (DeepSeaState, *graph.Array) {
 	coins := func(key random.Key) *graph.Array { return random.Bernoulli(key, .5, seaSize, seaSize) }
-	mapping := graph.Select(p.SampleMapping, coins(key), graph.Or(graph.Not(p.RandomizeActions), coins(random.New(0))))
+	mapping := graph.Select(p.SampleMapping, coins(key), p.RandomizeActions.Not().Or(coins(random.New(0))))
 	s := DeepSeaState{Row: envs.Steps(0), Column: envs.Steps(0), Mapping: number(mapping), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step dives a row deeper. The key is used where the dive is not deterministic.
-func (e DeepSea) Step(key random.Key, s DeepSeaState, action *graph.Array, p DeepSeaParams) (next DeepSeaState, obs, reward, terminated, truncated *graph.Array) {
+func (e DeepSea) Step(key random.Key, s DeepSeaState, action *graph.Array,
+	p DeepSeaParams) (next DeepSeaState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	noise, slip := random.Split2(key)
 	scalar := graph.ShapeOf(graph.Float32)
 	here := cell(s.Row, s.Column, seaSize, seaSize)
-	right := graph.Any(graph.And(here, graph.Eq(s.Mapping, action)))
-	arrives := graph.And(right, graph.Or(p.Deterministic, graph.Gt(random.Uniform(slip, scalar, 0, 1), 1./seaSize)))
+	right := here.And(s.Mapping.Eq(action)).Any()
+	arrives := right.And(p.Deterministic.Or(random.Uniform(slip, scalar, 0, 1).Gt(1. / seaSize)))
 
-	edge := graph.Or(graph.Eq(s.Column, 0), graph.Eq(s.Column, seaSize-1))
-	noisy := graph.And(graph.Not(p.Deterministic), graph.And(graph.Eq(s.Row, seaSize-1), edge))
-	reward = float(graph.And(right, graph.Eq(s.Column, seaSize-1)))
-	reward = graph.Add(reward, graph.Select(noisy, random.Normal(noise, scalar), 0.))
-	reward = graph.Sub(reward, graph.Select(right, graph.Div(p.MoveCost, seaSize), 0.))
+	edge := s.Column.Eq(0).Or(s.Column.Eq(seaSize - 1))
+	noisy := p.Deterministic.Not().And(s.Row.Eq(seaSize - 1).And(edge))
+	reward = float(right.And(s.Column.Eq(seaSize - 1)))
+	reward = reward.Add(graph.Select(noisy, random.Normal(noise, scalar), 0.))
+	reward = reward.Sub(graph.Select(right, p.MoveCost.Div(seaSize), 0.))
 
 	move := graph.Select(arrives, 1, graph.Select(right, 0, -1))
-	next = DeepSeaState{Row: graph.Add(s.Row, 1), Column: graph.Clamp(0, graph.Add(s.Column, move), seaSize-1), Mapping: s.Mapping}
+	next = DeepSeaState{Row: s.Row.Add(1), Column: graph.Clamp(0, s.Column.Add(move), seaSize-1),
+		Mapping: s.Mapping}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, e.Observe(next, p), reward, graph.Eq(next.Row, seaSize), truncated
+	return next, e.Observe(next, p), reward, next.Row.Eq(seaSize), truncated
 }
 
 // Observe shows the diver.
@@ -80,7 +85,9 @@ func (DeepSea) Observe(s DeepSeaState, _ DeepSeaParams) *graph.Array {
 
 // Draw paints the grid, the treasure and the diver.
 func (e DeepSea) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s DeepSeaState) []*graph.Array { return []*graph.Array{s.Row, s.Column} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s DeepSeaState) []*graph.Array {
+		return []*graph.Array{s.Row, s.Column}
+	})
 	if err != nil {
 		return nil, err
 	}

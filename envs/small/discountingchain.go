@@ -32,13 +32,15 @@ const chains = 5
 
 // Spec of DiscountingChain-bsuite-v1.
 func (DiscountingChain) Spec() envs.Spec {
-	return envs.Spec{ID: "DiscountingChain-bsuite-v1", Observation: envs.Box{Low: []float64{-1, 0}, High: []float64{chains - 1, 1}, Dims: []int{2}, DType: graph.Float32},
+	return envs.Spec{ID: "DiscountingChain-bsuite-v1", Observation: envs.Box{Low: []float64{-1, 0}, High: []float64{
+		chains - 1, 1}, Dims: []int{2}, DType: graph.Float32},
 		Action: envs.Discrete{N: chains}, MaxSteps: 100}
 }
 
 // DefaultParams of DiscountingChain-bsuite-v1.
 func (DiscountingChain) DefaultParams() DiscountingChainParams {
-	return DiscountingChainParams{RewardSteps: graph.Int32s([]int32{1, 3, 10, 30, 100}), OptimalReturn: graph.Scalar(1.1), Best: envs.Steps(0), MaxSteps: envs.Steps(100)}
+	return DiscountingChainParams{RewardSteps: graph.Int32s([]int32{1, 3, 10, 30, 100}), OptimalReturn: graph.Scalar(
+		1.1), Best: envs.Steps(0), MaxSteps: envs.Steps(100)}
 }
 
 // Reset is always the same.
@@ -48,24 +50,28 @@ func (e DiscountingChain) Reset(_ random.Key, p DiscountingChainParams) (Discoun
 }
 
 // Step follows the chain. The key is not used.
-func (e DiscountingChain) Step(_ random.Key, s DiscountingChainState, action *graph.Array, p DiscountingChainParams) (next DiscountingChainState, obs, reward, terminated, truncated *graph.Array) {
+func (e DiscountingChain) Step(_ random.Key, s DiscountingChainState, action *graph.Array,
+	p DiscountingChainParams) (next DiscountingChainState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	next = DiscountingChainState{Context: graph.Select(graph.Eq(s.Time, 0), graph.Convert(action, graph.Int32), s.Context)}
+	next = DiscountingChainState{Context: graph.Select(s.Time.Eq(0), action.Convert(graph.Int32),
+		s.Context)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	pays := graph.Any(graph.And(graph.Eq(graph.Iota(chains), next.Context), graph.Eq(p.RewardSteps, next.Time)))
-	reward = graph.Select(pays, graph.Select(graph.Eq(next.Context, p.Best), p.OptimalReturn, 1.), 0.)
+	pays := graph.Iota(chains).Eq(next.Context).And(p.RewardSteps.Eq(next.Time)).Any()
+	reward = graph.Select(pays, graph.Select(next.Context.Eq(p.Best), p.OptimalReturn, 1.), 0.)
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
 
 // Observe gives the state.
 func (DiscountingChain) Observe(s DiscountingChainState, p DiscountingChainParams) *graph.Array {
-	return graph.Stack([]*graph.Array{float(s.Context), graph.Div(float(s.Time), float(p.MaxSteps))}, 0)
+	return graph.Stack([]*graph.Array{float(s.Context), float(s.Time).Div(float(p.MaxSteps))}, 0)
 }
 
 // Draw paints the five chains of the default parameters, as long as the steps until they pay on a scale of roots, and
 // how far the one that was chosen is played.
 func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s DiscountingChainState) []*graph.Array { return []*graph.Array{s.Context, s.Time} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s DiscountingChainState) []*graph.Array {
+		return []*graph.Array{s.Context, s.Time}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -13,8 +13,8 @@ import (
 func init() { envs.MustRegister(FourRooms{}) }
 
 // FourRooms is a walk through four rooms with doors between them to a goal: Sutton, Precup and Singh, "Between MDPs and
-// semi-MDPs" (1999). The actions go up, right, down, left; each fails with probability FailProb and then goes one of the
-// other ways. The goal pays 1 and terminates; truncated after 500 steps.
+// semi-MDPs" (1999). The actions go up, right, down, left; each fails with probability FailProb and then goes one of
+// the other ways. The goal pays 1 and terminates; truncated after 500 steps.
 //
 // Observation f32[4]: row and column of the walker and of the goal, from 1 to 11. Equal to gymnax 1.0.1.
 type FourRooms struct{}
@@ -68,7 +68,8 @@ func (FourRooms) Spec() envs.Spec {
 
 // DefaultParams of FourRooms-misc-v1.
 func (FourRooms) DefaultParams() FourRoomsParams {
-	return FourRoomsParams{FailProb: graph.Scalar(1. / 3), RandomStart: envs.False(), RandomGoal: envs.False(), MaxSteps: envs.Steps(500)}
+	return FourRoomsParams{FailProb: graph.Scalar(1. / 3), RandomStart: envs.False(), RandomGoal: envs.False(),
+		MaxSteps: envs.Steps(500)}
 }
 
 // Reset places the walker and the goal. A walker that would stand on the goal stands in the last cell.
@@ -77,15 +78,15 @@ func (e FourRooms) Reset(key random.Key, p FourRoomsParams) (FourRoomsState, *gr
 	n := len(roomCells[0])
 	scalar := graph.ShapeOf(graph.Int32)
 	place := func(i *graph.Array) (y, x *graph.Array) {
-		here := graph.Eq(graph.Iota(n), i)
-		at := func(v []int32) *graph.Array { return graph.Sum(graph.Select(here, graph.Int32s(v), 0)) }
+		here := graph.Iota(n).Eq(i)
+		at := func(v []int32) *graph.Array { return graph.Select(here, graph.Int32s(v), 0).Sum() }
 		return at(roomCells[0]), at(roomCells[1])
 	}
 	s := FourRoomsState{Time: envs.Steps(0)}
 	y, x := place(random.Randint(goalKey, scalar, 0, n))
 	s.GoalY, s.GoalX = graph.Select(p.RandomGoal, y, 8), graph.Select(p.RandomGoal, x, 9)
 	y, x = place(random.Randint(startKey, scalar, 0, n-1))
-	taken := graph.And(graph.Eq(y, s.GoalY), graph.Eq(x, s.GoalX))
+	taken := y.Eq(s.GoalY).And(x.Eq(s.GoalX))
 	last := func(v []int32) int { return int(v[n-1]) }
 	s.Y = graph.Select(p.RandomStart, graph.Select(taken, last(roomCells[0]), y), 4)
 	s.X = graph.Select(p.RandomStart, graph.Select(taken, last(roomCells[1]), x), 1)
@@ -93,21 +94,22 @@ func (e FourRooms) Reset(key random.Key, p FourRoomsParams) (FourRoomsState, *gr
 }
 
 // Step goes one cell, unless a wall is there.
-func (e FourRooms) Step(key random.Key, s FourRoomsState, action *graph.Array, p FourRoomsParams) (next FourRoomsState, obs, reward, terminated, truncated *graph.Array) {
+func (e FourRooms) Step(key random.Key, s FourRoomsState, action *graph.Array,
+	p FourRoomsParams) (next FourRoomsState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	fails, other := random.Split2(key)
 	// Of four ways drawn at random one is that of the action.
-	lost := graph.Lt(random.Uniform(fails, graph.ShapeOf(graph.Float32), 0, 1), graph.Mul(p.FailProb, 4./3))
-	way := graph.Select(lost, envs.Discrete{N: 4}.Sample(other), graph.Convert(action, graph.Int32))
-	is := func(i int) *graph.Array { return number(graph.Eq(way, i)) }
-	y := graph.Add(s.Y, graph.Sub(is(2), is(0)))
-	x := graph.Add(s.X, graph.Sub(is(1), is(3)))
-	row := graph.Sum(graph.Select(graph.Eq(graph.Iota(len(roomRows)), y), graph.Int32s(roomRows), 0))
-	free := graph.Eq(graph.And(graph.ShiftRightLogical(row, x), 1), 1)
+	lost := random.Uniform(fails, graph.ShapeOf(graph.Float32), 0, 1).Lt(p.FailProb.Mul(4. / 3))
+	way := graph.Select(lost, envs.Discrete{N: 4}.Sample(other), action.Convert(graph.Int32))
+	is := func(i int) *graph.Array { return number(way.Eq(i)) }
+	y := s.Y.Add(is(2).Sub(is(0)))
+	x := s.X.Add(is(1).Sub(is(3)))
+	row := graph.Select(graph.Iota(len(roomRows)).Eq(y), graph.Int32s(roomRows), 0).Sum()
+	free := graph.ShiftRightLogical(row, x).And(1).Eq(1)
 
 	next = FourRoomsState{Y: graph.Select(free, y, s.Y), X: graph.Select(free, x, s.X), GoalY: s.GoalY, GoalX: s.GoalX}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	found := graph.And(graph.Eq(next.Y, s.GoalY), graph.Eq(next.X, s.GoalX))
+	found := next.Y.Eq(s.GoalY).And(next.X.Eq(s.GoalX))
 	return next, e.Observe(next, p), float(found), found, truncated
 }
 
@@ -118,7 +120,9 @@ func (FourRooms) Observe(s FourRoomsState, _ FourRoomsParams) *graph.Array {
 
 // Draw paints the rooms from above, the goal and the walker.
 func (e FourRooms) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s FourRoomsState) []*graph.Array { return []*graph.Array{s.Y, s.X, s.GoalY, s.GoalX} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s FourRoomsState) []*graph.Array {
+		return []*graph.Array{s.Y, s.X, s.GoalY, s.GoalX}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -11,13 +11,13 @@ import (
 
 func init() { envs.MustRegister(MemoryChain{}) }
 
-// MemoryChain shows a bit at the start and asks for it MemoryLength steps later: the last action of an episode pays 1 if it
-// is the bit and -1 if not. Nothing else is paid, and terminates with it. Truncated after 1,000 steps, which no episode
-// of the default length has. Who has no memory gets 0 on average, who remembers 1.
+// MemoryChain shows a bit at the start and asks for it MemoryLength steps later: the last action of an episode pays 1
+// if it is the bit and -1 if not. Nothing else is paid, and terminates with it. Truncated after 1,000 steps, which no
+// episode of the default length has. Who has no memory gets 0 on average, who remembers 1.
 //
-// Observation f32[3]: 1 - time / MemoryLength, 0 (of several bits, the one that is asked for), and the bit as -1 or 1, 0
-// when it is not shown. Equal to gymnax 1.0.1, where the bit is seen twice, from Reset and from the first step, and an
-// episode has one step more than in bsuite.
+// Observation f32[3]: 1 - time / MemoryLength, 0 (of several bits, the one that is asked for), and the bit as -1 or 1,
+// 0 when it is not shown. Equal to gymnax 1.0.1, where the bit is seen twice, from Reset and from the first step, and
+// an episode has one step more than in bsuite.
 type MemoryChain struct{}
 
 // MemoryChainParams are int32 scalars.
@@ -31,7 +31,8 @@ type MemoryChainState struct{ Context, Time *graph.Array }
 
 // Spec of MemoryChain-bsuite-v1.
 func (MemoryChain) Spec() envs.Spec {
-	return envs.Spec{ID: "MemoryChain-bsuite-v1", Observation: envs.Box{Low: []float64{-envs.Unbounded, 0, -1}, High: []float64{1, 0, 1}, Dims: []int{3}, DType: graph.Float32},
+	return envs.Spec{ID: "MemoryChain-bsuite-v1", Observation: envs.Box{Low: []float64{-envs.Unbounded, 0, -1},
+		High: []float64{1, 0, 1}, Dims: []int{3}, DType: graph.Float32},
 		Action: envs.Discrete{N: 2}, MaxSteps: 1000}
 }
 
@@ -43,29 +44,33 @@ func (MemoryChain) DefaultParams() MemoryChainParams {
 // Reset draws the bit.
 func (e MemoryChain) Reset(key random.Key, p MemoryChainParams) (MemoryChainState, *graph.Array) {
 	bit, _ := random.Split2(key)
-	s := MemoryChainState{Context: number(graph.Index(random.Bernoulli(bit, .5, 1), 0)), Time: envs.Steps(0)}
+	s := MemoryChainState{Context: number(random.Bernoulli(bit, .5, 1).Index(0)), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step compares the action with the bit once the time has come. The key is not used.
-func (e MemoryChain) Step(_ random.Key, s MemoryChainState, action *graph.Array, p MemoryChainParams) (next MemoryChainState, obs, reward, terminated, truncated *graph.Array) {
+func (e MemoryChain) Step(_ random.Key, s MemoryChainState, action *graph.Array,
+	p MemoryChainParams) (next MemoryChainState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	next = MemoryChainState{Context: s.Context}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	reward = graph.Select(graph.Ge(s.Time, p.MemoryLength), sign(graph.Eq(action, s.Context)), 0.)
-	return next, e.Observe(next, p), reward, graph.Eq(s.Time, p.MemoryLength), truncated
+	reward = graph.Select(s.Time.Ge(p.MemoryLength), sign(action.Eq(s.Context)), 0.)
+	return next, e.Observe(next, p), reward, s.Time.Eq(p.MemoryLength), truncated
 }
 
 // Observe shows the time before the last step.
 func (MemoryChain) Observe(s MemoryChainState, p MemoryChainParams) *graph.Array {
-	time := graph.Max(graph.Sub(s.Time, 1), 0)
-	left := graph.Sub(1, graph.Div(float(time), float(p.MemoryLength)))
-	return graph.Stack([]*graph.Array{left, graph.Scalar(0), graph.Select(graph.Eq(time, 0), sign(graph.Eq(s.Context, 1)), 0.)}, 0)
+	time := s.Time.Sub(1).Max(0)
+	left := graph.Sub(1, float(time).Div(float(p.MemoryLength)))
+	return graph.Stack([]*graph.Array{left, graph.Scalar(0), graph.Select(time.Eq(0),
+		sign(s.Context.Eq(1)), 0.)}, 0)
 }
 
 // Draw paints the steps, of the default length, and over the first the bit: a blue disc for 1, a red one for 0.
 func (e MemoryChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s MemoryChainState) []*graph.Array { return []*graph.Array{s.Context, s.Time} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s MemoryChainState) []*graph.Array {
+		return []*graph.Array{s.Context, s.Time}
+	})
 	if err != nil {
 		return nil, err
 	}

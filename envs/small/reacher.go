@@ -12,10 +12,10 @@ import (
 
 func init() { envs.MustRegister(Reacher{}) }
 
-// Reacher turns the joints of an arm of two links, each 1 long, so that its end comes to a goal: torques f32[2] in [-1, 1]
-// accelerate the joints' angles, which count from the same axis each, without gravity, friction or inertia. A step of 50
-// ms pays exp(-distance²). Never terminated; truncated after 100 steps. It is the Reacher of gymnax 1.0.1, with nothing
-// of that of MuJoCo but the name; like gymnax it does not clip the action.
+// Reacher turns the joints of an arm of two links, each 1 long, so that its end comes to a goal: torques f32[2] in [-1,
+// 1] accelerate the joints' angles, which count from the same axis each, without gravity, friction or inertia. A step
+// of 50 ms pays exp(-distance²). Never terminated; truncated after 100 steps. It is the Reacher of gymnax 1.0.1, with
+// nothing of that of MuJoCo but the name; like gymnax it does not clip the action.
 //
 // Observation f32[8]: cosines, sines and velocities of both joints, and the goal's place.
 type Reacher struct{}
@@ -32,7 +32,8 @@ type ReacherState struct{ Angles, AngleVels, Goal, Time *graph.Array }
 
 // Spec of Reacher-misc-v1.
 func (Reacher) Spec() envs.Spec {
-	return envs.Spec{ID: "Reacher-misc-v1", Observation: envs.Symmetric(1, 1, 1, 1, envs.Unbounded, envs.Unbounded, 2, 2), Action: envs.Symmetric(1, 1), MaxSteps: 100}
+	return envs.Spec{ID: "Reacher-misc-v1", Observation: envs.Symmetric(1, 1, 1, 1, envs.Unbounded, envs.Unbounded, 2,
+		2), Action: envs.Symmetric(1, 1), MaxSteps: 100}
 }
 
 // DefaultParams of Reacher-misc-v1.
@@ -44,20 +45,23 @@ func (Reacher) DefaultParams() ReacherParams {
 func (e Reacher) Reset(key random.Key, p ReacherParams) (ReacherState, *graph.Array) {
 	keys := random.SplitN(key, 3)
 	two := graph.ShapeOf(graph.Float32, 2)
-	s := ReacherState{Angles: random.Uniform(keys[0], two, float32(-math.Pi), float32(math.Pi)), AngleVels: random.Uniform(keys[1], two, -1, 1),
-		Goal: random.Uniform(keys[2], two, -2, 2), Time: envs.Steps(0)}
+	s := ReacherState{Angles: random.Uniform(keys[0], two, float32(-math.Pi), float32(math.Pi)),
+		AngleVels: random.Uniform(keys[1], two, -1, 1),
+		Goal:      random.Uniform(keys[2], two, -2, 2), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step integrates the velocities, then the angles with the new velocities. The key is not used.
-func (e Reacher) Step(_ random.Key, s ReacherState, action *graph.Array, p ReacherParams) (next ReacherState, obs, reward, terminated, truncated *graph.Array) {
+func (e Reacher) Step(_ random.Key, s ReacherState, action *graph.Array,
+	p ReacherParams) (next ReacherState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	next = ReacherState{AngleVels: graph.Add(s.AngleVels, graph.Mul(graph.Mul(p.Dt, p.TorqueScale), action)), Goal: s.Goal}
-	next.Angles = graph.Add(s.Angles, graph.Mul(p.Dt, next.AngleVels))
+	next = ReacherState{AngleVels: s.AngleVels.Add(p.Dt.Mul(p.TorqueScale).Mul(action)),
+		Goal: s.Goal}
+	next.Angles = s.Angles.Add(p.Dt.Mul(next.AngleVels))
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
 	sin, cos := envs.SinCos(next.Angles)
-	end := graph.Stack([]*graph.Array{graph.Sum(cos), graph.Sum(sin)}, 0)
-	reward = graph.Exp(graph.Neg(graph.Sum(graph.Square(graph.Sub(end, s.Goal)))))
+	end := graph.Stack([]*graph.Array{cos.Sum(), sin.Sum()}, 0)
+	reward = end.Sub(s.Goal).Square().Sum().Neg().Exp()
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
 

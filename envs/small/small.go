@@ -1,10 +1,10 @@
-// Package small holds small environments that each ask one thing of a learner: to remember (MemoryChain, TMaze), to assign
-// credit (UmbrellaChain, DiscountingChain), to explore (DeepSea, FourRooms), to learn within an episode (BernoulliBandit),
-// to steer (Catch, Reacher, Swimmer). Those whose IDs end in bsuite are of Osband et al., "Behaviour suite for
-// reinforcement learning" (2020).
+// Package small holds small environments that each ask one thing of a learner: to remember (MemoryChain, TMaze), to
+// assign credit (UmbrellaChain, DiscountingChain), to explore (DeepSea, FourRooms), to learn within an episode
+// (BernoulliBandit), to steer (Catch, Reacher, Swimmer). Those whose IDs end in bsuite are of Osband et al., "Behaviour
+// suite for reinforcement learning" (2020).
 //
-// All but the T-maze are equal to gymnax 1.0.1, of which they have the names; the comments say where gymnax differs from
-// where it has them from. No return counts as solved, unless the comment names one.
+// All but the T-maze are equal to gymnax 1.0.1, of which they have the names; the comments say where gymnax differs
+// from where it has them from. No return counts as solved, unless the comment names one.
 package small
 
 import (
@@ -22,21 +22,21 @@ func box(low, high float64, dims ...int) envs.Box {
 }
 
 // number is 1 for true and 0 for false.
-func number(b *graph.Array) *graph.Array { return graph.Convert(b, graph.Int32) }
+func number(b *graph.Array) *graph.Array { return b.Convert(graph.Int32) }
 
 // float is a number or a bool as float32.
-func float(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
+func float(x *graph.Array) *graph.Array { return x.Convert(graph.Float32) }
 
 // sign is 1 for true and -1 for false.
 func sign(b *graph.Array) *graph.Array { return graph.Select(b, 1., -1.) }
 
 // cell is the grid bool[rows, columns] that is true at one place, which may lie outside.
 func cell(y, x *graph.Array, rows, columns int) *graph.Array {
-	return graph.And(graph.Eq(graph.Reshape(graph.Iota(rows), rows, 1), y), graph.Eq(graph.Reshape(graph.Iota(columns), 1, columns), x))
+	return graph.Iota(rows).Reshape(rows, 1).Eq(y).And(graph.Iota(columns).Reshape(1, columns).Eq(x))
 }
 
 // yes is the bool scalar that is true.
-func yes() *graph.Array { return graph.Not(envs.False()) }
+func yes() *graph.Array { return envs.False().Not() }
 
 // board is a canvas of cells, row 0 at the top.
 type board struct {

@@ -12,9 +12,9 @@ import (
 func init() { envs.MustRegister(Swimmer{}) }
 
 // Swimmer steers a point in the plane to a goal and away from five urchins: the action f32[2] in [-1, 1] is its
-// acceleration. A step of 50 ms pays exp(-distance² / 2), times 1 - exp(-30 distance²) for each urchin. Never terminated;
-// truncated after 500 steps. It is the Swimmer of gymnax 1.0.1, with nothing of that of MuJoCo but the name; like gymnax it
-// does not clip the action.
+// acceleration. A step of 50 ms pays exp(-distance² / 2), times 1 - exp(-30 distance²) for each urchin. Never
+// terminated; truncated after 500 steps. It is the Swimmer of gymnax 1.0.1, with nothing of that of MuJoCo but the
+// name; like gymnax it does not clip the action.
 //
 // Observation f32[16]: the places of the urchins, the swimmer's place and velocity, the goal's place.
 type Swimmer struct{}
@@ -32,7 +32,8 @@ const urchins = 5
 
 // Spec of Swimmer-misc-v1.
 func (Swimmer) Spec() envs.Spec {
-	return envs.Spec{ID: "Swimmer-misc-v1", Observation: box(-envs.Unbounded, envs.Unbounded, 2*urchins+6), Action: envs.Symmetric(1, 1), MaxSteps: 500}
+	return envs.Spec{ID: "Swimmer-misc-v1", Observation: box(-envs.Unbounded, envs.Unbounded, 2*urchins+6),
+		Action: envs.Symmetric(1, 1), MaxSteps: 500}
 }
 
 // DefaultParams of Swimmer-misc-v1.
@@ -44,20 +45,22 @@ func (Swimmer) DefaultParams() SwimmerParams {
 func (e Swimmer) Reset(key random.Key, p SwimmerParams) (SwimmerState, *graph.Array) {
 	keys := random.SplitN(key, 3)
 	two := graph.ShapeOf(graph.Float32, 2)
-	s := SwimmerState{Urchins: random.Uniform(keys[0], graph.ShapeOf(graph.Float32, urchins, 2), -1, 1), Place: random.Uniform(keys[1], two, -1, 1), Velocity: graph.Zeros(two),
+	s := SwimmerState{Urchins: random.Uniform(keys[0], graph.ShapeOf(graph.Float32, urchins, 2), -1, 1),
+		Place: random.Uniform(keys[1], two, -1, 1), Velocity: graph.Zeros(two),
 		Goal: random.Uniform(keys[2], two, -1, 1), Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step integrates the velocity, then the place with the new velocity. The key is not used.
-func (e Swimmer) Step(_ random.Key, s SwimmerState, action *graph.Array, p SwimmerParams) (next SwimmerState, obs, reward, terminated, truncated *graph.Array) {
+func (e Swimmer) Step(_ random.Key, s SwimmerState, action *graph.Array,
+	p SwimmerParams) (next SwimmerState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	next = SwimmerState{Urchins: s.Urchins, Velocity: graph.Add(s.Velocity, graph.Mul(p.Dt, action)), Goal: s.Goal}
-	next.Place = graph.Add(s.Place, graph.Mul(p.Dt, next.Velocity))
+	next = SwimmerState{Urchins: s.Urchins, Velocity: s.Velocity.Add(p.Dt.Mul(action)), Goal: s.Goal}
+	next.Place = s.Place.Add(p.Dt.Mul(next.Velocity))
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	reward = graph.Exp(graph.Mul(-.5, graph.Sum(graph.Square(graph.Sub(next.Place, s.Goal)))))
-	stings := graph.Exp(graph.Mul(-30, graph.Sum(graph.Square(graph.Sub(next.Place, s.Urchins)), 1)))
-	return next, e.Observe(next, p), graph.Mul(reward, graph.Prod(graph.Sub(1, stings))), envs.False(), truncated
+	reward = graph.Mul(-.5, next.Place.Sub(s.Goal).Square().Sum()).Exp()
+	stings := graph.Mul(-30, next.Place.Sub(s.Urchins).Square().Sum(1)).Exp()
+	return next, e.Observe(next, p), reward.Mul(graph.Sub(1, stings).Prod()), envs.False(), truncated
 }
 
 // Observe gives the state.

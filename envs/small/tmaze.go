@@ -12,9 +12,10 @@ import (
 func init() { envs.MustRegister(TMaze{}) }
 
 // TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002): a sign at the start of a
-// corridor of Length steps tells which way leads to the goal at the junction at its end. The actions are north, east (on),
-// south and west. The goal's side pays 4, the other -0.1, and both terminate; standing still against a wall pays -0.1,
-// all else nothing. Truncated after 150 steps. The best return is 4; who goes on without remembering the sign gets 1.95.
+// corridor of Length steps tells which way leads to the goal at the junction at its end. The actions are north, east
+// (on), south and west. The goal's side pays 4, the other -0.1, and both terminate; standing still against a wall pays
+// -0.1, all else nothing. Truncated after 150 steps. The best return is 4; who goes on without remembering the sign
+// gets 1.95.
 //
 // Observation f32[3]: 0 1 1 at the start where the goal is in the north, 1 1 0 where it is in the south, 1 0 1 in the
 // corridor, 0 1 0 at the junction.
@@ -51,17 +52,18 @@ func (e TMaze) Reset(key random.Key, p TMazeParams) (TMazeState, *graph.Array) {
 }
 
 // Step walks or turns. The key is not used.
-func (e TMaze) Step(_ random.Key, s TMazeState, action *graph.Array, p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
+func (e TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
+	p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	is := func(way int) *graph.Array { return graph.Eq(action, way) }
-	junction := graph.Ge(s.Place, p.Length)
-	walk := graph.Sub(number(is(1)), number(is(3)))
-	next = TMazeState{North: s.North, Place: graph.Clamp(0, graph.Add(s.Place, walk), p.Length),
-		Turn: graph.Select(junction, graph.Sub(number(is(0)), number(is(2))), 0)}
+	is := func(way int) *graph.Array { return action.Eq(way) }
+	junction := s.Place.Ge(p.Length)
+	walk := number(is(1)).Sub(number(is(3)))
+	next = TMazeState{North: s.North, Place: graph.Clamp(0, s.Place.Add(walk), p.Length),
+		Turn: graph.Select(junction, number(is(0)).Sub(number(is(2))), 0)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	turned := graph.Ne(next.Turn, 0)
-	right := graph.Eq(graph.Gt(next.Turn, 0), s.North)
-	still := graph.Eq(next.Place, s.Place)
+	turned := next.Turn.Ne(0)
+	right := next.Turn.Gt(0).Eq(s.North)
+	still := next.Place.Eq(s.Place)
 	reward = graph.Select(turned, graph.Select(right, 4., -.1), graph.Select(still, -.1, 0.))
 	return next, e.Observe(next, p), reward, turned, truncated
 }
@@ -70,13 +72,15 @@ func (e TMaze) Step(_ random.Key, s TMazeState, action *graph.Array, p TMazePara
 func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 	show := func(a, b, c float32) *graph.Array { return graph.Float32s([]float32{a, b, c}) }
 	sign := graph.Select(s.North, show(0, 1, 1), show(1, 1, 0))
-	on := graph.Select(graph.Ge(s.Place, p.Length), show(0, 1, 0), show(1, 0, 1))
-	return graph.Select(graph.Eq(s.Place, 0), sign, on)
+	on := graph.Select(s.Place.Ge(p.Length), show(0, 1, 0), show(1, 0, 1))
+	return graph.Select(s.Place.Eq(0), sign, on)
 }
 
 // Draw paints the maze of the default length from above, the goal and the walker.
 func (e TMaze) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s TMazeState) []*graph.Array { return []*graph.Array{s.North, s.Place, s.Turn} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s TMazeState) []*graph.Array {
+		return []*graph.Array{s.North, s.Place, s.Turn}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 func init() { envs.MustRegister(UmbrellaChain{}) }
 
 // UmbrellaChain asks once whether to take an umbrella: the first action alone decides (1: take it). The last of
-// ChainLength steps pays 1 if it is there when it is needed and not when it is not, and -1 otherwise, and terminates; all
-// steps between pay 1 or -1 by chance. Truncated after 100 steps.
+// ChainLength steps pays 1 if it is there when it is needed and not when it is not, and -1 otherwise, and terminates;
+// all steps between pay 1 or -1 by chance. Truncated after 100 steps.
 //
 // Observation f32[3]: whether it is needed, whether it is there (by chance before the first step), 1 - time /
 // ChainLength. Equal to gymnax 1.0.1 without distractors.
@@ -30,7 +30,8 @@ type UmbrellaChainState struct{ Need, Has, Time *graph.Array }
 
 // Spec of UmbrellaChain-bsuite-v1.
 func (UmbrellaChain) Spec() envs.Spec {
-	return envs.Spec{ID: "UmbrellaChain-bsuite-v1", Observation: envs.Box{Low: []float64{0, 0, -envs.Unbounded}, High: []float64{1, 1, 1}, Dims: []int{3}, DType: graph.Float32},
+	return envs.Spec{ID: "UmbrellaChain-bsuite-v1", Observation: envs.Box{Low: []float64{0, 0, -envs.Unbounded},
+		High: []float64{1, 1, 1}, Dims: []int{3}, DType: graph.Float32},
 		Action: envs.Discrete{N: 2}, MaxSteps: 100}
 }
 
@@ -42,29 +43,35 @@ func (UmbrellaChain) DefaultParams() UmbrellaChainParams {
 // Reset draws whether the umbrella is needed.
 func (e UmbrellaChain) Reset(key random.Key, p UmbrellaChainParams) (UmbrellaChainState, *graph.Array) {
 	keys := random.SplitN(key, 3)
-	s := UmbrellaChainState{Need: number(random.Bernoulli(keys[0], .5)), Has: number(random.Bernoulli(keys[1], .5)), Time: envs.Steps(0)}
+	s := UmbrellaChainState{Need: number(random.Bernoulli(keys[0], .5)), Has: number(random.Bernoulli(keys[1], .5)),
+		Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
 // Step draws the reward of all steps but the last.
-func (e UmbrellaChain) Step(key random.Key, s UmbrellaChainState, action *graph.Array, p UmbrellaChainParams) (next UmbrellaChainState, obs, reward, terminated, truncated *graph.Array) {
+func (e UmbrellaChain) Step(key random.Key, s UmbrellaChainState, action *graph.Array,
+	p UmbrellaChainParams) (next UmbrellaChainState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
 	chance, _ := random.Split2(key)
-	next = UmbrellaChainState{Need: s.Need, Has: graph.Select(graph.Eq(s.Time, 0), graph.Convert(action, graph.Int32), s.Has)}
+	next = UmbrellaChainState{Need: s.Need, Has: graph.Select(s.Time.Eq(0), action.Convert(graph.Int32),
+		s.Has)}
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	last := graph.Eq(next.Time, p.ChainLength)
-	reward = graph.Select(last, sign(graph.Eq(next.Has, s.Need)), sign(random.Bernoulli(chance, .5)))
+	last := next.Time.Eq(p.ChainLength)
+	reward = graph.Select(last, sign(next.Has.Eq(s.Need)), sign(random.Bernoulli(chance, .5)))
 	return next, e.Observe(next, p), reward, last, truncated
 }
 
 // Observe gives the state.
 func (UmbrellaChain) Observe(s UmbrellaChainState, p UmbrellaChainParams) *graph.Array {
-	return graph.Stack([]*graph.Array{float(s.Need), float(s.Has), graph.Sub(1, graph.Div(float(s.Time), float(p.ChainLength)))}, 0)
+	return graph.Stack([]*graph.Array{float(s.Need), float(s.Has),
+		graph.Sub(1, float(s.Time).Div(float(p.ChainLength)))}, 0)
 }
 
 // Draw paints the steps, of the default length, rain over the last if it comes, and the umbrella if it is there.
 func (e UmbrellaChain) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(e.Spec().ID, state, func(s UmbrellaChainState) []*graph.Array { return []*graph.Array{s.Need, s.Has, s.Time} })
+	v, err := draw.Scalars(e.Spec().ID, state, func(s UmbrellaChainState) []*graph.Array {
+		return []*graph.Array{s.Need, s.Has, s.Time}
+	})
 	if err != nil {
 		return nil, err
 	}

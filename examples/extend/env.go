@@ -16,7 +16,8 @@ func init() { envs.MustRegister(TMaze{}) }
 type TMaze struct{}
 
 // TMazeParams are the parameters of a maze.
-type TMazeParams struct{ Length, MaxSteps *graph.Array } // i32[]: cells from the start to the junction; steps of an episode
+// i32[]: cells from the start to the junction; steps of an episode
+type TMazeParams struct{ Length, MaxSteps *graph.Array }
 
 // TMazeState is where the walker stands.
 type TMazeState struct {
@@ -26,9 +27,11 @@ type TMazeState struct {
 	Time  *graph.Array // i32[]
 }
 
-// Spec has the observation (the sign where it is seen, whether this is the junction) and the actions left, ahead, right.
+// Spec has the observation (the sign where it is seen, whether this is the junction) and the actions left, ahead,
+// right.
 func (TMaze) Spec() envs.Spec {
-	return envs.Spec{ID: "TMaze-v0", Observation: envs.Symmetric(1, 1), Action: envs.Discrete{N: 3}, MaxSteps: 12, RewardThreshold: .95}
+	return envs.Spec{ID: "TMaze-v0", Observation: envs.Symmetric(1, 1), Action: envs.Discrete{N: 3}, MaxSteps: 12,
+		RewardThreshold: .95}
 }
 
 // DefaultParams are a corridor of six cells.
@@ -38,7 +41,8 @@ func (TMaze) DefaultParams() TMazeParams {
 
 // Reset draws the sign.
 func (m TMaze) Reset(key random.Key, p TMazeParams) (TMazeState, *graph.Array) {
-	s := TMazeState{Sign: graph.Select(random.Bernoulli(key, .5), 1., -1.), Place: envs.Steps(0), Side: graph.Scalar(0), Time: envs.Steps(0)}
+	s := TMazeState{Sign: graph.Select(random.Bernoulli(key, .5), 1., -1.), Place: envs.Steps(0), Side: graph.Scalar(0),
+		Time: envs.Steps(0)}
 	return s, m.Observe(s, p)
 }
 
@@ -48,20 +52,25 @@ func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 	return graph.Stack([]*graph.Array{sign, graph.Convert(graph.Ge(s.Place, p.Length), graph.Float32)}, 0)
 }
 
-// Step walks on in the corridor and turns at the junction; whatever else is tried, the walker stays. The right arm gives 1.
-func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array, p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
+// Step walks on in the corridor and turns at the junction; whatever else is tried, the walker stays. The right arm
+// gives 1.
+func (m TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
+	p TMazeParams) (next TMazeState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(m.Spec(), action)
 	junction := graph.Ge(s.Place, p.Length)
 	walks := graph.And(graph.Not(junction), graph.Eq(action, 1))
 	next = TMazeState{Sign: s.Sign, Place: graph.Add(s.Place, graph.Convert(walks, graph.Int32))}
 	next.Side = graph.Select(junction, graph.Convert(graph.Sub(action, 1), graph.Float32), 0.)
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	return next, m.Observe(next, p), graph.Select(graph.Eq(next.Side, s.Sign), 1., 0.), graph.Ne(next.Side, 0), truncated
+	return next, m.Observe(next, p), graph.Select(graph.Eq(next.Side, s.Sign), 1., 0.), graph.Ne(next.Side, 0),
+		truncated
 }
 
 // Draw paints the maze from above, the reward's arm and the walker.
 func (m TMaze) Draw(state any, size image.Point) (image.Image, error) {
-	v, err := draw.Scalars(m.Spec().ID, state, func(s TMazeState) []*graph.Array { return []*graph.Array{s.Sign, s.Place, s.Side} })
+	v, err := draw.Scalars(m.Spec().ID, state, func(s TMazeState) []*graph.Array {
+		return []*graph.Array{s.Sign, s.Place, s.Side}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,8 @@ func TestTMaze(t *testing.T) {
 		{1, "the reward's arm", []int{1, 1, 1, 1, 1, 1, 2}, 1, 1, true},
 		{2, "the other arm", []int{1, 1, 1, 1, 1, 1, 0}, 1, 0, true},
 		{3, "on the left", []int{1, 1, 1, 1, 1, 1, 0}, -1, 1, true},
-		{4, "who turns in the corridor stays, who goes ahead at the junction, too", []int{0, 1, 2, 1, 1, 1, 1, 1, 1, 1, 2}, 1, 1, true},
+		{4, "who turns in the corridor stays, who goes ahead at the junction, too", []int{0, 1, 2, 1, 1, 1, 1, 1, 1, 1,
+			2}, 1, 1, true},
 		{5, "the limit", []int{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, -1, 0, false},
 	} {
 		m, p := TMaze{}, TMaze{}.DefaultParams()
@@ -55,7 +56,8 @@ func TestTMaze(t *testing.T) {
 			if number(t, s.Place) == 0 {
 				sign = c.sign
 			}
-			require.Equal(t, sign, number(t, graph.Index(obs, 0)), "case %d, step %d: the sign is seen in the first cell alone", c.number, i)
+			require.Equal(t, sign, number(t, graph.Index(obs, 0)),
+				"case %d, step %d: the sign is seen in the first cell alone", c.number, i)
 		}
 		state, err := graph.Eval(s)
 		require.NoError(t, err)
@@ -76,8 +78,10 @@ func number(t *testing.T, a *graph.Array) float64 {
 func TestMemoryIsNeeded(t *testing.T) {
 	reached := func(policy string) float64 {
 		var out, text bytes.Buffer
-		status := cli.Run(context.Background(), []string{"evolve", "TMaze-v0", "--policy", policy, "--strategy", "parents", "--steps", "12", "--episodes", "8",
-			"--generations", "50", "--tune", "off", "--out", "none", "--json"}, cli.Streams{Out: &out, Err: &text, Env: os.Getenv})
+		status := cli.Run(context.Background(), []string{"evolve", "TMaze-v0", "--policy", policy, "--strategy",
+			"parents", "--steps", "12", "--episodes", "8",
+			"--generations", "50", "--tune", "off", "--out", "none", "--json"}, cli.Streams{Out: &out, Err: &text,
+			Env: os.Getenv})
 		require.Zero(t, status, "%s", &text)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		var r struct {
@@ -93,7 +97,8 @@ func TestMemoryIsNeeded(t *testing.T) {
 
 // Rounds are what a loop over the members makes.
 func TestSearch(t *testing.T) {
-	s := &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:3"}, Steps: 8, Episodes: 3, Aim: run.Aim{Target: "0", Judge: 1}}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
+	s := &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:3"}, Steps: 8, Episodes: 3,
+		Aim: run.Aim{Target: "0", Judge: 1}}, Members: 5, Rounds: 2, Common: run.Common{Seed: 4}}
 	x, err := s.Start(&xlabridge.Reference{})
 	require.NoError(t, err)
 	r, err := s.Rollout()

@@ -13,9 +13,11 @@ import (
 
 func init() {
 	run.MustRegister(run.Kind{
-		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round", Work: "environment steps of all members",
+		Name: "search", Short: "Draw members at random and keep the best", Argument: "env", Version: 1, Unit: "round",
+		Work: "environment steps of all members",
 		New: func() run.Experiment {
-			return &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:8"}, Steps: 12, Episodes: 16, Aim: run.Aim{Target: "auto", Judge: 100}}, Members: 512, Rounds: 50}
+			return &Search{Playing: run.Playing{Scene: run.Scene{Env: "TMaze-v0", Policy: "memory:8"}, Steps: 12,
+				Episodes: 16, Aim: run.Aim{Target: "auto", Judge: 100}}, Members: 512, Rounds: 50}
 		},
 	})
 }
@@ -52,12 +54,17 @@ func (s *Search) Start(b xlabridge.Backend) (run.Run, error) {
 	first := State{Key: key, Round: envs.Steps(0), Best: play.Policy.Init(key), Return: graph.Scalar(math.Inf(-1))}
 	loop, err := run.NewLoop(b, run.LoopOptions{
 		Name: "round", Purpose: run.Purpose("search", s), Plan: play.Plan, Work: play.EnvSteps(),
-		Metrics: []string{"best_return", "mean_return"}, Goal: run.Value{Name: "best_return", Number: s.Goal(play.Env.Spec())},
-	}, first, play.Inputs(), func(now State, in episode.SpreadInputs) (State, *graph.Array) { return round(play, now, in) })
+		Metrics: []string{"best_return", "mean_return"}, Goal: run.Value{Name: "best_return",
+			Number: s.Goal(play.Env.Spec())},
+	}, first, play.Inputs(), func(now State, in episode.SpreadInputs) (State, *graph.Array) {
+		return round(play, now, in)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return run.WithCandidates(loop, func(s State) []run.Candidate { return []run.Candidate{{Name: "best_ever", Params: s.Best}} }), nil
+	return run.WithCandidates(loop, func(s State) []run.Candidate {
+		return []run.Candidate{{Name: "best_ever", Params: s.Best}}
+	}), nil
 }
 
 // round draws members and plays them. It keeps their returns alone: the best is drawn again.
@@ -69,6 +76,6 @@ func round(play *episode.Spread, s State, in episode.SpreadInputs) (State, *grap
 	found, top := play.Policy.Init(play.Key(key, at)), graph.DynamicIndex(returns, at, 0)
 	better := graph.Gt(top, s.Return)
 	next := State{Key: s.Key, Round: graph.Add(s.Round, 1), Return: graph.Select(better, top, s.Return)}
-	next.Best = graph.MapTree2(func(new, old *graph.Array) *graph.Array { return graph.Select(better, new, old) }, found, s.Best)
+	next.Best = graph.SelectTree(better, found, s.Best)
 	return next, graph.Stack([]*graph.Array{next.Return, graph.Mean(returns)}, 0)
 }

@@ -1,6 +1,7 @@
-// Command spikingmnist trains spiking networks on MNIST by surrogate gradients: pictures become spike trains of 28 x 28 pixels and T
-// steps, an epoch of all members is one compiled program. One net learns to tell 97 % of the test pictures; with -members 64 a
-// population does at once, to 95 % in the mean, each member with weights and an order of the data of its own.
+// Command spikingmnist trains spiking networks on MNIST by surrogate gradients: pictures become spike trains of 28 x 28
+// pixels and T steps, an epoch of all members is one compiled program. One net learns to tell 97 % of the test
+// pictures; with -members 64 a population does at once, to 95 % in the mean, each member with weights and an order of
+// the data of its own.
 //
 //	go run ./examples/spikingmnist
 //	go run ./examples/spikingmnist -members 64 -hidden 64 -epochs 2
@@ -18,8 +19,8 @@ import (
 	"time"
 
 	"xlarun/graph"
+	"xlarun/rollout/dataset"
 	"xlarun/rollout/sparse"
-	"xlarun/third_party/fetch/data"
 	"xlarun/xlabridge"
 )
 
@@ -64,7 +65,8 @@ func (o options) check() error {
 	for _, s := range []struct {
 		name     string
 		got, max int
-	}{{"members", o.members, 1 << 20}, {"hidden", o.hidden, 1 << 20}, {"steps", o.steps, 1 << 16}, {"epochs", o.epochs, 1 << 20}, {"batch", o.batch, o.train}} {
+	}{{"members", o.members, 1 << 20}, {"hidden", o.hidden, 1 << 20}, {"steps", o.steps, 1 << 16},
+		{"epochs", o.epochs, 1 << 20}, {"batch", o.batch, o.train}} {
 		if s.got < 1 || s.got > s.max {
 			return fmt.Errorf("-%s got %d, wants a whole number from 1 to %d", s.name, s.got, s.max)
 		}
@@ -89,7 +91,7 @@ func (o options) run(ctx context.Context, out io.Writer) (r result, err error) {
 	if err := o.check(); err != nil {
 		return r, err
 	}
-	dir, err := data.Folder(ctx, "mnist", data.Request{})
+	dir, err := dataset.Folder(ctx, "mnist", dataset.Request{})
 	if err != nil {
 		return r, err
 	}
@@ -102,11 +104,13 @@ func (o options) run(ctx context.Context, out io.Writer) (r result, err error) {
 		return r, err
 	}
 	defer func() { _ = client.Close() }()
-	set, err := xlabridge.Put(client, 1, struct{ Train, Test pictures }{o.pictures(mnist.Train, o.train), o.pictures(mnist.Test, o.test)})
+	set, err := xlabridge.Put(client, 1, struct{ Train, Test pictures }{o.pictures(mnist.Train, o.train),
+		o.pictures(mnist.Test, o.test)})
 	if err != nil {
 		return r, err
 	}
-	fmt.Fprintf(out, "%d x %d-%d-%d LIF, %d steps, %s code, %d pictures, batches of %d\n", o.members, pixels, o.hidden, classes, o.steps, o.code, o.train, o.batch)
+	fmt.Fprintf(out, "%d x %d-%d-%d LIF, %d steps, %s code, %d pictures, batches of %d\n", o.members, pixels, o.hidden,
+		classes, o.steps, o.code, o.train, o.batch)
 
 	start := xlabridge.Jit1(client, func(members *graph.Array) learner { return graph.VMap(o.newLearner)(members) })
 	type state struct {
@@ -147,7 +151,8 @@ func (o options) run(ctx context.Context, out io.Writer) (r result, err error) {
 			return r, err
 		}
 		r.losses = append(r.losses, mean(losses))
-		fmt.Fprintf(out, "epoch %d: loss %.4f, %s of the test pictures told right, %.1f s\n", i+1, mean(losses), percent(r.accuracy), time.Since(begin).Seconds())
+		fmt.Fprintf(out, "epoch %d: loss %.4f, %s of the test pictures told right, %.1f s\n", i+1, mean(losses),
+			percent(r.accuracy), time.Since(begin).Seconds())
 	}
 	return r, nil
 }
@@ -175,5 +180,6 @@ func percent(accuracy []float64) string {
 	if len(accuracy) == 1 {
 		return fmt.Sprintf("%.2f %%", 100*accuracy[0])
 	}
-	return fmt.Sprintf("%.2f %% (mean; least %.2f, most %.2f)", 100*mean(accuracy), 100*slices.Min(accuracy), 100*slices.Max(accuracy))
+	return fmt.Sprintf("%.2f %% (mean; least %.2f, most %.2f)", 100*mean(accuracy), 100*slices.Min(accuracy),
+		100*slices.Max(accuracy))
 }

@@ -27,16 +27,16 @@ func newNet(key random.Key, hidden int) net {
 
 // apply maps one picture's spikes [steps, pixels] to logits [classes]: the mean potentials of the readout.
 func (n net) apply(spikes *graph.Array) *graph.Array {
-	arrives := graph.Add(graph.SparseDot(spikes, n.In.W), n.In.B) // n.In.Apply, without the zeros
+	arrives := graph.SparseDot(spikes, n.In.W).Add(n.In.B) // n.In.Apply, without the zeros
 	_, hidden := n.LIF.Apply(n.LIF.Start(n.In.W.Dim(1)), arrives)
 	_, read := n.LI.Apply(n.LI.Start(classes), n.Out.Apply(hidden))
-	return graph.Mean(read, 0)
+	return read.Mean(0)
 }
 
-// coded are a picture's spikes [steps, pixels], by latency: one of each pixel that is not black, the brighter the sooner; or by rate:
-// in each step with the pixel's brightness as the probability.
+// coded are a picture's spikes [steps, pixels], by latency: one of each pixel that is not black, the brighter the
+// sooner; or by rate: in each step with the pixel's brightness as the probability.
 func (o options) coded(key random.Key, picture *graph.Array) *graph.Array {
-	bright := graph.Div(graph.Convert(picture, graph.Float32), 255)
+	bright := picture.Convert(graph.Float32).Div(255)
 	if o.code == "rate" {
 		return nn.RateCode(key, bright, o.steps)
 	}
@@ -66,33 +66,35 @@ func (o options) newLearner(i *graph.Array) learner {
 func (o options) epoch(l learner, number *graph.Array, d pictures) (learner, *graph.Array) {
 	key := random.FoldIn(l.Key, number)
 	order := random.Permutation(random.FoldIn(key, 0), o.train)
-	batches := graph.Reshape(graph.SliceAxis(order, 0, 0, o.batches()*o.batch), o.batches(), o.batch)
+	batches := graph.SliceAxis(order, 0, 0, o.batches()*o.batch).Reshape(o.batches(), o.batch)
 	type step struct{ Number, Batch *graph.Array }
 	l, losses := graph.Scan(func(l learner, s step) (learner, *graph.Array) {
 		x, y := graph.Take(d.X, s.Batch, 0), graph.Take(d.Y, s.Batch, 0)
 		keys := random.Split(random.FoldIn(random.FoldIn(key, 1), s.Number), o.batch)
 		spikes := graph.VMap2(o.coded)(keys, x)
 		loss, g := graph.ValueAndGrad(func(n net) *graph.Array {
-			return graph.Mean(graph.VMap2(func(spikes, y *graph.Array) *graph.Array { return nn.CrossEntropy(n.apply(spikes), y) })(spikes, y))
+			return graph.VMap2(func(spikes, y *graph.Array) *graph.Array {
+				return nn.CrossEntropy(n.apply(spikes), y)
+			})(spikes, y).Mean()
 		})(l.Net)
 		l.Net, l.Opt = optim.Step(o.optimiser(), l.Net, g, l.Opt)
 		return l, loss
 	}, l, step{graph.Iota(o.batches()), batches})
-	return l, graph.Mean(losses)
+	return l, losses.Mean()
 }
 
 // accuracy is the part of the pictures that a net tells right. They are looked at in batches, which must divide them.
 func (o options) accuracy(n net, d pictures) *graph.Array {
 	all := d.Y.Dim(0)
 	rows := func(a *graph.Array) *graph.Array {
-		return graph.Reshape(a, append([]int{all / judged, judged}, a.Dims()[1:]...)...)
+		return a.Reshape(append([]int{all / judged, judged}, a.Dims()[1:]...)...)
 	}
 	type batch struct{ Number, X, Y *graph.Array }
 	_, right := graph.Scan(func(_ graph.None, b batch) (graph.None, *graph.Array) {
 		keys := random.Split(random.FoldIn(random.New(o.seed), b.Number), judged)
 		return graph.None{}, graph.VMap3(func(key random.Key, x, y *graph.Array) *graph.Array {
-			return graph.Convert(graph.Eq(graph.ArgMax(n.apply(o.coded(key, x)), 0), y), graph.Float32)
+			return n.apply(o.coded(key, x)).ArgMax(0).Eq(y).Convert(graph.Float32)
 		})(keys, b.X, b.Y)
 	}, graph.None{}, batch{graph.Iota(all / judged), rows(d.X), rows(d.Y)})
-	return graph.Mean(right)
+	return right.Mean()
 }

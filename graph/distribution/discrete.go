@@ -23,7 +23,7 @@ func NewCategorical(logits *graph.Array) Categorical {
 }
 
 // CategoricalOf makes a distribution with probabilities in proportion to p […, n].
-func CategoricalOf(p *graph.Array) Categorical { return NewCategorical(graph.Log(p)) }
+func CategoricalOf(p *graph.Array) Categorical { return NewCategorical(p.Log()) }
 
 // Sample draws int32 indices: random.Categorical.
 func (d Categorical) Sample(key random.Key, dims ...int) *graph.Array {
@@ -40,37 +40,37 @@ func (d Categorical) Probs() *graph.Array { return graph.Softmax(d.Logits, -1) }
 func (d Categorical) LogProb(x *graph.Array) *graph.Array {
 	n := d.Logits.Dim(-1)
 	dims := graph.BroadcastDims("distribution.Categorical", x.Dims(), d.Logits.Dims()[:d.Logits.Rank()-1])
-	at := graph.ExpandDims(graph.BroadcastTo(x, dims...), -1)
-	logs := graph.BroadcastTo(d.LogProbs(), append(dims, n)...)
-	inside := graph.And(graph.Ge(at, 0), graph.Lt(at, n))
+	at := x.BroadcastTo(dims...).ExpandDims(-1)
+	logs := d.LogProbs().BroadcastTo(append(dims, n)...)
+	inside := at.Ge(0).And(at.Lt(n))
 	if x.DType().IsFloat() {
-		inside = graph.And(inside, graph.Eq(at, graph.Floor(at)))
+		inside = inside.And(at.Eq(at.Floor()))
 	}
-	got := graph.TakeAlongAxis(logs, graph.Convert(graph.Select(inside, at, graph.ZerosLike(at)), graph.Int32), -1)
-	return graph.Squeeze(graph.Select(inside, got, math.Inf(-1)), -1)
+	got := graph.TakeAlongAxis(logs, graph.Select(inside, at, graph.ZerosLike(at)).Convert(graph.Int32), -1)
+	return graph.Select(inside, got, math.Inf(-1)).Squeeze(-1)
 }
 
 // Entropy is minus the sum of p log p.
 func (d Categorical) Entropy() *graph.Array {
 	logs := d.LogProbs()
-	return graph.Neg(graph.Sum(weighted(logs, logs), -1))
+	return weighted(logs, logs).Sum(-1).Neg()
 }
 
 // KL is the divergence from q: the sum of p (log p - log q), infinite where q excludes what is possible here.
 func (d Categorical) KL(q Categorical) *graph.Array {
 	logs := d.LogProbs()
-	return graph.Sum(weighted(logs, graph.Sub(logs, q.LogProbs())), -1)
+	return weighted(logs, logs.Sub(q.LogProbs())).Sum(-1)
 }
 
 // weighted is exp(logs) * x, 0 where logs is -Inf, in derivatives too.
 func weighted(logs, x *graph.Array) *graph.Array {
-	some := graph.Gt(logs, math.Inf(-1))
-	safe := graph.Select(graph.Or(some, graph.IsNaN(logs)), x, 0)
-	return graph.Mul(graph.Exp(logs), safe)
+	some := logs.Gt(math.Inf(-1))
+	safe := graph.Select(some.Or(logs.IsNaN()), x, 0)
+	return logs.Exp().Mul(safe)
 }
 
 // Mode is the most likely index, the first of equals.
-func (d Categorical) Mode() *graph.Array { return graph.ArgMax(d.Logits, d.Logits.Rank()-1) }
+func (d Categorical) Mode() *graph.Array { return d.Logits.ArgMax(d.Logits.Rank() - 1) }
 
 // Bernoulli is 1 with a probability, else 0.
 type Bernoulli struct {
@@ -85,13 +85,13 @@ func NewBernoulli(logits any) Bernoulli {
 // BernoulliOf makes a distribution whose probability of 1 is p, a number or an array.
 func BernoulliOf(p any) Bernoulli {
 	x := parameters("distribution.BernoulliOf", p)[0]
-	return Bernoulli{graph.Sub(graph.Log(x), graph.Log1p(graph.Neg(x)))}
+	return Bernoulli{x.Log().Sub(graph.Log1p(x.Neg()))}
 }
 
 // Sample draws bools: random.Bernoulli.
 func (d Bernoulli) Sample(key random.Key, dims ...int) *graph.Array {
 	s := drawn(d.Logits, dims)
-	return random.Bernoulli(key, graph.BroadcastTo(d.Probs(), s.Dims...))
+	return random.Bernoulli(key, d.Probs().BroadcastTo(s.Dims...))
 }
 
 // Probs is the probability of 1.
@@ -102,11 +102,11 @@ func (d Bernoulli) logs() (one, zero *graph.Array) {
 	log := func(x *graph.Array) *graph.Array { // log sigmoid
 		// By selection: at plus infinity a difference of infinities would be no number, at 0 the corners of Min and Abs
 		// would hide the second derivative.
-		positive := graph.Ge(x, 0)
-		away := graph.Log1p(graph.Exp(graph.Select(positive, graph.Neg(x), x)))
-		return graph.Sub(graph.Select(positive, 0, x), away)
+		positive := x.Ge(0)
+		away := graph.Log1p(graph.Select(positive, x.Neg(), x).Exp())
+		return graph.Select(positive, 0, x).Sub(away)
 	}
-	return log(d.Logits), log(graph.Neg(d.Logits))
+	return log(d.Logits), log(d.Logits.Neg())
 }
 
 // LogProb is the logarithm of the probability of x: bools, or numbers, which are impossible unless 0 or 1.
@@ -116,25 +116,25 @@ func (d Bernoulli) LogProb(x *graph.Array) *graph.Array {
 		return graph.Select(x, one, zero)
 	}
 	x = value("distribution.Bernoulli", x, d.Logits)
-	impossible := graph.Select(graph.IsNaN(x), x, math.Inf(-1))
-	return graph.Select(graph.Eq(x, 1), one, graph.Select(graph.Eq(x, 0), zero, impossible))
+	impossible := graph.Select(x.IsNaN(), x, math.Inf(-1))
+	return graph.Select(x.Eq(1), one, graph.Select(x.Eq(0), zero, impossible))
 }
 
 // Entropy is minus the sum of p log p.
 func (d Bernoulli) Entropy() *graph.Array {
 	one, zero := d.logs()
-	return graph.Neg(graph.Add(weighted(one, one), weighted(zero, zero)))
+	return weighted(one, one).Add(weighted(zero, zero)).Neg()
 }
 
 // KL is the divergence from q.
 func (d Bernoulli) KL(q Bernoulli) *graph.Array {
 	one, zero := d.logs()
 	qOne, qZero := q.logs()
-	return graph.Add(weighted(one, graph.Sub(one, qOne)), weighted(zero, graph.Sub(zero, qZero)))
+	return weighted(one, one.Sub(qOne)).Add(weighted(zero, zero.Sub(qZero)))
 }
 
 // Mode is whether 1 is more likely than 0.
-func (d Bernoulli) Mode() *graph.Array { return graph.Gt(d.Logits, 0) }
+func (d Bernoulli) Mode() *graph.Array { return d.Logits.Gt(0) }
 
 // Poisson counts events that happen independently at a rate.
 type Poisson struct {
@@ -149,38 +149,38 @@ func NewPoisson(rate any) Poisson {
 // Sample draws int32 counts: random.Poisson.
 func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
 	s := drawn(d.Rate, dims)
-	return random.Poisson(key, graph.BroadcastTo(d.Rate, s.Dims...))
+	return random.Poisson(key, d.Rate.BroadcastTo(s.Dims...))
 }
 
 // LogProb is the logarithm of the probability of the counts x; -Inf for what is no count.
 func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Poisson", x, d.Rate)
-	count := graph.And(graph.And(graph.Ge(x, 0), graph.IsFinite(x)), graph.Eq(x, graph.Floor(x)))
+	count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
 	safe := graph.Select(count, x, 0)
-	y := graph.Sub(graph.Sub(graph.XLogY(safe, d.Rate), d.Rate), graph.Lgamma(graph.Add(safe, 1)))
-	return graph.Select(graph.IsNaN(x), x, within(count, x, y))
+	y := graph.XLogY(safe, d.Rate).Sub(d.Rate).Sub(graph.Lgamma(safe.Add(1)))
+	return graph.Select(x.IsNaN(), x, within(count, x, y))
 }
 
 // Entropy has no closed form: up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
 // (Evans and Boersma, "The entropy of a Poisson distribution", 1988), with an error below 2e-9.
 func (d Poisson) Entropy() *graph.Array {
-	small := graph.Le(d.Rate, 30)
-	low := Poisson{graph.ExpandDims(graph.Select(graph.Or(small, graph.IsNaN(d.Rate)), d.Rate, 1), -1)}
-	logs := low.LogProb(graph.Convert(graph.Iota(120), d.Rate.DType()))
-	sum := graph.Neg(graph.Sum(weighted(logs, logs), -1))
+	small := d.Rate.Le(30)
+	low := Poisson{graph.Select(small.Or(d.Rate.IsNaN()), d.Rate, 1).ExpandDims(-1)}
+	logs := low.LogProb(graph.Iota(120).Convert(d.Rate.DType()))
+	sum := weighted(logs, logs).Sum(-1).Neg()
 	rate := graph.Select(small, 30, d.Rate)
-	r, series := graph.Reciprocal(rate), graph.ZerosLike(rate)
+	r, series := rate.Reciprocal(), graph.ZerosLike(rate)
 	for _, c := range []float64{-863. / 2520, -9. / 80, -19. / 360, -1. / 24, -1. / 12} {
-		series = graph.Mul(r, graph.Add(series, c))
+		series = r.Mul(series.Add(c))
 	}
-	far := graph.Add(graph.Add(.5+halfLog2Pi, graph.Mul(.5, graph.Log(rate))), series)
-	return graph.Select(graph.Gt(d.Rate, 30), far, sum)
+	far := graph.Add(.5+halfLog2Pi, graph.Mul(.5, rate.Log())).Add(series)
+	return graph.Select(d.Rate.Gt(30), far, sum)
 }
 
 // KL is the divergence from q.
 func (d Poisson) KL(q Poisson) *graph.Array {
-	return graph.Add(graph.Sub(graph.XLogY(d.Rate, graph.Div(d.Rate, q.Rate)), d.Rate), q.Rate)
+	return graph.XLogY(d.Rate, d.Rate.Div(q.Rate)).Sub(d.Rate).Add(q.Rate)
 }
 
 // Mode is the most likely count, as a float.
-func (d Poisson) Mode() *graph.Array { return graph.Floor(d.Rate) }
+func (d Poisson) Mode() *graph.Array { return d.Rate.Floor() }

@@ -41,7 +41,8 @@ func kindOf[D interface {
 	distribution.Distribution
 	KL(D) *graph.Array
 }](of func(p arrays) D) kind {
-	return kind{func(p arrays) distribution.Distribution { return of(p) }, func(p, q distribution.Distribution) *graph.Array { return p.(D).KL(q.(D)) }}
+	return kind{func(p arrays) distribution.Distribution { return of(p) },
+		func(p, q distribution.Distribution) *graph.Array { return p.(D).KL(q.(D)) }}
 }
 
 var kinds = map[string]kind{
@@ -53,9 +54,13 @@ var kinds = map[string]kind{
 	"categorical": kindOf(func(p arrays) distribution.Categorical { return distribution.NewCategorical(p["logits"]) }),
 	"bernoulli":   kindOf(func(p arrays) distribution.Bernoulli { return distribution.NewBernoulli(p["logits"]) }),
 	"poisson":     kindOf(func(p arrays) distribution.Poisson { return distribution.NewPoisson(p["rate"]) }),
-	"gamma":       kindOf(func(p arrays) distribution.Gamma { return distribution.NewGamma(p["concentration"], p["rate"]) }),
-	"beta":        kindOf(func(p arrays) distribution.Beta { return distribution.NewBeta(p["a"], p["b"]) }),
-	"dirichlet":   kindOf(func(p arrays) distribution.Dirichlet { return distribution.NewDirichlet(p["concentration"]) }),
+	"gamma": kindOf(func(p arrays) distribution.Gamma {
+		return distribution.NewGamma(p["concentration"], p["rate"])
+	}),
+	"beta": kindOf(func(p arrays) distribution.Beta { return distribution.NewBeta(p["a"], p["b"]) }),
+	"dirichlet": kindOf(func(p arrays) distribution.Dirichlet {
+		return distribution.NewDirichlet(p["concentration"])
+	}),
 	"multivariate_normal": kindOf(func(p arrays) distribution.MultivariateNormal {
 		return distribution.MultivariateNormal{Loc: p["loc"], Scale: p["scale"]}
 	}),
@@ -66,7 +71,7 @@ var dtypes = map[string]graph.DType{"float64": graph.Float64, "int64": graph.Int
 func fromOracle(a oracles.Array, d graph.DType) *graph.Array {
 	x := graph.FromBytes(graph.ShapeOf(dtypes[a.DType], a.Shape...), a.Data)
 	if x.DType().IsFloat() {
-		return graph.Convert(x, d)
+		return x.Convert(d)
 	}
 	return x
 }
@@ -92,7 +97,7 @@ func (v vector) results(in inputs) arrays {
 	kl := func(p arrays) *graph.Array { return k.kl(k.of(p), k.of(in.Q)) }
 	entropy := func(p arrays) *graph.Array { return k.of(p).Entropy() }
 	sum := func(f func(p arrays) *graph.Array) func(p arrays) *graph.Array {
-		return func(p arrays) *graph.Array { return graph.Sum(f(p)) }
+		return func(p arrays) *graph.Array { return f(p).Sum() }
 	}
 	out := arrays{"log_prob": logProb(in.P, in.X), "kl": kl(in.P), "entropy": entropy(in.P)}
 	grads := map[string]arrays{
@@ -106,7 +111,7 @@ func (v vector) results(in inputs) arrays {
 		}
 	}
 	if in.X.DType().IsFloat() && v.DX != nil {
-		out["d_x"] = graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(logProb(in.P, x)) })(in.X)
+		out["d_x"] = graph.Grad(func(x *graph.Array) *graph.Array { return logProb(in.P, x).Sum() })(in.X)
 	}
 	return out
 }
@@ -119,7 +124,8 @@ func (v vector) wanted() map[string]oracles.Array {
 	if v.DX != nil {
 		want["d_x"] = *v.DX
 	}
-	for name, d := range map[string]map[string]oracles.Array{"d_log_prob": v.DLogProb, "d_kl": v.DKL, "d_entropy": v.DEntropy} {
+	for name, d := range map[string]map[string]oracles.Array{"d_log_prob": v.DLogProb, "d_kl": v.DKL,
+		"d_entropy": v.DEntropy} {
 		for leaf, g := range d {
 			want[name+" "+leaf] = g
 		}
@@ -199,16 +205,17 @@ func TestDraws(t *testing.T) {
 		require.Equal(t, want.Shape().String(), got.Shape().String())
 		require.Equal(t, floats(t, want), floats(t, got))
 	}
-	equal(graph.Add(loc, graph.Mul(scale, random.Normal(key, s))), distribution.NewNormal(loc, scale).Sample(key, 4))
-	equal(graph.Add(loc, graph.Mul(scale, random.Laplace(key, s))), distribution.NewLaplace(loc, scale).Sample(key, 4))
-	equal(graph.Tanh(distribution.NewNormal(loc, .5).Sample(key, 4)), distribution.NewSquashedNormal(loc, .5).Sample(key, 4))
+	equal(loc.Add(scale.Mul(random.Normal(key, s))), distribution.NewNormal(loc, scale).Sample(key, 4))
+	equal(loc.Add(scale.Mul(random.Laplace(key, s))), distribution.NewLaplace(loc, scale).Sample(key, 4))
+	equal(distribution.NewNormal(loc, .5).Sample(key, 4).Tanh(), distribution.NewSquashedNormal(loc, .5).Sample(
+		key, 4))
 	equal(random.Categorical(key, loc, 0, random.Draws(4, 2)), distribution.NewCategorical(loc).Sample(key, 4, 2))
 	equal(random.Bernoulli(key, graph.Logistic(loc), 4, 3), distribution.NewBernoulli(loc).Sample(key, 4))
 	equal(random.Poisson(key, scale, 4, 3), distribution.NewPoisson(scale).Sample(key, 4))
-	equal(graph.Div(random.Gamma(key, s, scale), 2), distribution.NewGamma(scale, 2).Sample(key, 4))
+	equal(random.Gamma(key, s, scale).Div(2), distribution.NewGamma(scale, 2).Sample(key, 4))
 	equal(random.Beta(key, s, scale, 2), distribution.NewBeta(scale, 2).Sample(key, 4))
 	equal(random.Dirichlet(key, scale, 4), distribution.NewDirichlet(scale).Sample(key, 4))
-	cov := graph.Add(graph.Diag(scale), .1)
+	cov := graph.Diag(scale).Add(.1)
 	equal(random.MultivariateNormal(key, loc, cov, 4), distribution.NewMultivariateNormal(loc, cov).Sample(key, 4))
 	require.Empty(t, distribution.NewNormal(0, 1).Sample(key).Dims())
 	require.Equal(t, []int{0, 3}, distribution.NewGamma(scale, 1).Sample(key, 0).Dims())
@@ -220,16 +227,17 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 	v := func(x ...float32) *graph.Array { return graph.Float32s(x) }
 	eye := graph.Eye(graph.Float32, 2)
 	for name, pair := range map[string][2]distribution.Distribution{
-		"normal":              {distribution.NewNormal(1, 2), distribution.NewNormal(2, 3)},
-		"squashed_normal":     {distribution.NewSquashedNormal(.3, .8), distribution.NewSquashedNormal(0, 1)},
-		"laplace":             {distribution.NewLaplace(1, 2), distribution.NewLaplace(2, 3)},
-		"categorical":         {distribution.NewCategorical(v(0, 1, 2)), distribution.NewCategorical(v(1, 1, 1))},
-		"bernoulli":           {distribution.NewBernoulli(1), distribution.BernoulliOf(.4)},
-		"poisson":             {distribution.NewPoisson(4), distribution.NewPoisson(5)},
-		"gamma":               {distribution.NewGamma(3, 2), distribution.NewGamma(2, 2)},
-		"beta":                {distribution.NewBeta(2, 3), distribution.NewBeta(1, 1)},
-		"dirichlet":           {distribution.NewDirichlet(v(1, 2, 3)), distribution.NewDirichlet(v(2, 2, 2))},
-		"multivariate_normal": {distribution.NewMultivariateNormal(v(1, 2), graph.Add(eye, .5)), distribution.NewMultivariateNormal(v(0, 2), graph.Mul(eye, 2))},
+		"normal":          {distribution.NewNormal(1, 2), distribution.NewNormal(2, 3)},
+		"squashed_normal": {distribution.NewSquashedNormal(.3, .8), distribution.NewSquashedNormal(0, 1)},
+		"laplace":         {distribution.NewLaplace(1, 2), distribution.NewLaplace(2, 3)},
+		"categorical":     {distribution.NewCategorical(v(0, 1, 2)), distribution.NewCategorical(v(1, 1, 1))},
+		"bernoulli":       {distribution.NewBernoulli(1), distribution.BernoulliOf(.4)},
+		"poisson":         {distribution.NewPoisson(4), distribution.NewPoisson(5)},
+		"gamma":           {distribution.NewGamma(3, 2), distribution.NewGamma(2, 2)},
+		"beta":            {distribution.NewBeta(2, 3), distribution.NewBeta(1, 1)},
+		"dirichlet":       {distribution.NewDirichlet(v(1, 2, 3)), distribution.NewDirichlet(v(2, 2, 2))},
+		"multivariate_normal": {distribution.NewMultivariateNormal(v(1, 2), eye.Add(.5)),
+			distribution.NewMultivariateNormal(v(0, 2), eye.Mul(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
@@ -239,7 +247,7 @@ func TestDrawsAgreeWithLogProb(t *testing.T) {
 				p, q := pair[0], pair[1]
 				x := p.Sample(key, n)
 				lp := p.LogProb(x)
-				return []*graph.Array{graph.Neg(lp), p.Entropy(), graph.Sub(lp, q.LogProb(x)), kinds[name].kl(p, q)}
+				return []*graph.Array{lp.Neg(), p.Entropy(), lp.Sub(q.LogProb(x)), kinds[name].kl(p, q)}
 			})(random.New(7))
 			require.NoError(t, err)
 			for i := range 2 {
@@ -273,35 +281,48 @@ func TestEdges(t *testing.T) {
 		got  *graph.Array
 		want []float64
 	}{
-		{"normal of infinities and NaN", distribution.NewNormal(0, 1).LogProb(v(inf, -inf, nan, 1e30)), []float64{-inf, -inf, nan, -inf}},
-		{"squashed normal outside, at the edge", graph.IsFinite(distribution.NewSquashedNormal(0, 1).LogProb(v(1, -1, 1.1, nan))), []float64{1, 1, 0, 0}},
-		{"squashed normal beyond is impossible", distribution.NewSquashedNormal(0, 1).LogProb(v(1.1, -2, nan)), []float64{-inf, -inf, nan}},
-		{"categorical out of range", distribution.NewCategorical(v(0, 0)).LogProb(graph.Int32s([]int32{-1, 2, 0})), []float64{-inf, -inf, -math.Ln2}},
+		{"normal of infinities and NaN", distribution.NewNormal(0, 1).LogProb(v(inf, -inf, nan, 1e30)), []float64{
+			-inf, -inf, nan, -inf}},
+		{"squashed normal outside, at the edge", distribution.NewSquashedNormal(0, 1).LogProb(
+			v(1, -1, 1.1, nan)).IsFinite(), []float64{1, 1, 0, 0}},
+		{"squashed normal beyond is impossible", distribution.NewSquashedNormal(0, 1).LogProb(v(1.1, -2, nan)),
+			[]float64{-inf, -inf, nan}},
+		{"categorical out of range", distribution.NewCategorical(v(0, 0)).LogProb(graph.Int32s([]int32{-1, 2, 0})),
+			[]float64{-inf, -inf, -math.Ln2}},
 		{"categorical of halves", distribution.NewCategorical(v(0, 0)).LogProb(v(.5, 1)), []float64{-inf, -math.Ln2}},
 		{"categorical that excludes", never.LogProb(graph.Iota(3)), []float64{-math.Ln2, -inf, -math.Ln2}},
 		{"its entropy", never.Entropy(), []float64{math.Ln2}},
 		{"its divergence from itself", never.KL(never), []float64{0}},
-		{"its divergence from another that excludes more", never.KL(distribution.NewCategorical(v(0, -inf, -inf))), []float64{inf}},
-		{"the gradient of its entropy", graph.Grad(func(l *graph.Array) *graph.Array { return distribution.NewCategorical(l).Entropy() })(v(0, -inf, 0)), []float64{0, 0, 0}},
+		{"its divergence from another that excludes more", never.KL(distribution.NewCategorical(v(0, -inf, -inf))),
+			[]float64{inf}},
+		{"the gradient of its entropy", graph.Grad(func(l *graph.Array) *graph.Array {
+			return distribution.NewCategorical(l).Entropy()
+		})(v(0, -inf, 0)), []float64{0, 0, 0}},
 		{"bernoulli of certainties", distribution.NewBernoulli(v(inf, -inf)).LogProb(v(1, 1)), []float64{0, -inf}},
 		{"their entropy", distribution.NewBernoulli(v(inf, -inf)).Entropy(), []float64{0, 0}},
 		{"bernoulli of no outcome", distribution.NewBernoulli(0).LogProb(v(2, .5, nan)), []float64{-inf, -inf, nan}},
 		{"poisson of rate 0", distribution.NewPoisson(0).LogProb(v(0, 1)), []float64{0, -inf}},
-		{"poisson of no counts", distribution.NewPoisson(2).LogProb(v(-1, 1.5, inf, nan)), []float64{-inf, -inf, -inf, nan}},
+		{"poisson of no counts", distribution.NewPoisson(2).LogProb(v(-1, 1.5, inf, nan)), []float64{
+			-inf, -inf, -inf, nan}},
 		{"gamma below 0", distribution.NewGamma(2, 1).LogProb(v(-1, 0, nan)), []float64{-inf, -inf, nan}},
 		{"gamma of concentration 1 at 0", distribution.NewGamma(1, 3).LogProb(v(0)), []float64{math.Log(3)}},
 		{"beta outside", distribution.NewBeta(1, 1).LogProb(v(-.1, 0, 1, 1.1, nan)), []float64{-inf, 0, 0, -inf, nan}},
-		{"dirichlet outside", distribution.NewDirichlet(v(1, 1)).LogProb(graph.Reshape(v(.5, .5, 2, -1, .5, .6, nan, 1), 4, 2)), []float64{0, -inf, -inf, nan}},
+		{"dirichlet outside", distribution.NewDirichlet(v(1, 1)).LogProb(v(.5, .5, 2, -1, .5, .6, nan, 1).Reshape(
+			4, 2)), []float64{0, -inf, -inf, nan}},
 		{"laplace of infinity", distribution.NewLaplace(0, 1).LogProb(v(inf, nan)), []float64{-inf, nan}},
 		{"no values", distribution.NewNormal(0, 1).LogProb(v()), []float64{}},
-		{"gamma of infinity", distribution.NewGamma(v(.5, 1, 2, 50), 3).LogProb(v(inf)), []float64{-inf, -inf, -inf, -inf}},
+		{"gamma of infinity", distribution.NewGamma(v(.5, 1, 2, 50), 3).LogProb(v(inf)), []float64{
+			-inf, -inf, -inf, -inf}},
 		{"gamma of the largest number", distribution.NewGamma(2, 3).LogProb(v(math.MaxFloat32)), []float64{-inf}},
-		{"the gradient of a gamma of infinity", graph.Grad(func(a *graph.Array) *graph.Array { return graph.Sum(distribution.NewGamma(a, 3).LogProb(v(inf, 0))) })(v(2, 2)), []float64{0, -inf}},
+		{"the gradient of a gamma of infinity", graph.Grad(func(a *graph.Array) *graph.Array {
+			return distribution.NewGamma(a, 3).LogProb(v(inf, 0)).Sum()
+		})(v(2, 2)), []float64{0, -inf}},
 	} {
 		got := floats(t, c.got)
 		require.Len(t, got, len(c.want), "%d: %s", i+1, c.what)
 		for k := range got {
-			same := got[k] == c.want[k] || math.IsNaN(got[k]) && math.IsNaN(c.want[k]) || math.Abs(got[k]-c.want[k]) < 1e-6
+			same := got[k] == c.want[k] || math.IsNaN(got[k]) && math.IsNaN(c.want[k]) || math.Abs(got[k]-c.want[k]) <
+				1e-6
 			require.True(t, same, "%d: %s: element %d is %v, want %v", i+1, c.what, k, got[k], c.want[k])
 		}
 	}
@@ -316,13 +337,15 @@ func TestSquashedNormal(t *testing.T) {
 			for i := range n {
 				z := 20 * (float64(i)/(n-1) - .5)
 				u := math.Abs(loc + scale*z)
-				want += 20. / (n - 1) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 2 * (math.Ln2 - u - math.Log1p(math.Exp(-2*u)))
+				want += 20. / (n - 1) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * 2 *
+					(math.Ln2 - u - math.Log1p(math.Exp(-2*u)))
 			}
 			d := distribution.NewSquashedNormal(loc, scale)
-			require.InDelta(t, want, floats(t, d.Entropy())[0], 1e-4*math.Max(1, math.Abs(want)), "loc %v scale %v", loc, scale)
+			require.InDelta(t, want, floats(t, d.Entropy())[0], 1e-4*math.Max(1, math.Abs(want)), "loc %v scale %v",
+				loc, scale)
 		}
 	}
-	d := distribution.NewSquashedNormal(0, graph.Index(graph.Float64s([]float64{.5}), 0))
+	d := distribution.NewSquashedNormal(0, graph.Float64s([]float64{.5}).Index(0))
 	x, lp := d.SampleLogProb(random.New(1), 50)
 	require.InDeltaSlice(t, floats(t, d.LogProb(x)), floats(t, lp), 1e-9)
 	require.Equal(t, floats(t, d.Sample(random.New(1), 50)), floats(t, x))
@@ -331,15 +354,19 @@ func TestSquashedNormal(t *testing.T) {
 // Distributions are trees: they pass through VMap and Scan, and a policy gradient comes out as by hand.
 func TestAsTrees(t *testing.T) {
 	logits := graph.Float32s([]float32{.1, .2, .7, -1, 0, 1}, 2, 3)
-	entropies := graph.VMap(func(d distribution.Categorical) *graph.Array { return d.Entropy() })(distribution.NewCategorical(logits))
+	entropies := graph.VMap(func(d distribution.Categorical) *graph.Array {
+		return d.Entropy()
+	})(distribution.NewCategorical(logits))
 	require.Equal(t, floats(t, distribution.NewCategorical(logits).Entropy()), floats(t, entropies))
 	last, _ := graph.Scan(func(d distribution.Normal, x *graph.Array) (distribution.Normal, graph.None) {
-		d.Loc = graph.Add(d.Loc, x)
+		d.Loc = d.Loc.Add(x)
 		return d, graph.None{}
 	}, distribution.NewNormal(1, 2), graph.Float32s([]float32{1, 2, 3}))
 	require.Equal(t, []float64{7}, floats(t, last.Mode()))
 	action := graph.Int32s([]int32{2, 0})
-	got := floats(t, graph.Grad(func(l *graph.Array) *graph.Array { return graph.Sum(distribution.NewCategorical(l).LogProb(action)) })(logits))
+	got := floats(t, graph.Grad(func(l *graph.Array) *graph.Array {
+		return distribution.NewCategorical(l).LogProb(action).Sum()
+	})(logits))
 	p := floats(t, graph.Softmax(logits, -1))
 	for i := range p {
 		hit := 0.
@@ -357,14 +384,19 @@ func TestRefusals(t *testing.T) {
 		call func()
 	}{
 		{"distribution.NewCategorical: got logits f32[]", func() { distribution.NewCategorical(graph.Scalar(1)) }},
-		{"distribution.NewDirichlet: got the concentrations f32[1]", func() { distribution.NewDirichlet(graph.Float32s([]float32{1})) }},
-		{"got a mean f32[3] and a covariance f32[2,3]", func() { distribution.NewMultivariateNormal(x, graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3))) }},
+		{"distribution.NewDirichlet: got the concentrations f32[1]", func() {
+			distribution.NewDirichlet(graph.Float32s([]float32{1}))
+		}},
+		{"got a mean f32[3] and a covariance f32[2,3]", func() {
+			distribution.NewMultivariateNormal(x, graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3)))
+		}},
 		{"distribution.MultivariateNormal: got values f32[2], want […, 3]", func() {
 			distribution.NewMultivariateNormal(x, graph.Eye(graph.Float32, 3)).LogProb(graph.Float32s([]float32{1, 2}))
 		}},
 		{"got a nil *Array as a parameter", func() { distribution.NewNormal((*graph.Array)(nil), 1) }},
 		{"random.Gamma: got the shape f16[3], whose precision is too low", func() {
-			distribution.NewGamma(graph.Convert(x, graph.Float16), graph.Convert(x, graph.Float16)).Sample(random.New(1))
+			distribution.NewGamma(x.Convert(graph.Float16), x.Convert(graph.Float16)).Sample(
+				random.New(1))
 		}},
 	} {
 		require.ErrorContains(t, graph.Try(c.call), c.want, i+1)

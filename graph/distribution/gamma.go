@@ -21,35 +21,35 @@ func NewGamma(concentration, rate any) Gamma {
 
 // Sample draws random.Gamma / rate.
 func (d Gamma) Sample(key random.Key, dims ...int) *graph.Array {
-	return graph.Div(random.Gamma(key, drawn(d.Concentration, dims), d.Concentration), d.Rate)
+	return random.Gamma(key, drawn(d.Concentration, dims), d.Concentration).Div(d.Rate)
 }
 
 // LogProb is the logarithm of the density; -Inf below 0 and at infinity.
 func (d Gamma) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Gamma", x, d.Rate)
 	a := d.Concentration
-	ok := graph.And(graph.Ge(x, 0), graph.Lt(x, math.Inf(1)))
+	ok := x.Ge(0).And(x.Lt(math.Inf(1)))
 	safe := graph.Select(ok, x, 1)
-	y := graph.Sub(graph.Sub(graph.Add(graph.XLogY(a, d.Rate), graph.XLogY(graph.Sub(a, 1), safe)), graph.Mul(d.Rate, safe)), graph.Lgamma(a))
-	return graph.Select(graph.IsNaN(x), x, within(ok, x, y))
+	y := graph.XLogY(a, d.Rate).Add(graph.XLogY(a.Sub(1), safe)).Sub(d.Rate.Mul(safe)).Sub(graph.Lgamma(a))
+	return graph.Select(x.IsNaN(), x, within(ok, x, y))
 }
 
 // Entropy is a - log rate + log gamma(a) + (1-a) digamma(a).
 func (d Gamma) Entropy() *graph.Array {
 	a := d.Concentration
-	return graph.Add(graph.Add(graph.Sub(a, graph.Log(d.Rate)), graph.Lgamma(a)), graph.Mul(graph.Sub(1, a), graph.Digamma(a)))
+	return a.Sub(d.Rate.Log()).Add(graph.Lgamma(a)).Add(graph.Sub(1, a).Mul(graph.Digamma(a)))
 }
 
 // KL is the divergence from q.
 func (d Gamma) KL(q Gamma) *graph.Array {
 	a, b := d.Concentration, q.Concentration
-	y := graph.Sub(graph.Mul(graph.Sub(a, b), graph.Digamma(a)), graph.Sub(graph.Lgamma(a), graph.Lgamma(b)))
-	y = graph.Add(y, graph.Mul(b, graph.Log(graph.Div(d.Rate, q.Rate))))
-	return graph.Add(y, graph.Mul(a, graph.Sub(graph.Div(q.Rate, d.Rate), 1)))
+	y := a.Sub(b).Mul(graph.Digamma(a)).Sub(graph.Lgamma(a).Sub(graph.Lgamma(b)))
+	y = y.Add(b.Mul(d.Rate.Div(q.Rate).Log()))
+	return y.Add(a.Mul(q.Rate.Div(d.Rate).Sub(1)))
 }
 
 // Mean is the expected value.
-func (d Gamma) Mean() *graph.Array { return graph.Div(d.Concentration, d.Rate) }
+func (d Gamma) Mean() *graph.Array { return d.Concentration.Div(d.Rate) }
 
 // Beta is the beta distribution over numbers between 0 and 1.
 type Beta struct {
@@ -70,36 +70,36 @@ func (d Beta) Sample(key random.Key, dims ...int) *graph.Array {
 // LogProb is the logarithm of the density; -Inf outside of 0 to 1.
 func (d Beta) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Beta", x, d.A)
-	ok := graph.And(graph.Ge(x, 0), graph.Le(x, 1))
+	ok := x.Ge(0).And(x.Le(1))
 	safe := graph.Select(ok, x, .5)
-	y := graph.Add(graph.XLogY(graph.Sub(d.A, 1), safe), graph.XLog1pY(graph.Sub(d.B, 1), graph.Neg(safe)))
-	return graph.Select(graph.IsNaN(x), x, within(ok, x, graph.Sub(y, logBeta(d.A, d.B))))
+	y := graph.XLogY(d.A.Sub(1), safe).Add(graph.XLog1pY(d.B.Sub(1), safe.Neg()))
+	return graph.Select(x.IsNaN(), x, within(ok, x, y.Sub(logBeta(d.A, d.B))))
 }
 
 // logBeta is the logarithm of the beta function.
 func logBeta(a, b *graph.Array) *graph.Array {
-	return graph.Sub(graph.Add(graph.Lgamma(a), graph.Lgamma(b)), graph.Lgamma(graph.Add(a, b)))
+	return graph.Lgamma(a).Add(graph.Lgamma(b)).Sub(graph.Lgamma(a.Add(b)))
 }
 
 // Entropy is minus the expected LogProb.
 func (d Beta) Entropy() *graph.Array {
-	y := graph.Sub(logBeta(d.A, d.B), graph.Mul(graph.Sub(d.A, 1), graph.Digamma(d.A)))
-	y = graph.Sub(y, graph.Mul(graph.Sub(d.B, 1), graph.Digamma(d.B)))
-	sum := graph.Add(d.A, d.B)
-	return graph.Add(y, graph.Mul(graph.Sub(sum, 2), graph.Digamma(sum)))
+	y := logBeta(d.A, d.B).Sub(d.A.Sub(1).Mul(graph.Digamma(d.A)))
+	y = y.Sub(d.B.Sub(1).Mul(graph.Digamma(d.B)))
+	sum := d.A.Add(d.B)
+	return y.Add(sum.Sub(2).Mul(graph.Digamma(sum)))
 }
 
 // KL is the divergence from q.
 func (d Beta) KL(q Beta) *graph.Array {
-	y := graph.Sub(logBeta(q.A, q.B), logBeta(d.A, d.B))
-	y = graph.Add(y, graph.Mul(graph.Sub(d.A, q.A), graph.Digamma(d.A)))
-	y = graph.Add(y, graph.Mul(graph.Sub(d.B, q.B), graph.Digamma(d.B)))
-	sum := graph.Add(d.A, d.B)
-	return graph.Add(y, graph.Mul(graph.Sub(graph.Add(q.A, q.B), sum), graph.Digamma(sum)))
+	y := logBeta(q.A, q.B).Sub(logBeta(d.A, d.B))
+	y = y.Add(d.A.Sub(q.A).Mul(graph.Digamma(d.A)))
+	y = y.Add(d.B.Sub(q.B).Mul(graph.Digamma(d.B)))
+	sum := d.A.Add(d.B)
+	return y.Add(q.A.Add(q.B).Sub(sum).Mul(graph.Digamma(sum)))
 }
 
 // Mean is the expected value.
-func (d Beta) Mean() *graph.Array { return graph.Div(d.A, graph.Add(d.A, d.B)) }
+func (d Beta) Mean() *graph.Array { return d.A.Div(d.A.Add(d.B)) }
 
 // Dirichlet is the Dirichlet distribution over n numbers, 0 or more, that add up to 1.
 type Dirichlet struct {
@@ -124,7 +124,7 @@ func (d Dirichlet) Sample(key random.Key, dims ...int) *graph.Array {
 
 // logNorm is the logarithm of the multivariate beta function.
 func (d Dirichlet) logNorm() *graph.Array {
-	return graph.Sub(graph.Sum(graph.Lgamma(d.Concentration), -1), graph.Lgamma(graph.Sum(d.Concentration, -1)))
+	return graph.Lgamma(d.Concentration).Sum(-1).Sub(graph.Lgamma(d.Concentration.Sum(-1)))
 }
 
 // LogProb is the logarithm of the density of the rows x […, n]; -Inf where one is negative or they do not add up to 1
@@ -135,30 +135,30 @@ func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	if x.Rank() == 0 || x.Dim(-1) != d.Concentration.Dim(-1) {
 		graph.Throw(op, "got values %s, want […, %d]", x.Shape(), d.Concentration.Dim(-1))
 	}
-	sum := graph.Sum(x, -1)
-	ok := graph.And(graph.All(graph.Ge(x, 0), -1), graph.Lt(graph.Abs(graph.Sub(sum, 1)), 1e-3))
-	safe := graph.Select(graph.Ge(x, 0), x, 1)
-	y := graph.Sub(graph.Sum(graph.XLogY(graph.Sub(d.Concentration, 1), safe), -1), d.logNorm())
-	return graph.Select(graph.IsNaN(sum), math.NaN(), graph.Select(ok, y, math.Inf(-1)))
+	sum := x.Sum(-1)
+	ok := x.Ge(0).All(-1).And(sum.Sub(1).Abs().Lt(1e-3))
+	safe := graph.Select(x.Ge(0), x, 1)
+	y := graph.XLogY(d.Concentration.Sub(1), safe).Sum(-1).Sub(d.logNorm())
+	return graph.Select(sum.IsNaN(), math.NaN(), graph.Select(ok, y, math.Inf(-1)))
 }
 
 // Entropy is minus the expected LogProb.
 func (d Dirichlet) Entropy() *graph.Array {
-	sum := graph.Sum(d.Concentration, -1)
+	sum := d.Concentration.Sum(-1)
 	n := float64(d.Concentration.Dim(-1))
-	y := graph.Add(d.logNorm(), graph.Mul(graph.Sub(sum, n), graph.Digamma(sum)))
-	return graph.Sub(y, graph.Sum(graph.Mul(graph.Sub(d.Concentration, 1), graph.Digamma(d.Concentration)), -1))
+	y := d.logNorm().Add(sum.Sub(n).Mul(graph.Digamma(sum)))
+	return y.Sub(d.Concentration.Sub(1).Mul(graph.Digamma(d.Concentration)).Sum(-1))
 }
 
 // KL is the divergence from q.
 func (d Dirichlet) KL(q Dirichlet) *graph.Array {
-	sum := graph.ExpandDims(graph.Sum(d.Concentration, -1), -1)
-	apart := graph.Sub(d.Concentration, q.Concentration)
-	y := graph.Sum(graph.Mul(apart, graph.Sub(graph.Digamma(d.Concentration), graph.Digamma(sum))), -1)
-	return graph.Add(y, graph.Sub(q.logNorm(), d.logNorm()))
+	sum := d.Concentration.Sum(-1).ExpandDims(-1)
+	apart := d.Concentration.Sub(q.Concentration)
+	y := apart.Mul(graph.Digamma(d.Concentration).Sub(graph.Digamma(sum))).Sum(-1)
+	return y.Add(q.logNorm().Sub(d.logNorm()))
 }
 
 // Mean is the expected row, […, n].
 func (d Dirichlet) Mean() *graph.Array {
-	return graph.Div(d.Concentration, graph.ExpandDims(graph.Sum(d.Concentration, -1), -1))
+	return d.Concentration.Div(d.Concentration.Sum(-1).ExpandDims(-1))
 }

@@ -21,30 +21,30 @@ func NewNormal(loc, scale any) Normal {
 
 // Sample draws loc + scale * random.Normal.
 func (d Normal) Sample(key random.Key, dims ...int) *graph.Array {
-	return graph.Add(d.Loc, graph.Mul(d.Scale, random.Normal(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Normal(key, drawn(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.
 func (d Normal) LogProb(x *graph.Array) *graph.Array {
-	z := graph.Div(graph.Sub(value("distribution.Normal", x, d.Loc), d.Loc), d.Scale)
-	return graph.Sub(graph.Mul(-.5, graph.Square(z)), graph.Add(halfLog2Pi, graph.Log(d.Scale)))
+	z := value("distribution.Normal", x, d.Loc).Sub(d.Loc).Div(d.Scale)
+	return graph.Mul(-.5, z.Square()).Sub(graph.Add(halfLog2Pi, d.Scale.Log()))
 }
 
 // Entropy is (1 + log 2 pi)/2 + log scale.
-func (d Normal) Entropy() *graph.Array { return graph.Add(.5+halfLog2Pi, graph.Log(d.Scale)) }
+func (d Normal) Entropy() *graph.Array { return graph.Add(.5+halfLog2Pi, d.Scale.Log()) }
 
 // KL is the divergence from q.
 func (d Normal) KL(q Normal) *graph.Array {
-	ratio := graph.Div(d.Scale, q.Scale)
-	apart := graph.Div(graph.Sub(d.Loc, q.Loc), q.Scale)
-	return graph.Sub(graph.Mul(.5, graph.Sub(graph.Add(graph.Square(ratio), graph.Square(apart)), 1)), graph.Log(ratio))
+	ratio := d.Scale.Div(q.Scale)
+	apart := d.Loc.Sub(q.Loc).Div(q.Scale)
+	return graph.Mul(.5, ratio.Square().Add(apart.Square()).Sub(1)).Sub(ratio.Log())
 }
 
 // Mode is the most likely value.
 func (d Normal) Mode() *graph.Array { return d.Loc }
 
-// SquashedNormal is tanh of a normal variable: a continuous action between -1 and 1 (Haarnoja et al., "Soft actor-critic",
-// 2018, appendix C).
+// SquashedNormal is tanh of a normal variable: a continuous action between -1 and 1 (Haarnoja et al., "Soft
+// actor-critic", 2018, appendix C).
 type SquashedNormal struct {
 	Base Normal
 }
@@ -55,14 +55,14 @@ func NewSquashedNormal(loc, scale any) SquashedNormal { return SquashedNormal{Ne
 
 // Sample draws tanh of the base's draw.
 func (d SquashedNormal) Sample(key random.Key, dims ...int) *graph.Array {
-	return graph.Tanh(d.Base.Sample(key, dims...))
+	return d.Base.Sample(key, dims...).Tanh()
 }
 
 // SampleLogProb draws values and gives the logarithms of their densities, without the digits that are lost when LogProb
 // takes the inverse of tanh near -1 and 1.
 func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *graph.Array) {
 	u := d.Base.Sample(key, dims...)
-	return graph.Tanh(u), graph.Sub(d.Base.LogProb(u), logSlope(u))
+	return u.Tanh(), d.Base.LogProb(u).Sub(logSlope(u))
 }
 
 // LogProb is the logarithm of the density at x between -1 and 1; at -1 and 1 themselves, which rounding gives for draws
@@ -70,19 +70,19 @@ func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *
 func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.SquashedNormal", x, d.Base.Loc)
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
-	u := graph.Atanh(graph.Clamp(least, x, graph.Neg(least)))
-	y := graph.Sub(d.Base.LogProb(u), logSlope(u))
-	return within(graph.Le(graph.Abs(x), 1), x, y)
+	u := graph.Atanh(graph.Clamp(least, x, least.Neg()))
+	y := d.Base.LogProb(u).Sub(logSlope(u))
+	return within(x.Abs().Le(1), x, y)
 }
 
 // logSlope is log(1 - tanh(u)^2), the logarithm of the derivative of tanh, without overflow.
 func logSlope(u *graph.Array) *graph.Array {
-	v := graph.Abs(u)
-	return graph.Mul(2, graph.Sub(graph.Sub(math.Ln2, v), graph.Log1p(graph.Exp(graph.Mul(-2, v)))))
+	v := u.Abs()
+	return graph.Mul(2, graph.Sub(math.Ln2, v).Sub(graph.Log1p(graph.Mul(-2, v).Exp())))
 }
 
-// Entropy has no closed form: it is the base's plus the expected logarithm of tanh's derivative, by the trapezoidal rule
-// with 257 points over eight standard deviations to both sides. Its error is below 1e-4 for scales up to 10.
+// Entropy has no closed form: it is the base's plus the expected logarithm of tanh's derivative, by the trapezoidal
+// rule with 257 points over eight standard deviations to both sides. Its error is below 1e-4 for scales up to 10.
 func (d SquashedNormal) Entropy() *graph.Array {
 	const points, reach = 257, 8.
 	at, weight := make([]float64, points), make([]float64, points)
@@ -90,9 +90,9 @@ func (d SquashedNormal) Entropy() *graph.Array {
 		at[i] = reach * (2*float64(i)/(points-1) - 1)
 		weight[i] = math.Exp(-at[i]*at[i]/2-halfLog2Pi) * 2 * reach / (points - 1)
 	}
-	row := func(v []float64) *graph.Array { return graph.Convert(graph.Of(v), d.Base.Loc.DType()) }
-	u := graph.Add(graph.ExpandDims(d.Base.Loc, -1), graph.Mul(graph.ExpandDims(d.Base.Scale, -1), row(at)))
-	return graph.Add(d.Base.Entropy(), graph.Sum(graph.Mul(logSlope(u), row(weight)), -1))
+	row := func(v []float64) *graph.Array { return graph.Of(v).Convert(d.Base.Loc.DType()) }
+	u := d.Base.Loc.ExpandDims(-1).Add(d.Base.Scale.ExpandDims(-1).Mul(row(at)))
+	return d.Base.Entropy().Add(logSlope(u).Mul(row(weight)).Sum(-1))
 }
 
 // KL is the divergence from q: that of the bases, as both are squashed alike.
@@ -100,7 +100,7 @@ func (d SquashedNormal) KL(q SquashedNormal) *graph.Array { return d.Base.KL(q.B
 
 // Mode is tanh of the base's mode, which policies act by when they do not explore; the density of a wide one has its
 // maxima elsewhere.
-func (d SquashedNormal) Mode() *graph.Array { return graph.Tanh(d.Base.Loc) }
+func (d SquashedNormal) Mode() *graph.Array { return d.Base.Loc.Tanh() }
 
 // Laplace is the Laplace (double exponential) distribution.
 type Laplace struct {
@@ -116,23 +116,23 @@ func NewLaplace(loc, scale any) Laplace {
 
 // Sample draws loc + scale * random.Laplace.
 func (d Laplace) Sample(key random.Key, dims ...int) *graph.Array {
-	return graph.Add(d.Loc, graph.Mul(d.Scale, random.Laplace(key, drawn(d.Loc, dims))))
+	return d.Loc.Add(d.Scale.Mul(random.Laplace(key, drawn(d.Loc, dims))))
 }
 
 // LogProb is the logarithm of the density.
 func (d Laplace) LogProb(x *graph.Array) *graph.Array {
-	z := graph.Abs(graph.Div(graph.Sub(value("distribution.Laplace", x, d.Loc), d.Loc), d.Scale))
-	return graph.Neg(graph.Add(z, graph.Log(graph.Mul(2, d.Scale))))
+	z := value("distribution.Laplace", x, d.Loc).Sub(d.Loc).Div(d.Scale).Abs()
+	return z.Add(graph.Mul(2, d.Scale).Log()).Neg()
 }
 
 // Entropy is 1 + log(2 scale).
-func (d Laplace) Entropy() *graph.Array { return graph.Add(1, graph.Log(graph.Mul(2, d.Scale))) }
+func (d Laplace) Entropy() *graph.Array { return graph.Add(1, graph.Mul(2, d.Scale).Log()) }
 
 // KL is the divergence from q.
 func (d Laplace) KL(q Laplace) *graph.Array {
-	apart := graph.Abs(graph.Sub(d.Loc, q.Loc))
-	tail := graph.Mul(graph.Div(d.Scale, q.Scale), graph.Exp(graph.Neg(graph.Div(apart, d.Scale))))
-	return graph.Sub(graph.Add(graph.Add(graph.Log(graph.Div(q.Scale, d.Scale)), graph.Div(apart, q.Scale)), tail), 1)
+	apart := d.Loc.Sub(q.Loc).Abs()
+	tail := d.Scale.Div(q.Scale).Mul(apart.Div(d.Scale).Neg().Exp())
+	return q.Scale.Div(d.Scale).Log().Add(apart.Div(q.Scale)).Add(tail).Sub(1)
 }
 
 // Mode is the most likely value.

@@ -29,13 +29,16 @@ type Step struct {
 
 // Inputs are the shapes of every Program's inputs.
 func Inputs() []graph.Shape {
-	return []graph.Shape{graph.ShapeOf(graph.Float64), graph.ShapeOf(graph.Float64, 3), graph.ShapeOf(graph.Float64, 2, 3), graph.ShapeOf(graph.Int32)}
+	return []graph.Shape{graph.ShapeOf(graph.Float64), graph.ShapeOf(graph.Float64, 3), graph.ShapeOf(graph.Float64, 2,
+		3), graph.ShapeOf(graph.Int32)}
 }
 
-var leafKinds = []string{"sin", "tanh", "gauss", "scale", "add", "mul", "sub", "logistic", "sum", "mean0", "dot", "outer", "softmax",
+var leafKinds = []string{"sin", "tanh", "gauss", "scale", "add", "mul", "sub", "logistic", "sum", "mean0", "dot",
+	"outer", "softmax",
 	"reverse", "transpose", "slice", "concat", "cumsum", "gather", "scatter", "max0", "norm", "convert", "stop"}
 
-var nestKinds = []string{"scan", "scan_xs", "scan_reverse", "cond", "switch", "vmap", "vmap_axis", "grad", "jvp", "vjp", "checkpoint", "while", "custom_jvp", "map"}
+var nestKinds = []string{"scan", "scan_xs", "scan_reverse", "cond", "switch", "vmap", "vmap_axis", "grad", "jvp", "vjp",
+	"checkpoint", "while", "custom_jvp", "map"}
 
 // Random makes a program from a seed. With reverse false it may hold While, through which only forward mode goes.
 func Random(seed uint64, reverse bool) *Program {
@@ -210,9 +213,13 @@ func apply(s Step, p *pool) *graph.Array {
 		}, a, mat)
 		return graph.Mul(c, graph.Mean(ys))
 	case "cond":
-		return graph.Cond(graph.Gt(p.flag, s.K%3), func() *graph.Array { return result(s.Body, p, rank) }, func() *graph.Array { return result(s.Other, p, rank) })
+		return graph.Cond(graph.Gt(p.flag, s.K%3), func() *graph.Array {
+			return result(s.Body, p, rank)
+		}, func() *graph.Array { return result(s.Other, p, rank) })
 	case "switch":
-		return graph.Switch(p.flag, func() *graph.Array { return result(s.Body, p, rank) }, func() *graph.Array { return graph.Sin(a) },
+		return graph.Switch(p.flag, func() *graph.Array {
+			return result(s.Body, p, rank)
+		}, func() *graph.Array { return graph.Sin(a) },
 			func() *graph.Array { return result(s.Other, p, rank) })
 	case "vmap":
 		return graph.VMap(func(x *graph.Array) *graph.Array { return result(s.Body, p.with(x), 1) })(mat)
@@ -225,7 +232,9 @@ func apply(s Step, p *pool) *graph.Array {
 	case "map":
 		return graph.Map(func(x *graph.Array) *graph.Array { return result(s.Body, p.with(x), 1) }, mat)
 	case "grad":
-		return graph.Tanh(graph.Grad(func(x *graph.Array) *graph.Array { return graph.Mean(result(s.Body, p.with(x), rank)) })(a))
+		return graph.Tanh(graph.Grad(func(x *graph.Array) *graph.Array {
+			return graph.Mean(result(s.Body, p.with(x), rank))
+		})(a))
 	case "jvp":
 		_, t := graph.Jvp(func(x *graph.Array) *graph.Array { return result(s.Body, p.with(x), rank) }, a, b)
 		return graph.Tanh(t)
@@ -236,7 +245,9 @@ func apply(s Step, p *pool) *graph.Array {
 		return graph.Checkpoint(func(x *graph.Array) *graph.Array { return result(s.Body, p.with(x), rank) })(a)
 	case "while":
 		type carry struct{ I, X *graph.Array }
-		return graph.While(func(c carry) *graph.Array { return graph.Lt(c.I, graph.Add(p.flag, 1)) }, func(c carry) carry {
+		return graph.While(func(c carry) *graph.Array {
+			return graph.Lt(c.I, graph.Add(p.flag, 1))
+		}, func(c carry) carry {
 			return carry{graph.Add(c.I, 1), graph.Tanh(graph.Add(fit(run(s.Body, p.with(c.X)).last(rank), rank), c.X))}
 		}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), a}).X
 	case "custom_jvp": // a derivative written by hand, the same as the plain one

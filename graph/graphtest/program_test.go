@@ -24,7 +24,8 @@ func TestRandomProgramsLowered(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return Interpreted(&graph.Program{Name: p.Name, Graph: l.Graph, Inputs: p.Inputs, Captured: p.Captured}, in)
+				return Interpreted(&graph.Program{Name: p.Name, Graph: l.Graph, Inputs: p.Inputs, Captured: p.Captured},
+					in)
 			}
 			p := Random(s, s%4 != 0)
 			require.NoError(t, p.CheckSame(lowered, s%4 != 0), "%s, seed %d: %s", target, s, p)
@@ -41,7 +42,8 @@ func TestRandomPrograms(t *testing.T) {
 		p := Random(s, reverse)
 		if err := check(p); err != nil {
 			small := p.Shrink(func(q *Program) bool { return check(q) != nil })
-			require.NoError(t, check(small), "replay: go test ./graph/graphtest -programs 1 -seed %d\nshrunk from %d steps: %s\nfirst error: %v", s, len(p.Steps), small, err)
+			require.NoError(t, check(small), "replay: go test ./graph/graphtest -programs 1 -seed %d\nshrunk from %d "+
+				"steps: %s\nfirst error: %v", s, len(p.Steps), small, err)
 		}
 	}
 }

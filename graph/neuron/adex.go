@@ -2,8 +2,8 @@ package neuron
 
 import "xlarun/graph"
 
-// AdEx is the adaptive exponential integrate-and-fire neuron (Brette and Gerstner, "Adaptive exponential integrate-and-fire model as an
-// effective description of neuronal activity", 2005, and its constants):
+// AdEx is the adaptive exponential integrate-and-fire neuron (Brette and Gerstner, "Adaptive exponential
+// integrate-and-fire model as an effective description of neuronal activity", 2005, and its constants):
 //
 //	C dv/dt = GL*(EL - v) + GL*DeltaT*exp((v - VT)/DeltaT) - w + I
 //	TauW dw/dt = A*(v - EL) - w
@@ -19,8 +19,10 @@ type AdEx struct {
 
 // NewAdEx is a neuron of 9.4 ms that rests at -70.6 mV, adapts within 144 ms and reaches 20 mV.
 func NewAdEx() AdEx {
-	return AdEx{ExpIF: ExpIF{C: graph.Scalar(281), GL: graph.Scalar(30), EL: graph.Scalar(-70.6), VT: graph.Scalar(-50.4), DeltaT: graph.Scalar(2),
-		Peak: graph.Scalar(20), VReset: graph.Scalar(-70.6)}, TauW: graph.Scalar(144), A: graph.Scalar(4), B: graph.Scalar(80.5)}
+	return AdEx{ExpIF: ExpIF{C: graph.Scalar(281), GL: graph.Scalar(30), EL: graph.Scalar(-70.6),
+		VT: graph.Scalar(-50.4), DeltaT: graph.Scalar(2),
+		Peak: graph.Scalar(20), VReset: graph.Scalar(-70.6)}, TauW: graph.Scalar(144), A: graph.Scalar(4),
+		B: graph.Scalar(80.5)}
 }
 
 // Variables are v, mV, and the adaptation w, pA.
@@ -34,14 +36,15 @@ func (m AdEx) Start(units int) State {
 // Derivative is the equations above.
 func (m AdEx) Derivative(s State, in Input) (change, slope State) {
 	w := s[1]
-	in.Current = graph.Sub(in.Current, w)
+	in.Current = in.Current.Sub(w)
 	change, slope = m.ExpIF.Derivative(s[:1], in)
-	drive := graph.Mul(m.A, graph.Sub(graph.Min(s[0], m.Peak), m.EL))
-	return append(change, graph.Div(graph.Sub(drive, w), m.TauW)), append(slope, graph.Neg(graph.Div(graph.OnesLike(w), m.TauW)))
+	drive := m.A.Mul(s[0].Min(m.Peak).Sub(m.EL))
+	return append(change, drive.Sub(w).Div(m.TauW)),
+		append(slope, graph.OnesLike(w).Div(m.TauW).Neg())
 }
 
 // Reset sets v and raises w.
-func (m AdEx) Reset(s State) State { return append(m.ExpIF.Reset(s[:1]), graph.Add(s[1], m.B)) }
+func (m AdEx) Reset(s State) State { return append(m.ExpIF.Reset(s[:1]), s[1].Add(m.B)) }
 
 // Constants are C, GL, DeltaT and TauW above 0, the others any.
 func (m AdEx) Constants() []Constant {
@@ -49,4 +52,4 @@ func (m AdEx) Constants() []Constant {
 }
 
 // Longest is the shorter of the two time constants.
-func (m AdEx) Longest() *graph.Array { return graph.Min(m.ExpIF.Longest(), m.TauW) }
+func (m AdEx) Longest() *graph.Array { return m.ExpIF.Longest().Min(m.TauW) }

@@ -10,9 +10,10 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// A network of BrainPy 2.8.2 (on brainstate 0.5.4 and JAX 0.10.2), 4 inputs, 8 and 3 LIF neurons, 50 steps of 1 ms, with its three ways of reset: every spike
-// is equal, potentials agree to 1e-5 mV. testdata/brainpy_lif_network.json.gz says how it was made. Currents there are in mA through 10 ohm, so
-// that 1 mA lifts a potential by 10 mV at last; here in pA with 0.1 nS.
+// A network of BrainPy 2.8.2 (on brainstate 0.5.4 and JAX 0.10.2), 4 inputs, 8 and 3 LIF neurons, 50 steps of 1 ms,
+// with its three ways of reset: every spike is equal, potentials agree to 1e-5 mV. testdata/brainpy_lif_network.json.gz
+// says how it was made. Currents there are in mA through 10 ohm, so that 1 mA lifts a potential by 10 mV at last; here
+// in pA with 0.1 nS.
 func TestNetworkAgreesWithBrainPy(t *testing.T) {
 	var g struct {
 		W1, W2, Input [][]float32
@@ -26,7 +27,8 @@ func TestNetworkAgreesWithBrainPy(t *testing.T) {
 	require.NoError(t, oracles.Read("testdata/brainpy_lif_network.json.gz", &g))
 	require.Len(t, g.Variants, 3)
 	for name, v := range g.Variants {
-		l := neuron.Layer{DT: graph.Scalar(1), Model: neuron.LIF{C: graph.Scalar(1), GL: graph.Scalar(.1), EL: graph.Scalar(0), Threshold: graph.Scalar(1),
+		l := neuron.Layer{DT: graph.Scalar(1), Model: neuron.LIF{C: graph.Scalar(1), GL: graph.Scalar(.1),
+			EL: graph.Scalar(0), Threshold: graph.Scalar(1),
 			VReset: graph.Scalar(0), Subtract: name == "state_soft"}}
 		type out struct{ S1, S2, V1, V2 *graph.Array }
 		type state struct{ A, B neuron.LayerState }
@@ -37,12 +39,13 @@ func TestNetworkAgreesWithBrainPy(t *testing.T) {
 			if name == "dyn_hard" {
 				return next, spikes, next.Neurons[0]
 			}
-			return next, spikes, before.Neurons[0] // BrainPy's state keeps the potential that made a spike until the next step
+			// BrainPy's state keeps the potential that made a spike until the next step
+			return next, spikes, before.Neurons[0]
 		}
 		_, all := graph.Scan(func(s state, x *graph.Array) (state, out) {
 			var o out
-			s.A, o.S1, o.V1 = step(s.A, graph.Dot(x, w1))
-			s.B, o.S2, o.V2 = step(s.B, graph.Dot(o.S1, w2))
+			s.A, o.S1, o.V1 = step(s.A, x.Dot(w1))
+			s.B, o.S2, o.V2 = step(s.B, o.S1.Dot(w2))
 			return s, o
 		}, state{l.Start(8), l.Start(3)}, graph.Of(g.Input))
 		require.Equal(t, floats(t, graph.Of(v.Hidden)), floats(t, all.S1), name)

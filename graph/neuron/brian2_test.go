@@ -33,7 +33,8 @@ func brianCases(t *testing.T) []brianCase {
 	return file.Cases
 }
 
-// scales are what differences are counted in: the width of a spike in mV, currents of adaptation in pA, recovery in mV/ms, gates.
+// scales are what differences are counted in: the width of a spike in mV, currents of adaptation in pA, recovery in
+// mV/ms, gates.
 var scales = map[string]float64{"v": 100, "w": 100, "u": 10, "m": 1, "h": 1, "n": 1, "ge": 10, "gi": 10}
 
 func array(a oracles.Array) *graph.Array { return graph.Float32s(a.Float32s(), a.Shape...) }
@@ -72,9 +73,10 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// Every model by every integrator is brian2's at two time steps: in float64, as brian2 counts, all spikes and potentials, adaptation and gates to
-// 1e-5; in float32 all spikes, and all but a few numbers to 1e-5. Those are of upswings, where what float32 rounds at -60 mV, some 1e-6 mV in each
-// step, moves a spike by some 1e-5 ms and the potential beside it by 100 times that.
+// Every model by every integrator is brian2's at two time steps: in float64, as brian2 counts, all spikes and
+// potentials, adaptation and gates to 1e-5; in float32 all spikes, and all but a few numbers to 1e-5. Those are of
+// upswings, where what float32 rounds at -60 mV, some 1e-6 mV in each step, moves a spike by some 1e-5 ms and the
+// potential beside it by 100 times that.
 func TestModelsAgreeWithBrian2(t *testing.T) {
 	client, err := xlabridge.Open(t.Context(), xlabridge.Options{})
 	require.NoError(t, err)
@@ -85,7 +87,8 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 			continue
 		}
 		seen[c.Name]++
-		method := map[string]neuron.Integrator{"euler": neuron.Euler, "rk4": neuron.RK4, "exponential_euler": neuron.ExponentialEuler}[c.Config.Method]
+		method := map[string]neuron.Integrator{"euler": neuron.Euler, "rk4": neuron.RK4,
+			"exponential_euler": neuron.ExponentialEuler}[c.Config.Method]
 		l := neuron.Layer{Model: neuron.New(c.Name), Integrator: method, DT: graph.Scalar(c.Config.DT)}
 		if c.Config.Refractory > 0 {
 			l.Refractory = graph.Scalar(c.Config.Refractory)
@@ -99,7 +102,7 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 		play := xlabridge.Jit1(client, func(r run) recording { return recorded(r, each) })
 		narrow, err := play(run{l, start, current})
 		require.NoError(t, err)
-		exact, err := play(run{wide(t, l), wide(t, start), graph.Convert(current, graph.Float64)})
+		exact, err := play(run{wide(t, l), wide(t, start), current.Convert(graph.Float64)})
 		require.NoError(t, err)
 		for _, r := range []recording{narrow, exact} {
 			require.Equal(t, floats(t, array(c.Outputs["spikes"])), floats(t, r.Spikes), what)
@@ -110,7 +113,8 @@ func TestModelsAgreeWithBrian2(t *testing.T) {
 			require.LessOrEqual(t, most, 1e-5, "%s: %s", what, name)
 			most32, within := apart(t, want, narrow.S[i], scales[name])
 			require.GreaterOrEqual(t, within, .85, "%s: %s in float32", what, name)
-			t.Logf("%s: %s within %.1e of %v; in float32 %.1f %%, the others within %.1e", what, name, most, scales[name], 100*within, most32)
+			t.Logf("%s: %s within %.1e of %v; in float32 %.1f %%, the others within %.1e", what, name, most,
+				scales[name], 100*within, most32)
 		}
 	}
 	require.Equal(t, map[string]int{"lif": 6, "expif": 4, "adex": 4, "izhikevich": 4, "hh": 4}, seen)
@@ -132,13 +136,14 @@ type recording struct {
 // recorded runs a layer with so many steps in a ms.
 func recorded(r run, steps int) recording {
 	_, k := graph.Scan(func(s neuron.LayerState, now *graph.Array) (neuron.LayerState, recording) {
-		s, spikes := r.Layer.Apply(s, neuron.Arrivals{Current: graph.BroadcastTo(now, steps, now.Dim(0))})
+		s, spikes := r.Layer.Apply(s, neuron.Arrivals{Current: now.BroadcastTo(steps, now.Dim(0))})
 		return s, recording{s.Neurons, spikes}
 	}, r.Start, r.Current)
-	return recording{k.S, graph.Reshape(k.Spikes, -1, r.Current.Dim(1))}
+	return recording{k.S, k.Spikes.Reshape(-1, r.Current.Dim(1))}
 }
 
-// Conductances with a refractory period are brian2's, whose synapses bring what arrives at the end of a step: here at the start of the next.
+// Conductances with a refractory period are brian2's, whose synapses bring what arrives at the end of a step: here at
+// the start of the next.
 func TestConductancesAgreeWithBrian2(t *testing.T) {
 	seen := 0
 	for _, c := range brianCases(t) {
@@ -146,10 +151,12 @@ func TestConductancesAgreeWithBrian2(t *testing.T) {
 			continue
 		}
 		seen++
-		l := neuron.Layer{Model: neuron.NewLIF(), Synapse: neuron.NewConductances(), DT: graph.Scalar(c.Config.DT), Refractory: graph.Scalar(c.Config.Refractory)}
+		l := neuron.Layer{Model: neuron.NewLIF(), Synapse: neuron.NewConductances(), DT: graph.Scalar(c.Config.DT),
+			Refractory: graph.Scalar(c.Config.Refractory)}
 		later := func(name string) *graph.Array {
 			a := array(c.Inputs[name])
-			return graph.Concatenate(0, graph.Zeros(graph.ShapeOf(graph.Float32, 1, a.Dim(1))), graph.Slice(a, []int{0, 0}, []int{a.Dim(0) - 1, a.Dim(1)}))
+			return graph.Concatenate(0, graph.Zeros(graph.ShapeOf(graph.Float32, 1, a.Dim(1))),
+				graph.Slice(a, []int{0, 0}, []int{a.Dim(0) - 1, a.Dim(1)}))
 		}
 		type kept struct{ V, E, I, Spikes *graph.Array }
 		_, got := graph.Scan(func(s neuron.LayerState, a neuron.Arrivals) (neuron.LayerState, kept) {
@@ -164,7 +171,7 @@ func TestConductancesAgreeWithBrian2(t *testing.T) {
 		for name, g := range map[string]*graph.Array{"ge": got.E, "gi": got.I} {
 			arrived := array(c.Inputs[map[string]string{"ge": "excitatory", "gi": "inhibitory"}[name]])
 			keep := math.Exp(-c.Config.DT / map[string]float64{"ge": 5, "gi": 10}[name])
-			most, _ := apart(t, array(c.Outputs[name]), graph.Add(graph.Mul(keep, g), arrived), scales[name])
+			most, _ := apart(t, array(c.Outputs[name]), graph.Mul(keep, g).Add(arrived), scales[name])
 			require.LessOrEqual(t, most, 1e-5, name)
 		}
 	}

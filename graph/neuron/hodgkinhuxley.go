@@ -2,9 +2,9 @@ package neuron
 
 import "xlarun/graph"
 
-// HodgkinHuxley is a neuron with channels of sodium and potassium (Hodgkin and Huxley, "A quantitative description of membrane current",
-// 1952) whose rates are those of Traub and Miles, "Neuronal networks of the hippocampus", 1991, as Brette et al., "Simulation of networks of
-// spiking neurons", 2007, have them, for x = v - VT in mV and rates in 1/ms:
+// HodgkinHuxley is a neuron with channels of sodium and potassium (Hodgkin and Huxley, "A quantitative description of
+// membrane current", 1952) whose rates are those of Traub and Miles, "Neuronal networks of the hippocampus", 1991, as
+// Brette et al., "Simulation of networks of spiking neurons", 2007, have them, for x = v - VT in mV and rates in 1/ms:
 //
 //	C dv/dt = GL*(EL - v) + GNa*m³h*(ENa - v) + GK*n⁴*(EK - v) + I
 //	dm/dt = alpha*(1 - m) - beta*m, and so h and n
@@ -27,8 +27,9 @@ type HodgkinHuxley struct {
 
 // NewHodgkinHuxley is a neuron of 20000 μm² and 20 ms that rests at some -60 mV.
 func NewHodgkinHuxley() HodgkinHuxley {
-	return HodgkinHuxley{C: graph.Scalar(200), GL: graph.Scalar(10), EL: graph.Scalar(-60), GNa: graph.Scalar(20000), ENa: graph.Scalar(50),
-		GK: graph.Scalar(6000), EK: graph.Scalar(-90), VT: graph.Scalar(-63), Threshold: graph.Scalar(-20)}
+	return HodgkinHuxley{C: graph.Scalar(200), GL: graph.Scalar(10), EL: graph.Scalar(-60), GNa: graph.Scalar(20000),
+		ENa: graph.Scalar(50),
+		GK:  graph.Scalar(6000), EK: graph.Scalar(-90), VT: graph.Scalar(-63), Threshold: graph.Scalar(-20)}
 }
 
 // Variables are v, mV, and the open parts of gates.
@@ -39,7 +40,7 @@ func (m HodgkinHuxley) Start(units int) State {
 	v := spread(m.EL, units)
 	s := State{v}
 	for _, r := range m.rates(v) {
-		s = append(s, graph.Div(r.alpha, graph.Add(r.alpha, r.beta)))
+		s = append(s, r.alpha.Div(r.alpha.Add(r.beta)))
 	}
 	return s
 }
@@ -49,34 +50,34 @@ type rate struct{ alpha, beta *graph.Array }
 
 // rates are those of m, h and n. Potentials are taken as at most 500 mV away from VT, far outside of what channels see.
 func (m HodgkinHuxley) rates(v *graph.Array) [3]rate {
-	x := graph.Clamp(-500, graph.Sub(v, m.VT), 500)
-	from := func(a, sign, by float64) *graph.Array { return graph.Mul(sign/by, graph.Sub(x, a)) }
+	x := graph.Clamp(-500, v.Sub(m.VT), 500)
+	from := func(a, sign, by float64) *graph.Array { return graph.Mul(sign/by, x.Sub(a)) }
 	return [3]rate{
 		{graph.Div(.32*4, exprel(from(13, -1, 4))), graph.Div(.28*5, exprel(from(40, 1, 5)))},
-		{graph.Mul(.128, graph.Exp(from(17, -1, 18))), graph.Mul(4, graph.Logistic(from(40, 1, 5)))},
-		{graph.Div(.032*5, exprel(from(15, -1, 5))), graph.Mul(.5, graph.Exp(from(10, -1, 40)))},
+		{graph.Mul(.128, from(17, -1, 18).Exp()), graph.Mul(4, graph.Logistic(from(40, 1, 5)))},
+		{graph.Div(.032*5, exprel(from(15, -1, 5))), graph.Mul(.5, from(10, -1, 40).Exp())},
 	}
 }
 
 // Derivative is the equations above.
 func (m HodgkinHuxley) Derivative(s State, in Input) (change, slope State) {
 	v := s[0]
-	sodium := graph.Mul(m.GNa, graph.Mul(graph.Mul(graph.Square(s[1]), s[1]), s[2]))
-	potassium := graph.Mul(m.GK, graph.Square(graph.Square(s[3])))
-	i := graph.Add(graph.Mul(m.GL, graph.Sub(m.EL, v)), graph.Mul(sodium, graph.Sub(m.ENa, v)))
-	i = graph.Add(graph.Add(i, graph.Mul(potassium, graph.Sub(m.EK, v))), in.at(v))
-	change = State{graph.Div(i, m.C)}
-	slope = State{graph.Neg(graph.Div(graph.Add(in.leak(m.GL), graph.Add(sodium, potassium)), m.C))}
+	sodium := m.GNa.Mul(s[1].Square().Mul(s[1]).Mul(s[2]))
+	potassium := m.GK.Mul(s[3].Square().Square())
+	i := m.GL.Mul(m.EL.Sub(v)).Add(sodium.Mul(m.ENa.Sub(v)))
+	i = i.Add(potassium.Mul(m.EK.Sub(v))).Add(in.at(v))
+	change = State{i.Div(m.C)}
+	slope = State{in.leak(m.GL).Add(sodium.Add(potassium)).Div(m.C).Neg()}
 	for k, r := range m.rates(v) {
-		both := graph.Add(r.alpha, r.beta)
-		change = append(change, graph.Sub(r.alpha, graph.Mul(both, s[k+1])))
-		slope = append(slope, graph.Neg(both))
+		both := r.alpha.Add(r.beta)
+		change = append(change, r.alpha.Sub(both.Mul(s[k+1])))
+		slope = append(slope, both.Neg())
 	}
 	return change, slope
 }
 
 // Excess is v - Threshold.
-func (m HodgkinHuxley) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Threshold) }
+func (m HodgkinHuxley) Excess(s State) *graph.Array { return s[0].Sub(m.Threshold) }
 
 // Reset changes nothing.
 func (m HodgkinHuxley) Reset(s State) State { return s }
@@ -86,7 +87,8 @@ func (m HodgkinHuxley) Resets() bool { return false }
 
 // Constants are C and GL above 0, the other conductances at least 0, the rest any.
 func (m HodgkinHuxley) Constants() []Constant {
-	return []Constant{positive("C", m.C), positive("GL", m.GL), finite("EL", m.EL), atLeastZero("GNa", m.GNa), finite("ENa", m.ENa),
+	return []Constant{positive("C", m.C), positive("GL", m.GL), finite("EL", m.EL), atLeastZero("GNa", m.GNa),
+		finite("ENa", m.ENa),
 		atLeastZero("GK", m.GK), finite("EK", m.EK), finite("VT", m.VT), finite("Threshold", m.Threshold)}
 }
 

@@ -6,8 +6,9 @@ import "xlarun/graph"
 type Integrator string
 
 const (
-	// ExponentialEuler takes each variable along its slope: x' = x + h·f·(exp(h·slope) - 1)/(h·slope), exact where a variable's equation
-	// is linear in it and the others stand still. Where the slope is above 0 it is Euler's, so that an upswing stays finite.
+	// ExponentialEuler takes each variable along its slope: x' = x + h·f·(exp(h·slope) - 1)/(h·slope), exact where a
+	// variable's equation is linear in it and the others stand still. Where the slope is above 0 it is Euler's, so that
+	// an upswing stays finite.
 	ExponentialEuler Integrator = "exponential-euler"
 	// RK4 is the classical method of Runge and Kutta, of fourth order.
 	RK4 Integrator = "rk4"
@@ -32,13 +33,13 @@ func (i Integrator) step(m Model, s State, in Input, h *graph.Array) State {
 		k4, _ := m.Derivative(moved(s, k3, h), in)
 		sum := make(State, len(s))
 		for i := range s {
-			sum[i] = graph.Add(graph.Add(k1[i], k4[i]), graph.Mul(2, graph.Add(k2[i], k3[i])))
+			sum[i] = k1[i].Add(k4[i]).Add(graph.Mul(2, k2[i].Add(k3[i])))
 		}
-		return moved(s, sum, graph.Div(h, 6))
+		return moved(s, sum, h.Div(6))
 	case ExponentialEuler, "":
 		change, slope := m.Derivative(s, in)
 		for i := range s {
-			change[i] = graph.Mul(change[i], exprel(graph.Mul(h, graph.Min(slope[i], 0))))
+			change[i] = change[i].Mul(exprel(h.Mul(slope[i].Min(0))))
 		}
 		return moved(s, change, h)
 	}
@@ -50,14 +51,14 @@ func (i Integrator) step(m Model, s State, in Input, h *graph.Array) State {
 func moved(s, change State, h *graph.Array) State {
 	next := make(State, len(s))
 	for i := range s {
-		next[i] = graph.Add(s[i], graph.Mul(h, change[i]))
+		next[i] = s[i].Add(h.Mul(change[i]))
 	}
 	return next
 }
 
 // exprel is (exp(z) - 1)/z, 1 at 0.
 func exprel(z *graph.Array) *graph.Array {
-	near := graph.Lt(graph.Abs(z), 1e-4)
+	near := z.Abs().Lt(1e-4)
 	far := graph.Select(near, 1, z) // so that no derivative sees 0/0
-	return graph.Select(near, graph.Add(1, graph.Mul(.5, z)), graph.Div(graph.Expm1(far), far))
+	return graph.Select(near, graph.Add(1, graph.Mul(.5, z)), graph.Expm1(far).Div(far))
 }

@@ -2,7 +2,8 @@ package neuron
 
 import "xlarun/graph"
 
-// Izhikevich is the neuron of Izhikevich, "Simple model of spiking neurons", 2003, with a capacitance that makes mV/ms of currents:
+// Izhikevich is the neuron of Izhikevich, "Simple model of spiking neurons", 2003, with a capacitance that makes mV/ms
+// of currents:
 //
 //	dv/dt = Square*v² + Linear*v + Constant - u + I/Cm        0.04, 5 and 140 in the paper
 //	du/dt = A*(B*v - u)
@@ -23,40 +24,43 @@ type Izhikevich struct {
 
 // NewIzhikevich is a regular spiking neuron of 100 pF.
 func NewIzhikevich() Izhikevich {
-	return Izhikevich{Cm: graph.Scalar(100), Square: graph.Scalar(.04), Linear: graph.Scalar(5), Constant: graph.Scalar(140),
-		A: graph.Scalar(.02), B: graph.Scalar(.2), C: graph.Scalar(-65), D: graph.Scalar(8), Peak: graph.Scalar(30)}
+	return Izhikevich{Cm: graph.Scalar(100), Square: graph.Scalar(.04), Linear: graph.Scalar(5),
+		Constant: graph.Scalar(140),
+		A:        graph.Scalar(.02), B: graph.Scalar(.2), C: graph.Scalar(-65), D: graph.Scalar(8),
+		Peak: graph.Scalar(30)}
 }
 
 // Variables are v, mV, and the recovery u, mV/ms.
 func (m Izhikevich) Variables() []string { return []string{"v", "u"} }
 
-// Start is where it rests: the lower root of Square*v² + (Linear-B)*v + Constant, or the parabola's lowest point where there is no root.
+// Start is where it rests: the lower root of Square*v² + (Linear-B)*v + Constant, or the parabola's lowest point where
+// there is no root.
 func (m Izhikevich) Start(units int) State {
-	b := graph.Sub(m.Linear, m.B)
-	root := graph.Sqrt(graph.Max(0, graph.Sub(graph.Square(b), graph.Mul(4, graph.Mul(m.Square, m.Constant)))))
-	v := spread(graph.Div(graph.Neg(graph.Add(b, root)), graph.Mul(2, m.Square)), units)
-	return State{v, graph.Mul(m.B, v)}
+	b := m.Linear.Sub(m.B)
+	root := graph.Max(0, b.Square().Sub(graph.Mul(4, m.Square.Mul(m.Constant)))).Sqrt()
+	v := spread(b.Add(root).Neg().Div(graph.Mul(2, m.Square)), units)
+	return State{v, m.B.Mul(v)}
 }
 
 // Derivative is the equations above.
 func (m Izhikevich) Derivative(s State, in Input) (change, slope State) {
-	v, u := graph.Min(s[0], m.Peak), s[1]
+	v, u := s[0].Min(m.Peak), s[1]
 	// v*(Square*v + Linear): one rounding of a large number less than with the square by itself.
-	dv := graph.Sub(graph.Add(graph.Mul(v, graph.Add(graph.Mul(m.Square, v), m.Linear)), m.Constant), u)
-	slopeV := graph.Add(graph.Mul(graph.Mul(2, m.Square), v), m.Linear)
+	dv := v.Mul(m.Square.Mul(v).Add(m.Linear)).Add(m.Constant).Sub(u)
+	slopeV := graph.Mul(2, m.Square).Mul(v).Add(m.Linear)
 	if in.Conductance != nil {
-		slopeV = graph.Sub(slopeV, graph.Div(in.Conductance, m.Cm))
+		slopeV = slopeV.Sub(in.Conductance.Div(m.Cm))
 	}
-	return State{graph.Add(dv, graph.Div(in.at(v), m.Cm)), graph.Mul(m.A, graph.Sub(graph.Mul(m.B, v), u))},
-		State{slopeV, graph.Neg(graph.Mul(m.A, graph.OnesLike(u)))}
+	return State{dv.Add(in.at(v).Div(m.Cm)), m.A.Mul(m.B.Mul(v).Sub(u))},
+		State{slopeV, m.A.Mul(graph.OnesLike(u)).Neg()}
 }
 
 // Excess is v - Peak.
-func (m Izhikevich) Excess(s State) *graph.Array { return graph.Sub(s[0], m.Peak) }
+func (m Izhikevich) Excess(s State) *graph.Array { return s[0].Sub(m.Peak) }
 
 // Reset sets v and raises u.
 func (m Izhikevich) Reset(s State) State {
-	return State{graph.Add(graph.ZerosLike(s[0]), m.C), graph.Add(s[1], m.D)}
+	return State{graph.ZerosLike(s[0]).Add(m.C), s[1].Add(m.D)}
 }
 
 // Resets is true.
@@ -64,9 +68,10 @@ func (m Izhikevich) Resets() bool { return true }
 
 // Constants are Cm, Square and A above 0, the others any.
 func (m Izhikevich) Constants() []Constant {
-	return []Constant{positive("Cm", m.Cm), positive("Square", m.Square), finite("Linear", m.Linear), finite("Constant", m.Constant),
+	return []Constant{positive("Cm", m.Cm), positive("Square", m.Square), finite("Linear", m.Linear),
+		finite("Constant", m.Constant),
 		positive("A", m.A), finite("B", m.B), finite("C", m.C), finite("D", m.D), finite("Peak", m.Peak)}
 }
 
 // Longest is 1 ms, the paper's step, or the time constant of recovery.
-func (m Izhikevich) Longest() *graph.Array { return graph.Min(1, graph.Reciprocal(m.A)) }
+func (m Izhikevich) Longest() *graph.Array { return graph.Min(1, m.A.Reciprocal()) }

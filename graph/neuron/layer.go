@@ -11,11 +11,11 @@ type Layer struct {
 	Integrator Integrator   // "": ExponentialEuler
 	DT         *graph.Array // [], ms of a step
 	Substeps   int          // a step is so many of DT/Substeps; 0: one
-	// Refractory is for how many ms after a spike, rounded to substeps, the potential stands still and nothing spikes, [units] or []; nil: for
-	// none.
+	// Refractory is for how many ms after a spike, rounded to substeps, the potential stands still and nothing spikes,
+	// [units] or []; nil: for none.
 	Refractory *graph.Array `tree:"optional"`
-	// Spike makes spikes, 1 or 0, of how far units are above where they spike, in mV; nil: 1 at that and above, whose derivative is refused. A
-	// surrogate of package nn gives them one.
+	// Spike makes spikes, 1 or 0, of how far units are above where they spike, in mV; nil: 1 at that and above, whose
+	// derivative is refused. A surrogate of package nn gives them one.
 	Spike func(excess *graph.Array) *graph.Array
 }
 
@@ -49,7 +49,8 @@ func (l Layer) check(units int) {
 	case l.DT == nil || l.DT.Rank() != 0:
 		graph.Throw(op, "got the DT %s, want ms, f32[]", shapeOf(l.DT))
 	case l.Refractory != nil && !l.Model.Resets():
-		graph.Throw(op, "got a Refractory period for a model that is not reset by its spikes: leave it out, its own equations have one")
+		graph.Throw(op, "got a Refractory period for a model that is not reset by its spikes: leave it out, its own "+
+			"equations have one")
 	case l.Substeps < 0:
 		graph.Throw(op, "got Substeps = %d, want at least 1, or 0 for one", l.Substeps)
 	}
@@ -65,7 +66,8 @@ func (l Layer) check(units int) {
 		for _, h := range known(l.substep()) {
 			for i, most := range longest {
 				if h > most*(1+1e-6) {
-					graph.Throw(op, "a substep of %.6g ms is longer than %.6g ms, which unit %d follows: take a shorter DT or more Substeps", h, most, i)
+					graph.Throw(op, "a substep of %.6g ms is longer than %.6g ms, which unit %d follows: take a "+
+						"shorter DT or more Substeps", h, most, i)
 				}
 			}
 		}
@@ -75,14 +77,15 @@ func (l Layer) check(units int) {
 // substep is the length of one, ms.
 func (l Layer) substep() *graph.Array {
 	if l.Substeps > 1 {
-		return graph.Div(l.DT, float64(l.Substeps))
+		return l.DT.Div(float64(l.Substeps))
 	}
 	return l.DT
 }
 
-// Step takes DT ms: from a state and what arrives to the next state and how often each unit spiked, f32[units], at most once in a substep.
-// In each substep synapses decay and receive, currents flow, then who is above where it spikes spikes and is reset. So a spike is out in the
-// step in which its potential was reached, as in Brian and BrainPy; the cells of package nn send it in the step behind.
+// Step takes DT ms: from a state and what arrives to the next state and how often each unit spiked, f32[units], at most
+// once in a substep. In each substep synapses decay and receive, currents flow, then who is above where it spikes
+// spikes and is reset. So a spike is out in the step in which its potential was reached, as in Brian and BrainPy; the
+// cells of package nn send it in the step behind.
 func (l Layer) Step(s LayerState, a Arrivals) (next LayerState, spikes *graph.Array) {
 	s, spikes = l.Fire(l.Integrate(s, a))
 	if l.Substeps <= 1 {
@@ -95,12 +98,13 @@ func (l Layer) Step(s LayerState, a Arrivals) (next LayerState, spikes *graph.Ar
 	a.Excitatory, a.Inhibitory = nil, nil
 	last := graph.ForiLoop(1, l.Substeps, func(_ *graph.Array, c carry) carry {
 		next, more := l.Fire(l.Integrate(c.S, a))
-		return carry{next, graph.Add(c.Spikes, more)}
+		return carry{next, c.Spikes.Add(more)}
 	}, carry{s, spikes})
 	return last.S, last.Spikes
 }
 
-// Apply runs along time: from a state and arrivals whose arrays are [steps, units] to the last state and all spikes [steps, units].
+// Apply runs along time: from a state and arrivals whose arrays are [steps, units] to the last state and all spikes
+// [steps, units].
 func (l Layer) Apply(s LayerState, a Arrivals) (last LayerState, spikes *graph.Array) {
 	return graph.Scan(l.Step, s, a)
 }
@@ -113,12 +117,12 @@ func (l Layer) Integrate(s LayerState, a Arrivals) LayerState {
 	}
 	m, in := l.Model, l.input(s, a)
 	if s.Waiting != nil && m.Resets() {
-		s.Waiting = graph.Max(graph.Sub(s.Waiting, 1), 0)
-		m = held{m, graph.Gt(s.Waiting, 0)}
+		s.Waiting = s.Waiting.Sub(1).Max(0)
+		m = held{m, s.Waiting.Gt(0)}
 	}
 	s.Neurons = l.Integrator.step(m, s.Neurons, in, h)
 	if !m.Resets() { // from below again
-		s.Waiting = graph.Select(graph.Ge(m.Excess(s.Neurons), 0), s.Waiting, graph.ZerosLike(s.Waiting))
+		s.Waiting = graph.Select(m.Excess(s.Neurons).Ge(0), s.Waiting, graph.ZerosLike(s.Waiting))
 	}
 	return s
 }
@@ -139,12 +143,13 @@ func (m held) Derivative(s State, in Input) (change, slope State) {
 func (l Layer) input(s LayerState, a Arrivals) Input {
 	in := Input{Current: a.Current}
 	if l.Synapse == nil && (a.Excitatory != nil || a.Inhibitory != nil) {
-		graph.Throw("neuron.Layer", "got arrivals at synapses, but there is no Synapse: give the layer one, or arrivals a Current")
+		graph.Throw("neuron.Layer", "got arrivals at synapses, but there is no Synapse: give the layer one, or "+
+			"arrivals a Current")
 	}
 	if l.Synapse != nil {
 		in = l.Synapse.Input(s.Synapses)
 		if a.Current != nil {
-			in.Current = graph.Add(in.Current, a.Current)
+			in.Current = in.Current.Add(a.Current)
 		}
 	}
 	if in.Current == nil {
@@ -161,13 +166,13 @@ func (l Layer) Fire(s LayerState) (next LayerState, spikes *graph.Array) {
 	}
 	spikes = spike(l.Model.Excess(s.Neurons))
 	if s.Waiting != nil {
-		spikes = graph.Select(graph.Gt(s.Waiting, 0), graph.ZerosLike(spikes), spikes)
+		spikes = graph.Select(s.Waiting.Gt(0), graph.ZerosLike(spikes), spikes)
 	}
-	spiking := graph.Gt(spikes, .5)
+	spiking := spikes.Gt(.5)
 	if s.Waiting != nil {
 		waits := graph.OnesLike(s.Waiting)
 		if l.Model.Resets() {
-			waits = graph.Round(graph.Div(graph.Add(graph.ZerosLike(waits), l.Refractory), l.substep()))
+			waits = graph.ZerosLike(waits).Add(l.Refractory).Div(l.substep()).Round()
 		}
 		s.Waiting = graph.Select(spiking, waits, s.Waiting)
 	}
@@ -182,6 +187,9 @@ func (l Layer) Fire(s LayerState) (next LayerState, spikes *graph.Array) {
 
 // hard is 1 from 0 on.
 func hard(excess *graph.Array) *graph.Array {
-	return graph.NoDerivative("neuron.Layer", "got asked for the derivative of its spikes, which have none: give the Layer a Spike, such as nn.Surrogate{}.Spike, "+
-		"or wrap the spikes in graph.StopGradient", func(excess *graph.Array) *graph.Array { return graph.Convert(graph.Ge(excess, 0), excess.DType()) })(excess)
+	return graph.NoDerivative("neuron.Layer", "got asked for the derivative of its spikes, which have none: give the "+
+		"Layer a Spike, such as nn.Surrogate{}.Spike, "+
+		"or wrap the spikes in graph.StopGradient", func(excess *graph.Array) *graph.Array {
+		return excess.Ge(0).Convert(excess.DType())
+	})(excess)
 }

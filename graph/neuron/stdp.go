@@ -6,10 +6,10 @@ import (
 	"xlarun/graph"
 )
 
-// STDP is plasticity by the timing of spikes, of all pairs (Song, Miller and Abbott, "Competitive Hebbian learning through
-// spike-timing-dependent synaptic plasticity", 2000), by itself or where a reward says so (Izhikevich, "Solving the distal reward problem
-// through linkage of STDP and dopamine signaling", 2007; Frémaux and Gerstner, "Neuromodulated spike-timing-dependent plasticity", 2016).
-// A step of DT ms with the spikes pre [in] and post [out]:
+// STDP is plasticity by the timing of spikes, of all pairs (Song, Miller and Abbott, "Competitive Hebbian learning
+// through spike-timing-dependent synaptic plasticity", 2000), by itself or where a reward says so (Izhikevich, "Solving
+// the distal reward problem through linkage of STDP and dopamine signaling", 2007; Frémaux and Gerstner,
+// "Neuromodulated spike-timing-dependent plasticity", 2016). A step of DT ms with the spikes pre [in] and post [out]:
 //
 //	x' = exp(-DT/TauPlus)*x, y' = exp(-DT/TauMinus)*y         traces of the spikes before this step
 //	change[i,j] = APlus*x'[i]*post[j] - AMinus*pre[i]*y'[j]    spikes of one step make no pair
@@ -18,7 +18,8 @@ import (
 //	c' = exp(-DT/TauC)*c + change              eligibility; the weights wait for a reward:
 //	w' = w + reward*c
 //
-// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the spikes and the reward.
+// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the
+// spikes and the reward.
 type STDP struct {
 	DT        float64 // ms
 	APlus     float64 // in the weights' unit: what a pair adds whose first spike came right before
@@ -31,8 +32,8 @@ type STDP struct {
 	TauC      float64 // ms: how long a pair is eligible
 }
 
-// NewSTDP is plasticity with time constants of 20 ms, slightly more depression than potentiation as the paper has it, for weights
-// between 0 and most; rewarded, pairs are eligible for 1 s.
+// NewSTDP is plasticity with time constants of 20 ms, slightly more depression than potentiation as the paper has it,
+// for weights between 0 and most; rewarded, pairs are eligible for 1 s.
 func NewSTDP(dt, most float64) STDP {
 	return STDP{DT: dt, APlus: .005 * most, AMinus: .00525 * most, TauPlus: 20, TauMinus: 20, Most: most, TauC: 1000}
 }
@@ -73,22 +74,23 @@ func (p STDP) Start(w *graph.Array) STDPState {
 func (p STDP) Step(s STDPState, pre, post *graph.Array) STDPState {
 	decay := func(tau float64) float64 { return math.Exp(-p.DT / tau) }
 	x, y := graph.Mul(decay(p.TauPlus), s.Pre), graph.Mul(decay(p.TauMinus), s.Post)
-	change := graph.Sub(outer(graph.Mul(p.APlus, x), post), outer(pre, graph.Mul(p.AMinus, y)))
-	next := STDPState{W: s.W, Pre: graph.Add(x, pre), Post: graph.Add(y, post)}
+	change := outer(graph.Mul(p.APlus, x), post).Sub(outer(pre, graph.Mul(p.AMinus, y)))
+	next := STDPState{W: s.W, Pre: x.Add(pre), Post: y.Add(post)}
 	if p.Modulated {
-		next.Eligibility = graph.Add(graph.Mul(decay(p.TauC), s.Eligibility), change)
+		next.Eligibility = graph.Mul(decay(p.TauC), s.Eligibility).Add(change)
 		return next
 	}
-	next.W = p.within(graph.Add(s.W, change))
+	next.W = p.within(s.W.Add(change))
 	return next
 }
 
-// Reward gives modulated plasticity a reward [], of either sign: once a step of an environment, or in each step a reward of so many a ms times DT.
+// Reward gives modulated plasticity a reward [], of either sign: once a step of an environment, or in each step a
+// reward of so many a ms times DT.
 func (p STDP) Reward(s STDPState, reward *graph.Array) STDPState {
 	if !p.Modulated {
 		graph.Throw("neuron.STDP", "got a reward without Modulated: set it, or give none")
 	}
-	s.W = p.within(graph.Add(s.W, graph.Mul(reward, s.Eligibility)))
+	s.W = p.within(s.W.Add(reward.Mul(s.Eligibility)))
 	return s
 }
 
@@ -97,7 +99,7 @@ func (p STDP) within(w *graph.Array) *graph.Array { return graph.Clamp(p.Least, 
 
 // outer is a[i]*b[j].
 func outer(a, b *graph.Array) *graph.Array {
-	return graph.Mul(graph.ExpandDims(a, 1), graph.ExpandDims(b, 0))
+	return a.ExpandDims(1).Mul(b.ExpandDims(0))
 }
 
 func shapeOf(a *graph.Array) string {

@@ -11,7 +11,8 @@ type Arrivals struct {
 
 // Weighted are the arrivals of spikes [in] by weights [in, units]: those above 0 are excitatory, the others inhibitory.
 func Weighted(spikes, weights *graph.Array) Arrivals {
-	return Arrivals{Excitatory: graph.Dot(spikes, graph.Max(weights, 0)), Inhibitory: graph.Dot(spikes, graph.Max(graph.Neg(weights), 0))}
+	return Arrivals{Excitatory: spikes.Dot(weights.Max(0)),
+		Inhibitory: spikes.Dot(weights.Neg().Max(0))}
 }
 
 // Synapse makes what flows into units of what arrives at them.
@@ -28,7 +29,8 @@ type Synapse interface {
 	Constants() []Constant
 }
 
-// Currents are synapses whose arrivals, in pA, are currents that decay by themselves. With a Tau of 0 they last for one (sub)step.
+// Currents are synapses whose arrivals, in pA, are currents that decay by themselves. With a Tau of 0 they last for one
+// (sub)step.
 type Currents struct {
 	Tau *graph.Array // ms, [units] or []
 }
@@ -37,16 +39,16 @@ type Currents struct {
 func (y Currents) Start(units int) State { return State{spread(graph.ZerosLike(y.Tau), units)} }
 
 // Decay is by exp(-h/Tau).
-func (y Currents) Decay(s State, h *graph.Array) State { return State{graph.Mul(s[0], left(h, y.Tau))} }
+func (y Currents) Decay(s State, h *graph.Array) State { return State{s[0].Mul(left(h, y.Tau))} }
 
 // Receive adds what excites and takes off what inhibits.
 func (y Currents) Receive(s State, a Arrivals) State {
 	i := s[0]
 	if a.Excitatory != nil {
-		i = graph.Add(i, a.Excitatory)
+		i = i.Add(a.Excitatory)
 	}
 	if a.Inhibitory != nil {
-		i = graph.Sub(i, a.Inhibitory)
+		i = i.Sub(a.Inhibitory)
 	}
 	return State{i}
 }
@@ -57,8 +59,9 @@ func (y Currents) Input(s State) Input { return Input{Current: s[0]} }
 // Constants are Tau, at least 0.
 func (y Currents) Constants() []Constant { return []Constant{atLeastZero("Tau", y.Tau)} }
 
-// Conductances are synapses whose arrivals, in nS, open conductances that decay by themselves and pull the potential to where they
-// reverse (Destexhe, Mainen and Sejnowski, "Synthesis of models for excitable membranes", 1994): I = g*(E - v), twice.
+// Conductances are synapses whose arrivals, in nS, open conductances that decay by themselves and pull the potential to
+// where they reverse (Destexhe, Mainen and Sejnowski, "Synthesis of models for excitable membranes", 1994): I = g*(E -
+// v), twice.
 type Conductances struct {
 	TauE *graph.Array // ms: excitatory
 	TauI *graph.Array // ms: inhibitory
@@ -78,24 +81,24 @@ func (y Conductances) Start(units int) State {
 
 // Decay is by exp(-h/TauE) and exp(-h/TauI).
 func (y Conductances) Decay(s State, h *graph.Array) State {
-	return State{graph.Mul(s[0], left(h, y.TauE)), graph.Mul(s[1], left(h, y.TauI))}
+	return State{s[0].Mul(left(h, y.TauE)), s[1].Mul(left(h, y.TauI))}
 }
 
 // Receive adds to each.
 func (y Conductances) Receive(s State, a Arrivals) State {
 	e, i := s[0], s[1]
 	if a.Excitatory != nil {
-		e = graph.Add(e, a.Excitatory)
+		e = e.Add(a.Excitatory)
 	}
 	if a.Inhibitory != nil {
-		i = graph.Add(i, a.Inhibitory)
+		i = i.Add(a.Inhibitory)
 	}
 	return State{e, i}
 }
 
 // Input is both conductances.
 func (y Conductances) Input(s State) Input {
-	return Input{Current: graph.Add(graph.Mul(s[0], y.EE), graph.Mul(s[1], y.EI)), Conductance: graph.Add(s[0], s[1])}
+	return Input{Current: s[0].Mul(y.EE).Add(s[1].Mul(y.EI)), Conductance: s[0].Add(s[1])}
 }
 
 // Constants are the time constants, at least 0, and where they reverse.
@@ -104,4 +107,4 @@ func (y Conductances) Constants() []Constant {
 }
 
 // left is what is left after h ms of what decays with a time constant in ms: nothing for 0.
-func left(h, tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(h, tau))) }
+func left(h, tau *graph.Array) *graph.Array { return h.Div(tau).Neg().Exp() }

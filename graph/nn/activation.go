@@ -17,42 +17,42 @@ func Relu(x *graph.Array) *graph.Array { return graph.Relu(x) }
 
 // Relu6 is min(max(x, 0), 6); its derivative at 0 and at 6 is 0. NaN stays NaN.
 func Relu6(x *graph.Array) *graph.Array {
-	return graph.Select(graph.Le(x, 0), 0, graph.Select(graph.Ge(x, 6), 6, x))
+	return graph.Select(x.Le(0), 0, graph.Select(x.Ge(6), 6, x))
 }
 
 // LeakyRelu is x where x >= 0, slope*x elsewhere; slope is a number or an array.
 func LeakyRelu(x *graph.Array, slope any) *graph.Array {
-	return graph.Select(graph.Ge(x, 0), x, graph.Mul(x, slope))
+	return graph.Select(x.Ge(0), x, x.Mul(slope))
 }
 
 // Elu is x where x > 0, alpha*(exp(x)-1) elsewhere (Clevert et al., "Fast and accurate deep network learning by
 // exponential linear units", 2015).
 func Elu(x *graph.Array, alpha any) *graph.Array {
-	positive := graph.Gt(x, 0)
-	return graph.Select(positive, x, graph.Mul(graph.Expm1(graph.Select(positive, 0, x)), alpha))
+	positive := x.Gt(0)
+	return graph.Select(positive, x, graph.Expm1(graph.Select(positive, 0, x)).Mul(alpha))
 }
 
 // Selu is the self-normalising Elu (Klambauer et al., "Self-normalizing neural networks", 2017).
 func Selu(x *graph.Array) *graph.Array {
 	const alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
-	return graph.Mul(Elu(x, alpha), scale)
+	return Elu(x, alpha).Mul(scale)
 }
 
 // Gelu is x times the normal distribution's cumulative function, exact (Hendrycks and Gimpel, "Gaussian error linear
 // units", 2016).
 func Gelu(x *graph.Array) *graph.Array {
-	return graph.Mul(graph.Mul(x, 0.5), graph.Erfc(graph.Mul(x, -math.Sqrt2/2)))
+	return x.Mul(0.5).Mul(graph.Erfc(x.Mul(-math.Sqrt2 / 2)))
 }
 
 // GeluTanh is the approximation of Gelu by tanh, jax.nn.gelu's default.
 func GeluTanh(x *graph.Array) *graph.Array {
-	cube := graph.Mul(graph.Mul(x, x), x)
-	inner := graph.Mul(graph.Add(x, graph.Mul(cube, 0.044715)), math.Sqrt(2/math.Pi))
-	return graph.Mul(x, graph.Mul(graph.Add(graph.Tanh(inner), 1), 0.5))
+	cube := x.Mul(x).Mul(x)
+	inner := x.Add(cube.Mul(0.044715)).Mul(math.Sqrt(2 / math.Pi))
+	return x.Mul(inner.Tanh().Add(1).Mul(0.5))
 }
 
 // Silu is x*sigmoid(x), also called swish.
-func Silu(x *graph.Array) *graph.Array { return graph.Mul(x, Sigmoid(x)) }
+func Silu(x *graph.Array) *graph.Array { return x.Mul(Sigmoid(x)) }
 
 // Swish is Silu.
 func Swish(x *graph.Array) *graph.Array { return Silu(x) }
@@ -61,39 +61,39 @@ func Swish(x *graph.Array) *graph.Array { return Silu(x) }
 func Sigmoid(x *graph.Array) *graph.Array { return graph.Logistic(x) }
 
 // LogSigmoid is log(sigmoid(x)) = -softplus(-x), without overflow.
-func LogSigmoid(x *graph.Array) *graph.Array { return graph.Neg(Softplus(graph.Neg(x))) }
+func LogSigmoid(x *graph.Array) *graph.Array { return Softplus(x.Neg()).Neg() }
 
 // Tanh is the hyperbolic tangent.
-func Tanh(x *graph.Array) *graph.Array { return graph.Tanh(x) }
+func Tanh(x *graph.Array) *graph.Array { return x.Tanh() }
 
 // Softplus is log(1+exp(x)), without overflow.
 func Softplus(x *graph.Array) *graph.Array {
-	positive := graph.Ge(x, 0) // not by Max and Abs, whose corners at 0 would hide the second derivative there
-	return graph.Add(graph.Select(positive, x, 0), graph.Log1p(graph.Exp(graph.Select(positive, graph.Neg(x), x))))
+	positive := x.Ge(0) // not by Max and Abs, whose corners at 0 would hide the second derivative there
+	return graph.Select(positive, x, 0).Add(graph.Log1p(graph.Select(positive, x.Neg(), x).Exp()))
 }
 
 // Softsign is x/(1+|x|).
-func Softsign(x *graph.Array) *graph.Array { return graph.Div(x, graph.Add(graph.Abs(x), 1)) }
+func Softsign(x *graph.Array) *graph.Array { return x.Div(x.Abs().Add(1)) }
 
 // HardTanh is x, cut off at -1 and 1.
 func HardTanh(x *graph.Array) *graph.Array {
-	return graph.Select(graph.Gt(x, 1), 1, graph.Select(graph.Lt(x, -1), -1, x))
+	return graph.Select(x.Gt(1), 1, graph.Select(x.Lt(-1), -1, x))
 }
 
 // HardSigmoid is relu6(x+3)/6.
-func HardSigmoid(x *graph.Array) *graph.Array { return graph.Div(Relu6(graph.Add(x, 3)), 6) }
+func HardSigmoid(x *graph.Array) *graph.Array { return Relu6(x.Add(3)).Div(6) }
 
 // HardSwish is x*HardSigmoid(x), also called hard silu (Howard et al., "Searching for MobileNetV3", 2019).
-func HardSwish(x *graph.Array) *graph.Array { return graph.Mul(x, HardSigmoid(x)) }
+func HardSwish(x *graph.Array) *graph.Array { return x.Mul(HardSigmoid(x)) }
 
 // Mish is x*tanh(softplus(x)) (Misra, 2019).
-func Mish(x *graph.Array) *graph.Array { return graph.Mul(x, graph.Tanh(Softplus(x))) }
+func Mish(x *graph.Array) *graph.Array { return x.Mul(Softplus(x).Tanh()) }
 
 // GLU is the gated linear unit: the first half of x along an axis times the sigmoid of the second (Dauphin et al.,
 // "Language modeling with gated convolutional networks", 2017).
 func GLU(x *graph.Array, axis int) *graph.Array {
 	parts := graph.Split(x, 2, axis)
-	return graph.Mul(parts[0], Sigmoid(parts[1]))
+	return parts[0].Mul(Sigmoid(parts[1]))
 }
 
 // Activation names an activation function: a static Layer, and what configurations hold. "" is the identity.

@@ -5,8 +5,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// ALIF is a layer of LIF neurons whose threshold rises with each spike and comes back (Bellec et al., "Long short-term memory and
-// learning-to-learn in networks of spiking neurons", 2018), as spyx.nn.ALIF has them:
+// ALIF is a layer of LIF neurons whose threshold rises with each spike and comes back (Bellec et al., "Long short-term
+// memory and learning-to-learn in networks of spiking neurons", 2018), as spyx.nn.ALIF has them:
 //
 //	h = Threshold + t
 //	s = 1 where v > h, else 0
@@ -24,14 +24,16 @@ type ALIF struct {
 // ALIFState is the potentials and how far the thresholds are up, [units] each.
 type ALIFState struct{ V, T *graph.Array }
 
-// NewALIF makes a layer of so many units, Beta and Gamma drawn as NewLIF draws Beta. Options: Decay (Beta's), Adaptation (Gamma's),
-// Threshold, Spikes, Feedback, Recurrent.
+// NewALIF makes a layer of so many units, Beta and Gamma drawn as NewLIF draws Beta. Options: Decay (Beta's),
+// Adaptation (Gamma's), Threshold, Spikes, Feedback, Recurrent.
 func NewALIF(key random.Key, units int, opts ...Option) ALIF {
 	const op = "nn.NewALIF"
-	c := readOptions(op, append([]Option{Recurrent(spikeWeights)}, opts...), "Decay", "Adaptation", "Threshold", "Spikes", "Feedback", "Recurrent")
+	c := readOptions(op, append([]Option{Recurrent(spikeWeights)}, opts...), "Decay", "Adaptation", "Threshold",
+		"Spikes", "Feedback", "Recurrent")
 	wantSize(op, "units", units)
 	k := random.SplitN(key, 3)
-	return ALIF{Beta: c.decay(op, k[0], units), Gamma: c.second(op, "Adaptation", k[1], units), Threshold: c.firing(op), Wh: c.feedbackOf(k[2], units), Surrogate: c.surrogate}
+	return ALIF{Beta: c.decay(op, k[0], units), Gamma: c.second(op, "Adaptation", k[1], units), Threshold: c.firing(op),
+		Wh: c.feedbackOf(k[2], units), Surrogate: c.surrogate}
 }
 
 // Start is the state before the first step of so many units at rest: zeros.
@@ -49,7 +51,7 @@ func (l ALIF) Step(s ALIFState, x *graph.Array) (next ALIFState, spikes *graph.A
 
 // Spikes are those of a step, [units]; see LIF.Spikes.
 func (l ALIF) Spikes(s ALIFState) *graph.Array {
-	return l.Surrogate.Spike(graph.Sub(s.V, graph.Add(l.Threshold, s.T)))
+	return l.Surrogate.Spike(s.V.Sub(l.Threshold.Add(s.T)))
 }
 
 // Take is the rest of Step; see LIF.Take.
@@ -61,9 +63,9 @@ func (l ALIF) Take(s ALIFState, spikes, x *graph.Array) ALIFState {
 	if jump == nil {
 		jump = graph.Sub(1, gamma)
 	}
-	v := graph.Add(graph.Mul(decayed(l.Beta), s.V), feedback(x, spikes, l.Wh))
-	t := graph.Add(graph.Mul(gamma, s.T), graph.Mul(jump, spikes))
-	return ALIFState{graph.Sub(v, graph.Mul(spikes, graph.Add(l.Threshold, s.T))), t}
+	v := decayed(l.Beta).Mul(s.V).Add(feedback(x, spikes, l.Wh))
+	t := gamma.Mul(s.T).Add(jump.Mul(spikes))
+	return ALIFState{v.Sub(spikes.Mul(l.Threshold.Add(s.T))), t}
 }
 
 // Apply runs along time: from a state and inputs x [steps, units] to the last state and all spikes [steps, units].

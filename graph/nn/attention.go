@@ -32,7 +32,8 @@ func NewMultiHeadAttention(key random.Key, heads, width int, opts ...Option) Mul
 	}
 	k := random.SplitN(key, 4)
 	layer := func(i int) Dense { return NewDense(k[i], width, width, dense...) }
-	return MultiHeadAttention{Query: layer(0), Key: layer(1), Value: layer(2), Out: layer(3), Heads: heads, Causal: c.causal}
+	return MultiHeadAttention{Query: layer(0), Key: layer(1), Value: layer(2), Out: layer(3), Heads: heads,
+		Causal: c.causal}
 }
 
 // Apply is self-attention: x [positions, width] gives [positions, width].
@@ -55,10 +56,10 @@ func (m MultiHeadAttention) Attend(q, kv, mask *graph.Array) *graph.Array {
 		if m.Heads < 1 || x.Dim(-1)%m.Heads != 0 {
 			graph.Throw(op, "Heads is %d, want a number that divides %d features", m.Heads, x.Dim(-1))
 		}
-		return graph.Reshape(x, x.Dim(0), m.Heads, x.Dim(-1)/m.Heads)
+		return x.Reshape(x.Dim(0), m.Heads, x.Dim(-1)/m.Heads)
 	}
 	y := DotProductAttention(heads(m.Query.Apply(q)), heads(m.Key.Apply(kv)), heads(m.Value.Apply(kv)), mask)
-	return m.Out.Apply(graph.Reshape(y, y.Dim(0), y.Dim(1)*y.Dim(2)))
+	return m.Out.Apply(y.Reshape(y.Dim(0), y.Dim(1)*y.Dim(2)))
 }
 
 func wantMatrix(op, name string, x *graph.Array) {
@@ -70,7 +71,7 @@ func wantMatrix(op, name string, x *graph.Array) {
 // CausalMask lets position i of n see the positions 0 to i: bool [n, n].
 func CausalMask(n int) *graph.Array {
 	s := graph.ShapeOf(graph.Int32, n, n)
-	return graph.Ge(graph.IotaAxis(s, 0), graph.IotaAxis(s, 1))
+	return graph.IotaAxis(s, 0).Ge(graph.IotaAxis(s, 1))
 }
 
 // DotProductAttention gives softmax(q·k / sqrt(depth))·v for each head: q [queries, heads, depth], k [positions, heads,
@@ -78,16 +79,18 @@ func CausalMask(n int) *graph.Array {
 // positions], or nil; a query that may see nothing takes the mean of all. The softmax is in float32 at least.
 func DotProductAttention(q, k, v, mask *graph.Array) *graph.Array {
 	const op = "nn.DotProductAttention"
-	if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || q.Dim(1) != k.Dim(1) || k.Dim(1) != v.Dim(1) || q.Dim(2) != k.Dim(2) || k.Dim(0) != v.Dim(0) {
-		graph.Throw(op, "q, k, v are %s, %s, %s; want [queries, heads, depth], [positions, heads, depth], [positions, heads, n]",
+	if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || q.Dim(1) != k.Dim(1) || k.Dim(1) != v.Dim(1) || q.Dim(2) !=
+		k.Dim(2) || k.Dim(0) != v.Dim(0) {
+		graph.Throw(op, "q, k, v are %s, %s, %s; want [queries, heads, depth], [positions, heads, depth], "+
+			"[positions, heads, n]",
 			q.Shape(), k.Shape(), v.Shape())
 	}
-	scores := graph.Einsum("qhd,khd->hqk", graph.Div(q, math.Sqrt(float64(q.Dim(2)))), k)
+	scores := graph.Einsum("qhd,khd->hqk", q.Div(math.Sqrt(float64(q.Dim(2)))), k)
 	scores = atLeastFloat32(scores)
 	if mask != nil {
 		// The lowest finite number: with -Inf a query that sees nothing would be 0/0.
-		scores = graph.Select(graph.BroadcastTo(mask, scores.Dims()...), scores, -math.MaxFloat32)
+		scores = graph.Select(mask.BroadcastTo(scores.Dims()...), scores, -math.MaxFloat32)
 	}
-	weights := graph.Convert(graph.Softmax(scores, -1), v.DType())
+	weights := graph.Softmax(scores, -1).Convert(v.DType())
 	return graph.Einsum("hqk,khd->qhd", weights, v)
 }

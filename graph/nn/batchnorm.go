@@ -5,10 +5,10 @@ import (
 	"xlarun/graph/precision"
 )
 
-// BatchNorm shifts and scales features to mean 0 and variance 1 over a batch, then by learned amounts (Ioffe and Szegedy,
-// "Batch normalization", 2015). The batch is all axes of x but the last and, where Axis names one, the lanes of that axis
-// of VMap or ShardMap. What it remembers of batches, a BatchNormState, is no parameter: it passes through Train beside
-// them, and no optimiser sees it.
+// BatchNorm shifts and scales features to mean 0 and variance 1 over a batch, then by learned amounts (Ioffe and
+// Szegedy, "Batch normalization", 2015). The batch is all axes of x but the last and, where Axis names one, the lanes
+// of that axis of VMap or ShardMap. What it remembers of batches, a BatchNormState, is no parameter: it passes through
+// Train beside them, and no optimiser sees it.
 //
 //	y, state := l.Train(state, x) // under graph.VMap(…, graph.AxisName("batch")) for l.Axis "batch"
 type BatchNorm struct {
@@ -30,7 +30,8 @@ type BatchNormState struct {
 // Options: Epsilon, Momentum, NoScale, NoBias, Precision.
 func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState) {
 	const op = "nn.NewBatchNorm"
-	c := readOptions(op, append([]Option{Epsilon(1e-5)}, opts...), "Epsilon", "Momentum", "NoScale", "NoBias", "Precision")
+	c := readOptions(op, append([]Option{Epsilon(1e-5)}, opts...), "Epsilon", "Momentum", "NoScale", "NoBias",
+		"Precision")
 	wantSize(op, "features", n)
 	l := BatchNorm{Axis: axis, Epsilon: c.epsilon, Momentum: c.momentum, Precision: c.precision}
 	l.Scale, l.Bias = c.scaleAndBias(n)
@@ -48,7 +49,7 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 	}
 	mean := func(y *graph.Array) *graph.Array {
 		for y.Rank() > 1 {
-			y = graph.Mean(y, 0)
+			y = y.Mean(0)
 		}
 		if l.Axis != "" {
 			y = graph.PMean(y, l.Axis)
@@ -56,10 +57,10 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 		return y
 	}
 	m := mean(wide)
-	centred := graph.Sub(wide, m)
-	v := mean(graph.Square(centred))
+	centred := wide.Sub(m)
+	v := mean(centred.Square())
 	keep := func(old, new *graph.Array) *graph.Array {
-		return graph.Convert(graph.Add(graph.Mul(l.Momentum, old), graph.Mul(1-l.Momentum, graph.StopGradient(new))), old.DType())
+		return graph.Mul(l.Momentum, old).Add(graph.Mul(1-l.Momentum, graph.StopGradient(new))).Convert(old.DType())
 	}
 	next := BatchNormState{keep(s.Mean, m), keep(s.Var, v)}
 	return finishNorm(l.Precision, x, centred, v, l.Epsilon, l.Scale, l.Bias), next
@@ -69,6 +70,6 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 func (l BatchNorm) Apply(s BatchNormState, x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.BatchNorm", l.Precision, x, l.Scale, l.Bias)
 	wantLast("nn.BatchNorm", "x", x, s.Mean.Dim(0))
-	like := func(a *graph.Array) *graph.Array { return graph.Convert(a, wide.DType()) }
-	return finishNorm(l.Precision, x, graph.Sub(wide, like(s.Mean)), like(s.Var), l.Epsilon, l.Scale, l.Bias)
+	like := func(a *graph.Array) *graph.Array { return a.Convert(wide.DType()) }
+	return finishNorm(l.Precision, x, wide.Sub(like(s.Mean)), like(s.Var), l.Epsilon, l.Scale, l.Bias)
 }

@@ -9,6 +9,7 @@ import (
 	"xlarun/graph/nn"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // spikingNet is a network along time.
@@ -25,7 +26,8 @@ type spikingNetState struct {
 
 func newSpikingNet(in, units, out int) (spikingNet, spikingNetState) {
 	k := random.SplitN(random.New(1), 4)
-	n := spikingNet{nn.NewDense(k[0], in, units), nn.NewDense(k[1], units, out), nn.NewCuBaLIF(k[2], units), nn.NewALIF(k[3], out)}
+	n := spikingNet{nn.NewDense(k[0], in, units), nn.NewDense(k[1], units, out), nn.NewCuBaLIF(k[2], units),
+		nn.NewALIF(k[3], out)}
 	return n, spikingNetState{n.A.Start(units), n.B.Start(out)}
 }
 
@@ -45,7 +47,7 @@ func TestInChunksIsStepByStep(t *testing.T) {
 		next.B, y = n.B.Step(s.B, n.Second.Apply(y))
 		return next, y
 	}, start, x)
-	spikes, err := graph.Float(graph.Sum(want))
+	spikes, err := graph.Float(want.Sum())
 	require.NoError(t, err)
 	require.Greater(t, spikes, 5.)
 	for _, size := range []int{1, 7, 22, 23, 24, 1000} {
@@ -56,15 +58,20 @@ func TestInChunksIsStepByStep(t *testing.T) {
 		}
 	}
 	require.ErrorContains(t, graph.Try(func() { nn.InChunks(0, n.Apply, start, x) }), "got size = 0, want at least 1")
-	require.ErrorContains(t, graph.Try(func() { nn.InChunks(2, n.Apply, start, graph.Zeros(graph.ShapeOf(graph.Float32, 0, 5))) }), "with a step or more")
 	require.ErrorContains(t, graph.Try(func() {
-		nn.InChunks(2, func(s spikingNetState, x *graph.Array) (spikingNetState, *graph.Array) { return s, graph.Sum(x) }, start, x)
+		nn.InChunks(2, n.Apply, start, graph.Zeros(graph.ShapeOf(graph.Float32, 0, 5)))
+	}), "with a step or more")
+	require.ErrorContains(t, graph.Try(func() {
+		nn.InChunks(2, func(s spikingNetState, x *graph.Array) (spikingNetState, *graph.Array) {
+			return s, x.Sum()
+		}, start, x)
 	}), "f gives f32[11] of 2 steps, want [2, …]")
 }
 
-// What a run along time takes beside its inputs and spikes grows with the neurons, not with the steps, as the compiler counts it; a gradient's does.
+// What a run along time takes beside its inputs and spikes grows with the neurons, not with the steps, as the compiler
+// counts it; a gradient's does.
 func TestSpikingMemoryGrowsWithNeurons(t *testing.T) {
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	takes := func(steps, units int, gradient bool) int64 {
@@ -72,9 +79,9 @@ func TestSpikingMemoryGrowsWithNeurons(t *testing.T) {
 		run := func(n spikingNet) *graph.Array {
 			_, spikes := nn.InChunks(20, func(s spikingNetState, x *graph.Array) (spikingNetState, *graph.Array) {
 				s, y := n.Apply(s, x)
-				return s, graph.Sum(y, 1)
+				return s, y.Sum(1)
 			}, start, graph.Ones(graph.ShapeOf(graph.Float32, steps, 4)))
-			return graph.Sum(spikes)
+			return spikes.Sum()
 		}
 		f := func(args []any) any { return run(args[0].(spikingNet)) }
 		if gradient {
@@ -92,5 +99,6 @@ func TestSpikingMemoryGrowsWithNeurons(t *testing.T) {
 	few, many, wide := takes(100, 500, false), takes(1000, 500, false), takes(100, 5000, false)
 	require.Less(t, float64(many), 1.2*float64(few), "bytes of 100 and of 1,000 steps")
 	require.Greater(t, float64(wide), 5*float64(few), "bytes of 500 and of 5,000 neurons")
-	require.Greater(t, float64(takes(1000, 500, true)), 5*float64(takes(100, 500, true)), "a gradient keeps what it needs of each step")
+	require.Greater(t, float64(takes(1000, 500, true)), 5*float64(takes(100, 500, true)),
+		"a gradient keeps what it needs of each step")
 }

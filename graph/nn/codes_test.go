@@ -20,14 +20,16 @@ func numbers(t *testing.T, a *graph.Array) []float64 {
 
 // The codes and readings beside loops of a few lines, of numbers inside, at and outside of the bounds.
 func TestCodesAreLoops(t *testing.T) {
-	values := []float32{0, .005, .01, .1, .25, 1. / 3, .5, .7, .99, 1, -3, 7, float32(math.Inf(1)), float32(math.Inf(-1))}
+	values := []float32{0, .005, .01, .1, .25, 1. / 3, .5, .7, .99, 1, -3, 7, float32(math.Inf(1)),
+		float32(math.Inf(-1))}
 	x, n := graph.Float32s(values), len(values)
 	within := func(v float32) float64 { return math.Min(math.Max(float64(v), 0), 1) }
 	for _, steps := range []int{1, 2, 8, 13} {
 		regular, latency := make([]float64, steps*n), make([]float64, steps*n)
 		for i, v := range values {
 			for s := range steps {
-				regular[s*n+i] = math.Floor(float64(float32(s+1)*float32(within(v)))) - math.Floor(float64(float32(s)*float32(within(v))))
+				regular[s*n+i] = math.Floor(float64(float32(s+1)*float32(within(v)))) -
+					math.Floor(float64(float32(s)*float32(within(v))))
 				if at := math.RoundToEven((1 - within(v)) * float64(steps-1)); float64(s) == at && within(v) > .01 {
 					latency[s*n+i] = 1
 				}
@@ -94,7 +96,8 @@ func TestPopulationCodeAndVector(t *testing.T) {
 		}
 	}
 	preferred := graph.Float32s([]float32{1, 0, 0, 1, -1, 0}, 3, 2)
-	require.InDeltaSlice(t, []float64{.25, .25}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{2, 1, 1}), preferred)), 1e-6)
+	require.InDeltaSlice(t, []float64{.25, .25}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{2, 1, 1}),
+		preferred)), 1e-6)
 	require.Equal(t, []float64{0, 0}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{0, 0, 0}), preferred)))
 }
 
@@ -104,7 +107,8 @@ func TestCodesKeepNaN(t *testing.T) {
 	_, changed := nn.Delta{Threshold: .1}.Step(graph.Zeros(x.Shape()), x)
 	for name, code := range map[string]*graph.Array{
 		"rate": nn.RateCode(random.New(0), x, 4), "regular": nn.RegularCode(x, 4), "latency": nn.LatencyCode(x, 4, 0),
-		"population": graph.Transpose(graph.Reshape(nn.PopulationCode(x, 4, 0, 1), 3, 4), 1, 0), "delta": graph.Reshape(changed, 2, 3),
+		"population": nn.PopulationCode(x, 4, 0, 1).Reshape(3, 4).Transpose(1, 0),
+		"delta":      changed.Reshape(2, 3),
 	} {
 		for i, v := range numbers(t, code) {
 			require.Equal(t, i%3 == 1, math.IsNaN(v), "%s: element %d is %v", name, i, v)
@@ -122,7 +126,9 @@ func TestCodesBadInput(t *testing.T) {
 		{func() { nn.RegularCode(graph.Of(int32(1)), 3) }, "want floats of 0 to 1"},
 		{func() { nn.LatencyCode(nil, 3, 0) }, "want floats of 0 to 1"},
 		{func() { nn.PopulationCode(x, 1, 0, 1) }, "got 1 fields from 0 to 1, want 2 fields or more"},
-		{func() { nn.PopulationCode(x, 3, 1, 0) }, "got 3 fields from 1 to 0, want 2 fields or more, and bounds of which the first is less"},
+		{func() {
+			nn.PopulationCode(x, 3, 1, 0)
+		}, "got 3 fields from 1 to 0, want 2 fields or more, and bounds of which the first is less"},
 		{func() { nn.Delta{}.Step(x, x) }, "got Threshold 0, want a number above 0"},
 		{func() { nn.SpikeRate(graph.Zeros(graph.ShapeOf(graph.Float32, 0, 2))) }, "with a step or more"},
 		{func() { nn.FirstSpike(nil) }, "with a step or more"},
@@ -147,8 +153,14 @@ func TestDelaysOutOfRange(t *testing.T) {
 // Layers that nobody made say so.
 func TestLayersOfNothing(t *testing.T) {
 	for name, start := range map[string]func(){
-		"nn.LIF: got no Threshold": func() { nn.LIF{}.Start(3) }, "nn.ALIF: got no Threshold": func() { nn.ALIF{}.Start(3) }, "nn.CuBaLIF: got no Threshold": func() { nn.CuBaLIF{}.Start(3) },
-		"nn.LI: got no Beta": func() { nn.LI{}.Start(3) }, "nn.Delay: got no Steps": func() { nn.Delay{Longest: 2}.Start(3) },
+		"nn.LIF: got no Threshold": func() {
+			nn.LIF{}.Start(3)
+		}, "nn.ALIF: got no Threshold": func() {
+			nn.ALIF{}.Start(3)
+		}, "nn.CuBaLIF: got no Threshold": func() { nn.CuBaLIF{}.Start(3) },
+		"nn.LI: got no Beta": func() {
+			nn.LI{}.Start(3)
+		}, "nn.Delay: got no Steps": func() { nn.Delay{Longest: 2}.Start(3) },
 	} {
 		require.ErrorContains(t, graph.Try(start), name)
 	}
@@ -181,5 +193,7 @@ func TestDelayHoldsUp(t *testing.T) {
 	d := nn.Delay{Steps: graph.Scalar(0)}
 	require.ErrorContains(t, graph.Try(func() { d.Start(2) }), "got Longest = 0, want at least 1")
 	d.Longest = 2
-	require.ErrorContains(t, graph.Try(func() { d.Step(nn.DelayState{}, graph.Float32s([]float32{1})) }), "want [2, units], as Start makes it")
+	require.ErrorContains(t, graph.Try(func() {
+		d.Step(nn.DelayState{}, graph.Float32s([]float32{1}))
+	}), "want [2, units], as Start makes it")
 }

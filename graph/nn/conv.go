@@ -21,11 +21,12 @@ type Conv struct {
 }
 
 // NewConv makes a convolution with a kernel of the given sizes, one a spatial axis, from in to out features. Options:
-// Strides, Dilation, Valid, Pads, Groups, Weights, Bias, NoBias, Precision; the padding is "SAME" unless Valid or Pads is
-// given. W is drawn from the first of random.Split2(key), B from the second.
+// Strides, Dilation, Valid, Pads, Groups, Weights, Bias, NoBias, Precision; the padding is "SAME" unless Valid or Pads
+// is given. W is drawn from the first of random.Split2(key), B from the second.
 func NewConv(key random.Key, kernel []int, in, out int, opts ...Option) Conv {
 	const op = "nn.NewConv"
-	c := readOptions(op, opts, "Strides", "Dilation", "Valid", "Pads", "Groups", "Weights", "Bias", "NoBias", "Precision")
+	c := readOptions(op, opts, "Strides", "Dilation", "Valid", "Pads", "Groups", "Weights", "Bias", "NoBias",
+		"Precision")
 	for _, n := range append(slices.Clone(kernel), in, out) {
 		wantSize(op, "a kernel size or number of features", n)
 	}
@@ -33,8 +34,9 @@ func NewConv(key random.Key, kernel []int, in, out int, opts ...Option) Conv {
 		graph.Throw(op, "got %d groups, want a number that divides %d and %d features", c.groups, in, out)
 	}
 	k1, k2 := random.Split2(key)
-	l := Conv{W: c.weights(k1, c.shape(append(slices.Clone(kernel), in/c.groups, out)...)), Strides: c.strides, Dilation: c.dilation,
-		Same: !c.valid && c.pads == nil, Pads: c.pads, Groups: c.groups, Precision: c.precision}
+	l := Conv{W: c.weights(k1, c.shape(append(slices.Clone(kernel), in/c.groups, out)...)), Strides: c.strides,
+		Dilation: c.dilation,
+		Same:     !c.valid && c.pads == nil, Pads: c.pads, Groups: c.groups, Precision: c.precision}
 	if !c.noBias {
 		l.B = c.bias(k2, c.shape(out))
 	}
@@ -61,7 +63,7 @@ func (l Conv) Apply(x *graph.Array) *graph.Array {
 	p := l.Precision
 	y := graph.Conv(toCompute(p, x), toCompute(p, l.W), opts...)
 	if l.B != nil {
-		y = graph.Add(y, toCompute(p, l.B))
+		y = y.Add(toCompute(p, l.B))
 	}
 	return toOutput(p, y)
 }

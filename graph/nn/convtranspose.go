@@ -11,18 +11,19 @@ import (
 // ConvTranspose is a transposed (fractionally strided) convolution over any number of spatial axes, features last: with
 // SAME padding each axis grows by its stride.
 type ConvTranspose struct {
-	W         *graph.Array // [spatial…, in, out]
-	B         *graph.Array `tree:"optional"` // [out]; nil: no bias
-	Strides   []int        // growth along each spatial axis; nil: 1
-	Dilation  []int        // of the kernel, along each spatial axis; nil: 1
-	Same      bool         // the result has size*stride elements along each axis; else size*stride + max(kernel-stride, 0)
-	Pads      [][2]int     // else so many zeros around the spread input
+	W        *graph.Array // [spatial…, in, out]
+	B        *graph.Array `tree:"optional"` // [out]; nil: no bias
+	Strides  []int        // growth along each spatial axis; nil: 1
+	Dilation []int        // of the kernel, along each spatial axis; nil: 1
+	// the result has size*stride elements along each axis; else size*stride + max(kernel-stride, 0)
+	Same      bool
+	Pads      [][2]int // else so many zeros around the spread input
 	Precision precision.Policy
 }
 
 // NewConvTranspose makes a transposed convolution with a kernel of the given sizes, one a spatial axis, from in to out
-// features. Options: Strides, Dilation, Valid, Pads, Weights, Bias, NoBias, Precision; the padding is "SAME" unless Valid
-// or Pads is given. W is drawn from the first of random.Split2(key), B from the second.
+// features. Options: Strides, Dilation, Valid, Pads, Weights, Bias, NoBias, Precision; the padding is "SAME" unless
+// Valid or Pads is given. W is drawn from the first of random.Split2(key), B from the second.
 func NewConvTranspose(key random.Key, kernel []int, in, out int, opts ...Option) ConvTranspose {
 	const op = "nn.NewConvTranspose"
 	c := readOptions(op, opts, "Strides", "Dilation", "Valid", "Pads", "Weights", "Bias", "NoBias", "Precision")
@@ -30,8 +31,9 @@ func NewConvTranspose(key random.Key, kernel []int, in, out int, opts ...Option)
 		wantSize(op, "a kernel size or number of features", n)
 	}
 	k1, k2 := random.Split2(key)
-	l := ConvTranspose{W: c.weights(k1, c.shape(append(slices.Clone(kernel), in, out)...)), Strides: c.strides, Dilation: c.dilation,
-		Same: !c.valid && c.pads == nil, Pads: c.pads, Precision: c.precision}
+	l := ConvTranspose{W: c.weights(k1, c.shape(append(slices.Clone(kernel), in, out)...)), Strides: c.strides,
+		Dilation: c.dilation,
+		Same:     !c.valid && c.pads == nil, Pads: c.pads, Precision: c.precision}
 	if !c.noBias {
 		l.B = c.bias(k2, c.shape(out))
 	}
@@ -63,9 +65,10 @@ func (l ConvTranspose) Apply(x *graph.Array) *graph.Array {
 		}
 	}
 	p := l.Precision
-	y := graph.Conv(toCompute(p, x), toCompute(p, l.W), graph.BaseDilation(strides...), graph.WindowDilation(dilation...), graph.Padding(pads...))
+	y := graph.Conv(toCompute(p, x), toCompute(p, l.W), graph.BaseDilation(strides...),
+		graph.WindowDilation(dilation...), graph.Padding(pads...))
 	if l.B != nil {
-		y = graph.Add(y, toCompute(p, l.B))
+		y = y.Add(toCompute(p, l.B))
 	}
 	return toOutput(p, y)
 }

@@ -5,9 +5,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// Dropout sets elements of x to zero, each with probability rate, and divides the others by 1 - rate (Srivastava et al.,
-// "Dropout: a simple way to prevent neural networks from overfitting", 2014). rate is from 0 to below 1: a float64, or a
-// scalar float array where it is an input of the program. With the float64 0 the result is x.
+// Dropout sets elements of x to zero, each with probability rate, and divides the others by 1 - rate (Srivastava et
+// al., "Dropout: a simple way to prevent neural networks from overfitting", 2014). rate is from 0 to below 1: a
+// float64, or a scalar float array where it is an input of the program. With the float64 0 the result is x.
 func Dropout(key random.Key, x *graph.Array, rate any) *graph.Array {
 	var keep any
 	switch r := rate.(type) {
@@ -28,5 +28,5 @@ func Dropout(key random.Key, x *graph.Array, rate any) *graph.Array {
 		graph.Throw("nn.Dropout", "got a rate of type %T, want a float64 or a float scalar array", rate)
 	}
 	mask := random.Bernoulli(key, keep, x.Dims()...)
-	return graph.Select(mask, graph.Convert(graph.Div(x, keep), floatType(x)), 0)
+	return graph.Select(mask, x.Div(keep).Convert(floatType(x)), 0)
 }

@@ -33,9 +33,10 @@ func (e Embedding) Apply(i *graph.Array) *graph.Array {
 	return toOutput(e.Precision, toCompute(e.Precision, graph.Take(e.Table, i, 0, graph.FillOrDrop)))
 }
 
-// Attend gives the products of x […, width] with every vector, […, n]: the logits of a model whose output shares the table.
+// Attend gives the products of x […, width] with every vector, […, n]: the logits of a model whose output shares the
+// table.
 func (e Embedding) Attend(x *graph.Array) *graph.Array {
 	wantLast("nn.Embedding.Attend", "x", x, e.Table.Dim(1))
 	p := e.Precision
-	return toOutput(p, graph.Dot(toCompute(p, x), graph.Transpose(toCompute(p, e.Table), 1, 0)))
+	return toOutput(p, toCompute(p, x).Dot(toCompute(p, e.Table).Transpose(1, 0)))
 }

@@ -27,9 +27,9 @@ func Example() {
 
 	// The loss of one example; VMap makes it a batch's.
 	loss := func(n Net, batch *graph.Array) *graph.Array {
-		return graph.Mean(graph.VMap(func(x *graph.Array) *graph.Array {
+		return graph.VMap(func(x *graph.Array) *graph.Array {
 			return nn.CrossEntropy(n.Apply(x), graph.Of(1))
-		})(batch))
+		})(batch).Mean()
 	}
 	grads := graph.Grad2(loss)(net, graph.Zeros(graph.ShapeOf(graph.Float32, 8, 4)))
 	fmt.Println(grads.Hidden.W.Shape(), grads.Out.W.Shape())

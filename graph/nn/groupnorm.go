@@ -36,9 +36,10 @@ func (l GroupNorm) Apply(x *graph.Array) *graph.Array {
 		graph.Throw(op, "x is %s, want a number of features that divides into %d groups", x.Shape(), l.Groups)
 	}
 	size := x.Dim(-1) / l.Groups
-	parts := graph.Reshape(wide, wide.Size()/max(x.Dim(-1), 1), l.Groups, size)
-	back := func(m *graph.Array) *graph.Array { return graph.ExpandDims(graph.ExpandDims(m, 0), -1) }
-	centred := graph.Sub(parts, back(graph.Mean(parts, 0, 2)))
-	variance := graph.BroadcastTo(back(graph.Mean(graph.Square(centred), 0, 2)), 1, l.Groups, size)
-	return finishNorm(l.Precision, x, graph.Reshape(centred, x.Dims()...), graph.Reshape(variance, x.Dim(-1)), l.Epsilon, l.Scale, l.Bias)
+	parts := wide.Reshape(wide.Size()/max(x.Dim(-1), 1), l.Groups, size)
+	back := func(m *graph.Array) *graph.Array { return m.ExpandDims(0).ExpandDims(-1) }
+	centred := parts.Sub(back(parts.Mean(0, 2)))
+	variance := back(centred.Square().Mean(0, 2)).BroadcastTo(1, l.Groups, size)
+	return finishNorm(l.Precision, x, centred.Reshape(x.Dims()...), variance.Reshape(x.Dim(-1)),
+		l.Epsilon, l.Scale, l.Bias)
 }

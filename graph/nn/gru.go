@@ -21,8 +21,8 @@ type GRU struct {
 	Precision precision.Policy
 }
 
-// NewGRU makes a unit from in features to hidden ones. Options: Weights, Recurrent, Bias, Precision. Its parts are drawn
-// from random.SplitN(key, 8): Wx and Wh gate by gate, then B and BN.
+// NewGRU makes a unit from in features to hidden ones. Options: Weights, Recurrent, Bias, Precision. Its parts are
+// drawn from random.SplitN(key, 8): Wx and Wh gate by gate, then B and BN.
 func NewGRU(key random.Key, in, hidden int, opts ...Option) GRU {
 	const op = "nn.NewGRU"
 	c := readOptions(op, opts, "Weights", "Recurrent", "Bias", "Precision")
@@ -65,11 +65,11 @@ func (g GRU) step(h, fromX *graph.Array) *graph.Array {
 	wantLast("nn.GRU", "state h", h, g.Hidden())
 	s := toCompute(p, h)
 	x := graph.Split(fromX, 3, -1)
-	y := graph.Split(graph.Dot(s, toCompute(p, g.Wh)), 3, -1)
-	r := Sigmoid(graph.Add(x[0], y[0]))
-	z := Sigmoid(graph.Add(x[1], y[1]))
-	n := graph.Tanh(graph.Add(x[2], graph.Mul(r, graph.Add(y[2], toCompute(p, g.BN)))))
-	return graph.Convert(graph.Add(graph.Mul(graph.Sub(1, z), n), graph.Mul(z, s)), h.DType())
+	y := graph.Split(s.Dot(toCompute(p, g.Wh)), 3, -1)
+	r := Sigmoid(x[0].Add(y[0]))
+	z := Sigmoid(x[1].Add(y[1]))
+	n := x[2].Add(r.Mul(y[2].Add(toCompute(p, g.BN)))).Tanh()
+	return graph.Sub(1, z).Mul(n).Add(z.Mul(s)).Convert(h.DType())
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,

@@ -25,14 +25,14 @@ func Constant(value float64) Initializer {
 // Normal draws from the normal distribution of mean 0 and the given standard deviation.
 func Normal(std float64) Initializer {
 	return func(key random.Key, shape graph.Shape) *graph.Array {
-		return graph.Mul(random.Normal(key, shape), std)
+		return random.Normal(key, shape).Mul(std)
 	}
 }
 
 // Uniform draws from the interval [0, scale).
 func Uniform(scale float64) Initializer {
 	return func(key random.Key, shape graph.Shape) *graph.Array {
-		return graph.Mul(random.Uniform(key, shape, 0, 1), scale)
+		return random.Uniform(key, shape, 0, 1).Mul(scale)
 	}
 }
 
@@ -40,7 +40,7 @@ func Uniform(scale float64) Initializer {
 // standard deviation smaller than std.
 func TruncatedNormal(std, lower, upper float64) Initializer {
 	return func(key random.Key, shape graph.Shape) *graph.Array {
-		return graph.Mul(random.TruncatedNormal(key, shape, lower, upper), std)
+		return random.TruncatedNormal(key, shape, lower, upper).Mul(std)
 	}
 }
 
@@ -80,11 +80,11 @@ func VarianceScaling(scale float64, mode FanMode, d Distribution) Initializer {
 		std := float32(math.Sqrt(float64(variance)))
 		switch d {
 		case TruncatedNormalDraws:
-			return graph.Mul(random.TruncatedNormal(key, shape, -2, 2), float64(std/truncatedStd))
+			return random.TruncatedNormal(key, shape, -2, 2).Mul(float64(std / truncatedStd))
 		case NormalDraws:
-			return graph.Mul(random.Normal(key, shape), float64(std))
+			return random.Normal(key, shape).Mul(float64(std))
 		case UniformDraws:
-			return graph.Mul(random.Uniform(key, shape, -1, 1), math.Sqrt(float64(3*variance)))
+			return random.Uniform(key, shape, -1, 1).Mul(math.Sqrt(float64(3 * variance)))
 		}
 		graph.Throw(op, "distribution %q; want %q, %q or %q", d, TruncatedNormalDraws, NormalDraws, UniformDraws)
 		return nil

@@ -15,6 +15,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // jaxCase is one layer, activation, loss or draw: third_party/oracles/jax_nn.py says what the fields hold.
@@ -44,21 +45,24 @@ var layers = map[string]func(c jaxConfig, in arrays) arrays{
 		return arrays{"y": dense(in, "").Apply(in["x"])}
 	},
 	"conv": func(c jaxConfig, in arrays) arrays {
-		l := nn.Conv{W: in["kernel"], B: in["bias"], Strides: c.Strides, Dilation: c.Dilation, Same: c.Padding == "SAME", Groups: c.Groups}
+		l := nn.Conv{W: in["kernel"], B: in["bias"], Strides: c.Strides, Dilation: c.Dilation, Same: c.Padding ==
+			"SAME", Groups: c.Groups}
 		if c.Padding == "" {
 			l.Pads = c.Pads
 		}
 		return arrays{"y": l.Apply(in["x"])}
 	},
 	"conv_transpose": func(c jaxConfig, in arrays) arrays {
-		l := nn.ConvTranspose{W: in["kernel"], B: in["bias"], Strides: c.Strides, Dilation: c.Dilation, Same: c.Padding == "SAME"}
+		l := nn.ConvTranspose{W: in["kernel"], B: in["bias"], Strides: c.Strides, Dilation: c.Dilation,
+			Same: c.Padding == "SAME"}
 		if c.Padding == "" {
 			l.Pads = c.Pads
 		}
 		return arrays{"y": l.Apply(in["x"])}
 	},
 	"group_norm": func(c jaxConfig, in arrays) arrays {
-		return arrays{"y": nn.GroupNorm{Scale: in["norm/scale"], Bias: in["norm/bias"], Groups: c.Groups, Epsilon: c.Epsilon}.Apply(in["x"])}
+		return arrays{"y": nn.GroupNorm{Scale: in["norm/scale"], Bias: in["norm/bias"], Groups: c.Groups,
+			Epsilon: c.Epsilon}.Apply(in["x"])}
 	},
 	"batch_norm": func(c jaxConfig, in arrays) arrays {
 		y, s := batchNorm(c, in).Train(nn.BatchNormState{Mean: in["mean"], Var: in["var"]}, in["x"])
@@ -122,7 +126,8 @@ var layers = map[string]func(c jaxConfig, in arrays) arrays{
 		return arrays{"y": attention(c, in).Attend(in["q"], in["x"], nil)}
 	},
 	"pool": func(c jaxConfig, in arrays) arrays {
-		return arrays{"y": nn.Pool{Kind: c.Kind, Window: c.Window, Strides: c.Strides, Same: c.Padding == "SAME"}.Apply(in["x"])}
+		return arrays{"y": nn.Pool{Kind: c.Kind, Window: c.Window, Strides: c.Strides, Same: c.Padding == "SAME"}.Apply(
+			in["x"])}
 	},
 }
 
@@ -147,20 +152,23 @@ func rnn(in arrays) nn.RNN {
 }
 
 func gru(in arrays) nn.GRU {
-	return nn.GRU{Wx: beside(in, "ir/kernel", "iz/kernel", "in/kernel"), Wh: beside(in, "hr/kernel", "hz/kernel", "hn/kernel"),
+	return nn.GRU{Wx: beside(in, "ir/kernel", "iz/kernel", "in/kernel"), Wh: beside(in, "hr/kernel", "hz/kernel",
+		"hn/kernel"),
 		B: beside(in, "ir/bias", "iz/bias", "in/bias"), BN: in["hn/bias"]}
 }
 
 func lstm(in arrays) nn.LSTM {
 	return nn.LSTM{Wx: beside(in, "ii/kernel", "if/kernel", "ig/kernel", "io/kernel"),
-		Wh: beside(in, "hi/kernel", "hf/kernel", "hg/kernel", "ho/kernel"), B: beside(in, "hi/bias", "hf/bias", "hg/bias", "ho/bias")}
+		Wh: beside(in, "hi/kernel", "hf/kernel", "hg/kernel", "ho/kernel"), B: beside(in, "hi/bias", "hf/bias",
+			"hg/bias", "ho/bias")}
 }
 
 func attention(c jaxConfig, in arrays) nn.MultiHeadAttention {
 	side := func(name string) nn.Dense {
-		return nn.Dense{W: graph.Reshape(in[name+"/kernel"], 8, 8), B: graph.Flatten1D(in[name+"/bias"])}
+		return nn.Dense{W: in[name+"/kernel"].Reshape(8, 8), B: graph.Flatten1D(in[name+"/bias"])}
 	}
-	return nn.MultiHeadAttention{Query: side("query"), Key: side("key"), Value: side("value"), Out: side("out"), Heads: c.Heads}
+	return nn.MultiHeadAttention{Query: side("query"), Key: side("key"), Value: side("value"), Out: side("out"),
+		Heads: c.Heads}
 }
 
 var losses = map[string]func(c jaxConfig, p, t *graph.Array) *graph.Array{
@@ -174,11 +182,13 @@ var losses = map[string]func(c jaxConfig, p, t *graph.Array) *graph.Array{
 }
 
 var inits = map[string]nn.Initializer{
-	"lecun_normal": nn.LecunNormal, "lecun_uniform": nn.LecunUniform, "he_normal": nn.HeNormal, "he_uniform": nn.HeUniform,
+	"lecun_normal": nn.LecunNormal, "lecun_uniform": nn.LecunUniform, "he_normal": nn.HeNormal,
+	"he_uniform":    nn.HeUniform,
 	"xavier_normal": nn.XavierNormal, "xavier_uniform": nn.XavierUniform, "orthogonal": nn.Orthogonal(math.Sqrt2),
 	"normal": nn.Normal(.3), "uniform": nn.Uniform(.3), "truncated_normal": nn.TruncatedNormal(.3, -1, 1.5),
 	"zeros": nn.Zeros, "ones": nn.Ones, "constant": nn.Constant(.7),
-	"fan_geo_avg": nn.VarianceScaling(1.5, nn.FanGeoAvg, nn.NormalDraws), "fan_out": nn.VarianceScaling(.5, nn.FanOut, nn.TruncatedNormalDraws),
+	"fan_geo_avg": nn.VarianceScaling(1.5, nn.FanGeoAvg, nn.NormalDraws), "fan_out": nn.VarianceScaling(.5, nn.FanOut,
+		nn.TruncatedNormalDraws),
 }
 
 // outputs computes everything that a case names: results and gradients.
@@ -188,14 +198,14 @@ func (c jaxCase) outputs(in arrays) arrays {
 		f := nn.Activation(c.Config.Function).Apply
 		weight := graph.OnesLike(in["x"])
 		if c.Config.Function == "softmax" {
-			weight = graph.Convert(graph.Iota(in["x"].Size()), graph.Float32)
+			weight = graph.Iota(in["x"].Size()).Convert(graph.Float32)
 		}
-		d := graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(graph.Mul(f(x), weight)) })(in["x"])
+		d := graph.Grad(func(x *graph.Array) *graph.Array { return f(x).Mul(weight).Sum() })(in["x"])
 		return arrays{"y": f(in["x"]), "d_x": d}
 	case "loss":
 		// Losses are of one example: the vectors' leading axis is mapped.
 		f := graph.VMap2(func(p, t *graph.Array) *graph.Array { return losses[c.Config.Function](c.Config, p, t) })
-		total := func(p, t *graph.Array) *graph.Array { return graph.Sum(f(p, t)) }
+		total := func(p, t *graph.Array) *graph.Array { return f(p, t).Sum() }
 		p, t := in["prediction"], in["target"]
 		out := arrays{"loss": f(p, t), "d_prediction": graph.Grad2(total)(p, t)}
 		if _, ok := c.Outputs["d_target"]; ok {
@@ -236,7 +246,7 @@ func (c jaxCase) outputs(in arrays) arrays {
 			if w == nil {
 				w = all["weight_"+k]
 			}
-			sum = graph.Add(graph.Sum(graph.Mul(v, w)), sum)
+			sum = v.Mul(w).Sum().Add(sum)
 		}
 		return sum.(*graph.Array)
 	}
@@ -248,7 +258,7 @@ func (c jaxCase) outputs(in arrays) arrays {
 
 // backends are the reference interpreter and the CPU plugin.
 func backends(t *testing.T) map[string]xlabridge.Backend {
-	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: t.TempDir()})
+	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client}

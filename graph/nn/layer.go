@@ -1,8 +1,8 @@
 // Package nn holds layers, initialisers, activations and losses for networks written for one example: no function here
 // knows a batch axis, graph.VMap adds it.
 //
-// A layer is a struct, a plain tree: its leaves are the parameters (*graph.Array), its other exported fields are static.
-// A network is any struct, slice or map of layers and a function that applies them:
+// A layer is a struct, a plain tree: its leaves are the parameters (*graph.Array), its other exported fields are
+// static. A network is any struct, slice or map of layers and a function that applies them:
 //
 //	type Net struct{ Hidden, Out nn.Dense }
 //
@@ -51,9 +51,9 @@ func (Flatten) Apply(x *graph.Array) *graph.Array { return graph.Flatten1D(x) }
 // affine is x·w + b in the policy's types, over the last axis of x; b may be nil.
 func affine(op string, p precision.Policy, x, w, b *graph.Array) *graph.Array {
 	wantLast(op, "x", x, w.Dim(0))
-	y := graph.Dot(toCompute(p, x), toCompute(p, w))
+	y := toCompute(p, x).Dot(toCompute(p, w))
 	if b != nil {
-		y = graph.Add(y, toCompute(p, b))
+		y = y.Add(toCompute(p, b))
 	}
 	return y
 }
@@ -80,5 +80,5 @@ func atLeastFloat32(x *graph.Array) *graph.Array {
 	if d := x.DType(); d == graph.Float32 || d == graph.Float64 {
 		return x
 	}
-	return graph.Convert(x, graph.Float32)
+	return x.Convert(graph.Float32)
 }

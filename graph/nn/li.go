@@ -17,7 +17,7 @@ func NewLI(units int, opts ...Option) LI {
 	const op = "nn.NewLI"
 	c := readOptions(op, append([]Option{Decay(.8)}, opts...), "Decay")
 	wantSize(op, "units", units)
-	return LI{Beta: graph.Mul(c.decay(op, random.Key{}, units), graph.Ones(graph.ShapeOf(graph.Float32, units)))}
+	return LI{Beta: c.decay(op, random.Key{}, units).Mul(graph.Ones(graph.ShapeOf(graph.Float32, units)))}
 }
 
 // Start is the state before the first step of so many units: zeros [units].
@@ -29,19 +29,19 @@ func (l LI) Start(units int) *graph.Array {
 // Step maps the potentials v [units] and an input x [units] to the next potentials.
 func (l LI) Step(v, x *graph.Array) *graph.Array {
 	wantState("nn.LI", "state v", v, x)
-	return graph.Add(graph.Mul(decayed(l.Beta), v), x)
+	return decayed(l.Beta).Mul(v).Add(x)
 }
 
-// Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all of them [steps,
-// units].
+// Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all of
+// them [steps, units].
 func (l LI) Apply(v, x *graph.Array) (last, all *graph.Array) {
 	const op = "nn.LI"
 	wantTime(op, x)
 	if x.Dim(0) > 0 {
-		wantState(op, "state v", v, graph.Index(x, 0))
+		wantState(op, "state v", v, x.Index(0))
 	}
 	keep := decayed(l.Beta)
-	each := graph.Reshape(keep, append(slices.Repeat([]int{1}, x.Rank()-keep.Rank()), keep.Dims()...)...)
+	each := keep.Reshape(append(slices.Repeat([]int{1}, x.Rank()-keep.Rank()), keep.Dims()...)...)
 	before, last := graph.LinearRecurrence(each, x, v)
-	return last, graph.Add(graph.Mul(keep, before), x)
+	return last, keep.Mul(before).Add(x)
 }

@@ -7,8 +7,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// LIF is a layer of leaky integrate-and-fire neurons in units of their own, without synapses (those are Dense's or Conv's),
-// reset by subtraction, in the order of Spyx's spyx.nn.LIF: whoever is above the threshold after the last step spikes in this one.
+// LIF is a layer of leaky integrate-and-fire neurons in units of their own, without synapses (those are Dense's or
+// Conv's), reset by subtraction, in the order of Spyx's spyx.nn.LIF: whoever is above the threshold after the last step
+// spikes in this one.
 //
 //	s = 1 where v > Threshold, else 0
 //	v' = Beta*v + x + s·Wh - s*Threshold
@@ -17,18 +18,22 @@ import (
 type LIF struct {
 	Beta      *graph.Array // what is left of a potential after a step, exp(-dt/tau); taken as 0 or 1 outside of these
 	Threshold *graph.Array
-	Wh        *graph.Array `tree:"optional"` // [units, units], from the spikes of this step: a recurrent layer (RLIF); nil: none
+	// [units, units], from the spikes of this step: a recurrent layer (RLIF); nil: none
+	Wh        *graph.Array `tree:"optional"`
 	Surrogate Surrogate
 }
 
-// NewLIF makes a layer of so many units, its Beta drawn from the normal distribution of mean 1/2 and deviation 1/4, cut off at two
-// deviations, as Spyx does. Options: Decay, Threshold, Spikes, Feedback, Recurrent (default: normal, of variance 1/units).
+// NewLIF makes a layer of so many units, its Beta drawn from the normal distribution of mean 1/2 and deviation 1/4, cut
+// off at two deviations, as Spyx does. Options: Decay, Threshold, Spikes, Feedback, Recurrent (default: normal, of
+// variance 1/units).
 func NewLIF(key random.Key, units int, opts ...Option) LIF {
 	const op = "nn.NewLIF"
-	c := readOptions(op, append([]Option{Recurrent(spikeWeights)}, opts...), "Decay", "Threshold", "Spikes", "Feedback", "Recurrent")
+	c := readOptions(op, append([]Option{Recurrent(spikeWeights)}, opts...), "Decay", "Threshold", "Spikes", "Feedback",
+		"Recurrent")
 	wantSize(op, "units", units)
 	k := random.SplitN(key, 2)
-	return LIF{Beta: c.decay(op, k[0], units), Threshold: c.firing(op), Wh: c.feedbackOf(k[1], units), Surrogate: c.surrogate}
+	return LIF{Beta: c.decay(op, k[0], units), Threshold: c.firing(op), Wh: c.feedbackOf(k[1], units),
+		Surrogate: c.surrogate}
 }
 
 // Start is the state before the first step of so many units at rest: zeros [units].
@@ -44,25 +49,27 @@ func (l LIF) Step(v, x *graph.Array) (next, spikes *graph.Array) {
 }
 
 // Spikes are those of a step, [units], which follow from the potentials v [units] before it alone.
-func (l LIF) Spikes(v *graph.Array) *graph.Array { return l.Surrogate.Spike(graph.Sub(v, l.Threshold)) }
+func (l LIF) Spikes(v *graph.Array) *graph.Array { return l.Surrogate.Spike(v.Sub(l.Threshold)) }
 
-// Take is the rest of Step: from the potentials v, the spikes of this step and an input x, [units] each, to the next potentials.
+// Take is the rest of Step: from the potentials v, the spikes of this step and an input x, [units] each, to the next
+// potentials.
 func (l LIF) Take(v, spikes, x *graph.Array) *graph.Array {
 	wantState("nn.LIF", "state v", v, x)
-	next := graph.Add(graph.Mul(decayed(l.Beta), v), feedback(x, spikes, l.Wh))
-	return graph.Sub(next, graph.Mul(spikes, l.Threshold))
+	next := decayed(l.Beta).Mul(v).Add(feedback(x, spikes, l.Wh))
+	return next.Sub(spikes.Mul(l.Threshold))
 }
 
-// Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all spikes [steps,
-// units]. Without feedback it is graph.IntegrateFire, which is faster than a loop over Step.
+// Apply runs along time: from the potentials v [units] and inputs x [steps, units] to the last potentials and all
+// spikes [steps, units]. Without feedback it is graph.IntegrateFire, which is faster than a loop over Step.
 func (l LIF) Apply(v, x *graph.Array) (last, spikes *graph.Array) {
 	const op = "nn.LIF"
 	wantTime(op, x)
 	if l.Wh != nil || x.Dim(0) == 0 {
 		return graph.Scan(l.Step, v, x)
 	}
-	wantState(op, "state v", v, graph.Index(x, 0))
-	return graph.IntegrateFire(fmt.Sprint("surrogate ", l.Surrogate), l.Surrogate.derivative(), v, x, decayed(l.Beta), l.Threshold)
+	wantState(op, "state v", v, x.Index(0))
+	return graph.IntegrateFire(fmt.Sprint("surrogate ", l.Surrogate), l.Surrogate.derivative(), v, x, decayed(l.Beta),
+		l.Threshold)
 }
 
 // decayed is a learned factor of decay, kept in 0 to 1.
@@ -73,7 +80,7 @@ func feedback(x, spikes, wh *graph.Array) *graph.Array {
 	if wh == nil {
 		return x
 	}
-	return graph.Add(x, graph.Dot(spikes, wh))
+	return x.Add(spikes.Dot(wh))
 }
 
 // spikeWeights draw from the normal distribution of variance 1/in.

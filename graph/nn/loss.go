@@ -12,13 +12,13 @@ import (
 // MSE is the mean squared difference of two arrays of one shape.
 func MSE(prediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.MSE", prediction, target)
-	return graph.Mean(graph.Square(graph.Sub(p, t)))
+	return p.Sub(t).Square().Mean()
 }
 
 // MAE is the mean absolute difference of two arrays of one shape.
 func MAE(prediction, target *graph.Array) *graph.Array {
 	p, t := wantSame("nn.MAE", prediction, target)
-	return graph.Mean(graph.Abs(graph.Sub(p, t)))
+	return p.Sub(t).Abs().Mean()
 }
 
 // Huber is the mean over all elements of d*d/2 where the difference d is up to delta, delta*(|d| - delta/2) beyond
@@ -28,9 +28,9 @@ func Huber(prediction, target *graph.Array, delta float64) *graph.Array {
 	if !(delta > 0) {
 		graph.Throw("nn.Huber", "got delta = %v, want more than 0", delta)
 	}
-	distance := graph.Abs(graph.Sub(p, t))
-	square := graph.Min(distance, delta)
-	return graph.Mean(graph.Add(graph.Mul(graph.Square(square), 0.5), graph.Mul(graph.Sub(distance, square), delta)))
+	distance := p.Sub(t).Abs()
+	square := distance.Min(delta)
+	return square.Square().Mul(0.5).Add(distance.Sub(square).Mul(delta)).Mean()
 }
 
 // CrossEntropy is -log softmax(logits)[label]: logits [classes] and an integer label give a scalar. Leading axes of
@@ -38,17 +38,18 @@ func Huber(prediction, target *graph.Array, delta float64) *graph.Array {
 func CrossEntropy(logits, label *graph.Array) *graph.Array {
 	const op = "nn.CrossEntropy"
 	if !label.DType().IsInt() || logits.Rank() != label.Rank()+1 {
-		graph.Throw(op, "logits are %s, the label is %s; want logits [classes] and one integer, or CrossEntropyOneHot", logits.Shape(), label.Shape())
+		graph.Throw(op, "logits are %s, the label is %s; want logits [classes] and one integer, or CrossEntropyOneHot",
+			logits.Shape(), label.Shape())
 	}
 	logits = atLeastFloat32(logits)
 	// Shifted before the logarithm is taken off, so that large logits do not swallow it.
-	shifted := graph.Sub(logits, graph.ExpandDims(graph.StopGradient(graph.ReduceMax(logits, -1)), -1))
-	norm := graph.Log(graph.Sum(graph.Exp(shifted), -1))
+	shifted := logits.Sub(graph.StopGradient(logits.ReduceMax(-1)).ExpandDims(-1))
+	norm := shifted.Exp().Sum(-1).Log()
 	// A comparison with every class, summed: unlike a gather it is fused, over lanes and in the gradient too.
 	index := graph.IotaAxis(graph.ShapeOf(label.DType(), logits.Dims()...), logits.Rank()-1)
-	chosen := graph.Sum(graph.Select(graph.Eq(index, graph.ExpandDims(label, -1)), shifted, 0), -1)
-	class := graph.And(graph.Ge(label, 0), graph.Lt(label, logits.Dim(-1)))
-	return graph.Select(class, graph.Sub(norm, chosen), math.NaN())
+	chosen := graph.Select(index.Eq(label.ExpandDims(-1)), shifted, 0).Sum(-1)
+	class := label.Ge(0).And(label.Lt(logits.Dim(-1)))
+	return graph.Select(class, norm.Sub(chosen), math.NaN())
 }
 
 // CrossEntropyOneHot is -sum(p * log softmax(logits)) over the last axis: logits and probabilities p [classes] give a
@@ -59,35 +60,36 @@ func CrossEntropyOneHot(logits, p *graph.Array) *graph.Array {
 		graph.Throw("nn.CrossEntropyOneHot", "logits are %s, want [classes]", logits.Shape())
 	}
 	log := graph.LogSoftmax(l, -1)
-	excluded := graph.And(graph.Eq(p, 0), graph.Eq(log, math.Inf(-1)))
-	return graph.Neg(graph.Sum(graph.Mul(p, graph.Select(excluded, 0, log)), -1))
+	excluded := p.Eq(0).And(log.Eq(math.Inf(-1)))
+	return p.Mul(graph.Select(excluded, 0, log)).Sum(-1).Neg()
 }
 
 // BinaryCrossEntropy is the mean over all elements of -t*log s - (1-t)*log(1-s) with s = sigmoid(logits), for targets t
 // from 0 to 1; it does not overflow.
 func BinaryCrossEntropy(logits, target *graph.Array) *graph.Array {
 	l, t := wantSame("nn.BinaryCrossEntropy", logits, target)
-	return graph.Mean(graph.Sub(Softplus(l), graph.Mul(l, t)))
+	return Softplus(l).Sub(l.Mul(t)).Mean()
 }
 
-// CosineDistance is 1 - a·b/(|a||b|) over the last axis: a and b [n] give a scalar; leading axes stay. Norms below epsilon
-// count as epsilon.
+// CosineDistance is 1 - a·b/(|a||b|) over the last axis: a and b [n] give a scalar; leading axes stay. Norms below
+// epsilon count as epsilon.
 func CosineDistance(a, b *graph.Array, epsilon float64) *graph.Array {
 	x, y := wantSame("nn.CosineDistance", a, b)
 	if x.Rank() == 0 {
 		graph.Throw("nn.CosineDistance", "got %s, want […, n]", a.Shape())
 	}
 	unit := func(v *graph.Array) *graph.Array {
-		return graph.Div(v, graph.ExpandDims(safeNorm(v, epsilon), -1))
+		return v.Div(safeNorm(v, epsilon).ExpandDims(-1))
 	}
-	return graph.Sub(1, graph.Sum(graph.Mul(unit(x), unit(y)), -1))
+	return graph.Sub(1, unit(x).Mul(unit(y)).Sum(-1))
 }
 
-// safeNorm is the length of v along the last axis, epsilon at least; its gradient is 0, not NaN, where epsilon is taken.
+// safeNorm is the length of v along the last axis, epsilon at least; its gradient is 0, not NaN, where epsilon is
+// taken.
 func safeNorm(v *graph.Array, epsilon float64) *graph.Array {
-	square := graph.Sum(graph.Square(v), -1)
-	short := graph.Le(square, epsilon*epsilon)
-	return graph.Select(short, epsilon, graph.Sqrt(graph.Select(short, 1, square)))
+	square := v.Square().Sum(-1)
+	short := square.Le(epsilon * epsilon)
+	return graph.Select(short, epsilon, graph.Select(short, 1, square).Sqrt())
 }
 
 // wantSame refuses arrays of different dims and gives both in one float type of 32 bits at least.

@@ -38,7 +38,7 @@ func NewLSTM(key random.Key, in, hidden int, opts ...Option) LSTM {
 	}
 	if c.forgetBias != 0 {
 		zeros := graph.Zeros(c.shape(hidden))
-		l.B = graph.Add(l.B, graph.Concatenate(0, zeros, graph.FullLike(zeros, c.forgetBias), zeros, zeros))
+		l.B = l.B.Add(graph.Concatenate(0, zeros, graph.FullLike(zeros, c.forgetBias), zeros, zeros))
 	}
 	return l
 }
@@ -52,7 +52,8 @@ func (l LSTM) Start() LSTMState {
 	return LSTMState{zeros, zeros}
 }
 
-// Step maps the state and an input x [in] to the next state, which keeps the state's type; axes before the last one stay.
+// Step maps the state and an input x [in] to the next state, which keeps the state's type; axes before the last one
+// stay.
 func (l LSTM) Step(s LSTMState, x *graph.Array) LSTMState {
 	return l.step(s, affine("nn.LSTM", l.Precision, x, l.Wx, l.B))
 }
@@ -62,15 +63,15 @@ func (l LSTM) step(s LSTMState, fromX *graph.Array) LSTMState {
 	p := l.Precision
 	wantLast("nn.LSTM", "state H", s.H, l.Hidden())
 	wantLast("nn.LSTM", "state C", s.C, l.Hidden())
-	gate := graph.Split(graph.Add(fromX, graph.Dot(toCompute(p, s.H), toCompute(p, l.Wh))), 4, -1)
-	i, f, g, o := Sigmoid(gate[0]), Sigmoid(gate[1]), graph.Tanh(gate[2]), Sigmoid(gate[3])
+	gate := graph.Split(fromX.Add(toCompute(p, s.H).Dot(toCompute(p, l.Wh))), 4, -1)
+	i, f, g, o := Sigmoid(gate[0]), Sigmoid(gate[1]), gate[2].Tanh(), Sigmoid(gate[3])
 	// The memory adds up over time: it stays in its own type.
-	c := graph.Convert(graph.Add(graph.Mul(f, s.C), graph.Mul(i, g)), s.C.DType())
-	return LSTMState{c, graph.Convert(graph.Mul(o, graph.Tanh(c)), s.H.DType())}
+	c := f.Mul(s.C).Add(i.Mul(g)).Convert(s.C.DType())
+	return LSTMState{c, o.Mul(c.Tanh()).Convert(s.H.DType())}
 }
 
-// Apply runs along time: from a state and inputs x [steps, in] to the last state and all outputs H [steps, hidden]. What
-// depends on the inputs only is one product before the loop.
+// Apply runs along time: from a state and inputs x [steps, in] to the last state and all outputs H [steps, hidden].
+// What depends on the inputs only is one product before the loop.
 func (l LSTM) Apply(s LSTMState, x *graph.Array) (last LSTMState, outputs *graph.Array) {
 	wantTime("nn.LSTM", x)
 	return graph.Scan(func(s LSTMState, fromX *graph.Array) (LSTMState, *graph.Array) {

@@ -19,8 +19,8 @@ type MinGRU struct {
 	Precision precision.Policy
 }
 
-// NewMinGRU makes a unit from in features to hidden ones. Options: Weights, Bias, NoBias, Precision. Its parts are drawn
-// from random.SplitN(key, 3): W's two matrices, B.
+// NewMinGRU makes a unit from in features to hidden ones. Options: Weights, Bias, NoBias, Precision. Its parts are
+// drawn from random.SplitN(key, 3): W's two matrices, B.
 func NewMinGRU(key random.Key, in, hidden int, opts ...Option) MinGRU {
 	const op = "nn.NewMinGRU"
 	c := readOptions(op, opts, "Weights", "Bias", "NoBias", "Precision")
@@ -47,44 +47,45 @@ type leak struct {
 }
 
 func (a leak) then(b leak) leak {
-	both := leak{Keep: graph.Mul(a.Keep, b.Keep), Add: b.apply(a.Add)}
+	both := leak{Keep: a.Keep.Mul(b.Keep), Add: b.apply(a.Add)}
 	if b.Restart != nil {
-		both.Restart = graph.Or(a.Restart, b.Restart)
+		both.Restart = a.Restart.Or(b.Restart)
 	}
 	return both
 }
 
 func (a leak) apply(h *graph.Array) *graph.Array {
-	next := graph.Add(graph.Mul(a.Keep, h), a.Add)
+	next := a.Keep.Mul(h).Add(a.Add)
 	if a.Restart == nil {
 		return next
 	}
-	return graph.Select(graph.ExpandDims(a.Restart, -1), a.Add, next)
+	return graph.Select(a.Restart.ExpandDims(-1), a.Add, next)
 }
 
 func (m MinGRU) leak(x *graph.Array) leak {
 	parts := graph.Split(affine("nn.MinGRU", m.Precision, x, m.W, m.B), 2, -1)
 	z := Sigmoid(parts[0])
-	return leak{Keep: Sigmoid(graph.Neg(parts[0])), Add: graph.Mul(z, parts[1])}
+	return leak{Keep: Sigmoid(parts[0].Neg()), Add: z.Mul(parts[1])}
 }
 
 // Step maps the state h [hidden] and an input x [in] to the next state, which keeps h's type; axes before the last one
 // stay.
 func (m MinGRU) Step(h, x *graph.Array) *graph.Array {
 	wantLast("nn.MinGRU", "state h", h, m.Hidden())
-	return graph.Convert(m.leak(x).apply(toCompute(m.Precision, h)), h.DType())
+	return m.leak(x).apply(toCompute(m.Precision, h)).Convert(h.DType())
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,
-// hidden]. The steps are combined in pairs (graph.AssociativeScan), not taken one after the other. Where restart, a bool
-// vector [steps], is given and true the state is zero before that step: the first of an episode.
+// hidden]. The steps are combined in pairs (graph.AssociativeScan), not taken one after the other. Where restart, a
+// bool vector [steps], is given and true the state is zero before that step: the first of an episode.
 func (m MinGRU) Apply(h, x *graph.Array, restart ...*graph.Array) (last, states *graph.Array) {
 	const op = "nn.MinGRU"
 	wantTime(op, x)
 	wantLast(op, "state h", h, m.Hidden())
 	steps := m.leak(x)
 	switch {
-	case len(restart) > 1 || len(restart) == 1 && (restart[0].DType() != graph.Bool || restart[0].Rank() != 1 || restart[0].Dim(0) != x.Dim(0)):
+	case len(restart) > 1 || len(restart) == 1 && (restart[0].DType() != graph.Bool || restart[0].Rank() != 1 ||
+		restart[0].Dim(0) != x.Dim(0)):
 		graph.Throw(op, "got restarts %v for %d steps, want one bool vector [%d]", restart, x.Dim(0), x.Dim(0))
 	case len(restart) == 1:
 		steps.Restart = restart[0]
@@ -93,5 +94,5 @@ func (m MinGRU) Apply(h, x *graph.Array, restart ...*graph.Array) (last, states 
 	if x.Dim(0) == 0 {
 		return h, toOutput(m.Precision, s)
 	}
-	return graph.Convert(graph.Index(s, x.Dim(0)-1), h.DType()), toOutput(m.Precision, s)
+	return s.Index(x.Dim(0) - 1).Convert(h.DType()), toOutput(m.Precision, s)
 }

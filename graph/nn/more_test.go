@@ -27,18 +27,18 @@ func TestMinGRUSteps(t *testing.T) {
 	last, all := m.Apply(start, x, restart)
 	h := start
 	for i := range 9 {
-		h = graph.Select(graph.Index(restart, i), m.Start(), h)
-		h = m.Step(h, graph.Index(x, i))
-		require.InDeltaSlice(t, values(t, h), values(t, graph.Index(all, i)), 1e-6, "step %d", i)
+		h = graph.Select(restart.Index(i), m.Start(), h)
+		h = m.Step(h, x.Index(i))
+		require.InDeltaSlice(t, values(t, h), values(t, all.Index(i)), 1e-6, "step %d", i)
 	}
-	require.Equal(t, values(t, graph.Index(all, 8)), values(t, last))
+	require.Equal(t, values(t, all.Index(8)), values(t, last))
 	last, all = m.Apply(start, graph.Zeros(graph.ShapeOf(graph.Float32, 0, 3)))
 	require.Equal(t, values(t, start), values(t, last))
 	require.Equal(t, []int{0, 5}, all.Dims())
-	nan := graph.Select(graph.Eq(graph.ExpandDims(graph.Iota(9), 1), 4), graph.Div(0., 0.), x)
+	nan := graph.Select(graph.Iota(9).ExpandDims(1).Eq(4), graph.Div(0., 0.), x)
 	_, all = m.Apply(start, nan, restart)
 	for i := range 9 {
-		lost := values(t, graph.IsNaN(graph.Index(graph.Index(all, i), 0)))[0] == 1
+		lost := values(t, all.Index(i).Index(0).IsNaN())[0] == 1
 		require.Equal(t, i == 4 || i == 5, lost, "NaN reaches up to the next restart: step %d", i)
 	}
 }
@@ -52,16 +52,20 @@ func TestBatchNormOverLanes(t *testing.T) {
 		Y    *graph.Array
 		Next nn.BatchNormState
 	}
-	got := graph.VMap(func(x *graph.Array) result { y, s := lanes.Train(state, x); return result{y, s} }, graph.AxisName("batch"))(x)
+	got := graph.VMap(func(x *graph.Array) result {
+		y, s := lanes.Train(state, x)
+		return result{y, s}
+	}, graph.AxisName("batch"))(x)
 	want, next := whole.Train(state, x)
 	require.InDeltaSlice(t, values(t, want), values(t, got.Y), 1e-5)
-	require.InDeltaSlice(t, values(t, next.Mean), values(t, graph.Index(got.Next.Mean, 5)), 1e-6)
-	require.InDeltaSlice(t, values(t, next.Var), values(t, graph.Index(got.Next.Var, 0)), 1e-6)
+	require.InDeltaSlice(t, values(t, next.Mean), values(t, got.Next.Mean.Index(5)), 1e-6)
+	require.InDeltaSlice(t, values(t, next.Var), values(t, got.Next.Var.Index(0)), 1e-6)
 	loss := func(l nn.BatchNorm) func(s nn.BatchNormState) *graph.Array {
-		return func(s nn.BatchNormState) *graph.Array { _, next := l.Train(s, x); return graph.Sum(next.Mean) }
+		return func(s nn.BatchNormState) *graph.Array { _, next := l.Train(s, x); return next.Mean.Sum() }
 	}
 	d := graph.Grad(loss(whole))(state)
-	require.Equal(t, []float64{.5, .5, .5, .5}, values(t, d.Mean), "running averages take no part in derivatives but by themselves")
+	require.Equal(t, []float64{.5, .5, .5, .5}, values(t, d.Mean), "running averages take no part in derivatives but "+
+		"by themselves")
 }
 
 func TestNewLayersRefuse(t *testing.T) {
@@ -77,14 +81,23 @@ func TestNewLayersRefuse(t *testing.T) {
 			l, s := nn.NewBatchNorm(3, "", nn.NoScale(), nn.NoBias())
 			l.Apply(s, graph.Zeros(graph.ShapeOf(graph.Float32, 4)))
 		}},
-		{"nn.NewRNN: got the option NoBias, want one of Weights, Recurrent, Bias, Hidden, Precision", func() { nn.NewRNN(key, 3, 5, nn.NoBias()) }},
+		{"nn.NewRNN: got the option NoBias, want one of Weights, Recurrent, Bias, Hidden, Precision", func() {
+			nn.NewRNN(key, 3, 5, nn.NoBias())
+		}},
 		{"nn.RNN: state h is f32[3], want […, 5]", func() { nn.NewRNN(key, 3, 5).Step(x, x) }},
 		{"nn.MinGRU: got the inputs f32[3]", func() { m.Apply(m.Start(), x) }},
-		{"nn.MinGRU: state h is f32[3], want […, 5]", func() { m.Apply(x, graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3))) }},
-		{"for 2 steps, want one bool vector [2]", func() { m.Apply(m.Start(), graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3)), graph.Iota(2)) }},
-		{"nn.ConvTranspose: x is f32[3], want 1 spatial axes and 3 features", func() { nn.NewConvTranspose(key, []int{2}, 3, 4).Apply(x) }},
+		{"nn.MinGRU: state h is f32[3], want […, 5]", func() {
+			m.Apply(x, graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3)))
+		}},
+		{"for 2 steps, want one bool vector [2]", func() {
+			m.Apply(m.Start(), graph.Zeros(graph.ShapeOf(graph.Float32, 2, 3)), graph.Iota(2))
+		}},
+		{"nn.ConvTranspose: x is f32[3], want 1 spatial axes and 3 features", func() {
+			nn.NewConvTranspose(key, []int{2}, 3, 4).Apply(x)
+		}},
 		{"nn.ConvTranspose: got 2 strides for a kernel over 1 axes", func() {
-			nn.NewConvTranspose(key, []int{2}, 3, 4, nn.Strides(1, 2)).Apply(graph.Zeros(graph.ShapeOf(graph.Float32, 5, 3)))
+			nn.NewConvTranspose(key, []int{2}, 3, 4, nn.Strides(1, 2)).Apply(
+				graph.Zeros(graph.ShapeOf(graph.Float32, 5, 3)))
 		}},
 		{"axis 0 of f32[3] does not divide into 2 parts", func() { nn.GLU(x, -1) }},
 	} {

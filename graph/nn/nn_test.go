@@ -44,7 +44,8 @@ func TestConstructors(t *testing.T) {
 	}{
 		{"dense", nn.NewDense(key, 4, 3), []string{"f32[4,3]", "f32[3]"}},
 		{"dense without bias", nn.NewDense(key, 4, 3, nn.NoBias()), []string{"f32[4,3]"}},
-		{"half", nn.NewDense(key, 4, 3, nn.Precision(precision.Policy{Param: graph.BFloat16})), []string{"bf16[4,3]", "bf16[3]"}},
+		{"half", nn.NewDense(key, 4, 3, nn.Precision(precision.Policy{Param: graph.BFloat16})),
+			[]string{"bf16[4,3]", "bf16[3]"}},
 		{"conv", nn.NewConv(key, []int{3, 2}, 4, 6, nn.Groups(2)), []string{"f32[3,2,2,6]", "f32[6]"}},
 		{"layer norm", nn.NewLayerNorm(5), []string{"f32[5]", "f32[5]"}},
 		{"layer norm, bare", nn.NewLayerNorm(5, nn.NoScale(), nn.NoBias()), nil},
@@ -52,7 +53,8 @@ func TestConstructors(t *testing.T) {
 		{"embedding", nn.NewEmbedding(key, 7, 3), []string{"f32[7,3]"}},
 		{"gru", nn.NewGRU(key, 4, 3), []string{"f32[4,9]", "f32[3,9]", "f32[9]", "f32[3]"}},
 		{"lstm", nn.NewLSTM(key, 4, 3), []string{"f32[4,12]", "f32[3,12]", "f32[12]"}},
-		{"attention", nn.NewMultiHeadAttention(key, 2, 4, nn.NoBias()), []string{"f32[4,4]", "f32[4,4]", "f32[4,4]", "f32[4,4]"}},
+		{"attention", nn.NewMultiHeadAttention(key, 2, 4, nn.NoBias()), []string{"f32[4,4]", "f32[4,4]", "f32[4,4]",
+			"f32[4,4]"}},
 		{"mlp", nn.NewMLP(key, []int{4, 8, 2}), []string{"f32[4,8]", "f32[8]", "f32[8,2]", "f32[2]"}},
 	}
 	for _, c := range cases {
@@ -75,7 +77,7 @@ func TestConstructors(t *testing.T) {
 func TestRecurrentGatesAreOrthogonal(t *testing.T) {
 	g := nn.NewGRU(random.New(1), 3, 5)
 	for _, w := range graph.Split(g.Wh, 3, 1) {
-		got := floats(t, graph.Dot(graph.Transpose(w, 1, 0), w))
+		got := floats(t, w.Transpose(1, 0).Dot(w))
 		for i, x := range got {
 			want := 0.0
 			if i%6 == 0 {
@@ -97,7 +99,8 @@ func newNet(key random.Key) net {
 	return net{
 		Conv: nn.NewConv(k[0], []int{3, 3}, 1, 4, nn.NoBias(), nn.Strides(2, 2)),
 		Norm: nn.NewLayerNorm(4),
-		Heads: nn.Sequential{nn.Activation("silu"), nn.MaxPool(2, 2), nn.Flatten{}, nn.NewDense(k[1], 4, 3, nn.Weights(nn.Orthogonal(1))),
+		Heads: nn.Sequential{nn.Activation("silu"), nn.MaxPool(2, 2), nn.Flatten{},
+			nn.NewDense(k[1], 4, 3, nn.Weights(nn.Orthogonal(1))),
 			nn.NewMLP(k[2], []int{3, 5, 2}, nn.Hidden("tanh"), nn.Final("softmax"))},
 	}
 }
@@ -110,9 +113,12 @@ func TestStaticFieldsCount(t *testing.T) {
 	seen := map[string]string{}
 	for name, l := range map[string]any{
 		"stride 1": nn.NewConv(key, []int{3}, 1, 1), "stride 2": nn.NewConv(key, []int{3}, 1, 1, nn.Strides(2)),
-		"valid": nn.NewConv(key, []int{3}, 1, 1, nn.Valid()), "pads": nn.NewConv(key, []int{3}, 1, 1, nn.Pads([2]int{1, 0})),
-		"no bias": nn.NewConv(key, []int{3}, 1, 1, nn.NoBias()), "half": nn.NewConv(key, []int{3}, 1, 1, nn.Precision(precision.Mixed(graph.Float16))),
-		"relu": nn.Sequential{nn.Activation("relu")}, "tanh": nn.Sequential{nn.Activation("tanh")}, "pool": nn.Sequential{nn.MaxPool(2)}, "pool 3": nn.Sequential{nn.MaxPool(3)},
+		"valid": nn.NewConv(key, []int{3}, 1, 1, nn.Valid()), "pads": nn.NewConv(key, []int{3}, 1, 1,
+			nn.Pads([2]int{1, 0})),
+		"no bias": nn.NewConv(key, []int{3}, 1, 1, nn.NoBias()), "half": nn.NewConv(key, []int{3}, 1, 1,
+			nn.Precision(precision.Mixed(graph.Float16))),
+		"relu": nn.Sequential{nn.Activation("relu")}, "tanh": nn.Sequential{nn.Activation("tanh")},
+		"pool": nn.Sequential{nn.MaxPool(2)}, "pool 3": nn.Sequential{nn.MaxPool(3)},
 		"norm": nn.NewLayerNorm(2), "norm 1e-3": nn.NewLayerNorm(2, nn.Epsilon(1e-3)),
 	} {
 		_, tree := graph.Flatten(l)
@@ -126,7 +132,7 @@ func TestPopulation(t *testing.T) {
 	const members = 3
 	keys := random.Split(random.New(5), members)
 	x := random.Normal(random.New(6), graph.ShapeOf(f32, members, 4, 4, 1))
-	loss := func(n net, x *graph.Array) *graph.Array { return graph.Index(n.Apply(x), 0) }
+	loss := func(n net, x *graph.Array) *graph.Array { return n.Apply(x).Index(0) }
 	one := func(key random.Key, x *graph.Array) []*graph.Array {
 		n := newNet(key)
 		return append(graph.Leaves(graph.Grad2(loss)(n, x)), n.Apply(x))
@@ -137,10 +143,10 @@ func TestPopulation(t *testing.T) {
 	}
 	all := eval(t, func(a args) []*graph.Array { return graph.VMap2(one)(a.Keys, a.X) }, args{keys, x})
 	for i := range members {
-		single := eval(t, func(a args) []*graph.Array { return one(a.Keys, a.X) }, args{keys.At(i), graph.Index(x, i)})
+		single := eval(t, func(a args) []*graph.Array { return one(a.Keys, a.X) }, args{keys.At(i), x.Index(i)})
 		require.Len(t, single, len(all))
 		for k := range all {
-			want, got := floats(t, single[k]), floats(t, graph.Index(all[k], i))
+			want, got := floats(t, single[k]), floats(t, all[k].Index(i))
 			require.InDeltaSlice(t, want, got, 1e-5)
 		}
 	}
@@ -151,7 +157,8 @@ func TestLeadingAxes(t *testing.T) {
 	key := random.New(2)
 	x := random.Normal(key, graph.ShapeOf(f32, 5, 4))
 	for name, l := range map[string]nn.Layer{
-		"dense": nn.NewDense(key, 4, 3), "layer norm": nn.NewLayerNorm(4), "rms norm": nn.NewRMSNorm(4), "mlp": nn.NewMLP(key, []int{4, 6, 2}),
+		"dense": nn.NewDense(key, 4, 3), "layer norm": nn.NewLayerNorm(4), "rms norm": nn.NewRMSNorm(4),
+		"mlp": nn.NewMLP(key, []int{4, 6, 2}),
 	} {
 		require.InDeltaSlice(t, floats(t, graph.VMap(l.Apply)(x)), floats(t, l.Apply(x)), 1e-6, name)
 	}
@@ -169,9 +176,9 @@ func TestRecurrentApplyIsSteps(t *testing.T) {
 	end, outputs := l.Apply(l.Start(), x)
 	h, s := g.Start(), l.Start()
 	for i := range 6 {
-		h, s = g.Step(h, graph.Index(x, i)), l.Step(s, graph.Index(x, i))
-		require.InDeltaSlice(t, floats(t, h), floats(t, graph.Index(states, i)), 1e-6)
-		require.InDeltaSlice(t, floats(t, s.H), floats(t, graph.Index(outputs, i)), 1e-6)
+		h, s = g.Step(h, x.Index(i)), l.Step(s, x.Index(i))
+		require.InDeltaSlice(t, floats(t, h), floats(t, states.Index(i)), 1e-6)
+		require.InDeltaSlice(t, floats(t, s.H), floats(t, outputs.Index(i)), 1e-6)
 	}
 	require.InDeltaSlice(t, floats(t, h), floats(t, last), 1e-6)
 	require.InDeltaSlice(t, floats(t, s.C), floats(t, end.C), 1e-6)
@@ -183,7 +190,8 @@ func TestPrecision(t *testing.T) {
 	x := random.Normal(key, graph.ShapeOf(f32, 6, 4))
 	gru, lstm := nn.NewGRU(key, 4, 4, p), nn.NewLSTM(key, 4, 4, p)
 	for name, f := range map[string]func(x *graph.Array) *graph.Array{
-		"dense": nn.NewDense(key, 4, 3, p).Apply, "layer norm": nn.NewLayerNorm(4, p).Apply, "rms norm": nn.NewRMSNorm(4, p).Apply,
+		"dense": nn.NewDense(key, 4, 3, p).Apply, "layer norm": nn.NewLayerNorm(4, p).Apply, "rms norm": nn.NewRMSNorm(
+			4, p).Apply,
 		"conv": nn.NewConv(key, []int{3}, 4, 2, p).Apply, "attention": nn.NewMultiHeadAttention(key, 2, 4, p).Apply,
 		"gru":  func(x *graph.Array) *graph.Array { _, y := gru.Apply(gru.Start(), x); return y },
 		"lstm": func(x *graph.Array) *graph.Array { _, y := lstm.Apply(lstm.Start(), x); return y },
@@ -195,14 +203,15 @@ func TestPrecision(t *testing.T) {
 			lowered, err := trace.Lower(graph.TargetCPU)
 			require.NoError(t, err)
 			require.Contains(t, lowered.StableHLO, "xbf16>", "computed in bfloat16")
-			grads := graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(f(x)) })(x)
+			grads := graph.Grad(func(x *graph.Array) *graph.Array { return f(x).Sum() })(x)
 			require.Equal(t, f32, grads.DType())
 		})
 	}
 	// Without a policy, what has been cast outside stays so.
 	half := precision.Cast(graph.BFloat16, x)
 	for name, l := range map[string]nn.Layer{
-		"dense": precision.Cast(graph.BFloat16, nn.NewDense(key, 4, 3)), "layer norm": precision.Cast(graph.BFloat16, nn.NewLayerNorm(4)),
+		"dense": precision.Cast(graph.BFloat16, nn.NewDense(key, 4, 3)), "layer norm": precision.Cast(graph.BFloat16,
+			nn.NewLayerNorm(4)),
 		"attention": precision.Cast(graph.BFloat16, nn.NewMultiHeadAttention(key, 2, 4)),
 	} {
 		require.Equal(t, graph.BFloat16, l.Apply(half).DType(), name)
@@ -231,7 +240,7 @@ func TestDropout(t *testing.T) {
 	require.Equal(t, got, floats(t, nn.Dropout(key, x, graph.Scalar(.25))))
 	require.Same(t, x, nn.Dropout(key, x, 0.0))
 	// The gradient passes where the value does.
-	d := floats(t, graph.Grad(func(x *graph.Array) *graph.Array { return graph.Sum(nn.Dropout(key, x, .25)) })(x))
+	d := floats(t, graph.Grad(func(x *graph.Array) *graph.Array { return nn.Dropout(key, x, .25).Sum() })(x))
 	require.Equal(t, got, d)
 }
 
@@ -245,10 +254,10 @@ func TestCausalAttention(t *testing.T) {
 	require.InDeltaSlice(t, a[:12], b[:12], 1e-6)
 	require.Greater(t, math.Abs(a[12]-b[12]), 1e-3)
 	// Nobody to see: the mean of all, not NaN.
-	q := graph.Reshape(x, 5, 2, 2)
+	q := x.Reshape(5, 2, 2)
 	none := graph.Full(graph.ShapeOf(graph.Bool, 1, 1), false)
-	mean := floats(t, graph.Mean(q, 0))
-	require.InDeltaSlice(t, mean, floats(t, graph.Index(nn.DotProductAttention(q, q, q, none), 0)), 1e-6)
+	mean := floats(t, q.Mean(0))
+	require.InDeltaSlice(t, mean, floats(t, nn.DotProductAttention(q, q, q, none).Index(0)), 1e-6)
 }
 
 func TestLossEdges(t *testing.T) {
@@ -272,7 +281,9 @@ func TestLossEdges(t *testing.T) {
 	require.Equal(t, []float64{1000}, floats(t, nn.BinaryCrossEntropy(graph.Scalar(1000), graph.Scalar(0))))
 	zero := graph.Zeros(graph.ShapeOf(f32, 3))
 	require.Equal(t, []float64{1}, floats(t, nn.CosineDistance(zero, logits, 1e-8)))
-	for _, x := range floats(t, graph.Grad(func(x *graph.Array) *graph.Array { return nn.CosineDistance(x, logits, 1e-8) })(zero)) {
+	for _, x := range floats(t, graph.Grad(func(x *graph.Array) *graph.Array {
+		return nn.CosineDistance(x, logits, 1e-8)
+	})(zero)) {
 		require.False(t, math.IsNaN(x))
 	}
 	require.True(t, math.IsNaN(floats(t, nn.Relu(graph.Scalar(math.NaN())))[0]))
@@ -290,7 +301,8 @@ func TestSummary(t *testing.T) {
 		Hidden nn.Dense
 		Out    []nn.Dense
 		Step   *graph.Array
-	}{nn.NewDense(random.New(1), 784, 128), []nn.Dense{nn.NewDense(random.New(2), 128, 10, nn.NoBias())}, graph.Of(int64(3))}
+	}{nn.NewDense(random.New(1), 784, 128), []nn.Dense{nn.NewDense(random.New(2), 128, 10, nn.NoBias())},
+		graph.Of(int64(3))}
 	require.Equal(t, 784*128+128+1280+1, nn.Count(n))
 	require.Equal(t, 4*(784*128+128+1280)+8, nn.Bytes(n))
 	require.Equal(t, strings.TrimLeft(`
@@ -325,30 +337,48 @@ func TestErrors(t *testing.T) {
 		f    func()
 	}{
 		{"nn.NewDense: got in = 0, want at least 1", func() { nn.NewDense(key, 0, 3) }},
-		{"nn.NewDense: got the option Strides, want one of Weights, Bias, NoBias, Precision", func() { nn.NewDense(key, 1, 3, nn.Strides(2)) }},
+		{"nn.NewDense: got the option Strides, want one of Weights, Bias, NoBias, Precision", func() {
+			nn.NewDense(key, 1, 3, nn.Strides(2))
+		}},
 		{"nn.NewDense: got a nil initialiser", func() { nn.NewDense(key, 1, 3, nn.Weights(nil)) }},
 		{"nn.Dense: x is f32[3], want […, 4]", func() { nn.NewDense(key, 4, 3).Apply(x) }},
 		{"nn.NewMLP: got sizes [4]", func() { nn.NewMLP(key, []int{4}) }},
-		{"nn.NewConv: got 2 groups, want a number that divides 3 and 4 features", func() { nn.NewConv(key, []int{3}, 3, 4, nn.Groups(2)) }},
+		{"nn.NewConv: got 2 groups, want a number that divides 3 and 4 features", func() {
+			nn.NewConv(key, []int{3}, 3, 4, nn.Groups(2))
+		}},
 		{"nn.Conv: x is f32[3], want […, 2]", func() { nn.NewConv(key, []int{3}, 2, 4).Apply(x) }},
 		{"nn.LayerNorm: x is f32[3], want […, 4]", func() { nn.NewLayerNorm(4).Apply(x) }},
 		{"nn.Embedding: got f32[3], want integers", func() { nn.NewEmbedding(key, 4, 2).Apply(x) }},
 		{"nn.GRU: x is f32[3], want […, 2]", func() { g := nn.NewGRU(key, 2, 3); g.Step(g.Start(), x) }},
-		{"nn.GRU: state h is f32[2], want […, 3]", func() { nn.NewGRU(key, 3, 3).Step(graph.Zeros(graph.ShapeOf(f32, 2)), x) }},
+		{"nn.GRU: state h is f32[2], want […, 3]", func() {
+			nn.NewGRU(key, 3, 3).Step(graph.Zeros(graph.ShapeOf(f32, 2)), x)
+		}},
 		{"use Step for one step", func() { g := nn.NewGRU(key, 3, 3); g.Apply(g.Start(), x) }},
-		{"nn.NewMultiHeadAttention: got 3 heads and a width of 4, want heads of equal size", func() { nn.NewMultiHeadAttention(key, 3, 4) }},
-		{"want [positions, width]: graph.VMap adds a batch axis", func() { nn.NewMultiHeadAttention(key, 1, 3).Apply(x) }},
+		{"nn.NewMultiHeadAttention: got 3 heads and a width of 4, want heads of equal size", func() {
+			nn.NewMultiHeadAttention(key, 3, 4)
+		}},
+		{"want [positions, width]: graph.VMap adds a batch axis", func() {
+			nn.NewMultiHeadAttention(key, 1, 3).Apply(x)
+		}},
 		{"nn.Dropout: got the rate 1, want 0 or more and less than 1", func() { nn.Dropout(key, x, 1.0) }},
 		{"nn.Dropout: got a rate of type int", func() { nn.Dropout(key, x, 1) }},
-		{"nn.Orthogonal: got the shape f32[3], want at least the axes [in, out]", func() { nn.Orthogonal(1)(key, x.Shape()) }},
+		{"nn.Orthogonal: got the shape f32[3], want at least the axes [in, out]", func() {
+			nn.Orthogonal(1)(key, x.Shape())
+		}},
 		{"nn.VarianceScaling: got the shape f32[3]", func() { nn.LecunNormal(key, x.Shape()) }},
-		{`nn.VarianceScaling: mode "x"`, func() { nn.VarianceScaling(1, "x", nn.NormalDraws)(key, graph.ShapeOf(f32, 2, 2)) }},
-		{`nn.VarianceScaling: distribution "x"`, func() { nn.VarianceScaling(1, nn.FanIn, "x")(key, graph.ShapeOf(f32, 2, 2)) }},
+		{`nn.VarianceScaling: mode "x"`, func() {
+			nn.VarianceScaling(1, "x", nn.NormalDraws)(key, graph.ShapeOf(f32, 2, 2))
+		}},
+		{`nn.VarianceScaling: distribution "x"`, func() {
+			nn.VarianceScaling(1, nn.FanIn, "x")(key, graph.ShapeOf(f32, 2, 2))
+		}},
 		{"nn.MSE: got f32[3] and f32[2], want equal dims", func() { nn.MSE(x, graph.Zeros(graph.ShapeOf(f32, 2))) }},
 		{"nn.Huber: got delta = 0", func() { nn.Huber(x, x, 0) }},
 		{"nn.CrossEntropy: logits are f32[3], the label is f32[3]", func() { nn.CrossEntropy(x, x) }},
 		{`nn.Activation: got "x", want one of elu`, func() { nn.Activation("x").Apply(x) }},
-		{`nn.Pool: kind "mean"`, func() { nn.Pool{Kind: "mean", Window: []int{1}}.Apply(graph.Zeros(graph.ShapeOf(f32, 2, 2))) }},
+		{`nn.Pool: kind "mean"`, func() {
+			nn.Pool{Kind: "mean", Window: []int{1}}.Apply(graph.Zeros(graph.ShapeOf(f32, 2, 2)))
+		}},
 		{"nn.GlobalPool: x is f32[3], want [spatial…, features]", func() { nn.GlobalPool{Kind: "max"}.Apply(x) }},
 		{"nn.Sequential: layer 1 is nil", func() { nn.Sequential{nn.Flatten{}, nil}.Apply(x) }},
 	}
@@ -367,12 +397,16 @@ func TestLearnsXor(t *testing.T) {
 	x := graph.Float32s([]float32{0, 0, 0, 1, 1, 0, 1, 1}, 4, 2)
 	y := graph.Int32s([]int32{0, 1, 1, 0})
 	loss := func(m nn.MLP, _ graph.None) *graph.Array {
-		return graph.Mean(graph.VMap2(func(x, y *graph.Array) *graph.Array { return nn.CrossEntropy(m.Apply(x), y) })(x, y))
+		return graph.VMap2(func(x, y *graph.Array) *graph.Array {
+			return nn.CrossEntropy(m.Apply(x), y)
+		})(x, y).Mean()
 	}
 	out := eval(t, func(key random.Key) []*graph.Array {
 		_, losses := graph.Scan(func(m nn.MLP, _ graph.None) (nn.MLP, *graph.Array) {
 			l, d := graph.ValueAndGrad2(loss)(m, graph.None{})
-			return graph.MapTree2(func(p, g *graph.Array) *graph.Array { return graph.Sub(p, graph.Mul(g, 1.0)) }, m, d), l
+			return graph.MapTree2(func(p, g *graph.Array) *graph.Array {
+				return p.Sub(g.Mul(1.0))
+			}, m, d), l
 		}, nn.NewMLP(key, []int{2, 8, 2}, nn.Hidden("tanh")), graph.None{}, graph.Length(100))
 		return []*graph.Array{losses}
 	}, random.New(1))

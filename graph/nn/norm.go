@@ -27,8 +27,8 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 // Apply normalises x [features]; axes before the last one stay, each row by itself.
 func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.LayerNorm", l.Precision, x, l.Scale, l.Bias)
-	centred := graph.Sub(wide, graph.ExpandDims(graph.Mean(wide, -1), -1))
-	variance := graph.ExpandDims(graph.Mean(graph.Square(centred), -1), -1)
+	centred := wide.Sub(wide.Mean(-1).ExpandDims(-1))
+	variance := centred.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, centred, variance, l.Epsilon, l.Scale, l.Bias)
 }
 
@@ -53,7 +53,7 @@ func NewRMSNorm(n int, opts ...Option) RMSNorm {
 // Apply normalises x [features]; axes before the last one stay, each row by itself.
 func (l RMSNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.RMSNorm", l.Precision, x, l.Scale, nil)
-	square := graph.ExpandDims(graph.Mean(graph.Square(wide), -1), -1)
+	square := wide.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, wide, square, l.Epsilon, l.Scale, nil)
 }
 
@@ -70,14 +70,15 @@ func checkNorm(op string, p precision.Policy, x, scale, bias *graph.Array) *grap
 	return atLeastFloat32(toCompute(p, x))
 }
 
-func finishNorm(p precision.Policy, x, centred, variance *graph.Array, epsilon float64, scale, bias *graph.Array) *graph.Array {
-	factor := graph.Rsqrt(graph.Add(variance, epsilon))
+func finishNorm(p precision.Policy, x, centred, variance *graph.Array, epsilon float64, scale,
+	bias *graph.Array) *graph.Array {
+	factor := variance.Add(epsilon).Rsqrt()
 	if scale != nil {
-		factor = graph.Mul(factor, scale)
+		factor = factor.Mul(scale)
 	}
-	y := graph.Mul(centred, factor)
+	y := centred.Mul(factor)
 	if bias != nil {
-		y = graph.Add(y, bias)
+		y = y.Add(bias)
 	}
 	if p != (precision.Policy{}) {
 		return toOutput(p, y)
@@ -88,5 +89,5 @@ func finishNorm(p precision.Policy, x, centred, variance *graph.Array, epsilon f
 			d = y.DType()
 		}
 	}
-	return graph.Convert(y, d)
+	return y.Convert(d)
 }

@@ -94,7 +94,8 @@ func Groups(n int) Option { return Option{"Groups", func(c *config) { c.groups =
 
 // readOptions applies opts over the defaults and refuses those that are not among known.
 func readOptions(op string, opts []Option, known ...string) config {
-	c := config{weights: LecunNormal, recurrent: Orthogonal(1), bias: Zeros, epsilon: 1e-6, momentum: .99, activation: "relu", groups: 1}
+	c := config{weights: LecunNormal, recurrent: Orthogonal(1), bias: Zeros, epsilon: 1e-6, momentum: .99,
+		activation: "relu", groups: 1}
 	for _, o := range opts {
 		if !slices.Contains(known, o.name) {
 			graph.Throw(op, "got the option %s, want one of %s", o.name, strings.Join(known, ", "))
@@ -112,7 +113,8 @@ func (c config) shape(dims ...int) graph.Shape {
 	return graph.ShapeOf(paramType(c.precision), dims...)
 }
 
-// scaleAndBias are the learned amounts of a normalisation of n features as they are at first, nil where they are left out.
+// scaleAndBias are the learned amounts of a normalisation of n features as they are at first, nil where they are left
+// out.
 func (c config) scaleAndBias(n int) (scale, bias *graph.Array) {
 	if !c.noScale {
 		scale = graph.Ones(c.shape(n))

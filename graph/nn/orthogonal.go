@@ -25,9 +25,9 @@ func Orthogonal(scale float64) Initializer {
 		}
 		q := orthonormal(random.Normal(key, draw))
 		if rows < columns {
-			q = graph.Transpose(q, 1, 0)
+			q = q.Transpose(1, 0)
 		}
-		return graph.Convert(graph.Mul(graph.Reshape(q, shape.Dims...), scale), shape.DType)
+		return q.Reshape(shape.Dims...).Mul(scale).Convert(shape.DType)
 	}
 }
 
@@ -35,6 +35,6 @@ func Orthogonal(scale float64) Initializer {
 // is unique.
 func orthonormal(a *graph.Array) *graph.Array {
 	q, r := graph.QR(a)
-	diagonal := graph.Sum(graph.Mul(r, graph.Eye(r.DType(), r.Dim(0))), 1)
-	return graph.Mul(q, graph.Select(graph.Lt(diagonal, 0), -1.0, graph.OnesLike(diagonal)))
+	diagonal := r.Mul(graph.Eye(r.DType(), r.Dim(0))).Sum(1)
+	return q.Mul(graph.Select(diagonal.Lt(0), -1.0, graph.OnesLike(diagonal)))
 }

@@ -11,7 +11,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Parallel is Apply: spikes equal, potentials and all gradients to 1e-5, of sequences that spike not at all, seldom, in each step, and of one step.
+// Parallel is Apply: spikes equal, potentials and all gradients to 1e-5, of sequences that spike not at all, seldom, in
+// each step, and of one step.
 func TestParallelIsApply(t *testing.T) {
 	for _, c := range []struct {
 		steps       int
@@ -21,8 +22,10 @@ func TestParallelIsApply(t *testing.T) {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			k := random.SplitN(random.New(7), 4)
 			each := graph.ShapeOf(graph.Float32, 6)
-			in := arrays{"beta": random.Uniform(k[0], each, .5, 1), "threshold": random.Uniform(k[1], each, .5, 1.5), "v": random.Normal(k[2], each),
-				"x": graph.Add(c.mean, graph.Mul(c.scale, random.Normal(k[3], graph.ShapeOf(graph.Float32, c.steps, 6))))}
+			in := arrays{"beta": random.Uniform(k[0], each, .5, 1), "threshold": random.Uniform(k[1], each, .5, 1.5),
+				"v": random.Normal(k[2], each),
+				"x": graph.Add(c.mean,
+					graph.Mul(c.scale, random.Normal(k[3], graph.ShapeOf(graph.Float32, c.steps, 6))))}
 			run := func(in arrays, parallel bool) (last, spikes *graph.Array) {
 				l := nn.LIF{Beta: in["beta"], Threshold: in["threshold"], Surrogate: nn.Surrogate{Kind: "arctan"}}
 				if parallel {
@@ -34,14 +37,14 @@ func TestParallelIsApply(t *testing.T) {
 			gotLast, gotSpikes := run(in, true)
 			within(t, spikes, gotSpikes, 0, "spikes")
 			within(t, last, gotLast, 1e-5, "potentials")
-			n, err := graph.Float(graph.Sum(spikes))
+			n, err := graph.Float(spikes.Sum())
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, n, c.least)
 			weight := random.Normal(random.New(8), spikes.Shape())
 			gradient := func(parallel bool) arrays {
 				return graph.Grad(func(in arrays) *graph.Array {
 					last, spikes := run(in, parallel)
-					return graph.Add(graph.Sum(graph.Mul(spikes, weight)), graph.Sum(graph.Mul(last, graph.Index(weight, 0))))
+					return spikes.Mul(weight).Sum().Add(last.Mul(weight.Index(0)).Sum())
 				})(in)
 			}
 			want, got := gradient(false), gradient(true)
@@ -60,7 +63,8 @@ func TestParallelIsApply(t *testing.T) {
 // Under VMap each lane has its own spikes; steps of nothing leave the state; feedback is refused.
 func TestParallelAtTheEdges(t *testing.T) {
 	l := nn.LIF{Beta: graph.Scalar(.9), Threshold: graph.Scalar(1)}
-	x := graph.Mul(random.Normal(random.New(1), graph.ShapeOf(graph.Float32, 3, 50, 4)), graph.Float32s([]float32{.1, 1, 4}, 3, 1, 1))
+	x := random.Normal(random.New(1), graph.ShapeOf(graph.Float32, 3, 50, 4)).Mul(graph.Float32s([]float32{.1, 1, 4}, 3,
+		1, 1))
 	mapped := func(apply func(v, x *graph.Array) (last, spikes *graph.Array)) *graph.Array {
 		return graph.VMap(func(x *graph.Array) *graph.Array {
 			_, spikes := apply(l.Start(4), x)

@@ -54,11 +54,11 @@ func (p GlobalPool) Apply(x *graph.Array) *graph.Array {
 	}
 	switch p.Kind {
 	case "max":
-		return graph.ReduceMax(x, axes...)
+		return x.ReduceMax(axes...)
 	case "min":
-		return graph.ReduceMin(x, axes...)
+		return x.ReduceMin(axes...)
 	case "avg":
-		return graph.Convert(graph.Mean(atLeastFloat32(x), axes...), floatType(x))
+		return atLeastFloat32(x).Mean(axes...).Convert(floatType(x))
 	}
 	graph.Throw("nn.GlobalPool", "kind %q, want \"max\", \"avg\" or \"min\"", p.Kind)
 	return nil

@@ -19,11 +19,13 @@ type RNN struct {
 // Precision. Its parts are drawn from random.SplitN(key, 3): Wx, Wh, B.
 func NewRNN(key random.Key, in, hidden int, opts ...Option) RNN {
 	const op = "nn.NewRNN"
-	c := readOptions(op, append([]Option{Hidden("tanh")}, opts...), "Weights", "Recurrent", "Bias", "Hidden", "Precision")
+	c := readOptions(op, append([]Option{Hidden("tanh")}, opts...), "Weights", "Recurrent", "Bias", "Hidden",
+		"Precision")
 	wantSize(op, "in", in)
 	wantSize(op, "hidden", hidden)
 	k := random.SplitN(key, 3)
-	return RNN{Wx: c.weights(k[0], c.shape(in, hidden)), Wh: c.recurrent(k[1], c.shape(hidden, hidden)), B: c.bias(k[2], c.shape(hidden)),
+	return RNN{Wx: c.weights(k[0], c.shape(in, hidden)), Wh: c.recurrent(k[1], c.shape(hidden, hidden)),
+		B:          c.bias(k[2], c.shape(hidden)),
 		Activation: c.activation, Precision: c.precision}
 }
 
@@ -40,7 +42,7 @@ func (r RNN) Step(h, x *graph.Array) *graph.Array {
 func (r RNN) step(h, fromX *graph.Array) *graph.Array {
 	wantLast("nn.RNN", "state h", h, r.B.Dim(0))
 	p := r.Precision
-	return graph.Convert(r.Activation.Apply(graph.Add(fromX, graph.Dot(toCompute(p, h), toCompute(p, r.Wh)))), h.DType())
+	return r.Activation.Apply(fromX.Add(toCompute(p, h).Dot(toCompute(p, r.Wh)))).Convert(h.DType())
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,

@@ -13,7 +13,8 @@ type spiking struct {
 	surrogate   Surrogate
 }
 
-// Decay sets what is left of a spiking layer's potentials after a step, one number for all units, above 0 and at most 1: exp(-dt/tau).
+// Decay sets what is left of a spiking layer's potentials after a step, one number for all units, above 0 and at most
+// 1: exp(-dt/tau).
 func Decay(beta float64) Option { return Option{"Decay", func(c *config) { c.beta = &beta }} }
 
 // Adaptation sets what is left of an ALIF's adaptation after a step, as Decay does of the potentials.

@@ -30,7 +30,8 @@ func spyxCases(t *testing.T) []spyxCase {
 	return file.Cases
 }
 
-// spyxCells run a cell from rest by Spyx's parameters: what it gives and its potentials along time, and the other half of its state.
+// spyxCells run a cell from rest by Spyx's parameters: what it gives and its potentials along time, and the other half
+// of its state.
 var spyxCells = map[string]func(in arrays) (y, v, other *graph.Array){
 	"li": func(in arrays) (y, v, other *graph.Array) {
 		l := nn.LI{Beta: in["beta"]}
@@ -55,7 +56,8 @@ var spyxCells = map[string]func(in arrays) (y, v, other *graph.Array){
 }
 
 // traced scans a cell and keeps its states.
-func traced[S any](step func(s S, x *graph.Array) (S, *graph.Array), start S, x *graph.Array) (states S, spikes *graph.Array) {
+func traced[S any](step func(s S, x *graph.Array) (S, *graph.Array), start S,
+	x *graph.Array) (states S, spikes *graph.Array) {
 	type kept struct {
 		S      S
 		Spikes *graph.Array
@@ -82,7 +84,9 @@ func TestSpikingCellsAgreeWithSpyx(t *testing.T) {
 		if c.Name == "surrogate" {
 			s := nn.Surrogate{Kind: c.Config.Function, Slope: c.Config.Slope}
 			within(t, want["spike"], s.Spike(in["v"]), 0, c.Config.Function)
-			within(t, want["d_v"], graph.Grad(func(v *graph.Array) *graph.Array { return graph.Sum(s.Spike(v)) })(in["v"]), 1e-5, c.Config.Function)
+			within(t, want["d_v"], graph.Grad(func(v *graph.Array) *graph.Array {
+				return s.Spike(v).Sum()
+			})(in["v"]), 1e-5, c.Config.Function)
 			continue
 		}
 		name := map[string]string{"rlif": "lif", "rcubalif": "cubalif"}[c.Name]
@@ -101,8 +105,8 @@ func TestSpikingCellsAgreeWithSpyx(t *testing.T) {
 		}
 		d := graph.Grad(func(in arrays) *graph.Array {
 			y, v, _ := spyxCells[name](in)
-			last := graph.Index(v, -1)
-			return graph.Add(graph.Sum(graph.Mul(y, in["weight"])), graph.Sum(graph.Mul(last, in["weight_last"])))
+			last := v.Index(-1)
+			return y.Mul(in["weight"]).Sum().Add(last.Mul(in["weight_last"]).Sum())
 		})(in)
 		for k := range want {
 			if k, ok := strings.CutPrefix(k, "d_"); ok {
@@ -110,7 +114,8 @@ func TestSpikingCellsAgreeWithSpyx(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, map[string]int{"surrogate": 10, "li": 1, "lif": 1, "alif": 1, "cubalif": 1, "rlif": 1, "rcubalif": 1}, seen)
+	require.Equal(t, map[string]int{"surrogate": 10, "li": 1, "lif": 1, "alif": 1, "cubalif": 1, "rlif": 1,
+		"rcubalif": 1}, seen)
 }
 
 // within wants two arrays equal within tol, relative and absolute.
@@ -122,14 +127,16 @@ func within(t *testing.T, want, got *graph.Array, tol float64, what string) {
 	g, err := graph.Floats(got)
 	require.NoError(t, err)
 	for i := range w {
-		require.LessOrEqual(t, math.Abs(w[i]-g[i]), tol*(1+math.Abs(w[i])), "%s: element %d is %v, want %v", what, i, g[i], w[i])
+		require.LessOrEqual(t, math.Abs(w[i]-g[i]), tol*(1+math.Abs(w[i])), "%s: element %d is %v, want %v", what, i,
+			g[i], w[i])
 	}
 }
 
 // A potential at the threshold does not spike, nor does NaN, whose unit alone stays NaN.
 func TestSpikesAtTheEdges(t *testing.T) {
 	l := nn.LIF{Beta: graph.Scalar(.9), Threshold: graph.Scalar(1)}
-	v := graph.Float32s([]float32{1, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1.0000001, -5}, 6)
+	v := graph.Float32s([]float32{1, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 1.0000001, -5},
+		6)
 	next, spikes := l.Step(v, graph.Zeros(v.Shape()))
 	got, err := graph.Floats(spikes)
 	require.NoError(t, err)
@@ -156,10 +163,13 @@ func TestSpikingLayersBadInput(t *testing.T) {
 		{func() { nn.NewCuBaLIF(key, 3, nn.Synapse(-1)) }, "got Synapse -1"},
 		{func() { nn.NewLIF(key, 3, nn.Threshold(0)) }, "got Threshold 0, want a number above 0"},
 		{func() { nn.NewLIF(key, 3, nn.Synapse(.5)) }, "got the option Synapse, want one of Decay"},
-		{func() { nn.Surrogate{Kind: "sigmoid"}.Spike(graph.Scalar(1)) }, `got the kind "sigmoid", want one of [arctan boxcar fast-sigmoid straight-through triangular]`},
+		{func() {
+			nn.Surrogate{Kind: "sigmoid"}.Spike(graph.Scalar(1))
+		}, `got the kind "sigmoid", want one of [arctan boxcar fast-sigmoid straight-through triangular]`},
 		{func() { nn.Surrogate{Slope: -1}.Spike(graph.Scalar(1)) }, "got the slope -1, want a number above 0"},
 		{func() {
-			nn.NewLIF(key, 3).Step(graph.Zeros(graph.ShapeOf(graph.Float32, 2)), graph.Zeros(graph.ShapeOf(graph.Float32, 3)))
+			nn.NewLIF(key, 3).Step(graph.Zeros(graph.ShapeOf(graph.Float32, 2)),
+				graph.Zeros(graph.ShapeOf(graph.Float32, 3)))
 		}, "state v is"},
 	} {
 		require.ErrorContains(t, graph.Try(c.make), c.want)
@@ -179,13 +189,14 @@ func TestSpikingLayersAreDrawn(t *testing.T) {
 	require.InDelta(t, .5, sum/4000, .02)
 	require.GreaterOrEqual(t, least, 0.)
 	require.LessOrEqual(t, most, 1.)
-	r := nn.NewCuBaLIF(key, 7, nn.Decay(.9), nn.Synapse(.8), nn.Threshold(.5), nn.Feedback(), nn.Spikes(nn.Surrogate{Kind: "arctan"}))
+	r := nn.NewCuBaLIF(key, 7, nn.Decay(.9), nn.Synapse(.8), nn.Threshold(.5), nn.Feedback(),
+		nn.Spikes(nn.Surrogate{Kind: "arctan"}))
 	last, spikes := r.Apply(r.Start(7), random.Uniform(key, graph.ShapeOf(graph.Float32, 30, 7), 0, 1))
 	require.Equal(t, []int{30, 7}, spikes.Dims())
 	require.Equal(t, []int{7}, last.I.Dims())
 	a := nn.NewALIF(key, 7, nn.Feedback())
 	_, spikes = a.Apply(a.Start(7), random.Uniform(key, graph.ShapeOf(graph.Float32, 30, 7), 0, 2))
-	n, err := graph.Float(graph.Sum(spikes))
+	n, err := graph.Float(spikes.Sum())
 	require.NoError(t, err)
 	require.Greater(t, n, 5.)
 }

@@ -10,8 +10,9 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// A network of Spyx 1.0.0 (spyx.nn.LIF and spyx.nn.LI on JAX 0.10.2), 4 inputs, 8 and 3 neurons, a readout beside the latter, 50 steps: every spike is equal,
-// potentials agree to 1e-5. testdata/spyx_lif_network.json.gz says how it was made.
+// A network of Spyx 1.0.0 (spyx.nn.LIF and spyx.nn.LI on JAX 0.10.2), 4 inputs, 8 and 3 neurons, a readout beside the
+// latter, 50 steps: every spike is equal, potentials agree to 1e-5. testdata/spyx_lif_network.json.gz says how it was
+// made.
 func TestNetworkAgreesWithSpyx(t *testing.T) {
 	var g struct {
 		Parameters    struct{ Beta, Threshold float64 }
@@ -29,8 +30,8 @@ func TestNetworkAgreesWithSpyx(t *testing.T) {
 	type state struct{ V1, V2, VR, S1, S2 *graph.Array }
 	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
 	_, all := graph.Scan(func(s state, x *graph.Array) (state, state) {
-		s.V1, s.S1 = l.Step(s.V1, graph.Dot(x, w1))
-		arrived := graph.Dot(s.S1, w2)
+		s.V1, s.S1 = l.Step(s.V1, x.Dot(w1))
+		arrived := s.S1.Dot(w2)
 		s.V2, s.S2 = l.Step(s.V2, arrived)
 		s.VR = readout.Step(s.VR, arrived)
 		return s, s

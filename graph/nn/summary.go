@@ -26,13 +26,15 @@ func Bytes(tree any) int {
 	return n
 }
 
-// Summary is a table of a tree's parameters, one a line: path, dtype, shape, number, bytes; the last line is their total.
+// Summary is a table of a tree's parameters, one a line: path, dtype, shape, number, bytes; the last line is their
+// total.
 func Summary(tree any) string {
 	leaves, t := graph.Flatten(tree)
 	rows := [][5]string{{"parameter", "dtype", "shape", "count", "bytes"}}
 	for i, a := range leaves {
 		dtype, dims, _ := strings.Cut(a.Shape().String(), "[")
-		rows = append(rows, [5]string{strings.TrimPrefix(t.Path(i), "."), dtype, "[" + dims, fmt.Sprint(a.Size()), fmt.Sprint(a.Shape().Bytes())})
+		rows = append(rows, [5]string{strings.TrimPrefix(t.Path(i), "."), dtype, "[" + dims, fmt.Sprint(a.Size()),
+			fmt.Sprint(a.Shape().Bytes())})
 	}
 	rows = append(rows, [5]string{"total", "", "", fmt.Sprint(Count(tree)), fmt.Sprint(Bytes(tree))})
 	var widths [5]int
@@ -43,7 +45,8 @@ func Summary(tree any) string {
 	}
 	var b strings.Builder
 	for _, r := range rows {
-		fmt.Fprintf(&b, "%-*s  %-*s  %-*s  %*s  %*s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3], r[3], widths[4], r[4])
+		fmt.Fprintf(&b, "%-*s  %-*s  %-*s  %*s  %*s\n", widths[0], r[0], widths[1], r[1], widths[2], r[2], widths[3],
+			r[3], widths[4], r[4])
 	}
 	return b.String()
 }

@@ -8,8 +8,9 @@ import (
 	"xlarun/graph"
 )
 
-// Surrogate says what stands in for the derivative of a spike, which is zero wherever it exists (Neftci et al., "Surrogate
-// gradient learning in spiking neural networks", 2019). Slope is that of the fields' formulas below; 0 is the default.
+// Surrogate says what stands in for the derivative of a spike, which is zero wherever it exists (Neftci et al.,
+// "Surrogate gradient learning in spiking neural networks", 2019). Slope is that of the fields' formulas below; 0 is
+// the default.
 type Surrogate struct {
 	Kind  string // one of Surrogates; "" is "fast-sigmoid"
 	Slope float64
@@ -25,19 +26,19 @@ type surrogate struct {
 var surrogates = map[string]surrogate{
 	// 1/(1 + k|v|)²: Zenke and Ganguli, "SuperSpike", 2018.
 	"fast-sigmoid": {25, func(v *graph.Array, k float64) *graph.Array {
-		return graph.Reciprocal(graph.Square(graph.Add(1, graph.Mul(graph.Abs(v), k))))
+		return graph.Add(1, v.Abs().Mul(k)).Square().Reciprocal()
 	}},
 	// 1/(π(1 + (πkv)²)): Fang et al., "Incorporating learnable membrane time constant", 2021.
 	"arctan": {2, func(v *graph.Array, k float64) *graph.Array {
-		return graph.Div(1/math.Pi, graph.Add(1, graph.Square(graph.Mul(v, k*math.Pi))))
+		return graph.Div(1/math.Pi, graph.Add(1, v.Mul(k*math.Pi).Square()))
 	}},
 	// max(0, 1 - k|v|): Esser et al., "Convolutional networks for fast, energy-efficient neuromorphic computing", 2016.
 	"triangular": {2, func(v *graph.Array, k float64) *graph.Array {
-		return graph.Max(0, graph.Sub(1, graph.Mul(graph.Abs(v), k)))
+		return graph.Max(0, graph.Sub(1, v.Abs().Mul(k)))
 	}},
 	// k/2 where |v| <= 1/k, else 0.
 	"boxcar": {1, func(v *graph.Array, k float64) *graph.Array {
-		return graph.Select(graph.Le(graph.Abs(v), 1/k), graph.FullLike(v, k/2), 0)
+		return graph.Select(v.Abs().Le(1/k), graph.FullLike(v, k/2), 0)
 	}},
 	// k everywhere: Bengio et al., "Estimating or propagating gradients through stochastic neurons", 2013.
 	"straight-through": {1, func(v *graph.Array, k float64) *graph.Array { return graph.FullLike(v, k) }},
@@ -46,13 +47,13 @@ var surrogates = map[string]surrogate{
 // Surrogates lists the kinds.
 func Surrogates() []string { return slices.Sorted(maps.Keys(surrogates)) }
 
-// Spike is 1 where v > 0, else 0, of v's shape and type, for potentials less their thresholds: a potential at the threshold
-// does not spike, nor does NaN. Its derivative is the surrogate's.
+// Spike is 1 where v > 0, else 0, of v's shape and type, for potentials less their thresholds: a potential at the
+// threshold does not spike, nor does NaN. Its derivative is the surrogate's.
 func (s Surrogate) Spike(v *graph.Array) *graph.Array {
 	derivative := s.derivative()
-	spike := func(v *graph.Array) *graph.Array { return graph.Convert(graph.Gt(v, 0), v.DType()) }
+	spike := func(v *graph.Array) *graph.Array { return v.Gt(0).Convert(v.DType()) }
 	return graph.CustomJvp(spike, func(v, t *graph.Array) (out, tangent *graph.Array) {
-		return spike(v), graph.Mul(t, derivative(v))
+		return spike(v), t.Mul(derivative(v))
 	})(v)
 }
 

@@ -43,14 +43,14 @@ func (m multiSteps) Update(grads any, state State, params any) (any, State) {
 	s := stateOf[MultiStepsState](op, state)
 	mean := zip(op, func(x []*graph.Array) *graph.Array {
 		g, acc := as(x[0], x[1]), x[1]
-		return graph.Add(acc, graph.Div(graph.Sub(g, acc), as(graph.Add(s.MiniStep, 1), acc)))
+		return acc.Add(g.Sub(acc).Div(as(s.MiniStep.Add(1), acc)))
 	}, grads, s.Mean)
 	updates, inner := m.inner.Update(keep(op, mean, grads), s.Inner, params)
-	last := graph.Eq(s.MiniStep, m.every-1)
+	last := s.MiniStep.Eq(m.every - 1)
 	either := func(yes, no *graph.Array) *graph.Array { return graph.Select(last, yes, no) }
 	orZero := func(x []*graph.Array) *graph.Array { return either(x[0], graph.ZerosLike(x[0])) }
 	next := MultiStepsState{
-		MiniStep:     either(zeroCount(), graph.Add(s.MiniStep, 1)),
+		MiniStep:     either(zeroCount(), s.MiniStep.Add(1)),
 		GradientStep: either(increment(s.GradientStep), s.GradientStep),
 		Inner:        graph.MapTree2(either, inner, s.Inner),
 		Mean:         zip(op, func(x []*graph.Array) *graph.Array { return either(graph.ZerosLike(x[0]), x[0]) }, mean),

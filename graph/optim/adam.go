@@ -49,17 +49,17 @@ func (a scaleByAdam) Update(grads any, state State, _ any) (any, State) {
 	s := stateOf[AdamState](op, state)
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
-	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(graph.Square(x[0]), x[1], a.c.b2) }, grads, s.Nu)
+	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		g, m, v := x[0], x[1], debias(x[2], a.c.b2, count)
 		if a.c.nesterov {
 			m, g = debias(m, a.c.b1, increment(count)), debias(g, a.c.b1, count)
-			m = graph.Add(graph.Mul(in(a.c.b1, m), m), graph.Mul(in(sub(1., a.c.b1), g), g))
+			m = graph.Mul(in(a.c.b1, m), m).Add(graph.Mul(in(sub(1., a.c.b1), g), g))
 		} else {
 			m = debias(m, a.c.b1, count)
 		}
-		root := graph.Sqrt(graph.Add(v, in(a.c.epsRoot, v)))
-		return graph.Div(m, graph.Add(root, in(a.c.eps, root)))
+		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
+		return m.Div(root.Add(in(a.c.eps, root)))
 	}, grads, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }

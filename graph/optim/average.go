@@ -13,8 +13,8 @@ type ema struct {
 	debias bool
 }
 
-// EMA replaces updates by their exponential average, decay * average + (1-decay) * update, started at zero; debias makes
-// up for the start. Run by itself it averages parameters:
+// EMA replaces updates by their exponential average, decay * average + (1-decay) * update, started at zero; debias
+// makes up for the start. Run by itself it averages parameters:
 //
 //	average, averageState = optim.Update(ema, params, averageState, params)
 func EMA(decay any, debias bool) Transform {
@@ -49,6 +49,6 @@ func IncrementalUpdate[P any](newParams, oldParams P, step any) P {
 	}
 	return zip(op, func(x []*graph.Array) *graph.Array {
 		n, old := x[0], x[1]
-		return as(graph.Add(graph.Mul(in(st, n), n), graph.Mul(in(sub(1., st), old), old)), old)
+		return as(graph.Mul(in(st, n), n).Add(graph.Mul(in(sub(1., st), old), old)), old)
 	}, newParams, oldParams).(P)
 }

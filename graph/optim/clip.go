@@ -10,21 +10,21 @@ func GlobalNorm(tree any) *graph.Array {
 		if !isFloat(a) {
 			continue
 		}
-		s := graph.Sum(graph.Square(graph.Convert(a, wide(a))))
+		s := a.Convert(wide(a)).Square().Sum()
 		if sum == nil {
 			sum = s
 		} else {
-			sum = graph.Add(sum, s)
+			sum = sum.Add(s)
 		}
 	}
 	if sum == nil {
 		return graph.Scalar(0)
 	}
-	return graph.Sqrt(sum)
+	return sum.Sqrt()
 }
 
-// ClipByGlobalNorm scales all updates by one factor so that their GlobalNorm is at most maxNorm (Pascanu et al., "On the
-// difficulty of training recurrent neural networks", 2013).
+// ClipByGlobalNorm scales all updates by one factor so that their GlobalNorm is at most maxNorm (Pascanu et al., "On
+// the difficulty of training recurrent neural networks", 2013).
 func ClipByGlobalNorm(maxNorm any) Transform {
 	most, err := number("ClipByGlobalNorm", maxNorm)
 	if err != nil {
@@ -32,10 +32,10 @@ func ClipByGlobalNorm(maxNorm any) Transform {
 	}
 	return stateless{func(grads, _ any) any {
 		norm := GlobalNorm(grads)
-		small := graph.Lt(norm, inType(most, norm.DType()))
+		small := norm.Lt(inType(most, norm.DType()))
 		return zip("optim.ClipByGlobalNorm", func(x []*graph.Array) *graph.Array {
 			g := x[0]
-			return graph.Select(small, g, graph.Mul(graph.Div(g, as(norm, g)), in(most, g)))
+			return graph.Select(small, g, g.Div(as(norm, g)).Mul(in(most, g)))
 		}, grads)
 	}}
 }

@@ -42,15 +42,15 @@ func (c clipUp) Update(grads any, state State, _ any) (any, State) {
 		most = mul(2., lr)
 	}
 	norm := GlobalNorm(grads)
-	norm = graph.Add(norm, in(c.c.eps, norm))
+	norm = norm.Add(in(c.c.eps, norm))
 	v := zip(op, func(x []*graph.Array) *graph.Array {
 		g, old := x[0], x[1]
-		return graph.Add(graph.Mul(in(c.c.momentum, old), old), graph.Mul(in(lr, g), graph.Div(g, as(norm, g))))
+		return graph.Mul(in(c.c.momentum, old), old).Add(graph.Mul(in(lr, g), g.Div(as(norm, g))))
 	}, grads, s.Velocity)
 	speed := GlobalNorm(v)
 	limit := inType(most, speed.DType())
-	factor := graph.Select(graph.Gt(speed, limit), graph.Div(limit, speed), 1)
-	v = zip(op, func(x []*graph.Array) *graph.Array { return graph.Mul(x[0], as(factor, x[0])) }, v)
-	down := zip(op, func(x []*graph.Array) *graph.Array { return graph.Neg(x[0]) }, v)
+	factor := graph.Select(speed.Gt(limit), graph.Div(limit, speed), 1)
+	v = zip(op, func(x []*graph.Array) *graph.Array { return x[0].Mul(as(factor, x[0])) }, v)
+	down := zip(op, func(x []*graph.Array) *graph.Array { return x[0].Neg() }, v)
 	return down, ClipUpState{increment(s.Count), keep(op, v, s.Velocity)}
 }

@@ -12,7 +12,7 @@ func Example() {
 	type line struct{ Slope, Offset *graph.Array }
 	x, y := graph.Float32s([]float32{0, 1, 2, 3}), graph.Float32s([]float32{1, 3, 5, 7})
 	loss := func(p line) *graph.Array {
-		return graph.Mean(graph.Square(graph.Sub(graph.Add(graph.Mul(p.Slope, x), p.Offset), y)))
+		return p.Slope.Mul(x).Add(p.Offset).Sub(y).Square().Mean()
 	}
 
 	opt := optim.Chain(optim.ClipByGlobalNorm(1), optim.Adam(optim.Cosine(.2, 150, .01)))

@@ -17,7 +17,9 @@ type NaNState struct {
 type zeroNaNs struct{}
 
 func (zeroNaNs) Init(params any) State {
-	return NaNState{graph.MapTree(func(*graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Bool)) }, params)}
+	return NaNState{graph.MapTree(func(*graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(graph.Bool))
+	}, params)}
 }
 
 func (zeroNaNs) Update(grads any, state State, _ any) (any, State) {
@@ -26,9 +28,11 @@ func (zeroNaNs) Update(grads any, state State, _ any) (any, State) {
 		if !isFloat(g) {
 			return graph.Zeros(graph.ShapeOf(graph.Bool))
 		}
-		return graph.Any(graph.IsNaN(g))
+		return g.IsNaN().Any()
 	}, grads)
-	return zip("optim.ZeroNaNs", func(x []*graph.Array) *graph.Array { return graph.Select(graph.IsNaN(x[0]), 0, x[0]) }, grads), NaNState{found}
+	return zip("optim.ZeroNaNs", func(x []*graph.Array) *graph.Array {
+		return graph.Select(x[0].IsNaN(), 0, x[0])
+	}, grads), NaNState{found}
 }
 
 // FiniteState is what ApplyIfFinite keeps.
@@ -44,8 +48,9 @@ type applyIfFinite struct {
 	most  int
 }
 
-// ApplyIfFinite leaves out the steps whose gradients have a NaN or an infinity: updates are zero and the inner transform's
-// state stays. After more than most such steps in a row it gives in and applies them, so that training fails visibly.
+// ApplyIfFinite leaves out the steps whose gradients have a NaN or an infinity: updates are zero and the inner
+// transform's state stays. After more than most such steps in a row it gives in and applies them, so that training
+// fails visibly.
 func ApplyIfFinite(inner Transform, most int) Transform {
 	if most < 0 {
 		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most))
@@ -63,13 +68,14 @@ func (a applyIfFinite) Update(grads any, state State, params any) (any, State) {
 	finite := graph.Ones(graph.ShapeOf(graph.Bool))
 	for _, g := range graph.Leaves(grads) {
 		if isFloat(g) {
-			finite = graph.And(finite, graph.All(graph.IsFinite(g)))
+			finite = finite.And(g.IsFinite().All())
 		}
 	}
 	row := graph.Select(finite, zeroCount(), increment(s.Row))
-	apply := graph.Or(finite, graph.Gt(row, a.most))
+	apply := finite.Or(row.Gt(a.most))
 	updates, inner := a.inner.Update(grads, s.Inner, params)
 	either := func(yes, no *graph.Array) *graph.Array { return graph.Select(apply, yes, no) }
 	updates = zip(op, func(x []*graph.Array) *graph.Array { return either(x[0], graph.ZerosLike(x[0])) }, updates)
-	return updates, FiniteState{graph.MapTree2(either, inner, s.Inner), row, graph.Select(finite, s.Total, increment(s.Total)), finite}
+	return updates, FiniteState{graph.MapTree2(either, inner, s.Inner), row,
+		graph.Select(finite, s.Total, increment(s.Total)), finite}
 }

@@ -21,7 +21,8 @@ func TestStepsThatAreNotFinite(t *testing.T) {
 		want       float64
 		row, total float64
 	}{
-		{.5, .5, 0, 0}, {math.Inf(1), .5, 1, 1}, {.25, .25, 0, 1}, {math.NaN(), .25, 1, 2}, {math.Inf(-1), math.Inf(1), 2, 3},
+		{.5, .5, 0, 0}, {math.Inf(1), .5, 1, 1}, {.25, .25, 0, 1}, {math.NaN(), .25, 1, 2},
+		{math.Inf(-1), math.Inf(1), 2, 3},
 	} {
 		start, state = optim.Step(opt, start, params{graph.Scalar(c.grad), graph.Of(7)}, state)
 		s := state.(optim.FiniteState)
@@ -41,7 +42,8 @@ func TestStepsThatAreNotFinite(t *testing.T) {
 // Muon's updates of matrices, wide, tall and of one element, are nearly orthogonal; a gradient of zeros gives none.
 func TestMuonIsOrthogonal(t *testing.T) {
 	for _, dims := range [][2]int{{3, 5}, {5, 3}, {4, 4}, {1, 1}, {1, 6}} {
-		w := graph.Sin(graph.Add(1, graph.Reshape(graph.Convert(graph.Iota(dims[0]*dims[1]), graph.Float32), dims[0], dims[1])))
+		w := graph.Add(1, graph.Iota(dims[0]*dims[1]).Convert(graph.Float32).Reshape(dims[0],
+			dims[1])).Sin()
 		opt := optim.ScaleByMuon()
 		u, _ := optim.Update(opt, w, opt.Init(w), w)
 		_, s, _ := graph.SVD(u)
@@ -61,11 +63,19 @@ func TestNewErrors(t *testing.T) {
 		f    func()
 		want string
 	}{
-		{step(func() optim.Transform { return optim.ApplyIfFinite(optim.SGD(1), -1) }), "ApplyIfFinite: got at most -1 steps in a row, want 0 or more"},
-		{step(func() optim.Transform { return optim.ScaleByMuon() }), "optim.Muon: got a gradient f32[2], want matrices: choose them with Masked"},
+		{step(func() optim.Transform {
+			return optim.ApplyIfFinite(optim.SGD(1), -1)
+		}), "ApplyIfFinite: got at most -1 steps in a row, want 0 or more"},
+		{step(func() optim.Transform {
+			return optim.ScaleByMuon()
+		}), "optim.Muon: got a gradient f32[2], want matrices: choose them with Masked"},
 		{step(func() optim.Transform { return optim.Muon(.1, optim.Nesterov()) }), "Muon: it has no option Nesterov"},
-		{step(func() optim.Transform { return optim.SGD(optim.CosineOneCycle(1, 0, .3, 25, 100)) }), "optim.CosineOneCycle: got 0 steps, want 1 or more"},
-		{step(func() optim.Transform { return optim.SGD(optim.LinearOneCycle(1, 10, .8, .3, 25, 100)) }), "got the fractions 0.8 and 0.3 of its steps, want rising ones from 0 to 1"},
+		{step(func() optim.Transform {
+			return optim.SGD(optim.CosineOneCycle(1, 0, .3, 25, 100))
+		}), "optim.CosineOneCycle: got 0 steps, want 1 or more"},
+		{step(func() optim.Transform {
+			return optim.SGD(optim.LinearOneCycle(1, 10, .8, .3, 25, 100))
+		}), "got the fractions 0.8 and 0.3 of its steps, want rising ones from 0 to 1"},
 	} {
 		require.ErrorContains(t, graph.Try(c.f), c.want, i+1)
 	}

@@ -7,9 +7,10 @@ type FlattenedState struct{ Inner State }
 
 type flattened struct{ inner Transform }
 
-// Flattened applies a transform to all leaves as the one vector that they make end to end, in float32 where they differ, as optax.flatten does: for many
-// small leaves a handful of operations in the place of as many for each. It is for transforms that treat each number by itself, or all of them alike (Adam,
-// ClipByGlobalNorm), not for those that look at single leaves (Muon, masks).
+// Flattened applies a transform to all leaves as the one vector that they make end to end, in float32 where they
+// differ, as optax.flatten does: for many small leaves a handful of operations in the place of as many for each. It is
+// for transforms that treat each number by itself, or all of them alike (Adam, ClipByGlobalNorm), not for those that
+// look at single leaves (Muon, masks).
 func Flattened(inner Transform) Transform { return flattened{inner} }
 
 // Joined is all leaves of a tree end to end, [numbers]: in their dtype, or in float32 where they differ.
@@ -26,7 +27,7 @@ func Joined(tree any) *graph.Array {
 	}
 	flat := make([]*graph.Array, len(leaves))
 	for i, a := range leaves {
-		flat[i] = graph.Convert(graph.Flatten1D(a), d)
+		flat[i] = graph.Flatten1D(a).Convert(d)
 	}
 	return graph.Concatenate(0, flat...)
 }
@@ -45,7 +46,7 @@ func (f flattened) Update(grads any, state State, params any) (any, State) {
 	at := 0
 	for i, g := range leaves {
 		part := graph.SliceAxis(all, 0, at, at+g.Size())
-		leaves[i] = graph.Convert(graph.Reshape(part, g.Dims()...), g.DType())
+		leaves[i] = part.Reshape(g.Dims()...).Convert(g.DType())
 		at += g.Size()
 	}
 	return tree.Unflatten(leaves), FlattenedState{inner}

@@ -10,7 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// What treats each number by itself, or all alike, does (but for the float64 leaf, which is float32 end to end) to the leaves end to end what it does to the leaves.
+// What treats each number by itself, or all alike, does (but for the float64 leaf, which is float32 end to end) to the
+// leaves end to end what it does to the leaves.
 func TestFlattened(t *testing.T) {
 	type tree struct {
 		W, B  *graph.Array
@@ -18,9 +19,10 @@ func TestFlattened(t *testing.T) {
 	}
 	draw := func(key int64, scale float64) tree {
 		n := func(i int64, dims ...int) *graph.Array {
-			return graph.Mul(random.Normal(random.New(10*key+i), graph.ShapeOf(graph.Float32, dims...)), scale)
+			return random.Normal(random.New(10*key+i), graph.ShapeOf(graph.Float32, dims...)).Mul(scale)
 		}
-		return tree{n(1, 3, 4), n(2, 4), []*graph.Array{n(3), graph.Convert(n(4, 2, 2), graph.Float64), graph.Zeros(graph.ShapeOf(graph.Float32, 0, 3))}}
+		return tree{n(1, 3, 4), n(2, 4), []*graph.Array{n(3), n(4, 2, 2).Convert(graph.Float64),
+			graph.Zeros(graph.ShapeOf(graph.Float32, 0, 3))}}
 	}
 	plain := optim.Chain(optim.ClipByGlobalNorm(.5), optim.Adam(.1))
 	flat := optim.Flattened(plain)

@@ -28,7 +28,8 @@ func InjectHyperparams[H any](hyper H, build func(H) Transform) Transform {
 
 func (i inject[H]) Init(params any) State {
 	if len(graph.Leaves(i.hyper)) == 0 {
-		graph.Throw("optim.InjectHyperparams", "%T holds no arrays: numbers are part of the program, give them as graph.Scalar", i.hyper)
+		graph.Throw("optim.InjectHyperparams", "%T holds no arrays: numbers are part of the program, give them as "+
+			"graph.Scalar", i.hyper)
 	}
 	return HyperState[H]{i.hyper, i.build(i.hyper).Init(params)}
 }

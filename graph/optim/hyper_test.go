@@ -49,7 +49,7 @@ func TestHyperparamsDoNotCompileAgain(t *testing.T) {
 func TestPopulationOfOptimisers(t *testing.T) {
 	rates, decays := []float32{.001, .01, .1, 1}, []float32{0, .1, 0, .01}
 	loss := func(w *graph.Array) *graph.Array {
-		return graph.Sum(graph.Square(graph.Sub(w, graph.Float32s([]float32{1, -2}))))
+		return w.Sub(graph.Float32s([]float32{1, -2})).Square().Sum()
 	}
 	type carry struct {
 		W     *graph.Array
@@ -76,18 +76,20 @@ func TestPopulationOfOptimisers(t *testing.T) {
 				})
 				want, err := alone(start)
 				require.NoError(t, err)
-				near(t, floats(t, want), floats(t, graph.Index(got, i)), 1e-5, "rate", rates[i])
+				near(t, floats(t, want), floats(t, got.Index(i)), 1e-5, "rate", rates[i])
 			}
-			inPlace := floats(t, graph.Index(got, 3))
+			inPlace := floats(t, got.Index(3))
 			require.InDelta(t, 1, inPlace[0], .5) // the fastest one is near the minimum
-			require.Greater(t, math.Abs(floats(t, graph.Index(got, 0))[0]-1), 1.9)
+			require.Greater(t, math.Abs(floats(t, got.Index(0))[0]-1), 1.9)
 		})
 	}
 }
 
 // States are made, mapped and stepped lane by lane too, hyper-parameters included.
 func TestStatesAreMapped(t *testing.T) {
-	opt := optim.InjectHyperparams(graph.Scalar(.1), func(lr *graph.Array) optim.Transform { return optim.SGD(lr, optim.Momentum(.5)) })
+	opt := optim.InjectHyperparams(graph.Scalar(.1), func(lr *graph.Array) optim.Transform {
+		return optim.SGD(lr, optim.Momentum(.5))
+	})
 	params := graph.Float32s([]float32{1, 2, 3, 4, 5, 6}, 3, 2)
 	rates := graph.Float32s([]float32{.1, .2, .4})
 	for name, backend := range backends(t) {
@@ -115,7 +117,7 @@ func TestStatesAreMapped(t *testing.T) {
 
 // The gradient of a step by its learning rate: hyper-parameters are differentiable.
 func TestGradientByLearningRate(t *testing.T) {
-	loss := func(w *graph.Array) *graph.Array { return graph.Square(w) }
+	loss := func(w *graph.Array) *graph.Array { return w.Square() }
 	after := func(lr *graph.Array) *graph.Array {
 		opt := optim.SGD(lr)
 		w := graph.Scalar(3)

@@ -23,7 +23,8 @@ func ScaleByLion(opts ...Option) Transform {
 
 // Lion is ScaleByLion with decoupled weight decay. Options: B1, B2, MomentDType, WeightDecay (default 1e-3), DecayMask.
 func Lion(learningRate any, opts ...Option) Transform {
-	c, err := configure("Lion", config{b1: .9, b2: .99, weightDecay: 1e-3}, opts, append([]string{"WeightDecay", "DecayMask"}, lionOptions...)...)
+	c, err := configure("Lion", config{b1: .9, b2: .99, weightDecay: 1e-3}, opts,
+		append([]string{"WeightDecay", "DecayMask"}, lionOptions...)...)
 	if err != nil {
 		return refuse(err)
 	}
@@ -35,7 +36,9 @@ func (l scaleByLion) Init(params any) State { return LionState{zeros(params, l.c
 func (l scaleByLion) Update(grads any, state State, _ any) (any, State) {
 	const op = "optim.Lion"
 	s := stateOf[LionState](op, state)
-	updates := zip(op, func(x []*graph.Array) *graph.Array { return graph.Sign(moment(x[0], x[1], l.c.b1)) }, grads, s.Mu)
+	updates := zip(op, func(x []*graph.Array) *graph.Array {
+		return moment(x[0], x[1], l.c.b1).Sign()
+	}, grads, s.Mu)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return as(moment(x[0], x[1], l.c.b2), x[1]) }, grads, s.Mu)
 	return updates, LionState{keep(op, mu, s.Mu)}
 }

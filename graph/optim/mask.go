@@ -14,7 +14,7 @@ func AddDecayedWeights(decay any, mask Mask) Transform {
 	if err != nil {
 		return refuse(err)
 	}
-	t := Stateless(func(g, p *graph.Array) *graph.Array { return graph.Add(g, graph.Mul(in(d, p), p)) })
+	t := Stateless(func(g, p *graph.Array) *graph.Array { return g.Add(graph.Mul(in(d, p), p)) })
 	if mask == nil {
 		return t
 	}

@@ -14,10 +14,10 @@ type MuonState struct {
 
 type scaleByMuon struct{ c config }
 
-// ScaleByMuon replaces the average of a matrix's gradients, looking one step ahead (Nesterov), by a nearly orthogonal matrix
-// with the same singular vectors, by five Newton-Schulz steps (Jordan et al., "Muon: an optimizer for hidden layers in
-// neural networks", 2024). All leaves must be matrices: see Masked. Its state is a MuonState.
-// Options: Momentum (the average's decay rate, default 0.95), Eps, MomentDType.
+// ScaleByMuon replaces the average of a matrix's gradients, looking one step ahead (Nesterov), by a nearly orthogonal
+// matrix with the same singular vectors, by five Newton-Schulz steps (Jordan et al., "Muon: an optimizer for hidden
+// layers in neural networks", 2024). All leaves must be matrices: see Masked. Its state is a MuonState. Options:
+// Momentum (the average's decay rate, default 0.95), Eps, MomentDType.
 func ScaleByMuon(opts ...Option) Transform {
 	c, err := configure("ScaleByMuon", config{momentum: .95, eps: 1e-8}, opts, "Momentum", "Eps", "MomentDType")
 	if err != nil {
@@ -27,12 +27,13 @@ func ScaleByMuon(opts ...Option) Transform {
 }
 
 // Muon is ScaleByMuon for matrices [in, out], times sqrt(max(1, out/in)) and the learning rate, with decoupled weight
-// decay, and AdamW with Nesterov's step ahead for all other parameters. Embeddings and the output layer are matrices too:
-// where Adam is wanted for them, compose it with Masked.
-// Options: Momentum, Eps, MomentDType, WeightDecay (of matrices, default 0), DecayMask, and B1, B2, EpsRoot for AdamW.
+// decay, and AdamW with Nesterov's step ahead for all other parameters. Embeddings and the output layer are matrices
+// too: where Adam is wanted for them, compose it with Masked. Options: Momentum, Eps, MomentDType, WeightDecay (of
+// matrices, default 0), DecayMask, and B1, B2, EpsRoot for AdamW.
 func Muon(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., momentum: .95, weightDecay: 0.}
-	c, err := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1", "B2", "EpsRoot")
+	c, err := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1",
+		"B2", "EpsRoot")
 	if err != nil {
 		return refuse(err)
 	}
@@ -44,7 +45,8 @@ func Muon(learningRate any, opts ...Option) Transform {
 		return graph.Mul(math.Sqrt(max(1, float64(g.Dim(1))/float64(max(g.Dim(0), 1)))), g)
 	})
 	return Chain(
-		Masked(Chain(scaleByMuon{c}, shape, AddDecayedWeights(c.weightDecay, c.mask), ScaleByLearningRate(learningRate)), matrix),
+		Masked(Chain(scaleByMuon{c}, shape, AddDecayedWeights(c.weightDecay, c.mask),
+			ScaleByLearningRate(learningRate)), matrix),
 		Masked(Chain(scaleByAdam{adam}, ScaleByLearningRate(learningRate)), other),
 	)
 }
@@ -63,7 +65,7 @@ func (m scaleByMuon) Update(grads any, state State, _ any) (any, State) {
 			graph.Throw(op, "got a gradient %s, want matrices: choose them with Masked", x[0].Shape())
 		}
 		ahead, g := debias(x[1], beta, increment(count)), debias(x[0], beta, count)
-		return newtonSchulz(graph.Add(graph.Mul(in(beta, ahead), ahead), graph.Mul(in(sub(1., beta), g), g)), m.c.eps)
+		return newtonSchulz(graph.Mul(in(beta, ahead), ahead).Add(graph.Mul(in(sub(1., beta), g), g)), m.c.eps)
 	}, grads, mu)
 	return updates, MuonState{count, keep(op, mu, s.Mu)}
 }
@@ -75,12 +77,12 @@ func newtonSchulz(x *graph.Array, eps any) *graph.Array {
 	if tall {
 		x = graph.MatrixTranspose(x)
 	}
-	norm := graph.Sqrt(graph.Sum(graph.Square(x)))
-	x = graph.Div(x, graph.Add(norm, in(eps, norm)))
+	norm := x.Square().Sum().Sqrt()
+	x = x.Div(norm.Add(in(eps, norm)))
 	for range 5 {
-		gram := graph.Dot(x, graph.MatrixTranspose(x))
-		p := graph.Add(graph.Mul(-4.7750, gram), graph.Mul(2.0315, graph.Dot(gram, gram)))
-		x = graph.Add(graph.Mul(3.4445, x), graph.Dot(p, x))
+		gram := x.Dot(graph.MatrixTranspose(x))
+		p := graph.Mul(-4.7750, gram).Add(graph.Mul(2.0315, gram.Dot(gram)))
+		x = graph.Mul(3.4445, x).Add(p.Dot(x))
 	}
 	if tall {
 		x = graph.MatrixTranspose(x)

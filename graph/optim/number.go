@@ -35,7 +35,7 @@ func in(v any, a *graph.Array) any { return inType(v, a.DType()) }
 
 func inType(v any, d graph.DType) any {
 	if x, ok := v.(*graph.Array); ok {
-		return graph.Convert(x, d)
+		return x.Convert(d)
 	}
 	return v
 }
@@ -64,12 +64,12 @@ func div(a, b any) any {
 
 // moment is the exponential average of x (a gradient or its square): (1-decay) x + decay old.
 func moment(x, old *graph.Array, decay any) *graph.Array {
-	return graph.Add(graph.Mul(in(sub(1., decay), x), x), graph.Mul(in(decay, old), old))
+	return graph.Mul(in(sub(1., decay), x), x).Add(graph.Mul(in(decay, old), old))
 }
 
 // debias divides a moment by 1 - decay^count, computed in float32 at least: in a 16-bit type decay^count rounds to 1.
 func debias(m *graph.Array, decay any, count *graph.Array) *graph.Array {
 	d := wide(m)
-	correction := graph.Sub(1, graph.Pow(inType(decay, d), graph.Convert(count, d)))
-	return graph.Div(m, as(correction, m))
+	correction := graph.Sub(1, graph.Pow(inType(decay, d), count.Convert(d)))
+	return m.Div(as(correction, m))
 }

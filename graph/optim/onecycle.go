@@ -6,11 +6,12 @@ import (
 	"xlarun/graph"
 )
 
-// CosineOneCycle rises from peak/div to peak along half a cosine within the fraction rise of so many steps, and falls to
-// peak/(div*finalDiv) in the others (Smith and Topin, "Super-convergence", 2018; usual: rise 0.3, div 25, finalDiv 1e4).
+// CosineOneCycle rises from peak/div to peak along half a cosine within the fraction rise of so many steps, and falls
+// to peak/(div*finalDiv) in the others (Smith and Topin, "Super-convergence", 2018; usual: rise 0.3, div 25, finalDiv
+// 1e4).
 func CosineOneCycle(peak any, steps int, rise, div, finalDiv float64) Schedule {
 	return interpolate("CosineOneCycle", peak, steps, func(from, to any, t *graph.Array) *graph.Array {
-		return graph.Add(to, graph.Mul(graph.Mul(.5, sub(from, to)), graph.Add(graph.Cos(graph.Mul(math.Pi, t)), 1)))
+		return graph.Add(to, graph.Mul(.5, sub(from, to)).Mul(graph.Mul(math.Pi, t).Cos().Add(1)))
 	}, corner{0, 1 / div}, corner{rise, 1}, corner{1, 1 / (div * finalDiv)})
 }
 
@@ -27,7 +28,8 @@ func LinearOneCycle(peak any, steps int, rise, fall, div, finalDiv float64) Sche
 type corner struct{ at, value float64 }
 
 // interpolate goes from corner to corner and stays at the last.
-func interpolate(name string, peak any, steps int, between func(from, to any, t *graph.Array) *graph.Array, corners ...corner) Schedule {
+func interpolate(name string, peak any, steps int, between func(from, to any, t *graph.Array) *graph.Array,
+	corners ...corner) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive(name, steps)
 		top := value(name, peak)
@@ -36,11 +38,12 @@ func interpolate(name string, peak any, steps int, between func(from, to any, t 
 		for i := len(corners) - 2; i >= 0; i-- {
 			a, b := corners[i], corners[i+1]
 			if !(a.at >= 0 && b.at >= a.at && b.at <= 1) {
-				graph.Throw("optim."+name, "got the fractions %v and %v of its steps, want rising ones from 0 to 1", a.at, b.at)
+				graph.Throw("optim."+name, "got the fractions %v and %v of its steps, want rising ones from 0 to 1",
+					a.at, b.at)
 			}
 			from, to := int(a.at*float64(steps)), int(b.at*float64(steps))
-			t := graph.Div(graph.Sub(count, from), float64(max(to-from, 1)))
-			out = graph.Select(graph.Lt(count, to), between(mul(a.value, top), mul(b.value, top), t), out)
+			t := count.Sub(from).Div(float64(max(to-from, 1)))
+			out = graph.Select(count.Lt(to), between(mul(a.value, top), mul(b.value, top), t), out)
 		}
 		return out
 	}

@@ -33,7 +33,7 @@ func distance(m model) *graph.Array {
 	sum := graph.Scalar(0)
 	for _, a := range graph.Leaves(m) {
 		if a.DType().IsFloat() {
-			sum = graph.Add(sum, graph.Convert(graph.Sum(graph.Square(graph.Sub(a, 1))), graph.Float32))
+			sum = sum.Add(a.Sub(1).Square().Sum().Convert(graph.Float32))
 		}
 	}
 	return sum
@@ -106,7 +106,8 @@ func TestDTypesStay(t *testing.T) {
 			}
 		}
 	}
-	state := optim.ScaleByAdam(optim.MomentDType(graph.Float32)).Init(graph.Ones(graph.ShapeOf(graph.BFloat16, 2))).(optim.AdamState)
+	state := optim.ScaleByAdam(optim.MomentDType(graph.Float32)).Init(
+		graph.Ones(graph.ShapeOf(graph.BFloat16, 2))).(optim.AdamState)
 	require.Equal(t, graph.Float32, state.Mu.(*graph.Array).DType())
 	require.Equal(t, graph.BFloat16, state.Nu.(*graph.Array).DType())
 }
@@ -134,7 +135,8 @@ func TestStepIf(t *testing.T) {
 				return optim.StepIf(graph.Of(ok), opt, m, g, state)
 			}
 			taken, _ := step(true, .5)
-			require.Equal(t, name == "steps" || name == "clipped", equal(t, m, taken)) // these two do not move at their first step
+			// these two do not move at their first step
+			require.Equal(t, name == "steps" || name == "clipped", equal(t, m, taken))
 			skipped, kept := step(false, math.Inf(1))
 			require.True(t, equal(t, m, skipped))
 			require.True(t, equal(t, state, kept))
@@ -166,7 +168,8 @@ func TestMasked(t *testing.T) {
 	state := opt.Init(m)
 	require.Equal(t, `[0].Inner[0].Mu[".Hidden.B"]`, path(state, 1))
 	next, state := optim.Step(opt, m, graph.Grad(distance)(m), state)
-	require.InDeltaSlice(t, []float64{1, -.5, 1.5, .75, -.25, 1}, floats(t, next.Hidden.W), 1e-5) // half a unit toward one
+	// half a unit toward one
+	require.InDeltaSlice(t, []float64{1, -.5, 1.5, .75, -.25, 1}, floats(t, next.Hidden.W), 1e-5)
 	require.InDeltaSlice(t, []float64{.6, .3}, floats(t, next.Hidden.B), 1e-5)
 	require.True(t, equal(t, m.Scales, next.Scales))
 	require.Equal(t, []float64{1}, floats(t, graph.Leaves(state)[0])) // Adam's count
@@ -181,7 +184,8 @@ func TestMultiSteps(t *testing.T) {
 	opt := optim.MultiSteps(optim.SGD(1), 3)
 	p := graph.Scalar(10)
 	state := opt.Init(p)
-	for i, want := range []struct{ param, mini, steps float64 }{{10, 1, 0}, {10, 2, 0}, {8, 0, 1}, {8, 1, 1}, {8, 2, 1}, {3, 0, 2}} {
+	for i, want := range []struct{ param, mini, steps float64 }{{10, 1, 0}, {10, 2, 0}, {8, 0, 1}, {8, 1, 1}, {8, 2, 1},
+		{3, 0, 2}} {
 		p, state = optim.Step(opt, p, graph.Scalar(float64(i+1)), state)
 		s := state.(optim.MultiStepsState)
 		require.InDelta(t, want.param, floats(t, p)[0], 1e-6, i)
@@ -191,20 +195,24 @@ func TestMultiSteps(t *testing.T) {
 }
 
 func TestIncrementalUpdate(t *testing.T) {
-	got := optim.IncrementalUpdate(map[string]*graph.Array{"x": graph.Scalar(2)}, map[string]*graph.Array{"x": graph.Scalar(10)}, .25)
+	got := optim.IncrementalUpdate(map[string]*graph.Array{"x": graph.Scalar(2)}, map[string]*graph.Array{
+		"x": graph.Scalar(10)}, .25)
 	require.Equal(t, []float64{8}, floats(t, got["x"]))
 }
 
 func TestStateless(t *testing.T) {
-	opt := optim.Chain(optim.Stateless(func(g, p *graph.Array) *graph.Array { return graph.Mul(g, p) }), optim.Scale(graph.Scalar(-2)))
+	opt := optim.Chain(optim.Stateless(func(g, p *graph.Array) *graph.Array {
+		return g.Mul(p)
+	}), optim.Scale(graph.Scalar(-2)))
 	p, _ := optim.Step(opt, graph.Scalar(3), graph.Scalar(.5), opt.Init(graph.Scalar(3)))
 	require.Equal(t, []float64{0}, floats(t, p))
 }
 
 // The count stops at the largest int32 instead of turning negative.
 func TestCountSaturates(t *testing.T) {
-	opt := optim.ScaleBySchedule(func(c *graph.Array) *graph.Array { return graph.Convert(c, graph.Float32) })
-	for _, c := range []struct{ from, to int32 }{{0, 1}, {math.MaxInt32 - 1, math.MaxInt32}, {math.MaxInt32, math.MaxInt32}} {
+	opt := optim.ScaleBySchedule(func(c *graph.Array) *graph.Array { return c.Convert(graph.Float32) })
+	for _, c := range []struct{ from, to int32 }{{0, 1}, {math.MaxInt32 - 1, math.MaxInt32},
+		{math.MaxInt32, math.MaxInt32}} {
 		_, next := optim.Update(opt, graph.Scalar(1), optim.RateState{Count: graph.Of(c.from)}, graph.Scalar(1))
 		require.Equal(t, []float64{float64(c.to)}, floats(t, next.(optim.RateState).Count))
 	}
@@ -225,18 +233,40 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{"made, not used", func() { optim.SGD(.1, optim.B1(.3)) }, "SGD: it has no option B1"},
-		{"option of another optimiser", step(func() optim.Transform { return optim.SGD(.1, optim.B1(.9)) }), "SGD: it has no option B1, want one of Momentum, Nesterov, MomentDType"},
-		{"nesterov alone", step(func() optim.Transform { return optim.SGD(.1, optim.Nesterov()) }), "SGD: got Nesterov without Momentum"},
-		{"option's type", step(func() optim.Transform { return optim.Adam(.1, optim.Eps("small")) }), "Eps: got a string, want a number or a scalar *graph.Array"},
-		{"option's rank", step(func() optim.Transform { return optim.AdamW(.1, optim.WeightDecay(graph.Float32s([]float32{1, 2}))) }), "WeightDecay: got f32[2] {1 2}, want a number or a scalar array"},
+		{"option of another optimiser", step(func() optim.Transform {
+			return optim.SGD(.1, optim.B1(.9))
+		}), "SGD: it has no option B1, want one of Momentum, Nesterov, MomentDType"},
+		{"nesterov alone", step(func() optim.Transform {
+			return optim.SGD(.1, optim.Nesterov())
+		}), "SGD: got Nesterov without Momentum"},
+		{"option's type", step(func() optim.Transform {
+			return optim.Adam(.1, optim.Eps("small"))
+		}), "Eps: got a string, want a number or a scalar *graph.Array"},
+		{"option's rank", step(func() optim.Transform {
+			return optim.AdamW(.1, optim.WeightDecay(graph.Float32s([]float32{1, 2})))
+		}), "WeightDecay: got f32[2] {1 2}, want a number or a scalar array"},
 		{"no learning rate", step(func() optim.Transform { return optim.Lion(nil) }), "learning rate: got a <nil>"},
-		{"nil array", step(func() optim.Transform { return optim.ClipUp((*graph.Array)(nil)) }), "learning rate: got nil"},
-		{"every", step(func() optim.Transform { return optim.MultiSteps(optim.SGD(1), 0) }), "got a step every 0 gradients, want 1 or more"},
-		{"schedule", step(func() optim.Transform { return optim.SGD(optim.Cosine(1, 0, 0)) }), "optim.Cosine: got 0 steps, want 1 or more"},
-		{"join", step(func() optim.Transform { return optim.SGD(optim.Join(nil, nil)) }), "got 0 schedules and boundaries []"},
-		{"warmup", step(func() optim.Transform { return optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0)) }), "got a warm-up of 10 steps of 10, want fewer"},
-		{"state", func() { optim.Step(optim.ScaleByAdam(), m, m, graph.None{}) }, "got a state of type graph.None, want optim.AdamState: pass the state"},
-		{"chain's state", func() { optim.Step(optim.SGD(1), m, m, optim.Adam(1).Init(m)) }, "got the states of 2 transforms, want 1"},
+		{"nil array", step(func() optim.Transform {
+			return optim.ClipUp((*graph.Array)(nil))
+		}), "learning rate: got nil"},
+		{"every", step(func() optim.Transform {
+			return optim.MultiSteps(optim.SGD(1), 0)
+		}), "got a step every 0 gradients, want 1 or more"},
+		{"schedule", step(func() optim.Transform {
+			return optim.SGD(optim.Cosine(1, 0, 0))
+		}), "optim.Cosine: got 0 steps, want 1 or more"},
+		{"join", step(func() optim.Transform {
+			return optim.SGD(optim.Join(nil, nil))
+		}), "got 0 schedules and boundaries []"},
+		{"warmup", step(func() optim.Transform {
+			return optim.SGD(optim.WarmupCosine(0, 1, 10, 10, 0))
+		}), "got a warm-up of 10 steps of 10, want fewer"},
+		{"state", func() {
+			optim.Step(optim.ScaleByAdam(), m, m, graph.None{})
+		}, "got a state of type graph.None, want optim.AdamState: pass the state"},
+		{"chain's state", func() {
+			optim.Step(optim.SGD(1), m, m, optim.Adam(1).Init(m))
+		}, "got the states of 2 transforms, want 1"},
 		{"state of another model", func() {
 			opt := optim.ScaleByAdam()
 			optim.Step(opt, m, m, opt.Init(m.Scales))
@@ -254,7 +284,9 @@ func TestErrors(t *testing.T) {
 		{"hyper without arrays", step(func() optim.Transform {
 			return optim.InjectHyperparams(.1, func(lr float64) optim.Transform { return optim.SGD(lr) })
 		}), "float64 holds no arrays"},
-		{"hyper of another state", func() { optim.SetHyper(graph.None{}, graph.Scalar(1)) }, "got a state of type graph.None"},
+		{"hyper of another state", func() {
+			optim.SetHyper(graph.None{}, graph.Scalar(1))
+		}, "got a state of type graph.None"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := graph.Try(c.f)

@@ -28,7 +28,8 @@ type config struct {
 func configure(optimiser string, defaults config, opts []Option, allowed ...string) (config, error) {
 	for _, o := range opts {
 		if !slices.Contains(allowed, o.name) {
-			return defaults, fmt.Errorf("%s: it has no option %s, want one of %s", optimiser, o.name, strings.Join(allowed, ", "))
+			return defaults, fmt.Errorf("%s: it has no option %s, want one of %s", optimiser, o.name,
+				strings.Join(allowed, ", "))
 		}
 		if err := o.set(&defaults); err != nil {
 			return defaults, fmt.Errorf("%s: %w", optimiser, err)
@@ -73,7 +74,8 @@ func Momentum(v any) Option {
 	return valueOption("Momentum", v, func(c *config) *any { return &c.momentum })
 }
 
-// WeightDecay is the decoupled decay of the parameters (AdamW, default 1e-4; Lion, default 1e-3), times the learning rate.
+// WeightDecay is the decoupled decay of the parameters (AdamW, default 1e-4; Lion, default 1e-3), times the learning
+// rate.
 func WeightDecay(v any) Option {
 	return valueOption("WeightDecay", v, func(c *config) *any { return &c.weightDecay })
 }

@@ -7,11 +7,13 @@ type scaleByRAdam struct{ c config }
 // tractable is the length of the approximated average from which on the variance of Adam's rate is tractable.
 const tractable = 5
 
-// ScaleByRAdam is ScaleByAdam whose rate is rectified: as long as the average of the squares is of too few gradients to trust it, steps are the average of the gradients
-// alone, and then shorter than Adam's, by ever less (Liu et al., "On the variance of the adaptive learning rate and beyond", 2020). Its state is an AdamState.
-// Options: B1, B2, Eps, EpsRoot.
+// ScaleByRAdam is ScaleByAdam whose rate is rectified: as long as the average of the squares is of too few gradients to
+// trust it, steps are the average of the gradients alone, and then shorter than Adam's, by ever less (Liu et al., "On
+// the variance of the adaptive learning rate and beyond", 2020). Its state is an AdamState. Options: B1, B2, Eps,
+// EpsRoot.
 func ScaleByRAdam(opts ...Option) Transform {
-	c, err := configure("ScaleByRAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps", "EpsRoot")
+	c, err := configure("ScaleByRAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
+		"EpsRoot")
 	if err != nil {
 		return refuse(err)
 	}
@@ -30,26 +32,27 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	s := stateOf[AdamState](op, state)
 	count := increment(s.Count)
 	mu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0], x[1], a.c.b1) }, grads, s.Mu)
-	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(graph.Square(x[0]), x[1], a.c.b2) }, grads, s.Nu)
+	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(x[0].Square(), x[1], a.c.b2) }, grads, s.Nu)
 	trusted, rectifier := a.rectifier(count)
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		m, v := debias(x[0], a.c.b1, count), debias(x[1], a.c.b2, count)
-		root := graph.Sqrt(graph.Add(v, in(a.c.epsRoot, v)))
-		return graph.Select(trusted, graph.Div(graph.Mul(as(rectifier, m), m), graph.Add(root, in(a.c.eps, root))), m)
+		root := v.Add(in(a.c.epsRoot, v)).Sqrt()
+		return graph.Select(trusted, as(rectifier, m).Mul(m).Div(root.Add(in(a.c.eps, root))), m)
 	}, mu, nu)
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }
 
-// rectifier tells whether the average of the squares is to be trusted after so many gradients, and what steps are multiplied by where it is.
+// rectifier tells whether the average of the squares is to be trusted after so many gradients, and what steps are
+// multiplied by where it is.
 func (a scaleByRAdam) rectifier(count *graph.Array) (trusted, by *graph.Array) {
 	b2 := inType(a.c.b2, graph.Float32)
-	n := graph.Convert(count, graph.Float32)
+	n := count.Convert(graph.Float32)
 	power := graph.Pow(b2, n)
 	most := sub(div(2., sub(1., b2)), 1.) // the length that the approximated average tends to
-	length := graph.Sub(most, graph.Div(graph.Mul(graph.Mul(2, n), power), graph.Sub(1, power)))
-	trusted = graph.Ge(length, tractable)
-	length = graph.Max(length, tractable) // where it is not, nothing is to be the root of a negative number
+	length := graph.Sub(most, graph.Mul(2, n).Mul(power).Div(graph.Sub(1, power)))
+	trusted = length.Ge(tractable)
+	length = length.Max(tractable) // where it is not, nothing is to be the root of a negative number
 	part := func(x any) any { return mul(sub(x, 4.), sub(x, 2.)) }
-	over := graph.Mul(graph.Mul(graph.Sub(length, 4), graph.Sub(length, 2)), most)
-	return trusted, graph.Sqrt(graph.Div(over, graph.Mul(part(most), length)))
+	over := length.Sub(4).Mul(length.Sub(2)).Mul(most)
+	return trusted, over.Div(graph.Mul(part(most), length)).Sqrt()
 }

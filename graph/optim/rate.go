@@ -60,6 +60,8 @@ func (s scaleBySchedule) Init(any) State { return RateState{zeroCount()} }
 func (s scaleBySchedule) Update(grads any, state State, _ any) (any, State) {
 	st := stateOf[RateState]("optim.ScaleBySchedule", state)
 	factor := graph.Mul(s.sign, s.schedule(st.Count))
-	out := zip("optim.ScaleBySchedule", func(x []*graph.Array) *graph.Array { return graph.Mul(in(factor, x[0]), x[0]) }, grads)
+	out := zip("optim.ScaleBySchedule", func(x []*graph.Array) *graph.Array {
+		return graph.Mul(in(factor, x[0]), x[0])
+	}, grads)
 	return out, RateState{increment(st.Count)}
 }

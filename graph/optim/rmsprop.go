@@ -26,7 +26,8 @@ func ScaleByRMS(opts ...Option) Transform {
 // RMSProp is ScaleByRMS times the learning rate, then a trace of these updates where Momentum is given.
 // Options: ScaleByRMS's, Momentum, Nesterov.
 func RMSProp(learningRate any, opts ...Option) Transform {
-	c, err := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"}, rmsOptions...)...)
+	c, err := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"},
+		rmsOptions...)...)
 	if err != nil {
 		return refuse(err)
 	}
@@ -55,7 +56,9 @@ func (r scaleByRMS) Update(grads any, state State, _ any) (any, State) {
 		}
 		return m
 	}
-	nu := zip(op, func(x []*graph.Array) *graph.Array { return moment(graph.Square(x[0]), x[1], r.c.decay) }, grads, s.Nu)
+	nu := zip(op, func(x []*graph.Array) *graph.Array {
+		return moment(x[0].Square(), x[1], r.c.decay)
+	}, grads, s.Nu)
 	next.Nu = keep(op, nu, s.Nu)
 	trees := []any{grads, nu}
 	if r.c.centered {
@@ -66,13 +69,13 @@ func (r scaleByRMS) Update(grads any, state State, _ any) (any, State) {
 	updates := zip(op, func(x []*graph.Array) *graph.Array {
 		v := correct(x[1])
 		if r.c.centered {
-			v = graph.Sub(v, graph.Square(correct(x[2])))
+			v = v.Sub(correct(x[2]).Square())
 		}
 		if r.c.epsOutside {
-			root := graph.Sqrt(v)
-			return graph.Mul(graph.Div(1, graph.Add(root, in(r.c.eps, root))), x[0])
+			root := v.Sqrt()
+			return graph.Div(1, root.Add(in(r.c.eps, root))).Mul(x[0])
 		}
-		return graph.Mul(graph.Rsqrt(graph.Add(v, in(r.c.eps, v))), x[0])
+		return v.Add(in(r.c.eps, v)).Rsqrt().Mul(x[0])
 	}, trees...)
 	return updates, next
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // Schedule maps the number of steps taken (int32 scalar, 0 at the first step) to a value (float32 scalar). The values
-// given to the functions below are numbers or scalar arrays; numbers of steps are Go's. Float64 parameters get float32's
-// digits of it: where that matters, give the learning rate as a number or a float64 array.
+// given to the functions below are numbers or scalar arrays; numbers of steps are Go's. Float64 parameters get
+// float32's digits of it: where that matters, give the learning rate as a number or a float64 array.
 type Schedule func(count *graph.Array) *graph.Array
 
 // value reads a schedule's value; it is called when the schedule is used, so that its errors are those of a traced
@@ -51,11 +51,11 @@ func Polynomial(init, end, power any, steps, begin int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Polynomial", steps)
 		a, b, p := value("Polynomial", init), value("Polynomial", end), value("Polynomial", power)
-		left := graph.Sub(1, graph.Div(graph.Clamp(0, graph.Sub(count, begin), steps), steps))
+		left := graph.Sub(1, graph.Clamp(0, count.Sub(begin), steps).Div(steps))
 		if p != 1. {
-			left = graph.Pow(left, p)
+			left = left.Pow(p)
 		}
-		return graph.Add(graph.Mul(sub(a, b), left), b)
+		return graph.Mul(sub(a, b), left).Add(b)
 	}
 }
 
@@ -65,9 +65,9 @@ func Cosine(init any, steps int, alpha any) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Cosine", steps)
 		v, floor := value("Cosine", init), value("Cosine", alpha)
-		t := graph.Min(graph.Convert(count, graph.Float32), steps)
-		wave := graph.Mul(.5, graph.Add(1, graph.Cos(graph.Div(graph.Mul(math.Pi, t), steps))))
-		return graph.Mul(v, graph.Add(graph.Mul(sub(1., floor), wave), floor))
+		t := count.Convert(graph.Float32).Min(steps)
+		wave := graph.Mul(.5, graph.Add(1, graph.Mul(math.Pi, t).Div(steps).Cos()))
+		return graph.Mul(v, graph.Mul(sub(1., floor), wave).Add(floor))
 	}
 }
 
@@ -76,8 +76,8 @@ func Exponential(init any, steps int, rate any) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Exponential", steps)
 		v, r := value("Exponential", init), value("Exponential", rate)
-		fallen := graph.Mul(v, graph.Pow(r, graph.Div(count, steps)))
-		return graph.Select(graph.Le(count, 0), v, fallen)
+		fallen := graph.Mul(v, graph.Pow(r, count.Div(steps)))
+		return graph.Select(count.Le(0), v, fallen)
 	}
 }
 
@@ -86,7 +86,7 @@ func PiecewiseConstant(init any, factors map[int]float64) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		v := f32(value("PiecewiseConstant", init))
 		for _, at := range slices.Sorted(maps.Keys(factors)) {
-			v = graph.Select(graph.Lt(count, at), v, graph.Mul(factors[at], v))
+			v = graph.Select(count.Lt(at), v, graph.Mul(factors[at], v))
 		}
 		return v
 	}
@@ -96,11 +96,12 @@ func PiecewiseConstant(init any, factors map[int]float64) Schedule {
 func Join(schedules []Schedule, boundaries []int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		if len(schedules) != len(boundaries)+1 || !slices.IsSorted(boundaries) {
-			graph.Throw("optim.Join", "got %d schedules and boundaries %v, want one boundary fewer, in rising order", len(schedules), boundaries)
+			graph.Throw("optim.Join", "got %d schedules and boundaries %v, want one boundary fewer, in rising order",
+				len(schedules), boundaries)
 		}
 		v := schedules[0](count)
 		for i, at := range boundaries {
-			v = graph.Select(graph.Lt(count, at), v, schedules[i+1](graph.Sub(count, at)))
+			v = graph.Select(count.Lt(at), v, schedules[i+1](count.Sub(at)))
 		}
 		return v
 	}

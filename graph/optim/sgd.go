@@ -25,7 +25,8 @@ type trace struct{ c config }
 
 // Trace sums past updates: trace = update + decay * trace. Options: Nesterov, MomentDType.
 func Trace(decay any, opts ...Option) Transform {
-	c, err := configure("Trace", config{}, append([]Option{Momentum(decay)}, opts...), "Momentum", "Nesterov", "MomentDType")
+	c, err := configure("Trace", config{}, append([]Option{Momentum(decay)}, opts...), "Momentum", "Nesterov",
+		"MomentDType")
 	if err != nil {
 		return refuse(err)
 	}
@@ -37,7 +38,7 @@ func (t trace) Init(params any) State { return TraceState{zeros(params, t.c.mome
 func (t trace) Update(grads any, state State, _ any) (any, State) {
 	const op = "optim.Trace"
 	s := stateOf[TraceState](op, state)
-	add := func(x []*graph.Array) *graph.Array { return graph.Add(x[0], graph.Mul(in(t.c.momentum, x[1]), x[1])) }
+	add := func(x []*graph.Array) *graph.Array { return x[0].Add(graph.Mul(in(t.c.momentum, x[1]), x[1])) }
 	next := zip(op, add, grads, s.Trace)
 	out := next
 	if t.c.nesterov {

@@ -52,7 +52,7 @@ func StepIf[P any](ok *graph.Array, t Transform, params, grads P, state State) (
 // ApplyUpdates adds updates to parameters, in the parameters' dtypes.
 func ApplyUpdates[P any](params, updates P) P {
 	return zip("optim.ApplyUpdates", func(x []*graph.Array) *graph.Array {
-		return as(graph.Add(x[0], x[1]), x[0])
+		return as(x[0].Add(x[1]), x[0])
 	}, params, updates).(P)
 }
 
@@ -74,7 +74,8 @@ func (c chain) Init(params any) State {
 func (c chain) Update(grads any, state State, params any) (any, State) {
 	old := stateOf[[]State]("optim.Chain", state)
 	if len(old) != len(c) {
-		graph.Throw("optim.Chain", "got the states of %d transforms, want %d: pass the state that this chain's Init made", len(old), len(c))
+		graph.Throw("optim.Chain", "got the states of %d transforms, want %d: pass the state that this chain's "+
+			"Init made", len(old), len(c))
 	}
 	next := make([]State, len(c))
 	for i, t := range c {
@@ -110,7 +111,8 @@ func refuse(err error) Transform {
 func stateOf[S any](op string, state State) S {
 	s, ok := state.(S)
 	if !ok {
-		graph.Throw(op, "got a state of type %T, want %s: pass the state that this optimiser's Init made", state, reflect.TypeFor[S]())
+		graph.Throw(op, "got a state of type %T, want %s: pass the state that this optimiser's Init made", state,
+			reflect.TypeFor[S]())
 	}
 	return s
 }
@@ -140,8 +142,8 @@ func differ(a []*graph.Array, at *graph.Tree, b []*graph.Array, bt *graph.Tree) 
 	return ""
 }
 
-// zip maps f over the leaves of trees that have the same leaves, into the structure of the first; where the first's leaf
-// is not a float it stays.
+// zip maps f over the leaves of trees that have the same leaves, into the structure of the first; where the first's
+// leaf is not a float it stays.
 func zip(op string, f func(x []*graph.Array) *graph.Array, trees ...any) any {
 	first, tree := graph.Flatten(trees[0])
 	columns := make([][]*graph.Array, len(trees))
@@ -149,7 +151,8 @@ func zip(op string, f func(x []*graph.Array) *graph.Array, trees ...any) any {
 	for i, t := range trees[1:] {
 		leaves, other := graph.Flatten(t)
 		if d := differ(first, tree, leaves, other); d != "" {
-			graph.Throw(op, "the trees of gradients, parameters and state differ: %s; pass the state that Init made for these parameters", d)
+			graph.Throw(op, "the trees of gradients, parameters and state differ: %s; pass the state that Init made "+
+				"for these parameters", d)
 		}
 		columns[i+1] = leaves
 	}
@@ -181,7 +184,7 @@ func zeros(tree any, d graph.DType) any {
 func isFloat(a *graph.Array) bool { return a.DType().IsFloat() }
 
 // as converts a to b's dtype: state and parameters keep theirs, whatever the gradients' is.
-func as(a, b *graph.Array) *graph.Array { return graph.Convert(a, b.DType()) }
+func as(a, b *graph.Array) *graph.Array { return a.Convert(b.DType()) }
 
 // wide is the dtype to count and accumulate in for leaf a.
 func wide(a *graph.Array) graph.DType {
@@ -194,7 +197,7 @@ func wide(a *graph.Array) graph.DType {
 // increment adds one to a count and stops at the largest int32.
 func increment(count *graph.Array) *graph.Array {
 	const most = 1<<31 - 1
-	return graph.Select(graph.Lt(count, most), graph.Add(count, 1), count)
+	return graph.Select(count.Lt(most), count.Add(1), count)
 }
 
 // zeroCount is the count before the first step.

@@ -207,7 +207,8 @@ func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
 	t.Helper()
 	require.Len(t, got, len(want), msg...)
 	for i := range want {
-		require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])), fmt.Sprint("element ", i, " ", fmt.Sprint(msg...)))
+		require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])), fmt.Sprint("element ", i, " ",
+			fmt.Sprint(msg...)))
 	}
 }
 
@@ -227,8 +228,8 @@ func TestAgreesWithOptax(t *testing.T) {
 				opt, average := optimiser(o.Name, o.Config), optim.Transform(optim.Chain())
 				gradients := arrays(v.Gradients)
 				if o.Name == "apply_if_finite" || o.Name == "zero_nans" {
-					at := graph.Any(graph.Eq(graph.ExpandDims(graph.Iota(100), 1), graph.Of(v.Holes)), 1)
-					hole := graph.Outer(at, graph.Eq(graph.Reshape(graph.Iota(12), 3, 4), 6))
+					at := graph.Iota(100).ExpandDims(1).Eq(graph.Of(v.Holes)).Any(1)
+					hole := graph.Outer(at, graph.Iota(12).Reshape(3, 4).Eq(6))
 					gradients["w"] = graph.Select(hole, math.NaN(), gradients["w"])
 				}
 				if o.Name == "ema" {
@@ -238,7 +239,9 @@ func TestAgreesWithOptax(t *testing.T) {
 					first := training{start, opt.Init(start), average.Init(start)}
 					_, shown := graph.Scan(func(c training, g tree) (training, tree) {
 						if arg[bool](o.Config, "feedback") {
-							g = graph.MapTree2(func(g, p *graph.Array) *graph.Array { return graph.Add(g, graph.Mul(.1, p)) }, g, c.Params)
+							g = graph.MapTree2(func(g, p *graph.Array) *graph.Array {
+								return g.Add(graph.Mul(.1, p))
+							}, g, c.Params)
 						}
 						c.Params, c.State = optim.Step(opt, c.Params, g, c.State)
 						var shown tree
@@ -254,7 +257,7 @@ func TestAgreesWithOptax(t *testing.T) {
 					n, err := strconv.Atoi(step)
 					require.NoError(t, err)
 					for leaf, a := range want {
-						near(t, a.Floats(), floats(t, graph.Index(got[leaf], n-1)), 1e-6, leaf, "after", n)
+						near(t, a.Floats(), floats(t, got[leaf].Index(n-1)), 1e-6, leaf, "after", n)
 					}
 				}
 			})
@@ -277,7 +280,9 @@ func TestStepAlone(t *testing.T) {
 			c := training{arrays(v.Start), opt.Init(arrays(v.Start)), graph.None{}}
 			for i := range 10 {
 				var err error
-				c, err = step(c, graph.MapTree(func(g *graph.Array) *graph.Array { return graph.Index(g, i) }, gradients))
+				c, err = step(c, graph.MapTree(func(g *graph.Array) *graph.Array {
+					return g.Index(i)
+				}, gradients))
 				require.NoError(t, err)
 			}
 			for leaf, a := range o.Params["10"] {

@@ -9,6 +9,6 @@
 //	params, state = optim.StepIf(finite, opt, params, grads, state)
 //	scale = scale.Adjust(finite)
 //
-// Parameters stay in float32 (the master weights) and are cast where they are used, inside of what is differentiated, so
-// that their gradients are float32 too. Whether a step is taken is decided where the program runs.
+// Parameters stay in float32 (the master weights) and are cast where they are used, inside of what is differentiated,
+// so that their gradients are float32 too. Whether a step is taken is decided where the program runs.
 package precision

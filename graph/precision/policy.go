@@ -40,11 +40,12 @@ func parseDType(s string) (graph.DType, error) {
 	return 0, fmt.Errorf("got dtype %q, want one of %s", s, strings.Join(known, ", "))
 }
 
-// ParsePolicy reads "params=float32,compute=bfloat16,output=float32" (or p, c, o; any order) or one dtype for all three.
-// Where params is missing it is float32, compute is as params, output as compute.
+// ParsePolicy reads "params=float32,compute=bfloat16,output=float32" (or p, c, o; any order) or one dtype for all
+// three. Where params is missing it is float32, compute is as params, output as compute.
 func ParsePolicy(s string) (Policy, error) {
 	fail := func(format string, args ...any) (Policy, error) {
-		return Policy{}, fmt.Errorf("precision policy %q: %s; want params=float32,compute=bfloat16,output=float32, or one dtype", s, fmt.Sprintf(format, args...))
+		return Policy{}, fmt.Errorf("precision policy %q: %s; want params=float32,compute=bfloat16,output=float32, "+
+			"or one dtype", s, fmt.Sprintf(format, args...))
 	}
 	if !strings.Contains(s, "=") {
 		d, err := parseDType(strings.TrimSpace(s))
@@ -54,7 +55,8 @@ func ParsePolicy(s string) (Policy, error) {
 		return Policy{d, d, d}, nil
 	}
 	var p Policy
-	fields := map[string]*graph.DType{"params": &p.Param, "p": &p.Param, "compute": &p.Compute, "c": &p.Compute, "output": &p.Output, "o": &p.Output}
+	fields := map[string]*graph.DType{"params": &p.Param, "p": &p.Param, "compute": &p.Compute, "c": &p.Compute,
+		"output": &p.Output, "o": &p.Output}
 	for _, part := range strings.Split(s, ",") {
 		key, name, _ := strings.Cut(strings.TrimSpace(part), "=")
 		field := fields[key]
@@ -122,7 +124,7 @@ func CastToOutput[T any](p Policy, tree T) T { return Cast(p.filled().Output, tr
 
 // Cast converts the float leaves of a tree to a dtype; other leaves stay.
 func Cast[T any](d graph.DType, tree T) T {
-	return mapFloats(tree, func(a *graph.Array) *graph.Array { return graph.Convert(a, d) })
+	return mapFloats(tree, func(a *graph.Array) *graph.Array { return a.Convert(d) })
 }
 
 func mapFloats[T any](tree T, f func(*graph.Array) *graph.Array) T {

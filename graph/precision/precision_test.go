@@ -40,7 +40,8 @@ func TestParsePolicy(t *testing.T) {
 		{"", "", `precision policy "": got dtype "", want one of float16, bfloat16, float32, float64`},
 		{"int8", "", `got dtype "int8"`},
 		{"params=float32,compute", "", `compute: got dtype ""`},
-		{"params=float32,inner=f16", "", `got key "inner"; want params=float32,compute=bfloat16,output=float32, or one dtype`},
+		{"params=float32,inner=f16", "",
+			`got key "inner"; want params=float32,compute=bfloat16,output=float32, or one dtype`},
 		{"p=f16,params=f32", "", "params stands twice"},
 	} {
 		t.Run(c.in, func(t *testing.T) {
@@ -65,7 +66,8 @@ func TestParsePolicy(t *testing.T) {
 
 func TestCasts(t *testing.T) {
 	p := precision.Policy{Param: graph.Float64, Compute: graph.Float16, Output: graph.BFloat16}
-	tree := map[string]*graph.Array{"x": graph.Float32s([]float32{1, 1.0009765625, 70000}), "n": graph.Int32s([]int32{3}), "on": graph.Of(true)}
+	tree := map[string]*graph.Array{"x": graph.Float32s([]float32{1, 1.0009765625, 70000}),
+		"n": graph.Int32s([]int32{3}), "on": graph.Of(true)}
 	for _, c := range []struct {
 		name string
 		got  map[string]*graph.Array
@@ -101,7 +103,9 @@ func TestAllFinite(t *testing.T) {
 		{"no floats", ints, 1},
 		{"empty", graph.None{}, 1},
 	} {
-		t.Run(c.name, func(t *testing.T) { require.Equal(t, []float64{c.want}, floats(t, precision.AllFinite(c.tree))) })
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, []float64{c.want}, floats(t, precision.AllFinite(c.tree)))
+		})
 	}
 }
 
@@ -119,9 +123,12 @@ func TestAdjust(t *testing.T) {
 		{"grows", precision.Dynamic(precision.Initial(8), precision.GrowEvery(3)),
 			[]step{{true, 8, 1}, {true, 8, 2}, {true, 16, 0}, {true, 16, 1}, {true, 16, 2}, {true, 32, 0}}},
 		{"backs off", precision.Dynamic(precision.Initial(8), precision.GrowEvery(3)),
-			[]step{{true, 8, 1}, {true, 8, 2}, {false, 4, 0}, {true, 4, 1}, {false, 2, 0}, {true, 2, 1}, {true, 2, 2}, {true, 4, 0}}},
-		{"smallest", precision.Dynamic(precision.Initial(4), precision.AtLeast(2)), []step{{false, 2, 0}, {false, 2, 0}, {true, 2, 1}}},
-		{"largest", precision.Dynamic(precision.Initial(math.Ldexp(1, 127)), precision.GrowEvery(1)), []step{{true, math.Ldexp(1, 127), 0}}},
+			[]step{{true, 8, 1}, {true, 8, 2}, {false, 4, 0}, {true, 4, 1}, {false, 2, 0}, {true, 2, 1}, {true, 2, 2},
+				{true, 4, 0}}},
+		{"smallest", precision.Dynamic(precision.Initial(4), precision.AtLeast(2)), []step{{false, 2, 0}, {false, 2, 0},
+			{true, 2, 1}}},
+		{"largest", precision.Dynamic(precision.Initial(math.Ldexp(1, 127)), precision.GrowEvery(1)),
+			[]step{{true, math.Ldexp(1, 127), 0}}},
 		{"factor", precision.Dynamic(precision.Initial(100), precision.GrowBy(10), precision.GrowEvery(2)),
 			[]step{{false, 10, 0}, {true, 10, 1}, {true, 100, 0}}},
 		{"static", precision.Static(128), []step{{true, 128, 0}, {false, 128, 0}}},
@@ -144,13 +151,15 @@ func TestAdjust(t *testing.T) {
 }
 
 // scanScale adjusts a scale once for each of finite, with the scale as a Scan's carry; it returns the last one and all.
-func scanScale(b xlabridge.Backend, s precision.LossScale, finite *graph.Array) (last, all precision.LossScale, err error) {
+func scanScale(b xlabridge.Backend, s precision.LossScale,
+	finite *graph.Array) (last, all precision.LossScale, err error) {
 	type out struct{ Last, All precision.LossScale }
 	o, err := xlabridge.Jit2(b, func(s precision.LossScale, finite *graph.Array) out {
-		last, all := graph.Scan(func(s precision.LossScale, ok *graph.Array) (precision.LossScale, precision.LossScale) {
-			s = s.Adjust(ok)
-			return s, s
-		}, s, finite)
+		last, all := graph.Scan(
+			func(s precision.LossScale, ok *graph.Array) (precision.LossScale, precision.LossScale) {
+				s = s.Adjust(ok)
+				return s, s
+			}, s, finite)
 		return out{last, all}
 	})(s, finite)
 	return o.Last, o.All, err
@@ -172,7 +181,7 @@ func TestAdjustErrors(t *testing.T) {
 
 // In float16 a gradient of 1e-9 is zero; scaled by 2^15 it is not. Unscaled gradients have the parameters' dtype.
 func TestScalingSavesSmallGradients(t *testing.T) {
-	loss := func(w, x *graph.Array) *graph.Array { return graph.Mul(graph.Mul(w, x), graph.Full(x.Shape(), 1e-5)) }
+	loss := func(w, x *graph.Array) *graph.Array { return w.Mul(x).Mul(graph.Full(x.Shape(), 1e-5)) }
 	for _, c := range []struct {
 		name  string
 		scale precision.LossScale
@@ -206,12 +215,12 @@ type trained struct {
 	Scale precision.LossScale
 }
 
-// A step whose gradients overflow is skipped, whatever they leave in the moments, and the scale is halved; the next step
-// goes on from there.
+// A step whose gradients overflow is skipped, whatever they leave in the moments, and the scale is halved; the next
+// step goes on from there.
 func TestOverflowIsSkipped(t *testing.T) {
 	policy := precision.Mixed(graph.Float16)
 	opt := optim.Adam(.1)
-	loss := func(w map[string]*graph.Array, x *graph.Array) *graph.Array { return graph.Mul(w["w"], x) }
+	loss := func(w map[string]*graph.Array, x *graph.Array) *graph.Array { return w["w"].Mul(x) }
 	for name, backend := range backends(t) {
 		t.Run(name, func(t *testing.T) {
 			step := xlabridge.Jit2(backend, func(c trained, x *graph.Array) trained {
@@ -250,15 +259,17 @@ func TestMixedPrecisionLearns(t *testing.T) {
 	type batch struct{ X, Y *graph.Array } // [64, 4], [64]
 	key := random.New(5)
 	x := random.Normal(key, graph.ShapeOf(graph.Float32, 64, 4))
-	b := batch{x, graph.Add(graph.MatMul(x, graph.Float32s([]float32{1, -2, .5, 3})), .25)}
+	b := batch{x, graph.MatMul(x, graph.Float32s([]float32{1, -2, .5, 3})).Add(.25)}
 	loss := func(w map[string]*graph.Array, b batch) *graph.Array {
-		hidden := graph.Tanh(graph.Add(graph.MatMul(b.X, w["w1"]), w["b1"]))
-		return graph.Mean(graph.Square(graph.Sub(graph.Add(graph.MatMul(hidden, w["w2"]), w["b2"]), b.Y)))
+		hidden := graph.MatMul(b.X, w["w1"]).Add(w["b1"]).Tanh()
+		return graph.MatMul(hidden, w["w2"]).Add(w["b2"]).Sub(b.Y).Square().Mean()
 	}
 	k1, k2 := random.Split2(key)
 	start := map[string]*graph.Array{
-		"w1": graph.Mul(.5, random.Normal(k1, graph.ShapeOf(graph.Float32, 4, 16))), "b1": graph.Zeros(graph.ShapeOf(graph.Float32, 16)),
-		"w2": graph.Mul(.25, random.Normal(k2, graph.ShapeOf(graph.Float32, 16))), "b2": graph.Zeros(graph.ShapeOf(graph.Float32)),
+		"w1": graph.Mul(.5, random.Normal(k1, graph.ShapeOf(graph.Float32, 4, 16))),
+		"b1": graph.Zeros(graph.ShapeOf(graph.Float32, 16)),
+		"w2": graph.Mul(.25, random.Normal(k2, graph.ShapeOf(graph.Float32, 16))),
+		"b2": graph.Zeros(graph.ShapeOf(graph.Float32)),
 	}
 	for _, c := range []struct {
 		policy  string

@@ -50,14 +50,14 @@ func newScale(v float64) LossScale {
 
 // Scale multiplies a loss by the scale.
 func (s LossScale) Scale(loss *graph.Array) *graph.Array {
-	return graph.Mul(loss, graph.Convert(s.Value, loss.DType()))
+	return loss.Mul(s.Value.Convert(loss.DType()))
 }
 
 // Unscale divides the float leaves of gradients by the scale, in float32 at least; they keep their dtypes.
 func Unscale[T any](s LossScale, grads T) T {
 	inverse := graph.Div(1, s.Value)
 	return mapFloats(grads, func(g *graph.Array) *graph.Array {
-		return graph.Convert(graph.Mul(g, inverse), g.DType())
+		return g.Mul(inverse).Convert(g.DType())
 	})
 }
 
@@ -71,13 +71,14 @@ func (s LossScale) Adjust(finite *graph.Array) LossScale {
 		return s
 	}
 	if s.Period < 0 || s.Factor <= 1 {
-		graph.Throw("precision.Adjust", "the scale grows by %g every %d steps; want a factor above 1 and 1 step or more", s.Factor, s.Period)
+		graph.Throw("precision.Adjust",
+			"the scale grows by %g every %d steps; want a factor above 1 and 1 step or more", s.Factor, s.Period)
 	}
-	more := graph.Mul(s.Value, s.Factor)
-	grown := graph.Select(graph.And(graph.Eq(s.Good, s.Period-1), graph.IsFinite(more)), more, s.Value)
+	more := s.Value.Mul(s.Factor)
+	grown := graph.Select(s.Good.Eq(s.Period-1).And(more.IsFinite()), more, s.Value)
 	next := s
-	next.Value = graph.Select(finite, grown, graph.Max(s.Min, graph.Div(s.Value, s.Factor)))
-	next.Good = graph.Select(finite, graph.Rem(graph.Add(s.Good, 1), s.Period), 0)
+	next.Value = graph.Select(finite, grown, graph.Max(s.Min, s.Value.Div(s.Factor)))
+	next.Good = graph.Select(finite, s.Good.Add(1).Rem(s.Period), 0)
 	return next
 }
 
@@ -88,11 +89,11 @@ func AllFinite(tree any) *graph.Array {
 		if !a.DType().IsFloat() {
 			continue
 		}
-		ok := graph.All(graph.IsFinite(a))
+		ok := a.IsFinite().All()
 		if all == nil {
 			all = ok
 		} else {
-			all = graph.And(all, ok)
+			all = all.And(ok)
 		}
 	}
 	if all == nil {

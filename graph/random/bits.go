@@ -18,9 +18,9 @@ func Bits(key Key, dtype graph.DType, dims ...int) *graph.Array {
 func (w words) bits(s graph.Shape) *graph.Array {
 	if s.DType == graph.Uint64 {
 		a, b := w.hash(s.Dims...)
-		return graph.Or(graph.ShiftLeft(graph.Convert(a, graph.Uint64), 32), graph.Convert(b, graph.Uint64))
+		return graph.ShiftLeft(a.Convert(graph.Uint64), 32).Or(b.Convert(graph.Uint64))
 	}
-	x := graph.Convert(w.mixed(s.Dims...), s.DType)
+	x := w.mixed(s.Dims...).Convert(s.DType)
 	if n := s.Size(); n > 1 && n <= fewDraws {
 		x = graph.Barrier(x)[0]
 	}
@@ -38,23 +38,24 @@ func (w words) hash(dims ...int) (a, b *graph.Array) {
 		return graph.ThreeFryWords(w.hi, w.lo, dims...)
 	}
 	flat := graph.ShapeOf(graph.Uint64, graph.ShapeOf(graph.Uint64, dims...).Size())
-	counter := graph.Reshape(graph.IotaAxis(flat, 0), dims...)
-	return graph.ThreeFry2x32(w.hi, w.lo, graph.Convert(graph.ShiftRightLogical(counter, 32), graph.Uint32), graph.Convert(counter, graph.Uint32))
+	counter := graph.IotaAxis(flat, 0).Reshape(dims...)
+	return graph.ThreeFry2x32(w.hi, w.lo, graph.ShiftRightLogical(counter, 32).Convert(graph.Uint32),
+		counter.Convert(graph.Uint32))
 }
 
 // mixed is the exclusive or of both words of hash.
 func (w words) mixed(dims ...int) *graph.Array {
 	if !fits(dims) {
 		a, b := w.hash(dims...)
-		return graph.Xor(a, b)
+		return a.Xor(b)
 	}
 	w = w.finished(dims)
 	return graph.ThreeFryBits(w.hi, w.lo, dims...)
 }
 
-// finished are words that a draw of the given dims does not compute again. A compiler would fuse the hash that made the key into
-// the loop over the elements, to be taken again for each of them, and take long to compile that: the barrier finishes the key first.
-// Draws of one element, which under VMap are one loop over the members, are better off without.
+// finished are words that a draw of the given dims does not compute again. A compiler would fuse the hash that made the
+// key into the loop over the elements, to be taken again for each of them, and take long to compile that: the barrier
+// finishes the key first. Draws of one element, which under VMap are one loop over the members, are better off without.
 func (w words) finished(dims []int) words {
 	if graph.ShapeOf(graph.Uint32, dims...).Size() <= 1 {
 		return w

@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// Bernoulli draws true with probability p, of the given dims. p is a Go number or an array that broadcasts to dims; with
-// no dims given the result has p's.
+// Bernoulli draws true with probability p, of the given dims. p is a Go number or an array that broadcasts to dims;
+// with no dims given the result has p's.
 func Bernoulli(key Key, p any, dims ...int) *graph.Array {
 	const op = "random.Bernoulli"
 	checkDims(op, dims)
@@ -21,7 +21,7 @@ func Bernoulli(key Key, p any, dims ...int) *graph.Array {
 		}
 	}
 	threshold := parameter(op, "p", p, s.DType, s.Dims)
-	return graph.Lt(wordsOf(op, key).unit(s), threshold)
+	return wordsOf(op, key).unit(s).Lt(threshold)
 }
 
 // Categorical draws int32 indices along an axis of logits, each with probability softmax(logits): the largest of the
@@ -50,10 +50,10 @@ func Categorical(key Key, logits *graph.Array, axis int, opts ...Option) *graph.
 	}
 	w := wordsOf(op, key)
 	if o.distinct {
-		return topDraws(op, graph.Add(logits, w.gumbel(logits.Shape())), axis, o.dims)
+		return topDraws(op, logits.Add(w.gumbel(logits.Shape())), axis, o.dims)
 	}
 	noise := w.gumbel(graph.ShapeOf(logits.DType(), join(o.dims, logits.Dims())...))
-	return graph.ArgMax(graph.Add(noise, logits), len(o.dims)+axis)
+	return noise.Add(logits).ArgMax(len(o.dims) + axis)
 }
 
 // topDraws gives the indices of the largest scores along an axis, largest first, over new leading dims in place of it.
@@ -63,12 +63,13 @@ func topDraws(op string, scores *graph.Array, axis int, dims []int) *graph.Array
 		tooMany(op, k, n)
 	}
 	rest := slices.Delete(slices.Clone(scores.Dims()), axis, axis+1)
-	_, indices := graph.TopK(graph.MoveAxis(scores, axis, -1), k)
-	return graph.Reshape(graph.MoveAxis(indices, -1, 0), join(dims, rest)...)
+	_, indices := graph.TopK(scores.MoveAxis(axis, -1), k)
+	return indices.MoveAxis(-1, 0).Reshape(join(dims, rest)...)
 }
 
 func tooMany(op string, k, n int) {
-	graph.Throw(op, "cannot draw %d of %d without replacement: draw at most %d, or leave WithoutReplacement out", k, n, n)
+	graph.Throw(op, "cannot draw %d of %d without replacement: draw at most %d, or leave WithoutReplacement out", k, n,
+		n)
 }
 
 func product(dims []int) int { return graph.ShapeOf(graph.Int32, dims...).Size() }

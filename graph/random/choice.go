@@ -62,7 +62,7 @@ func choose(op string, key Key, n int, opts []Option) *graph.Array {
 	}
 	if o.distinct {
 		order := shuffle(w, graph.Iota(n), 0)
-		return graph.Reshape(graph.SliceAxis(order, 0, 0, k), o.dims...)
+		return graph.SliceAxis(order, 0, 0, k).Reshape(o.dims...)
 	}
 	return Randint(key, graph.ShapeOf(graph.Int32, o.dims...), 0, n)
 }
@@ -73,17 +73,17 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 		graph.Throw(op, "the weights are %s, want one for each of the %d candidates", p.Shape(), n)
 	}
 	if p.DType().IsInt() {
-		p = graph.Convert(p, graph.Float32)
+		p = p.Convert(graph.Float32)
 	}
 	floatShape(op, p.Shape())
 	if o.distinct {
-		// The k largest of log p + Gumbel noise are k draws without replacement (Kool et al., "Stochastic beams and where
-		// to find them", ICML 2019, section 2.3).
-		return topDraws(op, graph.Add(w.gumbel(p.Shape()), graph.Log(p)), 0, o.dims)
+		// The k largest of log p + Gumbel noise are k draws without replacement (Kool et al., "Stochastic beams and
+		// where to find them", ICML 2019, section 2.3).
+		return topDraws(op, w.gumbel(p.Shape()).Add(p.Log()), 0, o.dims)
 	}
 	total := graph.CumSum(p, 0)
 	u := w.unit(graph.ShapeOf(p.DType(), o.dims...))
-	return firstAtLeast(total, graph.Mul(graph.Index(total, n-1), graph.Sub(1, u)))
+	return firstAtLeast(total, total.Index(n-1).Mul(graph.Sub(1, u)))
 }
 
 // linearSearch is the number of thresholds up to which firstAtLeast compares with each of them.
@@ -94,16 +94,16 @@ const linearSearch = 64
 func firstAtLeast(ascending, x *graph.Array) *graph.Array {
 	n := ascending.Dim(0)
 	if n <= linearSearch {
-		below := graph.Lt(ascending, graph.ExpandDims(x, -1))
-		return graph.Min(graph.Sum(graph.Convert(below, graph.Int32), -1), n-1)
+		below := ascending.Lt(x.ExpandDims(-1))
+		return below.Convert(graph.Int32).Sum(-1).Min(n - 1)
 	}
 	// Bisection, all x at once: before is a number of leading elements known to be less than x.
 	before := graph.Zeros(graph.ShapeOf(graph.Int32, x.Dims()...))
 	for step := 1 << (bits.Len(uint(n)) - 1); step > 0; step /= 2 {
-		next := graph.Add(before, step)
-		inside := graph.Le(next, n)
-		less := graph.Lt(graph.Take(ascending, graph.Min(graph.Sub(next, 1), n-1), 0), x)
-		before = graph.Select(graph.And(inside, less), next, before)
+		next := before.Add(step)
+		inside := next.Le(n)
+		less := graph.Take(ascending, next.Sub(1).Min(n-1), 0).Lt(x)
+		before = graph.Select(inside.And(less), next, before)
 	}
-	return graph.Min(before, n-1)
+	return before.Min(n - 1)
 }

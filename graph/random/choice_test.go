@@ -37,7 +37,7 @@ func TestFirstAtLeast(t *testing.T) {
 			want[i] = min(n-1, sort.Search(n, func(j int) bool { return ascending[j] >= v }))
 		}
 		require.Equal(t, want, ints(t, firstAtLeast(graph.Float32s(ascending), graph.Float32s(x))), n)
-		two := graph.Reshape(graph.Float32s(x), 2, -1)
+		two := graph.Float32s(x).Reshape(2, -1)
 		require.Equal(t, want, ints(t, firstAtLeast(graph.Float32s(ascending), two)), n)
 	}
 }
@@ -77,7 +77,7 @@ func TestDistinctDraws(t *testing.T) {
 		for name, got := range map[string][]int{
 			"choice":      ints(t, Choice(New(seed), 4, Draws(2, 2), WithoutReplacement())),
 			"weighted":    ints(t, Choice(New(seed), 6, Draws(4), Weights(weights), WithoutReplacement())),
-			"categorical": ints(t, Categorical(New(seed), graph.Log(weights), 0, Draws(4), WithoutReplacement())),
+			"categorical": ints(t, Categorical(New(seed), weights.Log(), 0, Draws(4), WithoutReplacement())),
 		} {
 			require.Len(t, got, 4)
 			slices.Sort(got)
@@ -100,7 +100,7 @@ func TestWeights(t *testing.T) {
 }
 
 func TestChoiceOfKeepsTheOtherAxes(t *testing.T) {
-	x := graph.Reshape(graph.Iota(12), 3, 4)
+	x := graph.Iota(12).Reshape(3, 4)
 	require.Equal(t, []int{2, 5, 4}, ChoiceOf(New(1), x, 0, Draws(2, 5)).Dims())
 	require.Equal(t, []int{3, 2}, ChoiceOf(New(1), x, -1, Draws(2)).Dims())
 	require.Equal(t, []int{4}, ChoiceOf(New(1), x, 0).Dims())

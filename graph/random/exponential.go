@@ -6,7 +6,7 @@ import "xlarun/graph"
 func Exponential(key Key, shape graph.Shape) *graph.Array {
 	shape = floatShape("random.Exponential", shape)
 	u := wordsOf("random.Exponential", key).unit(shape)
-	return graph.Neg(graph.Log1p(graph.Neg(u)))
+	return graph.Log1p(u.Neg()).Neg()
 }
 
 // Gumbel draws from the standard Gumbel distribution, of a float shape: -log(-log(u)), u uniform in (0, 1). float32
@@ -17,5 +17,5 @@ func Gumbel(key Key, shape graph.Shape) *graph.Array {
 
 func (w words) gumbel(s graph.Shape) *graph.Array {
 	u := w.uniform("random.Gumbel", s, formats[s.DType].tiny, 1) // never 0, whose logarithm is infinite
-	return graph.Neg(graph.Log(graph.Neg(graph.Log(u))))
+	return u.Log().Neg().Log().Neg()
 }

@@ -1,6 +1,6 @@
-// Package random draws random numbers inside graphs: keys, and distributions over keys. There is no hidden state. A draw
-// is a pure function of its key, so the same key gives the same numbers on every backend, under graph.VMap (one key a
-// lane) and in graph.Scan (a key in the carry or the inputs). Never use one key for two draws: split it first.
+// Package random draws random numbers inside graphs: keys, and distributions over keys. There is no hidden state. A
+// draw is a pure function of its key, so the same key gives the same numbers on every backend, under graph.VMap (one
+// key a lane) and in graph.Scan (a key in the carry or the inputs). Never use one key for two draws: split it first.
 //
 //	key := random.New(42)
 //	k1, k2 := random.Split2(key)
@@ -10,8 +10,8 @@
 // Keys and bits are those of jax.random with its default generator (threefry2x32, partitionable): Split, FoldIn, Bits,
 // Uniform and Randint agree bit for bit, the other distributions to rounding. The generator is Threefry-2x32 with 20
 // rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in counter mode: element n of a draw,
-// in row-major order, is the hash of the counter n under the key, so that a draw is one elementwise loop that a compiler
-// fuses with whatever uses it.
+// in row-major order, is the hash of the counter n under the key, so that a draw is one elementwise loop that a
+// compiler fuses with whatever uses it.
 //
 // Functions whose element type may be chosen take a graph.Shape; those whose element type is fixed take dims. Mistakes
 // (a batch of keys where one is wanted, float bounds for integers) are thrown as *graph.Error.
@@ -43,7 +43,7 @@ func (k Key) At(i int) Key {
 	if n := k.Len(); i < 0 || i >= n {
 		graph.Throw("random.Key.At", "key %d of a batch of %d; want one from 0 to %d", i, n, n-1)
 	}
-	return Key{graph.Index(k.Data, i)}
+	return Key{k.Data.Index(i)}
 }
 
 // Split makes n new keys of one: a batch, Data uint32[n, 2], to map over (graph.VMap), to scan over, or to take apart
@@ -76,7 +76,7 @@ func SplitN(key Key, n int) []Key {
 	if n > hashOneByOne {
 		a, b := w.hash(n)
 		for i := range out {
-			out[i] = words{graph.Index(a, i), graph.Index(b, i)}.key()
+			out[i] = words{a.Index(i), b.Index(i)}.key()
 		}
 		return out
 	}
@@ -94,7 +94,7 @@ func FoldIn(key Key, data any) Key {
 		if !d.DType().IsInt() || d.Rank() != 0 {
 			graph.Throw("random.FoldIn", "got data %s, want one integer: use graph.VMap for many", d.Shape())
 		}
-		return w.fold(graph.Convert(d, graph.Uint32)).key()
+		return w.fold(d.Convert(graph.Uint32)).key()
 	}
 	v, ok := goInteger(data)
 	if !ok {
@@ -117,9 +117,10 @@ func wordsOf(op string, k Key) words {
 	case d.DType() != graph.Uint32 || d.Rank() == 0 || d.Dim(-1) != 2:
 		graph.Throw(op, "got a key of %s, want u32[2]: make one with random.New", d.Shape())
 	case d.Rank() > 1:
-		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with graph.VMap", d.Shape())
+		graph.Throw(op, "got a batch of keys, %s, want one key, u32[2]: take one with Key.At, or map over them with "+
+			"graph.VMap", d.Shape())
 	}
-	return words{graph.Index(d, 0), graph.Index(d, 1)}
+	return words{d.Index(0), d.Index(1)}
 }
 
 func (w words) key() Key { return Key{graph.Stack([]*graph.Array{w.hi, w.lo}, 0)} }

@@ -10,7 +10,8 @@ import (
 )
 
 func TestNewUsesAllBitsOfTheSeed(t *testing.T) {
-	for seed, want := range map[int64][]float64{0: {0, 0}, 42: {0, 42}, -1: {1<<32 - 1, 1<<32 - 1}, 1<<40 + 3: {256, 3}} {
+	for seed, want := range map[int64][]float64{0: {0, 0}, 42: {0, 42}, -1: {1<<32 - 1, 1<<32 - 1}, 1<<40 +
+		3: {256, 3}} {
 		require.Equal(t, want, floats(t, random.New(seed).Data), seed)
 	}
 }
@@ -38,7 +39,8 @@ func TestSplitsAgree(t *testing.T) {
 func TestFoldInTakesIntegers(t *testing.T) {
 	key := random.New(9)
 	want := random.FoldIn(key, 1<<32-1).Data
-	for _, data := range []any{uint32(1<<32 - 1), int64(1<<32 - 1), graph.Of(int32(-1)), graph.Of(int64(-1)), graph.Of(uint64(1<<40 - 1)), graph.Of(int8(-1))} {
+	for _, data := range []any{uint32(1<<32 - 1), int64(1<<32 - 1), graph.Of(int32(-1)), graph.Of(int64(-1)),
+		graph.Of(uint64(1<<40 - 1)), graph.Of(int8(-1))} {
 		same(t, want, random.FoldIn(key, data).Data, data)
 	}
 	same(t, random.FoldIn(key, 200).Data, random.FoldIn(key, graph.Of(uint8(200))).Data)
@@ -47,7 +49,9 @@ func TestFoldInTakesIntegers(t *testing.T) {
 // Draws of more than 2^32 elements count with both halves of the counter.
 func TestHugeDrawUsesTheUpperHalf(t *testing.T) {
 	for size, wide := range map[int]bool{1 << 32: false, 1<<32 + 2: true} {
-		p, err := graph.Trace("huge", func(k random.Key) *graph.Array { return random.Bits(k, graph.Uint8, 2, size/2) }, random.New(1))
+		p, err := graph.Trace("huge", func(k random.Key) *graph.Array {
+			return random.Bits(k, graph.Uint8, 2, size/2)
+		}, random.New(1))
 		require.NoError(t, err)
 		if wide {
 			require.Contains(t, p.Graph.String(), "u64[2,")
@@ -59,7 +63,9 @@ func TestHugeDrawUsesTheUpperHalf(t *testing.T) {
 
 // One draw is one hash, over its own shape, and makes nothing that has to be stored.
 func TestNormalIsOneHash(t *testing.T) {
-	p, err := graph.Trace("normal", func(k random.Key) *graph.Array { return random.Normal(k, f32(128, 65)) }, random.New(1))
+	p, err := graph.Trace("normal", func(k random.Key) *graph.Array {
+		return random.Normal(k, f32(128, 65))
+	}, random.New(1))
 	require.NoError(t, err)
 	hashes := 0
 	for _, n := range p.Graph.Nodes {

@@ -8,7 +8,7 @@ func Laplace(key Key, shape graph.Shape) *graph.Array {
 	const op = "random.Laplace"
 	shape = floatShape(op, shape)
 	u := wordsOf(op, key).uniform(op, shape, formats[shape.DType].aboveMinusOne(), 1)
-	return graph.Mul(graph.Sign(u), graph.Log1p(graph.Neg(graph.Abs(u))))
+	return u.Sign().Mul(graph.Log1p(u.Abs().Neg()))
 }
 
 // MultivariateNormal draws from the normal distribution with mean [n] and covariance [n, n], positive definite, float32
@@ -16,11 +16,13 @@ func Laplace(key Key, shape graph.Shape) *graph.Array {
 func MultivariateNormal(key Key, mean, covariance *graph.Array, dims ...int) *graph.Array {
 	const op = "random.MultivariateNormal"
 	checkDims(op, dims)
-	if mean == nil || covariance == nil || mean.Rank() != 1 || covariance.Rank() != 2 || covariance.Dim(0) != mean.Dim(0) || covariance.Dim(1) != mean.Dim(0) {
-		graph.Throw(op, "got mean %v and covariance %v, want [n] and [n, n]: use graph.VMap for many", shapeOf(mean), shapeOf(covariance))
+	if mean == nil || covariance == nil || mean.Rank() != 1 || covariance.Rank() != 2 || covariance.Dim(0) !=
+		mean.Dim(0) || covariance.Dim(1) != mean.Dim(0) {
+		graph.Throw(op, "got mean %v and covariance %v, want [n] and [n, n]: use graph.VMap for many", shapeOf(mean),
+			shapeOf(covariance))
 	}
 	z := wordsOf(op, key).normal(floatShape(op, graph.ShapeOf(mean.DType(), join(dims, mean.Dims())...)))
-	return graph.Add(mean, graph.Dot(z, graph.MatrixTranspose(graph.Cholesky(covariance))))
+	return mean.Add(z.Dot(graph.MatrixTranspose(graph.Cholesky(covariance))))
 }
 
 func shapeOf(a *graph.Array) string {

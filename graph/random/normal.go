@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// Normal draws from the standard normal distribution, of a float shape: sqrt(2) * erf_inv(u), u uniform in (-1, 1). It is
-// one elementwise expression over one hash, with nothing to store between. float32 draws stay within about 5.4.
+// Normal draws from the standard normal distribution, of a float shape: sqrt(2) * erf_inv(u), u uniform in (-1, 1). It
+// is one elementwise expression over one hash, with nothing to store between. float32 draws stay within about 5.4.
 func Normal(key Key, shape graph.Shape) *graph.Array {
 	shape = floatShape("random.Normal", shape)
 	return wordsOf("random.Normal", key).normal(shape)
@@ -22,12 +22,13 @@ func (w words) normal(s graph.Shape) *graph.Array {
 func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array {
 	const op = "random.TruncatedNormal"
 	shape = floatShape(op, shape)
-	lo, hi := parameter(op, "lower", lower, shape.DType, shape.Dims), parameter(op, "upper", upper, shape.DType, shape.Dims)
-	cdf := func(x *graph.Array) *graph.Array { return graph.Erf(graph.Div(x, math.Sqrt2)) }
+	lo, hi := parameter(op, "lower", lower, shape.DType, shape.Dims), parameter(op, "upper", upper, shape.DType,
+		shape.Dims)
+	cdf := func(x *graph.Array) *graph.Array { return graph.Erf(x.Div(math.Sqrt2)) }
 	u := wordsOf(op, key).uniform(op, shape, cdf(lo), cdf(hi))
 	x := graph.Mul(math.Sqrt2, graph.ErfInv(u))
 	// Rounding may carry the draw to the bounds or, far out where erf is flat, beyond them.
-	below := graph.Neg(nextUp(graph.Neg(hi)))
+	below := nextUp(hi.Neg()).Neg()
 	return graph.Clamp(nextUp(lo), x, below)
 }
 
@@ -35,8 +36,8 @@ func TruncatedNormal(key Key, shape graph.Shape, lower, upper any) *graph.Array 
 func nextUp(x *graph.Array) *graph.Array {
 	bits := graph.Bitcast(x, formats[x.DType()].uint)
 	// The bits of a float, read as a number, grow with its magnitude.
-	next := graph.Select(graph.Gt(x, 0), graph.Add(bits, 1), graph.Sub(bits, 1))
-	next = graph.Select(graph.Eq(x, 0), graph.OnesLike(bits), next)
-	last := graph.Or(graph.Eq(x, math.Inf(1)), graph.IsNaN(x))
+	next := graph.Select(x.Gt(0), bits.Add(1), bits.Sub(1))
+	next = graph.Select(x.Eq(0), graph.OnesLike(bits), next)
+	last := x.Eq(math.Inf(1)).Or(x.IsNaN())
 	return graph.Select(last, x, graph.Bitcast(next, x.DType()))
 }

@@ -13,47 +13,48 @@ func Poisson(key Key, rate any, dims ...int) *graph.Array {
 		dims = a.Dims()
 	}
 	s := graph.ShapeOf(graph.Float32, dims...)
-	r := graph.BroadcastTo(parameter(op, "rate", rate, s.DType, s.Dims), s.Dims...)
+	r := parameter(op, "rate", rate, s.DType, s.Dims).BroadcastTo(s.Dims...)
 	w := wordsOf(op, key)
-	small := graph.Or(graph.IsNaN(r), graph.Lt(r, 10))
-	k := graph.Select(small, w.poissonProducts(graph.Select(small, r, 0)), w.poissonRejection(graph.Select(small, 1e5, r)))
-	return graph.Select(graph.Eq(r, 0), 0, k)
+	small := r.IsNaN().Or(r.Lt(10))
+	k := graph.Select(small, w.poissonProducts(graph.Select(small, r, 0)),
+		w.poissonRejection(graph.Select(small, 1e5, r)))
+	return graph.Select(r.Eq(0), 0, k)
 }
 
 // poissonProducts counts how many uniform draws keep the logarithm of their product above minus the rate.
 func (w words) poissonProducts(rate *graph.Array) *graph.Array {
 	type state struct{ Hi, Lo, K, Log *graph.Array }
-	least := graph.Neg(rate)
-	last := graph.While(func(s state) *graph.Array { return graph.Any(graph.Gt(s.Log, least)) }, func(s state) state {
+	least := rate.Neg()
+	last := graph.While(func(s state) *graph.Array { return s.Log.Gt(least).Any() }, func(s state) state {
 		next, forU := words{s.Hi, s.Lo}.split2()
 		forU = forU.done()
-		k := graph.Select(graph.Gt(s.Log, least), graph.Add(s.K, 1), s.K)
-		return state{next.hi, next.lo, k, graph.Add(s.Log, graph.Log(forU.unit(rate.Shape())))}
+		k := graph.Select(s.Log.Gt(least), s.K.Add(1), s.K)
+		return state{next.hi, next.lo, k, s.Log.Add(forU.unit(rate.Shape()).Log())}
 	}, state{w.hi, w.lo, graph.Zeros(graph.ShapeOf(graph.Int32, rate.Dims()...)), graph.ZerosLike(rate)})
-	return graph.Sub(last.K, 1)
+	return last.K.Sub(1)
 }
 
 // poissonRejection rejects from a transformed uniform distribution; the constants are the paper's.
 func (w words) poissonRejection(rate *graph.Array) *graph.Array {
 	type state struct{ Hi, Lo, K, Done *graph.Array }
-	log := graph.Log(rate)
-	b := graph.Add(.931, graph.Mul(2.53, graph.Sqrt(rate)))
+	log := rate.Log()
+	b := graph.Add(.931, graph.Mul(2.53, rate.Sqrt()))
 	a := graph.Add(-.059, graph.Mul(.02483, b))
-	inverse := graph.Add(1.1239, graph.Div(1.1328, graph.Sub(b, 3.4)))
-	squeeze := graph.Sub(.9277, graph.Div(3.6224, graph.Sub(b, 2)))
-	last := graph.While(func(s state) *graph.Array { return graph.Not(graph.All(s.Done)) }, func(s state) state {
+	inverse := graph.Add(1.1239, graph.Div(1.1328, b.Sub(3.4)))
+	squeeze := graph.Sub(.9277, graph.Div(3.6224, b.Sub(2)))
+	last := graph.While(func(s state) *graph.Array { return s.Done.All().Not() }, func(s state) state {
 		k := words{s.Hi, s.Lo}
 		next := k.fold(count(0))
-		u := graph.Sub(k.fold(count(1)).done().unit(rate.Shape()), .5)
+		u := k.fold(count(1)).done().unit(rate.Shape()).Sub(.5)
 		v := k.fold(count(2)).done().unit(rate.Shape())
-		from := graph.Sub(.5, graph.Abs(u))
-		n := graph.Floor(graph.Add(graph.Add(graph.Mul(graph.Add(graph.Div(graph.Mul(2, a), from), b), u), rate), .43))
-		height := graph.Log(graph.Div(graph.Mul(v, inverse), graph.Add(graph.Div(a, graph.Mul(from, from)), b)))
-		density := graph.Sub(graph.Add(graph.Neg(rate), graph.Mul(n, log)), graph.Lgamma(graph.Add(n, 1)))
-		inside := graph.And(graph.Ge(from, .07), graph.Le(v, squeeze))
-		outside := graph.Or(graph.Lt(n, 0), graph.And(graph.Lt(from, .013), graph.Gt(v, from)))
-		accept := graph.Or(inside, graph.And(graph.Not(outside), graph.Le(height, density)))
-		return state{next.hi, next.lo, graph.Select(accept, n, s.K), graph.Or(s.Done, accept)}
+		from := graph.Sub(.5, u.Abs())
+		n := graph.Mul(2, a).Div(from).Add(b).Mul(u).Add(rate).Add(.43).Floor()
+		height := v.Mul(inverse).Div(a.Div(from.Mul(from)).Add(b)).Log()
+		density := rate.Neg().Add(n.Mul(log)).Sub(graph.Lgamma(n.Add(1)))
+		inside := from.Ge(.07).And(v.Le(squeeze))
+		outside := n.Lt(0).Or(from.Lt(.013).And(v.Gt(from)))
+		accept := inside.Or(outside.Not().And(height.Le(density)))
+		return state{next.hi, next.lo, graph.Select(accept, n, s.K), s.Done.Or(accept)}
 	}, state{w.hi, w.lo, graph.FullLike(rate, -1), graph.Zeros(graph.ShapeOf(graph.Bool, rate.Dims()...))})
-	return graph.Convert(last.K, graph.Int32)
+	return last.K.Convert(graph.Int32)
 }

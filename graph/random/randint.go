@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// Randint draws integers from lo to hi-1, of an integer shape. lo and hi are Go integers or integer arrays that broadcast
-// to the shape; bounds beyond the dtype are moved to its limits (hi to one past the largest number, so that
+// Randint draws integers from lo to hi-1, of an integer shape. lo and hi are Go integers or integer arrays that
+// broadcast to the shape; bounds beyond the dtype are moved to its limits (hi to one past the largest number, so that
 // the whole range of a dtype can be asked for), and where hi <= lo every draw is lo.
 //
 // Two words are drawn for each element and reduced to the range, so that the bias is below range/2^64 (2^128 for 64-bit
@@ -16,7 +16,8 @@ func Randint(key Key, shape graph.Shape, lo, hi any) *graph.Array {
 	const op = "random.Randint"
 	checkDims(op, shape.Dims)
 	if !shape.DType.IsInt() {
-		graph.Throw(op, "got the shape %s, want an integer type: graph.ShapeOf(graph.Int32, …), or random.Uniform for floats", shape)
+		graph.Throw(op, "got the shape %s, want an integer type: graph.ShapeOf(graph.Int32, …), or random.Uniform "+
+			"for floats", shape)
 	}
 	w := wordsOf(op, key)
 	// Narrow types are drawn as int32: all their bounds, one past the largest number too, fit in it.
@@ -33,8 +34,8 @@ func Randint(key Key, shape graph.Shape, lo, hi any) *graph.Array {
 		r = arrayReducer(a.array(wide.DType), b.array(wide.DType), b.past())
 	}
 	offset := r.draw(w, wide)
-	sum := graph.Add(graph.Bitcast(offset, wide.DType), a.array(wide.DType))
-	return graph.Convert(sum, shape.DType)
+	sum := graph.Bitcast(offset, wide.DType).Add(a.array(wide.DType))
+	return sum.Convert(shape.DType)
 }
 
 // interval is the inclusive range of an integer type.
@@ -90,14 +91,14 @@ func readBound(op, name string, x any, s graph.Shape, limits interval, last *big
 	out := bound{limit: drawn.hi}
 	own := rangeOf(a.DType())
 	if last.Cmp(drawn.hi) > 0 && own.hi.Cmp(drawn.hi) > 0 {
-		out.over = graph.Gt(a, constant(a.DType(), drawn.hi))
+		out.over = a.Gt(constant(a.DType(), drawn.hi))
 	}
 	// The limits, in the bound's own dtype: what it cannot exceed need not be clipped.
 	least, most := clip(limits.lo, own.lo, own.hi), clip(clip(last, drawn.lo, drawn.hi), own.lo, own.hi)
 	if least.Cmp(own.lo) > 0 || most.Cmp(own.hi) < 0 {
 		a = graph.Clamp(constant(a.DType(), least), a, constant(a.DType(), most))
 	}
-	out.value = graph.Convert(a, s.DType)
+	out.value = a.Convert(s.DType)
 	return out
 }
 
@@ -160,13 +161,13 @@ func constantReducer(d graph.DType, lo, hi *big.Int) reducer {
 
 func arrayReducer(lo, hi, past *graph.Array) reducer {
 	u := unsignedOf(lo.DType())
-	span := graph.Bitcast(graph.Sub(hi, lo), u)
+	span := graph.Bitcast(hi.Sub(lo), u)
 	if past != nil {
-		span = graph.Add(span, graph.Convert(past, u))
+		span = span.Add(past.Convert(u))
 	}
-	span = graph.Select(graph.Gt(hi, lo), span, 1)
-	m := graph.Rem(graph.Full(graph.ShapeOf(u), uint64(1)<<(4*graph.ItemSize(u))), span)
-	return reducer{span, graph.Rem(graph.Mul(m, m), span)}
+	span = graph.Select(hi.Gt(lo), span, 1)
+	m := graph.Full(graph.ShapeOf(u), uint64(1)<<(4*graph.ItemSize(u))).Rem(span)
+	return reducer{span, m.Mul(m).Rem(span)}
 }
 
 // draw gives one number of the range 0 … span-1 for each element of s, of the unsigned type. Division by a span of 0,
@@ -178,9 +179,9 @@ func (r reducer) draw(w words, s graph.Shape) *graph.Array {
 	if r.span == nil {
 		return x
 	}
-	x = graph.Rem(x, r.span)
+	x = x.Rem(r.span)
 	if r.multiplier == nil {
 		return x
 	}
-	return graph.Rem(graph.Add(graph.Mul(graph.Rem(high.bits(us), r.span), r.multiplier), x), r.span)
+	return high.bits(us).Rem(r.span).Mul(r.multiplier).Add(x).Rem(r.span)
 }

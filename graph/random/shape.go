@@ -52,7 +52,7 @@ func checkDims(op string, dims []int) {
 func parameter(op, name string, x any, d graph.DType, dims []int) *graph.Array {
 	if a, ok := x.(*graph.Array); ok && a != nil {
 		fitsIn(op, name, a, dims)
-		return graph.Convert(a, d)
+		return a.Convert(d)
 	}
 	v, ok := goNumber(x)
 	if !ok {

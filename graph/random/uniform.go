@@ -5,10 +5,10 @@ import "xlarun/graph"
 // Uniform draws from the interval [lo, hi), of a float shape. lo and hi are Go numbers or arrays that broadcast to the
 // shape; where hi <= lo every draw is lo. Rounding may give hi itself where the interval is not [0, 1).
 //
-// A draw is u*(hi-lo) + lo with u a multiple of 2^-23 (float32; 2^-52, 2^-10, 2^-7 for float64, float16, bfloat16). XLA's
-// compilers round that once (a fused multiply-add), as they do for jax.random, and the bits are JAX's; the reference
-// interpreter rounds product and sum each, and may be off by a unit in the last place unless hi-lo is a power of two
-// and the sum is exact, as for [0, 1) and [-1, 1).
+// A draw is u*(hi-lo) + lo with u a multiple of 2^-23 (float32; 2^-52, 2^-10, 2^-7 for float64, float16, bfloat16).
+// XLA's compilers round that once (a fused multiply-add), as they do for jax.random, and the bits are JAX's; the
+// reference interpreter rounds product and sum each, and may be off by a unit in the last place unless hi-lo is a power
+// of two and the sum is exact, as for [0, 1) and [-1, 1).
 func Uniform(key Key, shape graph.Shape, lo, hi any) *graph.Array {
 	shape = floatShape("random.Uniform", shape)
 	return wordsOf("random.Uniform", key).uniform("random.Uniform", shape, lo, hi)
@@ -22,17 +22,17 @@ func (w words) uniform(op string, s graph.Shape, lo, hi any) *graph.Array {
 		return u
 	}
 	l, h := parameter(op, "lo", lo, s.DType, s.Dims), parameter(op, "hi", hi, s.DType, s.Dims)
-	x := graph.Add(graph.Mul(u, graph.Sub(h, l)), l)
+	x := u.Mul(h.Sub(l)).Add(l)
 	if aKnown && bKnown && a <= b {
 		return x // u*(hi-lo) >= 0, and rounding keeps the order: never below lo
 	}
-	return graph.Max(l, x)
+	return l.Max(x)
 }
 
 // unit draws from [0, 1): random bits in the significand of a number in [1, 2), less 1.
 func (w words) unit(s graph.Shape) *graph.Array {
 	f := formats[s.DType]
 	b := w.bits(graph.ShapeOf(f.drawn, s.Dims...))
-	b = graph.ShiftRightLogical(graph.Convert(b, f.uint), 8*graph.ItemSize(f.drawn)-f.mantissa)
-	return graph.Sub(graph.Bitcast(graph.Or(b, f.one), s.DType), 1)
+	b = graph.ShiftRightLogical(b.Convert(f.uint), 8*graph.ItemSize(f.drawn)-f.mantissa)
+	return graph.Bitcast(b.Or(f.one), s.DType).Sub(1)
 }

@@ -28,7 +28,8 @@ type vector struct {
 
 func (v vector) String() string {
 	text := v.Op
-	for _, name := range []string{"seed", "data", "shape", "dtype", "minval", "maxval", "lower", "upper", "p", "x", "a", "replace", "axis", "independent"} {
+	for _, name := range []string{"seed", "data", "shape", "dtype", "minval", "maxval", "lower", "upper", "p", "x", "a",
+		"replace", "axis", "independent"} {
 		if raw, ok := v.Args[name]; ok {
 			if s := string(raw); len(s) < 40 {
 				text += fmt.Sprintf(" %s=%s", name, s)
@@ -108,7 +109,7 @@ func (v vector) call(key random.Key) *graph.Array {
 		if len(dims) == 1 {
 			return random.Split(key, dims[0]).Data
 		}
-		return graph.Reshape(random.Split(key, product(dims)).Data, append(slices.Clone(dims), 2)...)
+		return random.Split(key, product(dims)).Data.Reshape(append(slices.Clone(dims), 2)...)
 	case "fold_in":
 		return random.FoldIn(key, arg[int64](v, "data")).Data
 	case "bits":
@@ -137,13 +138,14 @@ func (v vector) call(key random.Key) *graph.Array {
 			draw = random.LogGamma
 		}
 		a := array(arg[oracles.Array](v, "a"))
-		return graph.Grad(func(a *graph.Array) *graph.Array { return graph.Sum(draw(key, a.Shape(), a)) })(a)
+		return graph.Grad(func(a *graph.Array) *graph.Array { return draw(key, a.Shape(), a).Sum() })(a)
 	case "beta":
 		return random.Beta(key, shape, value[float64](v, "a"), value[float64](v, "b"))
 	case "dirichlet":
 		return random.Dirichlet(key, array(arg[oracles.Array](v, "alpha")), dims...)
 	case "multivariate_normal":
-		return random.MultivariateNormal(key, array(arg[oracles.Array](v, "mean")), array(arg[oracles.Array](v, "cov")), dims...)
+		return random.MultivariateNormal(key, array(arg[oracles.Array](v, "mean")), array(arg[oracles.Array](v, "cov")),
+			dims...)
 	case "poisson":
 		return random.Poisson(key, value[float64](v, "rate"), dims...)
 	case "bernoulli":
@@ -230,7 +232,8 @@ func near(t *testing.T, want, got []float64, tol float64, msg ...any) {
 	require.Len(t, got, len(want), msg...)
 	for i := range want {
 		if want[i] != got[i] {
-			require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])), append([]any{fmt.Sprintf("element %d:", i)}, msg...)...)
+			require.InDelta(t, want[i], got[i], tol*math.Max(1, math.Abs(want[i])),
+				append([]any{fmt.Sprintf("element %d:", i)}, msg...)...)
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"xlarun/graph"
 )
 
-// digestKey is the metadata's key for the file's digest: "crc32c:" and the CRC-32C, in hexadecimal, of all other metadata and of all
-// tensors by name, with their dtypes and shapes. It does not hang on the order in which they stand.
+// digestKey is the metadata's key for the file's digest: "crc32c:" and the CRC-32C, in hexadecimal, of all other
+// metadata and of all tensors by name, with their dtypes and shapes. It does not hang on the order in which they stand.
 const digestKey = "digest"
 
 const digestMethod = "crc32c:"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// WithDigest is the metadata with a digest of all that Save or Write will write with it, by which File.CheckDigest tells a damaged
-// file from a whole one.
+// WithDigest is the metadata with a digest of all that Save or Write will write with it, by which File.CheckDigest
+// tells a damaged file from a whole one.
 func WithDigest(tree any, metadata map[string]string) (map[string]string, error) {
 	leaves, _, names, err := flatten(tree)
 	if err != nil {
@@ -54,7 +54,8 @@ func WithDigest(tree any, metadata map[string]string) (map[string]string, error)
 	return all, nil
 }
 
-// CheckDigest reads the whole file and compares it with its digest. A file without one passes: other programs write none.
+// CheckDigest reads the whole file and compares it with its digest. A file without one passes: other programs write
+// none.
 func (f *File) CheckDigest() error {
 	want, ok := f.header.metadata[digestKey]
 	if !ok {
@@ -69,7 +70,8 @@ func (f *File) CheckDigest() error {
 		}
 	}
 	if got := sum.text(); got != want {
-		return fmt.Errorf("safetensors: %s is damaged: its digest is %s, the file says %q; take it from a copy", f.name, got, want)
+		return fmt.Errorf("safetensors: %s is damaged: its digest is %s, the file says %q; take it from a copy", f.name,
+			got, want)
 	}
 	return nil
 }

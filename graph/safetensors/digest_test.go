@@ -11,10 +11,11 @@ import (
 	"xlarun/graph"
 )
 
-// 1: of a file with a digest, every byte that is another is noticed: by the header, or by one sentence about the digest. What is not
-// noticed changes nothing of what is read.
+// 1: of a file with a digest, every byte that is another is noticed: by the header, or by one sentence about the
+// digest. What is not noticed changes nothing of what is read.
 func TestDigestFindsEveryByte(t *testing.T) {
-	tree := map[string]*graph.Array{"w": graph.Float32s([]float32{1, -2, 3.5}), "at": graph.Int32s([]int32{7, 8}), "empty": graph.Float32s(nil)}
+	tree := map[string]*graph.Array{"w": graph.Float32s([]float32{1, -2, 3.5}), "at": graph.Int32s([]int32{7, 8}),
+		"empty": graph.Float32s(nil)}
 	metadata, err := WithDigest(tree, map[string]string{"env": "CartPole-v1", "steps": "500"})
 	require.NoError(t, err)
 	require.Regexp(t, `^crc32c:[0-9a-f]{8}$`, metadata["digest"])

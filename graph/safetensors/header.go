@@ -210,7 +210,8 @@ func (d decoder) tensor(name string, size int64) (tensor, error) {
 			}
 			text, _ := token.(string)
 			if dtype = dtypes[text]; dtype == 0 {
-				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64", where, token)
+				return fmt.Errorf("%s has the dtype %v, want one of BOOL, U8 to U64, I8 to I64, F16, BF16, F32, F64",
+					where, token)
 			}
 		case "shape":
 			dims, err = d.numbers(where+": shape", maxRank)
@@ -229,7 +230,8 @@ func (d decoder) tensor(name string, size int64) (tensor, error) {
 	}
 	t := tensor{shape: graph.Shape{DType: dtype, Dims: make([]int, len(dims))}, begin: offsets[0], end: offsets[1]}
 	if t.begin > t.end || t.end > size {
-		return tensor{}, fmt.Errorf("%s is at bytes %d to %d of %d: the data is too short, or the offsets are wrong", where, t.begin, t.end, size)
+		return tensor{}, fmt.Errorf("%s is at bytes %d to %d of %d: the data is too short, or the offsets are wrong",
+			where, t.begin, t.end, size)
 	}
 	want := uint64(graph.ItemSize(dtype))
 	for i, n := range dims {

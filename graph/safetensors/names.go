@@ -18,7 +18,8 @@ func flatten(tree any) (leaves []*graph.Array, t *graph.Tree, names []string, er
 	for i := range leaves {
 		name := Name(t.Path(i))
 		if other, ok := taken[name]; ok {
-			return nil, nil, nil, fmt.Errorf("%s and %s would both be tensor %q: rename a field or map key", t.Path(other), t.Path(i), name)
+			return nil, nil, nil, fmt.Errorf("%s and %s would both be tensor %q: rename a field or map key",
+				t.Path(other), t.Path(i), name)
 		}
 		if name == metadataKey || !utf8.ValidString(name) {
 			return nil, nil, nil, fmt.Errorf("%s cannot be the name of a tensor: rename the map key", t.Path(i))

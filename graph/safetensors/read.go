@@ -57,7 +57,8 @@ func newFile(name string, r io.ReaderAt, size int64) (*File, error) {
 	}
 	n := binary.LittleEndian.Uint64(first[:])
 	if n > maxHeader {
-		return fail("the header's length is %d, want at most %d: this is no safetensors file, or it is damaged", n, maxHeader)
+		return fail("the header's length is %d, want at most %d: this is no safetensors file, or it is damaged", n,
+			maxHeader)
 	}
 	if n > uint64(size-8) {
 		return fail("the header's length is %d, but only %d bytes follow: the file is cut off", n, size-8)
@@ -101,7 +102,8 @@ func (f *File) Array(name string) (*graph.Array, error) {
 	if t.shape.DType == graph.Bool {
 		for i, x := range b {
 			if x > 1 {
-				return nil, fmt.Errorf("safetensors: %s: tensor %q: byte %d is %d, want 0 or 1 for a bool", f.name, name, i, x)
+				return nil, fmt.Errorf("safetensors: %s: tensor %q: byte %d is %d, want 0 or 1 for a bool", f.name,
+					name, i, x)
 			}
 		}
 	}

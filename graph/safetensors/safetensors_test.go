@@ -30,9 +30,11 @@ type net struct {
 
 func sample() net {
 	return net{
-		Layers: []dense{{graph.Float32s([]float32{1, -2, 3, 4, 5, 6}, 2, 3), graph.Convert(graph.Float32s([]float32{.5, 7}), graph.BFloat16)}, {W: graph.Float64s([]float64{1e300})}},
-		Nets:   map[string]dense{"actor": {W: graph.Iota(4)}, "c.1 <é>": {W: graph.Zeros(graph.ShapeOf(graph.Float16, 0, 2))}},
-		Step:   graph.Of(int64(-5)), Flag: graph.Of([]bool{true, false, true}), Name: "static",
+		Layers: []dense{{graph.Float32s([]float32{1, -2, 3, 4, 5, 6}, 2, 3),
+			graph.Convert(graph.Float32s([]float32{.5, 7}), graph.BFloat16)}, {W: graph.Float64s([]float64{1e300})}},
+		Nets: map[string]dense{"actor": {W: graph.Iota(4)}, "c.1 <é>": {
+			W: graph.Zeros(graph.ShapeOf(graph.Float16, 0, 2))}},
+		Step: graph.Of(int64(-5)), Flag: graph.Of([]bool{true, false, true}), Name: "static",
 	}
 }
 
@@ -70,7 +72,8 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, err)
 	defer f.Close()
 	require.Equal(t, map[string]string{"steps": "7"}, f.Metadata())
-	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.W", "Step"}, f.Names())
+	require.Equal(t, []string{"Flag", "Layers.0.B", "Layers.0.W", "Layers.1.W", "Nets.actor.W", "Nets.c.1 <é>.W",
+		"Step"}, f.Names())
 	s, ok := f.Shape("Layers.0.B")
 	require.True(t, ok)
 	require.Equal(t, "bf16[2]", s.String())
@@ -119,7 +122,8 @@ func TestEmptyAndSingle(t *testing.T) {
 
 func TestName(t *testing.T) {
 	for path, want := range map[string]string{
-		".W": "W", ".Layers[0].W": "Layers.0.W", `.Nets["actor"].B`: "Nets.actor.B", `["a]b"][2]`: "a]b.2", "value": "value", "[3]": "3", `["a\"b"]`: `a"b`,
+		".W": "W", ".Layers[0].W": "Layers.0.W", `.Nets["actor"].B`: "Nets.actor.B", `["a]b"][2]`: "a]b.2",
+		"value": "value", "[3]": "3", `["a\"b"]`: `a"b`,
 	} {
 		require.Equal(t, want, Name(path), path)
 	}
@@ -127,7 +131,8 @@ func TestName(t *testing.T) {
 
 func TestLoadErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "net.safetensors")
-	require.NoError(t, Save(path, map[string]*graph.Array{"a": graph.Iota(2), "b": graph.Iota(3), "x": graph.Iota(1)}, nil))
+	require.NoError(t, Save(path, map[string]*graph.Array{"a": graph.Iota(2), "b": graph.Iota(3), "x": graph.Iota(1)},
+		nil))
 	abstract := func(d graph.DType, n int) *graph.Array { return graph.Abstract(graph.ShapeOf(d, n)) }
 	i32 := graph.Int32
 	cases := []struct {
@@ -135,11 +140,15 @@ func TestLoadErrors(t *testing.T) {
 		example map[string]*graph.Array
 		want    string
 	}{
-		{"missing and extra", map[string]*graph.Array{"a": abstract(i32, 2), "c": abstract(i32, 3), "d": abstract(i32, 1), "e": abstract(i32, 1), "f": abstract(i32, 1)},
+		{"missing and extra", map[string]*graph.Array{"a": abstract(i32, 2), "c": abstract(i32, 3),
+			"d": abstract(i32, 1), "e": abstract(i32, 1), "f": abstract(i32, 1)},
 			"the file does not fit the tree: it lacks c, d, e and 1 more, and has besides b, x"},
-		{"extra", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(i32, 3)}, "it lacks nothing, and has besides x"},
-		{"shape", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(i32, 4), "x": abstract(i32, 1)}, `tensor "b" is i32[3], the tree wants i32[4]`},
-		{"dtype", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(graph.Uint32, 3), "x": abstract(i32, 1)}, `tensor "b" is i32[3], the tree wants u32[3]`},
+		{"extra", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(i32, 3)},
+			"it lacks nothing, and has besides x"},
+		{"shape", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(i32, 4), "x": abstract(i32, 1)},
+			`tensor "b" is i32[3], the tree wants i32[4]`},
+		{"dtype", map[string]*graph.Array{"a": abstract(i32, 2), "b": abstract(graph.Uint32, 3), "x": abstract(i32, 1)},
+			`tensor "b" is i32[3], the tree wants u32[3]`},
 		{"nil leaf", map[string]*graph.Array{"a": nil}, "nil *Array"},
 	}
 	for _, c := range cases {
@@ -161,7 +170,8 @@ func TestSaveErrors(t *testing.T) {
 		meta map[string]string
 		want string
 	}{
-		"twice":    {map[string]any{"a.b": graph.Iota(1), "a": map[string]*graph.Array{"b": graph.Iota(1)}}, nil, `would both be tensor "a.b"`},
+		"twice": {map[string]any{"a.b": graph.Iota(1), "a": map[string]*graph.Array{"b": graph.Iota(1)}}, nil,
+			`would both be tensor "a.b"`},
 		"reserved": {map[string]*graph.Array{"__metadata__": graph.Iota(1)}, nil, "cannot be the name"},
 		"abstract": {graph.Abstract(graph.ShapeOf(graph.Float32)), nil, "abstract"},
 		"metadata": {graph.Iota(1), map[string]string{"a": "\xff"}, "not UTF-8"},
@@ -252,6 +262,7 @@ func TestPythonReadsBack(t *testing.T) {
 		for _, d := range a.Dims() {
 			dims = append(dims, float64(d))
 		}
-		require.Equal(t, [3]any{dtypeName(a.DType()), dims, hex.EncodeToString(bytesOf(t, a))}, got.Tensors[names[i]], names[i])
+		require.Equal(t, [3]any{dtypeName(a.DType()), dims, hex.EncodeToString(bytesOf(t, a))}, got.Tensors[names[i]],
+			names[i])
 	}
 }

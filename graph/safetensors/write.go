@@ -77,7 +77,8 @@ func write(w io.Writer, tree any, metadata map[string]string) error {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(i, j int) int {
-		return cmp.Or(graph.ItemSize(leaves[j].DType())-graph.ItemSize(leaves[i].DType()), cmp.Compare(names[i], names[j]))
+		return cmp.Or(graph.ItemSize(leaves[j].DType())-graph.ItemSize(leaves[i].DType()),
+			cmp.Compare(names[i], names[j]))
 	})
 	text, err := headerText(leaves, names, order, metadata)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package episode plays members' episodes in their environments and sums up, or records, what happened. Members are written
-// unbatched; Evaluate maps over them.
+// Package episode plays the episodes of members in their environments, and summarises or records them. Members are
+// written unbatched; Evaluate maps over them.
 package episode
 
 import (
@@ -16,46 +16,45 @@ import (
 // StepsLoop is the name of the loop over an episode's steps; see graph.Node.LoopName.
 const StepsLoop = "steps"
 
-// policyKey is what an episode's key is folded with for the keys of its policy: no number of a step.
+// policyKey is folded into an episode's key for the keys of its policy. It is no number of a step.
 const policyKey = 1<<31 - 1
 
 // Rollout says how one member is evaluated.
 type Rollout struct {
 	Env       envs.Environment
 	EnvParams any        // parameters of Env; nil: its defaults
-	Given     []EnvParam // what of them is given otherwise, or drawn by each episode; see ReadEnvParams
+	Given     []EnvParam // parameters with other values, or drawn by each episode; see ReadEnvParams
 	Policy    policy.Policy
 	Head      policy.Head
-	Steps     int       // environment steps of an episode, 1 or more
-	Episodes  int       // episodes of a member, 1 or more; their means count
-	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step a turn
-	Gather    bool      // whether a Summary has the moments of what was observed
+	Steps     int       // environment steps per episode, 1 or more
+	Episodes  int       // episodes per member, 1 or more; a Summary has their means
+	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step per turn of the loop
+	Gather    bool      // whether a Summary has the moments of the observations
 }
 
-// Summary is what is kept of a member's episodes, float32 (with a leading axis for a population): the means over its
-// episodes.
+// Summary holds the means over a member's episodes, float32. A population has a leading axis.
 type Summary struct {
-	Return *graph.Array // [] the sum of the rewards until the episode terminated or was truncated
-	Length *graph.Array // [] steps until then, that one included; Steps where neither happened
-	// Failed is the first step after which the return was no finite number, 0 where it always was one: of several episodes, that of
-	// the first which failed. Where none did, and the mean is no finite number all the same, it is 0 too.
-	Failed *graph.Array // []
-	// Objectives, [k], and Descriptor, [d], are what the environment says of the last state of an episode; nil where it says
+	Return *graph.Array // []: sum of the rewards until the episode ended
+	Length *graph.Array // []: steps until it ended, that one included; Steps if it did not
+	// Failed, [], is the first step after which the return was not finite; 0 if it always was. Of several episodes, it
+	// is that of the first which failed. It is also 0 where only the mean over the episodes is not finite.
+	Failed *graph.Array
+	// Objectives, [k], and Descriptor, [d], are what the environment says of an episode's last state; nil if it says
 	// nothing.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
-	// Reports, [r], are what the policy says of the episode up to its end, by policy.Reporter; nil where it says nothing.
+	// Reports, [r], are the policy's numbers of the episode (policy.Reporter); nil if it has none.
 	Reports *graph.Array `tree:"optional"`
-	// Observed are the moments of the observations that were acted on, over all episodes; nil where they are not gathered.
+	// Observed are the moments of the observations in all episodes; nil unless they are gathered.
 	Observed *policy.Moments
 }
 
-// Fitness is the return with -Inf in the place of NaN, which counts as the worst.
+// Fitness returns the return, with -Inf for NaN, which counts as the worst.
 func (s Summary) Fitness() *graph.Array {
-	return graph.Select(graph.IsNaN(s.Return), math.Inf(-1), s.Return)
+	return graph.Select(s.Return.IsNaN(), math.Inf(-1), s.Return)
 }
 
-// Step is what happened in one step of an episode, as hooks of Play see it.
+// Step is one step of an episode, as hooks of Play see it.
 type Step struct {
 	Number      *graph.Array // i32[], from 1
 	State       any          // of the environment, before the action
@@ -65,7 +64,7 @@ type Step struct {
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
 	Truncated   *graph.Array // bool[]
-	Alive       *graph.Array // bool[]: no step before has ended the episode; where it is false nothing of the step counts
+	Alive       *graph.Array // bool[]: no earlier step ended the episode; otherwise the step does not count
 	After       any          // the state after the action
 }
 
@@ -73,89 +72,102 @@ type Step struct {
 type carry struct {
 	State   any
 	Policy  any
-	Alive   *graph.Array // bool: no step so far has terminated or truncated the episode
-	Summary Summary      // whose Failed is the number of steps after which the return was a finite number
-	Sums    *sums        // nil where nothing is gathered
+	Alive   *graph.Array // bool[]: no step so far ended the episode
+	Summary Summary      // its Failed counts the steps after which the return was finite
+	Sums    *sums        // nil unless observations are gathered
 }
 
-// sums are those of the differences of observations from an episode's first one, and of their squares: f32[dims...].
+// sums are sums over steps of an observation's difference from the first one, and of its square: f32[dims...].
 type sums struct{ Linear, Squares *graph.Array }
 
-// PolicyKey is the key from which a policy's are folded in an episode with this key: step t's is FoldIn(PolicyKey(key), t), from 1.
-func PolicyKey(key random.Key) random.Key { return random.FoldIn(key, policyKey) }
-
-// Play plays one episode of one member, whose parameters are as the policy's Init makes them or a policy.Shared, and gives what the
-// hook makes of each step, stacked along an axis 0 of Steps.
-//
-// The environment is reset with FoldIn(key, 0) and step t, from 1 on, takes FoldIn(key, t); the policy's key of that step
-// is FoldIn(FoldIn(key, 2³¹-1), t); leaf i of the environment's parameters, where it is drawn, takes FoldIn(FoldIn(key, 2³¹-2), i). The loop always runs Steps steps; what comes after the episode's end is not counted.
-func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
-	key = once(key)
-	p := r.envParams(key)
-	params = r.prepared(params)
-	state, _ := r.Env.Reset(once(random.FoldIn(key, 0)), p)
-	before := carry{state, r.Policy.Start(params), graph.Ones(graph.ShapeOf(graph.Bool)), r.Nothing(), nil}
-	before.Summary.Observed = nil
-	var origin *graph.Array
-	if r.Gather {
-		origin = once(graph.Convert(r.Env.Observe(state, p), graph.Float32))
-		before.Sums = &sums{graph.ZerosLike(origin), graph.ZerosLike(origin)}
-	}
-	start := once(before)
-	ofPolicy := PolicyKey(key)
-	end, recorded := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
-		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, p), Alive: c.Alive}
-		next := carry{}
-		next.Policy, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(ofPolicy, t))
-		s.Action = r.action(s.Output.Action, c.State, p)
-		s.After, _, s.Reward, s.Terminated, s.Truncated = r.Env.Step(random.FoldIn(key, t), c.State, s.Action, p)
-		if learner, ok := policy.LearnerOf(r.Policy); ok {
-			next.Policy = learner.Learn(next.Policy, s.Reward)
-		}
-		if len(graph.Leaves(c.Policy)) > 0 { // what a policy remembers may diverge, and a head makes an action of outputs that are no numbers, too
-			wrong := graph.ReduceOr(graph.Flatten1D(graph.IsNaN(s.Output.Action)), 0)
-			s.Reward = graph.Select(wrong, graph.FullLike(s.Reward, math.NaN()), s.Reward)
-		}
-		next.State = s.After
-		next.Alive = graph.And(c.Alive, graph.Not(graph.Or(s.Terminated, s.Truncated)))
-		next.Summary = r.after(c.Summary, s, p)
-		if reporter, ok := policy.ReporterOf(r.Policy); ok {
-			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(next.Policy), c.Summary.Reports)
-		}
-		if c.Sums != nil {
-			apart := graph.Sub(graph.Convert(s.Observation, graph.Float32), origin)
-			add := func(sum, x *graph.Array) *graph.Array { return graph.Select(c.Alive, graph.Add(sum, x), sum) }
-			next.Sums = &sums{add(c.Sums.Linear, apart), add(c.Sums.Squares, graph.Square(apart))}
-		}
-		return next, hook(s)
-	}, start, graph.Add(graph.Iota(r.Steps), 1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
-	all := end.Summary
-	if r.Gather {
-		observed := policy.MomentsOf(all.Length, origin, end.Sums.Linear, end.Sums.Squares)
-		all.Observed = &observed
-	}
-	all.Failed = graph.Select(graph.Lt(all.Failed, r.Steps), graph.Add(all.Failed, 1), 0.)
-	return all, recorded
+// add returns the sums with one more difference, where it counts.
+func (s *sums) add(difference, counts *graph.Array) *sums {
+	add := func(sum, x *graph.Array) *graph.Array { return graph.Select(counts, sum.Add(x), sum) }
+	return &sums{add(s.Linear, difference), add(s.Squares, difference.Square())}
 }
 
-// prepared are a member's parameters as the steps of an episode take them.
+// PolicyKey returns the key of an episode's policy. Step t, from 1 on, takes FoldIn(PolicyKey(key), t).
+func PolicyKey(key random.Key) random.Key { return random.FoldIn(key, policyKey) }
+
+// Play plays one episode of one member. It returns the summary, and the results of the hook for all steps, stacked
+// along an axis 0 of Steps. params are what the policy's Init returns, or a policy.Shared.
+//
+// The environment is reset with FoldIn(key, 0); step t, from 1 on, takes FoldIn(key, t), and its policy
+// FoldIn(FoldIn(key, 2³¹-1), t). A drawn leaf i of the environment's parameters takes FoldIn(FoldIn(key, 2³¹-2), i).
+// The loop always runs Steps steps; those after the episode's end do not count.
+func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Summary, Y) {
+	key = graph.Once(key)
+	envParams := r.envParams(key)
+	params = r.prepared(params)
+	state, _ := r.Env.Reset(graph.Once(random.FoldIn(key, 0)), envParams)
+	start := carry{State: state, Policy: r.Policy.Start(params), Alive: graph.Ones(graph.ShapeOf(graph.Bool)),
+		Summary: r.Nothing()}
+	start.Summary.Observed = nil
+	var origin *graph.Array
+	if r.Gather {
+		origin = graph.Once(r.Env.Observe(state, envParams).Convert(graph.Float32))
+		start.Sums = &sums{graph.ZerosLike(origin), graph.ZerosLike(origin)}
+	}
+	start = graph.Once(start)
+	policyKey := PolicyKey(key)
+	end, results := graph.Scan(func(c carry, t *graph.Array) (carry, Y) {
+		s := Step{Number: t, State: c.State, Observation: r.Env.Observe(c.State, envParams), Alive: c.Alive}
+		var memory any
+		memory, s.Output = r.Policy.Act(params, c.Policy, s.Observation, random.FoldIn(policyKey, t))
+		s.Action = r.action(s.Output.Action, c.State, envParams)
+		s.After, _, s.Reward, s.Terminated, s.Truncated =
+			r.Env.Step(random.FoldIn(key, t), c.State, s.Action, envParams)
+		if learner, ok := policy.LearnerOf(r.Policy); ok {
+			memory = learner.Learn(memory, s.Reward)
+		}
+		if len(graph.Leaves(c.Policy)) > 0 {
+			s.Reward = nanIfDiverged(s)
+		}
+		next := carry{State: s.After, Policy: memory, Alive: c.Alive.And(s.Terminated.Or(s.Truncated).Not()),
+			Summary: r.after(c.Summary, s, envParams)}
+		if reporter, ok := policy.ReporterOf(r.Policy); ok {
+			next.Summary.Reports = graph.Select(c.Alive, reporter.Report(memory), c.Summary.Reports)
+		}
+		if c.Sums != nil {
+			next.Sums = c.Sums.add(s.Observation.Convert(graph.Float32).Sub(origin), c.Alive)
+		}
+		return next, hook(s)
+	}, start, graph.Iota(r.Steps).Add(1), append(r.Plan.Scan(), graph.LoopName(StepsLoop))...)
+	summary := end.Summary
+	if r.Gather {
+		observed := policy.MomentsOf(summary.Length, origin, end.Sums.Linear, end.Sums.Squares)
+		summary.Observed = &observed
+	}
+	summary.Failed = graph.Select(summary.Failed.Lt(r.Steps), summary.Failed.Add(1), 0.)
+	return summary, results
+}
+
+// nanIfDiverged returns a step's reward, NaN if the policy's output has NaN. The memory of a recurrent policy may
+// diverge, and a head makes an action of NaN, too.
+func nanIfDiverged(s Step) *graph.Array {
+	diverged := graph.ReduceOr(graph.Flatten1D(s.Output.Action.IsNaN()), 0)
+	return graph.Select(diverged, graph.FullLike(s.Reward, math.NaN()), s.Reward)
+}
+
+// prepared returns a member's parameters as the steps of an episode use them.
 func (r *Rollout) prepared(params any) any {
 	if s, ok := params.(policy.Shared); ok {
 		p, ok := r.Policy.(policy.Sharer)
 		if !ok {
-			graph.Throw("episode.Play", "got a member that shares its matrices for a policy of type %T, which takes none: give its parameters as Init makes them", r.Policy)
+			graph.Throw("episode.Play", "got a member that shares its matrices for a policy of type %T, which takes "+
+				"none: give its parameters as Init makes them", r.Policy)
 		}
 		return p.PrepareShared(s)
 	}
-	// With lanes last every number is a vector of lanes: rows need not be whole vectors.
+	// With lanes last, each number is a vector of lanes, and rows need no preparation to be whole vectors.
 	if p, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
 		return p.Prepare(params)
 	}
 	return params
 }
 
-// Action is what the head makes of a policy's outputs in a state of the environment: where actions can be illegal, the
-// likeliest of the legal ones. Parameters that episodes draw count as episode 0 of key 0 draws them.
+// Action returns the head's action for a policy's outputs in a state of the environment: the most probable legal one,
+// if actions can be illegal. Parameters that episodes draw have the values of the episode with key 0.
 func (r *Rollout) Action(out *graph.Array, state any) *graph.Array {
 	return r.action(out, state, r.envParams(random.New(0)))
 }
@@ -167,8 +179,8 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 	return r.Head.Action(out)
 }
 
-// Inputs are the policy's settings that are Numbers, and the environment's parameters that are given, by name: inputs of a
-// program, within which Bound puts them in place.
+// Inputs returns the policy's Numbers and the given parameters of the environment by name. They are inputs of a
+// program; Bound puts them in place inside it.
 func (r *Rollout) Inputs() map[string]*graph.Array {
 	in := settings.Inputs(policy.Behind(r.Policy), policyPrefix)
 	for _, p := range r.Given {
@@ -177,7 +189,8 @@ func (r *Rollout) Inputs() map[string]*graph.Array {
 	return in
 }
 
-// Bound is the rollout with a program's inputs in the place of the policy's Numbers and of the environment's given parameters.
+// Bound returns the rollout with a program's inputs in place of the policy's Numbers and of the environment's given
+// parameters.
 func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	bound := *r
 	bound.Policy = policy.Bind(r.Policy, in, policyPrefix)
@@ -188,10 +201,10 @@ func (r *Rollout) Bound(in map[string]*graph.Array) *Rollout {
 	return &bound
 }
 
-// policyPrefix goes before the names of the policy's settings.
+// policyPrefix is the prefix of the names of the policy's settings.
 const policyPrefix = "policy."
 
-// Nothing is the summary of an episode that has not begun.
+// Nothing returns the summary of an episode that has not begun.
 func (r *Rollout) Nothing() Summary {
 	s := Summary{Return: graph.Scalar(0), Length: graph.Scalar(0), Failed: graph.Scalar(0)}
 	parts, spec := envs.PartsOf(r.Env), r.Env.Spec()
@@ -211,13 +224,13 @@ func (r *Rollout) Nothing() Summary {
 	return s
 }
 
-// after is the summary with one more step, which counts where the episode was not over before it.
+// after returns the summary with one more step, which counts if the episode was not over before it.
 func (r *Rollout) after(s Summary, step Step, p any) Summary {
 	next := Summary{
-		Return: graph.Add(s.Return, graph.Select(step.Alive, step.Reward, graph.ZerosLike(step.Reward))),
-		Length: graph.Add(s.Length, graph.Convert(step.Alive, graph.Float32)),
+		Return: s.Return.Add(graph.Select(step.Alive, step.Reward, graph.ZerosLike(step.Reward))),
+		Length: s.Length.Add(step.Alive.Convert(graph.Float32)),
 	}
-	next.Failed = graph.Add(s.Failed, graph.Convert(graph.IsFinite(next.Return), graph.Float32))
+	next.Failed = s.Failed.Add(next.Return.IsFinite().Convert(graph.Float32))
 	parts := envs.PartsOf(r.Env)
 	if parts.Scorer != nil {
 		next.Objectives = graph.Select(step.Alive, parts.Scorer.Objectives(step.After, p), s.Objectives)
@@ -234,15 +247,7 @@ func (r *Rollout) Episode(params any, key random.Key) Summary {
 	return s
 }
 
-// once keeps the compiler from computing a tree again for each of its uses, as it does with a draw of random numbers:
-// many cheap operations, which it would rather repeat than store.
-func once[T any](tree T) T {
-	leaves, t := graph.Flatten(tree)
-	out, _ := t.Unflatten(graph.Barrier(leaves...)).(T)
-	return out
-}
-
-// Member plays all episodes of one member. Episode e of several has the key FoldIn(key, e); a single one has key itself.
+// Member plays all episodes of one member. A single episode has the key itself, episode e of several FoldIn(key, e).
 func (r *Rollout) Member(params any, key random.Key) Summary {
 	if r.Episodes <= 1 {
 		return r.Episode(params, key)
@@ -252,8 +257,8 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	}, graph.InAxes(graph.Unmapped, 0))(params, graph.Iota(r.Episodes))
 	observed := episodes.Observed
 	episodes.Observed = nil
-	means := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Mean(a, 0) }, episodes)
-	first := graph.ArgMax(graph.Convert(graph.Gt(episodes.Failed, 0), graph.Int32), 0)
+	means := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean(0) }, episodes)
+	first := graph.ArgMax(episodes.Failed.Gt(0).Convert(graph.Int32), 0)
 	means.Failed = graph.DynamicIndex(episodes.Failed, first, 0)
 	if observed != nil {
 		all := observed.Together()
@@ -262,15 +267,15 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	return means
 }
 
-// Evaluate plays the episodes of a whole population at once: each leaf of population and keys has the members along its
-// axis 0. fitness, f32[members], is the mean return; larger is better.
+// Evaluate plays the episodes of a population. Leaves of population and keys have the members along axis 0. fitness,
+// f32[members], is the mean return; larger is better.
 func (r *Rollout) Evaluate(population any, keys random.Key) (fitness *graph.Array, summaries Summary) {
 	summaries = graph.VMap2(r.Member, r.Plan.VMap()...)(population, keys)
 	return summaries.Return, summaries
 }
 
-// Bytes is what a step of an episode reads of one member, its parameters as the policy prepares them, and what it hands to the
-// next: the environment's state, what is observed of it and the policy's carry. Both are read off shapes; nothing is computed.
+// Bytes returns the bytes of one member's parameters, as the policy prepares them, and of what a step hands to the
+// next: the environment's state, its observation and the policy's carry. Nothing is computed; only shapes matter.
 func (r *Rollout) Bytes() (params, carry int, err error) {
 	sum := func(tree any) (n int) {
 		for _, leaf := range graph.Leaves(tree) {

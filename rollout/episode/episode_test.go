@@ -40,7 +40,8 @@ func byLoop(t *testing.T, r *Rollout, params any, key random.Key) (sum, length f
 		var reward, terminated, truncated *graph.Array
 		var out policy.Output
 		carry, out = r.Policy.Act(params, carry, observation, random.FoldIn(random.FoldIn(key, 1<<31-1), i+1))
-		state, observation, reward, terminated, truncated = r.Env.Step(random.FoldIn(key, i+1), state, r.Head.Action(out.Action), p)
+		state, observation, reward, terminated, truncated = r.Env.Step(random.FoldIn(key, i+1), state,
+			r.Head.Action(out.Action), p)
 		v, err := graph.Eval([]*graph.Array{reward, terminated, truncated})
 		require.NoError(t, err)
 		sum += floats(t, v[0])[0]
@@ -62,7 +63,9 @@ func TestEvaluateIsALoop(t *testing.T) {
 			r := newRollout(t, c.env, "mlp:3", c.steps, 1)
 			const members = 4
 			keys := random.Split(random.New(5), members)
-			population := graph.VMap(func(k random.Key) any { return r.Policy.Init(k) })(random.Split(random.New(6), members))
+			population := graph.VMap(func(k random.Key) any {
+				return r.Policy.Init(k)
+			})(random.Split(random.New(6), members))
 			fitness, summary := r.Evaluate(population, keys)
 			returns, lengths := floats(t, fitness), floats(t, summary.Length)
 			require.Equal(t, returns, floats(t, summary.Return))
@@ -130,7 +133,8 @@ type drifter struct{}
 func (drifter) Init(random.Key) any  { return graph.Scalar(.5) }
 func (drifter) Start(params any) any { return params }
 func (drifter) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
-	x := graph.Add(graph.Add(carry.(*graph.Array), graph.Index(observation, 1)), random.Normal(key, graph.ShapeOf(graph.Float32)))
+	x := graph.Add(graph.Add(carry.(*graph.Array), graph.Index(observation, 1)),
+		random.Normal(key, graph.ShapeOf(graph.Float32)))
 	return x, policy.Output{Action: graph.Reshape(x, 1)}
 }
 
@@ -186,18 +190,20 @@ func (forgetful) Init(random.Key) any { return graph.Scalar(0) }
 func (forgetful) Start(any) any       { return graph.Scalar(0) }
 func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
 	steps := carry.(*graph.Array)
-	out := graph.Select(graph.Eq(steps, f.at), graph.Float32s([]float32{1, float32(math.NaN())}), graph.Float32s([]float32{1, 0}))
+	out := graph.Select(graph.Eq(steps, f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
+		graph.Float32s([]float32{1, 0}))
 	return graph.Add(steps, 1), policy.Output{Action: out}
 }
 
-// Case 301: outputs of a policy with memory that are no numbers fail the member, though a head makes an action of them; what comes after an
-// episode's end does not count.
+// Case 301: outputs of a policy with memory that are no numbers fail the member, though a head makes an action of them;
+// what comes after an episode's end does not count.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
 	env, err := envs.Make("CartPole-v1")
 	require.NoError(t, err)
 	head, err := policy.HeadOf(env.Spec().Action)
 	require.NoError(t, err)
-	for at, failed := range map[float64]float64{2: 3, 0: 1, 19: 0, 100: 0} { // always to one side the pole falls within 12 steps
+	// always to one side the pole falls within 12 steps
+	for at, failed := range map[float64]float64{2: 3, 0: 1, 19: 0, 100: 0} {
 		r := &Rollout{Env: env, Policy: forgetful{at}, Head: head, Steps: 20, Episodes: 1}
 		s := r.Member(graph.Scalar(0), random.New(1))
 		got, err := graph.Float(s.Failed)

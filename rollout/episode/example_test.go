@@ -67,7 +67,8 @@ func ExampleMember() {
 		carry, out := m.Policy.Act(m.Params, now.Carry, now.Observation, keys[0])
 		next.Carry = carry
 		var terminated, truncated *graph.Array
-		next.State, next.Observation, next.Reward, terminated, truncated = env.Step(keys[1], now.State, m.Head.Action(out.Action), p)
+		next.State, next.Observation, next.Reward, terminated, truncated = env.Step(keys[1], now.State,
+			m.Head.Action(out.Action), p)
 		next.Over = graph.Or(terminated, truncated)
 		return next
 	})

@@ -26,13 +26,16 @@ type Judgement struct {
 	Error  float64   // the standard error of Mean: Std over the root of the number of episodes
 	Length float64   // mean number of steps
 	Return []float64 // of each episode, NaN where it is not finite
-	Failed int       // episodes whose return is no number; they are in none of the figures but Return and, where these are finite, Reports
-	// Reports are the means of what the policy says of the episodes, in the order of policy.Reporter.Reports; nil where it says nothing.
+	// episodes whose return is no number; they are in none of the figures but Return and, where these are finite,
+	// Reports
+	Failed int
+	// Reports are the means of what the policy says of the episodes, in the order of policy.Reporter.Reports; nil where
+	// it says nothing.
 	Reports []float64
 }
 
-// NewJudge compiles the program that plays so many members, of which example is one, on so many episodes each. purpose says
-// what it is for.
+// NewJudge compiles the program that plays so many members, of which example is one, on so many episodes each. purpose
+// says what it is for.
 func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Judge, error) {
 	var stacked any
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
@@ -48,8 +51,12 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 		one := one.Bound(args[2].(map[string]*graph.Array))
 		key := args[1].(random.Key)
 		return graph.VMap(func(params any) any {
-			s := graph.VMap(func(e *graph.Array) Summary { return one.Episode(params, random.FoldIn(key, e)) })(graph.Iota(episodes))
-			return graph.Concatenate(0, append([]*graph.Array{graph.ExpandDims(s.Return, 0), graph.ExpandDims(s.Length, 0)}, rowsOf(s.Reports)...)...)
+			s := graph.VMap(func(e *graph.Array) Summary {
+				return one.Episode(params, random.FoldIn(key, e))
+			})(graph.Iota(episodes))
+			return graph.Concatenate(
+				0, append([]*graph.Array{graph.ExpandDims(s.Return, 0), graph.ExpandDims(s.Length, 0)},
+					rowsOf(s.Reports)...)...)
 		})(args[0])
 	})
 	if err != nil {

@@ -23,7 +23,8 @@ func TestJudgement(t *testing.T) {
 		{5, "nothing but failures", []float64{inf, nan}, []float64{4, 5}, -inf, 0, 0, 0, 2},
 	} {
 		j := judge(c.returns, c.lengths)
-		require.InDeltaSlice(t, []float64{c.std, c.error, c.length}, []float64{j.Std, j.Error, j.Length}, 1e-12, "case %d: %s", c.number, c.what)
+		require.InDeltaSlice(t, []float64{c.std, c.error, c.length}, []float64{j.Std, j.Error, j.Length}, 1e-12,
+			"case %d: %s", c.number, c.what)
 		require.Equal(t, c.mean, j.Mean, "case %d: %s", c.number, c.what)
 		require.Equal(t, c.failed, j.Failed, "case %d: %s", c.number, c.what)
 		none := 0

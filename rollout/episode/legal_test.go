@@ -12,11 +12,13 @@ import (
 	"xlarun/xlabridge"
 )
 
-// turnstile has three actions, of which in each step another one is illegal: it costs 100. The reward is the action's number.
+// turnstile has three actions, of which in each step another one is illegal: it costs 100. The reward is the action's
+// number.
 type turnstile struct{}
 
 func (turnstile) Spec() envs.Spec {
-	return envs.Spec{ID: "Turnstile-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 3}, MaxSteps: 9, LegalMask: true}
+	return envs.Spec{ID: "Turnstile-v0", Observation: envs.Symmetric(1), Action: envs.Discrete{N: 3}, MaxSteps: 9,
+		LegalMask: true}
 }
 func (turnstile) DefaultParams() graph.None { return graph.None{} }
 func (e turnstile) Reset(random.Key, graph.None) (state, obs *graph.Array) {
@@ -28,9 +30,11 @@ func (turnstile) Observe(*graph.Array, graph.None) *graph.Array {
 func (turnstile) Legal(s *graph.Array, _ graph.None) *graph.Array {
 	return graph.Ne(graph.Iota(3), graph.Rem(s, 3))
 }
-func (e turnstile) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+func (e turnstile) Step(_ random.Key, s, action *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	illegal := graph.Eq(action, graph.Rem(s, 3))
-	return graph.Add(s, 1), e.Observe(s, p), graph.Select(illegal, -100., graph.Convert(action, graph.Float32)), envs.False(), envs.False()
+	return graph.Add(s, 1), e.Observe(s, p), graph.Select(illegal, -100., graph.Convert(action, graph.Float32)),
+		envs.False(), envs.False()
 }
 
 // Members play legal actions alone, in an episode, a population's evaluation and a recording.

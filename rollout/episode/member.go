@@ -27,7 +27,8 @@ const (
 	keySettings = "policy_settings" // JSON
 	keySteps    = "steps"
 	keyParams   = "env_params" // as on the command line; absent where all are the environment's own
-	// keyNormalized is "true" where observations are normalised, by the arrays Observation.Mean and Observation.Deviation; else absent.
+	// keyNormalized is "true" where observations are normalised, by the arrays Observation.Mean and
+	// Observation.Deviation; else absent.
 	keyNormalized = "normalized_observations"
 )
 
@@ -51,8 +52,8 @@ func DescribeNormalized(metadata map[string]string, p policy.Policy) {
 	}
 }
 
-// Load reads a member from a safetensors file that a run or `xlarun export` wrote. Its environment and policy have to be
-// registered in this program.
+// Load reads a member from a safetensors file that a run or `xlarun export` wrote. Its environment and policy have to
+// be registered in this program.
 func Load(path string) (*Member, error) {
 	file, err := safetensors.Open(path)
 	if err != nil {
@@ -113,13 +114,15 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	}
 	texts, ok := settings.ParsePairs(metadata[keyParams])
 	if !ok {
-		return nil, fmt.Errorf("its %s are %q, want NAME=VALUE with commas between several", keyParams, metadata[keyParams])
+		return nil, fmt.Errorf("its %s are %q, want NAME=VALUE with commas between several", keyParams,
+			metadata[keyParams])
 	}
 	given, err := ReadEnvParams(env, texts)
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{Rollout: &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1}, Metadata: metadata}
+	m := &Member{Rollout: &Rollout{Env: env, Given: given, Policy: p, Head: h, Steps: steps, Episodes: 1},
+		Metadata: metadata}
 	var leaves []*graph.Array
 	var tree *graph.Tree
 	if err := graph.Try(func() { leaves, tree = graph.Flatten(p.Init(random.New(0))) }); err != nil {
@@ -129,7 +132,8 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 		name := safetensors.Name(tree.Path(i))
 		a, ok := arrays[name]
 		if !ok || !a.Shape().Equal(want.Shape()) {
-			return nil, fmt.Errorf("the file has no array %q of %s, as the policy %s for %s wants", name, want.Shape(), metadata[keyPolicy], metadata[keyEnv])
+			return nil, fmt.Errorf("the file has no array %q of %s, as the policy %s for %s wants", name, want.Shape(),
+				metadata[keyPolicy], metadata[keyEnv])
 		}
 		leaves[i] = a
 	}

@@ -17,8 +17,8 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations one after the other, with the parameters as
-// they are saved and as the policy prepares them. third_party/oracles/member_act.py wrote them.
+// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations one after the other,
+// with the parameters as they are saved and as the policy prepares them. third_party/oracles/member_act.py wrote them.
 func TestMembersActAsInNumPy(t *testing.T) {
 	var vectors struct {
 		Members []struct {
@@ -36,7 +36,8 @@ func TestMembersActAsInNumPy(t *testing.T) {
 		for _, name := range strings.Split(strings.TrimPrefix(choice.Wants, "one of "), ", ") {
 			require.True(t, seen[name], "case 1: %s in %v", name, seen)
 		}
-		// Case 2: every policy that there is, but spiking, of which docs/members.md shows no program: package policy's tests have it in loops by hand.
+		// Case 2: every policy that there is, but spiking, of which docs/members.md shows no program: package policy's
+		// tests have it in loops by hand.
 		for _, name := range policy.Names() {
 			require.True(t, seen[name] != (name == "spiking"), "case 2: %s in %v", name, seen)
 		}
@@ -60,8 +61,10 @@ func TestMembersActAsInNumPy(t *testing.T) {
 				for i := range rows { // the steps of one episode
 					var out policy.Output
 					carry, out = m.Policy.Act(params, carry, graph.Index(observations, i), random.New(0))
-					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action), 1e-4)
-					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows], floats(t, m.Head.Action(out.Action)), 1e-5)
+					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action),
+						1e-4)
+					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows],
+						floats(t, m.Head.Action(out.Action)), 1e-5)
 				}
 			}
 		})
@@ -126,7 +129,8 @@ func TestRestoreRefuses(t *testing.T) {
 func TestDocsShowWhatIsTested(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/members.md")
 	require.NoError(t, err)
-	for path, marker := range map[string]string{"../../third_party/oracles/member_act.py": "# docs/members.md: ", "example_test.go": "\t// docs/members.md: "} {
+	for path, marker := range map[string]string{"../../third_party/oracles/member_act.py": "# docs/members.md: ",
+		"example_test.go": "\t// docs/members.md: "} {
 		source, err := os.ReadFile(path)
 		require.NoError(t, err)
 		blocks := strings.Split(string(source), marker+"begin\n")

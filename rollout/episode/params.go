@@ -13,8 +13,9 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// EnvParam is a parameter of an environment that has another value than its default: one number, or one that each episode
-// draws from a range. The numbers are inputs of a program (see Bound), so that a change of them compiles nothing.
+// EnvParam is a parameter of an environment that has another value than its default: one number, or one that each
+// episode draws from a range. The numbers are inputs of a program (see Bound), so that a change of them compiles
+// nothing.
 type EnvParam struct {
 	Name      string  // "mass-cart", of the field MassCart
 	Low, High float64 // the range, bounds included; equal ones: the number
@@ -32,8 +33,8 @@ const envPrefix = "env."
 const rangeMark = ".."
 
 // ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. Its errors are
-// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, one outside of the
-// range that the environment states (envs.RangeOf), a range whose end comes first.
+// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, one outside
+// of the range that the environment states (envs.RangeOf), a range whose end comes first.
 func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -54,7 +55,8 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 			return nil, noParam(env.Spec().ID, name, text, names)
 		}
 		wrong := func(wants string) error {
-			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
+			return settings.Wrong(settings.EnvParam, name+"="+text, "%s for %s of %s, or two with %s between them, "+
+				"from which each episode draws one", wants, name, env.Spec().ID, rangeMark)
 		}
 		whole := leaves[at].DType().IsInt()
 		within := ranges[at]
@@ -75,10 +77,12 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 			return nil, wrong(wants)
 		}
 		if p.Low > p.High {
-			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "the smaller bound first: %s=%s%s%s", name, high, rangeMark, low)
+			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "the smaller bound first: %s=%s%s%s", name,
+				high, rangeMark, low)
 		}
 		if whole && p.drawn() && p.High == math.MaxInt32 { // draws end before a number, which has to be one itself
-			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "a range of whole numbers that ends with %d at most", math.MaxInt32-1)
+			return nil, settings.Wrong(settings.EnvParam, name+"="+text,
+				"a range of whole numbers that ends with %d at most", math.MaxInt32-1)
 		}
 		p.low, p.high = p.array(p.Low, whole), p.array(p.High, whole)
 		all = append(all, p)
@@ -95,16 +99,19 @@ func noParam(id, name, text string, names []string) error {
 		}
 	}
 	if len(known) == 0 {
-		return settings.Wrong(settings.EnvParam, name+"="+text, "nothing: %s has no parameters that are numbers, leave it out", id)
+		return settings.Wrong(settings.EnvParam, name+"="+text, "nothing: %s has no parameters that are numbers, "+
+			"leave it out", id)
 	}
 	hint := ""
 	if near := envs.Nearest(name, known); near != "" {
 		hint = "; did you mean " + near + "?"
 	}
-	return settings.Wrong(settings.EnvParam, name+"="+text, "one of the parameters that %s has: %s%s", id, strings.Join(known, ", "), hint)
+	return settings.Wrong(settings.EnvParam, name+"="+text, "one of the parameters that %s has: %s%s", id,
+		strings.Join(known, ", "), hint)
 }
 
-// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others, and what it may be.
+// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others, and
+// what it may be.
 func scalars(env envs.Environment) (leaves []*graph.Array, names []string, ranges []envs.Range, err error) {
 	err = graph.Try(func() {
 		var tree *graph.Tree
@@ -126,7 +133,8 @@ func paramName(path string) string {
 	field := []rune(strings.TrimPrefix(path, "."))
 	var b strings.Builder
 	for i, r := range field {
-		if unicode.IsUpper(r) && i > 0 && field[i-1] != '.' && (!unicode.IsUpper(field[i-1]) || i+1 < len(field) && unicode.IsLower(field[i+1])) {
+		if unicode.IsUpper(r) && i > 0 && field[i-1] != '.' && (!unicode.IsUpper(field[i-1]) || i+1 < len(field) &&
+			unicode.IsLower(field[i+1])) {
 			b.WriteByte('-')
 		}
 		b.WriteRune(unicode.ToLower(r))
@@ -190,7 +198,8 @@ func (p EnvParam) bound(in map[string]*graph.Array) EnvParam {
 	return p
 }
 
-// ParamsOf are the environment's parameters in the episode that has a key, which all episodes share where none is drawn.
+// ParamsOf are the environment's parameters in the episode that has a key, which all episodes share where none is
+// drawn.
 func (r *Rollout) ParamsOf(key random.Key) (params any, drawn bool) {
 	for _, g := range r.Given {
 		drawn = drawn || g.drawn()
@@ -211,12 +220,13 @@ func (r *Rollout) envParams(key random.Key) any {
 	given := make([]*graph.Array, len(r.Given))
 	for i, g := range r.Given {
 		if g.low == nil || g.leaf >= len(leaves) {
-			graph.Throw("Rollout", "the parameter %s of %s was not read by ReadEnvParams, want one that was", g.Name, r.Env.Spec().ID)
+			graph.Throw("Rollout", "the parameter %s of %s was not read by ReadEnvParams, want one that was", g.Name,
+				r.Env.Spec().ID)
 		}
 		given[i] = g.value(key)
 	}
 	all := append([]*graph.Array(nil), leaves...)
-	for i, a := range once(given) {
+	for i, a := range graph.Once(given) {
 		all[r.Given[i].leaf] = a
 	}
 	return tree.Unflatten(all)

@@ -38,7 +38,8 @@ func TestReadEnvParams(t *testing.T) {
 		{4, "gravity", "-1e3..-1", ""},
 		{5, "max-steps", "3", ""},
 		{6, "max-steps", "3..1e2", ""},
-		{7, "mass-cart", "", "want a number above 0 that a float32 holds for mass-cart of CartPole-v1, or two with .. between them"},
+		{7, "mass-cart", "", "want a number above 0 that a float32 holds for mass-cart of CartPole-v1, or two with " +
+			".. between them"},
 		{8, "mass-cart", "NaN", "want a number above 0 that a float32 holds"},
 		{9, "mass-cart", "Inf", "want a number above 0 that a float32 holds"},
 		{10, "mass-cart", "1e39", "want a number above 0 that a float32 holds"},
@@ -51,7 +52,8 @@ func TestReadEnvParams(t *testing.T) {
 		{17, "max-steps", "2147483648", "want a whole number from 1 to 2147483647"},
 		{18, "max-steps", "1..2.5", "want a whole number from 1 to 2147483647"},
 		{19, "mass-car", "1", "did you mean mass-cart?"},
-		{20, "", "1", "want one of the parameters that CartPole-v1 has: gravity, mass-cart, mass-pole, length, force-mag, tau, theta-threshold, x-threshold, max-steps"},
+		{20, "", "1", "want one of the parameters that CartPole-v1 has: gravity, mass-cart, mass-pole, length, " +
+			"force-mag, tau, theta-threshold, x-threshold, max-steps"},
 		{21, "max-steps", "2147483647", ""}, // was refused: only a range's end has to have a number behind it
 		{22, "max-steps", "5..2147483647", "want a range of whole numbers that ends with 2147483646 at most"},
 		{23, "max-steps", "-3", "want a whole number from 1 to 2147483647 for max-steps of CartPole-v1"}, // was taken

@@ -13,9 +13,10 @@ import (
 type Recording struct {
 	Length  int       // steps until the episode ended, that one included; Rollout.Steps where it did not end
 	Rewards []float64 // [Length] of each step
-	Returns []float64 // [Length] the sum of the rewards up to each step, that one included, added in float32 as Summary.Return is
-	// Terminated and Truncated say how the episode ended: by what happened in it, by the environment's limit of steps; both
-	// false where Rollout.Steps ended it.
+	// [Length] the sum of the rewards up to each step, that one included, added in float32 as Summary.Return is
+	Returns []float64
+	// Terminated and Truncated say how the episode ended: by what happened in it, by the environment's limit of steps;
+	// both false where Rollout.Steps ended it.
 	Terminated, Truncated bool
 
 	states       recorded // [Length+1] from the first state to the last
@@ -51,17 +52,19 @@ func (r *Recording) Observation(i int) *graph.Array {
 	return r.observations.at(i - 1).(*graph.Array)
 }
 
-// Trajectory is the episode of a recording by NewTracer as arrays with a row a step: "observations", what the member saw before each
-// action, "actions" and "rewards", f32[Length].
+// Trajectory is the episode of a recording by NewTracer as arrays with a row a step: "observations", what the member
+// saw before each action, "actions" and "rewards", f32[Length].
 func (r *Recording) Trajectory() map[string]*graph.Array {
 	rewards := make([]float32, len(r.Rewards))
 	for i, x := range r.Rewards {
 		rewards[i] = float32(x)
 	}
 	whole := func(rows recorded) *graph.Array {
-		return graph.FromBytes(graph.ShapeOf(rows.rows[0].DType, append([]int{r.Length}, rows.rows[0].Dims...)...), rows.bytes[0])
+		return graph.FromBytes(graph.ShapeOf(rows.rows[0].DType, append([]int{r.Length}, rows.rows[0].Dims...)...),
+			rows.bytes[0])
 	}
-	return map[string]*graph.Array{"observations": whole(r.observations), "actions": whole(r.actions), "rewards": graph.Float32s(rewards)}
+	return map[string]*graph.Array{"observations": whole(r.observations), "actions": whole(r.actions),
+		"rewards": graph.Float32s(rewards)}
 }
 
 // Return is the sum of the rewards of the first i steps.
@@ -103,7 +106,8 @@ type film struct {
 	Rows  recordedRows
 }
 
-// NewRecorder compiles the program for members with parameters like params. The plan of r is left alone: it is for populations.
+// NewRecorder compiles the program for members with parameters like params. The plan of r is left alone: it is for
+// populations.
 func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
 	return newRecorder(b, r, params, false)
 }
@@ -123,23 +127,26 @@ func newRecorder(b xlabridge.Backend, r *Rollout, params any, observed bool) (*R
 	if err != nil {
 		return nil, err
 	}
-	p, err := graph.TraceArgs("recording", []any{params, random.New(0), in}, graph.TraceOptions{}, func(args []any) any {
-		one := one.Bound(args[2].(map[string]*graph.Array))
-		key := once(args[1].(random.Key))
-		start, _ := one.Env.Reset(once(random.FoldIn(key, 0)), one.envParams(key))
-		_, steps := Play(one, args[0], key, func(s Step) recordedRows {
-			rows := recordedRows{State: s.After, Action: s.Action, Reward: s.Reward, Terminated: s.Terminated, Truncated: s.Truncated}
-			if observed {
-				rows.Observation = s.Observation
-			}
-			return rows
+	p, err := graph.TraceArgs("recording", []any{params, random.New(0), in}, graph.TraceOptions{},
+		func(args []any) any {
+			one := one.Bound(args[2].(map[string]*graph.Array))
+			key := graph.Once(args[1].(random.Key))
+			start, _ := one.Env.Reset(graph.Once(random.FoldIn(key, 0)), one.envParams(key))
+			_, steps := Play(one, args[0], key, func(s Step) recordedRows {
+				rows := recordedRows{State: s.After, Action: s.Action, Reward: s.Reward, Terminated: s.Terminated,
+					Truncated: s.Truncated}
+				if observed {
+					rows.Observation = s.Observation
+				}
+				return rows
+			})
+			return film{start, steps}
 		})
-		return film{start, steps}
-	})
 	if err != nil {
 		return nil, err
 	}
-	program, err := b.Compile(p, xlabridge.CompileOptions{Purpose: fmt.Sprintf("recording of an episode of %s, %d steps", r.Env.Spec().ID, r.Steps)})
+	program, err := b.Compile(p, xlabridge.CompileOptions{
+		Purpose: fmt.Sprintf("recording of an episode of %s, %d steps", r.Env.Spec().ID, r.Steps)})
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +171,8 @@ func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 	if !ok {
 		return nil, fmt.Errorf("episode: the recording is a %T, want a %T", r.out.Unflatten(out), f)
 	}
-	recording, err := newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated, f.Rows.Truncated)
+	recording, err := newRecording(f.Start, f.Rows.State, f.Rows.Action, f.Rows.Reward, f.Rows.Terminated,
+		f.Rows.Truncated)
 	if err == nil && f.Rows.Observation != nil {
 		recording.observations, err = read(nil, f.Rows.Observation, recording.Length)
 	}

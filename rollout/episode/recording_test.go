@@ -10,11 +10,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func openCPU(t *testing.T) *xlabridge.Client {
 	t.Helper()
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	return b
@@ -72,7 +73,8 @@ func TestRecordIsALoop(t *testing.T) {
 	for _, c := range []struct {
 		env, policy string
 		steps       int
-	}{{"CartPole-v1", "mlp:3", 60}, {"Pendulum-v1", "mlp:4", 12}, {"MountainCarContinuous-v0", "linear", 12}, {"Acrobot-v1", "mlp:3", 1}} {
+	}{{"CartPole-v1", "mlp:3", 60}, {"Pendulum-v1", "mlp:4", 12}, {"MountainCarContinuous-v0", "linear", 12},
+		{"Acrobot-v1", "mlp:3", 1}} {
 		t.Run(c.env, func(t *testing.T) {
 			r := newRollout(t, c.env, c.policy, c.steps, 1)
 			params, key := r.Policy.Init(random.New(1)), random.New(2)
@@ -151,7 +153,8 @@ func TestRecordLong(t *testing.T) {
 	}
 	for _, i := range []int{1, 2500, steps} {
 		next, _, reward, _, _ := r.Env.Step(random.New(0), rec.State(i-1), rec.Action(i), p)
-		require.InDelta(t, floats(t, next.(classic.PendulumState).Theta)[0], floats(t, rec.State(i).(classic.PendulumState).Theta)[0], 1e-4)
+		require.InDelta(t, floats(t, next.(classic.PendulumState).Theta)[0],
+			floats(t, rec.State(i).(classic.PendulumState).Theta)[0], 1e-4)
 		require.InDelta(t, floats(t, reward)[0], rec.Rewards[i-1], 1e-4)
 	}
 }

@@ -5,55 +5,14 @@ import (
 	"math"
 	"regexp"
 	"strconv"
-	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
-
-// What is kept of a config that was checked is not taken for a config that changed since, nor does one run's machine show in
-// another's.
-func TestChecksFollowTheConfig(t *testing.T) {
-	c := DefaultConfig()
-	small := plan.Machine{Devices: 1, Free: 1 << 16}
-	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	kept := c.kept.Load()
-	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	require.Same(t, kept, c.kept.Load(), "case 1: what did not change is not made again")
-	require.ErrorContains(t, c.Check(small), "256 members of 386 parameters", "case 2: a smaller machine")
-	c.Population = 257
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
-	c.Population, c.Policy = 256, "mlp:8"
-	x, err := c.experiment(plan.Machine{Devices: 2})
-	require.NoError(t, err)
-	require.Equal(t, 58, x.params, "case 4: another policy")
-	c.Parted = settings.Values{"strategy.sigma": .1}
-	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	c.Parted["strategy.sigma"] = -1.
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "strategy.sigma", "case 5: a setting of a part, in the same map")
-	delete(c.Parted, "strategy.sigma")
-	x.play.Episodes, x.config.Population = 7, 2
-	y, err := c.experiment(plan.Machine{Devices: 2})
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 256}, []int{y.play.Episodes, y.config.Population}, "case 6: an experiment is its caller's")
-	c.Devices = 3
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "devices: got 3", "case 7")
-	c.Devices, c.EnvParam = 0, settings.Pairs{"gravity": "9.8"}
-	require.NoError(t, c.Check(plan.Machine{Devices: 2}))
-	c.EnvParam["gravitas"] = "1"
-	require.ErrorContains(t, c.Check(plan.Machine{Devices: 2}), "gravitas", "case 8: a parameter of the environment, in the same map")
-	delete(c.EnvParam, "gravitas")
-	var all sync.WaitGroup
-	for range 4 { // case 9: several may check one config
-		all.Go(func() { assert.NoError(t, c.Check(plan.Machine{Devices: 1})) })
-	}
-	all.Wait()
-}
 
 func TestBadConfigs(t *testing.T) {
 	for _, c := range []struct {
@@ -65,43 +24,82 @@ func TestBadConfigs(t *testing.T) {
 			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
 		{"no environment", func(c *Config) { c.Env = "" },
 			`env: got "", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
-		{"unknown policy", func(c *Config) { c.Policy = "mlpp:16" }, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
+		{"unknown policy", func(c *Config) {
+			c.Policy = "mlpp:16"
+		},
+			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
 			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
 		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },
 			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
-		{"linear with sizes", func(c *Config) { c.Policy = "linear:4" }, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
-		{"unknown strategy", func(c *Config) { c.Strategy = "OpenEs" }, `strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, openes, pgpe, pso, randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
+		{"linear with sizes", func(c *Config) {
+			c.Policy = "linear:4"
+		}, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
+		{"unknown strategy", func(c *Config) {
+			c.Strategy = "OpenEs"
+		},
+			`strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, openes, pgpe, pso, randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
 		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
-		{"negative population", func(c *Config) { c.Population = -4 }, `pop: got -4, want an even number from 2 to 16777216`},
+		{"negative population", func(c *Config) {
+			c.Population = -4
+		}, `pop: got -4, want an even number from 2 to 16777216`},
 		{"odd population", func(c *Config) { c.Population = 257 },
 			`pop: got 257, want an even number from 2 to 16777216: openes samples its members in groups of 2`},
-		{"endless population", func(c *Config) { c.Population = math.MaxInt }, `pop: got 9223372036854775807, want an even number from 2 to 16777216`},
+		{"endless population", func(c *Config) {
+			c.Population = math.MaxInt
+		}, `pop: got 9223372036854775807, want an even number from 2 to 16777216`},
 		{"no steps", func(c *Config) { c.Steps = 0 }, `steps: got 0, want a whole number from 1 to 16777216`},
-		{"negative episodes", func(c *Config) { c.Episodes = -1 }, `episodes: got -1, want a whole number from 1 to 65536`},
-		{"no generations", func(c *Config) { c.Generations = 0 }, `generations: got 0, want a whole number from 1 to 1073741823`},
-		{"negative devices", func(c *Config) { c.Devices = -1 }, `devices: got -1, want a whole number from 1 to 1024, 0 for all, on cpu one a core`},
+		{"negative episodes", func(c *Config) { c.Episodes = -1 },
+			`episodes: got -1, want a whole number from 1 to 65536`},
+		{"no generations", func(c *Config) {
+			c.Generations = 0
+		}, `generations: got 0, want a whole number from 1 to 1073741823`},
+		{"negative devices", func(c *Config) { c.Devices = -1 },
+			`devices: got -1, want a whole number from 1 to 1024, 0 for all, on cpu one a core`},
 		{"odd tile", func(c *Config) { c.Tile = 3 },
 			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in groups of 2`},
-		{"no learning rate", func(c *Config) { *c = c.With("strategy.learning-rate", 0) }, `strategy.learning-rate: got 0, want a number above 0 that a float32 holds`},
-		{"unroll", func(c *Config) { c.Unroll = 65 }, `unroll: got 65, want a whole number from 1 to 64, 0 for the default`},
-		{"unknown tuner", func(c *Config) { c.Tune = "quik" }, `tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
-		{"unknown keys", func(c *Config) { c.Keys = "devices" }, `keys: got "devices", want one of global, device; did you mean device?`},
-		{"negative memory", func(c *Config) { c.Memory = -1 }, `memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
-		{"no number", func(c *Config) { *c = c.With("strategy.sigma", math.NaN()) }, `strategy.sigma: got NaN, want a number above 0 that a float32 holds`},
-		{"infinite", func(c *Config) { *c = c.With("strategy.sigma-decay", math.Inf(1)) }, `strategy.sigma-decay: got +Inf, want a number above 0 that a float32 holds`},
+		{"no learning rate", func(c *Config) {
+			*c = c.With("strategy.learning-rate", 0)
+		}, `strategy.learning-rate: got 0, want a number above 0 that a float32 holds`},
+		{"unroll", func(c *Config) { c.Unroll = 65 },
+			`unroll: got 65, want a whole number from 1 to 64, 0 for the default`},
+		{"unknown tuner", func(c *Config) { c.Tune = "quik" },
+			`tune: got "quik", want one of auto, off, quick, full; did you mean quick?`},
+		{"unknown keys", func(c *Config) {
+			c.Keys = "devices"
+		}, `keys: got "devices", want one of global, device; did you mean device?`},
+		{"negative memory", func(c *Config) { c.Memory = -1 },
+			`memory: got -1, want a number of bytes such as 2G, 500M or 1.5GiB`},
+		{"no number", func(c *Config) {
+			*c = c.With("strategy.sigma", math.NaN())
+		}, `strategy.sigma: got NaN, want a number above 0 that a float32 holds`},
+		{"infinite", func(c *Config) {
+			*c = c.With("strategy.sigma-decay", math.Inf(1))
+		}, `strategy.sigma-decay: got +Inf, want a number above 0 that a float32 holds`},
 		{"setting of another", func(c *Config) { *c = c.With("strategy.std-learning-rate", 1) },
 			`strategy.std-learning-rate: got a value, want one of the settings that the strategy openes has: strategy.learning-rate, strategy.sigma, strategy.sigma-decay, strategy.shaping, strategy.weight-decay; did you mean strategy.learning-rate?`},
-		{"too few for differences", func(c *Config) { c.Strategy, c.Population = "de", 3 }, `pop: got 3, want a whole number from 4 to 16777216: de needs 4 members at least`},
+		{"too few for differences", func(c *Config) {
+			c.Strategy, c.Population = "de", 3
+		}, `pop: got 3, want a whole number from 4 to 16777216: de needs 4 members at least`},
 		{"nobody to compare with", func(c *Config) { c.Strategy, c.Population = "cmaes", 1 },
 			`pop: got 1, want a whole number from 2 to 16777216: cmaes needs 2 members at least`},
-		{"unknown shaping", func(c *Config) { *c = c.With("strategy.shaping", "zscore") }, `strategy.shaping: got "zscore", want one of ranks, z-score, raw; did you mean z-score?`},
-		{"negative weight decay", func(c *Config) { *c = c.With("strategy.weight-decay", -1) }, `strategy.weight-decay: got -1, want a number from 0 on`},
+		{"unknown shaping", func(c *Config) {
+			*c = c.With("strategy.shaping", "zscore")
+		}, `strategy.shaping: got "zscore", want one of ranks, z-score, raw; did you mean z-score?`},
+		{"negative weight decay", func(c *Config) {
+			*c = c.With("strategy.weight-decay", -1)
+		}, `strategy.weight-decay: got -1, want a number from 0 on`},
 		{"unknown optimiser", func(c *Config) { *c = c.With("strategy.optimizer", "sgd"); c.Strategy = "pgpe" },
 			`strategy.optimizer: got "sgd", want one of adam, clipup`},
-		{"setting of nothing", func(c *Config) { *c = c.With("head.sigma", 1) }, `head.sigma: got 1, want strategy.NAME or policy.NAME`},
-		{"target", func(c *Config) { c.Target = "many" }, `target: got "many", want a mean return, 0 for none, or auto for the environment's`},
-		{"too small", func(c *Config) { *c = c.With("strategy.sigma", 1e-60) }, `strategy.sigma: got 1e-60, want a number above 0 that a float32 holds`},
+		{"setting of nothing", func(c *Config) {
+			*c = c.With("head.sigma", 1)
+		}, `head.sigma: got 1, want strategy.NAME or policy.NAME`},
+		{"target", func(c *Config) {
+			c.Target = "many"
+		}, `target: got "many", want a mean return, 0 for none, or auto for the environment's`},
+		{"too small", func(c *Config) {
+			*c = c.With("strategy.sigma", 1e-60)
+		}, `strategy.sigma: got 1e-60, want a number above 0 that a float32 holds`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			config := DefaultConfig()
@@ -132,35 +130,38 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 		free       int64
 		want       string
 	}{
-		{1 << 24, "mlp:16,16", 1 << 30, `pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 1.5 GiB and 1.0 GiB is free; the largest population that fits is 11182904`},
-		{256, "mlp:65536,65536", 16 << 30, `policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters take about 1.7 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks smaller`},
-		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 1 << 50, `policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: 16777216 members of 1125900091392002 parameters take about 428.0 PiB and 1.0 PiB is free; no population fits: allow more, or make the networks smaller`},
+		{1 << 24, "mlp:16,16", 1 << 30,
+			`pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 1.5 GiB and 1.0 GiB is free; the largest population that fits is 11182904`},
+		{256, "mlp:65536,65536", 16 << 30,
+			`policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters take about 1.7 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks smaller`},
+		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 1 << 50,
+			`policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: 16777216 members of 1125900091392002 parameters take about 428.0 PiB and 1.0 PiB is free; no population fits: allow more, or make the networks smaller`},
 	} {
 		t.Run(fmt.Sprint(c.population, c.policy), func(t *testing.T) {
 			config := DefaultConfig()
 			config.Population, config.Policy, config.Tile = c.population, c.policy, 32
-			_, err := config.experiment(plan.Machine{Devices: 1, Free: c.free})
+			_, err := config.setup(plan.Machine{Devices: 1, Free: c.free})
 			require.EqualError(t, err, c.want)
 			require.IsType(t, &settings.Error{}, err)
 		})
 	}
 	config := DefaultConfig()
-	x, err := config.experiment(plan.Machine{Devices: 1})
+	x, err := config.setup(plan.Machine{Devices: 1})
 	require.NoError(t, err)
-	need, ok := x.memory()
+	need, ok := x.Memory()
 	require.True(t, ok)
 	require.Less(t, need, int64(16<<20))
 	for free, redrawn := range map[int64]bool{need: false, need - 1: true} {
-		x.on.Free = free
-		require.NoError(t, x.fit())
-		require.Equal(t, redrawn, x.redraw)
+		x.Machine.Free = free
+		require.NoError(t, x.Fit())
+		require.Equal(t, redrawn, x.Regenerate)
 	}
-	x.on.Free = 1 << 16
-	require.ErrorContains(t, x.fit(), "256 members of 386 parameters take about")
+	x.Machine.Free = 1 << 16
+	require.ErrorContains(t, x.Fit(), "256 members of 386 parameters take about")
 }
 
-// Case 1: what is called the largest population that fits does fit, on the devices that the run will have, and no larger one
-// of a whole tile more does.
+// Case 1: what is called the largest population that fits does fit, on the devices that the run will have, and no
+// larger one of a whole tile more does.
 func TestLargestPopulationThatFits(t *testing.T) {
 	for _, policy := range []string{"mlp:16,16", "mlp:512,512", "linear"} {
 		for _, devices := range []int{1, 2, 8} {

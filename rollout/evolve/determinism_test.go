@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // sameBytes compares two states.
@@ -26,64 +26,93 @@ func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
 	}
 }
 
-// The matrix: strategies by numbers of devices, metrics and state equal to the byte: 50 generations of the default
-// experiment, with tiles enough for 8 devices, and a few of one whose tiles and layers are padded. XLARUN_LONG=1 runs the
-// former with every layout of the lanes. In the short form the other strategies run the padded experiment alone, with fewer parameters:
-// the matrices of some are of their square.
+// determinism is one row of the matrix: half of the generations, a snapshot, the other half.
+type determinism struct {
+	name        string
+	change      func(c *Config)
+	devices     []int // the run is whole on the first; it goes on from the snapshot on the last
+	generations int
+}
+
+// The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, and when a run
+// goes on from a snapshot on another number of devices. In the short form openes runs the default experiment, with
+// tiles enough for 8 devices, and one whose tiles are padded, of which 8 devices have too few; cmaes runs a smaller
+// one, whose population is one tile. The long form has all strategies and layouts.
 func TestDeterminismMatrix(t *testing.T) {
-	whole, padded := DefaultConfig(), DefaultConfig()
-	whole.Tile, whole.Seed = 32, 7
-	padded.Population, padded.Steps, padded.Policy, padded.Tile, padded.Seed = 78, 61, "mlp:12", 16, 7
-	padded.LanesLast, padded.Unroll = true, 2
-	type experiment struct {
-		name        string
-		config      Config
-		generations int
+	devices := []int{1, 8}
+	if long.On() {
+		devices = []int{1, 2, 4, 8}
 	}
-	experiments := []experiment{{"default", whole, 50}, {"padded", padded, 3}}
-	if os.Getenv("XLARUN_LONG") != "" {
-		for _, l := range []Config{{LanesLast: true}, {LanesLast: true, Unroll: 4}, {Unroll: 2}} {
-			c := whole
-			c.LanesLast, c.Unroll = l.LanesLast, l.Unroll
-			experiments = append(experiments, experiment{fmt.Sprintf("lanes last %v, unroll %d", l.LanesLast, l.Unroll), c, 50})
+	rows := []determinism{
+		{"default", func(c *Config) { c.Tile = 32 }, devices, 50},
+		{"padded", func(c *Config) {
+			c.Population, c.Steps, c.Policy, c.Tile, c.LanesLast, c.Unroll = 78, 61, "mlp:12", 16, true, 2
+		}, []int{1, 8}, 4},
+	}
+	small := func(tile int) determinism {
+		return determinism{fmt.Sprint("small, tiles of ", tile), func(c *Config) {
+			c.Population, c.Steps, c.Policy, c.Tile = 38, 20, "linear", tile
+		}, []int{1, 8}, 4}
+	}
+	if long.On() {
+		layout := func(lanesLast bool, unroll int) determinism {
+			return determinism{fmt.Sprintf("lanes last %v, unroll %d", lanesLast, unroll), func(c *Config) {
+				c.Tile, c.LanesLast, c.Unroll = 32, lanesLast, unroll
+			}, []int{1, 2, 4, 8}, 50}
 		}
+		rows = append(rows, layout(true, 0), layout(true, 4), layout(false, 2), determinism{"many parameters",
+			func(c *Config) { c.Population, c.Steps, c.Policy, c.Tile = 96, 100, "mlp:64,64", 16 }, []int{1, 2, 8}, 10})
 	}
-	devices := []int{1, 2, 4, 8}
 	clients := map[int]*xlabridge.Client{}
-	for _, d := range devices {
-		clients[d] = open(t, d)
+	for _, devices := range []int{1, 2, 4, 8} {
+		clients[devices] = xlatest.Open(t, devices)
 	}
-	small := padded
-	small.Policy, small.Population, small.Steps = "linear", 70, 30
-	for _, name := range strategy.Names() {
-		all := experiments
-		if os.Getenv("XLARUN_LONG") == "" && name != "openes" {
-			all = []experiment{{"small", small, 6}}
+	short := []string{"cmaes", "openes"} // TestNormalizedRuns… has simplega, TestSharedRuns… eggroll
+	for i, name := range strategy.Names() {
+		if !long.On() && !slices.Contains(short, name) {
+			continue
 		}
-		for _, x := range all {
-			t.Run(name+", "+x.name, func(t *testing.T) {
-				x.config.Strategy = name
-				var metrics []run.Metrics
-				var state map[string][]byte
-				on := devices
-				if x.name == "small" {
-					on = []int{1, 8}
-				}
-				for _, d := range on {
-					e, err := New(clients[d], x.config)
-					require.NoError(t, err)
-					m, s := steps(t, e, x.generations), bytesOf(t, e)
-					require.NoError(t, e.Close())
-					if state == nil {
-						metrics, state = m, s
-						continue
-					}
-					require.Equal(t, metrics, m, "%d devices", d)
-					sameBytes(t, state, s, fmt.Sprint(d, " devices"))
-				}
+		own := append([]determinism{small([]int{8, 48}[i%2])}, rows...)
+		switch {
+		case name == "openes":
+			own = own[1:]
+		case !long.On():
+			own = own[:1]
+		}
+		for _, row := range own {
+			t.Run(name+", "+row.name, func(t *testing.T) {
+				c := DefaultConfig()
+				c.Strategy, c.Seed = name, 7
+				row.change(&c)
+				row.check(t, clients, c)
 			})
 		}
 	}
+}
+
+func (d determinism) check(t *testing.T, clients map[int]*xlabridge.Client, c Config) {
+	t.Helper()
+	half := d.generations / 2
+	whole := start(t, clients[d.devices[0]], c)
+	metrics := steps(t, whole, half)
+	middle, err := whole.Snapshot()
+	require.NoError(t, err)
+	metrics = append(metrics, steps(t, whole, d.generations-half)...)
+	state := bytesOf(t, whole)
+	for i, devices := range d.devices[1:] {
+		e := start(t, clients[devices], c)
+		require.Equal(t, devices, e.Profile().Devices)
+		require.Equal(t, metrics, steps(t, e, d.generations), "%d devices", devices)
+		sameBytes(t, state, bytesOf(t, e), fmt.Sprint(devices, " devices"))
+		if i+2 < len(d.devices) {
+			continue
+		}
+		require.NoError(t, e.Restore(middle))
+		require.Equal(t, metrics[half:], steps(t, e, d.generations-half), "restored on %d devices", devices)
+		sameBytes(t, state, bytesOf(t, e), fmt.Sprint("restored on ", devices, " devices"))
+	}
+	delete(middle.Arrays, "key.data")
+	require.ErrorContains(t, whole.Restore(middle), `no array "key.data" of u32[2]`)
 }
 
 // fitnessOf runs one generation and returns the fitness of each member.
@@ -97,12 +126,16 @@ func fitnessOf(t *testing.T, e *Evolution) []float64 {
 	return v[:len(v)/3]
 }
 
-// The members of a padded population do what they do in a larger one that fills its tiles, to the byte: odd sizes all round.
+// The members of a padded population do what they do in a larger one that fills its tiles, to the byte: odd sizes all
+// round.
 func TestPaddedMembersAreTheSame(t *testing.T) {
 	c := DefaultConfig()
-	c.Strategy, c.Policy, c.Steps, c.Seed = "simplega", "mlp:48", 333, 3
-	b := open(t, 2)
+	c.Strategy, c.Policy, c.Steps, c.Seed = "simplega", "mlp:48", 33, 3
+	b := xlatest.Open(t, 2)
 	for _, c.LanesLast = range []bool{false, true} {
+		if c.LanesLast && !long.On() {
+			break
+		}
 		c.Tile, c.Population = 48, 777 // 16 tiles and a part of one, on two devices
 		padded := start(t, b, c)
 		require.Equal(t, 18, padded.Profile().Fact("tiles"))
@@ -115,18 +148,24 @@ func TestPaddedMembersAreTheSame(t *testing.T) {
 	}
 }
 
-// Noise that is drawn again is the noise that was kept: all results are the same to the byte.
+// Noise that is drawn again is the noise that was kept: all results are the same to the byte. The strategies of the
+// short form take sums, products and all draws at once, and draw by the group's number.
 func TestRedrawnNoiseChangesNothing(t *testing.T) {
-	b := open(t, 2)
-	for _, x := range []struct {
+	b := xlatest.Open(t, 2)
+	rows := []struct {
 		strategy string
 		devices  int
 		last     bool
-	}{{"openes", 1, false}, {"openes", 2, true}, {"pgpe", 2, false}, {"simplega", 2, false}, {"cmaes", 2, false}, {"samrga", 2, true}} {
-		t.Run(x.strategy, func(t *testing.T) {
+	}{{"cmaes", 2, false}, {"samrga", 2, true}, {"openes", 2, true}, {"openes", 1, false}, {"pgpe", 2, false},
+		{"simplega", 2, false}}
+	if !long.On() {
+		rows = rows[:2] // TestNormalizedRunsDoNotDependOnDevices has openes
+	}
+	for _, row := range rows {
+		t.Run(row.strategy, func(t *testing.T) {
 			c := DefaultConfig()
-			c.Population, c.Steps, c.Policy, c.Tile = 150, 83, "mlp:16", 16
-			c.Strategy, c.Devices, c.LanesLast = x.strategy, x.devices, x.last
+			c.Population, c.Steps, c.Policy, c.Tile = 86, 23, "mlp:6", 16
+			c.Strategy, c.Devices, c.LanesLast = row.strategy, row.devices, row.last
 			kept, drawn := start(t, b, c), redrawing(t, b, c)
 			require.Equal(t, steps(t, kept, 5), steps(t, drawn, 5))
 			sameBytes(t, bytesOf(t, kept), bytesOf(t, drawn), "redrawn")
@@ -137,10 +176,10 @@ func TestRedrawnNoiseChangesNothing(t *testing.T) {
 // redrawing starts a run that keeps no noise.
 func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	t.Helper()
-	x, err := c.experiment(plan.Machine{Devices: b.NumDevices(), CPU: b.Backend() == "cpu"})
+	x, err := c.setup(plan.Machine{Devices: b.NumDevices(), CPU: b.Backend() == "cpu"})
 	require.NoError(t, err)
-	x.redraw = true
-	e, err := build(b, x, plan.Choice{})
+	x.Regenerate = true
+	e, err := c.build(b, x, plan.Choice{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	require.Equal(t, true, e.Profile().Fact("noise_redrawn"))
@@ -150,8 +189,8 @@ func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 // Keys of a device's own: one device gives the same each time, two give something else, and no two members share a key.
 func TestKeysOfDevices(t *testing.T) {
 	c := DefaultConfig()
-	c.Population, c.Steps, c.Policy, c.Tile, c.Keys = 32, 40, "linear", 8, KeysDevice
-	b := open(t, 2)
+	c.Population, c.Steps, c.Policy, c.Tile, c.Keys, c.Strategy = 32, 40, "linear", 8, KeysDevice, "simplega"
+	b := xlatest.Open(t, 2)
 	after := func(devices int) map[string][]byte {
 		c.Devices = devices
 		e := start(t, b, c)
@@ -159,8 +198,8 @@ func TestKeysOfDevices(t *testing.T) {
 		return bytesOf(t, e)
 	}
 	sameBytes(t, after(2), after(2), "again")
-	require.NotEqual(t, after(1)["strategy.mean"], after(2)["strategy.mean"])
-	c.Strategy = "simplega"
+	require.NotEqual(t, after(1)["strategy.elites"], after(2)["strategy.elites"])
+	c.Devices = 2
 	e := start(t, b, c)
 	steps(t, e, 1)
 	s, err := e.Snapshot()

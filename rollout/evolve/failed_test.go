@@ -17,12 +17,13 @@ import (
 	"xlarun/xlabridge"
 )
 
-// lottery is an environment of one step, whose reward is drawn at the start: a number, or for two thirds of the episodes one of what
-// stands in the places of high, low and none.
+// lottery is an environment of one step, whose reward is drawn at the start: a number, or for two thirds of the
+// episodes one of what stands in the places of high, low and none.
 type lottery struct{ high, low, none float64 }
 
 func (lottery) Spec() envs.Spec {
-	return envs.Spec{ID: "Lottery-v0", Observation: envs.Symmetric(1, 1, 1, 1), Action: envs.Discrete{N: 2}, MaxSteps: 3}
+	return envs.Spec{ID: "Lottery-v0", Observation: envs.Symmetric(1, 1, 1, 1), Action: envs.Discrete{N: 2},
+		MaxSteps: 3}
 }
 func (lottery) DefaultParams() graph.None { return graph.None{} }
 func (l lottery) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
@@ -31,13 +32,15 @@ func (l lottery) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
 func (lottery) Observe(*graph.Array, graph.None) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(graph.Float32, 4))
 }
-func (l lottery) Step(_ random.Key, s, _ *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	reward = graph.Select(graph.Lt(s, 2), float32(l.high), graph.Select(graph.Lt(s, 4), float32(l.low), graph.Select(graph.Lt(s, 6), float32(l.none), s)))
+func (l lottery) Step(_ random.Key, s, _ *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	reward = graph.Select(graph.Lt(s, 2), float32(l.high), graph.Select(graph.Lt(s, 4), float32(l.low),
+		graph.Select(graph.Lt(s, 6), float32(l.none), s)))
 	return s, l.Observe(s, p), reward, graph.Ge(s, 0), envs.False()
 }
 
-// A member whose return is infinite has failed as one whose return is NaN: it is never the best, nor a parent, and to the last bit
-// nothing else changes.
+// A member whose return is infinite has failed as one whose return is NaN: it is never the best, nor a parent, and to
+// the last bit nothing else changes.
 func TestInfiniteReturnsFail(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, name := range []string{"openes", "pgpe", "simplega", "cmaes"} {
@@ -46,10 +49,10 @@ func TestInfiniteReturnsFail(t *testing.T) {
 			for i, env := range []lottery{{inf, -inf, nan}, {nan, nan, nan}} {
 				c := DefaultConfig()
 				c.Policy, c.Strategy, c.Population, c.Steps, c.Tile = "linear", name, 20, 3, 4
-				x, err := c.experiment(plan.Machine{Devices: 1})
+				x, err := c.setup(plan.Machine{Devices: 1})
 				require.NoError(t, err)
-				x.play.Env, x.redraw = envs.Erase(env), redraw
-				e, err := build(&xlabridge.Reference{}, x, plan.Choice{})
+				x.Rollout.Env, x.Regenerate = envs.Erase(env), redraw
+				e, err := c.build(&xlabridge.Reference{}, x, plan.Choice{})
 				require.NoError(t, err)
 				failed := 0.
 				for range 3 {
@@ -83,10 +86,12 @@ func TestInfiniteReturnsFail(t *testing.T) {
 	}
 }
 
-// fuse is an environment whose reward is NaN, or an infinity, in one step, which the episode draws: none in half of the episodes.
+// fuse is an environment whose reward is NaN, or an infinity, in one step, which the episode draws: none in half of the
+// episodes.
 type fuse struct{ lottery }
 
-func (fuse) Step(_ random.Key, s, _ *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+func (fuse) Step(_ random.Key, s, _ *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	at, time := graph.Floor(s), graph.Sub(s, graph.Floor(s))
 	time = graph.Add(time, 1./16)
 	blown := graph.Eq(graph.Mul(time, 16), at)
@@ -97,8 +102,9 @@ func (f fuse) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
 	return graph.Floor(random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11)), lottery{}.Observe(nil, p)
 }
 
-// The row of a generation in which members failed says which the first of them was, and in which step; the others' rows say nothing of
-// it. 1: one episode a member; 2: of three episodes the first that failed; 3: draws made again; 4: padded tiles.
+// The row of a generation in which members failed says which the first of them was, and in which step; the others' rows
+// say nothing of it. 1: one episode a member; 2: of three episodes the first that failed; 3: draws made again; 4:
+// padded tiles.
 func TestWhichMemberFailed(t *testing.T) {
 	for number, c := range []struct {
 		episodes int
@@ -109,11 +115,12 @@ func TestWhichMemberFailed(t *testing.T) {
 			continue
 		}
 		config := DefaultConfig()
-		config.Policy, config.Population, config.Steps, config.Tile, config.Episodes = "linear", 8, 5, c.tile, c.episodes
-		x, err := config.experiment(plan.Machine{Devices: 1})
+		config.Policy, config.Population, config.Steps, config.Tile, config.Episodes = "linear", 8, 5, c.tile,
+			c.episodes
+		x, err := config.setup(plan.Machine{Devices: 1})
 		require.NoError(t, err)
-		x.play.Env, x.redraw = envs.Erase(fuse{}), c.redraw
-		e, err := build(&xlabridge.Reference{}, x, plan.Choice{})
+		x.Rollout.Env, x.Regenerate = envs.Erase(fuse{}), c.redraw
+		e, err := config.build(&xlabridge.Reference{}, x, plan.Choice{})
 		require.NoError(t, err)
 		with := 0
 		for g := range 12 {
@@ -143,7 +150,8 @@ func TestWhichMemberFailed(t *testing.T) {
 				continue
 			}
 			with++
-			for name, want := range map[string]float64{"failed_generation": float64(g + 1), "failed_member": float64(member), "failed_step": step} {
+			for name, want := range map[string]float64{"failed_generation": float64(g + 1),
+				"failed_member": float64(member), "failed_step": step} {
 				got, ok := m.Get(name)
 				require.True(t, ok)
 				require.Equal(t, want, got, "case %d, generation %d: %s", number, g+1, name)
@@ -154,7 +162,8 @@ func TestWhichMemberFailed(t *testing.T) {
 	}
 }
 
-// Members whose potentials leave all numbers fail as any others do, and the row says which and when; what their spikes were is not among the means.
+// Members whose potentials leave all numbers fail as any others do, and the row says which and when; what their spikes
+// were is not among the means.
 func TestMembersWhosePotentialsDivergeFail(t *testing.T) {
 	for _, x := range []struct {
 		number int

@@ -2,7 +2,6 @@ package evolve
 
 import (
 	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -11,9 +10,11 @@ import (
 	_ "xlarun/envs/levels"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // under is the small run on Forage-L0 that dynamics are compared by.
@@ -70,21 +71,23 @@ func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int
 	return candidates[0].Params
 }
 
-// The second grade of parity: over 64 genotypes, fitness by currents and fitness by conductances, with time in synapses and without, have a rank correlation of at least 0.8.
-// XLARUN_LONG=1 does so for all models.
+// The second grade of parity: over 64 genotypes, fitness by currents and fitness by conductances, with time in synapses
+// and without, have a rank correlation of at least 0.8. XLARUN_LONG=1 does so for all models.
 func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
-	b, all := open(t, 1), genotypes(t)
-	models := []string{"lif"}
-	if os.Getenv("XLARUN_LONG") != "" {
+	b, all := xlatest.Open(t, 1), genotypes(t)
+	models, pairs := []string{"lif"}, [][2]string{{":current", ":conductance"}}
+	if long.On() {
 		models = []string{"lif", "expif", "adex", "izhikevich", "hh"}
+		pairs = append(pairs, [2]string{"", ":shunt"})
 	}
 	for _, m := range models {
-		for _, kinds := range [][2]string{{":current", ":conductance"}, {"", ":shunt"}} {
+		for _, kinds := range pairs {
 			x, y := fitness(t, b, "mechanistic:"+m+kinds[0], all), fitness(t, b, "mechanistic:"+m+kinds[1], all)
 			r := spearman(x, y)
 			_, sx := spread(x)
 			_, sy := spread(y)
-			t.Logf("%s%s and %s: rank correlation %.3f; deviations of fitness %.1f and %.1f", m, kinds[0], kinds[1], r, sx, sy)
+			t.Logf("%s%s and %s: rank correlation %.3f; deviations of fitness %.1f and %.1f", m, kinds[0], kinds[1], r,
+				sx, sy)
 			if !(r >= .8) {
 				t.Errorf("%s%s and %s: a rank correlation of %.2f, want .8", m, kinds[0], kinds[1], r)
 			}
@@ -93,20 +96,21 @@ func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
 	}
 }
 
-// The third grade: what evolved under one dynamics keeps, under another one, at least 80 % of its gain over genotypes that are drawn, fast and
-// mechanistic, by currents and by conductances. The two of a pair have synapses that take time, or both have none: where they take none, search
-// does not see their time constants. XLARUN_LONG=1 evolves for longer, and looks at all models; hh is held to the bound beside itself only:
-// it cannot spike as often as fast:cubalif, and keeps 66 % of a gain from there (from fast 87 %).
+// The third grade: what evolved under one dynamics keeps, under another one, at least 80 % of its gain over genotypes
+// that are drawn, fast and mechanistic, by currents and by conductances. The two of a pair have synapses that take
+// time, or both have none: where they take none, search does not see their time constants. hh is held to the bound
+// beside itself only: it cannot spike as often as fast:cubalif, and keeps 66 % of a gain from there (from fast 87 %).
 func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
-	b, random := open(t, 1), genotypes(t)
-	generations := 30
-	pairs := [][2]string{{"fast:cubalif", "mechanistic:lif:conductance"}, {"mechanistic:lif:conductance", "fast:cubalif"}, {"fast", "mechanistic:lif:shunt"}}
-	if os.Getenv("XLARUN_LONG") != "" {
-		generations = 60
-		for _, m := range []string{"lif", "expif", "adex", "izhikevich", "hh"} {
-			current, conductance := "mechanistic:"+m+":current", "mechanistic:"+m+":conductance"
-			pairs = append(pairs, [][2]string{{"fast", "mechanistic:" + m}, {"fast", "mechanistic:" + m + ":shunt"}, {"fast:cubalif", current}, {"fast:cubalif", conductance}, {current, conductance}, {conductance, current}}...)
-		}
+	long.Only(t) // in short, TestConductancesRankGenotypesAsCurrentsDo compares the same dynamics
+	b, random := xlatest.Open(t, 1), genotypes(t)
+	const generations = 60
+	pairs := [][2]string{{"fast:cubalif", "mechanistic:lif:conductance"}, {"mechanistic:lif:conductance",
+		"fast:cubalif"}, {"fast", "mechanistic:lif:shunt"}}
+	for _, m := range []string{"lif", "expif", "adex", "izhikevich", "hh"} {
+		current, conductance := "mechanistic:"+m+":current", "mechanistic:"+m+":conductance"
+		pairs = append(pairs, [][2]string{{"fast", "mechanistic:" + m}, {"fast", "mechanistic:" + m + ":shunt"},
+			{"fast:cubalif", current}, {"fast:cubalif", conductance}, {current, conductance},
+			{conductance, current}}...)
 	}
 	members, before := map[string]any{}, map[string]float64{}
 	reached := func(dynamics string, member any) float64 {
@@ -121,7 +125,8 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 		own, other := reached(p[0], members[p[0]]), reached(p[1], members[p[0]])
 		gain := own - before[p[0]]
 		kept := (other - before[p[1]]) / gain
-		t.Logf("from %s to %s: %.1f (drawn: %.1f) and %.1f (drawn: %.1f), %.0f %% kept", p[0], p[1], own, before[p[0]], other, before[p[1]], 100*kept)
+		t.Logf("from %s to %s: %.1f (drawn: %.1f) and %.1f (drawn: %.1f), %.0f %% kept", p[0], p[1], own, before[p[0]],
+			other, before[p[1]], 100*kept)
 		require.Greater(t, gain, 10., p[0])
 		ownKind := strings.Contains(p[0], ":hh") == strings.Contains(p[1], ":hh")
 		if ownKind && !(kept >= .8) {
@@ -130,17 +135,19 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 	}
 }
 
-// Members whose weights change with rewards evolve like others: to the byte on two devices as on one, and otherwise than those whose weights stay.
+// Members whose weights change with rewards evolve like others: to the byte on two devices as on one, and otherwise
+// than those whose weights stay.
 func TestRewardedMembersEvolve(t *testing.T) {
-	play := func(devices int, plasticity string) []run.Metrics {
+	b := []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 2)}
+	play := func(b xlabridge.Backend, devices int, plasticity string) []run.Metrics {
 		c := under("fast").With("policy.plasticity", plasticity)
 		c.Population, c.Steps, c.Tile, c.Devices = 16, 30, 4, devices
-		return steps(t, start(t, open(t, devices), c), 2)
+		return steps(t, start(t, b, c), 2)
 	}
-	one := play(1, "rewarded")
-	require.Equal(t, one, play(2, "rewarded"))
-	require.NotEqual(t, of(t, one[0], "mean_fitness"), of(t, play(1, "none")[0], "mean_fitness"))
+	one := play(b[0], 1, "rewarded")
+	require.NotEqual(t, of(t, one[0], "mean_fitness"), of(t, play(b[0], 1, "none")[0], "mean_fitness"))
 	require.False(t, math.IsNaN(of(t, one[1], "worst_fitness")))
+	require.Equal(t, play(b[1], 1, "rewarded"), play(b[1], 2, "rewarded"))
 }
 
 // spread is the mean and the standard deviation.

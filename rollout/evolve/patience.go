@@ -5,49 +5,39 @@ import (
 	"math"
 
 	"xlarun/graph"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/run"
 )
 
-// patience tells when a run no longer gets better.
-type patience struct {
-	best  float64 // that has to be exceeded by Config.MinImprovement; -Inf at first
-	since int64   // the generation that reached it, from 1
-}
-
-// Arrays of a snapshot that are none of the state's: those of a run with Config.Patience.
+// Names of the arrays that a run with Config.Patience adds to a snapshot.
 const (
 	patienceBest  = "patience.best"
 	patienceSince = "patience.since"
 )
 
-// take takes the best fitness of a generation in and tells whether the run is out of patience.
-func (p *patience) take(best float64, generation int64, c *Config) (out bool) {
-	if best > p.best+c.MinImprovement {
-		p.best, p.since = best, generation
-	}
-	return c.Patience > 0 && generation-p.since >= int64(c.Patience)
-}
-
 // Snapshot copies the state to the host.
 func (e *Evolution) Snapshot() (run.Snapshot, error) {
 	s, err := e.Loop.Snapshot()
 	if err == nil && e.config.Patience > 0 {
-		s.Arrays[patienceBest], s.Arrays[patienceSince] = graph.Of(float32(e.patience.best)), graph.Of(int32(e.patience.since))
+		s.Arrays[patienceBest], s.Arrays[patienceSince] = graph.Of(float32(e.patience.Best)),
+			graph.Of(int32(e.patience.Since))
 	}
 	return s, err
 }
 
-// Unflatten is a snapshot as a State.
-func (e *Evolution) Unflatten(s run.Snapshot) (any, error) { return e.Loop.Unflatten(e.ofLoop(s)) }
+// Unflatten returns a snapshot as a generation.State.
+func (e *Evolution) Unflatten(s run.Snapshot) (any, error) {
+	return e.Loop.Unflatten(e.programState(s))
+}
 
-// ofLoop is a snapshot as the loop has it: without what patience adds, and with an empty hall of fame where it was taken by a version
-// that had none.
-func (e *Evolution) ofLoop(s run.Snapshot) run.Snapshot {
+// programState returns a snapshot of the program's state: without what patience adds, and with an empty hall of fame
+// where an early version took it.
+func (e *Evolution) programState(s run.Snapshot) run.Snapshot {
 	all := maps.Clone(s.Arrays)
 	delete(all, patienceBest)
 	delete(all, patienceSince)
-	if h := e.hall; h != nil && s.Arrays["hall.fitness"] == nil && len(all) > 0 {
-		leaves, tree := graph.Flatten(struct{ Hall *Hall }{h})
+	if s.Arrays["hall.fitness"] == nil && len(all) > 0 {
+		leaves, tree := graph.Flatten(struct{ Hall generation.Hall }{e.hall})
 		for i, a := range leaves {
 			all[run.LeafName(tree.Path(i))] = a
 		}
@@ -57,7 +47,7 @@ func (e *Evolution) ofLoop(s run.Snapshot) run.Snapshot {
 
 // Restore goes on from a snapshot.
 func (e *Evolution) Restore(s run.Snapshot) error {
-	if err := e.Loop.Restore(e.ofLoop(s)); err != nil {
+	if err := e.Loop.Restore(e.programState(s)); err != nil {
 		return err
 	}
 	var err error
@@ -68,12 +58,12 @@ func (e *Evolution) Restore(s run.Snapshot) error {
 		return x
 	}
 	e.bestEver = number("best.fitness")
-	e.patience = patience{best: e.bestEver}
+	e.patience = generation.Patience{Best: e.bestEver}
 	if !math.IsInf(e.bestEver, -1) {
-		e.patience.since = int64(number("best.generation")) + 1
+		e.patience.Since = int64(number("best.generation")) + 1
 	}
 	if _, ok := s.Arrays[patienceBest]; ok {
-		e.patience = patience{number(patienceBest), int64(number(patienceSince))}
+		e.patience = generation.Patience{Best: number(patienceBest), Since: int64(number(patienceSince))}
 	}
 	return err
 }

@@ -6,20 +6,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// A warm-up leaves the state as it was, to the bit, before the first generation and between others.
+// A warm-up leaves the state as it was, to the bit, before the first generation and between others: of a strategy of
+// vectors, of one that keeps members, and of one of trees.
 func TestWarmUpRestoresTheState(t *testing.T) {
-	b := open(t, 2)
-	for _, name := range strategy.Names() {
+	b := xlatest.Open(t, 2)
+	for _, name := range []string{"openes", "pso", "eggroll"} {
 		t.Run(name, func(t *testing.T) {
 			c := DefaultConfig()
 			c.Population, c.Steps, c.Policy, c.Strategy, c.Tile = 24, 5, "linear", name, 8
-			plain, warmed := start(t, b, c), start(t, b, c)
+			plain, warmed := start(t, b, c), start(t, b, c) // one compiled program
 			for range 2 {
 				before := bytesOf(t, warmed)
 				seconds, err := run.WarmUp(warmed)
@@ -49,7 +53,7 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 func TestPhases(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile = 24, 2, "linear", 8
-	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, open(t, 2)} {
+	for _, b := range []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 2)} {
 		e := start(t, b, c)
 		steps(t, e, 1)
 		before := bytesOf(t, e)
@@ -75,22 +79,26 @@ func TestPurpose(t *testing.T) {
 func TestPhasesAreTheGeneration(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile = 24, 5, "linear", 8
-	for _, name := range strategy.Names() {
+	names := []string{"openes", "simplega", "eggroll"}
+	if long.On() {
+		names = strategy.Names()
+	}
+	for _, name := range names {
 		c.Strategy = name
 		e := start(t, &xlabridge.Reference{}, c)
 		steps(t, e, 1)
-		g := e.generation
+		g := e.program
 		now, err := e.State()
 		require.NoError(t, err)
-		state := now.(State)
-		x, err := c.experiment(plan.Machine{Devices: 1})
+		state := now.(generation.State)
+		x, err := c.setup(plan.Machine{Devices: 1})
 		require.NoError(t, err)
-		in := x.inputs(g.groups.PerDevice)
+		in := x.Inputs(g.Groups.PerDevice)
 		p, err := graph.TraceArgs("parts", []any{state, in}, graph.TraceOptions{Replicas: 1}, func(a []any) any {
-			s, in := a[0].(State), a[1].(inputs)
-			draws := g.askAll(s, in)
-			reached := g.playAll(s, in, draws)
-			return []any{reached.Summary.Return, g.tellAll(s, in, draws, reached)}
+			s, in := a[0].(generation.State), a[1].(generation.Inputs)
+			draws := g.Ask(s, in)
+			reached := g.Evaluate(s, in, draws)
+			return []any{reached.Summary.Return, g.Tell(s, in, draws, reached)}
 		})
 		require.NoError(t, err)
 		out, err := p.Interpret(graph.Leaves([]any{state, in}), nil)

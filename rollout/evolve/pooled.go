@@ -8,69 +8,84 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/pool"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
-// pooled is a run that is one of several islands which share a folder; see Pool. What it does follows from its state and from who has arrived, and that from when the
-// others have written: two such runs are not equal to the byte.
+// pooled is a run that is one of several islands, each a process of its own, which share a folder; see pool.Pool. It
+// depends on when the other islands write, so two such runs are not equal to the byte.
 type pooled struct {
 	*Evolution
-	pool    *Pool
-	islands []string // those that are known by number: this one first, then in the order in which members of theirs came
+	pool *pool.Pool
+	// islands are the names of the islands by number: this one first, then in the order in which their members came.
+	islands []string
 	arrived []arrival
 	size    int  // parameters of a member
-	begun   bool // a generation was run here
+	begun   bool // this process has run a generation
 }
 
-// arrival is a member that came in, and when.
+// arrival is a member that came in.
 type arrival struct {
-	Generation int64 `json:"generation"` // after which
-	Travelled
+	Generation int64 `json:"generation"` // it came after this one
+	pool.Member
 }
 
 const (
-	// poolIslands is the number of islands whose shares are told apart; the last place is for all further ones together.
+	// poolIslands is the number of islands that have shares of their own; the last one stands for all further ones.
 	poolIslands = 64
-	// poolNames is the array of a snapshot that has their names.
+	// poolNames is the array with their names in a snapshot.
 	poolNames = "pool.names"
-	// longestIsland is the length of an island's name.
+	// longestIsland is the largest length of an island's name.
 	longestIsland = 63
-	// otherIslands is the name of those that are not told apart.
+	// otherIslands is the name of the islands without shares of their own.
 	otherIslands = "others"
 )
 
 var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
-// checkIsland checks the settings of a run that is an island, and has members leave and arrive in its program.
-func (c *Config) checkIsland(x *experiment) error {
+// PoolSettings make a run one of several islands, each a process of its own, that share a folder; see pool.Pool.
+type PoolSettings struct {
+	// Island is the name of this run among the islands; "": it is none.
+	Island       string `set:"island" program:"no" help:"name of this run among the islands that share --migration-dir"`
+	MigrationDir string `set:"migration-dir" program:"no" resume:"any" help:"folder that islands, runs of their own, share: through it their best members travel"`
+	generation.MigrationSettings
+}
+
+// checkPool checks the settings of a run that is an island.
+func (c *Config) checkPool() error {
 	if c.Island == "" {
 		if c.MigrationDir != "" {
-			return settings.Wrong("migration-dir", c.MigrationDir, "--island with it, the name of this run among those that share the folder")
+			return settings.Wrong("migration-dir", c.MigrationDir, "--island with it, the name of this run among "+
+				"those that share the folder")
 		}
 		return nil
 	}
 	switch {
 	case !islandName.MatchString(c.Island) || len(c.Island) > longestIsland || c.Island == otherIslands:
-		return settings.Wrong("island", c.Island, "a name of up to %d letters, digits, dots, dashes and underscores, such as 01", longestIsland)
+		return settings.Wrong("island", c.Island, "a name of up to %d letters, digits, dots, dashes and underscores, "+
+			"such as 01", longestIsland)
 	case c.MigrationDir == "":
 		return settings.Wrong("island", c.Island, "--migration-dir with it, the folder that the islands share")
-	case c.Restarts != RestartsNone && c.Restarts != "":
+	case c.restarts():
 		return settings.Wrong("restarts", c.Restarts, "none: an island starts once")
 	case c.NormalizeObservations:
-		return settings.Wrong("normalize-observations", true, "false: a member would see the world in another scale on each island")
+		return settings.Wrong("normalize-observations", true, "false: each island would normalise observations by "+
+			"statistics of its own, and a member that travels would see another world")
 	case c.MigrateEvery < 1:
 		return settings.Wrong("migrate-every", c.MigrateEvery, "1 or more, for an island that shares a folder")
 	}
-	return x.migrate(poolIslands)
+	return nil
 }
 
-// key is that of the run: of the seed, and of an island's name, so that islands of one seed are not the same.
+// key returns the run's key. It depends on the seed and the island's name, so that islands of one seed differ.
 func (c *Config) key() random.Key {
 	key := random.New(c.Seed)
 	if c.Island == "" {
@@ -85,22 +100,22 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 	if err := os.MkdirAll(c.MigrationDir, 0o777); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder that can be written to: %v", err)
 	}
-	if err := newPool(c.MigrationDir, c.Island, "").open(); err != nil {
+	if err := pool.New(c.MigrationDir, c.Island, "").Open(); err != nil {
 		return nil, settings.Wrong("migration-dir", c.MigrationDir, "a folder in which the island can write: %v", err)
 	}
 	e, err := New(b, c)
 	if err != nil {
 		return nil, err
 	}
-	p := &pooled{Evolution: e, islands: []string{c.Island}, size: e.generation.layout.Size()}
-	p.pool = newPool(c.MigrationDir, c.Island, fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size))
+	p := &pooled{Evolution: e, islands: []string{c.Island}, size: e.program.Genomes.Size()}
+	p.pool = pool.New(c.MigrationDir, c.Island, fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size))
 	return p, nil
 }
 
-// Step runs a generation; every so many of them members leave and arrive after it.
+// Step runs a generation. Every MigrateEvery generations, members leave and arrive after it.
 func (p *pooled) Step() (run.Metrics, error) {
 	if !p.begun && p.Steps() == 0 {
-		if err := p.pool.vacant(); err != nil {
+		if err := p.pool.CheckVacant(); err != nil {
 			return run.Metrics{}, err
 		}
 	}
@@ -118,32 +133,33 @@ func (p *pooled) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// migrate has the best members of the last generation leave, and puts those who have arrived where the next generation finds them.
+// migrate writes the best members of the last generation to the pool, and puts members of other islands into the state
+// for the next generation.
 func (p *pooled) migrate() error {
 	s, err := p.Evolution.Loop.Snapshot()
 	if err != nil {
 		return err
 	}
-	of := func(name string) *graph.Array { return s.Arrays["migration."+name] }
+	leaving := func(name string) *graph.Array { return s.Arrays["migration.leaving."+name] }
 	names := append([]string{}, p.islands...)
 	for len(names) < poolIslands {
 		names = append(names, otherIslands)
 	}
-	if err := p.pool.Leave(s.Step, poolEntry{of("leaving.genomes"), of("leaving.fitness"), of("leaving.descent")}, names); err != nil {
+	entry := pool.Entry{Genomes: leaving("genomes"), Fitness: leaving("fitness"), Descent: leaving("descent")}
+	if err := p.pool.Leave(s.Step, entry, names); err != nil {
 		return err
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(p.config.Island))
-	came := p.pool.Arrive(p.config.Migrants, p.size, rand.New(rand.NewPCG(uint64(p.config.Seed)^h.Sum64(), uint64(s.Step))))
-	if len(came) == 0 {
+	draw := rand.New(rand.NewPCG(uint64(p.config.Seed)^h.Sum64(), uint64(s.Step)))
+	immigrants := p.pool.Arrive(p.config.Migrants, p.size, draw)
+	if len(immigrants) == 0 {
 		return nil
 	}
 	k := p.config.Migrants
-	genomes, fitness, from, descent := make([]float32, k*p.size), make([]float32, k), make([]int32, k), make([]float32, k*poolIslands)
-	for i := range fitness {
-		fitness[i] = float32(math.Inf(-1))
-	}
-	for i, t := range came {
+	genomes, descent := make([]float32, k*p.size), make([]float32, k*poolIslands)
+	fitness, from := slices.Repeat([]float32{float32(math.Inf(-1))}, k), make([]int32, k)
+	for i, t := range immigrants {
 		copy(genomes[i*p.size:], t.Genome)
 		fitness[i], from[i] = float32(t.Fitness), int32(p.number(t.From))
 		for name, share := range t.Descent {
@@ -151,19 +167,19 @@ func (p *pooled) migrate() error {
 		}
 		p.arrived = append(p.arrived, arrival{s.Step, t})
 	}
-	for name, a := range map[string]*graph.Array{"genomes": graph.Float32s(genomes, k, p.size), "fitness": graph.Float32s(fitness), "from": graph.Int32s(from),
-		"descent": graph.Float32s(descent, k, poolIslands)} {
-		s.Arrays["migration.arriving."+name] = a
-	}
+	maps.Copy(s.Arrays, map[string]*graph.Array{
+		"migration.arriving.genomes": graph.Float32s(genomes, k, p.size),
+		"migration.arriving.fitness": graph.Float32s(fitness),
+		"migration.arriving.from":    graph.Int32s(from),
+		"migration.arriving.descent": graph.Float32s(descent, k, poolIslands),
+	})
 	return p.Evolution.Loop.Restore(s)
 }
 
-// number is that of an island among the shares.
+// number returns the number of an island among the shares.
 func (p *pooled) number(name string) int {
-	for i, known := range p.islands {
-		if known == name {
-			return i
-		}
+	if i := slices.Index(p.islands, name); i >= 0 {
+		return i
 	}
 	if name == otherIslands || len(p.islands) == poolIslands-1 {
 		return poolIslands - 1
@@ -172,7 +188,7 @@ func (p *pooled) number(name string) int {
 	return len(p.islands) - 1
 }
 
-// Snapshot is the search's, and the islands' names.
+// Snapshot returns the search's snapshot and the islands' names.
 func (p *pooled) Snapshot() (run.Snapshot, error) {
 	s, err := p.Evolution.Snapshot()
 	if err != nil {
@@ -188,14 +204,14 @@ func (p *pooled) Snapshot() (run.Snapshot, error) {
 	return s, nil
 }
 
-// searching is a snapshot as the search has it.
+// searching returns the part of a snapshot that is the search's.
 func (p *pooled) searching(s run.Snapshot) run.Snapshot {
 	all := maps.Clone(s.Arrays)
 	delete(all, poolNames)
 	return run.Snapshot{Step: s.Step, Arrays: all}
 }
 
-// Restore goes on from a snapshot. What has come since then may come again.
+// Restore goes on from a snapshot. Members that came after it may come again.
 func (p *pooled) Restore(s run.Snapshot) error {
 	a, ok := s.Arrays[poolNames]
 	if !ok || a.Size() != poolIslands*longestIsland {
@@ -218,7 +234,8 @@ func (p *pooled) Restore(s run.Snapshot) error {
 		}
 	}
 	if len(names) == 0 || names[0] != p.config.Island {
-		return settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the same settings made")
+		return settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the same "+
+			"settings made")
 	}
 	if err := p.Evolution.Restore(p.searching(s)); err != nil {
 		return err
@@ -227,15 +244,15 @@ func (p *pooled) Restore(s run.Snapshot) error {
 	return nil
 }
 
-// Candidates are the search's.
+// Candidates returns the search's candidates.
 func (p *pooled) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	return p.Evolution.Candidates(p.searching(s))
 }
 
-// Fame is the search's.
+// Fame returns the search's hall of fame.
 func (p *pooled) Fame(s run.Snapshot) ([]run.Famed, error) { return p.Evolution.Fame(p.searching(s)) }
 
-// descended are the shares of the islands in what the search has come to, and how many immigrants of each it has taken in.
+// descended returns each island's share of the search's descent, and the immigrants of each that were taken in.
 func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 	s, err := p.Evolution.Loop.Snapshot()
 	if err != nil {
@@ -270,7 +287,7 @@ func (p *pooled) descended() (descent, taken map[string]float64, err error) {
 	return descent, taken, nil
 }
 
-// Files say who came from where.
+// Files returns migration.json: descent and arrivals.
 func (p *pooled) Files(bool) ([]run.File, error) {
 	descent, taken, err := p.descended()
 	if err != nil {
@@ -280,8 +297,8 @@ func (p *pooled) Files(bool) ([]run.File, error) {
 	if arrived == nil {
 		arrived = []arrival{}
 	}
-	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent, "immigrants": taken,
-		"arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
+	return []run.File{{Name: "migration.json", JSON: map[string]any{"island": p.config.Island, "descent": descent,
+		"immigrants": taken, "arrived": arrived, "skipped": append([]string{}, p.pool.Skipped...)}}}, nil
 }
 
 // Ending sums the run up.

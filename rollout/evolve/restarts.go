@@ -10,35 +10,43 @@ import (
 	"sync"
 
 	"xlarun/graph"
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
-// Values of Config.Restarts.
+// RestartSettings say how a search that has come to an end starts again; see restarting.
+type RestartSettings struct {
+	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
+	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
+}
+
+// Values of RestartSettings.Restarts.
 const (
 	RestartsNone  = "none"
 	RestartsIPOP  = "ipop"
 	RestartsBIPOP = "bipop"
 )
 
-// restarting is an evolution that starts anew where the search has come to an end: from another genome, with a strategy that knows
-// nothing, and another population. The best members of all so far and what observations were like are kept, generations count on.
+// restarting is an evolution that starts again when a search has come to an end: from another genome, with a new
+// strategy state and another population. The best members so far and the statistics of observations are kept, and
+// generations count on.
 //
-// A search has come to an end where neither the best fitness of the last 10 + ⌈30 n / λ⌉ generations, of n parameters and λ
-// members, nor that of the members of the last one spreads by more than 1e-12, or by as much as float32 rounds it (TolHistFun of Hansen,
-// "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that failed do not count; where all
-// did, fitness does not spread.
+// A search of n parameters and λ members has come to an end when the best fitness of its last 10 + ⌈30 n / λ⌉
+// generations and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32
+// (TolHistFun of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that
+// failed do not count. Where all failed, fitness does not spread.
 //
-// With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart doubles the
-// population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with small ones, of
-// λ·(λ_large / 2λ)^(u²) members and sigma·10^(-2v), u and v uniform: whichever kind has evaluated fewer members is next.
+// With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart
+// doubles the population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with
+// small ones, of λ·(λ_large / 2λ)^(u²) members and sigma·10^(-2v), u and v uniform: whichever kind has evaluated fewer
+// members is next.
 //
-// Each population is a program of its own, compiled when it is first needed, with the layout of the first. All that decides is a
-// part of the state and follows from fitness, seed and settings.
+// Each population is a program of its own, compiled when it is first needed, with the layout of the first. Everything
+// that decides about restarts is a part of the state, and depends on fitness, seed and settings alone.
 type restarting struct {
 	*Evolution
 	backend xlabridge.Backend
@@ -46,29 +54,31 @@ type restarting struct {
 	params  int    // numbers of one member
 	restarts
 
-	mu   sync.Mutex
-	made map[int]*Evolution // by population, one of each; all but the current one are closed, and read snapshots only
+	mu sync.Mutex
+	// made has one evolution of each population. All except the current one are closed; they only read snapshots.
+	made map[int]*Evolution
 }
 
-// restarts is what decides, and what follows from it.
+// restarts is the state of restarting.
 type restarts struct {
-	population             int       // of the search under way
-	count                  int       // restarts so far
-	doublings              int       // of the large population
-	small                  bool      // the search is one of bipop's small ones
-	sigma                  float64   // factor of the strategy's sigma in it
-	began                  int64     // the step before its first
-	before                 int64     // members that earlier searches evaluated
-	largeSpent, smallSpent int64     // by bipop's large and small searches, the first of all in neither
+	population int     // of the search under way
+	count      int     // restarts so far
+	doublings  int     // of the large population
+	small      bool    // the search is one of bipop's small ones
+	sigma      float64 // factor of the strategy's sigma in it
+	began      int64   // the step before its first
+	before     int64   // members that earlier searches evaluated
+	// members that bipop's large and small searches evaluated, without the first search
+	largeSpent, smallSpent int64
 	bests                  []float64 // of its latest generations, at most as many as the window
 }
 
-// window is the number of generations over which the best fitness has to stay the same.
+// window returns the number of generations over which the best fitness has to stay the same.
 func (r *restarts) window(params int) int {
 	return 10 + (30*params+r.population-1)/r.population
 }
 
-// observe takes a generation in, and tells whether the search has come to an end.
+// observe takes in a generation and returns whether the search has come to an end.
 func (r *restarts) observe(best, worst float64, params int) bool {
 	window := r.window(params)
 	r.bests = append(r.bests, best)
@@ -88,7 +98,7 @@ func (r *restarts) observe(best, worst float64, params int) bool {
 	return most-least <= max(1e-12, math.Abs(most)*0x1p-23)
 }
 
-// next begins another search after step generations in all, of groups of so many members.
+// next begins another search after step generations in all; populations are multiples of group.
 func (r *restarts) next(c Config, group int, step int64) {
 	spent := int64(r.population) * (step - r.began)
 	r.before += spent
@@ -123,17 +133,29 @@ func (r *restarts) next(c Config, group int, step int64) {
 	r.sigma = math.Pow(10, -2*v)
 }
 
-// mostMembers is the largest population of a config with restarts.
+// mostMembers returns the largest population of a config with restarts.
 func (c *Config) mostMembers() int {
 	if c.MaxPopulation > 0 {
 		return c.MaxPopulation
 	}
-	return min(16*c.Population, maxPopulation)
+	return min(16*c.Population, generation.MaxPopulation)
 }
 
-// checkGrown refuses a config whose largest population does not fit: better now than after days.
+// restarts returns whether a search that has come to an end starts again.
+func (c *Config) restarts() bool { return c.Restarts != RestartsNone && c.Restarts != "" }
+
+// checkRestarts refuses a largest population without restarts, or one below the first.
+func (c *Config) checkRestarts() error {
+	if c.MaxPopulation != 0 && (c.Restarts == RestartsNone || c.MaxPopulation < c.Population) {
+		return settings.Wrong("max-population", c.MaxPopulation, "restarts (--restarts ipop or bipop) and the "+
+			"population, %d, or more", c.Population)
+	}
+	return nil
+}
+
+// checkGrown refuses a config whose largest population does not fit in memory, before the run starts.
 func (c *Config) checkGrown(on plan.Machine) error {
-	if c.Restarts == RestartsNone {
+	if !c.restarts() {
 		return nil
 	}
 	grown := c.grown(c.mostMembers(), c.Seed)
@@ -142,25 +164,26 @@ func (c *Config) checkGrown(on plan.Machine) error {
 		return err
 	}
 	grown.Population -= grown.Population % s.GroupSize()
-	if _, err := grown.experiment(on); err != nil {
-		return settings.Wrong("max-population", c.MaxPopulation, "a population that the restarts may grow to; one of %d is refused: %v", grown.Population, err)
+	if _, err := grown.setup(on); err != nil {
+		return settings.Wrong("max-population", c.MaxPopulation, "a population that the restarts may grow to; one of "+
+			"%d is refused: %v", grown.Population, err)
 	}
 	return nil
 }
 
-// grown is the config of a search with another population, and no restarts of its own.
+// grown returns the config of a search with another population, without restarts.
 func (c *Config) grown(population int, seed int64) Config {
-	g := c.plain()
+	g := c.clone()
 	g.Population, g.Seed, g.Restarts, g.MaxPopulation = population, seed, RestartsNone, 0
 	return g
 }
 
-// rand draws for a restart.
+// rand returns the random numbers of a restart.
 func (r *restarts) rand(c Config) *rand.Rand {
 	return rand.New(rand.NewPCG(uint64(c.Seed), uint64(r.count)))
 }
 
-// seed is that of the search under way.
+// seed returns the seed of the current search.
 func (r *restarts) seed(c Config) int64 {
 	if r.count == 0 {
 		return c.Seed
@@ -171,23 +194,27 @@ func (r *restarts) seed(c Config) int64 {
 	return draw.Int64()
 }
 
-// Names of the arrays that a snapshot has beside those of the program's state.
+// Names of the arrays that restarts add to a snapshot.
 const (
 	restartsCounts = "restarts.counts"
 	restartsBests  = "restarts.bests"
 )
 
-// arrays are the state as those of a snapshot: whole numbers as float64, which counts to 2^53.
+// arrays returns the state as arrays of a snapshot: whole numbers as float64, which counts to 2^53.
 func (r *restarts) arrays() map[string]*graph.Array {
 	small := 0.
 	if r.small {
 		small = 1
 	}
-	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma, float64(r.began), float64(r.before), float64(r.largeSpent), float64(r.smallSpent)}
-	return map[string]*graph.Array{restartsCounts: graph.Float64s(counts), restartsBests: graph.Float64s(slices.Clone(r.bests), len(r.bests))}
+	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma, float64(r.began),
+		float64(r.before), float64(r.largeSpent), float64(r.smallSpent)}
+	return map[string]*graph.Array{
+		restartsCounts: graph.Float64s(counts),
+		restartsBests:  graph.Float64s(slices.Clone(r.bests), len(r.bests)),
+	}
 }
 
-// readRestarts takes the state out of a snapshot; rest is the program's.
+// readRestarts returns the state in a snapshot; rest is the program's state.
 func readRestarts(s run.Snapshot) (r restarts, rest run.Snapshot, err error) {
 	rest = run.Snapshot{Step: s.Step, Arrays: map[string]*graph.Array{}}
 	var counts []float64
@@ -204,11 +231,14 @@ func readRestarts(s run.Snapshot) (r restarts, rest run.Snapshot, err error) {
 			return r, rest, err
 		}
 	}
-	if len(counts) != 9 || counts[0] < 1 || counts[0] > maxPopulation {
-		return r, rest, settings.Wrong("restarts", "a state without "+restartsCounts, "one that a run with restarts made: restore what the same settings made")
+	if len(counts) != 9 || counts[0] < 1 || counts[0] > generation.MaxPopulation {
+		return r, rest, settings.Wrong("restarts", "a state without "+restartsCounts, "one that a run with restarts "+
+			"made: restore what the same settings made")
 	}
-	r.population, r.count, r.doublings, r.small, r.sigma = int(counts[0]), int(counts[1]), int(counts[2]), counts[3] == 1, counts[4]
-	r.began, r.before, r.largeSpent, r.smallSpent = int64(counts[5]), int64(counts[6]), int64(counts[7]), int64(counts[8])
+	r.population, r.count, r.doublings = int(counts[0]), int(counts[1]), int(counts[2])
+	r.small, r.sigma = counts[3] == 1, counts[4]
+	r.began, r.before = int64(counts[5]), int64(counts[6])
+	r.largeSpent, r.smallSpent = int64(counts[7]), int64(counts[8])
 	return r, rest, nil
 }
 
@@ -217,21 +247,18 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	if err != nil {
 		return nil, err
 	}
-	params, err := policy.Size(e.generation.policy())
-	if err != nil {
-		_ = e.Close()
-		return nil, err
-	}
-	r := &restarting{Evolution: e, backend: b, first: c.plain(), params: params, made: map[int]*Evolution{c.Population: e}}
+	r := &restarting{Evolution: e, backend: b, first: c.clone(), params: e.setup.Params,
+		made: map[int]*Evolution{c.Population: e}}
 	r.restarts.population, r.restarts.sigma = c.Population, 1
-	layout := e.generation.rollout.Plan
-	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll, layout.VectorWidth
+	layout := e.setup.Layout
+	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll,
+		layout.VectorWidth
 	return r, nil
 }
 
-// searching is the config of the search that a snapshot of a run with these settings belongs to, and the search's own snapshot.
+// searching returns the config of the search that a snapshot belongs to, and the search's own snapshot.
 func (c *Config) searching(s run.Snapshot) (*Config, run.Snapshot, error) {
-	if c.Restarts == RestartsNone || c.Restarts == "" {
+	if !c.restarts() {
 		return c, s, nil
 	}
 	r, rest, err := readRestarts(s)
@@ -242,7 +269,7 @@ func (c *Config) searching(s run.Snapshot) (*Config, run.Snapshot, error) {
 	return &search, rest, err
 }
 
-// search is the config of the search under way, of a run with the given settings.
+// search returns the config of the current search of a run with these settings.
 func (r *restarts) search(first Config) (Config, error) {
 	c := first.grown(r.population, r.seed(first))
 	if r.sigma == 1 {
@@ -262,8 +289,8 @@ func (r *restarts) search(first Config) (Config, error) {
 	return c, nil
 }
 
-// renew puts an evolution as the restarts want it in the place of the one at hand, at its first state. That one is freed first: the
-// two need not fit beside each other. Where the new one cannot be made the run is over: its last snapshot stands.
+// renew replaces the current evolution by one of the current search, at its first state. It frees the old one first,
+// since both may not fit in memory. If the new one cannot be made, the run ends with its last snapshot.
 func (r *restarting) renew() error {
 	c, err := r.search(r.first)
 	if err != nil {
@@ -282,7 +309,7 @@ func (r *restarting) renew() error {
 	return nil
 }
 
-// Step runs one generation, and starts anew after it where the search has come to an end.
+// Step runs one generation, and starts another search after it where this one has come to an end.
 func (r *restarting) Step() (run.Metrics, error) {
 	population, count := r.population, r.count
 	m, err := r.Evolution.Step()
@@ -295,7 +322,8 @@ func (r *restarting) Step() (run.Metrics, error) {
 			m.Values[i].Number = float64(members * int64(r.first.Episodes) * int64(r.first.Steps))
 		}
 	}
-	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(population)}, run.Value{Name: "restarts", Number: float64(count)})
+	m.Values = append(m.Values, run.Value{Name: "population", Number: float64(population)}, run.Value{
+		Name: "restarts", Number: float64(count)})
 	best, _ := m.Get("best_fitness")
 	worst, _ := m.Get("worst_fitness")
 	if m.Done || !r.observe(best, worst, r.params) {
@@ -304,13 +332,13 @@ func (r *restarting) Step() (run.Metrics, error) {
 	return m, r.restart(m.Step)
 }
 
-// restart goes on with another search. The best member stays that of all, and generations count on.
+// restart goes on with another search. It keeps the best members, and generations count on.
 func (r *restarting) restart(step int64) error {
 	old, err := r.Evolution.Snapshot()
 	if err != nil {
 		return err
 	}
-	r.next(r.first, r.generation.strategy.GroupSize(), step)
+	r.next(r.first, r.program.Strategy.GroupSize(), step)
 	if err := r.renew(); err != nil {
 		return err
 	}
@@ -328,7 +356,7 @@ func (r *restarting) restart(step int64) error {
 	return r.Evolution.Restore(s)
 }
 
-// Snapshot is the search's, and what decides about the next.
+// Snapshot returns the search's snapshot and the state of restarts.
 func (r *restarting) Snapshot() (run.Snapshot, error) {
 	s, err := r.Evolution.Snapshot()
 	if err == nil {
@@ -337,7 +365,7 @@ func (r *restarting) Snapshot() (run.Snapshot, error) {
 	return s, err
 }
 
-// Restore goes on from a snapshot, of whatever search it is.
+// Restore goes on from a snapshot of any of the searches.
 func (r *restarting) Restore(s run.Snapshot) error {
 	state, rest, err := readRestarts(s)
 	if err != nil {
@@ -354,26 +382,26 @@ func (r *restarting) Restore(s run.Snapshot) error {
 	return r.Evolution.Restore(rest)
 }
 
-// Candidates are those of a snapshot of any of the searches.
+// Candidates returns the candidates of a snapshot of any of the searches.
 func (r *restarting) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	e, rest, err := r.of(s)
+	e, rest, err := r.searchOf(s)
 	if err != nil {
 		return nil, err
 	}
 	return e.Candidates(rest)
 }
 
-// Fame is the hall of fame of a snapshot of any of the searches.
+// Fame returns the hall of fame of a snapshot of any of the searches.
 func (r *restarting) Fame(s run.Snapshot) ([]run.Famed, error) {
-	e, rest, err := r.of(s)
+	e, rest, err := r.searchOf(s)
 	if err != nil {
 		return nil, err
 	}
 	return e.Fame(rest)
 }
 
-// of is the search that a snapshot belongs to, and the snapshot as the search knows it.
-func (r *restarting) of(s run.Snapshot) (*Evolution, run.Snapshot, error) {
+// searchOf returns the search that a snapshot belongs to, and the search's own snapshot.
+func (r *restarting) searchOf(s run.Snapshot) (*Evolution, run.Snapshot, error) {
 	state, rest, err := readRestarts(s)
 	if err != nil {
 		return nil, rest, err
@@ -382,7 +410,8 @@ func (r *restarting) of(s run.Snapshot) (*Evolution, run.Snapshot, error) {
 	defer r.mu.Unlock()
 	e := r.made[state.population]
 	if e == nil {
-		return nil, rest, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
+		return nil, rest, settings.Wrong("restarts", state.population,
+			"a snapshot of a population that this run has had")
 	}
 	return e, rest, nil
 }

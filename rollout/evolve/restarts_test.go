@@ -12,7 +12,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A search has come to an end where fitness has stayed the same for a window of generations, and among the last one's members.
+// A search has come to an end where fitness has stayed the same for a window of generations, and among the last one's
+// members.
 func TestSearchEnds(t *testing.T) {
 	inf := math.Inf(1)
 	const members, params = 30, 2 // a window of 12
@@ -32,7 +33,8 @@ func TestSearchEnds(t *testing.T) {
 		{2, "all the same", steady(1, 1, 12), true},
 		{3, "the last one's members differ", append(steady(1, 1, 11), [2]float64{1, 0}), false},
 		{4, "earlier members may differ", append(steady(1, 0, 11), [2]float64{1, 1}), true},
-		{5, "the best moved within the window", append(append(steady(1, 1, 3), [2]float64{2, 2}), steady(1, 1, 11)...), false},
+		{5, "the best moved within the window", append(append(steady(1, 1, 3), [2]float64{2, 2}), steady(1, 1, 11)...),
+			false},
 		{6, "the best moved before the window", append([][2]float64{{2, 2}}, steady(1, 1, 12)...), true},
 		{7, "float32's rounding of large numbers", append(steady(1e6, 1e6, 11), [2]float64{1e6 + .0625, 1e6}), true},
 		{8, "more than that", append(steady(1e6, 1e6, 11), [2]float64{1e6 + 1, 1e6}), false},
@@ -92,7 +94,8 @@ func TestNextSearch(t *testing.T) {
 func TestRestartsInSnapshots(t *testing.T) {
 	for _, r := range []restarts{
 		{population: 4, sigma: 1},
-		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, began: 1 << 40, before: 1 << 50, largeSpent: 7, smallSpent: 9, bests: []float64{1, math.Inf(-1), .1}},
+		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, began: 1 << 40, before: 1 << 50,
+			largeSpent: 7, smallSpent: 9, bests: []float64{1, math.Inf(-1), .1}},
 	} {
 		s := run.Snapshot{Step: 5, Arrays: r.arrays()}
 		s.Arrays["generation"] = graph.Of(int32(5))
@@ -109,15 +112,18 @@ func TestRestartsInSnapshots(t *testing.T) {
 	require.ErrorContains(t, err, "restarts.counts")
 }
 
-// flat is an experiment in which every member has the same fitness, so that each search ends after its window: 10 + ⌈30·9/λ⌉ generations.
+// flat is an experiment in which every member has the same fitness, so that each search ends after its window: 10 +
+// ⌈30·9/λ⌉ generations.
 func flat(restarts string) Config {
 	c := DefaultConfig()
-	c.Env, c.Policy, c.Steps, c.Population, c.Restarts, c.MaxPopulation = "MountainCar-v0", "linear", 2, 90, restarts, 180
+	c.Env, c.Policy, c.Steps, c.Population, c.Restarts, c.MaxPopulation = "MountainCar-v0", "linear", 2, 90, restarts,
+		180
 	c.Strategy, c.Tile, c.Devices, c.Target = "snes", 32, 1, "0"
 	return c
 }
 
-// A run that restarts goes on to the byte from any snapshot, on a run that is still at its first search too: metrics and state.
+// A run that restarts goes on to the byte from any snapshot, on a run that is still at its first search too: metrics
+// and state.
 func TestRestartsResume(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := flat(RestartsIPOP)
@@ -146,8 +152,10 @@ func TestRestartsResume(t *testing.T) {
 		require.True(t, ok, name)
 		return x
 	}
-	require.Equal(t, []float64{90, 90, 180, 180}, []float64{get(metrics[0], "population"), get(metrics[12], "population"), get(metrics[13], "population"), get(metrics[last-1], "population")})
-	require.Equal(t, []float64{0, 0, 1, 2}, []float64{get(metrics[0], "restarts"), get(metrics[12], "restarts"), get(metrics[13], "restarts"), get(metrics[last-1], "restarts")})
+	require.Equal(t, []float64{90, 90, 180, 180}, []float64{get(metrics[0], "population"),
+		get(metrics[12], "population"), get(metrics[13], "population"), get(metrics[last-1], "population")})
+	require.Equal(t, []float64{0, 0, 1, 2}, []float64{get(metrics[0], "restarts"), get(metrics[12], "restarts"),
+		get(metrics[13], "restarts"), get(metrics[last-1], "restarts")})
 	require.Equal(t, float64(2*(13*90+17*180)), get(metrics[last-1], "env_steps"))
 	require.Equal(t, -2., get(metrics[last-1], "best_ever"))
 	end, err := whole.Snapshot()
@@ -193,7 +201,8 @@ func TestRestartsRefused(t *testing.T) {
 	} {
 		config := flat(RestartsBIPOP)
 		c.change(&config)
-		require.ErrorContains(t, config.Check(plan.Machine{Devices: 1, Cores: 1, CPU: true}), c.want, "case %d", c.number)
+		require.ErrorContains(t, config.Check(plan.Machine{Devices: 1, Cores: 1, CPU: true}), c.want, "case %d",
+			c.number)
 	}
 	config := flat(RestartsIPOP)
 	require.NoError(t, config.Check(plan.Machine{Devices: 1, Cores: 1, CPU: true}))

@@ -7,15 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/internal/long"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// All members that are made again of a state, played with their keys, reach what the next generation's row says: of every strategy,
-// in padded tiles, with several episodes, and with keys that count on each device.
+// All members that are made again of a state, played with their keys, reach what the next generation's row says: of
+// every strategy, in padded tiles, with several episodes, and with keys that count on each device.
 func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
-	two := open(t, 2)
+	two := xlatest.Open(t, 2)
 	check := func(b xlabridge.Backend, name string, change func(c *Config)) {
 		t.Helper()
 		c := DefaultConfig()
@@ -34,7 +36,9 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, members, c.Population)
 		best, mean, worst := math.Inf(-1), 0., math.Inf(1)
-		member := xlabridge.Jit1(b, func(m run.Sampled) *graph.Array { return e.Rollout().Member(m.Params, m.Key).Return })
+		member := xlabridge.Jit1(b, func(m run.Sampled) *graph.Array {
+			return e.Rollout().Member(m.Params, m.Key).Return
+		})
 		for i, m := range members {
 			require.Equal(t, i, m.Number)
 			m.Name, m.Number = "", 0
@@ -46,7 +50,8 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 		}
 		m, err := e.Step()
 		require.NoError(t, err)
-		for metric, got := range map[string]float64{"best_fitness": best, "mean_fitness": mean, "worst_fitness": worst} {
+		for metric, got := range map[string]float64{"best_fitness": best, "mean_fitness": mean,
+			"worst_fitness": worst} {
 			want, _ := m.Get(metric)
 			require.InDelta(t, want, got, 1e-3*(1+math.Abs(want)), "%s: %s", name, metric)
 		}
@@ -58,8 +63,10 @@ func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 	}
 	check(reference, "openes", func(c *Config) { c.Episodes, c.Env = 3, "Pendulum-v1" })
 	check(reference, "openes", func(c *Config) { c.Population, c.Tile = 10, 4 })
-	check(two, "pgpe", func(c *Config) { c.Devices, c.Population = 2, 20 })
-	check(two, "openes", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
+	if long.On() {
+		check(two, "pgpe", func(c *Config) { c.Devices, c.Population = 2, 20 })
+		check(two, "openes", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
+	}
 	check(two, "pso", func(c *Config) { c.Devices, c.Keys, c.Population = 2, KeysDevice, 20 })
 
 	c := DefaultConfig()

@@ -9,65 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/rollout/evolve/generation"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// tunerWith is a tuner over the default experiment, on so many cores, whose measurements (of one tile) are a function.
-func tunerWith(t *testing.T, cores int, measure func(plan.Plan) (float64, error)) (*experiment, *plan.Tuner[plan.Plan]) {
-	t.Helper()
-	c := DefaultConfig()
-	x, err := c.experiment(plan.Machine{Devices: 1, CPU: true, Cores: cores})
-	require.NoError(t, err)
-	tu := x.tuner(&xlabridge.Reference{}, false)
-	tu.Deadline, tu.Words = time.Now().Add(time.Hour), plan.Plan.Layout
-	tu.Measure = func(p plan.Plan) (float64, error) {
-		seconds, err := measure(p)
-		return x.onAllCores(p, seconds), err
-	}
-	return x, tu
-}
-
-// The tuner walks to the best neighbour, stage by stage, and keeps to the first among near ones.
-func TestTunerTakesTheFastest(t *testing.T) {
-	x, tu := tunerWith(t, 0, func(p plan.Plan) (float64, error) {
-		seconds := float64(p.Tile)
-		if p.LanesLast {
-			seconds /= 2
-		}
-		if p.Tile == 64 {
-			seconds *= .9
-		}
-		if p.Unroll == 2 {
-			seconds *= .99 // no gain worth a change
-		}
-		return seconds, nil
-	})
-	best, tried, err := tu.Run(x.layout)
-	require.NoError(t, err)
-	require.Equal(t, plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, VectorWidth: 512}, best)
-	require.Equal(t, "tiles of 32, lanes first, unroll 1, 512-bit vectors", tried[0].Plan)
-	seen := map[string]bool{}
-	for _, p := range tried {
-		require.False(t, seen[p.Plan], p.Plan)
-		seen[p.Plan] = true
-	}
-}
-
-// A machine of many cores plays more tiles at a time, and what counts is when the last of them ends.
-func TestTunerKeepsAllCoresBusy(t *testing.T) {
-	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
-		x, tu := tunerWith(t, cores, func(p plan.Plan) (float64, error) { return float64(34 + p.Tile), nil })
-		best, _, err := tu.Run(x.layout)
-		require.NoError(t, err)
-		require.Equal(t, want, best.Tile, "%d cores", cores)
-	}
-}
-
-// Quick measures and stores; the next start reads, on any number of devices; a damaged file is a miss with a reason, and
-// repaired; off does not look.
+// Quick measures and stores; the next start reads, on any number of devices; a damaged file is a miss with a reason,
+// and repaired; off does not look.
 func TestPlansAreStored(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Devices, c.Tune = 64, 10, "linear", 1, plan.TuneQuick
@@ -79,8 +30,8 @@ func TestPlansAreStored(t *testing.T) {
 		return b
 	}
 	one, two := client(1), client(2)
-	store := plan.StoreOf[plan.Plan](one, c.Purpose(), planFormat)
-	require.Equal(t, store, plan.StoreOf[plan.Plan](two, c.Purpose(), planFormat))
+	store := plan.StoreOf[plan.Plan](one, c.Purpose(), generation.PlanFormat)
+	require.Equal(t, store, plan.StoreOf[plan.Plan](two, c.Purpose(), generation.PlanFormat))
 	layout := plan.Plan{Tile: 32, LanesLast: true, Unroll: 2, VectorWidth: 512}
 	put := func(layout plan.Plan) {
 		t.Helper()
@@ -109,7 +60,8 @@ func TestPlansAreStored(t *testing.T) {
 	whole, err := os.ReadFile(files[0])
 	require.NoError(t, err)
 	for name, text := range map[string]string{
-		"cut": string(whole[:len(whole)/2]), "empty": "", "changed": strings.Replace(string(whole), `"tile":32`, `"tile":16`, 1),
+		"cut": string(whole[:len(whole)/2]), "empty": "", "changed": strings.Replace(string(whole), `"tile":32`,
+			`"tile":16`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NotEqual(t, string(whole), text)
@@ -125,7 +77,8 @@ func TestPlansAreStored(t *testing.T) {
 	c.Tune = plan.TuneQuick
 	chosen, err := c.ChoosePlan(one)
 	require.NoError(t, err)
-	require.Contains(t, []string{plan.Tuned, plan.Static}, chosen.Source) // static: a machine too slow to compile two programs
+	// static: a machine too slow to compile two programs
+	require.Contains(t, []string{plan.Tuned, plan.Static}, chosen.Source)
 	require.LessOrEqual(t, chosen.Seconds, plan.QuickBudget.Seconds()+1)
 	if chosen.Source == plan.Tuned {
 		require.GreaterOrEqual(t, len(chosen.Tried), 2)
@@ -141,7 +94,7 @@ func TestPlansAreStored(t *testing.T) {
 func TestMemoryBudget(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Policy, c.Steps, c.Tile = 2048, "mlp:64,64", 5, 32
-	b := open(t, 1)
+	b := xlatest.Open(t, 1)
 	kept := start(t, b, c).Profile()
 	require.False(t, kept.Fact("noise_redrawn").(bool))
 	require.InEpsilon(t, float64(kept.PeakMemoryBytes), float64(kept.PlannedBytes), .5)
@@ -155,15 +108,18 @@ func TestMemoryBudget(t *testing.T) {
 	require.ErrorContains(t, err, "and 1.0 MiB is allowed; ")
 }
 
-// Case 1: what is still measured at the deadline shares nothing with the run that goes on meanwhile, and Close waits for it.
+// Case 1: what is still measured at the deadline shares nothing with the run that goes on meanwhile, and Close waits
+// for it.
 func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"
 	b := &xlabridge.Reference{}
 	want := steps(t, start(t, b, c), 2)
-	x, chosen, err := choose(b, c)
+	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	require.NoError(t, err)
-	tuner := x.tuner(b, false)
+	chosen, err := x.Choose(b)
+	require.NoError(t, err)
+	tuner := x.Tuner(b, false)
 	release, late := make(chan struct{}), make(chan error, 1)
 	measure := tuner.Measure
 	tuner.Measure = func(p plan.Plan) (float64, error) {
@@ -173,10 +129,10 @@ func TestCloseWaitsForLateMeasurements(t *testing.T) {
 		return 0, err
 	}
 	tuner.Deadline, tuner.Words = time.Now().Add(10*time.Millisecond), plan.Plan.Layout
-	_, tried, err := tuner.Run(x.layout)
+	_, tried, err := tuner.Run(x.Layout)
 	require.NoError(t, err)
 	require.Empty(t, tried)
-	e, err := x.start(b, chosen)
+	e, err := c.start(b, x, chosen)
 	require.NoError(t, err)
 	close(release)
 	require.Equal(t, want, steps(t, e, 2))

@@ -10,10 +10,11 @@ import (
 
 // How a plan that nobody gives is chosen.
 const (
-	TuneAuto  = "auto"  // the stored plan where there is one, else the static rule
-	TuneOff   = "off"   // the static rule
-	TuneQuick = "quick" // the stored plan; where there is none, the best of what is measured in QuickBudget, which is stored
-	TuneFull  = "full"  // the same with FullBudget; a plan that was stored by quick is measured anew
+	TuneAuto = "auto" // the stored plan where there is one, else the static rule
+	TuneOff  = "off"  // the static rule
+	// the stored plan; where there is none, the best of what is measured in QuickBudget, which is stored
+	TuneQuick = "quick"
+	TuneFull  = "full" // the same with FullBudget; a plan that was stored by quick is measured anew
 )
 
 // Tunes lists the ways to choose a plan.
@@ -66,8 +67,8 @@ type Choosing[P comparable] struct {
 	Quick time.Duration
 }
 
-// Choose gives the plan that the settings give, that is stored, that is measured now, or the rule's, in this order, as Tune
-// allows. What is measured is stored.
+// Choose gives the plan that the settings give, that is stored, that is measured now, or the rule's, in this order, as
+// Tune allows. What is measured is stored.
 func (c Choosing[P]) Choose() (P, Choice, error) {
 	if c.Given {
 		return c.Rule, Choice{Source: Given}, nil
@@ -114,7 +115,8 @@ func (c Choosing[P]) Choose() (P, Choice, error) {
 	}
 	out.Source = Tuned
 	if store != nil {
-		if err := store.Put(Stored[P]{c.Tune, best}, fmt.Sprintf("%s (%s)", c.Words(best), c.Tune), out.Seconds); err != nil {
+		if err := store.Put(Stored[P]{c.Tune, best}, fmt.Sprintf("%s (%s)", c.Words(best), c.Tune), out.Seconds); err !=
+			nil {
 			out.Reason = "the plan cannot be stored: " + err.Error()
 		}
 	}

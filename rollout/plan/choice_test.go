@@ -16,7 +16,8 @@ import (
 // A plan is given, stored, measured or the rule's, in this order, as Tune allows. The cases follow each other: what one
 // stores the next may find.
 func TestChoose(t *testing.T) {
-	client, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
+	client, err := xlabridge.Open(t.Context(), xlabridge.Options{
+		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	plans := client.Cache().Plans()
@@ -45,8 +46,10 @@ func TestChoose(t *testing.T) {
 	}{
 		{"nothing is stored", nil, client, false, TuneAuto, nil, 0, any, 8, Static, 0, ""},
 		{"given", nil, client, true, TuneFull, nil, 0, none, 8, Given, 0, ""},
-		{"the interpreter measures nothing", nil, &xlabridge.Reference{}, false, TuneFull, nil, 0, any, 8, Static, 0, ""},
-		{"no time", nil, client, false, TuneQuick, nil, 1, any, 8, Static, 0, "the tuner's time was over before there were two plans to compare; --tune full takes longer"},
+		{"the interpreter measures nothing", nil, &xlabridge.Reference{}, false, TuneFull, nil, 0, any, 8, Static, 0,
+			""},
+		{"no time", nil, client, false, TuneQuick, nil, 1, any, 8, Static, 0, "the tuner's time was over before " +
+			"there were two plans to compare; --tune full takes longer"},
 		{"measured, but cannot be run", nil, client, false, TuneQuick, fast4, 0, none, 8, Static, 2, ""},
 		{"quick measures", nil, client, false, TuneQuick, fast4, 0, any, 4, Tuned, 2, ""},
 		{"auto finds it", nil, client, false, TuneAuto, nil, 0, any, 4, Present, 0, ""},
@@ -57,15 +60,18 @@ func TestChoose(t *testing.T) {
 		{"full does not trust quick", nil, client, false, TuneFull, fast8, 0, any, 8, Tuned, 2, ""},
 		{"full finds full", nil, client, false, TuneFull, nil, 0, any, 8, Present, 0, ""},
 		{"quick finds full", nil, client, false, TuneQuick, nil, 0, any, 8, Present, 0, ""},
-		{"damaged", damage, client, false, TuneAuto, nil, 0, any, 8, Static, 0, "the stored plan is not used: entry is damaged"},
-		{"damaged and measured anew", nil, client, false, TuneQuick, fast4, 0, any, 4, Tuned, 2, "the stored plan is not used: entry is damaged"},
+		{"damaged", damage, client, false, TuneAuto, nil, 0, any, 8, Static, 0,
+			"the stored plan is not used: entry is damaged"},
+		{"damaged and measured anew", nil, client, false, TuneQuick, fast4, 0, any, 4, Tuned, 2,
+			"the stored plan is not used: entry is damaged"},
 		{"repaired", nil, client, false, TuneAuto, nil, 0, any, 4, Present, 0, ""},
 	} {
 		if c.before != nil {
 			c.before()
 		}
 		m := &table{seconds: c.seconds}
-		got, choice, err := Choosing[int]{Tune: c.tune, Given: c.given, Rule: 8, Backend: c.backend, Purpose: "walk", Format: 1, Words: strconv.Itoa, Take: c.take, Quick: c.quick,
+		got, choice, err := Choosing[int]{Tune: c.tune, Given: c.given, Rule: 8, Backend: c.backend, Purpose: "walk",
+			Format: 1, Words: strconv.Itoa, Take: c.take, Quick: c.quick,
 			Tuner: func(full bool) *Tuner[int] {
 				require.Equal(t, c.tune == TuneFull, full, "%d: %s", i, c.what)
 				require.False(t, c.seconds == nil && c.quick == 0, "%d: %s: nothing may be measured", i, c.what)
@@ -89,7 +95,8 @@ func TestChoose(t *testing.T) {
 
 	// What breaks while it is measured is an error, and stores nothing.
 	broken := errors.New("the device caught fire")
-	_, choice, err := Choosing[int]{Tune: TuneQuick, Rule: 8, Backend: client, Purpose: "other", Words: strconv.Itoa, Take: any,
+	_, choice, err := Choosing[int]{Tune: TuneQuick, Rule: 8, Backend: client, Purpose: "other", Words: strconv.Itoa,
+		Take: any,
 		Tuner: func(bool) *Tuner[int] {
 			return &Tuner[int]{Measure: func(int) (float64, error) { return 0, broken }}
 		}}.Choose()

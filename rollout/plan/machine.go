@@ -18,8 +18,8 @@ func MachineOf(b xlabridge.Backend, n int) Machine {
 	return m
 }
 
-// Expected is the machine that a backend of a kind ("cpu", "cuda", …) will have, as far as that can be told before it is
-// opened: n is the number of devices that it will be opened with, 0 where that is not known.
+// Expected is the machine that a backend of a kind ("cpu", "cuda", …) will have, as far as that can be told before it
+// is opened: n is the number of devices that it will be opened with, 0 where that is not known.
 func Expected(kind string, n int) Machine {
 	m := machineOfKind(kind)
 	m.Devices = n

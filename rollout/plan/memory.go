@@ -42,9 +42,9 @@ func BytesText(n int64) string {
 	return fmt.Sprintf("%.1f %s", v, units[i])
 }
 
-// TooLarge says what a run that does not fit wants: what are its members in words, need what they take (ok is false where that
-// is too large a number), free what there is (0: not known), given tells whether somebody gave it, most is the largest
-// population that fits, 0 for none.
+// TooLarge says what a run that does not fit wants: what are its members in words, need what they take (ok is false
+// where that is too large a number), free what there is (0: not known), given tells whether somebody gave it, most is
+// the largest population that fits, 0 for none.
 func TooLarge(what string, need int64, ok bool, free int64, given bool, most int) string {
 	size, room, advice := "more than 4 EiB", "", "make the networks or the population smaller"
 	if ok {
@@ -63,8 +63,8 @@ func TooLarge(what string, need int64, ok bool, free int64, given bool, most int
 	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
 }
 
-// Largest is the largest n from 1 to most for which fits holds, 0 where there is none. fits may waver, as sizes that are
-// rounded to tiles do, by an eighth of n.
+// Largest is the largest n from 1 to most for which fits holds, 0 where there is none. fits may waver, as sizes that
+// are rounded to tiles do, by an eighth of n.
 func Largest(most int, fits func(n int) bool) int {
 	n := sort.Search(most, func(n int) bool { return !fits(n + 1) })
 	for m := min(most, n+n/8+1); m > n; m-- {
@@ -77,8 +77,8 @@ func Largest(most int, fits func(n int) bool) int {
 	return n
 }
 
-// FreeMemory is the memory in bytes that this process may still take, of the machine's and within the limits of its control
-// groups; 0 where the kernel does not tell.
+// FreeMemory is the memory in bytes that this process may still take, of the machine's and within the limits of its
+// control groups; 0 where the kernel does not tell.
 func FreeMemory() int64 { return xlabridge.FreeMemory() }
 
 // FreeOn is the memory that the first n devices (0: all) of a backend have free together; 0 where that is not known.

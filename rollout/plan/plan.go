@@ -1,5 +1,5 @@
-// Package plan says how a run is laid out on the devices: the plan itself, the rule that gives one, the tuner that measures
-// others, where its choice is kept, and the memory that a run may take.
+// Package plan says how a run is laid out on the devices: the plan itself, the rule that gives one, the tuner that
+// measures others, where its choice is kept, and the memory that a run may take.
 package plan
 
 import (
@@ -14,8 +14,8 @@ import (
 type Plan struct {
 	Devices int `json:"-"`    // that run tiles at the same time
 	Tile    int `json:"tile"` // members that run their episodes together on one device, its lanes
-	// LanesLast keeps the members on the last axis of what an episode computes, and writes small products out: for narrow
-	// networks. Else they stand in front, and products are batched.
+	// LanesLast keeps the members on the last axis of what an episode computes, and writes small products out: for
+	// narrow networks. Else they stand in front, and products are batched.
 	LanesLast bool `json:"lanes_last"`
 	Unroll    int  `json:"unroll"` // steps of an episode in one turn of the loop; 0 and 1: one
 	// VectorWidth is the width in bits that the compiler prefers on CPU; 0: its own choice, half of what AVX-512 has.

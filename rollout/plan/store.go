@@ -35,15 +35,16 @@ var ErrNone = errors.New("no plan is stored yet")
 // Cores are the processors that a plan may reckon with: the machine's, as far as this process may use them.
 func Cores() int { return runtime.GOMAXPROCS(0) }
 
-// StoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind
-// of machine, its number of cores, the plugin, P's format, and purpose, which therefore says all else that the choice depends on. The number of
-// devices should not be a part of it, so that results do not hang on it.
+// StoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind of
+// machine, its number of cores, the plugin, P's format, and purpose, which therefore says all else that the choice
+// depends on. The number of devices should not be a part of it, so that results do not hang on it.
 func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || client.Cache() == nil {
 		return nil
 	}
-	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.PlatformVersion(), client.Fingerprint(),
+	parts, _ := json.Marshal([]any{"plan", storeFormat, format, purpose, client.Platform(), client.PlatformVersion(),
+		client.Fingerprint(),
 		xlabridge.HostFingerprint(), Cores()}) // plain values: it cannot fail
 	return &Store[P]{client.Cache().Plans(), cache.NewKey(parts),
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
@@ -67,8 +68,8 @@ func (s *Store[P]) Get() (plan Stored[P], err error) {
 	return plan, nil
 }
 
-// Put stores a plan over whatever was there; words describe it in `xlarun cache list`, seconds is the time that choosing
-// it took.
+// Put stores a plan over whatever was there; words describe it in `xlarun cache list`, seconds is the time that
+// choosing it took.
 func (s *Store[P]) Put(plan Stored[P], words string, seconds float64) error {
 	text, err := json.Marshal(plan)
 	if err != nil {

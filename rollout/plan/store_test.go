@@ -16,7 +16,8 @@ func TestStore(t *testing.T) {
 		Kernel string `json:"kernel"`
 		Width  int    `json:"width"`
 	}
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{
+		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	store := StoreOf[method](b, "sparse, 3 networks", 1)
@@ -26,7 +27,8 @@ func TestStore(t *testing.T) {
 	got, err := store.Get()
 	require.NoError(t, err)
 	require.Equal(t, Stored[method]{TuneQuick, method{"block", 32}}, got)
-	for _, other := range []*Store[method]{StoreOf[method](b, "sparse, 4 networks", 1), StoreOf[method](b, "sparse, 3 networks", 2)} {
+	for _, other := range []*Store[method]{StoreOf[method](b, "sparse, 4 networks", 1),
+		StoreOf[method](b, "sparse, 3 networks", 2)} {
 		_, err = other.Get()
 		require.ErrorIs(t, err, ErrNone)
 	}

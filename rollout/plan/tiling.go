@@ -12,7 +12,8 @@ const (
 	TileLeast = 16
 	// tileSlack is how much larger than that a tile may be where the population is then cut better.
 	tileSlack = 1.25
-	// startMost is the time that a core takes to start a step, in members of a narrow network; a larger one plays fewer in that time.
+	// startMost is the time that a core takes to start a step, in members of a narrow network; a larger one plays fewer
+	// in that time.
 	startMost = 4
 	// tilesWanted is the number of tiles that keeps a machine of so many cores busy. More of them than are needed may
 	// cost a machine of two so much by the rule's count; what was measured then was 5 % at most.
@@ -33,8 +34,8 @@ type Tiling struct {
 	start             float64 // what a tile costs beside its members, in members
 }
 
-// TilingOf is the rule's, for a population that samples its members in groups. bytes are what an episode reads of one member
-// at each step: its parameters, its policy's carry and its environment's state.
+// TilingOf is the rule's, for a population that samples its members in groups. bytes are what an episode reads of one
+// member at each step: its parameters, its policy's carry and its environment's state.
 func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	most := min(TileMost, max(TileLeast, tileBytes/max(1, bytes)))
 	start := min(startMost, tileBytes/64/float64(max(1, bytes)))
@@ -47,8 +48,8 @@ func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 // Tile gives the number of members of a tile. It depends on the experiment and the kind of device alone, never on how
 // many there are or how large: results are the same to the byte on any number of them.
 //
-// Tiles are nearly equal and, so that two devices end at the same time, even in number; of such cuts the one that keeps a
-// core busy for the shortest time, or one of up to tilesWanted tiles that costs hardly more.
+// Tiles are nearly equal and, so that two devices end at the same time, even in number; of such cuts the one that keeps
+// a core busy for the shortest time, or one of up to tilesWanted tiles that costs hardly more.
 func (t Tiling) Tile() int {
 	if t.population < 2*TileLeast {
 		return t.cut(1)

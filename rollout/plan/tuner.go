@@ -19,8 +19,8 @@ type Stage[P comparable] func(best P) []P
 type Tuner[P comparable] struct {
 	Deadline time.Time
 	Stages   []Stage[P]
-	// Measure gives the seconds of a candidate. What is still busy at the deadline is left to end by itself, and its result
-	// is not used: Measure must stand being overtaken by what its caller does next.
+	// Measure gives the seconds of a candidate. What is still busy at the deadline is left to end by itself, and its
+	// result is not used: Measure must stand being overtaken by what its caller does next.
 	Measure func(candidate P) (float64, error)
 	Words   func(P) string
 	// Late counts what is being measured; nil: nobody waits for that.

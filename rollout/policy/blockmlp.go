@@ -14,18 +14,23 @@ import (
 
 func init() {
 	MustRegister("blockmlp", func() Maker {
-		return &BlockMLPSettings{Hidden: []int{256, 256}, Between: Between{"tanh"}, Block: 32, Density: .25, Masks: sharedMasks}
+		return &BlockMLPSettings{Hidden: []int{256, 256}, Between: Between{Activation: "tanh"}, Block: 32, Density: .25,
+			Masks: sharedMasks}
 	})
 }
 
 // BlockMLPSettings are those of the policy "blockmlp".
 type BlockMLPSettings struct {
-	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
+	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
+	_      struct{} `help:"sizes of the hidden layers"`
 	Between
-	Block    int     `set:"block" min:"1" max:"1024" help:"units of a block, in and out"`
-	Density  float64 `set:"density" above:"0" max:"1" help:"part of the blocks between two hidden layers that are there"`
-	MaskSeed int64   `set:"mask-seed" help:"seed of which blocks are there, where they are the same for all members"`
-	Masks    string  `set:"masks" oneof:"shared,own" help:"which blocks are there: the same in all members (shared), or drawn with each member's parameters (own, for strategies whose genomes are trees)"`
+	Block    int      `set:"block" min:"1" max:"1024" help:"rows and columns of a block"`
+	Density  float64  `set:"density" above:"0" max:"1" help:"share of the blocks between two hidden layers that exist"`
+	MaskSeed int64    `set:"mask-seed" help:"seed of the shared masks"`
+	Masks    string   `set:"masks" oneof:"shared,own"`
+	_        struct{} `help:"which blocks exist: the same for all members (shared), or drawn with"`
+	_        struct{} `help:"each member's parameters (own, for strategies whose genomes are trees)"`
 }
 
 // Values of BlockMLPSettings.Masks.
@@ -34,14 +39,15 @@ const (
 	ownMasks    = "own"
 )
 
-// Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers that
-// are not whole blocks.
+// Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers
+// that are not whole blocks.
 func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
 	if err := checked(s); err != nil {
 		return nil, err
 	}
 	if len(s.Hidden) < 2 {
-		return nil, settings.Wrong("policy.hidden", s.Hidden, "two hidden layers at least: the blocks are between them; mlp has one")
+		return nil, settings.Wrong("policy.hidden", s.Hidden, "two hidden layers at least: the blocks are between "+
+			"them; mlp has one")
 	}
 	for _, n := range s.Hidden {
 		if n%s.Block != 0 {
@@ -56,7 +62,9 @@ func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, er
 	draw := rand.NewPCG(uint64(s.MaskSeed), 0)
 	for i, in := range s.Hidden[:len(s.Hidden)-1] {
 		if blocks := in / s.Block * (s.Hidden[i+1] / s.Block); blocks > mostBlocks {
-			return nil, settings.Wrong("policy.hidden", s.Hidden, "layers of at most %d blocks: with blocks of %d, between %d and %d units there are %d; make the blocks larger", mostBlocks, s.Block, in, s.Hidden[i+1], blocks)
+			return nil, settings.Wrong("policy.hidden", s.Hidden, "layers of at most %d blocks: with blocks of %d, "+
+				"between %d and %d units there are %d; make the blocks larger", mostBlocks, s.Block, in, s.Hidden[i+1],
+				blocks)
 		}
 		layer := blockLayer{in: in / s.Block, out: s.Hidden[i+1] / s.Block}
 		layer.each = max(1, int(math.Round(s.Density*float64(layer.in))))
@@ -86,15 +94,16 @@ func some(draw *rand.PCG, n, k int) []int32 {
 }
 
 // BlockMLP is a multilayer perceptron with block-sparse layers between its hidden ones: of the blocks of such a layer's
-// matrix a part is there, and only these have parameters and are multiplied. Each block of units reads as many blocks of the
-// layer before. The layers from the observation and to the outputs are dense.
+// matrix a part is there, and only these have parameters and are multiplied. Each block of units reads as many blocks
+// of the layer before. The layers from the observation and to the outputs are dense.
 //
 // Which blocks are there follows from mask-seed and the sizes, not from a member's key: all members have the same. So a
-// weight is the same connection in each of them, and strategies that average members average what belongs together. With masks
-// own they are drawn by Init and are a part of the parameters, whole numbers, which strategies leave as they are and a strategy.Flat refuses.
+// weight is the same connection in each of them, and strategies that average members average what belongs together.
+// With masks own they are drawn by Init and are a part of the parameters, whole numbers, which strategies leave as they
+// are and a strategy.Flat refuses.
 //
-// On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a quarter
-// of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
+// On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a
+// quarter of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
 type BlockMLP struct {
 	Stateless
 	BlockMLPSettings
@@ -150,7 +159,8 @@ type BlockParams struct {
 type Blocks struct {
 	W *graph.Array // f32[out, each*block, block], out in blocks: what a block of units reads, and the units
 	B *graph.Array // f32[out*block]
-	// From, i32[out*each], are the blocks of the layer before that each block of units reads, where each member has its own.
+	// From, i32[out*each], are the blocks of the layer before that each block of units reads, where each member has its
+	// own.
 	From *graph.Array `tree:"optional"`
 }
 
@@ -163,7 +173,8 @@ func (b *BlockMLP) Init(key random.Key) any {
 		Last:  nn.NewDense(keys[1], b.Hidden[len(b.Hidden)-1], outputs, nn.Weights(fanIn)),
 	}
 	for i, l := range b.layers {
-		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block)) // as one matrix: what a unit reads counts
+		// as one matrix: what a unit reads counts
+		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block))
 		w = graph.Transpose(graph.Reshape(w, l.each*b.Block, l.out, b.Block), 1, 0, 2)
 		blocks := Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))}
 		if b.Masks == ownMasks {
@@ -187,8 +198,8 @@ type blocksReady struct {
 	Last   Layer
 }
 
-// Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector register's
-// 16 numbers are slower.
+// Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector
+// register's 16 numbers are slower.
 func (b *BlockMLP) Prepare(params any) any { return b.prepare(laying{}, params) }
 
 // PrepareShared takes the dense layers as they are; blocks are each member's own.
@@ -225,7 +236,8 @@ func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key
 func (b *BlockMLP) params(op string, params any) BlockParams {
 	p, ok := params.(BlockParams)
 	if !ok || len(p.Blocks) != len(b.layers) {
-		graph.Throw(op, "got parameters of type %T, want policy.BlockParams with %d block-sparse layers, as Init makes them", params, len(b.layers))
+		graph.Throw(op, "got parameters of type %T, want policy.BlockParams with %d block-sparse layers, as Init "+
+			"makes them", params, len(b.layers))
 	}
 	return p
 }

@@ -23,8 +23,10 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 		outputs int
 		there   []int // weights between hidden layers that are there, by layer
 	}{
-		{1, "half of the blocks, few outputs", "blockmlp:8,12", settings.Values{"block": 4, "density": .5}, 3, []int{3 * 1 * 16}},
-		{2, "three layers, many outputs", "blockmlp:12,8,4", settings.Values{"block": 2, "density": .34}, 9, []int{4 * 2 * 4, 2 * 1 * 4}},
+		{1, "half of the blocks, few outputs", "blockmlp:8,12", settings.Values{"block": 4, "density": .5}, 3,
+			[]int{3 * 1 * 16}},
+		{2, "three layers, many outputs", "blockmlp:12,8,4", settings.Values{"block": 2, "density": .34}, 9,
+			[]int{4 * 2 * 4, 2 * 1 * 4}},
 		{3, "all blocks", "blockmlp:8,8", settings.Values{"block": 4, "density": 1}, 2, []int{64}},
 		{4, "one block each at least", "blockmlp:8,8", settings.Values{"block": 4, "density": .01}, 2, []int{2 * 16}},
 		{5, "blocks of one unit", "blockmlp:5,3", settings.Values{"block": 1, "density": .4}, 2, []int{3 * 2}},
@@ -75,7 +77,8 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 // The blocks follow from the seed and the sizes alone; another seed gives others.
 func TestBlocksFollowFromTheirSeed(t *testing.T) {
 	from := func(seed int) []int32 {
-		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{N: 2})
+		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{
+			N: 2})
 		require.NoError(t, err)
 		return p.(*BlockMLP).layers[0].from
 	}
@@ -98,11 +101,17 @@ func TestWhatBlocksRefuse(t *testing.T) {
 		own    settings.Values
 		want   string
 	}{
-		{1, "one hidden layer", "blockmlp:64", nil, `policy.hidden: got [64], want two hidden layers at least: the blocks are between them; mlp has one`},
-		{2, "a layer of half a block", "blockmlp:64,40", nil, `policy.hidden: got 40, want a multiple of policy.block, 32`},
-		{3, "nothing there", "blockmlp", settings.Values{"density": 0}, `policy.density: got 0, want a number above 0, at most 1`},
-		{4, "no block", "blockmlp", settings.Values{"block": 0}, `policy.block: got 0, want a whole number from 1 to 1024`},
-		{5, "more blocks than can be chosen among in no time", "blockmlp:262144,262144", settings.Values{"block": 1}, `policy.hidden: got [262144 262144], want layers of at most 4194304 blocks: with blocks of 1, between 262144 and 262144 units there are 68719476736; make the blocks larger`},
+		{1, "one hidden layer", "blockmlp:64", nil,
+			`policy.hidden: got [64], want two hidden layers at least: the blocks are between them; mlp has one`},
+		{2, "a layer of half a block", "blockmlp:64,40", nil,
+			`policy.hidden: got 40, want a multiple of policy.block, 32`},
+		{3, "nothing there", "blockmlp", settings.Values{"density": 0},
+			`policy.density: got 0, want a number above 0, at most 1`},
+		{4, "no block", "blockmlp", settings.Values{"block": 0},
+			`policy.block: got 0, want a whole number from 1 to 1024`},
+		{5, "more blocks than can be chosen among in no time", "blockmlp:262144,262144", settings.Values{"block": 1},
+			`policy.hidden: got [262144 262144], want layers of at most 4194304 blocks: with blocks of 1, between ` +
+				`262144 and 262144 units there are 68719476736; make the blocks larger`},
 	} {
 		_, _, err := Make(c.spec, c.own, observation, envs.Discrete{N: 2})
 		require.EqualError(t, err, c.want, "case %d: %s", c.number, c.what)
@@ -110,9 +119,11 @@ func TestWhatBlocksRefuse(t *testing.T) {
 	}
 }
 
-// With masks of their own members read other blocks, each in order and none twice, and act as a dense layer with zeros elsewhere.
+// With masks of their own members read other blocks, each in order and none twice, and act as a dense layer with zeros
+// elsewhere.
 func TestBlocksOfEachMember(t *testing.T) {
-	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation, envs.Discrete{N: 3})
+	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation,
+		envs.Discrete{N: 3})
 	require.NoError(t, err)
 	p := made.(*BlockMLP)
 	keys := random.Split(random.New(4), 3)
@@ -124,7 +135,8 @@ func TestBlocksOfEachMember(t *testing.T) {
 	for i, of := range []struct {
 		Describer
 		params any
-	}{{p, second}, {&Normalizing{Behind: p}, Normalized{Own: second}}} { // what is exported is the member's own, however it sees
+	}{{p, second}, {&Normalizing{Behind: p}, Normalized{Own: second}}} {
+		// what is exported is the member's own, however it sees
 		said, err := of.Describe(of.params)
 		require.NoError(t, err)
 		reads := said["reads"].([][][]int32)

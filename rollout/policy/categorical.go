@@ -7,8 +7,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// Categorical is the distribution over N actions whose logits are the policy's outputs. Of outputs that went through Legal the illegal actions,
-// at -Inf, are never drawn, have the probability 0 and no part in the entropy, and pass no gradient on.
+// Categorical is the distribution over N actions whose logits are the policy's outputs. Of outputs that went through
+// Legal the illegal actions, at -Inf, are never drawn, have the probability 0 and no part in the entropy, and pass no
+// gradient on.
 type Categorical struct{ N int }
 
 // Start is the empty tree.
@@ -40,7 +41,8 @@ func (c Categorical) Entropy(_ any, out *graph.Array) *graph.Array {
 // Action is the draw.
 func (Categorical) Action(draw *graph.Array) *graph.Array { return draw }
 
-// logs are the logarithms of softmax(out), with a large negative number in the place of -Inf: a derivative there would be no number.
+// logs are the logarithms of softmax(out), with a large negative number in the place of -Inf: a derivative there would
+// be no number.
 func logs(out *graph.Array) *graph.Array {
 	possible := graph.Gt(out, math.Inf(-1))
 	top := graph.StopGradient(graph.ReduceMax(out, 0))

@@ -12,17 +12,24 @@ import (
 
 func init() {
 	MustRegister("cnn", func() Maker {
-		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32}, Between: Between{"relu"}}
+		return &CNNSettings{Channels: []int{16}, Kernel: 3, Stride: 1, Padding: "valid", Hidden: []int{32},
+			Between: Between{Activation: "relu"}}
 	})
 }
 
 // CNNSettings are those of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
 type CNNSettings struct {
-	Channels []int  `set:"channels" args:"" min:"1" max:"4096" wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas" help:"channels that each convolution puts out"`
-	Kernel   int    `set:"kernel" min:"1" max:"64" help:"height and width of the convolutions' kernels"`
-	Stride   int    `set:"stride" min:"1" max:"64" help:"steps of the convolutions' windows, both ways"`
-	Padding  string `set:"padding" oneof:"valid,same" help:"edge of zeros around what each convolution sees: valid (none), same (so many that with stride 1 as much comes out)"`
-	Hidden   []int  `set:"hidden" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Channels []int    `set:"channels" args:"" min:"1" max:"4096"`
+	_        struct{} `wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas"`
+	_        struct{} `help:"output channels of each convolution"`
+	Kernel   int      `set:"kernel" min:"1" max:"64" help:"height and width of the kernels"`
+	Stride   int      `set:"stride" min:"1" max:"64" help:"stride of the convolutions, both ways"`
+	Padding  string   `set:"padding" oneof:"valid,same"`
+	_        struct{} `help:"zeros around the input of a convolution: none (valid),"`
+	_        struct{} `help:"or as many as keep its size at stride 1 (same)"`
+	Hidden   []int    `set:"hidden" min:"1" max:"16777216"`
+	_        struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
+	_        struct{} `help:"sizes of the hidden layers"`
 	Between
 }
 
@@ -34,7 +41,8 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 	image := observation.Shape()
 	box, ok := observation.(envs.Box)
 	if !ok || image.Rank() != 3 {
-		return nil, settings.Wrong("policy", "cnn", "observations of three axes, height, width and channels, not of shape %v: mlp takes these", image.Dims)
+		return nil, settings.Wrong("policy", "cnn", "observations of three axes, height, width and channels, not of "+
+			"shape %v: mlp takes these", image.Dims)
 	}
 	if len(s.Channels) == 0 {
 		return nil, settings.Wrong("policy.channels", "", "a convolution at least; mlp has none")
@@ -48,13 +56,15 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 		if s.same() {
 			at = []int{(at[0]-1)/s.Stride + 1, (at[1]-1)/s.Stride + 1, channels}
 		} else if min(at[0], at[1]) < s.Kernel {
-			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, %d x %d; or --policy.padding same", i+1, at[0], at[1])
+			return nil, settings.Wrong("policy.kernel", s.Kernel, "a kernel that fits into what convolution %d sees, "+
+				"%d x %d; or --policy.padding same", i+1, at[0], at[1])
 		} else {
 			at = []int{(at[0]-s.Kernel)/s.Stride + 1, (at[1]-s.Kernel)/s.Stride + 1, channels}
 		}
 		c.sizes = append(c.sizes, at)
 	}
-	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{at[0] * at[1] * at[2]}, DType: graph.Float32}
+	flat := envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{
+		at[0] * at[1] * at[2]}, DType: graph.Float32}
 	var err error
 	c.dense, err = NewMLP(s.Hidden, nn.Activation(s.Activation), flat, outputs)
 	return c, err
@@ -62,9 +72,9 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 
 func (s *CNNSettings) same() bool { return s.Padding == "same" }
 
-// CNN is a convolutional network: convolutions, each followed by the activation, then an MLP of what they
-// put out, row-major with the channels last. Observations are [height, width, channels], or [channels, height, width] where their Box says so, of
-// any dtype.
+// CNN is a convolutional network: convolutions, each followed by the activation, then an MLP of what they put out,
+// row-major with the channels last. Observations are [height, width, channels], or [channels, height, width] where
+// their Box says so, of any dtype.
 type CNN struct {
 	Stateless
 	CNNSettings
@@ -79,8 +89,8 @@ type CNNParams struct {
 	Dense Params
 }
 
-// Init draws weights from the normal distribution of variance 1/in, with as many inputs as a window has numbers; biases are
-// zero.
+// Init draws weights from the normal distribution of variance 1/in, with as many inputs as a window has numbers; biases
+// are zero.
 func (c *CNN) Init(key random.Key) any {
 	keys := random.SplitN(key, len(c.Channels)+1)
 	options := []nn.Option{nn.Strides(c.Stride, c.Stride), nn.Weights(fanIn)}
@@ -95,7 +105,8 @@ func (c *CNN) Init(key random.Key) any {
 	return p
 }
 
-// Describe gives the convolutions' stride and the activation, and where they are not as usual the padding and the order of the axes.
+// Describe gives the convolutions' stride and the activation, and where they are not as usual the padding and the order
+// of the axes.
 func (c *CNN) Describe(any) (map[string]any, error) {
 	d := map[string]any{"stride": c.Stride, "activation": c.Activation}
 	if c.same() {
@@ -116,8 +127,8 @@ type cnnPrepared struct {
 // Prepare makes of the convolutions products of matrices with the channels in front, and lays the dense layers out as
 // MLP.Prepare does.
 //
-// A convolution with weights of each member's own is a grouped one, for which XLA on CPU has no fast path; a product of the
-// weights with all windows, [channels, windows], takes less than half of its time.
+// A convolution with weights of each member's own is a grouped one, for which XLA on CPU has no fast path; a product of
+// the weights with all windows, [channels, windows], takes less than half of its time.
 func (c *CNN) Prepare(params any) any { return c.prepare(laying{}, params) }
 
 // PrepareShared is Prepare; kernels of convolutions are each member's own.
@@ -170,10 +181,12 @@ func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (an
 	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 }
 
-// fewPatches is the number of elements of all windows of an observation up to which it is taken for a small image. Of larger ones there are fewer at a time, and one may keep all cores busy.
+// fewPatches is the number of elements of all windows of an observation up to which it is taken for a small image. Of
+// larger ones there are fewer at a time, and one may keep all cores busy.
 const fewPatches = 1 << 16
 
-// edge is how many zeros are put around what convolution i sees, before and after, along height and width; the odd one of them comes after.
+// edge is how many zeros are put around what convolution i sees, before and after, along height and width; the odd one
+// of them comes after.
 func (c *CNN) edge(i int) (pads [2][2]int) {
 	if c.same() {
 		for axis := range pads {
@@ -184,7 +197,8 @@ func (c *CNN) edge(i int) (pads [2][2]int) {
 	return pads
 }
 
-// windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels, windows].
+// windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels,
+// windows].
 func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 	to := c.sizes[i+1]
 	pads := c.edge(i)
@@ -204,7 +218,8 @@ func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 func (c *CNN) params(op string, params any) CNNParams {
 	p, ok := params.(CNNParams)
 	if !ok || len(p.Convs) != len(c.Channels) {
-		graph.Throw(op, "got parameters of type %T, want policy.CNNParams with %d convolutions, as Init makes them", params, len(c.Channels))
+		graph.Throw(op, "got parameters of type %T, want policy.CNNParams with %d convolutions, as Init makes them",
+			params, len(c.Channels))
 	}
 	return p
 }

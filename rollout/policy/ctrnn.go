@@ -10,16 +10,17 @@ import (
 
 func init() {
 	MustRegister("ctrnn", func() Maker {
-		return &CTRNNSettings{Memory: Memory{16}, DT: settings.Num(.1), TauMin: settings.Num(.1), TauMax: settings.Num(10)}
+		return &CTRNNSettings{Memory: Memory{16}, DT: settings.Num(.1), TauMin: settings.Num(.1),
+			TauMax: settings.Num(10)}
 	})
 }
 
 // CTRNNSettings are those of the policy "ctrnn". Times are in seconds of the network's own time.
 type CTRNNSettings struct {
 	Memory
-	DT     settings.Number `set:"dt" above:"0" help:"seconds of the network's time in a step of the environment"`
-	TauMin settings.Number `set:"tau-min" above:"0" help:"least time constant of a unit, in seconds; at least dt"`
-	TauMax settings.Number `set:"tau-max" above:"0" help:"greatest time constant of a unit, in seconds"`
+	DT     settings.Number `set:"dt" above:"0" help:"seconds of the network's time per step of the environment"`
+	TauMin settings.Number `set:"tau-min" above:"0" help:"smallest time constant of a unit, in seconds; at least dt"`
+	TauMax settings.Number `set:"tau-max" above:"0" help:"largest time constant of a unit, in seconds"`
 }
 
 // Make makes a CTRNN.
@@ -29,7 +30,8 @@ func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error
 	}
 	switch {
 	case s.DT.Value > s.TauMin.Value:
-		return nil, settings.Wrong("policy.dt", s.DT.Value, "at most policy.tau-min, %g: a step that is longer than a time constant overshoots", s.TauMin.Value)
+		return nil, settings.Wrong("policy.dt", s.DT.Value, "at most policy.tau-min, %g: a step that is longer than "+
+			"a time constant overshoots", s.TauMin.Value)
 	case s.TauMax.Value < s.TauMin.Value:
 		return nil, settings.Wrong("policy.tau-max", s.TauMax.Value, "at least policy.tau-min, %g", s.TauMin.Value)
 	}
@@ -43,10 +45,10 @@ func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error
 //
 //	tau[i] dy[i]/dt = -y[i] + sum over j of Wh[j,i]*sigmoid(y[j] + Theta[j]) + sum over k of Wx[k,i]*x[k]
 //
-// A step of the environment is one of Euler's method, of dt seconds; the layer behind reads the rates sigmoid(y + Theta).
-// Its parameters are Recurrent[CTRNNCell], its carry are the states, f32[units], zero at first. Discrete observations go
-// in one-hot, boxes flat. With parameters of half precision the matrices alone are multiplied in it: states that move by a hundredth of the
-// way in a step would stand still.
+// A step of the environment is one of Euler's method, of dt seconds; the layer behind reads the rates sigmoid(y +
+// Theta). Its parameters are Recurrent[CTRNNCell], its carry are the states, f32[units], zero at first. Discrete
+// observations go in one-hot, boxes flat. With parameters of half precision the matrices alone are multiplied in it:
+// states that move by a hundredth of the way in a step would stand still.
 type CTRNN struct {
 	CTRNNSettings
 	observation     envs.Space
@@ -58,8 +60,8 @@ type CTRNNCell struct {
 	Wx    *graph.Array // f32[in, units]
 	Wh    *graph.Array // f32[units, units]
 	Theta *graph.Array // f32[units]
-	// Time says where between tau-min and tau-max the time constants are: tau = min*(max/min)^sigmoid(Time), so that any
-	// number will do; f32[units].
+	// Time says where between tau-min and tau-max the time constants are: tau = min*(max/min)^sigmoid(Time), so that
+	// any number will do; f32[units].
 	Time *graph.Array
 }
 
@@ -79,7 +81,8 @@ func (c *CTRNN) Init(key random.Key) any {
 	return drawn(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
 		k := random.SplitN(key, 3)
 		units := graph.ShapeOf(graph.Float32, c.Units)
-		return CTRNNCell{Wx: fanIn(k[0], graph.ShapeOf(graph.Float32, c.inputs, c.Units)), Wh: fanIn(k[1], graph.ShapeOf(graph.Float32, c.Units, c.Units)),
+		return CTRNNCell{Wx: fanIn(k[0], graph.ShapeOf(graph.Float32, c.inputs, c.Units)),
+			Wh:    fanIn(k[1], graph.ShapeOf(graph.Float32, c.Units, c.Units)),
 			Theta: graph.Zeros(units), Time: random.Normal(k[2], units)}
 	})
 }

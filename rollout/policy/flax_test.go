@@ -17,10 +17,11 @@ import (
 	"xlarun/rollout/settings"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// stepsCase is a policy and what flax, or a formula in NumPy, makes of twenty observations; third_party/oracles/policy_steps.py
-// says what the fields hold.
+// stepsCase is a policy and what flax, or a formula in NumPy, makes of twenty observations;
+// third_party/oracles/policy_steps.py says what the fields hold.
 type stepsCase struct {
 	Name, Spec string
 	Settings   map[string]string
@@ -46,12 +47,15 @@ func (a arrays) dense(name string) nn.Dense {
 // fromFlax brings parameters into ours.
 var fromFlax = map[string]func(a arrays, p Policy) any{
 	"gru": func(a arrays, _ Policy) any {
-		return Recurrent[nn.GRU]{nn.GRU{Wx: a.beside("cell/ir/kernel", "cell/iz/kernel", "cell/in/kernel"), Wh: a.beside("cell/hr/kernel", "cell/hz/kernel", "cell/hn/kernel"),
-			B: a.beside("cell/ir/bias", "cell/iz/bias", "cell/in/bias"), BN: a["cell/hn/bias"]}, a.dense("out")}
+		return Recurrent[nn.GRU]{nn.GRU{Wx: a.beside("cell/ir/kernel", "cell/iz/kernel", "cell/in/kernel"),
+			Wh: a.beside("cell/hr/kernel", "cell/hz/kernel", "cell/hn/kernel"),
+			B:  a.beside("cell/ir/bias", "cell/iz/bias", "cell/in/bias"), BN: a["cell/hn/bias"]}, a.dense("out")}
 	},
 	"lstm": func(a arrays, _ Policy) any {
-		return Recurrent[nn.LSTM]{nn.LSTM{Wx: a.beside("cell/ii/kernel", "cell/if/kernel", "cell/ig/kernel", "cell/io/kernel"),
-			Wh: a.beside("cell/hi/kernel", "cell/hf/kernel", "cell/hg/kernel", "cell/ho/kernel"), B: a.beside("cell/hi/bias", "cell/hf/bias", "cell/hg/bias", "cell/ho/bias")}, a.dense("out")}
+		return Recurrent[nn.LSTM]{
+			nn.LSTM{Wx: a.beside("cell/ii/kernel", "cell/if/kernel", "cell/ig/kernel", "cell/io/kernel"),
+				Wh: a.beside("cell/hi/kernel", "cell/hf/kernel", "cell/hg/kernel", "cell/ho/kernel"),
+				B:  a.beside("cell/hi/bias", "cell/hf/bias", "cell/hg/bias", "cell/ho/bias")}, a.dense("out")}
 	},
 	"elman": func(a arrays, p Policy) any {
 		cell := p.Init(random.New(0)).(Recurrent[nn.RNN]).Cell
@@ -59,10 +63,12 @@ var fromFlax = map[string]func(a arrays, p Policy) any{
 		return Recurrent[nn.RNN]{cell, a.dense("out")}
 	},
 	"mingru": func(a arrays, _ Policy) any {
-		return Recurrent[nn.MinGRU]{nn.MinGRU{W: a.beside("cell/wz", "cell/wh"), B: a.beside("cell/bz", "cell/bh")}, a.dense("out")}
+		return Recurrent[nn.MinGRU]{nn.MinGRU{W: a.beside("cell/wz", "cell/wh"), B: a.beside("cell/bz", "cell/bh")},
+			a.dense("out")}
 	},
 	"ctrnn": func(a arrays, _ Policy) any {
-		return Recurrent[CTRNNCell]{CTRNNCell{Wx: a["cell/wx"], Wh: a["cell/wh"], Theta: a["cell/theta"], Time: a["cell/time"]}, a.dense("out")}
+		return Recurrent[CTRNNCell]{CTRNNCell{Wx: a["cell/wx"], Wh: a["cell/wh"], Theta: a["cell/theta"],
+			Time: a["cell/time"]}, a.dense("out")}
 	},
 	"cnn": func(a arrays, p Policy) any {
 		params := p.Init(random.New(0)).(CNNParams)
@@ -79,7 +85,8 @@ var fromFlax = map[string]func(a arrays, p Policy) any{
 
 // unbounded is a space of floats.
 func unbounded(dims ...int) envs.Box {
-	return envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: dims, DType: graph.Float32}
+	return envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: dims,
+		DType: graph.Float32}
 }
 
 // outputs are those of a policy for observations, [steps, …], from the start.
@@ -91,8 +98,8 @@ func outputs(p Policy, params any, x *graph.Array) *graph.Array {
 	return y
 }
 
-// Twenty steps of each policy, with its parameters as Init makes them and as Prepare lays them out, interpreted and compiled,
-// are those of flax's modules and of the papers' formulas.
+// Twenty steps of each policy, with its parameters as Init makes them and as Prepare lays them out, interpreted and
+// compiled, are those of flax's modules and of the papers' formulas.
 func TestStepsAreThoseOfFlax(t *testing.T) {
 	var doc struct{ Cases []stepsCase }
 	require.NoError(t, oracles.Read("testdata/policy_steps.json.gz", &doc))
@@ -112,7 +119,7 @@ func TestStepsAreThoseOfFlax(t *testing.T) {
 			inputs[i][name] = graph.FromBytes(graph.ShapeOf(graph.Float32, v.Shape...), v.Data)
 		}
 	}
-	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: t.TempDir()})
+	client, err := xlabridge.Open(context.Background(), xlabridge.Options{CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, client.Close()) }()
 	for where, b := range map[string]xlabridge.Backend{"reference": &xlabridge.Reference{}, "xla": client} {
@@ -120,14 +127,16 @@ func TestStepsAreThoseOfFlax(t *testing.T) {
 			for i, c := range doc.Cases {
 				params := fromFlax[c.Name](in[i], policies[i])
 				ready := policies[i].(Preparer).Prepare(params)
-				all = append(all, []*graph.Array{outputs(policies[i], params, in[i]["x"]), outputs(policies[i], ready, in[i]["x"])})
+				all = append(all, []*graph.Array{outputs(policies[i], params, in[i]["x"]),
+					outputs(policies[i], ready, in[i]["x"])})
 			}
 			return all
 		})(inputs)
 		require.NoError(t, err)
 		for i, c := range doc.Cases {
 			for j, layout := range []string{"as drawn", "prepared"} {
-				require.InDeltaSlice(t, c.Outputs.Floats(), floats(t, got[i][j]), 1e-5, "case %d, %s, %s, %s", i, c.Spec, layout, where)
+				require.InDeltaSlice(t, c.Outputs.Floats(), floats(t, got[i][j]), 1e-5, "case %d, %s, %s, %s", i,
+					c.Spec, layout, where)
 			}
 		}
 	}
@@ -159,7 +168,8 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 		var names []string
 		all, tree := graph.Flatten(params)
 		for i, leaf := range all {
-			leaf = graph.Add(leaf, graph.Mul(random.Normal(random.New(int64(i)), leaf.Shape()), .3)) // biases are zero at first
+			// biases are zero at first
+			leaf = graph.Add(leaf, graph.Mul(random.Normal(random.New(int64(i)), leaf.Shape()), .3))
 			all[i], leaves, names = leaf, append(leaves, floats(t, leaf)), append(names, tree.Path(i))
 		}
 		at := func(name string) []float64 {

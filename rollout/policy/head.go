@@ -17,7 +17,8 @@ type Head interface {
 	// Size is the number of outputs that the head takes.
 	Size() int
 	// Action is the likeliest action, shape and dtype of the space. Of several actions it is the one with the largest
-	// output, the first of equal ones; bounded elements of a box are filled by tanh of the output, unbounded ones get it as it is.
+	// output, the first of equal ones; bounded elements of a box are filled by tanh of the output, unbounded ones get
+	// it as it is.
 	Action(out *graph.Array) *graph.Array
 }
 
@@ -50,7 +51,8 @@ func HeadOf(s envs.Space) (Head, error) {
 		}
 		for i := range s.Low {
 			if low, high := s.Low[i] > -envs.Unbounded, s.High[i] < envs.Unbounded; low != high {
-				return nil, wrong(fmt.Sprintf("the action space %s, of which element %d has one bound", s, i), "both bounds or none: leave it unbounded (±envs.Unbounded) and let Step map it to where it may be")
+				return nil, wrong(fmt.Sprintf("the action space %s, of which element %d has one bound", s, i),
+					"both bounds or none: leave it unbounded (±envs.Unbounded) and let Step map it to where it may be")
 			}
 		}
 		return squash{s}, nil
@@ -134,9 +136,10 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 	return graph.Reshape(graph.Convert(a, s.box.DType), s.box.Dims...)
 }
 
-// Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so that none of them is the
-// likeliest: out is f32[Head.Size], legal bool[Head.Size] as envs.Masker gives it, with at least one true of each choice. An output of a legal action that is NaN or -Inf, which
-// compares with nothing or only ties, is the least number there is.
+// Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so
+// that none of them is the likeliest: out is f32[Head.Size], legal bool[Head.Size] as envs.Masker gives it, with at
+// least one true of each choice. An output of a legal action that is NaN or -Inf, which compares with nothing or only
+// ties, is the least number there is.
 func Legal(out, legal *graph.Array) *graph.Array {
 	least := graph.Select(graph.Gt(out, -math.MaxFloat32), out, -math.MaxFloat32)
 	return graph.Select(legal, least, math.Inf(-1))

@@ -11,18 +11,23 @@ import (
 )
 
 func init() {
-	MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []int{16, 16}, Between: Between{"tanh"}} })
+	MustRegister("mlp", func() Maker {
+		return &MLPSettings{Hidden: []int{16, 16}, Between: Between{Activation: "tanh"}}
+	})
 	MustRegister("linear", func() Maker { return linear{} })
 }
 
 // Between are the settings of all policies with layers: the function between them, whose names nn.Activation knows.
 type Between struct {
-	Activation string `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign" help:"function between the layers"`
+	Activation string   `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign"`
+	_          struct{} `help:"function between the layers"`
 }
 
 // MLPSettings are those of the policy "mlp".
 type MLPSettings struct {
-	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
+	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
+	_      struct{} `help:"sizes of the hidden layers"`
 	Between
 }
 
@@ -64,7 +69,8 @@ func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outp
 			return nil, wrong(fmt.Sprintf("a hidden layer of %d", n), "1 to %d", maxWidth)
 		}
 	}
-	return &MLP{Sizes: append(append([]int{in}, hidden...), outputs), Activation: activation, observation: observation}, nil
+	return &MLP{Sizes: append(append([]int{in}, hidden...), outputs), Activation: activation, observation: observation},
+		nil
 }
 
 // Init draws weights from the normal distribution of variance 1/in; biases are zero.
@@ -73,7 +79,8 @@ func (m *MLP) Init(key random.Key) any {
 	for i, k := range random.SplitN(key, len(m.Sizes)-1) {
 		in, out := m.Sizes[i], m.Sizes[i+1]
 		w := random.Normal(k, graph.ShapeOf(graph.Float32, in, out))
-		p.Layers = append(p.Layers, nn.Dense{W: graph.Div(w, graph.Sqrt(float32(in))), B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
+		p.Layers = append(p.Layers, nn.Dense{W: graph.Div(w, graph.Sqrt(float32(in))),
+			B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
 	}
 	return p
 }
@@ -99,8 +106,8 @@ func (m *MLP) Describe(any) (map[string]any, error) {
 
 func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
 
-// Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns the
-// last layer's weights where it is narrow.
+// Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns
+// the last layer's weights where it is narrow.
 func (m *MLP) Prepare(params any) any { return m.prepare(laying{}, m.params("MLP.Prepare", params)) }
 
 // PrepareShared takes the layers as they are.
@@ -190,7 +197,8 @@ func (m *MLP) PreparesAlike() bool { return !m.seesZeros() }
 func (m *MLP) params(op string, params any) Params {
 	p, ok := params.(Params)
 	if !ok || len(p.Layers) != len(m.Sizes)-1 {
-		graph.Throw(op, "got parameters of type %T, want policy.Params with %d layers, as Init makes them", params, len(m.Sizes)-1)
+		graph.Throw(op, "got parameters of type %T, want policy.Params with %d layers, as Init makes them", params,
+			len(m.Sizes)-1)
 	}
 	return p
 }

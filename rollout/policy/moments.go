@@ -2,7 +2,8 @@ package policy
 
 import "xlarun/graph"
 
-// Moments are the number, means and variances of observations, element by element. The zero ones are of no observations.
+// Moments are the number, means and variances of observations, element by element. The zero ones are of no
+// observations.
 type Moments struct {
 	Count    *graph.Array // f32[]
 	Mean     *graph.Array // f32[dims...]
@@ -18,9 +19,10 @@ func NoMoments(dims ...int) Moments {
 	return Moments{graph.Scalar(0), zero, zero}
 }
 
-// MomentsOf are those of count numbers, of which sum and squares, f32[dims...], are the sums of their differences from origin and of
-// these differences' squares. An origin among the numbers keeps the digits that a large mean would cost. Where one is NaN, infinite or too far
-// from 0 to be squared, they are those of no observations: a member that fails spoils nobody's statistics.
+// MomentsOf are those of count numbers, of which sum and squares, f32[dims...], are the sums of their differences from
+// origin and of these differences' squares. An origin among the numbers keeps the digits that a large mean would cost.
+// Where one is NaN, infinite or too far from 0 to be squared, they are those of no observations: a member that fails
+// spoils nobody's statistics.
 func MomentsOf(count, origin, sum, squares *graph.Array) Moments {
 	n := graph.Max(count, 1)
 	shift := graph.Div(sum, n)

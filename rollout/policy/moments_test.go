@@ -13,13 +13,15 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Moments of parts, put together either way, are those of a loop over all numbers: of none, of one, of a huge mean beside a small deviation.
+// Moments of parts, put together either way, are those of a loop over all numbers: of none, of one, of a huge mean
+// beside a small deviation.
 func TestMomentsAreALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, c := range []struct {
 		parts           []int
 		mean, deviation float64
-	}{{[]int{}, 0, 1}, {[]int{1}, 3, 1}, {[]int{0, 1, 0}, 3, 1}, {[]int{5, 1, 70}, -2, 4}, {[]int{9, 300, 20}, 1e6, 30}, {[]int{2, 2}, 1e15, 1e14}} {
+	}{{[]int{}, 0, 1}, {[]int{1}, 3, 1}, {[]int{0, 1, 0}, 3, 1}, {[]int{5, 1, 70}, -2, 4}, {[]int{9, 300, 20}, 1e6, 30},
+		{[]int{2, 2}, 1e15, 1e14}} {
 		sum, rows := NoMoments(1), []Moments{NoMoments(1)}
 		var all []float64
 		for _, n := range c.parts {
@@ -42,7 +44,8 @@ func TestMomentsAreALoop(t *testing.T) {
 			}
 			return graph.Stack(leaves, 0)
 		}
-		together := Moments{column(func(m Moments) *graph.Array { return m.Count }), column(func(m Moments) *graph.Array { return m.Mean }),
+		together := Moments{column(func(m Moments) *graph.Array { return m.Count }),
+			column(func(m Moments) *graph.Array { return m.Mean }),
 			column(func(m Moments) *graph.Array { return m.Variance })}.Together()
 		mean, variance := 0., 0.
 		for _, x := range all {
@@ -59,11 +62,14 @@ func TestMomentsAreALoop(t *testing.T) {
 	}
 }
 
-// Numbers that cannot be squared are those of no observations; an observation is normalised by what was seen, within ±10.
+// Numbers that cannot be squared are those of no observations; an observation is normalised by what was seen, within
+// ±10.
 func TestNormalizing(t *testing.T) {
 	one := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }
 	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e25, -3e38} {
-		for _, m := range []Moments{MomentsOf(graph.Scalar(3), one(bad), one(0), one(0)), MomentsOf(graph.Scalar(3), one(0), one(bad), one(1)), MomentsOf(graph.Scalar(3), one(0), one(0), one(math.Abs(bad)*1e14))} {
+		for _, m := range []Moments{MomentsOf(graph.Scalar(3), one(bad), one(0), one(0)),
+			MomentsOf(graph.Scalar(3), one(0), one(bad), one(1)), MomentsOf(graph.Scalar(3), one(0), one(0),
+				one(math.Abs(bad)*1e14))} {
 			for _, leaf := range graph.Leaves(m) {
 				require.Equal(t, 0., floats(t, leaf)[0], "case %d", i)
 			}
@@ -83,7 +89,8 @@ func TestNormalizing(t *testing.T) {
 		_, out := n.Behind.Act(params.Own, graph.None{}, graph.Float32s(x), random.New(0))
 		return floats(t, out.Action)
 	}
-	require.InDeltaSlice(t, behind(3, -2), act([]int32{3, -2}), 1e-5, "as it is made, it leaves observations as they are")
+	require.InDeltaSlice(t, behind(3, -2), act([]int32{3, -2}), 1e-5,
+		"as it is made, it leaves observations as they are")
 	require.InDeltaSlice(t, behind(10, -10), act([]int32{255, -255}), 1e-5)
 	params.Observation = Scale{graph.Float32s([]float32{5, 100}), graph.Float32s([]float32{2, 50})}
 	require.InDeltaSlice(t, behind(-1.5, 2), act([]int32{2, 200}), 1e-5)

@@ -5,8 +5,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// MultiCategorical is the distribution over several choices at once, each a Categorical of its own outputs, which lie choice after choice, as the mask of
-// legal ones does: the choices are independent, so that log-probabilities and entropies are sums.
+// MultiCategorical is the distribution over several choices at once, each a Categorical of its own outputs, which lie
+// choice after choice, as the mask of legal ones does: the choices are independent, so that log-probabilities and
+// entropies are sums.
 type MultiCategorical struct{ N []int }
 
 // Start is the empty tree.
@@ -31,7 +32,9 @@ func (m MultiCategorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
 
 // Entropy is the sum of the choices' entropies.
 func (m MultiCategorical) Entropy(_ any, out *graph.Array) *graph.Array {
-	return graph.Sum(choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array { return Categorical{m.N[i]}.Entropy(nil, own) }))
+	return graph.Sum(choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
+		return Categorical{m.N[i]}.Entropy(nil, own)
+	}))
 }
 
 // Action is the draw.

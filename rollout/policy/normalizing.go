@@ -15,9 +15,9 @@ const NormalizeObservations = "normalize-observations"
 // Clip is how far from 0 a normalised observation may be, in standard deviations.
 const Clip = 10
 
-// Normalizing is a policy that takes observations normalised: each element less its mean, over its standard deviation, within ±Clip
-// (Salimans et al., 2017; Mania et al., 2018, section 3.2). Means and deviations stand among a member's parameters, but are not for a
-// search to change: who evolves or trains members puts in what was observed; see Moments.
+// Normalizing is a policy that takes observations normalised: each element less its mean, over its standard deviation,
+// within ±Clip (Salimans et al., 2017; Mania et al., 2018, section 3.2). Means and deviations stand among a member's
+// parameters, but are not for a search to change: who evolves or trains members puts in what was observed; see Moments.
 type Normalizing struct {
 	Behind Policy // takes what is normalised
 	dims   []int  // of an observation
@@ -32,12 +32,13 @@ type Normalized struct {
 // Scale says how observations are normalised; both are f32[dims...] of an observation.
 type Scale struct{ Mean, Deviation *graph.Array }
 
-// MakeNormalizing makes a Normalizing before the policy of a spec, which is made for normalised observations; see Make. Its error for a space that is no
-// box is a *settings.Error.
+// MakeNormalizing makes a Normalizing before the policy of a spec, which is made for normalised observations; see Make.
+// Its error for a space that is no box is a *settings.Error.
 func MakeNormalizing(spec string, own settings.Values, observation, action envs.Space) (*Normalizing, Head, error) {
 	box, ok := observation.(envs.Box)
 	if !ok {
-		return nil, nil, settings.Wrong(NormalizeObservations, true, "observations that are boxes of numbers, which have a mean; here they are %s: leave it out", observation)
+		return nil, nil, settings.Wrong(NormalizeObservations, true, "observations that are boxes of numbers, which "+
+			"have a mean; here they are %s: leave it out", observation)
 	}
 	p, h, err := Make(spec, own, NormalizedBox(box), action)
 	if err != nil {
@@ -47,7 +48,8 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 		_, tree := graph.Flatten(p.Init(random.New(0)))
 		for i := range tree.Len() {
 			if strings.HasPrefix(tree.Path(i), ".Observation.") {
-				graph.Throw("MakeNormalizing", "the policy %s has parameters %s, want a name that does not begin with Observation: those are what observations are normalised by", spec, tree.Path(i))
+				graph.Throw("MakeNormalizing", "the policy %s has parameters %s, want a name that does not begin "+
+					"with Observation: those are what observations are normalised by", spec, tree.Path(i))
 			}
 		}
 	})
@@ -56,7 +58,8 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 
 // NormalizedBox is the space of normalised observations of a box.
 func NormalizedBox(box envs.Box) envs.Box {
-	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32, ChannelsFirst: box.ChannelsFirst}
+	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32,
+		ChannelsFirst: box.ChannelsFirst}
 }
 
 // Behind is the policy that a search changes: that behind a Normalizing, else p itself.
@@ -114,7 +117,8 @@ func (n *Normalizing) Act(params, carry any, observation *graph.Array, key rando
 
 // Apply normalises an observation of any dtype: f32[dims...].
 func (s Scale) Apply(observation *graph.Array) *graph.Array {
-	return graph.Clamp(-Clip, graph.Div(graph.Sub(graph.Convert(observation, graph.Float32), s.Mean), s.Deviation), Clip)
+	return graph.Clamp(-Clip, graph.Div(graph.Sub(graph.Convert(observation, graph.Float32), s.Mean), s.Deviation),
+		Clip)
 }
 
 func (n *Normalizing) params(op string, params any) Normalized {

@@ -10,12 +10,16 @@ import (
 )
 
 func init() {
-	MustRegister("normedmlp", func() Maker { return &NormedMLPSettings{Hidden: []int{128, 128}, Between: Between{"relu"}} })
+	MustRegister("normedmlp", func() Maker {
+		return &NormedMLPSettings{Hidden: []int{128, 128}, Between: Between{Activation: "relu"}}
+	})
 }
 
 // NormedMLPSettings are those of the policy "normedmlp".
 type NormedMLPSettings struct {
-	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the hidden layers"`
+	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
+	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
+	_      struct{} `help:"sizes of the hidden layers"`
 	Between
 }
 
@@ -31,14 +35,16 @@ func (s *NormedMLPSettings) Make(observation envs.Space, outputs int) (Policy, e
 	return &NormedMLP{bare: m}, nil
 }
 
-// NormedMLP is a multilayer perceptron whose hidden layers are normalised before the activation (layer norm; Ba et al., 2016): what the networks of Gallici et al., "Simplifying
-// deep temporal difference learning" (2024), are, which learn the values of actions without a second, slower network.
+// NormedMLP is a multilayer perceptron whose hidden layers are normalised before the activation (layer norm; Ba et al.,
+// 2016): what the networks of Gallici et al., "Simplifying deep temporal difference learning" (2024), are, which learn
+// the values of actions without a second, slower network.
 type NormedMLP struct {
 	Stateless
 	bare *MLP // without norms
 }
 
-// NormedParams are the parameters of one NormedMLP, from the first layer to the last; each layer but the last has a norm.
+// NormedParams are the parameters of one NormedMLP, from the first layer to the last; each layer but the last has a
+// norm.
 type NormedParams struct {
 	Layers []nn.Dense
 	Norms  []nn.LayerNorm
@@ -57,7 +63,8 @@ func (m *NormedMLP) Init(key random.Key) any {
 func (m *NormedMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	p, ok := params.(NormedParams)
 	if !ok || len(p.Layers) != len(m.bare.Sizes)-1 {
-		graph.Throw("NormedMLP.Act", "got parameters of type %T, want policy.NormedParams with %d layers, as Init makes them", params, len(m.bare.Sizes)-1)
+		graph.Throw("NormedMLP.Act", "got parameters of type %T, want policy.NormedParams with %d layers, as Init "+
+			"makes them", params, len(m.bare.Sizes)-1)
 	}
 	x := fitting(Flat(m.bare.observation, observation), params)
 	for i, layer := range p.Layers {

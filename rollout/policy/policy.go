@@ -1,5 +1,5 @@
-// Package policy holds the networks that members act with, and the heads that make actions of what they put out. A policy
-// is written for one member and one observation; graph.VMap gives it the population, graph.Scan the episode.
+// Package policy holds the networks that members act with, and the heads that make actions of what they put out. A
+// policy is written for one member and one observation; graph.VMap gives it the population, graph.Scan the episode.
 package policy
 
 import (
@@ -17,8 +17,8 @@ type Policy interface {
 	Init(key random.Key) any
 	// Start is what the policy carries into an episode's first step: a tree, graph.None{} for policies without memory.
 	Start(params any) any
-	// Act answers one observation (of the space that the policy was made for). next has the structure and shapes of carry.
-	// key is the step's own; a policy that draws nothing leaves it alone, which costs nothing.
+	// Act answers one observation (of the space that the policy was made for). next has the structure and shapes of
+	// carry. key is the step's own; a policy that draws nothing leaves it alone, which costs nothing.
 	Act(params, carry any, observation *graph.Array, key random.Key) (next any, out Output)
 }
 
@@ -42,30 +42,34 @@ type Preparer interface {
 	Prepare(params any) any
 }
 
-// Alike is a Preparer whose Prepare may pay where many lanes have the same parameters, too; else it is for members with weights of their own.
+// Alike is a Preparer whose Prepare may pay where many lanes have the same parameters, too; else it is for members with
+// weights of their own.
 type Alike interface {
 	Preparer
 	// PreparesAlike tells whether it does.
 	PreparesAlike() bool
 }
 
-// Describer is a Policy of which a reader of one member's parameters needs to know more than their names and shapes say; docs/members.md
-// has the keys.
+// Describer is a Policy of which a reader of one member's parameters needs to know more than their names and shapes
+// say; docs/members.md has the keys.
 type Describer interface {
 	Policy
-	// Describe gives what there is to know, by key: text as it is, anything else as its JSON. params are one member's, as Init makes them.
+	// Describe gives what there is to know, by key: text as it is, anything else as its JSON. params are one member's,
+	// as Init makes them.
 	Describe(params any) (map[string]any, error)
 }
 
-// Reporter is a Policy that counts what it does in an episode. Runs that play episodes have the numbers among their metrics, as means over the members
-// and their episodes, and xlarun play has them of the episodes that it plays.
+// Reporter is a Policy that counts what it does in an episode. Runs that play episodes have the numbers among their
+// metrics, as means over the members and their episodes, and xlarun play has them of the episodes that it plays.
 type Reporter interface {
 	Policy
-	// Reports names the numbers, as metrics are named: "spike_rate_hz". It is called while programs are traced and checked, often, and gives the same each time.
+	// Reports names the numbers, as metrics are named: "spike_rate_hz". It is called while programs are traced and
+	// checked, often, and gives the same each time.
 	Reports() []string
-	// Report is what the numbers are of the steps so far, f32[len(Reports())] in the order of Reports, by the carry that Act (and Learn, of a Learner) gave in the last of them. It
-	// is a pure function of one member, traced once in the loop over steps, so that it is computed behind every step; what counts is the one of
-	// the step that ends the episode. A sum over steps has to stand in the carry.
+	// Report is what the numbers are of the steps so far, f32[len(Reports())] in the order of Reports, by the carry
+	// that Act (and Learn, of a Learner) gave in the last of them. It is a pure function of one member, traced once in
+	// the loop over steps, so that it is computed behind every step; what counts is the one of the step that ends the
+	// episode. A sum over steps has to stand in the carry.
 	Report(carry any) *graph.Array
 }
 
@@ -90,10 +94,10 @@ func LearnerOf(p Policy) (Learner, bool) {
 	return l, ok && l.Learns()
 }
 
-// Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are the
-// policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that Make gives
-// is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what stands behind the colon of a spec:
-// "mlp:16,16" is the policy mlp with --policy.hidden 16,16.
+// Maker makes a policy for an environment. It is a pointer to a struct of settings (see package settings), which are
+// the policy's: --policy.activation relu. Numbers among them are inputs of the compiled program where the policy that
+// Make gives is a pointer to the struct, too, or to one that embeds it. The setting whose tag has the key args is what
+// stands behind the colon of a spec: "mlp:16,16" is the policy mlp with --policy.hidden 16,16.
 type Maker interface {
 	// Make makes the policy for observations of a space and so many outputs. Its errors are best a *settings.Error.
 	Make(observation envs.Space, outputs int) (Policy, error)
@@ -133,7 +137,8 @@ func fitting(x *graph.Array, params any) *graph.Array {
 // single is x in float32, in which what is summed up over many steps stays where parameters are of half precision.
 func single(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
 
-// FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too large.
+// FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too
+// large.
 func FlatSize(s envs.Space) (int, error) {
 	n := s.Shape().Size()
 	if d, ok := s.(envs.Discrete); ok {

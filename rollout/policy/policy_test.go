@@ -115,7 +115,8 @@ func TestDiscreteActionIsTheFirstLargest(t *testing.T) {
 		outputs []float32
 		want    float64
 	}{
-		{[]float32{1, 2}, 1}, {[]float32{2, 1}, 0}, {[]float32{1, 1}, 0}, {[]float32{0, 3, 3, 1}, 1}, {[]float32{-1, -2, 0}, 2},
+		{[]float32{1, 2}, 1}, {[]float32{2, 1}, 0}, {[]float32{1, 1}, 0}, {[]float32{0, 3, 3, 1}, 1},
+		{[]float32{-1, -2, 0}, 2},
 		{[]float32{5}, 0}, {many, fewActions + 1},
 	} {
 		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
@@ -157,12 +158,14 @@ func TestIllegalActionsAreNotChosen(t *testing.T) {
 		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
 		require.NoError(t, err)
 		legal := graph.Gt(graph.Float32s(c.legal), 0)
-		require.Equal(t, []float64{c.want}, floats(t, h.Action(Legal(graph.Float32s(c.outputs), legal))), "case %d: %s", c.number, c.what)
+		require.Equal(t, []float64{c.want}, floats(t, h.Action(Legal(graph.Float32s(c.outputs), legal))), "case %d: %s",
+			c.number, c.what)
 	}
 }
 
 func TestBoxActionsStayInside(t *testing.T) {
-	h, err := HeadOf(envs.Box{Low: []float64{-2, 0, -math.MaxFloat32}, High: []float64{2, 1, math.MaxFloat32}, Dims: []int{3}, DType: graph.Float32})
+	h, err := HeadOf(envs.Box{Low: []float64{-2, 0, -math.MaxFloat32}, High: []float64{2, 1, math.MaxFloat32},
+		Dims: []int{3}, DType: graph.Float32})
 	require.NoError(t, err)
 	a := floats(t, h.Action(graph.Float32s([]float32{100, 0, 7})))
 	require.InDeltaSlice(t, []float64{2, .5, 7}, a, 1e-6)
@@ -183,10 +186,12 @@ func TestBoxesThatCannotBeFilled(t *testing.T) {
 		space envs.Box
 		want  string
 	}{
-		{box([]float64{-1, 0}, []float64{1, none}), "of which element 1 has one bound, want both bounds or none: leave it unbounded"},
+		{box([]float64{-1, 0}, []float64{1, none}), "of which element 1 has one bound, want both bounds or none: " +
+			"leave it unbounded"},
 		{box([]float64{-none}, []float64{0}), "of which element 0 has one bound"},
 		{box([]float64{0, 0}, []float64{math.Inf(1), 1}), "of which element 0 has one bound"},
-		{box(nil, nil), "got the action space Box(none, none, [2], f32), want one that can be filled: got 0 lower and 0 upper bounds for f32[2]"},
+		{box(nil, nil), "got the action space Box(none, none, [2], f32), want one that can be filled: got 0 lower " +
+			"and 0 upper bounds for f32[2]"},
 		{box([]float64{0, 0, 0}, []float64{1, 1, 1}), "got 3 lower and 3 upper bounds for f32[2]"},
 	} {
 		_, err := HeadOf(c.space)
@@ -223,7 +228,8 @@ func TestEmptySettings(t *testing.T) {
 	for _, name := range Names() {
 		maker, err := MakerOf(name, nil)
 		require.NoError(t, err)
-		if of := reflect.TypeOf(maker); of.Kind() == reflect.Pointer && len(settings.Fields(maker)) > 0 && !strings.HasPrefix(name, "test-") {
+		if of := reflect.TypeOf(maker); of.Kind() == reflect.Pointer && len(settings.Fields(maker)) > 0 &&
+			!strings.HasPrefix(name, "test-") {
 			_, err := reflect.New(of.Elem()).Interface().(Maker).Make(image, 2)
 			require.ErrorContains(t, err, "policy.", name)
 			require.ErrorAs(t, err, new(*settings.Error), name)
@@ -233,10 +239,12 @@ func TestEmptySettings(t *testing.T) {
 		maker Maker
 		want  string
 	}{
-		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Between: Between{"relu"}}, "policy.stride: got 0, want a whole number from 1 to 64"},
-		{&BlockMLPSettings{Hidden: []int{8, 8}, Between: Between{"relu"}, Density: 1, Masks: sharedMasks}, "policy.block: got 0, want a whole number from 1 to 1024"},
-		{&GRUSettings{}, "policy.units: got 0, want a whole number from 1"},
-		{&MLPSettings{Between: Between{"tahn"}}, `policy.activation: got "tahn", want one of`},
+		{&CNNSettings{Channels: []int{4}, Kernel: 3, Padding: "valid", Between: Between{Activation: "relu"}},
+			"policy.stride: got 0, want a whole number from 1 to 64"},
+		{&BlockMLPSettings{Hidden: []int{8, 8}, Between: Between{Activation: "relu"}, Density: 1, Masks: sharedMasks},
+			"policy.block: got 0, want a whole number from 1 to 1024"},
+		{gru.settings(0), "policy.units: got 0, want a whole number from 1"},
+		{&MLPSettings{Between: Between{Activation: "tahn"}}, `policy.activation: got "tahn", want one of`},
 	} {
 		_, err := c.maker.Make(image, 2)
 		require.ErrorContains(t, err, c.want)
@@ -259,10 +267,17 @@ func TestBadSpecs(t *testing.T) {
 		action envs.Space
 		wants  string
 	}{
-		{"mlpp:16", envs.Discrete{N: 2}, `policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
-		{"", envs.Discrete{N: 2}, `policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking`},
-		{"mlp:a", envs.Discrete{N: 2}, `policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
-		{"linear:3", envs.Discrete{N: 2}, `policy: got "linear:3", want "linear": this policy takes nothing behind a colon`},
+		{"mlpp:16", envs.Discrete{N: 2},
+			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, ` +
+				`normedmlp, spiking; did you mean mlp?`},
+		{"", envs.Discrete{N: 2},
+			`policy: got "", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, ` +
+				`spiking`},
+		{"mlp:a", envs.Discrete{N: 2},
+			`policy: got "mlp:a", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as ` +
+				`in "mlp:16,16"`},
+		{"linear:3", envs.Discrete{N: 2},
+			`policy: got "linear:3", want "linear": this policy takes nothing behind a colon`},
 		{"mlp:4", envs.Discrete{N: 0}, `policy: got the action space Discrete(0), want 1 to 16777216 actions`},
 	} {
 		_, _, err := Make(c.spec, nil, observation, c.action)
@@ -299,12 +314,14 @@ func TestRegister(t *testing.T) {
 	maker := func() Maker { return &own{Level: settings.Num(.5), Times: 1} }
 	require.NoError(t, Register("test-own", maker))
 	require.Contains(t, Names(), "test-own")
-	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1}, DType: graph.Float32}
+	unbounded := envs.Box{Low: []float64{-math.MaxFloat32}, High: []float64{math.MaxFloat32}, Dims: []int{1},
+		DType: graph.Float32}
 	for _, c := range []struct {
 		spec string
 		own  settings.Values
 		want float64
-	}{{"test-own", nil, .5}, {"test-own:3", nil, 1.5}, {"test-own", settings.Values{"times": 2, "level": "-0.25"}, -.5}} {
+	}{{"test-own", nil, .5}, {"test-own:3", nil, 1.5}, {"test-own", settings.Values{"times": 2, "level": "-0.25"},
+		-.5}} {
 		p, h, err := Make(c.spec, c.own, observation, unbounded)
 		require.NoError(t, err)
 		require.Equal(t, []float64{c.want}, floats(t, act(p, h, nil, graph.Float32s([]float32{0, 0, 0}))))
@@ -314,16 +331,21 @@ func TestRegister(t *testing.T) {
 		own  settings.Values
 		want string
 	}{
-		{"test-own", settings.Values{"level": 2}, "policy.level: got 2, want a number from -1 to 1 that a float32 holds"},
-		{"test-own", settings.Values{"levle": 2}, "policy.levle: got a value, want one of the settings that the policy test-own has: policy.level, policy.times; did you mean policy.level?"},
-		{"test-own:3", settings.Values{"times": 2}, `policy.times: got 2, want it either here or behind the colon of "test-own:3", not both`},
+		{"test-own", settings.Values{"level": 2},
+			"policy.level: got 2, want a number from -1 to 1 that a float32 holds"},
+		{"test-own", settings.Values{"levle": 2}, "policy.levle: got a value, want one of the settings that the " +
+			"policy test-own has: policy.level, policy.times; did you mean policy.level?"},
+		{"test-own:3", settings.Values{"times": 2},
+			`policy.times: got 2, want it either here or behind the colon of "test-own:3", not both`},
 		{"test-own:30", nil, `policy: got "test-own:30", want a whole number from 1 to 9, as in "test-own:1"`},
-		{"linear", settings.Values{"level": 2}, "policy.level: got a value, want nothing: the policy linear has no settings, leave it out"},
+		{"linear", settings.Values{"level": 2}, "policy.level: got a value, want nothing: the policy linear has no " +
+			"settings, leave it out"},
 	} {
 		_, _, err := Make(c.spec, c.own, observation, unbounded)
 		require.EqualError(t, err, c.want)
 	}
-	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose another name")
+	require.EqualError(t, Register("test-own", maker), "policy.Register: test-own is registered already: choose "+
+		"another name")
 	require.ErrorContains(t, Register("a:b", maker), "without colons")
 	require.ErrorContains(t, Register("nothing", nil), "a function that makes the policy")
 }

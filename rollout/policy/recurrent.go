@@ -7,60 +7,102 @@ import (
 	"xlarun/graph/random"
 )
 
-// Memory are the settings of all policies with one layer of memory: "gru:32" is gru with --policy.units 32.
+// Memory holds the settings of policies with one recurrent layer: "gru:32" is gru with --policy.units 32.
 type Memory struct {
-	Units int `set:"units" args:"" min:"1" max:"16777216" help:"units of the layer that has the memory"`
+	Units int `set:"units" args:"" min:"1" max:"16777216" help:"units of the recurrent layer"`
 }
 
-// Recurrent are the parameters of a policy with one layer of memory and a linear one behind it.
+// Recurrent holds the parameters of a policy with one recurrent layer, followed by a linear one.
 type Recurrent[Cell any] struct {
 	Cell Cell
 	Out  nn.Dense
 }
 
-// ready are the same as Prepare lays them out.
+// ready holds the same parameters as Prepare lays them out.
 type ready[Cell any] struct {
 	Cell Cell
 	Out  Layer
 }
 
-// cell is one step of a layer of memory. Its state is zero before the first step.
+// cell is a recurrent layer. Its state is zero before the first step.
 type cell[State any] interface {
 	Start() State
 	Step(s State, x *graph.Array) State
 }
 
-// recurrent is a policy whose layer of memory is Plain as Init makes it and Ready as Prepare lays it out.
+// cellKind is a kind of recurrent layer. State is its memory, Plain its parameters as Init draws them, Ready its
+// parameters as Prepare lays them out.
+type cellKind[State any, Plain, Ready cell[State]] struct {
+	name string
+	draw func(key random.Key, inputs, units int) Plain
+	lay  func(l laying, c Plain) Ready // separates the gates and pads them to whole vector registers
+}
+
+// register makes a policy of the layer known.
+func (k cellKind[State, Plain, Ready]) register() {
+	MustRegister(k.name, func() Maker { return k.settings(32) })
+}
+
+// settings returns the maker of a policy with so many units.
+func (k cellKind[State, Plain, Ready]) settings(units int) Maker {
+	return &recurrentSettings[State, Plain, Ready]{Memory{units}, k}
+}
+
+type recurrentSettings[State any, Plain, Ready cell[State]] struct {
+	Memory
+	kind cellKind[State, Plain, Ready]
+}
+
+// Make makes the policy.
+func (s *recurrentSettings[State, Plain, Ready]) Make(observation envs.Space, outputs int) (Policy, error) {
+	if err := checked(&s.Memory); err != nil {
+		return nil, err
+	}
+	inputs, err := FlatSize(observation)
+	return &recurrent[State, Plain, Ready]{s.kind, observation, inputs, s.Units, outputs}, err
+}
+
+// recurrent is a policy with one recurrent layer, followed by a linear one. Its parameters are Recurrent[Plain].
+// Discrete observations are one-hot inputs, boxes are flattened.
 type recurrent[State any, Plain, Ready cell[State]] struct {
+	kind                   cellKind[State, Plain, Ready]
 	observation            envs.Space
 	inputs, units, outputs int
 }
 
-// newRecurrent is the policy for observations of a space; what it draws and prepares is the business of who embeds it.
-func newRecurrent[State any, Plain, Ready cell[State]](s Memory, observation envs.Space, outputs int) (r recurrent[State, Plain, Ready], err error) {
-	if err := checked(&s); err != nil {
-		return r, err
-	}
-	inputs, err := FlatSize(observation)
-	return recurrent[State, Plain, Ready]{observation, inputs, s.Units, outputs}, err
+// Init draws weights from the normal distribution of variance 1/in. Biases are zero unless the kind says otherwise.
+func (r *recurrent[State, Plain, Ready]) Init(key random.Key) any {
+	return drawn(key, r.units, r.outputs, func(key random.Key) Plain { return r.kind.draw(key, r.inputs, r.units) })
 }
 
-// Start is an empty memory: zeros, f32[units], of an LSTM two of them.
-func (r recurrent[State, Plain, Ready]) Start(params any) any {
+// Prepare separates the gates, pads layers to whole vector registers and transposes a narrow last layer.
+func (r *recurrent[State, Plain, Ready]) Prepare(params any) any { return r.prepare(laying{}, params) }
+
+// PrepareShared separates the gates.
+func (r *recurrent[State, Plain, Ready]) PrepareShared(s Shared) any {
+	return r.prepare(layingOf(s), s.Params)
+}
+
+func (r *recurrent[State, Plain, Ready]) prepare(l laying, params any) any {
+	p := parametersOf[Plain](r.kind.name+".Prepare", params)
+	return ready[Ready]{r.kind.lay(l, p.Cell), l.out(p.Out)}
+}
+
+// Start returns an empty memory: zeros.
+func (r *recurrent[State, Plain, Ready]) Start(params any) any {
 	c, _ := r.read("Start", params)
 	return c.Start()
 }
 
-// Act takes the observation into the memory and answers from there; params are Recurrent, as Init makes them, or what
-// Prepare makes of them.
-func (r recurrent[State, Plain, Ready]) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
+// Act takes the observation into the memory and computes outputs from it. params are as Init or Prepare returns them.
+func (r *recurrent[State, Plain, Ready]) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	c, out := r.read("Act", params)
 	s := c.Step(stateOf[State]("Act", carry), fitting(Flat(r.observation, observation), params))
 	return s, Output{Action: out.Apply(outputOf(s))}
 }
 
-// read takes parameters apart: as Init makes them or as Prepare does.
-func (r recurrent[State, Plain, Ready]) read(op string, params any) (c cell[State], out Layer) {
+// read returns cell and output layer of parameters as Init or Prepare returns them.
+func (r *recurrent[State, Plain, Ready]) read(op string, params any) (c cell[State], out Layer) {
 	if p, ok := params.(ready[Ready]); ok {
 		return p.Cell, p.Out
 	}
@@ -68,7 +110,7 @@ func (r recurrent[State, Plain, Ready]) read(op string, params any) (c cell[Stat
 	return p.Cell, laying{}.layer(p.Out)
 }
 
-// parametersOf reads parameters as Init makes them.
+// parametersOf returns parameters as Init makes them.
 func parametersOf[Plain any](op string, params any) Recurrent[Plain] {
 	p, ok := params.(Recurrent[Plain])
 	if !ok {
@@ -77,7 +119,7 @@ func parametersOf[Plain any](op string, params any) Recurrent[Plain] {
 	return p
 }
 
-// stateOf reads a carry.
+// stateOf returns a carry.
 func stateOf[State any](op string, carry any) State {
 	s, ok := carry.(State)
 	if !ok {
@@ -86,7 +128,7 @@ func stateOf[State any](op string, carry any) State {
 	return s
 }
 
-// outputOf is what a memory shows to the layer behind it.
+// outputOf returns what the next layer sees of a memory.
 func outputOf(state any) *graph.Array {
 	if s, ok := state.(nn.LSTMState); ok {
 		return s.H
@@ -97,29 +139,28 @@ func outputOf(state any) *graph.Array {
 // fanIn draws from the normal distribution of variance 1/in, as MLP.Init does.
 var fanIn = nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
 
-// draws are the initialisers of cells: variance 1/in for what they see, 1/units for what they remember.
-func draws(more ...nn.Option) []nn.Option {
+// cellDraws are the initialisers of cells: variance 1/in for inputs, 1/units for the memory.
+func cellDraws(more ...nn.Option) []nn.Option {
 	return append(more, nn.Weights(fanIn), nn.Recurrent(fanIn))
 }
 
-// drawn are parameters of a cell and a linear layer behind it.
+// drawn returns parameters of a cell and a linear layer.
 func drawn[Cell any](key random.Key, units, outputs int, draw func(key random.Key) Cell) Recurrent[Cell] {
 	first, second := random.Split2(key)
 	return Recurrent[Cell]{draw(first), nn.NewDense(second, units, outputs, nn.Weights(fanIn))}
 }
 
-// gate is the part of a prepared cell that one of its gates is computed by, each array of its own.
+// gate holds the parameters of one gate of a prepared cell.
 //
-// One product for all gates has fewer operations, but what reads its parts is computed one number at a time: XLA on CPU
-// makes vectors of loops over whole arrays, not over slices of longer rows. With a product a gate, a step of gru:32 takes
-// a third of the time.
+// One product for all gates would have fewer operations. But XLA on CPU vectorises loops over whole arrays, not over
+// slices of longer rows. With a product per gate, a step of gru:32 takes a third of the time.
 type gate struct {
 	Wx Weight       // f32[in, units]
-	Wh *Weight      // f32[units, units]; nil: the gate does not see the memory
+	Wh *Weight      // f32[units, units]; nil: the gate does not depend on the memory
 	B  *graph.Array // f32[units]
 }
 
-// apply is x·Wx + B + h·Wh.
+// apply returns x·Wx + B + h·Wh.
 func (g gate) apply(x, h *graph.Array) *graph.Array {
 	y := graph.Add(g.Wx.Times(x), g.B)
 	if g.Wh == nil {
@@ -128,9 +169,9 @@ func (g gate) apply(x, h *graph.Array) *graph.Array {
 	return graph.Add(y, g.Wh.Times(h))
 }
 
-// gatesOf takes n gates apart that lie side by side, and pads each to whole vector registers (see register) with units
-// whose weights are zero: they stay at what they start with, zero, or are not looked at. gru:8 and gru:20 then take 0.7 of
-// the time that they take without.
+// gatesOf separates n gates that lie side by side, and pads each to whole vector registers (see register). The units
+// that pad have zero weights, so that they stay zero or are not read. Padding makes gru:8 and gru:20 take 0.7 of the
+// time.
 func (l laying) gatesOf(n int, wx, wh, b *graph.Array) []gate {
 	more := l.fill(b.Dim(0) / n)
 	gates := make([]gate, n)
@@ -148,5 +189,5 @@ func (l laying) gatesOf(n int, wx, wh, b *graph.Array) []gate {
 	return gates
 }
 
-// out is the linear layer behind a memory that is padded, turned where it is narrow.
+// out returns the linear layer after a padded memory, transposed if it is narrow.
 func (l laying) out(d nn.Dense) Layer { return l.last(d, l.fill(d.W.Dim(0))) }

@@ -20,7 +20,8 @@ var image = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 4, 2}
 func made(t *testing.T) map[string]Policy {
 	t.Helper()
 	all := map[string]Policy{}
-	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3", "blockmlp:64,32", "normedmlp:5,4", "spiking:7,5"} {
+	for _, spec := range []string{"mlp:5", "gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5", "cnn:3",
+		"blockmlp:64,32", "normedmlp:5,4", "spiking:7,5"} {
 		space := envs.Space(observation)
 		if spec == "cnn:3" {
 			space = image
@@ -79,8 +80,11 @@ func TestNaNStaysWithItsMember(t *testing.T) {
 	for spec, p := range made(t) {
 		t.Run(spec, func(t *testing.T) {
 			const members, steps = 3, 4
-			params := graph.VMap(func(key random.Key) any { return prepared(p, p.Init(key)) })(random.Split(random.New(3), members))
-			x := graph.Stack([]*graph.Array{seen(spec, random.New(1), steps), seen(spec, random.New(2), steps), seen(spec, random.New(3), steps)}, 0)
+			params := graph.VMap(func(key random.Key) any {
+				return prepared(p, p.Init(key))
+			})(random.Split(random.New(3), members))
+			x := graph.Stack([]*graph.Array{seen(spec, random.New(1), steps), seen(spec, random.New(2), steps),
+				seen(spec, random.New(3), steps)}, 0)
 			dirty := floats(t, x)
 			per := len(dirty) / members / steps
 			for i := range per { // member 1, step 2
@@ -98,7 +102,8 @@ func TestNaNStaysWithItsMember(t *testing.T) {
 					require.True(t, math.IsNaN(got[i]), "member %d, step %d: %g", member, step, got[i])
 					continue
 				}
-				require.Equal(t, math.Float64bits(clean[i]), math.Float64bits(got[i]), "member %d, step %d", member, step)
+				require.Equal(t, math.Float64bits(clean[i]), math.Float64bits(got[i]), "member %d, step %d", member,
+					step)
 			}
 		})
 	}
@@ -125,7 +130,8 @@ func TestCarriesKeepTheirShapes(t *testing.T) {
 				require.Equal(t, len(want), len(got))
 				for i := range want {
 					require.Equal(t, tree.Path(i), now.Path(i))
-					require.True(t, want[i].Shape().Equal(graph.ShapeOf(graph.Float32, units)), "%s: %s", spec, want[i].Shape())
+					require.True(t, want[i].Shape().Equal(graph.ShapeOf(graph.Float32, units)), "%s: %s", spec,
+						want[i].Shape())
 					require.True(t, got[i].Shape().Equal(want[i].Shape()), "%s: %s", spec, got[i].Shape())
 					require.Equal(t, make([]float64, units), floats(t, want[i]))
 				}
@@ -194,7 +200,8 @@ func TestRecurrentInit(t *testing.T) {
 	}
 }
 
-// Time constants stay within their bounds, whatever Time is, and dt is seconds: twice dt is twice the way of a slow unit.
+// Time constants stay within their bounds, whatever Time is, and dt is seconds: twice dt is twice the way of a slow
+// unit.
 func TestTimeConstants(t *testing.T) {
 	for _, c := range []struct {
 		number        int
@@ -210,10 +217,12 @@ func TestTimeConstants(t *testing.T) {
 		{5, "one time constant", 3, ".5", "2", "2", .25},
 		{6, "no number stays one", float32(math.NaN()), ".1", ".1", "10", math.NaN()},
 	} {
-		p, _, err := Make("ctrnn:1", settings.Values{"dt": c.dt, "tau-min": c.low, "tau-max": c.high}, unbounded(1), unbounded(1))
+		p, _, err := Make("ctrnn:1", settings.Values{"dt": c.dt, "tau-min": c.low, "tau-max": c.high}, unbounded(1),
+			unbounded(1))
 		require.NoError(t, err)
 		one := func(v float32) *graph.Array { return graph.Float32s([]float32{v}, 1, 1) }
-		params := Recurrent[CTRNNCell]{CTRNNCell{Wx: one(1), Wh: one(0), Theta: graph.Float32s([]float32{0}), Time: graph.Float32s([]float32{c.time})},
+		params := Recurrent[CTRNNCell]{CTRNNCell{Wx: one(1), Wh: one(0), Theta: graph.Float32s([]float32{0}),
+			Time: graph.Float32s([]float32{c.time})},
 			nn.Dense{W: one(1), B: graph.Float32s([]float32{0})}}
 		y, _ := p.Act(params, p.Start(params), graph.Float32s([]float32{1}), random.New(0)) // from 0 towards 1
 		got := floats(t, y.(*graph.Array))[0]
@@ -235,17 +244,33 @@ func TestWhatMemoriesAndConvolutionsRefuse(t *testing.T) {
 		space  envs.Space
 		want   string
 	}{
-		{1, "no units", "gru:0", nil, plain, `policy: got "gru:0", want a whole number from 1 to 16777216, as in "gru:32"`},
-		{2, "two layers", "lstm:8,8", nil, plain, `policy: got "lstm:8,8", want a whole number from 1 to 16777216, as in "lstm:32"`},
-		{3, "a step that overshoots", "ctrnn", settings.Values{"dt": 2}, plain, `policy.dt: got 2, want at most policy.tau-min, 0.1: a step that is longer than a time constant overshoots`},
-		{4, "bounds the wrong way round", "ctrnn", settings.Values{"tau-max": .05}, plain, `policy.tau-max: got 0.05, want at least policy.tau-min, 0.1`},
-		{5, "no time", "ctrnn", settings.Values{"dt": 0}, plain, `policy.dt: got 0, want a number above 0 that a float32 holds`},
-		{6, "a flat observation", "cnn", nil, plain, `policy: got "cnn", want observations of three axes, height, width and channels, not of shape [4]: mlp takes these`},
-		{7, "a discrete one", "cnn", nil, envs.Discrete{N: 3}, `policy: got "cnn", want observations of three axes, height, width and channels, not of shape []: mlp takes these`},
-		{8, "a kernel that is too large", "cnn", settings.Values{"kernel": 6}, image, `policy.kernel: got 6, want a kernel that fits into what convolution 1 sees, 5 x 4; or --policy.padding same`},
-		{9, "the second does not fit", "cnn:4,4", nil, image, `policy.kernel: got 3, want a kernel that fits into what convolution 2 sees, 3 x 2; or --policy.padding same`},
-		{10, "no convolution", "cnn", settings.Values{"channels": ""}, image, `policy.channels: got "", want a convolution at least; mlp has none`},
-		{11, "an observation of nothing", "elman", nil, envs.Discrete{N: 0}, `policy: got observations of Discrete(0), 0 inputs, want 1 to 16777216 inputs`},
+		{1, "no units", "gru:0", nil, plain,
+			`policy: got "gru:0", want a whole number from 1 to 16777216, as in "gru:32"`},
+		{2, "two layers", "lstm:8,8", nil, plain,
+			`policy: got "lstm:8,8", want a whole number from 1 to 16777216, as in "lstm:32"`},
+		{3, "a step that overshoots", "ctrnn", settings.Values{"dt": 2}, plain,
+			`policy.dt: got 2, want at most policy.tau-min, 0.1: a step that is longer than a time constant ` +
+				`overshoots`},
+		{4, "bounds the wrong way round", "ctrnn", settings.Values{"tau-max": .05}, plain,
+			`policy.tau-max: got 0.05, want at least policy.tau-min, 0.1`},
+		{5, "no time", "ctrnn", settings.Values{"dt": 0}, plain,
+			`policy.dt: got 0, want a number above 0 that a float32 holds`},
+		{6, "a flat observation", "cnn", nil, plain,
+			`policy: got "cnn", want observations of three axes, height, width and channels, not of shape [4]: mlp ` +
+				`takes these`},
+		{7, "a discrete one", "cnn", nil, envs.Discrete{N: 3},
+			`policy: got "cnn", want observations of three axes, height, width and channels, not of shape []: mlp ` +
+				`takes these`},
+		{8, "a kernel that is too large", "cnn", settings.Values{"kernel": 6}, image,
+			`policy.kernel: got 6, want a kernel that fits into what convolution 1 sees, 5 x 4; or --policy.padding ` +
+				`same`},
+		{9, "the second does not fit", "cnn:4,4", nil, image,
+			`policy.kernel: got 3, want a kernel that fits into what convolution 2 sees, 3 x 2; or --policy.padding ` +
+				`same`},
+		{10, "no convolution", "cnn", settings.Values{"channels": ""}, image,
+			`policy.channels: got "", want a convolution at least; mlp has none`},
+		{11, "an observation of nothing", "elman", nil, envs.Discrete{N: 0},
+			`policy: got observations of Discrete(0), 0 inputs, want 1 to 16777216 inputs`},
 	} {
 		_, _, err := Make(c.spec, c.own, c.space, outputs)
 		require.EqualError(t, err, c.want, "case %d: %s", c.number, c.what)

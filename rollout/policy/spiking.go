@@ -13,26 +13,49 @@ import (
 
 func init() {
 	MustRegister("spiking", func() Maker {
-		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Substeps: 8, Encoder: "current", Decoder: "membrane",
-			Rate: settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05, Plasticity: "none", PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
+		return &SpikingSettings{Hidden: []int{32, 16}, Settings: spiking.Defaults(), Substeps: 8, Encoder: "current",
+			Decoder: "membrane",
+			Rate:    settings.Num(500), Gain: settings.Num(1), Fields: 5, Change: .05, Plasticity: "none",
+			PlasticityRate: .01, PlasticityTau: 200, PlasticityBound: 1}
 	})
 }
 
 // SpikingSettings are those of the policy "spiking"; spiking.Settings are those of its neurons.
 type SpikingSettings struct {
-	Hidden []int `set:"hidden" args:"" min:"1" max:"16777216" wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas" help:"sizes of the layers of neurons"`
+	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
+	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
+	_      struct{} `help:"sizes of the layers of neurons"`
 	spiking.Settings
-	Substeps        int             `set:"substeps" min:"1" max:"4096" help:"substeps of dt ms in a step of the environment"`
-	Encoder         string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population" help:"how observations become spikes: as currents of what rate would send on average (current), random trains (rate), even ones\n(regular), a single spike, the sooner the more (latency), spikes on a change (delta), random trains of several units (population)"`
-	Decoder         string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector" help:"what the outputs read of the last layer's spikes: leaky integrators (membrane), or of each step by itself the mean rates\n(rate), times of the first spikes (first-spike), the mean of the preferred vectors of who spikes (population-vector)"`
-	Rate            settings.Number `set:"rate" above:"0" help:"spikes a second of an input that is 1; at most one a substep is sent"`
-	Gain            settings.Number `set:"gain" above:"0" help:"what observations, scaled to -1..1 by their bounds, are multiplied by before they become spikes"`
-	Fields          int             `set:"fields" min:"2" max:"4096" help:"units of an input of the encoder population"`
-	Plasticity      string          `set:"plasticity" oneof:"none,stdp,rewarded" help:"whether the weights between layers change within an episode: not (none), by the timing of spikes (stdp), or by that and each step's reward\n(rewarded)"`
-	PlasticityRate  float64         `set:"plasticity-rate" above:"0" help:"what a pair of spikes adds to a weight, in genes, or makes it eligible for; the other way round it takes 1.05 times that off"`
-	PlasticityTau   float64         `set:"plasticity-tau" above:"0" help:"ms for which a pair is eligible for a reward"`
-	PlasticityBound float64         `set:"plasticity-bound" above:"0" help:"what a weight changes by at most, in genes"`
-	Change          float64         `set:"change" above:"0" help:"change of an input upon which the encoder delta sends a spike"`
+	Substeps        int             `set:"substeps" min:"1" max:"4096"`
+	_               struct{}        `help:"substeps of dt ms per step of the environment"`
+	Encoder         string          `set:"encoder" oneof:"current,rate,regular,latency,delta,population"`
+	_               struct{}        `help:"how observations become spikes: as the mean current of rate"`
+	_               struct{}        `help:"(current), random spike trains (rate), regular trains (regular),"`
+	_               struct{}        `help:"one spike, earlier for larger values (latency), spikes on a"`
+	_               struct{}        `help:"change (delta), random trains of several units (population)"`
+	Decoder         string          `set:"decoder" oneof:"membrane,rate,first-spike,population-vector"`
+	_               struct{}        `help:"what the outputs read of the last layer's spikes: leaky"`
+	_               struct{}        `help:"integrators (membrane), or per step the mean rates (rate),"`
+	_               struct{}        `help:"the times of the first spikes (first-spike), or the mean"`
+	_               struct{}        `help:"of the neurons' preferred vectors (population-vector)"`
+	Rate            settings.Number `set:"rate" above:"0"`
+	_               struct{}        `help:"spikes per second of an input that is 1; at most one per substep"`
+	Gain            settings.Number `set:"gain" above:"0"`
+	_               struct{}        `help:"factor of observations, scaled to -1..1 by"`
+	_               struct{}        `help:"their bounds, before they become spikes"`
+	Fields          int             `set:"fields" min:"2" max:"4096" help:"units per input of the encoder population"`
+	Plasticity      string          `set:"plasticity" oneof:"none,stdp,rewarded"`
+	_               struct{}        `help:"how the weights between layers change within an"`
+	_               struct{}        `help:"episode: not at all (none), by the timing of spikes"`
+	_               struct{}        `help:"(stdp), or by timing and the step's reward (rewarded)"`
+	PlasticityRate  float64         `set:"plasticity-rate" above:"0"`
+	_               struct{}        `help:"change of a weight by a pair of spikes, in genes, or its eligibility"`
+	_               struct{}        `help:"for it; a pair in reverse order takes off 1.05 times as much"`
+	PlasticityTau   float64         `set:"plasticity-tau" above:"0"`
+	_               struct{}        `help:"ms for which a pair of spikes is eligible for a reward"`
+	PlasticityBound float64         `set:"plasticity-bound" above:"0" help:"largest change of a weight, in genes"`
+	Change          float64         `set:"change" above:"0"`
+	_               struct{}        `help:"change of an input that makes the encoder delta send a spike"`
 }
 
 // Make makes a Spiking.
@@ -53,18 +76,21 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 	}
 	p := &Spiking{SpikingSettings: *s, dynamics: d, inputs: newSpikingInputs(observation, inputs), outputs: outputs}
 	if p.channels() > maxWidth {
-		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, p.channels()), "1 to %d channels", maxWidth)
+		return nil, wrong(fmt.Sprintf("observations of %s, %d channels", observation, p.channels()), "1 to %d channels",
+			maxWidth)
 	}
 	return p, nil
 }
 
-// Spiking is a network of spiking neurons, in layers, each of which sends its spikes to the next. A step of the environment is Substeps of dt ms:
-// the observation becomes a spike train of each channel, each layer takes the trains of the one before and sends its own, and the outputs read
-// those of the last. Nothing is stored of the substeps but what the decoder first-spike asks for, and the encoders' trains; what does
-// not change is multiplied once.
+// Spiking is a network of spiking neurons, in layers, each of which sends its spikes to the next. A step of the
+// environment is Substeps of dt ms: the observation becomes a spike train of each channel, each layer takes the trains
+// of the one before and sends its own, and the outputs read those of the last. Nothing is stored of the substeps but
+// what the decoder first-spike asks for, and the encoders' trains; what does not change is multiplied once.
 //
-// Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes the
-// outputs NaN. With parameters of half precision the matrices alone are multiplied in it: potentials and counts stay float32.
+// Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are
+// the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes
+// the outputs NaN. With parameters of half precision the matrices alone are multiplied in it: potentials and counts
+// stay float32.
 type Spiking struct {
 	SpikingSettings
 	dynamics spiking.Dynamics
@@ -78,8 +104,8 @@ type SpikingParams struct {
 	Out    Readout
 }
 
-// Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the gene of its membrane for the decoder
-// membrane. Weights and B are in units of the outputs.
+// Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the
+// gene of its membrane for the decoder membrane. Weights and B are in units of the outputs.
 type Readout struct {
 	nn.Dense `tree:"inline"`
 	Membrane *graph.Array // [outputs]; see spiking.Settings.Keep
@@ -101,8 +127,8 @@ type spikingState struct {
 	Steps   *graph.Array // f32[]: steps so far
 }
 
-// Init draws the genes of each layer (spiking.Settings.Draw), weights of the outputs from the normal distribution of variance 1/in, and the genes of
-// their membranes from that of variance 1.
+// Init draws the genes of each layer (spiking.Settings.Draw), weights of the outputs from the normal distribution of
+// variance 1/in, and the genes of their membranes from that of variance 1.
 func (s *Spiking) Init(key random.Key) any {
 	var p SpikingParams
 	in := s.channels()
@@ -111,12 +137,13 @@ func (s *Spiking) Init(key random.Key) any {
 		in = units
 	}
 	k := random.SplitN(random.FoldIn(key, len(s.Hidden)), 2)
-	p.Out = Readout{nn.NewDense(k[0], in, s.outputs, nn.Weights(fanIn)), random.Normal(k[1], graph.ShapeOf(graph.Float32, s.outputs))}
+	p.Out = Readout{nn.NewDense(k[0], in, s.outputs, nn.Weights(fanIn)),
+		random.Normal(k[1], graph.ShapeOf(graph.Float32, s.outputs))}
 	return p
 }
 
-// Prepare maps genes to what the dynamics take, pads layers to whole vector registers with neurons that nothing reaches, and turns the last layer
-// where it is narrow.
+// Prepare maps genes to what the dynamics take, pads layers to whole vector registers with neurons that nothing
+// reaches, and turns the last layer where it is narrow.
 func (s *Spiking) Prepare(params any) any { return s.prepare(laying{}, true, params) }
 
 // PrepareShared maps genes to what the dynamics take.
@@ -125,7 +152,8 @@ func (s *Spiking) PrepareShared(of Shared) any { return s.prepare(layingOf(of), 
 func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 	p, ok := params.(SpikingParams)
 	if !ok || len(p.Layers) != len(s.Hidden) {
-		graph.Throw("policy.Spiking", "got parameters of type %T, want policy.SpikingParams with %d layers, as Init makes them", params, len(s.Hidden))
+		graph.Throw("policy.Spiking", "got parameters of type %T, want policy.SpikingParams with %d layers, as Init "+
+			"makes them", params, len(s.Hidden))
 	}
 	var ready spikingReady
 	before := 0 // neurons that fill the layer before
@@ -163,7 +191,8 @@ func (s *Spiking) Start(params any) any {
 	return start
 }
 
-// substepsInTurn is the number of substeps in one turn of their loop: with more of them it takes longer to compile, and ran no faster.
+// substepsInTurn is the number of substeps in one turn of their loop: with more of them it takes longer to compile, and
+// ran no faster.
 const substepsInTurn = 2
 
 // within is what goes from substep to substep.
@@ -174,12 +203,16 @@ type within struct {
 
 // Act takes the observation in for a step's substeps and reads the last layer.
 func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
-	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace { return LayerTrace{} })
+	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace {
+		return LayerTrace{}
+	})
 	return next, out
 }
 
-// act is Act, with what watch gives of each layer (its number, its state and its spikes) in each substep, leaves [substeps, …].
-func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key, watch func(int, spikingLayerState, *graph.Array) LayerTrace) (any, Output, []LayerTrace) {
+// act is Act, with what watch gives of each layer (its number, its state and its spikes) in each substep, leaves
+// [substeps, …].
+func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key, watch func(int, spikingLayerState,
+	*graph.Array) LayerTrace) (any, Output, []LayerTrace) {
 	type behind struct {
 		Last    rowOf
 		Watched []LayerTrace
@@ -205,7 +238,8 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 			}
 			state, spikes, fired := s.substep(l, was.Layers[i], arrives)
 			if was.Layers[i].Plastic != nil {
-				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, fired) // what arrives beside what leaves, whatever it takes on its way
+				// what arrives beside what leaves, whatever it takes on its way
+				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, fired)
 				state.Plastic = &changed
 			}
 			of.Watched = append(of.Watched, watch(i, state, spikes))
@@ -219,8 +253,10 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 			of.Last.Spikes = sent
 		}
 		return next, of
-	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps), graph.Unroll(min(s.Substeps, substepsInTurn)))
+	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps),
+		graph.Unroll(min(s.Substeps, substepsInTurn)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent), rows.Last.Spikes)}, rows.Watched
+	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent),
+		rows.Last.Spikes)}, rows.Watched
 }

@@ -9,8 +9,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// spikingInputs is how observations become numbers of 0 to 1, the channels: each element by its bounds to 0..1, or, where one has a lower bound below
-// 0, to -1..1 and from there to two channels, of what is above 0 and of what is below. Elements without bounds go through x/(1+|x|).
+// spikingInputs is how observations become numbers of 0 to 1, the channels: each element by its bounds to 0..1, or,
+// where one has a lower bound below 0, to -1..1 and from there to two channels, of what is above 0 and of what is
+// below. Elements without bounds go through x/(1+|x|).
 type spikingInputs struct {
 	space  envs.Space
 	n      int
@@ -131,14 +132,15 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 	return t, nil
 }
 
-// integrated are the outputs as leaky integrators of the last layer's spikes, after one more substep: v' = Keep*v + (1-Keep)*(spikes·W + B).
+// integrated are the outputs as leaky integrators of the last layer's spikes, after one more substep: v' = Keep*v +
+// (1-Keep)*(spikes·W + B).
 func (s *Spiking) integrated(p spikingReady, v, spikes *graph.Array) *graph.Array {
 	arrived := single(p.Out.Apply(spikes))
 	return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived)))
 }
 
-// decoded are the outputs of a step by their potentials, by how often each neuron of the last layer spiked, f32[units], or by its spikes,
-// f32[substeps, units].
+// decoded are the outputs of a step by their potentials, by how often each neuron of the last layer spiked, f32[units],
+// or by its spikes, f32[substeps, units].
 func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array) *graph.Array {
 	switch s.Decoder {
 	case "membrane":
@@ -147,7 +149,8 @@ func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array
 		return p.Out.Apply(nn.FirstSpike(spikes))
 	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
 		all := graph.Sum(often, 0)
-		return graph.Add(graph.Div(single(p.Out.W.Times(often)), graph.Select(graph.Eq(all, 0), graph.OnesLike(all), all)), p.Out.B)
+		return graph.Add(graph.Div(single(p.Out.W.Times(often)), graph.Select(graph.Eq(all, 0), graph.OnesLike(all),
+			all)), p.Out.B)
 	}
 	return p.Out.Apply(graph.Div(often, float32(s.Substeps)))
 }

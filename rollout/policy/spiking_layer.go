@@ -102,7 +102,8 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 }
 
 // substep takes a layer through one: its next state, its spikes as they arrive at who listens, and as they leave.
-func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
+func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
+	arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
 	fired = s.dynamics.Spikes(l.Neurons, was.Neurons)
 	spikes = fired
 	// A potential that is no finite number reaches everything that the neuron does.
@@ -118,7 +119,8 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState, arrives drives)
 		arrives = arrives.and(l.Own.drives(spikes))
 	}
 	in := graph.MapTree(s.Weight, arrives)
-	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus, Inhibition: in.Less})
+	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
+		Inhibition: in.Less})
 	next.Sent = graph.Add(was.Sent, spikes)
 	return next, spikes, fired
 }

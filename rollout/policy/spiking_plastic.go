@@ -11,10 +11,12 @@ func (s *Spiking) plastic() bool { return s.Plasticity == "stdp" || s.Plasticity
 // Learns tells whether rewards change the weights.
 func (s *Spiking) Learns() bool { return s.Plasticity == "rewarded" }
 
-// stdp is the plasticity of all weights between layers. It counts what they have changed by, so that each episode starts from the genes.
+// stdp is the plasticity of all weights between layers. It counts what they have changed by, so that each episode
+// starts from the genes.
 func (s *Spiking) stdp() neuron.STDP {
-	return neuron.STDP{DT: s.DT.Value, APlus: s.PlasticityRate, AMinus: 1.05 * s.PlasticityRate, TauPlus: 20, TauMinus: 20,
-		Least: -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.Learns(), TauC: s.PlasticityTau}
+	return neuron.STDP{DT: s.DT.Value, APlus: s.PlasticityRate, AMinus: 1.05 * s.PlasticityRate, TauPlus: 20,
+		TauMinus: 20,
+		Least:    -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.Learns(), TauC: s.PlasticityTau}
 }
 
 // arriving is what arrives at a layer by its weights as they are now.

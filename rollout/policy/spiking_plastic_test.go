@@ -11,15 +11,16 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Weights that are plastic change within an episode by the timing of spikes, or by that and rewards, from where the genes put them; without a reward
-// a rewarded member plays as one whose weights stay.
+// Weights that are plastic change within an episode by the timing of spikes, or by that and rewards, from where the
+// genes put them; without a reward a rewarded member plays as one whose weights stay.
 func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 	const steps = 8
 	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
 	for _, dynamics := range []string{"fast", "mechanistic:lif:conductance"} {
 		type result struct{ Out, First, Last *graph.Array }
 		play := func(plasticity string, reward float64, prepared bool) result {
-			p, _, err := Make("spiking:9,6", settings.Values{"dynamics": dynamics, "plasticity": plasticity, "plasticity-rate": .1}, observation, envs.Discrete{N: 4})
+			p, _, err := Make("spiking:9,6", settings.Values{"dynamics": dynamics, "plasticity": plasticity,
+				"plasticity-rate": .1}, observation, envs.Discrete{N: 4})
 			require.NoError(t, err)
 			params := p.Init(random.New(2))
 			if prepared {
@@ -55,17 +56,19 @@ func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 				}
 				require.Greater(t, most, .02, plasticity)
 			}
-			require.InDeltaSlice(t, floats(t, plastic.Out), floats(t, play(plasticity, .5, false).Out), 1e-4, "prepared or not")
+			require.InDeltaSlice(t, floats(t, plastic.Out), floats(t, play(plasticity, .5, false).Out), 1e-4,
+				"prepared or not")
 		}
 	}
 }
 
-// Case 1: what a neuron's spikes take to arrive elsewhere does not change when it spiked: the weights of the first layer, whose inputs take
-// no time, change alike with delays and without; those behind it do not.
+// Case 1: what a neuron's spikes take to arrive elsewhere does not change when it spiked: the weights of the first
+// layer, whose inputs take no time, change alike with delays and without; those behind it do not.
 func TestPlasticityTakesSpikesAsTheyLeave(t *testing.T) {
 	x := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, 6, 3), -1, 1)
 	play := func(delay int) (first, last []float64) {
-		p, _, err := Make("spiking:9,6", settings.Values{"plasticity": "stdp", "plasticity-rate": .1, "delay": delay}, observation, envs.Discrete{N: 4})
+		p, _, err := Make("spiking:9,6", settings.Values{"plasticity": "stdp", "plasticity-rate": .1, "delay": delay},
+			observation, envs.Discrete{N: 4})
 		require.NoError(t, err)
 		params := p.Init(random.New(2))
 		end, _ := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {

@@ -13,10 +13,11 @@ import (
 	"xlarun/rollout/policy/spiking"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// spikingByHand is a Spiking of LIF neurons in loops over physical values, in float64: the outputs of each step, and what it reports at the end. The
-// keys are those of outputs, random.New(0) in each step.
+// spikingByHand is a Spiking of LIF neurons in loops over physical values, in float64: the outputs of each step, and
+// what it reports at the end. The keys are those of outputs, random.New(0) in each step.
 func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (out [][]float64, report []float64) {
 	type layer struct {
 		w, wh                  []float64
@@ -30,7 +31,8 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 	var layers []*layer
 	for _, g := range p.Layers {
 		n := s.Neurons(g)
-		l := &layer{w: floats(t, g.W), rest: floats(t, n.Rest), top: floats(t, n.Threshold), drive: floats(t, n.Drive), units: g.B.Dim(0)}
+		l := &layer{w: floats(t, g.W), rest: floats(t, n.Rest), top: floats(t, n.Threshold), drive: floats(t, n.Drive),
+			units: g.B.Dim(0)}
 		l.v = append(l.v, l.rest...)
 		for _, tau := range floats(t, n.Membrane) {
 			l.beta = append(l.beta, math.Exp(-dt/tau))
@@ -82,7 +84,8 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 			}
 			fallthrough
 		case "rate":
-			drawn := floats(t, random.Uniform(random.New(0), graph.ShapeOf(graph.Float32, s.Substeps, len(chance)), 0, 1))
+			drawn := floats(t, random.Uniform(random.New(0), graph.ShapeOf(graph.Float32, s.Substeps, len(chance)), 0,
+				1))
 			for k := range trains {
 				for i, c := range chance {
 					if drawn[k*len(chance)+i] < float64(c) {
@@ -151,7 +154,8 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 							sum += arrived[i] * l.wh[i*l.units+j]
 						}
 					}
-					l.v[j] = l.rest[j] + l.beta[j]*(l.v[j]-l.rest[j]) + scale*sum + (1-l.beta[j])*l.drive[j] - now[j]*(l.top[j]-l.rest[j])
+					l.v[j] = l.rest[j] + l.beta[j]*(l.v[j]-l.rest[j]) + scale*sum + (1-l.beta[j])*l.drive[j] - now[j]*
+						(l.top[j]-l.rest[j])
 				}
 				in = arrived
 			}
@@ -194,13 +198,17 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 	return out, []float64{spikes / seconds / float64(neurons), operations, operations * 23.6e-3}
 }
 
-// Encoders, decoders, feedback and delays of the whole policy are the loops by hand, as Init makes parameters and as Prepare lays them out.
+// Encoders, decoders, feedback and delays of the whole policy are the loops by hand, as Init makes parameters and as
+// Prepare lays them out.
 func TestSpikingIsTheLoopsByHand(t *testing.T) {
 	const steps = 12
 	for i, own := range []settings.Values{
-		{}, {"encoder": "rate"}, {"encoder": "regular", "decoder": "rate"}, {"encoder": "latency", "decoder": "first-spike", "gain": 2},
-		{"encoder": "delta", "decoder": "population-vector"}, {"encoder": "population", "fields": 3, "rate": 900}, {"recurrent": true}, {"delay": 5},
-		{"delay": 3, "recurrent": true, "substeps": 11, "dt": .5, "rest": -70, "reset": -70, "weight-scale": 30}, {"substeps": 1, "rate": 1000},
+		{}, {"encoder": "rate"}, {"encoder": "regular", "decoder": "rate"},
+		{"encoder": "latency", "decoder": "first-spike", "gain": 2},
+		{"encoder": "delta", "decoder": "population-vector"}, {"encoder": "population", "fields": 3, "rate": 900},
+		{"recurrent": true}, {"delay": 5},
+		{"delay": 3, "recurrent": true, "substeps": 11, "dt": .5, "rest": -70, "reset": -70, "weight-scale": 30},
+		{"substeps": 1, "rate": 1000},
 	} {
 		t.Run(fmt.Sprint(own), func(t *testing.T) {
 			made, _, err := Make("spiking:9,6", own, observation, unbounded(2))
@@ -219,7 +227,8 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 				rows = append(rows, flat[3*r:3*r+3])
 			}
 			want, report := spikingByHand(t, s, p, rows)
-			for _, params := range []any{p, s.Prepare(p), s.PrepareShared(Shared{Params: p, Factors: make([]Factors, len(graph.Leaves(p)))})} {
+			for _, params := range []any{
+				p, s.Prepare(p), s.PrepareShared(Shared{Params: p, Factors: make([]Factors, len(graph.Leaves(p)))})} {
 				type seen struct{ Y, Report *graph.Array }
 				_, got := graph.Scan(func(carry any, x *graph.Array) (any, seen) {
 					carry, out := s.Act(params, carry, x, random.New(0))
@@ -241,7 +250,8 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 	}
 }
 
-// bySign is a dynamics that sums what excites and what inhibits by itself, which is what the fast one makes of both together.
+// bySign is a dynamics that sums what excites and what inhibits by itself, which is what the fast one makes of both
+// together.
 type bySign struct{ spiking.Dynamics }
 
 func (bySign) BySign() bool { return true }
@@ -257,14 +267,17 @@ func TestSpikingInputsBySign(t *testing.T) {
 	apart := *whole
 	apart.dynamics = bySign{whole.dynamics}
 	p, x := whole.Init(random.New(4)), random.Normal(random.New(5), graph.ShapeOf(graph.Float32, 8, 3))
-	require.InDeltaSlice(t, floats(t, outputs(whole, prepared(whole, p), x)), floats(t, outputs(&apart, prepared(&apart, p), x)), 1e-5)
+	require.InDeltaSlice(t, floats(t, outputs(whole, prepared(whole, p), x)),
+		floats(t, outputs(&apart, prepared(&apart, p), x)), 1e-5)
 	shared, _ := factored(p, random.New(6), graph.Scalar(.3))
-	require.InDeltaSlice(t, floats(t, outputs(whole, whole.PrepareShared(shared), x)), floats(t, outputs(&apart, apart.PrepareShared(shared), x)), 1e-5)
+	require.InDeltaSlice(t, floats(t, outputs(whole, whole.PrepareShared(shared), x)),
+		floats(t, outputs(&apart, apart.PrepareShared(shared), x)), 1e-5)
 }
 
 // A potential that is beyond all numbers, or none, is none in the outputs, whatever makes it so.
 func TestDivergingPotentialsAreSeen(t *testing.T) {
-	for number, own := range []settings.Values{{}, {"dynamics": "fast:alif"}, {"dynamics": "fast:cubalif"}, {"encoder": "rate", "decoder": "rate"}, {"decoder": "first-spike", "delay": 2},
+	for number, own := range []settings.Values{{}, {"dynamics": "fast:alif"}, {"dynamics": "fast:cubalif"},
+		{"encoder": "rate", "decoder": "rate"}, {"decoder": "first-spike", "delay": 2},
 		{"decoder": "population-vector", "recurrent": true}} {
 		p, _, err := Make("spiking:7,5", own, observation, unbounded(2))
 		require.NoError(t, err)
@@ -287,11 +300,15 @@ func TestSpikingInputs(t *testing.T) {
 		x      *graph.Array
 		want   []float64
 	}{
-		{1, envs.Box{Low: []float64{0}, High: []float64{4}, Dims: []int{2}, DType: graph.Float32}, graph.Float32s([]float32{1, 4}), []float64{.25, 1}},
-		{2, envs.Box{Low: []float64{2, 0}, High: []float64{4, 1}, Dims: []int{2}, DType: graph.Float32}, graph.Float32s([]float32{3, .5}), []float64{.5, .5}},
-		{3, envs.Box{Low: []float64{-4, -1}, High: []float64{2, 1}, Dims: []int{2}, DType: graph.Float32}, graph.Float32s([]float32{2, -.5}), []float64{.5, 0, 0, .5}},
+		{1, envs.Box{Low: []float64{0}, High: []float64{4}, Dims: []int{2}, DType: graph.Float32},
+			graph.Float32s([]float32{1, 4}), []float64{.25, 1}},
+		{2, envs.Box{Low: []float64{2, 0}, High: []float64{4, 1}, Dims: []int{2}, DType: graph.Float32},
+			graph.Float32s([]float32{3, .5}), []float64{.5, .5}},
+		{3, envs.Box{Low: []float64{-4, -1}, High: []float64{2, 1}, Dims: []int{2}, DType: graph.Float32},
+			graph.Float32s([]float32{2, -.5}), []float64{.5, 0, 0, .5}},
 		{4, unbounded(2), graph.Float32s([]float32{3, -1}), []float64{.75, 0, 0, .5}},
-		{5, envs.Box{Low: []float64{0}, High: []float64{math.MaxFloat32}, Dims: []int{1}, DType: graph.Float32}, graph.Float32s([]float32{3}), []float64{.75}},
+		{5, envs.Box{Low: []float64{0}, High: []float64{math.MaxFloat32}, Dims: []int{1}, DType: graph.Float32},
+			graph.Float32s([]float32{3}), []float64{.75}},
 		{6, envs.Discrete{N: 3}, graph.Of(int32(1)), []float64{0, 1, 0}},
 		{7, image, graph.Ones(image.Shape()), floats(t, graph.Ones(graph.ShapeOf(graph.Float32, 40)))},
 	} {
@@ -310,15 +327,24 @@ func TestWhatSpikingRefuses(t *testing.T) {
 		own    settings.Values
 		want   string
 	}{
-		{1, "spiking:32,0", nil, `policy: got "spiking:32,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "spiking:32,16"`},
+		{1, "spiking:32,0", nil,
+			`policy: got "spiking:32,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between ` +
+				`commas, as in "spiking:32,16"`},
 		{2, "spiking", settings.Values{"dynamics": "mecanistic"}, `policy.dynamics: got "mecanistic", want one of `},
-		{3, "spiking", settings.Values{"dt": 3}, `policy.dt: got 3, want at most policy.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
-		{4, "spiking", settings.Values{"tau-min": -5}, `policy.tau-min: got -5, want a number above 0 that a float32 holds`},
+		{3, "spiking", settings.Values{"dt": 3},
+			`policy.dt: got 3, want at most policy.synapse-min, 1.25: a substep that is longer than a time constant ` +
+				`oversteps it`},
+		{4, "spiking", settings.Values{"tau-min": -5},
+			`policy.tau-min: got -5, want a number above 0 that a float32 holds`},
 		{5, "spiking", settings.Values{"substeps": 0}, `policy.substeps: got 0, want a whole number from 1 to 4096`},
-		{6, "spiking", settings.Values{"encoder": "poisson"}, `policy.encoder: got "poisson", want one of current, rate, regular, latency, delta, population`},
-		{7, "spiking", settings.Values{"decoder": "mean"}, `policy.decoder: got "mean", want one of membrane, rate, first-spike, population-vector`},
-		{8, "spiking", settings.Values{"surrogate": "sigmoid"}, `policy.surrogate: got "sigmoid", want one of fast-sigmoid, arctan`},
-		{9, "spiking", settings.Values{"hidden": ""}, `policy.hidden: got "", want a layer of neurons or more, as in spiking:32,16`},
+		{6, "spiking", settings.Values{"encoder": "poisson"},
+			`policy.encoder: got "poisson", want one of current, rate, regular, latency, delta, population`},
+		{7, "spiking", settings.Values{"decoder": "mean"},
+			`policy.decoder: got "mean", want one of membrane, rate, first-spike, population-vector`},
+		{8, "spiking", settings.Values{"surrogate": "sigmoid"},
+			`policy.surrogate: got "sigmoid", want one of fast-sigmoid, arctan`},
+		{9, "spiking", settings.Values{"hidden": ""},
+			`policy.hidden: got "", want a layer of neurons or more, as in spiking:32,16`},
 		{10, "spiking", settings.Values{"delay": -1}, `policy.delay: got -1, want a whole number from 0 to 1024`},
 		{11, "spiking", settings.Values{"dt": "NaN"}, `policy.dt: got NaN, want a number above 0 that a float32 holds`},
 		{12, "spiking", settings.Values{"change": 0}, `policy.change: got 0, want a number above 0`},
@@ -330,13 +356,17 @@ func TestWhatSpikingRefuses(t *testing.T) {
 	}
 }
 
-// A policy is differentiated through its substeps by the surrogates of its spikes: each gene that its dynamics look at, but delays, has a derivative.
+// A policy is differentiated through its substeps by the surrogates of its spikes: each gene that its dynamics look at,
+// but delays, has a derivative.
 func TestSpikingHasGradients(t *testing.T) {
-	p, _, err := Make("spiking:9,6", settings.Values{"dynamics": "fast:alif", "recurrent": true, "surrogate": "arctan"}, observation, unbounded(2))
+	p, _, err := Make("spiking:9,6", settings.Values{"dynamics": "fast:alif", "recurrent": true, "surrogate": "arctan"},
+		observation, unbounded(2))
 	require.NoError(t, err)
 	params := p.Init(random.New(3))
 	x := random.Normal(random.New(5), graph.ShapeOf(graph.Float32, 6, 3))
-	d := graph.Grad(func(params any) *graph.Array { return graph.Sum(graph.Square(outputs(p, prepared(p, params), x))) })(params)
+	d := graph.Grad(func(params any) *graph.Array {
+		return graph.Sum(graph.Square(outputs(p, prepared(p, params), x)))
+	})(params)
 	leaves, tree := graph.Flatten(d)
 	for i, leaf := range leaves {
 		norm := 0.
@@ -344,23 +374,26 @@ func TestSpikingHasGradients(t *testing.T) {
 			require.False(t, math.IsNaN(v), tree.Path(i))
 			norm += v * v
 		}
-		require.Equal(t, tree.Path(i) == ".Layers[0].Synapse" || tree.Path(i) == ".Layers[1].Synapse", norm == 0, tree.Path(i))
+		require.Equal(t, tree.Path(i) == ".Layers[0].Synapse" || tree.Path(i) == ".Layers[1].Synapse", norm == 0,
+			tree.Path(i))
 	}
 }
 
-// What a step takes of memory grows with the neurons and not with the substeps, as the compiler counts it: potentials, currents, adaptations and
-// delays are carried, and nothing is kept of each substep.
+// What a step takes of memory grows with the neurons and not with the substeps, as the compiler counts it: potentials,
+// currents, adaptations and delays are carried, and nothing is kept of each substep.
 func TestMemoryDoesNotGrowWithSubsteps(t *testing.T) {
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	takes := func(hidden string, substeps int, own settings.Values) int64 {
 		p, _, err := Make("spiking:"+hidden, own.With("substeps", substeps), observation, unbounded(2))
 		require.NoError(t, err)
-		program, err := graph.TraceArgs("steps", []any{p.Init(random.New(1)), graph.Ones(graph.ShapeOf(graph.Float32, 3))}, graph.TraceOptions{}, func(args []any) any {
-			_, out := p.Act(args[0], p.Start(args[0]), args[1].(*graph.Array), random.New(2))
-			return out.Action
-		})
+		program, err := graph.TraceArgs("steps",
+			[]any{p.Init(random.New(1)), graph.Ones(graph.ShapeOf(graph.Float32, 3))}, graph.TraceOptions{},
+			func(args []any) any {
+				_, out := p.Act(args[0], p.Start(args[0]), args[1].(*graph.Array), random.New(2))
+				return out.Action
+			})
 		require.NoError(t, err)
 		compiled, err := c.Compile(program, xlabridge.CompileOptions{})
 		require.NoError(t, err)
@@ -369,7 +402,8 @@ func TestMemoryDoesNotGrowWithSubsteps(t *testing.T) {
 		require.NoError(t, err)
 		return m.Temporaries
 	}
-	for _, own := range []settings.Values{{"dynamics": "fast"}, {"dynamics": "fast:alif", "recurrent": true}, {"dynamics": "fast:cubalif", "delay": 9, "decoder": "rate"}} {
+	for _, own := range []settings.Values{{"dynamics": "fast"}, {"dynamics": "fast:alif", "recurrent": true},
+		{"dynamics": "fast:cubalif", "delay": 9, "decoder": "rate"}} {
 		few, many, wide := takes("64,32", 100, own), takes("64,32", 1000, own), takes("640,320", 100, own)
 		require.InDelta(t, few, many, 64, "%v: the bytes of 100 and of 1,000 substeps", own)
 		require.Greater(t, wide, 2*few, "%v: the bytes of ten times the neurons", own)

@@ -10,23 +10,26 @@ import (
 
 // LayerTrace is what a layer of spiking neurons did, for pictures.
 type LayerTrace struct {
-	Spikes    *graph.Array `tree:"optional"` // f32[substeps, units]: 1 where a spike arrived at who listens, else 0
-	Potential *graph.Array `tree:"optional"` // f32[substeps, units], mV, behind each substep; nil where the dynamics show none
+	Spikes *graph.Array `tree:"optional"` // f32[substeps, units]: 1 where a spike arrived at who listens, else 0
+	// f32[substeps, units], mV, behind each substep; nil where the dynamics show none
+	Potential *graph.Array `tree:"optional"`
 }
 
 // Tracer is a Policy whose neurons can be watched.
 type Tracer interface {
 	Policy
-	// Trace runs along an episode's observations, leaves [steps, …], with the keys that Act was given, [steps]: what each layer did, leaves
-	// [steps*substeps, units]. params are one member's, as Init makes them.
+	// Trace runs along an episode's observations, leaves [steps, …], with the keys that Act was given, [steps]: what
+	// each layer did, leaves [steps*substeps, units]. params are one member's, as Init makes them.
 	Trace(params any, observations *graph.Array, keys random.Key) []LayerTrace
-	// Weights are those from one layer to the next, f32[in, units] in mV, the recurrent ones of a layer right behind it, and their names.
+	// Weights are those from one layer to the next, f32[in, units] in mV, the recurrent ones of a layer right behind
+	// it, and their names.
 	Weights(params any) (names []string, weights []*graph.Array)
 	// SubstepMS is the time of a row of a trace, ms.
 	SubstepMS() float64
 }
 
-// TracerOf is the tracer that p is, or has behind a Normalizing, of whose parameters own gives that one's and observations as it sees them.
+// TracerOf is the tracer that p is, or has behind a Normalizing, of whose parameters own gives that one's and
+// observations as it sees them.
 func TracerOf(p Policy) (t Tracer, own func(params any, observations *graph.Array) (any, *graph.Array), ok bool) {
 	t, ok = Behind(p).(Tracer)
 	n, normalizes := p.(*Normalizing)
@@ -61,7 +64,9 @@ func (s *Spiking) Trace(params any, observations *graph.Array, keys random.Key) 
 		next, _, trace := s.act(params, carry, at.Observation, at.Key, watch)
 		return next, trace
 	}, s.Start(params), step{observations, keys})
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Reshape(a, a.Dim(0)*a.Dim(1), a.Dim(2)) }, all)
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Reshape(a, a.Dim(0)*a.Dim(1), a.Dim(2))
+	}, all)
 }
 
 // Weights implements Tracer.

@@ -11,8 +11,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// What is watched is what is played: spikes add up to those that Act counts, and under dynamics without adaptation a neuron sends one exactly where its
-// potential came above its threshold in the substep before. Behind normalised observations it is the same.
+// What is watched is what is played: spikes add up to those that Act counts, and under dynamics without adaptation a
+// neuron sends one exactly where its potential came above its threshold in the substep before. Behind normalised
+// observations it is the same.
 func TestTraceIsWhatIsPlayed(t *testing.T) {
 	const steps = 15
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
@@ -33,14 +34,16 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		for l, of := range all {
 			require.Equal(t, []int{steps * s.Substeps, s.Hidden[l]}, of.Spikes.Dims(), c.spec)
 			require.Equal(t, of.Spikes.Dims(), of.Potential.Dims(), c.spec)
-			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, graph.Sum(of.Spikes, 0)), "%d: %s", i+1, c.spec)
+			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, graph.Sum(of.Spikes, 0)),
+				"%d: %s", i+1, c.spec)
 			sent, v := floats(t, of.Spikes), floats(t, of.Potential)
 			top := floats(t, s.Settings.Neurons(params.(SpikingParams).Layers[l]).Threshold)
 			units := s.Hidden[l]
 			for at := units; c.threshold && at < len(sent); at++ {
 				apart := v[at-units] - top[at%units]
 				if apart > 1e-3 || apart < -1e-3 {
-					require.Equal(t, apart > 0, sent[at] == 1, "%d: %s: substep %d, neuron %d at %g mV", i+1, c.spec, at/units, at%units, v[at-units])
+					require.Equal(t, apart > 0, sent[at] == 1, "%d: %s: substep %d, neuron %d at %g mV", i+1, c.spec,
+						at/units, at%units, v[at-units])
 				}
 			}
 			for _, x := range sent {
@@ -54,7 +57,8 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		require.InDelta(t, 15*floats(t, params.(SpikingParams).Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
 
 		normal := &Normalizing{Behind: s, dims: []int{3}}
-		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}), graph.Float32s([]float32{2, 2, 2})}}
+		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}),
+			graph.Float32s([]float32{2, 2, 2})}}
 		tracer, own, ok := TracerOf(normal)
 		require.True(t, ok)
 		of, seen := own(scaled, graph.Add(graph.Mul(xs, 2), graph.Float32s([]float32{1, 2, 3})))

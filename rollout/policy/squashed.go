@@ -7,9 +7,10 @@ import (
 	"xlarun/graph/random"
 )
 
-// Squashed is the distribution over a box of which each element is tanh of a normal variable (Haarnoja et al., "Soft actor-critic", 2018, appendix C), scaled to
-// its bounds; elements without bounds are the normal variable itself. The policy's outputs are the means; the logarithms of the standard
-// deviations are parameters of its own, the same for all observations. Draws are the normal variables. Densities and entropies are those of the elements between -1 and 1,
+// Squashed is the distribution over a box of which each element is tanh of a normal variable (Haarnoja et al., "Soft
+// actor-critic", 2018, appendix C), scaled to its bounds; elements without bounds are the normal variable itself. The
+// policy's outputs are the means; the logarithms of the standard deviations are parameters of its own, the same for all
+// observations. Draws are the normal variables. Densities and entropies are those of the elements between -1 and 1,
 // before they are scaled to the bounds: scaling adds a constant.
 type Squashed struct {
 	head    squash
@@ -54,8 +55,9 @@ func (s Squashed) LogProb(params any, out, draw *graph.Array) *graph.Array {
 	return graph.Sum(graph.Sub(normal, s.logSlope(draw)))
 }
 
-// Entropy has no closed form: it is that of the normal variables and the expected logarithm of tanh's slope, by the trapezoidal rule with 33 points over
-// four standard deviations to both sides. It is off by less than 1e-3 an element for standard deviations up to 3.
+// Entropy has no closed form: it is that of the normal variables and the expected logarithm of tanh's slope, by the
+// trapezoidal rule with 33 points over four standard deviations to both sides. It is off by less than 1e-3 an element
+// for standard deviations up to 3.
 func (s Squashed) Entropy(params any, out *graph.Array) *graph.Array {
 	const points, reach = 33, 4.
 	nodes, weights, total := make([]float32, points), make([]float32, points), 0.

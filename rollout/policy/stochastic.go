@@ -6,13 +6,14 @@ import (
 	"xlarun/graph/random"
 )
 
-// Stochastic is a Head as a distribution over actions, for training by gradients of policies. All of it is for one observation; graph.VMap
-// gives it batches.
+// Stochastic is a Head as a distribution over actions, for training by gradients of policies. All of it is for one
+// observation; graph.VMap gives it batches.
 //
-// What is drawn is not always the action itself: of a box it is the number before tanh, which keeps the digits that the inverse of tanh loses
-// near the bounds. Action makes of a draw the action of the space.
+// What is drawn is not always the action itself: of a box it is the number before tanh, which keeps the digits that the
+// inverse of tanh loses near the bounds. Action makes of a draw the action of the space.
 type Stochastic interface {
-	// Start are the parameters that the distribution has beside the policy's outputs, learned like these: a tree, graph.None{} for none.
+	// Start are the parameters that the distribution has beside the policy's outputs, learned like these: a tree,
+	// graph.None{} for none.
 	Start() any
 	// Noise is what a draw takes of a key, whatever the outputs, so that the noise of many steps can be drawn at once.
 	Noise(key random.Key) *graph.Array
@@ -26,7 +27,8 @@ type Stochastic interface {
 	Action(draw *graph.Array) *graph.Array
 }
 
-// StochasticOf is the distribution over a space of actions: a Categorical, a MultiCategorical, or a Squashed for a box. Its error is a *settings.Error.
+// StochasticOf is the distribution over a space of actions: a Categorical, a MultiCategorical, or a Squashed for a box.
+// Its error is a *settings.Error.
 func StochasticOf(s envs.Space) (Stochastic, error) {
 	head, err := HeadOf(s)
 	if err != nil {

@@ -33,14 +33,18 @@ func TestCategoricalHead(t *testing.T) {
 		{"one legal", []float32{1, -2, .5, 0}, []bool{false, true, false, false}},
 		{"large outputs", []float32{1e4, -1e4, 0, 300}, []bool{false, true, true, true}},
 		{"equal ones", []float32{3, 3, 3, 3}, []bool{true, true, true, false}},
-		{"an output that is -Inf, beside numbers", []float32{float32(math.Inf(-1)), 0, 1, 2}, []bool{true, true, true, true}},
+		{"an output that is -Inf, beside numbers", []float32{float32(math.Inf(-1)), 0, 1, 2},
+			[]bool{true, true, true, true}},
 	} {
 		legal := graph.Of(c.legal)
 		out := Legal(graph.Float32s(c.out), legal)
 		of := distribution.NewCategorical(out)
 		probs := numbersOf(t, of.Probs())
-		require.InDelta(t, numbersOf(t, of.Entropy())[0], numbersOf(t, h.Entropy(graph.None{}, out))[0], 1e-6, "case %d: %s", i+1, c.description)
-		draws := numbersOf(t, graph.VMap(func(key random.Key) *graph.Array { return h.Draw(graph.None{}, out, h.Noise(key)) })(random.Split(random.New(int64(i)), 4000)))
+		require.InDelta(t, numbersOf(t, of.Entropy())[0], numbersOf(t, h.Entropy(graph.None{}, out))[0], 1e-6,
+			"case %d: %s", i+1, c.description)
+		draws := numbersOf(t, graph.VMap(func(key random.Key) *graph.Array {
+			return h.Draw(graph.None{}, out, h.Noise(key))
+		})(random.Split(random.New(int64(i)), 4000)))
 		count := make([]float64, 4)
 		for _, a := range draws {
 			count[int(a)]++
@@ -55,7 +59,8 @@ func TestCategoricalHead(t *testing.T) {
 				continue
 			}
 			if probs[a] > 1e-30 {
-				require.InDelta(t, math.Log(probs[a]), numbersOf(t, log(graph.Float32s(c.out)))[0], 1e-3, "case %d: %s, action %d", i+1, c.description, a)
+				require.InDelta(t, math.Log(probs[a]), numbersOf(t, log(graph.Float32s(c.out)))[0], 1e-3,
+					"case %d: %s, action %d", i+1, c.description, a)
 			}
 			for k, g := range numbersOf(t, graph.Grad(log)(graph.Float32s(c.out))) {
 				want := -probs[k]
@@ -65,38 +70,49 @@ func TestCategoricalHead(t *testing.T) {
 				if !c.legal[k] || math.IsInf(float64(c.out[k]), 0) {
 					want = 0
 				}
-				require.InDelta(t, want, g, 1e-5, "case %d: %s, gradient of action %d by output %d", i+1, c.description, a, k)
+				require.InDelta(t, want, g, 1e-5, "case %d: %s, gradient of action %d by output %d", i+1, c.description,
+					a, k)
 			}
 		}
-		for _, g := range numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array { return h.Entropy(graph.None{}, Legal(out, legal)) })(graph.Float32s(c.out))) {
+		for _, g := range numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array {
+			return h.Entropy(graph.None{}, Legal(out, legal))
+		})(graph.Float32s(c.out))) {
 			require.False(t, math.IsNaN(g), "case %d: %s", i+1, c.description)
 		}
 	}
 }
 
-// Densities are distribution.SquashedNormal's where elements are bounded and the normal one's where not; actions fill the box.
+// Densities are distribution.SquashedNormal's where elements are bounded and the normal one's where not; actions fill
+// the box.
 func TestSquashedHead(t *testing.T) {
-	box := envs.Box{Low: []float64{-2, -envs.Unbounded, 0}, High: []float64{2, envs.Unbounded, 1}, Dims: []int{3}, DType: graph.Float32}
+	box := envs.Box{Low: []float64{-2, -envs.Unbounded, 0}, High: []float64{2, envs.Unbounded, 1}, Dims: []int{3},
+		DType: graph.Float32}
 	h, err := StochasticOf(box)
 	require.NoError(t, err)
 	require.Len(t, graph.Leaves(h.Start()), 1)
 	for i, deviation := range []float64{.3, 1, 3} {
 		params := Deviations{graph.Float32s([]float32{float32(math.Log(deviation)), 0, float32(math.Log(deviation))})}
 		out := graph.Float32s([]float32{.4, -1, -.8})
-		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}), graph.Float32s([]float32{float32(deviation), float32(deviation)}))
+		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}),
+			graph.Float32s([]float32{float32(deviation), float32(deviation)}))
 		free := distribution.NewNormal(-1, 1)
 		sum := func(a *graph.Array) float64 { return numbersOf(t, graph.Sum(a))[0] }
-		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3, "case %d", i+1)
+		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3,
+			"case %d", i+1)
 		draw := h.Draw(params, out, h.Noise(random.New(int64(i))))
 		u := numbersOf(t, draw)
 		squashed := graph.Float32s([]float32{float32(math.Tanh(u[0])), float32(math.Tanh(u[2]))})
 		want := sum(bounded.LogProb(squashed)) + sum(free.LogProb(graph.Scalar(u[1])))
 		require.InDelta(t, want, numbersOf(t, h.LogProb(params, out, draw))[0], 2e-3*(1+math.Abs(want)), "case %d", i+1)
 		action := numbersOf(t, h.Action(draw))
-		require.InDeltaSlice(t, []float64{2 * math.Tanh(u[0]), u[1], .5 + .5*math.Tanh(u[2])}, action, 1e-5, "case %d", i+1)
+		require.InDeltaSlice(t, []float64{2 * math.Tanh(u[0]), u[1], .5 + .5*math.Tanh(u[2])}, action, 1e-5, "case %d",
+			i+1)
 	}
 	far := graph.Float32s([]float32{50, 0, -50}) // tanh of it is a bound
-	for _, g := range append(numbersOf(t, h.LogProb(h.Start(), far, far)), numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array { return h.LogProb(h.Start(), out, far) })(far))...) {
+	for _, g := range append(numbersOf(t, h.LogProb(h.Start(), far, far)),
+		numbersOf(t, graph.Grad(func(out *graph.Array) *graph.Array {
+			return h.LogProb(h.Start(), out, far)
+		})(far))...) {
 		require.False(t, math.IsNaN(g) || math.IsInf(g, 0))
 	}
 }
@@ -109,7 +125,8 @@ func TestStochasticRefuses(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Several choices are independent categoricals: probabilities multiply, entropies add up, illegal ones are never drawn, and draws have the frequencies.
+// Several choices are independent categoricals: probabilities multiply, entropies add up, illegal ones are never drawn,
+// and draws have the frequencies.
 func TestMultiCategoricalHead(t *testing.T) {
 	space := envs.MultiDiscrete{N: []int{3, 2}}
 	h, err := StochasticOf(space)
@@ -131,7 +148,9 @@ func TestMultiCategoricalHead(t *testing.T) {
 	require.InDelta(t, 1, total, 1e-6)
 	require.InDelta(t, entropy, numbersOf(t, h.Entropy(nil, out))[0], 1e-6)
 	const n = 4000
-	draws := graph.VMap(func(key random.Key) *graph.Array { return h.Draw(nil, out, h.Noise(key)) })(random.Split(random.New(1), n))
+	draws := graph.VMap(func(key random.Key) *graph.Array {
+		return h.Draw(nil, out, h.Noise(key))
+	})(random.Split(random.New(1), n))
 	counts := map[[2]float64]float64{}
 	v := numbersOf(t, draws)
 	for i := 0; i < len(v); i += 2 {
@@ -149,7 +168,8 @@ func TestMultiCategoricalHead(t *testing.T) {
 		x    []int32
 		want float64
 	}{{[]int32{2, 1}, 1}, {[]int32{3, 0}, 0}, {[]int32{0, 2}, 0}, {[]int32{-1, 0}, 0}} {
-		require.Equal(t, c.want, numbersOf(t, graph.Convert(space.Contains(graph.Int32s(c.x)), graph.Float32))[0], "%v", c.x)
+		require.Equal(t, c.want, numbersOf(t, graph.Convert(space.Contains(graph.Int32s(c.x)), graph.Float32))[0], "%v",
+			c.x)
 	}
 	_, err = StochasticOf(envs.MultiDiscrete{})
 	require.ErrorContains(t, err, "want one choice or more")

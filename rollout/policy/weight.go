@@ -15,9 +15,9 @@ type Factors struct {
 	Scale *graph.Array `tree:"optional"` // f32[]
 }
 
-// Shared is a member that has its matrices in common with others up to a change of low rank: what a strategy.Sharing makes in
-// the place of its parameters, and a Sharer acts by. Under VMap the matrices are not mapped, so that one product of all members'
-// vectors with a matrix serves them all.
+// Shared is a member that has its matrices in common with others up to a change of low rank: what a strategy.Sharing
+// makes in the place of its parameters, and a Sharer acts by. Under VMap the matrices are not mapped, so that one
+// product of all members' vectors with a matrix serves them all.
 type Shared struct {
 	// Params is a tree as Init makes it. Its leaves with factors are the shared matrices, others are the member's own.
 	Params  any
@@ -27,8 +27,8 @@ type Shared struct {
 // Sharer is a Preparer for members whose matrices are shared, too.
 type Sharer interface {
 	Preparer
-	// PrepareShared is Prepare for such a member, without forming its matrices. What it copies of the shared ones is copied
-	// in each generation.
+	// PrepareShared is Prepare for such a member, without forming its matrices. What it copies of the shared ones is
+	// copied in each generation.
 	PrepareShared(s Shared) any
 }
 
@@ -39,7 +39,8 @@ type Weight struct {
 	Turned bool         // the matrix is read along its inputs
 }
 
-// Times is x, f32[in], times the matrix: f32[out]. A matrix of half precision takes x and gives the product in its own dtype.
+// Times is x, f32[in], times the matrix: f32[out]. A matrix of half precision takes x and gives the product in its own
+// dtype.
 func (w Weight) Times(x *graph.Array) *graph.Array {
 	x = fitting(x, w.W)
 	y := graph.Dot
@@ -83,7 +84,8 @@ func layingOf(s Shared) laying {
 	l := laying{map[*graph.Array]Factors{}}
 	leaves := graph.Leaves(s.Params)
 	if len(leaves) != len(s.Factors) {
-		graph.Throw("policy.Shared", "got factors of %d leaves for parameters of %d, want those of each leaf", len(s.Factors), len(leaves))
+		graph.Throw("policy.Shared", "got factors of %d leaves for parameters of %d, want those of each leaf",
+			len(s.Factors), len(leaves))
 	}
 	for i, leaf := range leaves {
 		l.shared[leaf] = s.Factors[i]
@@ -110,9 +112,9 @@ func (l laying) weight(w *graph.Array, more ...int) Weight {
 	return Weight{W: w, Own: own}
 }
 
-// register is a vector register's worth of numbers on this machine. What a row has beyond a whole number of them is multiplied one number
-// at a time: without padding, mlp:60,60 takes twice the time of mlp:64,64. More than is needed costs as much as it adds: rows
-// of 40 numbers that are made 48 took 1.4 times as long.
+// register is a vector register's worth of numbers on this machine. What a row has beyond a whole number of them is
+// multiplied one number at a time: without padding, mlp:60,60 takes twice the time of mlp:64,64. More than is needed
+// costs as much as it adds: rows of 40 numbers that are made 48 took 1.4 times as long.
 var register = func() int {
 	if cpu.X86.HasAVX512F {
 		return 16
@@ -120,8 +122,8 @@ var register = func() int {
 	return 8
 }()
 
-// fill is how many units a layer lacks to whole vector registers (see register). Of shared matrices, which are multiplied by
-// many vectors at once, none is lacking.
+// fill is how many units a layer lacks to whole vector registers (see register). Of shared matrices, which are
+// multiplied by many vectors at once, none is lacking.
 func (l laying) fill(units int) int {
 	if l.shared != nil {
 		return 0
@@ -129,7 +131,8 @@ func (l laying) fill(units int) int {
 	return (register - units%register) % register
 }
 
-// last is the layer to the outputs, turned where it is narrow; it has more inputs than the parameters by so many that are zero.
+// last is the layer to the outputs, turned where it is narrow; it has more inputs than the parameters by so many that
+// are zero.
 func (l laying) last(d nn.Dense, more int) Layer {
 	w := l.weight(d.W, more, 0)
 	if d.W.Dim(1) < fewOutputs && l.shared == nil {

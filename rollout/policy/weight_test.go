@@ -10,7 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// factored makes a member of parameters: its matrices change by rank-2 factors drawn from a key, other leaves by numbers of its own.
+// factored makes a member of parameters: its matrices change by rank-2 factors drawn from a key, other leaves by
+// numbers of its own.
 func factored(params any, key random.Key, scale *graph.Array) (shared Shared, formed any) {
 	i := 0
 	normal := func(dims ...int) *graph.Array {
@@ -35,8 +36,8 @@ func factored(params any, key random.Key, scale *graph.Array) (shared Shared, fo
 	return shared, tree.Unflatten(ofFormed)
 }
 
-// A member that shares its matrices acts as one whose matrices are formed: each policy, several steps, and under VMap with the
-// matrices the same for all lanes.
+// A member that shares its matrices acts as one whose matrices are formed: each policy, several steps, and under VMap
+// with the matrices the same for all lanes.
 func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	const members, steps = 3, 4
 	policies := made(t)
@@ -73,6 +74,8 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 // Factors of other leaves than the parameters have are refused.
 func TestSharedWantsFactorsOfEachLeaf(t *testing.T) {
 	p := made(t)["mlp:5"]
-	err := graph.Try(func() { p.(Sharer).PrepareShared(Shared{Params: p.Init(random.New(1)), Factors: make([]Factors, 3)}) })
+	err := graph.Try(func() {
+		p.(Sharer).PrepareShared(Shared{Params: p.Init(random.New(1)), Factors: make([]Factors, 3)})
+	})
 	require.ErrorContains(t, err, "got factors of 3 leaves for parameters of 4")
 }

@@ -2,67 +2,63 @@ package population
 
 import "xlarun/graph"
 
-// Draws are what was drawn for each item of a list that is cut into tiles over the devices: of every group of an
-// evolution's members its noise, a tree of the same structure and shapes for all. Results are the same on every device, and
-// whatever the number of devices.
+// Draws are the random draws for the items of a list that is cut into tiles over the devices: the noise of an
+// evolution's groups, a tree of the same structure and shapes for each. Results are the same on every device and for
+// any number of devices.
 type Draws interface {
 	// Items is the length of the list.
 	Items() int
-	// Sum is Σ weights[i]·term(draw i), leaf by leaf in float32; weights is f32[Items], term (nil: the draw itself) gives a
-	// tree of arrays. It is added up tile by tile in a fixed order.
+	// Sum returns Σ weights[i]·term(draw i), leaf by leaf in float32, added up tile by tile in a fixed order. weights
+	// is f32[Items]; term returns a tree of arrays; nil: the draw itself.
 	Sum(weights *graph.Array, term func(draw any) any) any
-	// Outer is Σ weights[i]·v·vᵀ with v = term(draw i), f32[n]: f32[n, n], added up as Sum is.
+	// Outer returns Σ weights[i]·v·vᵀ with v = term(draw i), f32[n]: f32[n, n], added up as by Sum.
 	Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array
-	// Map is term of every draw, a tree of arrays, in order: the leaves get an axis 0 of Items. It is for terms that are
-	// small: they take that much room on every device.
+	// Map returns term of every draw, leaves [Items, ...]. Each device needs memory for all of it.
 	Map(term func(draw any) any) any
-	// All is the draws in order: the leaves get an axis 0 of Items. It takes that much room on every device.
+	// All returns the draws, leaves [Items, ...]. Each device needs memory for all of it.
 	All() any
 }
 
-// Kept are draws that lie on the devices: leaves [PerDevice+1, lanes, dims...] of this device's tiles. count is the tiles
-// of a device, as Each wants it.
-func Kept(t Tiles, count *graph.Array, rows any) Draws {
-	return &draws{Tiles: t, count: count, tile: func(i *graph.Array) any { return At(rows, i) }, all: func() any {
+// Stored returns draws that are kept on the devices. rows has leaves [PerDevice+1, Lanes, dims...]: this device's
+// tiles. perDevice is as for Each.
+func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
+	return &draws{Tiles: t, perDevice: perDevice, tile: func(i *graph.Array) any {
+		return At(rows, i)
+	}, all: func() any {
 		return graph.MapTree(func(a *graph.Array) *graph.Array { return t.inOrder(t.Gather(a), t.Total()) }, rows)
 	}}
 }
 
-// Redrawn are draws that are not kept: what is asked for is drawn again, tile by tile, and sums are added up as they come. It takes
-// longer and the room of one tile and one sum. keys are those of this device's items, u32[PerDevice+1, lanes, 2]; draw makes the draws of one tile's keys.
-func Redrawn(t Tiles, count, keys *graph.Array, draw func(keys *graph.Array) any) Draws {
-	again := func(keys, i *graph.Array) any { return draw(graph.Barrier(graph.DynamicIndex(keys, i, 0))[0]) }
-	return &draws{Tiles: t, count: count, running: true, tile: func(i *graph.Array) any { return again(keys, i) }, all: func() any {
-		keys := t.Gather(keys) // the tiles of all devices are drawn on each of them
+// Regenerated returns draws that are not kept, but drawn again tile by tile for each use. That takes longer, and memory
+// for one tile and one sum. keys are those of this device's items, leaves [PerDevice+1, Lanes, dims...]; draw returns
+// the draws of one tile's keys.
+func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys K) any) Draws {
+	tileOf := func(keys K, i *graph.Array) any { return draw(graph.Once(At(keys, i))) }
+	all := func() any {
+		keys := graph.MapTree(t.Gather, keys) // each device draws the tiles of all devices
 		type loop struct {
 			I    *graph.Array
 			Rows any
 		}
-		zero := graph.Zeros(graph.ShapeOf(graph.Int32))
-		room := graph.MapTree(func(a *graph.Array) *graph.Array {
+		rows := graph.MapTree(func(a *graph.Array) *graph.Array {
 			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{t.Total() + 1}, a.Dims()...)...))
-		}, again(keys, zero))
-		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.I, graph.Mul(count, t.Devices)) }, func(c loop) loop {
+		}, tileOf(keys, zero()))
+		end := graph.While(func(c loop) *graph.Array { return c.I.Lt(perDevice.Mul(t.Devices)) }, func(c loop) loop {
 			write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
-			return loop{graph.Add(c.I, 1), graph.MapTree2(write, c.Rows, again(keys, c.I))}
-		}, loop{zero, room})
+			return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, tileOf(keys, c.I))}
+		}, loop{zero(), rows})
 		return graph.MapTree(func(a *graph.Array) *graph.Array { return t.inOrder(a, t.Total()+1) }, end.Rows)
-	}}
+	}
+	return &draws{Tiles: t, perDevice: perDevice, running: true, all: all,
+		tile: func(i *graph.Array) any { return tileOf(keys, i) }}
 }
 
 type draws struct {
 	Tiles
-	count *graph.Array
-	tile  func(i *graph.Array) any // leaves [lanes, dims...]
-	all   func() any
-	// running: sums take the room of one tile's, and longer on several devices.
-	running bool
-}
-
-// inOrder makes a list of tiles, [tiles, lanes, dims...]: [Items, dims...].
-func (t Tiles) inOrder(a *graph.Array, tiles int) *graph.Array {
-	flat := graph.Reshape(a, append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
-	return graph.SliceAxis(flat, 0, 0, t.Items)
+	perDevice *graph.Array
+	tile      func(i *graph.Array) any // leaves [Lanes, dims...]
+	all       func() any
+	running   bool // sums by RunningSum: less memory, slower on several devices
 }
 
 func (d *draws) Items() int { return d.Tiles.Items }
@@ -74,12 +70,8 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 			tile = graph.VMap(term)(tile)
 		}
 		return graph.MapTree(func(z *graph.Array) *graph.Array {
-			size := 1
-			for _, n := range z.Dims()[1:] {
-				size *= n
-			}
-			sum := graph.Dot(w, graph.Convert(graph.Reshape(z, z.Dim(0), size), graph.Float32))
-			return graph.Reshape(sum, z.Dims()[1:]...)
+			flat := graph.Reshape(z, z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
+			return graph.Reshape(graph.Dot(w, flat.Convert(graph.Float32)), z.Dims()[1:]...)
 		}, tile)
 	})
 }
@@ -87,28 +79,28 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
 	return d.sum(weights, func(w *graph.Array, tile any) any {
 		v := graph.VMap(term)(tile)
-		return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(w, 1)), 1, 0), v)
+		return graph.Dot(graph.Transpose(v.Mul(graph.ExpandDims(w, 1)), 1, 0), v)
 	}).(*graph.Array)
 }
 
 func (d *draws) Map(term func(draw any) any) any {
 	one := func(i *graph.Array) any { return graph.VMap(term)(d.tile(i)) }
-	rows := Each(d.Tiles, d.count, RowsLike(d.Tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	rows := Each(d.Tiles, d.perDevice, RowsLike(d.Tiles, one(zero())), one)
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.Barrier(d.inOrder(d.Gather(a), d.Total()))[0]
+		return graph.Once(d.inOrder(d.Gather(a), d.Total()))
 	}, rows)
 }
 
-// sum adds up what each tile gives for its weights, f32[lanes], and draws.
-func (d *draws) sum(weights *graph.Array, tile func(w *graph.Array, tile any) any) any {
+// sum adds up the results of f for each tile's weights, f32[Lanes], and draws.
+func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
 	padded := graph.Pad(weights, 0, []int{0}, []int{(t.Total()+1)*t.Lanes - t.Items})
 	local := t.Local(graph.Reshape(padded, t.Total()+1, t.Lanes))
-	one := func(i *graph.Array) any { return tile(graph.DynamicIndex(local, i, 0), d.tile(i)) }
+	one := func(i *graph.Array) any { return f(graph.DynamicIndex(local, i, 0), d.tile(i)) }
 	if d.running {
-		return Running(t, d.count, one)
+		return RunningSum(t, d.perDevice, one)
 	}
-	sums := Each(t, d.count, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	sums := Each(t, d.perDevice, RowsLike(t, one(zero())), one)
 	return graph.MapTree(t.Sum, sums)
 }
 

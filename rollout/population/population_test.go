@@ -65,7 +65,9 @@ func TestEachTile(t *testing.T) {
 			return graph.Stack([]*graph.Array{graph.Add(x, 1), graph.Mul(x, 10)}, 0)
 		})
 	}
-	p, err := graph.TraceArgs("tiles", []any{graph.Of(int32(4))}, graph.TraceOptions{}, func(args []any) any { return f(args[0].(*graph.Array)) })
+	p, err := graph.TraceArgs("tiles", []any{graph.Of(int32(4))}, graph.TraceOptions{}, func(args []any) any {
+		return f(args[0].(*graph.Array))
+	})
 	require.NoError(t, err)
 	out, err := p.Interpret([]*graph.Array{graph.Of(int32(4))}, nil)
 	require.NoError(t, err)
@@ -82,7 +84,8 @@ func TestMap(t *testing.T) {
 		tiles := CutTiles(c.items, c.lanes, 1)
 		p, err := graph.TraceArgs("map", []any{tiles.Count()}, graph.TraceOptions{}, func(args []any) any {
 			return Map(tiles, args[0].(*graph.Array), func(i *graph.Array) result {
-				return result{graph.Square(graph.Convert(i, graph.Float32)), graph.Stack([]*graph.Array{i, graph.Add(i, 100)}, 0)}
+				return result{graph.Square(graph.Convert(i, graph.Float32)),
+					graph.Stack([]*graph.Array{i, graph.Add(i, 100)}, 0)}
 			})
 		})
 		require.NoError(t, err)
@@ -109,7 +112,8 @@ func TestPairSum(t *testing.T) {
 		for i, x := range rows {
 			own[i/tiles.PerDevice*(tiles.PerDevice+1)+i%tiles.PerDevice] = x
 		}
-		sums := graph.VMap(tiles.PairSum, graph.AxisName(graph.DeviceAxis))(graph.Float32s(own, devices, tiles.PerDevice+1))
+		sums := graph.VMap(tiles.PairSum, graph.AxisName(graph.DeviceAxis))(
+			graph.Float32s(own, devices, tiles.PerDevice+1))
 		for _, got := range floats(t, sums) {
 			require.Equal(t, float64(want), got, "%d devices", devices)
 		}

@@ -7,8 +7,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// ToHost copies a leaf of Rows of single items (Lanes is 1) to the host, straight from the devices that hold them: the whole
-// list, [Items, dims...].
+// ToHost copies a leaf of Rows of single items (Lanes is 1) to the host, straight from the devices that hold them: the
+// whole list, [Items, dims...].
 func (t Tiles) ToHost(rows *graph.Array) (*graph.Array, error) {
 	row := rows.Shape().Bytes() / (t.PerDevice + 1)
 	// A device's spare row is written over by the next device's first, or is behind the last.
@@ -27,8 +27,8 @@ func (t Tiles) Whole(rows *graph.Array) graph.Shape {
 	return graph.ShapeOf(rows.DType(), append([]int{t.Items}, rows.Dims()[1:]...)...)
 }
 
-// FromHost puts a list that ToHost copied on the devices of a backend, each device's own items, as Rows of the given shape.
-// The list may come from another number of devices.
+// FromHost puts a list that ToHost copied on the devices of a backend, each device's own items, as Rows of the given
+// shape. The list may come from another number of devices.
 func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape) (*graph.Array, error) {
 	if len(rows.Dims) == 0 || rows.Dims[0] != t.PerDevice+1 {
 		return nil, fmt.Errorf("population: FromHost: rows of %s, want an axis 0 of %d", rows, t.PerDevice+1)

@@ -1,19 +1,19 @@
-// Package population holds what is done with a whole population's trees: how they are cut over the devices, sums over them
-// that do not depend on the devices, and their way to the host and back.
+// Package population cuts the trees of a population over devices, adds them up with results that do not depend on the
+// number of devices, and copies them to the host and back.
 package population
 
 import "xlarun/graph"
 
-// Tiles is how a list (of a population's members, or of groups of them) is cut: [device, tile, lane]. A device runs its
-// tiles one after the other, each from start to end. The number of lanes does not depend on the number of devices, and
-// every tile is computed by the same code whatever that number is: this is what makes results equal to the byte.
+// Tiles says how a list is cut: [device, tile, lane]. The list's items are a population's members, or groups of them. A
+// device computes one tile after the other. The number of lanes does not depend on the number of devices, and all tiles
+// are computed by the same code: this makes results equal to the byte on any number of devices.
 type Tiles struct {
 	Items     int // length of the list
 	Lanes     int // items of a tile
 	Devices   int
 	PerDevice int // tiles of a device; those beyond the list's end are padding
-	// Alone tells that each device has a list of its own (of one item of another list that is cut over the devices), with Devices 1: nothing
-	// of it is gathered.
+	// Alone: each device has a list of its own, which is one item of another list that is cut over the devices. Devices
+	// is 1 then, and nothing is gathered.
 	Alone bool
 }
 
@@ -26,167 +26,184 @@ func CutTiles(items, lanes, devices int) Tiles {
 	return Tiles{Items: items, Lanes: lanes, Devices: devices, PerDevice: (tiles + devices - 1) / devices}
 }
 
-// Total is the number of tiles, padding included.
+// Total returns the number of tiles, padding included.
 func (t Tiles) Total() int { return t.Devices * t.PerDevice }
 
-// First is the number of this device's first tile, an int32 scalar.
+// First returns the number of this device's first tile, i32[].
 func (t Tiles) First() *graph.Array {
 	if t.Alone {
-		return graph.Zeros(graph.ShapeOf(graph.Int32))
+		return zero()
 	}
-	return graph.Mul(graph.AxisIndex(graph.DeviceAxis), t.PerDevice)
+	return graph.AxisIndex(graph.DeviceAxis).Mul(t.PerDevice)
 }
 
-// Rows is room for one result of each of this device's tiles: zeros, [PerDevice+1, dims...].
+// count returns the number of this device's tiles without padding, i32[].
+func (t Tiles) count(perDevice *graph.Array) *graph.Array {
+	used := (t.Items + t.Lanes - 1) / t.Lanes
+	return perDevice.Min(graph.Sub(used, t.First()))
+}
+
+func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
+
+// Rows returns zeros for one result of each of this device's tiles, [PerDevice+1, dims...].
 //
-// The last row stays empty. The compiler treats an array of one row in another way than longer ones, and what is read
-// from it as the same in all turns of the loop: with one more row, a device with one tile is compiled like all others.
+// The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats what is read
+// from it as equal in all turns of a loop. With one more row, a device with one tile gets the same code as all others.
 func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
 }
 
-// RowsLike is room for one result of each of this device's tiles, as Rows, for results that are trees like the given one.
+// RowsLike returns Rows for results that are trees like item.
 func RowsLike[T any](t Tiles, item T) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return t.Rows(a.DType(), a.Dims()...) }, item)
 }
 
-// At is row i, an int32 scalar, of a tree of Rows.
+// At returns row i, i32[], of a tree of Rows.
 func At[T any](rows T, i *graph.Array) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, rows)
 }
 
-// Each runs f on this device's tiles, one after the other, and writes the results into rows, a tree of Rows with the
-// structure of R; local is the tile's number on this device, an int32 scalar. Tiles beyond the list's end are not run:
-// their rows stay as they are.
+// Each runs f on this device's tiles, one after the other, and writes the results into rows, a tree of Rows. local is
+// the tile's number on this device, i32[]. Tiles beyond the list's end are not run; their rows stay as they are.
 //
-// perDevice must be an int32 scalar whose value is PerDevice, and an input of the program: a loop whose length the
-// compiler does not know is never unrolled into its surroundings, where the same formulas could be compiled another way.
+// perDevice, i32[], must be an input of the program with the value PerDevice (see Count). XLA never unrolls a loop
+// whose length it does not know. Unrolled, a tile could be compiled together with its surroundings, in another way.
 func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Array) R) R {
 	type loop struct {
 		I    *graph.Array
 		Rows R
 	}
-	used := (t.Items + t.Lanes - 1) / t.Lanes
-	count := graph.Min(perDevice, graph.Sub(used, t.First()))
-	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, count) }, func(c loop) loop {
+	count := t.count(perDevice)
+	return graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(count) }, func(c loop) loop {
 		write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
-		return loop{graph.Add(c.I, 1), graph.MapTree2(write, c.Rows, f(c.I))}
-	}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), rows}).Rows
+		return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, f(c.I))}
+	}, loop{zero(), rows}).Rows
 }
 
-// Running adds up what f gives for every tile of all devices: the sum of Each's rows by Sum, to the byte, in the room of one
-// result on each device. Devices take turns, each going on from what the one before it came to. perDevice is as for Each.
-func Running[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
+// RunningSum adds up the results of f for the tiles of all devices. It is the same as Each followed by Sum, to the
+// byte, with memory for only one result. Devices take turns: each goes on from the sum of the one before. perDevice is
+// as for Each.
+func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
 	type loop struct {
 		I   *graph.Array
 		Sum R
 	}
-	zero := graph.Zeros(graph.ShapeOf(graph.Int32))
-	start := loop{zero, graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }, f(zero))}
-	used := (t.Items + t.Lanes - 1) / t.Lanes
-	count := graph.Min(perDevice, graph.Sub(used, t.First()))
-	turn := func(of *graph.Array, sum R) R {
+	start := loop{zero(), graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(a.Shape()) }, f(zero()))}
+	count := t.count(perDevice)
+	turn := func(device *graph.Array, sum R) R {
 		mine := count
 		if !t.Alone {
-			mine = graph.Select(graph.Eq(of, graph.AxisIndex(graph.DeviceAxis)), count, 0)
+			mine = graph.Select(device.Eq(graph.AxisIndex(graph.DeviceAxis)), count, 0)
 		}
-		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return graph.Lt(c.I, mine) }, func(c loop) loop {
-			leaves, tree := graph.Flatten(f(c.I))
-			one, _ := tree.Unflatten(graph.Barrier(leaves...)).(R)
-			return loop{graph.Add(c.I, 1), graph.MapTree2(func(sum, a *graph.Array) *graph.Array { return graph.Add(sum, a) }, c.Sum, one)}
-		}, loop{zero, sum}).Sum
+		sum = graph.NamedWhile(TilesLoop, func(c loop) *graph.Array { return c.I.Lt(mine) }, func(c loop) loop {
+			result := graph.Once(f(c.I))
+			return loop{c.I.Add(1), graph.AddTree(c.Sum, result)}
+		}, loop{zero(), sum}).Sum
 		if t.Alone {
 			return sum
 		}
 		return graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), of, 0)
+			return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), device, 0)
 		}, sum)
 	}
-	devices := graph.Quo(graph.Mul(perDevice, t.Devices), t.PerDevice) // a length that the compiler does not know
-	return graph.While(func(c loop) *graph.Array { return graph.Lt(c.I, devices) }, func(c loop) loop {
-		return loop{graph.Add(c.I, 1), turn(c.I, c.Sum)}
+	devices := graph.Quo(perDevice.Mul(t.Devices), t.PerDevice) // a length that the compiler does not know
+	return graph.While(func(c loop) *graph.Array { return c.I.Lt(devices) }, func(c loop) loop {
+		return loop{c.I.Add(1), turn(c.I, c.Sum)}
 	}, start).Sum
 }
 
-// Count is the number of a device's tiles, as Each wants it within a program: give it to the program as an input.
+// Count returns the number of a device's tiles, i32[]. Give it to the program as the input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
-// Blocks runs f for every tile of all devices, whose number is an int32 scalar: leaves [Total, …], the same on every device. perDevice is as for Each.
+// Blocks runs f for the tiles of all devices. tile is the tile's number, i32[]. The result's leaves are [Total, ...],
+// the same on every device. perDevice is as for Each.
 func Blocks[R any](t Tiles, perDevice *graph.Array, f func(tile *graph.Array) R) R {
-	mine := t.First() // within the loop it would keep the compiler from making one function of it
-	one := func(local *graph.Array) R { return f(graph.Add(mine, local)) }
-	rows := Each(t, perDevice, RowsLike(t, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	first := t.First() // outside of the loop, so that its body can be one function
+	one := func(local *graph.Array) R { return f(first.Add(local)) }
+	rows := Each(t, perDevice, RowsLike(t, one(zero())), one)
 	return graph.MapTree(t.Gather, rows)
 }
 
-// Map runs f for every item of the list, whose number is an int32 scalar, tile by tile on all devices: leaves [Items, …], in
-// the list's order and the same on every device. perDevice is as for Each, options are those of the vmap over a tile's items.
+// Map runs f for every item of the list, tile by tile on all devices. item is its number, i32[]. The result's leaves
+// are [Items, ...] in the list's order, the same on every device. perDevice is as for Each; options are those of the
+// vmap over a tile's items.
 func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, options ...graph.VMapOption) R {
 	all := Blocks(t, perDevice, func(tile *graph.Array) R {
-		return graph.VMap(f, options...)(graph.Add(graph.Iota(t.Lanes), graph.Mul(tile, t.Lanes)))
+		return graph.VMap(f, options...)(graph.Iota(t.Lanes).Add(tile.Mul(t.Lanes)))
 	})
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Barrier(t.inOrder(a, t.Total()))[0] }, all)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Once(t.inOrder(a, t.Total())) }, all)
 }
 
-// Gather collects Rows of all devices: [Total, dims...], in the list's order, the same on every device.
+// inOrder makes [tiles, Lanes, dims...] a list in order, [Items, dims...].
+func (t Tiles) inOrder(a *graph.Array, tiles int) *graph.Array {
+	flat := graph.Reshape(a, append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
+	return graph.SliceAxis(flat, 0, 0, t.Items)
+}
+
+// Gather collects the Rows of all devices: [Total, dims...] in the list's order, the same on every device.
 func (t Tiles) Gather(rows *graph.Array) *graph.Array {
-	mine := graph.SliceAxis(rows, 0, 0, t.PerDevice)
+	own := graph.SliceAxis(rows, 0, 0, t.PerDevice)
 	if t.Alone {
-		return mine
+		return own
 	}
-	return graph.Reshape(graph.AllGather(mine, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
+	return graph.Reshape(graph.AllGather(own, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
 }
 
-// Sum adds Rows of all devices up, in the list's order: [dims...], the same on every device.
+// Sum adds up the Rows of all devices in the list's order: [dims...], the same on every device.
 //
-// It is a loop and not graph.Sum: how a reduction groups its additions is the compiler's choice, which sees through the
-// shapes to how many devices there are.
+// It is a loop because the compiler chooses how graph.Sum groups its additions, and sees the number of devices in the
+// shapes.
 func (t Tiles) Sum(rows *graph.Array) *graph.Array {
 	all := t.Gather(rows)
 	sum, _ := graph.Scan(func(sum, row *graph.Array) (*graph.Array, graph.None) {
-		return graph.Add(sum, row), graph.None{}
+		return sum.Add(row), graph.None{}
 	}, graph.Zeros(graph.ShapeOf(all.DType(), all.Dims()[1:]...)), all)
 	return sum
 }
 
-// PairSum adds Rows of all devices up: neighbours, then neighbours among their sums, and so on, [dims...], the same on every device. Where a device's tiles are all that some of
-// these sums are of, it adds them up by itself and hands over one row; the sums are the same. The number of tiles must be a power of two, without padding of its last tile.
+// PairSum adds up the Rows of all devices as a tree: neighbours, then neighbours among their sums, and so on:
+// [dims...], the same on every device. If a device's tiles are a whole branch, it adds them up by itself and hands over
+// one row; the result is the same. The number of tiles must be a power of two, and the last tile without padding.
 func (t Tiles) PairSum(rows *graph.Array) *graph.Array {
-	of := func(all *graph.Array, n int) *graph.Array {
-		level := make([]*graph.Array, n)
-		for i := range level {
-			level[i] = graph.Index(all, i)
-		}
-		for ; len(level) > 1; level = level[:len(level)/2] {
-			for i := range len(level) / 2 {
-				level[i] = graph.Add(level[2*i], level[2*i+1])
-			}
-		}
-		return level[0]
-	}
 	tiles := t.Items / t.Lanes
 	if t.PerDevice*t.Devices != tiles || t.PerDevice&(t.PerDevice-1) != 0 {
-		return of(t.Gather(rows), tiles)
+		return pairSum(t.Gather(rows), tiles)
 	}
-	own := t
-	own.PerDevice = 1
-	return of(own.Gather(graph.ExpandDims(of(rows, t.PerDevice), 0)), t.Devices)
+	single := t
+	single.PerDevice = 1
+	return pairSum(single.Gather(graph.ExpandDims(pairSum(rows, t.PerDevice), 0)), t.Devices)
 }
 
-// Fold joins Rows of all devices, in the list's order: two at a time, from what one row of zeros and the first give on. The result, a tree of one
-// row, is the same on every device. It is a loop for the same reason as Sum.
+// pairSum is PairSum of the first n rows of an array.
+func pairSum(rows *graph.Array, n int) *graph.Array {
+	level := make([]*graph.Array, n)
+	for i := range level {
+		level[i] = graph.Index(rows, i)
+	}
+	for ; len(level) > 1; level = level[:len(level)/2] {
+		for i := range len(level) / 2 {
+			level[i] = level[2*i].Add(level[2*i+1])
+		}
+	}
+	return level[0]
+}
+
+// Fold joins the Rows of all devices in the list's order: and(... and(and(zeros, row 0), row 1) ...). The result, a
+// tree of one row, is the same on every device. It is a loop for the same reason as Sum.
 func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
 	all := graph.MapTree(t.Gather, rows)
-	zero := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Zeros(graph.ShapeOf(a.DType(), a.Dims()[1:]...)) }, all)
-	sum, _ := graph.Scan(func(sum, row T) (T, graph.None) { return and(sum, row), graph.None{} }, zero, all)
+	zeros := graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(a.DType(), a.Dims()[1:]...))
+	}, all)
+	sum, _ := graph.Scan(func(sum, row T) (T, graph.None) { return and(sum, row), graph.None{} }, zeros, all)
 	return sum
 }
 
-// Local takes this device's part of all, [Total+1, dims...], and one row more: [PerDevice+1, dims...], as Rows.
+// Local returns this device's part of all, [Total+1, dims...], and one more row: [PerDevice+1, dims...], as Rows.
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())
 	for i := range start {
-		start[i] = graph.Zeros(graph.ShapeOf(graph.Int32))
+		start[i] = zero()
 	}
 	start[0] = t.First()
 	return graph.DynamicSlice(all, start, append([]int{t.PerDevice + 1}, all.Dims()[1:]...))

@@ -8,10 +8,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-// tileMost is the number of agents of a tile on a CPU: what a few learn of stays in a core's cache, and one alone leaves its vectors half empty.
-const tileMost = 4
+// agentsPerTile is the number of agents of a tile on a CPU. The batches of a few agents stay in a core's cache; one
+// agent alone leaves vectors half empty.
+const agentsPerTile = 4
 
-// devices is how many of a backend's devices may be used.
+// devices returns how many of a backend's devices may be used.
 func (c *Config) devices(b xlabridge.Backend) (int, error) {
 	if n := b.NumDevices(); c.Devices > n {
 		return 0, settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", n)
@@ -21,8 +22,8 @@ func (c *Config) devices(b xlabridge.Backend) (int, error) {
 	return c.Devices, nil
 }
 
-// cut is how the agents are cut over the first devices of a backend.
-func (c *Config) cut(b xlabridge.Backend) (population.Tiles, error) {
+// agentTiles returns how the agents are cut over the first devices of a backend.
+func (c *Config) agentTiles(b xlabridge.Backend) (population.Tiles, error) {
 	devices, err := c.devices(b)
 	if err != nil {
 		return population.Tiles{}, err
@@ -31,7 +32,7 @@ func (c *Config) cut(b xlabridge.Backend) (population.Tiles, error) {
 	if lanes == 0 {
 		lanes = c.Agents
 		if !plan.MachineOf(b, 1).Accelerator {
-			lanes = tileMost
+			lanes = agentsPerTile
 		}
 	}
 	lanes = min(lanes, c.Agents)
@@ -39,8 +40,8 @@ func (c *Config) cut(b xlabridge.Backend) (population.Tiles, error) {
 	return population.CutTiles(c.Agents, lanes, min(devices, tiles)), nil
 }
 
-// each are, of the settings of which agents may have several, what each agent has.
-func (c *Config) each() map[string][]float64 {
+// perAgent returns, for each setting that agents may have of their own, its value for each agent.
+func (c *Config) perAgent() map[string][]float64 {
 	all := map[string][]float64{}
 	for _, f := range settings.Fields(c) {
 		if n, ok := f.Several(); ok {
@@ -50,7 +51,7 @@ func (c *Config) each() map[string][]float64 {
 	return all
 }
 
-// layout is the plan of the program.
+// layout returns the plan of the program.
 func layout(b xlabridge.Backend, devices int) plan.Plan {
 	p := plan.Plan{Devices: devices}
 	if plan.MachineOf(b, 1).CPU {
@@ -59,47 +60,14 @@ func layout(b xlabridge.Backend, devices int) plan.Plan {
 	return p
 }
 
-// together is an update of all agents, tile by tile: each tile goes through its whole update before the next begins.
-func (g *program) together(cut population.Tiles) func(State, inputs) (State, *graph.Array) {
-	type both struct {
-		Next    State
-		Figures *graph.Array
-	}
+// updateAgents returns an update of all agents, tile by tile: each tile goes through its whole update before the next
+// begins.
+func (g *program) updateAgents(tiles population.Tiles) func(State, inputs) (State, *graph.Array) {
 	return func(s State, in inputs) (State, *graph.Array) {
-		all := population.Map(cut, in.Tiles, func(agent *graph.Array) both {
+		return population.Map(tiles, in.Tiles, func(agent *graph.Array) graph.Pair[State, *graph.Array] {
 			own := in
 			own.Each = at(in.Each, agent)
-			next, f := g.update(at(s, agent), own)
-			return both{next, f}
-		})
-		return all.Next, all.Figures
+			return graph.PairOf(g.updateStep(at(s, agent), own))
+		}).Unpack()
 	}
-}
-
-// inputs are those of the program.
-func (g *program) inputs(cut population.Tiles) inputs {
-	in := inputs{Settings: settings.Inputs(g.config, ""), Each: map[string]*graph.Array{}, Updates: graph.Scalar(float64(g.config.Last())), Tiles: cut.Count()}
-	if g.shards != nil {
-		in.Shards = &counts{g.shards.Envs.Count(), g.shards.Rows.Count()}
-	}
-	if g.config.Agents > 1 {
-		for name, values := range g.config.each() {
-			numbers := make([]float32, len(values))
-			for i, x := range values {
-				numbers[i] = float32(x)
-			}
-			in.Each[name] = graph.Float32s(numbers)
-			delete(in.Settings, name)
-		}
-	}
-	for name, a := range settings.Inputs(g.head, valuePrefix) {
-		in.Settings[name] = a
-	}
-	for name, a := range settings.Inputs(g.algorithm, "") {
-		in.Settings[name] = a
-	}
-	for name, a := range g.collect.play.Inputs() {
-		in.Settings[name] = a
-	}
-	return in
 }

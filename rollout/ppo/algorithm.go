@@ -5,20 +5,43 @@ import (
 	"xlarun/graph/optim"
 )
 
-// algorithm is what differs between the ways to learn of what was collected: proximal is ppo's, QLearning pqn's. All else is the same program. It points to a struct, whose Numbers are inputs of the program.
+// algorithm is the part that differs between the ways to learn from a rollout: proximal for ppo, QLearning for pqn. It
+// points to a struct, whose numbers are inputs of the program.
 type algorithm interface {
-	// plays are the parameters that collect in an update, i32[], of so many, f32[].
-	plays(p Params, update, updates *graph.Array) Params
-	// scaled are rewards in the units that values are learned in.
-	scaled(rewards *graph.Array) *graph.Array
-	// learns is what is learned of, out of all that is known; number, bool[…]: the target is one.
-	learns(e experience, number *graph.Array) experience
-	// loss is that of a minibatch, or of a part of one: e has the experience along axis 0, by is the spread of the whole minibatch's advantages.
-	loss(l *learner, p Params, out passed, e experience, by *spread) (*graph.Array, figures)
-	// optimizer moves parameters, at a rate f32[].
+	// actingParams returns the parameters that collect in an update, i32[]; updates, f32[], is the number of them.
+	actingParams(p Params, update, updates *graph.Array) Params
+	// scaleRewards returns rewards in the units that values are learned in.
+	scaleRewards(rewards *graph.Array) *graph.Array
+	// fields returns a batch with only those optional fields that the loss reads.
+	fields(b batch) batch
+	// loss returns the loss of transitions along axis 0, f32[]. normalize normalises their advantages by those of the
+	// whole minibatch.
+	loss(u *update, p Params, out outputs, b batch,
+		normalize func(advantages *graph.Array) *graph.Array) (*graph.Array, losses)
+	// optimizer returns the optimiser with a learning rate f32[].
 	optimizer(rate *graph.Array) optim.Transform
-	// metrics are the names of its metrics, in their order, out of ppo's and of its own.
+	// metrics returns the names of its metrics, in their order, given those of ppo.
 	metrics(ppo []string) []string
-	// measured are its own in an update, each f32[].
-	measured(update, updates *graph.Array) map[string]*graph.Array
+	// measure returns its own metrics of an update, each f32[].
+	measure(update, updates *graph.Array) map[string]*graph.Array
 }
+
+// proximal is proximal policy optimization. Its loss is in update.go.
+type proximal struct{}
+
+func (*proximal) actingParams(p Params, _, _ *graph.Array) Params { return p }
+
+func (*proximal) scaleRewards(rewards *graph.Array) *graph.Array { return rewards }
+
+func (*proximal) fields(b batch) batch {
+	b.Valid = nil
+	return b
+}
+
+func (*proximal) optimizer(rate *graph.Array) optim.Transform {
+	return optim.Adam(rate, optim.Eps(1e-5))
+}
+
+func (*proximal) metrics(ppo []string) []string { return ppo }
+
+func (*proximal) measure(_, _ *graph.Array) map[string]*graph.Array { return nil }

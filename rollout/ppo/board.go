@@ -11,7 +11,9 @@ import (
 // Board is what a display shows.
 func (c *Config) Board() []run.Row {
 	return c.board(&proximal{},
-		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss}, {Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction", Format: run.Percent}}})
+		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss},
+			{Before: ", kl ", Metric: "kl", Format: run.Loss}, {Before: ", clipped ", Metric: "clip_fraction",
+				Format: run.Percent}}})
 }
 
 // board has rows of an algorithm's own between those of episodes and those of gradients.
@@ -26,22 +28,30 @@ func (c *Config) board(a algorithm, own ...run.Row) []run.Row {
 		names = metricNames(a, env.Spec())
 	}
 	rows := []run.Row{
-		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}}, Curve: "recent_return", Colour: "cyan"},
-		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole}, {Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"},
+		{Label: "return", Plain: true, Parts: []run.Part{{Metric: "recent_return", Behind: goal}},
+			Curve: "recent_return", Colour: "cyan"},
+		{Label: "episodes", Parts: []run.Part{{Metric: "episodes", Format: run.Whole},
+			{Before: ", mean ", Metric: "mean_return"}, {Before: ", best ", Metric: "max_return"},
 			{Before: ", worst ", Metric: "min_return"}, {Before: ", of ", Metric: "mean_length", Behind: " steps"}}},
 	}
 	if len(objectives) > 0 {
 		row := run.Row{Label: "objectives"}
 		for i, metric := range names[len(names)-len(objectives):] {
-			row.Parts = append(row.Parts, run.Part{Before: ", " + strings.ReplaceAll(objectives[i], "_", " ") + " ", Metric: metric})
+			row.Parts = append(row.Parts, run.Part{Before: ", " + strings.ReplaceAll(objectives[i], "_", " ") + " ",
+				Metric: metric})
 		}
 		rows = append(rows, row)
 	}
 	rows = append(rows, own...)
-	rows = append(rows, run.Row{Label: "value", Parts: []run.Part{{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance", Format: run.Percent}}})
-	gradient := run.Row{Label: "gradient", Parts: []run.Part{{Before: "norm ", Metric: "gradient_norm", Format: run.Loss}, {Before: ", skipped ", Metric: "skipped", Format: run.Whole}}}
+	rows = append(rows, run.Row{Label: "value", Parts: []run.Part{
+		{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance",
+			Format: run.Percent}}})
+	gradient := run.Row{Label: "gradient", Parts: []run.Part{
+		{Before: "norm ", Metric: "gradient_norm", Format: run.Loss}, {Before: ", skipped ", Metric: "skipped",
+			Format: run.Whole}}}
 	if c.Precision == "f16" {
-		gradient.Parts = append(gradient.Parts, run.Part{Before: ", losses times ", Metric: "loss_scale", Format: run.Whole})
+		gradient.Parts = append(gradient.Parts, run.Part{Before: ", losses times ", Metric: "loss_scale",
+			Format: run.Whole})
 	}
 	rows = append(rows, gradient)
 	for i := range rows {

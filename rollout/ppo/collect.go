@@ -4,87 +4,64 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
-	"xlarun/rollout/episode"
-	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
 )
 
-// World is one environment under way.
-type World struct {
-	State       any          // of the environment
-	Observation *graph.Array // of it
-	Drawn       any          // the environment's parameters in this episode, where episodes draw them; else graph.None{}
-	Actor       any          // what the actor carries into the next step
-	Critic      any          // likewise; graph.None{} where it is the actor
-	Return      *graph.Array // f32[]: of the episode so far
-	Length      *graph.Array // f32[]: steps of the episode so far
+// stepKeys are what a step draws with. Those of all steps of an update are made at once: inside the loop each draw
+// would be many small operations.
+type stepKeys struct {
+	Env    random.Key
+	Policy random.Key
+	Noise  *graph.Array // by which the action is drawn
+	Reset  any          // the episodeStart of a new episode, or its key if resets are costly
 }
 
 // episodeStart is what an episode begins with.
 type episodeStart struct {
 	State       any
 	Observation *graph.Array
-	Drawn       any
+	Drawn       any // see EnvState
 }
 
-// moment is one step of one environment, as learning takes it.
-type moment struct {
-	Observation *graph.Array
-	Legal       *graph.Array `tree:"optional"` // bool[n]; nil where all actions are
-	Out         *graph.Array `tree:"optional"` // f32[…] of the acting network
-	Draw        *graph.Array
-	Key         random.Key   // the policy's in this step
-	First       *graph.Array // bool[]: the step before ended an episode, so that nothing is remembered
-	Reward      *graph.Array // f32[]
-	Terminated  *graph.Array // bool[]
-	Truncated   *graph.Array // bool[]
-	Final       *graph.Array `tree:"optional"` // the observation behind the step, before any reset
-	After       any          // what the actor carries behind the step, before any reset
-	Return      *graph.Array // f32[]: of the episode so far, this step included
-	Length      *graph.Array // f32[]: steps of the episode so far, this one included
-	// Objectives are the environment's of the episode so far, f32[k]; nil where it has none.
-	Objectives *graph.Array `tree:"optional"`
+// collect plays a rollout and evaluates it, each tile of environments by itself.
+func (u *update) collect(s State, key random.Key) (EnvState, transition) {
+	keys := splitKeys(key, u.config.Horizon, u.config.Envs)
+	return mapEnvs(u.shards.Envs, u.in.Shards.Envs, func(tile envTile) (EnvState, transition) {
+		before := rowsOf(tile, s.Worlds, 0)
+		after, t := u.rollout(s.Params, before, u.stepKeys(rowsOf(tile, keys, 1)))
+		return u.evaluate(s, before, after, t)
+	})
 }
 
-// chance is what a step takes of keys, for all steps of an update drawn at once: inside of the loop every draw would be many small operations.
-type chance struct {
-	Env    random.Key
-	Policy random.Key
-	Noise  *graph.Array
-	Fresh  any // what an episode would begin with, an episodeStart; or, where that is dear, the key of it
+// splitKeys returns a key for each step and environment, [steps, environments].
+func splitKeys(key random.Key, steps, environments int) random.Key {
+	all := graph.Once(random.Split(key, steps*environments))
+	all.Data = graph.SplitAxis(all.Data, 0, steps, environments)
+	return all
 }
 
-// collector plays environments with a network.
-type collector struct {
-	*network
-	play *episode.Rollout
-	// seen makes of an observation what the networks take.
-	seen func(observation *graph.Array) *graph.Array
-	// dear tells that episodes are begun only in steps in which one has ended, and not beforehand for all steps.
-	dear bool
-}
-
-// dearly is the number of operations from which on the beginning of an episode is dear: those that are not used cost more by then than a branch
-// in each step.
-const dearly = 3000
-
-// beginsDearly tells whether the beginning of an episode is dear.
-func (c *collector) beginsDearly() (dear bool, err error) {
-	var p *graph.Program
-	if thrown := envs.Try(func() { p, err = graph.Trace("fresh", c.fresh, random.New(0)) }); thrown != nil {
-		err = thrown
+// stepKeys returns those of keys [steps, environments].
+func (g *program) stepKeys(keys random.Key) stepKeys {
+	one := func(key random.Key) stepKeys {
+		// Without Once the compiler derives a key of a key again for each of its uses, and takes minutes for it.
+		keys := graph.Once(random.SplitN(key, 4))
+		k := stepKeys{Env: keys[0], Policy: keys[1], Noise: g.distribution.Noise(keys[2]), Reset: keys[3]}
+		if !g.costlyReset {
+			k.Reset = g.reset(keys[3])
+		}
+		return k
 	}
-	if err != nil {
-		return false, settings.Wrong("env", c.play.Env.Spec().ID, "an environment whose episodes can be begun: %s", err)
-	}
-	cost := p.Graph.Cost(nil)
-	return cost.FLOPs+cost.IntOps >= dearly, nil
+	steps, environments := keys.Data.Dim(0), keys.Data.Dim(1)
+	all := graph.VMap(one)(graph.Once(mergeTree(keys)))
+	return graph.Once(graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.SplitAxis(a, 0, steps, environments)
+	}, all))
 }
 
-// fresh begins an episode.
-func (c *collector) fresh(key random.Key) episodeStart {
-	p, drawn := c.play.ParamsOf(key)
-	state, observation := c.play.Env.Reset(once(random.FoldIn(key, 0)), p)
+// reset begins an episode.
+func (g *program) reset(key random.Key) episodeStart {
+	p, drawn := g.play.ParamsOf(key)
+	state, observation := g.play.Env.Reset(graph.Once(random.FoldIn(key, 0)), p)
 	s := episodeStart{state, observation, graph.None{}}
 	if drawn {
 		s.Drawn = p
@@ -92,127 +69,65 @@ func (c *collector) fresh(key random.Key) episodeStart {
 	return s
 }
 
-// begin is an environment before its first step.
-func (c *collector) begin(p Params, key random.Key) World {
-	s := c.fresh(key)
-	w := World{State: s.State, Observation: s.Observation, Drawn: s.Drawn, Actor: c.actor.Start(p.Actor), Critic: graph.None{}, Return: graph.Scalar(0), Length: graph.Scalar(0)}
-	if c.critic != nil {
-		w.Critic = c.critic.Start(p.Critic)
-	}
-	return w
+// firstState returns an environment before its first step.
+func (g *program) firstState(p Params, key random.Key) EnvState {
+	s := g.reset(key)
+	return EnvState{State: s.State, Observation: s.Observation, Drawn: s.Drawn, Actor: g.actor.Start(p.Actor),
+		Critic: g.critic.start(p), Return: graph.Scalar(0), Length: graph.Scalar(0)}
 }
 
-// chances are those of keys [steps, environments].
-func (c *collector) chances(keys random.Key) chance {
-	one := func(key random.Key) chance {
-		keys := once(random.SplitN(key, 4)) // derived again for each of its uses, a key of a key would keep the compiler at work for minutes
-		by := chance{Env: keys[0], Policy: keys[1], Noise: c.acting.Noise(keys[2]), Fresh: keys[3]}
-		if !c.dear {
-			by.Fresh = c.fresh(keys[3])
-		}
-		return by
+// envParams returns the parameters of an environment: those that its episode drew, or else those of all episodes.
+func (g *program) envParams(s EnvState) any {
+	if _, none := s.Drawn.(graph.None); !none {
+		return s.Drawn
 	}
-	steps, environments := keys.Data.Dim(0), keys.Data.Dim(1)
-	all := graph.VMap(one)(once(graph.MapTree(merged, keys)))
-	return once(graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.Reshape(a, append([]int{steps, environments}, a.Dims()[1:]...)...)
-	}, all))
+	params, _ := g.play.ParamsOf(random.New(0))
+	return params
 }
 
-// step plays one step of one environment, which it leaves as it is behind an episode's end. actor are the acting network's parameters, prepared.
-func (c *collector) step(p Params, actor any, w World, by chance) (World, moment) {
-	env := c.play.Env
-	params, _ := c.play.ParamsOf(random.New(0))
-	if _, none := w.Drawn.(graph.None); !none {
-		params = w.Drawn
+// autoReset returns environments [n] of which those begin a new episode that ended one in the step t. resets are the
+// Reset of stepKeys.
+func (g *program) autoReset(actor any, states EnvState, t transition, resets any) EnvState {
+	if !g.costlyReset {
+		return graph.VMap3(func(s EnvState, t transition, start episodeStart) EnvState {
+			return g.resetIfDone(actor, s, t, start)
+		})(states, t, resets.(episodeStart))
 	}
-	m := moment{Observation: w.Observation, Key: by.Policy}
-	after, out := c.actor.Act(actor, w.Actor, c.seen(w.Observation), by.Policy)
-	m.Out, m.After = out.Action, after
-	if masker, ok := envs.MaskerOf(env); ok && env.Spec().LegalMask {
-		m.Legal = masker.Legal(w.State, params)
-	}
-	m.Draw = c.acting.Draw(p.Head, c.actions(m.Out, m.Legal), by.Noise)
-	state, observation, reward, terminated, truncated := env.Step(by.Env, w.State, c.acting.Action(m.Draw), params)
-	m.Final, m.Reward, m.Terminated, m.Truncated = observation, reward, terminated, truncated
-	m.Return, m.Length = graph.Add(w.Return, reward), graph.Add(w.Length, 1)
-	m.First = graph.Eq(w.Length, 0)
-	if parts := envs.PartsOf(env); parts.Scorer != nil {
-		m.Objectives = parts.Scorer.Objectives(state, params)
-	}
-
-	// The critic's memory is moved once all steps are made.
-	return World{State: state, Observation: observation, Drawn: w.Drawn, Actor: after, Critic: w.Critic, Return: m.Return, Length: m.Length}, m
+	all, resets := graph.Once(graph.PairOf(states, t)), graph.Once(resets)
+	return graph.Cond(graph.Any(all.Second.done()), func() EnvState {
+		return graph.VMap3(func(s EnvState, t transition, key random.Key) EnvState {
+			return g.resetIfDone(actor, s, t, g.reset(key))
+		})(all.First, all.Second, resets.(random.Key))
+	}, func() EnvState { return all.First })
 }
 
-// renewed is an environment that begins anew where its episode is over.
-func (c *collector) renewed(actor any, w World, m moment, fresh episodeStart) World {
-	done := graph.Or(m.Terminated, m.Truncated)
-	either := func(reset, on *graph.Array) *graph.Array { return graph.Select(done, reset, on) }
-	return World{
-		State:       graph.MapTree2(either, fresh.State, w.State),
-		Observation: either(fresh.Observation, w.Observation),
-		Drawn:       graph.MapTree2(either, fresh.Drawn, w.Drawn),
-		Actor:       graph.MapTree2(either, c.actor.Start(actor), w.Actor),
-		Critic:      w.Critic,
-		Return:      graph.Select(done, 0., w.Return),
-		Length:      graph.Select(done, 0., w.Length),
+// resetIfDone returns one environment, with a new episode if the step t ended one.
+func (g *program) resetIfDone(actor any, s EnvState, t transition, start episodeStart) EnvState {
+	done := t.done()
+	return EnvState{
+		State:       graph.SelectTree(done, start.State, s.State),
+		Observation: graph.Select(done, start.Observation, s.Observation),
+		Drawn:       graph.SelectTree(done, start.Drawn, s.Drawn),
+		Actor:       graph.SelectTree(done, g.actor.Start(actor), s.Actor),
+		Critic:      s.Critic,
+		Return:      graph.Select(done, 0., s.Return),
+		Length:      graph.Select(done, 0., s.Length),
 	}
 }
 
-// begun are environments of which those begin anew whose episodes are over: all is what a step made of them.
-func (c *collector) begun(actor any, all played, fresh any) World {
-	if !c.dear {
-		return graph.VMap2(func(all played, fresh episodeStart) World { return c.renewed(actor, all.World, all.Moment, fresh) })(all, fresh.(episodeStart))
+// costlyResetOps is the number of operations from which on a reset is costly: resets that are not used then cost more
+// than a branch in each step.
+const costlyResetOps = 3000
+
+// resetIsCostly tells whether the reset of the environment is costly.
+func (g *program) resetIsCostly() (costly bool, err error) {
+	var p *graph.Program
+	if thrown := envs.Try(func() { p, err = graph.Trace("fresh", g.reset, random.New(0)) }); thrown != nil {
+		err = thrown
 	}
-	all, fresh = once(all), once(fresh)
-	return graph.Cond(graph.Any(graph.Or(all.Moment.Terminated, all.Moment.Truncated)), func() World {
-		return graph.VMap2(func(all played, key random.Key) World { return c.renewed(actor, all.World, all.Moment, c.fresh(key)) })(all, fresh.(random.Key))
-	}, func() World { return all.World })
-}
-
-// played is what a step makes of an environment.
-type played struct {
-	World  World
-	Moment moment
-}
-
-// each makes what the networks take of observations [steps, environments, …].
-func (c *collector) each(observations *graph.Array) *graph.Array {
-	return graph.VMap(graph.VMap(c.seen))(observations)
-}
-
-// actions are the outputs that the head takes, of the acting network's: those of actions alone, with illegal ones at -Inf.
-func (n *network) actions(out, legal *graph.Array) *graph.Array {
-	if out.Dim(0) > n.size {
-		out = graph.SliceAxis(out, 0, 0, n.size)
+	if err != nil {
+		return false, settings.Wrong("env", g.play.Env.Spec().ID, "an environment whose episodes can be begun: %s", err)
 	}
-	if legal != nil {
-		out = policy.Legal(out, legal)
-	}
-	return out
-}
-
-// collect plays steps of all environments: worlds have the environments on axis 0, moments steps and environments.
-func (c *collector) collect(p Params, worlds World, by chance) (World, moment) {
-	actor := p.Actor
-	if !c.recurrent(p) { // what is remembered has the layout of the parameters as they are made, by which learning goes through sequences
-		actor = once(prepared(c.actor, actor))
-	}
-	var rows packing
-	worlds, packed := graph.Scan(func(worlds World, by chance) (World, []*graph.Array) {
-		all := graph.VMap2(func(w World, by chance) played {
-			next, m := c.step(p, actor, w, by)
-			return played{next, m}
-		})(worlds, by)
-		return c.begun(actor, all, by.Fresh), rows.pack(all.Moment)
-	}, worlds, by, graph.LoopName(episode.StepsLoop))
-	return worlds, rows.unpack(packed).(moment)
-}
-
-// once keeps the compiler from computing a tree again for each of its uses.
-func once[T any](tree T) T {
-	leaves, t := graph.Flatten(tree)
-	out, _ := t.Unflatten(graph.Barrier(leaves...)).(T)
-	return out
+	cost := p.Graph.Cost(nil)
+	return cost.FLOPs+cost.IntOps >= costlyResetOps, nil
 }

@@ -15,66 +15,99 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "ppo",
+		Short: "Train an actor and a critic by proximal policy optimization",
+		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
+			"(collect, advantages, epochs\n" +
+			"of minibatches, optimiser) is one compiled program; environments, networks and optimiser stay on the " +
+			"device. The run's\n" +
+			"folder holds the resolved config, metrics, checkpoints, the last actor and the best, judged on fresh " +
+			"episodes.",
+		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
+			"32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
+		Argument: "env",
+		Version:  1,
+		Unit:     "update",
+		Work:     "environment steps of all agents",
+		New: func() run.Experiment {
+			c := DefaultConfig()
+			return &c
+		},
+	})
+}
+
+// Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	run.Scene
-	Shared bool   `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
-	Init   string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal matrices, of scale 0.01 before the actions, or as the policy draws them"`
-	Value  string `set:"value" help:"how values are made of the critic's outputs"`
+	Shared bool `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
+	// Init says how the first weights are drawn: as orthogonal matrices, or as the policy draws them.
+	Init  string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
+	Value string `set:"value" help:"how values are made of the critic's outputs"`
 	Amounts
 	Rates
-	Clip        settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts, and how far from the old value the new one"`
+	// Clip is how far from 1 the ratio of probabilities counts, and how far from the old value the new one.
+	Clip        settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts"`
 	ClipValues  bool            `set:"clip-values" help:"clip values, too"`
 	ValueWeight settings.Number `set:"value-weight" each:"" min:"0" help:"weight of the value's loss"`
 	Entropy     settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
-	// TargetKL is the divergence from the policy that collected behind which an update takes no further epoch; 0: never.
-	TargetKL            settings.Number `set:"target-kl" min:"0" help:"mean divergence of an epoch from the policy that collected, after which the update ends; 0 to go on"`
-	NormalizeAdvantages bool            `set:"normalize-advantages" help:"advantages of a minibatch less their mean, over their standard deviation"`
+	// TargetKL is the mean divergence of an epoch from the policy that collected, above which the update ends.
+	TargetKL settings.Number `set:"target-kl" min:"0" help:"divergence of an epoch that ends the update; 0: none does"`
+
+	NormalizeAdvantages bool `set:"normalize-advantages" help:"normalise the advantages of a minibatch"`
 	Normalizing
 	Crowd
 	run.Aim
 	run.Common
 }
 
-// DefaultConfig is PureJaxRL's on CartPole.
+// DefaultConfig returns PureJaxRL's settings for CartPole.
 func DefaultConfig() Config {
 	return Config{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:64,64"}, Init: "orthogonal", Value: "plain",
-		Amounts: Amounts{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4, Shuffle: "permutation", Accumulate: 1, Precision: "f32"},
-		Rates:   Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99), Lambda: settings.Num(.95), MaxGradNorm: settings.Num(.5)},
-		Clip:    settings.Num(.2), ClipValues: true, ValueWeight: settings.Num(.5), Entropy: settings.Num(.01), NormalizeAdvantages: true, Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
+		Amounts: Amounts{Steps: 500000, Envs: 4, Horizon: 128, Epochs: 4, Minibatches: 4, Shuffle: "permutation",
+			Accumulate: 1, Precision: "f32"},
+		Rates: Rates{LearningRate: settings.Num(2.5e-4), Anneal: true, Gamma: settings.Num(.99),
+			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(.5)},
+		Clip: settings.Num(.2), ClipValues: true, ValueWeight: settings.Num(.5), Entropy: settings.Num(.01),
+		NormalizeAdvantages: true, Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
 }
 
-// Parts are policy and value head.
+// Parts returns the settings of the policy and of the value head.
 func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(), value.Part()} }
 
 // stops tells whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
 
-// Setup says what is run.
+// Setup returns a line for people that says what is run.
 func (c *Config) Setup() string {
 	agents := ""
 	if c.Agents > 1 {
 		agents = fmt.Sprintf("%d agents, ", c.Agents)
 	}
-	return fmt.Sprintf("%s%s, %d environments x %d steps, %d x %d minibatches, seed %d", agents, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches, c.Seed)
+	return fmt.Sprintf("%s%s, %d environments x %d steps, %d x %d minibatches, seed %d", agents, c.Policy, c.Envs,
+		c.Horizon, c.Epochs, c.Minibatches, c.Seed)
 }
 
-// Purpose says in a few words what the program is for: all that its shapes depend on, of what has a usual value where it is another.
+// Purpose says in a few words what the program is for: everything that its shapes depend on. Settings with a default
+// are named only if they differ from it.
 func (c *Config) Purpose() string {
 	usual := DefaultConfig()
 	return c.purpose("ppo", c, &usual) + c.stopping()
 }
 
-// purpose is that of an experiment of a kind, whose Config is c, beside one with its defaults.
+// purpose returns the Purpose of an experiment mine of a kind, whose Config is c; usual has the defaults.
 func (c *Config) purpose(kind string, mine settings.HasParts, usual any) string {
-	text := fmt.Sprintf("%s %s, %s, %d environments x %d steps, %d x %d minibatches", kind, c.Env, c.Policy, c.Envs, c.Horizon, c.Epochs, c.Minibatches)
+	text := fmt.Sprintf("%s %s, %s, %d environments x %d steps, %d x %d minibatches", kind, c.Env, c.Policy, c.Envs,
+		c.Horizon, c.Epochs, c.Minibatches)
 	if c.Agents > 1 {
 		text += fmt.Sprintf(", %d agents", c.Agents)
 	}
 	if len(c.EnvParam) > 0 {
 		text += ", given " + c.EnvParam.Shape()
 	}
-	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal", "clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
+	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal",
+		"clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
 		own, ok := settings.Lookup(mine, name)
 		if theirs, _ := settings.Lookup(usual, name); ok && own.Text() != theirs.Text() {
 			text += fmt.Sprintf(", %s %s", name, own.Text())
@@ -86,7 +119,7 @@ func (c *Config) purpose(kind string, mine settings.HasParts, usual any) string 
 	return text
 }
 
-// Programs is what the program follows from.
+// Programs returns a text that is equal for experiments with the same program.
 func (c *Config) Programs() string { return settings.Program(c) + c.stopping() }
 
 func (c *Config) stopping() string {
@@ -96,17 +129,18 @@ func (c *Config) stopping() string {
 	return ""
 }
 
-// limit is the name of the environments' parameter that limits an episode's steps.
-const limit = "max-steps"
+// stepLimit is the name of the environments' parameter that limits an episode's steps.
+const stepLimit = "max-steps"
 
-// Rollout is how the actor is judged and played: by its likeliest actions, up to the environment's own limit of steps, or the one that is given.
+// Rollout returns how the actor is judged and played: by its likeliest actions, up to the limit of steps of the
+// environment or of its parameters.
 func (c *Config) Rollout() (*episode.Rollout, error) {
 	steps := 1
 	if env, err := envs.Make(c.Env); err == nil {
 		steps = max(1, env.Spec().MaxSteps)
 		if given, err := episode.ReadEnvParams(env, c.EnvParam); err == nil {
 			for _, p := range given {
-				if p.Name == limit && p.High >= 1 && p.High <= math.MaxInt32 {
+				if p.Name == stepLimit && p.High >= 1 && p.High <= math.MaxInt32 {
 					steps = int(p.High)
 				}
 			}
@@ -121,13 +155,13 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 	return r, err
 }
 
-// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+// Check returns the first mistake in the config, a *settings.Error, before anything is traced or compiled.
 func (c *Config) Check(plan.Machine) error {
 	_, err := c.program()
 	return err
 }
 
-// program is one update of one agent, checked.
+// program returns an update of one agent. It checks all settings.
 func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
@@ -141,7 +175,8 @@ func (c *Config) program() (*program, error) {
 		return nil, err
 	}
 	if n := head.Outputs(); n < 1 {
-		return nil, settings.Wrong("value", c.Value, "a head that reads 1 output of the critic or more: its Outputs are %d", n)
+		return nil, settings.Wrong("value", c.Value, "a head that reads 1 output of the critic or more: its "+
+			"Outputs are %d", n)
 	}
 	acting, err := policy.StochasticOf(play.Env.Spec().Action)
 	if err != nil {
@@ -160,17 +195,18 @@ func (c *Config) program() (*program, error) {
 			return nil, err
 		}
 	}
-	return c.completed(&program{config: c, collect: collector{network: net, play: play}, head: head, algorithm: &proximal{}}, p)
+	return c.completed(&program{config: c, network: net, play: play, head: head, algorithm: &proximal{}})
 }
 
-// playing is what is played, and what makes networks for it, in the precision that is wanted.
+// playing returns how episodes are played, and a function that makes networks for them, in the precision that is set.
 func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (policy.Policy, error), error) {
 	play, err := c.Rollout()
 	if err != nil {
 		return nil, nil, err
 	}
 	if _, learns := policy.LearnerOf(play.Policy); learns {
-		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its rewards: %s learns by gradients", kind)
+		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its "+
+			"rewards: %s learns by gradients", kind)
 	}
 	observation := play.Env.Spec().Observation
 	if box, ok := observation.(envs.Box); ok && c.NormalizeObservations {
@@ -183,25 +219,26 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	return play, func(outputs int) (policy.Policy, error) {
 		p, err := maker.Make(observation, outputs)
 		if half, ok := c.half(); ok && err == nil {
-			p = computing{p, half}
+			p = halfPolicy{p, half}
 		}
 		return p, err
 	}, nil
 }
 
-// completed is a program with what follows from its sizes, which are checked; p are parameters of its network.
-func (c *Config) completed(g *program, p Params) (*program, error) {
-	net := g.collect.network
-	dear, err := g.collect.beginsDearly()
+// completed returns a program with what follows from its sizes, which are checked.
+func (c *Config) completed(g *program) (*program, error) {
+	costly, err := g.resetIsCostly()
 	if err != nil {
 		return nil, err
 	}
-	g.collect.dear = dear && c.Agents == 1 // of several, a branch is taken for all where one takes it
+	g.costlyReset = costly && c.Agents == 1 // of several, a branch is taken for all if one takes it
+	g.shards = c.whole()
 	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
-	switch recurrent := net.recurrent(p); {
-	case recurrent && c.blocks():
-		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy remembers, and whole sequences are shuffled anyway")
-	case recurrent:
+	switch {
+	case g.memory && c.blocks():
+		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy remembers, and whole sequences are "+
+			"shuffled anyway")
+	case g.memory:
 		rows, of = c.Envs, "the environments, whose sequences stay whole as the policy remembers"
 	case c.blocks():
 		rows, of = c.Horizon, "the steps that are shuffled, each a block of all environments"
@@ -211,26 +248,31 @@ func (c *Config) completed(g *program, p Params) (*program, error) {
 	}
 	g.rows = rows
 	if n := rows / c.Minibatches; n%c.Accumulate != 0 {
-		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n, of)
+		return nil, settings.Wrong("accumulate", c.Accumulate, "a number that divides %d, a minibatch's part of %s", n,
+			of)
 	}
 	for _, f := range settings.Fields(c) {
 		n, ok := f.Several()
 		switch listed := n.Listed(); {
 		case !ok || n.Each == "":
 		case c.Agents == 1:
-			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents each takes one of several")
+			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents each takes one of "+
+				"several")
 		case listed > c.Agents:
-			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: of %d some would never be tried", c.Agents, listed)
+			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: of %d "+
+				"some would never be tried", c.Agents, listed)
 		}
 	}
 	if n := c.perUpdate(); n > math.MaxInt32 {
-		return nil, settings.Wrong("horizon", c.Horizon, "at most %d steps in an update of %d environments", math.MaxInt32/c.Envs, c.Envs)
+		return nil, settings.Wrong("horizon", c.Horizon, "at most %d steps in an update of %d environments",
+			math.MaxInt32/c.Envs, c.Envs)
 	}
 	if c.Steps < c.perUpdate() {
-		return nil, settings.Wrong("steps", c.Steps, "at least %d, those of one update of %d environments x %d steps", c.perUpdate(), c.Envs, c.Horizon)
+		return nil, settings.Wrong("steps", c.Steps, "at least %d, those of one update of %d environments x %d steps",
+			c.perUpdate(), c.Envs, c.Horizon)
 	}
 	return g, nil
 }
 
-// number is a return in words.
+// number returns a return as text.
 func number(x float64) string { return fmt.Sprintf("%.4g", x) }

@@ -48,23 +48,41 @@ func TestRefuses(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{func(c *Config) { c.Minibatches = 3 }, "minibatches: got 3, want a number that divides 64, the steps of an update"},
-		{func(c *Config) { c.Policy, c.Minibatches = "gru:4", 8 }, "minibatches: got 8, want a number that divides 4, the environments, whose sequences stay whole"},
+		{func(c *Config) {
+			c.Minibatches = 3
+		}, "minibatches: got 3, want a number that divides 64, the steps of an update"},
+		{func(c *Config) {
+			c.Policy, c.Minibatches = "gru:4", 8
+		}, "minibatches: got 8, want a number that divides 4, the environments, whose sequences stay whole"},
 		{func(c *Config) { c.Envs = 0 }, "envs: got 0"},
 		{func(c *Config) { c.Horizon = 0 }, "horizon: got 0"},
 		{func(c *Config) { c.Agents = 0 }, "agents: got 0"},
 		{func(c *Config) { c.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(c *Config) { c.Value = "best" }, `value: got "best", want one of`},
-		{func(c *Config) { c.Value = "test-mute" }, `value: got "test-mute", want a head that reads 1 output of the critic or more: its Outputs are 0`},
-		{func(c *Config) { c.Env = "Torn-v0" }, `env: got "Torn-v0", want an environment whose episodes can be begun: config_test.go:24: panic: runtime error: index out of range`},
-		{func(c *Config) { c.Env, c.Agents = "Torn-v0", 2 }, `env: got "Torn-v0", want an environment whose episodes can be begun`},
-		{func(c *Config) { c.Env = "Bare-v0" }, `env: got "Bare-v0", want an environment that says what it takes and gives: the Spec of "Bare-v0": Observation: got none`},
+		{func(c *Config) {
+			c.Value = "test-mute"
+		}, `value: got "test-mute", want a head that reads 1 output of the critic or more: its Outputs are 0`},
+		{func(c *Config) {
+			c.Env = "Torn-v0"
+		},
+			`env: got "Torn-v0", want an environment whose episodes can be begun: config_test.go:24: panic: ` +
+				`runtime error: index out of range`},
+		{func(c *Config) {
+			c.Env, c.Agents = "Torn-v0", 2
+		}, `env: got "Torn-v0", want an environment whose episodes can be begun`},
+		{func(c *Config) {
+			c.Env = "Bare-v0"
+		},
+			`env: got "Bare-v0", want an environment that says what it takes and gives: ` +
+				`the Spec of "Bare-v0": Observation: got none`},
 		{func(c *Config) { c.Policy = "mlq:4" }, `policy: got "mlq:4"`},
 		{func(c *Config) { c.Env = "CartPole" }, `env: got "CartPole"`},
 		{func(c *Config) { c.LearningRate = settings.Num(0) }, "learning-rate: got 0"},
 		{func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate: got NaN"},
 		{func(c *Config) { c.Gamma = settings.Num(1.5) }, "gamma: got 1.5"},
-		{func(c *Config) { c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1,0.2,0.3"} }, "entropy: got \"0.1,0.2,0.3\", want at most 2 numbers, one for each agent"},
+		{func(c *Config) {
+			c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1,0.2,0.3"}
+		}, "entropy: got \"0.1,0.2,0.3\", want at most 2 numbers, one for each agent"},
 		{func(c *Config) { c.Agents, c.Entropy = 2, settings.Number{Value: .1, Each: "0.1..0.3"} }, ""},
 		{func(c *Config) { c.Init = "zeros" }, `init: got "zeros"`},
 		{func(c *Config) { c.Target = "high" }, `target: got "high"`},

@@ -12,25 +12,27 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/settings"
+	"xlarun/rollout/train"
 	"xlarun/third_party/oracles"
 )
 
-// With one epoch of one minibatch the policy that learns is the one that collected: ratios are 1, whatever was remembered and reset on the way.
+// With one epoch of one minibatch the policy that learns is the one that collected: ratios are 1, whatever was
+// remembered and reset on the way.
 func TestWhatIsLearnedIsWhatWasPlayed(t *testing.T) {
-	b := open(t)
 	for i, c := range []struct {
 		env, policy string
 		shared      bool
 	}{{"CartPole-v1", "gru:4", false}, {"CartPole-v1", "lstm:5", true}, {"Pendulum-v1", "mlp:8", false}} {
-		r := start(t, b, small(func(x *Config) {
+		g := smallProgram(t, func(x *Config) {
 			x.Env, x.Policy, x.Shared, x.Epochs, x.Minibatches, x.Horizon = c.env, c.policy, c.shared, 1, 1, 40
 			x.NormalizeObservations = i != 1
-		}))
-		for _, m := range steps(t, r, 3) {
-			require.InDelta(t, 0, of(t, m, "kl"), 1e-6, "%v", c)
-			require.EqualValues(t, 0, of(t, m, "clip_fraction"), "%v", c)
-			require.InDelta(t, 0, of(t, m, "policy_loss"), 1e-5, "%v: advantages have the mean 0", c)
-			require.Greater(t, of(t, m, "gradient_norm"), 0.)
+		})
+		_, metrics := evalUpdates(t, g, 2)
+		for _, m := range metrics {
+			require.InDelta(t, 0, m["kl"], 1e-6, "%v", c)
+			require.EqualValues(t, 0, m["clip_fraction"], "%v", c)
+			require.InDelta(t, 0, m["policy_loss"], 1e-5, "%v: advantages have the mean 0", c)
+			require.Greater(t, m["gradient_norm"], 0.)
 		}
 	}
 }
@@ -69,28 +71,33 @@ func TestAgainstJAX(t *testing.T) {
 		}, policy.Categorical{N: 4}, 4, 1, false, true)
 		require.NoError(t, err)
 		config := DefaultConfig()
-		config.Clip, config.ValueWeight, config.Entropy, config.MaxGradNorm, config.LearningRate = settings.Num(v.Clip), settings.Num(v.V), settings.Num(v.E), settings.Num(v.M), settings.Num(v.Rate)
+		config.Clip, config.ValueWeight, config.Entropy, config.MaxGradNorm, config.LearningRate = settings.Num(v.Clip),
+			settings.Num(v.V), settings.Num(v.E), settings.Num(v.M), settings.Num(v.Rate)
 		config.ClipValues, config.Anneal = v.C, false
 		g, err := config.program()
 		require.NoError(t, err)
-		g.collect.network = net
-		l := g.learner(g.head.Start(), inputs{}, graph.Of(int32(0)))
+		g.network = net
+		config.Epochs, config.Minibatches = 2, 1
+		u := g.newUpdate(g.start(random.New(0)), inputs{})
 		p := Params{layers(v.Actor), layers(v.Critic), graph.None{}}
 		n := v.Action.Shape[0]
-		e := experience{Observation: array(v.Observation), Legal: array(v.Legal), Draw: array(v.Action), Key: random.Split(random.New(0), n), First: graph.Zeros(graph.ShapeOf(graph.Bool, n)),
+		b := batch{Observation: array(v.Observation), Legal: array(v.Legal), Action: array(v.Action),
+			Key: random.Split(random.New(0), n), First: graph.Zeros(graph.ShapeOf(graph.Bool, n)),
 			LogProb: array(v.LogProb), Value: array(v.Value), Advantage: array(v.Advantage), Target: array(v.Target)}
-		loss := func(p Params) (*graph.Array, figures) {
-			return l.algorithm.loss(l, p, l.across(p, e), e, spreadOf(e.Advantage))
+		loss := func(p Params) (*graph.Array, losses) {
+			return u.loss(u, p, u.runBatch(p, b), b, normalizer(b.Advantage))
 		}
-		total, f := loss(p)
+		total, parts := loss(p)
 		want, err := graph.Floats(array(v.Losses))
 		require.NoError(t, err)
-		for k, a := range []*graph.Array{total, f.PolicyLoss, f.ValueLoss, f.Entropy, f.KL, f.ClipFraction} {
+		for k, a := range append([]*graph.Array{total}, graph.Leaves(parts)...) {
 			got, err := graph.Float(a)
 			require.NoError(t, err)
 			require.InEpsilon(t, 1+want[k], 1+got, 2e-6, "case %d, part %d", i, k)
 		}
-		_, _, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, figures) { return loss(p) })(p, graph.None{})
+		_, _, gradient := graph.ValueAndGradAux(func(p Params, _ graph.None) (*graph.Array, losses) {
+			return loss(p)
+		})(p, graph.None{})
 		same := func(what string, got []*graph.Array, want []oracles.Array, tolerance float64) {
 			require.Len(t, got, len(want))
 			for k := range want {
@@ -107,10 +114,11 @@ func TestAgainstJAX(t *testing.T) {
 		require.InEpsilon(t, v.Norm, norm, 1e-5)
 
 		// Two epochs of one minibatch: the order of the rows changes nothing.
-		after := l.epochs(random.New(0), trained{Params: p, Optimizer: l.optimizer().Init(p)}, 2, 1, 1, experiences{n,
-			func(*graph.Array) *graph.Array { return e.Advantage }, func(*graph.Array, *spread) func(p Params) (*graph.Array, figures) { return loss }})
+		u.stepper.Loss = u.minibatchLoss(transitions{net, b})
+		after, metrics := u.updateEpochs(random.New(0), n, train.State[Params]{Params: p,
+			Optimizer: u.stepper.Optimizer.Init(p), Scale: train.NoScale{}})
 		same("step", graph.Leaves(after.Params), v.After, 3e-6)
-		count, err := graph.Float(after.Figures.Minibatches)
+		count, err := graph.Float(metrics.Minibatches)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, count)
 	}

@@ -9,16 +9,20 @@ import (
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge/xlatest"
 )
 
-// shelf is an environment of one step: of four actions the one behind the state's number is right, the one before it illegal.
+// shelf is an environment of one step: of four actions the one after the state's number is right, the one before it
+// illegal.
 type shelf struct{}
 
 func init() { envs.MustRegister[*graph.Array, graph.None](shelf{}) }
 
 func (shelf) Spec() envs.Spec {
-	return envs.Spec{ID: "Shelf-v0", Observation: envs.Discrete{N: 4}, Action: envs.Discrete{N: 4}, MaxSteps: 1, LegalMask: true}
+	return envs.Spec{ID: "Shelf-v0", Observation: envs.Discrete{N: 4}, Action: envs.Discrete{N: 4}, MaxSteps: 1,
+		LegalMask: true}
 }
 
 func (shelf) DefaultParams() graph.None { return graph.None{} }
@@ -34,7 +38,8 @@ func (shelf) Legal(s *graph.Array, _ graph.None) *graph.Array {
 	return graph.Ne(graph.Iota(4), graph.Rem(graph.Add(s, 3), 4))
 }
 
-func (e shelf) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+func (e shelf) Step(_ random.Key, s, action *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	right := graph.Eq(action, graph.Rem(graph.Add(s, 1), 4))
 	illegal := graph.Eq(action, graph.Rem(graph.Add(s, 3), 4))
 	reward = graph.Select(illegal, -1000., graph.Convert(right, graph.Float32))
@@ -43,7 +48,8 @@ func (e shelf) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, o
 
 // Illegal actions are never played, and among the legal ones the right one is learned.
 func TestLearnsUnderMasks(t *testing.T) {
-	r := start(t, open(t), small(func(c *Config) {
+	long.Only(t) // TestLearnsSeveralChoices has masks, too
+	r := start(t, xlatest.Open(t, 1), small(func(c *Config) {
 		c.Env, c.Policy, c.Envs, c.LearningRate, c.Steps = "Shelf-v0", "linear", 16, settings.Num(.02), 16*16*40
 	}))
 	all := steps(t, r, 40)

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -9,13 +10,16 @@ import (
 	"xlarun/graph"
 )
 
-// metrics are the numbers of an update, in their order, and what one is of several agents, out of those of each that are known: their mean where nothing is said.
+// metrics are the numbers of an update, in their order, and how one number is made of those of several agents, without
+// NaN; nil: their mean.
 var metrics = []struct {
 	name string
-	over func(known []float64) float64
+	join func(numbers []float64) float64
 }{
-	{"recent_return", nil}, {"episodes", total}, {"mean_return", nil}, {"min_return", slices.Min[[]float64]}, {"max_return", slices.Max[[]float64]}, {"mean_length", nil},
-	{"policy_loss", nil}, {"value_loss", nil}, {"entropy", nil}, {"kl", nil}, {"clip_fraction", nil}, {"explained_variance", nil}, {"gradient_norm", nil}, {"minibatches", nil},
+	{"recent_return", nil}, {"episodes", total}, {"mean_return", nil}, {"min_return", slices.Min[[]float64]},
+	{"max_return", slices.Max[[]float64]}, {"mean_length", nil},
+	{"policy_loss", nil}, {"value_loss", nil}, {"entropy", nil}, {"kl", nil}, {"clip_fraction", nil},
+	{"explained_variance", nil}, {"gradient_norm", nil}, {"minibatches", nil},
 	{"learning_rate", nil}, {"loss_scale", nil}, {"failed", total}, {"skipped", total},
 }
 
@@ -26,24 +30,25 @@ func total(all []float64) (sum float64) {
 	return sum
 }
 
-// together is a metric of all agents, of what it is of each; NaN where it is of none.
-func together(name string, each []float64) float64 {
-	known := slices.DeleteFunc(each, math.IsNaN)
-	if len(known) == 0 {
+// overAgents returns a metric of all agents, given that of each; NaN if all are NaN.
+func overAgents(name string, each []float64) float64 {
+	numbers := slices.DeleteFunc(each, math.IsNaN)
+	if len(numbers) == 0 {
 		return math.NaN()
 	}
 	for _, m := range metrics {
-		if m.name == name && m.over != nil {
-			return m.over(known)
+		if m.name == name && m.join != nil {
+			return m.join(numbers)
 		}
 	}
-	return total(known) / float64(len(known))
+	return total(numbers) / float64(len(numbers))
 }
 
 // envSteps is the metric that the host counts.
 const envSteps = "env_steps"
 
-// metricNames are the metrics of an algorithm's updates, and behind them those of the environment's objectives: true_return and proxy_return where what is paid is not what is meant.
+// metricNames returns the metrics of an algorithm's updates, then those of the environment's objectives, such as
+// true_return and proxy_return where the reward is not what is meant.
 func metricNames(a algorithm, spec envs.Spec) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
@@ -53,10 +58,10 @@ func metricNames(a algorithm, spec envs.Spec) (names []string) {
 }
 
 func (g *program) metricNames() []string {
-	return metricNames(g.algorithm, g.collect.play.Env.Spec())
+	return metricNames(g.algorithm, g.play.Env.Spec())
 }
 
-// objectiveNames are the metrics of an environment's objectives, beside others.
+// objectiveNames returns the metrics of an environment's objectives, with names that are not among others.
 func objectiveNames(objectives, others []string) (names []string) {
 	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
@@ -68,7 +73,7 @@ func objectiveNames(objectives, others []string) (names []string) {
 	return names
 }
 
-// Measures are the names of a run's metrics.
+// Measures returns the names of a run's metrics.
 func (c *Config) Measures() []string {
 	r, err := c.Rollout()
 	if err != nil {
@@ -77,85 +82,86 @@ func (c *Config) Measures() []string {
 	return append(metricNames(&proximal{}, r.Env.Spec()), envSteps)
 }
 
-// ended are the episodes that ended in an update, each f32[]. Failed is how many of them have a return that is no finite number; the others count none of these.
-// Objectives are the sums of the environment's, f32[k]; nil where it has none.
-type ended struct {
-	Episodes, Return, Least, Most, Length, Failed *graph.Array
-	Objectives                                    *graph.Array `tree:"optional"`
+// episodes are the episodes that ended in an update, each f32[]. Failed counts those whose return is not finite; the
+// other fields leave them out. Objectives are the sums of the environment's objectives, f32[k]; nil if it has none.
+type episodes struct {
+	Count, Return, Least, Most, Length, Failed *graph.Array
+	Objectives                                 *graph.Array `tree:"optional"`
 }
 
-func endedIn(m moment) ended {
-	all := graph.Or(m.Terminated, m.Truncated)
-	done := graph.And(all, graph.IsFinite(m.Return))
-	where := func(x *graph.Array, no float64) *graph.Array { return graph.Select(done, x, no) }
-	e := ended{
-		Episodes: graph.Sum(graph.Convert(done, graph.Float32)),
-		Return:   graph.Sum(where(m.Return, 0)),
-		Least:    graph.ReduceMin(graph.Flatten1D(where(m.Return, math.Inf(1))), 0),
-		Most:     graph.ReduceMax(graph.Flatten1D(where(m.Return, math.Inf(-1))), 0),
-		Length:   graph.Sum(where(m.Length, 0)),
-		Failed:   graph.Sum(graph.Convert(graph.And(all, graph.Not(done)), graph.Float32)),
+// episodesOf returns the episodes that ended in a rollout.
+func episodesOf(t transition) episodes {
+	done := t.done().And(t.Return.IsFinite())
+	where := func(x *graph.Array, otherwise float64) *graph.Array { return graph.Select(done, x, otherwise) }
+	e := episodes{
+		Count:  done.Convert(graph.Float32).Sum(),
+		Return: where(t.Return, 0).Sum(),
+		Least:  graph.Flatten1D(where(t.Return, math.Inf(1))).ReduceMin(0),
+		Most:   graph.Flatten1D(where(t.Return, math.Inf(-1))).ReduceMax(0),
+		Length: where(t.Length, 0).Sum(),
+		Failed: t.done().And(done.Not()).Convert(graph.Float32).Sum(),
 	}
-	if o := m.Objectives; o != nil {
-		counts := graph.BroadcastTo(graph.ExpandDims(done, -1), o.Dims()...)
-		e.Objectives = graph.Sum(merged(graph.Select(counts, o, 0.)), 0)
+	if o := t.Objectives; o != nil {
+		counts := done.ExpandDims(-1).BroadcastTo(o.Dims()...)
+		e.Objectives = graph.MergeAxes(graph.Select(counts, o, 0.), 0, 2).Sum(0)
 	}
 	return e
 }
 
-// with is what is recent after the episodes of one more update.
-func (r recent) with(e ended) recent {
-	kept := graph.Exp(graph.Mul(e.Episodes, math.Log(forget)))
-	return recent{graph.Add(graph.Mul(r.Sum, kept), e.Return), graph.Add(graph.Mul(r.Weight, kept), e.Episodes)}
+// noMetrics returns the metrics of no minibatch.
+func noMetrics() lossMetrics {
+	zero := graph.Scalar(0)
+	return lossMetrics{losses{zero, zero, zero, zero, zero}, zero, zero, zero}
 }
 
-// or is the other one where its return is higher, or anyway.
-func (b best) or(other best, anyway *graph.Array) best {
-	better := graph.Or(anyway, graph.Gt(other.Return, b.Return))
-	next := graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, other, b)
-	next.Return = graph.Select(anyway, math.Inf(-1), next.Return)
-	return next
+// means returns the means over the minibatches, given the sums.
+func (m lossMetrics) means() lossMetrics {
+	n := m.Minibatches.Max(1)
+	means := graph.MapTree(func(x *graph.Array) *graph.Array { return x.Div(n) }, m)
+	means.Minibatches, means.Skipped = m.Minibatches, m.Skipped
+	return means
 }
 
-// explained is the part of the variance of targets that values explain: 1 is all, below 0 is worse than their mean.
-func explained(values, targets *graph.Array) *graph.Array {
-	all := graph.Variance(graph.Flatten1D(targets))
-	rest := graph.Variance(graph.Flatten1D(graph.Sub(targets, values)))
-	return graph.Select(graph.Gt(all, 0), graph.Sub(1, graph.Div(rest, graph.Max(all, 1e-30))), 0.)
+// explainedVariance returns the part of the variance of targets that values explain: 1 is all, below 0 is worse than
+// their mean.
+func explainedVariance(values, targets *graph.Array) *graph.Array {
+	all := graph.Flatten1D(targets).Variance()
+	rest := graph.Flatten1D(targets.Sub(values)).Variance()
+	return graph.Select(all.Gt(0), graph.Sub(1, rest.Div(all.Max(1e-30))), 0.)
 }
 
-// numbersOf are metrics of an update; those of episodes are NaN where none ended, the recent return is where none has yet, and those of minibatches are where all were skipped.
-func numbersOf(e ended, r recent, f figures) map[string]*graph.Array {
-	some := graph.Gt(e.Episodes, 0)
-	known := func(x *graph.Array) *graph.Array { return graph.Select(some, x, math.NaN()) }
-	mean := func(x *graph.Array) *graph.Array { return known(graph.Div(x, graph.Max(e.Episodes, 1))) }
-	taught := graph.Gt(f.Minibatches, 0)
-	learned := func(x *graph.Array) *graph.Array { return graph.Select(taught, x, math.NaN()) }
-	return map[string]*graph.Array{
-		"recent_return": r.mean(), "episodes": e.Episodes, "mean_return": mean(e.Return), "min_return": known(e.Least), "max_return": known(e.Most), "mean_length": mean(e.Length), "failed": e.Failed,
-		"policy_loss": learned(f.PolicyLoss), "value_loss": learned(f.ValueLoss), "entropy": learned(f.Entropy), "kl": learned(f.KL), "clip_fraction": learned(f.ClipFraction),
-		"gradient_norm": learned(f.GradientNorm), "minibatches": f.Minibatches, "skipped": f.Skipped,
+// metricsRow returns the numbers of an update from s to next, f32[metrics + 1]: in the order of metricNames, and last
+// the weight of recent episodes. Metrics of episodes are NaN if none ended, those of minibatches if all were skipped.
+func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episodes, m lossMetrics) *graph.Array {
+	ended, learned := e.Count.Gt(0), m.Minibatches.Gt(0)
+	ofEpisodes := func(x *graph.Array) *graph.Array { return graph.Select(ended, x, math.NaN()) }
+	mean := func(x *graph.Array) *graph.Array { return ofEpisodes(x.Div(e.Count.Max(1))) }
+	ofLosses := func(x *graph.Array) *graph.Array { return graph.Select(learned, x, math.NaN()) }
+	numbers := map[string]*graph.Array{
+		"recent_return": next.Recent.mean(), "episodes": e.Count, "mean_return": mean(e.Return),
+		"min_return": ofEpisodes(e.Least), "max_return": ofEpisodes(e.Most), "mean_length": mean(e.Length),
+		"failed": e.Failed, "policy_loss": ofLosses(m.Losses.Policy), "value_loss": ofLosses(m.Losses.Value),
+		"entropy": ofLosses(m.Losses.Entropy), "kl": ofLosses(m.Losses.KL),
+		"clip_fraction": ofLosses(m.Losses.ClipFraction), "gradient_norm": ofLosses(m.GradientNorm),
+		"minibatches": m.Minibatches, "skipped": m.Skipped, "learning_rate": u.LearningRate,
+		"loss_scale": next.Scale.Factor(), "explained_variance": explainedVariance(values, targets),
 	}
-}
-
-// row is what an update gives to the host, f32[metrics + 1]: numbers in the order of metricNames, the means of the environment's objectives, and the weight of recent episodes.
-func (g *program) row(numbers map[string]*graph.Array, e ended, r recent) *graph.Array {
-	var all []*graph.Array
-	names := g.metricNames()
-	objectives := len(g.collect.play.Env.Spec().Objectives)
-	for _, name := range names[:len(names)-objectives] {
-		all = append(all, numbers[name])
+	maps.Copy(numbers, u.measure(s.Update, u.in.Updates))
+	names, objectives := u.metricNames(), u.play.Env.Spec().Objectives
+	var row []*graph.Array
+	for _, name := range names[:len(names)-len(objectives)] {
+		row = append(row, numbers[name])
 	}
-	given := 0
+	found := 0
 	if e.Objectives != nil {
-		given = e.Objectives.Dim(0)
+		found = e.Objectives.Dim(0)
 	}
-	if given != objectives {
-		graph.Throw("ppo", "the environment %s gives %d objectives, and its Spec names %d: name each", g.config.Env, given, objectives)
+	if found != len(objectives) {
+		graph.Throw("ppo", "the environment %s gives %d objectives, and its Spec names %d: name each", u.config.Env,
+			found, len(objectives))
 	}
 	for i := range objectives {
-		mean := graph.Div(graph.Index(e.Objectives, i), graph.Max(e.Episodes, 1))
-		all = append(all, graph.Select(graph.Gt(e.Episodes, 0), mean, math.NaN()))
+		row = append(row, mean(e.Objectives.Index(i)))
 	}
-	return graph.Stack(append(all, r.Weight), 0)
+	return graph.Stack(append(row, next.Recent.Weight), 0)
 }

@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 // smallPQN is an experiment that compiles and runs in little time.
@@ -38,8 +37,8 @@ func startPQN(t *testing.T, b xlabridge.Backend, q PQN) *Training {
 	return r
 }
 
-// The loss of an update is that of the paper's loop over what was played: Q(lambda) from the last step back, with nothing behind a termination, and the best value of the
-// final observation behind a truncation.
+// The loss of an update is the loss of the paper's loop over a rollout: Q(lambda) from the last step back, with nothing
+// after a termination, and the best value of the next observation after a truncation.
 func TestPQNTargetsAreTheLoops(t *testing.T) {
 	const horizon, environments, gamma, lambda, scale = 9, 3, .9, .7, .3
 	for i, c := range []struct {
@@ -52,8 +51,10 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 		{"lambda 0", func(q *PQN) { q.Lambda = settings.Num(0) }},
 	} {
 		q := smallPQN(func(q *PQN) {
-			q.Env, q.Policy, q.Envs, q.Horizon, q.Steps, q.Epochs, q.Minibatches = "Clock-v0", "normedmlp:3", environments, horizon, 100, 1, 1
-			q.Gamma, q.Lambda, q.LearningRate, q.RewardScale = settings.Num(gamma), settings.Num(lambda), settings.Num(1e-3), settings.Num(scale)
+			q.Env, q.Policy, q.Envs, q.Horizon, q.Steps, q.Epochs, q.Minibatches = "Clock-v0", "normedmlp:3",
+				environments, horizon, 100, 1, 1
+			q.Gamma, q.Lambda, q.LearningRate, q.RewardScale = settings.Num(gamma), settings.Num(lambda),
+				settings.Num(1e-3), settings.Num(scale)
 			c.change(q)
 		})
 		g, err := q.program()
@@ -62,16 +63,14 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 		s := evaluated(t, g.starts(random.New(3), 1))
 		var carries [environments]any // what the network remembers
 		for e := range environments {
-			carries[e] = g.collect.actor.Start(s.Params.Actor)
+			carries[e] = g.actor.Start(s.Params.Actor)
 		}
 		ends := [2]int{} // how many steps terminated, and were truncated
 		for update := range 3 {
-			b := g.bound(in)
-			col := b.normalizing(s)
-			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
-			plays := s.Params
-			plays.Head = b.algorithm.(*QLearning).rate(s.Update, in.Updates)
-			_, m := col.collect(plays, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
+			u := g.newUpdate(s, in)
+			stepsKey, _ := random.Split2(random.FoldIn(s.Key, s.Update))
+			acting := u.actingParams(s.Params, s.Update, in.Updates)
+			_, m := u.rollout(acting, s.Worlds, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
 			m = evaluated(t, m)
 			want := 0.
 			for e := range environments {
@@ -80,13 +79,17 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 				for k := range horizon {
 					now := cell(m, k, e)
 					var out policy.Output
-					carries[e], out = g.collect.actor.Act(s.Params.Actor, carries[e], col.seen(now.Observation), now.Key)
+					carries[e], out = g.actor.Act(s.Params.Actor, carries[e], u.normalize.apply(now.Observation),
+						now.Key)
 					values := floatsOf(t, out.Action)
-					_, behind := g.collect.actor.Act(s.Params.Actor, carries[e], col.seen(now.Final), now.Key)
-					chosen[k], best[k], final[k] = values[int(floatsOf(t, now.Draw)[0])], slices.Max(values), slices.Max(floatsOf(t, behind.Action))
-					reward[k], terminated[k], truncated[k] = floatsOf(t, now.Reward)[0]*scale, floatsOf(t, now.Terminated)[0] == 1, floatsOf(t, now.Truncated)[0] == 1
+					_, after := g.actor.Act(s.Params.Actor, carries[e], u.normalize.apply(now.NextObservation),
+						now.Key)
+					chosen[k], best[k], final[k] = values[int(floatsOf(t, now.Action)[0])], slices.Max(values),
+						slices.Max(floatsOf(t, after.Action))
+					reward[k], terminated[k], truncated[k] = floatsOf(t, now.Reward)[0]*scale,
+						floatsOf(t, now.Terminated)[0] == 1, floatsOf(t, now.Truncated)[0] == 1
 					if terminated[k] || truncated[k] {
-						carries[e] = g.collect.actor.Start(s.Params.Actor)
+						carries[e] = g.actor.Start(s.Params.Actor)
 					}
 				}
 				target, next, by := 0., 0., q.Lambda.Value
@@ -103,7 +106,7 @@ func TestPQNTargetsAreTheLoops(t *testing.T) {
 					want += (chosen[k] - target) * (chosen[k] - target) / 2 / horizon / environments
 				}
 			}
-			after, figures := b.update(s, in)
+			after, figures := g.updateStep(s, in)
 			s = evaluated(t, after)
 			got := floatsOf(t, figures)[slices.Index(g.metricNames(), "value_loss")]
 			require.InDelta(t, want, got, 1e-4*max(1, want), "case %d, %s, update %d", i+1, c.what, update)
@@ -126,16 +129,19 @@ func TestPQNExplores(t *testing.T) {
 	} {
 		e := QLearning{Epsilon: settings.Num(c.from), EpsilonEnd: settings.Num(c.to), EpsilonOver: settings.Num(c.over)}
 		for k, update := range []int32{0, 5, 10, 20, 99} {
-			require.InDelta(t, c.want[k], floatsOf(t, e.rate(graph.Of(update), graph.Scalar(100)))[0], 1e-6, "case %d, update %d", i+1, update)
+			require.InDelta(t, c.want[k], floatsOf(t, e.epsilon(graph.Of(update), graph.Scalar(100)))[0], 1e-6,
+				"case %d, update %d", i+1, update)
 		}
 	}
 	head, err := policy.HeadOf(envs.Discrete{N: 4})
 	require.NoError(t, err)
-	x := exploring{4, head}
+	x := epsilonGreedy{4, head}
 	out := graph.Float32s([]float32{1, -2, 7, .5})
 	for i, epsilon := range []float64{0, .4, 1} {
 		const n = 8000
-		draws := floatsOf(t, graph.VMap(func(key random.Key) *graph.Array { return x.Draw(graph.Scalar(epsilon), out, x.Noise(key)) })(random.Split(random.New(int64(i)), n)))
+		draws := floatsOf(t, graph.VMap(func(key random.Key) *graph.Array {
+			return x.Draw(graph.Scalar(epsilon), out, x.Noise(key))
+		})(random.Split(random.New(int64(i)), n)))
 		counts := [4]float64{}
 		for _, a := range draws {
 			counts[int(a)] += 1. / n
@@ -148,7 +154,8 @@ func TestPQNExplores(t *testing.T) {
 			}
 			require.InDelta(t, want, share, .02, "case %d, action %d", i+1, a)
 			if want > 0 {
-				require.InDelta(t, math.Log(want), floatsOf(t, x.LogProb(graph.Scalar(epsilon), out, graph.Of(int32(a))))[0], 1e-5)
+				require.InDelta(t, math.Log(want),
+					floatsOf(t, x.LogProb(graph.Scalar(epsilon), out, graph.Of(int32(a))))[0], 1e-5)
 				entropy -= want * math.Log(want)
 			}
 		}
@@ -162,7 +169,7 @@ func TestPQNExplores(t *testing.T) {
 func TestPQNLearnsCartPole(t *testing.T) {
 	q := DefaultPQN()
 	q.Agents, q.Steps, q.Policy, q.LearningRate = 3, 2048*60, "normedmlp:64,64", settings.Num(1e-3)
-	r := startPQN(t, open(t), q)
+	r := startPQN(t, xlatest.Open(t, 1), q)
 	all := steps(t, r, 60)
 	require.Less(t, of(t, all[1], "recent_return"), 30.)
 	last := all[len(all)-1]
@@ -177,89 +184,28 @@ func TestPQNLearnsCartPole(t *testing.T) {
 	require.Greater(t, explained, .3)
 }
 
-// A run goes on from a snapshot to the byte, with everything that a state can have, and its candidates are what play, export and episode.Load want.
-func TestPQNResumesToTheByte(t *testing.T) {
-	b := open(t)
-	for name, change := range map[string]func(q *PQN){
-		"plain": nil,
-		"all": func(q *PQN) {
-			q.NormalizeObservations, q.NormalizeRewards, q.Agents, q.Precision = true, true, 2, "f16"
-		},
-		"memory": func(q *PQN) { q.Policy, q.Shuffle, q.Accumulate, q.Minibatches = "lstm:4", "permutation", 2, 2 },
-		"blocks": func(q *PQN) { q.Shuffle, q.Precision = "blocks", "bf16" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := startPQN(t, b, smallPQN(change))
-			steps(t, r, 2)
-			middle, err := r.Snapshot()
-			require.NoError(t, err)
-			want := steps(t, r, 2)
-			last, err := r.Snapshot()
-			require.NoError(t, err)
-			other := startPQN(t, b, smallPQN(change))
-			require.NoError(t, other.Restore(middle))
-			require.Equal(t, fmt.Sprint(want), fmt.Sprint(steps(t, other, 2)))
-			now, err := other.Snapshot()
-			require.NoError(t, err)
-			require.Len(t, now.Arrays, len(last.Arrays))
-			for name, a := range last.Arrays {
-				require.True(t, bytes.Equal(hostBytes(t, a), hostBytes(t, now.Arrays[name])), name)
-			}
-			candidates, err := other.Candidates(now)
-			require.NoError(t, err)
-			play, err := other.config.Rollout()
-			require.NoError(t, err)
-			for _, c := range candidates {
-				_, got := graph.Flatten(c.Params)
-				_, want := graph.Flatten(play.Policy.Init(random.New(0)))
-				require.Equal(t, want.Key(), got.Key(), c.Name)
-			}
-		})
-	}
-}
-
-// Its work is cut over the devices as ppo's is, and comes to the same bytes.
-func TestPQNOverDevices(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 2, CacheDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	of := func(devices int) map[string][]byte {
-		r := startPQN(t, b, smallPQN(func(q *PQN) { q.Envs, q.Minibatches, q.Devices, q.Steps = 64, 2, devices, 4096 }))
-		require.Equal(t, devices, r.Profile().Devices)
-		steps(t, r, 2)
-		s, err := r.Snapshot()
-		require.NoError(t, err)
-		all := map[string][]byte{}
-		for name, a := range s.Arrays {
-			all[name] = hostBytes(t, a)
-		}
-		return all
-	}
-	one, two := of(1), of(2)
-	for name, want := range one {
-		require.True(t, bytes.Equal(want, two[name]), name)
-	}
-}
-
 // Rewards that are no numbers teach nothing.
 func TestPQNWithoutNumbers(t *testing.T) {
-	b := open(t)
-	r := startPQN(t, b, smallPQN(func(q *PQN) { q.Env = "Flawed-v0" }))
+	q := smallPQN(func(q *PQN) { q.Env, q.Epochs = "Flawed-v0", 1 })
+	g, err := q.program()
+	require.NoError(t, err)
 	failed := 0.
-	for _, m := range steps(t, r, 6) {
-		failed += of(t, m, "failed")
-		require.False(t, math.IsNaN(of(t, m, "value_loss")))
-		require.Zero(t, of(t, m, "skipped"))
+	_, metrics := evalUpdates(t, g, 4)
+	for _, m := range metrics {
+		failed += m["failed"]
+		require.False(t, math.IsNaN(m["value_loss"]))
+		require.Zero(t, m["skipped"])
 	}
 	require.Positive(t, failed)
 	// Of a minibatch in which nothing counts the gradient is 0.
-	q := smallPQN(nil)
-	g, err := q.program()
+	q = smallPQN(nil)
+	g, err = q.program()
 	require.NoError(t, err)
-	l := g.learner(graph.None{}, inputs{Updates: graph.Scalar(1)}, graph.Of(int32(0)))
-	e := experience{Draw: graph.Int32s([]int32{0, 1}), Target: graph.Float32s([]float32{3, 4}), Counts: graph.Of([]bool{false, true})}
+	u := g.newUpdate(g.start(random.New(0)), inputs{Updates: graph.Scalar(1)})
+	e := batch{Action: graph.Int32s([]int32{0, 1}), Target: graph.Float32s([]float32{3, 4}),
+		Valid: graph.Of([]bool{false, true})}
 	loss := func(q *graph.Array) *graph.Array {
-		x, _ := l.algorithm.loss(l, Params{}, passed{Action: q}, e, nil)
+		x, _ := u.loss(u, Params{}, outputs{Head: q}, e, nil)
 		return x
 	}
 	values := graph.Float32s([]float32{1, 2, 5, 7}, 2, 2)
@@ -273,9 +219,15 @@ func TestPQNRefuses(t *testing.T) {
 		change func(q *PQN)
 		want   string
 	}{
-		{func(q *PQN) { q.Minibatches = 3 }, "minibatches: got 3, want a number that divides 64, the steps of an update"},
-		{func(q *PQN) { q.Policy, q.Minibatches = "gru:4", 8 }, "minibatches: got 8, want a number that divides 4, the environments"},
-		{func(q *PQN) { q.Env = "Pendulum-v1" }, "an environment whose actions are one choice among a few, each of which has a value"},
+		{func(q *PQN) {
+			q.Minibatches = 3
+		}, "minibatches: got 3, want a number that divides 64, the steps of an update"},
+		{func(q *PQN) {
+			q.Policy, q.Minibatches = "gru:4", 8
+		}, "minibatches: got 8, want a number that divides 4, the environments"},
+		{func(q *PQN) {
+			q.Env = "Pendulum-v1"
+		}, "an environment whose actions are one choice among a few, each of which has a value"},
 		{func(q *PQN) { q.Env = "Shelf-v0" }, "an environment whose actions are always legal"},
 		{func(q *PQN) { q.Epsilon = settings.Num(1.5) }, "epsilon: got 1.5"},
 		{func(q *PQN) { q.EpsilonEnd = settings.Num(-1) }, "epsilon-end: got -1"},
@@ -284,7 +236,10 @@ func TestPQNRefuses(t *testing.T) {
 		{func(q *PQN) { q.Envs = 0 }, "envs: got 0"},
 		{func(q *PQN) { q.Steps = 10 }, "steps: got 10, want at least 64"},
 		{func(q *PQN) { q.LearningRate = settings.Number{Each: "1e-3,1e-4"} }, "learning-rate: got"},
-		{func(q *PQN) { q.Policy = "spiking:4"; q.Parted = settings.Values{"policy.plasticity": "rewarded"} }, "pqn learns by gradients"},
+		{func(q *PQN) {
+			q.Policy = "spiking:4"
+			q.Parted = settings.Values{"policy.plasticity": "rewarded"}
+		}, "pqn learns by gradients"},
 	} {
 		q := smallPQN(c.change)
 		err := q.Check(plan.Machine{})
@@ -294,23 +249,15 @@ func TestPQNRefuses(t *testing.T) {
 	}
 }
 
-// Numbers are inputs of the program, and the metrics are those that it has.
-func TestPQNNumbersDoNotCompile(t *testing.T) {
-	b := open(t)
-	text := func(change func(q *PQN)) string {
-		l, err := startPQN(t, b, smallPQN(change)).Compiled().Program.Lower(graph.TargetCPU)
-		require.NoError(t, err)
-		return l.StableHLO
-	}
-	require.Equal(t, text(nil), text(func(q *PQN) {
-		q.Epsilon, q.EpsilonEnd, q.EpsilonOver, q.RewardScale, q.Lambda, q.MaxGradNorm = settings.Num(.5), settings.Num(.2), settings.Num(.7), settings.Num(2), settings.Num(.1), settings.Num(1)
-	}))
+// The metrics are those that the experiment names, and the display shows only these.
+func TestPQNMetrics(t *testing.T) {
 	q := smallPQN(nil)
-	var names []string
-	for _, m := range steps(t, startPQN(t, b, q), 1)[0].Values {
-		names = append(names, m.Name)
-	}
+	g, err := q.program()
+	require.NoError(t, err)
+	names := append(g.metricNames(), envSteps)
 	require.Equal(t, q.Measures(), names)
+	require.Contains(t, names, "epsilon")
+	require.NotContains(t, names, "clip_fraction")
 	for _, row := range q.Board() {
 		require.True(t, row.Gaps, row.Label)
 		for _, p := range row.Parts {

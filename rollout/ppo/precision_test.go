@@ -8,20 +8,26 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// What learns in half precision plays no illegal action and learns the right one, as in float32; logits, log-probabilities and ratios stay float32.
+// What learns in half precision plays no illegal action and learns the right one, as in float32; logits,
+// log-probabilities and ratios stay float32.
 func TestLearnsUnderMasksInHalf(t *testing.T) {
-	b := open(t)
+	long.Only(t)
+	b := xlatest.Open(t, 1)
 	for _, precision := range []string{"bf16", "f16"} {
 		r := start(t, b, small(func(c *Config) {
-			c.Env, c.Policy, c.Envs, c.LearningRate, c.Steps, c.Precision = "Shelf-v0", "mlp:8", 16, settings.Num(.02), 16*16*30, precision
+			c.Env, c.Policy, c.Envs, c.LearningRate, c.Steps, c.Precision = "Shelf-v0", "mlp:8", 16, settings.Num(.02),
+				16*16*30, precision
 		}))
 		all := steps(t, r, 30)
 		for i, m := range all {
-			require.GreaterOrEqual(t, of(t, m, "min_return"), 0., "%s, update %d: an illegal action was played", precision, i)
+			require.GreaterOrEqual(t, of(t, m, "min_return"), 0., "%s, update %d: an illegal action was played",
+				precision, i)
 			require.LessOrEqual(t, of(t, m, "entropy"), math.Log(3)+1e-5, "of three legal actions")
 		}
 		require.Greater(t, of(t, all[29], "mean_return"), .95, precision)
@@ -33,10 +39,10 @@ func TestLearnsUnderMasksInHalf(t *testing.T) {
 	}
 }
 
-// In half precision networks compute in it and what they put out is float32, as are the parameters; what is remembered is of half precision, but what sums up over many steps. With one epoch of one minibatch
-// ratios are near 1, by what rounding leaves.
+// In half precision networks compute in it and what they put out is float32, as are the parameters; what is remembered
+// is of half precision, but what sums up over many steps. With one epoch of one minibatch ratios are near 1, by what
+// rounding leaves.
 func TestHalfIsWithinNetworks(t *testing.T) {
-	b := open(t)
 	for _, policy := range []string{"mlp:8", "gru:4", "lstm:4", "ctrnn:4", "mingru:4", "elman:4"} {
 		config := small(func(c *Config) { c.Precision, c.Policy, c.Epochs, c.Minibatches = "bf16", policy, 1, 1 })
 		g, err := config.program()
@@ -52,19 +58,23 @@ func TestHalfIsWithinNetworks(t *testing.T) {
 			}
 			require.Equal(t, want, a.DType(), policy)
 		}
-		_, out := g.collect.actor.Act(s.Params.Actor, g.collect.actor.Start(s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
+		_, out := g.actor.Act(s.Params.Actor, g.actor.Start(s.Params.Actor),
+			graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
 		require.Equal(t, graph.Float32, out.Action.DType(), policy)
 		v, err := graph.Floats(out.Action)
 		require.NoError(t, err)
-		_, full := config.alike(t).collect.actor.Act(s.Params.Actor, config.alike(t).collect.actor.Start(s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
+		_, full := config.alike(t).actor.Act(s.Params.Actor, config.alike(t).actor.Start(
+			s.Params.Actor), graph.Float32s([]float32{.01, 1, -.02, .5}), random.New(0))
 		want, err := graph.Floats(full.Action)
 		require.NoError(t, err)
 		require.InDeltaSlice(t, want, v, 1e-2, policy)
 		require.NotEqual(t, want, v, "%s: nothing was rounded", policy)
 	}
-	m := steps(t, start(t, b, small(func(c *Config) { c.Precision, c.Policy, c.Epochs, c.Minibatches = "bf16", "gru:4", 1, 1 })), 2)[1]
-	require.InDelta(t, 0, of(t, m, "kl"), 1e-4)
-	require.Less(t, of(t, m, "clip_fraction"), .01)
+	_, m := evalUpdates(t, smallProgram(t, func(c *Config) {
+		c.Precision, c.Policy, c.Epochs, c.Minibatches = "bf16", "gru:4", 1, 1
+	}), 2)
+	require.InDelta(t, 0, m[1]["kl"], 1e-4)
+	require.Less(t, m[1]["clip_fraction"], .01)
 }
 
 // alike is the program of the same settings in float32.
@@ -78,24 +88,13 @@ func (c Config) alike(t *testing.T) *program {
 
 // A gradient that overflows moves nothing and halves the scale; the others move what they would without a scale.
 func TestLossScale(t *testing.T) {
-	b := open(t)
-	half := start(t, b, small(func(c *Config) { c.Precision = "f16" }))
-	first := steps(t, half, 3)[2]
-	require.EqualValues(t, 0, of(t, first, "failed"))
-	scale := of(t, first, "loss_scale")
-	require.LessOrEqual(t, scale, 32768.)
+	// Rewards of 1e4 give gradients that no f16 holds under the first scale: they are skipped until it is small enough.
+	_, m := evalUpdates(t, smallProgram(t, func(c *Config) { c.Precision, c.Env = "f16", "Paid10000-v0" }), 3)
+	require.Greater(t, m[0]["skipped"], 0.)
+	scale := m[0]["loss_scale"]
+	require.Less(t, scale, 32768.)
 	require.Equal(t, scale, math.Exp2(math.Round(math.Log2(scale))), "it is halved and doubled")
-	// Rewards of 1e5 give gradients that no f16 holds under the first scale: they are skipped until it is small enough.
-	hard := start(t, b, small(func(c *Config) {
-		c.Precision, c.Env, c.EnvParam, c.Policy = "f16", "Gather-v1", settings.Pairs{"step-reward": "300"}, "mlp:8"
-	}))
-	m := steps(t, hard, 1)[0]
-	require.Greater(t, of(t, m, "skipped"), 0.)
-	require.Less(t, of(t, m, "loss_scale"), 32768.)
-	for range 3 {
-		m = steps(t, hard, 1)[0]
-	}
-	require.Greater(t, of(t, m, "minibatches"), 8., "most are learned from by now")
+	require.Greater(t, m[2]["minibatches"], 8., "most are learned from by now")
 }
 
 type asTPU struct{ *xlabridge.Client }
@@ -104,7 +103,7 @@ func (asTPU) Backend() string { return "tpu" }
 
 // Auto is float32 on a CPU, and a backend without f16 refuses it in a sentence.
 func TestPrecisionByBackend(t *testing.T) {
-	b := open(t)
+	b := xlatest.Open(t, 1)
 	c, err := small(func(c *Config) { c.Precision = "auto" }).resolved(b)
 	require.NoError(t, err)
 	require.Equal(t, "f32", c.Precision)

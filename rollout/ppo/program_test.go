@@ -7,36 +7,64 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
+// traced returns the update of a program.
+func traced(t *testing.T, g *program, err error) *graph.Program {
+	t.Helper()
+	require.NoError(t, err)
+	args := []any{g.starts(random.New(g.config.Seed), 1), g.inputs(population.CutTiles(1, 1, 1))}
+	p, err := graph.TraceArgs("update", args, graph.TraceOptions{Replicas: 1}, func(args []any) any {
+		return graph.PairOf(g.updateStep(args[0].(State), args[1].(inputs)))
+	})
+	require.NoError(t, err)
+	return p
+}
+
 // Settings that are numbers are inputs: other ones are the same program. A divergence that ends updates is another one.
 func TestNumbersDoNotCompile(t *testing.T) {
-	b := open(t)
-	text := func(change func(c *Config)) string {
-		l, err := start(t, b, small(change)).Compiled().Program.Lower(graph.TargetCPU)
+	text := func(g *program, err error) string {
+		l, err := traced(t, g, err).Lower(graph.TargetCPU)
 		require.NoError(t, err)
 		return l.StableHLO
 	}
-	want := text(nil)
-	require.Equal(t, want, text(func(c *Config) {
-		c.LearningRate, c.Gamma, c.Lambda, c.Clip, c.Entropy = settings.Num(.1), settings.Num(.5), settings.Num(.3), settings.Num(.4), settings.Num(.2)
+	ppo := func(change func(c *Config)) string {
+		c := small(change)
+		return text(c.program())
+	}
+	want := ppo(nil)
+	require.Equal(t, want, ppo(func(c *Config) {
+		c.LearningRate, c.Gamma, c.Lambda, c.Clip, c.Entropy = settings.Num(.1), settings.Num(.5), settings.Num(.3),
+			settings.Num(.4), settings.Num(.2)
 		c.ValueWeight, c.MaxGradNorm, c.Steps, c.Seed = settings.Num(3), settings.Num(9), 640, 7
 	}))
 	stops := func(kl float64) func(c *Config) { return func(c *Config) { c.TargetKL = settings.Num(kl) } }
-	require.Equal(t, text(stops(.1)), text(stops(.2)))
-	require.NotEqual(t, want, text(stops(.1)))
-	plain, some, other := small(nil), small(stops(.1)), small(stops(.2))
-	require.Equal(t, some.Programs(), other.Programs())
-	require.NotEqual(t, plain.Programs(), some.Programs())
-	require.NotEqual(t, plain.Purpose(), some.Purpose())
+	require.Equal(t, ppo(stops(.1)), ppo(stops(.2)))
+	require.NotEqual(t, want, ppo(stops(.1)))
+	plain, low, high := small(nil), small(stops(.1)), small(stops(.2))
+	require.Equal(t, low.Programs(), high.Programs())
+	require.NotEqual(t, plain.Programs(), low.Programs())
+	require.NotEqual(t, plain.Purpose(), low.Purpose())
+
+	pqn := func(change func(q *PQN)) string {
+		q := smallPQN(change)
+		return text(q.program())
+	}
+	require.Equal(t, pqn(nil), pqn(func(q *PQN) {
+		q.Epsilon, q.EpsilonEnd, q.EpsilonOver, q.RewardScale, q.Lambda, q.MaxGradNorm = settings.Num(.5),
+			settings.Num(.2), settings.Num(.7), settings.Num(2), settings.Num(.1), settings.Num(1)
+	}))
 }
 
 // The value head is chosen when the program is traced: none has a branch more than another.
 func TestHeadsHaveNoBranches(t *testing.T) {
-	b := open(t)
 	branches := func(head string) int {
-		return countOps(start(t, b, small(func(c *Config) { c.Value = head })).Compiled().Program.Graph, "switch", "while")
+		c := small(func(c *Config) { c.Value = head })
+		g, err := c.program()
+		return countOps(traced(t, g, err).Graph, "switch", "while")
 	}
 	plain := branches("plain")
 	require.Equal(t, plain, branches("popart"))
@@ -57,9 +85,10 @@ func countOps(g *graph.Graph, names ...string) (n int) {
 
 // A divergence that is reached ends the update after the epoch that reached it.
 func TestStopsByDivergence(t *testing.T) {
-	b := open(t)
-	m := steps(t, start(t, b, small(func(c *Config) { c.TargetKL, c.LearningRate = settings.Num(1e-7), settings.Num(.01) })), 1)[0]
-	require.EqualValues(t, 4, of(t, m, "minibatches"), "one epoch of four")
-	m = steps(t, start(t, b, small(func(c *Config) { c.TargetKL, c.LearningRate = settings.Num(1e3), settings.Num(.01) })), 1)[0]
-	require.EqualValues(t, 16, of(t, m, "minibatches"))
+	for kl, want := range map[float64]float64{1e-7: 4, 1e3: 8} {
+		_, m := evalUpdates(t, smallProgram(t, func(c *Config) {
+			c.TargetKL, c.LearningRate, c.Epochs = settings.Num(kl), settings.Num(.01), 2
+		}), 1)
+		require.Equal(t, want, m[0]["minibatches"], kl)
+	}
 }

@@ -5,42 +5,42 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/internal/long"
 	"xlarun/rollout/settings"
+	"xlarun/xlabridge/xlatest"
 )
 
-// As examples/gather-proxy-ppo.toml learns, what it is paid and what is meant come ever further apart; without decoys they are one. XLARUN_LONG=1: until more pay means
-// little more of what is meant.
+// The reward of Gather is the proxy, which decoys raise; without decoys it is what is meant.
+func TestProxyMetrics(t *testing.T) {
+	for decoys, most := range map[string]float64{"0": 0, "0.3": 100} {
+		_, m := evalUpdates(t, smallProgram(t, func(c *Config) {
+			c.Env, c.Envs, c.Horizon, c.Epochs, c.Minibatches = "Gather-v1", 8, 16, 1, 1
+			c.EnvParam = settings.Pairs{"decoys": decoys, "max-steps": "8"}
+		}), 1)
+		require.Positive(t, m[0]["episodes"])
+		require.InDelta(t, m[0]["mean_return"], m[0]["proxy_return"], 1e-4, "the reward is the proxy")
+		require.InDelta(t, m[0]["true_return"], m[0]["proxy_return"], most+1e-4)
+		require.Equal(t, most > 0, m[0]["proxy_return"] > m[0]["true_return"]+1e-3, "decoys %s: %v", decoys, m[0])
+	}
+}
+
+// As examples/gather-proxy-ppo.toml learns, the proxy and the true return come ever further apart, until more reward
+// means little more of what is meant.
 func TestProxyComesApart(t *testing.T) {
-	b := open(t)
-	learn := func(decoys string) *Training {
-		c := DefaultConfig()
-		c.Env, c.Policy, c.Shared, c.Envs, c.Horizon, c.LearningRate, c.Steps, c.Target = "Gather-v1", "mlp:64", true, 64, 128, settings.Num(1e-3), 64*128*122, "0"
-		c.EnvParam = settings.Pairs{"decoys": decoys}
-		return start(t, b, c)
+	long.Only(t)
+	c := DefaultConfig()
+	c.Env, c.Policy, c.Shared, c.Envs, c.Horizon, c.LearningRate, c.Steps, c.Target = "Gather-v1", "mlp:64", true, 64,
+		128, settings.Num(1e-3), 64*128*122, "0"
+	c.EnvParam = settings.Pairs{"decoys": "0.1"}
+	var proxy, truth []float64
+	for _, m := range steps(t, start(t, xlatest.Open(t, 1), c), 60) {
+		proxy, truth = append(proxy, of(t, m, "proxy_return")), append(truth, of(t, m, "true_return"))
 	}
-	updates := 14
-	if long() {
-		updates = 60
-	}
-	r := learn("0.1")
-	var paid, meant []float64
-	for _, m := range steps(t, r, updates) {
-		paid, meant = append(paid, of(t, m, "proxy_return")), append(meant, of(t, m, "true_return"))
-		require.InEpsilon(t, of(t, m, "mean_return"), of(t, m, "proxy_return"), 1e-4, "it is paid the proxy")
-	}
-	of3 := func(x []float64) float64 { return (x[0] + x[1] + x[2]) / 3 }
-	gap := func(at int) float64 { return of3(paid[at:]) - of3(meant[at:]) }
-	for _, at := range []int{0, 5, min(21, updates-3), updates - 3} {
-		t.Logf("updates from %d: paid %.2f, meant %.2f", at+1, of3(paid[at:]), of3(meant[at:]))
-	}
+	of3 := func(x []float64, at int) float64 { return (x[at] + x[at+1] + x[at+2]) / 3 }
+	gap := func(at int) float64 { return of3(proxy, at) - of3(truth, at) }
 	require.Greater(t, gap(0), 2.)
 	require.Greater(t, gap(5), gap(0)+.3)
-	require.Greater(t, gap(updates-3), gap(5)+.5)
-	require.Greater(t, of3(paid[updates-3:]), of3(paid)+3)
-	if long() { // by now more pay means little more of what is meant
-		require.Greater(t, of3(paid[updates-3:])-of3(paid[21:]), 2*(of3(meant[updates-3:])-of3(meant[21:])))
-	}
-	for _, m := range steps(t, learn("0"), 1) {
-		require.InDelta(t, of(t, m, "true_return"), of(t, m, "proxy_return"), 1e-4)
-	}
+	require.Greater(t, gap(57), gap(5)+.5)
+	require.Greater(t, of3(proxy, 57), of3(proxy, 0)+3)
+	require.Greater(t, of3(proxy, 57)-of3(proxy, 21), 2*(of3(truth, 57)-of3(truth, 21)))
 }

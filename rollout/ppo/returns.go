@@ -12,16 +12,16 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// configuration is what some of the agents have in common: each setting of which there are several, and what those agents have come to.
+// configuration is a set of agents with the same settings, and their returns.
 type configuration struct {
-	values  []float64 // of the settings, in the order of their names
-	returns []float64 // recent ones
+	values  []float64 // of the settings that agents have of their own, in the order of the names
+	returns []float64 // recent returns
 	agents  []int
 }
 
-// several are the names of the settings of which agents have several, and what each agent has.
-func (c *Config) several() (names []string, values map[string][]float64) {
-	values = c.each()
+// ownSettings returns the names of the settings that agents have of their own, and the values for each agent.
+func (c *Config) ownSettings() (names []string, values map[string][]float64) {
+	values = c.perAgent()
 	for _, f := range settings.Fields(c) {
 		if n, ok := f.Several(); ok && n.Each != "" {
 			names = append(names, f.Name)
@@ -30,9 +30,10 @@ func (c *Config) several() (names []string, values map[string][]float64) {
 	return names, values
 }
 
-// configurations are those of the agents, the one with the highest interquartile mean first; nil where all agents have the same settings.
+// configurations returns the configurations of the agents, the highest interquartile mean first; nil if all agents have
+// the same settings.
 func (t *Training) configurations() (names []string, all []configuration) {
-	names, values := t.config.several()
+	names, values := t.config.ownSettings()
 	if len(names) == 0 {
 		return nil, nil
 	}
@@ -64,16 +65,17 @@ func (t *Training) configurations() (names []string, all []configuration) {
 	return names, all
 }
 
-// estimate is the interquartile mean of returns with its interval of 95 %; NaN where one is no number.
+// estimate returns the interquartile mean of returns with its 95 % interval; NaN if a return is NaN.
 func (t *Training) estimate(returns []float64) aggregate.Interval {
-	all, err := aggregate.Intervals(aggregate.Of(returns), aggregate.Options{Seed: uint64(t.config.Seed)}, aggregate.IQM)
+	all, err := aggregate.Intervals(aggregate.Of(returns), aggregate.Options{Seed: uint64(t.config.Seed)},
+		aggregate.IQM)
 	if err != nil { // of no agent
 		return aggregate.Interval{Point: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	}
 	return all[0]
 }
 
-// jsonNumbers are numbers of which those that are none are null.
+// jsonNumbers returns numbers for a JSON file, in which those that are not finite are null.
 func jsonNumbers(numbers []float64) []*float64 {
 	out := make([]*float64, len(numbers))
 	for i, x := range numbers {
@@ -88,7 +90,7 @@ func finite(numbers ...float64) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Files are, of several agents, what each has come to, and each configuration.
+// Files returns the file of several agents: the recent return of each, and the configurations.
 func (t *Training) Files(bool) ([]run.File, error) {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
 		return nil, nil
@@ -101,7 +103,7 @@ func (t *Training) Files(bool) ([]run.File, error) {
 	}
 	sums(file, t.recent)
 	names, all := t.configurations()
-	_, values := t.config.several()
+	_, values := t.config.ownSettings()
 	for _, name := range names {
 		file[strings.ReplaceAll(name, "-", "_")] = values[name]
 	}
@@ -120,10 +122,11 @@ func (t *Training) Files(bool) ([]run.File, error) {
 	return []run.File{{Name: "agents.json", JSON: file}}, nil
 }
 
-// tableMost is the number of configurations that the table shows.
-const tableMost = 20
+// maxTableRows is the number of configurations that the table shows.
+const maxTableRows = 20
 
-// Table is, of several agents, what their returns are in the end, and of each configuration: the interquartile mean with its interval of 95 %, the mean, the least and the greatest.
+// Table returns a table of the recent returns of several agents, with a row for each configuration: the interquartile
+// mean with its 95 % interval, the mean, the least and the greatest.
 func (t *Training) Table() []string {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
 		return nil
@@ -142,12 +145,14 @@ func (t *Training) Table() []string {
 			if len(returns) > 1 {
 				interval = number(iqm.Low) + " to " + number(iqm.High)
 			}
-			copy(cells[len(first)+1:], []string{number(iqm.Point), interval, number(aggregate.Mean(aggregate.Of(returns))), number(slices.Min(returns)), number(slices.Max(returns))})
+			copy(cells[len(first)+1:], []string{number(iqm.Point), interval,
+				number(aggregate.Mean(aggregate.Of(returns))), number(slices.Min(returns)),
+				number(slices.Max(returns))})
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	for i, c := range all {
-		if i == tableMost {
+		if i == maxTableRows {
 			break
 		}
 		var first []string
@@ -163,8 +168,8 @@ func (t *Training) Table() []string {
 	row(first, t.recent)
 	_ = w.Flush() // of a strings.Builder
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
-	if len(all) > tableMost {
-		lines = append(lines, fmt.Sprintf("%d more configurations are in agents.json", len(all)-tableMost))
+	if len(all) > maxTableRows {
+		lines = append(lines, fmt.Sprintf("%d more configurations are in agents.json", len(all)-maxTableRows))
 	}
 	return lines
 }

@@ -12,7 +12,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// The table of final returns has a line for each configuration, the best first, and one for all agents; agents.json has the same numbers.
+// The table of final returns has a line for each configuration, the best first, and one for all agents; agents.json has
+// the same numbers.
 func TestTableOfReturns(t *testing.T) {
 	nan := math.NaN()
 	for i, c := range []struct {
@@ -25,13 +26,16 @@ func TestTableOfReturns(t *testing.T) {
 		{func(c *Config) { c.Agents = 4 }, []float64{1, 100, 3, 2}, []string{
 			"AGENTS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST",
 			"4       2.5                 1 to 100       26.5  1      100"}},
-		{func(c *Config) { c.Agents, c.Entropy = 5, settings.Number{Each: "0,0.5"} }, []float64{5, 9, 5, 9, 5}, []string{
+		{func(c *Config) {
+			c.Agents, c.Entropy = 5, settings.Number{Each: "0,0.5"}
+		}, []float64{5, 9, 5, 9, 5}, []string{
 			"ENTROPY  AGENTS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST",
 			"0.5      2       9                   9 to 9         9     9      9",
 			"0        3       5                   5 to 5         5     5      5",
 			"all      5       6.333               5 to 9         6.6   5      9"}},
 		{func(c *Config) {
-			c.Agents, c.Entropy, c.Clip = 4, settings.Number{Each: "0,0.5"}, settings.Number{Value: .1, Each: "0.1,0.2,0.3"}
+			c.Agents, c.Entropy, c.Clip = 4, settings.Number{Each: "0,0.5"}, settings.Number{
+				Value: .1, Each: "0.1,0.2,0.3"}
 		}, []float64{5, nan, -7, 9}, []string{
 			"CLIP  ENTROPY  AGENTS  INTERQUARTILE MEAN  95 % INTERVAL  MEAN  LEAST  GREATEST",
 			"0.1   0.5      1       9                   -              9     9      9",
@@ -54,13 +58,15 @@ func TestTableOfReturns(t *testing.T) {
 		text, err := json.Marshal(files[0].JSON)
 		require.NoError(t, err, "case %d", i+1)
 		if i == 3 {
-			require.Contains(t, string(text), `"configurations":[{"agents":[1,3],"entropy":0.5,"interquartile_mean":9,"interval_95":[9,9]},{"agents":[0,2,4],"entropy":0,`)
+			require.Contains(t, string(text),
+				`"configurations":[{"agents":[1,3],"entropy":0.5,"interquartile_mean":9,"interval_95":[9,9]},`+
+					`{"agents":[0,2,4],"entropy":0,`)
 		}
 	}
 	config := small(func(c *Config) { c.Agents, c.Gamma = 50, settings.Number{Value: .9, Each: "0.9..0.99"} })
 	training := &Training{config: config, recent: make([]float64, 50)}
 	lines := training.Table()
-	require.Len(t, lines, 1+tableMost+2)
+	require.Len(t, lines, 1+maxTableRows+2)
 	require.Equal(t, "30 more configurations are in agents.json", lines[len(lines)-1])
 	require.True(t, strings.HasPrefix(lines[len(lines)-2], "all"))
 }

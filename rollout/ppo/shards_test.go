@@ -1,135 +1,127 @@
 package ppo
 
 import (
-	"bytes"
-	"os"
-	"slices"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/graph"
-	"xlarun/graph/random"
-	"xlarun/rollout/population"
-	"xlarun/xlabridge"
+	"xlarun/internal/long"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge/xlatest"
 )
 
-// sharded are configs whose agent's work is cut: its environments, the rows of its minibatches, or both.
+// sharded are configs whose agent's work is cut: its environments, the rows of its minibatches, or both. Those with
+// long take the same ways as the others.
 var sharded = map[string]struct {
 	change     func(c *Config)
-	envs, rows int // parts
+	envs, rows int // tiles
+	long       bool
 }{
 	"both": {func(c *Config) {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Policy = "Breakout-MinAtar-v1", 64, 16, 2, "mlp:16"
-	}, 2, 2},
-	"rows": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches = 12, 256, 3 }, 1, 4},
-	"envs": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches = 96, 4, 4 }, 2, 1},
-	"dear": {func(c *Config) {
+	}, 2, 2, true},
+	"rows": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches = 12, 256, 3 }, 1, 4, true},
+	"envs": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches = 96, 4, 4 }, 2, 1, true},
+	"costly": {func(c *Config) {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Shared, c.Policy = "Gather-v1", 64, 16, 1, true, "cnn:4"
-	}, 2, 4},
-	"sequences": {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "gru:8", 64, 32, 2 }, 2, 4},
-	"blocks":    {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Shuffle = 128, 16, 2, "blocks" }, 4, 4},
+	}, 2, 4, true},
+	"sequences": {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "gru:8", 64, 32, 2 }, 2, 4, true},
+	"blocks":    {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Shuffle = 128, 16, 2, "blocks" }, 4, 4, false},
 	"normalized": {func(c *Config) {
 		c.Env, c.Envs, c.Horizon, c.Minibatches, c.Accumulate, c.Value = "Pendulum-v1", 64, 32, 2, 2, "popart"
 		c.NormalizeObservations, c.NormalizeRewards = true, true
-	}, 2, 2},
-	"half":        {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Precision, c.Value = 64, 16, 2, "f16", "twohot" }, 2, 2},
-	"halves":      {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "mlp:64,64", 4, 128, 4 }, 1, 2},
-	"half halves": {func(c *Config) { c.Envs, c.Horizon, c.Minibatches, c.Precision = 8, 32, 2, "bf16" }, 1, 2},
+	}, 2, 2, true},
+	"half": {func(c *Config) {
+		c.Envs, c.Horizon, c.Minibatches, c.Precision, c.Value = 64, 16, 2, "f16", "twohot"
+	}, 2, 2, true},
+	"halves": {func(c *Config) { c.Policy, c.Envs, c.Horizon, c.Minibatches = "mlp:64,64", 4, 128, 4 }, 1, 2, true},
+	"half halves": {func(c *Config) {
+		c.Envs, c.Horizon, c.Minibatches, c.Precision = 8, 32, 2, "bf16"
+	}, 1, 2, true},
 	"stops": {func(c *Config) {
 		c.Envs, c.Horizon, c.Minibatches, c.TargetKL.Value = 64, 16, 2, 1e-4
-	}, 2, 2},
+	}, 2, 2, true},
 }
-
-// seldom are those of sharded whose parts come together as they do in others: XLARUN_LONG=1 runs them on several devices, too.
-var seldom = []string{"envs", "blocks", "half halves", "sequences", "stops"}
 
 // One agent's work is cut over the devices, and comes to the same bytes on any number of them.
 func TestShardsOverDevices(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 3, CacheDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b := xlatest.Open(t, 3)
 	for name, c := range sharded {
-		if os.Getenv("XLARUN_LONG") == "" && slices.Contains(seldom, name) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
-			of := func(devices int) map[string][]byte {
-				config := small(func(s *Config) { c.change(s); s.Steps = 4 * s.perUpdate(); s.Devices = devices })
-				r := start(t, b, config)
+			if c.long {
+				long.Only(t)
+			}
+			on := func(devices int) map[string][]byte {
+				r := start(t, b, small(func(s *Config) {
+					c.change(s)
+					s.Steps = 4 * s.perUpdate()
+					s.Devices = devices
+				}))
 				require.Equal(t, c.envs, r.program.shards.Envs.Items/r.program.shards.Envs.Lanes)
 				require.Equal(t, c.rows, r.program.shards.Rows.Items)
 				require.Equal(t, min(devices, max(c.envs, c.rows)), r.Profile().Devices)
 				steps(t, r, 2)
-				s, err := r.Snapshot()
-				require.NoError(t, err)
-				all := map[string][]byte{}
-				for name, a := range s.Arrays {
-					all[name] = hostBytes(t, a)
-				}
-				return all
+				return snapshotBytes(t, r)
 			}
-			one := of(1)
-			devices := []int{2}
-			if name == "rows" || name == "envs" { // three do not divide the parts
+			devices := []int{3} // which do not divide the tiles
+			if long.On() {
 				devices = []int{2, 3}
 			}
-			for _, devices := range devices {
-				other := of(devices)
-				require.Len(t, other, len(one))
-				for name, want := range one {
-					require.True(t, bytes.Equal(want, other[name]), "%s on %d devices", name, devices)
-				}
+			one := on(1)
+			for _, n := range devices {
+				requireSameBytes(t, one, on(n), fmt.Sprint(n, " devices"))
 			}
 		})
 	}
+	t.Run("pqn", func(t *testing.T) {
+		long.Only(t)
+		on := func(devices int) map[string][]byte {
+			r := startPQN(t, b, smallPQN(func(q *PQN) {
+				q.Envs, q.Minibatches, q.Devices, q.Steps = 64, 2, devices, 4096
+			}))
+			require.Equal(t, devices, r.Profile().Devices)
+			steps(t, r, 2)
+			return snapshotBytes(t, r)
+		}
+		requireSameBytes(t, on(1), on(2), "two devices")
+	})
 }
 
-// What is computed in parts is, up to rounding, what is computed as a whole, from the same draws.
+// What is computed in tiles is, up to rounding, what is computed as a whole, from the same draws.
 func TestShardsAreTheWhole(t *testing.T) {
-	b := open(t)
-	for name, c := range sharded {
-		if slices.Contains([]string{"half", "half halves", "stops", "blocks", "rows"}, name) { // the first two round differently, the others are as one of those left
-			continue
+	for name, change := range map[string]func(c *Config){
+		"transitions": func(c *Config) { c.Shared, c.EnvParam = true, settings.Pairs{"gravity": "9..11"} },
+		"sequences":   func(c *Config) { c.Policy = "gru:3" },
+		"shared":      func(c *Config) { c.Policy, c.Shared, c.Value = "gru:3", true, "twohot" },
+		"blocks":      func(c *Config) { c.Shuffle = "blocks" },
+		"normalized": func(c *Config) {
+			c.Env, c.Accumulate, c.Value = "Pendulum-v1", 2, "popart"
+			c.NormalizeObservations, c.NormalizeRewards = true, true
+		},
+		"scaled": func(c *Config) { c.Precision = "f16" },
+	} {
+		g := smallProgram(t, func(c *Config) { c.Envs, c.Horizon, c.Epochs, c.Minibatches = 4, 8, 2, 2; change(c) })
+		compared := func() []float64 {
+			states, metrics := evalUpdates(t, g, 1)
+			numbers := []float64{metrics[0]["value_loss"], metrics[0]["policy_loss"], metrics[0]["minibatches"]}
+			return append(numbers, floatsOf(t, []any{states[0].Params, states[0].Worlds})...)
 		}
-		t.Run(name, func(t *testing.T) {
-			config := small(func(s *Config) { c.change(s); s.Steps = s.perUpdate() })
-			run := func(cut bool) []float64 {
-				g, err := config.program()
-				require.NoError(t, err)
-				if cut {
-					g.shards, err = config.shards(b, g.rows)
-					require.NoError(t, err)
-				}
-				s, err := graph.Eval(g.starts(random.New(3), 1))
-				require.NoError(t, err)
-				type both struct {
-					State   State
-					Figures *graph.Array
-				}
-				after, err := xlabridge.Jit2(b, func(s State, in inputs) both {
-					next, f := g.update(s, in)
-					return both{next, f}
-				})(s, g.inputs(population.CutTiles(1, 1, 1)))
-				require.NoError(t, err)
-				return floatsOf(t, []any{after.State.Params, after.State.Worlds.Observation, after.State.Worlds.Return, after.Figures})
-			}
-			want, got := run(false), run(true)
-			require.Len(t, got, len(want))
-			for i := range want {
-				if want[i] != want[i] && got[i] != got[i] {
-					continue
-				}
-				require.InDelta(t, want[i], got[i], 2e-3*max(1, abs(want[i])), i)
-			}
-		})
+		want := compared()
+		g.shards = cutInTwo(4)
+		got := compared()
+		require.Len(t, got, len(want), name)
+		for i := range want {
+			require.InDelta(t, want[i], got[i], 2e-3*max(1, abs(want[i])), "%s, number %d", name, i)
+		}
 	}
 }
 
 func abs(x float64) float64 { return max(x, -x) }
 
 func TestParts(t *testing.T) {
-	for _, c := range []struct{ n, least, want int }{{1, 1, 1}, {2, 1, 2}, {8, 1, 8}, {64, 1, 8}, {6, 1, 2}, {7, 1, 1}, {64, 32, 2}, {63, 32, 1}, {2048, 256, 8}, {12, 3, 4}, {12, 4, 2}} {
-		require.Equal(t, c.want, parts(c.n, c.least), c)
+	for _, c := range []struct{ n, least, want int }{{1, 1, 1}, {2, 1, 2}, {8, 1, 8}, {64, 1, 8}, {6, 1, 2}, {7, 1, 1},
+		{64, 32, 2}, {63, 32, 1}, {2048, 256, 8}, {12, 3, 4}, {12, 4, 2}} {
+		require.Equal(t, c.want, shardsOf(c.n, c.least), c)
 	}
 }

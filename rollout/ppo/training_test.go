@@ -11,18 +11,12 @@ import (
 	_ "xlarun/envs/all"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
-
-func open(t *testing.T) *xlabridge.Client {
-	t.Helper()
-	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
-	return c
-}
 
 func start(t *testing.T, b xlabridge.Backend, c Config) *Training {
 	t.Helper()
@@ -59,12 +53,12 @@ func small(change func(c *Config)) Config {
 	return c
 }
 
-// Five agents with the defaults learn to balance the pole for 100 steps within 41,000 steps each; gymnax_ppo.py's mean return over the first tenth of its 500,000 steps
-// is 107.
+// Five agents with the defaults learn to balance the pole for 100 steps within 41,000 steps each; gymnax_ppo.py's mean
+// return over the first tenth of its 500,000 steps is 107.
 func TestLearnsCartPole(t *testing.T) {
 	c := DefaultConfig()
 	c.Agents = 5
-	r := start(t, open(t), c)
+	r := start(t, xlatest.Open(t, 1), c)
 	all := steps(t, r, 80)
 	require.Less(t, of(t, all[2], "recent_return"), 40.)
 	last := all[len(all)-1]
@@ -98,6 +92,28 @@ func hostBytes(t *testing.T, a *graph.Array) []byte {
 	return b
 }
 
+// snapshotBytes returns the bytes of all arrays of a snapshot.
+func snapshotBytes(t *testing.T, r *Training) map[string][]byte {
+	t.Helper()
+	s, err := r.Snapshot()
+	require.NoError(t, err)
+	all := map[string][]byte{}
+	for name, a := range s.Arrays {
+		all[name] = hostBytes(t, a)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// requireSameBytes compares two snapshots.
+func requireSameBytes(t *testing.T, want, got map[string][]byte, what string) {
+	t.Helper()
+	require.Len(t, got, len(want), what)
+	for name, x := range want {
+		require.True(t, bytes.Equal(x, got[name]), "%s: %s", what, name)
+	}
+}
+
 func recentOf(t *testing.T, r *Training) []float64 {
 	t.Helper()
 	s, err := r.Snapshot()
@@ -109,38 +125,56 @@ func recentOf(t *testing.T, r *Training) []float64 {
 	return x
 }
 
-// A run goes on from a snapshot to the byte, also in another process's place, with everything that a state can have.
+// starter starts a run of ppo or pqn.
+type starter func(t *testing.T, b xlabridge.Backend) *Training
+
+func ppo(change func(c *Config)) starter {
+	return func(t *testing.T, b xlabridge.Backend) *Training { return start(t, b, small(change)) }
+}
+
+func pqn(change func(q *PQN)) starter {
+	return func(t *testing.T, b xlabridge.Backend) *Training { return startPQN(t, b, smallPQN(change)) }
+}
+
+// A run goes on from a snapshot to the byte, with everything that a state can have, and its candidates are what play,
+// export and episode.Load take.
 func TestResumesToTheByte(t *testing.T) {
-	b := open(t)
-	for name, change := range map[string]func(c *Config){
-		"plain": nil,
-		"all": func(c *Config) {
+	b := xlatest.Open(t, 1)
+	for name, c := range map[string]struct {
+		start starter
+		long  bool
+	}{
+		"plain": {ppo(nil), true},
+		"all": {ppo(func(c *Config) {
 			c.NormalizeObservations, c.NormalizeRewards, c.Value, c.Agents = true, true, "popart", 2
-		},
-		"memory": func(c *Config) {
+		}), false},
+		"memory": {ppo(func(c *Config) {
 			c.Policy, c.TargetKL, c.EnvParam = "gru:4", settings.Num(1e-5), settings.Pairs{"gravity": "9..11"}
-		},
-		"shared": func(c *Config) { c.Shared, c.Value, c.Policy = true, "popart", "lstm:4" },
+		}), false},
+		"shared": {ppo(func(c *Config) { c.Shared, c.Value, c.Policy = true, "popart", "lstm:4" }), true},
+		"pqn":    {pqn(func(q *PQN) { q.Shuffle, q.Precision = "blocks", "f16" }), true},
+		"pqn all": {pqn(func(q *PQN) {
+			q.NormalizeObservations, q.NormalizeRewards, q.Agents, q.Precision = true, true, 2, "f16"
+		}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, b, small(change))
+			if c.long {
+				long.Only(t)
+			}
+			r := c.start(t, b)
 			steps(t, r, 2)
 			middle, err := r.Snapshot()
 			require.NoError(t, err)
 			want := steps(t, r, 2)
-			last, err := r.Snapshot()
-			require.NoError(t, err)
+			last := snapshotBytes(t, r)
 
-			other := start(t, b, small(change))
+			other := c.start(t, b)
 			require.NoError(t, other.Restore(middle))
 			require.Equal(t, fmt.Sprint(want), fmt.Sprint(steps(t, other, 2)))
+			requireSameBytes(t, last, snapshotBytes(t, other), name)
 			now, err := other.Snapshot()
 			require.NoError(t, err)
-			require.Equal(t, last.Step, now.Step)
-			require.Len(t, now.Arrays, len(last.Arrays))
-			for name, a := range last.Arrays {
-				require.True(t, bytes.Equal(hostBytes(t, a), hostBytes(t, now.Arrays[name])), name)
-			}
+			require.Equal(t, r.Steps(), now.Step)
 			candidates, err := other.Candidates(now)
 			require.NoError(t, err)
 			require.Equal(t, "last", candidates[0].Name)

@@ -14,8 +14,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// clock is an environment that shows its clock and the kind of the episode: of kind 0 it terminates after two steps, of kind 1 it is truncated after three, of kind 2
-// both happen after four.
+// clock is an environment that shows its clock and the kind of the episode: of kind 0 it terminates after two steps, of
+// kind 1 it is truncated after three, of kind 2 both happen after four.
 type clock struct{}
 
 type clockState struct{ Clock, Kind *graph.Array } // f32[]
@@ -33,7 +33,8 @@ func (e clock) Reset(key random.Key, p graph.None) (s clockState, obs *graph.Arr
 func (clock) Observe(s clockState, _ graph.None) *graph.Array {
 	return graph.Concatenate(0, graph.Reshape(s.Clock, 1), graph.Reshape(s.Kind, 1))
 }
-func (e clock) Step(_ random.Key, s clockState, _ *graph.Array, p graph.None) (next clockState, obs, reward, terminated, truncated *graph.Array) {
+func (e clock) Step(_ random.Key, s clockState, _ *graph.Array,
+	p graph.None) (next clockState, obs, reward, terminated, truncated *graph.Array) {
 	reward = graph.Sub(graph.Mul(4, s.Clock), graph.Mul(3, s.Kind))
 	s.Clock = graph.Add(s.Clock, 1)
 	over := graph.Ge(s.Clock, graph.Add(s.Kind, 2))
@@ -74,8 +75,8 @@ func deviation(x []float64) (sigma, mean float64) {
 	return math.Sqrt(sigma + 1e-8), mean
 }
 
-// Between the networks and the loss an update gives each thing to what wants it: values, final values, memories, advantages, targets and rewards of two updates are those
-// of loops over the moments that were recorded.
+// Between the networks and the loss an update gives each thing to what wants it: values, final values, memories,
+// advantages, targets and rewards of two updates are those of loops over the transitions that were recorded.
 func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 	const horizon, environments = 8, 2
 	for i, c := range []struct {
@@ -86,14 +87,17 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 		{"two networks with memory", func(c *Config) { c.Policy = "gru:3" }},
 		{"a shared network", func(c *Config) { c.Shared = true }},
 		{"a shared network with memory", func(c *Config) { c.Policy, c.Shared = "gru:3", true }},
-		{"observations and rewards normalised", func(c *Config) { c.NormalizeObservations, c.NormalizeRewards = true, true }},
+		{"observations and rewards normalised", func(c *Config) {
+			c.NormalizeObservations, c.NormalizeRewards = true, true
+		}},
 		{"values rescaled", func(c *Config) { c.Value, c.LearningRate = "popart", settings.Num(1e-12) }},
 		{"values of a shared network with memory rescaled", func(c *Config) {
 			c.Value, c.LearningRate, c.Policy, c.Shared = "popart", settings.Num(1e-12), "gru:3", true
 		}},
 	} {
 		config := small(func(x *Config) {
-			x.Env, x.Policy, x.Envs, x.Horizon, x.Steps, x.Epochs, x.Minibatches = "Clock-v0", "mlp:3", environments, horizon, 100, 1, 1
+			x.Env, x.Policy, x.Envs, x.Horizon, x.Steps, x.Epochs, x.Minibatches = "Clock-v0", "mlp:3", environments,
+				horizon, 100, 1, 1
 			x.Gamma, x.Lambda, x.LearningRate = settings.Num(.9), settings.Num(.7), settings.Num(.01)
 			c.change(x)
 		})
@@ -103,10 +107,7 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 		s := evaluated(t, g.starts(random.New(3), 1))
 		var actors, critics [environments]any // what the networks remember
 		for e := range environments {
-			actors[e] = g.collect.actor.Start(s.Params.Actor)
-			if g.collect.critic != nil {
-				critics[e] = g.collect.critic.Start(s.Params.Critic)
-			}
+			actors[e], critics[e] = g.actor.Start(s.Params.Actor), g.critic.start(s.Params)
 		}
 		var sums [environments]float64 // of discounted rewards
 		var allSums []float64
@@ -119,24 +120,19 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 				x, y := floatsOf(t, want), floatsOf(t, got)
 				require.Len(t, y, len(x), "set-up %d, %s: update %d, %s", i, c.what, update, what)
 				for k := range x {
-					require.InDelta(t, x[k], y[k], 1e-4*max(1, math.Abs(x[k])), "set-up %d, %s: update %d, %s, number %d", i, c.what, update, what, k)
+					require.InDelta(t, x[k], y[k], 1e-4*max(1, math.Abs(x[k])),
+						"set-up %d, %s: update %d, %s, number %d", i, c.what, update, what, k)
 				}
 			}
 			// As update does.
-			b := g.bound(in)
-			col := b.normalizing(s)
-			ofSteps, _ := random.Split2(random.FoldIn(s.Key, s.Update))
-			worlds, m := col.collect(s.Params, s.Worlds, col.chances(keysOf(ofSteps, horizon, environments)))
-			m = evaluated(t, m)
-			raw := m
-			m.Observation, m.Final = col.each(m.Observation), col.each(m.Final)
-			estimated := b.estimate(col, s, worlds, m)
-			rewards := m.Reward
-			if s.Rewards != nil {
-				rewards, _ = s.Rewards.normalize(m, config.Gamma.Array())
-			}
-			advantages, targets := advantages(rewards, estimated, m, config.Gamma.Array(), config.Lambda.Array())
-			next, _ := b.update(s, in)
+			u := g.newUpdate(s, in)
+			stepsKey, _ := random.Split2(random.FoldIn(s.Key, s.Update))
+			worlds, raw := u.rollout(s.Params, s.Worlds, u.stepKeys(splitKeys(stepsKey, horizon, environments)))
+			raw = evaluated(t, raw)
+			_, m := u.evaluate(s, s.Worlds, worlds, raw)
+			rewards, _ := s.Rewards.scale(m, config.Gamma.Array())
+			advantages, targets := calculateGAE(rewards, m, config.Gamma.Array(), config.Lambda.Array())
+			next, _ := g.updateStep(s, in)
 			next = evaluated(t, next)
 
 			normal := func(o *graph.Array) *graph.Array {
@@ -149,14 +145,15 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 				}
 				return graph.Convert(graph.Float64s(x), graph.Float32)
 			}
-			actor, critic, shared := col.actor, col.critic, col.critic == nil
-			look := func(p Params, state any, e int, o *graph.Array, key random.Key) (afterActor, afterCritic any, out, value *graph.Array) {
+			actor, shared := u.actor, u.shared
+			look := func(p Params, state any, e int, o *graph.Array,
+				key random.Key) (afterActor, afterCritic any, out, value *graph.Array) {
 				afterActor, all := actor.Act(p.Actor, actors[e], o, key)
 				out = all.Action
 				if shared {
 					value = graph.SliceAxis(out, 0, 3, 4)
 				} else {
-					next, all := critic.Act(p.Critic, critics[e], o, key)
+					next, all := g.criticPolicy().Act(p.Critic, critics[e], o, key)
 					afterCritic, value = next, all.Action
 				}
 				return afterActor, afterCritic, out, g.head.Read(state, value)
@@ -173,26 +170,27 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 					over := o[0]+1 == o[1]+2
 					terminated, truncated := over && o[1] != 1, over && o[1] >= 1
 					flag := map[bool]float64{true: 1}
-					same("moment", graph.Float64s([]float64{o[0] + 1, o[1], 4*o[0] - 3*o[1], flag[terminated], flag[truncated], flag[o[0] == 0]}),
-						[]*graph.Array{now.Final, now.Reward, now.Terminated, now.Truncated, now.First})
+					same("transition", graph.Float64s([]float64{o[0] + 1, o[1], 4*o[0] - 3*o[1], flag[terminated],
+						flag[truncated], flag[o[0] == 0]}),
+						[]*graph.Array{now.NextObservation, now.Reward, now.Terminated, now.Truncated, now.First})
 
 					afterActor, afterCritic, out, value := look(s.Params, s.Value, e, normal(now.Observation), now.Key)
-					same("output", out, now.Out)
+					same("output", out, now.Outputs)
 					if config.Value == "popart" {
 						_, _, out, again := look(next.Params, next.Value, e, normal(now.Observation), now.Key)
 						same("value by rescaled parameters", value, again)
-						same("actions by rescaled parameters", graph.SliceAxis(now.Out, 0, 0, 3), graph.SliceAxis(out, 0, 0, 3))
+						same("actions by rescaled parameters", graph.SliceAxis(now.Outputs, 0, 0, 3),
+							graph.SliceAxis(out, 0, 0, 3))
 					}
 					actors[e], critics[e] = evaluated(t, afterActor), evaluated(t, afterCritic)
-					_, _, _, final := look(s.Params, s.Value, e, normal(now.Final), now.Key)
-					all[k][e] = step{floatsOf(t, value)[0], floatsOf(t, final)[0], 4*o[0] - 3*o[1], terminated, truncated}
+					_, _, _, final := look(s.Params, s.Value, e, normal(now.NextObservation), now.Key)
+					all[k][e] = step{floatsOf(t, value)[0], floatsOf(t, final)[0], 4*o[0] - 3*o[1], terminated,
+						truncated}
 					sums[e] = .9*sums[e] + all[k][e].reward
 					allSums = append(allSums, sums[e])
 					if over {
 						sums[e], actors[e] = 0, actor.Start(s.Params.Actor)
-						if !shared {
-							critics[e] = critic.Start(s.Params.Critic)
-						}
+						critics[e] = g.critic.start(s.Params)
 					}
 					ended[int(flag[terminated])][int(flag[truncated])]++
 					if over && k == horizon-1 {
@@ -210,7 +208,7 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 				}
 			}
 
-			var values, finals, last, wantRewards, wantAdvantages, wantTargets []float64
+			var values, finals, wantRewards, wantAdvantages, wantTargets []float64
 			sigma, _ := deviation(allSums)
 			for k := range horizon {
 				for e := range environments {
@@ -218,15 +216,13 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 					if config.NormalizeRewards {
 						x.reward = max(-10, min(x.reward/sigma, 10))
 					}
-					values, finals, wantRewards = append(values, x.value), append(finals, x.final), append(wantRewards, x.reward)
-					if k == horizon-1 {
-						last = append(last, x.final)
-					}
+					values, finals, wantRewards = append(values, x.value), append(finals, x.final),
+						append(wantRewards, x.reward)
 				}
 			}
 			wantAdvantages, wantTargets = make([]float64, len(values)), make([]float64, len(values))
 			for e := range environments {
-				behind := 0.
+				after := 0.
 				for k := horizon - 1; k >= 0; k-- {
 					x, at := all[k][e], k*environments+e
 					ahead := x.final // of a step that was truncated, or the last
@@ -237,19 +233,19 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 						ahead = 0
 					}
 					if x.terminated || x.truncated {
-						behind = 0
+						after = 0
 					}
-					behind = x.reward + .9*ahead - x.value + .9*.7*behind
-					wantAdvantages[at], wantTargets[at] = behind, behind+x.value
+					after = x.reward + .9*ahead - x.value + .9*.7*after
+					wantAdvantages[at], wantTargets[at] = after, after+x.value
 				}
 			}
-			same("values", graph.Float64s(values), estimated.Values)
-			same("final values", graph.Float64s(finals), estimated.Finals)
-			same("last values", graph.Float64s(last), estimated.Last)
+			same("values", graph.Float64s(values), m.Value)
+			same("values of next observations", graph.Float64s(finals), m.NextValue)
 			same("rewards", graph.Float64s(wantRewards), rewards)
 			same("advantages", graph.Float64s(wantAdvantages), advantages)
 			same("targets", graph.Float64s(wantTargets), targets)
-			same("state of the value head", g.head.Prepare(s.Value, graph.Convert(graph.Float64s(wantTargets), graph.Float32)), next.Value)
+			same("state of the value head", g.head.Prepare(s.Value, graph.Convert(graph.Float64s(wantTargets),
+				graph.Float32)), next.Value)
 			for e := range environments {
 				row := func(a *graph.Array) *graph.Array { return graph.Index(a, e) }
 				same("the actor's memory", actors[e], graph.MapTree(row, next.Worlds.Actor))
@@ -259,6 +255,18 @@ func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 			}
 			s = next
 		}
-		require.NotContains(t, []int{ended[0][0], ended[0][1], ended[1][0], ended[1][1], lastEnded, lastWentOn}, 0, "set-up %d ends in all ways", i)
+		require.NotContains(t, []int{ended[0][0], ended[0][1], ended[1][0], ended[1][1], lastEnded, lastWentOn}, 0,
+			"set-up %d ends in all ways", i)
 	}
+}
+
+// criticPolicy returns the network of a separate critic.
+func (n *network) criticPolicy() policy.Policy {
+	switch c := n.critic.(type) {
+	case separateCritic:
+		return c.network
+	case recurrentCritic:
+		return c.network
+	}
+	return nil
 }

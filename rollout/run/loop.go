@@ -15,16 +15,15 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Loop is a Run made of a state on the devices and a compiled program that makes the next state of it. Most runs embed one
-// and have some of their methods in the place of the loop's. The state is the same on every device; the program may be run by
-// several (graph.DeviceAxis).
+// Loop is a Run made of a state on the devices and a compiled program that makes the next state of it. Most runs embed
+// one and have some of their methods in the place of the loop's. The state is the same on every device; the program may
+// be run by several (graph.DeviceAxis).
 type Loop struct {
 	options LoopOptions
 	backend xlabridge.Backend
 	devices int
 	program *xlabridge.Compiled
-	tree    *graph.Tree
-	packing *packing
+	packing *graph.Packing
 	state   []*graph.Array // on the devices, packed; nil after Close, or after a call that failed and took it along
 	inputs  []*graph.Array // packed
 	names   []string
@@ -34,19 +33,21 @@ type Loop struct {
 }
 
 // ErrGone is what calls get after Close, or after a round that failed and took the state with it.
-var ErrGone = errors.New("the run was closed, or a round of it failed and took its state along: start a new one, or resume it")
+var ErrGone = errors.New("the run was closed, or a round of it failed and took its state along: start a new one, or " +
+	"resume it")
 
 // LoopOptions say how a Loop is made.
 type LoopOptions struct {
 	Name    string    // of the program: "generation"
 	Purpose string    // what it is for, for people who look into the cache: Experiment.Purpose
 	Plan    plan.Plan // its devices (0: one) and the options that it is compiled with
-	// Computed: the first state is computed on the devices, by a program of its own. Else the interpreter computes it, which takes
-	// less time for small states, and for large ones more time and memory.
+	// Computed: the first state is computed on the devices, by a program of its own. Else the interpreter computes it,
+	// which takes less time for small states, and for large ones more time and memory.
 	Computed bool
 	// Undivided: one device does all there is, so that all cores work on what is large.
 	Undivided bool
-	// Packed: the small arrays of the state, and the inputs, are handed over as one each (packing.go), for programs that take a few milliseconds.
+	// Packed: the small arrays of the state, and the inputs, are handed over as one each (packing.go), for programs
+	// that take a few milliseconds.
 	Packed bool
 	// What follows is for Step. A loop in a Run with a Step of its own leaves it alone.
 	Metrics []string // names of the results' numbers, leaf after leaf
@@ -54,24 +55,24 @@ type LoopOptions struct {
 	Goal    Value    // the run ends when this metric reaches the number; NaN, and no name: never
 }
 
-// NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a tree)
-// and inputs that stay the same the next state, of the same structure and shapes, and results for the host. A state of which two
-// leaves would have the same LeafName is refused.
-func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I, step func(S, I) (S, R)) (*Loop, error) {
+// NewLoop compiles step for a backend and puts state and inputs on the devices. step is traced: it makes of a state (a
+// tree) and inputs that stay the same the next state, of the same structure and shapes, and results for the host. A
+// state of which two leaves would have the same LeafName is refused.
+func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
+	step func(S, I) (S, R)) (*Loop, error) {
 	l := &Loop{options: o, backend: b, devices: max(1, o.Plan.Devices)}
 	names, err := leafNames(o.Name, state)
 	if err != nil {
 		return nil, err
 	}
 	l.names = names
-	leaves, tree := graph.Flatten(state)
-	given, inputsTree := graph.Flatten(inputs)
-	l.tree, l.packing = tree, packingOf(leaves, o.Packed)
-	packed := packingOf(given, o.Packed)
-	p, err := graph.TraceArgs(o.Name, []any{l.packing.abstract(leaves), packed.abstract(given)}, graph.TraceOptions{Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
-		state := tree.Unflatten(l.packing.untraced(args[0].([]*graph.Array))).(S)
-		next, results := step(state, inputsTree.Unflatten(packed.untraced(args[1].([]*graph.Array))).(I))
-		return []any{l.packing.traced(graph.Leaves(next)), results}
+	l.packing = packingOf(state, o.Packed)
+	packed := packingOf(inputs, o.Packed)
+	p, err := graph.TraceArgs(o.Name, []any{l.packing.Abstract(), packed.Abstract()}, graph.TraceOptions{
+		Replicas: l.devices, Donate: []int{0}}, func(args []any) any {
+		state := l.packing.Unpack(args[0].([]*graph.Array)).(S)
+		next, results := step(state, packed.Unpack(args[1].([]*graph.Array)).(I))
+		return []any{l.packing.Pack(next), results}
 	})
 	if err != nil {
 		return nil, err
@@ -90,12 +91,12 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	}
 	l.profile.Account(ProgramOf(l.program))
 	if o.Computed {
-		l.state, err = l.computed(options, leaves)
+		l.state, err = l.computed(options, state)
 	} else {
-		l.state, err = l.put(l.packing, leaves)
+		l.state, err = l.put(l.packing, state)
 	}
 	if err == nil {
-		if l.inputs, err = l.put(packed, given); err != nil {
+		if l.inputs, err = l.put(packed, inputs); err != nil {
 			xlabridge.Free(l.state)
 		}
 	}
@@ -106,18 +107,20 @@ func NewLoop[S, I, R any](b xlabridge.Backend, o LoopOptions, state S, inputs I,
 	return l, nil
 }
 
-// put packs leaves and puts them on the devices.
-func (l *Loop) put(p *packing, leaves []*graph.Array) ([]*graph.Array, error) {
-	leaves, err := p.packed(leaves)
+// put packs a tree and puts it on the devices.
+func (l *Loop) put(p *graph.Packing, tree any) ([]*graph.Array, error) {
+	arrays, err := p.PackHost(tree)
 	if err != nil {
 		return nil, err
 	}
-	return xlabridge.Put(l.backend, l.devices, leaves)
+	return xlabridge.Put(l.backend, l.devices, arrays)
 }
 
-// computed are leaves that are lazy, computed on a loop's devices and packed.
-func (l *Loop) computed(options xlabridge.CompileOptions, leaves []*graph.Array) ([]*graph.Array, error) {
-	p, err := graph.TraceArgs(l.options.Name+": start", nil, graph.TraceOptions{Replicas: l.devices}, func([]any) any { return l.packing.traced(leaves) })
+// computed returns a lazy state, computed on the loop's devices and packed.
+func (l *Loop) computed(options xlabridge.CompileOptions, state any) ([]*graph.Array, error) {
+	p, err := graph.TraceArgs(l.options.Name+": start", nil, graph.TraceOptions{Replicas: l.devices}, func([]any) any {
+		return l.packing.Pack(state)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +140,9 @@ func leafNames(program string, state any) (names []string, err error) {
 		for i := range leaves {
 			name, path := LeafName(tree.Path(i)), tree.Path(i)
 			if first, taken := paths[name]; taken {
-				graph.Throw("NewLoop", "the state of the program %s has two arrays of the name %q in a snapshot, at %s and at %s, want a name of its own for each: rename one, by more than capital letters and dots", program, name, first, path)
+				graph.Throw("NewLoop", "the state of the program %s has two arrays of the name %q in a snapshot, at "+
+					"%s and at %s, want a name of its own for each: rename one, by more than capital letters and dots",
+					program, name, first, path)
 			}
 			paths[name] = path
 			names = append(names, name)
@@ -152,7 +157,8 @@ func LeafName(path string) string {
 	name := []rune(safetensors.Name(path))
 	var b strings.Builder
 	for i, r := range name {
-		if unicode.IsUpper(r) && i > 0 && name[i-1] != '.' && (unicode.IsLower(name[i-1]) || i+1 < len(name) && unicode.IsLower(name[i+1])) {
+		if unicode.IsUpper(r) && i > 0 && name[i-1] != '.' && (unicode.IsLower(name[i-1]) || i+1 < len(name) &&
+			unicode.IsLower(name[i+1])) {
 			b.WriteByte('_')
 		}
 		b.WriteRune(unicode.ToLower(r))
@@ -201,7 +207,8 @@ func (l *Loop) Step() (Metrics, error) {
 		return Metrics{}, err
 	}
 	if len(all) != len(l.options.Metrics) {
-		return Metrics{}, fmt.Errorf("the program %s gives %d numbers, its metrics have %d names: give each a name", l.options.Name, len(all), len(l.options.Metrics))
+		return Metrics{}, fmt.Errorf("the program %s gives %d numbers, its metrics have %d names: give each a name",
+			l.options.Name, len(all), len(l.options.Metrics))
 	}
 	m := Metrics{Step: l.step, Work: l.options.Work}
 	for i, x := range all {
@@ -227,8 +234,8 @@ func (l *Loop) Ending(last Metrics) string {
 // words are a metric's name for people.
 func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
 
-// WithCandidates is a loop as a Run whose members may be the best: of a state, on the host, candidates gives those that may be,
-// the one that stands for the whole search first.
+// WithCandidates is a loop as a Run whose members may be the best: of a state, on the host, candidates gives those that
+// may be, the one that stands for the whole search first.
 func WithCandidates[S any](l *Loop, candidates func(state S) []Candidate) Run {
 	return choosing[S]{l, candidates}
 }
@@ -255,11 +262,7 @@ func (l *Loop) State() (any, error) {
 	if l.state == nil {
 		return nil, ErrGone
 	}
-	leaves, err := l.packing.unpacked(l.state)
-	if err != nil {
-		return nil, err
-	}
-	return l.tree.Unflatten(leaves), nil
+	return l.packing.UnpackHost(l.state)
 }
 
 // Inputs are the inputs on the devices, in the order of their leaves, or packed.
@@ -271,11 +274,11 @@ func (l *Loop) Snapshot() (Snapshot, error) {
 		return Snapshot{}, ErrGone
 	}
 	s := Snapshot{Step: l.step, Arrays: map[string]*graph.Array{}}
-	leaves, err := l.packing.unpacked(l.state)
+	state, err := l.packing.UnpackHost(l.state)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	for i, a := range leaves {
+	for i, a := range graph.Leaves(state) {
 		h, err := xlabridge.ToHost(a)
 		if err != nil {
 			return Snapshot{}, err
@@ -294,7 +297,7 @@ func (l *Loop) Restore(s Snapshot) error {
 	if err != nil {
 		return err
 	}
-	put, err := l.put(l.packing, graph.Leaves(state))
+	put, err := l.put(l.packing, state)
 	if err != nil {
 		return err
 	}
@@ -306,18 +309,20 @@ func (l *Loop) Restore(s Snapshot) error {
 // Unflatten is a snapshot as the tree that the state is, on the host.
 func (l *Loop) Unflatten(s Snapshot) (any, error) {
 	leaves := make([]*graph.Array, len(l.names))
-	shapes := l.packing.shapes
+	shapes := l.packing.Shapes()
 	for i, name := range l.names {
 		a, ok := s.Arrays[name]
 		if !ok || !a.Shape().Equal(shapes[i]) {
-			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same settings made", name, shapes[i])
+			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
+				"settings made", name, shapes[i])
 		}
 		leaves[i] = a
 	}
 	if len(s.Arrays) != len(l.names) {
-		return nil, fmt.Errorf("the state has %d arrays, these settings want %d: restore what the same settings made", len(s.Arrays), len(l.names))
+		return nil, fmt.Errorf("the state has %d arrays, these settings want %d: restore what the same settings made",
+			len(s.Arrays), len(l.names))
 	}
-	return l.tree.Unflatten(leaves), nil
+	return l.packing.Tree().Unflatten(leaves), nil
 }
 
 // Profile says what was compiled.
@@ -334,8 +339,8 @@ func (l *Loop) Close() error {
 	return l.program.Close()
 }
 
-// WarmUp runs one round and puts the state back as it was, to the bit: the next Step is the one that it would have been, and
-// finds code, memory and caches warm. It returns the seconds that the round took.
+// WarmUp runs one round and puts the state back as it was, to the bit: the next Step is the one that it would have
+// been, and finds code, memory and caches warm. It returns the seconds that the round took.
 func WarmUp(r Run) (seconds float64, err error) {
 	before, err := r.Snapshot()
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Scene is what is played, and by whom: the settings that have to be the same where a member is played again. Of an experiment that embeds it the policy's own
-// settings are among its settings, and Title is done.
+// Scene is what is played, and by whom: the settings that have to be the same where a member is played again. Of an
+// experiment that embeds it the policy's own settings are among its settings, and Title is done.
 type Scene struct {
 	Env string `set:"env" help:"environment, also given as the argument"`
-	// EnvParam are parameters of the environment by name: a number, or a range as "0.1..0.3", from which each episode of each member
-	// draws one.
+	// EnvParam are parameters of the environment by name: a number, or a range as "0.1..0.3", from which each episode
+	// of each member draws one.
 	EnvParam settings.Pairs `set:"env-param" zero:"the environment's own" wants:"NAME=VALUE, a parameter of the environment and a number, or a range as 0.1..0.3; each name once, with commas between several" help:"parameter of the environment and its value, walls=0.2, or a range from which each episode draws, walls=0.1..0.3; repeatable"`
 	Policy   string         `set:"policy" help:"network of a member"`
 	// Parted are the settings of the parts: "policy.hidden".
@@ -60,8 +60,8 @@ func (a *Aim) Judged() int { return a.Judge }
 // Sampled is the number of members whose trajectories are written.
 func (p *Playing) Sampled() int { return p.Sample }
 
-// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what Rollout
-// has checked.
+// Goal is the mean return at which the run ends, in an environment; NaN, which no return reaches, for none. It is what
+// Rollout has checked.
 func (a *Aim) Goal(spec envs.Spec) float64 {
 	x, err := a.goal(spec)
 	if err != nil {
@@ -87,8 +87,8 @@ func (a *Aim) goal(spec envs.Spec) (float64, error) {
 // auto is the Target that stands for the environment's.
 const auto = "auto"
 
-// Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. Its errors are *settings.Error where a setting
-// is wrong.
+// Rollout makes environment, policy and head, and checks them and the goal. It refuses games of several players. Its
+// errors are *settings.Error where a setting is wrong.
 func (p *Playing) Rollout() (*episode.Rollout, error) {
 	return p.Scene.Rollout(&p.Aim, p.Steps, p.Episodes)
 }
@@ -104,7 +104,8 @@ func (s *Scene) Rollout(aim *Aim, steps, episodes int) (*episode.Rollout, error)
 		return nil, settings.Wrong("env", s.Env, "an environment that says what it takes and gives: %s", err)
 	}
 	if spec.Players > 1 {
-		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and here each member plays by itself", spec.Players)
+		return nil, settings.Wrong("env", s.Env, "an environment of one player: in this one %d move in turn, and "+
+			"here each member plays by itself", spec.Players)
 	}
 	if _, err := aim.goal(spec); err != nil {
 		return nil, err
@@ -143,7 +144,8 @@ func (p *Playing) Spread(b xlabridge.Backend, devices, members int) (*episode.Sp
 	if err != nil {
 		return nil, err
 	}
-	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, p.Episodes, on.Accelerator).Tile(), Unroll: 1}
+	r.Plan = plan.Plan{Devices: devices, Tile: plan.TilingOf(members, 1, params+carry, p.Episodes,
+		on.Accelerator).Tile(), Unroll: 1}
 	if on.CPU {
 		r.Plan.VectorWidth = plan.VectorWidth
 	}

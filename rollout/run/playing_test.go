@@ -26,7 +26,8 @@ func init() {
 }
 
 func (guess) Spec() envs.Spec {
-	return envs.Spec{ID: "Guess-v0", Observation: envs.Symmetric(1), Action: envs.Box{Low: []float64{-envs.Unbounded}, High: []float64{envs.Unbounded}, Dims: []int{1},
+	return envs.Spec{ID: "Guess-v0", Observation: envs.Symmetric(1), Action: envs.Box{Low: []float64{-envs.Unbounded},
+		High: []float64{envs.Unbounded}, Dims: []int{1},
 		DType: graph.Float32}, MaxSteps: 1, RewardThreshold: 3}
 }
 func (guess) DefaultParams() graph.None { return graph.None{} }
@@ -36,7 +37,8 @@ func (g guess) Reset(random.Key, graph.None) (state, obs *graph.Array) {
 func (guess) Observe(*graph.Array, graph.None) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(graph.Float32, 1))
 }
-func (g guess) Step(_ random.Key, s, action *graph.Array, p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+func (g guess) Step(_ random.Key, s, action *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	return graph.Add(s, 1), g.Observe(s, p), graph.Index(action, 0), graph.Ge(s, 0), envs.False()
 }
 
@@ -73,7 +75,8 @@ func (x *turns) Board() []Row                         { return Curves("best_retu
 func (x *turns) Start(xlabridge.Backend) (Run, error) { return nil, nil }
 
 func newTurns() *turns {
-	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1, Aim: Aim{Target: "auto", Judge: 1}}, Members: 5}
+	return &turns{Playing: Playing{Scene: Scene{Env: "Guess-v0", Policy: "test-shift"}, Steps: 1, Episodes: 1,
+		Aim: Aim{Target: "auto", Judge: 1}}, Members: 5}
 }
 
 // An experiment that embeds Playing is checked and described by what it is made of.
@@ -96,7 +99,10 @@ func TestPlaying(t *testing.T) {
 		{14, func(x *turns) { x.Target = "1e999" }, `target: got "1e999", want a mean return`},
 		{9, func(x *turns) { x.Steps = 0 }, "steps: got 0"},
 		{10, func(x *turns) { x.Devices = -1 }, "devices: got -1"},
-		{11, func(x *turns) { x.Env = "Duel-v0" }, `env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
+		{11, func(x *turns) {
+			x.Env = "Duel-v0"
+		},
+			`env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
 	} {
 		x := newTurns()
 		c.change(x)
@@ -115,11 +121,13 @@ func TestPlaying(t *testing.T) {
 	require.Equal(t, "Guess-v0", x.Title())
 	x.Devices = 2
 	require.Contains(t, Setup(x), "devices 2")
-	require.Equal(t, []Row{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return", Plain: true}}, x.Board())
+	require.Equal(t, []Row{{Label: "best return", Parts: []Part{{Metric: "best_return"}}, Curve: "best_return",
+		Plain: true}}, x.Board())
 }
 
 func TestGoal(t *testing.T) {
-	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5, "inf": math.NaN(), "x": math.NaN()} {
+	for target, want := range map[string]float64{"auto": 3, "": 3, "0": math.NaN(), "-0": math.NaN(), "-2.5": -2.5,
+		"inf": math.NaN(), "x": math.NaN()} {
 		p := Aim{Target: target}
 		got := p.Goal(guess{}.Spec())
 		require.True(t, got == want || math.IsNaN(got) && math.IsNaN(want), "%q: %v", target, got)
@@ -147,7 +155,8 @@ func TestSpread(t *testing.T) {
 	for _, shift := range []float32{2, 7} {
 		in := play.Inputs()
 		in.Policy["policy.shift"] = graph.Of(shift)
-		loop, err := NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "round", Plan: play.Plan}, graph.Scalar(0), in, round)
+		loop, err := NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "round", Plan: play.Plan}, graph.Scalar(0), in,
+			round)
 		require.NoError(t, err)
 		got, err := loop.Numbers()
 		require.NoError(t, err)
@@ -174,10 +183,12 @@ func TestLoopAsRun(t *testing.T) {
 	type state struct{ Turn, Member *graph.Array }
 	newLoop := func(o LoopOptions) *Loop {
 		o.Name = "count"
-		l, err := NewLoop(&xlabridge.Reference{}, o, state{graph.Scalar(0), graph.Scalar(7)}, graph.None{}, func(s state, _ graph.None) (state, []*graph.Array) {
-			next := graph.Add(s.Turn, 1)
-			return state{next, graph.Mul(s.Member, 2)}, []*graph.Array{next, graph.Stack([]*graph.Array{graph.Neg(next), graph.Div(next, graph.Sub(next, 2))}, 0)}
-		})
+		l, err := NewLoop(&xlabridge.Reference{}, o, state{graph.Scalar(0), graph.Scalar(7)}, graph.None{},
+			func(s state, _ graph.None) (state, []*graph.Array) {
+				next := graph.Add(s.Turn, 1)
+				return state{next, graph.Mul(s.Member, 2)}, []*graph.Array{
+					next, graph.Stack([]*graph.Array{graph.Neg(next), graph.Div(next, graph.Sub(next, 2))}, 0)}
+			})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, l.Close()) })
 		return l
@@ -203,7 +214,8 @@ func TestLoopAsRun(t *testing.T) {
 			m, err := l.Step()
 			require.NoError(t, err)
 			ratio := float64(i+1) / float64(i-1)
-			require.Equal(t, []Value{{"turn", float64(i + 1)}, {"minus_turn", -float64(i + 1)}, {"ratio", ratio}}, m.Values)
+			require.Equal(t, []Value{{"turn", float64(i + 1)}, {"minus_turn", -float64(i + 1)}, {"ratio", ratio}},
+				m.Values)
 			require.Equal(t, 12., m.Work)
 			require.Equal(t, int64(i+1), m.Step)
 			if m.Done && done == 0 {
@@ -217,7 +229,9 @@ func TestLoopAsRun(t *testing.T) {
 	_, err := newLoop(LoopOptions{Metrics: []string{"turn"}}).Step()
 	require.EqualError(t, err, "the program count gives 3 numbers, its metrics have 1 names: give each a name")
 
-	r := WithCandidates(newLoop(LoopOptions{Metrics: []string{"a", "b", "c"}}), func(s state) []Candidate { return []Candidate{{"it", s.Member}} })
+	r := WithCandidates(newLoop(LoopOptions{Metrics: []string{"a", "b", "c"}}), func(s state) []Candidate {
+		return []Candidate{{"it", s.Member}}
+	})
 	steps(t, r, 2)
 	s, err := r.Snapshot()
 	require.NoError(t, err)

@@ -12,18 +12,20 @@ import (
 // Profile says what was compiled, how it is laid out, and where both came from.
 type Profile struct {
 	plan.Choice
-	TraceSeconds    float64   `json:"trace_seconds"`
-	CompileSeconds  float64   `json:"compile_seconds"` // of compiling, or of loading
-	Cache           string    `json:"cache"`           // "hit" where all programs were hits
-	CacheReason     string    `json:"cache_reason,omitempty"`
-	PeakMemoryBytes int64     `json:"peak_memory_bytes"` // what the largest program needs of one device; 0 where the backend does not say
+	TraceSeconds   float64 `json:"trace_seconds"`
+	CompileSeconds float64 `json:"compile_seconds"` // of compiling, or of loading
+	Cache          string  `json:"cache"`           // "hit" where all programs were hits
+	CacheReason    string  `json:"cache_reason,omitempty"`
+	// what the largest program needs of one device; 0 where the backend does not say
+	PeakMemoryBytes int64     `json:"peak_memory_bytes"`
 	Devices         int       `json:"devices"`
 	PlannedBytes    int64     `json:"planned_memory_bytes"` // the plan's estimate for the run's arrays on all devices
 	MemoryBudget    int64     `json:"memory_budget_bytes"`  // what they may take; 0: not known
 	Programs        []Program `json:"programs"`
 	// Facts are further figures of a kind of run, beside the others in JSON.
 	Facts []Fact `json:"-"`
-	// Chosen are the settings that were chosen for the run: with them, it repeats to the byte whatever is stored or free then.
+	// Chosen are the settings that were chosen for the run: with them, it repeats to the byte whatever is stored or
+	// free then.
 	Chosen settings.Values `json:"-"`
 }
 
@@ -83,7 +85,8 @@ func ProgramOf(x *xlabridge.Compiled) Program {
 	c := Program{Name: x.Program.Name, TraceSeconds: x.Program.TraceSeconds, Cache: xlabridge.CacheOff}
 	if x.Executable != nil {
 		info := x.Executable.Info()
-		c.CompileSeconds, c.Cache, c.Reason, c.Stored, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Stored, info.Bytes
+		c.CompileSeconds, c.Cache, c.Reason, c.Stored, c.Bytes = info.Seconds, info.Cache, info.Reason, info.Stored,
+			info.Bytes
 		if m, err := x.Executable.Memory(); err == nil {
 			c.MemoryBytes = m.Total()
 		}

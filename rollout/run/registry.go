@@ -18,7 +18,8 @@ var namePattern = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 // Register makes a kind of run known, and so a command of it.
 func Register(k Kind) error {
 	if !namePattern.MatchString(k.Name) || k.New == nil || k.Unit == "" || k.Version < 1 {
-		return fmt.Errorf("run.Register: got the kind %q, want a name of small letters, a Unit, a Version from 1 on and a function New", k.Name)
+		return fmt.Errorf("run.Register: got the kind %q, want a name of small letters, a Unit, a Version from 1 on "+
+			"and a function New", k.Name)
 	}
 	if k.Round == "" {
 		k.Round = k.Unit

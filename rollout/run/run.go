@@ -22,8 +22,9 @@ type Kind struct {
 	Example string // command lines, indented by two blanks
 	// Argument is the setting that the command's argument gives, "" where it takes none.
 	Argument string
-	// Version is that of the state and of what the settings mean: a checkpoint of another is refused. It rises when the names
-	// or the meaning of the state's arrays change. It covers the kind's own; see strategy.Register and policy.Register for theirs.
+	// Version is that of the state and of what the settings mean: a checkpoint of another is refused. It rises when the
+	// names or the meaning of the state's arrays change. It covers the kind's own; see strategy.Register and
+	// policy.Register for theirs.
 	Version int
 	// Unit is what Metrics.Step counts, "generation", and Round what one call of Run.Step is; "" for the same.
 	Unit, Round string
@@ -33,8 +34,8 @@ type Kind struct {
 	New func() Experiment
 }
 
-// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to become a Run.
-// What has parts (settings.HasParts) has their settings, too.
+// Experiment is a pointer to a struct of settings (package settings), with Common embedded, that knows how to become a
+// Run. What has parts (settings.HasParts) has their settings, too.
 type Experiment interface {
 	// Title ends the name of the run's folder: "CartPole-v1".
 	Title() string
@@ -44,8 +45,8 @@ type Experiment interface {
 	Board() []Row
 	// On is where the run runs.
 	On() *Common
-	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state on the
-	// devices.
+	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
+	// on the devices.
 	Start(b xlabridge.Backend) (Run, error)
 }
 
@@ -71,15 +72,15 @@ func (p *Planning) Planned() *Planning { return p }
 // Defaults are the settings as they are by default.
 func Defaults() Planning { return Planning{Tune: plan.TuneAuto} }
 
-// Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time, but for
-// Chooser.Candidates.
+// Run is a run under way: programs and a state on the devices. It is not for use by several goroutines at a time, but
+// for Chooser.Candidates.
 type Run interface {
 	// Step computes one round: a generation, some steps of SGD.
 	Step() (Metrics, error)
 	// Snapshot copies the state to the host. With the settings it is all that the rest of the run depends on.
 	Snapshot() (Snapshot, error)
-	// Restore goes back, or on, to a snapshot of a run with the same settings, on any number of devices: what follows is
-	// what followed then, to the byte. It refuses arrays that are missing or of other shapes with a sentence.
+	// Restore goes back, or on, to a snapshot of a run with the same settings, on any number of devices: what follows
+	// is what followed then, to the byte. It refuses arrays that are missing or of other shapes with a sentence.
 	Restore(Snapshot) error
 	// Profile says what was compiled.
 	Profile() Profile
@@ -92,7 +93,8 @@ type Metrics struct {
 	Step   int64   // of the Kind's Unit, from 1
 	Values []Value // in the order in which they are written; the same bytes for the same settings
 	Work   float64 // done in this round: what steps/s counts
-	// Timings are numbers of this round that differ from run to run: parts of its time. They are shown, and written beside its seconds.
+	// Timings are numbers of this round that differ from run to run: parts of its time. They are shown, and written
+	// beside its seconds.
 	Timings []Value
 	Done    bool // the goal is reached: the run ends
 	// Stalled tells that the run ends as it no longer gets better.
@@ -134,7 +136,8 @@ type Row struct {
 	Plain bool
 	// Rare tells that the row is left out until there is a number of it: of what should not happen.
 	Rare bool
-	// Gaps tells that NaN among the row's metrics says that there is nothing to measure now: its part is left out, as if it were not known yet.
+	// Gaps tells that NaN among the row's metrics says that there is nothing to measure now: its part is left out, as
+	// if it were not known yet.
 	Gaps bool
 }
 
@@ -168,7 +171,8 @@ func Curves(metrics ...string) []Row {
 
 // Checked is an Experiment with more to check than the ranges of its settings and, of a Player, that it has a Rollout.
 type Checked interface {
-	// Check finds the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or compiled.
+	// Check finds the first mistake in all of the settings, a *settings.Error, before anything is opened, traced or
+	// compiled.
 	Check(on plan.Machine) error
 }
 
@@ -191,8 +195,8 @@ func Check(e Experiment, on plan.Machine) error {
 type Described interface {
 	// Setup says in a line what is run.
 	Setup() string
-	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a tuner
-	// stores.
+	// Purpose says in a few words what the programs are for, with all that their shapes depend on. It names what a
+	// tuner stores.
 	Purpose() string
 }
 
@@ -212,8 +216,8 @@ func Purpose(kind string, e Experiment) string {
 	return kind + " " + settings.Words(e)
 }
 
-// Measured is an Experiment that knows the names of its metrics before it runs: all that Metrics.Values may have of it, whether measured in
-// every round or in some.
+// Measured is an Experiment that knows the names of its metrics before it runs: all that Metrics.Values may have of it,
+// whether measured in every round or in some.
 type Measured interface {
 	Measures() []string
 }
@@ -229,7 +233,8 @@ type Progress interface {
 	Notice(line string)
 }
 
-// Player is an Experiment whose members play episodes: they can be judged, played and drawn. One that embeds Playing is one.
+// Player is an Experiment whose members play episodes: they can be judged, played and drawn. One that embeds Playing is
+// one.
 type Player interface {
 	Rollout() (*episode.Rollout, error)
 	// Judged is the number of fresh episodes by which members are judged before one of them is called the best.
@@ -239,8 +244,8 @@ type Player interface {
 // Planned is an Experiment that chooses a plan by itself: it has Planning embedded.
 type Planned interface {
 	Planned() *Planning
-	// ChoosePlan chooses the plan as Start would, and stores it where it is measured, but compiles nothing that stays: a Start
-	// with plan.TuneAuto then finds it.
+	// ChoosePlan chooses the plan as Start would, and stores it where it is measured, but compiles nothing that stays:
+	// a Start with plan.TuneAuto then finds it.
 	ChoosePlan(b xlabridge.Backend) (plan.Choice, error)
 }
 
@@ -257,7 +262,8 @@ type Programmed interface {
 
 // Selective is an Experiment some of whose settings mean nothing as the others stand.
 type Selective interface {
-	// Idle are the names of these settings, and what is wanted where one of them is given: what there is instead, and why.
+	// Idle are the names of these settings, and what is wanted where one of them is given: what there is instead, and
+	// why.
 	Idle() (names []string, wants string)
 }
 
@@ -278,18 +284,20 @@ type Sampled struct {
 
 // Laned is an Experiment of which many can run at once, as lanes of one program: hundreds of small ones compiled once.
 type Laned interface {
-	// LaneNumbers are the names of the settings that may be others in each lane, those of parts with dots: they are inputs of the program.
+	// LaneNumbers are the names of the settings that may be others in each lane, those of parts with dots: they are
+	// inputs of the program.
 	LaneNumbers() []string
 	// LaneCost is what one of them takes. An error names the setting by which the run cannot be a lane.
 	LaneCost() (LaneCost, error)
-	// OpenLanes makes the program of up to `most` of them at a time, each of which has its own values of the named settings.
+	// OpenLanes makes the program of up to `most` of them at a time, each of which has its own values of the named
+	// settings.
 	OpenLanes(b xlabridge.Backend, names []string, most int) (Lanes, error)
 }
 
 // Lanes are a program in which runs are lanes.
 type Lanes interface {
-	// Run runs all of them to their ends, more than there are lanes in turn. What a run comes to is the same among few and many. hear hears of each one's metrics after each of its steps,
-	// and tells whether it ends there.
+	// Run runs all of them to their ends, more than there are lanes in turn. What a run comes to is the same among few
+	// and many. hear hears of each one's metrics after each of its steps, and tells whether it ends there.
 	Run(ctx context.Context, all []Lane, hear func(lane int, m Metrics) (stop bool)) error
 	Close() error
 }
@@ -316,9 +324,9 @@ type Bound interface {
 
 // Chooser is a Run with members that may be its best.
 type Chooser interface {
-	// Candidates are they, of a snapshot, on the host: the one that stands for the whole search first. It may be called from
-	// another goroutine while Step is inside of a call, as at an interrupt: it reads the snapshot, and of the run only what
-	// stays as it was made.
+	// Candidates are they, of a snapshot, on the host: the one that stands for the whole search first. It may be called
+	// from another goroutine while Step is inside of a call, as at an interrupt: it reads the snapshot, and of the run
+	// only what stays as it was made.
 	Candidates(s Snapshot) ([]Candidate, error)
 }
 
@@ -330,7 +338,8 @@ type Candidate struct {
 
 // Famous is a Chooser that keeps a hall of fame: the best members of the whole run.
 type Famous interface {
-	// Fame are they, of a snapshot, on the host, the one with the highest fitness first; as Chooser.Candidates otherwise.
+	// Fame are they, of a snapshot, on the host, the one with the highest fitness first; as Chooser.Candidates
+	// otherwise.
 	Fame(s Snapshot) ([]Famed, error)
 }
 
@@ -356,7 +365,8 @@ type Phase struct {
 
 // Costed is a Run that counts its work.
 type Costed interface {
-	// Cost is the work of one unit of what steps/s counts times its Metrics.Work: of one generation, of one step of SGD.
+	// Cost is the work of one unit of what steps/s counts times its Metrics.Work: of one generation, of one step of
+	// SGD.
 	Cost() graph.Cost
 }
 
@@ -384,7 +394,8 @@ type Ending interface {
 
 // Tabled is a Run with a table of what it has come to, shown behind its end.
 type Tabled interface {
-	// Table are its lines, of columns that are set apart by spaces; none where there is nothing to show. It is asked for once, after the last round.
+	// Table are its lines, of columns that are set apart by spaces; none where there is nothing to show. It is asked
+	// for once, after the last round.
 	Table() []string
 }
 

@@ -22,7 +22,8 @@ func TestRegister(t *testing.T) {
 		change func(k *Kind)
 		want   string
 	}{
-		{func(k *Kind) { k.Name = "" }, `run.Register: got the kind "", want a name of small letters, a Unit, a Version from 1 on and a function New`},
+		{func(k *Kind) { k.Name = "" },
+			`run.Register: got the kind "", want a name of small letters, a Unit, a Version from 1 on and a function New`},
 		{func(k *Kind) { k.Name = "Walk" }, `got the kind "Walk"`},
 		{func(k *Kind) { k.Name = "-walk" }, "want a name"},
 		{func(k *Kind) { k.Name = "wa/lk" }, "want a name"},
@@ -61,8 +62,10 @@ func TestRegister(t *testing.T) {
 
 func TestLeafName(t *testing.T) {
 	for i, c := range []struct{ path, want string }{
-		{".Mean", "mean"}, {".Strategy.LearningRate", "strategy.learning_rate"}, {".Best.Genome[2].W", "best.genome.2.w"},
-		{".StdDev", "std_dev"}, {".RNG", "rng"}, {".RNGKey", "rng_key"}, {".KeyRNG", "key_rng"}, {".X1Y", "x1y"}, {".A.B", "a.b"}, {"[0][1]", "0.1"},
+		{".Mean", "mean"}, {".Strategy.LearningRate", "strategy.learning_rate"},
+		{".Best.Genome[2].W", "best.genome.2.w"},
+		{".StdDev", "std_dev"}, {".RNG", "rng"}, {".RNGKey", "rng_key"}, {".KeyRNG", "key_rng"}, {".X1Y", "x1y"},
+		{".A.B", "a.b"}, {"[0][1]", "0.1"},
 	} {
 		require.Equal(t, c.want, LeafName(c.path), "%d", i)
 	}
@@ -88,12 +91,14 @@ func newWalk(t *testing.T, b xlabridge.Backend, devices int) walk {
 	t.Helper()
 	var first walkState
 	first.Place.Now, first.Place.StepSize, first.Turn = graph.Scalar(0), graph.Scalar(1), graph.Of(int32(0))
-	l, err := NewLoop(b, LoopOptions{Name: "walk", Purpose: "a walk", Plan: plan.Plan{Devices: devices}}, first, graph.Scalar(10), func(s walkState, in *graph.Array) (walkState, *graph.Array) {
-		s.Place.StepSize = graph.Add(s.Place.StepSize, random.Uniform(random.FoldIn(random.New(7), s.Turn), graph.ShapeOf(graph.Float32), 0, 1))
-		s.Place.Now = graph.Add(s.Place.Now, graph.Add(in, s.Place.StepSize))
-		s.Turn = graph.Add(s.Turn, 1)
-		return s, graph.Mul(s.Place.Now, 2)
-	})
+	l, err := NewLoop(b, LoopOptions{Name: "walk", Purpose: "a walk", Plan: plan.Plan{Devices: devices}}, first,
+		graph.Scalar(10), func(s walkState, in *graph.Array) (walkState, *graph.Array) {
+			s.Place.StepSize = graph.Add(s.Place.StepSize, random.Uniform(random.FoldIn(random.New(7), s.Turn),
+				graph.ShapeOf(graph.Float32), 0, 1))
+			s.Place.Now = graph.Add(s.Place.Now, graph.Add(in, s.Place.StepSize))
+			s.Turn = graph.Add(s.Turn, 1)
+			return s, graph.Mul(s.Place.Now, 2)
+		})
 	require.NoError(t, err)
 	return walk{l}
 }
@@ -130,7 +135,8 @@ func TestLoop(t *testing.T) {
 			defer func() { require.NoError(t, w.Close()) }()
 			start, err := w.Snapshot()
 			require.NoError(t, err)
-			require.Equal(t, map[string]float64{"step": 0, "place.now": 0, "place.step_size": 1, "turn": 0}, hosted(t, start))
+			require.Equal(t, map[string]float64{"step": 0, "place.now": 0, "place.step_size": 1, "turn": 0},
+				hosted(t, start))
 			first := steps(t, w, 3)
 			middle, err := w.Snapshot()
 			require.NoError(t, err)
@@ -194,10 +200,14 @@ func TestLoopRefuses(t *testing.T) {
 		change func(a map[string]*graph.Array)
 		want   string
 	}{
-		{func(a map[string]*graph.Array) { delete(a, "turn") }, `the state has no array "turn" of i32[], as these settings want: restore what the same settings made`},
+		{func(a map[string]*graph.Array) {
+			delete(a, "turn")
+		}, `the state has no array "turn" of i32[], as these settings want: restore what the same settings made`},
 		{func(a map[string]*graph.Array) { a["turn"] = graph.Int32s([]int32{1}) }, `no array "turn" of i32[]`},
 		{func(a map[string]*graph.Array) { a["turn"] = graph.Scalar(1) }, `no array "turn" of i32[]`},
-		{func(a map[string]*graph.Array) { a["more"] = graph.Scalar(1) }, "the state has 4 arrays, these settings want 3"},
+		{func(a map[string]*graph.Array) {
+			a["more"] = graph.Scalar(1)
+		}, "the state has 4 arrays, these settings want 3"},
 		{func(a map[string]*graph.Array) { clear(a) }, "the state has no array"},
 	} {
 		s := Snapshot{Step: 9, Arrays: map[string]*graph.Array{}}
@@ -215,7 +225,8 @@ func TestLoopRefuses(t *testing.T) {
 	require.ErrorContains(t, w.Restore(Snapshot{}), "the state has no array")
 
 	// A number that is none is a state like any other.
-	nan := Snapshot{Step: 2, Arrays: map[string]*graph.Array{"place.now": graph.Scalar(math.NaN()), "place.step_size": graph.Scalar(math.Inf(1)), "turn": graph.Of(int32(-1))}}
+	nan := Snapshot{Step: 2, Arrays: map[string]*graph.Array{"place.now": graph.Scalar(math.NaN()),
+		"place.step_size": graph.Scalar(math.Inf(1)), "turn": graph.Of(int32(-1))}}
 	require.NoError(t, w.Restore(nan))
 	m, err := w.Step()
 	require.NoError(t, err)
@@ -264,9 +275,10 @@ func TestLoopThatFails(t *testing.T) {
 	require.Equal(t, want, steps(t, w, 2))
 	require.NoError(t, w.Close())
 
-	_, err = NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "bad"}, graph.Scalar(0), graph.None{}, func(s *graph.Array, _ graph.None) (*graph.Array, graph.None) {
-		return graph.Reshape(s, 3), graph.None{}
-	})
+	_, err = NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "bad"}, graph.Scalar(0), graph.None{},
+		func(s *graph.Array, _ graph.None) (*graph.Array, graph.None) {
+			return graph.Reshape(s, 3), graph.None{}
+		})
 	require.Error(t, err, "what cannot be traced")
 }
 
@@ -278,12 +290,18 @@ func TestLoopWantsNamesApart(t *testing.T) {
 		state  any
 		want   string
 	}{
-		{1, map[string]any{"W": graph.Scalar(1), "w": graph.Scalar(2)}, `the state of the program names has two arrays of the name "w" in a snapshot, at ["W"] and at ["w"], want`},
-		{2, map[string]any{"a.b": graph.Scalar(1), "a": inner{graph.Scalar(2)}}, `two arrays of the name "a.b" in a snapshot`},
-		{3, struct{ StepSize, Step_size *graph.Array }{graph.Scalar(1), graph.Scalar(2)}, `two arrays of the name "step_size" in a snapshot, at .StepSize and at .Step_size`},
+		{1, map[string]any{"W": graph.Scalar(1), "w": graph.Scalar(2)},
+			`the state of the program names has two arrays of the name "w" in a snapshot, at ["W"] and at ["w"], want`},
+		{2, map[string]any{"a.b": graph.Scalar(1), "a": inner{graph.Scalar(2)}},
+			`two arrays of the name "a.b" in a snapshot`},
+		{3, struct{ StepSize, Step_size *graph.Array }{graph.Scalar(1), graph.Scalar(2)},
+			`two arrays of the name "step_size" in a snapshot, at .StepSize and at .Step_size`},
 		{4, map[string]any{"W": graph.Scalar(1), "v": graph.Scalar(2)}, ""},
 	} {
-		l, err := NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "names"}, c.state, graph.None{}, func(s any, _ graph.None) (any, graph.None) { return s, graph.None{} })
+		l, err := NewLoop(&xlabridge.Reference{}, LoopOptions{Name: "names"}, c.state, graph.None{},
+			func(s any, _ graph.None) (any, graph.None) {
+				return s, graph.None{}
+			})
 		if c.want == "" {
 			require.NoError(t, err, "case %d", c.number)
 			s, err := l.Snapshot()
@@ -300,8 +318,10 @@ func TestLoopWantsNamesApart(t *testing.T) {
 func TestProfile(t *testing.T) {
 	var p Profile
 	require.Nil(t, p.Fact("x"))
-	for _, c := range []Program{{Name: "one", TraceSeconds: 1, CompileSeconds: 2, Cache: xlabridge.CacheHit, Bytes: 10, MemoryBytes: 7},
-		{Name: "two", TraceSeconds: 1, CompileSeconds: 3, Cache: xlabridge.CacheMiss, Reason: "none is stored", Bytes: 5, MemoryBytes: 9},
+	for _, c := range []Program{{Name: "one", TraceSeconds: 1, CompileSeconds: 2, Cache: xlabridge.CacheHit, Bytes: 10,
+		MemoryBytes: 7},
+		{Name: "two", TraceSeconds: 1, CompileSeconds: 3, Cache: xlabridge.CacheMiss, Reason: "none is stored",
+			Bytes: 5, MemoryBytes: 9},
 		{Name: "three", Cache: xlabridge.CacheHit, Reason: "later", MemoryBytes: 1}} {
 		p.Account(c)
 	}

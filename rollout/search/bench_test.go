@@ -31,7 +31,7 @@ func (n hidden) apply(observation *graph.Array) (logits, value *graph.Array) {
 
 // selfPlay plays a whole clique game with a search for each move.
 func selfPlay(g board.Game[board.Edges], p Policy, net hidden, key random.Key) *graph.Array {
-	m := Of(g, func(n hidden, o *graph.Array) (*graph.Array, *graph.Array) { return n.apply(o) }, 1)
+	m := NewModel(g, func(n hidden, o *graph.Array) (*graph.Array, *graph.Array) { return n.apply(o) }, 1)
 	s, _ := g.Reset(key, board.Params{})
 	_, weights := graph.Scan(func(s board.State[board.Edges], i *graph.Array) (board.State[board.Edges], *graph.Array) {
 		r := Run(p, net, random.FoldIn(key, i), m.Root(net, s), m.Step)
@@ -58,7 +58,9 @@ func BenchmarkSelfPlay(b *testing.B) {
 				edges := g.Spec().MaxSteps
 				net := newHidden(3*edges, edges)
 				run := xlabridge.ShardMap(client, func(keys random.Key) *graph.Array {
-					return graph.VMap(func(key random.Key) *graph.Array { return selfPlay(g, c.policy, net, key) })(keys)
+					return graph.VMap(func(key random.Key) *graph.Array {
+						return selfPlay(g, c.policy, net, key)
+					})(keys)
 				}, graph.Mesh{{Name: "devices", Size: devices}}, graph.Spec{"devices"}, graph.Spec{"devices"})
 				for b.Loop() {
 					out, err := run(random.Split(random.New(1), games))

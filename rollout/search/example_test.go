@@ -12,19 +12,21 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A search without any knowledge of Tic-tac-toe, in three positions side by side: it wins where it can, and blocks where it must.
+// A search without any knowledge of Tic-tac-toe, in three positions side by side: it wins where it can, and blocks
+// where it must.
 func Example() {
 	game := board.TicTacToe()
 	network := func(_ graph.None, observation *graph.Array) (logits, value *graph.Array) {
 		return graph.Zeros(graph.ShapeOf(graph.Float32, 9)), graph.Scalar(0)
 	}
-	model := search.Of(game, network, 1)
+	model := search.NewModel(game, network, 1)
 	best := func(key random.Key, moves *graph.Array) *graph.Array { // one game
 		state, _ := game.Reset(key, board.Params{})
-		state, _ = graph.Scan(func(s board.State[board.Lines], move *graph.Array) (board.State[board.Lines], graph.None) {
-			next, _, _, _, _ := game.Step(key, s, move, board.Params{})
-			return next, graph.None{}
-		}, state, moves)
+		state, _ = graph.Scan(
+			func(s board.State[board.Lines], move *graph.Array) (board.State[board.Lines], graph.None) {
+				next, _, _, _, _ := game.Step(key, s, move, board.Params{})
+				return next, graph.None{}
+			}, state, moves)
 		root := model.Root(graph.None{}, state)
 		root.Temperature = graph.Scalar(0) // the most visited move, not one drawn by visits
 		return search.Run(search.DefaultPUCT(400), graph.None{}, key, root, model.Step).Action

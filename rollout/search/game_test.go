@@ -12,6 +12,7 @@ import (
 	_ "xlarun/envs/classic"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/xlabridge"
 )
 
@@ -68,7 +69,7 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 			}
 			for a := range edges {
 				if (p.set[0]|p.set[1])>>a&1 == 1 && !p.over {
-					logits[a] = illegal
+					logits[a] = illegalLogit
 				}
 			}
 			return logits, float32(math.Tanh(float64(sum)))
@@ -90,18 +91,26 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 			}
 			return reward, -1, logits, value, next
 		}
-		for _, policy := range []Policy{DefaultGumbel(simulations), DefaultPUCT(simulations)} {
-			m := Of(g, network, 1)
+		policies := map[board.Variant][]Policy{board.Maker: {DefaultGumbel(simulations)},
+			board.Avoid: {DefaultPUCT(simulations)}}[variant]
+		if long.On() {
+			policies = []Policy{DefaultGumbel(simulations), DefaultPUCT(simulations)}
+		}
+		for _, policy := range policies {
+			m := NewModel(g, network, 1)
 			noise := draw(edges)
 			for i := range noise {
 				noise[i] = float32(math.Abs(float64(noise[i]))) / edges
 			}
 			search := func(net toy, moves *graph.Array) *graph.Array {
 				s, _ := g.Reset(random.New(0), board.Params{})
-				s, _ = graph.Scan(func(s board.State[board.Edges], a *graph.Array) (board.State[board.Edges], graph.None) {
-					next, _, _, _, _ := g.Step(random.New(0), s, a, board.Params{})
-					return graph.MapTree2(func(old, new *graph.Array) *graph.Array { return graph.Select(graph.Lt(a, 0), old, new) }, s, next), graph.None{}
-				}, s, moves)
+				s, _ = graph.Scan(
+					func(s board.State[board.Edges], a *graph.Array) (board.State[board.Edges], graph.None) {
+						next, _, _, _, _ := g.Step(random.New(0), s, a, board.Params{})
+						return graph.MapTree2(func(old, new *graph.Array) *graph.Array {
+							return graph.Select(graph.Lt(a, 0), old, new)
+						}, s, next), graph.None{}
+					}, s, moves)
 				root := m.Root(net, s)
 				root.Noise = graph.Float32s(noise)
 				return Run(policy, net, random.New(1), root, m.Step).Tree.RootVisits()
@@ -122,13 +131,15 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 				for e := range legal {
 					legal[e] = (p.set[0]|p.set[1])>>e&1 == 0
 				}
-				want := Plain[position]{Policy: policy, Step: play}.Run(PlainRoot[position]{State: p, Logits: logits, Value: value, Legal: legal, Noise: noise})
+				want := Plain[position]{Policy: policy, Step: play}.Run(PlainRoot[position]{State: p, Logits: logits,
+					Value: value, Legal: legal, Noise: noise})
 				got, err := run(net, graph.Int32s(moves))
 				require.NoError(t, err)
 				visits, err := graph.Floats(got)
 				require.NoError(t, err)
 				for e := range edges {
-					require.EqualValues(t, want.Visits[e], visits[e], "%v %T, game %d, edge %d", variant, policy, game, e)
+					require.EqualValues(t, want.Visits[e], visits[e], "%v %T, game %d, edge %d", variant, policy, game,
+						e)
 					require.True(t, legal[e] || visits[e] == 0, "an illegal move was searched")
 				}
 			}
@@ -166,8 +177,9 @@ func uniform(actions int) Network[graph.None] {
 // Without a network, the search finds a win in one move, and the only move that does not lose.
 func TestTacticsAreFound(t *testing.T) {
 	g := board.TicTacToe()
-	m := Of(g, uniform(9), 1)
-	for _, p := range []Policy{DefaultPUCT(400), Gumbel{Options: Options{Simulations: 400}, Considered: 9, Scale: 0, Transform: ByMixedValue}} {
+	m := NewModel(g, uniform(9), 1)
+	for _, p := range []Policy{DefaultPUCT(400), Gumbel{Options: Options{Simulations: 400}, Considered: 9, Scale: 0,
+		Transform: ByMixedValue}} {
 		f := func(moves *graph.Array) *graph.Array {
 			s, _ := g.Reset(random.New(0), board.Params{})
 			s, _ = graph.Scan(func(s board.State[board.Lines], a *graph.Array) (board.State[board.Lines], graph.None) {
@@ -193,17 +205,18 @@ func TestTacticsAreFound(t *testing.T) {
 
 // What a network gives that is no number does not lead the search out of its tree.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
-	for number, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat32} {
-		for _, p := range []Policy{DefaultPUCT(20), DefaultGumbel(20)} {
-			g := board.TicTacToe()
-			m := Of(g, func(_ graph.None, o *graph.Array) (*graph.Array, *graph.Array) {
-				x := graph.Select(graph.Gt(graph.Sum(o), 2), graph.Scalar(bad), graph.Scalar(.5))
-				return graph.BroadcastTo(x, 9), x
-			}, 1)
-			visits, err := xlabridge.Jit1(client(t), func(k random.Key) *graph.Array {
-				s, _ := g.Reset(k, board.Params{})
-				return Run(p, graph.None{}, k, m.Root(graph.None{}, s), m.Step).Tree.RootVisits()
-			})(random.New(0))
+	for _, p := range []Policy{DefaultPUCT(20), DefaultGumbel(20)} {
+		g := board.TicTacToe()
+		m := NewModel(g, func(bad, o *graph.Array) (*graph.Array, *graph.Array) {
+			x := graph.Select(graph.Gt(graph.Sum(o), 2), bad, graph.Scalar(.5))
+			return graph.BroadcastTo(x, 9), x
+		}, 1)
+		search := xlabridge.Jit2(client(t), func(k random.Key, bad *graph.Array) *graph.Array {
+			s, _ := g.Reset(k, board.Params{})
+			return Run(p, bad, k, m.Root(bad, s), m.Step).Tree.RootVisits()
+		})
+		for number, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat32} {
+			visits, err := search(random.New(0), graph.Scalar(bad))
 			require.NoError(t, err)
 			v, err := graph.Floats(visits)
 			require.NoError(t, err)
@@ -216,7 +229,8 @@ func TestOutputsThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// What is no number behind an action is the same to the kernel, its operations and the plain search, and no illegal action is played for it.
+// What is no number behind an action is the same to the kernel, its operations and the plain search, and no illegal
+// action is played for it.
 func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 	const actions, simulations = 5, 20
 	legal := []bool{false, true, true, false, true}
@@ -227,11 +241,14 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 	for _, p := range []Policy{DefaultPUCT(simulations), DefaultGumbel(simulations)} {
 		f := func(g given) outcome {
 			step := func(_ graph.None, _ random.Key, a, _ *graph.Array) (Step, *graph.Array) {
-				logits := graph.Select(graph.Eq(graph.Iota(actions), 1), graph.DynamicIndex(g.Logits, a, 0), graph.Mul(.25, graph.Convert(graph.Iota(actions), graph.Float32)))
-				return Step{graph.DynamicIndex(g.Rewards, a, 0), graph.Scalar(-1), logits, graph.DynamicIndex(g.Values, a, 0)}, a
+				logits := graph.Select(graph.Eq(graph.Iota(actions), 1), graph.DynamicIndex(g.Logits, a, 0),
+					graph.Mul(.25, graph.Convert(graph.Iota(actions), graph.Float32)))
+				return Step{graph.DynamicIndex(g.Rewards, a, 0), graph.Scalar(-1), logits,
+					graph.DynamicIndex(g.Values, a, 0)}, a
 			}
-			r := Run(p, graph.None{}, random.New(0), Root[*graph.Array]{Logits: g.Root, Value: graph.Scalar(.1), Embedding: graph.Of(int32(0)),
-				Legal: graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
+			r := Run(p, graph.None{}, random.New(0), Root[*graph.Array]{Logits: g.Root, Value: graph.Scalar(.1),
+				Embedding: graph.Of(int32(0)),
+				Legal:     graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
 			return outcome{r.Tree.RootVisits(), r.Action, r.Weights}
 		}
 		compiled, interpreted := xlabridge.Jit1(client(t), f), xlabridge.Jit1(&xlabridge.Reference{}, f)
@@ -239,7 +256,8 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 			for kind, what := range []string{"root's logit", "reward", "logit", "value"} {
 				for _, action := range []int{0, 1, 3, 4} {
 					number++
-					x := [4][]float32{{.5, .25, -.5, 0, .75}, {.5, -.25, .125, 0, .3}, {.5, .25, .75, -1, 0}, {.2, -.4, .6, .8, -.1}}
+					x := [4][]float32{{.5, .25, -.5, 0, .75}, {.5, -.25, .125, 0, .3}, {.5, .25, .75, -1, 0},
+						{.2, -.4, .6, .8, -.1}}
 					x[kind][action] = float32(bad)
 					name := []any{"case %d, %T: %s %v at action %d", number, p, what, bad, action}
 					want := Plain[int]{Policy: p, Step: func(_, a int) (float32, float32, []float32, float32, int) {
@@ -275,7 +293,7 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 func TestOnePlayer(t *testing.T) {
 	g, err := board.Ramsey(4, 3)
 	require.NoError(t, err)
-	m := Of(g, uniform(12), .9)
+	m := NewModel(g, uniform(12), .9)
 	s, _ := g.Reset(random.New(0), board.Params{})
 	step, next := m.Step(graph.None{}, random.New(0), graph.Of(int32(3)), Position[board.RamseyState]{s, envs.False()})
 	for want, x := range map[float64]*graph.Array{.9: step.Discount, 1. / 6: step.Reward} {
@@ -315,10 +333,16 @@ func TestWhatIsRefused(t *testing.T) {
 		{with(func(p *PUCT) { p.Transform = ByMinMax }), nil, good, "bounded by 0 and 0"},
 		{gumbel(func(g *Gumbel) { g.Considered = 0 }), nil, good, "got 0 considered actions"},
 		{gumbel(func(g *Gumbel) { g.Scale = -1 }), nil, good, "scale is -1"},
-		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 2, 4)) }, good, "graph.VMap maps it over more"},
-		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 0)) }, good, "want f32[actions]"},
+		{DefaultPUCT(3), func(r *Root[graph.None]) {
+			r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 2, 4))
+		}, good, "graph.VMap maps it over more"},
+		{DefaultPUCT(3), func(r *Root[graph.None]) {
+			r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 0))
+		}, good, "want f32[actions]"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Value = nil }, good, "no logits or no value"},
-		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Legal = graph.Of([]bool{true}) }, good, "legal actions are bool[1], want bool[4]"},
+		{DefaultPUCT(3), func(r *Root[graph.None]) {
+			r.Legal = graph.Of([]bool{true})
+		}, good, "legal actions are bool[1], want bool[4]"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Noise = zero }, good, "noise is f32[], want f32[4]"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Temperature = r.Logits }, good, "temperature is f32[4]"},
 		{DefaultPUCT(3), nil, bad(Step{nil, zero, root.Logits, zero}), "reward is nil"},
@@ -333,7 +357,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	pendulum, err := envs.Make("Pendulum-v1")
 	require.NoError(t, err)
-	err = graph.Try(func() { Of(pendulum, uniform(1), 1) })
+	err = graph.Try(func() { NewModel(pendulum, uniform(1), 1) })
 	require.ErrorContains(t, err, "want Discrete")
 }
 

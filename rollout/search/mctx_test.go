@@ -11,18 +11,28 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-var cpu = sync.OnceValues(func() (*xlabridge.Client, error) {
-	return xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu"})
-})
+var (
+	mutex sync.Mutex
+	cpu   *xlabridge.Client
+)
 
+// client is the CPU, which all tests of the package share.
 func client(t testing.TB) *xlabridge.Client {
-	c, err := cpu()
-	require.NoError(t, err)
-	return c
+	t.Helper()
+	mutex.Lock()
+	defer mutex.Unlock()
+	if cpu == nil {
+		c, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", CacheDir: xlatest.CacheDir(t)})
+		require.NoError(t, err)
+		cpu = c
+	}
+	return cpu
 }
 
 // vectors are what third_party/oracles/mctx_trees.py wrote, whose docstring says what they mean.
@@ -86,7 +96,8 @@ func searchTable(p Policy, actions int, m table, in lanes) found {
 
 var transforms = map[string]Transform{"siblings": BySiblings, "minmax": ByMinMax, "mixed": ByMixedValue}
 
-// Trees are those of mctx: compiled, where a kernel takes the steps in, and, the shorter searches, interpreted, where other ops do.
+// Trees are those of mctx: of the longer searches compiled, with the kernel of backward, and of the shorter ones
+// interpreted, with its ops. The long form compiles all.
 func TestTreesAreThoseOfMctx(t *testing.T) {
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/mctx_trees.json.gz", &v))
@@ -99,10 +110,13 @@ func TestTreesAreThoseOfMctx(t *testing.T) {
 			f := func(m table, in lanes) found {
 				return graph.VMap(func(in lanes) found { return searchTable(p, c.Actions, m, in) })(in)
 			}
-			got, err := xlabridge.Jit2(client(t), f)(m, in)
-			require.NoError(t, err)
-			c.compare(t, got)
-			if c.Simulations > 17 {
+			interpreted := c.Simulations <= 17
+			if !interpreted || long.On() {
+				got, err := xlabridge.Jit2(client(t), f)(m, in)
+				require.NoError(t, err)
+				c.compare(t, got)
+			}
+			if !interpreted {
 				return
 			}
 			program, err := graph.Trace("search", func(x struct {
@@ -126,7 +140,8 @@ func TestTreesAreThoseOfMctx(t *testing.T) {
 func (c treeCase) policy() Policy {
 	options, bounds := Options{Simulations: c.Simulations, MaxDepth: c.Depth}, [2]float64{-3, 3}
 	if c.Policy == "gumbel" {
-		return Gumbel{Options: options, Considered: c.Considered, Scale: 1, Transform: transforms[c.Transform], Bounds: bounds}
+		return Gumbel{Options: options, Considered: c.Considered, Scale: 1, Transform: transforms[c.Transform],
+			Bounds: bounds}
 	}
 	p := DefaultPUCT(c.Simulations)
 	p.Options, p.Transform, p.Bounds = options, transforms[c.Transform], bounds
@@ -141,7 +156,8 @@ func (c treeCase) compare(t *testing.T, got found) {
 		require.NoError(t, err)
 		return x
 	}
-	visits, values, qvalues, parents, weights, actions := read(got.Visits), read(got.Values), read(got.Qvalues), read(got.Parents), read(got.Weights), read(got.Action)
+	visits, values, qvalues, parents, weights, actions := read(got.Visits), read(got.Values), read(got.Qvalues),
+		read(got.Parents), read(got.Weights), read(got.Action)
 	nodes, a := c.Simulations+1, c.Actions
 	wantParents := c.Parents.Ints()
 	for g := range c.Start.Shape[0] {
@@ -160,7 +176,8 @@ func (c treeCase) compare(t *testing.T, got found) {
 			at, want := g*nodes+ours, g*nodes+n
 			require.Equal(t, c.Visits.Floats()[want*a:(want+1)*a], visits[at*a:(at+1)*a], "game %d, node %d", g, n)
 			require.InDelta(t, c.Values.Floats()[want], values[at], 1e-5, "game %d, node %d", g, n)
-			require.InDeltaSlice(t, c.Qvalues.Floats()[want*a:(want+1)*a], qvalues[at*a:(at+1)*a], 1e-5, "game %d, node %d", g, n)
+			require.InDeltaSlice(t, c.Qvalues.Floats()[want*a:(want+1)*a], qvalues[at*a:(at+1)*a], 1e-5,
+				"game %d, node %d", g, n)
 			if n > 0 {
 				require.Equal(t, int(wantParents[want]), theirs[int(parents[at])], "game %d, node %d", g, n)
 			}

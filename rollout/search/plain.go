@@ -5,63 +5,88 @@ import (
 	"slices"
 )
 
-// Plain is the same search as ordinary Go that calls its model position by position, in float32: slow, for finding mistakes and for play
-// without a compiler. For equal noise its visits are those of Run.
+// Plain is the same search as ordinary Go, in float32. It calls its model position by position: slow, but easy to
+// debug, and it needs no compiler. For equal noise its visits are those of Run.
 type Plain[S any] struct {
 	Policy Policy // PUCT or Gumbel
-	// Step is the model: what an action leads to from a state, as Step of a Recurrent.
+	// Step is the model: it returns what an action leads to from a state, as a Recurrent does.
 	Step func(state S, action int) (reward, discount float32, logits []float32, value float32, next S)
 }
 
-// PlainRoot is where a plain search starts: logits as the network gives them, noise as Root's.
+// PlainRoot is where a plain search starts. Slices have one element per action.
 type PlainRoot[S any] struct {
 	State  S
 	Logits []float32
 	Value  float32
 	Legal  []bool    // nil: all
-	Noise  []float32 // of PUCT the Dirichlet distribution's, of Gumbel its; nil: none
-	Ties   []float32 // of PUCT, 0 to 1: of equals, who has more; nil: the first
+	Noise  []float32 // as Root.Noise; nil: none
+	Ties   []float32 // of PUCT, 0 to 1: of equal scores, the one with more wins; nil: the first
 }
 
-// PlainResult is what a plain search found.
+// PlainResult is what a plain search found. Slices have one element per action of the root.
 type PlainResult struct {
-	Visits []int // of the root's actions
-	Values []float32
-	Value  float32
-	Action int // of Gumbel the one to play, of PUCT the most visited
-	// Weights are what the policy is to learn, as Result.Weights.
-	Weights []float32
+	Visits  []int
+	Values  []float32 // Q-values
+	Value   float32   // of the root
+	Action  int       // Gumbel: the action to play; PUCT: the most visited one
+	Weights []float32 // as Result.Weights
 }
 
+// plainNode is a node. Slices have one element per action.
 type plainNode[S any] struct {
-	state                                S
-	logits, prior, counts, values        []float32
-	children                             []int
-	visits, value, raw, reward, discount float32
+	state                          S
+	logits, prior, visits, qValues []float32
+	children                       []int
+	nodeVisits, value, rawValue    float32
+	reward, discount               float32 // of the action that led here
 }
 
-// plainSearch is one search under way.
+// plainSearch is one search in progress.
 type plainSearch[S any] struct {
 	settings
-	nodes             []*plainNode[S]
-	noise, considered []float32
-	closed            []bool
+	model                   Plain[S]
+	capacity                int
+	nodes                   []*plainNode[S]
+	noise, consideredVisits []float32
+	invalid                 []bool
 }
 
 // Run searches.
 func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 	o := p.Policy.options()
+	s := newPlainSearch(p, root, o)
+	for range o.Simulations {
+		path := s.simulate()
+		reward, discount, value := s.expand(path)
+		s.backward(path, reward, discount, value)
+	}
+	n := s.nodes[0]
+	r := PlainResult{Values: n.qValues, Value: n.value}
+	for _, visits := range n.visits {
+		r.Visits = append(r.Visits, int(visits))
+	}
+	if s.gumbel {
+		r.Action = s.best(s.scoreConsidered(n, float32(slices.Max(r.Visits))), true)
+	} else {
+		r.Action = s.best(n.visits, true)
+	}
+	r.Weights = s.weights()
+	return r
+}
+
+// newPlainSearch returns a search whose tree is the root.
+func newPlainSearch[S any](p Plain[S], root PlainRoot[S], o Options) *plainSearch[S] {
 	actions := len(root.Logits)
-	s := &plainSearch[S]{noise: slices.Clone(root.Ties), closed: make([]bool, actions)}
-	open := actions
+	s := &plainSearch[S]{model: p, capacity: o.Nodes, noise: slices.Clone(root.Ties), invalid: make([]bool, actions)}
+	legalActions := actions
 	for a, legal := range root.Legal {
-		if s.closed[a] = !legal; !legal {
-			open--
+		if s.invalid[a] = !legal; !legal {
+			legalActions--
 		}
 	}
 	logits := slices.Clone(root.Logits)
 	for a, x := range logits {
-		logits[a] = min(numberedPlain(x), math.MaxFloat32)
+		logits[a] = min(plainReplaceNaN(x), math.MaxFloat32)
 	}
 	switch policy := p.Policy.(type) {
 	case PUCT:
@@ -75,131 +100,142 @@ func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 		}
 	case Gumbel:
 		s.settings = settings{gumbel: true, transform: policy.Transform, maxDepth: o.MaxDepth, bounds: policy.Bounds}
-		s.noise, s.considered = root.Noise, halving(min(policy.Considered, open), o.Simulations)
+		s.noise = root.Noise
+		s.consideredVisits = consideredVisits(min(policy.Considered, legalActions), o.Simulations)
 	}
 	if s.noise == nil {
 		s.noise = make([]float32, actions)
 	}
-	for a, x := range logits {
-		if logits[a] = numberedPlain(x); s.closed[a] {
-			logits[a] = -math.MaxFloat32
-		}
-	}
-	most := slices.Max(logits)
-	for a := range logits {
-		logits[a] -= most
-		if s.closed[a] {
-			logits[a] = -math.MaxFloat32
-		}
-	}
+	s.maskInvalid(logits)
 	s.add(root.State, logits, root.Value, 0, 0)
-	s.nodes[0].visits = 1
-	for range o.Simulations {
-		s.simulate(p, o.Nodes)
-	}
-	r := PlainResult{Values: s.nodes[0].values, Value: s.nodes[0].value}
-	for _, n := range s.nodes[0].counts {
-		r.Visits = append(r.Visits, int(n))
-	}
-	if s.gumbel {
-		r.Action = s.best(s.consider(s.nodes[0], float32(slices.Max(r.Visits))), true)
-	} else {
-		r.Action = s.best(s.nodes[0].counts, true)
-	}
-	r.Weights = s.weights()
-	return r
+	return s
 }
 
-// weights are those of the root's actions: the shares of the visits, or the policy that the completed values improve.
+// maskInvalid is maskInvalid of the compiled search, in place.
+func (s *plainSearch[S]) maskInvalid(logits []float32) {
+	for a, x := range logits {
+		if logits[a] = plainReplaceNaN(x); s.invalid[a] {
+			logits[a] = -math.MaxFloat32
+		}
+	}
+	largest := slices.Max(logits)
+	for a := range logits {
+		logits[a] -= largest
+		if s.invalid[a] {
+			logits[a] = -math.MaxFloat32
+		}
+	}
+}
+
+// weights returns the policy's target for the root: the shares of the visits, or the improved policy.
 func (s *plainSearch[S]) weights() []float32 {
 	root := s.nodes[0]
 	if !s.gumbel {
-		out, total := slices.Clone(root.counts), sum(root.counts)
+		out, total := slices.Clone(root.visits), sum(root.visits)
 		for a := range out {
 			out[a] /= total
 		}
 		return out
 	}
-	out := s.transformed(root)
+	out := s.qTransform(root)
 	for a := range out {
-		if out[a] += root.logits[a]; s.closed[a] {
+		if out[a] += root.logits[a]; s.invalid[a] {
 			out[a] = -math.MaxFloat32
 		}
 	}
 	return softmax(out)
 }
 
+// add adds a node that was visited once.
 func (s *plainSearch[S]) add(state S, logits []float32, value, reward, discount float32) {
-	n := len(logits)
-	children := slices.Repeat([]int{-1}, n)
-	s.nodes = append(s.nodes, &plainNode[S]{state: state, logits: logits, prior: softmax(logits), counts: make([]float32, n), values: make([]float32, n),
-		children: children, value: value, raw: value, reward: reward, discount: discount})
+	actions := len(logits)
+	s.nodes = append(s.nodes, &plainNode[S]{
+		state: state, logits: logits, prior: softmax(logits),
+		visits: make([]float32, actions), qValues: make([]float32, actions), children: slices.Repeat([]int{-1},
+			actions),
+		nodeVisits: 1, value: value, rawValue: value, reward: reward, discount: discount,
+	})
 }
 
-// simulate walks down to an action that was not tried, or as deep as it may, evaluates what it leads to, and counts it on the way it came.
-func (s *plainSearch[S]) simulate(p Plain[S], room int) {
-	var path, taken []int
-	at, action := 0, 0
-	for {
-		action = s.best(s.scores(s.nodes[at], at == 0), at == 0)
-		path, taken = append(path, at), append(taken, action)
-		child := s.nodes[at].children[action]
+// plainEdge is an action in a node.
+type plainEdge struct{ node, action int }
+
+// simulate walks from the root to an action without a child, or to the largest depth, and returns the edges on the way.
+func (s *plainSearch[S]) simulate() (path []plainEdge) {
+	for node := 0; ; {
+		action := s.best(s.scores(s.nodes[node], node == 0), node == 0)
+		path = append(path, plainEdge{node, action})
+		child := s.nodes[node].children[action]
 		if child < 0 || len(path) >= s.maxDepth {
-			break
+			return path
 		}
-		at = child
+		node = child
 	}
-	reward, discount, logits, value, next := p.Step(s.nodes[at].state, action)
-	switch child := s.nodes[at].children[action]; {
-	case child >= 0:
+}
+
+// expand evaluates the action at the end of a path, and adds or updates the node that it leads to.
+func (s *plainSearch[S]) expand(path []plainEdge) (reward, discount, value float32) {
+	last := path[len(path)-1]
+	parent := s.nodes[last.node]
+	reward, discount, logits, value, next := s.model.Step(parent.state, last.action)
+	switch child := parent.children[last.action]; {
+	case child >= 0: // at the largest depth: evaluated again
 		n := s.nodes[child]
-		n.state, n.logits, n.prior, n.value, n.raw, n.reward, n.discount = next, logits, softmax(logits), value, value, reward, discount
-		n.visits++
-	case len(s.nodes) < room:
-		s.nodes[at].children[action] = len(s.nodes)
+		n.state, n.logits, n.prior = next, logits, softmax(logits)
+		n.value, n.rawValue, n.reward, n.discount = value, value, reward, discount
+		n.nodeVisits++
+	case len(s.nodes) < s.capacity:
+		parent.children[last.action] = len(s.nodes)
 		s.add(next, slices.Clone(logits), value, reward, discount)
-		s.nodes[len(s.nodes)-1].visits = 1
 	}
-	found := value
-	for i := len(path) - 1; i >= 0; i-- {
-		n := s.nodes[path[i]]
-		found = reward + discount*found
-		n.value = (n.value*n.visits + found) / (n.visits + 1)
-		n.visits++
-		n.counts[taken[i]]++
-		n.values[taken[i]] = reward + discount*value
+	return reward, discount, value
+}
+
+// backward takes a value back to the root. value is the new node's, reward and discount those of the action that led to
+// it.
+func (s *plainSearch[S]) backward(path []plainEdge, reward, discount, value float32) {
+	returned := value
+	for _, at := range slices.Backward(path) {
+		n := s.nodes[at.node]
+		returned = reward + discount*returned
+		n.value = (n.value*n.nodeVisits + returned) / (n.nodeVisits + 1)
+		n.nodeVisits++
+		n.visits[at.action]++
+		n.qValues[at.action] = reward + discount*value
 		value, reward, discount = n.value, n.reward, n.discount
 	}
 }
 
-// numberedPlain is numbered of one number.
-func numberedPlain(x float32) float32 {
+// plainReplaceNaN is replaceNaN of one number.
+func plainReplaceNaN(x float32) float32 {
 	if x >= -math.MaxFloat32 {
 		return x
 	}
 	return -math.MaxFloat32
 }
 
-// best is the first of the greatest scores.
+// best returns the first action with the largest score; at the root, of the legal ones.
 func (s *plainSearch[S]) best(scores []float32, atRoot bool) int {
-	best, most := 0, float32(math.Inf(-1))
+	best, largest := 0, float32(math.Inf(-1))
 	for a, x := range scores {
-		if !(atRoot && s.closed[a]) && x > most {
-			best, most = a, x
+		if !(atRoot && s.invalid[a]) && x > largest {
+			best, largest = a, x
 		}
 	}
 	return best
 }
 
+// scores returns the score of each action in a node.
 func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 	if s.gumbel && atRoot {
-		return s.consider(n, s.considered[int(sum(n.counts))])
+		return s.scoreConsidered(n, s.consideredVisits[int(sum(n.visits))])
 	}
-	out := s.transformed(n)
+	out := s.qTransform(n)
 	if !s.gumbel {
-		c := float32(math.Sqrt(float64(n.visits))) * (float32(s.init) + float32(math.Log(float64((n.visits+float32(s.base+1))/float32(s.base)))))
+		c := float32(math.Sqrt(float64(n.nodeVisits))) *
+			(float32(s.init) + float32(math.Log(float64((n.nodeVisits+float32(s.base+1))/float32(s.base)))))
 		for a := range out {
-			out[a] = numberedPlain(out[a] + c*n.prior[a]/(n.counts[a]+1) + tieNoise*s.noise[a])
+			out[a] = plainReplaceNaN(out[a] + c*n.prior[a]/(n.visits[a]+1) + tieNoise*s.noise[a])
 		}
 		return out
 	}
@@ -207,62 +243,68 @@ func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 		out[a] += n.logits[a]
 	}
 	out = softmax(out)
-	all := 1 + sum(n.counts)
+	total := 1 + sum(n.visits)
 	for a := range out {
-		out[a] = numberedPlain(out[a] - n.counts[a]/all)
+		out[a] = plainReplaceNaN(out[a] - n.visits[a]/total)
 	}
 	return out
 }
 
-// consider scores the root's actions that were tried so often.
-func (s *plainSearch[S]) consider(n *plainNode[S], visits float32) []float32 {
-	out, most := s.transformed(n), slices.Max(n.logits)
+// scoreConsidered returns the scores of the root's actions that have so many visits, -Inf for the others.
+func (s *plainSearch[S]) scoreConsidered(n *plainNode[S], visits float32) []float32 {
+	out, largest := s.qTransform(n), slices.Max(n.logits)
 	for a := range out {
-		out[a] = numberedPlain(max(lowLogit, s.noise[a]+(n.logits[a]-most)+out[a]))
-		if n.counts[a] != visits {
+		out[a] = plainReplaceNaN(max(lowLogit, s.noise[a]+(n.logits[a]-largest)+out[a]))
+		if n.visits[a] != visits {
 			out[a] = float32(math.Inf(-1))
 		}
 	}
 	return out
 }
 
-func (s *plainSearch[S]) transformed(n *plainNode[S]) []float32 {
+// qTransform returns the scaled Q-values of a node's actions.
+func (s *plainSearch[S]) qTransform(n *plainNode[S]) []float32 {
 	missing, low, high, scale := n.value, n.value, n.value, float32(1)
 	switch s.transform {
 	case ByMinMax:
 		missing, low, high = float32(s.bounds[0]), float32(s.bounds[0]), float32(s.bounds[1])
 	case ByMixedValue:
-		var prior, expected, visits float32
-		for a, count := range n.counts {
-			if visits += count; count > 0 {
-				prior += max(n.prior[a], smallest)
-			}
-		}
-		for a, count := range n.counts {
-			if count > 0 {
-				expected += max(n.prior[a], smallest) * n.values[a] / prior
-			}
-		}
-		missing = (n.raw + visits*expected) / (visits + 1)
+		missing = n.mixedValue()
 		low, high = float32(math.Inf(1)), float32(math.Inf(-1))
-		scale = valueScale * (maxVisitInit + slices.Max(n.counts))
+		scale = valueScale * (maxVisitInit + slices.Max(n.visits))
 	}
-	out := slices.Clone(n.values)
-	for a, count := range n.counts {
-		if count == 0 {
+	out := slices.Clone(n.qValues)
+	for a, visits := range n.visits {
+		if visits == 0 {
 			out[a] = missing
 		}
 	}
 	if s.transform != ByMinMax {
 		low, high = min(low, slices.Min(out)), max(high, slices.Max(out))
 	}
-	for a, count := range n.counts {
-		if s.transform == BySiblings && count == 0 {
+	for a, visits := range n.visits {
+		if s.transform == BySiblings && visits == 0 {
 			out[a] = low
 		}
-		out[a] = (out[a] - low) / max(high-low, leastSpread) * scale
+		out[a] = (out[a] - low) / max(high-low, scaleEpsilon) * scale
 	}
 	return out
+}
+
+// mixedValue is the Q-value of actions that were not tried.
+func (n *plainNode[S]) mixedValue() float32 {
+	var prior, weighted, total float32
+	for a, visits := range n.visits {
+		if total += visits; visits > 0 {
+			prior += max(n.prior[a], smallest)
+		}
+	}
+	for a, visits := range n.visits {
+		if visits > 0 {
+			weighted += max(n.prior[a], smallest) * n.qValues[a] / prior
+		}
+	}
+	return (n.rawValue + total*weighted) / (total + 1)
 }
 
 func sum(x []float32) (total float32) {
@@ -273,9 +315,9 @@ func sum(x []float32) (total float32) {
 }
 
 func softmax(x []float32) []float32 {
-	out, most := make([]float32, len(x)), slices.Max(x)
+	out, largest := make([]float32, len(x)), slices.Max(x)
 	for i, v := range x {
-		out[i] = float32(math.Exp(float64(v - most)))
+		out[i] = float32(math.Exp(float64(v - largest)))
 	}
 	total := sum(out)
 	for i := range out {

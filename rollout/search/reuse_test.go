@@ -7,6 +7,7 @@ import (
 
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/third_party/oracles"
 	"xlarun/xlabridge"
 )
@@ -17,38 +18,38 @@ type hostTree struct {
 	actions int
 }
 
-func (h hostTree) columns() int { return width(h.actions) }
+func (h hostTree) columns() int { return columns(h.actions) }
 func (h hostTree) head(node, k int) float64 {
 	return h.rows[node*h.columns()+k]
 }
 func (h hostTree) block(node, k int) []float64 {
-	at := node*h.columns() + heads + k*padded(h.actions)
+	at := node*h.columns() + fields + k*padded(h.actions)
 	return h.rows[at : at+h.actions]
 }
-func (h hostTree) used() int { return int(h.head(0, usedAt)) }
+func (h hostTree) used() int { return int(h.head(0, usedNodes)) }
 
 // sound fails where the tree's numbers do not agree with each other.
 func (h hostTree) sound(t *testing.T, maxDepth int) {
 	t.Helper()
 	for n := range h.used() {
-		for a, c := range h.block(n, childrenBlock) {
+		for a, c := range h.block(n, childNodes) {
 			if c < 0 {
 				continue
 			}
 			require.Greater(t, int(c), n)
 			require.Less(t, int(c), h.used())
-			require.EqualValues(t, n, h.head(int(c), parentAt))
-			require.EqualValues(t, a, h.head(int(c), actionAt))
-			require.Equal(t, h.head(n, depthAt)+1, h.head(int(c), depthAt))
-			require.Equal(t, h.head(int(c), visitsAt), h.block(n, countsBlock)[a])
+			require.EqualValues(t, n, h.head(int(c), parentNode))
+			require.EqualValues(t, a, h.head(int(c), parentAction))
+			require.Equal(t, h.head(n, depth)+1, h.head(int(c), depth))
+			require.Equal(t, h.head(int(c), nodeVisits), h.block(n, childVisits)[a])
 		}
 		// The best line of play ends below the node, where there is no child, or as deep as it may go.
-		leaf, action := int(h.head(n, leafAt)), int(h.head(n, leafActionAt))
-		if h.block(leaf, childrenBlock)[action] >= 0 {
-			require.GreaterOrEqual(t, int(h.head(leaf, depthAt))+1, maxDepth)
+		leaf, action := int(h.head(n, leafNode)), int(h.head(n, leafAction))
+		if h.block(leaf, childNodes)[action] >= 0 {
+			require.GreaterOrEqual(t, int(h.head(leaf, depth))+1, maxDepth)
 		}
 		for leaf > n {
-			leaf = int(h.head(leaf, parentAt))
+			leaf = int(h.head(leaf, parentNode))
 		}
 		require.Equal(t, n, leaf)
 	}
@@ -60,10 +61,15 @@ func TestReroot(t *testing.T) {
 	require.NoError(t, oracles.Read("testdata/mctx_trees.json.gz", &v))
 	m := tables(v.Model)
 	const actions, simulations, games = 6, 40, 9
-	for number, c := range []struct {
+	type searchCase struct {
 		nodes, depth int
 		gumbel       bool
-	}{{81, 0, true}, {81, 3, true}, {41, 0, false}, {81, 2, false}, {200, 40, false}} {
+	}
+	cases := []searchCase{{81, 3, true}, {41, 0, false}}
+	if long.On() {
+		cases = append(cases, searchCase{81, 0, true}, searchCase{81, 2, false}, searchCase{200, 40, false})
+	}
+	for number, c := range cases {
 		puct, gumbel := DefaultPUCT(simulations), DefaultGumbel(simulations)
 		puct.Nodes, puct.MaxDepth, gumbel.Nodes, gumbel.MaxDepth = c.nodes, c.depth, c.nodes, c.depth
 		var p Policy = puct
@@ -74,14 +80,16 @@ func TestReroot(t *testing.T) {
 		f := func(m table, x [2]*graph.Array) trees {
 			start, action := x[0], x[1]
 			root := func(state *graph.Array) Root[*graph.Array] {
-				return Root[*graph.Array]{Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, state, 0), 0, 0, actions), Value: graph.DynamicIndex(m.Value, state, 0), Embedding: state}
+				return Root[*graph.Array]{Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, state, 0), 0, 0,
+					actions), Value: graph.DynamicIndex(m.Value, state, 0), Embedding: state}
 			}
 			before := Run(p, m, random.FoldIn(random.New(0), start), root(start), step(actions))
 			action = graph.Select(graph.Lt(action, 0), before.Action, action)
 			reused := Reroot(before.Tree, action)
 			state := graph.DynamicIndex(graph.DynamicIndex(m.Next, start, 0), action, 0)
 			next := Run(p, m, random.New(1), root(state), step(actions), reused)
-			return trees{before.Tree.Rows, reused.Tree.Rows, next.Tree.Rows, reused.Share, reused.Tree.Embedding, action}
+			return trees{before.Tree.Rows, reused.Tree.Rows, next.Tree.Rows, reused.Share, reused.Tree.Embedding,
+				action}
 		}
 		starts, played := make([]int32, games), make([]int32, games)
 		for g := range games {
@@ -101,23 +109,24 @@ func TestReroot(t *testing.T) {
 			return x
 		}
 		chosen := read(got.Played)
-		before, after, next, share, states := read(got.Before), read(got.After), read(got.Next), read(got.Share), read(got.States)
+		before, after, next, share, states := read(got.Before), read(got.After), read(got.Next), read(got.Share),
+			read(got.States)
 		maxDepth := c.depth
 		if maxDepth == 0 {
 			maxDepth = simulations
 		}
 		kept := 0
 		for g := range games {
-			size := c.nodes * width(actions)
+			size := c.nodes * columns(actions)
 			old := hostTree{before[g*size : (g+1)*size], actions}
 			now := hostTree{after[g*size : (g+1)*size], actions}
 			then := hostTree{next[g*size : (g+1)*size], actions}
 			old.sound(t, maxDepth)
 			then.sound(t, maxDepth)
-			child := int(old.block(0, childrenBlock)[int(chosen[g])])
+			child := int(old.block(0, childNodes)[int(chosen[g])])
 			if child < 0 {
 				require.Zero(t, share[g], "case %d", number)
-				require.EqualValues(t, simulations+1, then.head(0, visitsAt))
+				require.EqualValues(t, simulations+1, then.head(0, nodeVisits))
 				continue
 			}
 			kept++
@@ -126,14 +135,14 @@ func TestReroot(t *testing.T) {
 			var same func(was, is int)
 			same = func(was, is int) {
 				count++
-				for _, k := range []int{visitsAt, valueAt, rawAt, rewardAt, discountAt} {
+				for _, k := range []int{nodeVisits, nodeValue, rawValue, rewardField, discountField} {
 					require.Equal(t, old.head(was, k), now.head(is, k))
 				}
-				for _, k := range []int{logitsBlock, priorBlock, countsBlock, valuesBlock} {
+				for _, k := range []int{priorLogits, priorProbs, childVisits, childQValues} {
 					require.Equal(t, old.block(was, k), now.block(is, k))
 				}
-				for a, c := range old.block(was, childrenBlock) {
-					if below := now.block(is, childrenBlock)[a]; c < 0 {
+				for a, c := range old.block(was, childNodes) {
+					if below := now.block(is, childNodes)[a]; c < 0 {
 						require.EqualValues(t, -1, below)
 					} else {
 						same(int(c), int(below))
@@ -144,7 +153,7 @@ func TestReroot(t *testing.T) {
 			require.Equal(t, now.used(), count, "case %d", number)
 			require.InDelta(t, float64(count)/float64(old.used()), share[g], 1e-6)
 			require.EqualValues(t, v.Model["next"].Ints()[int(starts[g])*13+int(chosen[g])], states[g*c.nodes])
-			require.Equal(t, old.head(child, visitsAt)+simulations, then.head(0, visitsAt), "case %d", number)
+			require.Equal(t, old.head(child, nodeVisits)+simulations, then.head(0, nodeVisits), "case %d", number)
 		}
 		require.Greater(t, kept, 4, "case %d", number)
 	}

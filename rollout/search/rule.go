@@ -8,35 +8,38 @@ import (
 
 var minusInf = math.Inf(-1)
 
-// Transform says how the values of a node's actions are brought beside the policy's numbers.
+// Transform is mctx's qtransform: how Q-values are scaled so that they can be added to the policy's numbers.
 type Transform int
 
 const (
-	// BySiblings scales to 0 … 1 between the least and the greatest of the node's value and its actions'; actions that were not
-	// tried have 0. PUCT's default.
+	// BySiblings is mctx's qtransform_by_parent_and_siblings: it scales to 0 … 1 between the smallest and the largest
+	// of the node's value and its Q-values. Actions that were not tried get 0. PUCT's default.
 	BySiblings Transform = iota
-	// ByMinMax scales to 0 … 1 between Bounds, which are given; actions that were not tried have 0.
+	// ByMinMax is mctx's qtransform_by_min_max: it scales from Bounds to 0 … 1. Actions that were not tried get 0.
 	ByMinMax
-	// ByMixedValue gives actions that were not tried the mix of the node's own evaluation and what its policy expects of the
-	// others (Danihelka et al., appendix D), scales to 0 … 1 between the least and the greatest, and multiplies by
-	// 0.1 (50 + the most visits of an action). Gumbel's default.
+	// ByMixedValue is mctx's qtransform_completed_by_mix_value (Danihelka et al., appendix D). Actions that were not
+	// tried get the mix of the raw value and the prior-weighted mean of the other Q-values. All are scaled to 0 … 1
+	// between the smallest and the largest, times 0.1 (50 + the most visits of an action). Gumbel's default.
 	ByMixedValue
 )
 
-// The constants of ByMixedValue, and the least that values are divided by: mctx's defaults.
+// Defaults of mctx: value_scale and maxvisit_init of ByMixedValue, and the epsilon of the scaling.
 const (
 	valueScale   = .1
 	maxVisitInit = 50
-	leastSpread  = 1e-8
+	scaleEpsilon = 1e-8
 )
 
-// tieNoise is how much of the noise is added to PUCT's scores.
+// tieNoise is the scale of the noise that breaks ties of PUCT's scores.
 const tieNoise = 1e-7
 
-// lowLogit bounds what Gumbel's considered actions score at the root.
+// lowLogit is the lowest score of a considered action at Gumbel's root.
 const lowLogit = -1e9
 
-// settings are the numbers of a rule, in the order in which the kernel reads them.
+// smallest is the smallest normal float32, the least prior of an action that was tried.
+const smallest = 0x1p-126
+
+// settings are the constants of a rule.
 type settings struct {
 	gumbel     bool // else PUCT
 	transform  Transform
@@ -45,102 +48,129 @@ type settings struct {
 	bounds     [2]float64 // of ByMinMax
 }
 
+// numbers returns the constants in the order in which the kernel reads them, f32[7].
 func (s settings) numbers() *graph.Array {
 	gumbel := float32(0)
 	if s.gumbel {
 		gumbel = 1
 	}
-	return graph.Float32s([]float32{gumbel, float32(s.transform), float32(s.maxDepth), float32(s.init), float32(s.base), float32(s.bounds[0]), float32(s.bounds[1])})
+	return graph.Float32s([]float32{gumbel, float32(s.transform), float32(s.maxDepth), float32(s.init), float32(s.base),
+		float32(s.bounds[0]), float32(s.bounds[1])})
 }
 
-// rule is how an action is chosen in a node.
+// rule selects actions in the nodes of one search.
 type rule struct {
 	settings
-	arrays
+	rootInfo
 }
 
-// arrays are what a rule knows of the root, a tree.
-type arrays struct {
-	Noise      *graph.Array // f32[A]: Gumbel's, or what breaks the ties of PUCT
-	Closed     *graph.Array // f32[A]: 1 for actions that may not be played at the root
-	Before     *graph.Array // f32[A]: visits of the root's actions before this search
-	Considered *graph.Array // f32[simulations]: visits that an action has to have to be considered at the root
+// rootInfo is what a rule knows of the root.
+type rootInfo struct {
+	Noise            *graph.Array // f32[A]: Gumbel noise, or PUCT's noise that breaks ties
+	Invalid          *graph.Array // f32[A]: 1 for actions that are illegal at the root
+	ReusedVisits     *graph.Array // f32[A]: visits of the root's actions before this search
+	ConsideredVisits *graph.Array // f32[simulations]: visits that an action must have to be considered at the root
 }
 
-// choose is the best action in a node, an int32 scalar.
-func (r rule) choose(n row, atRoot *graph.Array) *graph.Array {
+// selectAction returns the best action in a node, i32[].
+func (r rule) selectAction(n row, atRoot *graph.Array) *graph.Array {
 	scores := r.scores(n, atRoot)
-	closed := graph.And(atRoot, graph.Gt(r.Closed, 0))
-	return graph.ArgMax(graph.Select(closed, minusInf, scores), 0)
+	invalid := atRoot.And(r.Invalid.Gt(0))
+	return graph.ArgMax(graph.Select(invalid, minusInf, scores), 0)
 }
 
-// numbered gives what is NaN or -Inf the least finite number: an action that may be played is before one that may not.
-func numbered(x *graph.Array) *graph.Array {
-	return graph.Select(graph.Ge(x, -math.MaxFloat32), x, -math.MaxFloat32)
-}
-
+// scores returns the score of each action, f32[A].
 func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
-	counts := n.block(countsBlock)
-	values := r.transformed(n)
+	visits := n.block(childVisits)
+	qValues := r.qTransform(n)
 	if !r.gumbel {
-		visits := n.head(visitsAt)
-		c := graph.Add(r.init, graph.Log(graph.Div(graph.Add(visits, r.base+1), r.base)))
-		prior := graph.Div(graph.Mul(graph.Mul(graph.Sqrt(visits), c), n.block(priorBlock)), graph.Add(counts, 1))
-		return numbered(graph.Add(graph.Add(values, prior), graph.Mul(tieNoise, r.Noise)))
+		nodeVisits := n.field(nodeVisits)
+		c := graph.Add(r.init, nodeVisits.Add(r.base+1).Div(r.base).Log())
+		policyScore := nodeVisits.Sqrt().Mul(c).Mul(n.block(priorProbs)).Div(visits.Add(1))
+		return replaceNaN(qValues.Add(policyScore).Add(graph.Mul(tieNoise, r.Noise)))
 	}
-	wanted := graph.Softmax(graph.Add(n.block(logitsBlock), values), 0)
-	inside := graph.Sub(wanted, graph.Div(counts, graph.Add(1, graph.Sum(counts))))
-	now := graph.Sub(counts, r.Before)
-	turn := graph.Clamp(0, whole(graph.Sum(now)), r.Considered.Size()-1)
-	return graph.Select(atRoot, r.considered(n, values, now, graph.DynamicIndex(r.Considered, turn, 0)), numbered(inside))
+	improved := graph.Softmax(n.block(priorLogits).Add(qValues), 0)
+	interior := improved.Sub(visits.Div(graph.Add(1, visits.Sum())))
+	searchVisits := visits.Sub(r.ReusedVisits)
+	simulation := index(searchVisits.Sum()).Clamp(0, r.ConsideredVisits.Size()-1)
+	considered := graph.DynamicIndex(r.ConsideredVisits, simulation, 0)
+	return graph.Select(atRoot, r.scoreConsidered(n, qValues, searchVisits, considered), replaceNaN(interior))
 }
 
-// considered are the scores of the actions with so many visits, of which one is tried next; the others have -Inf.
-func (r rule) considered(n row, values, counts, visits *graph.Array) *graph.Array {
-	logits := n.block(logitsBlock)
-	logits = graph.Sub(logits, graph.ReduceMax(logits))
-	scores := graph.Max(lowLogit, graph.Add(graph.Add(r.Noise, logits), values))
-	return graph.Select(graph.Eq(counts, visits), numbered(scores), minusInf)
+// scoreConsidered is mctx's score_considered: the scores of the root's actions that have so many visits, -Inf for the
+// others, f32[A].
+func (r rule) scoreConsidered(n row, qValues, visits, considered *graph.Array) *graph.Array {
+	logits := n.block(priorLogits)
+	logits = logits.Sub(logits.ReduceMax())
+	scores := graph.Max(lowLogit, r.Noise.Add(logits).Add(qValues))
+	return graph.Select(visits.Eq(considered), replaceNaN(scores), minusInf)
 }
 
-// transformed are the values of a node's actions, f32[A].
-func (r rule) transformed(n row) *graph.Array {
-	counts, values := n.block(countsBlock), n.block(valuesBlock)
-	tried := graph.Gt(counts, 0)
+// qTransform returns the scaled Q-values of a node's actions, f32[A].
+func (r rule) qTransform(n row) *graph.Array {
+	visits, qValues := n.block(childVisits), n.block(childQValues)
+	tried := visits.Gt(0)
 	switch r.transform {
 	case ByMinMax:
 		low, high := r.bounds[0], r.bounds[1]
-		return graph.Div(graph.Sub(graph.Select(tried, values, low), low), float64(float32(high)-float32(low)))
+		return graph.Select(tried, qValues, low).Sub(low).Div(float64(float32(high) - float32(low)))
 	case ByMixedValue:
-		all := graph.Select(tried, values, mixed(n, tried))
-		scaled := spread(all, graph.ReduceMin(all), graph.ReduceMax(all))
-		return graph.Mul(graph.Mul(graph.Add(maxVisitInit, graph.ReduceMax(counts)), valueScale), scaled)
+		completed := graph.Select(tried, qValues, mixedValue(n, tried))
+		scaled := rescale(completed, completed.ReduceMin(), completed.ReduceMax())
+		return graph.Add(maxVisitInit, visits.ReduceMax()).Mul(valueScale).Mul(scaled)
 	}
-	own := n.head(valueAt)
-	known := graph.Select(tried, values, own)
-	low, high := graph.Min(own, graph.ReduceMin(known)), graph.Max(own, graph.ReduceMax(known))
-	return spread(graph.Select(tried, values, low), low, high)
+	value := n.field(nodeValue)
+	known := graph.Select(tried, qValues, value)
+	low, high := value.Min(known.ReduceMin()), value.Max(known.ReduceMax())
+	return rescale(graph.Select(tried, qValues, low), low, high)
 }
 
-// spread brings values between low and high to 0 … 1.
-func spread(values, low, high *graph.Array) *graph.Array {
-	return graph.Div(graph.Sub(values, low), graph.Max(graph.Sub(high, low), leastSpread))
+// rescale scales values between low and high to 0 … 1.
+func rescale(values, low, high *graph.Array) *graph.Array {
+	return values.Sub(low).Div(high.Sub(low).Max(scaleEpsilon))
 }
 
-// mixed is the value that actions which were not tried are given.
-func mixed(n row, tried *graph.Array) *graph.Array {
-	prior := graph.Select(tried, graph.Max(n.block(priorBlock), smallest), 0)
-	visits := graph.Sum(n.block(countsBlock))
-	expected := graph.Sum(graph.Div(graph.Mul(prior, n.block(valuesBlock)), graph.Select(tried, graph.Sum(prior), 1)))
-	return graph.Div(graph.Add(n.head(rawAt), graph.Mul(visits, expected)), graph.Add(visits, 1))
+// mixedValue is mctx's _compute_mixed_value, f32[].
+func mixedValue(n row, tried *graph.Array) *graph.Array {
+	prior := graph.Select(tried, n.block(priorProbs).Max(smallest), 0)
+	visits := n.block(childVisits).Sum()
+	weighted := prior.Mul(n.block(childQValues)).Div(graph.Select(tried, prior.Sum(), 1)).Sum()
+	return n.field(rawValue).Add(visits.Mul(weighted)).Div(visits.Add(1))
 }
 
-// smallest is the smallest normal float32: what is visited has a prior above zero.
-const smallest = 0x1p-126
+// replaceNaN replaces NaN and -Inf by the lowest finite number, which is still above the -Inf of illegal actions.
+func replaceNaN(x *graph.Array) *graph.Array {
+	return graph.Select(x.Ge(-math.MaxFloat32), x, -math.MaxFloat32)
+}
 
-// halving is the sequence of visits that sequential halving considers (Karnin et al., "Almost optimal exploration in
-// multi-armed bandits", 2013): at simulation i, the most promising of those actions is tried that were tried halving[i] times.
-func halving(actions, simulations int) []float32 {
+// finite replaces NaN and the infinities of logits by finite numbers, so that one of them does not change the
+// probabilities of the others.
+func finite(logits *graph.Array) *graph.Array {
+	return replaceNaN(logits).Min(math.MaxFloat32)
+}
+
+// maskInvalid gives illegal actions the lowest finite logit: softmax stays finite even where all are illegal. The
+// largest of the other logits becomes 0.
+func maskInvalid(logits, invalid *graph.Array) *graph.Array {
+	mask := invalid.Gt(0)
+	logits = graph.Select(mask, -math.MaxFloat32, finite(logits))
+	return graph.Select(mask, -math.MaxFloat32, logits.Sub(logits.ReduceMax()))
+}
+
+func checkTransform(op string, t Transform, bounds [2]float64) {
+	if t < BySiblings || t > ByMixedValue {
+		graph.Throw(op, "got the transform %d, want BySiblings, ByMinMax or ByMixedValue", t)
+	}
+	if t == ByMinMax && !(bounds[0] < bounds[1]) {
+		graph.Throw(op, "values are bounded by %v and %v, want the least and the greatest for ByMinMax", bounds[0],
+			bounds[1])
+	}
+}
+
+// consideredVisits is mctx's get_sequence_of_considered_visits, the sequence of sequential halving (Karnin et al.,
+// "Almost optimal exploration in multi-armed bandits", 2013): simulation i tries the best of the actions that have
+// exactly so many visits.
+func consideredVisits(actions, simulations int) []float32 {
 	sequence := make([]float32, 0, simulations)
 	if actions <= 1 {
 		for i := range simulations {
@@ -150,10 +180,10 @@ func halving(actions, simulations int) []float32 {
 	}
 	rounds := int(math.Ceil(math.Log2(float64(actions))))
 	visits := make([]float32, actions)
-	for left := actions; len(sequence) < simulations; left = max(2, left/2) {
-		for range max(1, simulations/(rounds*left)) {
-			sequence = append(sequence, visits[:left]...)
-			for i := range left {
+	for considered := actions; len(sequence) < simulations; considered = max(2, considered/2) {
+		for range max(1, simulations/(rounds*considered)) {
+			sequence = append(sequence, visits[:considered]...)
+			for i := range considered {
 				visits[i]++
 			}
 		}

@@ -7,30 +7,41 @@ import (
 	"xlarun/graph/random"
 )
 
-// Recurrent is the model of a search: what an action, an int32 scalar, leads to from an embedding. params are the network's, the
-// same in all nodes; the key is another one in each simulation.
+// Recurrent is the model of a search, mctx's recurrent_fn for one game: it returns what an action, i32[], leads to from
+// an embedding, and the next embedding. params are the network's, the same in all nodes. Each simulation has another
+// key.
 type Recurrent[P, E any] func(params P, key random.Key, action *graph.Array, embedding E) (Step, E)
 
-// Root is where a search starts.
+// Step is mctx's RecurrentFnOutput: what a model says of an action.
+type Step struct {
+	Reward *graph.Array // f32[]: for the player who moved
+	// Discount, f32[], is what the value after the action is worth to the player who moved: -1 where the other one
+	// moves next, 0 where the game is over.
+	Discount *graph.Array
+	Logits   *graph.Array // f32[A]: prior logits in the next state; -Inf or a low number for illegal actions
+	Value    *graph.Array // f32[]: of the next state, for the player who moves there
+}
+
+// Root is where a search starts, mctx's RootFnOutput.
 type Root[E any] struct {
-	Logits    *graph.Array // f32[A]: the policy's
+	Logits    *graph.Array // f32[A]: prior logits
 	Value     *graph.Array // f32[]: for the player to move
 	Embedding E
 	Legal     *graph.Array `tree:"optional"` // bool[A]; nil: all
-	// Noise takes the place of the policy's draws, f32[A]: of PUCT those of the Dirichlet distribution, of Gumbel those of Gumbel's.
+	// Noise, f32[A], replaces the policy's own draws: Dirichlet noise for PUCT, Gumbel noise for Gumbel.
 	Noise *graph.Array `tree:"optional"`
-	// Temperature, a float32 scalar, is that of the actions that PUCT plays, the visits to the power of 1 / temperature; 0: the most
-	// visited. nil: 1.
+	// Temperature, f32[], is used by PUCT: it draws an action by visits^(1/temperature); 0: the most visited. nil: 1.
 	Temperature *graph.Array `tree:"optional"`
 }
 
-// Options are what all searches share.
+// Options are the options that all searches share.
 type Options struct {
 	Simulations int // evaluations of the model, 1 or more
-	// Nodes is how many nodes the tree has room for; 0: as many as the search makes, Simulations + 1. Beyond them evaluations still
-	// count for the actions that led to them, but leave no node.
+	// Nodes is the capacity of the tree; 0: Simulations + 1, one for each node that the search makes. When the tree is
+	// full, evaluations still count for the actions that led to them, but make no node.
 	Nodes int
-	// MaxDepth is the most actions from the root to a node; at that depth a node is evaluated again. 0: Simulations.
+	// MaxDepth is the largest number of actions from the root to a node. A node at that depth is evaluated again
+	// instead of expanded. 0: Simulations.
 	MaxDepth int
 }
 
@@ -39,7 +50,8 @@ func (o Options) resolved(name string) Options {
 		graph.Throw(name, "got %d simulations, want 1 or more", o.Simulations)
 	}
 	if o.Nodes < 0 || o.MaxDepth < 0 {
-		graph.Throw(name, "got %d nodes and a depth of %d, want 1 or more, or 0 for as many as there are simulations", o.Nodes, o.MaxDepth)
+		graph.Throw(name, "got %d nodes and a depth of %d, want 1 or more, or 0 for as many as there are simulations",
+			o.Nodes, o.MaxDepth)
 	}
 	if o.Nodes == 0 {
 		o.Nodes = o.Simulations + 1
@@ -50,17 +62,17 @@ func (o Options) resolved(name string) Options {
 	return o
 }
 
-// Bytes is the memory of the trees of so many games whose embeddings have so many bytes.
+// Bytes returns the memory of the trees of so many games. embedding is the size of one embedding in bytes.
 func (o Options) Bytes(games, actions, embedding int) int {
 	o = o.resolved("Bytes")
-	return games * o.Nodes * (4*width(actions) + embedding)
+	return games * o.Nodes * (4*columns(actions) + embedding)
 }
 
-// Result is what a search found.
+// Result is mctx's PolicyOutput.
 type Result[E any] struct {
-	Action *graph.Array // int32: to be played
-	// Weights are what the policy is to learn, f32[A], adding up to 1: of PUCT the shares of the visits, of Gumbel the policy that the
-	// completed values improve.
+	Action *graph.Array // i32[]: to be played
+	// Weights, f32[A], are the target for the policy; their sum is 1. PUCT: the shares of the visits. Gumbel: the
+	// policy improved by the completed Q-values.
 	Weights *graph.Array
 	Tree    Tree[E]
 }
@@ -68,92 +80,144 @@ type Result[E any] struct {
 // Policy is PUCT or Gumbel.
 type Policy interface {
 	options() Options
-	// prepare gives the rule and the root's logits, with noise and mask, for a root with so many visits before the search.
-	prepare(key random.Key, logits, closed, noise, before *graph.Array) (rule, *graph.Array)
-	// decide gives action and weights.
+	// prepare returns the rule of action selection, and the root's logits with noise and mask. invalid, f32[A], is 1
+	// for illegal actions; reusedVisits, f32[A], are the visits of the root's actions before the search.
+	prepare(key random.Key, logits, invalid, noise, reusedVisits *graph.Array) (rule, *graph.Array)
+	// decide returns action and weights after the search.
 	decide(key random.Key, r rule, root row, temperature *graph.Array) (action, weights *graph.Array)
 }
 
-// Run searches from a root: a function of one game, to be traced, and mapped over games by graph.VMap. from, if it is given, is the
-// tree of the move before, Reroot's. Sizes that do not fit are thrown, as by all functions of graph.
-func Run[P, E any](p Policy, params P, key random.Key, root Root[E], f Recurrent[P, E], from ...Reused[E]) Result[E] {
-	o := p.options()
+// Run searches from a root. It is a function of one game, to be traced; graph.VMap maps it over games. reused is empty,
+// or the tree of the move before (see Reroot). Like all functions of graph, it throws errors for shapes that do not
+// fit.
+func Run[P, E any](p Policy, params P, key random.Key, root Root[E], f Recurrent[P, E], reused ...Reused[E]) Result[E] {
 	checkRoot(root)
-	if len(from) > 1 {
-		graph.Throw("search", "got %d trees to go on from, want at most one", len(from))
+	if len(reused) > 1 {
+		graph.Throw("search", "got %d trees to go on from, want at most one", len(reused))
 	}
 	keys := random.SplitN(key, 3)
-	closed := graph.ZerosLike(root.Logits)
+	invalid := graph.ZerosLike(root.Logits)
 	if root.Legal != nil {
-		closed = graph.Convert(graph.Not(root.Legal), graph.Float32)
+		invalid = root.Legal.Not().Convert(graph.Float32)
 	}
-	before := graph.ZerosLike(root.Logits)
-	if len(from) > 0 {
-		before = from[0].counts()
+	reusedVisits := graph.ZerosLike(root.Logits)
+	if len(reused) > 0 {
+		reusedVisits = reused[0].rootVisits()
 	}
-	r, logits := p.prepare(keys[0], root.Logits, closed, root.Noise, before)
-	tree := run(o, r, params, keys[1], root, logits, f, from)
-	action, weights := p.decide(keys[2], r, tree.root(), root.Temperature)
+	rule, logits := p.prepare(keys[0], root.Logits, invalid, root.Noise, reusedVisits)
+	s := searcher[P, E]{
+		options: p.options(), rule: rule, params: params, model: f,
+		packing: embeddingPacking(root.Embedding), actions: logits.Size(),
+	}
+	tree := s.search(keys[1], root, logits, reused)
+	action, weights := p.decide(keys[2], rule, tree.root(), root.Temperature)
 	return Result[E]{Action: action, Weights: weights, Tree: tree}
 }
 
-// run runs the simulations. logits are the root's, with noise and mask.
-func run[P, E any](o Options, r rule, params P, key random.Key, root Root[E], logits *graph.Array, f Recurrent[P, E], from []Reused[E]) Tree[E] {
-	actions := logits.Size()
-	pack, packed := packing(root.Embedding)
-	head := map[int]*graph.Array{visitsAt: graph.Scalar(1), valueAt: root.Value, rawAt: root.Value}
-	first := newRow(head, logits)
-	rows, used := graph.Zeros(graph.ShapeOf(graph.Float32, o.Nodes, width(actions))), graph.Scalar(1)
-	stored := make([]*graph.Array, len(packed))
-	for i, x := range packed {
-		stored[i] = graph.Zeros(graph.Shape{DType: x.DType(), Dims: []int{o.Nodes, x.Size()}})
-	}
-	if len(from) > 0 {
-		rows, first, used, stored = from[0].start(rows, first, stored, pack)
-	}
-	tree := Tree[graph.None]{Rows: rows, Actions: actions}
-	first = r.lead(tree, first, graph.Of(int32(0)))
-	rows = pending(set(rows, first.all, 0), actions, used)
-	for i, x := range packed {
-		stored[i] = set(stored[i], x, 0)
-	}
-
-	type state struct {
-		Rows   *graph.Array
-		Stored []*graph.Array
-	}
-	end := graph.ForiLoop(0, o.Simulations, func(i *graph.Array, s state) state {
-		t := row{graph.Index(s.Rows, 0), actions}
-		// What is read of the rows is read before they are written: in place then, without a copy.
-		read := graph.Barrier(whole(t.head(leafAt)), whole(t.head(leafActionAt)), whole(t.head(slotAt)), s.Rows)
-		leaf, action, slot := read[0], read[1], read[2]
-		here := make([]*graph.Array, len(s.Stored))
-		for k, x := range s.Stored {
-			here[k] = graph.DynamicIndex(x, leaf, 0)
-		}
-		step, next := f(params, random.FoldIn(key, i), action, pack.unpack(here))
-		check(step, actions)
-		stored := slices.Clone(s.Stored)
-		for k, x := range pack.pack(next) {
-			stored[k] = graph.ScatterSet(s.Stored[k], graph.Reshape(slot, 1), graph.ExpandDims(x, 0)) // dropped where there is no room
-		}
-		return state{r.backup(read[3], actions, step), stored}
-	}, state{rows, stored})
-	return Tree[E]{Rows: end.Rows, Embedding: pack.unpackAll(end.Stored), Actions: actions}
+// searcher holds what stays the same in all simulations of a search.
+type searcher[P, E any] struct {
+	options Options
+	rule    rule
+	params  P
+	model   Recurrent[P, E]
+	packing *graph.Packing // of embeddings
+	actions int
 }
 
-// set writes element i along the first axis.
-func set(x, element *graph.Array, i int) *graph.Array {
+// nodes are the arrays of a tree while it grows.
+type nodes struct {
+	Rows       *graph.Array   // f32[nodes, columns], see Tree
+	Embeddings []*graph.Array // [nodes, elements] each: packed
+}
+
+// selection is the edge that a simulation ends with.
+type selection struct {
+	Parent *graph.Array // i32[]: node
+	Action *graph.Array // i32[]
+	// Next, i32[], is the node that the action leads to: a new one where there is none yet. It is the capacity of the
+	// tree where the tree is full.
+	Next *graph.Array
+}
+
+// search grows a tree by simulations. logits are the root's, with noise and mask.
+func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array, reused []Reused[E]) Tree[E] {
+	start := s.instantiate(root, logits, reused)
+	end := graph.ForiLoop(0, s.options.Simulations, func(i *graph.Array, t nodes) nodes {
+		selected, t := s.simulate(t)
+		step, embeddings := s.expand(random.FoldIn(key, i), t, selected)
+		return nodes{s.rule.backward(t.Rows, s.actions, step), embeddings}
+	}, start)
+	embedding, _ := s.packing.Unpack(end.Embeddings).(E)
+	return Tree[E]{Rows: end.Rows, Embedding: embedding, Actions: s.actions}
+}
+
+// instantiate makes the tree from its root: empty, or with the nodes of a reused one.
+func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []Reused[E]) nodes {
+	embedding := s.packing.Pack(root.Embedding)
+	node := newRow(map[int]*graph.Array{nodeVisits: graph.Scalar(1), nodeValue: root.Value, rawValue: root.Value},
+		logits)
+	t := nodes{Rows: graph.Zeros(graph.ShapeOf(graph.Float32, s.options.Nodes, columns(s.actions)))}
+	used := graph.Scalar(1)
+	for _, x := range embedding {
+		t.Embeddings = append(t.Embeddings,
+			graph.Zeros(graph.Shape{DType: x.DType(), Dims: []int{s.options.Nodes, x.Size()}}))
+	}
+	if len(reused) > 0 {
+		reused[0].check(t.Rows.Shape())
+		node, used = reused[0].graft(node)
+		t = nodes{reused[0].Tree.Rows, s.packing.Pack(reused[0].Tree.Embedding)}
+	}
+	node = s.rule.selectLeaf(Tree[graph.None]{Rows: t.Rows, Actions: s.actions}, node, graph.Of(int32(0)))
+	t.Rows = selectNext(setRow(t.Rows, node.all, 0), s.actions, used)
+	for i, x := range embedding {
+		t.Embeddings[i] = setRow(t.Embeddings[i], x, 0)
+	}
+	return t
+}
+
+// simulate returns the edge where the best line of play from the root ends. Unlike mctx's simulate it does not walk
+// down the tree: backward keeps the end of the line in each node.
+func (s searcher[P, E]) simulate(t nodes) (selection, nodes) {
+	root := row{graph.Index(t.Rows, 0), s.actions}
+	// The rows are read before they are written, so that they are written in place.
+	type read struct{ Parent, Action, Next, Rows *graph.Array }
+	r := graph.Once(read{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode)),
+		t.Rows})
+	return selection{r.Parent, r.Action, r.Next}, nodes{r.Rows, t.Embeddings}
+}
+
+// expand evaluates the selected action and stores the next embedding.
+func (s searcher[P, E]) expand(key random.Key, t nodes, at selection) (Step, []*graph.Array) {
+	parent := make([]*graph.Array, len(t.Embeddings))
+	for k, x := range t.Embeddings {
+		parent[k] = graph.DynamicIndex(x, at.Parent, 0)
+	}
+	embedding, _ := s.packing.Unpack(parent).(E)
+	step, next := s.model(s.params, key, at.Action, embedding)
+	checkStep(step, s.actions)
+	checkEmbedding(s.packing, next)
+	embeddings := slices.Clone(t.Embeddings)
+	for k, x := range s.packing.Pack(next) {
+		// A full tree has no row Next: the write is dropped.
+		embeddings[k] = graph.ScatterSet(t.Embeddings[k], graph.Reshape(at.Next, 1), graph.ExpandDims(x, 0))
+	}
+	return step, embeddings
+}
+
+// setRow writes element i along the first axis.
+func setRow(x, element *graph.Array, i int) *graph.Array {
 	return graph.DynamicUpdateIndex(x, element, graph.Of(int32(i)), 0)
 }
 
-func check(s Step, actions int) {
+func checkStep(s Step, actions int) {
 	for _, x := range []struct {
 		name  string
 		array *graph.Array
 		want  graph.Shape
-	}{{"reward", s.Reward, graph.ShapeOf(graph.Float32)}, {"discount", s.Discount, graph.ShapeOf(graph.Float32)},
-		{"value", s.Value, graph.ShapeOf(graph.Float32)}, {"logits", s.Logits, graph.ShapeOf(graph.Float32, actions)}} {
+	}{
+		{"reward", s.Reward, graph.ShapeOf(graph.Float32)}, {"discount", s.Discount, graph.ShapeOf(graph.Float32)},
+		{"value", s.Value, graph.ShapeOf(graph.Float32)}, {"logits", s.Logits, graph.ShapeOf(graph.Float32, actions)},
+	} {
 		if x.array == nil {
 			graph.Throw("search", "the model's %s is nil, want %s", x.name, x.want)
 		}
@@ -169,7 +233,8 @@ func checkRoot[E any](r Root[E]) {
 		graph.Throw(name, "the root has no logits or no value, want f32[actions] and f32[]")
 	}
 	if r.Logits.Rank() != 1 || r.Logits.DType() != graph.Float32 || r.Logits.Size() == 0 {
-		graph.Throw(name, "the root's logits are %s, want f32[actions]: a search is of one game, graph.VMap maps it over more", r.Logits.Shape())
+		graph.Throw(name, "the root's logits are %s, want f32[actions]: a search is of one game, graph.VMap maps it "+
+			"over more", r.Logits.Shape())
 	}
 	if !r.Value.Shape().Equal(graph.ShapeOf(graph.Float32)) {
 		graph.Throw(name, "the root's value is %s, want f32[]", r.Value.Shape())

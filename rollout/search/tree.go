@@ -2,155 +2,182 @@ package search
 
 import "xlarun/graph"
 
-// Tree is the search tree of one game. A node is a row of Rows, the root the first one; a node that is new takes the next free
-// row, so that a child's row comes behind its parent's. Everything in rows is float32, whole numbers too: they are exact up to
-// 2^24. A row has the node's numbers, then five blocks with a number for each of the A actions, padded to P, a multiple of 8:
+// Tree is the search tree of one game. Each node is a row of Rows; row 0 is the root. A new node takes the next free
+// row, so a child's row comes after its parent's. Everything in rows is float32; whole numbers are exact up to 2^24.
 //
-//	column     what
-//	0          visits: how often simulations evaluated the node or passed it
-//	1, 2       value: the mean of what was found from here on, its own evaluation included; and that evaluation by itself
-//	3, 4       reward of the action that led here, discount of the value from here
-//	5, 6, 7    the parent's row, the action that led here, depth (of the root: 0)
-//	8, 9       row and action in which the best line of play from here ends
-//	10, 11     of the root: the row for what that action leads to (the child's, where there is one; the number of rows, where
-//	           there is no room), and how many rows are taken
-//	12 + k P   block k, f32[P]: logits, their softmax, visits, values (reward + discount x value), the child's row (-1: none)
+// A row starts with the node's fields, one column each:
 //
-// xlabridge/treesearch.c has the same layout. Under graph.VMap all arrays have the games' axis in front.
+//	0   visits of the node by simulations, its own evaluation included
+//	1   value: mean of the returns from here on
+//	2   raw value: what the network said of the node
+//	3   reward of the action that led here
+//	4   discount of the value from here
+//	5   row of the parent
+//	6   action that led here
+//	7   depth; the root has 0
+//	8   row where the best line of play from here ends
+//	9   action with which that line ends
+//	10  root only: row of the node which that action leads to; a free one where there is none; the number of rows if
+//	    the tree is full
+//	11  root only: rows in use
+//
+// Blocks with one number per action follow. A is the number of actions and P is A padded to a multiple of 8. Block k
+// starts at column 12 + k P:
+//
+//	0   prior logits; padded by -Inf
+//	1   prior probabilities, their softmax
+//	2   visits of the actions
+//	3   Q-values, reward + discount x value; 0 for actions that were not tried
+//	4   rows of the children; -1 for none, and as padding
+//
+// xlabridge/kernels/treesearch.c has the same layout. Under graph.VMap all arrays have the games' axis in front.
 type Tree[E any] struct {
 	Rows      *graph.Array // f32[nodes, 12 + 5 P]
-	Embedding E            // the model's state in each node: its leaves, with an axis of [nodes] in front
+	Embedding E            // leaves [nodes, ...]: the model's state in each node
 	Actions   int          // A
 }
 
-// Columns of a row.
+// Fields of a row. The comment at Tree says what they are.
 const (
-	visitsAt = iota
-	valueAt
-	rawAt
-	rewardAt
-	discountAt
-	parentAt
-	actionAt
-	depthAt
-	leafAt
-	leafActionAt
-	slotAt
-	usedAt
-	heads
+	nodeVisits = iota
+	nodeValue
+	rawValue
+	rewardField
+	discountField
+	parentNode
+	parentAction
+	depth
+	leafNode
+	leafAction
+	nextNode
+	usedNodes
+	fields // their number
 )
 
 // Blocks of a row.
 const (
-	logitsBlock = iota
-	priorBlock
-	countsBlock
-	valuesBlock
-	childrenBlock
-	blocks
+	priorLogits = iota
+	priorProbs
+	childVisits
+	childQValues
+	childNodes
+	blocks // their number
 )
 
-// lanesOfBlock is what blocks are padded to a multiple of: the numbers of a vector register.
-const lanesOfBlock = 8
+// blockLanes is the multiple to which blocks are padded: the float32 numbers of a vector register.
+const blockLanes = 8
 
-func padded(actions int) int { return (actions + lanesOfBlock - 1) / lanesOfBlock * lanesOfBlock }
+func padded(actions int) int { return (actions + blockLanes - 1) / blockLanes * blockLanes }
 
-// width is the number of columns of a row.
-func width(actions int) int { return heads + blocks*padded(actions) }
+// columns returns the number of columns of a row.
+func columns(actions int) int { return fields + blocks*padded(actions) }
 
-// row reads a node's row, f32[columns].
+// row is one node, f32[columns].
 type row struct {
 	all     *graph.Array
 	actions int
 }
 
-func (r row) head(column int) *graph.Array { return graph.Index(r.all, column) }
+// field returns one field, f32[].
+func (r row) field(column int) *graph.Array { return graph.Index(r.all, column) }
 
+// block returns one block without its padding, f32[A].
 func (r row) block(k int) *graph.Array {
-	from := heads + k*padded(r.actions)
+	from := fields + k*padded(r.actions)
 	return graph.SliceAxis(r.all, 0, from, from+r.actions)
 }
 
-// withHead is the row with a number replaced.
-func (r row) withHead(column int, x any) row {
-	return row{graph.Select(graph.Eq(graph.Iota(r.all.Size()), column), x, r.all), r.actions}
+// withField returns the row with one field replaced.
+func (r row) withField(column int, x any) row {
+	return row{graph.Select(graph.Iota(r.all.Size()).Eq(column), x, r.all), r.actions}
 }
 
-// withBlock is the row with a block replaced. Logits are padded by -Inf, children by -1, the others by 0.
+// withBlock returns the row with one block replaced by x, f32[A].
 func (r row) withBlock(k int, x *graph.Array) row {
-	from, p := heads+k*padded(r.actions), padded(r.actions)
-	return row{graph.Concatenate(0, graph.SliceAxis(r.all, 0, 0, from), pad(k, x), graph.SliceAxis(r.all, 0, from+p, r.all.Size())), r.actions}
+	from := fields + k*padded(r.actions)
+	before := graph.SliceAxis(r.all, 0, 0, from)
+	after := graph.SliceAxis(r.all, 0, from+padded(r.actions), r.all.Size())
+	return row{graph.Concatenate(0, before, pad(k, x), after), r.actions}
 }
 
+// pad pads block k from f32[A] to f32[P].
 func pad(k int, x *graph.Array) *graph.Array {
-	fill := map[int]float64{logitsBlock: minusInf, childrenBlock: -1}[k]
+	fill := map[int]float64{priorLogits: minusInf, childNodes: -1}[k]
 	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow makes the row of a node that has no children yet.
-func newRow(head map[int]*graph.Array, logits *graph.Array) row {
-	numbers := make([]*graph.Array, heads)
+// newRow returns the row of a node without children; fields that are not given are 0.
+func newRow(given map[int]*graph.Array, logits *graph.Array) row {
+	numbers := make([]*graph.Array, fields)
 	for i := range numbers {
 		numbers[i] = graph.Scalar(0)
-		if x := head[i]; x != nil {
-			numbers[i] = graph.Convert(x, graph.Float32)
+		if x := given[i]; x != nil {
+			numbers[i] = x.Convert(graph.Float32)
 		}
 	}
-	none := graph.ZerosLike(logits)
-	all := []*graph.Array{graph.Stack(numbers, 0), pad(logitsBlock, logits), pad(priorBlock, graph.Softmax(logits, 0)),
-		pad(countsBlock, none), pad(valuesBlock, none), pad(childrenBlock, graph.Sub(none, 1))}
+	zeros := graph.ZerosLike(logits)
+	all := []*graph.Array{graph.Stack(numbers, 0), pad(priorLogits, logits), pad(priorProbs, graph.Softmax(logits, 0)),
+		pad(childVisits, zeros), pad(childQValues, zeros), pad(childNodes, zeros.Sub(1))}
 	return row{graph.Concatenate(0, all...), logits.Size()}
 }
 
-// row reads the row of a node, an int32 scalar.
+// child returns the row number of an action's child, f32[]: -1 where there is none. action is i32[].
+func (r row) child(action *graph.Array) *graph.Array {
+	return graph.Select(graph.Iota(r.actions).Eq(action), r.block(childNodes), minusInf).ReduceMax()
+}
+
+// row returns the row of a node, i32[].
 func (t Tree[E]) row(node *graph.Array) row {
 	return row{graph.DynamicIndex(t.Rows, node, 0), t.Actions}
 }
 
 func (t Tree[E]) root() row { return row{graph.Index(t.Rows, 0), t.Actions} }
 
-// column is one number of all nodes, f32[nodes].
-func (t Tree[E]) column(k int) *graph.Array {
-	return graph.Squeeze(graph.SliceAxis(t.Rows, 1, k, k+1), 1)
+// field returns one field of all nodes, f32[nodes].
+func (t Tree[E]) field(column int) *graph.Array {
+	return graph.Squeeze(graph.SliceAxis(t.Rows, 1, column, column+1), 1)
 }
 
-// blockOf is one block of all nodes, f32[nodes, A].
-func (t Tree[E]) blockOf(k int) *graph.Array {
-	from := heads + k*padded(t.Actions)
+// block returns one block of all nodes, f32[nodes, A].
+func (t Tree[E]) block(k int) *graph.Array {
+	from := fields + k*padded(t.Actions)
 	return graph.SliceAxis(t.Rows, 1, from, from+t.Actions)
 }
 
-// Nodes is the number of nodes that the tree has, an int32 scalar; rows behind them mean nothing.
-func (t Tree[E]) Nodes() *graph.Array { return whole(t.root().head(usedAt)) }
+// Nodes returns the number of nodes, i32[]; rows after them mean nothing.
+func (t Tree[E]) Nodes() *graph.Array { return index(t.root().field(usedNodes)) }
 
-// Visits are how often each node was visited, i32[nodes].
-func (t Tree[E]) Visits() *graph.Array { return whole(t.column(visitsAt)) }
+// Visits returns the visits of each node, i32[nodes]; mctx's node_visits.
+func (t Tree[E]) Visits() *graph.Array { return index(t.field(nodeVisits)) }
 
-// Values are what each node was found to be worth to the player who moves there, f32[nodes].
-func (t Tree[E]) Values() *graph.Array { return t.column(valueAt) }
+// Values returns the value of each node for the player who moves there, f32[nodes]; mctx's node_values.
+func (t Tree[E]) Values() *graph.Array { return t.field(nodeValue) }
 
-// Parents are the rows of the nodes' parents, i32[nodes], the root's 0.
-func (t Tree[E]) Parents() *graph.Array { return whole(t.column(parentAt)) }
+// Parents returns the rows of the nodes' parents, i32[nodes]; the root has 0. mctx's parents.
+func (t Tree[E]) Parents() *graph.Array { return index(t.field(parentNode)) }
 
-// ActionsFrom are the actions that led to each node from its parent, i32[nodes].
-func (t Tree[E]) ActionsFrom() *graph.Array { return whole(t.column(actionAt)) }
+// ActionsFrom returns the actions that led to the nodes, i32[nodes]; mctx's action_from_parent.
+func (t Tree[E]) ActionsFrom() *graph.Array { return index(t.field(parentAction)) }
 
-// ChildVisits are how often each action was tried in each node, i32[nodes, A].
-func (t Tree[E]) ChildVisits() *graph.Array { return whole(t.blockOf(countsBlock)) }
+// ChildVisits returns the visits of each action in each node, i32[nodes, A]; mctx's children_visits.
+func (t Tree[E]) ChildVisits() *graph.Array { return index(t.block(childVisits)) }
 
-// ChildValues are what each action was found to be worth in each node, reward + discount x value, f32[nodes, A]; 0 where it was not tried.
-func (t Tree[E]) ChildValues() *graph.Array { return t.blockOf(valuesBlock) }
+// ChildValues returns the Q-values, reward + discount x value, f32[nodes, A]; 0 for actions that were not tried. mctx's
+// qvalues.
+func (t Tree[E]) ChildValues() *graph.Array { return t.block(childQValues) }
 
-// Children are the rows of the nodes' children, i32[nodes, A]; -1 where there is none.
-func (t Tree[E]) Children() *graph.Array { return whole(t.blockOf(childrenBlock)) }
+// Children returns the rows of the nodes' children, i32[nodes, A]; -1 where there is none. mctx's children_index.
+func (t Tree[E]) Children() *graph.Array { return index(t.block(childNodes)) }
 
-// Logits are those of the policy in each node, f32[nodes, A]; the root's with noise and mask.
-func (t Tree[E]) Logits() *graph.Array { return t.blockOf(logitsBlock) }
+// Logits returns the prior logits in each node, f32[nodes, A], the root's with noise and mask; mctx's
+// children_prior_logits.
+func (t Tree[E]) Logits() *graph.Array { return t.block(priorLogits) }
 
-// RootVisits are how often each action was tried at the root, i32[A].
-func (t Tree[E]) RootVisits() *graph.Array { return whole(t.root().block(countsBlock)) }
+// RootVisits returns the visits of the root's actions, i32[A].
+func (t Tree[E]) RootVisits() *graph.Array { return index(t.root().block(childVisits)) }
 
-// RootValue is what the root was found to be worth, a float32 scalar.
-func (t Tree[E]) RootValue() *graph.Array { return t.root().head(valueAt) }
+// RootValue returns the value of the root, f32[].
+func (t Tree[E]) RootValue() *graph.Array { return t.root().field(nodeValue) }
 
-func whole(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Int32) }
+// index converts whole numbers of rows to int32.
+func index(x *graph.Array) *graph.Array { return x.Convert(graph.Int32) }

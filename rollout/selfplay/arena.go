@@ -9,122 +9,119 @@ import (
 	"xlarun/rollout/search"
 )
 
-// sides is how many tiles a match has: a begins the games of one, b those of the other.
+// sides is the number of tiles of a match: a begins the games of one, b those of the other.
 const sides = 2
 
-// match plays games between two, each beginning half of them: what a made of each, f32[games], 1 won, 0 drawn, -1 lost. The first moves are
-// drawn, so that games differ; the others are the best that the searches find.
+// match plays games between a and b, of which each begins half. It returns the results for a, f32[games]: 1 won, 0
+// drawn, -1 lost. The first moves are drawn, so that games differ; all others are the best that the searches find.
 func (p *program) match(l layout, games int, a, b player, key random.Key, perDevice *graph.Array) *graph.Array {
 	lanes := games / sides
-	tiles := population.CutTiles(sides, 1, l.games.Devices)
+	tiles := population.CutTiles(sides, 1, l.gameTiles.Devices)
 	rows := population.Each(tiles, perDevice, tiles.Rows(graph.Float32, lanes), func(local *graph.Array) *graph.Array {
-		return p.side(lanes, a, b, key, graph.Add(tiles.First(), local))
+		return p.side(lanes, a, b, key, tiles.First().Add(local))
 	})
 	return graph.SliceAxis(graph.Flatten1D(tiles.Gather(rows)), 0, 0, games)
 }
 
-// opponents of a match, as seen by a search.
-type opponents struct{ a, b player }
-
-// to is who moves.
-func (o opponents) to(a *graph.Array) player {
-	return graph.MapTree2(func(x, y *graph.Array) *graph.Array { return graph.Select(a, x, y) }, o.a, o.b)
-}
-
-// side plays the games in which a begins (side 0) or b does.
+// side plays the games in which a begins (side 0) or b does, and returns their results for a, f32[lanes].
 func (p *program) side(lanes int, a, b player, key random.Key, side *graph.Array) *graph.Array {
-	g, m := p.game, p.model()
+	g, model := p.game, p.model()
 	type loop struct {
 		State any
 		Over  *graph.Array // bool[lanes]
 		Score *graph.Array // f32[lanes]: of player 0
-		Move  *graph.Array
+		Move  *graph.Array // i32[]
 	}
-	start := loop{across(lanes, g.first()), graph.Zeros(graph.ShapeOf(graph.Bool, lanes)), graph.Zeros(graph.ShapeOf(graph.Float32, lanes)), graph.Of(int32(0))}
+	start := loop{repeat(lanes, g.start), graph.Zeros(graph.ShapeOf(graph.Bool, lanes)),
+		graph.Zeros(graph.ShapeOf(graph.Float32, lanes)), graph.Of(int32(0))}
 	end := graph.NamedWhile("moves", func(c loop) *graph.Array {
-		return graph.And(graph.Lt(c.Move, g.moves), graph.Not(graph.All(c.Over)))
+		return c.Move.Lt(g.moves).And(c.Over.All().Not())
 	}, func(c loop) loop {
-		aMoves := graph.Eq(graph.Rem(graph.Add(c.Move, side), 2), 0) // players take turns
-		who := opponents{a, b}.to(aMoves)
-		by := p.seen(who)
-		type out struct {
+		mover := graph.SelectTree(c.Move.Add(side).Rem(2).Eq(0), a, b) // players take turns
+		params := p.searchParams(mover)
+		type transition struct {
 			State       any
 			Score, Over *graph.Array
 		}
-		next := graph.VMap2(func(state any, number *graph.Array) out {
-			k := draws(key, graph.Add(graph.Mul(side, lanes), number), c.Move)
-			action := p.best(m, by, k, state, c.Move)
-			legal := m.Root(by, state).Legal
-			drawn := random.Categorical(random.FoldIn(k, randomMove), graph.Select(legal, graph.Scalar(0), math.Inf(-1)), 0)
-			next, _, reward, terminated, truncated := g.env.Step(k, state, graph.Select(who.Random, drawn, action), g.params)
-			return out{next, graph.Mul(p.sign(state), reward), graph.Or(terminated, truncated)}
+		t := graph.VMap2(func(state any, lane *graph.Array) transition {
+			k := moveKey(key, side.Mul(lanes).Add(lane), c.Move)
+			found := p.matchMove(model, params, k, state, c.Move.Lt(p.config.DrawnMoves))
+			legal := model.Root(params, state).Legal
+			uniform := graph.Select(legal, graph.Scalar(0), math.Inf(-1))
+			drawn := random.Categorical(random.FoldIn(k, randomMoveKey), uniform, 0)
+			action := graph.Select(mover.Random, drawn, found.Action)
+			next, _, reward, terminated, truncated := g.env.Step(k, state, action, g.params)
+			return transition{next, p.sign(state).Mul(reward), terminated.Or(truncated)}
 		})(c.State, graph.Iota(lanes))
-		score := graph.Add(c.Score, graph.Select(c.Over, 0, next.Score))
-		return loop{next.State, graph.Or(c.Over, next.Over), score, graph.Add(c.Move, 1)}
+		score := c.Score.Add(graph.Select(c.Over, 0, t.Score))
+		return loop{t.State, c.Over.Or(t.Over), score, c.Move.Add(1)}
 	}, start)
-	return graph.Select(graph.Eq(side, 0), end.Score, graph.Neg(end.Score))
+	return graph.Select(side.Eq(0), end.Score, end.Score.Neg())
 }
 
-// randomMove tells the draw of a random player from the search's.
-const randomMove = 17
+// Keys of a move that are folded into its own: of a random player's move, and of the noise of a drawn move.
+const (
+	randomMoveKey = 17
+	drawnMoveKey  = 18
+)
 
-// best is the move that a search finds in a position; the first ones of a game are drawn.
-func (p *program) best(m search.Model[any, any, seen], by seen, key random.Key, state any, move *graph.Array) *graph.Array {
-	return p.searched(m, by, key, state, graph.Lt(move, p.config.DrawnMoves)).Action
-}
-
-// searched is the search of a position by who wants to win; drawn tells whether its move is drawn.
-func (p *program) searched(m search.Model[any, any, seen], by seen, key random.Key, state any, drawn *graph.Array) search.Result[search.Position[any]] {
-	root := p.rooted(m, by, state, graph.Select(drawn, graph.Scalar(1), graph.Scalar(0)))
+// matchMove searches a position for a player who wants to win. drawn, bool[], tells whether the move is drawn.
+func (p *program) matchMove(m search.Model[any, any, searchParams], params searchParams, key random.Key, state any,
+	drawn *graph.Array) search.Result[search.Position[any]] {
+	root := p.root(m, params, state, graph.Select(drawn, graph.Scalar(1), graph.Scalar(0)))
 	if p.config.Search == "gumbel" {
-		noise := random.Gumbel(random.FoldIn(key, randomMove+1), root.Logits.Shape())
+		noise := random.Gumbel(random.FoldIn(key, drawnMoveKey), root.Logits.Shape())
 		root.Noise = graph.Select(drawn, noise, graph.ZerosLike(noise))
 	}
-	return search.Run(p.config.playing(), by, key, root, m.Step)
+	return search.Run(p.config.matchSearch(), params, key, root, m.Step)
 }
 
-// advice is what a search says of positions, axis 0.
+// advice is what searches say of n positions.
 type advice struct {
-	Action        *graph.Array // i32[n]
-	Visits        *graph.Array // i32[n, actions]
-	Values        *graph.Array // f32[n, actions]: of what was tried, to the player to move
-	Value         *graph.Array // f32[n]: of the position
-	Prior         *graph.Array // f32[n, actions]: the network's policy
-	Legal         *graph.Array // bool[n, actions]
-	Parents, From *graph.Array // i32[n, nodes]: of the tree's nodes, the node and the action that they come from
-	NodeVisits    *graph.Array // i32[n, nodes]
-	NodeValues    *graph.Array // f32[n, nodes]
-	Nodes         *graph.Array // i32[n]
+	Action     *graph.Array // i32[n]
+	Visits     *graph.Array // i32[n, actions]
+	Values     *graph.Array // f32[n, actions]: Q-values for the player to move
+	Value      *graph.Array // f32[n]: of the position
+	Prior      *graph.Array // f32[n, actions]: the network's policy
+	Legal      *graph.Array // bool[n, actions]
+	Parents    *graph.Array // i32[n, nodes]: of the tree's nodes
+	From       *graph.Array // i32[n, nodes]: the actions that led to them
+	NodeVisits *graph.Array // i32[n, nodes]
+	NodeValues *graph.Array // f32[n, nodes]
+	Nodes      *graph.Array // i32[n]
 }
 
-// advise searches positions, u32[n, words], without chance.
+// advise searches positions, u32[n, words], without noise.
 func (p *program) advise(by player, key random.Key, positions *graph.Array) advice {
-	m, s := p.model(), p.seen(by)
+	m, params := p.model(), p.searchParams(by)
 	return graph.VMap(func(words *graph.Array) advice {
-		state := p.game.state.unpack(words)
-		root := m.Root(s, state)
-		r := p.searched(m, s, key, state, graph.Of(false))
+		state := p.game.unpack(words)
+		root := m.Root(params, state)
+		r := p.matchMove(m, params, key, state, graph.Of(false))
 		t := r.Tree
-		return advice{Action: r.Action, Visits: t.RootVisits(), Values: graph.Index(t.ChildValues(), 0), Value: t.RootValue(), Prior: graph.Softmax(root.Logits, 0), Legal: root.Legal,
-			Parents: t.Parents(), From: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(), Nodes: t.Nodes()}
+		return advice{Action: r.Action, Visits: t.RootVisits(), Values: graph.Index(t.ChildValues(), 0),
+			Value: t.RootValue(), Prior: graph.Softmax(root.Logits, 0), Legal: root.Legal,
+			Parents: t.Parents(), From: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(),
+			Nodes: t.Nodes()}
 	})(positions)
 }
 
-// stepped is what moves lead to, axis 0.
-type stepped struct {
+// positions are what n moves lead to.
+type positions struct {
 	Words  *graph.Array // u32[n, words]
-	Score  *graph.Array // f32[n]: what the move gave player 0
+	Score  *graph.Array // f32[n]: reward of player 0
 	Over   *graph.Array // bool[n]
 	Player *graph.Array // i32[n]: to move next
 	Legal  *graph.Array // bool[n, actions]
 }
 
-// step plays actions, i32[n], in positions.
-func (p *program) step(positions, actions *graph.Array) stepped {
+// step plays actions, i32[n], in positions, u32[n, words].
+func (p *program) step(from, actions *graph.Array) positions {
 	g := p.game
-	return graph.VMap2(func(words, action *graph.Array) stepped {
-		state := g.state.unpack(words)
+	return graph.VMap2(func(words, action *graph.Array) positions {
+		state := g.unpack(words)
 		next, _, reward, terminated, truncated := g.env.Step(random.New(0), state, action, g.params)
-		return stepped{g.state.pack(next), graph.Mul(p.sign(state), reward), graph.Or(terminated, truncated), g.player(next), g.parts.Masker.Legal(next, g.params)}
-	})(positions, actions)
+		return positions{g.pack(next), p.sign(state).Mul(reward), terminated.Or(truncated), g.player(next),
+			g.parts.Masker.Legal(next, g.params)}
+	})(from, actions)
 }

@@ -9,8 +9,8 @@ type result struct {
 	games  int
 }
 
-// elo is the rating at which results are likeliest (Elo, 1978): against each opponent one more drawn game is counted, so that who wins all
-// has a finite one. Without results it is 0.
+// elo is the rating at which results are likeliest (Elo, 1978): against each opponent one more drawn game is counted,
+// so that who wins all has a finite one. Without results it is 0.
 func elo(results []result) float64 {
 	if len(results) == 0 {
 		return 0

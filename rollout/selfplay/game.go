@@ -11,13 +11,13 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// ramsey is the variant of one player.
+// ramsey is the variant of clique for one player.
 const ramsey = "ramsey"
 
 // clique is the game of colouring the edges of a graph.
 const clique = "clique"
 
-// game is what is learned: a game of two players, or a puzzle of one.
+// game is the game that is learned: of two players, or a puzzle of one.
 type game struct {
 	env            envs.Environment
 	parts          envs.Parts[any, any]
@@ -26,9 +26,9 @@ type game struct {
 	players        int
 	vertices       int    // of the graph; 0: a board
 	k              [2]int // of the cliques
-	hexagons       bool   // the cells of the board are some
+	hexagons       bool   // the board's cells are hexagons
 	start          any    // the first state, concrete
-	state          packing
+	packing        *graph.Packing
 	symmetries     symmetries
 }
 
@@ -53,7 +53,8 @@ func (c *Config) game() (*game, error) {
 			if len(c.K) == 0 || len(c.K) > 2 {
 				return nil, wrong("one size of cliques for both colours, or one for each")
 			}
-			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(), "board: "))
+			return nil, settings.Wrong("vertices", c.Vertices, "a smaller graph: %s", strings.TrimPrefix(err.Error(),
+				"board: "))
 		}
 		g.vertices, g.k = c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}
 		if c.Variant == ramsey {
@@ -74,7 +75,7 @@ func (c *Config) game() (*game, error) {
 	g.symmetries = symmetriesOf(c, g)
 	err := graph.Try(func() {
 		g.start, _ = g.env.Reset(random.New(0), g.params)
-		g.state = packingOf(g.start)
+		g.packing = packing(g.start)
 	})
 	if err == nil {
 		g.start, err = graph.Eval(g.start)
@@ -100,7 +101,7 @@ func joined(k []int) string {
 	return f.Text()
 }
 
-// player is whose move it is: i32[], of a puzzle always 0.
+// player is the player to move, i32[]; always 0 in a puzzle.
 func (g *game) player(state any) *graph.Array {
 	if g.parts.Game == nil {
 		return graph.Of(int32(0))
@@ -108,61 +109,25 @@ func (g *game) player(state any) *graph.Array {
 	return g.parts.Game.Player(state, g.params)
 }
 
-// first is the state that games begin with.
-func (g *game) first() any { return g.start }
-
-// packing lays the leaves of a state out as words, u32[words], so that positions of any game lie in one array.
-type packing struct {
-	tree   *graph.Tree
-	shapes []graph.Shape
-	words  int
-}
-
-// packingOf is the layout of a state; its leaves are bool, i32, u32 or f32.
-func packingOf(state any) (p packing) {
-	leaves, tree := graph.Flatten(state)
-	p.tree = tree
+// packing lays states out as words, u32[words], so that positions of any game lie in one array.
+func packing(start any) *graph.Packing {
+	leaves, tree := graph.Flatten(start)
 	for i, a := range leaves {
 		switch a.DType() {
 		case graph.Bool, graph.Int32, graph.Uint32, graph.Float32:
 		default:
-			graph.Throw("selfplay", "the state has %s at %s, want bool, int32, uint32 or float32", a.Shape(), tree.Path(i))
+			graph.Throw("selfplay", "the state has %s at %s, want bool, int32, uint32 or float32", a.Shape(),
+				tree.Path(i))
 		}
-		p.shapes = append(p.shapes, a.Shape())
-		p.words += a.Size()
 	}
-	return p
+	return graph.NewPacking(start, func(graph.Shape) graph.DType { return graph.Uint32 })
 }
 
-// pack is a state as words.
-func (p packing) pack(state any) *graph.Array {
-	var flat []*graph.Array
-	for _, a := range graph.Leaves(state) {
-		switch a.DType() {
-		case graph.Bool:
-			a = graph.Convert(a, graph.Uint32)
-		case graph.Int32, graph.Float32:
-			a = graph.Bitcast(a, graph.Uint32)
-		}
-		flat = append(flat, graph.Flatten1D(a))
-	}
-	return graph.Concatenate(0, flat...)
-}
+// stateWords is the number of words of a state.
+func (g *game) stateWords() int { return g.packing.Size(0) }
 
-// unpack is the state of its words.
-func (p packing) unpack(words *graph.Array) any {
-	leaves := make([]*graph.Array, len(p.shapes))
-	at := 0
-	for i, s := range p.shapes {
-		a := graph.SliceAxis(words, 0, at, at+s.Size())
-		at += s.Size()
-		switch s.DType {
-		case graph.Bool:
-			a = graph.Ne(a, 0)
-		case graph.Int32, graph.Float32:
-			a = graph.Bitcast(a, s.DType)
-		}
-		leaves[i] = graph.Reshape(a, s.Dims...)
-	}
-	return p.tree.Unflatten(leaves)
-}
+// pack returns a state as words, u32[stateWords].
+func (g *game) pack(state any) *graph.Array { return g.packing.Pack(state)[0] }
+
+// unpack returns the state of words.
+func (g *game) unpack(words *graph.Array) any { return g.packing.Unpack([]*graph.Array{words}) }

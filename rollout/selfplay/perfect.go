@@ -43,7 +43,8 @@ func (c colours) with(edge int) colours {
 	return c
 }
 
-// HasClique tells, by looking at every set of vertices, whether the edges that are given close a clique of k vertices in a graph of so many.
+// HasClique tells, by looking at every set of vertices, whether the edges that are given close a clique of k vertices
+// in a graph of so many.
 func HasClique(vertices, k int, edge func(a, b int) bool) bool {
 	var extend func(chosen []int, from int) bool
 	extend = func(chosen []int, from int) bool {
@@ -68,7 +69,9 @@ func HasClique(vertices, k int, edge func(a, b int) bool) bool {
 
 // closed tells whether a player has a clique.
 func (p *perfect) closed(c colours, player int) bool {
-	return HasClique(p.vertices, p.k[player], func(a, b int) bool { return c[player]>>board.Edge(p.vertices, a, b)&1 == 1 })
+	return HasClique(p.vertices, p.k[player], func(a, b int) bool {
+		return c[player]>>board.Edge(p.vertices, a, b)&1 == 1
+	})
 }
 
 // won draws positions, of random games, that the player to move can win.
@@ -105,7 +108,8 @@ func nth(c colours, n int) int {
 	}
 }
 
-// reply is a move that keeps a position's value, of these one after which the other one has the fewest moves that keep theirs.
+// reply is a move that keeps a position's value, of these one after which the other one has the fewest moves that keep
+// theirs.
 func (p *perfect) reply(c colours, r *rand.Rand) int {
 	moves := p.solution.Best(c[0], c[1])
 	best, fewest := moves[0], 1<<30
@@ -121,8 +125,8 @@ func (p *perfect) reply(c colours, r *rand.Rand) int {
 // words are a position as the programs take it: board.State of board.Edges, leaf by leaf.
 func (c colours) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()), 0, 0, 0} }
 
-// kept plays positions to their ends against the perfect player: choose gives the moves of those that move in each. It counts the games
-// that they win.
+// kept plays positions to their ends against the perfect player: choose gives the moves of those that move in each. It
+// counts the games that they win.
 func (p *perfect) kept(positions []colours, choose func(at []colours) ([]int, error)) (won int, err error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(positions))))
 	type playing struct {
@@ -169,13 +173,16 @@ func (p *perfect) kept(positions []colours, choose func(at []colours) ([]int, er
 	return won, nil
 }
 
-// winsKept is the share of won positions that the newest network wins against the perfect player, of n; ok is false where nobody knows.
+// winsKept is the share of won positions that the newest network wins against the perfect player, of n; ok is false
+// where nobody knows.
 func (t *Training) winsKept(n int) (share float64, ok bool, err error) {
 	if t.solved == nil {
 		return 0, false, nil
 	}
 	positions := t.solved.won(n, 1)
-	won, err := t.solved.kept(positions, func(at []colours) ([]int, error) { return t.watch.moves(trained(t.learner.Weights), at, n) })
+	won, err := t.solved.kept(positions, func(at []colours) ([]int, error) {
+		return t.watch.moves(networkPlayer(t.learner.Weights), at, n)
+	})
 	return float64(won) / float64(max(1, len(positions))), true, err
 }
 

@@ -18,12 +18,12 @@ const (
 	PhaseMatch = "match"         // one of an evaluation
 )
 
-// stepsTimed is how many training steps are timed in one call.
-const stepsTimed = 16
+// stepsPerCall is how many training steps are timed in one call.
+const stepsPerCall = 16
 
-// batchesTimed is how many batches of n positions are timed in one call: an iteration trains in one call too, from tens of thousands of positions, so
-// that what a call costs by itself (some 0.3 ms) is spread as it is there.
-func batchesTimed(n int) int { return max(64, 1<<15/n) }
+// batchesPerCall is how many batches of n positions are timed in one call: an iteration trains in one call too, from
+// tens of thousands of positions, so that what a call costs by itself (some 0.3 ms) is spread as it is there.
+func batchesPerCall(n int) int { return max(64, 1<<15/n) }
 
 // Phases times the parts of an iteration, each `repeats` times after a first one, and leaves the state as it was.
 func (t *Training) Phases(repeats int) ([]run.Phase, error) {
@@ -70,7 +70,10 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 	if err := timed(PhaseGames, 1, func() error { _, err := t.games(t.keys()[1], number); return err }); err != nil {
 		return nil, err
 	}
-	if err := timed(PhaseStep, stepsTimed, func() error { _, err := t.learn(t.keys()[2], number, stepsTimed); return err }); err != nil {
+	if err := timed(PhaseStep, stepsPerCall, func() error {
+		_, err := t.learn(t.keys()[2], number, stepsPerCall)
+		return err
+	}); err != nil {
 		return nil, err
 	}
 	if t.config.OptimizedTraining && slices.Contains(names, PhaseBatch) {
@@ -79,9 +82,9 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 			return nil, err
 		}
 		defer prepare.close()
-		count := batchesTimed(t.config.TrainingBatchSize)
+		count := batchesPerCall(t.config.TrainingBatchSize)
 		err = timed(PhaseBatch, count, func() error {
-			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(count)), t.layout.chunks.Count())
+			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(count)), t.layout.batchTiles.Count())
 			if err == nil {
 				xlabridge.Free(out)
 			}
@@ -96,7 +99,10 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 		if err != nil {
 			return nil, err
 		}
-		err = timed(PhaseMatch, 1, func() error { _, err := t.against(trained(w), trained(w), t.keys()[3]); return err })
+		err = timed(PhaseMatch, 1, func() error {
+			_, err := t.playMatch(networkPlayer(w), networkPlayer(w), t.keys()[3])
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -104,21 +110,22 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 	return phases, nil
 }
 
-// batches prepares so many batches, one after the other, as training does: each device its parts of every batch. The last part is kept.
+// batches prepares so many batches, one after the other, as training does: each device its parts of every batch. The
+// last part is kept.
 func (t *Training) batches() (*stage[example], error) {
 	p, l, n := t.program, t.layout, t.config.TrainingBatchSize
-	inputs := []any{t.replay, random.New(0), graph.Of(int32(0)), l.chunks.Count()}
+	inputs := []any{t.replay, random.New(0), graph.Of(int32(0)), l.batchTiles.Count()}
 	return newStage(t.backend, "batches", t.config.Purpose(), t.options, &t.busy, nil, inputs, func(a []any) example {
 		r, key, count, parts := a[0].(replay), a[1].(random.Key), a[2].(*graph.Array), a[3].(*graph.Array)
 		positions := graph.Max(graph.Sum(r.Length), 1)
-		parts = graph.Min(parts, graph.Sub(l.chunks.Items, l.chunks.First()))
+		parts = graph.Min(parts, graph.Sub(l.batchTiles.Items, l.batchTiles.First()))
 		batch := func(i *graph.Array, last example) example {
-			at, symmetry := p.drawn(random.FoldIn(key, i), n, positions)
+			at, symmetry := p.sample(random.FoldIn(key, i), n, positions)
 			return graph.ForiLoop(0, parts, func(local *graph.Array, _ example) example {
-				return p.prepared(l, r, at, symmetry, local)
+				return p.minibatch(l, r, at, symmetry, local)
 			}, last)
 		}
 		none := graph.Zeros(graph.ShapeOf(graph.Int32, n))
-		return graph.ForiLoop(0, count, batch, p.prepared(l, r, none, none, graph.Of(int32(0))))
+		return graph.ForiLoop(0, count, batch, p.minibatch(l, r, none, none, graph.Of(int32(0))))
 	})
 }

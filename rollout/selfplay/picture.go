@@ -41,7 +41,8 @@ func Animation(frames []image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// paletteOf are the colours of the last frame, which shows all pieces; where they are more than a GIF can have, those of the web.
+// paletteOf are the colours of the last frame, which shows all pieces; where they are more than a GIF can have, those
+// of the web.
 func paletteOf(frames []image.Image) color.Palette {
 	last := frames[len(frames)-1]
 	seen := map[color.RGBA]bool{}
@@ -70,8 +71,8 @@ func PNG(i image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// RootPicture shows a position with what a search found at it: beside the position, for each legal action a bar for its share of the visits, and
-// one for its value, up for what is good for the player to move.
+// RootPicture shows a position with what a search found at it: beside the position, for each legal action a bar for its
+// share of the visits, and one for its value, up for what is good for the player to move.
 func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
 	return v.program.game.root(p.words, a)
 }
@@ -93,12 +94,14 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 		left := wide * float64(at)
 		c.Rectangle(draw.Accent, draw.At(left+.1*wide, 0), draw.At(left+.5*wide, a.share(i)))
 		if a.Visits[i] > 0 {
-			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])), draw.At(left+.9*wide, max(0, a.Values[i])))
+			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])),
+				draw.At(left+.9*wide, max(0, a.Values[i])))
 		}
 	}
 	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
 	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), at, at.Bounds().Min, imagedraw.Src)
-	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{}, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{},
+		imagedraw.Src)
 	return out, nil
 }
 
@@ -122,14 +125,18 @@ func (g *game) svg(a Advice) []byte {
 	const wide, high, row = 520, 40, 16
 	var b strings.Builder
 	shown := a.shown()
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" font-size=\"11\">\n", wide, high+row*len(shown))
-	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value %.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "+
+		"font-size=\"11\">\n", wide, high+row*len(shown))
+	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value "+
+		"%.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
 	y := high
 	for _, i := range shown {
-		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
+		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" "+
+			"fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
 		if a.Visits[i] > 0 {
 			from := min(0, a.Values[i])
-			fmt.Fprintf(&b, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#d64b3a\"/><text x=\"470\" y=\"%d\">%.3f</text>", 380+80*from, y-9, 80*max(a.Values[i], -a.Values[i]), y, a.Values[i])
+			fmt.Fprintf(&b, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#d64b3a\"/><text "+
+				"x=\"470\" y=\"%d\">%.3f</text>", 380+80*from, y-9, 80*max(a.Values[i], -a.Values[i]), y, a.Values[i])
 		}
 		b.WriteString("\n")
 		y += row
@@ -144,10 +151,13 @@ type Colouring struct {
 	First    []bool // by edge: whether it has the first colour; else it has the second
 }
 
-// Valid tells, by looking at every set of vertices, that there is no clique of first vertices in the first colour and none of second in the second.
+// Valid tells, by looking at every set of vertices, that there is no clique of first vertices in the first colour and
+// none of second in the second.
 func (c Colouring) Valid(first, second int) bool {
 	has := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
-	return !HasClique(c.Vertices, first, has) && !HasClique(c.Vertices, second, func(a, b int) bool { return !has(a, b) })
+	return !HasClique(c.Vertices, first, has) && !HasClique(c.Vertices, second, func(a, b int) bool {
+		return !has(a, b)
+	})
 }
 
 // Graph6 is the graph of the edges of the first colour in the format graph6 (McKay), for graphs of at most 62 vertices.
@@ -191,7 +201,8 @@ func (t *Training) Colourings() (all []Colouring, err error) {
 	for _, words := range t.found {
 		c, whole := t.program.game.colouring(words)
 		if k := t.program.game.k; !whole || !c.Valid(k[0], k[1]) {
-			return nil, fmt.Errorf("selfplay: what was taken for a colouring of %d vertices without cliques of %d and %d is none", c.Vertices, k[0], k[1])
+			return nil, fmt.Errorf("selfplay: what was taken for a colouring of %d vertices without cliques of %d "+
+				"and %d is none", c.Vertices, k[0], k[1])
 		}
 		all = append(all, c)
 	}
@@ -208,7 +219,8 @@ type drawing struct {
 // drawShare is how much longer a run goes on between two sets of pictures than they take, at least.
 const drawShare = 20
 
-// Files are the network, the first game of the newest iteration as a GIF, the search at its first position, and the colourings that were found.
+// Files are the network, the first game of the newest iteration as a GIF, the search at its first position, and the
+// colourings that were found.
 func (t *Training) Files(ended bool) (files []run.File, err error) {
 	if t.learner.Weights == nil {
 		return nil, nil
@@ -234,7 +246,8 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, run.File{Name: fmt.Sprintf("colouring-%d.g6", i+1), Data: []byte(c.Graph6() + "\n")}, run.File{Name: fmt.Sprintf("colouring-%d.png", i+1), Data: picture})
+		files = append(files, run.File{Name: fmt.Sprintf("colouring-%d.g6", i+1), Data: []byte(c.Graph6() + "\n")},
+			run.File{Name: fmt.Sprintf("colouring-%d.png", i+1), Data: picture})
 	}
 	t.drawn.found = len(colourings)
 	if t.last.rows == nil || !ended && time.Since(t.drawn.at) < drawShare*t.drawn.took {
@@ -251,7 +264,7 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 func (t *Training) pictures() ([]run.File, error) {
 	g := t.program.game
 	var frames []image.Image
-	words, n := t.program.words(), g.state.words
+	words, n := t.program.words(), g.stateWords()
 	for i := range t.last.length + 1 {
 		at := t.last.final
 		if i < t.last.length {
@@ -268,7 +281,7 @@ func (t *Training) pictures() ([]run.File, error) {
 		return nil, err
 	}
 	middle := t.last.rows[t.last.length/2*words:][:n]
-	a, err := t.watch.advice(trained(t.learner.Weights), middle)
+	a, err := t.watch.advice(networkPlayer(t.learner.Weights), middle)
 	if err != nil {
 		return nil, err
 	}
@@ -280,5 +293,6 @@ func (t *Training) pictures() ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []run.File{{Name: "game.gif", Data: game}, {Name: "root.png", Data: root}, {Name: "root.svg", Data: g.svg(a)}, {Name: "tree.json", JSON: a.json(g)}}, nil
+	return []run.File{{Name: "game.gif", Data: game}, {Name: "root.png", Data: root},
+		{Name: "root.svg", Data: g.svg(a)}, {Name: "tree.json", JSON: a.json(g)}}, nil
 }

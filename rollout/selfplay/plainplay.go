@@ -9,10 +9,12 @@ import (
 	"xlarun/xlabridge"
 )
 
-// plainPlay plays games one after the other with the search as ordinary Go, which asks two compiled functions of one position: slow, and easy
-// to look into. For equal keys its visits are those of the compiled search.
+// plainPlay plays one game after the other with search.Plain, which calls two compiled functions of one position. It is
+// slow, and easy to debug. For equal keys its visits are those of the compiled search.
+//
+// Positions are u32[1 + stateWords]: whether the game is over, then the state.
 type plainPlay struct {
-	start *stage[*graph.Array] // the words of a game's first position
+	start *stage[*graph.Array] // the state with which a game begins, u32[stateWords]
 	root  *stage[plainRoot]
 	step  *stage[plainStep]
 }
@@ -20,16 +22,27 @@ type plainPlay struct {
 // plainRoot is what a search begins with.
 type plainRoot struct {
 	Logits, Value, Legal *graph.Array
-	Chance               search.Chance
+	Draws                search.Draws
 	Sign                 *graph.Array // f32[]: 1 where player 0 moves
 }
 
 // plainStep is what an action leads to.
 type plainStep struct {
 	Step  search.Step
-	Words *graph.Array // u32[words + 1]: the state, and whether the game is over in front of it
-	Score *graph.Array // f32[]: what the move gave player 0
+	Words *graph.Array // u32[1 + stateWords]: position
+	Score *graph.Array // f32[]: reward of player 0
 	Over  *graph.Array // bool[]
+}
+
+// packPosition returns the position of a state.
+func (g *game) packPosition(p search.Position[any]) *graph.Array {
+	return graph.Concatenate(0, graph.Reshape(p.Over.Convert(graph.Uint32), 1), g.pack(p.State))
+}
+
+// unpackPosition returns the state of a position.
+func (g *game) unpackPosition(words *graph.Array) search.Position[any] {
+	return search.Position[any]{State: g.unpack(graph.SliceAxis(words, 0, 1, g.stateWords()+1)),
+		Over: graph.Index(words, 0).Ne(0)}
 }
 
 func newPlainPlay(t *Training) (*plainPlay, error) {
@@ -38,35 +51,38 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 	if err := graph.Try(func() { weights = p.weights.Ravel(p.network.Init(random.New(0))) }); err != nil {
 		return nil, err
 	}
-	words, number := graph.Zeros(graph.ShapeOf(graph.Uint32, p.game.state.words+1)), graph.Of(int32(0))
-	options := t.options
+	position, number := graph.Zeros(graph.ShapeOf(graph.Uint32, p.game.stateWords()+1)), graph.Of(int32(0))
+	purpose, options := t.config.Purpose(), t.options
 	options.Replicas = 1
 	x := &plainPlay{}
 	var err error
-	x.start, err = newStage(t.backend, "opening of one game", t.config.Purpose(), options, &t.busy, nil, []any{random.New(0), number}, func(a []any) *graph.Array {
-		return p.game.state.pack(p.opening(a[0].(random.Key), a[1].(*graph.Array)))
-	})
+	x.start, err = newStage(t.backend, "opening of one game", purpose, options, &t.busy, nil,
+		[]any{random.New(0), number}, func(a []any) *graph.Array {
+			return p.game.pack(p.opening(a[0].(random.Key), a[1].(*graph.Array)))
+		})
 	if err != nil {
 		return nil, err
 	}
 	x.start.profile(&t.profile)
-	x.root, err = newStage(t.backend, "root of one position", t.config.Purpose(), options, &t.busy, nil, []any{weights, random.New(0), number, number, words}, func(a []any) plainRoot {
-		state := p.game.state.unpack(graph.SliceAxis(a[4].(*graph.Array), 0, 1, p.game.state.words+1))
-		r := p.model().Root(p.seen(trained(a[0].(*graph.Array))), state)
-		key := draws(a[1].(random.Key), a[2].(*graph.Array), a[3].(*graph.Array))
-		return plainRoot{r.Logits, r.Value, r.Legal, search.ChanceOf(p.config.searching(), key, p.game.actions), p.sign(state)}
-	})
+	x.root, err = newStage(t.backend, "root of one position", purpose, options, &t.busy, nil,
+		[]any{weights, random.New(0), number, number, position}, func(a []any) plainRoot {
+			at := p.game.unpackPosition(a[4].(*graph.Array))
+			r := p.model().Root(p.searchParams(networkPlayer(a[0].(*graph.Array))), at.State)
+			key := moveKey(a[1].(random.Key), a[2].(*graph.Array), a[3].(*graph.Array))
+			draws := search.DrawsOf(p.config.trainingSearch(), key, p.game.actions)
+			return plainRoot{r.Logits, r.Value, r.Legal, draws, p.sign(at.State)}
+		})
 	if err != nil {
 		return nil, err
 	}
 	x.root.profile(&t.profile)
-	x.step, err = newStage(t.backend, "step of one position", t.config.Purpose(), options, &t.busy, nil, []any{weights, number, words}, func(a []any) plainStep {
-		packed := a[2].(*graph.Array)
-		at := search.Position[any]{State: p.game.state.unpack(graph.SliceAxis(packed, 0, 1, p.game.state.words+1)), Over: graph.Ne(graph.Index(packed, 0), 0)}
-		s, next := p.model().Step(p.seen(trained(a[0].(*graph.Array))), random.New(0), a[1].(*graph.Array), at)
-		out := graph.Concatenate(0, graph.Reshape(graph.Convert(next.Over, graph.Uint32), 1), p.game.state.pack(next.State))
-		return plainStep{s, out, graph.Mul(p.sign(at.State), s.Reward), next.Over}
-	})
+	x.step, err = newStage(t.backend, "step of one position", purpose, options, &t.busy, nil,
+		[]any{weights, number, position}, func(a []any) plainStep {
+			at := p.game.unpackPosition(a[2].(*graph.Array))
+			params := p.searchParams(networkPlayer(a[0].(*graph.Array)))
+			s, next := p.model().Step(params, random.New(0), a[1].(*graph.Array), at)
+			return plainStep{s, p.game.packPosition(next), p.sign(at.State).Mul(s.Reward), next.Over}
+		})
 	if err != nil {
 		return nil, err
 	}
@@ -83,79 +99,97 @@ func (x *plainPlay) close() {
 	x.step.close()
 }
 
-// plainMove is a move of a game that was played.
+// plainMove is a move that was played.
 type plainMove struct {
-	words        []uint32 // the position, with 0 in front: it is not over
-	weights      []float32
-	visits       []int
-	score, sign  float64
-	action       int
-	reachedWords []uint32
+	before, after []uint32 // positions
+	weights       []float32
+	visits        []int
+	score, sign   float64
+	action        int
+	over          bool
 }
 
-// search searches one position and plays its move.
-func (x *plainPlay) search(t *Training, weights *graph.Array, key random.Key, game, move int, words []uint32) (m plainMove, over bool, err error) {
-	fail := func(bad error) {
-		if err == nil {
-			err = bad
-		}
+// hostReader copies arrays to the host and keeps the first error.
+type hostReader struct{ err error }
+
+func (r *hostReader) list(a *graph.Array) []float32 {
+	v, err := floats(a)
+	if r.err == nil {
+		r.err = err
 	}
-	list := func(a *graph.Array) []float32 {
-		v, bad := floats(a)
-		fail(bad)
-		return v
+	return v
+}
+
+func (r *hostReader) number(a *graph.Array) float32 {
+	if v := r.list(a); len(v) == 1 {
+		return v[0]
 	}
-	one := func(a *graph.Array) float32 {
-		if v := list(a); len(v) == 1 {
-			return v[0]
-		}
-		return float32(math.NaN())
+	return float32(math.NaN())
+}
+
+func (r *hostReader) words(a *graph.Array) []uint32 {
+	v, err := wordsOf(a)
+	if r.err == nil {
+		r.err = err
 	}
-	r, err := x.root.call(weights, key, graph.Of(int32(game)), graph.Of(int32(move)), graph.Uint32s(words))
+	return v
+}
+
+// move searches a position and plays its move.
+func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game, move int,
+	position []uint32) (m plainMove, err error) {
+	root, err := x.root.call(weights, key, graph.Of(int32(game)), graph.Of(int32(move)), graph.Uint32s(position))
 	if err != nil {
-		return m, false, err
+		return m, err
 	}
-	legal := make([]bool, t.program.game.actions)
-	open, err := graph.Floats(r.Legal)
+	defer xlabridge.Free(root)
+	mask, err := graph.Floats(root.Legal)
 	if err != nil {
-		return m, false, err
+		return m, err
 	}
-	for a, is := range open {
-		legal[a] = is != 0
+	legal := make([]bool, len(mask))
+	for a, x := range mask {
+		legal[a] = x != 0
 	}
-	s := search.Plain[[]uint32]{Policy: t.config.searching(), Step: func(at []uint32, action int) (reward, discount float32, logits []float32, value float32, next []uint32) {
-		out, bad := x.step.call(weights, graph.Of(int32(action)), graph.Uint32s(at))
-		if fail(bad); bad != nil {
-			return 0, 0, make([]float32, len(legal)), 0, at
-		}
-		next, bad = wordsOf(out.Words)
-		fail(bad)
-		reward, discount, logits, value = one(out.Step.Reward), one(out.Step.Discount), list(out.Step.Logits), one(out.Step.Value)
-		xlabridge.Free(out)
-		return reward, discount, logits, value, next
-	}}
-	found := s.Run(search.PlainRoot[[]uint32]{State: words, Logits: list(r.Logits), Value: one(r.Value), Legal: legal, Noise: list(r.Chance.Noise), Ties: list(r.Chance.Ties)})
-	m = plainMove{words: words, weights: found.Weights, visits: found.Visits, action: found.Action, sign: float64(one(r.Sign))}
+
+	var read hostReader
+	s := search.Plain[[]uint32]{Policy: t.config.trainingSearch(),
+		Step: func(at []uint32, action int) (reward, discount float32, logits []float32, value float32, next []uint32) {
+			out, err := x.step.call(weights, graph.Of(int32(action)), graph.Uint32s(at))
+			if err != nil {
+				read.err = err
+				return 0, 0, make([]float32, len(legal)), 0, at
+			}
+			defer xlabridge.Free(out)
+			return read.number(out.Step.Reward), read.number(out.Step.Discount), read.list(out.Step.Logits),
+				read.number(out.Step.Value), read.words(out.Words)
+		}}
+	found := s.Run(search.PlainRoot[[]uint32]{State: position, Logits: read.list(root.Logits),
+		Value: read.number(root.Value), Legal: legal, Noise: read.list(root.Draws.Noise),
+		Ties: read.list(root.Draws.Ties)})
+	m = plainMove{before: position, weights: found.Weights, visits: found.Visits, action: found.Action,
+		sign: float64(read.number(root.Sign))}
 	if t.config.Search == "puct" {
 		temperature := float32(0)
 		if move < t.config.DrawnMoves {
 			temperature = float32(t.config.Temperature.Value)
 		}
-		m.action = found.Drawn(legal, list(r.Chance.Last), temperature)
+		m.action = found.DrawAction(legal, read.list(root.Draws.Action), temperature)
 	}
-	xlabridge.Free(r)
+	if read.err != nil {
+		return m, read.err
+	}
+	out, err := x.step.call(weights, graph.Of(int32(m.action)), graph.Uint32s(position))
 	if err != nil {
-		return m, false, err
+		return m, err
 	}
-	out, err := x.step.call(weights, graph.Of(int32(m.action)), graph.Uint32s(words))
-	if err != nil {
-		return m, false, err
+	defer xlabridge.Free(out)
+	m.score, m.after = float64(read.number(out.Score)), read.words(out.Words)
+	if read.err != nil {
+		return m, read.err
 	}
-	m.score = float64(one(out.Score))
-	m.reachedWords, err = wordsOf(out.Words)
-	over = m.reachedWords[0] != 0 || move+1 >= t.program.game.moves
-	xlabridge.Free(out)
-	return m, over, err
+	m.over = m.after[0] != 0 || move+1 >= t.program.game.moves
+	return m, nil
 }
 
 // game plays one game.
@@ -164,25 +198,24 @@ func (x *plainPlay) game(t *Training, weights *graph.Array, key random.Key, numb
 	if err != nil {
 		return nil, err
 	}
-	words, err := wordsOf(first)
+	state, err := wordsOf(first)
 	if err != nil {
 		return nil, err
 	}
-	words = append([]uint32{0}, words...)
-	for over := false; !over; {
-		var m plainMove
-		if m, over, err = x.search(t, weights, key, number, len(moves), words); err != nil {
+	m := plainMove{after: append([]uint32{0}, state...)}
+	for !m.over {
+		if m, err = x.move(t, weights, key, number, len(moves), m.after); err != nil {
 			return nil, err
 		}
-		moves, words = append(moves, m), m.reachedWords
+		moves = append(moves, m)
 	}
 	return moves, nil
 }
 
-// iteration plays the games of an iteration, and puts them where the compiled program would.
+// iteration plays the games of an iteration and adds them to the replay, as the compiled program does.
 func (x *plainPlay) iteration(t *Training, key random.Key, number *graph.Array) ([]float64, error) {
 	p := t.program
-	n, moves, words := p.kept(t.layout), p.game.moves, p.words()
+	n, moves, words, stateWords := p.replayGames(t.layout), p.game.moves, p.words(), p.game.stateWords()
 	weights, err := onHost(t.learner.Weights)
 	if err != nil {
 		return nil, err
@@ -191,47 +224,41 @@ func (x *plainPlay) iteration(t *Training, key random.Key, number *graph.Array) 
 		return nil, err
 	}
 	rows, length := make([]uint32, n*moves*words), make([]int32, n)
-	returns, final := make([]float32, n), make([]uint32, n*p.game.state.words)
+	returns, final := make([]float32, n), make([]uint32, n*stateWords)
 	for g := range t.config.NumEpisodes {
 		played, err := x.game(t, weights, key, g)
 		if err != nil {
 			return nil, err
 		}
 		length[g] = int32(len(played))
-		rest := 0.
+		returned := 0.
 		for i := len(played) - 1; i >= 0; i-- {
 			m := played[i]
-			rest += m.score
+			returned += m.score
 			row := rows[(g*moves+i)*words:][:words]
-			copy(row, m.words[1:])
+			copy(row, m.before[1:])
 			for a, w := range m.weights {
-				row[p.game.state.words+a/2] |= uint32(math.RoundToEven(float64(w*shareSteps))) << (16 * (a % 2))
+				row[stateWords+a/2] |= uint32(math.RoundToEven(float64(w*policySteps))) << (16 * (a % 2))
 			}
-			row[words-1] = math.Float32bits(float32(m.sign * rest))
+			row[words-1] = math.Float32bits(float32(m.sign * returned))
 		}
-		returns[g] = float32(rest)
-		copy(final[g*p.game.state.words:], played[len(played)-1].reachedWords[1:])
+		returns[g] = float32(returned)
+		copy(final[g*stateWords:], played[len(played)-1].after[1:])
 	}
-	g := games{graph.Uint32s(rows, n, moves, words), graph.Int32s(length), graph.Float32s(returns), graph.Uint32s(final, n, p.game.state.words)}
+	g := games{graph.Uint32s(rows, n, moves, words), graph.Int32s(length), graph.Float32s(returns),
+		graph.Uint32s(final, n, stateWords)}
 	before, err := onHost(t.replay)
 	if err != nil {
 		return nil, err
 	}
-	type both struct {
-		Next   replay
-		Result playResult
-	}
-	out, err := graph.Eval(func() (o both) {
-		o.Next = before.with(g, number)
-		o.Result = p.summed(g, graph.Of(float32(len(rows)/words)), graph.Scalar(0))
-		return o
-	}())
+	out, err := graph.Eval(graph.PairOf(before.with(g, number),
+		p.summarize(g, graph.Of(float32(len(rows)/words)), graph.Scalar(0))))
 	if err != nil {
 		return nil, err
 	}
 	xlabridge.Free(t.replay)
-	if t.replay, err = xlabridge.Put(t.backend, t.devices, out.Next); err != nil {
+	if t.replay, err = xlabridge.Put(t.backend, t.devices, out.First); err != nil {
 		return nil, err
 	}
-	return t.keep(out.Result)
+	return t.keep(out.Second)
 }

@@ -46,7 +46,9 @@ func (p pool) newest() float64 {
 
 // with is the pool with one more; the untrained network stays, and of the others the newest.
 func (p pool) with(weights []float32, iteration int, rating float64, most int) pool {
-	p.weights, p.iteration, p.rating = append(p.weights[:len(p.weights):len(p.weights)], weights), append(p.iteration[:len(p.iteration):len(p.iteration)], iteration), append(p.rating[:len(p.rating):len(p.rating)], rating)
+	p.weights, p.iteration, p.rating = append(p.weights[:len(p.weights):len(p.weights)], weights),
+		append(p.iteration[:len(p.iteration):len(p.iteration)], iteration),
+		append(p.rating[:len(p.rating):len(p.rating)], rating)
 	for len(p.weights) > max(1, most)+1 { // the newest is the learner itself
 		p.weights = append(p.weights[:1:1], p.weights[2:]...)
 		p.iteration = append(p.iteration[:1:1], p.iteration[2:]...)
@@ -75,8 +77,10 @@ func (p pool) save(arrays map[string]*graph.Array) {
 
 func loadPool(arrays map[string]*graph.Array, parameters int) (p pool, err error) {
 	w, at, ratings := arrays[poolWeights], arrays[poolAt], arrays[poolRatings]
-	if w == nil || at == nil || ratings == nil || w.DType() != graph.Float32 || w.Rank() != 2 || w.Dim(1) != parameters || at.Size() != w.Dim(0) || ratings.Size() != w.Dim(0)+1 {
-		return p, fmt.Errorf("the state has no pool of older checkpoints of %d parameters, as these settings want: restore what the same settings made", parameters)
+	if w == nil || at == nil || ratings == nil || w.DType() != graph.Float32 || w.Rank() != 2 || w.Dim(1) !=
+		parameters || at.Size() != w.Dim(0) || ratings.Size() != w.Dim(0)+1 {
+		return p, fmt.Errorf("the state has no pool of older checkpoints of %d parameters, as these settings want: "+
+			"restore what the same settings made", parameters)
 	}
 	flat, err := floats(w)
 	if err != nil {
@@ -111,7 +115,8 @@ func saveFound(arrays map[string]*graph.Array, found [][]uint32, words int) {
 func loadFound(arrays map[string]*graph.Array, words int) (found [][]uint32, err error) {
 	a := arrays[foundName]
 	if a == nil || a.DType() != graph.Uint32 || a.Rank() != 2 || a.Dim(1) != words {
-		return nil, fmt.Errorf("the state has no array %q of rows of %d words, as these settings want: restore what the same settings made", foundName, words)
+		return nil, fmt.Errorf("the state has no array %q of rows of %d words, as these settings want: restore what "+
+			"the same settings made", foundName, words)
 	}
 	flat, err := wordsOf(a)
 	for i := 0; i+words <= len(flat); i += words {
@@ -125,11 +130,12 @@ func (t *Training) evaluates() bool {
 	if t.config.ArenaEvery == 0 {
 		return false
 	}
-	return t.program.game.players == 2 && (t.step%int64(t.config.ArenaEvery) == 0 || t.step >= int64(t.config.NumIterations))
+	return t.program.game.players == 2 && (t.step%int64(t.config.ArenaEvery) == 0 || t.step >=
+		int64(t.config.NumIterations))
 }
 
 // against plays a match and gives a's score, from 0 to 1.
-func (t *Training) against(a, b player, key random.Key) (float64, error) {
+func (t *Training) playMatch(a, b player, key random.Key) (float64, error) {
 	tiles := graph.Of(int32((sides + t.devices - 1) / t.devices))
 	out, err := t.arena.call(a, b, key, tiles)
 	if err != nil {
@@ -152,14 +158,15 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 		return nil, err
 	}
 	host := func(w []float32) *graph.Array { return graph.Float32s(w) }
-	untrained := trained(host(t.pool.weights[0]))
+	untrained := networkPlayer(host(t.pool.weights[0]))
 	lone, chance := untrained, untrained
-	lone.Trust, chance.Random = graph.Scalar(0), graph.Of(true)
-	now := trained(host(weights))
+	lone.Scale, chance.Random = graph.Scalar(0), graph.Of(true)
+	now := networkPlayer(host(weights))
 	// Each pair of players has its own draws, whichever matches are played at the time.
 	score := func(pair int, a, b player) (x float64) {
 		if err == nil {
-			x, err = t.against(a, b, random.FoldIn(random.FoldIn(key, graph.Of(int32(t.step))), graph.Of(int32(pair))))
+			x, err = t.playMatch(a, b, random.FoldIn(random.FoldIn(key, graph.Of(int32(t.step))),
+				graph.Of(int32(pair))))
 		}
 		return x
 	}
@@ -171,11 +178,14 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 		x, y := score(5, untrained, chance), score(6, untrained, lone)
 		t.pool.rating[0] = elo([]result{{0, x * float64(n), n}, {t.pool.search, y * float64(n), n}})
 	}
-	results := []result{{0, score(0, now, chance) * float64(n), n}, {t.pool.search, score(1, now, lone) * float64(n), n}, {t.pool.rating[0], score(2, now, untrained) * float64(n), n}}
+	results := []result{{0, score(0, now, chance) * float64(n), n}, {t.pool.search, score(1, now, lone) * float64(n),
+		n}, {t.pool.rating[0], score(2, now, untrained) * float64(n), n}}
 	names := []string{"score_random", "score_search", "score_untrained"}
 	if last := len(t.pool.weights) - 1; last > 0 { // one of the others, in turn
 		i := 1 + int(t.step/int64(max(1, t.config.ArenaEvery)))%last
-		results = append(results, result{t.pool.rating[i], score(3, now, trained(host(t.pool.weights[i]))) * float64(n), n})
+		results = append(results, result{t.pool.rating[i], score(3, now, networkPlayer(host(t.pool.weights[i]))) *
+			float64(n),
+			n})
 		names = append(names, "score_older")
 	}
 	if err != nil {

@@ -13,12 +13,10 @@ import (
 	"xlarun/envs/board"
 	"xlarun/graph"
 	"xlarun/graph/safetensors"
+	"xlarun/internal/long"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
-
-// long is the long form: XLARUN_LONG=1.
-func long() bool { return os.Getenv("XLARUN_LONG") != "" }
 
 // loaded is a network that testdata/README.md says how to train.
 func loaded(t *testing.T, name string, change func(c *Config)) *Viewer {
@@ -38,7 +36,8 @@ func loaded(t *testing.T, name string, change func(c *Config)) *Viewer {
 	return v
 }
 
-// classes are all positions that the player to move can win, one of those that permutations of the vertices make of each other.
+// classes are all positions that the player to move can win, one of those that permutations of the vertices make of
+// each other.
 func (p *perfect) classes(t *testing.T) (all []colours) {
 	edges := p.vertices * (p.vertices - 1) / 2
 	for level := map[colours]bool{{}: true}; len(level) > 0; {
@@ -65,11 +64,12 @@ func (p *perfect) classes(t *testing.T) (all []colours) {
 	return all
 }
 
-// The trained network of n = 6, k = 3 never loses, with 50 simulations, what the solver says is won, against the perfect player: random positions of
-// several seeds and, in the long form, one of every class of won positions, in the order of the solver's names for vertices and in others.
+// The trained network of n = 6, k = 3 never loses, with 50 simulations, what the solver says is won, against the
+// perfect player: random positions of several seeds and, in the long form, one of every class of won positions, in the
+// order of the solver's names for vertices and in others.
 func TestWonPositionsAreWon(t *testing.T) {
 	n := 60
-	if long() {
+	if long.On() {
 		n = 500
 	}
 	v := loaded(t, "clique-6-3.safetensors", func(c *Config) { c.NumSimulations = 50 })
@@ -78,7 +78,9 @@ func TestWonPositionsAreWon(t *testing.T) {
 	keeps := func(all []colours, name string) {
 		t.Helper()
 		for chunk := range slices.Chunk(all, n) {
-			won, err := p.kept(chunk, func(at []colours) ([]int, error) { return v.moves(trained(v.weights), at, n) })
+			won, err := p.kept(chunk, func(at []colours) ([]int, error) {
+				return v.moves(networkPlayer(v.weights), at, n)
+			})
 			require.NoError(t, err)
 			require.Equal(t, len(chunk), won, name)
 		}
@@ -94,7 +96,7 @@ func TestWonPositionsAreWon(t *testing.T) {
 	}
 	require.Less(t, opening, n/3)
 	keeps(positions, "seed 1")
-	if long() {
+	if long.On() {
 		for seed := range uint64(20) {
 			keeps(p.won(n, 100+seed), "another seed")
 		}
@@ -146,21 +148,19 @@ func bitsOf(x uint32) (all []int) {
 
 // It wins almost all of its games against chance, and most of those against the untrained network with as much search.
 func TestTheTrainedNetworkIsStronger(t *testing.T) {
-	if !long() {
-		t.Skip("XLARUN_LONG=1 plays 400 games")
-	}
+	long.Only(t)
 	v := loaded(t, "clique-6-3.safetensors", func(c *Config) { c.NumSimulations, c.ArenaGames = 50, 400 })
 	c := v.Config()
 	x, err := New(client(t, 2), c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, x.Close()) }()
-	untrained := trained(graph.Float32s(x.pool.weights[0]))
+	untrained := networkPlayer(graph.Float32s(x.pool.weights[0]))
 	chance := untrained
 	chance.Random = graph.Of(true)
-	score, err := x.against(trained(v.weights), chance, x.keys()[3])
+	score, err := x.playMatch(networkPlayer(v.weights), chance, x.keys()[3])
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, score, .95)
-	score, err = x.against(trained(v.weights), untrained, x.keys()[3])
+	score, err = x.playMatch(networkPlayer(v.weights), untrained, x.keys()[3])
 	require.NoError(t, err)
 	require.GreaterOrEqual(t, score, .65)
 }
@@ -168,11 +168,13 @@ func TestTheTrainedNetworkIsStronger(t *testing.T) {
 // A short run learns: the loss falls, and the last network beats the first.
 func TestAShortRunLearns(t *testing.T) {
 	c := DefaultConfig()
-	c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.TrainingBatchSize = 5, 4, 64, 8, "mlp:32", 4, 64
+	c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.TrainingBatchSize = 5, 4,
+		64, 8, "mlp:32", 4, 64
 	c.Epochs, c.LearningRate = settings.Num(16), settings.Num(1e-2)
 	want := [2]float64{.8, .5}
-	if long() {
-		c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.ArenaGames = 6, 20, 200, 50, "mlp:128,128", 20, 200
+	if long.On() {
+		c.Vertices, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.Network, c.ArenaEvery, c.ArenaGames = 6, 20,
+			200, 50, "mlp:128,128", 20, 200
 		c.TrainingBatchSize, c.LearningRate = 256, settings.Num(5e-3)
 		want = [2]float64{.95, .65}
 	}
@@ -188,8 +190,8 @@ func TestAShortRunLearns(t *testing.T) {
 	}
 }
 
-// In the game that who closes a triangle loses, on six vertices, the second player can win, and the solver's table says so; the network trained
-// for it wins as second player from every first move against the perfect player.
+// In the game that who closes a triangle loses, on six vertices, the second player can win, and the solver's table says
+// so; the network trained for it wins as second player from every first move against the perfect player.
 func TestSecondPlayerWinsAvoid(t *testing.T) {
 	s, err := board.Solve(board.Avoid, 6, 3)
 	require.NoError(t, err)
@@ -203,12 +205,15 @@ func TestSecondPlayerWinsAvoid(t *testing.T) {
 	for e := range 15 {
 		positions = append(positions, colours{}.with(e))
 	}
-	won, err := p.kept(positions, func(at []colours) ([]int, error) { return v.moves(trained(v.weights), at, len(positions)) })
+	won, err := p.kept(positions, func(at []colours) ([]int, error) {
+		return v.moves(networkPlayer(v.weights), at, len(positions))
+	})
 	require.NoError(t, err)
 	require.Equal(t, 15, won)
 }
 
-// The trained network never loses Tic-tac-toe after its searches, whatever the other one plays: all lines are played out, with either side.
+// The trained network never loses Tic-tac-toe after its searches, whatever the other one plays: all lines are played
+// out, with either side.
 func TestTicTacToeIsNeverLost(t *testing.T) {
 	v := loaded(t, "tictactoe.safetensors", nil)
 	start, err := v.Start()
@@ -216,7 +221,9 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 	lines := [][3]int{{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {0, 3, 6}, {1, 4, 7}, {2, 5, 8}, {0, 4, 8}, {2, 4, 6}}
 	type cells [9]uint32
 	has := func(c cells, who uint32) bool {
-		return slices.ContainsFunc(lines, func(l [3]int) bool { return c[l[0]] == who && c[l[1]] == who && c[l[2]] == who })
+		return slices.ContainsFunc(lines, func(l [3]int) bool {
+			return c[l[0]] == who && c[l[1]] == who && c[l[2]] == who
+		})
 	}
 	full := func(c cells) bool { return !slices.Contains(c[:], 0) }
 	words := func(c cells, player uint32) []uint32 {
@@ -263,7 +270,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 				for i := range n {
 					in = append(in, words(chunk[min(i, len(chunk)-1)], ply%2)...)
 				}
-				a, err := v.ask(trained(v.weights), in)
+				a, err := v.ask(networkPlayer(v.weights), in)
 				require.NoError(t, err)
 				moves, err := graph.Floats(a.Action)
 				require.NoError(t, err)
@@ -285,7 +292,7 @@ func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6
 	v := newViewer(must(c.program()), client(t, 1), xlabridge.CompileOptions{}, nil)
-	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.state.pack(v.program.game.start))))), 9+1+1+2)
+	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.pack(v.program.game.start))))), 9+1+1+2)
 }
 
 // Every colouring of K_6 in two colours has a triangle of one colour; K_5 has one without.
@@ -323,7 +330,8 @@ func TestRamseyIsFound(t *testing.T) {
 	for _, f := range files {
 		names[f.Name] = f.Data
 	}
-	for _, want := range []string{"best.safetensors", "game.gif", "root.png", "root.svg", "tree.json", "colouring-1.g6", "colouring-1.png"} {
+	for _, want := range []string{"best.safetensors", "game.gif", "root.png", "root.svg", "tree.json", "colouring-1.g6",
+		"colouring-1.png"} {
 		require.Contains(t, names, want)
 	}
 	g, ok := readGraph6(strings.TrimSpace(string(names["colouring-1.g6"])))

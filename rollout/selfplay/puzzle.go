@@ -5,8 +5,9 @@ import (
 	"xlarun/graph"
 )
 
-// puzzle is the colouring of all edges of a graph, where the next edge is always the one that has the fewest colours left (of these the first), and
-// a colour that closes a clique is not chosen while there is another: what is left to learn is the colour, by what it leaves open.
+// puzzle is the colouring of all edges of a graph, where the next edge is always the one that has the fewest colours
+// left (of these the first), and a colour that closes a clique is not chosen while there is another: what is left to
+// learn is the colour, by what it leaves open.
 type puzzle struct{ board.RamseyGame }
 
 // Legal are the colours of the next edge that close no clique; where all do, and the puzzle is lost, any colour of it.

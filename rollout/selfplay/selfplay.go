@@ -1,9 +1,12 @@
-// Package selfplay learns games by playing them against itself, as AlphaZero does (Silver et al., "A general reinforcement learning algorithm that
-// masters chess, shogi, and Go through self-play", 2018): searches with a network play games, the network learns from the searches' moves and from
-// who won, and plays on. Games, replay, training and evaluation are compiled programs whose arrays stay on the devices.
+// Package selfplay learns games by playing them against itself, as AlphaZero does (Silver et al., "A general
+// reinforcement learning algorithm that masters chess, shogi, and Go through self-play", 2018). An iteration has three
+// parts: searches with the network play games; the network learns the policies of the searches and the results of the
+// games; the network is rated by matches. Games, replay, training and matches are compiled programs whose arrays stay
+// on the devices.
 package selfplay
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -22,11 +25,18 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "selfplay",
 		Short: "Learn a game by playing it against oneself, with tree search",
-		Long: "Selfplay learns a game of two players (by default, colouring the edges of a complete graph until somebody closes a clique), or a\n" +
-			"puzzle: an iteration is self-play with a tree search, training from its games, and evaluation against others. The run's folder\n" +
-			"holds the resolved config, metrics, checkpoints, the network, a game as a GIF, and the colourings that were found.",
-		Example: "  xlarun selfplay --vertices 6 --k 3\n  xlarun selfplay --vertices 14 --k 4 --num_episodes 1000 --game_batch_size 64 --training_batch_size 256\n" +
-			"  xlarun selfplay --vertices 6 --k 3 --variant avoid\n  xlarun selfplay --vertices 5 --k 3 --variant ramsey\n  xlarun selfplay --game tictactoe",
+		Long: "Selfplay learns a game of two players, or a puzzle. By default, players colour the edges of a " +
+			"complete graph until one\n" +
+			"closes a clique. An iteration is self-play with tree search, training on the games, and matches against " +
+			"other players.\n" +
+			"The run's folder holds the resolved config, metrics, checkpoints, the network, a game as a GIF, and the " +
+			"colourings that were found.",
+		Example: "  xlarun selfplay --vertices 6 --k 3\n" +
+			"  xlarun selfplay --vertices 14 --k 4 --num_episodes 1000 --game_batch_size 64 " +
+			"--training_batch_size 256\n" +
+			"  xlarun selfplay --vertices 6 --k 3 --variant avoid\n" +
+			"  xlarun selfplay --vertices 5 --k 3 --variant ramsey\n" +
+			"  xlarun selfplay --game tictactoe",
 		Version: 1,
 		Unit:    "iteration",
 		Work:    "simulations of all searches",
@@ -37,7 +47,7 @@ func init() {
 	})
 }
 
-// Training is a run: compiled programs, what is learned on the devices, and older checkpoints on the host.
+// Training is a run: compiled programs, the state on the devices, and older checkpoints on the host.
 type Training struct {
 	config  Config
 	program *program
@@ -47,7 +57,7 @@ type Training struct {
 	options xlabridge.CompileOptions
 
 	play  *stage[playing]
-	plain *plainPlay // in the place of play
+	plain *plainPlay // instead of play, without UseTrueMCTX
 	train *stage[learning]
 	arena *stage[*graph.Array]
 	watch *Viewer
@@ -56,7 +66,7 @@ type Training struct {
 	replay  replay
 	step    int64
 	pool    pool
-	found   [][]uint32 // words of whole colourings, the first ones
+	found   [][]uint32 // words of the first solutions of a puzzle
 	last    lastGame
 	drawn   drawing
 	closed  bool
@@ -66,16 +76,11 @@ type Training struct {
 	solved  *perfect
 }
 
-// playing and learning are what the programs give.
-type playing struct {
-	Replay replay
-	Result playResult
-}
+// playing is the result of the program that plays.
+type playing = graph.Pair[replay, playResult]
 
-type learning struct {
-	Learner learner
-	Figures *graph.Array // f32[len(learnFigures)]
-}
+// learning is the result of the program that trains: the learner and the metrics, f32[len(trainMetrics)].
+type learning = graph.Pair[learner, *graph.Array]
 
 // lastGame is the first game of the newest iteration, for its picture.
 type lastGame struct {
@@ -84,7 +89,8 @@ type lastGame struct {
 	final  []uint32
 }
 
-// Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the devices.
+// Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the
+// devices.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
 // New is Start with a Training as its result.
@@ -119,13 +125,14 @@ func New(b xlabridge.Backend, c Config) (*Training, error) {
 	need, _ := t.layout.bytes.Total()
 	t.profile.Devices, t.profile.PlannedBytes, t.profile.MemoryBudget = devices, need, int64(c.Memory)
 	t.profile.Choice = plan.Choice{Plan: layout.String(), Source: plan.Static}
-	t.profile.Facts = []run.Fact{{Name: "parameters", Value: p.weights.Size()}, {Name: "tree_bytes", Value: t.layout.trees}, {Name: "replay_bytes", Value: t.layout.replay},
-		{Name: "training_step_bytes", Value: t.layout.batch}, {Name: "lanes", Value: t.layout.lanes}}
+	t.profile.Facts = []run.Fact{{Name: "parameters", Value: p.weights.Size()},
+		{Name: "tree_bytes", Value: t.layout.treeBytes}, {Name: "replay_bytes", Value: t.layout.replayBytes},
+		{Name: "training_step_bytes", Value: t.layout.batchBytes}, {Name: "lanes", Value: t.layout.lanes}}
 	t.profile.Chosen = settings.Values{"lanes": t.layout.lanes}
 	return t, nil
 }
 
-// keys of a run: of the first parameters, the games, the training, the matches, and what is drawn for the evaluation by the perfect player.
+// keys are the keys of the initial parameters, the games, the training and the matches.
 func (t *Training) keys() []random.Key { return random.SplitN(random.New(t.config.Seed), 4) }
 
 func (t *Training) compile() (err error) {
@@ -133,16 +140,19 @@ func (t *Training) compile() (err error) {
 	var s learner
 	var r replay
 	var key random.Key
-	if err := graph.Try(func() { s, r, key = p.newLearner(random.New(0)), p.noReplay(l), random.New(0) }); err != nil {
+	if err := graph.Try(func() {
+		s, r, key = p.newLearner(random.New(0)), p.emptyReplay(l), random.New(0)
+	}); err != nil {
 		return err
 	}
-	number, tiles, parts := graph.Of(int32(0)), l.games.Count(), l.chunks.Count()
+	number, tiles, parts := graph.Of(int32(0)), l.gameTiles.Count(), l.batchTiles.Count()
 	purpose := t.config.Purpose()
 	if t.config.UseTrueMCTX {
-		t.play, err = newStage(t.backend, "self-play", purpose, t.options, &t.busy, []int{0}, []any{r, s.Weights, key, number, tiles, p.inputs()}, func(a []any) playing {
-			next, result := p.bound(a[5]).iteration(l, a[0].(replay), trained(a[1].(*graph.Array)), a[2].(random.Key), a[3].(*graph.Array), a[4].(*graph.Array))
-			return playing{next, result}
-		})
+		t.play, err = newStage(t.backend, "self-play", purpose, t.options, &t.busy, []int{0},
+			[]any{r, s.Weights, key, number, tiles, p.inputs()}, func(a []any) playing {
+				return graph.PairOf(p.withInputs(a[5]).playIteration(l, a[0].(replay),
+					networkPlayer(a[1].(*graph.Array)), a[2].(random.Key), a[3].(*graph.Array), a[4].(*graph.Array)))
+			})
 	} else {
 		t.plain, err = newPlainPlay(t)
 	}
@@ -153,12 +163,13 @@ func (t *Training) compile() (err error) {
 	trainer, options := t.backend, t.options
 	if !t.config.OptimizedTraining {
 		trainer, options = &xlabridge.Reference{}, xlabridge.CompileOptions{Replicas: 1}
-		l.chunks.Devices, l.chunks.PerDevice = 1, l.chunks.Items
-		parts = l.chunks.Count()
+		l.batchTiles.Devices, l.batchTiles.PerDevice = 1, l.batchTiles.Items
+		parts = l.batchTiles.Count()
 	}
-	t.train, err = newStage(trainer, "training", purpose, options, &t.busy, []int{0}, []any{s, r, key, number, number, graph.Scalar(0), parts, p.inputs()}, func(a []any) learning {
-		next, figures := p.bound(a[7]).train(l, a[0].(learner), a[1].(replay), a[2].(random.Key), a[3].(*graph.Array), a[4].(*graph.Array), a[5].(*graph.Array), a[6].(*graph.Array))
-		return learning{next, figures}
+	t.train, err = newStage(trainer, "training", purpose, options, &t.busy, []int{0}, []any{s, r, key, number, number,
+		graph.Scalar(0), parts, p.inputs()}, func(a []any) learning {
+		return graph.PairOf(p.withInputs(a[7]).train(l, a[0].(learner), a[1].(replay), a[2].(random.Key),
+			a[3].(*graph.Array), a[4].(*graph.Array), a[5].(*graph.Array), a[6].(*graph.Array)))
 	})
 	if err != nil {
 		return err
@@ -175,20 +186,24 @@ func (t *Training) compile() (err error) {
 			}
 			t.watch.ready[n].profile(&t.profile)
 		}
-		one := trained(s.Weights)
-		t.arena, err = newStage(t.backend, "arena", purpose, t.options, &t.busy, nil, []any{one, one, key, number}, func(a []any) *graph.Array {
-			return p.match(t.layout, t.config.ArenaGames, a[0].(player), a[1].(player), a[2].(random.Key), a[3].(*graph.Array))
-		})
+		one := networkPlayer(s.Weights)
+		t.arena, err = newStage(t.backend, "arena", purpose, t.options, &t.busy, nil, []any{one, one, key, number},
+			func(a []any) *graph.Array {
+				return p.match(t.layout, t.config.ArenaGames, a[0].(player), a[1].(player), a[2].(random.Key),
+					a[3].(*graph.Array))
+			})
 		t.arena.profile(&t.profile)
 	}
 	return err
 }
 
-// reset puts the first state on the devices.
+// reset puts the initial state on the devices.
 func (t *Training) reset() error {
 	var s learner
 	var r replay
-	if err := graph.Try(func() { s, r = t.program.newLearner(t.keys()[0]), t.program.noReplay(t.layout) }); err != nil {
+	if err := graph.Try(func() {
+		s, r = t.program.newLearner(t.keys()[0]), t.program.emptyReplay(t.layout)
+	}); err != nil {
 		return err
 	}
 	s, err := graph.Eval(s)
@@ -212,7 +227,7 @@ func (t *Training) put(s learner, r replay) (err error) {
 	return nil
 }
 
-// Step is one iteration: games, training, and, where it is time, evaluation.
+// Step is one iteration: games, training, and, every ArenaEvery iterations, evaluation.
 func (t *Training) Step() (run.Metrics, error) {
 	if t.closed || t.learner.Weights == nil {
 		return run.Metrics{}, run.ErrGone
@@ -226,22 +241,20 @@ func (t *Training) Step() (run.Metrics, error) {
 		return m, err
 	}
 	at := time.Now()
-	for i, name := range playFigures {
-		switch puzzle := t.program.game.players == 1; {
-		case puzzle && (name == "first_wins" || name == "draws"), !puzzle && (name == "best_return" || name == "found" || name == "mean_return"), !t.config.Reuse && name == "reused_share":
-			continue
+	for i, name := range playMetrics {
+		if t.measures(name) {
+			m.Values = append(m.Values, run.Value{Name: name, Number: played[i]})
 		}
-		m.Values = append(m.Values, run.Value{Name: name, Number: played[i]})
 	}
 	m.Work = played[0] * float64(t.config.NumSimulations)
 	playSeconds := at.Sub(t.began).Seconds()
 	steps := max(1, int(math.Round(t.config.Epochs.Value*played[0]/float64(t.config.TrainingBatchSize))))
-	figures, err := t.learn(keys[2], number, steps)
+	trained, err := t.learn(keys[2], number, steps)
 	if err != nil {
 		return m, err
 	}
-	for i, name := range learnFigures {
-		m.Values = append(m.Values, run.Value{Name: name, Number: figures[i]})
+	for i, name := range trainMetrics {
+		m.Values = append(m.Values, run.Value{Name: name, Number: trained[i]})
 	}
 	m.Values = append(m.Values, run.Value{Name: "training_steps", Number: float64(steps)})
 	trainSeconds := time.Since(at).Seconds()
@@ -255,36 +268,53 @@ func (t *Training) Step() (run.Metrics, error) {
 		m.Values = append(m.Values, values...)
 	}
 	arenaSeconds := time.Since(at).Seconds()
-	m.Timings = []run.Value{{Name: "games_per_second", Number: float64(t.config.NumEpisodes) / playSeconds}, {Name: "simulations_per_second", Number: m.Work / playSeconds},
-		{Name: "training_steps_per_second", Number: float64(steps) / trainSeconds}, {Name: "selfplay_seconds", Number: playSeconds}, {Name: "training_seconds", Number: trainSeconds},
-		{Name: "arena_seconds", Number: arenaSeconds}, {Name: "busy_share", Number: min(1, t.busy.Seconds()/time.Since(t.began).Seconds())}}
+	m.Timings = []run.Value{{Name: "games_per_second", Number: float64(t.config.NumEpisodes) / playSeconds},
+		{Name: "simulations_per_second", Number: m.Work / playSeconds},
+		{Name: "training_steps_per_second", Number: float64(steps) / trainSeconds},
+		{Name: "selfplay_seconds", Number: playSeconds}, {Name: "training_seconds", Number: trainSeconds},
+		{Name: "arena_seconds", Number: arenaSeconds},
+		{Name: "busy_share", Number: min(1, t.busy.Seconds()/time.Since(t.began).Seconds())}}
 	return m, nil
 }
 
-// games plays an iteration's games.
+// measures tells whether a metric of self-play means something in this game.
+func (t *Training) measures(name string) bool {
+	puzzle := t.program.game.players == 1
+	switch name {
+	case "first_wins", "draws":
+		return !puzzle
+	case "best_return", "found", "mean_return":
+		return puzzle
+	case "reused_share":
+		return t.config.Reuse
+	}
+	return true
+}
+
+// games plays an iteration's games and returns their metrics.
 func (t *Training) games(key random.Key, number *graph.Array) ([]float64, error) {
 	if t.plain != nil {
 		return t.plain.iteration(t, key, number)
 	}
 	r := t.replay
 	t.replay = replay{} // donated
-	out, err := t.play.call(r, t.learner.Weights, key, number, t.layout.games.Count(), t.program.inputs())
+	out, err := t.play.call(r, t.learner.Weights, key, number, t.layout.gameTiles.Count(), t.program.inputs())
 	if err != nil {
 		t.drop()
 		return nil, err
 	}
-	t.replay = out.Replay
-	defer xlabridge.Free(out.Result)
-	result, err := onHost(out.Result)
+	t.replay = out.First
+	defer xlabridge.Free(out.Second)
+	result, err := onHost(out.Second)
 	if err != nil {
 		return nil, err
 	}
 	return t.keep(result)
 }
 
-// keep takes down what the host needs of an iteration's games.
+// keep stores what the host needs of an iteration's games, and returns their metrics.
 func (t *Training) keep(r playResult) ([]float64, error) {
-	figures, err := graph.Floats(r.Figures)
+	metrics, err := graph.Floats(r.Metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +326,7 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := wordsOf(r.Whole)
+	solved, err := wordsOf(r.Solved)
 	if err != nil {
 		return nil, err
 	}
@@ -305,23 +335,24 @@ func (t *Training) keep(r playResult) ([]float64, error) {
 		return nil, err
 	}
 	t.last = lastGame{rows, int(length), final}
-	n := t.program.game.state.words
-	for i := 0; i < len(whole) && i/n < int(figures[slices.Index(playFigures, "found")]) && len(t.found) < mostFound; i += n {
-		t.found = append(t.found, slices.Clone(whole[i:i+n]))
+	n := t.program.game.stateWords()
+	found := min(int(metrics[slices.Index(playMetrics, "found")]), maxSolved, maxFound-len(t.found))
+	for i := range max(0, found) {
+		t.found = append(t.found, slices.Clone(solved[i*n:(i+1)*n]))
 	}
-	return figures, nil
+	return metrics, nil
 }
 
-// mostFound bounds the colourings that a run writes.
-const mostFound = 16
+// maxFound is the largest number of solutions that a run writes.
+const maxFound = 16
 
-// learn takes the training steps of an iteration.
+// learn takes the training steps of an iteration and returns their metrics.
 func (t *Training) learn(key random.Key, number *graph.Array, steps int) ([]float64, error) {
 	progress := graph.Scalar(float64(t.step) / float64(t.config.NumIterations))
 	s, r := t.learner, t.replay
-	parts := t.layout.chunks.Count()
+	parts := t.layout.batchTiles.Count()
 	if !t.config.OptimizedTraining {
-		parts = graph.Of(int32(t.layout.chunks.Items))
+		parts = graph.Of(int32(t.layout.batchTiles.Items))
 		var err, bad error
 		s, err = onHost(s)
 		r, bad = onHost(r)
@@ -336,16 +367,16 @@ func (t *Training) learn(key random.Key, number *graph.Array, steps int) ([]floa
 		t.drop()
 		return nil, err
 	}
-	t.learner = out.Learner
+	t.learner = out.First
 	if !t.config.OptimizedTraining {
-		if t.learner, err = xlabridge.Put(t.backend, t.devices, out.Learner); err != nil {
+		if t.learner, err = xlabridge.Put(t.backend, t.devices, out.First); err != nil {
 			return nil, err
 		}
 	}
-	return graph.Floats(out.Figures)
+	return graph.Floats(out.Second)
 }
 
-// drop forgets a state of which a part is gone.
+// drop frees the state, of which a failed call may have taken a part.
 func (t *Training) drop() {
 	if t.learner.Weights != nil {
 		xlabridge.Free(t.learner)
@@ -356,7 +387,7 @@ func (t *Training) drop() {
 	t.learner, t.replay = learner{}, replay{}
 }
 
-// wordsOf are the words of an array on the host.
+// wordsOf returns the 32-bit elements of an array.
 func wordsOf(a *graph.Array) ([]uint32, error) {
 	host, err := xlabridge.ToHost(a)
 	if err != nil {
@@ -372,12 +403,12 @@ func wordsOf(a *graph.Array) ([]uint32, error) {
 	}
 	out := make([]uint32, len(b)/4)
 	for i := range out {
-		out[i] = uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24
+		out[i] = binary.LittleEndian.Uint32(b[4*i:])
 	}
 	return out, nil
 }
 
-// State of the devices, for snapshots.
+// state is the state on the devices, for snapshots.
 type state struct {
 	Learner learner
 	Replay  replay
@@ -398,55 +429,58 @@ func (t *Training) Snapshot() (run.Snapshot, error) {
 		s.Arrays[run.LeafName(tree.Path(i))] = h
 	}
 	t.pool.save(s.Arrays)
-	saveFound(s.Arrays, t.found, t.program.game.state.words)
+	saveFound(s.Arrays, t.found, t.program.game.stateWords())
 	return s, nil
 }
 
-// Restore goes on from a snapshot.
+// Restore replaces the state by a snapshot's.
 func (t *Training) Restore(s run.Snapshot) error {
 	if t.closed {
 		return run.ErrGone
 	}
 	var want state
-	if err := graph.Try(func() { want = state{t.program.newLearner(random.New(0)), t.program.noReplay(t.layout)} }); err != nil {
+	if err := graph.Try(func() {
+		want = state{t.program.newLearner(random.New(0)), t.program.emptyReplay(t.layout)}
+	}); err != nil {
 		return err
 	}
 	leaves, tree := graph.Flatten(want)
 	for i, a := range leaves {
 		name := run.LeafName(tree.Path(i))
-		given, ok := s.Arrays[name]
-		if !ok || !given.Shape().Equal(a.Shape()) {
-			return fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same settings made", name, a.Shape())
+		saved, ok := s.Arrays[name]
+		if !ok || !saved.Shape().Equal(a.Shape()) {
+			return fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
+				"settings made", name, a.Shape())
 		}
-		leaves[i] = given
+		leaves[i] = saved
 	}
-	older, err := loadPool(s.Arrays, t.program.weights.Size())
+	pool, err := loadPool(s.Arrays, t.program.weights.Size())
 	if err != nil {
 		return err
 	}
-	found, err := loadFound(s.Arrays, t.program.game.state.words)
+	found, err := loadFound(s.Arrays, t.program.game.stateWords())
 	if err != nil {
 		return err
 	}
-	learned, games := t.learner, t.replay
+	oldLearner, oldReplay := t.learner, t.replay
 	full := tree.Unflatten(leaves).(state)
 	if err := t.put(full.Learner, full.Replay); err != nil {
 		return err
 	}
-	if learned.Weights != nil {
-		xlabridge.Free(learned)
+	if oldLearner.Weights != nil {
+		xlabridge.Free(oldLearner)
 	}
-	if games.Rows != nil {
-		xlabridge.Free(games)
+	if oldReplay.Rows != nil {
+		xlabridge.Free(oldReplay)
 	}
-	t.step, t.pool, t.found = s.Step, older, found
+	t.step, t.pool, t.found = s.Step, pool, found
 	return nil
 }
 
-// Profile says what was compiled.
+// Profile returns what was compiled.
 func (t *Training) Profile() run.Profile { return t.profile }
 
-// Compiled is the program that plays, to look at; that which trains where games are played in Go.
+// Compiled returns the program that plays; without UseTrueMCTX, the one that trains.
 func (t *Training) Compiled() *xlabridge.Compiled {
 	if t.play == nil {
 		return t.train.program
@@ -466,7 +500,7 @@ func (t *Training) Close() error {
 	return nil
 }
 
-// Ending sums the run up.
+// Ending summarises the run.
 func (t *Training) Ending(last run.Metrics) string {
 	if x, ok := last.Get("best_return"); ok {
 		text := fmt.Sprintf("at best %.4g %% of the edges are coloured", 100*x)
@@ -480,7 +514,8 @@ func (t *Training) Ending(last run.Metrics) string {
 		return "without an evaluation"
 	}
 	text := fmt.Sprintf("Elo %.0f", elo)
-	for _, v := range []struct{ name, words string }{{"score_random", "against random"}, {"score_untrained", "against the untrained network"}} {
+	for _, v := range []struct{ name, words string }{{"score_random", "against random"},
+		{"score_untrained", "against the untrained network"}} {
 		if x, ok := last.Get(v.name); ok {
 			text += fmt.Sprintf(", %.4g %% %s", 100*x, v.words)
 		}

@@ -14,33 +14,38 @@ import (
 	"xlarun/envs/board"
 	"xlarun/graph"
 	"xlarun/graph/random"
+	"xlarun/internal/long"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-var clients = map[int]func() (*xlabridge.Client, error){}
+var (
+	mutex   sync.Mutex
+	clients = map[int]*xlabridge.Client{}
+)
 
-func init() {
-	for _, n := range []int{1, 2} {
-		clients[n] = sync.OnceValues(func() (*xlabridge.Client, error) {
-			return xlabridge.Open(context.Background(), xlabridge.Options{Devices: n})
-		})
-	}
-}
-
+// client is the CPU with so many devices, which all tests of the package share.
 func client(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
-	c, err := clients[devices]()
-	require.NoError(t, err)
-	return c
+	mutex.Lock()
+	defer mutex.Unlock()
+	if clients[devices] == nil {
+		c, err := xlabridge.Open(context.Background(),
+			xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: xlatest.CacheDir(t)})
+		require.NoError(t, err)
+		clients[devices] = c
+	}
+	return clients[devices]
 }
 
 // small is a run that takes little time.
 func small() Config {
 	c := DefaultConfig()
-	c.Vertices, c.Network, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.GameBatchSize, c.TrainingBatchSize = 4, "mlp:8", 4, 7, 4, 4, 8
+	c.Vertices, c.Network, c.NumIterations, c.NumEpisodes, c.NumSimulations, c.GameBatchSize, c.TrainingBatchSize = 4,
+		"mlp:8", 4, 7, 4, 4, 8
 	c.Replay, c.Epochs, c.ArenaEvery, c.ArenaGames = 2, settings.Num(2), 2, 4
 	return c
 }
@@ -102,8 +107,8 @@ func same(t testing.TB, want, got run.Snapshot, words string) {
 	}
 }
 
-// The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and after going on from the
-// middle.
+// The same seed is the same games, the same learning and the same ratings, to the byte: on one device and on two, and
+// after going on from the middle.
 func TestTheSameOnOneAndTwoDevicesAndAfterRestore(t *testing.T) {
 	one, two := started(t, small(), 1), started(t, small(), 2)
 	first := iterations(t, one, 4)
@@ -151,15 +156,15 @@ func readGames(t testing.TB, x *Training) (all []played) {
 	require.NoError(t, err)
 	lengths, err := graph.Floats(x.replay.Length)
 	require.NoError(t, err)
-	n, place := p.kept(x.layout), int(x.step-1)%x.config.Replay
+	n, place := p.replayGames(x.layout), int(x.step-1)%x.config.Replay
 	for game := range n {
 		var g played
 		for move := range int(lengths[place*n+game]) {
 			row := rows[((place*n+game)*p.game.moves+move)*p.words():][:p.words()]
-			s, err := graph.Eval(p.game.state.unpack(graph.Uint32s(row[:p.game.state.words])))
+			s, err := graph.Eval(p.game.unpack(graph.Uint32s(row[:p.game.stateWords()])))
 			require.NoError(t, err)
 			g.board = append(g.board, s.(board.State[board.Edges]))
-			shares, err := graph.Floats(p.unpackPolicy(graph.Uint32s(row[p.game.state.words : len(row)-1])))
+			shares, err := graph.Floats(p.unpackPolicy(graph.Uint32s(row[p.game.stateWords() : len(row)-1])))
 			require.NoError(t, err)
 			g.policy = append(g.policy, shares)
 			g.worth = append(g.worth, float64(math.Float32frombits(row[len(row)-1])))
@@ -169,8 +174,8 @@ func readGames(t testing.TB, x *Training) (all []played) {
 	return all
 }
 
-// What is learned from are whole games by the rules: each move adds an edge to the board before, policies are shares of free edges, and worth is
-// who won, as a plain loop over the last board says, seen by who moves.
+// What is learned from are whole games by the rules: each move adds an edge to the board before, policies are shares of
+// free edges, and worth is who won, as a plain loop over the last board says, seen by who moves.
 func TestGamesAreByTheRules(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -213,7 +218,8 @@ func TestGamesAreByTheRules(t *testing.T) {
 						m := colours(before).mover()
 						require.Equal(t, before[1-m], b[1-m])
 						added := b[m] &^ before[m]
-						require.True(t, added != 0 && added&(added-1) == 0 && before[m]&^b[m] == 0 && added&before[1-m] == 0)
+						require.True(t, added != 0 && added&(added-1) == 0 && before[m]&^b[m] == 0 &&
+							added&before[1-m] == 0)
 						require.Equal(t, -g.worth[i-1], g.worth[i])
 					}
 					boards = append(boards, b)
@@ -235,13 +241,15 @@ func TestGamesAreByTheRules(t *testing.T) {
 	}
 }
 
-// The search in Go that asks the network position by position plays the games of the compiled one: equal visits, move by move, and so equal
-// rows, for a network whose numbers do not depend on the rounding of sums.
+// The search in Go that asks the network position by position plays the games of the compiled one: equal visits, move
+// by move, and so equal rows, for a network whose numbers do not depend on the rounding of sums.
 func TestPlainSearchPlaysTheSameGames(t *testing.T) {
 	for _, search := range []string{"gumbel", "puct"} {
 		t.Run(search, func(t *testing.T) {
-			c := small()
-			c.Search, c.NumSimulations, c.NumEpisodes, c.ArenaEvery, c.RandomMoves = search, 12, 5, 0, 2
+			c := small() // training has the program of the other tests
+			if c.Search, c.ArenaEvery = search, 0; search == "puct" || long.On() {
+				c.NumSimulations, c.RandomMoves = 12, 2
+			}
 			compiled := started(t, c, 1)
 			c.UseTrueMCTX = false
 			plain := started(t, c, 1)
@@ -271,9 +279,9 @@ func TestPacking(t *testing.T) {
 		c := smallOf(game)
 		p, err := c.program()
 		require.NoError(t, err)
-		words, err := graph.Eval(p.game.state.pack(p.game.start))
+		words, err := graph.Eval(p.game.pack(p.game.start))
 		require.NoError(t, err)
-		state, err := graph.Eval(p.game.state.unpack(words))
+		state, err := graph.Eval(p.game.unpack(words))
 		require.NoError(t, err)
 		want, got := graph.Leaves(p.game.start), graph.Leaves(state)
 		for i := range want {
@@ -293,8 +301,8 @@ func TestPacking(t *testing.T) {
 	require.Equal(t, []uint32{5, 2, 1, 0, 0, 0}, colours{5, 2}.words())
 }
 
-// Every symmetry is a permutation that shows the same game: shown by it, a position's observation and legal moves are those of the position that
-// the same moves, renamed, lead to.
+// Every symmetry is a permutation that shows the same game: shown by it, a position's observation and legal moves are
+// those of the position that the same moves, renamed, lead to.
 func TestSymmetries(t *testing.T) {
 	for _, game := range []string{"clique", "tictactoe", "connectfour", "othello"} {
 		t.Run(game, func(t *testing.T) {
@@ -302,7 +310,8 @@ func TestSymmetries(t *testing.T) {
 			p, err := c.program()
 			require.NoError(t, err)
 			g, s := p.game, p.game.symmetries
-			require.Equal(t, map[string]int{"clique": 24, "tictactoe": 8, "connectfour": 2, "othello": 8}[game], s.count())
+			require.Equal(t, map[string]int{"clique": 24, "tictactoe": 8, "connectfour": 2, "othello": 8}[game],
+				s.count())
 			line := func(actions []int) (observation, legal []float64) {
 				state := g.start
 				var err error
@@ -317,7 +326,8 @@ func TestSymmetries(t *testing.T) {
 				require.NoError(t, err)
 				return observation, legal
 			}
-			moves := map[string][]int{"clique": {0, 3}, "tictactoe": {0, 5, 1}, "connectfour": {1, 1, 0}, "othello": {19, 18}}[game]
+			moves := map[string][]int{"clique": {0, 3}, "tictactoe": {0, 5, 1}, "connectfour": {1, 1, 0}, "othello": {
+				19, 18}}[game]
 			observation, legal := line(moves)
 			matched := 0
 			for i := range s.count() {
@@ -337,7 +347,8 @@ func TestSymmetries(t *testing.T) {
 				features := len(observation) / len(s.cells[i])
 				for cell, from := range s.cells[i] {
 					for f := range features {
-						require.Equal(t, wantSeen[cell*features+f], observation[int(from)*features+f], "symmetry %d, cell %d", i, cell)
+						require.Equal(t, wantSeen[cell*features+f], observation[int(from)*features+f],
+							"symmetry %d, cell %d", i, cell)
 					}
 				}
 				for a, from := range s.actions[i] {
@@ -350,14 +361,17 @@ func TestSymmetries(t *testing.T) {
 	}
 }
 
-// What a symmetry shows is what a plain loop over its orders gives, compiled and interpreted: any number of features, flags, and what is no number.
+// What a symmetry shows is what a plain loop over its orders gives, compiled and interpreted: any number of features,
+// flags, and what is no number.
 func TestPermuted(t *testing.T) {
 	for _, c := range []struct {
 		number, n, cells, features, count int
 		what                              string
-	}{{1, 3, 5, 1, 4, "one feature"}, {2, 2, 3, 2, 2, "two"}, {3, 7, 91, 3, 1024, "those of a graph of 14 vertices"}, {4, 1, 1, 5, 1, "one cell"}, {5, 0, 4, 2, 2, "no examples"}} {
+	}{{1, 3, 5, 1, 4, "one feature"}, {2, 2, 3, 2, 2, "two"}, {3, 7, 91, 3, 1024, "those of a graph of 14 vertices"},
+		{4, 1, 1, 5, 1, "one cell"}, {5, 0, 4, 2, 2, "no examples"}} {
 		r := rand.New(rand.NewPCG(uint64(c.number), 1))
-		x, flags, want, raised := make([]float32, c.n*c.cells*c.features), make([]bool, c.n*c.cells), []float32{}, []bool{}
+		x, flags, want, raised := make([]float32, c.n*c.cells*c.features), make([]bool, c.n*c.cells), []float32{},
+			[]bool{}
 		for i := range x {
 			x[i] = float32(r.NormFloat64())
 		}
@@ -383,16 +397,19 @@ func TestPermuted(t *testing.T) {
 		type shown struct{ Features, Flags *graph.Array }
 		show := func(x, flags, which *graph.Array) shown {
 			orders := graph.Int32s(table, c.count, c.cells)
-			return shown{permuted(x, orders, which), permuted(flags, orders, which)}
+			return shown{permute(x, orders, which), permute(flags, orders, which)}
 		}
-		for name, b := range map[string]xlabridge.Backend{"compiled": client(t, 1), "interpreted": &xlabridge.Reference{}} {
-			got, err := xlabridge.Jit3(b, show)(graph.Float32s(x, c.n, c.cells, c.features), graph.Reshape(graph.Of(flags), c.n, c.cells), graph.Int32s(which))
+		for name, b := range map[string]xlabridge.Backend{"compiled": client(t, 1),
+			"interpreted": &xlabridge.Reference{}} {
+			got, err := xlabridge.Jit3(b, show)(graph.Float32s(x, c.n, c.cells, c.features),
+				graph.Reshape(graph.Of(flags), c.n, c.cells), graph.Int32s(which))
 			require.NoError(t, err)
 			words, err := wordsOf(got.Features)
 			require.NoError(t, err)
 			require.Len(t, words, len(want))
 			for i := range want {
-				require.Equal(t, math.Float32bits(want[i]), words[i], "case %d (%s), %s, at %d", c.number, c.what, name, i)
+				require.Equal(t, math.Float32bits(want[i]), words[i], "case %d (%s), %s, at %d", c.number, c.what, name,
+					i)
 			}
 			numbers, err := graph.Floats(got.Flags)
 			require.NoError(t, err)
@@ -411,7 +428,7 @@ func TestBatchesAreRowsOfTheReplay(t *testing.T) {
 	require.NoError(t, err)
 	l, err := p.layout(1, 0)
 	require.NoError(t, err)
-	n, moves, words := p.kept(l), p.game.moves, p.words()
+	n, moves, words := p.replayGames(l), p.game.moves, p.words()
 	rows, lengths := make([]uint32, 2*n*moves*words), make([]int32, 2*n)
 	var want []uint32
 	for g := range lengths {
@@ -426,7 +443,9 @@ func TestBatchesAreRowsOfTheReplay(t *testing.T) {
 	for i := range all {
 		all[i] = int32(i)
 	}
-	got, err := wordsOf(must(graph.Eval(p.batch(replay{graph.Uint32s(rows, 2, n, moves, words), graph.Int32s(lengths, 2, n)}, graph.Int32s(all)))))
+	got, err := wordsOf(
+		must(graph.Eval(p.gather(replay{graph.Uint32s(rows, 2, n, moves, words), graph.Int32s(lengths, 2, n)},
+			graph.Int32s(all)))))
 	require.NoError(t, err)
 	for i := range want {
 		require.Equal(t, want[i], got[i*words], "position %d", i)
@@ -453,11 +472,19 @@ func TestTrainingStepsAgree(t *testing.T) {
 		return w
 	}
 	want := weights(func(*Config) {})
-	for name, change := range map[string]func(c *Config){
-		"interpreted": func(c *Config) { c.OptimizedTraining = false }, "in one part": func(c *Config) { c.Accumulate = 1 }, "in four parts": func(c *Config) { c.Accumulate = 4 }} {
+	changes := map[string]func(c *Config){
+		"interpreted":   func(c *Config) { c.OptimizedTraining = false },
+		"in four parts": func(c *Config) { c.Accumulate = 4 },
+	}
+	dtypes := []string{"float16"}
+	if long.On() {
+		changes["in one part"] = func(c *Config) { c.Accumulate = 1 }
+		dtypes = append(dtypes, "bfloat16")
+	}
+	for name, change := range changes {
 		require.InDeltaSlice(t, want, weights(change), 2e-4, name)
 	}
-	for _, dtype := range []string{"bfloat16", "float16"} {
+	for _, dtype := range dtypes {
 		got := weights(func(c *Config) { c.Precision = dtype })
 		require.InDeltaSlice(t, want, got, .05, dtype)
 		require.NotEqual(t, want, got, dtype)
@@ -471,8 +498,10 @@ func TestElo(t *testing.T) {
 		results []result
 		want    float64
 	}{
-		{1, nil, 0}, {2, []result{{100, 5, 10}}, 100}, {3, []result{{0, 10, 10}}, 400 * math.Log10(10.5/.5)}, {4, []result{{0, 0, 10}}, -400 * math.Log10(10.5/.5)},
-		{5, []result{{-50, 20, 40}, {50, 20, 40}}, 0}, {6, []result{{1000, 750, 999}}, 1000 + 400*math.Log10(750.5/249.5)},
+		{1, nil, 0}, {2, []result{{100, 5, 10}}, 100}, {3, []result{{0, 10, 10}}, 400 * math.Log10(10.5/.5)},
+		{4, []result{{0, 0, 10}}, -400 * math.Log10(10.5/.5)},
+		{5, []result{{-50, 20, 40}, {50, 20, 40}}, 0}, {6, []result{{1000, 750, 999}}, 1000 +
+			400*math.Log10(750.5/249.5)},
 	} {
 		require.InDelta(t, c.want, elo(c.results), 1e-6, "case %d", c.number)
 	}
@@ -504,16 +533,23 @@ func TestRefusals(t *testing.T) {
 		change func(c *Config)
 		want   string
 	}{
-		{1, func(c *Config) { c.K = []int{5} }, "k: got 5, want cliques of at most as many vertices as the graph has, 4"},
-		{2, func(c *Config) { c.K = []int{2} }, "k: got 2, want cliques of 3 vertices or more: two vertices are an edge"},
+		{1, func(c *Config) { c.K = []int{5} },
+			"k: got 5, want cliques of at most as many vertices as the graph has, 4"},
+		{2, func(c *Config) { c.K = []int{2} },
+			"k: got 2, want cliques of 3 vertices or more: two vertices are an edge"},
 		{3, func(c *Config) { c.NumSimulations = 0 }, "num-simulations: got 0, want a whole number from 1"},
-		{4, func(c *Config) { c.TrainingBatchSize = 1 << 20; c.Memory = 1 << 20 }, "training-batch-size: got 1048576, want a smaller batch, or a larger --accumulate: the run takes about"},
+		{4, func(c *Config) {
+			c.TrainingBatchSize = 1 << 20
+			c.Memory = 1 << 20
+		}, "training-batch-size: got 1048576, want a smaller batch, or a larger --accumulate: the run takes about"},
 		{5, func(c *Config) {
 			c.Lanes, c.GameBatchSize, c.NumEpisodes, c.NumSimulations, c.Memory = 4096, 4096, 4096, 4096, 1<<26
 		}, "game-batch-size: got 4096, want fewer games"},
 		{6, func(c *Config) { c.NumEpisodes, c.Memory = 1<<20, 1<<26 }, "num-episodes: got 1048576"},
 		{7, func(c *Config) { c.ArenaGames = 5 }, "arena-games: got 5, want an even number"},
-		{8, func(c *Config) { c.Accumulate = 3 }, "accumulate: got 3, want a number that divides the training batch of 8, as 1 does"},
+		{8, func(c *Config) {
+			c.Accumulate = 3
+		}, "accumulate: got 3, want a number that divides the training batch of 8, as 1 does"},
 		{9, func(c *Config) { c.K = []int{3, 4, 4} }, "k: got 3,4,4, want one size"},
 		{10, func(c *Config) { c.K = nil }, "k: got , want one size"},
 		{11, func(c *Config) { c.Game, c.Vertices, c.Network = "tictactoe", 6, "graph:8" }, "colours no edges"},
@@ -521,10 +557,14 @@ func TestRefusals(t *testing.T) {
 		{13, func(c *Config) { c.Game = "go" }, "game"},
 		{14, func(c *Config) { c.Vertices, c.K = 32, []int{9} }, "vertices: got 32, want a smaller graph"},
 		{15, func(c *Config) { c.LearningRate = settings.Num(math.NaN()) }, "learning-rate"},
-		{16, func(c *Config) { c.Game = "hex" }, "vertices: got 4, want no such setting where --game is hex: it is one of the game clique"},
+		{16, func(c *Config) { c.Game = "hex" }, "vertices: got 4, want no such setting where --game is hex: it is " +
+			"one of the game clique"},
 		{17, func(c *Config) { c.Game, c.Vertices, c.K = "tictactoe", 6, []int{4} }, "k: got 4, want no such setting"},
-		{18, func(c *Config) { c.Game, c.Vertices, c.Variant = "othello", 6, ramsey }, "variant: got ramsey, want no such setting"},
-		{19, func(c *Config) { c.Lanes = 5 }, "lanes: got 5, want at most the 4 games that are played at the same time"},
+		{18, func(c *Config) {
+			c.Game, c.Vertices, c.Variant = "othello", 6, ramsey
+		}, "variant: got ramsey, want no such setting"},
+		{19, func(c *Config) { c.Lanes = 5 },
+			"lanes: got 5, want at most the 4 games that are played at the same time"},
 	} {
 		config := small()
 		c.change(&config)
@@ -539,7 +579,7 @@ func TestRefusals(t *testing.T) {
 	l, err := p.layout(2, 0)
 	require.NoError(t, err)
 	require.Less(t, l.lanes, 2048)
-	require.LessOrEqual(t, l.trees, int64(32<<20))
+	require.LessOrEqual(t, l.treeBytes, int64(32<<20))
 }
 
 // A run that is not evaluated ends without a rating.
@@ -568,7 +608,7 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	x.replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
 	v, err := x.learn(x.keys()[2], graph.Of(int32(1)), 3)
 	require.NoError(t, err)
-	require.EqualValues(t, 3, v[slices.Index(learnFigures, "skipped")])
+	require.EqualValues(t, 3, v[slices.Index(trainMetrics, "skipped")])
 	after, err := floats(x.learner.Weights)
 	require.NoError(t, err)
 	require.Equal(t, before, after)

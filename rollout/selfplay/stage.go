@@ -14,10 +14,12 @@ type stage[R any] struct {
 	busy    *time.Duration
 }
 
-// newStage traces f with arguments like the given ones, which only lend their shapes, and compiles it for so many devices. donate are the
-// arguments whose memory the program may use.
-func newStage[R any](b xlabridge.Backend, name, purpose string, options xlabridge.CompileOptions, busy *time.Duration, donate []int, args []any, f func(args []any) R) (*stage[R], error) {
-	p, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: options.Replicas, Donate: donate}, func(args []any) any { return f(args) })
+// newStage traces f with arguments like the given ones, which only lend their shapes, and compiles it for so many
+// devices. donate are the arguments whose memory the program may use.
+func newStage[R any](b xlabridge.Backend, name, purpose string, options xlabridge.CompileOptions, busy *time.Duration,
+	donate []int, args []any, f func(args []any) R) (*stage[R], error) {
+	p, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: options.Replicas, Donate: donate},
+		func(args []any) any { return f(args) })
 	if err != nil {
 		return nil, err
 	}

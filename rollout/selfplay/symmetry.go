@@ -7,8 +7,9 @@ import (
 	"xlarun/graph"
 )
 
-// symmetries are the ways in which a game can be shown without becoming another one. Cell i of a position shown by symmetry s is cell
-// Cells[s][i], action a is action Actions[s][a]. Cells are what stands on all but the last axis of an observation.
+// symmetries are the ways in which a game can be shown without becoming another one. Cell i of a position shown by
+// symmetry s is cell Cells[s][i], action a is action Actions[s][a]. Cells are what stands on all but the last axis of
+// an observation.
 type symmetries struct {
 	cells, actions [][]int32
 }
@@ -118,12 +119,13 @@ func (s symmetries) tables() (cells, actions *graph.Array) {
 	return join(s.cells), join(s.actions)
 }
 
-// permuteKernel is permuted on a CPU, where a compiled gather takes several nanoseconds an element. Planes come one behind the other, as vectors write them.
+// permuteKernel is permuted on a CPU, where a compiled gather takes several nanoseconds an element. Planes come one
+// behind the other, as vectors write them.
 var permuteKernel = &graph.Kernel{Target: "xlarun_permute", Leading: true}
 
-// permuted are examples [n, cells…, features], or [n, cells] where that is their shape, with their cells in the order that a row of the table,
-// i32[count, cells], has; which row it is for each, i32[n].
-func permuted(examples, table, which *graph.Array) *graph.Array {
+// permuted are examples [n, cells…, features], or [n, cells] where that is their shape, with their cells in the order
+// that a row of the table, i32[count, cells], has; which row it is for each, i32[n].
+func permute(examples, table, which *graph.Array) *graph.Array {
 	n, cells := which.Dim(0), table.Dim(1)
 	planes := graph.Transpose(graph.Reshape(examples, n, cells, examples.Size()/max(1, n*cells)), 0, 2, 1)
 	out := graph.WithKernel(permuteKernel, func(in []*graph.Array) []*graph.Array {

@@ -29,8 +29,10 @@ func TestRules(t *testing.T) {
 	}{
 		{1, clique, "maker", []int{3}, "who first has all 3 edges among some 3 vertices in one's own colour wins"},
 		{2, clique, "avoid", []int{4}, "who first has all 6 edges among some 4 vertices in one's own colour loses"},
-		{3, clique, "maker", []int{3, 4}, "who first has all edges among some vertices, 3 of them in x and 4 in o, in one's own colour wins"},
-		{4, clique, ramsey, []int{3}, "all edges are to be coloured, and nowhere all 3 edges among some 3 vertices alike"},
+		{3, clique, "maker", []int{3, 4}, "who first has all edges among some vertices, 3 of them in x and 4 in o, " +
+			"in one's own colour wins"},
+		{4, clique, ramsey, []int{3}, "all edges are to be coloured, and nowhere all 3 edges among some 3 " +
+			"vertices alike"},
 		{5, "tictactoe", "", nil, "three in a row win"},
 		{6, "connectfour", "", nil, "four in a row win"},
 		{7, "hex", "", nil, "x joins the upper and the lower side, o the left and the right one"},
@@ -47,7 +49,7 @@ func TestRules(t *testing.T) {
 // Rows of hexagons stand half a cell further than those above them.
 func TestTextOfHex(t *testing.T) {
 	v := viewerOf(t, smallOf("hex"))
-	words := make([]uint32, v.program.game.state.words)
+	words := make([]uint32, v.program.game.stateWords())
 	words[0], words[8] = 1, 2
 	lines := strings.Split(v.Text(Position{words: words}), "\n")
 	require.Equal(t, "   a b c d e f g", lines[0])
@@ -56,12 +58,13 @@ func TestTextOfHex(t *testing.T) {
 	require.Equal(t, " 3   . . . . . . .", lines[3])
 }
 
-// The picture of a search has a bar for each action that is legal, wide enough to be seen, whatever the number of all actions.
+// The picture of a search has a bar for each action that is legal, wide enough to be seen, whatever the number
+// of all actions.
 func TestRootPictureOfLegalActions(t *testing.T) {
 	c := small()
 	c.Vertices, c.K, c.Variant = 14, []int{4}, ramsey
 	g := viewerOf(t, c).program.game
-	words, err := wordsOf(must(graph.Eval(g.state.pack(g.first()))))
+	words, err := wordsOf(must(graph.Eval(g.pack(g.start))))
 	require.NoError(t, err)
 	a := Advice{Visits: make([]int, g.actions), Values: make([]float64, g.actions), Legal: make([]bool, g.actions)}
 	a.Legal[7], a.Legal[91+7], a.Visits[7], a.Visits[91+7], a.Values[7] = true, true, 3, 1, .5

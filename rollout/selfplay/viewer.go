@@ -18,7 +18,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Viewer searches positions with a network, one by one or side by side: for pictures, for people who play against it, and for the perfect player.
+// Viewer searches positions with a network, one by one or side by side: for pictures, for people who play against it,
+// and for the perfect player.
 type Viewer struct {
 	program *program
 	backend xlabridge.Backend
@@ -26,7 +27,7 @@ type Viewer struct {
 	busy    *time.Duration
 	weights *graph.Array // of Load
 	ready   map[int]*stage[advice]
-	steps   *stage[stepped]
+	steps   *stage[positions]
 }
 
 // newViewer compiles nothing yet.
@@ -42,15 +43,17 @@ func (v *Viewer) make(n int) (*stage[advice], error) {
 	if err := graph.Try(func() { weights = p.weights.Ravel(p.network.Init(random.New(0))) }); err != nil {
 		return nil, err
 	}
-	positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.state.words))
-	return newStage(v.backend, "advice", p.config.Purpose(), v.options, v.busy, nil, []any{trained(weights), positions}, func(a []any) advice {
-		return p.advise(a[0].(player), random.New(0), a[1].(*graph.Array))
-	})
+	positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.stateWords()))
+	return newStage(v.backend, "advice", p.config.Purpose(), v.options, v.busy, nil,
+		[]any{networkPlayer(weights), positions},
+		func(a []any) advice {
+			return p.advise(a[0].(player), random.New(0), a[1].(*graph.Array))
+		})
 }
 
 // ask searches positions, each so many words.
 func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
-	n := len(words) / v.program.game.state.words
+	n := len(words) / v.program.game.stateWords()
 	if v.ready[n] == nil {
 		if v.ready[n], err = v.make(n); err != nil {
 			return a, err
@@ -59,7 +62,7 @@ func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
 	if by, err = onHost(by); err != nil { // it may lie on several devices
 		return a, err
 	}
-	return v.ready[n].call(by, graph.Uint32s(words, n, v.program.game.state.words))
+	return v.ready[n].call(by, graph.Uint32s(words, n, v.program.game.stateWords()))
 }
 
 // Close frees the programs.
@@ -94,7 +97,8 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 	for i, a := range leaves {
 		arrays[safetensors.Name(names.Path(i))] = a
 	}
-	metadata := map[string]string{"kind": "selfplay", "iteration": fmt.Sprint(t.step), "seed": fmt.Sprint(t.config.Seed), "game": t.program.game.env.Spec().ID, "elo": fmt.Sprint(t.pool.newest())}
+	metadata := map[string]string{"kind": "selfplay", "iteration": fmt.Sprint(t.step),
+		"seed": fmt.Sprint(t.config.Seed), "game": t.program.game.env.Spec().ID, "elo": fmt.Sprint(t.pool.newest())}
 	c := t.config
 	c.Lanes = t.layout.lanes // as a run that goes on has it
 	for _, f := range settings.Fields(&c) {
@@ -109,9 +113,10 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 	return arrays, metadata, nil
 }
 
-// Load is the network of a file that a run saved, ready to be asked. change may change settings, those of its search. Errors: a file of something
-// else, arrays that do not fit.
-func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[string]string, change func(c *Config)) (*Viewer, error) {
+// Load is the network of a file that a run saved, ready to be asked. change may change settings, those of its search.
+// Errors: a file of something else, arrays that do not fit.
+func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[string]string,
+	change func(c *Config)) (*Viewer, error) {
 	if metadata["kind"] != "selfplay" {
 		return nil, fmt.Errorf("this is no network of a run of selfplay: its kind is %q", metadata["kind"])
 	}
@@ -148,7 +153,8 @@ func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[stri
 			name := safetensors.Name(tree.Path(i))
 			a, ok := arrays[name]
 			if !ok || !a.Shape().Equal(want.Shape()) {
-				graph.Throw("selfplay.Load", "the file has no array %q of %s, as the network %s wants", name, want.Shape(), c.Network)
+				graph.Throw("selfplay.Load", "the file has no array %q of %s, as the network %s wants", name,
+					want.Shape(), c.Network)
 			}
 			leaves[i] = a
 		}
@@ -175,7 +181,7 @@ type Position struct {
 // Start is the first position.
 func (v *Viewer) Start() (Position, error) {
 	g := v.program.game
-	words, err := graph.Eval(g.state.pack(g.first()))
+	words, err := graph.Eval(g.pack(g.start))
 	if err != nil {
 		return Position{}, err
 	}
@@ -183,7 +189,7 @@ func (v *Viewer) Start() (Position, error) {
 	if p.words, err = wordsOf(words); err != nil {
 		return p, err
 	}
-	legal, err := graph.Floats(g.parts.Masker.Legal(g.first(), g.params))
+	legal, err := graph.Floats(g.parts.Masker.Legal(g.start, g.params))
 	for _, x := range legal {
 		p.Legal = append(p.Legal, x != 0)
 	}
@@ -198,7 +204,7 @@ func (v *Viewer) Move(p Position, action int) (next Position, err error) {
 	n := len(p.words)
 	if v.steps == nil {
 		v.steps, err = newStage(v.backend, "step", v.program.config.Purpose(), v.options, v.busy, nil,
-			[]any{graph.Zeros(graph.ShapeOf(graph.Uint32, 1, n)), graph.Int32s([]int32{0})}, func(a []any) stepped {
+			[]any{graph.Zeros(graph.ShapeOf(graph.Uint32, 1, n)), graph.Int32s([]int32{0})}, func(a []any) positions {
 				return v.program.step(a[0].(*graph.Array), a[1].(*graph.Array))
 			})
 		if err != nil {
@@ -250,7 +256,7 @@ type Node struct {
 }
 
 // Ask searches a position with the loaded network.
-func (v *Viewer) Ask(p Position) (Advice, error) { return v.advice(trained(v.weights), p.words) }
+func (v *Viewer) Ask(p Position) (Advice, error) { return v.advice(networkPlayer(v.weights), p.words) }
 
 func (v *Viewer) advice(by player, words []uint32) (out Advice, err error) {
 	a, err := v.ask(by, words)
@@ -266,7 +272,8 @@ func (v *Viewer) advice(by player, words []uint32) (out Advice, err error) {
 		return f
 	}
 	action, value, visits, prior, legal := list(a.Action), list(a.Value), list(a.Visits), list(a.Prior), list(a.Legal)
-	values, parents, from, counts, worth, nodes := list(a.Values), list(a.Parents), list(a.From), list(a.NodeVisits), list(a.NodeValues), list(a.Nodes)
+	values, parents, from, counts, worth, nodes := list(a.Values), list(a.Parents), list(a.From), list(a.NodeVisits),
+		list(a.NodeValues), list(a.Nodes)
 	if err != nil {
 		return out, err
 	}
@@ -284,7 +291,8 @@ func (v *Viewer) advice(by player, words []uint32) (out Advice, err error) {
 	return out, nil
 }
 
-// Name is an action as people write it: an edge as "0-3" (of a puzzle with the number of the colour, "0-3:1"), a cell as "b2", a column as "c".
+// Name is an action as people write it: an edge as "0-3" (of a puzzle with the number of the colour, "0-3:1"), a cell
+// as "b2", a column as "c".
 func (v *Viewer) Name(action int) string { return v.program.game.name(action) }
 
 func (g *game) name(action int) string {
@@ -311,7 +319,7 @@ func (v *Viewer) Picture(p Position, size image.Point) (image.Image, error) {
 }
 
 func (g *game) picture(words []uint32, size image.Point) (image.Image, error) {
-	state, err := graph.Eval(g.state.unpack(graph.Uint32s(words)))
+	state, err := graph.Eval(g.unpack(graph.Uint32s(words)))
 	if err != nil {
 		return nil, err
 	}

@@ -8,8 +8,8 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-// Bytes is a setting that is a size in bytes: a number, then K, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for powers of
-// 1024, and B or nothing. 0 is written as nothing.
+// Bytes is a setting that is a size in bytes: a number, then K, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for
+// powers of 1024, and B or nothing. 0 is written as nothing.
 type Bytes int64
 
 var bytesType = reflect.TypeFor[Bytes]()

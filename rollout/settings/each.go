@@ -57,9 +57,10 @@ func (n Number) reversed() bool {
 	return strings.Contains(n.Each, "..") && b[0] > b[1]
 }
 
-// Several are the values of so many things done side by side. Of a list thing i has element i, and those behind its end begin with the first again. A range is cut into as many
-// parts, even in the logarithm where both ends are above 0, whose middles are dealt out in an order that follows from name and seed (a Latin
-// hypercube: McKay, Beckman and Conover, 1979): of several ranges each is filled evenly, and they do not rise together.
+// Several are the values of so many things done side by side. Of a list thing i has element i, and those behind its end
+// begin with the first again. A range is cut into as many parts, even in the logarithm where both ends are above 0,
+// whose middles are dealt out in an order that follows from name and seed (a Latin hypercube: McKay, Beckman and
+// Conover, 1979): of several ranges each is filled evenly, and they do not rise together.
 func (n Number) Several(things int, name string, seed int64) []float64 {
 	all, bounds := make([]float64, things), n.bounds()
 	if !strings.Contains(n.Each, "..") {

@@ -26,6 +26,7 @@ func TestReversedRanges(t *testing.T) {
 		err := Check(&several{Rate: Number{Value: .1, Each: bad}})
 		require.ErrorContains(t, err, "rate: got "+bad+", want a number above 0", bad)
 	}
-	require.EqualError(t, Values{"size": "2..-1"}.ApplyEach(s, "strategy x", "strategy."), "strategy.size: got 2..-1, want the smaller bound first: -1..2")
+	require.EqualError(t, Values{"size": "2..-1"}.ApplyEach(s, "strategy x", "strategy."),
+		"strategy.size: got 2..-1, want the smaller bound first: -1..2")
 	require.NoError(t, Values{"size": "-2..-1"}.ApplyEach(s, "strategy x", "strategy."))
 }

@@ -10,7 +10,8 @@ import (
 
 // Number is a setting that is an input of the compiled program: a change of it compiles nothing.
 //
-// One whose field has the tag each may be several, for what is done side by side: a range, "1e-4..1e-2", or a list, "1e-4,1e-3".
+// One whose field has the tag each may be several, for what is done side by side: a range, "1e-4..1e-2", or a list,
+// "1e-4,1e-3".
 type Number struct {
 	Value  float64
 	Each   string // a range or a list as it is written; "" for the one Value

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Pairs is a setting of texts by name, such as the parameters of an environment: written as "food=0.1..0.3,walls=0.2", in a
-// config file as a table of the setting's name. It is never changed in place.
+// Pairs is a setting of texts by name, such as the parameters of an environment: written as "food=0.1..0.3,walls=0.2",
+// in a config file as a table of the setting's name. It is never changed in place.
 type Pairs map[string]string
 
 // EnvParam is the name of the setting that holds an environment's parameters.
@@ -40,7 +40,8 @@ func (p Pairs) String() string {
 	return strings.Join(all, ",")
 }
 
-// Shape is what other programs follow from: the names, and which of them are ranges ("0.1..0.3"); numbers are inputs of a program.
+// Shape is what other programs follow from: the names, and which of them are ranges ("0.1..0.3"); numbers are inputs of
+// a program.
 func (p Pairs) Shape() string {
 	var all []string
 	for _, name := range p.Names() {
@@ -52,8 +53,8 @@ func (p Pairs) Shape() string {
 	return strings.Join(all, ", ")
 }
 
-// ParsePairs reads "NAME=VALUE,NAME=VALUE"; nothing is none. Numbers, and bounds of ranges, come out as they are written shortest. ok is false
-// where a name or a value is missing, or a name stands twice.
+// ParsePairs reads "NAME=VALUE,NAME=VALUE"; nothing is none. Numbers, and bounds of ranges, come out as they are
+// written shortest. ok is false where a name or a value is missing, or a name stands twice.
 func ParsePairs(text string) (p Pairs, ok bool) {
 	if strings.TrimSpace(text) == "" {
 		return nil, true

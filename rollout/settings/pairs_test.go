@@ -31,7 +31,8 @@ func TestPairs(t *testing.T) {
 		{12, "a=1,a=2", "!", ""},
 		{13, "a=1,a_=2", "a=1,a-=2", "a, a-"},
 		{14, "a=1,", "!", ""},
-		{15, map[string]any{"walls": .2, "max_steps": int64(7), "food": "0.1..0.20"}, "food=0.1..0.2,max-steps=7,walls=0.2", "food.., max-steps, walls"},
+		{15, map[string]any{"walls": .2, "max_steps": int64(7), "food": "0.1..0.20"},
+			"food=0.1..0.2,max-steps=7,walls=0.2", "food.., max-steps, walls"},
 		{16, map[string]any{"walls": true}, "!", ""},
 		{17, map[string]any{}, "", ""},
 		{18, 3, "!", ""},
@@ -42,7 +43,8 @@ func TestPairs(t *testing.T) {
 		require.Equal(t, "pairs", f.Type)
 		err := f.Set(c.value)
 		if c.want == "!" {
-			require.ErrorContains(t, err, "want NAME=VALUE, each name once, with commas between several", "case %d", c.number)
+			require.ErrorContains(t, err, "want NAME=VALUE, each name once, with commas between several", "case %d",
+				c.number)
 			continue
 		}
 		require.NoError(t, err, "case %d", c.number)

@@ -44,7 +44,8 @@ func unknown(ptr any, name, whose, prefix string) error {
 	for i := range names {
 		names[i] = prefix + names[i]
 	}
-	return Wrong(prefix+name, "a value", "one of the settings that %s has: %s%s", whose, strings.Join(names, ", "), didYouMean(prefix+name, names)).unquoted()
+	return Wrong(prefix+name, "a value", "one of the settings that %s has: %s%s", whose, strings.Join(names, ", "),
+		didYouMean(prefix+name, names)).unquoted()
 }
 
 func (e *Error) unquoted() *Error {
@@ -73,8 +74,8 @@ func didYouMean(got string, known []string) string {
 	return ""
 }
 
-// Program is the text of all settings, those of the parts too, that another compiled program follows from: two experiments
-// of a kind with the same text need the same programs.
+// Program is the text of all settings, those of the parts too, that another compiled program follows from: two
+// experiments of a kind with the same text need the same programs.
 func Program(ptr any) string {
 	var b strings.Builder
 	write := func(prefix string, fields []Field) {
@@ -96,8 +97,9 @@ func Program(ptr any) string {
 	return b.String()
 }
 
-// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16". Left
-// out are those whose 0 leaves the choice to somebody else, and of the parts' settings those that are not as they are by default.
+// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16".
+// Left out are those whose 0 leaves the choice to somebody else, and of the parts' settings those that are not as they
+// are by default.
 func Words(ptr any) string {
 	var all []string
 	for _, f := range Fields(ptr) {
@@ -122,8 +124,8 @@ type Chosen struct {
 	Settings any    // pointer to a struct
 }
 
-// ChosenParts are the parts of a struct of settings, as they are chosen and set. A choice that does not exist is left out,
-// a value that does not fit is passed over: the struct's own Check says so.
+// ChosenParts are the parts of a struct of settings, as they are chosen and set. A choice that does not exist is left
+// out, a value that does not fit is passed over: the struct's own Check says so.
 func ChosenParts(ptr any) (all []Chosen) {
 	h, ok := ptr.(HasParts)
 	if !ok {
@@ -146,8 +148,8 @@ func ChosenParts(ptr any) (all []Chosen) {
 	return all
 }
 
-// Unusual is the text of those settings of a chosen part that another compiled program follows from and that are not as they
-// are by default: ", strategy.elite-ratio 0.2"; ptr is the struct that has the part.
+// Unusual is the text of those settings of a chosen part that another compiled program follows from and that are not as
+// they are by default: ", strategy.elite-ratio 0.2"; ptr is the struct that has the part.
 func Unusual(c Chosen, ptr HasParts) string {
 	text := ""
 	for _, p := range ptr.Parts() {

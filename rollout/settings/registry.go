@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Registry holds the choices of a part by name: the strategies of an evolution, the networks of a policy. T is a pointer to a struct of
-// settings, or an interface of such. It may be used by several goroutines.
+// Registry holds the choices of a part by name: the strategies of an evolution, the networks of a policy. T is a
+// pointer to a struct of settings, or an interface of such. It may be used by several goroutines.
 type Registry[T any] struct {
 	pkg, part, noun string
 
@@ -18,15 +18,18 @@ type Registry[T any] struct {
 	makes map[string]func() T
 }
 
-// NewRegistry is a registry without choices: of a package, for the part of this name, whose choices are called by a noun, as in "the strategy openes".
+// NewRegistry is a registry without choices: of a package, for the part of this name, whose choices are called by a
+// noun, as in "the strategy openes".
 func NewRegistry[T any](pkg, part, noun string) *Registry[T] {
 	return &Registry[T]{pkg: pkg, part: part, noun: noun, makes: map[string]func() T{}}
 }
 
-// Register makes a choice known under a name without colons and blanks; make gives it with its default settings. A name that is taken is refused.
+// Register makes a choice known under a name without colons and blanks; make gives it with its default settings. A name
+// that is taken is refused.
 func (r *Registry[T]) Register(name string, make func() T) error {
 	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
-		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that makes the %s", r.pkg, name, r.noun)
+		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that "+
+			"makes the %s", r.pkg, name, r.noun)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,8 +74,8 @@ func (r *Registry[T]) Part() Part {
 	return p
 }
 
-// Choose gives the choice of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *Error; that for an unknown
-// name lists those that exist and suggests the nearest.
+// Choose gives the choice of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *Error;
+// that for an unknown name lists those that exist and suggests the nearest.
 func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 	var none T
 	name, args, given := strings.Cut(spec, ":")
@@ -90,7 +93,8 @@ func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 		}
 		f := fields[i]
 		if _, twice := own[f.Name]; twice {
-			return none, Wrong(r.part+"."+f.Name, own[f.Name], "it either here or behind the colon of %q, not both", spec)
+			return none, Wrong(r.part+"."+f.Name, own[f.Name], "it either here or behind the colon of %q, not both",
+				spec)
 		}
 		if err := f.Set(args); err != nil || strings.TrimSpace(args) == "" || Check(choice) != nil {
 			return none, Wrong(r.part, spec, "%s, as in %q", f.Wants, name+":"+f.Default)

@@ -22,13 +22,19 @@ func TestRegistry(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"bare", "nets.Register: bare is registered already: choose another name"},
 		{"", `nets.Register: got name "", want one without colons and blanks, and a function that makes the network`},
-		{"a:b", `nets.Register: got name "a:b", want one without colons and blanks, and a function that makes the network`},
-		{"a b", `nets.Register: got name "a b", want one without colons and blanks, and a function that makes the network`},
+		{
+			"a:b",
+			`nets.Register: got name "a:b", want one without colons and blanks, and a function that makes the network`},
+		{
+			"a b",
+			`nets.Register: got name "a b", want one without colons and blanks, and a function that makes the network`},
 	} {
 		require.EqualError(t, r.Register(c.name, func() any { return &bare{} }), c.want)
 	}
 	require.ErrorContains(t, r.Register("none", nil), "a function that makes the network")
-	require.PanicsWithError(t, "nets.Register: bare is registered already: choose another name", func() { r.MustRegister("bare", func() any { return &bare{} }) })
+	require.PanicsWithError(t, "nets.Register: bare is registered already: choose another name", func() {
+		r.MustRegister("bare", func() any { return &bare{} })
+	})
 
 	require.Equal(t, []string{"bare", "layers"}, r.Names())
 	part := r.Part()
@@ -52,9 +58,11 @@ func TestRegistry(t *testing.T) {
 		{"bare:4", nil, nil, `net: got "bare:4", want "bare": this network takes nothing behind a colon`},
 		{"layers:", nil, nil, `net: got "layers:", want sizes between commas, as in "layers:8"`},
 		{"layers:65", nil, nil, `net: got "layers:65", want sizes between commas, as in "layers:8"`},
-		{"layers:4", Values{"hidden": "5"}, nil, `net.hidden: got "5", want it either here or behind the colon of "layers:4", not both`},
+		{"layers:4", Values{"hidden": "5"}, nil,
+			`net.hidden: got "5", want it either here or behind the colon of "layers:4", not both`},
 		{"bare", Values{"gain": -1.}, nil, `net.gain: got -1`},
-		{"bare", Values{"hidden": "5"}, nil, `net.hidden: got a value, want one of the settings that the network bare has: net.gain`},
+		{"bare", Values{"hidden": "5"}, nil,
+			`net.hidden: got a value, want one of the settings that the network bare has: net.gain`},
 	} {
 		got, err := r.Choose(c.spec, c.own)
 		if c.bad != "" {

@@ -1,18 +1,31 @@
-// Package settings makes flags, file keys, ranges, help and a program's inputs of one tagged struct.
+// Package settings makes flags, file keys, ranges, help and a program's inputs from one tagged struct.
 //
-// A setting is an exported field with a tag:
+// A setting is an exported field with a tag. Blank fields after it continue its tag, and its help text:
 //
 //	type OpenES struct {
 //		LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
-//		Pairs        int             `set:"pairs" min:"1" max:"4096" help:"pairs that share a batch"`
+//		Pairs        int             `set:"pairs" min:"1" max:"4096" help:"pairs that share a batch:"`
+//		_            struct{}        `help:"more of them take fewer, larger products of matrices"`
 //	}
 //
-// Its value before anybody sets it is the default. Types: bool, int, int64, float64, string, []int, []float64 (lists are
-// written with commas), Bytes, Number and Pairs. min and max are bounds, above is one that is not reached itself, oneof lists the
-// possible texts with commas, short is the letter of a short flag, zero says what 0 means, number lets a text be written as a number too, wants says in words what
-// other checks want, program:"no" tells that a change compiles no other program, and
-// resume:"any" that a run may go on with another value, resume:"goal" the same of what the run is to reach. Fields of embedded
-// structs count as the struct's own.
+// The value that a field has before it is set is the default. Types: bool, int, int64, float64, string, []int,
+// []float64 (lists are written with commas), Bytes, Number and Pairs. Keys of a tag:
+//
+//	set          name of the setting
+//	help         what it is, for --help
+//	short        letter of a short flag
+//	min, max     bounds
+//	above        bound that is not reached itself
+//	oneof        the possible texts, with commas
+//	zero         what 0 means
+//	number       a text that may be written as a number
+//	wants        what values it takes, if the keys above do not say all
+//	each         a Number that may be several
+//	args         the value may stand after the colon of the part's name
+//	program:"no" a change does not change the compiled program
+//	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
+//
+// Fields of embedded structs count as the struct's own.
 package settings
 
 import (
@@ -89,12 +102,40 @@ func fieldsOf(v reflect.Value) (fields []Field) {
 		if !ok || !f.IsExported() {
 			continue
 		}
-		x := Field{Name: name, Help: f.Tag.Get("help"), Short: f.Tag.Get("short"), Traced: f.Type == numberType, tag: f.Tag, value: v.Field(i)}
+		tag, help := tagOf(v.Type(), i)
+		x := Field{Name: name, Help: help, Short: tag.Get("short"), Traced: f.Type == numberType, tag: tag,
+			value: v.Field(i)}
 		x.Type = typeName(f.Type)
 		x.Default, x.Wants = x.Text(), x.wants()
 		fields = append(fields, x)
 	}
 	return fields
+}
+
+// tagOf returns the tag and the help text of a field: its own, continued by those of the blank fields after it.
+func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
+	tag, help = t.Field(i).Tag, t.Field(i).Tag.Get("help")
+	for i++; i < t.NumField() && t.Field(i).Name == "_"; i++ {
+		tag += " " + t.Field(i).Tag
+		help = strings.TrimSpace(help + " " + t.Field(i).Tag.Get("help"))
+	}
+	return tag, wrapped(help)
+}
+
+// helpWidth is the width in columns to which help texts are broken.
+const helpWidth = 120
+
+// wrapped breaks a text into lines.
+func wrapped(text string) string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > helpWidth {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return strings.Join(append(lines, line), "\n")
 }
 
 func typeName(t reflect.Type) string {
@@ -116,7 +157,8 @@ func typeName(t reflect.Type) string {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Float64:
 		return "numbers"
 	}
-	panic(fmt.Sprintf("settings: a field of type %s cannot be a setting", t)) // a mistake in the program, not in its input
+	// a mistake in the program, not in its input
+	panic(fmt.Sprintf("settings: a field of type %s cannot be a setting", t))
 }
 
 // Lookup finds a setting by its name.
@@ -329,8 +371,8 @@ func (f Field) IsArgument() bool {
 	return ok
 }
 
-// MayChange tells whether a run that goes on may have another value than it was started with: what was computed does not
-// follow from the setting.
+// MayChange tells whether a run that goes on may have another value than it was started with: what was computed does
+// not follow from the setting.
 func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" || f.IsGoal() }
 
 // IsGoal tells whether it follows from the value, which may change, when a run has reached what it is to reach.
@@ -437,7 +479,10 @@ func (f Field) wants() string {
 	if w, ok := f.tag.Lookup("wants"); ok {
 		return w
 	}
-	noun := map[string]string{"int": "a whole number", "number": "a number", "bytes": "a number of bytes such as 2G, 500M or 1.5GiB", "pairs": "NAME=VALUE, each name once, with commas between several", "ints": "whole numbers between commas", "numbers": "numbers between commas", "bool": "true or false",
+	noun := map[string]string{"int": "a whole number", "number": "a number",
+		"bytes": "a number of bytes such as 2G, 500M or 1.5GiB",
+		"pairs": "NAME=VALUE, each name once, with commas between several", "ints": "whole numbers between commas",
+		"numbers": "numbers between commas", "bool": "true or false",
 		"text": "a text"}[f.Type]
 	if of, ok := f.tag.Lookup("oneof"); ok {
 		return "one of " + strings.ReplaceAll(of, ",", ", ")

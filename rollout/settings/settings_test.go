@@ -23,7 +23,9 @@ type common struct {
 type all struct {
 	common
 	Switch bool      `set:"switch"`
-	Count  int       `set:"count" min:"1" max:"64" help:"things"`
+	Count  int       `set:"count" min:"1"`
+	_      struct{}  `max:"64" help:"things"`
+	_      struct{}  `help:"to count"`
 	Every  int       `set:"every" min:"3" zero:"never"`
 	Part   float64   `set:"part" min:"0" max:"1"`
 	Rate   float64   `set:"rate" program:"no" above:"0"`
@@ -37,7 +39,8 @@ type all struct {
 }
 
 func defaults() *all {
-	return &all{common: common{Seed: 3}, Count: 2, Part: .5, Rate: 1, Sigma: Num(.1), Kind: "alpha", Target: "auto", Sizes: []int{4, 4}, Parts: []float64{1}}
+	return &all{common: common{Seed: 3}, Count: 2, Part: .5, Rate: 1, Sigma: Num(.1), Kind: "alpha", Target: "auto",
+		Sizes: []int{4, 4}, Parts: []float64{1}}
 }
 
 func TestFields(t *testing.T) {
@@ -48,6 +51,9 @@ func TestFields(t *testing.T) {
 		require.Equal(t, f.Name == "sigma", f.Traced)
 		require.Equal(t, f.Name == "memory", f.MayChange())
 		require.Equal(t, f.Name == "sizes", f.IsArgument())
+		if f.Name == "count" {
+			require.Equal(t, "things to count", f.Help, "blank fields continue a tag")
+		}
 	}
 	require.Equal(t, []row{
 		{"seed", "int", "3", "a whole number"},
@@ -222,7 +228,8 @@ func TestApply(t *testing.T) {
 	} {
 		require.ErrorContains(t, c.values.Apply(defaults(), "the box", "box."), c.want, "%d", i)
 	}
-	require.ErrorContains(t, Values{"x": 1}.Apply(&struct{}{}, "the box", "box."), "box.x: got a value, want nothing: the box has no settings, leave it out")
+	require.ErrorContains(t, Values{"x": 1}.Apply(&struct{}{}, "the box", "box."), "box.x: got a value, want "+
+		"nothing: the box has no settings, leave it out")
 	require.NoError(t, Values(nil).Apply(&struct{}{}, "the box", ""))
 }
 
@@ -290,7 +297,8 @@ type diesel struct {
 }
 
 func (m *machine) Parts() []Part {
-	return []Part{{Name: "engine", Choices: map[string]any{"diesel": &diesel{Litres: 2, Boost: Num(1)}, "none": &struct{}{}}}}
+	return []Part{{Name: "engine", Choices: map[string]any{"diesel": &diesel{Litres: 2, Boost: Num(1)},
+		"none": &struct{}{}}}}
 }
 
 func (m *machine) Own() *Values { return &m.Parted }
@@ -307,7 +315,8 @@ func TestParts(t *testing.T) {
 
 	require.Empty(t, ChosenParts(&machine{Engine: "steam"}), "a choice that there is not is left out")
 	require.Empty(t, ChosenParts(defaults()), "no parts")
-	require.Len(t, ChosenParts(&machine{Engine: "diesel", Parted: Values{"engine.litres": "x"}}), 1, "a value that does not fit is passed over")
+	require.Len(t, ChosenParts(&machine{Engine: "diesel", Parted: Values{"engine.litres": "x"}}), 1,
+		"a value that does not fit is passed over")
 }
 
 // Program is the same for what needs the same programs, and for nothing else.
@@ -317,9 +326,11 @@ func TestProgram(t *testing.T) {
 		change func(s *all)
 		same   bool
 	}{
-		{func(s *all) { s.Seed = 9 }, true}, {func(s *all) { s.Memory = 9 }, true}, {func(s *all) { s.Rate = 9 }, true}, {func(s *all) { s.Sigma = Num(9) }, true},
+		{func(s *all) { s.Seed = 9 }, true}, {func(s *all) { s.Memory = 9 }, true}, {func(s *all) { s.Rate = 9 }, true},
+		{func(s *all) { s.Sigma = Num(9) }, true},
 		{func(s *all) { s.Own = 9 }, true}, {func(s *all) { s.hidden = 9 }, true},
-		{func(s *all) { s.Count = 9 }, false}, {func(s *all) { s.Kind = "beta" }, false}, {func(s *all) { s.Sizes = []int{44} }, false}, {func(s *all) { s.Switch = true }, false},
+		{func(s *all) { s.Count = 9 }, false}, {func(s *all) { s.Kind = "beta" }, false},
+		{func(s *all) { s.Sizes = []int{44} }, false}, {func(s *all) { s.Switch = true }, false},
 	} {
 		s := defaults()
 		c.change(s)

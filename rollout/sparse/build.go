@@ -7,7 +7,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// inputs of a program beside the members. Lists have one row a device's member and one more, as population.Tiles.Rows.
+// inputs are the inputs of a program beside the members.
 type inputs struct {
 	Count *graph.Array // i32[]: members of a device; see population.Each
 	Key   random.Key
@@ -16,7 +16,7 @@ type inputs struct {
 	Data  Batches
 }
 
-// programs are those of one method.
+// programs are the programs of one method.
 type programs struct {
 	method       method
 	name         string              // of the method
@@ -24,7 +24,7 @@ type programs struct {
 	compiled     []run.Program
 }
 
-// build makes the members and the programs of a method.
+// build makes the members, and compiles the programs for a method.
 func (p *Population) build(name string) (err error) {
 	if p.test, err = xlabridge.Put(p.backend, p.config.Devices, p.testBatches()); err != nil {
 		return err
@@ -34,7 +34,7 @@ func (p *Population) build(name string) (err error) {
 		return err
 	}
 	defer func() { _ = first.Close() }()
-	if err := p.begin(first); err != nil {
+	if err := p.initMembers(first); err != nil {
 		return err
 	}
 	if p.programs, err = p.prepare(name); err != nil {
@@ -48,17 +48,23 @@ func (p *Population) build(name string) (err error) {
 	}
 	members, index, in := p.abstract(), p.abstractIndex(p.method), p.abstractInputs()
 	if p.config.MutateEvery > 0 {
-		if p.mutate, err = p.compile("sparse_mutate", func(a []any) any { return p.mutateAll(a[0].(Member), a[1].(inputs)) }, []int{0}, members, in); err != nil {
+		p.mutate, err = p.compile("sparse_mutate", func(a []any) any {
+			return p.mutateAll(a[0].(Member), a[1].(inputs))
+		}, []int{0}, members, in)
+		if err != nil {
 			return err
 		}
 	}
 	in.Data = p.test
-	if p.evaluate, err = p.compile("sparse_evaluate", func(a []any) any {
+	p.evaluate, err = p.compile("sparse_evaluate", func(a []any) any {
 		return p.evaluateAll(p.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
-	}, nil, members, index, in); err != nil {
+	}, nil, members, index, in)
+	if err != nil {
 		return err
 	}
-	p.pick, err = p.compile("sparse_member", func(a []any) any { return p.memberAt(a[0].(Member), a[1].(*graph.Array)) }, nil, members, graph.Of(int32(0)))
+	p.pick, err = p.compile("sparse_member", func(a []any) any {
+		return p.memberAt(a[0].(Member), a[1].(*graph.Array))
+	}, nil, members, graph.Of(int32(0)))
 	if err != nil {
 		return err
 	}
@@ -70,28 +76,31 @@ func (p *Population) compileFirst() (*xlabridge.Compiled, error) {
 	return p.compile("sparse_members", func(a []any) any { return p.start(a[0].(inputs)) }, nil, p.abstractInputs())
 }
 
-// begin makes the members, anew where there are some.
-func (p *Population) begin(first *xlabridge.Compiled) (err error) {
+// initMembers makes the members; earlier ones are freed.
+func (p *Population) initMembers(first *xlabridge.Compiled) (err error) {
 	if p.count == nil {
 		if p.count, err = xlabridge.Put(p.backend, p.config.Devices, p.abstractInputs().Count); err != nil {
 			return err
 		}
 	}
 	xlabridge.Free(p.members)
-	p.members, err = first.Call(graph.Leaves(p.plain()))
+	p.members, err = first.Call(graph.Leaves(p.baseInputs()))
 	return err
 }
 
-// prepare traces and compiles what a method needs to learn. It changes nothing of p.
+// prepare traces and compiles what a method needs to learn. It does not change p.
 func (p *Population) prepare(name string) (r programs, err error) {
 	r.method, r.name = p.config.methodOf(name, p.shape), name
 	members, index, in := p.abstract(), p.abstractIndex(r.method), p.abstractInputs()
 	if len(index) > 0 {
-		if r.index, err = p.compileAs(&r, "sparse_index", func(a []any) any { return p.indexAll(r.method, a[0].(Member), a[1].(inputs)) }, nil, members, in); err != nil {
+		if r.index, err = p.compileAs(&r, "sparse_index", func(a []any) any {
+			return p.indexAll(r.method, a[0].(Member), a[1].(inputs))
+		}, nil, members, in); err != nil {
 			return r, err
 		}
 	}
-	in.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)), graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
+	in.Data = Batches{graph.Abstract(graph.ShapeOf(graph.Uint8, p.rounds, p.data.Train.Pixels, p.lanes)),
+		graph.Abstract(graph.ShapeOf(graph.Int32, p.rounds, p.lanes))}
 	r.train, err = p.compileAs(&r, "sparse_train", func(a []any) any {
 		return p.trainRound(r.method, a[0].(Member), a[1].([]*graph.Array), a[2].(inputs))
 	}, []int{0}, members, index, in)
@@ -109,17 +118,17 @@ func (r programs) close() {
 	}
 }
 
-// reindex makes the members' indexes anew.
+// reindex computes the members' indexes again.
 func (p *Population) reindex() (err error) {
-	xlabridge.Free(p.kept)
-	p.kept = nil
+	xlabridge.Free(p.indexes)
+	p.indexes = nil
 	if p.index != nil {
-		p.kept, err = p.index.Call(p.with(p.plain(), false))
+		p.indexes, err = p.index.Call(p.arguments(p.baseInputs(), false))
 	}
 	return err
 }
 
-// abstract is the tree of a device's members.
+// abstract returns a device's members as shapes.
 func (p *Population) abstract() Member {
 	var m Member
 	for _, l := range p.shape {
@@ -129,20 +138,22 @@ func (p *Population) abstract() Member {
 	return m
 }
 
-// abstractIndex is the tree of a device's indexes.
+// abstractIndex returns a device's indexes as shapes.
 func (p *Population) abstractIndex(m method) []*graph.Array {
 	var index []*graph.Array
 	for _, s := range m.indexShapes() {
-		index = append(index, graph.Abstract(graph.ShapeOf(s.DType, append([]int{p.tiles.PerDevice + 1}, s.Dims...)...)))
+		index = append(index,
+			graph.Abstract(graph.ShapeOf(s.DType, append([]int{p.tiles.PerDevice + 1}, s.Dims...)...)))
 	}
 	return index
 }
 
 func (p *Population) abstractInputs() inputs {
-	return inputs{Count: graph.Of(int32(p.tiles.PerDevice)), Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)}
+	return inputs{Count: graph.Of(int32(p.tiles.PerDevice)), Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)),
+		Rate: graph.Scalar(0)}
 }
 
-// compile compiles a program that all methods have.
+// compile compiles a program that does not depend on the method.
 func (p *Population) compile(name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
 	var r programs
 	x, err := p.compileAs(&r, name, f, donate, args...)
@@ -152,7 +163,8 @@ func (p *Population) compile(name string, f func([]any) any, donate []int, args 
 	return x, err
 }
 
-func (p *Population) compileAs(r *programs, name string, f func([]any) any, donate []int, args ...any) (*xlabridge.Compiled, error) {
+func (p *Population) compileAs(r *programs, name string, f func([]any) any, donate []int,
+	args ...any) (*xlabridge.Compiled, error) {
 	program, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: p.config.Devices, Donate: donate}, f)
 	if err != nil {
 		return nil, err

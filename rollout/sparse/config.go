@@ -24,14 +24,14 @@ type Config struct {
 	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
 	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
-	// Tune of these says how Method "auto" is settled.
+	// Tune says how Method "auto" is settled.
 	run.Planning
 }
 
 // Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
-// dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what was
-// stored or is measured, as Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ
-// in the last digits.
+// dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what
+// was stored or is measured, as Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ in
+// the last digits.
 var Methods = []string{"auto", "kernel", "masked", "blocks"}
 
 // DTypes are the values of Config.DType.
@@ -39,8 +39,9 @@ var DTypes = []string{"f32", "bf16"}
 
 // DefaultConfig is 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
-	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5}, LearningRate: .5,
-		MutateEvery: 250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
+	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
+		LearningRate: .5,
+		MutateEvery:  250, MutateFraction: .05, DType: "f32", Method: "auto", Planning: run.Defaults()}
 }
 
 // Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
@@ -53,7 +54,9 @@ func (c Config) Check(on plan.Machine) error {
 	}
 	if n := len(c.Density); n == 0 || n > len(c.Hidden)+1 {
 		density, _ := settings.Lookup(&c, "density")
-		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"), Wants: fmt.Sprintf("1 to %d numbers, as there are %d layers: %d hidden and the last", len(c.Hidden)+1, len(c.Hidden)+1, len(c.Hidden))}
+		return &settings.Error{Key: "density", Got: cmp.Or(density.Text(), "nothing"),
+			Wants: fmt.Sprintf("1 to %d numbers, as there are %d layers: %d hidden and the last", len(c.Hidden)+1,
+				len(c.Hidden)+1, len(c.Hidden))}
 	}
 	if on.Devices > 0 && c.Devices > on.Devices {
 		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", on.Devices)
@@ -64,7 +67,7 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
-// Given are the settings that give the plan.
+// Given lists the settings that give the plan.
 func (c Config) Given() []string {
 	if c.Method != "auto" {
 		return []string{"method"}
@@ -72,7 +75,7 @@ func (c Config) Given() []string {
 	return nil
 }
 
-// methodOf is the method of that name.
+// methodOf returns the method of a name.
 func (c Config) methodOf(name string, s Shape) method {
 	d := graph.Float32
 	if c.DType == "bf16" {
@@ -87,7 +90,7 @@ func (c Config) methodOf(name string, s Shape) method {
 	return maskedMethod{s, d}
 }
 
-// Shape is the layers of a member that learns from d.
+// Shape returns the layers of a member that learns from d.
 func (c Config) Shape(d Data) Shape {
 	density := slices.Clone(c.Density)
 	for len(density) <= len(c.Hidden) {
@@ -96,8 +99,8 @@ func (c Config) Shape(d Data) Shape {
 	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), density)
 }
 
-// Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method depends
-// on but for the machine; s is c.Shape of its data.
+// Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method
+// depends on, except the machine; s is c.Shape of its data.
 func (c Config) Purpose(s Shape) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "sparse %d x %d", c.Population, s[0].In)
@@ -112,8 +115,8 @@ func (c Config) Purpose(s Shape) string {
 	return text.String()
 }
 
-// Programs is the config less what a change of compiles no other programs: two experiments on the same data need the
-// same programs where it is the same for both.
+// Programs returns the config with all settings cleared that do not change the programs: two experiments on the same
+// data need the same programs if it is equal for both.
 func (c Config) Programs() Config {
 	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
 	if c.MutateEvery == 0 {

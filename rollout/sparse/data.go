@@ -40,9 +40,9 @@ func (d Data) Classes() int {
 	return most + 1
 }
 
-// ReadIDX reads a folder of MNIST's four files: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte
-// and t10k-labels-idx1-ubyte (LeCun, Cortes and Burges, "The MNIST database", section "file formats"). An error names
-// the file, what it holds and what it should.
+// ReadIDX reads a folder of MNIST's four files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
+// t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (LeCun, Cortes and Burges, "The MNIST database", section "file
+// formats"). An error names the file, what it holds and what it should.
 func ReadIDX(dir string) (Data, error) {
 	train, err := readImages(dir, "train")
 	if err != nil {
@@ -53,7 +53,8 @@ func ReadIDX(dir string) (Data, error) {
 		return Data{}, err
 	}
 	if train.Pixels != test.Pixels {
-		return Data{}, fmt.Errorf("%s: the pictures for training have %d pixels, those for testing %d: take both from one set", dir, train.Pixels, test.Pixels)
+		return Data{}, fmt.Errorf("%s: the pictures for training have %d pixels, those for testing %d: take both "+
+			"from one set", dir, train.Pixels, test.Pixels)
 	}
 	return Data{train, test}, nil
 }
@@ -84,11 +85,13 @@ func readIDX(path string, axes int) (dims []int, data []byte, err error) {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
-		return nil, nil, fmt.Errorf("%s cannot be read (%w): give a folder that has MNIST's four IDX files, unpacked", path, err)
+		return nil, nil, fmt.Errorf("%s cannot be read (%w): give a folder that has MNIST's four IDX files, unpacked",
+			path, err)
 	}
 	const unsignedBytes = 8
 	if len(text) < 4+4*axes || text[0] != 0 || text[1] != 0 || text[2] != unsignedBytes || text[3] != byte(axes) {
-		return nil, nil, fmt.Errorf("%s: it does not begin as an IDX file of bytes with %d axes does: give an unpacked one", path, axes)
+		return nil, nil, fmt.Errorf("%s: it does not begin as an IDX file of bytes with %d axes does: give an "+
+			"unpacked one", path, axes)
 	}
 	size := uint64(1)
 	for i := range axes {
@@ -100,7 +103,8 @@ func readIDX(path string, axes int) (dims []int, data []byte, err error) {
 	}
 	data = text[4+4*axes:]
 	if uint64(len(data)) != size {
-		return nil, nil, fmt.Errorf("%s: it holds %d bytes where its head wants %d: the file is damaged", path, len(data), size)
+		return nil, nil, fmt.Errorf("%s: it holds %d bytes where its head wants %d: the file is damaged", path,
+			len(data), size)
 	}
 	return dims, data, nil
 }

@@ -30,8 +30,9 @@ func writeSet(t *testing.T, files map[string][]byte) string {
 
 func goodSet() map[string][]byte {
 	return map[string][]byte{
-		"train-images-idx3-ubyte": idx([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 2, 2), "train-labels-idx1-ubyte": idx([]byte{0, 2, 1}, 3),
-		"t10k-images-idx3-ubyte": idx([]byte{9, 8, 7, 6}, 1, 2, 2), "t10k-labels-idx1-ubyte": idx([]byte{4}, 1),
+		"train-images-idx3-ubyte": idx([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3, 2, 2),
+		"train-labels-idx1-ubyte": idx([]byte{0, 2, 1}, 3),
+		"t10k-images-idx3-ubyte":  idx([]byte{9, 8, 7, 6}, 1, 2, 2), "t10k-labels-idx1-ubyte": idx([]byte{4}, 1),
 	}
 }
 
@@ -50,8 +51,10 @@ func TestReadIDXErrors(t *testing.T) {
 		text       []byte
 		want       string
 	}{
-		{"missing", "t10k-labels-idx1-ubyte", nil, "t10k-labels-idx1-ubyte cannot be read (no such file or directory): give a folder"},
-		{"packed", "train-images-idx3-ubyte", []byte("\x1f\x8b\x08\x00 and so on, and so on"), "does not begin as an IDX file of bytes with 3 axes"},
+		{"missing", "t10k-labels-idx1-ubyte", nil, "t10k-labels-idx1-ubyte cannot be read (no such file or " +
+			"directory): give a folder"},
+		{"packed", "train-images-idx3-ubyte", []byte("\x1f\x8b\x08\x00 and so on, and so on"),
+			"does not begin as an IDX file of bytes with 3 axes"},
 		{"empty", "train-labels-idx1-ubyte", []byte{}, "does not begin as an IDX file of bytes with 1 axes"},
 		{"cut", "train-images-idx3-ubyte", idx([]byte{1, 2}, 3, 2, 2), "holds 2 bytes where its head wants 12"},
 		{"too long", "t10k-labels-idx1-ubyte", idx([]byte{1, 2}, 1), "holds 2 bytes where its head wants 1"},

@@ -22,7 +22,7 @@ func evalIndex(in, out []*graph.Tensor) {
 			at++
 		}
 		for i := range indexHead {
-			put([]int{indexMagic, layer.In, layer.Out, layer.Connections, firstOf(l), 15: 0}[i])
+			put([]int{indexMagic, layer.In, layer.Out, layer.Connections, isFirst(l), 15: 0}[i])
 		}
 		var input, output, row []int
 		for k := range layer.Connections {
@@ -76,7 +76,8 @@ func toBF16(v float64) float64 {
 	return float64(math.Float32frombits((u + 0x7fff + u>>16&1) &^ 0xffff))
 }
 
-// evalKernel is the reference: connection by connection, example by example, in float64, with what is multiplied rounded.
+// evalKernel is the reference: connection by connection, example by example, in float64, with what is multiplied
+// rounded.
 func evalKernel(in, out []*graph.Tensor, round func(float64) float64) {
 	images, labels, t := in[1], in[2], int(in[3].I(0))
 	inputs, lanes := images.Shape.Dims[1], images.Shape.Dims[2]
@@ -90,7 +91,8 @@ func evalKernel(in, out []*graph.Tensor, round func(float64) float64) {
 		index, w := in[4+2*l], in[5+2*l]
 		n := w.Shape.Dims[0]
 		for k := range n {
-			layers[l] = append(layers[l], connection{int(index.I(indexHead+k)) / indexUnit, int(index.I(indexHead+n+k)) / indexUnit, round(w.F(k))})
+			layers[l] = append(layers[l], connection{int(index.I(indexHead+k)) / indexUnit,
+				int(index.I(indexHead+n+k)) / indexUnit, round(w.F(k))})
 		}
 		gradients[l] = make([]float64, n)
 	}
@@ -145,7 +147,8 @@ func evalKernel(in, out []*graph.Tensor, round func(float64) float64) {
 	}
 }
 
-// softmax gives the gradient of the cross-entropy by the logits, the cross-entropy, and the first of the largest logits.
+// softmax gives the gradient of the cross-entropy by the logits, the cross-entropy, and the first of the largest
+// logits.
 func softmax(logits []float64, label int) (delta []float64, cross float64, best int) {
 	for c, v := range logits {
 		if v > logits[best] {
@@ -162,4 +165,11 @@ func softmax(logits []float64, label int) (delta []float64, cross float64, best 
 	}
 	delta[label]--
 	return delta, math.Log(sum) - (logits[label] - logits[best]), best
+}
+
+func isFirst(l int) int {
+	if l == 0 {
+		return 1
+	}
+	return 0
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"xlarun/graph"
+	"xlarun/rollout/dataset"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
-	"xlarun/third_party/fetch/data"
 	"xlarun/xlabridge"
 )
 
@@ -21,8 +21,10 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "sparse",
 		Short: "Train a population of sparse networks on MNIST",
-		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD on the same batches\n" +
-			"for all, and now and then each member drops its weakest connections and grows others. A step of steps/s is one example\n" +
+		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD " +
+			"on the same batches\n" +
+			"for all, and now and then each member drops its weakest connections and grows others. A step of steps/s " +
+			"is one example\n" +
 			"through the forward and backward pass of every member.",
 		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
 		Version: 1,
@@ -33,7 +35,7 @@ func init() {
 	})
 }
 
-// tests is how often a run is judged on the test data, the last time at its end.
+// tests is the number of evaluations on the test data during a run, the last of them at its end.
 const tests = 4
 
 // Experiment is a Config with its data.
@@ -43,21 +45,23 @@ type Experiment struct {
 	Data   Data   // what Fetch read
 }
 
-// Title ends the run's folder.
+// Title is the last part of the run folder's name.
 func (e *Experiment) Title() string { return "sparse" }
 
-// Last is the number of steps.
+// Last returns the number of steps.
 func (e *Experiment) Last() int64 { return int64(e.Steps) }
 
-// Measures are the names of a run's metrics.
+// Measures lists the names of a run's metrics.
 func (e *Experiment) Measures() []string {
-	return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss", "best_test_accuracy", "mean_test_accuracy"}
+	return []string{"loss", "worst_accuracy", "mean_accuracy", "best_accuracy", "test_loss", "best_test_accuracy",
+		"mean_test_accuracy"}
 }
 
 // Setup says what is run.
 func (e *Experiment) Setup() string {
 	density, _ := settings.Lookup(e, "density")
-	return fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(), e.Batch, e.Steps, e.DType, e.Seed)
+	return fmt.Sprintf("%d networks, density %s, batch %d, %d steps, %s, seed %d", e.Population, density.Text(),
+		e.Batch, e.Steps, e.DType, e.Seed)
 }
 
 // Purpose says what the programs are for; before the data is read, without its layers.
@@ -68,7 +72,7 @@ func (e *Experiment) Purpose() string {
 	return e.Config.Purpose(e.Shape(e.Data))
 }
 
-// Programs is what the programs follow from.
+// Programs returns the text of all settings that the programs depend on.
 func (e *Experiment) Programs() string {
 	c := e.Config.Programs()
 	return e.Folder + settings.Program(&c)
@@ -81,13 +85,15 @@ func (e *Experiment) Check(on plan.Machine) error { return e.Config.Check(on) }
 func (e *Experiment) Fetch(ctx context.Context, p run.Progress) (err error) {
 	dir := e.Folder
 	if dir == "" {
-		if dir, err = data.Folder(ctx, "mnist", data.Request{Progress: p.Download, Notice: p.Notice}); err != nil {
+		dir, err = dataset.Folder(ctx, "mnist", dataset.Request{Progress: p.Download, Notice: p.Notice})
+		if err != nil {
 			return err
 		}
 		p.Notice("reading the pictures")
 	}
 	if e.Data, err = ReadIDX(dir); err != nil && e.Folder != "" {
-		return &settings.Error{Key: "data", Got: strconv.Quote(e.Folder), Wants: "a folder with MNIST's four IDX files: " + err.Error()}
+		return &settings.Error{Key: "data", Got: strconv.Quote(e.Folder),
+			Wants: "a folder with MNIST's four IDX files: " + err.Error()}
 	}
 	return err
 }
@@ -109,13 +115,16 @@ func (e *Experiment) Start(b xlabridge.Backend) (run.Run, error) {
 // Board is what a display shows: the members' accuracy on the examples that they learn from, and on the test data.
 func (e *Experiment) Board() []run.Row {
 	row := func(label, metric, colour string, plain bool) run.Row {
-		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric, Colour: colour, Plain: plain}
+		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
+			Colour: colour, Plain: plain}
 	}
 	return []run.Row{
 		{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
-		row("best", "best_accuracy", "green", true), row("mean", "mean_accuracy", "cyan", true), row("worst", "worst_accuracy", "yellow", true),
+		row("best", "best_accuracy", "green", true), row("mean", "mean_accuracy", "cyan", true),
+		row("worst", "worst_accuracy", "yellow", true),
 		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
-		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent}, {Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
+		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test_accuracy", Format: run.Percent},
+			{Before: ", mean ", Metric: "mean_test_accuracy", Format: run.Percent}}, Plain: true},
 	}
 }
 
@@ -124,10 +133,10 @@ type training struct {
 	*Population
 	train  Stats // of the last round; empty before there is one
 	test   Stats // of the last test
-	tested int   // the step after which it was; 0: none
+	tested int   // the step of the last test; 0: none
 }
 
-// Step takes the steps of one round, and tests the members where a quarter of the steps is done.
+// Step takes the steps of one round, and evaluates the members after each quarter of all steps.
 func (t *training) Step() (run.Metrics, error) {
 	steps := t.config.Steps
 	until := steps
@@ -144,14 +153,16 @@ func (t *training) Step() (run.Metrics, error) {
 	t.train = stats
 	m := run.Metrics{Step: int64(t.Steps()), Work: float64(n * t.config.Batch), Values: []run.Value{
 		{Name: "loss", Number: mean(stats.Loss)}, {Name: "worst_accuracy", Number: slices.Min(stats.Accuracy)},
-		{Name: "mean_accuracy", Number: mean(stats.Accuracy)}, {Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
+		{Name: "mean_accuracy", Number: mean(stats.Accuracy)},
+		{Name: "best_accuracy", Number: slices.Max(stats.Accuracy)}}}
 	if t.Steps() == until {
 		if t.test, err = t.Evaluate(); err != nil {
 			return m, err
 		}
 		t.tested = t.Steps()
 		m.Values = append(m.Values, run.Value{Name: "test_loss", Number: mean(t.test.Loss)},
-			run.Value{Name: "best_test_accuracy", Number: slices.Max(t.test.Accuracy)}, run.Value{Name: "mean_test_accuracy", Number: mean(t.test.Accuracy)})
+			run.Value{Name: "best_test_accuracy", Number: slices.Max(t.test.Accuracy)}, run.Value{
+				Name: "mean_test_accuracy", Number: mean(t.test.Accuracy)})
 	}
 	return m, nil
 }
@@ -168,10 +179,11 @@ func (t *training) Ending(run.Metrics) string {
 	if t.tested == 0 {
 		return fmt.Sprintf("accuracy in training %.2f %%, mean of the members", 100*mean(t.train.Accuracy)) + failed
 	}
-	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy), 100*slices.Max(t.test.Accuracy)) + failed
+	return fmt.Sprintf("test accuracy %.2f %%, mean of the members; the best %.2f %%", 100*mean(t.test.Accuracy),
+		100*slices.Max(t.test.Accuracy)) + failed
 }
 
-// failures are the members one of whose losses is no finite number, in words that follow others; "" where there are none.
+// failures names the members that have a loss which is no finite number, as the end of a sentence; "" for none.
 func failures(losses ...[]float64) string {
 	failed := map[int]bool{}
 	members := 0
@@ -183,34 +195,34 @@ func failures(losses ...[]float64) string {
 			}
 		}
 	}
-	const named = 5
-	var who string
+	const most = 5
+	var named string
 	numbers := slices.Sorted(maps.Keys(failed))
 	n := len(numbers)
 	switch {
 	case n == 0:
 		return ""
 	case n == members:
-		who = fmt.Sprintf("all %d members", n)
+		named = fmt.Sprintf("all %d members", n)
 	default:
-		words := make([]string, min(n, named))
+		words := make([]string, min(n, most))
 		for i := range words {
 			words[i] = strconv.Itoa(numbers[i])
 		}
-		who = fmt.Sprintf("%d of the %d members (%s", n, members, strings.Join(words, ", "))
-		if n > named {
-			who += ", …"
+		named = fmt.Sprintf("%d of the %d members (%s", n, members, strings.Join(words, ", "))
+		if n > most {
+			named += ", …"
 		}
-		who += ")"
+		named += ")"
 	}
-	return "; the loss of " + who + " is not finite: take a smaller --lr"
+	return "; the loss of " + named + " is not finite: take a smaller --lr"
 }
 
 // Compiled is the program that trains.
 func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
 
-// Files are the members' figures, and the connections of the best of them: the one that did best on the examples of the last
-// round, so that its test accuracy is not the accident of the choice.
+// Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the
+// last round, so that its test accuracy is unbiased by the choice.
 func (t *training) Files(ended bool) ([]run.File, error) {
 	if len(t.train.Accuracy) == 0 {
 		return nil, nil
@@ -222,7 +234,7 @@ func (t *training) Files(ended bool) ([]run.File, error) {
 		}
 		t.tested = t.Steps()
 	}
-	type figures struct {
+	type result struct {
 		Member       int      `json:"member"`
 		Loss         *float64 `json:"loss"` // null where it is no number
 		Accuracy     float64  `json:"accuracy"`
@@ -235,9 +247,10 @@ func (t *training) Files(ended bool) ([]run.File, error) {
 		}
 		return &x
 	}
-	members := make([]figures, len(t.train.Loss))
+	members := make([]result, len(t.train.Loss))
 	for i := range members {
-		members[i] = figures{i, finite(t.train.Loss[i]), t.train.Accuracy[i], finite(t.test.Loss[i]), t.test.Accuracy[i]}
+		members[i] = result{i, finite(t.train.Loss[i]), t.train.Accuracy[i], finite(t.test.Loss[i]),
+			t.test.Accuracy[i]}
 	}
 	best := slices.Index(t.train.Accuracy, slices.Max(t.train.Accuracy))
 	member, err := t.Member(best)
@@ -248,9 +261,10 @@ func (t *training) Files(ended bool) ([]run.File, error) {
 	for l, c := range member {
 		arrays[fmt.Sprintf("%d.at", l)], arrays[fmt.Sprintf("%d.w", l)] = c.At, c.W
 	}
-	return []run.File{{Name: "members.json", JSON: members}, {Name: "best.safetensors", Arrays: arrays, Metadata: map[string]string{
-		"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
-		"accuracy": fmt.Sprint(t.train.Accuracy[best]), "test_accuracy": fmt.Sprint(t.test.Accuracy[best])}}}, nil
+	return []run.File{{Name: "members.json", JSON: members}, {Name: "best.safetensors", Arrays: arrays,
+		Metadata: map[string]string{
+			"kind": "sparse", "member": strconv.Itoa(best), "step": strconv.Itoa(t.Steps()),
+			"accuracy": fmt.Sprint(t.train.Accuracy[best]), "test_accuracy": fmt.Sprint(t.test.Accuracy[best])}}}, nil
 }
 
 func mean(values []float64) float64 {

@@ -13,25 +13,25 @@ type Batches struct {
 
 // method is one way to compute a member's step.
 //
-// What it needs of a member's topology alone is made once, by index, and kept as long as the topology stays. load makes
-// of a member and its index what the steps of a round work on: weights, which steps change, and fixed. store takes the
-// weights, by layer f32[n], out again.
+// index computes what depends on a member's topology alone. It is kept until the topology changes. load returns what
+// the steps of a round work on, given a member and its index: weights, which steps change, and fixed arrays. store
+// returns the weights as a member has them, f32[n] by layer.
 type method interface {
 	index(m Member) []*graph.Array
 	indexShapes() []graph.Shape
 	load(m Member, index []*graph.Array) (weights, fixed []*graph.Array)
-	// step takes one step of SGD on batch t (i32[]): weights -= rate * (gradient of the summed cross-entropy). It returns
-	// the stats of before the step, f32[2]: summed cross-entropy, right answers.
+	// step takes one step of SGD on batch t (i32[]): weights -= rate * (gradient of the summed cross-entropy). It
+	// returns the stats of before the step, f32[2]: summed cross-entropy, right answers.
 	step(weights, fixed []*graph.Array, b Batches, t, rate *graph.Array) (next []*graph.Array, stats *graph.Array)
-	// evaluate gives the stats of batch t.
+	// evaluate returns the stats of batch t.
 	evaluate(weights, fixed []*graph.Array, b Batches, t *graph.Array) *graph.Array
 	store(weights, fixed []*graph.Array, m Member) []*graph.Array
-	// work adds the bytes that one member takes on a device while it learns from so many examples.
+	// work adds the bytes that one member takes on a device while it learns from a batch of so many lanes.
 	work(sum *plan.Tally, lanes int)
 }
 
-// maskedMethod computes with dense matrices, whose missing connections stay 0 by a mask on the gradient. Products are
-// taken in dtype, everything else in float32.
+// maskedMethod computes with dense matrices. A mask on the gradient keeps missing connections at 0. Products are
+// computed in dtype, everything else in float32.
 type maskedMethod struct {
 	shape Shape
 	dtype graph.DType
@@ -40,7 +40,7 @@ type maskedMethod struct {
 func (m maskedMethod) index(Member) []*graph.Array { return nil }
 func (m maskedMethod) indexShapes() []graph.Shape  { return nil }
 
-// load gives of each layer the matrix f32[Out, In], and the mask, of the same shape.
+// load returns the matrix of each layer, f32[Out, In], and its mask, of the same shape.
 func (m maskedMethod) load(member Member, _ []*graph.Array) (weights, masks []*graph.Array) {
 	for l, c := range member {
 		layer := m.shape[l]
@@ -67,15 +67,16 @@ func (m maskedMethod) work(sum *plan.Tally, lanes int) {
 	}
 }
 
-func (m maskedMethod) step(weights, masks []*graph.Array, b Batches, t, rate *graph.Array) ([]*graph.Array, *graph.Array) {
+func (m maskedMethod) step(weights, masks []*graph.Array, b Batches, t,
+	rate *graph.Array) ([]*graph.Array, *graph.Array) {
 	x, y := batch(b, t, m.dtype)
 	_, stats, grads := graph.ValueAndGradAux(func(w []*graph.Array, _ graph.None) (*graph.Array, *graph.Array) {
 		stats := m.forward(w, x, y)
-		return graph.Index(stats, 0), stats
+		return stats.Index(0), stats
 	})(weights, graph.None{})
 	var next []*graph.Array
 	for l := range weights {
-		next = append(next, graph.Sub(weights[l], graph.Mul(graph.Mul(rate, grads[l]), masks[l])))
+		next = append(next, weights[l].Sub(rate.Mul(grads[l]).Mul(masks[l])))
 	}
 	return next, stats
 }
@@ -87,14 +88,14 @@ func (m maskedMethod) evaluate(weights, _ []*graph.Array, b Batches, t *graph.Ar
 
 // batch is batch t: images, 0 to 1, [inputs, lanes], and labels.
 func batch(b Batches, t *graph.Array, d graph.DType) (x, y *graph.Array) {
-	x = graph.Mul(graph.Convert(graph.DynamicIndex(b.Images, t, 0), graph.Float32), 1./255)
-	return graph.Convert(x, d), graph.DynamicIndex(b.Labels, t, 0)
+	x = graph.DynamicIndex(b.Images, t, 0).Convert(graph.Float32).Mul(1. / 255)
+	return x.Convert(d), graph.DynamicIndex(b.Labels, t, 0)
 }
 
 // forward runs the images x, [inputs, lanes], and gives the stats.
 func (m maskedMethod) forward(weights []*graph.Array, x, y *graph.Array) *graph.Array {
 	for l, w := range weights {
-		x = graph.Dot(graph.Convert(w, m.dtype), x)
+		x = w.Convert(m.dtype).Dot(x)
 		if l+1 < len(weights) {
 			x = graph.Relu(x)
 		}
@@ -104,9 +105,9 @@ func (m maskedMethod) forward(weights []*graph.Array, x, y *graph.Array) *graph.
 
 // judge sums up the cross-entropy and the right answers of logits [classes, lanes] and labels y, [lanes]: f32[2].
 func judge(x, y *graph.Array) *graph.Array {
-	logits := graph.Convert(x, graph.Float32)
+	logits := x.Convert(graph.Float32)
 	classes := graph.IotaAxis(graph.ShapeOf(graph.Int32, logits.Dims()...), 0)
-	own := graph.Select(graph.Eq(classes, y), graph.LogSoftmax(logits, 0), graph.ZerosLike(logits))
-	right := graph.Convert(graph.Eq(graph.ArgMax(logits, 0), y), graph.Float32)
-	return graph.Stack([]*graph.Array{graph.Neg(graph.Sum(own)), graph.Sum(right)}, 0)
+	own := graph.Select(classes.Eq(y), graph.LogSoftmax(logits, 0), graph.ZerosLike(logits))
+	right := logits.ArgMax(0).Eq(y).Convert(graph.Float32)
+	return graph.Stack([]*graph.Array{own.Sum().Neg(), right.Sum()}, 0)
 }

@@ -45,8 +45,9 @@ func (p *Population) fit(name string) error {
 	if ok && (p.free == 0 || need <= p.free) {
 		return nil
 	}
-	return settings.Wrong("pop", p.config.Population, "%s", plan.TooLarge(fmt.Sprintf("%d members of %d connections", p.config.Population, p.shape.Connections()),
-		need, ok, p.free, p.config.Memory > 0, p.largest(m, p.free)))
+	return settings.Wrong("pop", p.config.Population, "%s",
+		plan.TooLarge(fmt.Sprintf("%d members of %d connections", p.config.Population, p.shape.Connections()),
+			need, ok, p.free, p.config.Memory > 0, p.largest(m, p.free)))
 }
 
 // fits tells whether a method has room.
@@ -71,6 +72,7 @@ func (p *Population) fitCompiled() error {
 	}
 	// What the compiler's figure leaves for the estimate.
 	free := int64(float64(budget) * float64(p.profile.PlannedBytes) / float64(total))
-	return settings.Wrong("pop", p.config.Population, "a run that fits in memory: the compiled program takes %s and %s is allowed; the largest population that fits is about %d",
+	return settings.Wrong("pop", p.config.Population, "a run that fits in memory: the compiled program takes %s and "+
+		"%s is allowed; the largest population that fits is about %d",
 		plan.BytesText(total), plan.BytesText(budget), p.largest(p.method, free))
 }

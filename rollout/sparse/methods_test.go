@@ -11,6 +11,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/kernels"
 )
 
 // noise is a batch of random pictures with labels, a third of which do not count.
@@ -25,7 +26,8 @@ func noise(steps, inputs, lanes, classes int) Batches {
 			labels[i] = -1
 		}
 	}
-	return Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, steps, inputs, lanes), images), graph.Int32s(labels, steps, lanes)}
+	return Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, steps, inputs, lanes), images),
+		graph.Int32s(labels, steps, lanes)}
 }
 
 // learned is what a method makes of a member: its state and stats after some steps, a mutation, and some more.
@@ -103,13 +105,13 @@ func TestMethodsLearnTheSame(t *testing.T) {
 		if c.blocks {
 			ways = append(ways, way{"blocks", blocksWithin(shape, dtype, everywhere), -1})
 		}
-		for i, path := range kernelPaths() {
+		for i, path := range kernels.SparseSets() {
 			ways = append(ways, way{"kernel " + path, kernelMethod{shape, dtype}, i})
 		}
 		for _, w := range ways {
 			t.Run(fmt.Sprintf("%v %s %s", shape, dtype, w.name), func(t *testing.T) {
-				useKernelPath(w.path)
-				defer useKernelPath(-1)
+				kernels.UseSparseSet(w.path)
+				defer kernels.UseSparseSet(-1)
 				got, err := learn(client, shape, w.method, member, data)
 				require.NoError(t, err)
 				near(t, want.Stats, got.Stats, 10*tolerance)

@@ -10,8 +10,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices), "step" (of
-// SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members together, each `repeats` times after a first one, and puts the state back.
+// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices),
+// "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members
+// together, each `repeats` times after a first one, and puts the state back.
 func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot()
 	if err != nil {
@@ -29,10 +30,11 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 			}
 		}
 		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2, Best: seconds[0]})
+		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2,
+			Best: seconds[0]})
 		return nil
 	}
-	in := p.plain()
+	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.rounds))
 	defer func() {
 		if in.Data.Images != nil {
@@ -62,7 +64,7 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 		return nil, err
 	}
 	if p.mutate != nil {
-		if err := measure("mutation", 1, p.mutateOnly); err != nil {
+		if err := measure("mutation", 1, p.mutateMembers); err != nil {
 			return nil, err
 		}
 	}
@@ -74,13 +76,13 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	return phases, p.Restore(before)
 }
 
-// counted is a method whose work cannot be counted in the traced program.
+// counted is a method whose cost cannot be counted in the traced program.
 type counted interface {
-	// cost is that of one step of a member with so many examples.
+	// cost returns the cost of one step of a member with so many examples.
 	cost(lanes int) graph.Cost
 }
 
-// Cost is the work of one step of all members, those of padding included: of the traced program, or of the kernel.
+// Cost returns the work of one step of all members, padding included: of the traced program, or of the kernel.
 func (p *Population) Cost() graph.Cost {
 	if m, ok := p.method.(counted); ok {
 		return times(m.cost(p.lanes), float64(p.config.Population))
@@ -99,12 +101,13 @@ func (p *Population) Cost() graph.Cost {
 }
 
 func times(c graph.Cost, k float64) graph.Cost {
-	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps, Bytes: k * c.Bytes}
+	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps,
+		Bytes: k * c.Bytes}
 }
 
-// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, but in the
-// first layer, for the input's. What is read and written are the places, weights and gradients, once for each block of
-// lanes and direction, and once to update the weights; and the images. Units and deltas stay in the cache.
+// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, except in
+// the first layer, for the input's gradient. It counts reads and writes of places, weights and gradients once for each
+// block of lanes and direction and once for the update, and the images. Units and deltas stay in the cache.
 func (m kernelMethod) cost(lanes int) (c graph.Cost) {
 	blocks := float64(lanes / laneMultiple)
 	for l, layer := range m.shape {

@@ -23,7 +23,8 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			p, err := New(b, c, d)
 			require.NoError(t, err)
 			defer func() { require.NoError(t, p.Close()) }()
-			names := []string{"sparse_members", "sparse_index", "sparse_train", "sparse_mutate", "sparse_evaluate", "sparse_member"}
+			names := []string{"sparse_members", "sparse_index", "sparse_train", "sparse_mutate", "sparse_evaluate",
+				"sparse_member"}
 			phases := []string{"batch", "step", "evaluation", "mutation", "index"}
 			if method == "masked" {
 				names, phases = append(names[:1], names[2:]...), phases[:4]
@@ -80,12 +81,14 @@ func TestCost(t *testing.T) {
 	require.Greater(t, flops["masked"], flops["kernel"])
 	require.Less(t, flops["masked"], 1.3*flops["kernel"])
 	shape := c.Shape(d)
-	require.InEpsilon(t, float64(c.Population)*(64*2*2*float64(shape[0].Connections)+64*2*3*float64(shape[1].Connections)), flops["kernel"], .03)
+	require.InEpsilon(t, float64(c.Population)*(64*2*2*float64(shape[0].Connections)+
+		64*2*3*float64(shape[1].Connections)), flops["kernel"], .03)
 }
 
 // Tune stores what New then finds, and neither compiles what the other did.
 func TestTuneStoresForNew(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{
+		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	c, d := tiny(), stripes(6, 200, 70)
@@ -126,7 +129,9 @@ func TestWhatNeedsOtherPrograms(t *testing.T) {
 	}
 	for _, other := range []func(c *Config){
 		func(c *Config) { c.Population = 9 }, func(c *Config) { c.Steps = 9 }, func(c *Config) { c.MutateEvery = 0 },
-		func(c *Config) { c.MutateFraction = .9 }, func(c *Config) { c.Batch = 9 }, func(c *Config) { c.DType = "bf16" },
+		func(c *Config) {
+			c.MutateFraction = .9
+		}, func(c *Config) { c.Batch = 9 }, func(c *Config) { c.DType = "bf16" },
 	} {
 		c := tiny()
 		other(&c)

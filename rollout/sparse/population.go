@@ -24,17 +24,17 @@ type Stats struct {
 }
 
 const (
-	// roundBytes is the room for the batches of one round, which a device reads once for each of its members.
+	// roundBytes bounds the batches of one round. A device reads them once for each of its members.
 	roundBytes = 4 << 20
-	// maxRound is the steps that a round has at most.
+	// maxRound is the largest number of steps in a round.
 	maxRound = 64
 )
 
 // testLanes is the number of examples in a chunk of test data.
 const testLanes = 512
 
-// Population is a run: compiled programs and the members on their devices, each member on one of them. It is not for use
-// by several goroutines at a time.
+// Population is a run: compiled programs and the members on their devices, each member on one of them. It is not for
+// use by several goroutines at a time.
 type Population struct {
 	config  Config
 	shape   Shape
@@ -45,12 +45,12 @@ type Population struct {
 	free    int64 // the memory budget; 0: not known
 
 	programs                  // of the method
-	late      *sync.WaitGroup // measurements that nobody waits for any more
+	late      *sync.WaitGroup // measurements that still run after their deadline
 	mutate    *xlabridge.Compiled
 	evaluate  *xlabridge.Compiled
 	pick      *xlabridge.Compiled
 	members   []*graph.Array // the state's leaves, on the devices: see Member
-	kept      []*graph.Array // the members' indexes, which follow from them
+	indexes   []*graph.Array // of the members; see method
 	count     *graph.Array
 	test      Batches
 	order     order
@@ -75,7 +75,7 @@ func New(b xlabridge.Backend, c Config, d Data) (*Population, error) {
 	return p, nil
 }
 
-// newPopulation is a population without members and programs; name is its method.
+// newPopulation returns a population without members and programs, and the name of its method.
 func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name string, err error) {
 	if err := c.Check(plan.MachineOf(b, c.Devices)); err != nil {
 		return nil, "", err
@@ -85,8 +85,9 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	}
 	p = &Population{config: c, shape: c.Shape(d), backend: b, data: d, late: new(sync.WaitGroup)}
 	for _, l := range p.shape {
-		if l.In > placesMost/l.Out {
-			return nil, "", settings.Wrong("hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out), "layers of at most %d places", placesMost)
+		if l.In > maxPlaces/l.Out {
+			return nil, "", settings.Wrong("hidden", fmt.Sprintf("a layer of %d x %d", l.In, l.Out),
+				"layers of at most %d places", maxPlaces)
 		}
 	}
 	p.profile.Devices = c.Devices
@@ -111,8 +112,8 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	return p, name, nil
 }
 
-// Train takes up to n steps, fewer where a round or the steps until the next mutation are fewer, and mutates where it is
-// time. It returns how many it took, and the members' mean loss and accuracy on them, each measured before its step.
+// Train takes up to n steps, at most a round and at most to the next mutation, and mutates when one is due. It returns
+// the number of steps, and the members' mean loss and accuracy over them, each measured before its step.
 func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	if p.members == nil {
 		return 0, s, run.ErrGone
@@ -141,19 +142,19 @@ func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	return steps, s, err
 }
 
-// mutation runs one, after which the members' indexes are others.
+// mutation mutates the members and computes their indexes again.
 func (p *Population) mutation() error {
-	if err := p.mutateOnly(); err != nil {
+	if err := p.mutateMembers(); err != nil {
 		return err
 	}
 	return p.reindex()
 }
 
-// mutateOnly leaves the indexes as they were.
-func (p *Population) mutateOnly() error {
-	in := p.plain()
+// mutateMembers mutates the members; their indexes are out of date then.
+func (p *Population) mutateMembers() error {
+	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.mutations))
-	out, err := p.mutate.Call(p.with(in, false))
+	out, err := p.mutate.Call(p.arguments(in, false))
 	if err != nil {
 		p.members = nil
 		return err
@@ -162,10 +163,10 @@ func (p *Population) mutateOnly() error {
 	return nil
 }
 
-// learn runs the program that trains, which takes the members and gives them back, and returns its further results.
+// learn runs the program that trains the members and returns its other results.
 func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array, error) {
 	n := len(p.members)
-	args := p.with(in, true)
+	args := p.arguments(in, true)
 	p.members = nil // donated
 	out, err := train.Call(args)
 	if err != nil {
@@ -175,28 +176,28 @@ func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array
 	return out[n:], nil
 }
 
-// with lists a program's arguments: the members, their indexes where wanted, and in.
-func (p *Population) with(in inputs, index bool) []*graph.Array {
+// arguments lists a program's arguments: the members, their indexes where wanted, and in.
+func (p *Population) arguments(in inputs, index bool) []*graph.Array {
 	args := slices.Clone(p.members)
 	if index {
-		args = append(args, p.kept...)
+		args = append(args, p.indexes...)
 	}
 	return append(args, graph.Leaves(in)...)
 }
 
-// plain are the inputs of a program that needs no others.
-func (p *Population) plain() inputs {
+// baseInputs returns the inputs of a program that reads no data.
+func (p *Population) baseInputs() inputs {
 	return inputs{Count: p.count, Key: random.New(p.config.Seed), Turn: graph.Of(int32(0)), Rate: graph.Scalar(0)}
 }
 
-// Evaluate gives the members' loss and accuracy on the test data.
+// Evaluate returns the members' loss and accuracy on the test data.
 func (p *Population) Evaluate() (Stats, error) {
 	if p.members == nil {
 		return Stats{}, run.ErrGone
 	}
-	in := p.plain()
+	in := p.baseInputs()
 	in.Data = p.test
-	out, err := p.evaluate.Call(p.with(in, true))
+	out, err := p.evaluate.Call(p.arguments(in, true))
 	if err != nil {
 		return Stats{}, err
 	}
@@ -231,21 +232,21 @@ func (p *Population) Member(i int) (Member, error) {
 	return memberOf(out), nil
 }
 
-// Steps is the number of steps taken.
+// Steps returns the number of steps taken.
 func (p *Population) Steps() int { return p.done }
 
-// Shape is the members' layers.
+// Shape returns the members' layers.
 func (p *Population) Shape() Shape { return p.shape }
 
-// Profile says what was compiled.
+// Profile returns what was compiled.
 func (p *Population) Profile() run.Profile { return p.profile }
 
-// Close frees members and programs. It waits for measurements that are still under way.
+// Close frees members and programs. It waits for measurements that still run.
 func (p *Population) Close() error {
 	p.late.Wait()
 	xlabridge.Free(p.members)
-	xlabridge.Free(p.kept)
-	p.members, p.kept = nil, nil
+	xlabridge.Free(p.indexes)
+	p.members, p.indexes = nil, nil
 	if p.test.Images != nil {
 		xlabridge.Free(p.test)
 	}
@@ -261,8 +262,7 @@ func (p *Population) Close() error {
 	return first
 }
 
-// Run trains to the last step, and tells each round's stats to note, where that is not nil. A note that returns false
-// ends the run.
+// Run trains to the last step and calls note, if it is not nil, after each round. The run ends when note returns false.
 func (p *Population) Run(note func(steps int, s Stats, took time.Duration) bool) error {
 	for p.done < p.config.Steps {
 		start := time.Now()

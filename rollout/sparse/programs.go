@@ -8,14 +8,13 @@ import (
 	"xlarun/rollout/population"
 )
 
-// The programs. Each device runs its own members, one after the other. Member i's key is FoldIn(key, i), i being its
-// number in the whole population, and every device sees the same batches, so that results do not depend on the number of
-// devices.
+// Each device runs its own members, one after the other. Member i's key is FoldIn(key, i), where i counts the whole
+// population, and every device sees the same batches. So results do not depend on the number of devices.
 
 // stepsLoop is the name of the loop over a round's steps.
 const stepsLoop = "steps"
 
-// rows is the tree of a device's members, all zero.
+// rows returns a device's members, all zero.
 func (p *Population) rows() Member {
 	var m Member
 	for _, l := range p.shape {
@@ -25,7 +24,7 @@ func (p *Population) rows() Member {
 }
 
 func (p *Population) key(in inputs, draw any, local *graph.Array) random.Key {
-	return random.FoldIn(random.FoldIn(in.Key, draw), graph.Add(p.tiles.First(), local))
+	return random.FoldIn(random.FoldIn(in.Key, draw), p.tiles.First().Add(local))
 }
 
 // start makes the members.
@@ -38,11 +37,12 @@ func (p *Population) start(in inputs) Member {
 // mutateAll mutates the members. Mutation t draws from FoldIn(key, t+1).
 func (p *Population) mutateAll(members Member, in inputs) Member {
 	return population.Each(p.tiles, in.Count, p.rows(), func(local *graph.Array) Member {
-		return p.shape.mutate(population.At(members, local), p.key(in, graph.Add(in.Turn, 1), local), p.config.MutateFraction)
+		return p.shape.mutate(population.At(members, local), p.key(in, in.Turn.Add(1), local),
+			p.config.MutateFraction)
 	})
 }
 
-// indexAll makes the members' indexes. They follow from the members, and are no part of what a run's state is.
+// indexAll computes the members' indexes. They are no part of the run's state, since they follow from the members.
 func (p *Population) indexAll(m method, members Member, in inputs) []*graph.Array {
 	return population.Each(p.tiles, in.Count, p.indexRows(m), func(local *graph.Array) []*graph.Array {
 		return m.index(population.At(members, local))
@@ -72,20 +72,23 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 	for _, c := range p.rows() {
 		weights = append(weights, c.W)
 	}
-	out := population.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)}, func(local *graph.Array) row {
-		member := population.At(members, local)
-		weights, fixed := m.load(member, population.At(index, local))
-		type loop struct {
-			T       *graph.Array
-			Weights []*graph.Array
-			Stats   *graph.Array
-		}
-		end := graph.NamedWhile(stepsLoop, func(c loop) *graph.Array { return graph.Lt(c.T, in.Turn) }, func(c loop) loop {
-			next, stats := m.step(c.Weights, fixed, in.Data, c.T, in.Rate)
-			return loop{graph.Add(c.T, 1), next, graph.Add(c.Stats, stats)}
-		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
-		return row{m.store(end.Weights, fixed, member), end.Stats}
-	})
+	out := population.Each(p.tiles, in.Count, row{weights, p.tiles.Rows(graph.Float32, 2)},
+		func(local *graph.Array) row {
+			member := population.At(members, local)
+			weights, fixed := m.load(member, population.At(index, local))
+			type loop struct {
+				T       *graph.Array
+				Weights []*graph.Array
+				Stats   *graph.Array
+			}
+			end := graph.NamedWhile(stepsLoop, func(c loop) *graph.Array {
+				return c.T.Lt(in.Turn)
+			}, func(c loop) loop {
+				next, stats := m.step(c.Weights, fixed, in.Data, c.T, in.Rate)
+				return loop{c.T.Add(1), next, c.Stats.Add(stats)}
+			}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), weights, graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
+			return row{m.store(end.Weights, fixed, member), end.Stats}
+		})
 	var next Member
 	for l, c := range members {
 		next = append(next, Connections{c.At, out.W[l]})
@@ -93,23 +96,23 @@ func (p *Population) trainRound(m method, members Member, index []*graph.Array, 
 	return trained{next, p.tiles.Gather(out.Stats)}
 }
 
-// evaluateAll sums up the members' stats over all of in.Data.
+// evaluateAll returns the members' stats, summed over all of in.Data: f32[members, 2].
 func (p *Population) evaluateAll(m method, members Member, index []*graph.Array, in inputs) *graph.Array {
 	rows := population.Each(p.tiles, in.Count, p.tiles.Rows(graph.Float32, 2), func(local *graph.Array) *graph.Array {
 		weights, fixed := m.load(population.At(members, local), population.At(index, local))
 		type loop struct{ T, Stats *graph.Array }
 		chunks := in.Data.Labels.Dim(0)
-		end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, chunks) }, func(c loop) loop {
-			return loop{graph.Add(c.T, 1), graph.Add(c.Stats, m.evaluate(weights, fixed, in.Data, c.T))}
+		end := graph.While(func(c loop) *graph.Array { return c.T.Lt(chunks) }, func(c loop) loop {
+			return loop{c.T.Add(1), c.Stats.Add(m.evaluate(weights, fixed, in.Data, c.T))}
 		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Float32, 2))})
 		return end.Stats
 	})
 	return p.tiles.Gather(rows)
 }
 
-// memberAt is member i of all, on every device.
+// memberAt returns member i of the population, on every device.
 func (p *Population) memberAt(members Member, i *graph.Array) Member {
-	local, device := graph.Rem(i, p.tiles.PerDevice), graph.Quo(i, p.tiles.PerDevice)
+	local, device := i.Rem(p.tiles.PerDevice), graph.Quo(i, p.tiles.PerDevice)
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
 		return graph.DynamicIndex(graph.AllGather(graph.DynamicIndex(a, local, 0), graph.DeviceAxis), device, 0)
 	}, members)

@@ -37,8 +37,8 @@ func hostArrays(t *testing.T, s run.Snapshot) map[string][]float64 {
 	return out
 }
 
-// A snapshot holds every member's connections, and a run restored from it goes on to the byte, whatever the method keeps
-// beside them and on another number of devices.
+// A snapshot holds every member's connections, and a run restored from it goes on to the byte, whatever the method
+// keeps beside them and on another number of devices.
 func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 	d := stripes(6, 200, 70)
 	for _, method := range []string{"kernel", "masked"} {
@@ -84,7 +84,8 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, last, stats)
 			}
-			require.ErrorContains(t, q.Restore(run.Snapshot{Step: 13}), "taken after step 13, want 0 to the config's 12")
+			require.ErrorContains(t, q.Restore(run.Snapshot{Step: 13}),
+				"taken after step 13, want 0 to the config's 12")
 			require.ErrorContains(t, q.Restore(run.Snapshot{}), `no array "0.at"`)
 		})
 	}
@@ -101,9 +102,11 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		{1, []float64{1, 2}, nil, ""},
 		{2, nil, nil, ""},
 		{3, []float64{1, nan, 2}, nil, "; the loss of 1 of the 3 members (1) is not finite: take a smaller --lr"},
-		{4, []float64{nan, 1, 2, 3}, []float64{nan, 1, inf, 3}, "; the loss of 2 of the 4 members (0, 2) is not finite: take a smaller --lr"},
+		{4, []float64{nan, 1, 2, 3}, []float64{nan, 1, inf, 3}, "; the loss of 2 of the 4 members (0, 2) is not " +
+			"finite: take a smaller --lr"},
 		{5, []float64{inf, nan}, []float64{nan, nan}, "; the loss of all 2 members is not finite: take a smaller --lr"},
-		{6, []float64{nan, nan, nan, 0, nan, nan, nan}, nil, "; the loss of 6 of the 7 members (0, 1, 2, 4, 5, …) is not finite: take a smaller --lr"},
+		{6, []float64{nan, nan, nan, 0, nan, nan, nan}, nil, "; the loss of 6 of the 7 members (0, 1, 2, 4, 5, …) is " +
+			"not finite: take a smaller --lr"},
 	} {
 		require.Equal(t, c.want, failures(c.train, c.test), "case %d", c.number)
 	}
@@ -120,7 +123,8 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		m, err = r.Step()
 		require.NoError(t, err)
 	}
-	require.Contains(t, r.(run.Ending).Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr", "case 7")
+	require.Contains(t, r.(run.Ending).Ending(m), "; the loss of all 3 members is not finite: take a smaller --lr",
+		"case 7")
 }
 
 // The index is made when a topology is made, and then stays.
@@ -130,19 +134,19 @@ func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	p, err := New(open(t, 1), c, stripes(6, 200, 70))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
-	first := p.kept[0]
+	first := p.indexes[0]
 	_, _, err = p.Train(2)
 	require.NoError(t, err)
 	_, err = p.Evaluate()
 	require.NoError(t, err)
-	require.Same(t, first, p.kept[0])
+	require.Same(t, first, p.indexes[0])
 	_, _, err = p.Train(3) // a mutation follows
 	require.NoError(t, err)
-	require.NotSame(t, first, p.kept[0])
+	require.NotSame(t, first, p.indexes[0])
 }
 
-// The tuner measures all methods and stores the fastest; later runs read it, on any number of devices; a run by a method
-// that was measured is the run that names the method; where time is short, the rule decides.
+// The tuner measures all methods and stores the fastest; later runs read it, on any number of devices; a run by a
+// method that was measured is the run that names the method; where time is short, the rule decides.
 func TestMethodIsMeasuredAndStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "programs")
 	client := func(devices int) *xlabridge.Client {
@@ -178,7 +182,8 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 		b                    xlabridge.Backend
 		tune, method, source string
 	}{
-		{one, "auto", "auto", "stored"}, {two, "auto", "auto", "stored"}, {one, "quick", "auto", "stored"}, {one, "full", "auto", "stored"},
+		{one, "auto", "auto", "stored"}, {two, "auto", "auto", "stored"}, {one, "quick", "auto", "stored"},
+		{one, "full", "auto", "stored"},
 		{one, "off", "auto", "static"}, {one, "full", "masked", "given"},
 	} {
 		p, _ := profile(c.b, c.tune, c.method)
@@ -251,7 +256,8 @@ func TestMemoryBudget(t *testing.T) {
 	var e *settings.Error
 	require.True(t, errors.As(err, &e))
 	require.Equal(t, "pop", e.Key)
-	most := regexp.MustCompile(`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB and 4.0 MiB is allowed; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
+	most := regexp.MustCompile(
+		`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB and 4.0 MiB is allowed; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
 	require.Len(t, most, 2, e.Wants)
 	c.Population, _ = strconv.Atoi(most[1])
 	c.Population++

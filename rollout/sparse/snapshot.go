@@ -8,10 +8,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Snapshot copies the state to the host, straight from the devices that hold the members: their connections, by layer:
-// "0.at", i32[population, connections], are the places, and "0.w", f32 of the same shape, the weights. What methods keep
-// beside them follows from them. Together with the config, which gives the seed and the numbers of steps between
-// mutations, it is all that the rest of a run depends on.
+// Snapshot copies the state to the host, straight from the devices that hold the members: the connections of each
+// layer, places as "0.at", i32[population, connections], and weights as "0.w", f32 of the same shape. Together with the
+// config it is all that the rest of a run depends on.
 func (p *Population) Snapshot() (s run.Snapshot, err error) {
 	if p.members == nil {
 		return s, run.ErrGone
@@ -25,10 +24,10 @@ func (p *Population) Snapshot() (s run.Snapshot, err error) {
 	return s, nil
 }
 
-// arrayName is the name of leaf i of a Member.
+// arrayName returns the name of leaf i of a Member.
 func arrayName(i int) string { return fmt.Sprintf("%d.%s", i/2, []string{"at", "w"}[i%2]) }
 
-// memberOf makes a member of its leaves.
+// memberOf returns a member, given its leaves.
 func memberOf(leaves []*graph.Array) (m Member) {
 	for i := 0; i < len(leaves); i += 2 {
 		m = append(m, Connections{leaves[i], leaves[i+1]})
@@ -36,18 +35,20 @@ func memberOf(leaves []*graph.Array) (m Member) {
 	return m
 }
 
-// Restore goes back, or on, to a snapshot of a run with the same config, on any number of devices. What follows is what
-// followed then, to the byte.
+// Restore sets the state to a snapshot of a run with the same config, on any number of devices. The run goes on from
+// there to the byte as that run did.
 func (p *Population) Restore(s run.Snapshot) error {
 	if p.members == nil {
 		return run.ErrGone
 	}
 	if s.Step < 0 || s.Step > int64(p.config.Steps) {
-		return fmt.Errorf("sparse: the snapshot was taken after step %d, want 0 to the config's %d", s.Step, p.config.Steps)
+		return fmt.Errorf("sparse: the snapshot was taken after step %d, want 0 to the config's %d", s.Step,
+			p.config.Steps)
 	}
 	for i, a := range p.members {
 		if x, ok := s.Arrays[arrayName(i)]; !ok || !x.Shape().Equal(p.tiles.Whole(a)) {
-			return fmt.Errorf("sparse: the snapshot has no array %q of %v, as the config wants: restore what the same config made", arrayName(i), p.tiles.Whole(a))
+			return fmt.Errorf("sparse: the snapshot has no array %q of %v, as the config wants: restore what the "+
+				"same config made", arrayName(i), p.tiles.Whole(a))
 		}
 	}
 	var out []*graph.Array

@@ -15,6 +15,7 @@ import (
 	"xlarun/rollout/plan"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/kernels"
 )
 
 // cacheDir holds what these tests compile; several need the same programs.
@@ -253,7 +254,8 @@ func TestKernelAgainstReference(t *testing.T) {
 			}
 			member, err := graph.Eval(shape.random(random.New(5)))
 			require.NoError(t, err)
-			b := Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, 2, c.units[0], c.lanes), images), graph.Int32s(labels, 2, c.lanes)}
+			b := Batches{graph.FromBytes(graph.ShapeOf(graph.Uint8, 2, c.units[0], c.lanes), images),
+				graph.Int32s(labels, 2, c.lanes)}
 			for _, dtype := range []graph.DType{graph.Float32, graph.BFloat16} {
 				k := kernelMethod{shape, dtype}
 				f := func(m Member, b Batches) []*graph.Array {
@@ -268,9 +270,9 @@ func TestKernelAgainstReference(t *testing.T) {
 				if dtype == graph.BFloat16 { // the reference rounds other sums
 					tolerance = 1e-2
 				}
-				for path, name := range kernelPaths() {
-					useKernelPath(path)
-					defer useKernelPath(-1)
+				for path, name := range kernels.SparseSets() {
+					kernels.UseSparseSet(path)
+					defer kernels.UseSparseSet(-1)
 					got, err := ours(member, b)
 					require.NoError(t, err)
 					require.Len(t, got, len(want))
@@ -293,7 +295,8 @@ func TestKernelRefuses(t *testing.T) {
 	client := open(t, 1)
 	shape := ShapeOf([]int{36, 6}, []float64{.5})
 	batch := func(lanes int) Batches {
-		return Batches{graph.Zeros(graph.ShapeOf(graph.Uint8, 1, 36, lanes)), graph.Zeros(graph.ShapeOf(graph.Int32, 1, lanes))}
+		return Batches{graph.Zeros(graph.ShapeOf(graph.Uint8, 1, 36, lanes)),
+			graph.Zeros(graph.ShapeOf(graph.Int32, 1, lanes))}
 	}
 	for _, c := range []struct {
 		name  string
@@ -413,14 +416,20 @@ func TestConfigErrors(t *testing.T) {
 		{func(c *Config) { c.Population = 0 }, "pop: got 0, want a whole number from 1"},
 		{func(c *Config) { c.Steps = -1 }, "steps: got -1"},
 		{func(c *Config) { c.Batch = 0 }, "batch: got 0"},
-		{func(c *Config) { c.MutateEvery = -1 }, "mutate-every: got -1, want a whole number from 1 to 1073741823, 0 for never"},
+		{func(c *Config) {
+			c.MutateEvery = -1
+		}, "mutate-every: got -1, want a whole number from 1 to 1073741823, 0 for never"},
 		{func(c *Config) { c.MutateFraction = 1.5 }, "mutate-fraction: got 1.5"},
 		{func(c *Config) { c.MutateFraction = math.NaN() }, "mutate-fraction: got NaN"},
 		{func(c *Config) { c.LearningRate = math.NaN() }, "lr: got NaN"},
 		{func(c *Config) { c.LearningRate = 1e-60 }, "lr: got 1e-60, want a number above 0 that a float32 holds"},
-		{func(c *Config) { c.Density = []float64{.5, .5, .5, .5} }, "density: got 0.5,0.5,0.5,0.5, want 1 to 3 numbers, as there are 3 layers"},
+		{func(c *Config) {
+			c.Density = []float64{.5, .5, .5, .5}
+		}, "density: got 0.5,0.5,0.5,0.5, want 1 to 3 numbers, as there are 3 layers"},
 		{func(c *Config) { c.Density = nil }, "density: got nothing, want 1 to 3 numbers"},
-		{func(c *Config) { c.Density[1] = 0 }, "density: got 0.3,0,0.6, want numbers between commas above 0, at most 1"},
+		{func(c *Config) {
+			c.Density[1] = 0
+		}, "density: got 0.3,0,0.6, want numbers between commas above 0, at most 1"},
 		{func(c *Config) { c.Density[1] = math.NaN() }, "density: got 0.3,NaN,0.6"},
 		{func(c *Config) { c.Hidden[0] = 0 }, "hidden: got 0,12"},
 		{func(c *Config) { c.DType = "f16" }, `dtype: got "f16", want one of f32, bf16`},

@@ -7,10 +7,10 @@ import (
 	"xlarun/graph/random"
 )
 
-// Layer is one layer of a member: Connections of the In*Out possible ones are there, the same number in every member.
+// Layer is one layer of a member. It has Connections of the In*Out possible ones, the same number in every member.
 //
-// A connection's place, 0 to In*Out-1, counts pieces of the inputs first, then output units, then the inputs of a piece.
-// A piece is small enough that what a batch's examples have there stays near the processor while all units read it.
+// A connection's place, 0 to In*Out-1, counts pieces of the inputs first, then output units, then the inputs of a
+// piece. A piece is small: a batch's values of its inputs stay in the processor's cache while all units read them.
 type Layer struct {
 	In, Out, Connections int
 }
@@ -18,8 +18,8 @@ type Layer struct {
 // Shape is the layers of a member, from the inputs to the logits.
 type Shape []Layer
 
-// ShapeOf makes the layers between units[0] inputs and the last number of classes; density[l] of the connections of
-// layer l are there, at least one.
+// ShapeOf returns the layers between units[0] inputs and the classes, the last of units. Layer l has density[l] of the
+// possible connections, at least one.
 func ShapeOf(units []int, density []float64) Shape {
 	var s Shape
 	for l, d := range density {
@@ -38,11 +38,11 @@ func (s Shape) Connections() int {
 	return n
 }
 
-// pieceMost is the number of inputs that a piece has at most; index.c has the same.
-const pieceMost = 256
+// maxPiece is the number of inputs that a piece has at most; index.c has the same.
+const maxPiece = 256
 
 func (l Layer) pieces() int {
-	n := (l.In + pieceMost - 1) / pieceMost
+	n := (l.In + maxPiece - 1) / maxPiece
 	for l.In%n != 0 {
 		n++
 	}
@@ -51,26 +51,26 @@ func (l Layer) pieces() int {
 
 func (l Layer) width() int { return l.In / l.pieces() }
 
-// inputOf and outputOf are the units that the places at connect.
+// inputOf and outputOf return the units that connections at the given places connect.
 func (l Layer) inputOf(at *graph.Array) *graph.Array {
 	piece := graph.Quo(at, l.width()*l.Out)
-	return graph.Add(graph.Mul(piece, l.width()), graph.Rem(at, l.width()))
+	return piece.Mul(l.width()).Add(at.Rem(l.width()))
 }
 
 func (l Layer) outputOf(at *graph.Array) *graph.Array {
-	return graph.Rem(graph.Quo(at, l.width()), l.Out)
+	return graph.Quo(at, l.width()).Rem(l.Out)
 }
 
-// dense turns values by place, [In*Out], into a matrix [Out, In].
+// dense returns values by place, [In*Out], as a matrix [Out, In].
 func (l Layer) dense(values *graph.Array) *graph.Array {
-	cut := graph.Reshape(values, l.pieces(), l.Out, l.width())
-	return graph.Reshape(graph.Transpose(cut, 1, 0, 2), l.Out, l.In)
+	cut := values.Reshape(l.pieces(), l.Out, l.width())
+	return cut.Transpose(1, 0, 2).Reshape(l.Out, l.In)
 }
 
-// places is the inverse of dense.
+// places returns a matrix [Out, In] as values by place, [In*Out].
 func (l Layer) places(matrix *graph.Array) *graph.Array {
-	cut := graph.Reshape(matrix, l.Out, l.pieces(), l.width())
-	return graph.Flatten1D(graph.Transpose(cut, 1, 0, 2))
+	cut := matrix.Reshape(l.Out, l.pieces(), l.width())
+	return graph.Flatten1D(cut.Transpose(1, 0, 2))
 }
 
 // Connections of one layer of one member; with one more leading axis, of several members.
@@ -82,43 +82,43 @@ type Connections struct {
 // Member is one sparse network, by layer.
 type Member []Connections
 
-// placesMost is the number of places that a float32 counts one by one.
-const placesMost = 1 << 24
+// maxPlaces is the number of places that a float32 counts one by one.
+const maxPlaces = 1 << 24
 
-// sorted puts places in order, and tells where each came from. The compiler has a ready kernel for the largest values,
-// where a sort is code to be compiled anew for each shape, a second each.
-func sorted(places *graph.Array) (inOrder, from *graph.Array) {
-	values, from := graph.TopK(graph.Neg(graph.Convert(places, graph.Float32)), places.Dim(0))
-	return graph.Convert(graph.Neg(values), graph.Int32), from
+// sorted returns places in order, and the index that each had before. It takes TopK, for which the compiler has a ready
+// kernel; a sort is compiled for each shape, which takes a second.
+func sorted(places *graph.Array) (ordered, from *graph.Array) {
+	values, from := graph.TopK(places.Convert(graph.Float32).Neg(), places.Dim(0))
+	return values.Neg().Convert(graph.Int32), from
 }
 
-// random draws a member: places uniformly among all sets of that size, weights normal with He's deviation for the mean
-// number of inputs that a unit has.
+// random draws a member: places uniformly among all sets of that size, and normal weights with He's deviation for the
+// mean number of inputs of a unit.
 func (s Shape) random(key random.Key) Member {
 	places, weights := random.Split2(key)
-	chance := s.chance(places)
+	scores := s.scores(places)
 	// One draw for all layers: each draw is code of its own to compile.
 	normal := random.Normal(weights, graph.ShapeOf(graph.Float32, s.Connections()))
 	var m Member
 	first := 0
 	for l, layer := range s {
-		_, at := graph.TopK(chance[l], layer.Connections)
-		inOrder, _ := sorted(at)
+		_, at := graph.TopK(scores[l], layer.Connections)
+		ordered, _ := sorted(at)
 		fan := float64(layer.Connections) / float64(layer.Out)
-		w := graph.Mul(graph.SliceAxis(normal, 0, first, first+layer.Connections), math.Sqrt(2/math.Max(1, fan)))
-		m = append(m, Connections{At: inOrder, W: w})
+		w := graph.SliceAxis(normal, 0, first, first+layer.Connections).Mul(math.Sqrt(2 / math.Max(1, fan)))
+		m = append(m, Connections{At: ordered, W: w})
 		first += layer.Connections
 	}
 	return m
 }
 
-// chance draws a number from 0 to 1 for each place of each layer.
-func (s Shape) chance(key random.Key) []*graph.Array {
+// scores draws a number from 0 to 1 for each place of each layer. The places with the highest ones are chosen.
+func (s Shape) scores(key random.Key) []*graph.Array {
 	total := 0
 	for _, l := range s {
 		total += l.In * l.Out
 	}
-	all := graph.Barrier(random.Uniform(key, graph.ShapeOf(graph.Float32, total), 0, 1))[0]
+	all := graph.Once(random.Uniform(key, graph.ShapeOf(graph.Float32, total), 0, 1))
 	var out []*graph.Array
 	first := 0
 	for _, l := range s {
@@ -128,17 +128,17 @@ func (s Shape) chance(key random.Key) []*graph.Array {
 	return out
 }
 
-// mutated is how many connections of a layer one mutation replaces.
+// mutated returns the number of connections of the layer that one mutation replaces.
 func (l Layer) mutated(fraction float64) int {
 	return min(int(math.Round(fraction*float64(l.Connections))), l.In*l.Out-l.Connections)
 }
 
-// mutate drops the connections of the smallest weights, of equal ones the first, and puts as many of weight 0 at places
-// drawn uniformly among those where the member had none (Mocanu et al., "Scalable training of artificial neural networks
-// with adaptive sparse connectivity", 2018, section "Sparse evolutionary training"; weight 0 as in Evci et al., "Rigging
-// the lottery", 2020, so that what the member computes changes by what was dropped only).
+// mutate drops the connections of the smallest weights, of equal ones the first, and grows as many with weight 0 at
+// places drawn uniformly among those where the member had none: sparse evolutionary training of Mocanu et al.,
+// "Scalable training of artificial neural networks with adaptive sparse connectivity" (2018). Weight 0 is that of Evci
+// et al., "Rigging the lottery" (2020): growing does not change what the member computes.
 func (s Shape) mutate(m Member, key random.Key, fraction float64) Member {
-	draw := s.chance(key)
+	scores := s.scores(key)
 	var out Member
 	for l, layer := range s {
 		c, n := m[l], layer.mutated(fraction)
@@ -146,14 +146,14 @@ func (s Shape) mutate(m Member, key random.Key, fraction float64) Member {
 			out = append(out, c)
 			continue
 		}
-		_, drop := graph.TopK(graph.Neg(graph.Abs(c.W)), n)
-		// What a member has is out of the draw, those to be dropped too.
-		chance := graph.ScatterSet(draw[l], c.At, graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), -1))
-		_, grow := graph.TopK(chance, n)
+		_, drop := graph.TopK(c.W.Abs().Neg(), n)
+		// Places that the member has cannot be chosen, those to be dropped included.
+		free := graph.ScatterSet(scores[l], c.At, graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), -1))
+		_, grow := graph.TopK(free, n)
 		at := graph.ScatterSet(c.At, drop, grow)
 		w := graph.ScatterSet(c.W, drop, graph.Zeros(graph.ShapeOf(graph.Float32, n)))
-		inOrder, from := sorted(at)
-		out = append(out, Connections{At: inOrder, W: graph.Take(w, from, 0)})
+		ordered, from := sorted(at)
+		out = append(out, Connections{At: ordered, W: graph.Take(w, from, 0)})
 	}
 	return out
 }

@@ -19,22 +19,22 @@ const (
 	tuneTime = 100 * time.Millisecond
 )
 
-// quickBudget is plan.QuickBudget, but in tests.
+// quickBudget is plan.QuickBudget; tests change it.
 var quickBudget = plan.QuickBudget
 
-// kernels tells of a backend that it runs kernels of our own.
-type kernels interface{ HasKernels() bool }
+// kernelBackend is a backend that can run the kernels of xlabridge/kernels.
+type kernelBackend interface{ HasKernels() bool }
 
-// candidates are the methods that the backend can run, the fixed rule's first.
+// candidates lists the methods that the backend can run, the fixed rule's first.
 func (p *Population) candidates() []string {
-	if k, ok := p.backend.(kernels); ok && k.HasKernels() {
+	if k, ok := p.backend.(kernelBackend); ok && k.HasKernels() {
 		return []string{"kernel", "masked", "blocks"}
 	}
 	return []string{"masked", "blocks"}
 }
 
-// Tune chooses the method as New would, measures where Tune of the config asks for it and none is stored, and stores the
-// fastest: a later New with the same config, or with plan.TuneAuto, finds it.
+// Tune chooses the method as New would, measures where Tune of the config asks for it and none is stored, and stores
+// the fastest: a later New with the same config, or with plan.TuneAuto, finds it.
 func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 	p, _, err := newPopulation(b, c, d)
 	if err != nil {
@@ -45,25 +45,27 @@ func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 
 // choose settles the method.
 func (p *Population) choose() (string, error) {
-	able := p.candidates()
+	available := p.candidates()
 	rule := p.config.Method
 	if rule == "auto" {
-		rule = able[0]
-	} else if !slices.Contains(able, rule) {
-		return "", settings.Wrong("method", rule, `masked, blocks or auto: this backend runs no kernels in C (the cpu backend does)`)
+		rule = available[0]
+	} else if !slices.Contains(available, rule) {
+		return "", settings.Wrong("method", rule,
+			`masked, blocks or auto: this backend runs no kernels in C (the cpu backend does)`)
 	}
 	name, chosen, err := plan.Choosing[string]{
-		Tune: p.config.Tune, Given: p.config.Method != "auto", Rule: rule, Backend: p.backend, Purpose: p.config.Purpose(p.shape), Format: methodFormat,
-		Words: func(name string) string { return name }, Take: func(name string) bool { return slices.Contains(able, name) && p.fits(name) },
-		Tuner: func(bool) *plan.Tuner[string] { return p.tuner(able[1:]) }, Quick: quickBudget,
+		Tune: p.config.Tune, Given: p.config.Method != "auto", Rule: rule, Backend: p.backend,
+		Purpose: p.config.Purpose(p.shape), Format: methodFormat,
+		Words: func(name string) string { return name },
+		Take:  func(name string) bool { return slices.Contains(available, name) && p.fits(name) },
+		Tuner: func(bool) *plan.Tuner[string] { return p.tuner(available[1:]) }, Quick: quickBudget,
 	}.Choose()
 	chosen.Plan = name
 	p.profile.Choice = chosen
 	return name, err
 }
 
-// tuner measures methods on a few members of their own. Where the time does not suffice for two methods it is the fixed
-// rule's.
+// tuner measures methods on a few members of its own. The fixed rule's method is taken where there is no time for two.
 func (p *Population) tuner(others []string) *plan.Tuner[string] {
 	t := &plan.Tuner[string]{Late: p.late, Stages: []plan.Stage[string]{func(string) []string {
 		return slices.DeleteFunc(slices.Clone(others), func(name string) bool { return !p.fits(name) })
@@ -77,14 +79,15 @@ func (p *Population) tuner(others []string) *plan.Tuner[string] {
 	return t
 }
 
-// measure gives the seconds of one step of the population by a method, from rounds of a few members, which it makes.
+// measure returns the seconds of one step of the population by a method. It makes a few members and runs rounds of
+// them.
 func (p *Population) measure(name string, over func() bool) (float64, error) {
 	first, err := p.compileFirst()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = first.Close() }()
-	if err := p.begin(first); err != nil {
+	if err := p.initMembers(first); err != nil {
 		return 0, err
 	}
 	r, err := p.prepare(name)
@@ -102,16 +105,16 @@ func (p *Population) measure(name string, over func() bool) (float64, error) {
 		return 0, err
 	}
 	defer xlabridge.Free(batches)
-	in := p.plain()
+	in := p.baseInputs()
 	if in.Count, err = xlabridge.Put(p.backend, p.config.Devices, graph.Of(int32(members))); err != nil {
 		return 0, err
 	}
 	defer xlabridge.Free(in.Count)
 	if r.index != nil {
-		if p.kept, err = r.index.Call(p.with(in, false)); err != nil {
+		if p.indexes, err = r.index.Call(p.arguments(in, false)); err != nil {
 			return 0, err
 		}
-		defer xlabridge.Free(p.kept)
+		defer xlabridge.Free(p.indexes)
 	}
 	in.Turn, in.Data = graph.Of(int32(steps)), batches
 	best, err := plan.Fastest(tuneTime, over, func() (float64, error) {

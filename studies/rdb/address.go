@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// address is where a storage is.
+// address is the parsed address of a storage.
 type address struct {
 	file   string          // of SQLite; "" for a server
 	server *pgx.ConnConfig // of PostgreSQL
@@ -19,7 +19,7 @@ type address struct {
 
 func (a address) String() string { return a.shown }
 
-// parse reads an address: see Open.
+// parse parses an address, see Open.
 func parse(at string) (address, error) {
 	scheme, _, isURL := strings.Cut(at, "://")
 	driver, _, _ := strings.Cut(scheme, "+") // SQLAlchemy's way to name a driver
@@ -28,15 +28,17 @@ func parse(at string) (address, error) {
 	}
 	path, is := strings.CutPrefix(at, "sqlite:///")
 	if isURL && !is {
-		return address{}, fmt.Errorf("storage: got %s://, want sqlite:///PATH, the path of an SQLite file, or postgresql://USER:PASSWORD@HOST/DATABASE", scheme)
+		return address{}, fmt.Errorf("storage: got %s://, want sqlite:///PATH, the path of an SQLite file, or "+
+			"postgresql://USER:PASSWORD@HOST/DATABASE", scheme)
 	}
 	if path == "" || strings.ContainsRune(path, 0) {
-		return address{}, fmt.Errorf("storage %q names no file: give sqlite:///PATH, a path, or postgresql://USER:PASSWORD@HOST/DATABASE", at)
+		return address{}, fmt.Errorf("storage %q names no file: give sqlite:///PATH, a path, or "+
+			"postgresql://USER:PASSWORD@HOST/DATABASE", at)
 	}
 	return address{file: path, shown: at}, nil
 }
 
-// Shown is an address without its password, for messages.
+// Shown returns an address without its password, for messages.
 func Shown(at string) string {
 	a, err := parse(at)
 	if err != nil {
@@ -46,15 +48,15 @@ func Shown(at string) string {
 	return a.shown
 }
 
-// Path is the file of an SQLite storage, "" for another.
+// Path returns the file of an SQLite storage, "" for a server.
 func Path(at string) (string, error) {
 	a, err := parse(at)
 	return a.file, err
 }
 
-// Beside is the path by which processes of this machine that work on a storage meet: an SQLite file's own; that of a server's database lies
-// in the folder runs, and follows neither from its user nor from its password.
-func Beside(at string) (string, error) {
+// WorkPath returns the path at which the processes of one machine that work on a storage meet: the file of an SQLite
+// storage, a path in the folder runs for a server. It does not depend on the user or the password.
+func WorkPath(at string) (string, error) {
 	a, err := parse(at)
 	if err != nil || a.file != "" {
 		return a.file, err
@@ -67,11 +69,13 @@ func Beside(at string) (string, error) {
 	return filepath.Join("runs", name), nil
 }
 
-// escaped is a text as a part of a file's name, and of no other text: all but letters, digits, dots, underscores and those of `also` stand as %XX.
+// escaped returns a text as part of a file name. Different texts give different names: all characters except letters,
+// digits, dots, underscores and those of `also` become %XX.
 func escaped(text, also string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
-		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("._"+also, c) >= 0 {
+		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.IndexByte("._"+also, c) >=
+			0 {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "%%%02X", c)
@@ -80,13 +84,15 @@ func escaped(text, also string) string {
 	return b.String()
 }
 
-// parseServer reads the URL of a server's database.
+// parseServer parses the URL of a database on a server.
 func parseServer(at string) (address, error) {
 	_, rest, _ := strings.Cut(at, "://")
 	u, err := url.Parse("postgresql://" + rest)
-	// A password with a character that ends the host's part would be taken for something else, and shown.
+	// A password with a character that ends the host would be parsed as something else, and shown.
 	if err != nil || strings.ContainsAny(u.Path+u.RawQuery+u.Fragment, "@") {
-		return address{}, fmt.Errorf("storage postgresql://… cannot be read as a URL: want postgresql://USER:PASSWORD@HOST:PORT/DATABASE, in which special characters of the password stand as %%XX (@ is %%40, / is %%2F)")
+		return address{}, fmt.Errorf("storage postgresql://… cannot be read as a URL: want " +
+			"postgresql://USER:PASSWORD@HOST:PORT/DATABASE, in which special characters of the password stand as " +
+			"%%XX (@ is %%40, / is %%2F)")
 	}
 	plain := *u
 	if u.User != nil {
@@ -102,12 +108,13 @@ func parseServer(at string) (address, error) {
 		return address{}, fmt.Errorf("storage %s cannot be used: %s", a, strings.ReplaceAll(lastLine(err), "\n", " "))
 	}
 	if strings.Trim(u.Path, "/") == "" && !q.Has("dbname") && !q.Has("database") {
-		return address{}, fmt.Errorf("storage %s names no database: want postgresql://USER:PASSWORD@HOST:PORT/DATABASE", a)
+		return address{}, fmt.Errorf("storage %s names no database: want postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+			a)
 	}
 	return a, nil
 }
 
-// look opens an address to be read.
+// look opens an address for reading.
 func (a address) look() (*sql.DB, *dialect, error) {
 	if a.file == "" {
 		return a.pool(nil), postgres, nil

@@ -8,11 +8,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// BenchmarkTrial is a trial of two parameters that computes nothing, in a study that has so many already, one at a time and 16 (whose
-// commits are grouped).
+// BenchmarkTrial is a trial of two parameters that computes nothing, in a study that has so many already, one at a time
+// and 16 (whose commits are grouped).
 func BenchmarkTrial(b *testing.B) {
 	for i := range 2 * 3 * 2 {
 		backend, n, parallel := backends[i/6], []int{100, 1000, 10000}[i/2%3], []int{1, 16}[i%2]
@@ -25,8 +25,10 @@ func BenchmarkTrial(b *testing.B) {
 			var before []*study.FrozenTrial
 			for i := range n {
 				x := float64(i) / float64(n)
-				before = append(before, &study.FrozenTrial{State: study.Complete, Values: []float64{x}, Start: time.Now(), Complete: time.Now(), Params: map[string]float64{"x": x, "y": x},
-					Distributions: map[string]study.Distribution{"x": {Kind: study.Float, High: 1}, "y": {Kind: study.Float, High: 1}}})
+				before = append(before, &study.FrozenTrial{State: study.Complete, Values: []float64{x},
+					Start: time.Now(), Complete: time.Now(), Params: map[string]float64{"x": x, "y": x},
+					Distributions: map[string]study.Distribution{"x": {Kind: study.Float, High: 1},
+						"y": {Kind: study.Float, High: 1}}})
 			}
 			require.NoError(b, d.Add(s.ID(), -1, before...))
 			_, err = s.Trials()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
 // seenByOptuna is what testdata/optuna_beside.py prints.
@@ -27,8 +27,8 @@ type seenByOptuna struct {
 	Importances map[string]float64
 }
 
-// TestOptunaBeside: XLARUN_OPTUNA_PYTHON names a Python with optuna 5.0 and psycopg2. It opens studies that ours made, adds trials from which ours
-// goes on, the other way round, and both at once.
+// TestOptunaBeside: XLARUN_OPTUNA_PYTHON names a Python with optuna 5.0 and psycopg2. It opens studies that ours made,
+// adds trials from which ours goes on, the other way round, and both at once.
 func TestOptunaBeside(t *testing.T) {
 	python := os.Getenv("XLARUN_OPTUNA_PYTHON")
 	if python == "" {
@@ -43,7 +43,8 @@ func TestOptunaBeside(t *testing.T) {
 			if url == at {
 				url = "sqlite:///" + at
 			}
-			cmd := exec.Command(python, "testdata/optuna_beside.py", url, name, strconv.Itoa(trials), strconv.Itoa(enqueued))
+			cmd := exec.Command(python, "testdata/optuna_beside.py", url, name, strconv.Itoa(trials),
+				strconv.Itoa(enqueued))
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			require.NoError(t, err)
@@ -52,7 +53,8 @@ func TestOptunaBeside(t *testing.T) {
 		}
 		d := opened(t, at)
 		ours := func(name string, trials, parallel int) {
-			s, err := study.New(name, study.Options{Storage: d, Directions: []study.Direction{study.Maximize}, Sampler: &study.TPE{}, Seed: 3})
+			s, err := study.New(name, study.Options{Storage: d, Directions: []study.Direction{study.Maximize},
+				Sampler: &study.TPE{}, Seed: 3})
 			require.NoError(t, err)
 			require.NoError(t, s.Optimize(t.Context(), trials, parallel, func(x *study.Trial) ([]float64, error) {
 				f, err := x.SuggestFloat("x", -1, 1)
@@ -65,7 +67,8 @@ func TestOptunaBeside(t *testing.T) {
 			}))
 		}
 		same := func(name string, seen seenByOptuna) []*study.FrozenTrial {
-			s, err := study.New(name, study.Options{Storage: d, Directions: []study.Direction{study.Maximize}, Sampler: study.Random{}})
+			s, err := study.New(name, study.Options{Storage: d, Directions: []study.Direction{study.Maximize},
+				Sampler: study.Random{}})
 			require.NoError(t, err)
 			all, err := s.Trials()
 			require.NoError(t, err)

@@ -7,13 +7,14 @@ import (
 	"reflect"
 	"strings"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// rowsAtOnce is the most rows of one statement. Fewer are written by a quarter of that at a time, and so on: a few texts, each prepared once.
+// rowsAtOnce is the highest number of rows in one statement. Fewer rows are written a quarter of that at a time, and so
+// on, so that there are few texts to prepare.
 const rowsAtOnce = 64
 
-// batches calls do for rows of some columns, up to rowsAtOnce of them at a time.
+// batches calls do with up to rowsAtOnce rows at a time.
 func batches(columns int, values []any, do func(n int, values []any) error) error {
 	for n := rowsAtOnce; len(values) > 0; {
 		for n*columns > len(values) {
@@ -27,13 +28,13 @@ func batches(columns int, values []any, do func(n int, values []any) error) erro
 	return nil
 }
 
-// marks are the places of n rows' values in a statement.
+// marks returns the placeholders for n rows.
 func marks(columns, n int) string {
 	row := "(?" + strings.Repeat(", ?", columns-1) + ")"
 	return row + strings.Repeat(", "+row, n-1)
 }
 
-// insert writes rows of a table.
+// insert inserts rows into a table.
 func insert(tx *tx, table, columns, conflict string, values []any) error {
 	wide := strings.Count(columns, ",") + 1
 	return batches(wide, values, func(n int, some []any) error {
@@ -42,7 +43,7 @@ func insert(tx *tx, table, columns, conflict string, values []any) error {
 	})
 }
 
-// addTrials writes trials with numbers from next on, with all that belongs to them.
+// addTrials writes trials, numbered from next, with everything that belongs to them.
 func addTrials(tx *tx, s study.StudyID, next int64, trials []*study.FrozenTrial) error {
 	byNumber := map[int64]*study.FrozenTrial{}
 	var values []any
@@ -60,7 +61,8 @@ func addTrials(tx *tx, s study.StudyID, next int64, trials []*study.FrozenTrial)
 				byNumber[number].ID = id
 			}
 			return err
-		}, `INSERT INTO trials (number, study_id, state, datetime_start, datetime_complete) VALUES `+marks(columns, n)+` RETURNING trial_id, number`, some...)
+		}, `INSERT INTO trials (number, study_id, state, datetime_start, datetime_complete) VALUES `+marks(columns, n)+
+			` RETURNING trial_id, number`, some...)
 	})
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func addTrials(tx *tx, s study.StudyID, next int64, trials []*study.FrozenTrial)
 	return over.write(tx)
 }
 
-// attrs are attributes that are to be written.
+// attrs collects attributes to be written.
 type attrs struct{ user, system []any }
 
 func (a *attrs) add(trial int64, user, system map[string]json.RawMessage) {
@@ -91,7 +93,8 @@ func (a *attrs) add(trial int64, user, system map[string]json.RawMessage) {
 
 func (a *attrs) write(tx *tx) error {
 	for table, values := range map[string][]any{"user": a.user, "system": a.system} {
-		err := insert(tx, "trial_"+table+"_attributes", `trial_id, "key", value_json`, `ON CONFLICT (trial_id, "key") DO UPDATE SET value_json = excluded.value_json`, values)
+		err := insert(tx, "trial_"+table+"_attributes", `trial_id, "key", value_json`,
+			`ON CONFLICT (trial_id, "key") DO UPDATE SET value_json = excluded.value_json`, values)
 		if err != nil {
 			return err
 		}
@@ -99,7 +102,7 @@ func (a *attrs) write(tx *tx) error {
 	return nil
 }
 
-// ended are values and reports of trials that are to be written.
+// ended collects values and reports to be written.
 type ended struct{ values, reports []any }
 
 func (e *ended) add(trial int64, values []float64, reports []study.Reported) {
@@ -116,10 +119,11 @@ func (e *ended) add(trial int64, values []float64, reports []study.Reported) {
 func (e *ended) write(tx *tx) error {
 	return errors.Join(
 		insert(tx, "trial_values", "trial_id, objective, value, value_type", "ON CONFLICT DO NOTHING", e.values),
-		insert(tx, "trial_intermediate_values", "trial_id, step, intermediate_value, intermediate_value_type", "ON CONFLICT DO NOTHING", e.reports))
+		insert(tx, "trial_intermediate_values", "trial_id, step, intermediate_value, intermediate_value_type",
+			"ON CONFLICT DO NOTHING", e.reports))
 }
 
-// writeParams writes the parameters that are not there, and the attributes.
+// writeParams writes new parameters, and the attributes.
 func writeParams(tx *tx, trials ...*study.FrozenTrial) error {
 	type written struct {
 		distribution study.Distribution
@@ -127,7 +131,7 @@ func writeParams(tx *tx, trials ...*study.FrozenTrial) error {
 	}
 	before := map[string]written{} // by name: most trials have the same
 	var values []any
-	var noted attrs
+	var attributes attrs
 	for _, t := range trials {
 		for _, name := range sorted(t.Params) {
 			d, known := t.Distributions[name], before[name]
@@ -141,10 +145,11 @@ func writeParams(tx *tx, trials ...*study.FrozenTrial) error {
 			}
 			values = append(values, t.ID, name, t.Params[name], known.text)
 		}
-		noted.add(t.ID, t.UserAttrs, t.SystemAttrs)
+		attributes.add(t.ID, t.UserAttrs, t.SystemAttrs)
 	}
-	if err := insert(tx, "trial_params", "trial_id, param_name, param_value, distribution_json", "ON CONFLICT DO NOTHING", values); err != nil {
+	if err := insert(tx, "trial_params", "trial_id, param_name, param_value, distribution_json",
+		"ON CONFLICT DO NOTHING", values); err != nil {
 		return err
 	}
-	return noted.write(tx)
+	return attributes.write(tx)
 }

@@ -6,16 +6,17 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// largestGroup is the most requests that share a commit.
+// largestGroup is the highest number of requests in one commit.
 const largestGroup = 512
 
-// tries is how often a group is tried that a database could not put in order with others' transactions.
+// tries is how often a group runs that the database could not order with other transactions.
 const tries = 20
 
-// writes commits requests, those that wait together in one transaction: a commit costs the same for one or many.
+// writes commits requests. Those that wait at the same time share a transaction: a commit costs the same for one or
+// many.
 func (d *DB) writes() {
 	for first := range d.queue {
 		group := []request{first}
@@ -38,11 +39,11 @@ func (d *DB) writes() {
 	}
 }
 
-// commit runs requests in one transaction; one that fails leaves nothing behind and the others stay.
+// commit runs requests in one transaction. A request that fails is rolled back, and the others stay.
 func (d *DB) commit(group []request) (results []error) {
 	for try := range tries {
 		results = d.attempt(group)
-		if d.speak.retry == nil || !d.speak.retry(errors.Join(results...)) {
+		if d.dialect.retry == nil || !d.dialect.retry(errors.Join(results...)) {
 			break
 		}
 		time.Sleep(rand.N(time.Duration(try+1) * 5 * time.Millisecond)) // the others get on meanwhile
@@ -69,7 +70,7 @@ func (d *DB) attempt(group []request) []error {
 	own := d.writeStatements.of(tx)
 	for i, r := range group {
 		if len(group) == 1 {
-			if results[i] = r.op(own); isReal(results[i]) {
+			if results[i] = r.op(own); undoes(results[i]) {
 				results[i] = errors.Join(results[i], tx.Rollback())
 				return results
 			}
@@ -79,8 +80,8 @@ func (d *DB) attempt(group []request) []error {
 			return all(errors.Join(err, tx.Rollback()))
 		}
 		results[i] = r.op(own)
-		if isReal(results[i]) {
-			if d.speak.retry != nil && d.speak.retry(results[i]) {
+		if undoes(results[i]) {
+			if d.dialect.retry != nil && d.dialect.retry(results[i]) {
 				return all(errors.Join(results[i], tx.Rollback()))
 			}
 			if _, err := own.Exec(`ROLLBACK TO one`); err != nil {
@@ -97,16 +98,16 @@ func (d *DB) attempt(group []request) []error {
 	return results
 }
 
-// isReal tells of an error that undoes what the request wrote.
-func isReal(err error) bool {
+// undoes reports whether an error rolls back its request.
+func undoes(err error) bool {
 	_, conflict := errors.AsType[*study.Nondeterminism](err)
 	return err != nil && !conflict
 }
 
-// do has a request committed. Its op may run more than once, until one time is committed.
+// do commits a request. op may run more than once until one run is committed.
 func (d *DB) do(op func(*tx) error) error {
 	if d.queue == nil {
-		return fmt.Errorf("storage %s: %w", d.at, errLooking)
+		return fmt.Errorf("storage %s: %w", d.at, errReadOnly)
 	}
 	r := request{op, make(chan error, 1)}
 	d.queue <- r

@@ -9,19 +9,19 @@ import (
 	"slices"
 	"time"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// Ended is how a trial ended.
-type Ended struct {
-	Trial  int64
-	Result study.Result
-	Beside []study.Reported // what it had reported that is no part of the result
+// TrialResult is the result of a trial.
+type TrialResult struct {
+	Trial   int64
+	Result  study.Result
+	Reports []study.Reported // reports that are not part of the result
 }
 
 // Finish implements study.Storage.
 func (d *DB) Finish(trial int64, r study.Result) error {
-	return errors.Join(d.FinishAll([]Ended{{Trial: trial, Result: r}})...)
+	return errors.Join(d.FinishAll([]TrialResult{{Trial: trial, Result: r}})...)
 }
 
 // End implements study.Storage.
@@ -30,20 +30,21 @@ func (d *DB) End(t *study.FrozenTrial, r study.Result) error {
 		if err := writeParams(tx, t); err != nil {
 			return err
 		}
-		return errors.Join(finish(tx, d.speak, []Ended{{Trial: t.ID, Result: r}}, d.now())...)
+		return errors.Join(finish(tx, d.dialect, []TrialResult{{Trial: t.ID, Result: r}}, d.now())...)
 	})
 }
 
-// FinishAll is Finish of many different trials in one step, with an error for each: all of them are written, but those of a *study.Nondeterminism, or none.
-func (d *DB) FinishAll(all []Ended) []error {
+// FinishAll calls Finish for many different trials in one step, and returns an error for each. Either all are written,
+// except those with a *study.Nondeterminism, or none.
+func (d *DB) FinishAll(all []TrialResult) []error {
 	if len(all) == 0 {
 		return nil
 	}
 	var results []error
 	err := d.do(func(tx *tx) error {
-		results = finish(tx, d.speak, all, d.now())
+		results = finish(tx, d.dialect, all, d.now())
 		for _, err := range results {
-			if isReal(err) {
+			if undoes(err) {
 				return err
 			}
 		}
@@ -58,35 +59,35 @@ func (d *DB) FinishAll(all []Ended) []error {
 	return results
 }
 
-// found is how far a trial is.
+// found is the state of a trial in the database.
 type found struct {
 	state  study.State
 	number int64
 }
 
-// finish writes results: an error for each. What is no *study.Nondeterminism is of all of them.
-func finish(tx *tx, speak *dialect, all []Ended, now time.Time) []error {
+// finish writes results and returns an error for each. An error other than a *study.Nondeterminism is that of all.
+func finish(tx *tx, dialect *dialect, all []TrialResult, now time.Time) []error {
 	results := make([]error, len(all))
 	failed := func(err error) []error {
 		results[0] = errors.Join(results[0], err)
 		return results
 	}
-	states, err := statesOf(tx, speak, all)
+	states, err := statesOf(tx, dialect, all)
 	if err != nil {
 		return failed(err)
 	}
-	var noted attrs
+	var attributes attrs
 	var written ended
 	ids := map[study.State][]any{}
 	for i, e := range all {
-		written.add(e.Trial, nil, e.Beside)
+		written.add(e.Trial, nil, e.Reports)
 		digest := e.Result.Digest()
 		at, has := states[e.Trial]
 		switch {
 		case !has:
 			return failed(fmt.Errorf("there is no trial of ID %d", e.Trial))
 		case at.state.Finished():
-			if results[i] = again(tx, e.Trial, at.number, e.Result, digest); isReal(results[i]) {
+			if results[i] = checkSecond(tx, e.Trial, at.number, e.Result, digest); undoes(results[i]) {
 				return results
 			}
 			continue
@@ -105,16 +106,16 @@ func finish(tx *tx, speak *dialect, all []Ended, now time.Time) []error {
 		if err != nil {
 			return failed(err)
 		}
-		noted.add(e.Trial, user, map[string]json.RawMessage{study.DigestAttr: text})
+		attributes.add(e.Trial, user, map[string]json.RawMessage{study.DigestAttr: text})
 	}
-	if err := errors.Join(setStates(tx, ids, now), written.write(tx), noted.write(tx)); err != nil {
+	if err := errors.Join(setStates(tx, ids, now), written.write(tx), attributes.write(tx)); err != nil {
 		return failed(err)
 	}
 	return results
 }
 
-// statesOf is how far trials are; no other changes them before this transaction is over.
-func statesOf(tx *tx, speak *dialect, all []Ended) (map[int64]found, error) {
+// statesOf returns the states of trials. Nobody else changes them before the end of this transaction.
+func statesOf(tx *tx, dialect *dialect, all []TrialResult) (map[int64]found, error) {
 	states := map[int64]found{}
 	var ids []int64
 	for _, e := range all {
@@ -132,16 +133,18 @@ func statesOf(tx *tx, speak *dialect, all []Ended) (map[int64]found, error) {
 			err := rows.Scan(&id, &f.state, &f.number)
 			states[id] = f
 			return err
-		}, `SELECT trial_id, state, number FROM trials WHERE trial_id IN `+marks(n, 1)+` ORDER BY trial_id`+speak.forUpdate, some...)
+		}, `SELECT trial_id, state, number FROM trials WHERE trial_id IN `+marks(n, 1)+` ORDER BY trial_id`+
+			dialect.forUpdate, some...)
 	})
 	return states, err
 }
 
-// setStates ends trials, by their states.
+// setStates sets the states of finished trials.
 func setStates(tx *tx, of map[study.State][]any, now time.Time) error {
 	for _, state := range slices.Sorted(maps.Keys(of)) {
 		err := batches(1, of[state], func(n int, some []any) error {
-			_, err := tx.Exec(`UPDATE trials SET state = ?, datetime_complete = ? WHERE trial_id IN `+marks(n, 1), append([]any{string(state), timeText(now)}, some...)...)
+			_, err := tx.Exec(`UPDATE trials SET state = ?, datetime_complete = ? WHERE trial_id IN `+marks(n, 1),
+				append([]any{string(state), timeText(now)}, some...)...)
 			return err
 		})
 		if err != nil {
@@ -152,15 +155,16 @@ func setStates(tx *tx, of map[study.State][]any, now time.Time) error {
 }
 
 func systemAttr(q querier, trial int64, key string) (text string, err error) {
-	err = q.QueryRow(`SELECT value_json FROM trial_system_attributes WHERE trial_id = ? AND "key" = ?`, trial, key).Scan(&text)
+	err = q.QueryRow(`SELECT value_json FROM trial_system_attributes WHERE trial_id = ? AND "key" = ?`, trial,
+		key).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
 	return text, err
 }
 
-// again holds a second result against the first.
-func again(tx *tx, trial, number int64, r study.Result, digest string) error {
+// checkSecond compares a second result with the first one.
+func checkSecond(tx *tx, trial, number int64, r study.Result, digest string) error {
 	text, err := systemAttr(tx, trial, study.DigestAttr)
 	if err != nil {
 		return err
@@ -179,9 +183,9 @@ func again(tx *tx, trial, number int64, r study.Result, digest string) error {
 	if err != nil {
 		return err
 	}
-	var noted attrs
-	noted.add(trial, nil, map[string]json.RawMessage{study.ConflictAttr: conflict})
-	if err := noted.write(tx); err != nil {
+	var attributes attrs
+	attributes.add(trial, nil, map[string]json.RawMessage{study.ConflictAttr: conflict})
+	if err := attributes.write(tx); err != nil {
 		return err
 	}
 	return &study.Nondeterminism{Number: number, First: first, Second: digest}

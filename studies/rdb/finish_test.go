@@ -12,10 +12,11 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// TestFinishAll: many trials end in one step as they end one by one; a second result of one keeps none of the others from being written, and what is wrong with one keeps all.
+// TestFinishAll: many trials end in one step as they end one by one; a second result of one keeps none of the others
+// from being written, and what is wrong with one keeps all.
 func TestFinishAll(t *testing.T) { onEach(t, finishesAll) }
 
 func finishesAll(t *testing.T, at string) {
@@ -23,26 +24,30 @@ func finishesAll(t *testing.T, at string) {
 	now := time.Date(2020, 1, 2, 3, 4, 5, 0, time.Local)
 	d.now = func() time.Time { return now }
 	const n = 3*rowsAtOnce + 7 // statements of all lengths
-	result := func(i int) Ended {
-		e := Ended{Result: study.Result{State: study.Complete, Values: []float64{float64(i), math.Inf(1)}, Intermediate: []study.Reported{{Step: 2, Value: math.NaN()}, {Step: int64(3 + i), Value: .5}}}}
+	result := func(i int) TrialResult {
+		e := TrialResult{Result: study.Result{State: study.Complete, Values: []float64{float64(i), math.Inf(1)},
+			Intermediate: []study.Reported{{Step: 2, Value: math.NaN()}, {Step: int64(3 + i), Value: .5}}}}
 		switch i % 4 {
 		case 1:
-			e.Result, e.Beside = study.Result{State: study.Fail, Reason: fmt.Sprint("number ", i)}, []study.Reported{{Step: 9, Value: float64(i)}}
+			e.Result, e.Reports = study.Result{State: study.Fail, Reason: fmt.Sprint("number ", i)}, []study.Reported{
+				{Step: 9, Value: float64(i)}}
 		case 2:
 			e.Result = study.Result{State: study.Pruned, Values: []float64{1, 2}}
 		}
 		return e
 	}
-	kept := func(name string, finish func(all []Ended)) []*study.FrozenTrial {
+	kept := func(name string, finish func(all []TrialResult)) []*study.FrozenTrial {
 		id, err := d.Open(name, []study.Direction{study.Minimize, study.Maximize})
 		require.NoError(t, err)
 		var trials []*study.FrozenTrial
 		for i := range n {
-			trials = append(trials, &study.FrozenTrial{State: study.Running, Start: now, Params: map[string]float64{"x": float64(i), "y": 1},
-				Distributions: map[string]study.Distribution{"x": {Kind: study.Int, High: float64(n + i%2), Step: 1}, "y": {Kind: study.Float, High: 1}}})
+			trials = append(trials, &study.FrozenTrial{State: study.Running, Start: now, Params: map[string]float64{
+				"x": float64(i), "y": 1},
+				Distributions: map[string]study.Distribution{"x": {Kind: study.Int, High: float64(n + i%2), Step: 1},
+					"y": {Kind: study.Float, High: 1}}})
 		}
 		require.NoError(t, d.Add(id, 0, trials...))
-		var all []Ended
+		var all []TrialResult
 		for i, x := range trials {
 			require.EqualValues(t, i, x.Number)
 			require.True(t, i == 0 || x.ID > trials[i-1].ID)
@@ -51,7 +56,7 @@ func finishesAll(t *testing.T, at string) {
 			all = append(all, e)
 		}
 		finish(all)
-		read, err := d.News(id, 0, nil, nil)
+		read, err := d.Updates(id, 0, nil, nil)
 		require.NoError(t, err)
 		first := trials[0].ID
 		for _, x := range read {
@@ -60,15 +65,15 @@ func finishesAll(t *testing.T, at string) {
 		return read
 	}
 	first := int64(0)
-	together := kept("together", func(all []Ended) {
+	together := kept("together", func(all []TrialResult) {
 		first = all[0].Trial
 		for _, err := range d.FinishAll(all) {
 			require.NoError(t, err)
 		}
 	})
-	alone := kept("alone", func(all []Ended) {
+	alone := kept("alone", func(all []TrialResult) {
 		for _, e := range all {
-			for _, r := range e.Beside {
+			for _, r := range e.Reports {
 				require.NoError(t, d.Report(e.Trial, r))
 			}
 			require.NoError(t, d.Finish(e.Trial, e.Result))
@@ -81,16 +86,18 @@ func finishesAll(t *testing.T, at string) {
 	open := []*study.FrozenTrial{{State: study.Running}, {State: study.Running}, {State: study.Running}}
 	require.NoError(t, d.Add(id, -1, open...))
 	good := study.Result{State: study.Complete, Values: []float64{1}}
-	errs := d.FinishAll([]Ended{{Trial: open[0].ID, Result: good}, {Trial: first, Result: good}, {Trial: open[1].ID, Result: good}})
+	errs := d.FinishAll([]TrialResult{{Trial: open[0].ID, Result: good}, {Trial: first, Result: good},
+		{Trial: open[1].ID, Result: good}})
 	require.NoError(t, errs[0])
 	require.ErrorAs(t, errs[1], new(*study.Nondeterminism))
 	require.NoError(t, errs[2])
-	errs = d.FinishAll([]Ended{{Trial: open[0].ID, Result: good}, {Trial: open[2].ID, Result: good}, {Trial: 1 << 30, Result: good}})
+	errs = d.FinishAll([]TrialResult{{Trial: open[0].ID, Result: good}, {Trial: open[2].ID, Result: good},
+		{Trial: 1 << 30, Result: good}})
 	require.ErrorContains(t, errors.Join(errs...), "no trial of ID 1073741824")
-	running, err := d.News(id, math.MaxInt32, []int64{open[2].ID}, nil)
+	running, err := d.Updates(id, math.MaxInt32, []int64{open[2].ID}, nil)
 	require.NoError(t, err)
 	require.Equal(t, study.Running, running[0].State, "all or none")
-	more, err := d.News(id, math.MaxInt32, nil, []int64{open[0].ID, open[2].ID})
+	more, err := d.Updates(id, math.MaxInt32, nil, []int64{open[0].ID, open[2].ID})
 	require.NoError(t, err)
 	require.Len(t, more, 1, "of those that ran, those that run no more")
 	require.Equal(t, open[0].ID, more[0].ID)
@@ -122,7 +129,8 @@ func TestPreparesOnce(t *testing.T) {
 	c, err := sqlite3.Open(uri(d.at.file))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Close()) }()
-	for _, text := range slices.Concat(slices.Collect(maps.Keys(d.readStatements.all)), slices.Collect(maps.Keys(d.writeStatements.all))) {
+	for _, text := range slices.Concat(slices.Collect(maps.Keys(d.readStatements.all)),
+		slices.Collect(maps.Keys(d.writeStatements.all))) {
 		p, _, err := c.Prepare(text)
 		require.NoError(t, err)
 		for value := range 3 {

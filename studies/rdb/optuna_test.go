@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
 // TestOptunasStudies reads a database that Optuna made (third_party/oracles/optuna_study.py), and goes on with it.
@@ -43,7 +43,8 @@ func TestOptunasStudies(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"all kinds", "two"}, names)
 	require.Equal(t, []study.Direction{study.Minimize, study.Maximize}, directions["two"])
-	st, err := study.New("all kinds", study.Options{Storage: d, Directions: directions["all kinds"], Sampler: study.Random{}})
+	st, err := study.New("all kinds", study.Options{Storage: d, Directions: directions["all kinds"],
+		Sampler: study.Random{}})
 	require.NoError(t, err)
 	trials, err := st.Trials()
 	require.NoError(t, err)

@@ -17,20 +17,25 @@ import (
 
 var postgres = &dialect{
 	schema: schema("SERIAL NOT NULL PRIMARY KEY", "TIMESTAMP WITHOUT TIME ZONE", "DOUBLE PRECISION", map[string]string{
-		"studydirection": "'NOT_SET', 'MINIMIZE', 'MAXIMIZE'", "trialstate": "'RUNNING', 'COMPLETE', 'PRUNED', 'FAIL', 'WAITING'",
-		"trialvaluetype": "'FINITE', 'INF_POS', 'INF_NEG'", "trialintermediatevaluetype": "'FINITE', 'INF_POS', 'INF_NEG', 'NAN'",
+		"studydirection":             "'NOT_SET', 'MINIMIZE', 'MAXIMIZE'",
+		"trialstate":                 "'RUNNING', 'COMPLETE', 'PRUNED', 'FAIL', 'WAITING'",
+		"trialvaluetype":             "'FINITE', 'INF_POS', 'INF_NEG'",
+		"trialintermediatevaluetype": "'FINITE', 'INF_POS', 'INF_NEG', 'NAN'",
 	}),
-	index:  `SELECT count(*) FROM unnest(ARRAY['ix_xlarun_open']) AS name WHERE to_regclass(name) IS NOT NULL`,
-	tables: `SELECT count(*) FROM unnest(ARRAY['studies', 'trials', 'version_info']) AS name WHERE to_regclass(name) IS NOT NULL`,
-	ids:    `SELECT value::integer FROM json_array_elements_text(?3::json)`, instant: `CAST(?2 AS timestamp)`,
-	forUpdate: ` FOR UPDATE`, snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, bind: numbered,
+	index: `SELECT count(*) FROM unnest(ARRAY['ix_xlarun_open']) AS name WHERE to_regclass(name) IS NOT NULL`,
+	tables: `SELECT count(*) FROM unnest(ARRAY['studies', 'trials', 'version_info']) AS name ` +
+		`WHERE to_regclass(name) IS NOT NULL`,
+	ids: `SELECT value::integer FROM json_array_elements_text(?3::json)`, instant: `CAST(?2 AS timestamp)`,
+	forUpdate: ` FOR UPDATE`, snapshot: sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true},
+	bind: numbered,
 	retry: func(err error) bool {
 		e, ok := errors.AsType[*pgconn.PgError](err)
-		return ok && (e.Code == "40P01" || e.Code == "40001") // a deadlock, or a transaction that could not be put in order
+		// a deadlock, or a transaction that could not be put in order
+		return ok && (e.Code == "40P01" || e.Code == "40001")
 	},
 }
 
-// numbered writes a statement's arguments, ? and ?N, as PostgreSQL does.
+// numbered rewrites the arguments ? and ?N of a statement for PostgreSQL.
 func numbered(text string) string {
 	var b strings.Builder
 	n := 0
@@ -48,14 +53,15 @@ func numbered(text string) string {
 	return b.String()
 }
 
-// pool are connections to a server.
+// pool returns connections to a server.
 func (a address) pool(connected func(context.Context, *pgx.Conn) error) *sql.DB {
 	c := a.server.Copy()
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = patience
 	}
 	wait := strconv.FormatInt(busy.Milliseconds(), 10)
-	for name, value := range map[string]string{"application_name": "xlarun", "datestyle": "ISO", "lock_timeout": wait, "idle_in_transaction_session_timeout": wait} {
+	for name, value := range map[string]string{"application_name": "xlarun", "datestyle": "ISO", "lock_timeout": wait,
+		"idle_in_transaction_session_timeout": wait} {
 		if _, has := c.RuntimeParams[name]; !has {
 			c.RuntimeParams[name] = value
 		}
@@ -67,7 +73,7 @@ func (a address) pool(connected func(context.Context, *pgx.Conn) error) *sql.DB 
 }
 
 func (d *DB) openServer() {
-	d.speak = postgres
+	d.dialect = postgres
 	d.write = d.at.pool(func(ctx context.Context, c *pgx.Conn) error {
 		d.mu.Lock()
 		study := d.locked
@@ -75,8 +81,8 @@ func (d *DB) openServer() {
 		if study == "" {
 			return nil
 		}
-		err := taken(func(got *bool) error { return c.QueryRow(ctx, numbered(lock), study).Scan(got) })
-		if err != nil { // database/sql never hears of this connection
+		err := d.takeLock(func(got *bool) error { return c.QueryRow(ctx, numbered(lock), study).Scan(got) })
+		if err != nil { // database/sql does not know this connection
 			_ = c.Close(ctx)
 		}
 		return err
@@ -87,34 +93,34 @@ func (d *DB) openServer() {
 	d.read.SetMaxOpenConns(2)
 }
 
-// ErrTaken tells that another process runs the study.
+// ErrTaken means that another process runs the study.
 var ErrTaken = errors.New("another process runs the study")
 
-// lock is of the table that is found, whatever schema the search path finds it in.
+// lock takes an advisory lock. Its key depends on the table that the search path finds, not on the path.
 const lock = `SELECT pg_try_advisory_lock(hashtextextended('xlarun ' || 'studies'::regclass::oid || ' ' || ?, 0))`
 
-// taken takes a lock, which the server may take a moment to free of a process that ended.
-func taken(try func(*bool) error) error {
+// takeLock takes a lock. It returns ErrTaken if another process holds it for the time lockWait.
+func (d *DB) takeLock(try func(*bool) error) error {
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		got := false
 		if err := try(&got); err != nil || got {
 			return err
 		}
-		if time.Since(began) > time.Second {
+		if time.Since(began) > d.lockWait {
 			return ErrTaken
 		}
 	}
 }
 
-// Lock makes this the one storage that runs the study of a name, until it is closed: ErrTaken where another does. On a server the connection by
-// which all is written holds the lock, and a new one takes it before anything else: what has lost the lock to another cannot write. Who shares a
-// file locks a file beside it.
+// Lock makes this storage the only one that runs the study of a name, until it is closed. It returns ErrTaken if
+// another one does. On a server the connection that writes holds the lock, and a new connection takes it first: a
+// process that has lost the lock cannot write. Processes that share a file lock a file beside it instead.
 func (d *DB) Lock(name string) error {
 	if d.at.file != "" {
 		return nil
 	}
 	err := d.do(func(tx *tx) error {
-		return taken(func(got *bool) error { return tx.QueryRow(lock, name).Scan(got) })
+		return d.takeLock(func(got *bool) error { return tx.QueryRow(lock, name).Scan(got) })
 	})
 	if err == nil {
 		d.mu.Lock()
@@ -124,7 +130,7 @@ func (d *DB) Lock(name string) error {
 	return err
 }
 
-// lastLine is the innermost message of an error.
+// lastLine returns the innermost message of an error.
 func lastLine(err error) string {
 	for {
 		inner := errors.Unwrap(err)
@@ -135,7 +141,7 @@ func lastLine(err error) string {
 	}
 }
 
-// explained says in one sentence what is wrong with a server; other errors stay as they are.
+// explained turns an error of a server into one sentence. Other errors stay as they are.
 func (a address) explained(err error) error {
 	if err == nil || a.server == nil {
 		return err
@@ -148,7 +154,8 @@ func (a address) explained(err error) error {
 		why := ""
 		switch e.Code {
 		case "28P01", "28000":
-			why = fmt.Sprintf("does not let the user %s in (%s): mend the user or the password", a.server.User, e.Message)
+			why = fmt.Sprintf("does not let the user %s in (%s): mend the user or the password", a.server.User,
+				e.Message)
 		case "3D000":
 			why = fmt.Sprintf("has no database %s: make it (createdb %[1]s), or mend the name", a.server.Database)
 		case "42501":
@@ -167,12 +174,13 @@ func (a address) explained(err error) error {
 		if errors.Is(err, ErrTaken) {
 			return ErrTaken
 		}
-		return &serverError{fmt.Sprintf("no PostgreSQL server answers at %s (%s): start it, or mend the URL", where, lastLine(innermost(e))), err}
+		return &serverError{fmt.Sprintf("no PostgreSQL server answers at %s (%s): start it, or mend the URL", where,
+			lastLine(innermost(e))), err}
 	}
 	return err
 }
 
-// innermost is the first of errors that were joined.
+// innermost returns the first of joined errors.
 func innermost(err error) error {
 	for {
 		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 {
@@ -185,7 +193,7 @@ func innermost(err error) error {
 	}
 }
 
-// serverError has a sentence of its own for what a driver says.
+// serverError is an error of the driver with a sentence of ours.
 type serverError struct {
 	text string
 	err  error

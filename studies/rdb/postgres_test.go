@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
 	"xlarun/studies/rdb/rdbtest"
+	"xlarun/studies/study"
 )
 
 func TestAddresses(t *testing.T) {
@@ -41,12 +41,15 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for at, want := range map[string]string{
-		"x/a.db": "x/a.db", "postgresql://me:secret@host:5433/db": "runs/postgresql-host-5433-db", "postgresql://you@host:5433/db": "runs/postgresql-host-5433-db",
+		"x/a.db": "x/a.db", "postgresql://me:secret@host:5433/db": "runs/postgresql-host-5433-db",
+		"postgresql://you@host:5433/db":                 "runs/postgresql-host-5433-db",
 		"postgresql:///db?host=%2Ftmp&search_path=mine": "runs/postgresql-%2Ftmp-5432-db,mine",
-		"postgresql://my-host/a%20b":                    "runs/postgresql-my-host-5432-a%20b", "postgresql://my-host/a_b": "runs/postgresql-my-host-5432-a_b",
-		"postgresql://a-1:2/b": "runs/postgresql-a-1-2-b", "postgresql://a:1/2-b": "runs/postgresql-a-1-2%2Db",
+		"postgresql://my-host/a%20b":                    "runs/postgresql-my-host-5432-a%20b",
+		"postgresql://my-host/a_b":                      "runs/postgresql-my-host-5432-a_b",
+		"postgresql://a-1:2/b":                          "runs/postgresql-a-1-2-b",
+		"postgresql://a:1/2-b":                          "runs/postgresql-a-1-2%2Db",
 	} {
-		got, err := Beside(at)
+		got, err := WorkPath(at)
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
@@ -68,11 +71,14 @@ func TestServersRefuse(t *testing.T) {
 	name := good[strings.LastIndex(good, "/")+1:]
 	port := fmt.Sprint(s.Port())
 	for _, c := range []struct{ at, want string }{
-		{strings.Replace(good, "se%2Fcr%40t", "wrongone", 1), "at 127.0.0.1:" + port + " does not let the user tester in (password authentication failed"},
+		{strings.Replace(good, "se%2Fcr%40t", "wrongone", 1), "at 127.0.0.1:" + port + " does not let the user " +
+			"tester in (password authentication failed"},
 		{strings.Replace(good, "tester", "stranger", 1), "does not let the user stranger in"},
 		{strings.Replace(good, name, "absent", 1), "has no database absent: make it (createdb absent)"},
-		{strings.Replace(good, port, free, 1), "no PostgreSQL server answers at 127.0.0.1:" + free + " (connection refused): start it"},
-		{good + "?sslmode=require", "no PostgreSQL server answers at 127.0.0.1:" + port + " (server refused TLS connection)"},
+		{strings.Replace(good, port, free, 1), "no PostgreSQL server answers at 127.0.0.1:" + free +
+			" (connection refused): start it"},
+		{good + "?sslmode=require", "no PostgreSQL server answers at 127.0.0.1:" + port +
+			" (server refused TLS connection)"},
 	} {
 		_, err := Open(c.at)
 		require.ErrorContains(t, err, c.want)
@@ -80,17 +86,19 @@ func TestServersRefuse(t *testing.T) {
 		for _, secret := range []string{"wrongone", "se%2Fcr%40t", "se/cr@t"} {
 			require.NotContains(t, err.Error(), secret)
 		}
-		_, err = Holds(c.at)
+		_, err = HasStudies(c.at)
 		require.ErrorContains(t, err, c.want)
 	}
 	a, err := parse(good)
 	require.NoError(t, err)
-	require.ErrorContains(t, a.explained(&net.DNSError{Err: "no such host", Name: "127.0.0.1"}), "there is no host 127.0.0.1 (no such host): mend the URL") // to ask for one may take long
-	holds, err := Holds(good)
+	// to ask for one may take long
+	require.ErrorContains(t, a.explained(&net.DNSError{Err: "no such host", Name: "127.0.0.1"}),
+		"there is no host 127.0.0.1 (no such host): mend the URL")
+	holds, err := HasStudies(good)
 	require.NoError(t, err)
 	require.False(t, holds, "and looking makes no tables")
 	d := opened(t, good)
-	holds, err = Holds(good)
+	holds, err = HasStudies(good)
 	require.NoError(t, err)
 	require.True(t, holds)
 	require.NotContains(t, d.String(), "cr")
@@ -100,6 +108,7 @@ func TestServersRefuse(t *testing.T) {
 func TestLock(t *testing.T) {
 	at := rdbtest.Start(t).Database(t)
 	a, b := opened(t, at), opened(t, at)
+	b.lockWait = 0
 	require.NoError(t, a.Lock("s"))
 	require.ErrorIs(t, b.Lock("s"), ErrTaken)
 	require.NoError(t, b.Lock("other"))
@@ -110,12 +119,14 @@ func TestLock(t *testing.T) {
 	require.NoError(t, err)
 	c := opened(t, at)
 	require.NoError(t, c.Lock("s"))
+	a.lockWait = 0
 	for range 3 { // the first time finds the connection dead
 		require.Error(t, a.Finish(1, study.Result{State: study.Complete, Values: []float64{1}}))
 	}
-	require.ErrorIs(t, a.Reach(t.Context()), ErrTaken)
+	require.ErrorIs(t, a.Ping(t.Context()), ErrTaken)
 	require.NoError(t, c.Close())
-	require.NoError(t, a.Reach(t.Context()), "it takes the lock again")
+	a.lockWait = time.Minute
+	require.NoError(t, a.Ping(t.Context()), "it takes the lock again")
 	require.NoError(t, a.Finish(1, study.Result{State: study.Complete, Values: []float64{1}}))
 }
 
@@ -134,19 +145,19 @@ func TestRestartedServer(t *testing.T) {
 	require.NoError(t, d.Lock("s"))
 	require.NoError(t, s.Down())
 	require.Error(t, d.Add(id, -1, &study.FrozenTrial{State: study.Running}))
-	require.ErrorContains(t, d.Reach(t.Context()), "no PostgreSQL server answers at")
-	_, err = d.News(id, 0, nil, nil)
+	require.ErrorContains(t, d.Ping(t.Context()), "no PostgreSQL server answers at")
+	_, err = d.Updates(id, 0, nil, nil)
 	require.ErrorContains(t, err, "no PostgreSQL server answers at")
 	require.NoError(t, s.Up())
-	require.NoError(t, d.Reach(t.Context()))
+	require.NoError(t, d.Ping(t.Context()))
 	require.NoError(t, d.Add(id, -1, &study.FrozenTrial{State: study.Running}))
-	all, err := d.News(id, 0, nil, nil)
+	all, err := d.Updates(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, all, 1)
 }
 
-// TestManyWriters: several storages that add, report and end trials at once, in groups whose locks cross: none is lost, numbers have no gaps, and
-// a reader that asks for what is new misses nothing.
+// TestManyWriters: several storages that add, report and end trials at once, in groups whose locks cross: none is lost,
+// numbers have no gaps, and a reader that asks for what is new misses nothing.
 func TestManyWriters(t *testing.T) { onEach(t, manyWriters) }
 
 func manyWriters(t *testing.T, at string) {
@@ -161,12 +172,14 @@ func manyWriters(t *testing.T, at string) {
 		for range writers {
 			wait.Go(func() {
 				for range each {
-					x := &study.FrozenTrial{State: study.Running, Start: time.Now(), SystemAttrs: map[string]json.RawMessage{"k": json.RawMessage(`1`)}}
+					x := &study.FrozenTrial{State: study.Running, Start: time.Now(),
+						SystemAttrs: map[string]json.RawMessage{"k": json.RawMessage(`1`)}}
 					err := d.Add(id, -1, x)
 					for step := range int64(3) {
 						err = errors.Join(err, d.Report(x.ID, study.Reported{Step: step, Value: float64(step)}))
 					}
-					errs <- errors.Join(err, d.Beat(x.ID), first.Finish(x.ID, study.Result{State: study.Complete, Values: []float64{float64(x.Number)}}),
+					errs <- errors.Join(err, d.Beat(x.ID),
+						first.Finish(x.ID, study.Result{State: study.Complete, Values: []float64{float64(x.Number)}}),
 						d.Finish(x.ID, study.Result{State: study.Complete, Values: []float64{float64(x.Number)}}))
 				}
 			})
@@ -181,7 +194,7 @@ func manyWriters(t *testing.T, at string) {
 			done++
 		default:
 		}
-		news, err := first.News(id, last, nil, nil)
+		news, err := first.Updates(id, last, nil, nil)
 		require.NoError(t, err)
 		for _, x := range news {
 			require.Equal(t, int64(len(seen)), x.Number)
@@ -189,7 +202,7 @@ func manyWriters(t *testing.T, at string) {
 		}
 	}
 	wait.Wait()
-	news, err := first.News(id, 0, nil, nil)
+	news, err := first.Updates(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, news, storages*writers*each)
 	for i, x := range news {
@@ -207,30 +220,31 @@ func TestRetriesDeadlocks(t *testing.T) {
 	require.NoError(t, err)
 	trials := []*study.FrozenTrial{{State: study.Running}, {State: study.Running}}
 	require.NoError(t, dbs[0].Add(id, -1, trials...))
-	var met sync.WaitGroup
-	met.Add(2)
+	var met [2]sync.Once
+	var both sync.WaitGroup
+	both.Add(2)
 	var wait sync.WaitGroup
 	errs, ran := make([]error, 2), make([]int, 2)
 	for i, d := range dbs {
 		wait.Go(func() {
 			errs[i] = d.do(func(tx *tx) error {
 				ran[i]++
-				if _, err := statesOf(tx, d.speak, []Ended{{Trial: trials[i].ID}}); err != nil {
+				if _, err := statesOf(tx, d.dialect, []TrialResult{{Trial: trials[i].ID}}); err != nil {
 					return err
 				}
-				if ran[i] == 1 {
-					met.Done()
-					met.Wait() // both have one row
-				}
-				_, err := statesOf(tx, d.speak, []Ended{{Trial: trials[1-i].ID}})
+				met[i].Do(func() {
+					both.Done()
+					both.Wait() // both have one row: each waits for the other's
+				})
+				_, err := statesOf(tx, d.dialect, []TrialResult{{Trial: trials[1-i].ID}})
 				return err
 			})
 		})
 	}
 	wait.Wait()
 	require.NoError(t, errors.Join(errs...))
-	require.Equal(t, 3, ran[0]+ran[1], "one of them a second time")
+	require.Greater(t, ran[0]+ran[1], 2, "at least one of them runs again")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Error(t, dbs[0].Reach(ctx))
+	require.Error(t, dbs[0].Ping(ctx))
 }

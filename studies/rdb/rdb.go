@@ -1,5 +1,5 @@
-// Package rdb keeps studies in a database of Optuna's schema (version 12, of Optuna 5.0), an SQLite file or one of a PostgreSQL server: Optuna,
-// its dashboard and this program open the same database, at the same time if they like.
+// Package rdb stores studies in a database with the schema of Optuna (version 12, of Optuna 5.0): an SQLite file or a
+// database of a PostgreSQL server. Optuna, its dashboard and this program can use the same database at the same time.
 package rdb
 
 import (
@@ -13,19 +13,21 @@ import (
 	"sync"
 	"time"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// DB is a study.Storage in a database. Several processes may have it open.
+// DB is a study.Storage in a database. Several processes may have the same one open.
 type DB struct {
-	at    address
-	speak *dialect
-	write *sql.DB // one connection, which holds the lock of Lock
-	read  *sql.DB
-	queue chan request
-	over  sync.WaitGroup
-	once  sync.Once
-	now   func() time.Time
+	at      address
+	dialect *dialect
+	write   *sql.DB // one connection, which holds the lock of Lock
+	read    *sql.DB
+	queue   chan request
+	over    sync.WaitGroup
+	once    sync.Once
+	now     func() time.Time
+	// lockWait is how long Lock waits for a lock: the server may take a moment to free that of a process that ended.
+	lockWait time.Duration
 
 	abs    string      // of a file, its path
 	file   os.FileInfo // as it was opened
@@ -39,7 +41,7 @@ type DB struct {
 
 var _ study.Storage = (*DB)(nil)
 
-// dialect is what databases say differently.
+// dialect holds what differs between SQLite and PostgreSQL.
 type dialect struct {
 	schema    []string            // statements that make the tables
 	tables    string              // counts those of three tables that are there
@@ -49,7 +51,7 @@ type dialect struct {
 	instant   string              // a time that is the second argument
 	snapshot  sql.TxOptions       // of a transaction whose queries see one state
 	bind      func(string) string // a statement's text as the driver takes it; nil: as it is
-	retry     func(error) bool    // tells of a transaction that has to be tried again
+	retry     func(error) bool    // whether a transaction has to run again
 }
 
 type request struct {
@@ -57,11 +59,11 @@ type request struct {
 	done chan error
 }
 
-// busy is how long a process waits for another's write: one that is stopped meanwhile holds the lock.
+// busy is how long a process waits for a write of another one, which may be stopped while it holds the lock.
 const busy = 5 * time.Minute
 
-// Holds tells whether there is a database at an address that has room for studies. It changes nothing.
-func Holds(at string) (bool, error) {
+// HasStudies reports whether the database at an address has the tables of studies. It changes nothing.
+func HasStudies(at string) (bool, error) {
 	a, err := parse(at)
 	if err != nil {
 		return false, err
@@ -71,26 +73,27 @@ func Holds(at string) (bool, error) {
 			return false, nil
 		}
 	}
-	db, speak, err := a.look()
+	db, dialect, err := a.look()
 	if err != nil {
 		return false, err
 	}
 	tables := 0
-	err = db.QueryRow(speak.tables).Scan(&tables)
+	err = db.QueryRow(dialect.tables).Scan(&tables)
 	if a.file != "" {
 		err = nil // what is no database has no tables
 	}
 	return err == nil && tables == 3, errors.Join(a.explained(err), db.Close())
 }
 
-// Open opens a storage, or makes it: sqlite:///relative/path, sqlite:////absolute/path, a path, or postgresql://USER:PASSWORD@HOST:PORT/DATABASE,
-// of which the server's administrator has made the database. No error has the password.
+// Open opens a storage, or makes it: sqlite:///relative/path, sqlite:////absolute/path, a path, or
+// postgresql://USER:PASSWORD@HOST:PORT/DATABASE. The database of a server has to exist. Errors do not contain the
+// password.
 func Open(at string) (*DB, error) {
 	a, err := parse(at)
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{at: a, queue: make(chan request, 1024), now: time.Now}
+	d := &DB{at: a, queue: make(chan request, 1024), now: time.Now, lockWait: time.Second}
 	if a.file == "" {
 		d.openServer()
 	} else if err := d.openFile(); err != nil {
@@ -100,7 +103,7 @@ func Open(at string) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("storage %s: %w", a, a.explained(err)), d.write.Close(), d.read.Close())
 	}
 	d.writeStatements.db, d.readStatements.db = d.write, d.read
-	d.writeStatements.bind, d.readStatements.bind = d.speak.bind, d.speak.bind
+	d.writeStatements.bind, d.readStatements.bind = d.dialect.bind, d.dialect.bind
 	d.over.Go(d.writes)
 	return d, nil
 }
@@ -110,7 +113,7 @@ func (d *DB) start() error {
 	if err != nil {
 		return err
 	}
-	if err := prepare(tx, d.speak, d.at.String()); err != nil {
+	if err := prepare(tx, d.dialect, d.at.String()); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil || d.abs == "" {
@@ -120,7 +123,7 @@ func (d *DB) start() error {
 	return err
 }
 
-// Close waits for what is being written.
+// Close waits until everything is written.
 func (d *DB) Close() error {
 	if d.queue == nil { // it was looked at
 		var err error
@@ -137,11 +140,11 @@ func (d *DB) Close() error {
 	return errors.Join(d.write.Close(), d.read.Close())
 }
 
-// String is where the storage is, without a password.
+// String returns the address of the storage without its password.
 func (d *DB) String() string { return d.at.String() }
 
-// Reach tells what is wrong with a storage on which something went wrong: nil where it answers, and the lock, if there is one, is held.
-func (d *DB) Reach(ctx context.Context) error {
+// Ping returns nil if the storage answers and, if it is locked, still holds its lock.
+func (d *DB) Ping(ctx context.Context) error {
 	if err := d.there(); err != nil {
 		return err
 	}

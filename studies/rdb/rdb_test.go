@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
 // opened is a storage in a folder of the test.
@@ -86,7 +86,8 @@ func keepsWhatItIsTold(t *testing.T, path string) {
 			require.False(t, x.Start.IsZero() && x.State != study.Fail && x.Number != 0)
 			params, err := json.Marshal(x.External())
 			require.NoError(t, err)
-			text += fmt.Sprintln(x.Number, x.State, string(params), x.Values, x.Intermediate, string(x.UserAttrs[study.ReasonAttr]), string(x.SystemAttrs[study.DigestAttr]))
+			text += fmt.Sprintln(x.Number, x.State, string(params), x.Values, x.Intermediate,
+				string(x.UserAttrs[study.ReasonAttr]), string(x.SystemAttrs[study.DigestAttr]))
 		}
 		return text
 	}
@@ -102,13 +103,15 @@ func TestOpenRefuses(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "old.db")
 	db, err := sql.Open("sqlite3", "file:"+old)
 	require.NoError(t, err)
-	_, err = db.Exec(`CREATE TABLE version_info (version_info_id INTEGER, schema_version INTEGER, library_version TEXT); INSERT INTO version_info VALUES (1, 10, '2.0')`)
+	_, err = db.Exec(
+		`CREATE TABLE version_info (version_info_id INTEGER, schema_version INTEGER, library_version TEXT); INSERT INTO version_info VALUES (1, 10, '2.0')`)
 	require.NoError(t, err)
 	require.NoError(t, db.Close())
 	text := filepath.Join(t.TempDir(), "text.db")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 20)), 0o600))
 	for at, want := range map[string]string{
-		text: "holds something else than an SQLite database: give another path", "mysql://u@host/db": "sqlite:///PATH", "": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
+		text: "holds something else than an SQLite database: give another path", "mysql://u@host/db": "sqlite:///PATH",
+		"": "names no file", "sqlite:///": "names no file", "a\x00b": "names no file",
 		old: "optuna storage upgrade", t.TempDir(): "",
 	} {
 		_, err := Open(at)
@@ -130,20 +133,22 @@ func firstResultWins(t *testing.T, path string) {
 	errs := make([]error, 16)
 	for i := range errs {
 		wait.Go(func() {
-			errs[i] = dbs[i%2].Finish(trial.ID, study.Result{State: study.Complete, Values: []float64{1.5}, Intermediate: []study.Reported{{Step: 1, Value: .1}}})
+			errs[i] = dbs[i%2].Finish(trial.ID, study.Result{State: study.Complete, Values: []float64{1.5},
+				Intermediate: []study.Reported{{Step: 1, Value: .1}}})
 		})
 	}
 	wait.Wait()
 	require.NoError(t, errors.Join(errs...), "all are equal to the bit")
 	for i, other := range []study.Result{
-		{State: study.Complete, Values: []float64{math.Nextafter(1.5, 2)}, Intermediate: []study.Reported{{Step: 1, Value: .1}}},
+		{State: study.Complete, Values: []float64{math.Nextafter(1.5, 2)}, Intermediate: []study.Reported{
+			{Step: 1, Value: .1}}},
 		{State: study.Complete, Values: []float64{1.5}, Intermediate: []study.Reported{{Step: 1, Value: .2}}},
 		{State: study.Complete, Values: []float64{math.Inf(1)}}, {State: study.Fail, Reason: "died"},
 	} {
 		n, ok := errors.AsType[*study.Nondeterminism](dbs[1].Finish(trial.ID, other))
 		require.True(t, ok, i)
 		require.NotEqual(t, n.First, n.Second)
-		all, err := dbs[0].News(id, 0, nil, nil)
+		all, err := dbs[0].Updates(id, 0, nil, nil)
 		require.NoError(t, err)
 		require.Equal(t, []float64{1.5}, all[0].Values)
 		c, ok := study.System[study.Conflict](all[0], study.ConflictAttr)
@@ -162,7 +167,8 @@ func beats(t *testing.T, path string) {
 	d.now = func() time.Time { return now }
 	id, err := d.Open("s", []study.Direction{study.Minimize})
 	require.NoError(t, err)
-	trials := []*study.FrozenTrial{{State: study.Running}, {State: study.Running}, {State: study.Complete, Values: []float64{1}}}
+	trials := []*study.FrozenTrial{{State: study.Running}, {State: study.Running},
+		{State: study.Complete, Values: []float64{1}}}
 	require.NoError(t, d.Add(id, -1, trials...))
 	require.NoError(t, d.Beat())
 	require.NoError(t, d.Beat(trials[0].ID, trials[2].ID, 99))
@@ -194,11 +200,13 @@ func groupsShareACommit(t *testing.T, path string) {
 			if i%10 == 0 {
 				want = 1 << 40 // nobody gets it
 			}
-			errs[i] = d.Add(id, want, &study.FrozenTrial{State: study.Running, Params: map[string]float64{"i": float64(i)}, Distributions: map[string]study.Distribution{"i": {Kind: study.Int, High: 1000, Step: 1}}})
+			errs[i] = d.Add(id, want, &study.FrozenTrial{State: study.Running, Params: map[string]float64{
+				"i": float64(i)}, Distributions: map[string]study.Distribution{
+				"i": {Kind: study.Int, High: 1000, Step: 1}}})
 		})
 	}
 	wait.Wait()
-	all, err := d.News(id, 0, nil, nil)
+	all, err := d.Updates(id, 0, nil, nil)
 	require.NoError(t, err)
 	require.Len(t, all, 180)
 	for i, x := range all {
@@ -218,7 +226,7 @@ func TestHoldsNothing(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text.db")
 	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("no database\n", 20)), 0o666))
 	for _, at := range []string{text, text + ".absent"} {
-		holds, err := Holds(at)
+		holds, err := HasStudies(at)
 		require.NoError(t, err)
 		require.False(t, holds)
 	}

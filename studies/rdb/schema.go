@@ -14,8 +14,8 @@ const (
 	revision       = "v3.2.0.a"
 )
 
-// schema are statements that make the tables as Optuna 5.0's RDBStorage makes them: with a type of keys that number themselves, of times, of
-// numbers, and with the types of the database that have names (nil: texts are kept as such).
+// schema returns the statements that make the tables as Optuna 5.0 does. Arguments are the types of keys, times and
+// numbers, and the names of enumerated types (nil: they are texts).
 func schema(key, instant, number string, enums map[string]string) (all []string) {
 	enum := func(name string, width int) string {
 		if enums == nil {
@@ -28,14 +28,17 @@ func schema(key, instant, number string, enums map[string]string) (all []string)
 	}
 	// attribute is the shape of the four tables of attributes.
 	attribute := func(table, owner, owners string) string {
-		return fmt.Sprintf(`CREATE TABLE %s_attributes (%[1]s_attribute_id %[4]s, %[2]s INTEGER REFERENCES %[3]s (%[2]s),
+		return fmt.Sprintf(
+			`CREATE TABLE %s_attributes (%[1]s_attribute_id %[4]s, %[2]s INTEGER REFERENCES %[3]s (%[2]s),
 		"key" VARCHAR(512), value_json TEXT, UNIQUE (%[2]s, "key"))`, table, owner, owners, key)
 	}
 	return append(all,
 		`CREATE TABLE studies (study_id `+key+`, study_name VARCHAR(512) NOT NULL)`,
 		`CREATE UNIQUE INDEX ix_studies_study_name ON studies (study_name)`,
-		`CREATE TABLE version_info (version_info_id INTEGER NOT NULL PRIMARY KEY CHECK (version_info_id = 1), schema_version INTEGER, library_version VARCHAR(256))`,
-		`CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))`,
+		`CREATE TABLE version_info (version_info_id INTEGER NOT NULL PRIMARY KEY CHECK (version_info_id = 1), `+
+			`schema_version INTEGER, library_version VARCHAR(256))`,
+		`CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL, `+
+			`CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num))`,
 		`CREATE TABLE study_directions (study_direction_id `+key+`, direction `+enum("studydirection", 8)+` NOT NULL,
 		study_id INTEGER NOT NULL REFERENCES studies (study_id), objective INTEGER NOT NULL, UNIQUE (study_id, objective))`,
 		attribute("study_user", "study_id", "studies"),
@@ -45,38 +48,44 @@ func schema(key, instant, number string, enums map[string]string) (all []string)
 		`CREATE INDEX ix_trials_study_id ON trials (study_id)`,
 		attribute("trial_user", "trial_id", "trials"),
 		attribute("trial_system", "trial_id", "trials"),
-		`CREATE TABLE trial_params (param_id `+key+`, trial_id INTEGER REFERENCES trials (trial_id), param_name VARCHAR(512),
+		`CREATE TABLE trial_params (param_id `+key+
+			`, trial_id INTEGER REFERENCES trials (trial_id), param_name VARCHAR(512),
 		param_value `+number+`, distribution_json TEXT, UNIQUE (trial_id, param_name))`,
 		`CREATE TABLE trial_values (trial_value_id `+key+`, trial_id INTEGER NOT NULL REFERENCES trials (trial_id),
-		objective INTEGER NOT NULL, value `+number+`, value_type `+enum("trialvaluetype", 7)+` NOT NULL, UNIQUE (trial_id, objective))`,
-		`CREATE TABLE trial_intermediate_values (trial_intermediate_value_id `+key+`, trial_id INTEGER NOT NULL REFERENCES trials (trial_id),
-		step INTEGER NOT NULL, intermediate_value `+number+`, intermediate_value_type `+enum("trialintermediatevaluetype", 7)+` NOT NULL, UNIQUE (trial_id, step))`,
-		`CREATE TABLE trial_heartbeats (trial_heartbeat_id `+key+`, trial_id INTEGER NOT NULL REFERENCES trials (trial_id),
+		objective INTEGER NOT NULL, value `+number+`, value_type `+enum("trialvaluetype", 7)+
+			` NOT NULL, UNIQUE (trial_id, objective))`,
+		`CREATE TABLE trial_intermediate_values (trial_intermediate_value_id `+key+
+			`, trial_id INTEGER NOT NULL REFERENCES trials (trial_id),
+		step INTEGER NOT NULL, intermediate_value `+number+`, intermediate_value_type `+
+			enum("trialintermediatevaluetype", 7)+` NOT NULL, UNIQUE (trial_id, step))`,
+		`CREATE TABLE trial_heartbeats (trial_heartbeat_id `+key+
+			`, trial_id INTEGER NOT NULL REFERENCES trials (trial_id),
 		heartbeat `+instant+` NOT NULL, UNIQUE (trial_id))`,
 	)
 }
 
-// openIndex is an index of ours for trials that are not over: to find these costs the same however many others there are.
+// openIndex is an index of ours for open trials: finding them costs the same in a study of many trials.
 const openIndex = `CREATE INDEX IF NOT EXISTS ix_xlarun_open ON trials (study_id) WHERE state IN ('RUNNING', 'WAITING')`
 
-// prepare makes the tables where there are none, and refuses those of another version.
-func prepare(tx *sql.Tx, speak *dialect, at string) error {
-	if speak == postgres { // one process at a time
+// prepare makes the tables if there are none. It returns an error if they are of another version.
+func prepare(tx *sql.Tx, dialect *dialect, at string) error {
+	if dialect == postgres { // one process at a time
 		if _, err := tx.Exec(`SELECT pg_advisory_xact_lock(hashtextextended('xlarun schema', 0))`); err != nil {
 			return err
 		}
 	}
 	var n int
-	if err := tx.QueryRow(speak.tables).Scan(&n); err != nil {
+	if err := tx.QueryRow(dialect.tables).Scan(&n); err != nil {
 		return err
 	}
 	if n == 0 {
-		for _, q := range speak.schema {
+		for _, q := range dialect.schema {
 			if _, err := tx.Exec(q); err != nil {
 				return err
 			}
 		}
-		if _, err := tx.Exec(fmt.Sprintf(`INSERT INTO version_info VALUES (1, %d, '%s')`, schemaVersion, libraryVersion)); err != nil {
+		if _, err := tx.Exec(fmt.Sprintf(`INSERT INTO version_info VALUES (1, %d, '%s')`, schemaVersion,
+			libraryVersion)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(fmt.Sprintf(`INSERT INTO alembic_version VALUES ('%s')`, revision)); err != nil {
@@ -86,15 +95,15 @@ func prepare(tx *sql.Tx, speak *dialect, at string) error {
 	if err := checkVersion(tx.QueryRow, at); err != nil {
 		return err
 	}
-	// It is looked for first: to make one, even where it is there, takes a right and a lock that those who only look do not have.
-	if err := tx.QueryRow(speak.index).Scan(&n); err != nil || n > 0 {
+	// Look for the index first: making it, even if it exists, needs a right and a lock that readers do not have.
+	if err := tx.QueryRow(dialect.index).Scan(&n); err != nil || n > 0 {
 		return err
 	}
 	_, err := tx.Exec(openIndex)
 	return err
 }
 
-// checkVersion refuses tables of another version.
+// checkVersion returns an error if the tables are of another version.
 func checkVersion(row func(query string, args ...any) *sql.Row, at string) error {
 	var version int64
 	var library string
@@ -102,7 +111,8 @@ func checkVersion(row func(query string, args ...any) *sql.Row, at string) error
 		return err
 	}
 	if version != schemaVersion {
-		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with `optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
+		return fmt.Errorf("%s has version %d of Optuna's schema (of Optuna %s), want version %d: bring it there with "+
+			"`optuna storage upgrade` of Optuna %s", at, version, library, schemaVersion, libraryVersion)
 	}
 	return nil
 }

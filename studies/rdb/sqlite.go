@@ -20,7 +20,7 @@ var sqlite = &dialect{
 	ids:    `SELECT value FROM json_each(?3)`, instant: `?2`,
 }
 
-// uri is a file as the driver takes it.
+// uri returns the URI of a file for the driver.
 func uri(abs string) string { return "file:" + (&url.URL{Path: abs}).EscapedPath() }
 
 func lookFile(path string) (*sql.DB, error) {
@@ -32,7 +32,7 @@ func lookFile(path string) (*sql.DB, error) {
 }
 
 func (d *DB) openFile() error {
-	d.speak = sqlite
+	d.dialect = sqlite
 	abs, err := folder(d.at.file)
 	if err != nil {
 		return err
@@ -46,18 +46,21 @@ func (d *DB) openFile() error {
 	}
 	d.write.SetMaxOpenConns(1)
 	d.read.SetMaxOpenConns(2)
-	// Readers then do not hold up the writer. Where it cannot be had, as beside an open transaction, it goes without.
+	// In WAL mode readers do not block the writer. If it is not available, as during an open transaction, it works
+	// without.
 	if _, err := d.write.Exec(`PRAGMA journal_mode = WAL`); errors.Is(err, sqlite3.NOTADB) {
-		return errors.Join(fmt.Errorf("%s holds something else than an SQLite database: give another path", d.at.file), d.read.Close(), d.write.Close())
+		return errors.Join(fmt.Errorf("%s holds something else than an SQLite database: give another path", d.at.file),
+			d.read.Close(), d.write.Close())
 	}
 	d.abs = abs
 	return nil
 }
 
-// ErrGone is what a storage's calls come to whose file is not where it was.
+// ErrGone means that the file of a storage was removed or replaced.
 var ErrGone = errors.New("the file was removed or replaced while it was in use: what is written goes nowhere")
 
-// there is ErrGone where a storage's file has gone, which SQLite does not notice: it would write on into what nobody can open.
+// there returns ErrGone if the file of a storage is gone. SQLite does not notice: it would go on writing to a file that
+// nobody can open.
 func (d *DB) there() error {
 	if d.file == nil {
 		return nil

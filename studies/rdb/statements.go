@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// statements keeps those of a database that were prepared: to prepare one takes SQLite longer than to run it.
-// A driver that numbers arguments in its own way keeps prepared statements itself.
+// statements keeps prepared statements: preparing one takes SQLite longer than running it. A driver with its own
+// numbering of arguments prepares statements itself.
 type statements struct {
 	db    *sql.DB
 	bind  func(string) string
@@ -16,7 +16,8 @@ type statements struct {
 	new   map[string]bool      // texts that were run without
 }
 
-// learn prepares what was run since the last time. It needs a connection, so that no transaction of the caller may be open.
+// learn prepares the statements that have run since the last call. It needs a connection: the caller may have no open
+// transaction.
 func (s *statements) learn() {
 	s.mu.Lock()
 	texts := s.new
@@ -45,12 +46,13 @@ func (s *statements) of(t *sql.Tx) *tx { return &tx{tx: t, by: s, own: map[strin
 
 // tx is a transaction with prepared statements.
 type tx struct {
-	tx  *sql.Tx
-	by  *statements
-	own map[string]*sql.Stmt // texts that ran in it, nil where they ran once: a second time they are prepared for the transaction alone
+	tx *sql.Tx
+	by *statements
+	// texts that ran in it, nil where they ran once: a second time they are prepared for the transaction alone
+	own map[string]*sql.Stmt
 }
 
-// prepared is a statement, nil where it has to be run without.
+// prepared returns a prepared statement, or nil.
 func (t *tx) prepared(text string) *sql.Stmt {
 	own, ran := t.own[text]
 	if own != nil || t.by.bind != nil {
@@ -99,7 +101,7 @@ func (t *tx) QueryRow(text string, args ...any) *sql.Row {
 	return t.tx.QueryRow(t.by.text(text), args...)
 }
 
-// text is a statement's as the driver takes it.
+// text returns a statement for the driver.
 func (s *statements) text(text string) string {
 	if s.bind == nil {
 		return text

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
 // Open implements study.Storage.
@@ -29,7 +29,8 @@ func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, 
 		err = tx.QueryRow(`INSERT INTO studies (study_name) VALUES (?) RETURNING study_id`, name).Scan(&id)
 		for i, direction := range directions {
 			if err == nil {
-				_, err = tx.Exec(`INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)`, string(direction), id, i)
+				_, err = tx.Exec(`INSERT INTO study_directions (direction, study_id, objective) VALUES (?, ?, ?)`,
+					string(direction), id, i)
 			}
 		}
 		return err
@@ -37,7 +38,7 @@ func (d *DB) Open(name string, directions []study.Direction) (id study.StudyID, 
 	return id, err
 }
 
-// lookFor finds a study that is there.
+// lookFor finds an existing study.
 func (d *DB) lookFor(name string, directions []study.Direction) (study.StudyID, error) {
 	id, err := find(d.reads(), name)
 	if err == nil && id == 0 {
@@ -53,15 +54,15 @@ func (d *DB) lookFor(name string, directions []study.Direction) (study.StudyID, 
 	return id, study.CheckDirections(name, has, directions)
 }
 
-// reads are queries that see one state each.
-func (d *DB) reads() querier { return reader{d.read, d.speak.bind} }
+// reads returns a reader outside of transactions.
+func (d *DB) reads() querier { return reader{d.read, d.dialect.bind} }
 
 type querier interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 	QueryRow(query string, args ...any) *sql.Row
 }
 
-// find is the study of a name, 0 for none.
+// find returns the study of a name, 0 if there is none.
 func find(q querier, name string) (id study.StudyID, err error) {
 	err = q.QueryRow(`SELECT study_id FROM studies WHERE study_name = ?`, name).Scan(&id)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -80,7 +81,7 @@ func directionsOf(q querier, id study.StudyID) (all []study.Direction, err error
 	return all, err
 }
 
-// Studies are the names of the studies with their directions.
+// Studies returns the names of the studies and their directions.
 func (d *DB) Studies() (names []string, directions map[string][]study.Direction, err error) {
 	ids := map[string]study.StudyID{}
 	err = each(d.reads(), func(rows *sql.Rows) error {
@@ -99,7 +100,7 @@ func (d *DB) Studies() (names []string, directions map[string][]study.Direction,
 	return names, directions, err
 }
 
-// each calls take for each row.
+// each calls take with each row.
 func each(q querier, take func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := q.Query(query, args...)
 	if err != nil {
@@ -116,7 +117,10 @@ func each(q querier, take func(*sql.Rows) error, query string, args ...any) erro
 // SetAttr implements study.Storage.
 func (d *DB) SetAttr(s study.StudyID, key string, value json.RawMessage) error {
 	return d.do(func(tx *tx) error {
-		_, err := tx.Exec(`INSERT INTO study_system_attributes (study_id, "key", value_json) VALUES (?, ?, ?) ON CONFLICT (study_id, "key") DO UPDATE SET value_json = excluded.value_json`, s, key, string(value))
+		_, err := tx.Exec(
+			`INSERT INTO study_system_attributes (study_id, "key", value_json) `+
+				`VALUES (?, ?, ?) `+
+				`ON CONFLICT (study_id, "key") DO UPDATE SET value_json = excluded.value_json`, s, key, string(value))
 		return err
 	})
 }
@@ -124,7 +128,8 @@ func (d *DB) SetAttr(s study.StudyID, key string, value json.RawMessage) error {
 // Attr implements study.Storage.
 func (d *DB) Attr(s study.StudyID, key string) (json.RawMessage, error) {
 	var text string
-	err := d.reads().QueryRow(`SELECT value_json FROM study_system_attributes WHERE study_id = ? AND "key" = ?`, s, key).Scan(&text)
+	err := d.reads().QueryRow(`SELECT value_json FROM study_system_attributes WHERE study_id = ? AND "key" = ?`, s,
+		key).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"xlarun/rollout/study"
+	"xlarun/studies/study"
 )
 
-// timeFormat is Optuna's, of local time.
+// timeFormat is the format of Optuna, in local time.
 const timeFormat = "2006-01-02 15:04:05.000000"
 
 func timeText(t time.Time) any {
@@ -23,14 +23,20 @@ func timeText(t time.Time) any {
 // Add implements study.Storage.
 func (d *DB) Add(s study.StudyID, want int64, trials ...*study.FrozenTrial) error {
 	return d.do(func(tx *tx) error {
-		// Who adds trials locks the study, as Optuna does: IDs rise in the order of the commits, and no two trials have a number.
+		// Who adds trials locks the study, as Optuna does: IDs rise in the order of the commits, and no two trials have
+		// a number.
 		var id study.StudyID
-		if err := tx.QueryRow(`SELECT study_id FROM studies WHERE study_id = ?`+d.speak.forUpdate, s).Scan(&id); err != nil {
+		if err := tx.QueryRow(`SELECT study_id FROM studies WHERE study_id = ?`+d.dialect.forUpdate, s).Scan(
+			&id); err !=
+			nil {
 			return err
 		}
 		next := int64(0)
-		// The cast keeps SQLite from preparing the statement anew for each value: its planner looks at bare arguments that stand beside an index.
-		err := tx.QueryRow(`SELECT number + 1 FROM trials WHERE study_id = CAST(? AS BIGINT) ORDER BY trial_id DESC LIMIT 1`, s).Scan(&next)
+		// The cast keeps SQLite from preparing the statement anew for each value: its planner looks at bare arguments
+		// that stand beside an index.
+		err := tx.QueryRow(
+			`SELECT number + 1 FROM trials WHERE study_id = CAST(? AS BIGINT) ORDER BY trial_id DESC LIMIT 1`, s).Scan(
+			&next)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -58,7 +64,9 @@ func (d *DB) Suggest(t *study.FrozenTrial) error {
 // Take implements study.Storage.
 func (d *DB) Take(t *study.FrozenTrial) (ok bool, err error) {
 	err = d.do(func(tx *tx) error {
-		r, err := tx.Exec(`UPDATE trials SET state = 'RUNNING', datetime_start = ? WHERE trial_id = ? AND state = 'WAITING'`, timeText(t.Start), t.ID)
+		r, err := tx.Exec(
+			`UPDATE trials SET state = 'RUNNING', datetime_start = ? WHERE trial_id = ? AND state = 'WAITING'`,
+			timeText(t.Start), t.ID)
 		if err != nil {
 			return err
 		}
@@ -71,7 +79,7 @@ func (d *DB) Take(t *study.FrozenTrial) (ok bool, err error) {
 	return ok && err == nil, err
 }
 
-// numberOf splits a number into what the columns hold.
+// numberOf returns a number as the columns hold it.
 func numberOf(x float64) (value any, kind string) {
 	switch {
 	case math.IsNaN(x):

@@ -12,7 +12,7 @@ import (
 	"xlarun/studies"
 )
 
-// OpenIslands serves a page of a run of islands, of the files in its folder as they are now, as Open does of a study.
+// OpenIslands serves a page of a run of islands from the files in its folder, like Open for a study.
 func OpenIslands(l studies.Listen, folder string) (*Page, error) {
 	if _, err := os.Stat(filepath.Join(folder, "config.toml")); err != nil {
 		return nil, fmt.Errorf("%s is no folder of a run: it has no config.toml", folder)
@@ -24,17 +24,17 @@ func OpenIslands(l studies.Listen, folder string) (*Page, error) {
 	return p, nil
 }
 
-// islands are what is sent of a run of them.
+// islands is the data of the page.
 type islands struct {
 	Name   string `json:"name"`
 	Folder string `json:"folder"`
-	// Rows are generations, at most mostRows of them: metrics by name, those that are no numbers null.
+	// Rows are at most mostRows generations: metrics by name, null if they are not finite.
 	Rows []map[string]any `json:"rows"`
-	// Standing is islands.json, as of the last checkpoint; null before.
+	// Standing is islands.json as of the last checkpoint; null before.
 	Standing json.RawMessage `json:"standing"`
 }
 
-// mostRows is the most generations that are sent; of more every second, third, … is.
+// mostRows is the highest number of generations that are sent; of more, every second, third, … is sent.
 const mostRows = 400
 
 func islandsOf(folder string) (*islands, error) {

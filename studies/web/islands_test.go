@@ -14,7 +14,8 @@ import (
 	"xlarun/studies"
 )
 
-// TestShowsIslands: the page is sent the folder's rows, thinned where there are many, and what each island has come to; a row that is being written is left for the next time.
+// TestShowsIslands: the page is sent the folder's rows, thinned where there are many, and what each island has come to;
+// a row that is being written is left for the next time.
 func TestShowsIslands(t *testing.T) {
 	dir := t.TempDir()
 	_, err := OpenIslands(loopback, dir)
@@ -63,7 +64,8 @@ func TestShowsIslands(t *testing.T) {
 	p, err := OpenIslands(loopback, dir)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, p.Close()) }()
-	for file, want := range map[string]string{"": "<title>xlarun islands</title>", "islands.js": "refresh();", "plots.js": "svgNS"} {
+	for file, want := range map[string]string{"": "<title>xlarun islands</title>", "islands.js": "poll(draw",
+		"plots.js": "svgNS", "live.js": "If-None-Match"} {
 		status, text, _ := get(t, http.DefaultClient, p.URL()+file)
 		require.Equal(t, 200, status, file)
 		require.Contains(t, text, want)

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"xlarun/rollout/study"
 	"xlarun/studies"
+	"xlarun/studies/study"
 )
 
-// Most of what a page is sent: learning curves of so many of the best and of the newest trials, of so many points each.
+// Limits of the data: learning curves of the best and of the newest trials, and points per curve.
 const (
 	bestCurves   = 60
 	newestCurves = 140
@@ -77,7 +77,7 @@ type worker struct {
 	Silent  int     `json:"silent"` // seconds since it was heard of
 }
 
-// number is written as null where it is none, and as a text where it is infinite.
+// number is written as null if it is NaN, and as a text if it is infinite.
 type number float64
 
 // MarshalJSON implements json.Marshaler.
@@ -102,9 +102,10 @@ func numbers(values []float64) []number {
 	return out
 }
 
-// picture is what a study looks like; spec may be nil.
+// picture returns the snapshot of a study; spec may be nil.
 func picture(st *study.Study, storage string, spec *studies.Spec, trials []*study.FrozenTrial) *snapshot {
-	s := &snapshot{Study: st.Name, Storage: storage, Directions: st.Directions(), Trials: make([]trial, 0, len(trials)), Curves: []curve{}, Best: []int64{}}
+	s := &snapshot{Study: st.Name, Storage: storage, Directions: st.Directions(), Trials: make([]trial, 0, len(trials)),
+		Curves: []curve{}, Best: []int64{}}
 	if spec != nil {
 		s.Metrics, s.Wanted = spec.Metrics(), spec.Trials
 		s.About = spec.Kind + ", sampler " + spec.Sampler + ", pruner " + spec.Pruner
@@ -132,7 +133,8 @@ func picture(st *study.Study, storage string, spec *studies.Spec, trials []*stud
 
 func pictured(t *study.FrozenTrial) trial {
 	_, differs := study.System[study.Conflict](t, study.ConflictAttr)
-	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{}, Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
+	out := trial{Number: t.Number, State: t.State, Values: numbers(t.Values), Params: map[string]any{},
+		Reason: studies.Reason(t), Differs: differs, Broken: !t.Feasible(),
 		Foreign: t.SystemAttrs[study.SeesAttr] == nil && t.State != study.Waiting}
 	for name, x := range t.External() {
 		if f, ok := x.(float64); ok {
@@ -153,7 +155,7 @@ func pictured(t *study.FrozenTrial) trial {
 	return out
 }
 
-// spaceOf are the parameters of trials, by name, with the bounds of all their distributions.
+// spaceOf returns the parameters of trials with the bounds of all their distributions, by name.
 func spaceOf(trials []*study.FrozenTrial) []param {
 	all := map[string]param{}
 	for _, t := range trials {
@@ -182,7 +184,7 @@ func spaceOf(trials []*study.FrozenTrial) []param {
 	return out
 }
 
-// curvesOf are what the best and the newest trials reported, by number.
+// curvesOf returns the reports of the best and the newest trials, by number.
 func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
 	var with []*study.FrozenTrial
 	for _, t := range trials {
@@ -194,7 +196,9 @@ func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
 	for _, t := range with[max(0, len(with)-newestCurves):] {
 		take[t.Number] = true
 	}
-	ranked := slices.DeleteFunc(slices.Clone(with), func(t *study.FrozenTrial) bool { return t.State != study.Complete || len(t.Values) == 0 })
+	ranked := slices.DeleteFunc(slices.Clone(with), func(t *study.FrozenTrial) bool {
+		return t.State != study.Complete || len(t.Values) == 0
+	})
 	slices.SortStableFunc(ranked, func(a, b *study.FrozenTrial) int {
 		if d == study.Maximize {
 			a, b = b, a
@@ -219,11 +223,12 @@ func curvesOf(trials []*study.FrozenTrial, d study.Direction) (all []curve) {
 	return all
 }
 
-// at are workers as they are seen now; trials has the numbers of IDs.
-func at(now time.Time, seen []studies.Seen, trials map[int64]int64) []worker {
+// at returns the workers; trials maps IDs to numbers.
+func at(now time.Time, seen []studies.WorkerStatus, trials map[int64]int64) []worker {
 	all := []worker{}
 	for _, w := range seen {
-		out := worker{ID: w.ID, Trials: []int64{}, Threads: w.Threads, Done: w.Done, Silent: int(now.Sub(w.Heard).Seconds())}
+		out := worker{ID: w.ID, Trials: []int64{}, Threads: w.Threads, Done: w.Done,
+			Silent: int(now.Sub(w.LastSeen).Seconds())}
 		for _, id := range w.Leased {
 			if number, ok := trials[id]; ok {
 				out.Trials = append(out.Trials, number)

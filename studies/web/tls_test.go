@@ -28,8 +28,10 @@ func authority(t *testing.T) (pool *x509.CertPool, sign func() tls.Certificate) 
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		require.NoError(t, err)
 		number++
-		c := &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil, BasicConstraintsValid: true,
-			KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+		c := &x509.Certificate{SerialNumber: big.NewInt(number), NotBefore: time.Now().Add(-time.Hour),
+			NotAfter: time.Now().Add(time.Hour), IsCA: parent == nil, BasicConstraintsValid: true,
+			KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IPAddresses: []net.IP{
+				net.IPv4(127, 0, 0, 1)}}
 		if parent == nil {
 			parent, by = c, key
 		}
@@ -54,10 +56,12 @@ func client(t *testing.T, trusts *x509.CertPool, own ...tls.Certificate) *http.C
 	return &http.Client{Transport: transport, Jar: jar}
 }
 
-// TestPageByTLS: with a certificate and a token the page is https alone, shown to who trusts the one and knows the other; the cookie that holds what follows from the token goes nowhere else.
+// TestPageByTLS: with a certificate and a token the page is https alone, shown to who trusts the one and knows the
+// other; the cookie that holds what follows from the token goes nowhere else.
 func TestPageByTLS(t *testing.T) {
 	pool, sign := authority(t)
-	l := studies.Listen{Address: "127.0.0.1:0", Token: "sesame", TLS: &tls.Config{Certificates: []tls.Certificate{sign()}}}
+	l := studies.Listen{Address: "127.0.0.1:0", Token: "sesame", TLS: &tls.Config{Certificates: []tls.Certificate{
+		sign()}}}
 	p := shown(t, l, 3, nil)
 	require.True(t, strings.HasPrefix(p.URL(), "https://127.0.0.1:"), p.URL())
 	browser := client(t, pool)
@@ -69,7 +73,10 @@ func TestPageByTLS(t *testing.T) {
 		status, _, _ = get(t, browser, p.URL()+"data", "Authorization", bearer)
 		require.Equal(t, want, status, bearer)
 	}
-	answer, err := (&http.Client{Transport: browser.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).PostForm(p.URL()+"token", url.Values{"token": {"sesame"}})
+	answer, err := (&http.Client{Transport: browser.Transport, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}).PostForm(p.URL()+"token", url.Values{"token": {"sesame"}})
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
 	cookies := answer.Cookies()
@@ -92,15 +99,18 @@ func TestPageByTLS(t *testing.T) {
 	require.NotContains(t, text, "a study")
 }
 
-// TestPageByCertificates: with an authority of clients, who has one of its certificates needs no token, and nobody else comes in.
+// TestPageByCertificates: with an authority of clients, who has one of its certificates needs no token, and nobody else
+// comes in.
 func TestPageByCertificates(t *testing.T) {
 	pool, sign := authority(t)
 	_, foreign := authority(t)
-	l := studies.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{sign()}, ClientCAs: pool}}
+	l := studies.Listen{Address: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{sign()},
+		ClientCAs: pool}}
 	p := shown(t, l, 3, nil)
 	status, _, _ := get(t, client(t, pool, sign()), p.URL()+"data")
 	require.Equal(t, 200, status)
-	for who, c := range map[string]*http.Client{"none": client(t, pool), "another authority's": client(t, pool, foreign())} {
+	for who, c := range map[string]*http.Client{"none": client(t, pool), "another authority's": client(t, pool,
+		foreign())} {
 		answer, err := c.Get(p.URL() + "data")
 		if err == nil {
 			require.NoError(t, answer.Body.Close())

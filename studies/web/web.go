@@ -1,4 +1,5 @@
-// Package web is a page that shows a study while it runs: read-only, with all that it needs in the program.
+// Package web serves a page that shows a study while it runs. The page changes nothing and loads nothing from other
+// sites.
 package web
 
 import (
@@ -18,9 +19,9 @@ import (
 	"sync"
 	"time"
 
-	"xlarun/rollout/study"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
+	"xlarun/studies/study"
 )
 
 //go:embed page
@@ -31,7 +32,7 @@ type Page struct {
 	db      *rdb.DB
 	study   *study.Study
 	spec    *studies.Spec
-	workers func() []studies.Seen
+	workers func() []studies.WorkerStatus
 	token   string
 	server  *http.Server
 	address string
@@ -46,13 +47,14 @@ type Page struct {
 	first   string // the file that is the page
 }
 
-// fresh is how long what was read of the storage is shown without another look.
+// fresh is how long data of the storage are served without reading them again.
 const fresh = 500 * time.Millisecond
 
-// Open serves the page of a study at l's address until Close is called. The rules are those of studies.Listen.Check: beyond loopback a token or
-// certificates are needed, and where there is a token it has to be given on loopback, too. workers tells who works on the study; nil: that is
-// not known. The storage is d's, which the caller closes after the page.
-func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.Seen) (*Page, error) {
+// Open serves the page of a study at the address of l until Close is called. The rules are those of
+// studies.Listen.Check: an address that others can reach needs a token or certificates. If there is a token, requests
+// from this machine need it too. workers returns the workers of the study; nil if they are not known. The caller closes
+// d after the page.
+func Open(l studies.Listen, d *rdb.DB, st *study.Study, workers func() []studies.WorkerStatus) (*Page, error) {
 	p := &Page{db: d, study: st, workers: workers, numbers: map[int64]int64{}, first: "index.html"}
 	p.see = p.trials
 	if err := p.open(l); err != nil {
@@ -82,20 +84,21 @@ func (p *Page) open(l studies.Listen) error {
 		}
 		listener, p.scheme = tls.NewListener(listener, c), "https"
 	}
-	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
+	p.server = &http.Server{Handler: p.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 60 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 1 << 14}
 	go func() { _ = p.server.Serve(listener) }()
 	return nil
 }
 
-// URL of the page.
+// URL returns the address of the page.
 func (p *Page) URL() string {
 	at, _ := studies.Reachable(p.address)
 	return p.scheme + "://" + at + "/"
 }
 
-// farewell is how long a closing page waits for its answers under way. Browsers hold connections ready on which they never asked anything, and
-// those would be waited for, too: longer than an interrupted command has.
+// farewell is how long Close waits for open requests. Browsers keep unused connections open, and waiting for those
+// would take too long.
 const farewell = 200 * time.Millisecond
 
 // Close ends the page.
@@ -122,17 +125,19 @@ func (p *Page) handler() http.Handler {
 	return p.guard(mux)
 }
 
-// guard lets in who may look.
+// guard checks who may see the page.
 func (p *Page) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src "+
+			"'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
 		switch {
 		case r.URL.Path == "/token" || r.URL.Path == "/page.css":
-		case p.token == "" && p.scheme == "http" && !local(r.Host): // a page of elsewhere whose name was made to mean this machine
+		case p.token == "" && p.scheme == "http" && !local(r.Host):
+			// a page of elsewhere whose name was made to mean this machine
 			http.Error(w, "this page is for this machine: open it by 127.0.0.1 or localhost", http.StatusForbidden)
 			return
 		case !p.knows(r):
@@ -146,8 +151,11 @@ func (p *Page) guard(next http.Handler) http.Handler {
 	})
 }
 
-const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>xlarun</title><link rel="stylesheet" href="/page.css">
-<main class="ask"><h1>A study</h1><p>It is shown to who knows its token.</p><form method="post" action="/token"><label>Token <input type="password" name="token" autofocus autocomplete="current-password"></label><button>Show</button></form></main></html>
+const askForToken = `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>xlarun</title>
+<link rel="stylesheet" href="/page.css">
+<main class="ask"><h1>A study</h1><p>It is shown to who knows its token.</p>
+<form method="post" action="/token"><label>Token <input type="password" name="token" autofocus
+autocomplete="current-password"></label><button>Show</button></form></main></html>
 `
 
 func local(host string) bool {
@@ -158,13 +166,14 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// cookie is the name of the page's cookie. Browsers send cookies of a host to all of its ports: it follows from the token, so that pages of one machine leave each other's alone.
+// cookie returns the name of the cookie, which depends on the token: browsers send the cookies of a host to all its
+// ports, and pages of one machine must not overwrite each other's.
 func (p *Page) cookie() string {
 	sum := sha256.Sum256([]byte("cookie of a page of a study\x00" + p.token))
 	return "xlarun-study-" + hex.EncodeToString(sum[:4])
 }
 
-// pass is what the cookie holds: of the token, and not the token.
+// pass returns the content of the cookie: a hash of the token.
 func (p *Page) pass() string {
 	sum := sha256.Sum256([]byte("page of a study\x00" + p.token))
 	return hex.EncodeToString(sum[:])
@@ -175,7 +184,7 @@ func same(a, b string) bool {
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// knows tells whether a request comes from somebody who knows the token.
+// knows reports whether a request has the token.
 func (p *Page) knows(r *http.Request) bool {
 	if p.token == "" {
 		return true
@@ -187,18 +196,19 @@ func (p *Page) knows(r *http.Request) bool {
 	return err == nil && same(c.Value, p.pass())
 }
 
-// enter takes the token from the form.
+// enter reads the token from the form.
 func (p *Page) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 1<<12)
 	if p.token != "" && same(strings.TrimSpace(r.PostFormValue("token")), p.token) {
-		http.SetCookie(w, &http.Cookie{Name: p.cookie(), Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme == "https", SameSite: http.SameSiteStrictMode})
+		http.SetCookie(w, &http.Cookie{Name: p.cookie(), Value: p.pass(), Path: "/", HttpOnly: true, Secure: p.scheme ==
+			"https", SameSite: http.SameSiteStrictMode})
 	} else {
 		time.Sleep(300 * time.Millisecond) // who guesses waits
 	}
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// data is the study as it is now; who has seen it is told so.
+// data sends the study as it is now, or 304 if the page has it.
 func (p *Page) data(w http.ResponseWriter, r *http.Request) {
 	body, etag, err := p.look()
 	if err != nil {
@@ -214,7 +224,7 @@ func (p *Page) data(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// working are the workers, which change when the study does not: null where they are not known.
+// working sends the workers, which change while the study does not; null if they are not known.
 func (p *Page) working(w http.ResponseWriter, _ *http.Request) {
 	var all []worker
 	if p.workers != nil {
@@ -227,7 +237,7 @@ func (p *Page) working(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(all) // who asked is gone, else
 }
 
-// trials is the study as it is now.
+// trials returns the study as it is now.
 func (p *Page) trials() (any, error) {
 	trials, err := p.study.Trials()
 	if err != nil {
@@ -238,7 +248,7 @@ func (p *Page) trials() (any, error) {
 	}
 	s := picture(p.study, p.db.String(), p.spec, trials)
 	if p.workers == nil { // nor is this page the coordinator's
-		attended, err := studies.Attended(p.db, p.study, trials)
+		attended, err := studies.IsRunning(p.db, p.study, trials)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +259,7 @@ func (p *Page) trials() (any, error) {
 	return s, nil
 }
 
-// look reads the study, unless that was done just now.
+// look reads the study, unless it was read just now.
 func (p *Page) look() ([]byte, string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

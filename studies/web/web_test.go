@@ -15,25 +15,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/rollout/study"
 	"xlarun/studies"
 	"xlarun/studies/rdb"
+	"xlarun/studies/study"
 )
 
 // shown is a page of a study with so many trials.
-func shown(t *testing.T, l studies.Listen, trials int, workers func() []studies.Seen) *Page {
+func shown(t *testing.T, l studies.Listen, trials int, workers func() []studies.WorkerStatus) *Page {
 	t.Helper()
 	d, err := rdb.Open(filepath.Join(t.TempDir(), "s.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
-	st, err := study.New("a study", study.Options{Storage: d, Directions: []study.Direction{study.Maximize}, Sampler: study.Random{}})
+	st, err := study.New("a study", study.Options{Storage: d, Directions: []study.Direction{study.Maximize},
+		Sampler: study.Random{}})
 	require.NoError(t, err)
 	var all []*study.FrozenTrial
 	for i := range trials {
-		x := &study.FrozenTrial{State: study.Complete, Values: []float64{float64(i)}, Params: map[string]float64{"x": float64(i), "kind": float64(i % 2)}, Start: time.Now(), Complete: time.Now(),
-			Distributions: map[string]study.Distribution{"x": {Kind: study.Float, High: 1e6}, "kind": {Kind: study.Categorical, Choices: []any{nil, "a"}}}, UserAttrs: map[string]json.RawMessage{}}
+		x := &study.FrozenTrial{State: study.Complete, Values: []float64{float64(i)}, Params: map[string]float64{
+			"x": float64(i), "kind": float64(i % 2)}, Start: time.Now(), Complete: time.Now(),
+			Distributions: map[string]study.Distribution{"x": {Kind: study.Float, High: 1e6},
+				"kind": {Kind: study.Categorical, Choices: []any{nil, "a"}}}, UserAttrs: map[string]json.RawMessage{}}
 		for s := range 3 {
-			x.Intermediate = append(x.Intermediate, study.Reported{Step: int64(s), Value: []float64{1, math.NaN(), math.Inf(-1)}[s]})
+			x.Intermediate = append(x.Intermediate, study.Reported{Step: int64(s), Value: []float64{
+				1, math.NaN(), math.Inf(-1)}[s]})
 		}
 		switch i {
 		case 1:
@@ -73,8 +77,9 @@ var loopback = studies.Listen{Address: "127.0.0.1:0"}
 
 // TestShowsAStudy: what the page is sent is what the study is, and only what has changed.
 func TestShowsAStudy(t *testing.T) {
-	seen := []studies.Seen{{ID: "host:7:1", Threads: 3, Done: 2, Heard: time.Now().Add(-5 * time.Second), Leased: []int64{5, 99}}, {ID: "host:6:1", Heard: time.Now()}}
-	p := shown(t, loopback, 12, func() []studies.Seen { return seen })
+	seen := []studies.WorkerStatus{{ID: "host:7:1", Threads: 3, Done: 2, LastSeen: time.Now().Add(-5 * time.Second),
+		Leased: []int64{5, 99}}, {ID: "host:6:1", LastSeen: time.Now()}}
+	p := shown(t, loopback, 12, func() []studies.WorkerStatus { return seen })
 	status, text, h := get(t, http.DefaultClient, p.URL()+"data")
 	require.Equal(t, 200, status)
 	var s struct {
@@ -108,8 +113,11 @@ func TestShowsAStudy(t *testing.T) {
 	require.Equal(t, 304, status)
 	require.Empty(t, text)
 	_, text, _ = get(t, http.DefaultClient, p.URL()+"workers")
-	require.JSONEq(t, `[{"id":"host:6:1","trials":[],"threads":0,"done":0,"silent":0},{"id":"host:7:1","trials":[4],"threads":3,"done":2,"silent":5}]`, text)
-	for file, want := range map[string]string{"": "<title>xlarun study</title>", "page.js": "refresh();", "plots.js": "svgNS", "page.css": "color-scheme"} {
+	require.JSONEq(
+		t,
+		`[{"id":"host:6:1","trials":[],"threads":0,"done":0,"silent":0},{"id":"host:7:1","trials":[4],"threads":3,"done":2,"silent":5}]`, text)
+	for file, want := range map[string]string{"": "<title>xlarun study</title>", "page.js": "poll(draw",
+		"plots.js": "svgNS", "live.js": "If-None-Match", "page.css": "color-scheme"} {
 		status, text, h = get(t, http.DefaultClient, p.URL()+file)
 		require.Equal(t, 200, status)
 		require.Contains(t, text, want)
@@ -129,7 +137,8 @@ func TestManyTrials(t *testing.T) {
 	p := shown(t, loopback, 2000, nil)
 	_, text, _ := get(t, http.DefaultClient, p.URL()+"data")
 	var s snapshot
-	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer(`"+inf"`, "0", `"-inf"`, "0", "null", "0").Replace(text)), &s))
+	require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer(`"+inf"`, "0", `"-inf"`, "0", "null", "0").Replace(
+		text)), &s))
 	require.Len(t, s.Trials, 2000)
 	require.Len(t, s.Curves, newestCurves+1, "the best are the newest here, but for the one that is infinite")
 	require.Less(t, len(text), 1<<20)
@@ -141,10 +150,12 @@ func TestManyTrials(t *testing.T) {
 	require.Contains(t, text, `"trials":[]`)
 }
 
-// TestWhoMayLook: with a token nobody without it, beyond loopback nobody without either, and no page of elsewhere by a name that leads here.
+// TestWhoMayLook: with a token nobody without it, beyond loopback nobody without either, and no page of elsewhere by a
+// name that leads here.
 func TestWhoMayLook(t *testing.T) {
 	p := shown(t, loopback, 1, nil)
-	for host, want := range map[string]int{"localhost:1": 200, "127.0.0.1": 200, "[::1]:8": 200, "elsewhere.example": 403} {
+	for host, want := range map[string]int{"localhost:1": 200, "127.0.0.1": 200, "[::1]:8": 200,
+		"elsewhere.example": 403} {
 		status, _, _ := get(t, http.DefaultClient, p.URL()+"data", "Host", host)
 		require.Equal(t, want, status, host)
 	}
@@ -154,7 +165,8 @@ func TestWhoMayLook(t *testing.T) {
 	for _, path := range []string{"", "data", "workers", "page.js", "index.html"} {
 		for bearer, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer ": 401, "Bearer sesame": 200} {
 			status, text, _ := get(t, http.DefaultClient, p.URL()+path, "Authorization", bearer)
-			require.True(t, status == want || status == 301 || want == 200 && path == "index.html", "%s %q: %d", path, bearer, status)
+			require.True(t, status == want || status == 301 || want == 200 && path == "index.html", "%s %q: %d", path,
+				bearer, status)
 			require.Equal(t, status == 401, strings.Contains(text, "Token <input"))
 		}
 	}
@@ -183,16 +195,18 @@ func TestWhoMayLook(t *testing.T) {
 	require.ErrorContains(t, err, "give a token, or TLS with a client authority")
 }
 
-// A trial that runs by the database and that nobody runs is said to be left open, and not one of another program's, nor one that a coordinator whose page it is looks after.
+// A trial that runs by the database and that nobody runs is said to be left open, and not one of another program's, nor
+// one that a coordinator whose page it is looks after.
 func TestTrialsThatWereLeft(t *testing.T) {
-	for _, workers := range []func() []studies.Seen{nil, func() []studies.Seen { return nil }} {
+	for _, workers := range []func() []studies.WorkerStatus{nil, func() []studies.WorkerStatus { return nil }} {
 		d, err := rdb.Open(filepath.Join(t.TempDir(), "a.db"))
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, d.Close()) })
 		st, err := study.New("a study", study.Options{Storage: d})
 		require.NoError(t, err)
 		for _, own := range []bool{true, false} {
-			x := &study.FrozenTrial{State: study.Running, Start: time.Now().Add(-time.Hour), SystemAttrs: map[string]json.RawMessage{}}
+			x := &study.FrozenTrial{State: study.Running, Start: time.Now().Add(-time.Hour),
+				SystemAttrs: map[string]json.RawMessage{}}
 			if own {
 				x.SystemAttrs[study.SeesAttr] = json.RawMessage("0")
 			}

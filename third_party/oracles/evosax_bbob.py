@@ -1,4 +1,4 @@
-"""Values of evosax 0.3.2's BBOB functions for cmd/xlarun/bench/bbob, written to OUTPUT_DIR/evosax_bbob.json.gz.
+"""Values of evosax 0.3.2's BBOB functions for cmd/xlarun-bench/bench/bbob, written to OUTPUT_DIR/evosax_bbob.json.gz.
 
 {"versions": {...}, "instances": [INSTANCE...], "values": [VALUE...]}
   instance  "seed" and "dims": sample_params of jax.random.key(seed) gave "optimum", "r" and "q"; "x" are places, the optimum

@@ -1,4 +1,4 @@
-"""What Optuna 5.0 does, for rollout/study and studies/rdb. Written to ROLLOUT_STUDY_TESTDATA (the argument):
+"""What Optuna 5.0 does, for studies/study and studies/rdb. Written to ROLLOUT_STUDY_TESTDATA (the argument):
 
 optuna_study.json
   parzen   [{"space", "rows", "points", "log_pdf"}]  densities of TPE's estimator; space as Optuna's storages have distributions

@@ -23,7 +23,8 @@ func TestArrayDecodes(t *testing.T) {
 		{oracles.Array{DType: "int16", Data: []byte{0x00, 0x80}}, []float64{-32768}},
 		{oracles.Array{DType: "int64", Data: []byte{0xfe, 255, 255, 255, 255, 255, 255, 255}}, []float64{-2}},
 		{oracles.Array{DType: "uint64", Data: []byte{0, 0, 0, 0, 0, 0, 0, 0x80}}, []float64{1 << 63}},
-		{oracles.Array{DType: "float16", Data: []byte{0x00, 0x3c, 0x01, 0x00, 0x00, 0xfc}}, []float64{1, math.Ldexp(1, -24), math.Inf(-1)}},
+		{oracles.Array{DType: "float16", Data: []byte{0x00, 0x3c, 0x01, 0x00, 0x00, 0xfc}}, []float64{
+			1, math.Ldexp(1, -24), math.Inf(-1)}},
 		{oracles.Array{DType: "bfloat16", Data: []byte{0x80, 0x3f, 0x00, 0xc0}}, []float64{1, -2}},
 		{oracles.Array{DType: "float32", Data: []byte{0, 0, 0xc0, 0x3f}}, []float64{1.5}},
 		{oracles.Array{DType: "float64", Data: []byte{0, 0, 0, 0, 0, 0, 0xf8, 0xbf}}, []float64{-1.5}},
@@ -48,9 +49,11 @@ func TestReadSaysWhichFile(t *testing.T) {
 func TestCommittedVectorsAreWhole(t *testing.T) {
 	for _, pattern := range []string{
 		"../../rollout/episode/testdata/member_act.json",
-		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz", "../../graph/random/testdata/jax_random.json",
+		"../../graph/testdata/jax_*.json.gz", "../../graph/optim/testdata/optax.json.gz",
+		"../../graph/random/testdata/jax_random.json",
 		"../../graph/neuron/testdata/brian2_neurons.json.gz",
-		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz", "../../envs/small/testdata/*.json.gz",
+		"../../envs/classic/testdata/*.json.gz", "../../envs/minatar/testdata/*.json.gz",
+		"../../envs/small/testdata/*.json.gz",
 		"../../rollout/evolve/strategy/testdata/evosax_openes.json",
 	} {
 		paths, err := filepath.Glob(pattern)

@@ -1,4 +1,4 @@
-"""Rank-sum and signed-rank tests, and Holm's corrections for cmd/xlarun/bench/bbob, written to OUTPUT_DIR/scipy_ranksum.json.
+"""Rank-sum and signed-rank tests, and Holm's corrections for cmd/xlarun-bench/bench/bbob, written to OUTPUT_DIR/scipy_ranksum.json.
 
 {"versions": {...}, "cases": [{"a", "b", "p"}...], "signed": [{"a", "b", "p"}...], "holm": [{"p", "corrected"}...]}
   a case    two samples and the two-sided p of scipy.stats.mannwhitneyu, exact; those with ties by scipy.stats.permutation_test

@@ -1,7 +1,7 @@
 """gymnax CartPole, vmap(population) of vmap(episodes) of scan(steps), the way its users write it.
 usage: episodes_jax.py POP STEPS HIDDEN EPISODES"""
-import time, sys
-t_imp=time.time()
+import sys
+from serve import serve_jax
 import jax, jax.numpy as jnp
 import gymnax
 POP=int(sys.argv[1]); T=int(sys.argv[2]); H=int(sys.argv[3]); E=int(sys.argv[4])
@@ -26,13 +26,6 @@ def init(key):
     return dict(w1=n(ks[0],4,H),b1=jnp.zeros(H),w2=n(ks[1],H,H),b2=jnp.zeros(H),w3=n(ks[2],H,2),b3=jnp.zeros(2))
 def member(p,key):
     return jax.vmap(lambda k: rollout(p,k))(jax.random.split(key,E)).mean()
-f=jax.jit(jax.vmap(member))
 ps=jax.vmap(init)(jax.random.split(jax.random.key(0),POP))
 ks=jax.random.split(jax.random.key(1),POP)
-print("import+init %.2fs"%(time.time()-t_imp))
-t=time.time(); c=f.lower(ps,ks).compile(); print("compile %.2fs"%(time.time()-t))
-f(ps,ks).block_until_ready()
-best=1e9
-for i in range(5):
-    t=time.time(); r=f(ps,ks).block_until_ready(); best=min(best,time.time()-t)
-print(f"POP={POP} T={T} H={H} E={E}: {best*1e3:.1f} ms  {POP*E*T/best/1e6:.3f} M steps/s  mean ret {r.mean():.2f}")
+serve_jax(lambda p,k: jnp.mean(jax.vmap(member)(p,k)),(ps,ks))

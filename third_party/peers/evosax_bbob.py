@@ -15,6 +15,7 @@ import sys
 import time
 
 import jax
+import serve
 import jax.numpy as jnp
 import optax
 from evosax.algorithms import ARS, CMA_ES, CR_FM_NES, PGPE, PSO, SAMR_GA, SNES, DifferentialEvolution, Open_ES, RandomSearch, Sep_CMA_ES, SimpleGA, xNES
@@ -189,5 +190,4 @@ def check():
 if sys.argv[1:] == ["--check"]:
     check()
 else:
-    for line in sys.stdin:
-        print(json.dumps(search(json.loads(line))), flush=True)
+    serve.answer(search)

@@ -1,10 +1,11 @@
-"""The programs of cmd/xlarun/bench/genericbench in JAX, by the same names, for xlarun bench jax.
+"""The programs of cmd/xlarun-bench/bench/genericbench in JAX, by the same names, for xlarun bench jax.
 
 usage: jax_generic.py NAME...   measures each, and prints one line of JSON for it: seconds of a call (median) and of tracing and
 compiling, the process's peak memory in bytes, checksums of the results.
 """
 import json, sys, time
 import numpy as np
+from serve import serve_jax
 import jax, jax.numpy as jnp
 from jax import lax, vmap, random as R, nn
 
@@ -226,24 +227,15 @@ def _(means, ks):
         return lax.scan(st, (jnp.zeros(10), jnp.zeros(10), jnp.float32(0)), jnp.arange(200))[0][2]
     return vmap(one)(means, K(ks))
 
-def peak():
-    with open("/proc/self/status") as f: return next(int(l.split()[1])*1024 for l in f if l.startswith("VmHWM:"))
-
-def measure(name):
-    inputs, f = P[name]; a = jax.block_until_ready(inputs()); g = jax.jit(f)
-    t = time.perf_counter(); g.lower(*a).compile(); compile = time.perf_counter() - t
-    out = jax.block_until_ready(g(*a))
-    sums = []
+def checks(out):
+    """As Checks of cmd/xlarun-bench/bench/genericbench."""
+    all = []
     for x in jax.tree.leaves(out):
-        x = np.asarray(x).astype(np.float64).ravel(); sums.append([x.sum(), np.abs(x).sum(), (x*(np.arange(x.size) % 7 - 3)).sum()])
-    for _ in range(2): jax.block_until_ready(g(*a))
-    ts = []; t0 = time.perf_counter()
-    while len(ts) < 15 or time.perf_counter() - t0 < 1.5:
-        t = time.perf_counter(); out = jax.block_until_ready(g(*a)); ts.append((time.perf_counter() - t)*1e3)
-        if len(ts) >= 5 and time.perf_counter() - t0 > 20: break
-    ms = sorted(ts)[len(ts)//2]
-    return dict(name=name, run=ms/1e3, compile=compile, peak=peak(), sums=sums)
+        x = np.asarray(x).astype(np.float64).ravel(); m = np.abs(x).sum()
+        all += [1 + x.sum()/(1 + m), 1 + m, 1 + (x*(np.arange(x.size) % 7 - 3)).sum()/(1 + 3*m)]
+    return [float(x) for x in all]
 
 if __name__ == "__main__":
     jax.block_until_ready(jax.jit(lambda x: jnp.sin(x) + 1)(jnp.zeros(2)))  # the first compile of a process costs more
-    for n in sys.argv[1:]: print(json.dumps(measure(n)), flush=True)
+    inputs, f = P[sys.argv[1]]
+    serve_jax(f, jax.block_until_ready(inputs()), checks=checks)

@@ -1,13 +1,8 @@
 """Value and gradient of small networks in JAX as its users write them, for xlarun bench grad.
 
-Reads commands, one a line, and answers each with one line of JSON:
-  cold NAME     traces and compiles anew, nothing cached: {"trace": s, "compile": s}
-  check NAME    one run: {"loss": x, "norm": x}, norm being the Euclidean norm of all gradients (or new parameters)
-  run NAME N    N runs, each waited for: {"seconds": [...]}
-usage: jax_grad.py [--cache DIR] [--first NAME]
---first compiles (through the persistent compilation cache in DIR), runs once, prints {"loss": x} and ends.
-"""
-import json, math, sys, time
+usage: jax_grad.py mlp|cnn|cnn-scan|gru"""
+import math, sys
+from serve import serve_jax
 import jax, jax.numpy as jnp, numpy as np
 
 
@@ -86,49 +81,10 @@ workloads = {
     "cnn-scan": (cnn_scan, cnn_scan_args),
     "gru": (jax.value_and_grad(gru_loss), gru_args),
 }
-arguments, compiled = {}, {}
+def checks(out):
+    loss, values = out
+    return float(loss), math.sqrt(sum(float((np.asarray(v, np.float64) ** 2).sum()) for v in jax.tree.leaves(values)))
 
-def args_of(name):
-    if name not in arguments: arguments[name] = workloads[name][1]()
-    return arguments[name]
-
-def lower(name):
-    f = workloads[name][0]
-    return jax.jit(lambda *a: f(*a)).lower(*args_of(name))
-
-def compiled_of(name):
-    if name not in compiled: compiled[name] = lower(name).compile()
-    return compiled[name]
-
-def cold(name):
-    args_of(name)
-    jax.clear_caches()
-    t0 = time.perf_counter(); l = lower(name)
-    t1 = time.perf_counter(); compiled[name] = l.compile()
-    return dict(trace=t1 - t0, compile=time.perf_counter() - t1)
-
-def check(name):
-    loss, values = compiled_of(name)(*args_of(name))
-    return dict(loss=float(loss), norm=math.sqrt(sum(float((np.asarray(v, np.float64) ** 2).sum()) for v in jax.tree.leaves(values))))
-
-def run(name, n):
-    f, args, seconds = compiled_of(name), args_of(name), []
-    for _ in range(n):
-        t = time.perf_counter(); jax.block_until_ready(f(*args)); seconds.append(time.perf_counter() - t)
-    return dict(seconds=seconds)
-
-
-if "--cache" in sys.argv:
-    jax.config.update("jax_compilation_cache_dir", sys.argv[sys.argv.index("--cache") + 1])
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-if "--first" in sys.argv:
-    f, args = workloads[sys.argv[sys.argv.index("--first") + 1]]
-    print(json.dumps(dict(loss=float(jax.jit(f)(*args())[0]))), flush=True)
-    sys.exit()
-jax.jit(lambda x: x + 1)(jnp.ones(3)).block_until_ready()
-print(json.dumps(dict(jax=jax.__version__)), flush=True)
-for line in sys.stdin:
-    command, *rest = line.split()
-    answer = cold(rest[0]) if command == "cold" else check(rest[0]) if command == "check" else run(rest[0], int(rest[1]))
-    print(json.dumps(answer), flush=True)
+jax.jit(lambda x: x + 1)(jnp.ones(3)).block_until_ready()  # the first compilation of a process costs more
+f, args = workloads[sys.argv[1]]
+serve_jax(lambda *a: f(*a), args(), checks=checks)

@@ -4,10 +4,9 @@ usage: neuro_jax.py play ENV POP STEPS POLICY     ENV: a name of gymnax, Forage-
        neuro_jax.py breakout POP STEPS CHANNELS HIDDEN
        neuro_jax.py generation cmaes|openes DIMENSIONS POP
        neuro_jax.py rewards ENV SEED STEPS ACTION,...    rewards of an episode that plays these actions again and again
-Compiles, prints one line of JSON, and then for each line of stdin, a number, runs as often and prints seconds, peak memory and
-a checksum: the mean return, or the mean fitness.
 """
-import json, sys, time
+import itertools, json, sys, time
+from serve import serve, serve_jax
 import numpy as np
 import jax, jax.numpy as jnp
 from jax import random as R
@@ -244,11 +243,8 @@ def generation(name, n, pop):
         return state, jnp.mean(fitness)
     return step, state
 
-def peak():
-    with open("/proc/self/status") as f: return next(int(l.split()[1]) * 1024 for l in f if l.startswith("VmHWM:"))
-
 def rewards(name, seed, steps, actions):
-    """One episode as xlarun plays it, for the test of cmd/xlarun/bench/neurobench. Of an observation there is the sum of its
+    """One episode as xlarun plays it, for the test of cmd/xlarun-bench/bench/neurobench. Of an observation there is the sum of its
     numbers, each times its place from 1 on."""
     env = environment(name); key = R.key(int(seed)); actions = [int(a) for a in actions.split(",")]
     s = env.reset(R.fold_in(key, 0)); step = jax.jit(env.step); out, sums = [], []
@@ -261,25 +257,17 @@ def rewards(name, seed, steps, actions):
 
 def main(kind, *rest):
     if kind == "rewards": print(json.dumps(rewards(*rest))); return
+    if kind != "generation":
+        f, args = dict(play=play, breakout=breakout)[kind](*rest)
+        serve_jax(f, jax.block_until_ready(args))
+        return
     t = time.perf_counter()
-    if kind == "generation":
-        step, state = generation(*rest); keys = R.split(R.key(2), 1 << 16); used = 0
-        keys = list(keys[:4096])
-        jax.block_until_ready(step(state, keys[0]))
-    else:
-        f, args = dict(play=play, breakout=breakout)[kind](*rest); args = jax.block_until_ready(args)
-        f = f.lower(*args).compile()
-        jax.block_until_ready(f(*args))
-    print(json.dumps(dict(compile=time.perf_counter() - t)), flush=True)
-    for line in sys.stdin:
-        seconds = []; busy = time.process_time()
-        for _ in range(int(line)):
-            t = time.perf_counter()
-            if kind == "generation":
-                state, result = step(state, keys[used % len(keys)]); used += 1; jax.block_until_ready(state)
-            else: result = jax.block_until_ready(f(*args))
-            seconds.append(time.perf_counter() - t)
-        busy = (time.process_time() - busy) / len(seconds)
-        print(json.dumps(dict(seconds=seconds, processor=busy, peak=peak(), result=float(result))), flush=True)
+    step, state = generation(*rest); keys = itertools.cycle(R.split(R.key(2), 4096))
+    jax.block_until_ready(step(state, next(keys)))
+    def run():
+        nonlocal state
+        state, result = step(state, next(keys)); jax.block_until_ready(state)
+        return result
+    serve(run, compile=time.perf_counter() - t)
 
 main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Optuna's samplers on the problems of cmd/xlarun/bench/samplerbench, for `xlarun bench study samplers --peers`.
+"""Optuna's samplers on the problems of cmd/xlarun-bench/bench/samplerbench, for `xlarun bench samplers --peers`.
 usage: optuna_samplers.py < QUESTIONS
 
 A question is a line of JSON: {"sampler", "problem", "dims", "marks": [50, 200], "instances": [{"optimum", "r", "q"}...], "table", "probes": [[x...]...],
@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import optuna
+import serve
 
 BOUND = 5.0
 
@@ -122,5 +123,4 @@ def answer(q):
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)
+    serve.answer(answer)

@@ -1,25 +1,35 @@
 """Studies by Optuna, for `xlarun bench study --peers`.
-usage: optuna_study.py trivial DATABASE STUDY TRIALS random|tpe trials of two parameters that compute nothing, in a study that an SQLite file has, or gets
-       optuna_study.py cartpole HOW TRIALS GENERATIONS          a study of Open_ES on CartPole-v1, two trials at a time; HOW: optuna (one after the other, on all cores),
-                                                                threads, joblib, ray
-The last line is `a trial: … s, … s of processor time` or `study: … s, best …`. Step size and learning rate are inputs of the compiled generation, so that a process compiles once."""
+usage: optuna_study.py trivial random|tpe BEFORE        trials of two parameters that compute nothing, in an SQLite study that has BEFORE
+       optuna_study.py cartpole HOW TRIALS GENERATIONS  a study of Open_ES on CartPole-v1, two trials at a time; HOW: optuna (one by one, on
+                                                        all cores), threads, joblib, ray
+Step size and learning rate are inputs of the compiled generation, so that a process compiles once."""
 import os
 import sys
+import tempfile
 import time
 
-POPULATION, HIDDEN, STEPS, WORKERS = 256, 16, 500, 2
+from serve import serve
+
+POPULATION, HIDDEN, STEPS, WORKERS, TRIALS = 256, 16, 500, 2, 60
 
 
-def trivial(path, name, trials, sampler):
+def trivial(sampler, before):
     import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     samplers = {"random": optuna.samplers.RandomSampler, "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)}
-    study = optuna.create_study(study_name=name, storage=f"sqlite:///{path}", sampler=samplers[sampler](seed=1), load_if_exists=True)
     objective = lambda t: t.suggest_float("x", 0, 1) + t.suggest_float("y", 0, 1)
-    study.optimize(objective, n_trials=2)  # imports, statements
-    start, processor = time.perf_counter(), time.process_time()
-    study.optimize(objective, n_trials=trials)
-    print(f"a trial: {(time.perf_counter() - start) / trials:.6f} s, {(time.process_time() - processor) / trials:.6f} s of processor time")
+    unit = optuna.distributions.FloatDistribution(0, 1)
+
+    def run():
+        with tempfile.TemporaryDirectory() as folder:
+            study = optuna.create_study(storage=f"sqlite:///{folder}/study.db", sampler=samplers[sampler](seed=1))
+            study.add_trials([optuna.trial.create_trial(params=dict(x=i / before, y=i / before), value=2 * i / before,
+                                                        distributions=dict(x=unit, y=unit)) for i in range(before)])
+            study.optimize(objective, n_trials=2)  # imports, statements
+            start = time.perf_counter()
+            study.optimize(objective, n_trials=TRIALS)
+            return time.perf_counter() - start
+    serve(run, per=TRIALS, timed=True)
 
 
 compiled = {}
@@ -99,7 +109,7 @@ def draw(trial, generations):
     return trial.number, trial.suggest_float("sigma", 0.02, 0.5, log=True), trial.suggest_float("rate", 0.001, 0.3, log=True), generations
 
 
-def cartpole(how, trials, generations):
+def study(how, trials, generations):
     import optuna
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
@@ -115,7 +125,7 @@ def cartpole(how, trials, generations):
             run = lambda all: pool(joblib.delayed(search)(*x) for x in all)
         else:
             import ray
-            ray.init(num_cpus=WORKERS, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+            ray.is_initialized() or ray.init(num_cpus=WORKERS, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
             remote = ray.remote(search)
             run = lambda all: ray.get([remote.remote(*x) for x in all])
         done = 0
@@ -124,11 +134,11 @@ def cartpole(how, trials, generations):
             for trial, value in zip(asked, run([draw(t, generations) for t in asked])):
                 study.tell(trial, value)
             done += len(asked)
-    print(f"study: {time.perf_counter() - began:.3f} s, best {study.best_value:.1f}")
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "trivial":
-        trivial(sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5])
+        trivial(sys.argv[2], int(sys.argv[3]))
     else:
-        cartpole(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+        serve(lambda: study(sys.argv[2], int(sys.argv[3]), int(sys.argv[4])), timed=True)

@@ -4,30 +4,20 @@ usage: selfplay_jax.py search VERTICES K GAMES SIMULATIONS gumbel|puct
        selfplay_jax.py train VERTICES BATCH WIDTH ROUNDS
        selfplay_jax.py batch VERTICES BATCH
 Two players colour the edges of the complete graph in turn; who first closes a clique of K in one colour wins. `search` plays all games to
-the last edge in one program, games that are over go on in vain, as the simulations that it counts do. Each prints a line that begins with its
-name, and ends with the seconds of the best of some repeats."""
+the last edge in one program, games that are over go on in vain, as the simulations that it counts do."""
 import itertools
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from serve import serve
+
 mode, args = sys.argv[1], sys.argv[2:]
 vertices = int(args[0])
 pairs = list(itertools.combinations(range(vertices), 2))
 edges = len(pairs)
-
-
-def best_of(repeats, f):
-    jax.block_until_ready(f(0))
-    seconds = []
-    for i in range(repeats):
-        start = time.perf_counter()
-        jax.block_until_ready(f(i + 1))
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
 
 
 def search():
@@ -79,8 +69,15 @@ def search():
         start = (jnp.zeros((games, edges), jnp.int8), jnp.ones(games, jnp.int8), jnp.zeros(games, bool))
         return jax.lax.scan(turn, start, jax.random.split(key, edges))
 
-    seconds = best_of(3, lambda i: play(weights, jax.random.key(i)))
-    print(f"search: {games * edges * simulations / seconds:.0f} simulations/s, {seconds / games:.6f} s a game, {seconds:.6f} s")
+    numbers = itertools.count()
+    serve(waiting(lambda: play(weights, jax.random.key(next(numbers)))), per=games * edges * simulations / 1e6)
+
+
+def waiting(f):
+    def run():
+        jax.block_until_ready(f())
+        return 0.0
+    return run
 
 
 def graph_network(width, rounds):
@@ -141,7 +138,8 @@ def train():
             w, s = step(w, s, jax.random.key(i * steps + j))
         return w
 
-    print(f"train: {best_of(5, several) / steps:.6f} s")
+    numbers = itertools.count()
+    serve(waiting(lambda: several(next(numbers))), per=steps)
 
 
 def batch():
@@ -155,17 +153,16 @@ def batch():
     ends = np.array(pairs)
     orders = np.stack([number[p[ends[:, 0]], p[ends[:, 1]]] for p in (r.permutation(vertices) for _ in range(shown))])
 
-    def prepare(permuted):
+    def prepare():
         seen, shares, free, worth = stacked
         chosen = [], [], [], []
         for at, s in zip(r.integers(0, count, n), r.integers(0, shown, n)):
-            order = orders[s] if permuted else slice(None)
+            order = orders[s]
             for field, x in zip(chosen, (seen[at][order], shares[at][order], free[at][order], worth[at])):
                 field.append(x)
         return [jnp.asarray(np.stack(field)) for field in chosen]
 
-    seconds, as_they_are = best_of(9, lambda i: prepare(True)), best_of(9, lambda i: prepare(False))
-    print(f"batch: {seconds:.6f} s ({as_they_are:.6f} s without permutations)")
+    serve(waiting(prepare))
 
 
 {"search": search, "train": train, "batch": batch}[mode]()

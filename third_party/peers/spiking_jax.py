@@ -1,12 +1,13 @@
 """Networks of LIF neurons in Spyx, BrainPy and plain JAX, for `xlarun bench spiking --peers`. Inputs and weights are the numbers of
-cmd/xlarun/bench/spikingbench. Prints a line of JSON when the workload is compiled, and answers each number of runs on stdin with one.
+cmd/xlarun-bench/bench/spikingbench.
 
 usage: spiking_jax.py WHO forward MEMBERS EXAMPLES STEPS    each member's weights on the same batch
        spiking_jax.py WHO gradient EXAMPLES STEPS           value and gradient of one network's cross-entropy
        spiking_jax.py jax forage MEMBERS STEPS SUBSTEPS A,B Forage-L0-v1 played by xlarun's policy spiking:A,B: members' mean return
        spiking_jax.py rewards SEED STEPS ACTION,...         an episode of Forage-L0-v1 that plays these actions again and again
 WHO is spyx, brainpy or jax."""
-import json, sys, time
+import json, sys
+from serve import serve_jax
 import jax, jax.numpy as jnp, numpy as np
 from jax import random as R
 
@@ -173,7 +174,7 @@ def forage(members, steps, substeps, hidden):
     return lambda p, k: [jnp.mean(jax.vmap(episode)(p, k))], (layers, R.split(R.key(1), members))
 
 def rewards(seed, steps, actions):
-    """For the test of cmd/xlarun/bench/spikingbench. Of an observation there is the sum of its numbers, each times its place from 1 on."""
+    """For the test of cmd/xlarun-bench/bench/spikingbench. Of an observation there is the sum of its numbers, each times its place from 1 on."""
     key = R.key(int(seed)); actions = [int(a) for a in actions.split(",")]; s = reset(R.fold_in(key, 0)); out, sums = [], []
     for t in range(1, int(steps) + 1):
         sums.append(float(jnp.dot(observe(s), jnp.arange(1., WIDE * WIDE + 1))))
@@ -182,25 +183,11 @@ def rewards(seed, steps, actions):
     return dict(env="Forage-L0-v1", seed=int(seed), actions=actions, rewards=out, observations=sums)
 
 
-def peak():
-    with open("/proc/self/status") as f: return next(int(l.split()[1]) * 1024 for l in f if l.startswith("VmHWM:"))
-
 def main(who, kind, *rest):
     if who == "rewards": print(json.dumps(rewards(kind, *rest))); return
-    t = time.perf_counter()
     if kind == "forage": f, args = forage(*rest)
     else: f, args = dict(forward=forward, gradient=gradient)[kind](dict(spyx=spyx, brainpy=brainpy, jax=plain)[who](), *rest)
     args = jax.block_until_ready(jax.device_put(args))
-    f = jax.jit(f).lower(*args).compile()
-    jax.block_until_ready(f(*args))
-    print(json.dumps(dict(compile=time.perf_counter() - t)), flush=True)
-    for line in sys.stdin:
-        seconds = []; busy = time.process_time()
-        for _ in range(int(line)):
-            t = time.perf_counter()
-            result = jax.block_until_ready(f(*args))
-            seconds.append(time.perf_counter() - t)
-        busy = (time.process_time() - busy) / len(seconds)
-        print(json.dumps(dict(seconds=seconds, processor=busy, peak=peak(), result=float(result[0]))), flush=True)
+    serve_jax(f, args, checks=lambda out: [float(out[0])])
 
 main(*sys.argv[1:])

@@ -129,7 +129,8 @@ func (c *Cache) Get(key Key) ([]byte, Metadata, error) {
 		return nil, Metadata{}, err
 	}
 	if e.key != key {
-		return nil, Metadata{}, fmt.Errorf("entry is damaged: it is filed under a key that is not its own (%.12s)", e.key)
+		return nil, Metadata{}, fmt.Errorf("entry is damaged: it is filed under a key that is not its own (%.12s)",
+			e.key)
 	}
 	touch(path)
 	return e.payload, e.meta, nil
@@ -200,8 +201,8 @@ func (c *Cache) write(path string, data []byte) (err error) {
 	return syncDir(c.dir)
 }
 
-// createTemp makes a new file in the folder, as readable as the user lets files be: others may be served from a folder that
-// is root's.
+// createTemp makes a new file in the folder, as readable as the user lets files be: others may be served from a folder
+// that is root's.
 func createTemp(dir string) (*os.File, error) {
 	for {
 		name := filepath.Join(dir, fmt.Sprintf("%s%016x", tmpPrefix, rand.Uint64()))

@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	testKey     = NewKey([]byte("program"), []byte("options"))
-	otherKey    = NewKey([]byte("another"))
-	testMeta    = Metadata{Name: "generation", Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC), CompileSeconds: 1.5, Plugin: "abc", Platform: "cpu"}
+	testKey  = NewKey([]byte("program"), []byte("options"))
+	otherKey = NewKey([]byte("another"))
+	testMeta = Metadata{Name: "generation", Created: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		CompileSeconds: 1.5, Plugin: "abc", Platform: "cpu"}
 	testPayload = bytes.Repeat([]byte("compiled bytes "), 100)
 )
 
@@ -100,7 +101,9 @@ func TestDefects(t *testing.T) {
 			return resum(f)
 		}, "under a key that is not its own"},
 		{"metadata no JSON", func(f []byte) []byte { f[headerSize] = '?'; return resum(f) }, "not JSON"},
-		{"not ours at all", func([]byte) []byte { return []byte(strings.Repeat("#!/bin/sh\n", 50)) }, "does not begin with"},
+		{"not ours at all", func([]byte) []byte {
+			return []byte(strings.Repeat("#!/bin/sh\n", 50))
+		}, "does not begin with"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

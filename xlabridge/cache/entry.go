@@ -73,7 +73,8 @@ func head(file []byte, size int64) (metaLen uint64, err error) {
 	metaLen = uint64(binary.LittleEndian.Uint32(file[12:]))
 	payloadLen := binary.LittleEndian.Uint64(file[16:])
 	if rest := uint64(size - headerSize); metaLen > rest || payloadLen != rest-metaLen {
-		return 0, fmt.Errorf("entry is damaged: %d bytes follow its header, which announces %d of metadata and %d of program", rest, metaLen, payloadLen)
+		return 0, fmt.Errorf("entry is damaged: %d bytes follow its header, which announces %d of metadata and %d of "+
+			"program", rest, metaLen, payloadLen)
 	}
 	return metaLen, nil
 }

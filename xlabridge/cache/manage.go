@@ -74,7 +74,8 @@ func (c *Cache) list(read func(path string) (entry, error)) ([]Entry, error) {
 		case err != nil:
 			shown.Defect = err.Error()
 		case found.key.String() != shown.Key:
-			shown.Defect = fmt.Sprintf("entry is damaged: it is filed under a key that is not its own (%.12s)", found.key)
+			shown.Defect = fmt.Sprintf("entry is damaged: it is filed under a key that is not its own (%.12s)",
+				found.key)
 		default:
 			shown.Meta = found.meta
 		}

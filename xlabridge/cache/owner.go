@@ -12,11 +12,12 @@ import (
 type foreign struct{ uid int }
 
 func (e foreign) Error() string {
-	return fmt.Sprintf("entry was made by user %d, whose programs are not run: set XLARUN_CACHE to a folder of your own", e.uid)
+	return fmt.Sprintf(
+		"entry was made by user %d, whose programs are not run: set XLARUN_CACHE to a folder of your own", e.uid)
 }
 
-// openEntry opens the file of an entry for reading, and refuses what is none and what someone else could have made or changed.
-// It does not wait for whoever writes to a pipe.
+// openEntry opens the file of an entry for reading, and refuses what is none and what someone else could have made or
+// changed. It does not wait for whoever writes to a pipe.
 func openEntry(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrPermission) {

@@ -23,7 +23,9 @@ func TestNoEntryInItsPlace(t *testing.T) {
 		harm   func(path string) error
 		reason string
 	}{
-		{1, "a pipe that nobody writes to", func(path string) error { return syscall.Mkfifo(path, 0o644) }, "it is a pipe"},
+		{1, "a pipe that nobody writes to", func(path string) error {
+			return syscall.Mkfifo(path, 0o644)
+		}, "it is a pipe"},
 		{2, "an empty folder", func(path string) error { return os.Mkdir(path, 0o755) }, "it is a folder"},
 		{3, "a folder with a file", func(path string) error {
 			return os.MkdirAll(filepath.Join(path, "within", "it"), 0o755)
@@ -76,7 +78,8 @@ func TestNoEntryInItsPlace(t *testing.T) {
 	}
 }
 
-// Users who share a folder are served their own entries and root's; those of others are neither damage nor theirs to remove.
+// Users who share a folder are served their own entries and root's; those of others are neither damage nor theirs to
+// remove.
 func TestSharedFolder(t *testing.T) {
 	me := os.Geteuid()
 	t.Cleanup(func() { euid = me })

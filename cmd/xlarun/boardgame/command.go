@@ -1,4 +1,5 @@
-// Package boardgame plays and draws the networks that runs of selfplay save: against a person in the terminal, against chance, as pictures.
+// Package boardgame plays and draws the networks that runs of selfplay save: against a person in the terminal, against
+// chance, as pictures.
 package boardgame
 
 import (
@@ -39,13 +40,15 @@ type options struct {
 }
 
 // open loads the network.
-func (o *options) open(ctx context.Context, streams console.Streams, open console.Opener) (*selfplay.Viewer, xlabridge.Backend, error) {
+func (o *options) open(ctx context.Context, streams console.Streams,
+	open console.Opener) (*selfplay.Viewer, xlabridge.Backend, error) {
 	o.Devices = 1
 	if err := o.Check(); err != nil {
 		return nil, nil, err
 	}
 	if o.simulations < 0 {
-		return nil, nil, console.BadInput("--num-simulations got %d, wants 1 or more, or 0 for as many as in the run", o.simulations)
+		return nil, nil, console.BadInput("--num-simulations got %d, wants 1 or more, or 0 for as many as in the run",
+			o.simulations)
 	}
 	b, err := open(ctx, o.BackendFlags, display.NewDownloadBar(streams.Out, streams.Getenv))
 	if err != nil {
@@ -63,7 +66,8 @@ func (o *options) open(ctx context.Context, streams console.Streams, open consol
 	return v, b, nil
 }
 
-// Saved is the network of a run's folder or a file; ok is false where it is of another kind of run, or nothing that can be read.
+// Saved is the network of a run's folder or a file; ok is false where it is of another kind of run, or nothing that can
+// be read.
 func Saved(path string) (saved *play.Saved, ok bool) {
 	s, err := play.Open(path, "")
 	if err != nil || s.Metadata["kind"] != Kind {
@@ -78,7 +82,8 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play RUN|FILE.safetensors",
 		Short: "Play against a network that selfplay has trained",
-		Long: "Play lets a person play against the network of a run, in the terminal. A move is an edge such as 0-3, a cell such as b2 or a column\n" +
+		Long: "Play lets a person play against the network of a run, in the terminal. A move is an edge such as 0-3, " +
+			"a cell such as b2 or a column\n" +
 			"such as c; ? shows what the search thinks of the position, quit ends. Of a puzzle the network plays alone.",
 		Example: "  xlarun selfplay play runs/20260102-150405-Clique-6-3 --second",
 		Args:    console.OneArgument("the folder of a run, or a network's file"),
@@ -121,7 +126,8 @@ func (o *options) person(streams console.Streams, v *selfplay.Viewer) error {
 	if !puzzle {
 		for a, legal := range p.Legal {
 			if legal {
-				fmt.Fprintf(out, "you are %c; write a move as %s, ? for what the search thinks, quit to end\n", "xo"[me], v.Name(a))
+				fmt.Fprintf(out, "you are %c; write a move as %s, ? for what the search thinks, quit to end\n",
+					"xo"[me], v.Name(a))
 				break
 			}
 		}
@@ -202,7 +208,8 @@ func advise(out io.Writer, v *selfplay.Viewer, p selfplay.Position) error {
 			if n == 1 {
 				words = "visit"
 			}
-			fmt.Fprintf(out, "  %-6s %4d %s worth %+.2f, policy %.2f\n", v.Name(i), n, fmt.Sprintf("%-7s", words+","), a.Values[i], a.Prior[i])
+			fmt.Fprintf(out, "  %-6s %4d %s worth %+.2f, policy %.2f\n", v.Name(i), n, fmt.Sprintf("%-7s", words+","),
+				a.Values[i], a.Prior[i])
 		}
 	}
 	return nil
@@ -221,7 +228,8 @@ type Result struct {
 	Gif   string  `json:"gif,omitempty"`
 }
 
-// MatchCommand makes a command, play or render, take networks of selfplay too. draws tells that it draws a game, else it plays a match against chance.
+// MatchCommand makes a command, play or render, take networks of selfplay too. draws tells that it draws a game, else
+// it plays a match against chance.
 func MatchCommand(cmd *cobra.Command, streams console.Streams, open console.Opener, draws bool) *cobra.Command {
 	others := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -270,7 +278,8 @@ func text(cmd *cobra.Command, flag string) string {
 	return ""
 }
 
-// match plays games against a player who draws moves, beginning every other one, or, where it is drawn, one against itself.
+// match plays games against a player who draws moves, beginning every other one, or, where it is drawn, one against
+// itself.
 func (o *options) match(ctx context.Context, streams console.Streams, v *selfplay.Viewer, itself bool) error {
 	c := v.Config()
 	puzzle := c.Game == "clique" && c.Variant == "ramsey"
@@ -339,7 +348,8 @@ func (o *options) match(ctx context.Context, streams console.Streams, v *selfpla
 	case itself:
 		fmt.Fprintf(streams.Out, "%s: %s, a game against itself\n", o.saved, r.Game)
 	default:
-		fmt.Fprintf(streams.Out, "%s: %s, %s against chance: %d won, %d drawn, %d lost\n", o.saved, r.Game, console.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
+		fmt.Fprintf(streams.Out, "%s: %s, %s against chance: %d won, %d drawn, %d lost\n", o.saved, r.Game,
+			console.Count(r.Games, "game", "games"), r.Won, r.Drawn, r.Lost)
 	}
 	if o.gif != "none" {
 		data, err := selfplay.Animation(frames)

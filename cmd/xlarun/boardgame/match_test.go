@@ -15,7 +15,8 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// A match's line adds up, the same seed is the same match, and its picture has a frame for each position of the first game.
+// A match's line adds up, the same seed is the same match, and its picture has a frame for each position of the first
+// game.
 func TestMatchAgainstChance(t *testing.T) {
 	saved, ok := Saved(tictactoe)
 	require.True(t, ok)
@@ -66,5 +67,6 @@ func TestMatchRefusals(t *testing.T) {
 	stop()
 	require.ErrorIs(t, p.match(ctx, console.Streams{Out: &bytes.Buffer{}}, v, false), console.ErrInterrupted)
 	p.gif = filepath.Join(t.TempDir(), "none", "a.gif")
-	require.ErrorContains(t, p.match(t.Context(), console.Streams{Out: &bytes.Buffer{}}, v, true), "a.gif cannot be written")
+	require.ErrorContains(t, p.match(t.Context(), console.Streams{Out: &bytes.Buffer{}}, v, true),
+		"a.gif cannot be written")
 }

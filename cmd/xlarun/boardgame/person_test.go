@@ -39,7 +39,8 @@ func untrained(t *testing.T, n int, variant string) *play.Saved {
 	net, err := network.Make("mlp:4", nil, g)
 	require.NoError(t, err)
 	saved := &play.Saved{Path: "untrained.safetensors", Arrays: map[string]*graph.Array{}, Metadata: map[string]string{
-		"kind": Kind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3", "setting.variant": variant, "setting.network": "mlp:4"}}
+		"kind": Kind, "game": "Clique", "setting.vertices": fmt.Sprint(n), "setting.k": "3", "setting.variant": variant,
+		"setting.network": "mlp:4"}}
 	params, err := graph.Eval(net.Init(random.New(1)))
 	require.NoError(t, err)
 	leaves, tree := graph.Flatten(params)
@@ -84,8 +85,8 @@ func triangle(text string, n int) byte {
 	return 0
 }
 
-// Whoever tries all edges, legal or not, ends a game whose result is the one that the table on the screen shows; edges that are taken, and
-// what is no edge, are refused and cost no move.
+// Whoever tries all edges, legal or not, ends a game whose result is the one that the table on the screen shows; edges
+// that are taken, and what is no edge, are refused and cost no move.
 func TestPersonPlaysGameToTheEnd(t *testing.T) {
 	edges := strings.Split("0-1 2-1 0-2 3-0 3-1 3-2 4-0 4-1 4-2 4-3", " ")
 	number := 0
@@ -106,7 +107,8 @@ func TestPersonPlaysGameToTheEnd(t *testing.T) {
 				closed := triangle(text, 5)
 				want := "a draw\n"
 				if closed != 0 {
-					want = map[bool]string{true: "you won\n", false: "the network won\n"}[(closed == me) == (variant == "maker")]
+					want = map[bool]string{true: "you won\n", false: "the network won\n"}[(closed == me) ==
+						(variant == "maker")]
 				}
 				require.True(t, strings.HasSuffix(text, want), "case %d: %s", number, text)
 			}
@@ -195,8 +197,8 @@ func TestPerfectPersonAndTrainedNetworkDraw(t *testing.T) {
 	}
 }
 
-// The tree as JSON is one tree: parents stand before their children, the root's children have the visits of its actions, and every simulation
-// visits the root once.
+// The tree as JSON is one tree: parents stand before their children, the root's children have the visits of its
+// actions, and every simulation visits the root once.
 func TestTreeAsJSON(t *testing.T) {
 	_, v := opened(t, untrained(t, 4, "maker"), 12)
 	p, err := v.Start()
@@ -222,7 +224,8 @@ func TestTreeAsJSON(t *testing.T) {
 	require.Zero(t, a.Visits[2], "the edge is taken")
 	require.False(t, a.Legal[2])
 	file := v.JSON(a)
-	require.Equal(t, []string{"action", "legal", "names", "prior", "tree", "value", "values", "visits"}, slices.Sorted(maps.Keys(file)))
+	require.Equal(t, []string{"action", "legal", "names", "prior", "tree", "value", "values", "visits"},
+		slices.Sorted(maps.Keys(file)))
 	require.Equal(t, []string{"0-1", "0-2", "0-3", "1-2", "1-3", "2-3"}, file["names"])
 	require.Len(t, file["tree"], len(a.Tree))
 }

@@ -19,10 +19,13 @@ func TestBadInput(t *testing.T) {
 	}{
 		{"command", "evolv", "", []string{"xlarun: there is no command \"evolv\", did you mean evolve?", "doctor"}},
 		{"subcommand", "cache lst", "", []string{"xlarun cache: there is no command \"lst\", did you mean list?"}},
-		{"help of no command", "help evolv", "", []string{"xlarun help: there is no command \"evolv\", did you mean evolve?", "doctor"}},
+		{"help of no command", "help evolv", "", []string{"xlarun help: there is no command \"evolv\", did you mean " +
+			"evolve?", "doctor"}},
 		{"help of no subcommand", "help cache lst", "", []string{"there is no command \"lst\", did you mean list?"}},
-		{"help below a command", "help version more", "", []string{"there is no command \"more\": xlarun version has none below it"}},
-		{"environment", "evolve CartPol-v1", "", []string{"xlarun evolve: ", "CartPol-v1", "did you mean CartPole-v1?", "Acrobot-v1"}},
+		{"help below a command", "help version more", "", []string{"there is no command \"more\": xlarun version has " +
+			"none below it"}},
+		{"environment", "evolve CartPol-v1", "", []string{"xlarun evolve: ", "CartPol-v1", "did you mean CartPole-v1?",
+			"Acrobot-v1"}},
 		{"two environments", "evolve CartPole-v1 Acrobot-v1", "", []string{"got 2 arguments", "wants one environment"}},
 		{"environment twice", "evolve CartPole-v1 --env Acrobot-v1", "", []string{"CartPole-v1 and --env Acrobot-v1"}},
 		{"policy", "evolve --policy mpl:16", "", []string{"mpl", "mlp"}},
@@ -32,15 +35,18 @@ func TestBadInput(t *testing.T) {
 		{"population negative", "evolve --pop -4", "", []string{"--pop got -4, wants"}},
 		{"population odd", "evolve --pop 255", "", []string{"--pop got 255", "even"}},
 		{"population no number", "evolve --pop many", "", []string{`--pop got "many", wants a whole number`}},
-		{"population beyond 64 bits", "evolve --pop 99999999999999999999", "", []string{"--pop got \"99999999999999999999\""}},
+		{"population beyond 64 bits", "evolve --pop 99999999999999999999", "",
+			[]string{"--pop got \"99999999999999999999\""}},
 		{"population beyond memory", "evolve --pop 2000000000 --policy mlp:4096,4096", "", []string{"--pop"}},
 		{"generations", "evolve --generations 0", "", []string{"--generations got 0"}},
 		{"steps", "evolve --steps -1", "", []string{"--steps got -1"}},
 		{"seed", "evolve --seed 1.5", "", []string{`--seed got "1.5", wants a whole number`}},
 		{"devices", "evolve --devices -1", "", []string{"--devices got -1, wants 1 to 256"}},
-		{"more devices than XLA's pool has threads", "evolve --devices 257", "", []string{"--devices got 257, wants 1 to 256"}},
+		{"more devices than XLA's pool has threads", "evolve --devices 257", "",
+			[]string{"--devices got 257, wants 1 to 256"}},
 		{"another name of cuda", "evolve --backend gpu", "", []string{`--backend got "gpu"`, "did you mean cuda?"}},
-		{"another name of cuda, of a plugin", "plugin path GPU", "", []string{`the backend "GPU" has no plugin`, "did you mean cuda?"}},
+		{"another name of cuda, of a plugin", "plugin path GPU", "", []string{`the backend "GPU" has no plugin`,
+			"did you mean cuda?"}},
 		{"backend", "evolve --backend cpuu", "", []string{`--backend got "cpuu"`, "did you mean cpu?"}},
 		{"interpreter on devices", "evolve --jit=false --devices 2", "", []string{"--devices got 2", "reference"}},
 		{"interpreter on cuda", "evolve --jit=false --backend cuda", "", []string{"--jit=false", "--backend cuda"}},
@@ -48,43 +54,62 @@ func TestBadInput(t *testing.T) {
 		{"short flag", "evolve -q", "", []string{"there is no flag -q"}},
 		{"flag without value", "evolve --pop", "", []string{"--pop got no value, wants a whole number"}},
 		{"boolean", "evolve --jit=maybe", "", []string{`--jit got "maybe", wants true or false`}},
-		{"config missing", "evolve --config nofile.toml", "", []string{"--config nofile.toml cannot be read (no such file or directory)"}},
-		{"config is a folder", "evolve --config .", "", []string{"--config . is a folder: give the path of a TOML file"}},
-		{"key unknown", "evolve --config file.toml", "popu = 3", []string{`file.toml: there is no key "popu", did you mean pop?`, "generations"}},
+		{"config missing", "evolve --config nofile.toml", "", []string{"--config nofile.toml cannot be read (no such " +
+			"file or directory)"}},
+		{"config is a folder", "evolve --config .", "",
+			[]string{"--config . is a folder: give the path of a TOML file"}},
+		{"key unknown", "evolve --config file.toml", "popu = 3",
+			[]string{`file.toml: there is no key "popu", did you mean pop?`, "generations"}},
 		{"key of one call", "evolve --config file.toml", `out = "x"`, []string{`there is no key "out"`}},
-		{"key mistyped", "evolve --config file.toml", `pop = "many"`, []string{`key "pop" got "many", wants a whole number`}},
+		{"key mistyped", "evolve --config file.toml", `pop = "many"`,
+			[]string{`key "pop" got "many", wants a whole number`}},
 		{"key a float", "evolve --config file.toml", `pop = 3.5`, []string{`key "pop" got 3.5, wants a whole number`}},
-		{"key a table", "evolve --config file.toml", "[pop]\nx = 1", []string{`there is no key "pop.x", did you mean pop?`}},
-		{"key an array", "evolve --config file.toml", "policy = [16, 16]", []string{`key "policy" got [16 16], wants a text`}},
+		{"key a table", "evolve --config file.toml", "[pop]\nx = 1",
+			[]string{`there is no key "pop.x", did you mean pop?`}},
+		{"key an array", "evolve --config file.toml", "policy = [16, 16]",
+			[]string{`key "policy" got [16 16], wants a text`}},
 		{"key a date", "evolve --config file.toml", "seed = 2026-01-01", []string{`got the date or time 2026-01-01`}},
 		{"key twice", "evolve --config file.toml", "learning-rate = 1\nlearning_rate = 2", []string{"stands twice"}},
 		{"value in file", "evolve --config file.toml", `jit = 1`, []string{`key "jit" got 1, wants true or false`}},
 		{"no toml", "evolve --config file.toml", "pop = = 3", []string{"file.toml:1:", "is no TOML"}},
-		{"out is a file", "evolve --out taken", "", []string{"--out taken cannot be written", "is a file", "--out none"}},
+		{"out is a file", "evolve --out taken", "", []string{"--out taken cannot be written", "is a file",
+			"--out none"}},
 		{"out below a file", "evolve --out taken/run", "", []string{"--out taken/run cannot be written"}},
-		{"out where nothing can be", "evolve --out /proc/nothing/here", "", []string{"--out /proc/nothing/here cannot be written"}},
-		{"bench name", "bench evolve-smal", "", []string{"evolve-smal", "did you mean evolve-small?"}},
-		{"bench repeats", "bench --repeats 0", "", []string{"--repeats got 0"}},
-		{"profile of two", "profile CartPole-v1 Acrobot-v1", "", []string{"got 2 arguments", "wants one config file, environment or kind of run"}},
+		{"out where nothing can be", "evolve --out /proc/nothing/here", "",
+			[]string{"--out /proc/nothing/here cannot be written"}},
+		{"profile of two", "profile CartPole-v1 Acrobot-v1", "",
+			[]string{"got 2 arguments", "wants one config file, environment or kind of run"}},
 		{"profile environment", "profile CartPol-v1", "", []string{"CartPol-v1", "did you mean CartPole-v1?"}},
 		{"profile repeats", "profile --repeats 0", "", []string{"--repeats got 0, wants 1 or more"}},
 		{"profile folder", "profile --out x", "", []string{"there is no flag --out; see xlarun profile --help"}},
-		{"profile key", "profile file.toml", "popu = 3", []string{`file.toml: there is no key "popu", did you mean pop?`}},
-		{"profile file twice", "profile file.toml --config file.toml", "pop = 4", []string{"got the config file file.toml and --config file.toml"}},
-		{"warmup of nothing", "warmup", "", []string{"got no experiment, wants config files, environments or kinds of run"}},
+		{"profile key", "profile file.toml", "popu = 3",
+			[]string{`file.toml: there is no key "popu", did you mean pop?`}},
+		{"profile file twice", "profile file.toml --config file.toml", "pop = 4",
+			[]string{"got the config file file.toml and --config file.toml"}},
+		{"warmup of nothing", "warmup", "", []string{"got no experiment, wants config files, environments or " +
+			"kinds of run"}},
 		{"warmup environment", "warmup CartPole-v1 Acrobt-v1", "", []string{"Acrobt-v1", "did you mean Acrobot-v1?"}},
-		{"warmup file missing", "warmup nofile.toml", "", []string{"--config nofile.toml cannot be read (no such file or directory)"}},
-		{"warmup second file", "warmup CartPole-v1 file.toml", "pop = 3.5", []string{`key "pop" got 3.5, wants a whole number`}},
+		{"warmup file missing", "warmup nofile.toml", "", []string{"--config nofile.toml cannot be read (no such " +
+			"file or directory)"}},
+		{"warmup second file", "warmup CartPole-v1 file.toml", "pop = 3.5",
+			[]string{`key "pop" got 3.5, wants a whole number`}},
 		{"warmup jobs", "warmup CartPole-v1 --jobs 0", "", []string{"--jobs got 0, wants 1 or more"}},
-		{"warmup interpreter", "warmup CartPole-v1 --backend reference", "", []string{"CartPole-v1 got the backend reference, which compiles nothing"}},
+		{"warmup interpreter", "warmup CartPole-v1 --backend reference", "", []string{"CartPole-v1 got the backend " +
+			"reference, which compiles nothing"}},
 		{"plugin backend", "plugin install cud", "", []string{`"cud"`, "did you mean cuda?"}},
 		{"plugin backends", "plugin path cpu cuda", "", []string{"wants one backend"}},
 		{"prune", "cache prune --max lots", "", []string{`--max got "lots", wants a size such as 500M or 2G`}},
-		{"1: an environment's parameter out of its range", "evolve --env-param max-steps=-3", "", []string{`--env-param got "max-steps=-3", wants a whole number from 1 to 2147483647 for max-steps of CartPole-v1`}},
-		{"2: rates in the wrong order", "evolve --strategy samrga --sigma-min 5 --sigma-max 1", "", []string{"--strategy.sigma-min got 5, wants at most strategy.sigma-max, 1"}},
-		{"3: a table of parameters with a name", "evolve --config file.toml", "[env-param]\nname = 3", []string{`one of the parameters that CartPole-v1 has`, "name=3"}},
-		{"4: measured and given", "evolve --tune full --tile 2", "", []string{"--tune got full, but the plan is given (tile), so that there is nothing to measure: leave one of them out"}},
-		{"5: measured, and given by the file", "evolve --tune quick --config file.toml", "unroll = 2\nlanes-last = true", []string{"--tune got quick, but the plan is given (lanes-last, unroll)"}},
+		{"1: an environment's parameter out of its range", "evolve --env-param max-steps=-3", "",
+			[]string{
+				`--env-param got "max-steps=-3", wants a whole number from 1 to 2147483647 for max-steps of CartPole-v1`}},
+		{"2: rates in the wrong order", "evolve --strategy samrga --sigma-min 5 --sigma-max 1", "",
+			[]string{"--strategy.sigma-min got 5, wants at most strategy.sigma-max, 1"}},
+		{"3: a table of parameters with a name", "evolve --config file.toml", "[env-param]\nname = 3",
+			[]string{`one of the parameters that CartPole-v1 has`, "name=3"}},
+		{"4: measured and given", "evolve --tune full --tile 2", "", []string{"--tune got full, but the plan is " +
+			"given (tile), so that there is nothing to measure: leave one of them out"}},
+		{"5: measured, and given by the file", "evolve --tune quick --config file.toml",
+			"unroll = 2\nlanes-last = true", []string{"--tune got quick, but the plan is given (lanes-last, unroll)"}},
 		{"arguments", "version x", "", []string{`got the argument "x", wants none`}},
 	}
 	for _, c := range cases {
@@ -94,8 +119,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// requireBadInput runs a command line, with file.toml beside it where toml is not "": it is refused in one line that has
-// all of want, before anything is opened or written.
+// requireBadInput runs a command line, with file.toml beside it where toml is not "": it is refused in one line that
+// has all of want, before anything is opened or written.
 func requireBadInput(t *testing.T, args, toml string, want []string) {
 	t.Helper()
 	b := newBed(t)
@@ -119,7 +144,7 @@ func requireBadInput(t *testing.T, args, toml string, want []string) {
 // A plugin that the user named and that cannot be used is found before anything is written.
 func TestPluginThatIsNone(t *testing.T) {
 	b := newBed(t)
-	b.app.openBackend = openBackend
+	b.App.OpenBackend = openBackend
 	text := filepath.Join(b.dir, "text.so")
 	require.NoError(t, os.WriteFile(text, []byte("not a library"), 0o644))
 	for path, want := range map[string]string{

@@ -9,11 +9,11 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/play"
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
@@ -56,8 +56,8 @@ type bestMember struct {
 	Judgement episode.Judgement
 }
 
-// judged is the experiment as one whose members are judged; nil where they are not.
-func (s *session) judged() run.Player {
+// player returns the experiment if its members are judged, else nil.
+func (s *session) player() run.Player {
 	p, ok := s.Experiment.(run.Player)
 	if _, chooses := s.run.(run.Chooser); !ok || !chooses {
 		return nil
@@ -65,14 +65,12 @@ func (s *session) judged() run.Player {
 	return p
 }
 
-// result writes what the run has come to, from the held state: the centre, and the best of the candidates after they were
-// judged on fresh episodes, with its picture; and the kind's further files. Between two checkpoints that are close it is
-// left out; ended says that the run is over. Where not all of it can be expected to be done within a time, drawing is left out, then
-// judging; 0 for any time.
+// result writes what the run has come to, from the held state: the centre, and the best of the candidates after they
+// were judged on fresh episodes, with its picture; and the kind's further files. Between two checkpoints that are close
+// it is left out; ended says that the run is over. Where not all of it can be expected to be done within a time,
+// drawing is left out, then judging; 0 for any time.
 func (s *session) result(ended bool, within time.Duration) error {
-	s.mu.Lock()
 	held := s.held
-	s.mu.Unlock()
 	if held == nil || !ended && s.judge != nil && time.Since(s.judge.at) < judgeShare*s.judge.took() {
 		return nil
 	}
@@ -84,7 +82,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 		}
 		s.filing = time.Since(start)
 	}
-	p := s.judged()
+	p := s.player()
 	if p == nil || within > 0 && (s.judge == nil || !soon(s.judge.judging)) {
 		return nil
 	}
@@ -117,7 +115,8 @@ func (s *session) result(ended bool, within time.Duration) error {
 	return nil
 }
 
-// judgeMembers finds the best of the candidates on fresh episodes, and writes it and the first, which stands for the whole search.
+// judgeMembers finds the best of the candidates on fresh episodes, and writes it and the first, which stands for the
+// whole search.
 func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Candidate) (*bestMember, error) {
 	members := make([]any, len(candidates))
 	for i, c := range candidates {
@@ -152,14 +151,13 @@ func (s *session) judgeMembers(held *runfolder.Checkpoint, candidates []run.Cand
 			return nil, err
 		}
 	}
-	s.mu.Lock()
-	s.best, s.fame, s.centreAt = b, fame, held.Step
-	s.mu.Unlock()
+	s.update(func(x *state) { x.best, x.fame, x.centreAt = b, fame, held.Step })
 	return b, nil
 }
 
 // newJudge compiles what judges so many candidates and, where it is to be drawn, what records the best.
-func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate, draw bool) (*judge, error) {
+func newJudge(b xlabridge.Backend, p run.Player, purpose string, candidates []run.Candidate,
+	draw bool) (*judge, error) {
 	r, err := p.Rollout()
 	if err != nil {
 		return nil, err
@@ -193,17 +191,18 @@ func (s *session) describe(step int64, name string) map[string]string {
 		}
 	}
 	env, steps := "", 0
-	var given []episode.EnvParam
+	var params []episode.EnvParam
 	var network policy.Policy
 	if p, ok := s.Experiment.(run.Player); ok {
 		if r, err := p.Rollout(); err == nil {
-			env, steps, given, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
+			env, steps, params, network = r.Env.Spec().ID, r.Steps, r.Given, r.Policy
 		}
 	}
 	m := episode.Describe(env, spec, own, steps)
-	episode.DescribeParams(m, given)
+	episode.DescribeParams(m, params)
 	episode.DescribeNormalized(m, network)
-	maps.Copy(m, map[string]string{"kind": s.Name, "member": name, s.Unit: strconv.FormatInt(step, 10), "seed": strconv.FormatInt(s.On().Seed, 10),
+	maps.Copy(m, map[string]string{"kind": s.Name, "member": name, s.Unit: strconv.FormatInt(step, 10),
+		"seed":   strconv.FormatInt(s.On().Seed, 10),
 		"xlarun": console.Version()})
 	return m
 }
@@ -217,7 +216,8 @@ func (s *session) writeMember(file string, held *runfolder.Checkpoint, c run.Can
 func (s *session) describeJudged(step int64, c run.Candidate, j *episode.Judgement) map[string]string {
 	m := s.describe(step, c.Name)
 	if j != nil {
-		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error), strconv.Itoa(len(j.Return))
+		m["mean_return"], m["standard_error"], m["episodes"] = fmt.Sprint(j.Mean), fmt.Sprint(j.Error),
+			strconv.Itoa(len(j.Return))
 	}
 	return m
 }

@@ -15,10 +15,12 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-func cacheCommand(a *app) *cobra.Command {
-	return group("cache", "List, check and clear the compiled programs and the plans that are kept",
-		cacheListCommand(a, "list", "List the compiled programs and the plans, the last used first", (*cache.Cache).List),
-		cacheListCommand(a, "verify", "Read every compiled program and plan whole and say which are damaged", (*cache.Cache).Verify),
+func cacheCommand(a *App) *cobra.Command {
+	return Group("cache", "List, check and clear the compiled programs and the plans that are kept",
+		cacheListCommand(a, "list", "List the compiled programs and the plans, the last used first",
+			(*cache.Cache).List),
+		cacheListCommand(a, "verify", "Read every compiled program and plan whole and say which are damaged",
+			(*cache.Cache).Verify),
 		cacheClearCommand(a), cachePruneCommand(a))
 }
 
@@ -95,7 +97,7 @@ func keptText(programs, plans tally) string {
 	return text
 }
 
-func cacheListCommand(a *app, name, short string, read func(*cache.Cache) ([]cache.Entry, error)) *cobra.Command {
+func cacheListCommand(a *App, name, short string, read func(*cache.Cache) ([]cache.Entry, error)) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: noArgs,
@@ -112,7 +114,8 @@ func cacheListCommand(a *app, name, short string, read func(*cache.Cache) ([]cac
 				return err
 			}
 			if name == "verify" && k.Damaged > 0 {
-				return fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or remove all with xlarun cache clear",
+				return fmt.Errorf("%s damaged: programs are compiled and plans measured anew when next used, or "+
+					"remove all with xlarun cache clear",
 					console.Count(k.Damaged, "entry is", "entries are"))
 			}
 			return nil
@@ -122,13 +125,14 @@ func cacheListCommand(a *app, name, short string, read func(*cache.Cache) ([]cac
 	return cmd
 }
 
-func printKept(a *app, k kept) error {
+func printKept(a *App, k kept) error {
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	if len(k.Entries) > 0 {
 		fmt.Fprintln(w, "KIND\tNAME\tFOR\tSIZE\tTOOK\tMADE\tLAST USED\tKEY")
 	}
 	for _, e := range k.Entries {
-		name, purpose, took, made := e.Meta.Name, e.Meta.Purpose, console.ShortTime(e.Meta.CompileSeconds), console.Ago(e.Age())
+		name, purpose, took, made := e.Meta.Name, e.Meta.Purpose, console.ShortTime(e.Meta.CompileSeconds),
+			console.Ago(e.Age())
 		if e.Defect != "" {
 			name, purpose, took, made = "("+e.Defect+")", "", "-", "-"
 		}
@@ -138,7 +142,8 @@ func printKept(a *app, k kept) error {
 		if purpose == "" {
 			purpose = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.12s\n", e.Kind, name, purpose, display.Bytes(e.Bytes), took, made, console.Ago(time.Since(e.LastUsed)), e.Key)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%.12s\n", e.Kind, name, purpose, display.Bytes(e.Bytes), took, made,
+			console.Ago(time.Since(e.LastUsed)), e.Key)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -154,18 +159,19 @@ func printKept(a *app, k kept) error {
 	return nil
 }
 
-func cacheClearCommand(a *app) *cobra.Command {
+func cacheClearCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "clear", Short: "Remove all compiled programs and plans, except those of other users", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error { return prune(a, -1) },
 	}
 }
 
-func cachePruneCommand(a *app) *cobra.Command {
+func cachePruneCommand(a *App) *cobra.Command {
 	var limit string
 	cmd := &cobra.Command{
 		Use: "prune", Short: "Remove the programs and plans used longest ago until the rest fits", Args: noArgs,
-		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a program is stored, the same\n" +
+		Long: "Prune removes the programs and plans used longest ago until the rest takes at most --max. Whenever a " +
+			"program is stored, the same\n" +
 			"is done with " + xlabridge.EnvCacheMax + ", a size such as 500M or none, by default 2G.",
 		RunE: func(*cobra.Command, []string) error {
 			bytes, err := cache.ParseSize(limit)
@@ -180,7 +186,7 @@ func cachePruneCommand(a *app) *cobra.Command {
 }
 
 // prune leaves at most limit bytes of programs and plans together.
-func prune(a *app, limit int64) error {
+func prune(a *App, limit int64) error {
 	c, err := openCache()
 	if err != nil {
 		return err
@@ -189,6 +195,7 @@ func prune(a *app, limit int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Out, "removed %s\n", keptText(tally{removed[0].Entries, removed[0].Bytes}, tally{removed[1].Entries, removed[1].Bytes}))
+	fmt.Fprintf(a.Out, "removed %s\n", keptText(tally{removed[0].Entries, removed[0].Bytes},
+		tally{removed[1].Entries, removed[1].Bytes}))
 	return nil
 }

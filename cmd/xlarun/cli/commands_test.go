@@ -21,42 +21,82 @@ import (
 func TestHelpNamesTheCommands(t *testing.T) {
 	b := newBed(t)
 	require.Equal(t, StatusOK, b.do(), "%s", b.err)
-	for _, name := range []string{"evolve", "sparse", "profile", "play", "export", "study", "serve", "work", "inspect", "warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
+	for _, name := range []string{"evolve", "sparse", "profile", "play", "export", "study", "serve", "work", "inspect",
+		"warmup", "bench", "plugin", "cache", "doctor", "version", "completion"} {
 		require.Contains(t, b.out.String(), "\n  "+name)
 	}
 	require.Contains(t, b.out.String(), "source <(xlarun completion bash)")
 	require.NotContains(t, b.out.String(), "\n  man")
 	require.Equal(t, StatusOK, b.do("evolve", "--help"))
-	require.Contains(t, b.out.String(), "--strategy.learning-rate number")
+	require.Contains(t, b.out.String(), "--strategy text")
+	require.NotContains(t, b.out.String(), "--strategy.learning-rate")
 	require.Empty(t, b.err.String())
 
 	// 1: the help of every command, either way, names no default that is none.
 	var walk func(c *cobra.Command, path []string)
 	walk = func(c *cobra.Command, path []string) {
+		if c.Annotations[handoverKey] != "" { // the other program shows its help
+			return
+		}
 		for _, args := range [][]string{append([]string{"help"}, path...), append(slices.Clone(path), "--help")} {
 			b.out.b.Reset()
 			require.Equal(t, StatusOK, b.do(args...), "%v: %s", args, b.err)
-			require.Contains(t, b.out.String(), "Usage:\n  "+strings.Join(append([]string{"xlarun"}, path...), " "), "%v", args)
+			require.Contains(t, b.out.String(), "Usage:\n  "+strings.Join(append([]string{"xlarun"}, path...), " "),
+				"%v", args)
 			require.NotContains(t, b.out.String(), "(default NaN)", "%v", args)
 		}
 		for _, sub := range c.Commands() {
 			walk(sub, append(slices.Clone(path), sub.Name()))
 		}
 	}
-	walk(newRoot(b.app), nil)
+	walk(newRoot(b.App), nil)
+}
+
+// The help of a command is short; the settings of parts come from the registries.
+func TestHelpOfParts(t *testing.T) {
+	b := newBed(t)
+	shown := func(args ...string) string {
+		b.out.b.Reset()
+		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
+		return b.out.String()
+	}
+	for _, kind := range allKinds() {
+		require.Less(t, strings.Count(shown(kind.Name, "--help"), "\n"), 70, kind.Name)
+	}
+	text := shown("evolve", "--help", "--strategy", "pgpe")
+	require.True(t, strings.HasPrefix(text, "Settings of the strategy pgpe:\n"), text)
+	require.Contains(t, text, "--strategy.max-speed number")
+	require.NotContains(t, text, "--pop")
+	require.Equal(t, text, shown("help", "strategies", "pgpe"))
+	require.Contains(t, shown("evolve", "--policy", "linear", "--help"), "The policy linear has no settings.")
+	require.Regexp(t, `(?m)^mlp +hidden 16,16, activation tanh$`, shown("help", "policies"))
+	require.Regexp(t, `(?m)^CartPole-v1 +observations f32\[4\] +actions Discrete\(2\) +500 steps, solved at 475$`,
+		shown("help", "environments"))
+	require.Contains(t, shown("__complete", "evolve", "--strategy.max"), "--strategy.max-speed")
+	require.Equal(t, StatusUsage, b.do("help", "strategies", "pgp"))
+	require.Contains(t, b.err.String(), "did you mean pgpe?")
+	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))
 }
 
 func TestManual(t *testing.T) {
 	b := newBed(t)
 	dir := filepath.Join(t.TempDir(), "man1")
+	// The other programs write the pages of their commands.
+	program := filepath.Join(b.dir, "program")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\necho page of $3 > $2/xlarun-$3.1\n"), 0o755))
+	b.find = func(string) (string, error) { return program, nil }
 	require.Equal(t, StatusOK, b.do("man", dir), "%s", b.err)
-	for _, c := range newRoot(b.app).Commands() {
+	for _, c := range newRoot(b.App).Commands() {
 		page, err := os.ReadFile(filepath.Join(dir, "xlarun-"+c.Name()+".1"))
 		if c.Hidden || c.Name() == "help" {
 			require.ErrorIs(t, err, os.ErrNotExist, c.Name())
 			continue
 		}
 		require.NoError(t, err)
+		if c.Annotations[handoverKey] != "" {
+			require.Equal(t, "page of "+c.Name()+"\n", string(page))
+			continue
+		}
 		require.Contains(t, string(page), ".TH \"XLARUN-"+strings.ToUpper(c.Name())+"\" \"1\"")
 		require.Contains(t, string(page), c.Short)
 	}
@@ -72,7 +112,8 @@ func TestManual(t *testing.T) {
 // bench starts processes of evolve and reads these from their last line.
 func TestEvolveTellsWhatBenchReads(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--judge", "1", "--pop", "4", "--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("evolve", "--generations", "1", "--target", "0", "--judge", "1", "--pop", "4",
+		"--steps", "2", "--policy", "linear", "--out", "none", "--json"), "%s", b.err)
 	for _, key := range []string{"cache", "time_to_first_generation_seconds", "peak_memory_bytes"} {
 		require.Contains(t, result(t, b), key)
 	}
@@ -113,7 +154,8 @@ func TestCacheCommands(t *testing.T) {
 	dir := must(xlabridge.DefaultCacheDir())
 	c := cache.New(dir)
 	for _, name := range []string{"one", "two"} {
-		require.NoError(t, c.Put(cache.NewKey([]byte(name)), cache.Metadata{Name: name, Purpose: "evolve " + name, CompileSeconds: 1.5}, make([]byte, 5000)))
+		require.NoError(t, c.Put(cache.NewKey([]byte(name)), cache.Metadata{Name: name, Purpose: "evolve " + name,
+			CompileSeconds: 1.5}, make([]byte, 5000)))
 	}
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "list"))
@@ -124,7 +166,8 @@ func TestCacheCommands(t *testing.T) {
 	require.Equal(t, StatusOK, b.do("cache", "verify"))
 
 	plan := cache.NewKey([]byte("plan"))
-	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)", Purpose: "evolve two", CompileSeconds: 2.5}, make([]byte, 500)))
+	require.NoError(t, c.Plans().Put(plan, cache.Metadata{Name: "tiles of 48 (quick)", Purpose: "evolve two",
+		CompileSeconds: 2.5}, make([]byte, 500)))
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("cache", "list"))
 	require.Regexp(t, `(?m)^plan +tiles of 48 \(quick\) +evolve two +\d+ B +2\.5 s `, b.out.String())
@@ -183,8 +226,10 @@ func TestDoctor(t *testing.T) {
 
 	t.Setenv("PJRT_PLUGIN_LIBRARY_PATH", "")
 	b.out.b.Reset()
-	require.Equal(t, StatusFailed, b.do("doctor"), "nothing is installed in an empty cache folder, and doctor downloads nothing")
-	require.Contains(t, b.out.String(), "PROBLEM backend  the plugin of cpu is not installed: run xlarun plugin install cpu")
+	require.Equal(t, StatusFailed, b.do("doctor"), "nothing is installed in an empty cache folder, and doctor "+
+		"downloads nothing")
+	require.Contains(t, b.out.String(), "PROBLEM backend  the plugin of cpu is not installed: run xlarun plugin "+
+		"install cpu")
 	require.Equal(t, "xlarun doctor: found 1 problem: see above for what to do\n", b.err.String())
 }
 
@@ -193,7 +238,7 @@ func TestDoctor(t *testing.T) {
 func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 	for _, kind := range run.Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {
-			x, err := new(given).resolve(kind, "", nil)
+			x, err := new(flagValues).resolve(kind, "", nil)
 			require.NoError(t, err)
 			head, tables, _ := strings.Cut(x.text, "\n[")
 			var parts []string
@@ -209,7 +254,8 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 					}
 				}
 			}
-			for _, name := range append(append(settings.Names(x.Experiment), settings.Names(&x.place)...), "kind", "kind_version", "xlarun") {
+			for _, name := range append(append(settings.Names(x.Experiment), settings.Names(&x.session)...), "kind",
+				"kind_version", "xlarun") {
 				count := 1
 				f, _ := settings.Lookup(x.Experiment, name)
 				if slices.Contains(parts, name) || f.Type == "pairs" {
@@ -225,7 +271,7 @@ func TestResolvedConfigHoldsEveryKey(t *testing.T) {
 			// It is read back to the same settings, and written as the same text.
 			c, err := parseConfig("config.toml", []byte(x.text))
 			require.NoError(t, err)
-			y, err := new(given).resolve(kind, "", c)
+			y, err := new(flagValues).resolve(kind, "", c)
 			require.NoError(t, err)
 			require.Equal(t, x.text, y.text)
 			require.Equal(t, x.programs(), y.programs())

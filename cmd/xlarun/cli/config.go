@@ -33,8 +33,8 @@ type configFile struct {
 // largestConfig is the size from which a file is no config.
 const largestConfig = 1 << 20
 
-// readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores; those of a part stand in a table of
-// the part's name.
+// readConfig reads a TOML file. Keys are the settings' names, with dashes or underscores; those of a part stand in a
+// table of the part's name.
 func readConfig(path string) (*configFile, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
@@ -45,14 +45,16 @@ func readConfig(path string) (*configFile, error) {
 		return nil, console.BadInput("--config %s is %s: give the path of a TOML file", path, what)
 	}
 	if err == nil && info.Size() > largestConfig {
-		return nil, console.BadInput("--config %s has %d bytes, more than a config can have: give the path of a TOML file", path, info.Size())
+		return nil, console.BadInput("--config %s has %d bytes, more than a config can have: give the path of a "+
+			"TOML file", path, info.Size())
 	}
 	var text []byte
 	if err == nil {
 		text, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, console.BadInput("--config %s cannot be read (%w): give the path of a TOML file", path, console.Cause(err))
+		return nil, console.BadInput("--config %s cannot be read (%w): give the path of a TOML file", path,
+			console.Cause(err))
 	}
 	return parseConfig(path, text)
 }
@@ -63,9 +65,12 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 		var d *toml.DecodeError
 		if errors.As(err, &d) {
 			row, column := d.Position()
-			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes", path, row, column, shortText(strings.TrimPrefix(d.Error(), "toml: ")))
+			return nil, console.BadInput("%s:%d:%d is no TOML (%s): write one key = value a line, strings in quotes",
+				path, row, column, console.ShortText(strings.TrimPrefix(d.Error(), "toml: ")))
 		}
-		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the settings of a part in its table, [strategy]", path, shortText(strings.TrimPrefix(err.Error(), "toml: ")))
+		return nil, console.BadInput("%s is no TOML (%s): write one key = value a line, strings in quotes, and the "+
+			"settings of a part in its table, [strategy]", path,
+			console.ShortText(strings.TrimPrefix(err.Error(), "toml: ")))
 	}
 	c := &configFile{path: path, values: map[string]any{}, head: map[string]any{}}
 	seen := map[string]string{}
@@ -76,7 +81,8 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 		}
 		name := string(console.NormalizeFlag(nil, key))
 		if other, ok := seen[name]; ok {
-			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key), shortKey(other))
+			return nil, console.BadInput("%s: key %q stands twice, as %q too: keep one", path, shortKey(key),
+				shortKey(other))
 		}
 		seen[name] = key
 		table, ok := values[key].(map[string]any)
@@ -90,8 +96,8 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 			c.values[name] = values[key]
 			continue
 		}
-		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes". An environment's parameters
-		// are no part: one of them may be called so.
+		// A part may be written as a table alone, with its own name inside: [strategy] name = "openes". An
+		// environment's parameters are no part: one of them may be called so.
 		for _, inner := range slices.Sorted(maps.Keys(table)) {
 			if err := plain(path, key+"."+inner, table[inner]); err != nil {
 				return nil, err
@@ -101,7 +107,8 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 				full = name
 			}
 			if _, twice := c.values[full]; twice {
-				return nil, console.BadInput("%s: key %q stands twice in [%s]: keep one", path, shortKey(inner), shortKey(key))
+				return nil, console.BadInput("%s: key %q stands twice in [%s]: keep one", path, shortKey(inner),
+					shortKey(key))
 			}
 			c.values[full] = table[inner]
 		}
@@ -109,28 +116,22 @@ func parseConfig(path string, text []byte) (*configFile, error) {
 	return c, nil
 }
 
-// shortText is a text of a file as it can be shown.
-func shortText(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(s[:most], ""), len(s))
-}
-
 // plain refuses values that no setting has.
 func plain(path, key string, value any) error {
 	switch v := value.(type) {
 	case time.Time, toml.LocalDate, toml.LocalDateTime, toml.LocalTime:
-		return console.BadInput("%s: key %q got the date or time %v, wants a number, a text or a list of numbers", path, shortKey(key), v)
+		return console.BadInput("%s: key %q got the date or time %v, wants a number, a text or a list of numbers", path,
+			shortKey(key), v)
 	case map[string]any:
-		return console.BadInput("%s: key %q got a table, wants a number, a text or a list of numbers", path, shortKey(key))
+		return console.BadInput("%s: key %q got a table, wants a number, a text or a list of numbers", path,
+			shortKey(key))
 	case []any:
 		for _, x := range v {
 			switch x.(type) {
 			case int64, float64:
 			default:
-				return console.BadInput("%s: key %q got a list with %s, wants a list of numbers", path, shortKey(key), shortText(fmt.Sprint(x)))
+				return console.BadInput("%s: key %q got a list with %s, wants a list of numbers", path, shortKey(key),
+					console.ShortText(fmt.Sprint(x)))
 			}
 		}
 	}
@@ -150,15 +151,18 @@ func (c *configFile) kind() (string, error) {
 		for _, k := range run.Kinds() {
 			names = append(names, k.Name)
 		}
-		return "", console.BadInput("%s: key %q got %s, wants one of %s%s", c.path, kindKey, shortText(fmt.Sprint(value)), strings.Join(names, ", "), console.DidYouMean(name, names))
+		return "", console.BadInput("%s: key %q got %s, wants one of %s%s", c.path, kindKey,
+			console.ShortText(fmt.Sprint(value)), strings.Join(names, ", "), console.DidYouMean(name, names))
 	}
 	v, ok := c.head[formatKey]
 	if _, number := v.(int64); ok && !number {
-		return "", console.BadInput("%s: key %q got %s, wants a whole number, as the config of a run has it", c.path, formatKey, shortText(fmt.Sprintf("%#v", v)))
+		return "", console.BadInput("%s: key %q got %s, wants a whole number, as the config of a run has it", c.path,
+			formatKey, console.ShortText(fmt.Sprintf("%#v", v)))
 	}
 	if ok && v != int64(k.Version) {
-		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the xlarun that wrote it%s, or take %q out and look through its settings",
-			c.path, shortText(fmt.Sprint(v)), name, console.Version(), k.Version, c.writer(), formatKey)
+		return "", console.BadInput("%s is of version %v of %s, this xlarun (%s) has version %d: run it with the "+
+			"xlarun that wrote it%s, or take %q out and look through its settings",
+			c.path, console.ShortText(fmt.Sprint(v)), name, console.Version(), k.Version, c.writer(), formatKey)
 	}
 	return name, nil
 }
@@ -166,7 +170,7 @@ func (c *configFile) kind() (string, error) {
 // writer is the version of the program that wrote the file, " (0.1.0)"; "" where it does not say.
 func (c *configFile) writer() string {
 	if v, ok := c.head[programKey]; ok {
-		return fmt.Sprintf(" (%s)", shortText(fmt.Sprint(v)))
+		return fmt.Sprintf(" (%s)", console.ShortText(fmt.Sprint(v)))
 	}
 	return ""
 }
@@ -179,11 +183,12 @@ func (t *task) config() (string, error) {
 		b.Write(text)
 		return err
 	}
-	fields := append(settings.Fields(t.Experiment), settings.Fields(&t.place)...)
+	fields := append(settings.Fields(t.Experiment), settings.Fields(&t.session)...)
 	err := errors.Join(write(kindKey, t.Name), write(formatKey, t.Version), write(programKey, console.Version()))
 	parts := settings.ChosenParts(t.Experiment)
 	for _, f := range fields {
-		if f.Type != "pairs" && !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) { // they have tables of their own
+		// they have tables of their own
+		if f.Type != "pairs" && !slices.ContainsFunc(parts, func(c settings.Chosen) bool { return c.Name == f.Name }) {
 			err = errors.Join(err, write(f.Name, f.Value()))
 		}
 	}

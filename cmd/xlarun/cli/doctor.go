@@ -16,24 +16,25 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/graph"
-	"xlarun/third_party/fetch"
-	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/plugin"
 )
 
-func doctorCommand(a *app) *cobra.Command {
+func doctorCommand(a *App) *cobra.Command {
 	var o console.BackendFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what is installed, which devices there are, and whether a small program runs",
-		Long:  "Doctor looks at this machine, downloads nothing, compiles and runs one small program, and ends with status 1 where something is broken.",
-		Args:  noArgs,
+		Long: "Doctor looks at this machine, downloads nothing, compiles and runs one small program, and ends with " +
+			"status 1 where something is broken.",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.Check(); err != nil {
 				return err
 			}
-			return (&doctor{app: a, style: display.StyleOf(a.Getenv)}).examine(cmd.Context(), o)
+			return (&doctor{App: a, style: display.StyleOf(a.Getenv)}).examine(cmd.Context(), o)
 		},
 	}
 	o.AddBackend(cmd.Flags())
@@ -42,7 +43,7 @@ func doctorCommand(a *app) *cobra.Command {
 
 // doctor prints its findings as they come.
 type doctor struct {
-	*app
+	*App
 	style    display.Style
 	problems int
 }
@@ -64,7 +65,8 @@ func (d *doctor) examine(ctx context.Context, o console.BackendFlags) error {
 	if m, err := xlabridge.ProcessMemory(); err == nil && m.Limit > 0 {
 		memory = ", " + display.Bytes(m.Limit) + " of memory"
 	}
-	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, console.Count(runtime.NumCPU(), "core", "cores"), memory)
+	d.ok("machine", "%s/%s, %s%s", runtime.GOOS, runtime.GOARCH, console.Count(runtime.NumCPU(), "core", "cores"),
+		memory)
 	d.folder()
 	d.plugins(o.Backend)
 	d.cache()
@@ -92,7 +94,8 @@ func (d *doctor) folder() {
 	}
 	probe, err := os.CreateTemp(at, ".doctor-*")
 	if err != nil {
-		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir, console.Cause(err), fetch.EnvCache)
+		d.problem("folder", "%s cannot be written (%v): make it writable, or set %s to a folder that is", dir,
+			console.Cause(err), fetch.EnvCache)
 		return
 	}
 	_ = probe.Close()
@@ -115,7 +118,8 @@ func (d *doctor) plugins(needed string) {
 		case e.Damage != "":
 			d.note("plugin", "%s, damaged (%s): it is installed anew when next used", name, e.Damage)
 		case e.Backend == "cuda" && needed != "cuda" && len(gpus()) > 0:
-			d.note("plugin", "%s, not installed though there is an NVIDIA GPU: xlarun plugin install cuda, then --backend cuda", name)
+			d.note("plugin", "%s, not installed though there is an NVIDIA GPU: xlarun plugin install cuda, then "+
+				"--backend cuda", name)
 		default:
 			d.note("plugin", "%s, not installed", name)
 		}
@@ -153,9 +157,11 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	if o.Backend == console.Reference {
 		b = &xlabridge.Reference{}
 	} else {
-		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(), Offline: true})
+		c, err := xlabridge.Open(ctx, xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin, Devices: o.AskFor(),
+			Offline: true})
 		if errors.Is(err, fetch.ErrNotInstalled) {
-			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve does so by itself)", o.Backend, o.Backend)
+			d.problem("backend", "the plugin of %s is not installed: run xlarun plugin install %s (xlarun evolve "+
+				"does so by itself)", o.Backend, o.Backend)
 			return
 		}
 		if err != nil {
@@ -164,7 +170,8 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 		}
 		b = c
 		major, minor := c.PluginAPI()
-		d.ok("backend", "%s (%s), PJRT %d.%d, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0], major, minor, milliseconds(time.Since(start)))
+		d.ok("backend", "%s (%s), PJRT %d.%d, opened in %s", c.Backend(), strings.Split(c.PlatformVersion(), "\n")[0],
+			major, minor, milliseconds(time.Since(start)))
 		names, err := c.DeviceDescriptions()
 		if err != nil {
 			d.problem("devices", "%s", console.OneLine(err))
@@ -174,10 +181,12 @@ func (d *doctor) backend(ctx context.Context, o console.BackendFlags) {
 	}
 	defer func() { _ = b.Close() }()
 	if err := smallProgram(b); err != nil {
-		d.problem("program", "%s; run xlarun plugin install %s, or use --backend reference", console.OneLine(err), o.Backend)
+		d.problem("program", "%s; run xlarun plugin install %s, or use --backend reference", console.OneLine(err),
+			o.Backend)
 		return
 	}
-	d.ok("program", "a small program gave the right result on %s, %s in all", b.Backend(), milliseconds(time.Since(start)))
+	d.ok("program", "a small program gave the right result on %s, %s in all", b.Backend(),
+		milliseconds(time.Since(start)))
 }
 
 func milliseconds(d time.Duration) string {

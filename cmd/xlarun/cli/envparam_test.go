@@ -14,7 +14,8 @@ import (
 // The parameters of an environment come from the file's table and from flags, which win one by one.
 func TestEnvParamsAreGathered(t *testing.T) {
 	t.Chdir(t.TempDir())
-	require.NoError(t, os.WriteFile("a.toml", []byte("env = 'CartPole-v1'\n[env-param]\nmass_cart = 2\ngravity = '9..1e1'\n"), 0o644))
+	require.NoError(t, os.WriteFile("a.toml", []byte("env = 'CartPole-v1'\n[env-param]\nmass_cart = 2\ngravity = "+
+		"'9..1e1'\n"), 0o644))
 	require.NoError(t, os.WriteFile("text.toml", []byte("env_param = 'mass-cart=2'\n"), 0o644))
 	require.NoError(t, os.WriteFile("bad.toml", []byte("[env-param]\nmass = 2\n"), 0o644))
 	require.NoError(t, os.WriteFile("list.toml", []byte("[env-param]\ntau = [1, 2]\n"), 0o644))
@@ -31,14 +32,17 @@ func TestEnvParamsAreGathered(t *testing.T) {
 		{number: 4, file: "a.toml", flags: []string{"mass-cart=3", "tau=1"}, want: "gravity=9..10,mass-cart=3,tau=1"},
 		{number: 5, file: "text.toml", want: "mass-cart=2"},
 		{number: 6, file: "text.toml", flags: []string{"tau=1"}, want: "mass-cart=2,tau=1"},
-		{number: 7, file: "bad.toml", fails: true, want: `bad.toml: key "env-param" got "mass=2", wants one of the parameters that CartPole-v1 has`},
+		{number: 7, file: "bad.toml", fails: true,
+			want: `bad.toml: key "env-param" got "mass=2", wants one of the parameters that CartPole-v1 has`},
 		{number: 8, file: "list.toml", fails: true, want: `list.toml: key "env-param" got`},
 		{number: 9, flags: []string{"mass=2"}, fails: true, want: `--env-param got "mass=2", wants one of`},
 		{number: 10, file: "a.toml", flags: []string{"mass=2"}, fails: true, want: `"mass=2", wants one of`},
-		{number: 11, file: "a.toml", flags: []string{"tau"}, fails: true, want: `--env-param got "tau", wants NAME=VALUE`},
-		{number: 12, flags: []string{"tau=1", "tau=2"}, fails: true, want: `--env-param got "tau=1,tau=2", wants NAME=VALUE`},
+		{number: 11, file: "a.toml", flags: []string{"tau"}, fails: true,
+			want: `--env-param got "tau", wants NAME=VALUE`},
+		{number: 12, flags: []string{"tau=1", "tau=2"}, fails: true,
+			want: `--env-param got "tau=1,tau=2", wants NAME=VALUE`},
 	} {
-		g := &given{values: map[string]string{}}
+		g := &flagValues{values: map[string]string{}}
 		for _, text := range c.flags {
 			require.NoError(t, setting{g, settings.EnvParam, "pairs"}.Set(text))
 		}
@@ -52,7 +56,7 @@ func TestEnvParamsAreGathered(t *testing.T) {
 		require.Equal(t, c.want, x.Experiment.(*evolve.Config).EnvParam.String(), "case %d", c.number)
 		again, err := parseConfig("again.toml", []byte(x.text))
 		require.NoError(t, err)
-		same, err := (&given{}).resolve(x.Kind, "", again)
+		same, err := (&flagValues{}).resolve(x.Kind, "", again)
 		require.NoError(t, err)
 		require.Equal(t, x.text, same.text, "case %d", c.number)
 	}
@@ -61,15 +65,19 @@ func TestEnvParamsAreGathered(t *testing.T) {
 // A run with parameters from ranges goes on to the byte, with no others; its members keep them.
 func TestEnvParamsOfARun(t *testing.T) {
 	b := onInterpreter(t)
-	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6", "--judge", "3", "--target", "0", "--env-param", "max-steps=2..5", "--env-param", "tau=0.03",
+	args := []string{"evolve", "CartPole-v1", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps",
+		"6", "--judge", "3", "--target", "0", "--env-param", "max-steps=2..5", "--env-param", "tau=0.03",
 		"--checkpoint-every", "1", "--keep", "100"}
 	require.Equal(t, StatusOK, b.do(append(args, "--generations", "4", "--out", "whole")...), "%s", b.err)
 	require.Equal(t, StatusOK, b.do(append(args, "--generations", "2", "--out", "part")...), "%s", b.err)
 	require.Contains(t, read(t, "whole", "config.toml"), "\n[env-param]\nmax-steps = '2..5'\ntau = 0.03\n")
 	require.Equal(t, StatusUsage, b.do("evolve", "--resume", "part", "--env-param", "tau=0.02"))
-	require.Contains(t, b.err.String(), "--env-param got max-steps=2..5,tau=0.02, but the run in part was started with max-steps=2..5,tau=0.03")
-	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--generations", "4", "--env-param", "tau=.03"), "%s", b.err)
+	require.Contains(t, b.err.String(), "--env-param got max-steps=2..5,tau=0.02, but the run in part was started "+
+		"with max-steps=2..5,tau=0.03")
+	require.Equal(t, StatusOK, b.do("evolve", "--resume", "part", "--generations", "4", "--env-param", "tau=.03"), "%s",
+		b.err)
 	requireSame(t, "whole", "part", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif")
-	require.Equal(t, StatusOK, b.do("play", "whole", "--backend", "reference", "--episodes", "40", "--gif", "none"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("play", "whole", "--backend", "reference", "--episodes", "40", "--gif", "none"),
+		"%s", b.err)
 	require.True(t, strings.Contains(b.out.String(), "from 2.0 to 5.0"), b.out.String())
 }

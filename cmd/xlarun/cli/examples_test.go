@@ -14,7 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/envs"
+	"xlarun/internal/long"
+	"xlarun/xlabridge/fetch"
 )
 
 // examples are the config files that README.md there lists, by name without their ending.
@@ -41,9 +44,11 @@ func example(t *testing.T, kind, path string, args ...string) (r struct {
 	Return      float64 `json:"best_member_mean_return"`
 }) {
 	t.Helper()
+	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
 	var stdout, stderr bytes.Buffer
 	args = append([]string{kind, "--config", path, "--out", "none", "--json"}, args...)
-	require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+	require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}),
+		"%s", &stderr)
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%s", lines[len(lines)-1])
 	return r
@@ -52,7 +57,8 @@ func example(t *testing.T, kind, path string, args ...string) (r struct {
 // stated is the score that the first line of a file's head states, of its environment's name and colon.
 var stated = regexp.MustCompile(`^# [^:]+: (-?[0-9.,]+) \(500 fresh episodes; standard error ([0-9.]+)\)`)
 
-// Every example runs, and states the environment, a score and what it takes; the table has a row for each.
+// Every example runs on the interpreter, and states the environment, a score and what it takes; the table has a row for
+// each.
 func TestExamplesRun(t *testing.T) {
 	table := read(t, "../../../examples", "README.md")
 	all := examples(t)
@@ -69,15 +75,18 @@ func TestExamplesRun(t *testing.T) {
 			require.NotNil(t, score, "the head states the score")
 			require.Contains(t, text, "machine of two cores")
 			require.Contains(t, table, "["+name+".toml]("+name+".toml)")
-			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name), "the table's score is the file's")
+			require.Regexp(t, `\| `+regexp.QuoteMeta(score[1])+` \|`, row(table, name),
+				"the table's score is the file's")
 
 			if kind := kindOf(c.head); kind == "ppo" {
-				r := example(t, kind, path, "--envs", "4", "--horizon", "8", "--steps", "64", "--judge", "2", "--target", "0")
+				r := example(t, kind, path, "--backend", "reference", "--envs", "4", "--horizon", "2", "--epochs", "1",
+					"--minibatches", "1", "--steps", "16", "--judge", "1", "--target", "0")
 				require.Equal(t, 2, r.Updates)
 				return
 			}
 			// Some strategies need pairs, some an elite.
-			small := []string{"--pop", "8", "--steps", "10", "--generations", "2", "--judge", "2", "--target", "0"}
+			small := []string{"--backend", "reference", "--devices", "1", "--pop", "8", "--steps", "2",
+				"--generations", "2", "--judge", "1", "--target", "0"}
 			if kindOf(c.head) == "islands" {
 				small = append(small, "--migrants", "2")
 			}
@@ -105,11 +114,11 @@ func row(table, name string) string {
 	return ""
 }
 
-// Examples reach their scores, but for four standard errors and a twentieth: last digits are another machine's. XLARUN_LONG=1 runs all of them, else the two that take
-// the least time.
+// Examples reach their scores, up to four standard errors and a twentieth: last digits are another machine's. The short
+// form runs the one that takes the least time.
 func TestExamplesReachTheirScores(t *testing.T) {
 	for name, path := range examples(t) {
-		if os.Getenv("XLARUN_LONG") == "" && name != "cartpole" && name != "forage-l0" {
+		if !long.On() && name != "cartpole" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/cmd/xlarun/console"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
 )
 
-// What an argument of a command on experiments means: a config file of any kind, a run's folder, a kind, or an environment.
+// What an argument of a command on experiments means: a config file of any kind, a run's folder, a kind, or an
+// environment.
 func TestReadTask(t *testing.T) {
 	b := newBed(t)
 	for _, dir := range []string{"sparse", "folder", "empty"} {
@@ -26,14 +27,16 @@ func TestReadTask(t *testing.T) {
 	b.write(t, "nameless", "kind = 'drift'\n")
 	b.write(t, "folder/config.toml", "kind = 'sparse'\npop = 3\n")
 	for i, c := range []struct{ arg, config, kind string }{
-		{"", "", "evolve"}, {"CartPole-v1", "", "evolve"}, {"s.toml", "", "sparse"}, {"plain.toml", "", "evolve"}, {"nameless", "", "drift"},
-		{"folder", "", "sparse"}, {"sparse", "", "sparse"}, {"drift", "", "drift"}, {"", "s.toml", "sparse"}, {"drift", "plain.toml", "drift"},
+		{"", "", "evolve"}, {"CartPole-v1", "", "evolve"}, {"s.toml", "", "sparse"}, {"plain.toml", "", "evolve"},
+		{"nameless", "", "drift"},
+		{"folder", "", "sparse"}, {"sparse", "", "sparse"}, {"drift", "", "drift"}, {"", "s.toml", "sparse"},
+		{"drift", "plain.toml", "drift"},
 	} {
-		x, err := (&given{own: ownFlags{file: c.config}}).readTask(c.arg)
+		x, err := (&flagValues{own: ownFlags{file: c.config}}).readTask(c.arg)
 		require.NoError(t, err, "%d", i)
 		require.Equal(t, c.kind, x.Name, "%d", i)
 		b.write(t, "resolved.toml", x.text)
-		again, err := new(given).readTask("resolved.toml")
+		again, err := new(flagValues).readTask("resolved.toml")
 		require.NoError(t, err, "%d", i)
 		require.Equal(t, x.text, again.text, "%d", i)
 	}
@@ -42,7 +45,7 @@ func TestReadTask(t *testing.T) {
 		{"empty", "", `--env got "empty"`},
 		{"nowhere.toml", "", "--config nowhere.toml cannot be read"},
 	} {
-		_, err := (&given{own: ownFlags{file: c.config}}).readTask(c.arg)
+		_, err := (&flagValues{own: ownFlags{file: c.config}}).readTask(c.arg)
 		require.ErrorContains(t, err, c.want, "%d", i)
 	}
 }
@@ -65,8 +68,9 @@ func TestExperimentsAreRefused(t *testing.T) {
 		"profile s.toml --sigma 1":         "an experiment of sparse has no --sigma: leave it out",
 		"profile bad.toml":                 `bad.toml: key "batch" got -1`,
 		"profile --config both.toml":       `there is no key "sigma"`,
-		"inspect s.toml s.toml":            "got 2 arguments (s.toml, s.toml), wants one config file, environment or kind of run",
-		"evolve s.toml":                    "s.toml is a config of sparse: run xlarun sparse --config s.toml",
+		"inspect s.toml s.toml": "got 2 arguments (s.toml, s.toml), wants one config file, environment or " +
+			"kind of run",
+		"evolve s.toml": "s.toml is a config of sparse: run xlarun sparse --config s.toml",
 	} {
 		b.err.b.Reset()
 		require.Equal(t, StatusUsage, b.do(strings.Fields(args)...), args)
@@ -79,20 +83,24 @@ func TestExperimentsAreRefused(t *testing.T) {
 
 func TestProfileSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
-	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\ndensity = 0.05\nmutate-every = 2\nbackend = 'reference'\n")
+	b.write(t, "e.toml", "kind = 'sparse'\ndata = 'set'\npop = 2\nsteps = 6\nbatch = 8\ndensity = 0.05\nmutate-every "+
+		"= 2\nbackend = 'reference'\n")
 	before := b.files(t)
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
-	for _, want := range []string{"sparse 2 x 16-128-64-2, connections 102 410 6, batch 8, f32, on 1 reference device", "plan (static): masked",
-		"  sparse_train ", "first round ", "median of 3", "  step ", "  evaluation ", "  mutation ", "memory: ", "roofline: "} {
+	for _, want := range []string{"sparse 2 x 16-128-64-2, connections 102 410 6, batch 8, f32, on 1 reference device",
+		"plan (static): masked",
+		"  sparse_train ", "first round ", "median of 3", "  step ", "  evaluation ", "  mutation ", "memory: ",
+		"roofline: "} {
 		require.Contains(t, b.out.String(), want)
 	}
 	r := result(t, b)
-	for _, key := range []string{"steady_steps_per_second", "unit_seconds", "round_seconds", "first_round_seconds", "peak_memory_bytes"} {
+	for _, key := range []string{"steady_steps_per_second", "unit_seconds", "round_seconds", "first_round_seconds",
+		"peak_memory_bytes"} {
 		require.Positive(t, r[key], key)
 	}
 	require.Positive(t, r["roofline"].(map[string]any)["flops"])
@@ -105,15 +113,17 @@ func TestProfileSparse(t *testing.T) {
 // cache, and compiles nothing else.
 func TestWarmupSparseOnTheRealThing(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
-	require.NoError(t, bench.EmptyCache(dir))
+	shelltest.EmptyCache(t, dir)
 	t.Setenv("XLARUN_CACHE", dir)
 	pictures(t, filepath.Join(work, "set"))
 	file := func(name, text string) string {
 		path := filepath.Join(work, name)
-		require.NoError(t, os.WriteFile(path, []byte("kind = 'sparse'\ndata = '"+filepath.Join(work, "set")+"'\ndevices = 2\npop = 3\nsteps = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("kind = 'sparse'\ndata = '"+filepath.Join(work, "set")+
+			"'\ndevices = 2\npop = 3\nsteps = 70\nbatch = 8\nmutate-every = 4\ntune = 'full'\n"+text), 0o600))
 		return path
 	}
-	first, same, other := file("a.toml", ""), file("b.toml", "seed = 7\nlr = 0.1\n"), file("c.toml", "dtype = 'bf16'\nmethod = 'masked'\n")
+	first, same, other := file("a.toml", ""), file("b.toml", "seed = 7\nlr = 0.1\n"),
+		file("c.toml", "dtype = 'bf16'\nmethod = 'masked'\n")
 	warm := realRun(t, "warmup", first, same, other)
 	require.EqualValues(t, 0, warm["hits"])
 	programs := warm["programs"].([]any)

@@ -6,4 +6,4 @@ import (
 	"xlarun/cmd/xlarun/play"
 )
 
-func exportCommand(a *app) *cobra.Command { return play.ExportCommand(a.Streams) }
+func exportCommand(a *App) *cobra.Command { return play.ExportCommand(a.Streams) }

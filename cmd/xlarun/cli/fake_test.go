@@ -29,8 +29,9 @@ import (
 
 func init() {
 	run.MustRegister(run.Kind{
-		Name: "drift", Short: "Drift upwards", Argument: "env", Version: 7, Unit: "generation", Round: "gust", Work: "environment steps of all members",
-		New: func() run.Experiment { return &fakeExperiment{Config: evolve.DefaultConfig()} },
+		Name: "drift", Short: "Drift upwards", Argument: "env", Version: 7, Unit: "generation", Round: "gust",
+		Work: "environment steps of all members",
+		New:  func() run.Experiment { return &fakeExperiment{Config: evolve.DefaultConfig()} },
 	})
 }
 
@@ -65,7 +66,8 @@ func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 	if e.Tune != plan.TuneQuick {
 		return plan.Choice{Plan: "tiles of 8", Source: plan.Static}, nil
 	}
-	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, Tried: []plan.Tried{{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
+	return plan.Choice{Plan: "tiles of 8", Source: plan.Tuned, Seconds: .5, Tried: []plan.Tried{
+		{Plan: "tiles of 16", Seconds: .003}, {Plan: "tiles of 8", Seconds: .002}}}, nil
 }
 
 func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
@@ -104,8 +106,10 @@ func (r *fakeRun) Step() (run.Metrics, error) {
 		target = cmp.Or(must(strconv.ParseFloat(c.Target, 64)), math.NaN())
 	}
 	work := float64(c.Population * c.Steps)
-	m := run.Metrics{Step: int64(r.done), Work: work, Done: target != 0 && mean >= target, Values: []run.Value{{Name: "best_fitness", Number: mean + 7},
-		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()}, {Name: "env_steps", Number: float64(r.done) * work}}}
+	m := run.Metrics{Step: int64(r.done), Work: work, Done: target != 0 && mean >= target, Values: []run.Value{
+		{Name: "best_fitness", Number: mean + 7},
+		{Name: "mean_fitness", Number: mean}, {Name: "failed", Number: math.NaN()},
+		{Name: "env_steps", Number: float64(r.done) * work}}}
 	if r.metric != "" {
 		m.Values = append(m.Values, run.Value{Name: r.metric, Number: 77})
 	}
@@ -113,7 +117,8 @@ func (r *fakeRun) Step() (run.Metrics, error) {
 }
 
 func (r *fakeRun) Snapshot() (run.Snapshot, error) {
-	return run.Snapshot{Step: int64(r.done), Arrays: map[string]*graph.Array{"mean": graph.Float32s([]float32{float32(r.done), 2, 3})}}, nil
+	return run.Snapshot{Step: int64(r.done), Arrays: map[string]*graph.Array{
+		"mean": graph.Float32s([]float32{float32(r.done), 2, 3})}}, nil
 }
 
 func (r *fakeRun) Restore(s run.Snapshot) error {
@@ -126,8 +131,10 @@ func (r *fakeRun) Restore(s run.Snapshot) error {
 }
 
 func (r *fakeRun) Profile() run.Profile {
-	p := run.Profile{Choice: plan.Choice{Plan: "2 devices, tiles of 8", Source: plan.Present}, TraceSeconds: .01, CompileSeconds: .2, Cache: xlabridge.CacheHit, Devices: 2,
-		Programs: []run.Program{{Name: "drift", Cache: xlabridge.CacheHit, Bytes: 12345}}, Facts: []run.Fact{{Name: "wind", Value: "west"}}, Chosen: map[string]any{"unroll": 4}}
+	p := run.Profile{Choice: plan.Choice{Plan: "2 devices, tiles of 8", Source: plan.Present}, TraceSeconds: .01,
+		CompileSeconds: .2, Cache: xlabridge.CacheHit, Devices: 2,
+		Programs: []run.Program{{Name: "drift", Cache: xlabridge.CacheHit, Bytes: 12345}}, Facts: []run.Fact{
+			{Name: "wind", Value: "west"}}, Chosen: map[string]any{"unroll": 4}}
 	if r.config.Tune == plan.TuneOff {
 		p.Source = plan.Static
 	}
@@ -152,7 +159,8 @@ func (r *fakeRun) Candidates(run.Snapshot) ([]run.Candidate, error) {
 }
 
 func (r *fakeRun) Phases(int) ([]run.Phase, error) {
-	return []run.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007}, {Name: "tell", Seconds: .0002, Best: .0001}}, nil
+	return []run.Phase{{Name: "ask", Seconds: .0001, Best: .00009}, {Name: "play", Seconds: .0008, Best: .0007},
+		{Name: "tell", Seconds: .0002, Best: .0001}}, nil
 }
 
 func (r *fakeRun) Cost() graph.Cost          { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
@@ -186,10 +194,11 @@ func (b *buffer) String() string {
 
 // bed is a command line in an empty working folder, on the interpreter.
 type bed struct {
-	*app
+	*App
 	dir      string
 	out, err *buffer
-	opened   int // backends
+	opened   int      // backends
+	handed   []string // what was handed over: the program and its arguments
 }
 
 func newBed(t *testing.T) *bed {
@@ -198,13 +207,18 @@ func newBed(t *testing.T) *bed {
 	t.Chdir(b.dir)
 	t.Setenv("XLARUN_CACHE", filepath.Join(t.TempDir(), "cache"))
 	fakes.shape, fakes.made = fakeShape{}, nil
-	b.app = &app{
+	b.App = &App{
 		Streams: Streams{In: strings.NewReader(""), Out: b.out, Err: b.err},
-		openBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+		OpenBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 			b.opened++
 			return &xlabridge.Reference{}, nil
 		},
-		now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		now:  func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
+		find: func(program string) (string, error) { return "/programs/" + program, nil },
+		exec: func(path string, args []string) error {
+			b.handed = append([]string{path}, args...)
+			return nil
+		},
 	}
 	return b
 }

@@ -5,22 +5,23 @@ import (
 	"slices"
 	"strconv"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/play"
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 )
 
-// famed is a member of the hall of fame, and how it did on fresh episodes.
-type famed struct {
+// fameMember is a member of the hall of fame, and how it did on fresh episodes.
+type fameMember struct {
 	run.Famed
 	Judgement episode.Judgement
 }
 
-// judgeFame plays the hall of fame of a state on the same fresh episodes as the candidates, by the same program, and sorts it by what
-// came of that; of equal ones the order stays that of the fitness.
-func (s *session) judgeFame(held *runfolder.Checkpoint, together int) (fame []*famed, err error) {
+// judgeFame plays the hall of fame of a state on the same fresh episodes as the candidates, by the same program, and
+// sorts it by what came of that; of equal ones the order stays that of the fitness.
+func (s *session) judgeFame(held *runfolder.Checkpoint, together int) (fame []*fameMember, err error) {
 	keeps, ok := s.run.(run.Famous)
 	if !ok {
 		return nil, nil
@@ -40,11 +41,11 @@ func (s *session) judgeFame(held *runfolder.Checkpoint, together int) (fame []*f
 			return nil, err
 		}
 		for i, m := range members[:n] {
-			fame = append(fame, &famed{m, judgements[i]})
+			fame = append(fame, &fameMember{m, judgements[i]})
 		}
 		members = members[n:]
 	}
-	slices.SortStableFunc(fame, func(a, b *famed) int {
+	slices.SortStableFunc(fame, func(a, b *fameMember) int {
 		switch {
 		case a.Judgement.Mean > b.Judgement.Mean:
 			return -1
@@ -62,7 +63,7 @@ func (s *session) freshEpisodes() random.Key {
 }
 
 // writeFame writes the hall of fame, each member into a file named by its place.
-func (s *session) writeFame(held *runfolder.Checkpoint, fame []*famed) error {
+func (s *session) writeFame(held *runfolder.Checkpoint, fame []*fameMember) error {
 	if s.folder == nil {
 		return nil
 	}
@@ -77,11 +78,13 @@ func (s *session) writeFame(held *runfolder.Checkpoint, fame []*famed) error {
 }
 
 // fameFacts is the hall of fame for the line of JSON.
-func (s *session) fameFacts() []ordered {
-	all := []ordered{}
+func (s *session) fameFacts() []jsonObject {
+	all := []jsonObject{}
 	for i, f := range s.fame {
-		all = append(all, ordered{{Name: "member", Value: play.Fame(i + 1)}, {Name: "fitness", Value: number(f.Fitness)}, {Name: s.Unit, Value: f.Step},
-			{Name: "mean_return", Value: number(f.Judgement.Mean)}, {Name: "standard_error", Value: number(f.Judgement.Error)}})
+		all = append(all, jsonObject{{Name: "member", Value: play.Fame(i + 1)},
+			{Name: "fitness", Value: console.Number(f.Fitness)}, {Name: s.Unit, Value: f.Step},
+			{Name: "mean_return", Value: console.Number(f.Judgement.Mean)},
+			{Name: "standard_error", Value: console.Number(f.Judgement.Error)}})
 	}
 	return all
 }
@@ -95,5 +98,6 @@ func (s *session) fameWords() string {
 	if len(s.fame) == 1 {
 		return fmt.Sprintf("hall of fame: %s, mean return %.4g ± %.2g", play.Fame(1), first.Mean, first.Error)
 	}
-	return fmt.Sprintf("hall of fame: %s to %s, mean returns %.4g ± %.2g to %.4g ± %.2g", play.Fame(1), play.Fame(len(s.fame)), first.Mean, first.Error, last.Mean, last.Error)
+	return fmt.Sprintf("hall of fame: %s to %s, mean returns %.4g ± %.2g to %.4g ± %.2g", play.Fame(1),
+		play.Fame(len(s.fame)), first.Mean, first.Error, last.Mean, last.Error)
 }

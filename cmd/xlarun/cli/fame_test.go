@@ -16,13 +16,15 @@ import (
 )
 
 // small is a run of evolve that the interpreter does in no time.
-var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear", "--judge", "3", "--target", "0"}
+var small = []string{"evolve", "--backend", "reference", "--pop", "4", "--steps", "60", "--policy", "linear", "--judge",
+	"3", "--target", "0"}
 
-// The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run that was
-// stopped and went on leaves the same files.
+// The hall of fame lies in the folder, judged, the best first; play names its members; the line of JSON lists it. A run
+// that was stopped and went on leaves the same files.
 func TestHallOfFame(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run", "--json")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "6", "--hall-of-fame", "3", "--out", "run",
+		"--json")...), "%s", b.err)
 	r := result(t, b)
 	require.Equal(t, "last", r["ended_by"])
 	fame := r["fame"].([]any)
@@ -43,28 +45,35 @@ func TestHallOfFame(t *testing.T) {
 		require.Equal(t, "3", f.Metadata()["episodes"])
 		require.NoError(t, f.Close())
 	}
-	require.GreaterOrEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"], "the best is the best of all that were judged")
+	require.GreaterOrEqual(t, r["best_member_mean_return"], fame[0].(map[string]any)["mean_return"],
+		"the best is the best of all that were judged")
 	require.Regexp(t, `hall of fame: fame-1 to fame-3, mean returns \S+ ± \S+ to \S+ ± \S+\n`, b.out.String())
 	require.NoFileExists(t, "run/fame-4.safetensors")
 
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "3", "--hall-of-fame", "3", "--out", "again")...),
+		"%s", b.err)
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "again", "--generations", "6"), "%s", b.err)
-	for _, f := range []string{"fame-1.safetensors", "fame-2.safetensors", "fame-3.safetensors", "best.safetensors", "centre.safetensors", "metrics.jsonl"} {
+	for _, f := range []string{"fame-1.safetensors", "fame-2.safetensors", "fame-3.safetensors", "best.safetensors",
+		"centre.safetensors", "metrics.jsonl"} {
 		require.Equal(t, read(t, "run", f), read(t, "again", f), f)
 	}
 
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("play", "run", "--member", "fame-2", "--episodes", "2", "--gif", "none", "--backend", "reference"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("play", "run", "--member", "fame-2", "--episodes", "2", "--gif", "none",
+		"--backend", "reference"), "%s", b.err)
 	require.Contains(t, b.out.String(), "fame-2")
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-4"))
-	require.Contains(t, b.err.String(), "has no member fame-4; it has best, centre, fame-1, fame-2, fame-3: leave --member out")
+	require.Contains(t, b.err.String(), "has no member fame-4; it has best, centre, fame-1, fame-2, fame-3: leave "+
+		"--member out")
 	b.err.b.Reset()
 	require.Equal(t, StatusUsage, b.do("play", "run", "--member", "fame-0"))
-	require.Contains(t, b.err.String(), `--member got "fame-0", wants best, centre or one of the hall of fame, fame-1, fame-2, …`)
+	require.Contains(t, b.err.String(),
+		`--member got "fame-0", wants best, centre or one of the hall of fame, fame-1, fame-2, …`)
 
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none", "--json")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--hall-of-fame", "0", "--out", "none",
+		"--json")...), "%s", b.err)
 	require.NotContains(t, result(t, b), "fame")
 	require.NotContains(t, b.out.String(), "hall of fame:")
 }
@@ -74,12 +83,15 @@ func number2text(x any) string { return strconv.FormatFloat(x.(float64), 'g', -1
 // A run out of patience ends, says so, and has nothing left to do where it goes on with as much; with more it goes on.
 func TestPatience(t *testing.T) {
 	b := newBed(t)
-	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--json", "--out", "run")
+	args := append(small, "--generations", "50", "--patience", "2", "--min-improvement", "1e6", "--json", "--out",
+		"run")
 	require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
 	r := result(t, b)
 	require.Equal(t, "patience", r["ended_by"])
 	require.EqualValues(t, 3, r["generations"])
-	require.Regexp(t, `out of patience in generation 3 after \S+ s: mean \S+, and no better best than \S+ for 2 generations\n`, b.out.String())
+	require.Regexp(
+		t, `out of patience in generation 3 after \S+ s: mean \S+, and no better best than \S+ for 2 generations\n`,
+		b.out.String())
 	before := read(t, "run", "metrics.jsonl")
 	b.out.b.Reset()
 	require.Equal(t, StatusOK, b.do("evolve", "--resume", "run", "--json"), "%s", b.err)
@@ -98,7 +110,8 @@ func TestPatience(t *testing.T) {
 	require.Contains(t, b.err.String(), "--min-improvement got 3, wants --patience beside it")
 }
 
-// A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain, says nothing of it.
+// A run that has computed for long enough leaves a picture of its curves; one that is short, or that is drawn in vain,
+// says nothing of it.
 func TestCurvesAtTheEnd(t *testing.T) {
 	usual := curvesAfter
 	defer func() { curvesAfter = usual }()
@@ -117,13 +130,15 @@ func TestCurvesAtTheEnd(t *testing.T) {
 	require.Empty(t, b.err.String())
 }
 
-// What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards come to the
-// returns that the next generation has. A run goes on behind it as if nobody had looked.
+// What --sample leaves in the folder is what `xlarun sample` makes of it: named arrays with a row a step, whose rewards
+// come to the returns that the next generation has. A run goes on behind it as if nobody had looked.
 func TestSample(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s", b.err)
+	require.Equal(t, StatusOK, b.do(append(small, "--generations", "2", "--sample", "4", "--out", "run")...), "%s",
+		b.err)
 	b.out.b.Reset()
-	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend", "reference"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("sample", "run", "--members", "9", "--out", "all.safetensors", "--backend",
+		"reference"), "%s", b.err)
 	require.Regexp(t, `member 3 of generation 3 +\d+ steps, return \d+, ended by (terminated|steps)\n`, b.out.String())
 	require.Contains(t, b.out.String(), "the episodes are in all.safetensors\n")
 	require.Equal(t, read(t, "all.safetensors"), read(t, "run/trajectories.safetensors"))

@@ -18,16 +18,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/runfolder"
-	"xlarun/cmd/xlarun/runfolder/disktest"
 	"xlarun/graph"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/runfolder/disktest"
 	"xlarun/xlabridge"
 )
 
-// counting is a kind of run that only counts, as often and as fast as a test wants. It is not registered: the command line
-// of other tests does not know it.
+// counting is a kind of run that only counts, as often and as fast as a test wants. It is not registered: the command
+// line of other tests does not know it.
 type counting struct {
 	run.Common
 	Steps int `set:"steps" min:"1" max:"1000000000" help:"steps"`
@@ -49,14 +49,17 @@ func (c *counting) Purpose() string                          { return "counting"
 func (c *counting) Last() int64                              { return int64(c.Steps) }
 func (c *counting) Board() []run.Row                         { return nil }
 func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }
-func (c *counting) Profile() run.Profile                     { return run.Profile{Devices: 1, Cache: xlabridge.CacheOff} }
-func (c *counting) Close() error                             { return nil }
-func (c *counting) Restore(s run.Snapshot) error             { c.at = s.Step; return nil }
+func (c *counting) Profile() run.Profile {
+	return run.Profile{Devices: 1, Cache: xlabridge.CacheOff}
+}
+func (c *counting) Close() error                 { return nil }
+func (c *counting) Restore(s run.Snapshot) error { c.at = s.Step; return nil }
 func (c *counting) Files(bool) ([]run.File, error) {
 	return []run.File{{Name: "sum.json", JSON: c.at * (c.at + 1) / 2}}, nil
 }
 func (c *counting) Snapshot() (run.Snapshot, error) {
-	return run.Snapshot{Step: c.at, Arrays: map[string]*graph.Array{"at": graph.Of(int32(c.at)), "rest": graph.Of(make([]float32, 64))}}, nil
+	return run.Snapshot{Step: c.at, Arrays: map[string]*graph.Array{"at": graph.Of(int32(c.at)),
+		"rest": graph.Of(make([]float32, 64))}}, nil
 }
 
 func (c *counting) Step() (run.Metrics, error) {
@@ -68,7 +71,8 @@ func (c *counting) Step() (run.Metrics, error) {
 	c.at++
 	m := run.Metrics{Step: c.at, Work: 1}
 	for i := range 10 {
-		m.Values = append(m.Values, run.Value{Name: "figure_" + strconv.Itoa(i), Number: math.Sin(float64(c.at)) * math.Pow(10, float64(i))})
+		m.Values = append(m.Values, run.Value{Name: "figure_" + strconv.Itoa(i), Number: math.Sin(float64(c.at)) *
+			math.Pow(10, float64(i))})
 	}
 	return m, nil
 }
@@ -91,8 +95,8 @@ func (c *count) run(t *testing.T) error {
 		c.ctx = context.Background()
 	}
 	c.stdout = &buffer{}
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: c.stdout, Err: c.stdout}, disk: c.disk, now: time.Now,
-		openBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	a := &App{Streams: Streams{In: strings.NewReader(""), Out: c.stdout, Err: c.stdout}, disk: c.disk, now: time.Now,
+		OpenBackend: func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 			return &xlabridge.Reference{}, nil
 		}}
 	if c.writer != nil {
@@ -102,7 +106,7 @@ func (c *count) run(t *testing.T) error {
 	for name, text := range c.args {
 		values[name] = text
 	}
-	task, err := (&given{values: values}).resolve(countingKind(c.step), "", nil)
+	task, err := (&flagValues{values: values}).resolve(countingKind(c.step), "", nil)
 	require.NoError(t, err)
 	s, err := newSession(a, task, ownFlags{out: c.out, resume: c.resume})
 	if err != nil {
@@ -115,7 +119,8 @@ func (c *count) run(t *testing.T) error {
 func left(t *testing.T, disk *disktest.Memory, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	for _, name := range []string{"config.toml", "metrics.jsonl", "sum.json", "checkpoints/000009.safetensors", "checkpoints/000012.safetensors"} {
+	for _, name := range []string{"config.toml", "metrics.jsonl", "sum.json", "checkpoints/000009.safetensors",
+		"checkpoints/000012.safetensors"} {
 		text, err := disk.ReadFile(dir + "/" + name)
 		require.NoError(t, err, name)
 		files[name] = string(text)
@@ -161,14 +166,16 @@ func TestCommandOnAFailingDisk(t *testing.T) {
 				err := (&count{disk: &disktest.Faulty{Disk: disk, Fail: c.fail(at)}, out: "/runs/a"}).run(t)
 				if err != nil {
 					failed++
-					require.NotEqual(t, StatusInterrupted, console.StatusOf(context.Background(), err), "call %d: %v", at, err)
+					require.NotEqual(t, StatusInterrupted, console.StatusOf(context.Background(), err), "call %d: %v",
+						at, err)
 					require.Contains(t, err.Error(), "/runs/a", "call %d", at)
 					require.Regexp(t, "input/output error|read-only file system", err.Error(), "call %d", at)
 				}
 				again := &count{disk: disk, resume: "/runs/a"}
 				if err := again.run(t); err != nil {
 					require.ErrorAs(t, err, new(console.UsageError), "after call %d", at)
-					require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(), "after call %d", at)
+					require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(),
+						"after call %d", at)
 					require.NoError(t, (&count{disk: disk, out: "/runs/b"}).run(t), "after call %d", at)
 					require.Equal(t, want, left(t, disk, "/runs/b"), "after call %d", at)
 					continue
@@ -180,8 +187,8 @@ func TestCommandOnAFailingDisk(t *testing.T) {
 	}
 }
 
-// A disk that fills up lets the run wait, which is said with the file and the bytes, and go on when there is room: nothing
-// is lost. An interrupt ends the wait.
+// A disk that fills up lets the run wait, which is said with the file and the bytes, and go on when there is room:
+// nothing is lost. An interrupt ends the wait.
 func TestCommandOnAFullDisk(t *testing.T) {
 	whole := memoryDisk(t)
 	require.NoError(t, (&count{disk: whole, out: "/runs/a"}).run(t))
@@ -235,7 +242,8 @@ func TestCommandOnAFullDisk(t *testing.T) {
 		require.NotContains(t, err.Error(), "\n")
 		disk.SetRoom(0)
 		if err := (&count{disk: disk, resume: "/runs/a"}).run(t); err != nil {
-			require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(), "room for %d bytes", room)
+			require.Regexp(t, "start it anew|no such file or directory|holds no run", err.Error(), "room for %d bytes",
+				room)
 			continue
 		}
 		require.Equal(t, want, left(t, disk, "/runs/a"), "room for %d bytes", room)
@@ -265,8 +273,8 @@ func TestInterruptOnAStalledDisk(t *testing.T) {
 			stalls = append(stalls, at)
 		}
 	}
-	// Calls of the run's end: it stalls at first, and is interrupted then. How many calls there are hangs on how rows are written
-	// together: a run that ended before the first of these numbers gets as far as the next.
+	// Calls of the run's end: it stalls at first, and is interrupted then. How many calls there are hangs on how rows
+	// are written together: a run that ended before the first of these numbers gets as far as the next.
 	early := len(stalls)
 	var reached []int
 	for at := len(calls) - 3; at > len(calls)/2; at -= 10 {
@@ -319,7 +327,8 @@ func TestInterruptWhileStdoutIsBlocked(t *testing.T) {
 		}
 	}}
 	ended := make(chan error, 1)
-	c := &count{disk: disk, out: "/runs/a", ctx: ctx, writer: blocked, args: map[string]string{"checkpoint-every": "1h"}}
+	c := &count{disk: disk, out: "/runs/a", ctx: ctx, writer: blocked, args: map[string]string{
+		"checkpoint-every": "1h"}}
 	go func() { ended <- c.run(t) }()
 	<-ctx.Done()
 	require.Eventually(t, func() bool {
@@ -334,8 +343,8 @@ func TestInterruptWhileStdoutIsBlocked(t *testing.T) {
 	require.ErrorContains(t, <-ended, "interrupted after step 7; the state of step ")
 }
 
-// removeAll removes a folder that somebody writes into: what appears meanwhile goes with the next try. It may be called in any
-// goroutine.
+// removeAll removes a folder that somebody writes into: what appears meanwhile goes with the next try. It may be called
+// in any goroutine.
 func removeAll(t *testing.T, dir string) {
 	err := os.RemoveAll(dir)
 	for range 1000 {
@@ -375,7 +384,8 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	require.True(t, strings.HasSuffix(c.stdout.String(), "the run is in "+at("there")+"\n"), c.stdout.String())
 	require.NoDirExists(t, at("moved"))
 	require.Equal(t, want, read(t, at("there", "metrics.jsonl")))
-	require.Equal(t, read(t, at("whole", "checkpoints", "000012.safetensors")), read(t, at("there", "checkpoints", "000012.safetensors")))
+	require.Equal(t, read(t, at("whole", "checkpoints", "000012.safetensors")),
+		read(t, at("there", "checkpoints", "000012.safetensors")))
 
 	// 2: removed: it is made again, with all that the run still has, and nothing that stays is missing.
 	c = &count{out: at("removed")}
@@ -383,7 +393,8 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	require.NoError(t, c.run(t), "older checkpoints would be gone by now, all else is there")
 	require.Contains(t, c.stdout.String(), "the run's folder was removed: ")
 	require.Equal(t, want, read(t, at("removed", "metrics.jsonl")))
-	require.Equal(t, read(t, at("whole", "checkpoints", "000012.safetensors")), read(t, at("removed", "checkpoints", "000012.safetensors")))
+	require.Equal(t, read(t, at("whole", "checkpoints", "000012.safetensors")),
+		read(t, at("removed", "checkpoints", "000012.safetensors")))
 
 	// 3: a file of the user's in it was removed along with a checkpoint that should be there.
 	c = &count{out: at("lost")}
@@ -417,7 +428,8 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	require.NoError(t, c.run(t))
 }
 
-// A run of any length leaves a bounded folder behind, and its rows are the same at any pace and any cadence of checkpoints.
+// A run of any length leaves a bounded folder behind, and its rows are the same at any pace and any cadence of
+// checkpoints.
 func TestLongRunsStaySmall(t *testing.T) {
 	dir := t.TempDir()
 	steps := "150000"
@@ -425,11 +437,13 @@ func TestLongRunsStaySmall(t *testing.T) {
 		steps = "5000000"
 	}
 	var rounds atomic.Int64
-	a := &count{out: filepath.Join(dir, "a"), args: map[string]string{"steps": steps, "checkpoint-every": "100ms", "keep": "2"}}
+	a := &count{out: filepath.Join(dir, "a"), args: map[string]string{"steps": steps, "checkpoint-every": "100ms",
+		"keep": "2"}}
 	a.step = func(int64) error { rounds.Add(1); return nil }
 	require.NoError(t, a.run(t))
 	require.Equal(t, steps, fmt.Sprint(rounds.Load()))
-	b := &count{out: filepath.Join(dir, "b"), args: map[string]string{"steps": steps, "checkpoint-every": "20000", "keep": "5"}}
+	b := &count{out: filepath.Join(dir, "b"), args: map[string]string{"steps": steps, "checkpoint-every": "20000",
+		"keep": "5"}}
 	b.step = func(n int64) error {
 		if n%1000 == 0 {
 			time.Sleep(time.Millisecond)
@@ -437,7 +451,8 @@ func TestLongRunsStaySmall(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, b.run(t))
-	require.Equal(t, read(t, dir, "a", "metrics.jsonl"), read(t, dir, "b", "metrics.jsonl"), "rows are thinned by the step alone")
+	require.Equal(t, read(t, dir, "a", "metrics.jsonl"), read(t, dir, "b", "metrics.jsonl"),
+		"rows are thinned by the step alone")
 	size, rows := int64(0), 0
 	require.NoError(t, filepath.WalkDir(filepath.Join(dir, "a"), func(path string, d os.DirEntry, err error) error {
 		if info, infoErr := d.Info(); infoErr == nil && !d.IsDir() {
@@ -456,7 +471,8 @@ func TestLongRunsStaySmall(t *testing.T) {
 		}
 		most += 512
 	}
-	require.Less(t, size*int64(most)/int64(rows), int64(50<<20), "%d bytes in %d rows; %d rows at most", size, rows, most)
+	require.Less(t, size*int64(most)/int64(rows), int64(50<<20), "%d bytes in %d rows; %d rows at most", size, rows,
+		most)
 	require.Len(t, checkpoints(t, filepath.Join(dir, "a")), 2)
 	require.Len(t, checkpoints(t, filepath.Join(dir, "b")), 5)
 }
@@ -512,7 +528,7 @@ func TestCheckpointsAsAsked(t *testing.T) {
 	} {
 		args := map[string]string{"checkpoint-every": c.every, "keep": c.keep}
 		if c.wants != "" {
-			_, err := (&given{values: args}).resolve(countingKind(nil), "", nil)
+			_, err := (&flagValues{values: args}).resolve(countingKind(nil), "", nil)
 			require.ErrorAs(t, err, new(console.UsageError), "%d", c.number)
 			require.ErrorContains(t, err, c.wants, "%d", c.number)
 			continue

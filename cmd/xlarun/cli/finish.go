@@ -10,15 +10,15 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/plots"
-	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
-// finish ends the run. cause is what work ended with. asked says that somebody asked for the end;
-// then work may still be inside a call, and nothing on the devices may be touched. Whatever is not on the disk at the end of
-// over is given up.
+// finish ends the run. cause is what work ended with. asked says that somebody asked for the end; then work may still
+// be inside a call, and nothing on the devices may be touched. Whatever is not on the disk at the end of over is given
+// up.
 func (s *session) finish(cause error, asked bool, over context.Context) error {
-	s.mu.Lock()
+	s.mu.Lock() // work, if it is still inside a call, changes nothing more
 	defer s.mu.Unlock()
 	s.ended = true
 	s.measurePeak()
@@ -88,7 +88,8 @@ func (s *session) finishEarly(cause error, stop bool, over context.Context) (err
 			_ = within(over, func() error { s.folder.Abandon(); return nil })
 		}
 	} else {
-		words = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Round, s.folder.Dir(), s.Unit, s.resumed.Step)
+		words = fmt.Sprintf("interrupted before a further %s was done; the run in %s goes on from %s %d", s.Round,
+			s.folder.Dir(), s.Unit, s.resumed.Step)
 		if !stop && cause == nil {
 			summary = s.summary(false)
 		}
@@ -135,8 +136,8 @@ func (s *session) close(over context.Context, stop bool) (err error) {
 	return errors.Join(err, s.folder.CloseBefore(after(over, lastGrace)))
 }
 
-// curvesAfter is how long a run has computed, at least, whose learning curves are drawn at its end: drawing takes a tenth of a second,
-// by which a short run would end later. It is a variable for tests.
+// curvesAfter is how long a run has computed, at least, whose learning curves are drawn at its end: drawing takes a
+// tenth of a second, by which a short run would end later. It is a variable for tests.
 var curvesAfter = 5 * time.Second
 
 // drawCurves leaves a picture of the learning curves in the folder. A run does not fail for want of one.

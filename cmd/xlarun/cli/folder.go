@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/run/runfolder"
 )
 
 // unused is dir, or dir with a number behind it where that exists already.
@@ -26,13 +26,14 @@ func unused(dir string) string {
 }
 
 // newFolder makes a run's folder, dir, or where that is "" one of its own that ends with title.
-func (a *app) newFolder(dir, title string, o runfolder.Options) (*runfolder.Folder, error) {
+func (a *App) newFolder(dir, title string, o runfolder.Options) (*runfolder.Folder, error) {
 	if dir == "" {
 		dir = unused(filepath.Join("runs", a.now().Format("20060102-150405")+"-"+title))
 	}
 	folder, err := runfolder.Create(dir, o)
 	if err != nil {
-		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder", dir, err)
+		return nil, console.BadInput("--out %s cannot be written: %w; name another folder, or --out none for no folder",
+			dir, err)
 	}
 	return folder, nil
 }
@@ -46,10 +47,12 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 	c, skipped, err := folder.Newest()
 	if errors.Is(err, runfolder.ErrNoCheckpoint) {
 		_ = folder.Close()
-		return console.BadInput("--resume %s: %w; start it anew with --config %s", o.resume, err, filepath.Join(o.resume, "config.toml"))
+		return console.BadInput("--resume %s: %w; start it anew with --config %s", o.resume, err,
+			filepath.Join(o.resume, "config.toml"))
 	}
 	if err == nil && (c.Kind != s.Name || c.Format != s.Version) {
-		err = fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the xlarun that wrote it (%s)", c.Format, c.Kind,
+		err = fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the "+
+			"xlarun that wrote it (%s)", c.Format, c.Kind,
 			console.Version(), s.Version, s.Name, c.Info[infoProgram])
 	}
 	if err == nil {
@@ -61,7 +64,8 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 	}
 	if err == nil && c.Step > s.Last() {
 		_ = folder.Close()
-		return console.BadInput("--resume %s: its state is of %s %d, and %s ends the run at %d: give more", o.resume, s.Unit, c.Step, s.lengthFlag(), s.Last())
+		return console.BadInput("--resume %s: its state is of %s %d, and %s ends the run at %d: give more", o.resume,
+			s.Unit, c.Step, s.lengthFlag(), s.Last())
 	}
 	if err != nil {
 		_ = folder.Close()
@@ -71,8 +75,8 @@ func (s *session) reopen(o ownFlags, options runfolder.Options) error {
 	return nil
 }
 
-// goOn takes the logs up where the checkpoint left them.
-func (s *session) goOn() error {
+// resumeLogs takes the logs up where the checkpoint left them.
+func (s *session) resumeLogs() error {
 	for _, line := range s.skipped {
 		s.Notice(line)
 	}
@@ -87,9 +91,10 @@ func (s *session) goOn() error {
 		done, over = s.resumed.Info[infoDone] == "true", s.resumed.Info[infoDone] == stalled
 	}
 	s.checkpointAt, s.checkpointed = time.Now(), s.resumed.Step
-	s.mu.Lock()
-	s.held, s.last.Step, s.last.Done, s.last.Stalled, s.round = &held, s.resumed.Step, done, over, round
-	s.mu.Unlock()
+	s.update(func(x *state) {
+		x.held, x.round = &held, round
+		x.last.Step, x.last.Done, x.last.Stalled = s.resumed.Step, done, over
+	})
 	if err := s.openLogs(s.resumed.Step); err != nil {
 		return err
 	}
@@ -102,21 +107,21 @@ func (s *session) lastRow() error {
 	if err := json.Unmarshal(s.logger.LastRow(), &row); err != nil {
 		return fmt.Errorf("%s: %w", s.folder.Path("metrics.jsonl"), err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, x := range row {
-		if name != s.Unit {
-			s.values[name] = math.NaN()
-			if x != nil {
-				s.values[name] = *x
+	s.update(func(now *state) {
+		for name, x := range row {
+			if name != s.Unit {
+				now.values[name] = math.NaN()
+				if x != nil {
+					now.values[name] = *x
+				}
 			}
 		}
-	}
+	})
 	return nil
 }
 
-// atCheckpoint are the settings that the run had when a checkpoint with that config was written, nil where this program cannot
-// read them.
+// atCheckpoint are the settings that the run had when a checkpoint with that config was written, nil where this program
+// cannot read them.
 func (s *session) atCheckpoint(config string) *task {
 	if config == s.text {
 		return s.task
@@ -125,14 +130,15 @@ func (s *session) atCheckpoint(config string) *task {
 	if err != nil {
 		return nil
 	}
-	before, err := (&given{}).resolve(s.Kind, "", file)
+	before, err := (&flagValues{}).resolve(s.Kind, "", file)
 	if err != nil {
 		return nil
 	}
 	return before
 }
 
-// unchanged refuses to go on with other settings than those that the state came from: the run's config may have been edited.
+// unchanged refuses to go on with other settings than those that the state came from: the run's config may have been
+// edited.
 func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
 	if s.before == nil {
 		return nil
@@ -144,7 +150,8 @@ func (s *session) unchanged(c runfolder.Checkpoint, dir string) error {
 			if ok {
 				got = name + " " + x.Text()
 			}
-			return console.BadInput("--resume %s: its config.toml has %s, but the run was at %s in %s %d, as its checkpoint says: put that back, or start another run with --config %s", dir, got,
+			return console.BadInput("--resume %s: its config.toml has %s, but the run was at %s in %s %d, as its "+
+				"checkpoint says: put that back, or start another run with --config %s", dir, got,
 				was[name].Text(), s.Unit, c.Step, filepath.Join(dir, "config.toml"))
 		}
 	}

@@ -17,8 +17,8 @@ import (
 
 const phaseOptimized = "optimized"
 
-func inspectCommand(a *app) *cobra.Command {
-	g := &given{}
+func inspectCommand(a *App) *cobra.Command {
+	g := &flagValues{}
 	phase := ""
 	var phases []string
 	for _, p := range graph.Phases {
@@ -28,13 +28,16 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [CONFIG|ENV|KIND]",
 		Short: "Look into the compiled program of an experiment",
-		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, or the name of a kind) and\n" +
-			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it prints the program itself.",
+		Long: "Inspect compiles one round of an experiment (a config file, an environment and flags as for evolve, " +
+			"or the name of a kind) and\n" +
+			"shows its ops, its work as counted from them, and its memory as the compiler says. With --phase it " +
+			"prints the program itself.",
 		Example: "  xlarun inspect CartPole-v1\n  xlarun inspect CartPole-v1 --phase traced | less",
 		Args:    oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if phase != "" && !slices.Contains(phases, phase) {
-				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "), console.DidYouMean(phase, phases))
+				return console.BadInput("--phase got %q, wants one of %s%s", phase, strings.Join(phases, ", "),
+					console.DidYouMean(phase, phases))
 			}
 			t, err := g.readTask(strings.Join(args, ""))
 			if err != nil {
@@ -43,7 +46,7 @@ func inspectCommand(a *app) *cobra.Command {
 			if err := t.fetch(cmd.Context(), a); err != nil {
 				return err
 			}
-			b, err := a.openBackend(cmd.Context(), t.on(), display.NewDownloadBar(a.Out, a.Getenv))
+			b, err := a.OpenBackend(cmd.Context(), t.on(), display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
@@ -75,6 +78,7 @@ func inspectCommand(a *app) *cobra.Command {
 		},
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	cmd.Flags().StringVar(&phase, "phase", "", "print the program after a phase: "+strings.Join(phases, ", "))
 	return cmd
@@ -113,7 +117,7 @@ func inspect(name string, b xlabridge.Backend, x *xlabridge.Compiled) inspection
 // shownOps is the number of kinds of ops that the table lists.
 const shownOps = 12
 
-func printInspection(a *app, i inspection, asJSON bool) error {
+func printInspection(a *App, i inspection, asJSON bool) error {
 	fmt.Fprintf(a.Out, "%s, for %s\n", i.Experiment, console.DevicesText(i.Devices, i.Backend))
 	if i.Fingerprint != "" {
 		fmt.Fprintf(a.Out, "lowered for %s, fingerprint %s\n", i.Target, i.Fingerprint)
@@ -129,8 +133,10 @@ func printInspection(a *app, i inspection, asJSON bool) error {
 	if rest > 0 {
 		fmt.Fprintf(w, "  others\t%d\t\n", rest)
 	}
-	fmt.Fprintf(w, "work, counted from the ops (one tile of each device)\t\t\n  flops\t%s\t\n  transcendentals\t%s\tof these\n  integer ops\t%s\t\n  bytes\t%s\tread and written if nothing were fused\n",
-		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps), display.Bytes(int64(i.Counted.Bytes)))
+	fmt.Fprintf(w, "work, counted from the ops (one tile of each device)\t\t\n  flops\t%s\t\n  "+
+		"transcendentals\t%s\tof these\n  integer ops\t%s\t\n  bytes\t%s\tread and written if nothing were fused\n",
+		display.Count(i.Counted.FLOPs), display.Count(i.Counted.Transcendentals), display.Count(i.Counted.IntOps),
+		display.Bytes(int64(i.Counted.Bytes)))
 	if len(i.Compiler) > 0 {
 		fmt.Fprintf(w, "work, as the compiler says\t\t\n")
 		for _, k := range []string{"flops", "transcendentals", "bytes accessed"} {
@@ -146,7 +152,8 @@ func printInspection(a *app, i inspection, asJSON bool) error {
 		for _, row := range []struct {
 			name  string
 			bytes int64
-		}{{"arguments", m.Arguments}, {"outputs", m.Outputs}, {"shared by both", m.Aliases}, {"temporaries", m.Temporaries}, {"code", m.Code}} {
+		}{{"arguments", m.Arguments}, {"outputs", m.Outputs}, {"shared by both", m.Aliases},
+			{"temporaries", m.Temporaries}, {"code", m.Code}} {
 			fmt.Fprintf(w, "  %s\t%s\t\n", row.name, display.Bytes(row.bytes))
 		}
 	}

@@ -12,7 +12,8 @@ import (
 func runInspect(t *testing.T, args ...string) (status int, out, errText string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = Run(t.Context(), append([]string{"inspect", "CartPole-v1", "--backend", "reference", "--pop", "8", "--steps", "5"}, args...),
+	status = Run(t.Context(), append([]string{"inspect", "CartPole-v1", "--backend", "reference", "--pop", "8",
+		"--steps", "5"}, args...),
 		Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Env: func(string) string { return "" }})
 	return status, stdout.String(), stderr.String()
 }
@@ -32,7 +33,8 @@ func TestInspect(t *testing.T) {
 	}
 	require.Equal(t, got.Total, sum)
 
-	for phase, want := range map[string]string{"traced": "// episode.go:", "simplified": "threefry2x32", "stablehlo": "func.func public @main"} {
+	for phase, want := range map[string]string{"traced": "// episode.go:", "simplified": "threefry2x32",
+		"stablehlo": "func.func public @main"} {
 		status, out, errText := runInspect(t, "--phase", phase)
 		require.Equal(t, StatusOK, status, errText)
 		require.Contains(t, out, want, phase)

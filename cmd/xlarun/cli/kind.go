@@ -11,15 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/settings"
 )
 
 // kindCommand is the command of a kind of run.
-func kindCommand(a *app, k run.Kind) *cobra.Command {
-	g := &given{opening: a.preload}
+func kindCommand(a *App, k run.Kind) *cobra.Command {
+	g := &flagValues{opening: a.preload}
 	use, title := k.Name, k.Name
 	if k.Argument != "" {
 		use, title = fmt.Sprintf("%s [%s|CONFIG]", k.Name, strings.ToUpper(k.Argument)), strings.ToUpper(k.Argument)
@@ -33,7 +33,8 @@ func kindCommand(a *app, k run.Kind) *cobra.Command {
 					return console.BadInput("got the argument %q, wants none, or a config file", args[0])
 				}
 			case len(args) > 1:
-				return console.BadInput("got %d arguments (%s), wants one %s or config file", len(args), strings.Join(args, ", "), argumentName(k))
+				return console.BadInput("got %d arguments (%s), wants one %s or config file", len(args),
+					strings.Join(args, ", "), argumentName(k))
 			}
 			return nil
 		},
@@ -50,6 +51,7 @@ func kindCommand(a *app, k run.Kind) *cobra.Command {
 		},
 	}
 	g.addSettings(cmd.Flags(), k)
+	g.addHelp(cmd, k)
 	g.addCall(cmd.Flags(), title)
 	return cmd
 }
@@ -62,7 +64,7 @@ func argumentName(k run.Kind) string {
 }
 
 // readRun resolves the command line of a run.
-func (g *given) readRun(k run.Kind, arg string) (*task, error) {
+func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 	file := g.own.file
 	if path, ok := configOf(arg); ok {
 		if file != "" {
@@ -72,7 +74,8 @@ func (g *given) readRun(k run.Kind, arg string) (*task, error) {
 	}
 	if g.own.resume != "" {
 		if file != "" || arg != "" || g.own.out != "" {
-			return nil, console.BadInput("--resume %s goes on with the settings and in the folder of that run: leave the argument, --config and --out out", g.own.resume)
+			return nil, console.BadInput("--resume %s goes on with the settings and in the folder of that run: leave "+
+				"the argument, --config and --out out", g.own.resume)
 		}
 		return g.readResume(k)
 	}
@@ -90,41 +93,48 @@ func (g *given) readRun(k run.Kind, arg string) (*task, error) {
 	return t, err
 }
 
-// checkTune refuses to measure plans where one is given. The config that a run resolved has both, what was asked for and what was chosen.
-func (g *given) checkTune(t *task) error {
+// checkTune refuses to measure plans where one is given. The config that a run resolved has both, what was asked for
+// and what was chosen.
+func (g *flagValues) checkTune(t *task) error {
 	wanted := g.values["tune"]
 	if e, ok := t.Experiment.(run.Giver); ok && (wanted == plan.TuneQuick || wanted == plan.TuneFull) {
 		if names := e.Given(); len(names) > 0 {
-			return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: leave one of them out", wanted, strings.Join(names, ", "))
+			return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
+				"leave one of them out", wanted, strings.Join(names, ", "))
 		}
 	}
 	return nil
 }
 
-// readResume resolves the settings of a run that goes on: those of its folder, but for a few that change nothing of what was
-// computed.
-func (g *given) readResume(k run.Kind) (*task, error) {
+// readResume resolves the settings of a run that goes on: those of its folder, but for a few that change nothing of
+// what was computed.
+func (g *flagValues) readResume(k run.Kind) (*task, error) {
 	path := filepath.Join(g.own.resume, "config.toml")
 	if !console.Exists(path) {
 		if info, err := os.Stat(g.own.resume); err == nil && info.IsDir() {
-			return nil, console.BadInput("--resume %s: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew", g.own.resume)
+			return nil, console.BadInput("--resume %s: a run there was stopped before it had done anything, or there "+
+				"was none, as no config.toml is in it: start it anew", g.own.resume)
 		}
-		return nil, console.BadInput("--resume %s: there is no such folder: give that of a run, or start it anew", g.own.resume)
+		return nil, console.BadInput("--resume %s: there is no such folder: give that of a run, or start it anew",
+			g.own.resume)
 	}
 	c, notice, err := resumeConfig(g.own.resume, path)
 	if err != nil {
 		return nil, err
 	}
 	if of, err := c.kind(); err == nil && of != "" && of != k.Name {
-		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s", g.own.resume, of, of, g.own.resume)
+		return nil, console.BadInput("--resume %s: the run there is one of %s: go on with xlarun %s --resume %s",
+			g.own.resume, of, of, g.own.resume)
 	}
-	before, err := (&given{}).resolve(k, "", c)
+	before, err := (&flagValues{}).resolve(k, "", c)
 	if err != nil {
 		return nil, err
 	}
 	was := before.all()
 	changed := func(name, now string) error {
-		return console.BadInput("--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now, g.own.resume, was[name].Text())
+		return console.BadInput(
+			"--%s got %s, but the run in %s was started with %s: leave it out, or start another run", name, now,
+			g.own.resume, was[name].Text())
 	}
 	for _, name := range settings.Names(before.Experiment) { // of another part the file's settings would be wrong
 		if text, ok := g.values[name]; ok && choices(before.Experiment, name) != nil && text != was[name].Text() {
@@ -148,7 +158,8 @@ func (g *given) readResume(k run.Kind) (*task, error) {
 	return t, nil
 }
 
-// resumeConfig reads the config of a run that goes on. Where the file is empty, the newest checkpoint has what was in it.
+// resumeConfig reads the config of a run that goes on. Where the file is empty, the newest checkpoint has what was in
+// it.
 func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 	c, err = readConfig(path)
 	if err != nil || len(c.head)+len(c.values) > 0 {
@@ -164,7 +175,8 @@ func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 		return c, "", nil
 	}
 	saved, err := parseConfig(path, []byte(newest.Config))
-	return saved, fmt.Sprintf("%s is empty: the settings are those of the checkpoint of step %d, and it is written again", path, newest.Step), err
+	return saved, fmt.Sprintf("%s is empty: the settings are those of the checkpoint of step %d, and it is "+
+		"written again", path, newest.Step), err
 }
 
 // mayChange tells whether a run of the task may go on with another value of a setting.

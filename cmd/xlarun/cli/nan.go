@@ -19,11 +19,11 @@ import (
 // An episode goes on in its lane after it ended, uncounted; a NaN that is made there stops the run too.
 type nanFinder struct {
 	*xlabridge.Reference
-	// tile is the number of members that are played together, lanesLast tells which axis they are on; place gives the
-	// member at a lane of a tile. They come with the run (see follow); until then members are not named.
+	// tile is the number of members that are played together, lanesLast tells which axis they are on; memberAt gives
+	// the member at a lane of a tile. They come with the run (see follow); until then members are not named.
 	tile      int
 	lanesLast bool
-	place     func(tile, lane int) int
+	memberAt  func(tile, lane int) int
 
 	loops  map[*graph.Node]*loop // by the loop's own node
 	ticks  map[*graph.Node]*loop // by the first node of its body
@@ -54,7 +54,7 @@ func newNaNFinder() *nanFinder {
 func (f *nanFinder) follow(r run.Run) {
 	if l, ok := r.(run.Located); ok {
 		f.tile, f.lanesLast = l.Lanes()
-		f.place = l.MemberAt
+		f.memberAt = l.MemberAt
 	}
 }
 
@@ -107,7 +107,8 @@ func (f *nanFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 				return nil // it was there before: a parameter, a constant
 			}
 		}
-		return fmt.Errorf("the first NaN appeared here%s; look at the inputs of this op, or clamp them", f.where(n, t.Shape, at))
+		return fmt.Errorf("the first NaN appeared here%s; look at the inputs of this op, or clamp them",
+			f.where(n, t.Shape, at))
 	}
 	return nil
 }
@@ -119,7 +120,7 @@ func (f *nanFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	if around.steps != nil {
 		text = fmt.Sprintf(", in step %d", around.steps.turn)
 	}
-	if around.tiles == nil || f.place == nil {
+	if around.tiles == nil || f.memberAt == nil {
 		return text
 	}
 	axis := f.lanes(s)
@@ -130,14 +131,14 @@ func (f *nanFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	for _, d := range s.Dims[axis+1:] {
 		stride *= d
 	}
-	if member := f.place(around.tiles.turn-1, at/stride%f.tile); member >= 0 {
+	if member := f.memberAt(around.tiles.turn-1, at/stride%f.tile); member >= 0 {
 		text += fmt.Sprintf(", in member %d", member)
 	}
 	return text
 }
 
-// lanes is the axis of a value that the members of a tile are on: that of the plan, or else the only one of their number;
-// -1 where it cannot be told.
+// lanes is the axis of a value that the members of a tile are on: that of the plan, or else the only one of their
+// number; -1 where it cannot be told.
 func (f *nanFinder) lanes(s graph.Shape) int {
 	axis := 0
 	if f.lanesLast {

@@ -19,11 +19,13 @@ import (
 func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	f := newNaNFinder()
 	f.tile = 4
-	f.place = func(tile, lane int) int { return 100*tile + lane }
+	f.memberAt = func(tile, lane int) int { return 100*tile + lane }
 	const tiles, steps = 3, 5
 	run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 		type state struct{ I, Sum *graph.Array }
-		end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array { return graph.Lt(s.I, tiles) }, func(s state) state {
+		end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
+			return graph.Lt(s.I, tiles)
+		}, func(s state) state {
 			ends := graph.VMap(func(lane *graph.Array) *graph.Array {
 				id := graph.Add(graph.Mul(s.I, 100), lane)
 				x, _ := graph.Scan(func(x, step *graph.Array) (*graph.Array, graph.None) {
@@ -57,20 +59,23 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 	} {
 		f := newNaNFinder()
 		f.tile, f.lanesLast = 4, c.last
-		f.place = func(tile, lane int) int { return 100*tile + lane }
+		f.memberAt = func(tile, lane int) int { return 100*tile + lane }
 		var options []graph.VMapOption
 		if c.last {
 			options = append(options, graph.LanesLast())
 		}
 		run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 			type state struct{ I, Sum *graph.Array }
-			end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array { return graph.Lt(s.I, 3) }, func(s state) state {
+			end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
+				return graph.Lt(s.I, 3)
+			}, func(s state) state {
 				ends := graph.VMap(func(lane *graph.Array) *graph.Array {
 					id := graph.Add(graph.Mul(s.I, 100), lane)
 					here := graph.And(graph.Eq(id, bad), graph.Eq(graph.Iota(c.width), c.spoil))
 					x, _ := graph.Scan(func(x, step *graph.Array) (*graph.Array, graph.None) {
 						return graph.Add(x, graph.Log(graph.Select(here, -1., 1.))), graph.None{}
-					}, graph.Zeros(graph.ShapeOf(graph.Float32, c.width)), graph.Iota(2), graph.LoopName(episode.StepsLoop))
+					}, graph.Zeros(graph.ShapeOf(graph.Float32, c.width)), graph.Iota(2),
+						graph.LoopName(episode.StepsLoop))
 					return graph.Sum(x)
 				}, options...)(graph.Iota(4))
 				return state{graph.Add(s.I, 1), graph.Add(s.Sum, graph.Sum(ends))}
@@ -85,18 +90,23 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 // spoiled is a CartPole whose angle becomes NaN in step 3 where the cart started right of the middle.
 type spoiled struct{ classic.CartPole }
 
-func (e spoiled) Step(key random.Key, s classic.CartPoleState, action *graph.Array, p classic.CartPoleParams) (next classic.CartPoleState, obs, reward, terminated, truncated *graph.Array) {
+func (e spoiled) Step(key random.Key, s classic.CartPoleState, action *graph.Array,
+	p classic.CartPoleParams) (next classic.CartPoleState, obs, reward, terminated, truncated *graph.Array) {
 	next, _, reward, terminated, truncated = e.CartPole.Step(key, s, action, p)
-	next.Theta = graph.Add(next.Theta, graph.Log(graph.Select(graph.And(graph.Eq(next.Time, 3), graph.Gt(next.X, 0)), -1., 1.)))
+	next.Theta = graph.Add(next.Theta, graph.Log(graph.Select(graph.And(graph.Eq(next.Time, 3), graph.Gt(next.X, 0)),
+		-1., 1.)))
 	return next, e.Observe(next, p), reward, terminated, truncated
 }
 
 func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 	require.NoError(t, envs.Register("Spoiled-v0", func() envs.Environment { return envs.Erase(spoiled{}) }))
 	b := newBed(t)
-	b.app.openBackend = openBackend
-	require.Equal(t, StatusFailed, b.do("evolve", "Spoiled-v0", "--jit=false", "--pop", "8", "--steps", "5", "--policy", "mlp:4"))
-	require.Regexp(t, `^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, in member [0-7]; look at`, b.err.String())
+	b.App.OpenBackend = openBackend
+	require.Equal(t, StatusFailed, b.do("evolve", "Spoiled-v0", "--jit=false", "--pop", "8", "--steps", "5", "--policy",
+		"mlp:4"))
+	require.Regexp(
+		t,
+		`^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, in member [0-7]; look at`, b.err.String())
 	require.NoDirExists(t, "runs")
 }
 

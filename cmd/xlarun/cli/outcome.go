@@ -4,33 +4,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
 )
 
-// number is a float64 that is null in JSON where it is not finite.
-type number float64
-
-// MarshalJSON writes the number, or null.
-func (n number) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return []byte("null"), nil
-	}
-	return json.Marshal(float64(n))
-}
-
-// ordered is a JSON object whose members keep their order; of two of one name the first counts.
-type ordered []run.Fact
+// jsonObject is a JSON object whose members keep their order; of two of one name the first counts.
+type jsonObject []run.Fact
 
 // MarshalJSON writes the object.
-func (o ordered) MarshalJSON() ([]byte, error) {
+func (o jsonObject) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	seen := map[string]bool{}
 	for _, f := range o {
@@ -51,10 +40,10 @@ func (o ordered) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// resultLine is the line that --json ends with: the kind, the settings that say what ran, the last values of all metrics,
-// under the names that they have in metrics.jsonl, the best member's figures, and what the run cost.
-func (s *session) resultLine() ordered {
-	o := ordered{{Name: "kind", Value: s.Name}, {Name: s.Unit + "s", Value: s.last.Step}}
+// resultLine is the line that --json ends with: the kind, the settings that say what ran, the last values of all
+// metrics, under the names that they have in metrics.jsonl, the best member's figures, and what the run cost.
+func (s *session) resultLine() jsonObject {
+	o := jsonObject{{Name: "kind", Value: s.Name}, {Name: s.Unit + "s", Value: s.last.Step}}
 	set := func(name string, value any) {
 		name = strings.ReplaceAll(name, "-", "_")
 		if _, metric := s.values[name]; metric { // it has the name that it has in metrics.jsonl
@@ -81,14 +70,16 @@ func (s *session) resultLine() ordered {
 		}
 	}
 	for _, v := range s.last.Values {
-		o = append(o, run.Fact{Name: v.Name, Value: number(v.Number)})
+		o = append(o, run.Fact{Name: v.Name, Value: console.Number(v.Number)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.values)) { // those that are not measured in every round
-		o = append(o, run.Fact{Name: name, Value: number(s.values[name])})
+		o = append(o, run.Fact{Name: name, Value: console.Number(s.values[name])})
 	}
 	if b := s.best; b != nil {
-		o = append(o, run.Fact{Name: "best_member", Value: b.Name}, run.Fact{Name: "best_member_mean_return", Value: number(b.Judgement.Mean)},
-			run.Fact{Name: "best_member_standard_error", Value: number(b.Judgement.Error)}, run.Fact{Name: "best_member_episodes", Value: len(b.Judgement.Return)})
+		o = append(o, run.Fact{Name: "best_member", Value: b.Name}, run.Fact{Name: "best_member_mean_return",
+			Value: console.Number(b.Judgement.Mean)},
+			run.Fact{Name: "best_member_standard_error", Value: console.Number(b.Judgement.Error)},
+			run.Fact{Name: "best_member_episodes", Value: len(b.Judgement.Return)})
 	}
 	if s.fame != nil {
 		o = append(o, run.Fact{Name: "fame", Value: s.fameFacts()})
@@ -98,15 +89,21 @@ func (s *session) resultLine() ordered {
 	if s.folder != nil {
 		folder = s.folder.Dir()
 	}
-	o = append(o, run.Fact{Name: "steps_per_second", Value: number(s.stepsPerSecond())}, run.Fact{Name: "trace_seconds", Value: s.profile.TraceSeconds},
-		run.Fact{Name: "compile_seconds", Value: s.profile.CompileSeconds}, run.Fact{Name: "cache", Value: s.profile.Cache},
-		run.Fact{Name: "time_to_first_" + s.Round + "_seconds", Value: s.firstEnd.Seconds()}, run.Fact{Name: "wall_seconds", Value: time.Since(s.start).Seconds()},
-		run.Fact{Name: "peak_memory_bytes", Value: s.peak}, run.Fact{Name: "devices", Value: s.profile.Devices}, run.Fact{Name: "folder", Value: folder})
+	o = append(o, run.Fact{Name: "steps_per_second", Value: console.Number(s.stepsPerSecond())},
+		run.Fact{Name: "trace_seconds",
+			Value: s.profile.TraceSeconds},
+		run.Fact{Name: "compile_seconds", Value: s.profile.CompileSeconds},
+		run.Fact{Name: "cache", Value: s.profile.Cache},
+		run.Fact{Name: "time_to_first_" + s.Round + "_seconds", Value: s.firstEnd.Seconds()},
+		run.Fact{Name: "wall_seconds", Value: time.Since(s.start).Seconds()},
+		run.Fact{Name: "peak_memory_bytes", Value: s.peak}, run.Fact{Name: "devices", Value: s.profile.Devices},
+		run.Fact{Name: "folder", Value: folder})
 	o = append(o, s.pace.facts(s.Round)...)
 	return append(o, s.profile.Facts...)
 }
 
-// endedBy says why the run is over: its goal is reached, it no longer gets better, it came to its last step; or it was stopped.
+// endedBy says why the run is over: its goal is reached, it no longer gets better, it came to its last step; or it was
+// stopped.
 func (s *session) endedBy() string {
 	switch {
 	case s.last.Done:
@@ -130,9 +127,9 @@ func (s *session) summary(stopped bool) []string {
 	case s.rounds == 0:
 		text = fmt.Sprintf("nothing was left to do: the run had ended with %s %d", s.Unit, s.last.Step)
 	case s.last.Done:
-		text = fmt.Sprintf("solved in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
+		text = fmt.Sprintf("solved in %s %d after %.1f s%s", s.Unit, s.last.Step, s.lastEnd.Seconds(), words)
 	case s.last.Stalled:
-		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", s.Unit, s.last.Step, s.after.Seconds(), words)
+		text = fmt.Sprintf("out of patience in %s %d after %.1f s%s", s.Unit, s.last.Step, s.lastEnd.Seconds(), words)
 	case stopped:
 		text = fmt.Sprintf("stopped after %s %d%s", s.Unit, s.last.Step, words)
 	default:
@@ -140,7 +137,9 @@ func (s *session) summary(stopped bool) []string {
 	}
 	lines := append([]string{text}, s.table...)
 	if b := s.best; b != nil {
-		lines = append(lines, fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes", strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
+		lines = append(lines,
+			fmt.Sprintf("the best member (%s) has a mean return of %.4g ± %.2g over %d fresh episodes",
+				strings.ReplaceAll(b.Name, "_", " "), b.Judgement.Mean, b.Judgement.Error, len(b.Judgement.Return)))
 	}
 	if text := s.fameWords(); text != "" {
 		lines = append(lines, text)
@@ -161,8 +160,10 @@ func (s *session) writeProfile() error {
 	if err := json.Unmarshal(text, &p); err != nil {
 		return err
 	}
-	p["steady_steps_per_second"], p["time_to_first_"+s.Round+"_seconds"] = number(s.stepsPerSecond()), s.firstEnd.Seconds()
-	p["wall_seconds"], p["process_peak_memory_bytes"], p["backend"] = time.Since(s.start).Seconds(), s.peak, s.backend.Backend()
+	p["steady_steps_per_second"], p["time_to_first_"+s.Round+"_seconds"] = console.Number(s.stepsPerSecond()),
+		s.firstEnd.Seconds()
+	p["wall_seconds"], p["process_peak_memory_bytes"], p["backend"] = time.Since(s.start).Seconds(), s.peak,
+		s.backend.Backend()
 	for _, f := range s.pace.facts(s.Round) {
 		p[f.Name] = f.Value
 	}

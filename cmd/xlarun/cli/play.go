@@ -7,10 +7,10 @@ import (
 	"xlarun/cmd/xlarun/play"
 )
 
-func playCommand(a *app) *cobra.Command {
-	return boardgame.MatchCommand(play.Command(a.Streams, a.openBackend), a.Streams, a.openBackend, false)
+func playCommand(a *App) *cobra.Command {
+	return boardgame.MatchCommand(play.Command(a.Streams, a.OpenBackend), a.Streams, a.OpenBackend, false)
 }
 
-func renderCommand(a *app) *cobra.Command {
-	return boardgame.MatchCommand(play.RenderCommand(a.Streams, a.openBackend), a.Streams, a.openBackend, true)
+func renderCommand(a *App) *cobra.Command {
+	return boardgame.MatchCommand(play.RenderCommand(a.Streams, a.OpenBackend), a.Streams, a.OpenBackend, true)
 }

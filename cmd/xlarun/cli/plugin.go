@@ -11,15 +11,15 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
-	"xlarun/third_party/fetch/plugin"
+	"xlarun/xlabridge/plugin"
 )
 
-func pluginCommand(a *app) *cobra.Command {
-	return group("plugin", "List, install and find the plugins that backends run on",
+func pluginCommand(a *App) *cobra.Command {
+	return Group("plugin", "List, install and find the plugins that backends run on",
 		pluginListCommand(a), pluginInstallCommand(a), pluginPathCommand(a))
 }
 
-func pluginListCommand(a *app) *cobra.Command {
+func pluginListCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the pinned plugins of this platform", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -30,10 +30,12 @@ func pluginListCommand(a *app) *cobra.Command {
 			w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 			fmt.Fprintln(w, "BACKEND\tPLUGIN\tSTATE\tDOWNLOAD\tLICENCE")
 			for _, e := range entries {
-				fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", e.Backend, e.Name, e.Version, pluginState(e), downloadSize(e), licences(e))
+				fmt.Fprintf(w, "%s\t%s %s\t%s\t%s\t%s\n", e.Backend, e.Name, e.Version, pluginState(e), downloadSize(e),
+					licences(e))
 			}
 			if len(entries) == 0 {
-				fmt.Fprintln(w, "no plugin is pinned for this platform; give one with --plugin PATH, or use --backend reference")
+				fmt.Fprintln(w, "no plugin is pinned for this platform; give one with --plugin PATH, or use "+
+					"--backend reference")
 			}
 			return w.Flush()
 		},
@@ -56,7 +58,8 @@ func downloadSize(e plugin.Entry) string {
 	if e.SupportSize == 0 {
 		return display.Bytes(e.DownloadSize)
 	}
-	return fmt.Sprintf("%s (and %s of the vendor's where there is a device)", display.Bytes(e.DownloadSize), display.Bytes(e.SupportSize))
+	return fmt.Sprintf("%s (and %s of the vendor's where there is a device)", display.Bytes(e.DownloadSize),
+		display.Bytes(e.SupportSize))
 }
 
 func licences(e plugin.Entry) string {
@@ -76,7 +79,8 @@ func pluginBackend(cmd *cobra.Command, flag string, args []string) (string, erro
 		name = args[0]
 	}
 	if !slices.Contains(plugin.Backends, name) {
-		return "", console.BadInput("the backend %q has no plugin, wants one of %s%s", name, strings.Join(plugin.Backends, ", "), console.LikeBackend(name, plugin.Backends))
+		return "", console.BadInput("the backend %q has no plugin, wants one of %s%s", name,
+			strings.Join(plugin.Backends, ", "), console.LikeBackend(name, plugin.Backends))
 	}
 	return name, nil
 }
@@ -98,30 +102,32 @@ func aboutBackend(use, short string, run func(ctx context.Context, backend strin
 	return cmd
 }
 
-func pluginInstallCommand(a *app) *cobra.Command {
-	return aboutBackend("install", "Download, check and unpack a backend's pinned plugin", func(ctx context.Context, backend string) error {
-		found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.Getenv).Download)
-		if err != nil {
-			return err
-		}
-		state := "is installed already"
-		if found.Source == plugin.SourceInstalled {
-			state = "was installed"
-		}
-		fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
-		return nil
-	})
+func pluginInstallCommand(a *App) *cobra.Command {
+	return aboutBackend("install", "Download, check and unpack a backend's pinned plugin",
+		func(ctx context.Context, backend string) error {
+			found, err := plugin.Install(ctx, backend, display.NewDownloadBar(a.Out, a.Getenv).Download)
+			if err != nil {
+				return err
+			}
+			state := "is installed already"
+			if found.Source == plugin.SourceInstalled {
+				state = "was installed"
+			}
+			fmt.Fprintf(a.Out, "%s %s %s: %s\n", found.Name, found.Version, state, found.Path)
+			return nil
+		})
 }
 
-func pluginPathCommand(a *app) *cobra.Command {
-	return aboutBackend("path", "Print the file of the plugin that a backend would run on", func(ctx context.Context, backend string) error {
-		found, err := plugin.Find(ctx, plugin.Request{Backend: backend, Offline: true})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(a.Out, found.Path)
-		return nil
-	})
+func pluginPathCommand(a *App) *cobra.Command {
+	return aboutBackend("path", "Print the file of the plugin that a backend would run on",
+		func(ctx context.Context, backend string) error {
+			found, err := plugin.Find(ctx, plugin.Request{Backend: backend, Offline: true})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(a.Out, found.Path)
+			return nil
+		})
 }
 
 // noArgs refuses arguments.

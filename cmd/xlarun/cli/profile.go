@@ -15,18 +15,23 @@ import (
 	"xlarun/rollout/run"
 )
 
-func profileCommand(a *app) *cobra.Command {
-	g := &given{}
+func profileCommand(a *App) *cobra.Command {
+	g := &flagValues{}
 	repeats := 20
 	cmd := &cobra.Command{
 		Use:   "profile [CONFIG|ENV|KIND]",
 		Short: "Show where the time and memory of an experiment go",
-		Long: "Profile traces, compiles and runs an experiment (a config file of any kind of run, an environment and flags as for evolve, or the\n" +
-			"name of a kind) for a few rounds, and shows the time of each part, the steady speed, the memory that the compiler predicts and\n" +
-			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same run, the program reaches.\n" +
-			"Times of parts (ask, play and tell of a generation) are those of programs of their own; in the whole program they share work.",
-		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun profile sparse --pop 50",
-		Args:    oneExperiment,
+		Long: "Profile traces, compiles and runs an experiment (a config file of any kind of run, an environment and " +
+			"flags as for evolve, or the\n" +
+			"name of a kind) for a few rounds, and shows the time of each part, the steady speed, the memory that " +
+			"the compiler predicts and\n" +
+			"that was measured, and what part of this machine's arithmetic and memory speed, measured in the same " +
+			"run, the program reaches.\n" +
+			"Times of parts (ask, play and tell of a generation) are those of programs of their own; in the whole " +
+			"program they share work.",
+		Example: "  xlarun profile CartPole-v1\n  xlarun profile experiment.toml --devices 1 --json\n  xlarun " +
+			"profile sparse --pop 50",
+		Args: oneExperiment,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repeats < 1 {
 				return console.BadInput("--repeats got %d, wants 1 or more", repeats)
@@ -35,7 +40,7 @@ func profileCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p := &profiler{app: a, task: t, repeats: repeats}
+			p := &profiler{App: a, task: t, repeats: repeats}
 			if err := p.measure(cmd.Context()); err != nil {
 				return err
 			}
@@ -43,6 +48,7 @@ func profileCommand(a *app) *cobra.Command {
 		},
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	cmd.Flags().IntVar(&repeats, "repeats", repeats, "rounds that are timed, of which the median counts")
 	return cmd
@@ -51,14 +57,15 @@ func profileCommand(a *app) *cobra.Command {
 // oneExperiment checks the arguments of a command on one experiment.
 func oneExperiment(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return console.BadInput("got %d arguments (%s), wants one config file, environment or kind of run", len(args), strings.Join(args, ", "))
+		return console.BadInput("got %d arguments (%s), wants one config file, environment or kind of run", len(args),
+			strings.Join(args, ", "))
 	}
 	return nil
 }
 
 // profiler measures one experiment.
 type profiler struct {
-	*app
+	*App
 	*task
 	repeats int
 	profile experimentProfile
@@ -89,11 +96,11 @@ type experimentProfile struct {
 // neighbours.
 func (p *profiler) measure(ctx context.Context) error {
 	r := &p.profile
-	if err := p.fetch(ctx, p.app); err != nil {
+	if err := p.fetch(ctx, p.App); err != nil {
 		return err
 	}
 	start := time.Now()
-	b, err := p.openBackend(ctx, p.on(), display.NewDownloadBar(p.Out, p.Getenv))
+	b, err := p.OpenBackend(ctx, p.on(), display.NewDownloadBar(p.Out, p.Getenv))
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,8 @@ func (p *profiler) print(json bool) error {
 	row("state to the devices", r.ToDeviceSeconds, "")
 	row("state to the host", r.ToHostSeconds, "")
 	row("first "+p.Round, r.FirstSeconds, "")
-	row(p.Unit, r.UnitSeconds, fmt.Sprintf("%s steps/s (%s), median of %d", display.Count(r.StepsPerSecond), p.Work, p.repeats))
+	row(p.Unit, r.UnitSeconds, fmt.Sprintf("%s steps/s (%s), median of %d", display.Count(r.StepsPerSecond), p.Work,
+		p.repeats))
 	for _, x := range r.Phases {
 		row("  "+x.Name, x.Seconds, "by itself")
 	}
@@ -65,8 +66,10 @@ func (p *profiler) print(json bool) error {
 	}
 	fmt.Fprintf(p.Out, "memory: %s; peak measured %s\n", predicted, display.Bytes(r.PeakBytes))
 	if f := r.Roofline; f != nil {
-		fmt.Fprintf(p.Out, "roofline: %s flop and %s a %s: %s, %.1f %% of the %s of a matmul; %.3g GB/s unfused, %.2g times the %.3g GB/s of memory\n",
-			display.Count(f.FLOPs), display.Bytes(int64(f.Bytes)), p.Unit, gflops(f.GFLOPs), 100*f.ArithmeticPart, gflops(r.Machine.MatmulGFLOPs),
+		fmt.Fprintf(p.Out, "roofline: %s flop and %s a %s: %s, %.1f %% of the %s of a matmul; %.3g GB/s unfused, "+
+			"%.2g times the %.3g GB/s of memory\n",
+			display.Count(f.FLOPs), display.Bytes(int64(f.Bytes)), p.Unit, gflops(f.GFLOPs), 100*f.ArithmeticPart,
+			gflops(r.Machine.MatmulGFLOPs),
 			f.GBs, f.MemoryPart, r.Machine.MemoryGBs)
 	}
 	if !json {

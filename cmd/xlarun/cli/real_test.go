@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/internal/shelltest"
 )
 
 // evolved is what these tests read of evolve's line of JSON.
@@ -27,14 +27,16 @@ type evolved struct {
 // cache of programs.
 func TestEvolveOnTheRealThing(t *testing.T) {
 	dir, cache := t.TempDir(), t.TempDir()
-	require.NoError(t, bench.EmptyCache(cache))
+	shelltest.EmptyCache(t, cache)
 	t.Setenv("XLARUN_CACHE", cache)
 	run := func(out string, args ...string) evolved {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		args = append([]string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "50", "--policy", "mlp:4", "--generations", "3", "--target", "0",
+		args = append([]string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "50", "--policy", "mlp:4",
+			"--generations", "3", "--target", "0",
 			"--judge", "3", "--json", "--out", filepath.Join(dir, out)}, args...)
-		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}),
+			"%s", &stderr)
 		require.Empty(t, stderr.String())
 		lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 		var r evolved
@@ -58,7 +60,8 @@ func TestEvolveOnTheRealThing(t *testing.T) {
 	require.InDelta(t, first.Mean, plain.Mean, 1e-4)
 	require.InDelta(t, first.Best, plain.Best, 1e-4)
 
-	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif", "checkpoints/000003.safetensors"} {
+	for _, file := range []string{"config.toml", "profile.json", "best.safetensors", "centre.safetensors", "best.gif",
+		"checkpoints/000003.safetensors"} {
 		info, err := os.Stat(filepath.Join(dir, "two", file))
 		require.NoError(t, err)
 		require.Positive(t, info.Size(), file)

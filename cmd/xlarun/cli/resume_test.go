@@ -41,7 +41,7 @@ func requireSame(t *testing.T, want, got string, files ...string) {
 // onInterpreter is a command line whose runs are computed on the interpreter.
 func onInterpreter(t *testing.T) *bed {
 	b := newBed(t)
-	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	return b
@@ -53,7 +53,8 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 		t.Run(words, func(t *testing.T) {
 			b := onInterpreter(t)
 			same := []string{"config.toml", "metrics.jsonl", "best.safetensors", "centre.safetensors", "best.gif"}
-			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6", "--judge", "3", "--target", "0", "--seed", "5",
+			args := []string{"evolve", "--backend", "reference", "--policy", "linear", "--pop", "8", "--steps", "6",
+				"--judge", "3", "--target", "0", "--seed", "5",
 				"--checkpoint-every", "1", "--keep", "100", "--strategy"}
 			args = append(args, strings.Fields(words)...)
 			require.Equal(t, StatusOK, b.do(append(args, "--generations", "6", "--out", "whole")...), "%s", b.err)
@@ -88,7 +89,8 @@ func TestEvolveGoesOnToTheByte(t *testing.T) {
 func TestSparseGoesOnToTheByte(t *testing.T) {
 	b := onInterpreter(t)
 	pictures(t, filepath.Join(b.dir, "set"))
-	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "8", "--hidden", "6", "--density", "0.5", "--mutate-every", "3",
+	require.Equal(t, StatusOK, b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "8", "--hidden",
+		"6", "--density", "0.5", "--mutate-every", "3",
 		"--backend", "reference", "--checkpoint-every", "1", "--keep", "100", "--out", "whole"), "%s", b.err)
 	for _, at := range checkpoints(t, "whole") {
 		killed(t, "whole", at, at)
@@ -100,11 +102,13 @@ func TestSparseGoesOnToTheByte(t *testing.T) {
 // A config that was emptied is written again from the newest checkpoint.
 func TestResumeWithoutConfig(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "5", "--seed", "9", "--sigma", "0.5", "--out", "run"), "%s", b.err)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "5", "--seed", "9", "--sigma", "0.5", "--out",
+		"run"), "%s", b.err)
 	config := read(t, "run", "config.toml")
 	b.write(t, "run/config.toml", "")
 	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
-	require.Contains(t, b.out.String(), "run/config.toml is empty: the settings are those of the checkpoint of step 5, and it is written again")
+	require.Contains(t, b.out.String(), "run/config.toml is empty: the settings are those of the checkpoint of step "+
+		"5, and it is written again")
 	require.Equal(t, config, read(t, "run", "config.toml"))
 }
 
@@ -112,7 +116,8 @@ func TestResumeWithoutConfig(t *testing.T) {
 func TestResumeOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
 	whole, short := filepath.Join(dir, "whole"), filepath.Join(dir, "short")
-	args := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "20", "--policy", "linear", "--target", "0", "--judge", "3"}
+	args := []string{"evolve", "CartPole-v1", "--pop", "8", "--steps", "20", "--policy", "linear", "--target", "0",
+		"--judge", "3"}
 	realRun(t, append(args, "--devices", "2", "--generations", "6", "--out", whole)...)
 	realRun(t, append(args, "--devices", "1", "--generations", "3", "--out", short)...)
 	realRun(t, "evolve", "--resume", short, "--devices", "2", "--generations", "6")
@@ -142,7 +147,8 @@ func TestInterruptAndResume(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "2", "--steps", "3", "--target", "0", "--generations", "60", "--out", "run"))
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "2",
+		"--steps", "3", "--target", "0", "--generations", "60", "--out", "run"))
 	fakes.shape.step = nil
 	require.Equal(t, StatusOK, b.do("drift", "--resume", "run"), "%s", b.err)
 	went := fakes.made[2]
@@ -183,26 +189,38 @@ func TestResumeRefuses(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"drift --resume nowhere", StatusUsage, "--resume nowhere: there is no such folder: give that of a run, or start it anew"},
-		{"drift --resume empty", StatusUsage, "--resume empty: a run there was stopped before it had done anything, or there was none, as no config.toml is in it: start it anew"},
+		{"drift --resume nowhere", StatusUsage, "--resume nowhere: there is no such folder: give that of a run, or " +
+			"start it anew"},
+		{"drift --resume empty", StatusUsage, "--resume empty: a run there was stopped before it had done anything, " +
+			"or there was none, as no config.toml is in it: start it anew"},
 		{"drift --resume file", StatusUsage, "--resume file: there is no such folder"},
 		{"drift --resume none", StatusUsage, "; start it anew with --config none/config.toml"},
 		{"drift --resume bad", StatusUsage, "bad/config.toml:"},
-		{"drift CartPole-v1 --resume run", StatusUsage, "--resume run goes on with the settings and in the folder of that run: leave the argument, --config and --out out"},
+		{"drift CartPole-v1 --resume run", StatusUsage, "--resume run goes on with the settings and in the folder of " +
+			"that run: leave the argument, --config and --out out"},
 		{"drift --resume run --out x", StatusUsage, "leave the argument, --config and --out out"},
 		{"drift --resume run --config run/config.toml", StatusUsage, "leave the argument, --config and --out out"},
-		{"drift --resume run --pop 32", StatusUsage, "--pop got 32, but the run in run was started with 256: leave it out, or start another run"},
+		{"drift --resume run --pop 32", StatusUsage, "--pop got 32, but the run in run was started with 256: leave " +
+			"it out, or start another run"},
 		{"drift --resume run --seed 1", StatusUsage, "--seed got 1, but the run in run was started with 0"},
-		{"drift --resume run --sigma 0.3", StatusUsage, "--strategy.sigma got 0.3, but the run in run was started with 0.1"},
-		{"drift --resume run --strategy simplega", StatusUsage, "--strategy got simplega, but the run in run was started with openes"},
-		{"drift --resume run --policy mlp:3", StatusUsage, "--policy got mlp:3, but the run in run was started with linear"},
+		{"drift --resume run --sigma 0.3", StatusUsage, "--strategy.sigma got 0.3, but the run in run was started " +
+			"with 0.1"},
+		{"drift --resume run --strategy simplega", StatusUsage, "--strategy got simplega, but the run in run was " +
+			"started with openes"},
+		{"drift --resume run --policy mlp:3", StatusUsage, "--policy got mlp:3, but the run in run was started " +
+			"with linear"},
 		{"drift --resume run --pop many", StatusUsage, `--pop got "many", wants a whole number`},
-		{"drift --resume run --generations 4", StatusUsage, "--resume run: its state is of generation 5, and --generations 4 ends the run at 4: give more"},
-		{"drift --resume seed", StatusUsage, "--resume seed: its config.toml has seed 5, but the run was at 0 in generation 5, as its checkpoint says: put that back, or start another run with --config seed/config.toml"},
-		{"drift --resume sigma", StatusUsage, "--resume sigma: its config.toml has strategy.sigma 0.2, but the run was at 0.1 in generation 5"},
-		{"drift --resume short", StatusUsage, "--resume short: its config.toml has steps 500, but the run was at 3 in generation 5"},
+		{"drift --resume run --generations 4", StatusUsage, "--resume run: its state is of generation 5, and " +
+			"--generations 4 ends the run at 4: give more"},
+		{"drift --resume seed", StatusUsage, "--resume seed: its config.toml has seed 5, but the run was at 0 in " +
+			"generation 5, as its checkpoint says: put that back, or start another run with --config seed/config.toml"},
+		{"drift --resume sigma", StatusUsage, "--resume sigma: its config.toml has strategy.sigma 0.2, but the run " +
+			"was at 0.1 in generation 5"},
+		{"drift --resume short", StatusUsage, "--resume short: its config.toml has steps 500, but the run was at 3 " +
+			"in generation 5"},
 		{"drift --resume version", StatusUsage, "version/config.toml is of version 6 of drift, this xlarun"},
-		{"sparse --resume run", StatusUsage, "--resume run: the run there is one of drift: go on with xlarun drift --resume run"},
+		{"sparse --resume run", StatusUsage, "--resume run: the run there is one of drift: go on with xlarun drift " +
+			"--resume run"},
 		{"evolve --resume other", StatusFailed, "its state is of version 7 of drift, this xlarun"},
 		{"drift --resume damaged", StatusFailed, "000005.safetensors"},
 	} {

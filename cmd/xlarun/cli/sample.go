@@ -14,12 +14,12 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/cmd/xlarun/display"
 	"xlarun/cmd/xlarun/play"
-	"xlarun/cmd/xlarun/runfolder"
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/graph/safetensors"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
@@ -29,15 +29,18 @@ const (
 )
 
 // sampleCommand is `xlarun sample`.
-func sampleCommand(a *app) *cobra.Command {
+func sampleCommand(a *App) *cobra.Command {
 	var on console.BackendFlags
 	members, out := 3, ""
 	cmd := &cobra.Command{
 		Use:   "sample RUN",
 		Short: "Write the episodes of a few members of a run's population",
-		Long: "Sample takes some members of the population that a run (it may be still at work) plays next after its newest checkpoint: it makes them\n" +
-			"again of the saved state, plays the episode that they play there, the first where there are several, and writes what they saw, did\n" +
-			"and got in each step into one safetensors file. Of a kind of run whose members cannot be made again it takes those that it saved.",
+		Long: "Sample takes some members of the population that a run (it may be still at work) plays next after its " +
+			"newest checkpoint: it makes them\n" +
+			"again of the saved state, plays the episode that they play there, the first where there are several, " +
+			"and writes what they saw, did\n" +
+			"and got in each step into one safetensors file. Of a kind of run whose members cannot be made again it " +
+			"takes those that it saved.",
 		Example: "  xlarun sample runs/20260102-150405-CartPole-v1 --members 5 --out episodes.safetensors",
 		Args:    console.OneArgument("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,17 +57,21 @@ func sampleCommand(a *app) *cobra.Command {
 			if out == "" {
 				out = filepath.Join(args[0], trajectoriesName)
 			}
-			if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() || filepath.Ext(out) != ".safetensors" {
-				return console.BadInput("--out got %q, wants a file that ends in .safetensors, in a folder that is there", out)
+			if info, err := os.Stat(filepath.Dir(out)); err != nil || !info.IsDir() || filepath.Ext(out) !=
+				".safetensors" {
+				return console.BadInput("--out got %q, wants a file that ends in .safetensors, in a folder that "+
+					"is there", out)
 			}
 			on.Devices = max(1, t.On().Devices)
-			b, err := a.openBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
+			b, err := a.OpenBackend(cmd.Context(), on, display.NewDownloadBar(a.Out, a.Getenv))
 			if err != nil {
 				return err
 			}
 			defer func() { _ = b.Close() }()
 			snapshot := run.Snapshot{Step: c.Step, Arrays: c.Arrays}
-			sampled, err := t.sample(b, snapshot, members, func() ([]run.Candidate, error) { return savedMembers(args[0]) })
+			sampled, err := t.sample(b, snapshot, members, func() ([]run.Candidate, error) {
+				return savedMembers(args[0])
+			})
 			if err != nil {
 				return err
 			}
@@ -86,7 +93,8 @@ func sampleCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&members, "members", members, "members to sample")
-	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE.safetensors (default "+trajectoriesName+" in the run's folder)")
+	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE.safetensors (default "+trajectoriesName+
+		" in the run's folder)")
 	on.AddBackend(cmd.Flags())
 	return cmd
 }
@@ -109,7 +117,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 		name = defaultKind
 	}
 	kind, _ := run.Lookup(name)
-	t, err := (&given{}).resolve(kind, "", file)
+	t, err := (&flagValues{}).resolve(kind, "", file)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,7 +131,8 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 	defer func() { _ = folder.Close() }()
 	c, _, err := folder.Newest()
 	if err == nil && (c.Kind != t.Name || c.Format != t.Version) {
-		err = fmt.Errorf("its state is of version %d of %s, this xlarun has version %d of %s", c.Format, c.Kind, t.Version, t.Name)
+		err = fmt.Errorf("its state is of version %d of %s, this xlarun has version %d of %s", c.Format, c.Kind,
+			t.Version, t.Name)
 	}
 	if err != nil {
 		return nil, nil, console.BadInput("%s: %w", dir, err)
@@ -151,9 +160,10 @@ func savedMembers(dir string) (all []run.Candidate, err error) {
 	return all, nil
 }
 
-// sample chooses members of the population after a state, by the seed and the step alone, or, where they cannot be made again, of those
-// that are known.
-func (t *task) sample(b xlabridge.Backend, s run.Snapshot, n int, known func() ([]run.Candidate, error)) ([]run.Sampled, error) {
+// sample chooses members of the population after a state, by the seed and the step alone, or, where they cannot be made
+// again, of those that are known.
+func (t *task) sample(b xlabridge.Backend, s run.Snapshot, n int,
+	known func() ([]run.Candidate, error)) ([]run.Sampled, error) {
 	if from, ok := t.Experiment.(run.Sampler); ok {
 		all, err := from.Members(s)
 		if err != nil {
@@ -178,9 +188,10 @@ func (t *task) sample(b xlabridge.Backend, s run.Snapshot, n int, known func() (
 	return all, err
 }
 
-// trajectories plays the members and gives what they saw, did and got: of member i the arrays "i.observations", "i.actions" and
-// "i.rewards", with a row a step. lines are for people.
-func (t *task) trajectories(b xlabridge.Backend, s run.Snapshot, members []run.Sampled) (arrays map[string]*graph.Array, metadata map[string]string, lines []string, err error) {
+// trajectories plays the members and gives what they saw, did and got: of member i the arrays "i.observations",
+// "i.actions" and "i.rewards", with a row a step. lines are for people.
+func (t *task) trajectories(b xlabridge.Backend, s run.Snapshot,
+	members []run.Sampled) (arrays map[string]*graph.Array, metadata map[string]string, lines []string, err error) {
 	r, err := t.Experiment.(run.Player).Rollout()
 	if err != nil {
 		return nil, nil, nil, err
@@ -194,7 +205,8 @@ func (t *task) trajectories(b xlabridge.Backend, s run.Snapshot, members []run.S
 	}
 	defer func() { _ = recorder.Close() }()
 	arrays = map[string]*graph.Array{}
-	metadata = map[string]string{"format": "xlarun trajectories", "format_version": "1", "kind": t.Name, t.Unit: strconv.FormatInt(s.Step, 10), "env": r.Env.Spec().ID,
+	metadata = map[string]string{"format": "xlarun trajectories", "format_version": "1", "kind": t.Name,
+		t.Unit: strconv.FormatInt(s.Step, 10), "env": r.Env.Spec().ID,
 		"seed": strconv.FormatInt(t.On().Seed, 10), "members": strconv.Itoa(len(members)), "xlarun": console.Version()}
 	episode.DescribeParams(metadata, r.Given)
 	for i, m := range members {
@@ -218,7 +230,8 @@ func (t *task) trajectories(b xlabridge.Backend, s run.Snapshot, members []run.S
 		}
 		total := strconv.FormatFloat(rec.Return(rec.Length), 'g', -1, 64)
 		metadata[at+"member"], metadata[at+"return"], metadata[at+"ended_by"] = m.Name, total, ended
-		lines = append(lines, fmt.Sprintf("%-28s %s, return %s, ended by %s", m.Name, console.Count(rec.Length, "step", "steps"), strings.TrimSuffix(display.Fitness(rec.Return(rec.Length)), ".0"), ended))
+		lines = append(lines, fmt.Sprintf("%-28s %s, return %s, ended by %s", m.Name, console.Count(rec.Length, "step",
+			"steps"), strings.TrimSuffix(display.Fitness(rec.Return(rec.Length)), ".0"), ended))
 	}
 	return arrays, metadata, lines, nil
 }

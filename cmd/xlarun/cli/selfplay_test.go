@@ -11,17 +11,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/rollout/run"
+	"xlarun/xlabridge/fetch"
 )
 
 // little makes a command line of selfplay small; what stands further behind wins.
-var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 --training_batch_size 8 --epochs 1 --network mlp:4 --arena-games 2 --arena-every 0 --devices 1")
+var little = strings.Fields("--num_simulations 2 --num_iterations 1 --num-episodes 6 --game_batch_size 4 " +
+	"--training_batch_size 8 --epochs 1 --network mlp:4 --arena-games 2 --arena-every 0 --devices 1")
 
 // selfplays runs a command line on the CPU plugin and gives its line of JSON.
 func selfplays(t *testing.T, in string, args ...string) (result map[string]any, stdout string) {
 	t.Helper()
+	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
 	var out, stderr bytes.Buffer
-	status := Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &out, Err: &stderr, Env: os.Getenv})
+	status := Run(context.Background(), args, Streams{In: strings.NewReader(in), Out: &out, Err: &stderr,
+		Env: os.Getenv})
 	require.Equal(t, StatusOK, status, "%v: %s", args, &stderr)
 	require.Empty(t, stderr.String())
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -39,7 +44,8 @@ func TestKnownCommandLinesOfSelfplay(t *testing.T) {
 	}{
 		{1, "--vertices 14 --k 4", map[string]any{"vertices": 14., "use_true_mctx": true, "optimized_training": true}},
 		{2, "--use_true_mctx --vertices 14 --k 4", map[string]any{"use_true_mctx": true, "game_batch_size": 4.}},
-		{3, "--vertices 6 --k 3 --optimized_training false", map[string]any{"optimized_training": false, "vertices": 6.}},
+		{3, "--vertices 6 --k 3 --optimized_training false", map[string]any{"optimized_training": false,
+			"vertices": 6.}},
 		{4, "--vertices 5 --k 3 --use-true-mctx false --search puct", map[string]any{"use_true_mctx": false}},
 	} {
 		args := append([]string{"selfplay"}, little...)
@@ -61,7 +67,8 @@ func TestSelfplayFolder(t *testing.T) {
 	args := append([]string{"selfplay", "--vertices", "4"}, little...)
 	selfplays(t, "", append(args, "--out", "run")...)
 	selfplays(t, "", "selfplay", "--resume", "run", "--num-iterations", "2")
-	for _, name := range []string{"config.toml", "metrics.jsonl", "profile.json", "best.safetensors", "game.gif", "root.png", "root.svg", "tree.json"} {
+	for _, name := range []string{"config.toml", "metrics.jsonl", "profile.json", "best.safetensors", "game.gif",
+		"root.png", "root.svg", "tree.json"} {
 		require.FileExists(t, filepath.Join(dir, "run", name))
 	}
 	require.Equal(t, 2, strings.Count(read(t, dir, "run", "metrics.jsonl"), "\n"))
@@ -76,7 +83,8 @@ func TestSelfplayFolder(t *testing.T) {
 	require.FileExists(t, filepath.Join(dir, "run", "render.gif"))
 	selfplays(t, "", "export", "run", "--out", "network.safetensors")
 	_, text := selfplays(t, "?\n0-9\n1-0\nquit\n", "selfplay", "play", "network.safetensors")
-	for _, want := range []string{"your move: worth", `"0-9" is no legal move; those are 0-1 0-2`, "the network plays"} {
+	for _, want := range []string{"your move: worth", `"0-9" is no legal move; those are 0-1 0-2`,
+		"the network plays"} {
 		require.Contains(t, text, want)
 	}
 }
@@ -89,21 +97,26 @@ func TestSelfplayRefuses(t *testing.T) {
 		args   string
 		want   string
 	}{
-		{1, "--vertices 4 --k 5", "xlarun selfplay: --k got 5, wants cliques of at most as many vertices as the graph has, 4\n"},
+		{1, "--vertices 4 --k 5", "xlarun selfplay: --k got 5, wants cliques of at most as many vertices as the " +
+			"graph has, 4\n"},
 		{2, "--k 2", "xlarun selfplay: --k got 2, wants cliques of 3 vertices or more: two vertices are an edge\n"},
 		{3, "--num_simulations 0", "xlarun selfplay: --num-simulations got 0, wants a whole number from 1 to 65536\n"},
-		{4, "--training_batch_size 1048576 --memory 10M", "--training-batch-size got 1048576, wants a smaller batch, or a larger --accumulate: the run takes about"},
+		{4, "--training_batch_size 1048576 --memory 10M", "--training-batch-size got 1048576, wants a smaller batch, " +
+			"or a larger --accumulate: the run takes about"},
 		{5, "--optimized_training maybe", `got the argument "maybe", wants none`},
 		{6, "--num_episodes", "--num-episodes got no value"},
 		{7, "--game hex --k 4", "xlarun selfplay: --k got 4, wants no such setting where --game is hex"},
-		{8, "--lanes 9 --game_batch_size 8", "xlarun selfplay: --lanes got 9, wants at most the 8 games that are played at the same time"},
+		{8, "--lanes 9 --game_batch_size 8", "xlarun selfplay: --lanes got 9, wants at most the 8 games that are " +
+			"played at the same time"},
 		{9, "--game hex --vertices 6", "xlarun selfplay: --vertices got 6, wants no such setting where --game is hex"},
 		{10, "--game tictactoe --k 3", "xlarun selfplay: --k got 3, wants no such setting where --game is tictactoe"},
-		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants no such setting where --game is othello"},
+		{11, "--game othello --variant maker", "xlarun selfplay: --variant got maker, wants no such setting where " +
+			"--game is othello"},
 	} {
 		b.err, b.opened = &buffer{}, 0
 		b.Err = b.err
-		require.Equal(t, StatusUsage, b.do(append([]string{"selfplay"}, strings.Fields(c.args)...)...), "case %d", c.number)
+		require.Equal(t, StatusUsage, b.do(append([]string{"selfplay"}, strings.Fields(c.args)...)...), "case %d",
+			c.number)
 		require.Contains(t, b.err.String(), c.want, "case %d", c.number)
 		require.Zero(t, b.opened)
 	}
@@ -114,7 +127,8 @@ func TestJoinBools(t *testing.T) {
 		number   int
 		in, want string
 	}{
-		{1, "selfplay --a_b false --c", "selfplay --a_b=false --c"}, {2, "x --jit true", "x --jit=true"}, {3, "true --a=b false", "true --a=b false"},
+		{1, "selfplay --a_b false --c", "selfplay --a_b=false --c"}, {2, "x --jit true", "x --jit=true"},
+		{3, "true --a=b false", "true --a=b false"},
 		{4, "x -- --a false", "x -- --a false"}, {5, "x --a false true", "x --a=false true"},
 	} {
 		require.Equal(t, strings.Fields(c.want), joinBools(strings.Fields(c.in)), "case %d", c.number)
@@ -128,7 +142,7 @@ func TestConfigsOfOtherGamesThanTheCliqueGame(t *testing.T) {
 	of := func(flags map[string]string, text string) (*task, error) {
 		c, err := parseConfig("a.toml", []byte(text))
 		require.NoError(t, err)
-		return (&given{values: flags}).resolve(kind, "", c)
+		return (&flagValues{values: flags}).resolve(kind, "", c)
 	}
 	first, err := of(map[string]string{"game": "hex"}, "")
 	require.NoError(t, err)

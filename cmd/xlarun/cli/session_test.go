@@ -43,11 +43,14 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	require.Empty(t, b.err.String())
 	require.NotContains(t, b.out.String(), "\x1b", "plain lines where there is no terminal")
 	r := result(t, b)
-	for key, want := range map[string]any{"kind": "drift", "env": "CartPole-v1", "strategy": "openes", "population": 16., "generations": 5., "seed": 0.,
-		"mean_fitness": 500., "best_fitness": 507., "failed": nil, "env_steps": 5 * 16 * 3., "cache": "hit", "devices": 2., "wind": "west", "best_member_episodes": 2., "ended_by": "goal"} {
+	for key, want := range map[string]any{"kind": "drift", "env": "CartPole-v1", "strategy": "openes",
+		"population": 16., "generations": 5., "seed": 0.,
+		"mean_fitness": 500., "best_fitness": 507., "failed": nil, "env_steps": 5 * 16 * 3., "cache": "hit",
+		"devices": 2., "wind": "west", "best_member_episodes": 2., "ended_by": "goal"} {
 		require.Equal(t, want, r[key], key)
 	}
-	for _, key := range []string{"trace_seconds", "compile_seconds", "time_to_first_gust_seconds", "wall_seconds", "peak_memory_bytes", "steps_per_second", "best_member_mean_return"} {
+	for _, key := range []string{"trace_seconds", "compile_seconds", "time_to_first_gust_seconds", "wall_seconds",
+		"peak_memory_bytes", "steps_per_second", "best_member_mean_return"} {
 		require.Positive(t, r[key], key)
 	}
 	require.Contains(t, []any{"centre", "best_ever"}, r["best_member"])
@@ -57,13 +60,15 @@ func TestRunEndsWhenSolved(t *testing.T) {
 	require.Contains(t, b.out.String(), "the run is in "+dir)
 	require.Contains(t, b.out.String(), "solved in generation 5 after ")
 	require.Contains(t, b.out.String(), ": well blown\n")
-	require.Regexp(t, `the best member \((centre|best ever)\) has a mean return of \d+ ± \S+ over 2 fresh episodes`, b.out.String())
+	require.Regexp(t, `the best member \((centre|best ever)\) has a mean return of \d+ ± \S+ over 2 fresh episodes`,
+		b.out.String())
 	files := b.files(t)
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.Contains(f, "tfevents") })
 	for i, f := range files {
 		files[i], _ = filepath.Rel(dir, f)
 	}
-	require.Equal(t, []string{"best.gif", "best.safetensors", "centre.safetensors", "checkpoints/000001.safetensors", "checkpoints/000005.safetensors", "config.toml",
+	require.Equal(t, []string{"best.gif", "best.safetensors", "centre.safetensors", "checkpoints/000001.safetensors",
+		"checkpoints/000005.safetensors", "config.toml",
 		"metrics.jsonl", "profile.json", "timings.jsonl"}, files)
 	require.Equal(t, 5, strings.Count(read(t, dir, "metrics.jsonl"), "\n"))
 	require.NotContains(t, read(t, dir, "metrics.jsonl"), "seconds", "metrics are the same in every run")
@@ -86,7 +91,8 @@ func TestRunTargets(t *testing.T) {
 		{[]string{"--env", "Pendulum-v1"}, 12},
 	} {
 		b := newBed(t)
-		require.Equal(t, StatusOK, b.drift(append([]string{"--generations", "12", "--json", "--out", "none"}, c.args...)...), "%s", b.err)
+		require.Equal(t, StatusOK, b.drift(append([]string{"--generations", "12", "--json", "--out", "none"},
+			c.args...)...), "%s", b.err)
 		require.EqualValues(t, c.generations, result(t, b)["generations"], "%v", c.args)
 		require.Empty(t, b.files(t), "--out none leaves no folder")
 	}
@@ -94,8 +100,10 @@ func TestRunTargets(t *testing.T) {
 
 func TestRunConfigFile(t *testing.T) {
 	b := newBed(t)
-	b.write(t, "file.toml", "env = 'Acrobot-v1'\npop = 64\nlearning_rate = 1\nseed = 9\njit = true\ntarget = 150.0\n[policy]\nname = 'mlp:4'\n")
-	require.Equal(t, StatusOK, b.do("drift", "--config", "file.toml", "--pop", "32", "--steps=10", "--judge=1", "--out", "a"), "%s", b.err)
+	b.write(t, "file.toml", "env = 'Acrobot-v1'\npop = 64\nlearning_rate = 1\nseed = 9\njit = true\ntarget = "+
+		"150.0\n[policy]\nname = 'mlp:4'\n")
+	require.Equal(t, StatusOK, b.do("drift", "--config", "file.toml", "--pop", "32", "--steps=10", "--judge=1", "--out",
+		"a"), "%s", b.err)
 	c := fakes.made[0].config
 	require.Equal(t, "Acrobot-v1", c.Env)
 	require.Equal(t, 32, c.Population, "the flag wins")
@@ -124,10 +132,12 @@ func TestSettingsOfParts(t *testing.T) {
 		args, toml string
 		want       map[string]any // of Config.Parted
 	}{
-		{"--learning_rate 0.5 --sigma-decay=0.9", "", map[string]any{"strategy.learning-rate": "0.5", "strategy.sigma-decay": "0.9"}},
+		{"--learning_rate 0.5 --sigma-decay=0.9", "", map[string]any{"strategy.learning-rate": "0.5",
+			"strategy.sigma-decay": "0.9"}},
 		{"--strategy.learning_rate 0.5", "", map[string]any{"strategy.learning-rate": "0.5"}},
 		{"", "[strategy]\nname = 'openes'\nlearning_rate = 0.5\n", map[string]any{"strategy.learning-rate": .5}},
-		{"", "sigma = 1\n[strategy]\nlearning-rate = 2\n", map[string]any{"strategy.sigma": int64(1), "strategy.learning-rate": int64(2)}},
+		{"", "sigma = 1\n[strategy]\nlearning-rate = 2\n", map[string]any{"strategy.sigma": int64(1),
+			"strategy.learning-rate": int64(2)}},
 		{"--sigma 3", "[strategy]\nsigma = 2\n", map[string]any{"strategy.sigma": "3"}},
 		{"--strategy.sigma 3", "sigma = 2\n", map[string]any{"strategy.sigma": "3"}},
 	} {
@@ -171,7 +181,7 @@ func TestRunThatFails(t *testing.T) {
 	require.NoDirExists(t, "run")
 
 	b = newBed(t)
-	b.app.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	b.App.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return nil, errors.New("backend cuda: no GPU is visible")
 	}
 	require.Equal(t, StatusFailed, b.drift("--backend", "cuda"))
@@ -182,7 +192,8 @@ func TestRunThatFails(t *testing.T) {
 // Checkpoints are written after so many steps, and the newest stay.
 func TestCheckpointCadence(t *testing.T) {
 	b := newBed(t)
-	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "20", "--checkpoint-every", "4", "--keep", "2", "--out", "run"), "%s", b.err)
+	require.Equal(t, StatusOK, b.drift("--target", "0", "--generations", "20", "--checkpoint-every", "4", "--keep", "2",
+		"--out", "run"), "%s", b.err)
 	require.Equal(t, []string{"000016.safetensors", "000020.safetensors"}, checkpoints(t, "run"))
 }
 
@@ -223,14 +234,18 @@ func TestInterruptBetweenGenerations(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1", "--steps", "3", "--generations", "100000", "--target", "0", "--out", "run", "--json"))
-	require.Regexp(t, `^xlarun drift: interrupted after generation (\d+); the state of generation \d+ is in run/checkpoints/\d+\.safetensors\n$`, b.err.String())
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1",
+		"--steps", "3", "--generations", "100000", "--target", "0", "--out", "run", "--json"))
+	require.Regexp(
+		t,
+		`^xlarun drift: interrupted after generation (\d+); the state of generation \d+ is in run/checkpoints/\d+\.safetensors\n$`, b.err.String())
 	r := result(t, b)
 	files, err := filepath.Glob("run/checkpoints/*")
 	require.NoError(t, err)
 	require.Contains(t, b.err.String(), files[len(files)-1])
 	require.Equal(t, int(r["generations"].(float64)), strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
-	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/centre.safetensors"), "the centre is that of the state")
+	require.Equal(t, generationOf(t, files[len(files)-1]), generationOf(t, "run/centre.safetensors"),
+		"the centre is that of the state")
 	require.FileExists(t, "run/best.safetensors")
 	require.FileExists(t, "run/profile.json")
 }
@@ -256,11 +271,14 @@ func TestInterruptInsideALongCall(t *testing.T) {
 			<-release
 		}
 	}
-	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1", "--steps", "3", "--target", "0", "--out", "run"))
-	held := regexp.MustCompile(`interrupted after generation 2; the state of generation [12] is in (run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
+	require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift", "--policy", "linear", "--judge", "1",
+		"--steps", "3", "--target", "0", "--out", "run"))
+	held := regexp.MustCompile(
+		`interrupted after generation 2; the state of generation [12] is in (run/checkpoints/00000[12].safetensors)`).FindStringSubmatch(b.err.String())
 	require.NotNil(t, held, "%s", b.err)
 	require.FileExists(t, held[1])
-	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/centre.safetensors"), "the centre is that of the state, though the devices are busy")
+	require.Equal(t, generationOf(t, held[1]), generationOf(t, "run/centre.safetensors"),
+		"the centre is that of the state, though the devices are busy")
 	require.Equal(t, 2, strings.Count(read(t, "run", "metrics.jsonl"), "\n"))
 }
 
@@ -271,7 +289,8 @@ func TestInterruptBeforeTheFirstGeneration(t *testing.T) {
 			started, release := make(chan struct{}), make(chan struct{})
 			defer close(release)
 			if where == "download" {
-				b.app.openBackend = func(ctx context.Context, _ console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
+				b.App.OpenBackend = func(ctx context.Context, _ console.BackendFlags,
+					l console.Listener) (xlabridge.Backend, error) {
 					l.Download(10, 100)
 					close(started)
 					<-ctx.Done()
@@ -281,7 +300,8 @@ func TestInterruptBeforeTheFirstGeneration(t *testing.T) {
 				fakes.shape.step = func(int) { close(started); <-release }
 			}
 			require.Equal(t, StatusInterrupted, interruptible(t, b, started, "drift"))
-			require.Equal(t, "xlarun drift: interrupted before the first gust was done; nothing was written\n", b.err.String())
+			require.Equal(t, "xlarun drift: interrupted before the first gust was done; nothing was written\n",
+				b.err.String())
 			require.NoDirExists(t, "runs")
 		})
 	}

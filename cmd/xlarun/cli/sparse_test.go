@@ -43,11 +43,12 @@ func pictures(t *testing.T, dir string) {
 // A small run on the interpreter learns, prints its result, and leaves a folder.
 func TestSparse(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
-	status := b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "16", "--density", "0.2", "--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
+	status := b.do("sparse", "--data", "set", "--pop", "2", "--steps", "8", "--batch", "16", "--density", "0.2",
+		"--mutate_every", "3", "--backend", "reference", "--out", "run", "--json")
 	require.Equal(t, StatusOK, status, "%s", b.err)
 	require.Empty(t, b.err.String())
 	lines := strings.Split(strings.TrimSpace(b.out.String()), "\n")
@@ -108,14 +109,17 @@ func TestSparse(t *testing.T) {
 // A population that does not fit is refused with the largest that does, and leaves nothing.
 func TestSparseTooLarge(t *testing.T) {
 	b := newBed(t)
-	b.openBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
+	b.OpenBackend = func(context.Context, console.BackendFlags, console.Listener) (xlabridge.Backend, error) {
 		return &xlabridge.Reference{}, nil
 	}
 	pictures(t, filepath.Join(b.dir, "set"))
 	before := b.files(t)
-	status := b.do("sparse", "--data", "set", "--pop", "100000", "--density", "0.2", "--backend", "reference", "--memory", "20M")
+	status := b.do("sparse", "--data", "set", "--pop", "100000", "--density", "0.2", "--backend", "reference",
+		"--memory", "20M")
 	require.Equal(t, StatusUsage, status, "%s", b.err)
-	require.Regexp(t, `--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about .* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
+	require.Regexp(
+		t,
+		`--pop got 100000, wants a run that fits in memory: 100000 members of 2074 connections take about .* GiB and 19.1 MiB is allowed; the largest population that fits is \d+\n`, b.err.String())
 	require.Equal(t, before, b.files(t))
 }
 
@@ -126,23 +130,29 @@ func TestSparseBadInput(t *testing.T) {
 		want []string
 	}{
 		{"sparse x", "", []string{`got the argument "x", wants none`}},
-		{"sparse file.toml", "kind = 'evolve'", []string{"file.toml is a config of evolve: run xlarun evolve --config file.toml"}},
+		{"sparse file.toml", "kind = 'evolve'", []string{"file.toml is a config of evolve: run xlarun evolve " +
+			"--config file.toml"}},
 		{"sparse --pop 0", "", []string{"--pop got 0, wants a whole number from 1"}},
 		{"sparse --pop many", "", []string{`--pop got "many", wants a whole number from 1 to 1048576`}},
 		{"sparse --steps 0", "", []string{"--steps got 0"}},
 		{"sparse --batch -3", "", []string{"--batch got -3"}},
 		{"sparse --lr 0", "", []string{"--lr got 0"}},
 		{"sparse --density 2", "", []string{`--density got 2, wants numbers between commas above 0, at most 1`}},
-		{"sparse --density 0.1,0.2,0.3,0.4", "", []string{`--density got 0.1,0.2,0.3,0.4, wants 1 to 3 numbers, as there are 3 layers: 2 hidden and the last`}},
-		{"sparse --hidden 9 --density 0.1,0.2,0.3", "", []string{`--density got 0.1,0.2,0.3, wants 1 to 2 numbers, as there are 2 layers: 1 hidden and the last`}},
+		{"sparse --density 0.1,0.2,0.3,0.4", "",
+			[]string{
+				`--density got 0.1,0.2,0.3,0.4, wants 1 to 3 numbers, as there are 3 layers: 2 hidden and the last`}},
+		{"sparse --hidden 9 --density 0.1,0.2,0.3", "",
+			[]string{`--density got 0.1,0.2,0.3, wants 1 to 2 numbers, as there are 2 layers: 1 hidden and the last`}},
 		{"sparse --mutate-every -1", "", []string{"--mutate-every got -1"}},
 		{"sparse --mutate-fraction 2", "", []string{"--mutate-fraction got 2"}},
 		{"sparse --dtype f16", "", []string{`--dtype got "f16", wants one of f32, bf16`}},
 		{"sparse --method kernal", "", []string{`--method got "kernal", wants one of auto, kernel, masked, blocks`}},
 		{"sparse --tune fast", "", []string{`--tune got "fast", wants one of auto, off, quick, full`}},
-		{"sparse --memory lots", "", []string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
+		{"sparse --memory lots", "",
+			[]string{`--memory got "lots", wants a number of bytes such as 2G, 500M or 1.5GiB`}},
 		{"sparse --memory -1", "", []string{`--memory got "-1", wants a number of bytes`}},
-		{"sparse --method kernel --backend cuda", "", []string{`--method got "kernel", wants masked, blocks or auto: kernels in C run on the cpu backend only`}},
+		{"sparse --method kernel --backend cuda", "",
+			[]string{`--method got "kernel", wants masked, blocks or auto: kernels in C run on the cpu backend only`}},
 		{"sparse --devices -1", "", []string{"--devices got -1"}},
 		{"sparse --dvices 1", "", []string{"there is no flag --dvices, did you mean --devices?"}},
 		{"sparse --data nowhere", "", []string{`--data got "nowhere"`, "cannot be read", "four IDX files"}},

@@ -11,17 +11,21 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/graph/safetensors"
+	"xlarun/xlabridge/fetch"
 )
 
 // A spiking population through the commands: the same bytes on one device and on two, and where it was resumed; what is
 // played, drawn and exported of it, and what metrics say of its spikes.
 func TestSpikingThroughTheCommands(t *testing.T) {
 	dir := t.TempDir()
+	t.Setenv(fetch.EnvCache, shelltest.New(t).Cache)
 	command := func(args ...string) []byte {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
-		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+		require.Equal(t, StatusOK, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}),
+			"%s", &stderr)
 		require.Empty(t, stderr.String())
 		return stdout.Bytes()
 	}
@@ -34,7 +38,8 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	run := func(out string, args ...string) map[string]any {
 		t.Helper()
-		return result(append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics", "fast:alif", "--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
+		return result(append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--dynamics", "fast:alif",
+			"--substeps", "3", "--encoder", "rate", "--pop", "8", "--steps", "12", "--target", "0",
 			"--judge", "2", "--tile", "4", "--hall-of-fame", "0", "--out", in(out)}, args...)...)
 	}
 	two := run("two", "--devices", "2", "--generations", "4")
@@ -44,8 +49,10 @@ func TestSpikingThroughTheCommands(t *testing.T) {
 	require.InEpsilon(t, two["synaptic_operations"].(float64)*23.6e-3, two["energy_nj"], 1e-4)
 	run("cut", "--devices", "1", "--generations", "2")
 	command("evolve", "--resume", in("cut"), "--generations", "4")
-	require.True(t, read(t, in("two"), "metrics.jsonl") == read(t, in("cut"), "metrics.jsonl"), "metrics on two devices, and on one in two parts")
-	require.Equal(t, arraysOf(t, in("two"), "checkpoints/000004.safetensors"), arraysOf(t, in("cut"), "checkpoints/000004.safetensors"))
+	require.True(t, read(t, in("two"), "metrics.jsonl") == read(t, in("cut"), "metrics.jsonl"),
+		"metrics on two devices, and on one in two parts")
+	require.Equal(t, arraysOf(t, in("two"), "checkpoints/000004.safetensors"),
+		arraysOf(t, in("cut"), "checkpoints/000004.safetensors"))
 	require.Contains(t, read(t, in("two"), "config.toml"), `dynamics = 'fast:alif'`)
 
 	played := result("play", in("two"), "--episodes", "3")
@@ -90,15 +97,19 @@ func TestSpikingBadInput(t *testing.T) {
 		want   string
 	}{
 		{1, []string{"--dynamics", "mecanistic"}, `--policy.dynamics got "mecanistic", wants one of fast, `},
-		{2, []string{"--dt", "2"}, `--policy.dt got 2, wants at most policy.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
+		{2, []string{"--dt", "2"},
+			`--policy.dt got 2, wants at most policy.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
 		{3, []string{"--policy.tau-min", "-3"}, `--policy.tau-min got -3, wants a number above 0 that a float32 holds`},
 		{4, []string{"--substeps", "0"}, `--policy.substeps got 0, wants a whole number from 1 to 4096`},
-		{5, []string{"--encoder", "poisson"}, `--policy.encoder got "poisson", wants one of current, rate, regular, latency, delta, population`},
-		{6, []string{"--surrogate", "sigmoid"}, `--policy.surrogate got "sigmoid", wants one of fast-sigmoid, arctan, triangular, boxcar, straight-through`},
+		{5, []string{"--encoder", "poisson"},
+			`--policy.encoder got "poisson", wants one of current, rate, regular, latency, delta, population`},
+		{6, []string{"--surrogate", "sigmoid"},
+			`--policy.surrogate got "sigmoid", wants one of fast-sigmoid, arctan, triangular, boxcar, straight-through`},
 	} {
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"evolve", "Forage-L0-v1", "--policy", "spiking:7,5", "--out", "none"}, c.args...)
-		require.Equal(t, StatusUsage, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "case %d", c.number)
+		require.Equal(t, StatusUsage, Run(context.Background(), args, Streams{Out: &stdout, Err: &stderr,
+			Env: os.Getenv}), "case %d", c.number)
 		require.Contains(t, stderr.String(), c.want, "case %d", c.number)
 		require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "case %d", c.number)
 	}

@@ -18,7 +18,7 @@ import (
 type task struct {
 	run.Kind
 	run.Experiment
-	place   place
+	session sessionSettings
 	cadence cadence
 	source  string // the argument that it came from
 	text    string // the config file that repeats it
@@ -26,7 +26,7 @@ type task struct {
 }
 
 // on are the flags of its backend.
-func (t *task) on() console.BackendFlags { return t.place.flags(t.On()) }
+func (t *task) on() console.BackendFlags { return t.session.flags(t.On()) }
 
 // Purpose says what its programs are for.
 func (t *task) Purpose() string { return run.Purpose(t.Name, t.Experiment) }
@@ -47,9 +47,9 @@ func (t *task) programs() string {
 const defaultKind = "evolve"
 
 // readTask resolves one argument of a command on experiments: a config file (a name that ends in .toml, or a file that
-// exists), a folder of a run, the name of a kind of run, or what the default kind takes as its argument. The flags of the
-// command line hold for every argument.
-func (g *given) readTask(arg string) (*task, error) {
+// exists), a folder of a run, the name of a kind of run, or what the default kind takes as its argument. The flags of
+// the command line hold for every argument.
+func (g *flagValues) readTask(arg string) (*task, error) {
 	file := g.own.file
 	if path, ok := configOf(arg); ok {
 		if file != "" {
@@ -100,10 +100,10 @@ func configOf(arg string) (path string, ok bool) {
 	return arg, true
 }
 
-// resolve puts the settings together: the defaults, then the file's, then those of the command line, and the argument. It
-// checks all that can be checked before a backend is opened or data read.
-func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
-	t := &task{Kind: kind, Experiment: kind.New(), place: defaultPlace(), source: arg}
+// resolve puts the settings together: the defaults, then the file's, then those of the command line, and the argument.
+// It checks all that can be checked before a backend is opened or data read.
+func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task, error) {
+	t := &task{Kind: kind, Experiment: kind.New(), session: defaultSessionSettings(), source: arg}
 	path := ""
 	var fromFile map[string]any
 	if file != nil {
@@ -134,28 +134,28 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 		}
 		values[kind.Argument] = arg
 	}
-	given := maps.Clone(fromFile) // whose errors name the file
+	inFile := maps.Clone(fromFile) // whose errors name the file
 	for name := range g.values {
-		delete(given, name)
+		delete(inFile, name)
 	}
-	if err := t.gather(values, fromFile, given, g.values); err != nil {
-		return nil, settingError(err, path, given)
+	if err := t.gather(values, fromFile, inFile, g.values); err != nil {
+		return nil, settingError(err, path, inFile)
 	}
-	if err := t.apply(values, path, given); err != nil {
-		return nil, settingError(err, path, given)
+	if err := t.apply(values, path, inFile); err != nil {
+		return nil, settingError(err, path, inFile)
 	}
 	if err := g.idle(t.Experiment); err != nil {
-		return nil, settingError(err, path, given)
+		return nil, settingError(err, path, inFile)
 	}
 	_, named := values["backend"]
 	_, byFlag := g.values["backend"]
 	var err error
-	if t.cadence, err = t.place.check(byFlag || named && t.place.JIT); err != nil {
-		return nil, settingError(err, path, given)
+	if t.cadence, err = t.session.check(byFlag || named && t.session.JIT); err != nil {
+		return nil, settingError(err, path, inFile)
 	}
 	on := t.on()
 	if err := on.Check(); err != nil {
-		if _, is := given["backend"]; is {
+		if _, is := inFile["backend"]; is {
 			err = console.BadInput("%s: %w", path, err)
 		}
 		return nil, err
@@ -164,14 +164,15 @@ func (g *given) resolve(kind run.Kind, arg string, file *configFile) (*task, err
 		g.opening(on)
 	}
 	if err := run.Check(t.Experiment, plan.Expected(on.Backend, on.Expect())); err != nil {
-		return nil, settingError(err, path, given)
+		return nil, settingError(err, path, inFile)
 	}
 	t.text, err = t.config()
 	return t, err
 }
 
-// idle refuses flags of settings that mean nothing as the others stand. A file may have them: the config of a run has all settings.
-func (g *given) idle(e run.Experiment) error {
+// idle refuses flags of settings that mean nothing as the others stand. A file may have them: the config of a run has
+// all settings.
+func (g *flagValues) idle(e run.Experiment) error {
 	s, ok := e.(run.Selective)
 	if !ok {
 		return nil
@@ -185,7 +186,8 @@ func (g *given) idle(e run.Experiment) error {
 	return nil
 }
 
-// gather puts the pairs of a file, whose tables are there as "env-param.walls", together with those of the command line, which win.
+// gather puts the pairs of a file, whose tables are there as "env-param.walls", together with those of the command
+// line, which win.
 func (t *task) gather(values, file, fromFile map[string]any, flags map[string]string) error {
 	for _, f := range settings.Fields(t.Experiment) {
 		if f.Type != "pairs" {
@@ -234,13 +236,14 @@ func (t *task) gather(values, file, fromFile map[string]any, flags map[string]st
 	return nil
 }
 
-// apply sets the settings. Names without a part's are taken for the part's that is chosen, where one has such a setting.
+// apply sets the settings. Names without a part's are taken for the part's that is chosen, where one has such a
+// setting.
 func (t *task) apply(values map[string]any, path string, fromFile map[string]any) error {
 	later := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		f, ok := settings.Lookup(t.Experiment, name)
 		if !ok {
-			f, ok = settings.Lookup(&t.place, name)
+			f, ok = settings.Lookup(&t.session, name)
 		}
 		if !ok {
 			later[name] = values[name]
@@ -314,14 +317,16 @@ func (t *task) checkChoices() error {
 	return nil
 }
 
-// withoutArgument takes away what stands behind the colon of a part's choice, where the setting that is given stands there.
+// withoutArgument takes away what stands behind the colon of a part's choice, where the setting that is given stands
+// there.
 func (t *task) withoutArgument(part, full string, chosen []settings.Chosen) error {
 	choice, ok := settings.Lookup(t.Experiment, part)
 	if !ok {
 		return nil
 	}
 	for _, c := range chosen {
-		if f, is := settings.Lookup(c.Settings, strings.TrimPrefix(full, part+".")); is && c.Name == part && f.IsArgument() {
+		if f, is := settings.Lookup(c.Settings, strings.TrimPrefix(full, part+".")); is && c.Name == part &&
+			f.IsArgument() {
 			name, _, _ := strings.Cut(choice.Text(), ":")
 			return choice.Set(name)
 		}
@@ -345,8 +350,9 @@ func (t *task) partOf(name string, chosen []settings.Chosen, path string, fromFi
 		}
 	}
 	if _, is := fromFile[name]; is {
-		known := append(settings.Names(t.Experiment), append(settings.Names(&t.place), names...)...)
-		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name), console.DidYouMean(name, known), t.Name, strings.Join(known, ", "))
+		known := append(settings.Names(t.Experiment), append(settings.Names(&t.session), names...)...)
+		return "", console.BadInput("%s: there is no key %q%s; known for %s are %s", path, shortKey(name),
+			console.DidYouMean(name, known), t.Name, strings.Join(known, ", "))
 	}
 	hint := ""
 	var having []string // choices of a part, by its name

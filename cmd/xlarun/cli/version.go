@@ -14,7 +14,7 @@ func versionText() string {
 	return fmt.Sprintf("xlarun %s, %s %s/%s\n", console.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func versionCommand(a *app) *cobra.Command {
+func versionCommand(a *App) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version", Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -21,18 +21,23 @@ import (
 	"xlarun/xlabridge"
 )
 
-func warmupCommand(a *app) *cobra.Command {
-	g := &given{}
+func warmupCommand(a *App) *cobra.Command {
+	g := &flagValues{}
 	jobs := runtime.NumCPU()
 	cmd := &cobra.Command{
 		Use:   "warmup CONFIG|ENV|KIND...",
 		Short: "Compile every program that the given experiments will need",
-		Long: "Warmup takes config files of any kind of run, environments (flags, as for evolve, hold for all of them) and names of kinds\n" +
-			"(sparse), and makes the programs for each set of conditions that change shapes (environment, network, population, steps, ...):\n" +
-			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up to 3 s an experiment, one\n" +
-			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round of each, whose result is\n" +
+		Long: "Warmup takes config files of any kind of run, environments (flags, as for evolve, hold for all of " +
+			"them) and names of kinds\n" +
+			"(sparse), and makes the programs for each set of conditions that change shapes (environment, network, " +
+			"population, steps, ...):\n" +
+			"it measures how to lay the population out, or by which method to train it (--tune quick by default: up " +
+			"to 3 s an experiment, one\n" +
+			"after the other), compiles in parallel, keeps plans and programs in the cache, and runs one real round " +
+			"of each, whose result is\n" +
 			"dropped. A later run starts from the cache.",
-		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
+		Example: "  xlarun warmup small.toml wide.toml\n  xlarun warmup CartPole-v1 Acrobot-v1 --pop 1024 --policy " +
+			"mlp:64,64\n  xlarun warmup runs/20260102-150405-sparse/config.toml",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no experiment, wants config files, environments or kinds of run")
@@ -43,16 +48,18 @@ func warmupCommand(a *app) *cobra.Command {
 			if jobs < 1 {
 				return console.BadInput("--jobs got %d, wants 1 or more", jobs)
 			}
-			w := &warmup{app: a, jobs: jobs, json: g.own.json}
+			w := &warmup{App: a, jobs: jobs, json: g.own.json}
 			for _, arg := range args {
 				t, err := g.readTask(arg)
 				if err != nil {
 					return err
 				}
 				if t.on().Backend == console.Reference {
-					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg, console.Reference)
+					return console.BadInput("%s got the backend %s, which compiles nothing: use another backend", arg,
+						console.Reference)
 				}
-				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto { // what auto finds stored is stored here
+				// what auto finds stored is stored here
+				if p, ok := t.Experiment.(run.Planned); ok && p.Planned().Tune == plan.TuneAuto {
 					p.Planned().Tune = plan.TuneQuick
 				}
 				w.add(t)
@@ -61,9 +68,11 @@ func warmupCommand(a *app) *cobra.Command {
 		},
 	}
 	g.addSettings(cmd.Flags(), allKinds()...)
+	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	tune := cmd.Flags().Lookup("tune")
-	tune.Usage = "how what is not given of the plan is chosen: off (the rule), quick (the default: what is stored, else measure for up to 3 s and\n" +
+	tune.Usage = "how what is not given of the plan is chosen: off (the rule), quick (the default: what is stored, " +
+		"else measure for up to 3 s and\n" +
 		"store), full (up to 60 s)"
 	tune.DefValue = plan.TuneQuick
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
@@ -84,7 +93,7 @@ func allKinds() []run.Kind {
 
 // warmup is one run of the command.
 type warmup struct {
-	*app
+	*App
 	jobs  int
 	json  bool
 	start time.Time
@@ -127,7 +136,7 @@ func (w *warmup) run(ctx context.Context) error {
 	groups := map[console.BackendFlags][]*warmupTask{}
 	var order []console.BackendFlags
 	for _, t := range w.tasks {
-		if err := t.fetch(ctx, w.app); err != nil {
+		if err := t.fetch(ctx, w.App); err != nil {
 			return err
 		}
 		t.Program = t.Purpose()
@@ -163,7 +172,7 @@ func (w *warmup) run(ctx context.Context) error {
 }
 
 // fetch reads the experiment's data, where it has some.
-func (t *task) fetch(ctx context.Context, a *app) error {
+func (t *task) fetch(ctx context.Context, a *App) error {
 	f, ok := t.Experiment.(run.Fetcher)
 	if !ok {
 		return nil
@@ -177,10 +186,10 @@ func (t *task) fetch(ctx context.Context, a *app) error {
 	return nil
 }
 
-// onBackend measures the tasks' plans one by one, since a neighbour would disturb the measurement, compiles their programs
-// several at a time, and then warms all up one by one: each uses all of its devices.
+// onBackend measures the tasks' plans one by one, since a neighbour would disturb the measurement, compiles their
+// programs several at a time, and then warms all up one by one: each uses all of its devices.
 func (w *warmup) onBackend(ctx context.Context, o console.BackendFlags, tasks []*warmupTask) error {
-	b, err := w.openBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
+	b, err := w.OpenBackend(ctx, o, display.NewDownloadBar(w.Out, w.Getenv))
 	if err != nil {
 		return err
 	}
@@ -251,7 +260,8 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	}
 	t.warm = r
 	profile := r.Profile()
-	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds = profile.Cache, profile.CacheReason, profile.TraceSeconds, profile.CompileSeconds
+	t.Cache, t.Reason, t.TraceSeconds, t.CompileSeconds = profile.Cache, profile.CacheReason, profile.TraceSeconds,
+		profile.CompileSeconds
 	t.PredictedMemory, t.Bytes = profile.PeakMemoryBytes, profile.Bytes()
 	measured := t.Source == plan.Tuned && profile.Source == plan.Present // the plan that was just measured
 	if !measured {
@@ -296,7 +306,8 @@ func (w *warmup) print() error {
 		if x.Cache == xlabridge.CacheHit {
 			hits++
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds), console.ShortTime(x.CompileSeconds),
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Program, sources, x.Cache, console.ShortTime(x.TraceSeconds),
+			console.ShortTime(x.CompileSeconds),
 			display.Bytes(int64(x.Bytes)), console.ShortTime(x.WarmUpSeconds))
 	}
 	if err := t.Flush(); err != nil {
@@ -308,7 +319,8 @@ func (w *warmup) print() error {
 		}
 	}
 	elapsed := w.now().Sub(w.start).Seconds()
-	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", console.Count(done, "program", "programs"), hits, elapsed)
+	fmt.Fprintf(w.Out, "%s ready (%d from the cache) after %.1f s\n", console.Count(done, "program", "programs"), hits,
+		elapsed)
 	if !w.json {
 		return nil
 	}
@@ -319,7 +331,8 @@ func (w *warmup) print() error {
 func (t *warmupTask) printPlan(out io.Writer) {
 	source := t.Source
 	if t.Seconds > 0 {
-		source = fmt.Sprintf("%s: %s measured in %s", source, console.Count(len(t.Tried), "plan", "plans"), console.ShortTime(t.Seconds))
+		source = fmt.Sprintf("%s: %s measured in %s", source, console.Count(len(t.Tried), "plan", "plans"),
+			console.ShortTime(t.Seconds))
 	}
 	fmt.Fprintf(out, "plan of %s: %s (%s)\n", t.Program, t.Plan, source)
 	if t.Choice.Reason != "" {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"xlarun/cmd/xlarun/bench"
+	"xlarun/cmd/internal/shelltest"
 	"xlarun/rollout/evolve"
 	"xlarun/xlabridge"
 	"xlarun/xlabridge/cache"
@@ -23,11 +23,13 @@ import (
 func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	b := newBed(t)
 	b.write(t, "a.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 1\n")
-	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n") // the same program
+	// the same program
+	b.write(t, "b.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nseed = 2\nsigma = 0.5\ngenerations = 7\n")
 	b.write(t, "c.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 128\n")
 	b.write(t, "d.toml", "kind = 'drift'\nenv = 'Acrobot-v1'\ndevices = 3\n")          // another backend
 	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\njudge = 3\n") // what judges is another
-	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy", "mlp:8", "--json"), "%s", b.err)
+	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "c.toml", "d.toml", "e.toml", "drift", "--policy",
+		"mlp:8", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
 	require.Equal(t, 2, b.opened, "once for each set of devices")
 	var got struct {
@@ -47,7 +49,8 @@ func TestWarmupCompilesEachProgramOnce(t *testing.T) {
 	require.Len(t, got.Programs, 5)
 	first := got.Programs[0]
 	require.Equal(t, []string{"a.toml", "b.toml"}, first.Experiments)
-	require.Equal(t, "drift of evolve CartPole-v1, 64 x mlp:8, openes, 500 steps", first.Program, "the command line's flags hold for all")
+	require.Equal(t, "drift of evolve CartPole-v1, 64 x mlp:8, openes, 500 steps", first.Program,
+		"the command line's flags hold for all")
 	require.Equal(t, "hit", first.Cache)
 	require.Equal(t, 12345, first.Bytes)
 	require.NotNil(t, first.Seconds)
@@ -85,11 +88,13 @@ func TestWarmupMeasuresAloneAndCompilesTogether(t *testing.T) {
 	b.write(t, "a.toml", "kind = 'drift'\npop = 64\n")
 	b.write(t, "b.toml", "kind = 'drift'\npop = 128\ntune = 'off'\n")
 	require.Equal(t, StatusOK, b.do("warmup", "a.toml", "b.toml", "--jobs", "2", "--json"), "%s", b.err)
-	require.Equal(t, []string{"tune 64 quick", "tuned 64", "tune 128 off", "tuned 128"}, events[:4], "quick is the default")
+	require.Equal(t, []string{"tune 64 quick", "tuned 64", "tune 128 off", "tuned 128"}, events[:4],
+		"quick is the default")
 	require.ElementsMatch(t, []string{"compile auto", "compile off"}, events[4:])
 
 	for _, line := range []string{
-		"plan of drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (tuned: 2 plans measured in 500 ms)\n" +
+		"plan of drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (tuned: 2 " +
+			"plans measured in 500 ms)\n" +
 			"  tried tiles of 16: 3 ms\n  tried tiles of 8: 2 ms\n",
 		"plan of drift of evolve CartPole-v1, 128 x mlp:16,16, openes, 500 steps: 2 devices, tiles of 8 (static)\n",
 	} {
@@ -123,13 +128,16 @@ func TestWarmupReportsFailures(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	b := newBed(t)
-	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nsteps = 100\ngenerations = 3\nbackend = 'reference'\n")
+	b.write(t, "e.toml", "kind = 'drift'\nenv = 'CartPole-v1'\npop = 64\nsteps = 100\ngenerations = 3\nbackend = "+
+		"'reference'\n")
 	require.Equal(t, StatusOK, b.do("profile", "e.toml", "--repeats", "3", "--json"), "%s", b.err)
 	require.Empty(t, b.err.String())
 	require.Equal(t, 4, fakes.made[0].stepped)
 	require.Equal(t, 1, fakes.made[0].done, "the run began anew after its last generation")
-	for _, want := range []string{"drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps, on 2 reference devices", "plan (stored): 2 devices, tiles of 8", "trace ",
-		"load from the cache", "state to the devices", "first gust ", "generation ", " steps/s (environment steps of all members), median of 3", "  ask ", "  play ", "  tell ",
+	for _, want := range []string{"drift of evolve CartPole-v1, 64 x mlp:16,16, openes, 100 steps, on 2 reference " +
+		"devices", "plan (stored): 2 devices, tiles of 8", "trace ",
+		"load from the cache", "state to the devices", "first gust ", "generation ",
+		" steps/s (environment steps of all members), median of 3", "  ask ", "  play ", "  tell ",
 		"memory: ", "roofline: 2 M flop and 1 MB a generation"} {
 		require.Contains(t, b.out.String(), want)
 	}
@@ -156,7 +164,8 @@ func TestProfile(t *testing.T) {
 func realRun(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	require.Equal(t, StatusOK, Run(context.Background(), append(args, "--json"), Streams{Out: &stdout, Err: &stderr, Env: os.Getenv}), "%s", &stderr)
+	require.Equal(t, StatusOK, Run(context.Background(), append(args, "--json"), Streams{Out: &stdout, Err: &stderr,
+		Env: os.Getenv}), "%s", &stderr)
 	require.Empty(t, stderr.String())
 	lines := strings.Split(strings.TrimSpace(stdout.String()), "\n")
 	var r map[string]any
@@ -167,7 +176,7 @@ func realRun(t *testing.T, args ...string) map[string]any {
 // TestWarmupOnTheRealThing: what warmup compiled, evolve and a second warmup find in the cache.
 func TestWarmupOnTheRealThing(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, bench.EmptyCache(dir))
+	shelltest.EmptyCache(t, dir)
 	t.Setenv("XLARUN_CACHE", dir)
 	run := func(args ...string) map[string]any {
 		t.Helper()

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"xlarun/third_party/fetch"
-	"xlarun/third_party/fetch/plugin"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/plugin"
 )
 
 // Reference is the backend of the interpreter.
@@ -45,13 +45,15 @@ func (o *BackendFlags) AddDevices(f *pflag.FlagSet) {
 // Check refuses values that no backend takes.
 func (o *BackendFlags) Check() error {
 	if !slices.Contains(backends, o.Backend) {
-		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "), LikeBackend(o.Backend, backends))
+		return BadInput("--backend got %q, wants one of %s%s", o.Backend, strings.Join(backends, ", "),
+			LikeBackend(o.Backend, backends))
 	}
 	if o.Devices < 0 || o.Devices > xlabridge.MaxCPUDevices {
 		return BadInput("--devices got %d, wants 1 to %d, or 0 for all", o.Devices, xlabridge.MaxCPUDevices)
 	}
 	if o.Backend == Reference && o.Devices > 1 {
-		return BadInput("--devices got %d, but the reference interpreter has 1 device: leave it out, or use another backend", o.Devices)
+		return BadInput("--devices got %d, but the reference interpreter has 1 device: leave it out, or use another "+
+			"backend", o.Devices)
 	}
 	return nil
 }
@@ -64,8 +66,8 @@ func LikeBackend(name string, known []string) string {
 	return DidYouMean(name, known)
 }
 
-// Listener hears of a slow start. One with a method Warn(line string) hears there of a cache that is damaged or cannot be
-// written, else as a notice.
+// Listener hears of a slow start. One with a method Warn(line string) hears there of a cache that is damaged or cannot
+// be written, else as a notice.
 type Listener interface {
 	Download(done, total int64)
 	Notice(line string)
@@ -100,7 +102,8 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	return nil, err
 }
 
-// Preload begins what OpenBackend will do, where that may be done in the background: a plugin for cpu logs nothing meanwhile.
+// Preload begins what OpenBackend will do, where that may be done in the background: a plugin for cpu logs nothing
+// meanwhile.
 func Preload(o BackendFlags) {
 	if o.Backend == "cpu" {
 		xlabridge.Preload(xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin})

@@ -11,8 +11,8 @@ var release string
 // nextRelease is the version that the sources are on the way to.
 const nextRelease = "0.1.0"
 
-// Version is the release, or the version of the module that Go built it from, or the one on the way with the commit of the
-// checkout.
+// Version is the release, or the version of the module that Go built it from, or the one on the way with the commit of
+// the checkout.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

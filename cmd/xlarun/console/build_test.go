@@ -16,7 +16,8 @@ func TestVersionOf(t *testing.T) {
 	pseudo.Main.Version = "v0.0.0-20261122002358-0887bd257ee0+dirty"
 	installed := &debug.BuildInfo{Main: debug.Module{Path: "xlarun", Version: "v0.3.1"}}
 	other := func(version string) *debug.BuildInfo {
-		return &debug.BuildInfo{Main: debug.Module{Path: "mine", Version: "v9.9.9"}, Settings: []debug.BuildSetting{commit},
+		return &debug.BuildInfo{Main: debug.Module{Path: "mine", Version: "v9.9.9"}, Settings: []debug.BuildSetting{
+			commit},
 			Deps: []*debug.Module{{Path: "elsewhere", Version: "v8.0.0"}, {Path: "xlarun", Version: version}}}
 	}
 	for _, c := range []struct {

@@ -36,11 +36,16 @@ func TestStatusAndSentence(t *testing.T) {
 		stderr string
 	}{
 		{"a good run says nothing", context.Background(), nil, StatusOK, ""},
-		{"a failure, on one line", context.Background(), errors.New("it broke\n  in two"), StatusFailed, "tool: it broke in two\n"},
-		{"bad input, however deep", context.Background(), fmt.Errorf("a: %w", errors.Join(BadInput("x got %d", 3))), StatusUsage, "tool: a: x got 3\n"},
-		{"an interrupt that says what it leaves", ended, InterruptedError{errors.New("interrupted; the state is in x")}, StatusInterrupted, "tool: interrupted; the state is in x\n"},
-		{"an interrupt that shows as a cancelled context", ended, fmt.Errorf("read: %w", context.Canceled), StatusInterrupted, "tool: interrupted\n"},
-		{"a cancelled context without an interrupt", context.Background(), context.Canceled, StatusFailed, "tool: context canceled\n"},
+		{"a failure, on one line", context.Background(), errors.New("it broke\n  in two"), StatusFailed,
+			"tool: it broke in two\n"},
+		{"bad input, however deep", context.Background(), fmt.Errorf("a: %w", errors.Join(BadInput("x got %d", 3))),
+			StatusUsage, "tool: a: x got 3\n"},
+		{"an interrupt that says what it leaves", ended, InterruptedError{errors.New("interrupted; the state is in x")},
+			StatusInterrupted, "tool: interrupted; the state is in x\n"},
+		{"an interrupt that shows as a cancelled context", ended, fmt.Errorf("read: %w", context.Canceled),
+			StatusInterrupted, "tool: interrupted\n"},
+		{"a cancelled context without an interrupt", context.Background(), context.Canceled, StatusFailed,
+			"tool: context canceled\n"},
 	} {
 		status, stderr := run(c.ctx, c.err)
 		require.Equal(t, c.status, status, "%d: %s", i, c.what)

@@ -7,8 +7,8 @@ import (
 	"xlarun/rollout/run"
 )
 
-// history is a metric's course, of bounded length however long the run: once it is full, neighbours become their mean, and
-// from then on twice as many values become one.
+// history is a metric's course, of bounded length however long the run: once it is full, neighbours become their mean,
+// and from then on twice as many values become one.
 type history struct {
 	kept  []float64
 	every int // values that become one of kept; 0 is 1
@@ -46,8 +46,8 @@ func (h *history) values() []float64 {
 	return append(h.kept[:len(h.kept):len(h.kept)], h.sum/float64(h.count))
 }
 
-// columns averages values into at most width of them, and gives the least and the greatest that is a number; lo > hi where
-// none is.
+// columns averages values into at most width of them, and gives the least and the greatest that is a number; lo > hi
+// where none is.
 func columns(values []float64, width int) (means []float64, lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	means = make([]float64, max(0, min(width, len(values))))

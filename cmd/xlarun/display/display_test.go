@@ -60,8 +60,10 @@ func TestTexts(t *testing.T) {
 		format run.Format
 		want   string
 	}{
-		{484.25, run.Fitness, "484.2"}, {.96251, run.Percent, "96.25 %"}, {math.NaN(), run.Percent, "NaN %"}, {.05123, run.Loss, "0.0512"},
-		{1.5e-7, run.Loss, "1.5e-07"}, {3e30, run.Loss, "3e+30"}, {12, run.Whole, "12"}, {1e300, run.Whole, "1e+300"}, {math.Inf(-1), run.Whole, "-Inf"},
+		{484.25, run.Fitness, "484.2"}, {.96251, run.Percent, "96.25 %"}, {math.NaN(), run.Percent, "NaN %"},
+		{.05123, run.Loss, "0.0512"},
+		{1.5e-7, run.Loss, "1.5e-07"}, {3e30, run.Loss, "3e+30"}, {12, run.Whole, "12"}, {1e300, run.Whole, "1e+300"},
+		{math.Inf(-1), run.Whole, "-Inf"},
 	} {
 		require.Equal(t, c.want, number(c.x, c.format))
 	}
@@ -87,7 +89,8 @@ func TestWrap(t *testing.T) {
 		want  []string
 	}{
 		{"one two three", 80, []string{"one two three"}}, {"one two three", 7, []string{"one two", "three"}},
-		{"one two three", 6, []string{"one", "two", "three"}}, {"a bcdefgh ij", 4, []string{"a", "bcdefgh", "ij"}}, {"", 5, []string{""}},
+		{"one two three", 6, []string{"one", "two", "three"}}, {"a bcdefgh ij", 4, []string{"a", "bcdefgh", "ij"}},
+		{"", 5, []string{""}},
 	} {
 		require.Equal(t, c.want, wrap(c.text, c.width), "%q in %d", c.text, c.width)
 	}
@@ -111,8 +114,10 @@ func TestWrapAll(t *testing.T) {
 		most  int
 		want  []string
 	}{
-		{"one two", 80, 3, []string{"one two"}}, {"one two three", 5, 2, []string{"one", "two…"}}, {"abcdefgh", 3, 9, []string{"abc", "def", "gh"}},
-		{"漢字漢", 4, 9, []string{"漢字", "漢"}}, {strings.Repeat("x", 1000), 4, 2, []string{"xxxx", "xxx…"}}, {"漢", 1, 2, []string{"漢"}},
+		{"one two", 80, 3, []string{"one two"}}, {"one two three", 5, 2, []string{"one", "two…"}},
+		{"abcdefgh", 3, 9, []string{"abc", "def", "gh"}},
+		{"漢字漢", 4, 9, []string{"漢字", "漢"}}, {strings.Repeat("x", 1000), 4, 2, []string{"xxxx", "xxx…"}},
+		{"漢", 1, 2, []string{"漢"}},
 	} {
 		require.Equal(t, c.want, wrapAll(c.text, c.width, c.most, Style{Unicode: true}), "%q in %d", c.text, c.width)
 	}
@@ -127,9 +132,12 @@ func TestRenderIsSafe(t *testing.T) {
 		want  string
 	}{
 		{"plain", 5, Style{}, "plain"}, {"plains", 5, Style{}, "plai~"}, {"plains", 5, Style{Unicode: true}, "plai…"},
-		{"a\x1b[2Jb\nc\td\x07\u009b", 40, Style{Unicode: true}, "a?[2Jb c d??"}, {"\u202etxt", 9, Style{Unicode: true}, "?txt"},
-		{"漢字", 4, Style{Unicode: true}, "漢字"}, {"漢字", 3, Style{Unicode: true}, "漢…"}, {"漢字", 2, Style{Unicode: true}, "…"}, {"漢字ü", 9, Style{}, "???"},
-		{"e\u0301e", 2, Style{Unicode: true}, "e\u0301e"}, {"\xff\xfe", 9, Style{}, "??"}, {"abc", 0, Style{}, ""}, {"abc", 1, Style{}, "~"},
+		{"a\x1b[2Jb\nc\td\x07\u009b", 40, Style{Unicode: true}, "a?[2Jb c d??"}, {"\u202etxt", 9, Style{Unicode: true},
+			"?txt"},
+		{"漢字", 4, Style{Unicode: true}, "漢字"}, {"漢字", 3, Style{Unicode: true}, "漢…"}, {"漢字", 2, Style{Unicode: true},
+			"…"}, {"漢字ü", 9, Style{}, "???"},
+		{"e\u0301e", 2, Style{Unicode: true}, "e\u0301e"}, {"\xff\xfe", 9, Style{}, "??"}, {"abc", 0, Style{}, ""},
+		{"abc", 1, Style{}, "~"},
 		{"abc", 3, Style{Colour: true}, "\x1b[32mabc\x1b[0m"},
 	} {
 		require.Equal(t, c.want, line{{c.text, green}}.render(c.width, c.style), "%q in %d", c.text, c.width)
@@ -144,8 +152,10 @@ func TestTail(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	require.Equal(t, []string{"ask 0.5", "play 90", "tell 10 %"}, shares([]run.Phase{{Name: "ask", Seconds: .005}, {Name: "play", Seconds: .895}, {Name: "tell", Seconds: .1}}))
-	for _, none := range [][]run.Phase{nil, {{Name: "ask"}}, {{Name: "ask", Seconds: math.NaN()}}, {{Name: "ask", Seconds: math.Inf(1)}}} {
+	require.Equal(t, []string{"ask 0.5", "play 90", "tell 10 %"},
+		shares([]run.Phase{{Name: "ask", Seconds: .005}, {Name: "play", Seconds: .895}, {Name: "tell", Seconds: .1}}))
+	for _, none := range [][]run.Phase{nil, {{Name: "ask"}}, {{Name: "ask", Seconds: math.NaN()}},
+		{{Name: "ask", Seconds: math.Inf(1)}}} {
 		require.Empty(t, shares(none))
 	}
 }
@@ -200,8 +210,10 @@ func TestAxis(t *testing.T) {
 		format run.Format
 		want   string
 	}{
-		{nil, 10, run.Fitness, ""}, {[]float64{math.NaN(), math.Inf(1)}, 10, run.Fitness, ""}, {[]float64{5}, 10, run.Fitness, "5.0"},
-		{[]float64{0, 100, 20}, 10, run.Fitness, "0.0 to 100.0"}, {[]float64{0, 100, 20, 30}, 2, run.Fitness, "25.0 to 50.0"},
+		{nil, 10, run.Fitness, ""}, {[]float64{math.NaN(), math.Inf(1)}, 10, run.Fitness, ""},
+		{[]float64{5}, 10, run.Fitness, "5.0"},
+		{[]float64{0, 100, 20}, 10, run.Fitness, "0.0 to 100.0"}, {[]float64{0, 100, 20, 30}, 2, run.Fitness,
+			"25.0 to 50.0"},
 		{[]float64{.1, .96}, 9, run.Percent, "10.00 to 96.00 %"}, {[]float64{1, 1.001}, 9, run.Fitness, "1.0"},
 	} {
 		require.Equal(t, c.want, axis(c.values, c.width, c.format), "%v", c.values)
@@ -280,11 +292,13 @@ func TestScreenBeginsAnewAfterAResize(t *testing.T) {
 	out.Reset()
 	width = 20
 	s.draw(text)
-	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l\r\n\r\n\r\n\r\n\x1b[Hxxx"), "what stood there can be scrolled back to: %q", out.String())
+	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l\r\n\r\n\r\n\r\n\x1b[Hxxx"),
+		"what stood there can be scrolled back to: %q", out.String())
 	out.Reset()
 	width = 30
 	s.draw(text)
-	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l\x1b[Hxxx"), "earlier drawings need not: %q", out.String())
+	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l\x1b[Hxxx"), "earlier drawings need not: %q",
+		out.String())
 }
 
 // In the background the terminal is the shell's.
@@ -310,8 +324,10 @@ func TestScreenIsQuietInTheBackground(t *testing.T) {
 
 // A low terminal shows what fits, by rank: a screen that scrolls cannot be drawn over.
 func TestFit(t *testing.T) {
-	lines := []ranked{{line{{"a", plain}}, 0}, {nil, 8}, {line{{"b", plain}}, 5}, {nil, 8}, {line{{"c", plain}}, 2}, {line{{"d", plain}}, 5}}
-	for most, want := range map[int]string{6: "a--b--cd", 5: "a--bcd", 4: "abcd", 3: "abc", 2: "ac", 1: "a", 0: "a", -3: "a"} {
+	lines := []ranked{{line{{"a", plain}}, 0}, {nil, 8}, {line{{"b", plain}}, 5}, {nil, 8}, {line{{"c", plain}}, 2},
+		{line{{"d", plain}}, 5}}
+	for most, want := range map[int]string{6: "a--b--cd", 5: "a--bcd", 4: "abcd", 3: "abc", 2: "ac", 1: "a", 0: "a",
+		-3: "a"} {
 		got := ""
 		for _, l := range fit(lines, most) {
 			if len(l) == 0 {
@@ -325,9 +341,11 @@ func TestFit(t *testing.T) {
 	require.Empty(t, fit(nil, 3))
 }
 
-// A metric that is NaN is shown as NaN, or is left out where that says that there is nothing to measure, until it is a number again.
+// A metric that is NaN is shown as NaN, or is left out where that says that there is nothing to measure, until it is a
+// number again.
 func TestGaps(t *testing.T) {
-	r := run.Row{Label: "loss", Parts: []run.Part{{Before: "loss ", Metric: "loss"}, {Before: ", norm ", Metric: "norm"}}}
+	r := run.Row{Label: "loss", Parts: []run.Part{{Before: "loss ", Metric: "loss"},
+		{Before: ", norm ", Metric: "norm"}}}
 	news := func(loss, norm float64) run.Metrics {
 		return run.Metrics{Values: []run.Value{{Name: "loss", Number: loss}, {Name: "norm", Number: norm}}}
 	}

@@ -113,7 +113,8 @@ func shares(phases []run.Phase) []string {
 // values are the metrics as they were last heard of.
 type values map[string]float64
 
-// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before; of a rare row, never before.
+// add takes news in. It tells whether one of the rows' metrics is there that was not in the news before; of a rare row,
+// never before.
 func (v values) add(m, before run.Metrics, rows []run.Row) (appeared bool) {
 	for _, r := range rows {
 		for _, p := range r.Parts {

@@ -34,7 +34,8 @@ type live struct {
 }
 
 func newLive(s *screen, b Board, now func() time.Time) *live {
-	l := &live{board: b, screen: s, now: now, stop: make(chan struct{}), done: make(chan struct{}), phase: "starting", known: values{}, curves: map[string]*history{}}
+	l := &live{board: b, screen: s, now: now, stop: make(chan struct{}), done: make(chan struct{}), phase: "starting",
+		known: values{}, curves: map[string]*history{}}
 	for _, r := range b.Rows {
 		if r.Curve != "" {
 			l.curves[r.Curve] = &history{}
@@ -43,8 +44,8 @@ func newLive(s *screen, b Board, now func() time.Time) *live {
 	return l
 }
 
-// redraw draws at each tick until Close, and when the process goes on after a stop or the terminal's size changed: then from
-// a clean screen.
+// redraw draws at each tick until Close, and when the process goes on after a stop or the terminal's size changed: then
+// from a clean screen.
 func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal) {
 	defer close(l.done)
 	for drawn := l.now(); ; drawn = l.now() {
@@ -184,7 +185,8 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 	}
 	l.above = nil
 	clock := line{{Clock(l.now().Sub(l.board.Start)), plain}}
-	lines = append(lines, ranked{apart(line{{"xlarun " + clean(l.board.Command, style), bold}}, clock, width, style), rankHead})
+	lines = append(lines, ranked{apart(line{{"xlarun " + clean(l.board.Command, style), bold}}, clock, width, style),
+		rankHead})
 	for _, text := range wrapAll(clean(cut(l.board.Setup, setupRows*width+1), style), width, setupRows, style) {
 		lines = append(lines, ranked{line{{text, dim}}, rankSetup})
 	}
@@ -199,7 +201,8 @@ func (l *live) frame(width int) (above []string, lines []ranked) {
 		lines = append(lines, g.text("folder", tail(clean(l.board.Folder, style), g.room(), style), rankFolder))
 	}
 	if l.total > 0 || l.fetched > 0 {
-		lines = append(lines, ranked{append(line{g.label("download")}, downloadLine(l.fetched, l.total, g.room(), style)...), rankNow})
+		lines = append(lines,
+			ranked{append(line{g.label("download")}, downloadLine(l.fetched, l.total, g.room(), style)...), rankNow})
 	}
 	if l.phase != "" && !l.ended {
 		lines = append(lines, ranked{line{g.label("now"), {l.phase, yellow}}, rankNow})
@@ -227,7 +230,9 @@ func (l *live) metrics(g grid) []ranked {
 		progress.bar, progress.part = true, float64(step)/float64(end)
 	}
 	courses := []course{progress}
-	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool { return r.Rare && len(l.known.pieces(r)) == 0 })
+	rows := slices.DeleteFunc(slices.Clone(l.board.Rows), func(r run.Row) bool {
+		return r.Rare && len(l.known.pieces(r)) == 0
+	})
 	for _, r := range rows {
 		c := course{label: r.Label, text: g.pieces(l.known.pieces(r))}
 		if h := l.curves[r.Curve]; h != nil {
@@ -287,7 +292,8 @@ func (l *live) effort(g grid) []ranked {
 		text = g.pieces(listed(speed))
 	}
 	row := g.text("speed", text, rankPace)
-	if note := "; steps are " + l.board.Work; l.board.Work != "" && n.StepsPerSecond > 0 && textWidth(text+note) <= g.room() {
+	if note := "; steps are " + l.board.Work; l.board.Work != "" && n.StepsPerSecond > 0 && textWidth(text+note) <=
+		g.room() {
 		row.line = append(row.line, span{note, dim})
 	}
 	lines := []ranked{row}

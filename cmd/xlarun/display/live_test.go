@@ -26,29 +26,37 @@ func newClock() *clock                { return &clock{time.Unix(1000, 0)} }
 func value(name string, x float64) run.Value { return run.Value{Name: name, Number: x} }
 
 func generations() Board {
-	return Board{Command: "evolve CartPole-v1", Setup: "256 x mlp:16,16", Unit: "generation", Round: "generation", Last: 100,
+	return Board{Command: "evolve CartPole-v1", Setup: "256 x mlp:16,16", Unit: "generation", Round: "generation",
+		Last: 100,
 		Work: "environment steps of all members", Folder: "runs/cartpole", Start: newClock().at, Rows: []run.Row{
 			{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
-			{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: " of 475"}}, Curve: "mean_fitness", Colour: "cyan"},
-			{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"}, {Before: ", worst ", Metric: "worst_fitness"}}},
+			{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: " of 475"}},
+				Curve: "mean_fitness", Colour: "cyan"},
+			{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
+				{Before: ", worst ", Metric: "worst_fitness"}}},
 		}}
 }
 
 func steps() Board {
 	row := func(label, metric, colour string) run.Row {
-		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric, Colour: colour, Plain: true}
+		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
+			Colour: colour, Plain: true}
 	}
-	return Board{Command: "sparse", Setup: "3 networks", Unit: "step", Round: "round", Last: 20, Start: newClock().at, Rows: []run.Row{
-		{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
-		row("best", "best_accuracy", "green"), row("mean", "mean_accuracy", "cyan"),
-		{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
-		{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test", Format: run.Percent}, {Before: ", mean ", Metric: "mean_test", Format: run.Percent}}, Plain: true},
-	}}
+	return Board{Command: "sparse", Setup: "3 networks", Unit: "step", Round: "round", Last: 20, Start: newClock().at,
+		Rows: []run.Row{
+			{Label: "accuracy", Parts: []run.Part{{Before: "of the members, on the examples that they learn from"}}},
+			row("best", "best_accuracy", "green"), row("mean", "mean_accuracy", "cyan"),
+			{Label: "loss", Parts: []run.Part{{Metric: "loss", Format: run.Loss}}, Curve: "loss", Plain: true},
+			{Label: "test", Parts: []run.Part{{Before: "best ", Metric: "best_test", Format: run.Percent},
+				{Before: ", mean ", Metric: "mean_test", Format: run.Percent}}, Plain: true},
+		}}
 }
 
 func generation(g int64, best, mean float64) News {
-	return News{Metrics: run.Metrics{Step: g, Values: []run.Value{value("best_ever", best), value("mean_fitness", mean), value("std_fitness", 12.5), value("worst_fitness", 8)}},
-		StepsPerSecond: 51.2e6, RoundsPerSecond: 830, Devices: "2 cpu devices", Plan: "tiles of 128", Cache: "hit", Trace: 120 * time.Millisecond, Compile: 30 * time.Millisecond, Memory: 210e6}
+	return News{Metrics: run.Metrics{Step: g, Values: []run.Value{value("best_ever", best), value("mean_fitness", mean),
+		value("std_fitness", 12.5), value("worst_fitness", 8)}},
+		StepsPerSecond: 51.2e6, RoundsPerSecond: 830, Devices: "2 cpu devices", Plan: "tiles of 128", Cache: "hit",
+		Trace: 120 * time.Millisecond, Compile: 30 * time.Millisecond, Memory: 210e6}
 }
 
 // at makes a live screen of a board, as large as asked for.
@@ -114,14 +122,16 @@ func TestMetricsStayUntilTheNext(t *testing.T) {
 	l, _ := at(90, 30, steps(), newClock())
 	for i := range int64(8) {
 		x := float64(i + 1)
-		l.News(News{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x), value("mean_accuracy", .11*x), value("loss", 1/x)}}})
+		l.News(News{Metrics: run.Metrics{Step: i + 1, Values: []run.Value{value("best_accuracy", .12*x),
+			value("mean_accuracy", .11*x), value("loss", 1/x)}}})
 	}
 	require.Contains(t, screenOf(l), "test        not known yet")
 	l.News(News{Metrics: run.Metrics{Step: 9, Values: []run.Value{value("mean_test", .55)}}})
 	require.Contains(t, screenOf(l), "test        mean 55.00 %", "without the comma of what is missing before it")
 	l.News(News{Metrics: run.Metrics{Step: 10, Values: []run.Value{value("best_test", .65)}}})
 	got := screenOf(l)
-	for _, want := range []string{"10 of 20", "96.00 %", "88.00 %", "0.1250", "test        best 65.00 %, mean 55.00 %", "12.00 to 96.00 %",
+	for _, want := range []string{"10 of 20", "96.00 %", "88.00 %", "0.1250", "test        best 65.00 %, mean 55.00 %",
+		"12.00 to 96.00 %",
 		"accuracy    of the members, on the examples that they learn from", "speed       not known yet"} {
 		require.Contains(t, got, want)
 	}
@@ -136,9 +146,12 @@ func TestRowsFitEveryTerminal(t *testing.T) {
 	evil := generations()
 	evil.Command = "evolve \x1b[31m\n" + strings.Repeat("long", 100)
 	evil.Setup = strings.Repeat("漢字 über\tallem\x1b[2J ", 30) + strings.Repeat("x", 500)
-	evil.Unit, evil.Folder, evil.Work = "a unit with a very long name\r", "runs/"+strings.Repeat("夜", 200), strings.Repeat("work ", 100)
-	evil.Rows = append(evil.Rows, run.Row{Label: strings.Repeat("l", 50), Parts: []run.Part{{Before: strings.Repeat("words\x07 ", 50)}}},
-		run.Row{Label: "", Parts: []run.Part{{Before: strings.Repeat("b", 90), Metric: "best_ever"}}, Curve: "best_ever"}, run.Row{})
+	evil.Unit, evil.Folder, evil.Work = "a unit with a very long name\r", "runs/"+strings.Repeat("夜", 200),
+		strings.Repeat("work ", 100)
+	evil.Rows = append(evil.Rows, run.Row{Label: strings.Repeat("l", 50), Parts: []run.Part{
+		{Before: strings.Repeat("words\x07 ", 50)}}},
+		run.Row{Label: "", Parts: []run.Part{{Before: strings.Repeat("b", 90), Metric: "best_ever"}},
+			Curve: "best_ever"}, run.Row{})
 	endless := steps()
 	endless.Last = 0
 	long := steps()
@@ -208,10 +221,12 @@ folder      runs/cartpole`), screenOf(l))
 // Curves of several rows begin and end below each other, whatever stands on their axes.
 func TestCurvesAlign(t *testing.T) {
 	b := generations()
-	b.Rows = []run.Row{{Label: "a", Parts: []run.Part{{Metric: "a"}}, Curve: "a"}, {Label: "b", Parts: []run.Part{{Metric: "b"}, {Before: " or a longer text ", Metric: "b"}}, Curve: "b"}}
+	b.Rows = []run.Row{{Label: "a", Parts: []run.Part{{Metric: "a"}}, Curve: "a"},
+		{Label: "b", Parts: []run.Part{{Metric: "b"}, {Before: " or a longer text ", Metric: "b"}}, Curve: "b"}}
 	l, _ := at(80, 30, b, newClock())
 	for g := range int64(500) {
-		l.News(News{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500), value("b", -1000*float64(g))}}})
+		l.News(News{Metrics: run.Metrics{Step: g + 1, Values: []run.Value{value("a", float64(g)/500),
+			value("b", -1000*float64(g))}}})
 	}
 	var from, to []int
 	for _, row := range strings.Split(screenOf(l), "\n") {
@@ -332,7 +347,8 @@ func TestStopRegressions(t *testing.T) {
 	go l.redraw(tick, continued, nil)
 	tick <- time.Time{}
 	l.Close()
-	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l"+strings.Repeat("\r\n", 20)+"\x1b[H"), "1: %q", out.String())
+	require.True(t, strings.HasPrefix(out.String(), "\x1b[?25l"+strings.Repeat("\r\n", 20)+"\x1b[H"), "1: %q",
+		out.String())
 	c.pass(time.Second)
 	l.News(generation(4, 1, 1))
 	d, ok := l.pace.left(100, c.at)
@@ -347,7 +363,8 @@ func TestCloseKeepsNotices(t *testing.T) {
 	l.Notice("the folder was removed; metrics are not kept")
 	l.Close("stopped")
 	got := out.String()
-	require.True(t, strings.HasSuffix(got, "\x1b[?25h\nthe folder was removed;\nmetrics are not kept\nstopped\n"), "%q", got)
+	require.True(t, strings.HasSuffix(got, "\x1b[?25h\nthe folder was removed;\nmetrics are not kept\nstopped\n"), "%q",
+		got)
 	require.Equal(t, 1, strings.Count(got, "folder was removed"))
 }
 

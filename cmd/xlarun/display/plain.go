@@ -74,9 +74,9 @@ func (l *log) Moved(folder string) {
 	l.line("run folder: %s", folder)
 }
 
-// News writes one line a step, and fewer the longer the run: steps 1 to 10, then for every tenth, then for every hundredth,
-// and from the thousandth on for every thousandth, at most one a second; but at least one in ten seconds, and one where a
-// metric appears, such as that of a test.
+// News writes one line a step, and fewer the longer the run: steps 1 to 10, then for every tenth, then for every
+// hundredth, and from the thousandth on for every thousandth, at most one a second; but at least one in ten seconds,
+// and one where a metric appears, such as that of a test.
 func (l *log) News(n News) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -123,7 +123,8 @@ func (l *log) print() {
 	if n.StepsPerSecond > 0 {
 		rows = append(rows, rate(n.StepsPerSecond)+" steps/s")
 	}
-	l.line("%s %d: %s", l.board.Unit, n.Metrics.Step, strings.Join(append(rows, Clock(l.now().Sub(l.board.Start))), ", "))
+	l.line("%s %d: %s", l.board.Unit, n.Metrics.Step, strings.Join(append(rows, Clock(l.now().Sub(l.board.Start))),
+		", "))
 }
 
 // Close writes the last news and the summary.

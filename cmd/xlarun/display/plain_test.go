@@ -28,10 +28,12 @@ func TestPlainLinesGetFewer(t *testing.T) {
 	c.pass(3 * time.Second)
 	l.Close("done")
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	require.Equal(t, []string{"xlarun evolve CartPole-v1: 256 x mlp:16,16", "compiling", "downloaded 5 B of 100 B", "downloaded 12 B of 100 B",
+	require.Equal(t, []string{"xlarun evolve CartPole-v1: 256 x mlp:16,16", "compiling", "downloaded 5 B of 100 B",
+		"downloaded 12 B of 100 B",
 		"program: cache hit, trace 0.12 s, compile 0.03 s; 2 cpu devices, tiles of 128", "run folder: runs/cartpole",
 		"generation 1: best 490.0, mean 484.2 of 475, 51.2 M steps/s, 0:00"}, lines[:7])
-	require.Equal(t, []string{"generation 234: best 490.0, mean 484.2 of 475, 51.2 M steps/s, 0:03", "done"}, lines[len(lines)-2:])
+	require.Equal(t, []string{"generation 234: best 490.0, mean 484.2 of 475, 51.2 M steps/s, 0:03", "done"},
+		lines[len(lines)-2:])
 	count := func(part string) int { return strings.Count(out.String(), part) }
 	require.Equal(t, 10+9+1+1, count("\ngeneration "), "1 to 10, 20 to 100, 200, the last")
 	for _, g := range []int{1, 9, 10, 20, 100, 200} {
@@ -67,7 +69,10 @@ func TestPlainLinesTellTests(t *testing.T) {
 	c := newClock()
 	l := newLog(&out, steps(), c.now)
 	news := func(step int64, more ...run.Value) {
-		l.News(News{Metrics: run.Metrics{Step: step, Values: append([]run.Value{value("best_accuracy", .3), value("mean_accuracy", .2), value("loss", 1.5)}, more...)},
+		l.News(News{
+			Metrics: run.Metrics{
+				Step: step, Values: append([]run.Value{value("best_accuracy", .3), value("mean_accuracy", .2),
+					value("loss", 1.5)}, more...)},
 			StepsPerSecond: 2000, Devices: "2 cpu devices", Cache: "hit"})
 	}
 	news(2010)
@@ -95,12 +100,14 @@ func TestPlainLinesAreLines(t *testing.T) {
 	l.Notice("the disk is full\nwaiting")
 	l.Moved("else\x07where")
 	l.Close("the end\x1b")
-	require.Equal(t, "xlarun evolve ?[2J: a b c\nthe disk is full waiting\nrun folder: else?where\nthe end?\n", out.String())
+	require.Equal(t, "xlarun evolve ?[2J: a b c\nthe disk is full waiting\nrun folder: else?where\nthe end?\n",
+		out.String())
 }
 
 func TestReporterOnAPipeIsPlain(t *testing.T) {
 	var out bytes.Buffer
-	r := NewReporter(&out, func(string) string { return "xterm" }, Board{Command: "evolve X", Setup: "4 x mlp", Unit: "generation", Start: time.Now()})
+	r := NewReporter(&out, func(string) string { return "xterm" }, Board{Command: "evolve X", Setup: "4 x mlp",
+		Unit: "generation", Start: time.Now()})
 	r.News(News{Metrics: run.Metrics{Step: 1}})
 	r.Close()
 	require.Contains(t, out.String(), "\ngeneration 1: 0:0")

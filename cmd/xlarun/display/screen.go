@@ -67,8 +67,8 @@ func (s *screen) last(f frame) {
 	s.write(f)
 }
 
-// write clears each row behind its text, and at last what is below: a terminal that is cleared from its top may keep what
-// stood there for scrolling back.
+// write clears each row behind its text, and at last what is below: a terminal that is cleared from its top may keep
+// what stood there for scrolling back.
 func (s *screen) write(f frame) {
 	width, height := s.size()
 	var b strings.Builder
@@ -93,9 +93,9 @@ func (s *screen) write(f frame) {
 	_, _ = io.WriteString(s.w, b.String())
 }
 
-// clear begins at the top of a terminal of which is not known what stands where: after a stop the shell wrote, and one of
-// another size has folded long lines, or not. It moves what stands on the terminal into what can be scrolled back to, unless
-// that is only an earlier drawing.
+// clear begins at the top of a terminal of which is not known what stands where: after a stop the shell wrote, and one
+// of another size has folded long lines, or not. It moves what stands on the terminal into what can be scrolled back
+// to, unless that is only an earlier drawing.
 func (s *screen) clear(b *strings.Builder, height int) {
 	if !s.top {
 		b.WriteString(strings.Repeat("\r\n", height))
@@ -104,8 +104,8 @@ func (s *screen) clear(b *strings.Builder, height int) {
 	s.anew, s.top = false, true
 }
 
-// fit leaves lines out until there are at most so many: those of the highest rank, the last of them first. A screen that
-// scrolls could not be drawn over.
+// fit leaves lines out until there are at most so many: those of the highest rank, the last of them first. A screen
+// that scrolls could not be drawn over.
 func fit(lines []ranked, most int) []line {
 	left := len(lines)
 	gone := make([]bool, len(lines))

@@ -110,7 +110,8 @@ func runeWidth(r rune) int {
 		return 1
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
-	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), // the scripts that are drawn wide,
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana),
+		// the scripts that are drawn wide,
 		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, r >= 0x1f300 && r < 0x1fb00: // their marks, and pictures
 		return 2
 	}
@@ -150,8 +151,8 @@ func tail(text string, width int, style Style) string {
 	return ""
 }
 
-// clean is a text from elsewhere as it may stand on a terminal in one line: runes that would move the cursor, or that the
-// terminal cannot show, are replaced.
+// clean is a text from elsewhere as it may stand on a terminal in one line: runes that would move the cursor, or that
+// the terminal cannot show, are replaced.
 func clean(text string, style Style) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -166,8 +167,8 @@ func clean(text string, style Style) string {
 	}, text)
 }
 
-// apart puts two lines at the ends of one row; the left one is cut where they do not fit, and where it is more than half of
-// the row that remains to be cut, the right one goes.
+// apart puts two lines at the ends of one row; the left one is cut where they do not fit, and where it is more than
+// half of the row that remains to be cut, the right one goes.
 func apart(left, right line, width int, style Style) line {
 	gap := width - left.width() - right.width()
 	if room := width - right.width() - 2; gap < 2 && room >= width/2 {

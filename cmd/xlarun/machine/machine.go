@@ -52,15 +52,17 @@ func Measure(b xlabridge.Backend, devices int) (speed Speed, err error) {
 		return speed, err
 	}
 	speed.MatmulGFLOPs = 2 * float64(n) * float64(n) * float64(n) * float64(size.product*devices) / seconds / 1e9
-	seconds, err = timeProgram(b, devices, "memory of the machine", graph.ShapeOf(graph.Float32, size.array), func(x *graph.Array) *graph.Array {
-		return graph.Add(graph.Mul(x, .5), .5)
-	})
+	seconds, err = timeProgram(b, devices, "memory of the machine", graph.ShapeOf(graph.Float32, size.array),
+		func(x *graph.Array) *graph.Array {
+			return graph.Add(graph.Mul(x, .5), .5)
+		})
 	speed.MemoryGBs = 2 * 4 * float64(size.array) * float64(devices) / seconds / 1e9
 	return speed, err
 }
 
 // timeProgram compiles f from a shape to itself, for all devices, and times calls that work in place: the median.
-func timeProgram(b xlabridge.Backend, devices int, name string, shape graph.Shape, f func(*graph.Array) *graph.Array) (float64, error) {
+func timeProgram(b xlabridge.Backend, devices int, name string, shape graph.Shape,
+	f func(*graph.Array) *graph.Array) (float64, error) {
 	options := xlabridge.CompileOptions{Purpose: "calibration"}
 	replicas := graph.TraceOptions{Replicas: devices}
 	p, err := graph.TraceArgs(name+": start", []any{graph.Scalar(1)}, replicas, func(a []any) any {
@@ -79,7 +81,9 @@ func timeProgram(b xlabridge.Backend, devices int, name string, shape graph.Shap
 		return 0, err
 	}
 	replicas.Donate = []int{0}
-	if p, err = graph.TraceArgs(name, []any{x[0]}, replicas, func(a []any) any { return f(a[0].(*graph.Array)) }); err != nil {
+	if p, err = graph.TraceArgs(name, []any{x[0]}, replicas, func(a []any) any {
+		return f(a[0].(*graph.Array))
+	}); err != nil {
 		return 0, err
 	}
 	program, err := b.Compile(p, options)

@@ -58,7 +58,8 @@ func (c captions) above(picture image.Image, step int) *image.RGBA {
 	draw.Draw(out, out.Rect, image.NewUniform(colours.Paper), image.Point{}, draw.Src)
 	draw.Draw(out, image.Rect(0, c.height(), b.Dx(), out.Rect.Dy()), picture, b.Min, draw.Src)
 	for i, row := range c.text(step) {
-		pen := font.Drawer{Dst: out, Src: image.NewUniform(colours.Ink), Face: face, Dot: fixed.P(margin, margin+i*face.Height+face.Ascent)}
+		pen := font.Drawer{Dst: out, Src: image.NewUniform(colours.Ink), Face: face,
+			Dot: fixed.P(margin, margin+i*face.Height+face.Ascent)}
 		pen.DrawString(row)
 	}
 	return out

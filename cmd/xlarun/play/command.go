@@ -47,11 +47,15 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "play RUN|FILE" + suffix,
 		Short: "Play a saved member on fresh episodes",
-		Long: "Play takes the best member that a run saved (its centre where no best one was judged yet; the run may be still at work), or the\n" +
-			"member of a file, and plays it on episodes that neither the training nor the choice of the best member has seen. It reports\n" +
-			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the episodes.",
-		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 --seed 7 --gif none --json",
-		Args:    console.OneArgument("the folder of a run, or a member's file"),
+		Long: "Play takes the best member that a run saved (its centre where no best one was judged yet; the run may " +
+			"be still at work), or the\n" +
+			"member of a file, and plays it on episodes that neither the training nor the choice of the best member " +
+			"has seen. It reports\n" +
+			"mean, standard error, spread, least and greatest return and the mean length, and draws the first of the " +
+			"episodes.",
+		Example: "  xlarun play runs/20260102-150405-CartPole-v1\n  xlarun play champion.safetensors --episodes 2000 " +
+			"--seed 7 --gif none --json",
+		Args: console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			saved, err := Open(args[0], member)
 			if err != nil {
@@ -74,12 +78,14 @@ func Command(streams console.Streams, open console.Opener) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
+	f.StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
+		"fame (default best, where there is one)")
 	f.IntVar(&o.episodes, "episodes", o.episodes, "fresh episodes to play")
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episodes (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps of an episode at most (default as in the run)")
 	addParams(f, &o.params)
-	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, NAME-play.gif beside a file)")
+	f.StringVar(&o.gif, "gif", "", "file of the picture, none for no picture (default play.gif in the run's folder, "+
+		"NAME-play.gif beside a file)")
 	f.IntVar(&o.frames, "frames", 0, "frames of the picture at most; 0 for one a step")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
@@ -209,7 +215,8 @@ func (o *options) play(ctx context.Context, streams console.Streams, b xlabridge
 	}
 	meta := o.saved.Metadata
 	r.File, r.Member, r.Candidate, r.Kind = o.saved.Path, o.saved.Which, meta["member"], meta["kind"]
-	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps, r.Params = m.Env.Spec().ID, meta["policy"], b.Backend(), o.seed, o.episodes, o.steps, o.params
+	r.Env, r.Policy, r.Backend, r.Seed, r.Episodes, r.Steps, r.Params = m.Env.Spec().ID, meta["policy"], b.Backend(),
+		o.seed, o.episodes, o.steps, o.params
 	o.print(streams, r)
 	for i, name := range reports {
 		fmt.Fprintf(streams.Out, "%-12s %.4g, mean\n", strings.ReplaceAll(name, "_", " "), j.Reports[i])
@@ -238,10 +245,12 @@ func (o *options) picture(streams console.Streams, b xlabridge.Backend, m *episo
 		return err
 	}
 	if err := console.WriteFile(o.gif, data); err != nil {
-		return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none leaves it out", o.gif, console.Cause(err))
+		return fmt.Errorf("the picture %s cannot be written (%w): --gif FILE writes it elsewhere, --gif none "+
+			"leaves it out", o.gif, console.Cause(err))
 	}
 	r.Gif, r.Length, r.Return = o.gif, rec.Length, finite(rec.Return(rec.Length))
-	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif, console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
+	_, err = fmt.Fprintf(streams.Out, "picture      %s: an episode of %s, return %s\n", o.gif,
+		console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)))
 	return err
 }
 
@@ -272,15 +281,18 @@ func (o *options) print(streams console.Streams, r Result) {
 		fmt.Fprintf(out, "%s\n", o.saved.Notice)
 	}
 	if m := o.saved.Metadata; m["mean_return"] != "" {
-		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(m["mean_return"]), m["episodes"], figure(m["standard_error"]))
+		fmt.Fprintf(out, "when saved   mean return %s over %s episodes, standard error %s\n", figure(m["mean_return"]),
+			m["episodes"], figure(m["standard_error"]))
 	}
 	with := ""
 	if len(r.Params) > 0 {
 		with = ", with " + strings.Join(r.Params, ", ")
 	}
-	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", console.Count(r.Episodes, "fresh episode", "fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed, with)
+	fmt.Fprintf(out, "played       %s of at most %s, seed %d%s\n", console.Count(r.Episodes, "fresh episode",
+		"fresh episodes"), console.Count(r.Steps, "step", "steps"), r.Seed, with)
 	if r.Failed > 0 {
-		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n", console.Count(r.Failed, "episode", "episodes"))
+		fmt.Fprintf(out, "failed       %s, whose return is no number; the figures leave them out\n",
+			console.Count(r.Failed, "episode", "episodes"))
 	}
 	if r.Failed == r.Episodes {
 		return
@@ -288,7 +300,8 @@ func (o *options) print(streams console.Streams, r Result) {
 	j := r.judgement
 	numbers := slices.DeleteFunc(slices.Clone(j.Return), math.IsNaN)
 	fmt.Fprintf(out, "mean return  %s, standard error %s\n", display.Fitness(j.Mean), display.Fitness(j.Error))
-	fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std), display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
+	fmt.Fprintf(out, "spread       %s standard deviation, from %s to %s\n", display.Fitness(j.Std),
+		display.Fitness(slices.Min(numbers)), display.Fitness(slices.Max(numbers)))
 	fmt.Fprintf(out, "length       %s steps, mean\n", display.Fitness(j.Length))
 }
 

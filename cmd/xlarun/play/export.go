@@ -31,9 +31,12 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export RUN|FILE" + suffix + " --out FILE",
 		Short: "Write a saved member for other programs",
-		Long: "Export writes the best member that a run saved (its centre where no best one was judged yet) as a safetensors file with all that\n" +
-			"a reader in another language needs: the layers and the function between them, the environment and its spaces, and how\n" +
-			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the best one's connections.",
+		Long: "Export writes the best member that a run saved (its centre where no best one was judged yet) as a " +
+			"safetensors file with all that\n" +
+			"a reader in another language needs: the layers and the function between them, the environment and its " +
+			"spaces, and how\n" +
+			"outputs become actions. xlarun play takes such a file, too. Of a run of sparse networks it writes the " +
+			"best one's connections.",
 		Example: "  xlarun export runs/20260102-150405-CartPole-v1 --out champion.safetensors",
 		Args:    console.OneArgument("the folder of a run, or a member's file"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -61,7 +64,8 @@ func ExportCommand(streams console.Streams) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
+	cmd.Flags().StringVar(&member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the "+
+		"hall of fame (default best, where there is one)")
 	cmd.Flags().StringVar(&out, "out", "", "file to write, FILE"+suffix)
 	cmd.Flags().BoolVar(&force, "force", false, "overwrite the file where there is one")
 	return cmd

@@ -14,7 +14,8 @@ import (
 
 // addParams adds the flag for parameters of the environment that a member plays with, other than the run's.
 func addParams(f *pflag.FlagSet, to *[]string) {
-	f.StringArrayVar(to, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, walls=0.1..0.3; repeatable (default as in the run)")
+	f.StringArrayVar(to, settings.EnvParam, nil, "parameter of the environment and its value, walls=0.2, or a range, "+
+		"walls=0.1..0.3; repeatable (default as in the run)")
 }
 
 // setParams gives a member the parameters that the flags name; its run's others stay.

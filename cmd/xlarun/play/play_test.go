@@ -34,7 +34,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// unseen is an environment that cannot be drawn. The rewards of half of its episodes are no numbers, those of the others 1.
+// unseen is an environment that cannot be drawn. The rewards of half of its episodes are no numbers, those of the
+// others 1.
 type unseen struct{}
 
 func (unseen) Spec() envs.Spec {
@@ -46,7 +47,8 @@ func (u unseen) Reset(key random.Key, _ graph.None) (state, obs *graph.Array) {
 	return state, u.Observe(state, graph.None{})
 }
 func (unseen) Observe(*graph.Array, graph.None) *graph.Array { return graph.Float32s([]float32{0}) }
-func (u unseen) Step(_ random.Key, state, _ *graph.Array, _ graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+func (u unseen) Step(_ random.Key, state, _ *graph.Array,
+	_ graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
 	return state, u.Observe(state, graph.None{}), state, envs.False(), envs.False()
 }
 
@@ -102,7 +104,8 @@ func (b *bed) save(path, env, spec string, steps int, seed int64) *episode.Rollo
 	b.t.Helper()
 	r := newRollout(b.t, env, spec, steps)
 	metadata := episode.Describe(env, spec, nil, steps)
-	maps.Copy(metadata, map[string]string{"kind": "evolve", "member": "best_ever", "generation": "42", "seed": "8", "mean_return": "-12.25", "standard_error": "0.5", "episodes": "64"})
+	maps.Copy(metadata, map[string]string{"kind": "evolve", "member": "best_ever", "generation": "42", "seed": "8",
+		"mean_return": "-12.25", "standard_error": "0.5", "episodes": "64"})
 	require.NoError(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(b.t, safetensors.Save(path, r.Policy.Init(random.New(seed)), metadata))
 	return r
@@ -144,16 +147,20 @@ func TestPlayIsALoop(t *testing.T) {
 			spread += (x - mean) * (x - mean) / (n - 1)
 		}
 		spread = math.Sqrt(spread)
-		for name, x := range map[*float64]float64{got.Mean: mean, got.Std: spread, got.Error: spread / math.Sqrt(n), got.Least: slices.Min(returns),
+		for name, x := range map[*float64]float64{got.Mean: mean, got.Std: spread, got.Error: spread / math.Sqrt(n),
+			got.Least:    slices.Min(returns),
 			got.Greatest: slices.Max(returns), got.MeanLength: length, got.Return: returns[0]} {
 			require.InDelta(t, x, *name, 1e-3)
 		}
 		require.Equal(t, lengths[0], float64(got.Length))
-		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve", Env: c.env, Policy: "mlp:3", Backend: "reference",
+		require.Equal(t, Result{File: "run/best.safetensors", Member: "best", Candidate: "best_ever", Kind: "evolve",
+			Env: c.env, Policy: "mlp:3", Backend: "reference",
 			Seed: 3, Episodes: n, Steps: c.steps, Gif: "run/play.gif", Length: got.Length,
-			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest, MeanLength: got.MeanLength, Return: got.Return}, got)
+			Mean: got.Mean, Error: got.Error, Std: got.Std, Least: got.Least, Greatest: got.Greatest,
+			MeanLength: got.MeanLength, Return: got.Return}, got)
 		text := strings.Join(lines[:len(lines)-1], "\n")
-		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env, "-12.2 over 64 episodes", "5 fresh episodes", "seed 3", "run/play.gif"} {
+		for _, part := range []string{"best member of run (best ever), generation 42: mlp:3 for " + c.env,
+			"-12.2 over 64 episodes", "5 fresh episodes", "seed 3", "run/play.gif"} {
 			require.Contains(t, text, part)
 		}
 		data, err := os.ReadFile("run/play.gif")
@@ -167,7 +174,8 @@ func TestPlayDefaults(t *testing.T) {
 	b := newBed(t)
 	b.save("champion.safetensors", "Pendulum-v1", "linear", 1, 1)
 	r, _ := b.json("play", "champion.safetensors")
-	require.Equal(t, []any{500, int64(9), 1, "champion-play.gif", ""}, []any{r.Episodes, r.Seed, r.Steps, r.Gif, r.Member})
+	require.Equal(t, []any{500, int64(9), 1, "champion-play.gif", ""}, []any{r.Episodes, r.Seed, r.Steps, r.Gif,
+		r.Member})
 	require.FileExists(t, "champion-play.gif")
 	r, _ = b.json("play", "champion.safetensors", "--steps", "2", "--episodes", "1", "--gif", "none")
 	require.Equal(t, []any{2, 1, "", 0.}, []any{r.Steps, r.Episodes, r.Gif, *r.Std})
@@ -199,7 +207,8 @@ func TestPlayWithoutNumbers(t *testing.T) {
 	b.save("m.safetensors", "Unseen-v0", "linear", 3, 1)
 	r, lines := b.json("play", "m.safetensors", "--episodes", "64")
 	require.True(t, r.Failed > 10 && r.Failed < 54, "%d", r.Failed)
-	require.Equal(t, []float64{3, 0, 0, 3, 3, 3}, []float64{*r.Mean, *r.Error, *r.Std, *r.Least, *r.Greatest, *r.MeanLength})
+	require.Equal(t, []float64{3, 0, 0, 3, 3, 3}, []float64{*r.Mean, *r.Error, *r.Std, *r.Least, *r.Greatest,
+		*r.MeanLength})
 	require.Contains(t, strings.Join(lines, "\n"), "whose return is no number")
 	require.Empty(t, r.Gif, "it cannot be drawn")
 	for seed := range 10 {
@@ -227,8 +236,10 @@ func TestBadInput(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo("pipe.safetensors", 0o644))
 	one := map[string]*graph.Array{"0.at": graph.Of([]int32{3}), "0.w": graph.Float32s([]float32{1})}
 	require.NoError(t, os.MkdirAll("sparse", 0o755))
-	require.NoError(t, safetensors.Save("sparse/best.safetensors", one, map[string]string{"kind": "sparse", "member": "2"}))
-	require.NoError(t, safetensors.Save("checkpoint.safetensors", one, map[string]string{"format": "xlarun checkpoint", "kind": "evolve"}))
+	require.NoError(t, safetensors.Save("sparse/best.safetensors", one, map[string]string{
+		"kind": "sparse", "member": "2"}))
+	require.NoError(t, safetensors.Save("checkpoint.safetensors", one, map[string]string{"format": "xlarun checkpoint",
+		"kind": "evolve"}))
 	require.NoError(t, safetensors.Save("plain.safetensors", one, nil))
 	require.NoError(t, safetensors.Save("gone.safetensors", one, episode.Describe("Gone-v0", "linear", nil, 3)))
 	before := b.files()
@@ -242,7 +253,9 @@ func TestBadInput(t *testing.T) {
 		{"play empty", []string{"empty is no run's folder"}},
 		{"play young", []string{"the run young has saved no member yet"}},
 		{"play run --member centre", []string{"the run run has no member centre; it has best"}},
-		{"play run --member bst", []string{`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, did you mean best?`}},
+		{"play run --member bst",
+			[]string{
+				`--member got "bst", wants best, centre or one of the hall of fame, fame-1, fame-2, …, did you mean best?`}},
 		{"play other.safetensors --member best", []string{"other.safetensors is one member's file"}},
 		{"play noise.safetensors", []string{"noise.safetensors", "this is no safetensors file, or it is damaged"}},
 		{"play pipe.safetensors", []string{"pipe.safetensors is no file"}},
@@ -261,13 +274,15 @@ func TestBadInput(t *testing.T) {
 		{"play run --backend gpu", []string{`--backend got "gpu"`, "did you mean cuda?"}},
 		{"play unseen.safetensors --gif x.gif", []string{"Unseen-v0 cannot be drawn"}},
 		{"render", []string{"got 0 arguments"}},
-		{"render Forage-L3", []string{"Forage-L3 is no folder of a run, no file and no environment", "did you mean Forage-L"}},
+		{"render Forage-L3", []string{"Forage-L3 is no folder of a run, no file and no environment",
+			"did you mean Forage-L"}},
 		{"render Unseen-v0", []string{"Unseen-v0 cannot be drawn"}},
 		{"render CartPole-v1 --member best", []string{`--member got "best", but CartPole-v1 is an environment`}},
 		{"render CartPole-v1 --policy mlpp", []string{"--policy mlpp: ", "did you mean mlp?"}},
 		{"render run --policy mlp", []string{`--policy got "mlp", but run has a policy of its own`}},
 		{"render sparse", []string{"cannot be played"}},
-		{"render CartPole-v1 --size 3x3", []string{`--size got "3x3", wants WIDTHxHEIGHT, each from 64 to 8192 pixels`}},
+		{"render CartPole-v1 --size 3x3",
+			[]string{`--size got "3x3", wants WIDTHxHEIGHT, each from 64 to 8192 pixels`}},
 		{"render CartPole-v1 --size 100", []string{`--size got "100"`}},
 		{"render CartPole-v1 --steps 0", []string{"--steps got 0, wants 1 to 1000000"}},
 		{"render CartPole-v1 --frames -1", []string{"--frames got -1"}},
@@ -338,7 +353,8 @@ func TestExport(t *testing.T) {
 	} {
 		b.save("run/best.safetensors", c.env, c.spec, 9, 1)
 		out := b.good("export", "run", "--out", "x.safetensors", "--force")
-		require.Contains(t, out, "best member of run (best ever), generation 42 is in x.safetensors: Layers.0.B, Layers.0.W")
+		require.Contains(t, out, "best member of run (best ever), generation 42 is in x.safetensors: Layers.0.B, "+
+			"Layers.0.W")
 		s, err := Open("x.safetensors", "")
 		require.NoError(t, err)
 		before, err := Open("run", "")
@@ -369,19 +385,22 @@ func TestExportSparse(t *testing.T) {
 	b := newBed(t)
 	arrays := map[string]*graph.Array{"0.at": graph.Of([]int32{3, 5}), "0.w": graph.Float32s([]float32{1, -2})}
 	require.NoError(t, os.MkdirAll("run", 0o755))
-	require.NoError(t, safetensors.Save("run/best.safetensors", arrays, map[string]string{"kind": "sparse", "member": "2", "step": "10"}))
+	require.NoError(t, safetensors.Save("run/best.safetensors", arrays, map[string]string{
+		"kind": "sparse", "member": "2", "step": "10"}))
 	b.good("export", "run", "--out", "x.safetensors")
 	s, err := Open("x.safetensors", "")
 	require.NoError(t, err)
 	delete(s.Metadata, "digest")
-	require.Equal(t, map[string]string{"kind": "sparse", "member": "2", "step": "10", "format": "xlarun member", "format_version": "1"}, s.Metadata)
+	require.Equal(t, map[string]string{"kind": "sparse", "member": "2", "step": "10", "format": "xlarun member",
+		"format_version": "1"}, s.Metadata)
 	require.Equal(t, []string{"0.at", "0.w"}, s.names())
 	for name, a := range arrays {
 		require.Equal(t, floats(t, a), floats(t, s.Arrays[name]))
 	}
 }
 
-// 1: a member's file with one bit of a weight turned over is refused in a sentence, by play, by export and by episode.Load.
+// 1: a member's file with one bit of a weight turned over is refused in a sentence, by play, by export and by
+// episode.Load.
 func TestDamagedMember(t *testing.T) {
 	b := newBed(t)
 	b.save("run/best.safetensors", "CartPole-v1", "mlp:5", 9, 1)
@@ -391,10 +410,13 @@ func TestDamagedMember(t *testing.T) {
 	require.NoError(t, err)
 	data[len(data)-3] ^= 1
 	require.NoError(t, os.WriteFile("x.safetensors", data, 0o644))
-	for _, args := range [][]string{{"play", "x.safetensors"}, {"render", "x.safetensors"}, {"export", "x.safetensors", "--out", "y.safetensors"}} {
+	for _, args := range [][]string{{"play", "x.safetensors"}, {"render", "x.safetensors"},
+		{"export", "x.safetensors", "--out", "y.safetensors"}} {
 		status, _, stderr := b.run(args...)
 		require.NotZero(t, status, args)
-		require.Regexp(t, `x.safetensors is damaged: its digest is crc32c:[0-9a-f]{8}, the file says "crc32c:[0-9a-f]{8}"; take it from a copy`, stderr)
+		require.Regexp(
+			t,
+			`x.safetensors is damaged: its digest is crc32c:[0-9a-f]{8}, the file says "crc32c:[0-9a-f]{8}"; take it from a copy`, stderr)
 	}
 	_, err = episode.Load("x.safetensors")
 	require.ErrorContains(t, err, "is damaged")
@@ -449,7 +471,8 @@ func TestPictureShowsTheEpisode(t *testing.T) {
 				caption := frame.SubImage(image.Rect(0, 0, size.X, text.height()))
 				require.Greater(t, inked(caption), 150, "letters")
 				if i > 0 {
-					require.NotEqual(t, text.above(picture, i-1).Pix[:text.height()*frame.Stride], frame.Pix[:text.height()*frame.Stride], "the caption counts")
+					require.NotEqual(t, text.above(picture, i-1).Pix[:text.height()*frame.Stride],
+						frame.Pix[:text.height()*frame.Stride], "the caption counts")
 				}
 			}
 		})
@@ -469,7 +492,8 @@ func inked(img image.Image) (n int) {
 	return n
 }
 
-// requireLike compares images: to the byte down to a row, and below it up to what a palette of 256 colours loses at edges.
+// requireLike compares images: to the byte down to a row, and below it up to what a palette of 256 colours loses at
+// edges.
 func requireLike(t *testing.T, want, got *image.RGBA, row int) {
 	t.Helper()
 	require.Equal(t, want.Rect, got.Rect)
@@ -531,7 +555,8 @@ func TestPictureEnds(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for x, want := range map[float64]string{500: "500.0", -1234.56: "-1234.6", .00123: "0.00123", math.Copysign(0, -1): "0.0", 1e300: "1e+300", math.Inf(-1): "-Inf"} {
+	for x, want := range map[float64]string{500: "500.0", -1234.56: "-1234.6", .00123: "0.00123",
+		math.Copysign(0, -1): "0.0", 1e300: "1e+300", math.Inf(-1): "-Inf"} {
 		require.Equal(t, want, number(x))
 	}
 	require.Equal(t, "NaN", number(math.NaN()))

@@ -47,11 +47,15 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 	cmd := &cobra.Command{
 		Use:   "render ENV|RUN|FILE" + suffix,
 		Short: "Draw an episode of an environment, or of a saved member, as a GIF and as PNG frames",
-		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member centre for the centre), of an\n" +
-			"environment a policy that plays at random, or a network as it is before any training (--policy mlp:16,16). The same seed\n" +
+		Long: "Render plays one episode and draws it, without a display: of a run the best member (--member centre " +
+			"for the centre), of an\n" +
+			"environment a policy that plays at random, or a network as it is before any training (--policy " +
+			"mlp:16,16). The same seed\n" +
 			"gives the same pictures.",
-		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member centre --out champion.gif --png frames --size 640x400\n  xlarun render Forage-L0-v1 --policy spiking:32,16 --spikes pictures",
-		Args:    console.OneArgument("an environment, the folder of a run, or a member's file"),
+		Example: "  xlarun render Forage-L1-v1 --seed 3\n  xlarun render runs/20260102-150405-CartPole-v1 --member " +
+			"centre --out champion.gif --png frames --size 640x400\n  xlarun render Forage-L0-v1 --policy " +
+			"spiking:32,16 --spikes pictures",
+		Args: console.OneArgument("an environment, the folder of a run, or a member's file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := o.resolve(args[0], cmd.Flags().Changed)
 			if err != nil {
@@ -66,15 +70,20 @@ func RenderCommand(streams console.Streams, open console.Opener) *cobra.Command 
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of fame (default best, where there is one)")
-	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as mlp:16,16")
+	f.StringVar(&o.member, "member", "", "which member of the run: best, centre, or fame-1, fame-2, … of the hall of "+
+		"fame (default best, where there is one)")
+	f.StringVar(&o.policy, "policy", o.policy, "of an environment: random, or a network as it is made, such as "+
+		"mlp:16,16")
 	addParams(f, &o.params)
 	f.Int64Var(&o.seed, "seed", 0, "seed of the episode (default one more than the run's)")
 	f.IntVar(&o.steps, "steps", 0, "steps at most (default as in the run, or as the environment has)")
 	f.IntVar(&o.frames, "frames", 0, "frames at most; 0 for one a step")
-	f.StringVar(&o.out, "out", "", "file of the GIF, none for no GIF (default render.gif in the run's folder, NAME.gif of others)")
-	f.StringVar(&o.png, "png", "", "folder for the frames as PNG files, named by their steps; one that is not there, or empty")
-	f.StringVar(&o.spikes, "spikes", "", "folder for pictures of a spiking policy in the episode: "+rasterName+", "+membraneName+" and "+weightsName)
+	f.StringVar(&o.out, "out", "", "file of the GIF, none for no GIF (default render.gif in the run's folder, "+
+		"NAME.gif of others)")
+	f.StringVar(&o.png, "png", "", "folder for the frames as PNG files, named by their steps; one that is not there, "+
+		"or empty")
+	f.StringVar(&o.spikes, "spikes", "", "folder for pictures of a spiking policy in the episode: "+rasterName+", "+
+		membraneName+" and "+weightsName)
 	f.StringVar(&o.size, "size", o.size, "pixels of a frame, WIDTHxHEIGHT")
 	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
 	o.AddBackend(f)
@@ -126,7 +135,8 @@ func (o *rendering) ofEnvironment(id string, given func(flag string) bool) (*epi
 		return nil, console.BadInput("%s is no folder of a run, no file and no environment: %w", id, err)
 	}
 	if given("member") {
-		return nil, console.BadInput("--member got %q, but %s is an environment: leave it out, or give a run", o.member, id)
+		return nil, console.BadInput("--member got %q, but %s is an environment: leave it out, or give a run", o.member,
+			id)
 	}
 	spec := env.Spec()
 	m := &episode.Member{Rollout: &episode.Rollout{Env: env, Steps: spec.MaxSteps, Episodes: 1}}
@@ -153,7 +163,8 @@ func (o *rendering) ofEnvironment(id string, given func(flag string) bool) (*epi
 // ofSaved is a member that was saved.
 func (o *rendering) ofSaved(path string, given func(flag string) bool) (*episode.Member, error) {
 	if given("policy") {
-		return nil, console.BadInput("--policy got %q, but %s has a policy of its own: leave it out, or give an environment", o.policy, path)
+		return nil, console.BadInput("--policy got %q, but %s has a policy of its own: leave it out, or give an "+
+			"environment", o.policy, path)
 	}
 	saved, err := Open(path, o.member)
 	if err != nil {
@@ -182,7 +193,8 @@ func readSize(text string) (image.Point, error) {
 	x, err := strconv.Atoi(wide)
 	y, bad := strconv.Atoi(high)
 	if !ok || err != nil || bad != nil || min(x, y) < smallest || max(x, y) > draw.MaxSide {
-		return image.Point{}, console.BadInput("--size got %q, wants WIDTHxHEIGHT, each from %d to %d pixels", text, smallest, draw.MaxSide)
+		return image.Point{}, console.BadInput("--size got %q, wants WIDTHxHEIGHT, each from %d to %d pixels", text,
+			smallest, draw.MaxSide)
 	}
 	return image.Pt(x, y), nil
 }
@@ -205,13 +217,15 @@ func (o *rendering) checkTargets() error {
 	}
 	entries, err := os.ReadDir(o.png)
 	if err == nil && len(entries) > 0 {
-		return console.BadInput("--png %s is a folder with something in it: give one that is empty, or not there", o.png)
+		return console.BadInput("--png %s is a folder with something in it: give one that is empty, or not there",
+			o.png)
 	}
 	if err != nil && !os.IsNotExist(err) {
 		return console.BadInput("--png %s cannot be written (%w): give another folder", o.png, console.Cause(err))
 	}
 	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.png))); err != nil || !info.IsDir() {
-		return console.BadInput("--png %s cannot be made: there is no folder %s", o.png, filepath.Dir(filepath.Clean(o.png)))
+		return console.BadInput("--png %s cannot be made: there is no folder %s", o.png,
+			filepath.Dir(filepath.Clean(o.png)))
 	}
 	return nil
 }
@@ -235,7 +249,8 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	if err != nil {
 		return err
 	}
-	r := Rendered{Env: m.Env.Spec().ID, Policy: o.policy, Seed: o.seed, Steps: rec.Length, Return: finite(rec.Return(rec.Length)), Gif: o.out, Png: o.png}
+	r := Rendered{Env: m.Env.Spec().ID, Policy: o.policy, Seed: o.seed, Steps: rec.Length,
+		Return: finite(rec.Return(rec.Length)), Gif: o.out, Png: o.png}
 	digits := len(strconv.Itoa(rec.Length))
 	f := film{size: o.pixels, frames: o.frames}
 	if o.png != "" {
@@ -256,7 +271,8 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	}
 	if o.out != "" {
 		if err := console.WriteFile(o.out, data); err != nil {
-			return fmt.Errorf("the picture %s cannot be written (%w): --out FILE writes it elsewhere", o.out, console.Cause(err))
+			return fmt.Errorf("the picture %s cannot be written (%w): --out FILE writes it elsewhere", o.out,
+				console.Cause(err))
 		}
 	}
 	if o.spikes != "" {
@@ -266,7 +282,8 @@ func (o *rendering) render(streams console.Streams, b xlabridge.Backend, m *epis
 	}
 	r.Frames = len(shown(drawable(rec), o.frames))
 	fmt.Fprintf(streams.Out, "%s\n", o.title)
-	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", console.Count(rec.Length, "step", "steps"), number(rec.Return(rec.Length)), o.seed)
+	fmt.Fprintf(streams.Out, "played       %s, return %s, seed %d\n", console.Count(rec.Length, "step", "steps"),
+		number(rec.Return(rec.Length)), o.seed)
 	if o.out != "" {
 		fmt.Fprintf(streams.Out, "picture      %s\n", o.out)
 	}

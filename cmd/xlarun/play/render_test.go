@@ -38,13 +38,15 @@ func pngOf(t *testing.T, path string) image.Image {
 	return img
 }
 
-// An environment is drawn with a policy that plays at random, or one as it is made; the same seed gives the same pictures.
+// An environment is drawn with a policy that plays at random, or one as it is made; the same seed gives the same
+// pictures.
 func TestRenderEnvironment(t *testing.T) {
 	b := newBed(t)
 	for _, policy := range []string{"random", "mlp:3"} {
 		args := []string{"render", "Pendulum-v1", "--policy", policy, "--steps", "4", "--size", "96x80", "--seed", "5"}
 		r := b.rendered(append(args, "--png", policy)...)
-		require.Equal(t, Rendered{Env: "Pendulum-v1", Policy: policy, Seed: 5, Steps: 4, Return: r.Return, Frames: 5, Gif: "Pendulum-v1.gif", Png: policy}, r)
+		require.Equal(t, Rendered{Env: "Pendulum-v1", Policy: policy, Seed: 5, Steps: 4, Return: r.Return, Frames: 5,
+			Gif: "Pendulum-v1.gif", Png: policy}, r)
 		first, err := os.ReadFile("Pendulum-v1.gif")
 		require.NoError(t, err)
 		film, err := gif.DecodeAll(bytes.NewReader(first))
@@ -59,9 +61,11 @@ func TestRenderEnvironment(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first, again)
 	}
-	one, other := *b.rendered("render", "Pendulum-v1", "--steps", "4").Return, *b.rendered("render", "Pendulum-v1", "--steps", "4", "--env-param", "max-torque=0").Return
+	one, other := *b.rendered("render", "Pendulum-v1", "--steps", "4").Return, *b.rendered("render", "Pendulum-v1",
+		"--steps", "4", "--env-param", "max-torque=0").Return
 	require.NotEqual(t, one, other)
-	require.Equal(t, 3, b.rendered("render", "CartPole-v1", "--env-param", "max-steps=3", "--out", "none", "--png", "few", "--frames", "2").Steps)
+	require.Equal(t, 3, b.rendered("render", "CartPole-v1", "--env-param", "max-steps=3", "--out", "none", "--png",
+		"few", "--frames", "2").Steps)
 	names, err := filepath.Glob("few/*")
 	require.NoError(t, err)
 	require.Equal(t, []string{"few/0.png", "few/3.png"}, names)
@@ -93,7 +97,8 @@ func TestRenderMember(t *testing.T) {
 	played, _ := b.json("play", "m.safetensors", "--episodes", "3", "--gif", "none")
 	require.Equal(t, 4., *played.MeanLength)
 	require.Equal(t, 6, b.rendered("render", "m.safetensors", "--env-param", "max-steps=6", "--seed", "9").Steps)
-	require.Equal(t, 4, b.rendered("render", "m.safetensors", "--env-param", "gravity=9.7").Steps, "the run's other parameters stay")
+	require.Equal(t, 4, b.rendered("render", "m.safetensors", "--env-param", "gravity=9.7").Steps,
+		"the run's other parameters stay")
 }
 
 // What plays at random plays every action of a space, and no other.

@@ -42,11 +42,12 @@ type Saved struct {
 	Metadata map[string]string
 }
 
-// Open finds and reads the member of a run's folder, which may be still at work, or of a file. which is Best, Centre, or "": the
-// best member, the centre where there is no best one yet. Errors are those of a user's input.
+// Open finds and reads the member of a run's folder, which may be still at work, or of a file. which is Best, Centre,
+// or "": the best member, the centre where there is no best one yet. Errors are those of a user's input.
 func Open(path, which string) (*Saved, error) {
 	if which != "" && which != Best && which != Centre && !famePattern.MatchString(which) {
-		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which, Best, Centre, Fame(1), Fame(2),
+		return nil, console.BadInput("--member got %q, wants %s, %s or one of the hall of fame, %s, %s, …%s", which,
+			Best, Centre, Fame(1), Fame(2),
 			console.DidYouMean(which, []string{Best, Centre, Fame(1)}))
 	}
 	if filepath.Base(path) == "config.toml" { // other commands take a run by its config
@@ -55,11 +56,13 @@ func Open(path, which string) (*Saved, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return nil, console.BadInput("%s cannot be read (%w): give the folder of a run, or a member's file such as %s", path, console.Cause(err), filepath.Join("RUN", Best+suffix))
+		return nil, console.BadInput("%s cannot be read (%w): give the folder of a run, or a member's file such as %s",
+			path, console.Cause(err), filepath.Join("RUN", Best+suffix))
 	case info.IsDir():
 		return openRun(path, which)
 	case which != "":
-		return nil, console.BadInput("%s is one member's file, so that there is no --member %s to choose: leave it out, or give the run's folder", path, which)
+		return nil, console.BadInput("%s is one member's file, so that there is no --member %s to choose: leave it "+
+			"out, or give the run's folder", path, which)
 	}
 	s := &Saved{Path: path}
 	return s, s.read()
@@ -89,7 +92,8 @@ func openRun(folder, which string) (*Saved, error) {
 		}
 	}
 	if len(others) > 0 {
-		return nil, console.BadInput("the run %s has no member %s; it has %s: leave --member out", folder, s.Which, strings.Join(others, ", "))
+		return nil, console.BadInput("the run %s has no member %s; it has %s: leave --member out", folder, s.Which,
+			strings.Join(others, ", "))
 	}
 	if there("config.toml") {
 		return nil, console.BadInput("the run %s has saved no member yet: wait for its first checkpoint", folder)
@@ -136,7 +140,8 @@ func (s *Saved) Member() (*episode.Member, error) {
 	case strings.HasSuffix(s.Metadata["format"], "checkpoint"):
 		return nil, console.BadInput("%s is a checkpoint, the state of a whole run: give the run's folder", s.Path)
 	case !s.Acts() && kind != "":
-		return nil, console.BadInput("%s is a member of a run of %s, which acts in no environment and so cannot be played; xlarun export writes it for other programs", s.Path, kind)
+		return nil, console.BadInput("%s is a member of a run of %s, which acts in no environment and so cannot be "+
+			"played; xlarun export writes it for other programs", s.Path, kind)
 	}
 	m, err := episode.Restore(s.Arrays, s.Metadata)
 	if err != nil {
@@ -151,8 +156,8 @@ func (s *Saved) freshSeed() int64 {
 	return own + 1
 }
 
-// Unit is what the run counts, and how many there were when the member was saved: "generation", "42"; "" where the file does
-// not say.
+// Unit is what the run counts, and how many there were when the member was saved: "generation", "42"; "" where the file
+// does not say.
 func (s *Saved) Unit() (unit, count string) {
 	kind, ok := run.Lookup(s.Metadata["kind"])
 	if !ok {

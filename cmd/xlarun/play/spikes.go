@@ -23,10 +23,12 @@ func (o *rendering) checkSpikes(m *episode.Member) error {
 		return nil
 	}
 	if _, _, ok := policy.TracerOf(m.Policy); !ok {
-		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons: leave it out, or give a run of --policy spiking", o.spikes, o.policy)
+		return console.BadInput("--spikes got %q, but the policy %s has no spiking neurons: leave it out, or give a "+
+			"run of --policy spiking", o.spikes, o.policy)
 	}
 	if info, err := os.Stat(filepath.Dir(filepath.Clean(o.spikes))); err != nil || !info.IsDir() {
-		return console.BadInput("--spikes %s cannot be made: there is no folder %s", o.spikes, filepath.Dir(filepath.Clean(o.spikes)))
+		return console.BadInput("--spikes %s cannot be made: there is no folder %s", o.spikes,
+			filepath.Dir(filepath.Clean(o.spikes)))
 	}
 	return nil
 }
@@ -38,7 +40,8 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 		return nil, err
 	}
 	if err := os.MkdirAll(o.spikes, 0o755); err != nil {
-		return nil, fmt.Errorf("the folder %s cannot be made (%w): --spikes DIR takes another", o.spikes, console.Cause(err))
+		return nil, fmt.Errorf("the folder %s cannot be made (%w): --spikes DIR takes another", o.spikes,
+			console.Cause(err))
 	}
 	for _, picture := range []struct {
 		name string
@@ -57,15 +60,18 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 		}
 		path := filepath.Join(o.spikes, picture.name)
 		if err := console.WriteFile(path, data); err != nil {
-			return nil, fmt.Errorf("the picture %s cannot be written (%w): --spikes DIR takes another folder", path, console.Cause(err))
+			return nil, fmt.Errorf("the picture %s cannot be written (%w): --spikes DIR takes another folder", path,
+				console.Cause(err))
 		}
 		files = append(files, path)
 	}
 	return files, nil
 }
 
-// watched are the layers and weights of a member with spiking neurons in the episode of a seed; substep is the time of a row, ms.
-func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer, matrices []plots.Matrix, substep float64, err error) {
+// watched are the layers and weights of a member with spiking neurons in the episode of a seed; substep is the time of
+// a row, ms.
+func watched(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer, matrices []plots.Matrix,
+	substep float64, err error) {
 	tracer, own, ok := policy.TracerOf(m.Policy)
 	if !ok {
 		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")

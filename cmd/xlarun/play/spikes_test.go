@@ -10,7 +10,8 @@ import (
 // A member with spiking neurons is drawn: its raster, its potentials, its weights; one without is refused.
 func TestRenderSpikes(t *testing.T) {
 	b := newBed(t)
-	r := b.rendered("render", "CartPole-v1", "--policy", "spiking:5,3", "--steps", "9", "--out", "none", "--spikes", "pictures")
+	r := b.rendered("render", "CartPole-v1", "--policy", "spiking:5,3", "--steps", "9", "--out", "none", "--spikes",
+		"pictures")
 	require.Equal(t, []string{"pictures/raster.png", "pictures/membrane.png", "pictures/weights.png"}, r.Spikes)
 	require.Empty(t, r.Gif)
 	for _, path := range r.Spikes {
@@ -22,7 +23,8 @@ func TestRenderSpikes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"render", "CartPole-v1", "--policy", "mlp:3", "--spikes", "other"}, "the policy mlp:3 has no spiking neurons"},
+		{[]string{"render", "CartPole-v1", "--policy", "mlp:3", "--spikes", "other"},
+			"the policy mlp:3 has no spiking neurons"},
 		{[]string{"render", "CartPole-v1", "--spikes", "other"}, "the policy random has no spiking neurons"},
 		{[]string{"render", "CartPole-v1", "--policy", "spiking:3", "--spikes", "no/such"}, "there is no folder no"},
 	} {

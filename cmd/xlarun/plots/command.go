@@ -2,7 +2,6 @@
 package plots
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -15,10 +14,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-// formats are the endings of the files that can be written.
-var formats = []string{".png", ".svg", ".pdf", ".jpg", ".tiff", ".eps"}
-
-// options are those of one call.
+// options are the flags of one call.
 type options struct {
 	metric, x string
 	by        []string
@@ -31,10 +27,11 @@ func Command(streams console.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plot RUN...",
 		Short: "Draw the learning curves of runs",
-		Long: "Plot draws a metric of one run or of several, which may be at work. Runs that differ in nothing but their seeds (and where they were\n" +
-			"computed) are one curve, their mean, with its interval of confidence: 95 %, by Student's t. A run that ended earlier than others of\n" +
-			"its curve counts on with its last value.",
-		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x env_steps --by strategy --out curves.svg",
+		Long: "Plot draws a metric of one run or of several. A run may be in progress. Runs that differ only in their\n" +
+			"seeds (and where they were computed) are one curve: their mean with its 95 % confidence interval by\n" +
+			"Student's t. A run that ended earlier than others of its curve keeps its last value.",
+		Example: "  xlarun plot runs/20260102-150405-CartPole-v1\n  xlarun plot runs/* --metric best_fitness --x " +
+			"env_steps --by strategy --out curves.svg",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return console.BadInput("got no argument, wants the folders of runs")
@@ -51,14 +48,17 @@ func Command(streams console.Streams) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.metric, "metric", "", "what to draw, a number of metrics.jsonl (default mean_fitness, where there is one, else the first)")
+	f.StringVar(&o.metric, "metric", "", "what to draw, a number of metrics.jsonl (default mean_fitness if there is "+
+		"one, else the first)")
 	f.StringVar(&o.x, "x", "", "what to draw it over, another of the numbers (default the steps, such as generations)")
-	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all but the seed)")
-	f.StringVar(&o.out, "out", "", "file of the picture, its ending says the format: "+strings.Join(formats, ", ")+" (default plot.png, in the run's folder if it is one)")
+	f.StringSliceVar(&o.by, "by", nil, "settings that make a curve of their own, between commas (default all except "+
+		"the seed)")
+	f.StringVar(&o.out, "out", "", "file of the picture, its ending selects the format: "+
+		strings.Join(endings(), ", ")+" (default plot.png, in the run's folder if there is only one)")
 	return cmd
 }
 
-// plot draws the runs in the folders, and gives the picture's path.
+// plot draws the runs in the folders and returns the picture's path.
 func (o options) plot(dirs []string) (path string, err error) {
 	path = o.out
 	if path == "" {
@@ -67,8 +67,8 @@ func (o options) plot(dirs []string) (path string, err error) {
 			path = filepath.Join(dirs[0], path)
 		}
 	}
-	if !slices.Contains(formats, filepath.Ext(path)) {
-		return "", console.BadInput("--out got %q, wants a file that ends in %s", path, strings.Join(formats, ", "))
+	if err := checkEnding(path); err != nil {
+		return "", err
 	}
 	var runs []*savedRun
 	for _, dir := range dirs {
@@ -77,7 +77,8 @@ func (o options) plot(dirs []string) (path string, err error) {
 			return "", err
 		}
 		if first := append(runs, r)[0]; r.kind != first.kind || r.unit != first.unit {
-			return "", console.BadInput("%s is a run of %s in %ss, %s one of %s in %ss: draw them apart", dir, r.kind, r.unit, dirs[0], first.kind, first.unit)
+			return "", console.BadInput("%s is a run of %s in %ss, %s one of %s in %ss: draw them apart", dir, r.kind,
+				r.unit, dirs[0], first.kind, first.unit)
 		}
 		runs = append(runs, r)
 	}
@@ -96,7 +97,8 @@ func (o options) plot(dirs []string) (path string, err error) {
 			flag, name := of[0], of[1]
 			if _, ok := r.column(name); !ok {
 				known := append([]string{r.unit}, r.metrics...)
-				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i], console.DidYouMean(name, known), strings.Join(known, ", "))
+				return "", console.BadInput("--%s got %q, wants a number that %s has%s: %s", flag, name, dirs[i],
+					console.DidYouMean(name, known), strings.Join(known, ", "))
 			}
 		}
 	}
@@ -108,25 +110,17 @@ func (o options) plot(dirs []string) (path string, err error) {
 	if slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings["env"] != title }) || title == "" {
 		title = runs[0].kind
 	}
-	p, err := drawn(title, x, metric, all)
+	c, err := curvesChart(title, x, metric, all)
 	if err != nil {
 		return "", console.BadInput("%w: the runs have had no finite one", err)
 	}
-	var picture bytes.Buffer
-	w, err := p.WriterTo(width, height, strings.TrimPrefix(filepath.Ext(path), "."))
-	if err == nil {
-		_, err = w.WriteTo(&picture)
-	}
-	if err != nil {
-		return "", fmt.Errorf("the curves cannot be drawn: %w", err)
-	}
-	if err := write(path, picture.Bytes()); err != nil {
-		return "", console.BadInput("--out %s cannot be written: %w", path, console.Cause(err))
+	if err := save(path, c); err != nil {
+		return "", err
 	}
 	return path, nil
 }
 
-// write puts a file in the place of what is there, whole or not at all.
+// write replaces a file as a whole or not at all.
 func write(path string, data []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is no file")

@@ -1,131 +1,99 @@
 package plots
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 	"strings"
 
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
+	"xlarun/cmd/xlarun/plots/chart"
 )
 
-// beside are the metrics that are drawn into the picture of another, behind it.
-var beside = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
+// companions are the metrics that are drawn in the chart of another metric, below its curve.
+var companions = map[string][]string{"mean_fitness": {"best_ever", "best_fitness", "worst_fitness"}}
 
-// mostPoints rows of a run are drawn as they are; of more, as many at equal distances, and the last.
-const mostPoints = 1000
+// maxPoints is the most rows of a run that are all drawn. Of more rows, as many at equal distances are drawn, and the
+// last.
+const maxPoints = 1000
 
-// Curves is a PNG of a run's learning curves: one picture below the other for each of the metrics that the run has numbers of. Rows
-// without a number are gaps. It is an error where there is no number at all.
+// Curves is a PNG of a run's learning curves, with one chart below the other for each metric that the run has numbers
+// of. Rows without a number are gaps. It is an error if there is no number at all.
 func Curves(dir string, metrics []string) ([]byte, error) {
 	r, err := readRun(dir)
 	if err != nil {
 		return nil, err
 	}
-	var plots [][]*plot.Plot
+	var rows [][]*chart.Chart
 	for _, metric := range metrics {
-		p, err := r.curves(metric)
-		if err != nil {
-			return nil, err
-		}
-		if p != nil {
-			plots = append(plots, []*plot.Plot{p})
+		if c := r.curves(metric); c != nil {
+			rows = append(rows, []*chart.Chart{c})
 		}
 	}
-	if len(plots) == 0 {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("the run has no numbers to draw")
 	}
 	title := r.settings["env"]
 	if title == "" {
 		title = r.kind
 	}
-	plots[0][0].Title.Text = fmt.Sprintf("%s, seed %s", title, r.settings["seed"])
-	plots[len(plots)-1][0].X.Label.Text = spaced(r.unit)
-	high := vg.Length(2.2 * float64(vg.Inch) * float64(len(plots)))
-	high = max(high, 4*vg.Inch)
-	canvas := vgimg.New(width, high)
-	dc := draw.New(canvas)
-	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: vg.Points(8), PadTop: vg.Points(6), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(10)}
-	for i, row := range plot.Align(plots, tiles, dc) {
-		plots[i][0].Draw(row[0])
-	}
-	var out bytes.Buffer
-	_, err = (vgimg.PngCanvas{Canvas: canvas}).WriteTo(&out)
-	return out.Bytes(), err
+	rows[0][0].Title = fmt.Sprintf("%s, seed %s", title, r.settings["seed"])
+	rows[len(rows)-1][0].XLabel = spaced(r.unit)
+	return chart.Draw("png", width, max(2.2*float64(len(rows)), 4)*inch, rows...)
 }
 
-// curves is the picture of a metric and of those that are drawn beside it; nil where it has no number.
-func (r *savedRun) curves(metric string) (*plot.Plot, error) {
-	names := append([]string{metric}, beside[metric]...)
-	label := spaced(metric)
-	if len(names) > 1 { // the legend says the rest
-		label = label[strings.LastIndex(label, " ")+1:]
+// curves is the chart of a metric and its companions. It is nil if they have no numbers.
+func (r *savedRun) curves(metric string) *chart.Chart {
+	names := append([]string{metric}, companions[metric]...)
+	c := &chart.Chart{YLabel: spaced(metric)}
+	if len(names) > 1 { // the legend has the rest of the name
+		c.YLabel = c.YLabel[strings.LastIndex(c.YLabel, " ")+1:]
 	}
-	p := newPlot("", "", label)
-	drawn := 0
+	empty := true
 	for i := len(names) - 1; i >= 0; i-- { // the metric itself last, above the others
-		c := colours[i%len(colours)]
+		line := chart.Line{Colour: colours[i], Width: 1.3}
+		if i == 0 {
+			line.Width = 2.3
+		}
 		if names[i] == "worst_fitness" {
-			c = color.RGBA{170, 170, 170, 255}
+			line.Colour = color.RGBA{170, 170, 170, 255}
 		}
 		pieces := r.pieces(names[i])
 		for _, piece := range pieces {
-			line, points, err := plotter.NewLinePoints(piece)
-			if err != nil {
-				return nil, err
-			}
-			line.Color, line.Width = c, vg.Points(1)
-			if i == 0 {
-				line.Width = vg.Points(1.75)
-			}
-			if len(piece) == 1 { // a line of one point is none
-				points.Color, points.Shape, points.Radius = c, draw.CircleGlyph{}, vg.Points(2)
-				p.Add(points)
-			} else {
-				p.Add(stroke{line})
-			}
-			if drawn++; len(names) > 1 && len(pieces) > 0 && &piece[0] == &pieces[0][0] {
-				p.Legend.Add(spaced(names[i]), line)
-			}
+			line.Points = piece
+			c.Add(line)
+			empty = false
 		}
-		if i == 0 && len(pieces) == 0 && drawn == 0 {
-			return nil, nil
+		if len(pieces) > 0 && len(names) > 1 {
+			c.Legend(spaced(names[i]), line)
 		}
 	}
-	p.Legend.Top, p.Legend.Left = false, false
-	widen(&p.X)
-	widen(&p.Y)
-	return p, nil
+	if empty {
+		return nil
+	}
+	return c
 }
 
-// pieces are a metric over the steps, cut where rows have no finite number of it.
-func (r *savedRun) pieces(metric string) (all []plotter.XYs) {
+// pieces returns a metric over the steps. Rows without a finite number separate the pieces.
+func (r *savedRun) pieces(metric string) (all [][]chart.Point) {
 	values, ok := r.column(metric)
 	if !ok {
 		return nil
 	}
-	every := max(1, (len(values)+mostPoints-1)/mostPoints)
-	var piece plotter.XYs
+	every := max(1, (len(values)+maxPoints-1)/maxPoints)
+	joined := false
 	for i, y := range values {
 		if i%every != 0 && i != len(values)-1 {
 			continue
 		}
-		if math.IsNaN(y) || math.IsInf(y, 0) || math.Abs(y) > math.MaxFloat32 {
-			if len(piece) > 0 {
-				all, piece = append(all, piece), nil
-			}
+		if !(math.Abs(y) <= math.MaxFloat32) {
+			joined = false
 			continue
 		}
-		piece = append(piece, plotter.XY{X: r.steps[i], Y: y})
+		if !joined {
+			all = append(all, nil)
+		}
+		joined = true
+		all[len(all)-1] = append(all[len(all)-1], chart.Point{X: r.steps[i], Y: y})
 	}
-	if len(piece) > 0 {
-		all = append(all, piece)
-	}
-	return slices.Clip(all)
+	return all
 }

@@ -7,9 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"xlarun/cmd/xlarun/console"
 )
 
@@ -19,29 +16,32 @@ type group struct {
 	runs  []*savedRun
 }
 
-// besides are settings that say how or where a run is computed, and which of several equal ones it is.
-var besides = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "lanes-last", "unroll", "vector-width", "backend", "plugin", "jit",
-	"checkpoint-every", "keep"}
+// incidental are the settings that say how or where a run is computed, and its seed: they make no curve of their own.
+var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "lanes-last", "unroll",
+	"vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep"}
 
-// groups puts the runs together that have the same settings: those named by, or all but besides. A label says in which
-// settings the groups differ.
+// groups puts the runs together that have the same settings: the settings named in by, or all except the incidental
+// ones. A label lists the settings in which the groups differ.
 func groups(runs []*savedRun, by []string) ([]group, error) {
 	names := map[string]bool{}
 	for _, r := range runs {
 		for name := range r.settings {
-			names[name] = len(by) == 0 && !slices.Contains(besides, name)
+			names[name] = len(by) == 0 && !slices.Contains(incidental, name)
 		}
 	}
 	for _, name := range by {
 		if _, ok := names[name]; !ok {
 			known := slices.Sorted(maps.Keys(names))
-			return nil, console.BadInput("--by got %q, wants settings of the runs%s: they have %s", name, console.DidYouMean(name, known), strings.Join(known, ", "))
+			return nil, console.BadInput("--by got %q, wants settings of the runs%s: they have %s", name,
+				console.DidYouMean(name, known), strings.Join(known, ", "))
 		}
 		names[name] = true
 	}
 	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if names[name] && slices.ContainsFunc(runs, func(r *savedRun) bool { return r.settings[name] != runs[0].settings[name] }) {
+		if names[name] && slices.ContainsFunc(runs, func(r *savedRun) bool {
+			return r.settings[name] != runs[0].settings[name]
+		}) {
 			differ = append(differ, name)
 		}
 	}
@@ -54,7 +54,7 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 		}
 		out[i].runs = withRun(out[i].runs, r)
 	}
-	// What only some of the runs have goes with another setting: it is named only where that does not tell them apart.
+	// A setting that only some runs have follows from another one. A label has it only if the labels are equal without.
 	shared := slices.DeleteFunc(slices.Clone(differ), func(name string) bool {
 		return slices.ContainsFunc(runs, func(r *savedRun) bool { _, has := r.settings[name]; return !has })
 	})
@@ -71,11 +71,11 @@ func groups(runs []*savedRun, by []string) ([]group, error) {
 	return out, nil
 }
 
-// withRun adds a run to those of a group. Of two that differ in nothing but where they were computed the longer one counts: twice it
-// would make the mean look more certain than it is.
+// withRun adds a run to a group. Of two runs with equal results only the longer one is kept: counted twice, it would
+// make the mean look more certain than it is.
 func withRun(runs []*savedRun, r *savedRun) []*savedRun {
 	for i, other := range runs {
-		if maps.Equal(other.itself(), r.itself()) {
+		if maps.Equal(other.experiment(), r.experiment()) {
 			if r.last() > other.last() {
 				runs[i] = r
 			}
@@ -85,14 +85,14 @@ func withRun(runs []*savedRun, r *savedRun) []*savedRun {
 	return append(runs, r)
 }
 
-// itself are the settings that a run's numbers follow from.
-func (r *savedRun) itself() map[string]string {
+// experiment returns the settings that determine a run's results.
+func (r *savedRun) experiment() map[string]string {
 	own := maps.Clone(r.settings)
-	maps.DeleteFunc(own, func(name, _ string) bool { return name != "seed" && slices.Contains(besides, name) })
+	maps.DeleteFunc(own, func(name, _ string) bool { return name != "seed" && slices.Contains(incidental, name) })
 	return own
 }
 
-// words are a run's values of settings, for people.
+// words returns a run's values of settings as text.
 func words(r *savedRun, names []string) string {
 	var words []string
 	for _, name := range names {
@@ -103,18 +103,17 @@ func words(r *savedRun, names []string) string {
 	return strings.Join(words, ", ")
 }
 
-// band is a curve with what its mean is uncertain by.
+// band is a mean over x and its confidence interval.
 type band struct {
 	x, mean   []float64
-	low, high []float64 // the mean's confidence interval; nil of a single run
+	low, high []float64 // nil for a single run
 }
 
 // confidence of the band around a mean.
 const confidence = .95
 
-// curve is the mean over a group's runs, and its interval of confidence by Student's t, at every x that one of them has. Between
-// its rows a run is taken for straight; one that ended earlier counts on with its last value, as one that reached its goal
-// would; before its first row it does not count.
+// curve is the mean over a group's runs, and its confidence interval by Student's t, at every x of any run. Between its
+// rows a run is interpolated. After its last row it keeps its last value. Before its first row it does not count.
 func (g group) curve(x, y string) band {
 	var b band
 	type line struct{ x, y []float64 }
@@ -146,18 +145,61 @@ func (g group) curve(x, y string) band {
 	return b
 }
 
-// interval is the mean of values and half the width of its interval of confidence; 0 for a single value.
+// interval returns the mean of values and half the width of its confidence interval, which is 0 for a single value.
 func interval(values []float64) (mean, half float64) {
 	if len(values) == 1 {
 		return values[0], 0
 	}
-	mean, deviation := stat.MeanStdDev(values, nil)
 	n := float64(len(values))
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile((1 + confidence) / 2)
-	return mean, t * deviation / math.Sqrt(n)
+	for _, v := range values {
+		mean += v / n
+	}
+	squares := 0.
+	for _, v := range values {
+		squares += (v - mean) * (v - mean)
+	}
+	deviation := math.Sqrt(squares / (n - 1))
+	return mean, studentQuantile((1+confidence)/2, len(values)-1) * deviation / math.Sqrt(n)
 }
 
-// between is the value of a line at x: NaN before its first point, the last value behind its last.
+// studentQuantile is the value below which Student's t, with a number of degrees of freedom, lies with a probability
+// of at least one half.
+func studentQuantile(probability float64, freedom int) float64 {
+	low, high := 0., 1.
+	for studentCDF(high, freedom) < probability {
+		high *= 2
+	}
+	for range 60 { // to the precision of a float64
+		if middle := (low + high) / 2; studentCDF(middle, freedom) < probability {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return high
+}
+
+// studentCDF is the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of Mathematical
+// Functions", 26.7.3 and 26.7.4.
+func studentCDF(t float64, freedom int) float64 {
+	angle := math.Atan(t / math.Sqrt(float64(freedom)))
+	sin, cos := math.Sincos(angle)
+	term, sum := 1., 0. // of the series in cos²
+	if freedom%2 == 1 {
+		term = cos
+	}
+	for k := 1 + freedom%2; k <= freedom; k += 2 {
+		sum += term
+		term *= cos * cos * float64(k) / float64(k+1)
+	}
+	inside := sin * sum // the probability of -t to t
+	if freedom%2 == 1 {
+		inside = 2 / math.Pi * (angle + sin*sum)
+	}
+	return (1 + inside) / 2
+}
+
+// between is the value of a line at x: NaN before its first point, the last value after its last.
 func between(xs, ys []float64, x float64) float64 {
 	i := sort.SearchFloat64s(xs, x)
 	switch {

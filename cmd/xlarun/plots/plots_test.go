@@ -18,16 +18,18 @@ import (
 	"xlarun/cmd/xlarun/console"
 )
 
-const config = "kind = 'evolve'\nenv = 'CartPole-v1'\nseed = %d\npop = 8\ndevices = 2\n[strategy]\nname = 'openes'\nsigma = 0.1\n"
+const config = "kind = 'evolve'\nenv = 'CartPole-v1'\nseed = %d\npop = 8\ndevices = 2\n[strategy]\nname = " +
+	"'openes'\nsigma = 0.1\n"
 
-// save makes the folder of a run.
-func save(t *testing.T, dir, name, config string, rows ...string) string {
+// saveRun makes the folder of a run.
+func saveRun(t *testing.T, dir, name, config string, rows ...string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
 	require.NoError(t, os.MkdirAll(path, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(path, "config.toml"), []byte(config), 0o644))
 	if rows != nil {
-		require.NoError(t, os.WriteFile(filepath.Join(path, "metrics.jsonl"), []byte(strings.Join(rows, "\n")+"\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(path, "metrics.jsonl"), []byte(strings.Join(rows, "\n")+"\n"),
+			0o644))
 	}
 	return path
 }
@@ -43,7 +45,8 @@ func seeded(seed string) string { return strings.Replace(config, "%d", seed, 1) 
 
 func TestRunsAreRead(t *testing.T) {
 	dir := t.TempDir()
-	path := save(t, dir, "a", seeded("3"), `{"generation":1,"best":2,"mean":null}`, `{"generation":4,"best":-1.5e3,"mean":7,"late":5}`)
+	path := saveRun(t, dir, "a", seeded("3"), `{"generation":1,"best":2,"mean":null}`,
+		`{"generation":4,"best":-1.5e3,"mean":7,"late":5}`)
 	f, err := os.OpenFile(filepath.Join(path, "metrics.jsonl"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = f.WriteString(`{"generation":5,"be`) // the run is at work
@@ -51,7 +54,8 @@ func TestRunsAreRead(t *testing.T) {
 	require.NoError(t, f.Close())
 	r, err := readRun(path)
 	require.NoError(t, err)
-	require.Equal(t, []string{"evolve", "generation", "0.1", "openes", "3"}, []string{r.kind, r.unit, r.settings["strategy.sigma"], r.settings["strategy"], r.settings["seed"]})
+	require.Equal(t, []string{"evolve", "generation", "0.1", "openes", "3"},
+		[]string{r.kind, r.unit, r.settings["strategy.sigma"], r.settings["strategy"], r.settings["seed"]})
 	require.Equal(t, []string{"best", "mean", "late"}, r.metrics)
 	require.Equal(t, []float64{1, 4}, r.steps)
 	x, y := r.points("generation", "mean")
@@ -64,7 +68,7 @@ func TestRunsAreRead(t *testing.T) {
 
 func TestBadRuns(t *testing.T) {
 	dir := t.TempDir()
-	good := save(t, dir, "good", seeded("1"), `{"generation":1,"best":2,"mean_fitness":3}`)
+	good := saveRun(t, dir, "good", seeded("1"), `{"generation":1,"best":2,"mean_fitness":3}`)
 	for _, c := range []struct {
 		number int
 		what   string
@@ -73,18 +77,27 @@ func TestBadRuns(t *testing.T) {
 	}{
 		{1, "nothing", nil, "got no argument, wants the folders of runs"},
 		{2, "no folder", []string{filepath.Join(dir, "none")}, "is no folder of a run"},
-		{3, "no rows yet", []string{save(t, dir, "young", seeded("1"))}, "metrics.jsonl cannot be read"},
-		{4, "an empty log", []string{save(t, dir, "empty", seeded("1"), "")}, "row 1 of metrics.jsonl is damaged"},
-		{5, "steps that fall", []string{save(t, dir, "falls", seeded("1"), `{"generation":2,"best":1}`, `{"generation":2,"best":1}`)}, "row 2 of metrics.jsonl is damaged (its generation is not above"},
-		{6, "words", []string{save(t, dir, "words", seeded("1"), `{"generation":1,"best":"high"}`)}, `row 1 of metrics.jsonl is damaged ("best" is no number)`},
-		{7, "a config that is none", []string{save(t, dir, "config", "kind", `{"generation":1,"best":1}`)}, "config.toml is no TOML"},
-		{8, "two kinds", []string{good, save(t, dir, "sparse", "kind = 'sparse'\n", `{"epoch":1,"mean_fitness":1}`)}, "is a run of sparse in epochs"},
-		{9, "an unknown metric", []string{good, "--metric", "bst"}, `--metric got "bst", wants a number that ` + good + ` has, did you mean best?: generation, best, mean_fitness`},
+		{3, "no rows yet", []string{saveRun(t, dir, "young", seeded("1"))}, "metrics.jsonl cannot be read"},
+		{4, "an empty log", []string{saveRun(t, dir, "empty", seeded("1"), "")}, "row 1 of metrics.jsonl is damaged"},
+		{5, "steps that fall", []string{saveRun(t, dir, "falls", seeded("1"), `{"generation":2,"best":1}`,
+			`{"generation":2,"best":1}`)}, "row 2 of metrics.jsonl is damaged (its generation is not above"},
+		{6, "words", []string{saveRun(t, dir, "words", seeded("1"), `{"generation":1,"best":"high"}`)},
+			`row 1 of metrics.jsonl is damaged ("best" is no number)`},
+		{7, "a config that is none", []string{saveRun(t, dir, "config", "kind", `{"generation":1,"best":1}`)},
+			"config.toml is no TOML"},
+		{8, "two kinds", []string{good, saveRun(t, dir, "sparse", "kind = 'sparse'\n", `{"epoch":1,"mean_fitness":1}`)},
+			"is a run of sparse in epochs"},
+		{9, "an unknown metric", []string{good, "--metric", "bst"}, `--metric got "bst", wants a number that ` + good +
+			` has, did you mean best?: generation, best, mean_fitness`},
 		{10, "over an unknown one", []string{good, "--x", "time"}, `--x got "time"`},
-		{11, "an unknown setting", []string{good, "--by", "strategy.sgma"}, `--by got "strategy.sgma", wants settings of the runs, did you mean strategy.sigma?`},
-		{12, "a format that is none", []string{good, "--out", "a.gif"}, `--out got "a.gif", wants a file that ends in .png`},
-		{13, "a file in no folder", []string{good, "--out", filepath.Join(dir, "no", "a.png")}, "cannot be written: no such file or directory"},
-		{14, "no number at all", []string{save(t, dir, "nan", seeded("1"), `{"generation":1,"mean_fitness":null}`)}, "there is no number of mean_fitness to draw"},
+		{11, "an unknown setting", []string{good, "--by", "strategy.sgma"},
+			`--by got "strategy.sgma", wants settings of the runs, did you mean strategy.sigma?`},
+		{12, "a format that is none", []string{good, "--out", "a.gif"},
+			`--out got "a.gif", wants a file that ends in .png`},
+		{13, "a file in no folder", []string{good, "--out", filepath.Join(dir, "no", "a.png")},
+			"cannot be written: no such file or directory"},
+		{14, "no number at all", []string{saveRun(t, dir, "nan", seeded("1"), `{"generation":1,"mean_fitness":null}`)},
+			"there is no number of mean_fitness to draw"},
 	} {
 		err := run(c.args...)
 		require.ErrorContains(t, err, c.want, "case %d: %s", c.number, c.what)
@@ -107,16 +120,22 @@ func TestGroups(t *testing.T) {
 	}{
 		{1, "one run", []string{seeded("1")}, nil, []string{""}, []int{1}},
 		{2, "seeds", []string{seeded("1"), seeded("2"), seeded("3")}, nil, []string{""}, []int{3}},
-		{3, "machines", []string{seeded("1"), strings.Replace(seeded("1"), "devices = 2", "devices = 64", 1)}, nil, []string{""}, []int{1}},
-		{4, "strategies", []string{seeded("1"), other, seeded("2")}, nil, []string{"strategy openes", "strategy pgpe"}, []int{2, 1}},
-		{5, "a setting that one has alone goes without saying", []string{seeded("1"), other + "std = 1\n"}, nil, []string{"strategy openes", "strategy pgpe"}, []int{1, 1}},
-		{6, "unless it is all that differs", []string{seeded("1"), seeded("1") + "std = 1\n"}, nil, []string{"", "strategy.std 1"}, []int{1, 1}},
-		{7, "by one of two that differ", []string{seeded("1"), other, strings.Replace(other, "pop = 8", "pop = 9", 1)}, []string{"strategy"}, []string{"strategy openes", "strategy pgpe"}, []int{1, 2}},
-		{8, "by the seed", []string{seeded("1"), seeded("2")}, []string{"seed"}, []string{"seed 1", "seed 2"}, []int{1, 1}},
+		{3, "machines", []string{seeded("1"), strings.Replace(seeded("1"), "devices = 2", "devices = 64", 1)}, nil,
+			[]string{""}, []int{1}},
+		{4, "strategies", []string{seeded("1"), other, seeded("2")}, nil, []string{"strategy openes", "strategy pgpe"},
+			[]int{2, 1}},
+		{5, "a setting that one has alone goes without saying", []string{seeded("1"), other + "std = 1\n"}, nil,
+			[]string{"strategy openes", "strategy pgpe"}, []int{1, 1}},
+		{6, "unless it is all that differs", []string{seeded("1"), seeded("1") + "std = 1\n"}, nil,
+			[]string{"", "strategy.std 1"}, []int{1, 1}},
+		{7, "by one of two that differ", []string{seeded("1"), other, strings.Replace(other, "pop = 8", "pop = 9", 1)},
+			[]string{"strategy"}, []string{"strategy openes", "strategy pgpe"}, []int{1, 2}},
+		{8, "by the seed", []string{seeded("1"), seeded("2")}, []string{"seed"}, []string{"seed 1", "seed 2"},
+			[]int{1, 1}},
 	} {
 		var runs []*savedRun
 		for _, config := range c.configs {
-			r, err := readRun(save(t, dir, "run", config, row))
+			r, err := readRun(saveRun(t, dir, "run", config, row))
 			require.NoError(t, err)
 			runs = append(runs, r)
 		}
@@ -146,11 +165,15 @@ func TestBand(t *testing.T) {
 		deviation []float64 // half of the band, over t
 		t         float64
 	}{
-		{1, "one run has no band", []*savedRun{line([]float64{1, 2, 5}, []float64{3, nan, 4})}, []float64{1, 5}, []float64{3, 4}, nil, 0},
-		{2, "two", []*savedRun{line([]float64{1, 2}, []float64{1, 5}), line([]float64{1, 2}, []float64{3, 5})}, []float64{1, 2}, []float64{2, 5}, []float64{1, 0}, 12.7062},
+		{1, "one run has no band", []*savedRun{line([]float64{1, 2, 5}, []float64{3, nan, 4})}, []float64{1, 5},
+			[]float64{3, 4}, nil, 0},
+		{2, "two", []*savedRun{line([]float64{1, 2}, []float64{1, 5}), line([]float64{1, 2}, []float64{3, 5})},
+			[]float64{1, 2}, []float64{2, 5}, []float64{1, 0}, 12.7062},
 		{3, "straight between rows, on with the last one, nothing before the first",
-			[]*savedRun{line([]float64{1, 3}, []float64{0, 4}), line([]float64{2, 4}, []float64{6, 8})}, []float64{1, 2, 3, 4}, []float64{0, 4, 5.5, 6}, []float64{0, 2, 1.5, 2}, 12.7062},
-		{4, "four", []*savedRun{line([]float64{1}, []float64{1}), line([]float64{1}, []float64{2}), line([]float64{1}, []float64{3}), line([]float64{1}, []float64{4})},
+			[]*savedRun{line([]float64{1, 3}, []float64{0, 4}), line([]float64{2, 4}, []float64{6, 8})}, []float64{
+				1, 2, 3, 4}, []float64{0, 4, 5.5, 6}, []float64{0, 2, 1.5, 2}, 12.7062},
+		{4, "four", []*savedRun{line([]float64{1}, []float64{1}), line([]float64{1}, []float64{2}),
+			line([]float64{1}, []float64{3}), line([]float64{1}, []float64{4})},
 			[]float64{1}, []float64{2.5}, []float64{math.Sqrt(5./3) / 2}, 3.18245},
 		{5, "no number", []*savedRun{line([]float64{1}, []float64{nan})}, nil, nil, nil, 0},
 	} {
@@ -170,11 +193,13 @@ func TestPicture(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "curves.png")
 	args := []string{"--out", out}
-	for seed, rows := range map[string][]string{"1": {`{"generation":1,"mean_fitness":0}`, `{"generation":9,"mean_fitness":0}`},
+	for seed, rows := range map[string][]string{
+		"1": {`{"generation":1,"mean_fitness":0}`, `{"generation":9,"mean_fitness":0}`},
 		"2": {`{"generation":1,"mean_fitness":1}`, `{"generation":9,"mean_fitness":1}`}} {
-		args = append(args, save(t, dir, "a"+seed, seeded(seed), rows...))
+		args = append(args, saveRun(t, dir, "a"+seed, seeded(seed), rows...))
 	}
-	args = append(args, save(t, dir, "b", strings.Replace(seeded("1"), "openes", "pgpe", 1), `{"generation":1,"mean_fitness":-3}`, `{"generation":9,"mean_fitness":5}`))
+	args = append(args, saveRun(t, dir, "b", strings.Replace(seeded("1"), "openes", "pgpe", 1),
+		`{"generation":1,"mean_fitness":-3}`, `{"generation":9,"mean_fitness":5}`))
 	require.NoError(t, run(args...))
 	data, err := os.ReadFile(out)
 	require.NoError(t, err)
@@ -192,12 +217,13 @@ func TestPicture(t *testing.T) {
 	share := func(c uint8) uint8 { return uint8((50*int(c) + 205*255) / 255) }
 	found := 0
 	for c, n := range seen {
-		if math.Abs(float64(c.R)-float64(share(colours[0].R))) < 3 && math.Abs(float64(c.B)-float64(share(colours[0].B))) < 3 {
+		if math.Abs(float64(c.R)-float64(share(colours[0].R))) < 3 &&
+			math.Abs(float64(c.B)-float64(share(colours[0].B))) < 3 {
 			found += n
 		}
 	}
 	require.Greater(t, found, 100_000, "its band")
-	for _, ending := range formats {
+	for _, ending := range endings() {
 		path := strings.TrimSuffix(out, ".png") + ending
 		require.NoError(t, run(args[2], "--out", path), ending)
 		info, err := os.Stat(path)
@@ -209,10 +235,12 @@ func TestPicture(t *testing.T) {
 // What cannot be written stays as it was, and what is drawn takes its place whole.
 func TestNothingIsLost(t *testing.T) {
 	dir := t.TempDir()
-	good := save(t, dir, "good", seeded("1"), `{"generation":1,"mean_fitness":3}`, `{"generation":2,"mean_fitness":4}`)
+	good := saveRun(t, dir, "good", seeded("1"), `{"generation":1,"mean_fitness":3}`,
+		`{"generation":2,"mean_fitness":4}`)
 	kept := filepath.Join(dir, "kept.png")
 	require.NoError(t, os.WriteFile(kept, []byte("kept"), 0o444))
-	require.ErrorContains(t, run(good, "--out", kept), "cannot be written: it may not be written to", "case 1: a file without permission")
+	require.ErrorContains(t, run(good, "--out", kept), "cannot be written: it may not be written to",
+		"case 1: a file without permission")
 	text, err := os.ReadFile(kept)
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(text))
@@ -238,14 +266,16 @@ func TestFlatCurves(t *testing.T) {
 		{`{"generation":1,"mean_fitness":1e300}`, `{"generation":2,"mean_fitness":-1e300}`},
 		{`{"generation":1e300,"mean_fitness":1}`},
 	} {
-		require.NoError(t, run(save(t, dir, "flat", seeded("1"), rows...)), "case %d", i+1)
+		require.NoError(t, run(saveRun(t, dir, "flat", seeded("1"), rows...)), "case %d", i+1)
 	}
 }
 
-// Curves are drawn of any rows that have a number, and of none that have not; every generation's numbers may be missing.
+// Curves are drawn of any rows that have a number, and of none that have not; every generation's numbers may be
+// missing.
 func TestCurves(t *testing.T) {
 	row := func(g int, best, mean string) string {
-		return fmt.Sprintf(`{"generation":%d,"best_fitness":%s,"mean_fitness":%s,"std_fitness":0,"best_ever":%s}`+"\n", g, best, mean, best)
+		return fmt.Sprintf(`{"generation":%d,"best_fitness":%s,"mean_fitness":%s,"std_fitness":0,"best_ever":%s}`+"\n",
+			g, best, mean, best)
 	}
 	many := ""
 	for g := range 5000 {
@@ -265,7 +295,8 @@ func TestCurves(t *testing.T) {
 		{7, "", "metrics.jsonl has no rows"},
 	} {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"), []byte("kind = 'evolve'\nenv = 'CartPole-v1'\nseed = 3\n"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.toml"),
+			[]byte("kind = 'evolve'\nenv = 'CartPole-v1'\nseed = 3\n"), 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "metrics.jsonl"), []byte(c.rows), 0o644))
 		data, err := Curves(dir, []string{"mean_fitness", "gone"})
 		if c.want != "" {
@@ -285,5 +316,20 @@ func TestCurves(t *testing.T) {
 			}
 		}
 		require.Equal(t, c.number == 4, blue == 0, "case %d: %d dots", c.number, blue)
+	}
+}
+
+// Values of the tables of Student's t.
+func TestStudentQuantile(t *testing.T) {
+	for _, c := range []struct {
+		probability float64
+		freedom     int
+		want        float64
+	}{
+		{.975, 1, 12.70620}, {.975, 2, 4.30265}, {.975, 3, 3.18245}, {.975, 4, 2.77645}, {.975, 9, 2.26216},
+		{.975, 10, 2.22814}, {.975, 30, 2.04227}, {.975, 120, 1.97993}, {.995, 1, 63.65674}, {.995, 5, 4.03214},
+		{.95, 8, 1.85955}, {.5, 7, 0},
+	} {
+		require.InDelta(t, c.want, studentQuantile(c.probability, c.freedom), 6e-6, "%g, %d", c.probability, c.freedom)
 	}
 }

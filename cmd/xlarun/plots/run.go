@@ -12,10 +12,10 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"xlarun/cmd/xlarun/console"
-	"xlarun/cmd/xlarun/runfolder"
+	"xlarun/rollout/run/runfolder"
 )
 
-// savedRun is what a run's folder says of it.
+// savedRun is the content of a run's folder.
 type savedRun struct {
 	name     string
 	kind     string
@@ -26,34 +26,39 @@ type savedRun struct {
 	values   map[string][]float64 // by metric, one a row; NaN where there is no number
 }
 
-// readRun reads the folder of a run, which may be under way.
+// readRun reads the folder of a run. The run may be in progress.
 func readRun(dir string) (*savedRun, error) {
 	folder, err := runfolder.Read(dir, runfolder.Options{})
 	if err != nil {
 		return nil, console.BadInput("%s is no folder of a run (%w): give what the run named at its end", dir, err)
 	}
 	defer func() { _ = folder.Close() }()
-	r := &savedRun{name: filepath.Base(filepath.Clean(dir)), settings: map[string]string{}, values: map[string][]float64{}}
+	r := &savedRun{name: filepath.Base(filepath.Clean(dir)), settings: map[string]string{},
+		values: map[string][]float64{}}
 	text, err := folder.ReadFile("config.toml")
 	if err != nil {
-		return nil, console.BadInput("%s: config.toml cannot be read (%w): give the folder of a run", dir, console.Cause(err))
+		return nil, console.BadInput("%s: config.toml cannot be read (%w): give the folder of a run", dir,
+			console.Cause(err))
 	}
 	var config map[string]any
 	if err := toml.Unmarshal(text, &config); err != nil {
-		return nil, console.BadInput("%s: config.toml is no TOML (%w): take it from a copy, or leave the run out", dir, err)
+		return nil, console.BadInput("%s: config.toml is no TOML (%w): take it from a copy, or leave the run out", dir,
+			err)
 	}
 	r.kind, _ = config["kind"].(string)
 	flatten(r.settings, "", config)
 	rows, err := folder.ReadFile("metrics.jsonl")
 	if err != nil {
-		return nil, console.BadInput("%s: metrics.jsonl cannot be read (%w): wait for the run's first round", dir, console.Cause(err))
+		return nil, console.BadInput("%s: metrics.jsonl cannot be read (%w): wait for the run's first round", dir,
+			console.Cause(err))
 	}
 	for i, row := range bytes.SplitAfter(rows, []byte{'\n'}) {
 		if !bytes.HasSuffix(row, []byte{'\n'}) {
-			break // of a run that is at work
+			break // the run is writing it
 		}
 		if err := r.addRow(row); err != nil {
-			return nil, console.BadInput("%s: row %d of metrics.jsonl is damaged (%w): leave the run out", dir, i+1, err)
+			return nil, console.BadInput("%s: row %d of metrics.jsonl is damaged (%w): leave the run out", dir, i+1,
+				err)
 		}
 	}
 	if len(r.steps) == 0 {
@@ -62,7 +67,7 @@ func readRun(dir string) (*savedRun, error) {
 	return r, nil
 }
 
-// flatten names what stands in a table of a config as the flags do; the name of a part is the part's own.
+// flatten gives the values of a config their flags' names. The name of a part has the part's own name.
 func flatten(to map[string]string, prefix string, table map[string]any) {
 	for key, value := range table {
 		switch v := value.(type) {
@@ -75,7 +80,7 @@ func flatten(to map[string]string, prefix string, table map[string]any) {
 	}
 }
 
-// addRow takes a line of metrics.jsonl: one object of numbers, the step first; null is no number.
+// addRow reads a line of metrics.jsonl: an object of numbers, the step first. null is NaN.
 func (r *savedRun) addRow(row []byte) error {
 	in := json.NewDecoder(bytes.NewReader(row))
 	if open, err := in.Token(); err != nil || open != json.Delim('{') {
@@ -128,7 +133,7 @@ func (r *savedRun) last() float64 {
 	return r.steps[len(r.steps)-1]
 }
 
-// column is a metric's values, or the steps, one a row.
+// column returns a metric's values, or the steps, one for each row.
 func (r *savedRun) column(name string) ([]float64, bool) {
 	if name == r.unit {
 		return r.steps, true
@@ -140,7 +145,7 @@ func (r *savedRun) column(name string) ([]float64, bool) {
 	return v, ok
 }
 
-// points are a metric over another, where both are numbers and the first grows.
+// points returns a metric over another, where both are numbers and the first grows.
 func (r *savedRun) points(x, y string) (xs, ys []float64) {
 	all, _ := r.column(x)
 	values, _ := r.column(y)

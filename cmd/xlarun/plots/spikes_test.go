@@ -9,11 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pictures of any network: of layers that never spike, of potentials that are no numbers, of one neuron, of weights that are all zero. What is drawn
-// depends on what was sent.
+// Pictures of any network: of layers that never spike, of potentials that are no numbers, of one neuron, of weights
+// that are all zero. What is drawn depends on what was sent.
 func TestSpikePictures(t *testing.T) {
-	quiet := SpikingLayer{Name: "layer 1", Units: 2, Spikes: make([]float64, 8), Potentials: []float64{-65, -65, -64, -60, math.NaN(), -50, -65, math.Inf(1)}}
-	loud := SpikingLayer{Name: "layer 2", Units: 1, Spikes: []float64{0, 1, 1, 0}, Potentials: []float64{-50, -50, -65, -65}}
+	quiet := SpikingLayer{Name: "layer 1", Units: 2, Spikes: make([]float64, 8), Potentials: []float64{
+		-65, -65, -64, -60, math.NaN(), -50, -65, math.Inf(1)}}
+	loud := SpikingLayer{Name: "layer 2", Units: 1, Spikes: []float64{0, 1, 1, 0}, Potentials: []float64{
+		-50, -50, -65, -65}}
 	draw := func(l ...SpikingLayer) (raster, membranes []byte) {
 		t.Helper()
 		raster, err := Raster("title", l, 1)

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// flat puts the nodes of graphs within a graph beside its own, named OUTER/INNER, and their Input and Output out of the way.
+// flat puts the nodes of graphs within a graph beside its own, named OUTER/INNER, and their Input and Output out of the
+// way.
 func (g *Graph) flat() *Graph {
 	out := &Graph{Nodes: map[string]*Node{}}
 	first, last := map[string][]string{}, map[string][]string{} // what stands for a node as an edge's end and its start
@@ -51,7 +52,8 @@ type link struct {
 	node *Node
 }
 
-// chain are a graph's nodes from its input to its output; own are the weights from nodes to themselves, by the node's name.
+// chain are a graph's nodes from its input to its output; own are the weights from nodes to themselves, by the node's
+// name.
 func (g *Graph) chain() (chain []link, own map[string]*Node, err error) {
 	next, before := map[string][]string{}, map[string][]string{}
 	for _, e := range g.Edges {
@@ -96,11 +98,13 @@ func (g *Graph) chain() (chain []link, own map[string]*Node, err error) {
 			return chain, own, nil
 		}
 		if len(next[at]) != 1 || len(chain) > len(g.Nodes) {
-			return nil, nil, fmt.Errorf("nir: the graph is no chain: behind %s there is %s", at, strings.Join(append(next[at], "nothing")[:max(1, len(next[at]))], ", "))
+			return nil, nil, fmt.Errorf("nir: the graph is no chain: behind %s there is %s", at,
+				strings.Join(append(next[at], "nothing")[:max(1, len(next[at]))], ", "))
 		}
 		to := next[at][0]
 		if len(before[to]) != 1 {
-			return nil, nil, fmt.Errorf("nir: the graph is no chain: %s is fed by %s", to, strings.Join(before[to], ", "))
+			return nil, nil, fmt.Errorf("nir: the graph is no chain: %s is fed by %s", to,
+				strings.Join(before[to], ", "))
 		}
 		at = to
 	}

@@ -9,13 +9,15 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// NIR has features first, [features, height, width], package nn last, [height, width, features]; parameters are turned on their way.
+// NIR has features first, [features, height, width], package nn last, [height, width, features]; parameters are turned
+// on their way.
 
-// Input, in front of what FromLayers gets, says the dims of what goes in, where the first layer's weights do not: [height, width, features] before an
-// nn.Conv, [in] otherwise.
+// Input, in front of what FromLayers gets, says the dims of what goes in, where the first layer's weights do not:
+// [height, width, features] before an nn.Conv, [in] otherwise.
 type Input struct{ Dims []int }
 
-// Flatten makes vectors of features, in NIR's order: [height, width, features] become a vector that begins with the first feature of all places.
+// Flatten makes vectors of features, in NIR's order: [height, width, features] become a vector that begins with the
+// first feature of all places.
 type Flatten struct{}
 
 // Apply maps x [steps, height, width, features] to [steps, features*height*width].
@@ -23,7 +25,7 @@ func (Flatten) Apply(x *graph.Array) *graph.Array {
 	if x.Rank() != 4 {
 		graph.Throw("nir.Flatten", "got %s, want [steps, height, width, features]", x.Shape())
 	}
-	return graph.Reshape(graph.Transpose(x, 0, 3, 1, 2), x.Dim(0), -1)
+	return x.Transpose(0, 3, 1, 2).Reshape(x.Dim(0), -1)
 }
 
 // firstFeatures are dims [height, width, features] as NIR has them; others stay.
@@ -39,7 +41,7 @@ func lastFeatures(a *graph.Array) *graph.Array {
 	if a.Rank() != 3 {
 		return a
 	}
-	return graph.Transpose(a, 1, 2, 0)
+	return a.Transpose(1, 2, 0)
 }
 
 // convolved is the size of an axis behind a convolution.
@@ -52,7 +54,8 @@ func (b *building) conv(name string, l nn.Conv) error {
 		return fmt.Errorf("got weights %v, want [height, width, in, out]: NIR's Conv2d is written, no other", l.W)
 	}
 	if len(b.dims) != 3 {
-		return fmt.Errorf("it takes [height, width, features], and what comes before gives %v: put a nir.Input in front", b.dims)
+		return fmt.Errorf(
+			"it takes [height, width, features], and what comes before gives %v: put a nir.Input in front", b.dims)
 	}
 	groups := max(l.Groups, 1)
 	if in := l.W.Dim(2) * groups; b.dims[2] != in {
@@ -84,7 +87,7 @@ func (b *building) conv(name string, l nn.Conv) error {
 			return fmt.Errorf("its kernel of %v does not fit into %v", l.W.Dims()[:2], b.dims[:2])
 		}
 	}
-	weights, err := floats(graph.Transpose(l.W, 3, 2, 0, 1))
+	weights, err := floats(l.W.Transpose(3, 2, 0, 1))
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,8 @@ func (b *building) conv(name string, l nn.Conv) error {
 			return fmt.Errorf("bias: %w", err)
 		}
 	}
-	n := &Node{Type: "Conv2d", Params: map[string]*hdf5.Set{"input_shape": ints(b.dims[:2]...), "stride": ints(strides...), "dilation": ints(dilation...),
+	n := &Node{Type: "Conv2d", Params: map[string]*hdf5.Set{"input_shape": ints(b.dims[:2]...),
+		"stride": ints(strides...), "dilation": ints(dilation...),
 		"groups": {Data: []int64{int64(groups)}}, "bias": {Dims: []int{next[2]}, Data: float32s(bias)},
 		"weight": {Dims: []int{next[2], l.W.Dim(2), l.W.Dim(0), l.W.Dim(1)}, Data: float32s(weights)}}}
 	switch {
@@ -103,7 +107,8 @@ func (b *building) conv(name string, l nn.Conv) error {
 	case l.Same && strides[0] == 1 && strides[1] == 1:
 		n.Params["padding"] = text("same")
 	default:
-		return fmt.Errorf("it pads by %v and %v, and NIR's Conv2d by as much before as after: give it other Pads", pads[0], pads[1])
+		return fmt.Errorf("it pads by %v and %v, and NIR's Conv2d by as much before as after: give it other Pads",
+			pads[0], pads[1])
 	}
 	b.dims = next
 	b.add(name, n)
@@ -114,7 +119,8 @@ func (b *building) flatten(name string) error {
 	if len(b.dims) != 3 {
 		return fmt.Errorf("it takes [height, width, features], and what comes before gives %v", b.dims)
 	}
-	b.add(name, &Node{Type: "Flatten", Params: map[string]*hdf5.Set{"input_type": ints(firstFeatures(b.dims)...), "start_dim": {Data: []int64{0}}, "end_dim": {Data: []int64{-1}}}})
+	b.add(name, &Node{Type: "Flatten", Params: map[string]*hdf5.Set{"input_type": ints(firstFeatures(b.dims)...),
+		"start_dim": {Data: []int64{0}}, "end_dim": {Data: []int64{-1}}}})
 	b.dims = []int{b.width()}
 	return nil
 }
@@ -129,7 +135,7 @@ func readConv(n *Node) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("weight: %w", err)
 	}
-	l := nn.Conv{W: graph.Transpose(graph.Float32s(float32s(v), set.Dims...), 2, 3, 1, 0), Groups: 1}
+	l := nn.Conv{W: graph.Float32s(float32s(v), set.Dims...).Transpose(2, 3, 1, 0), Groups: 1}
 	out := set.Dims[0]
 	if n.Params["bias"] != nil {
 		bias, err := n.vector("bias", []int{out})
@@ -160,7 +166,8 @@ func readConv(n *Node) (any, error) {
 	if kind, err := padding.Text(); err == nil {
 		switch {
 		case kind == "same" && !slices.Equal(l.Strides, []int{1, 1}):
-			return nil, fmt.Errorf("its padding is same and its strides are %v, want strides of 1: NIR has no others beside same", l.Strides)
+			return nil, fmt.Errorf("its padding is same and its strides are %v, want strides of 1: NIR has no others "+
+				"beside same", l.Strides)
 		case kind == "same":
 			l.Same = true
 		case kind != "valid":

@@ -15,8 +15,8 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Convolutions that Python wrote, run as layers, come to what a loop in NumPy over NIR's equations comes to: strides, padding, dilation and groups, neurons
-// of [features, height, width], and what is flattened.
+// Convolutions that Python wrote, run as layers, come to what a loop in NumPy over NIR's equations comes to: strides,
+// padding, dilation and groups, neurons of [features, height, width], and what is flattened.
 func TestConvolutionsOfPython(t *testing.T) {
 	var v struct {
 		DT   float64
@@ -35,14 +35,17 @@ func TestConvolutionsOfPython(t *testing.T) {
 
 func images() []any {
 	return []any{
-		nir.Input{Dims: []int{6, 7, 2}}, nn.Conv{W: ramp(-1, 2, 3, 2, 1, 4), B: ramp(0, .2, 4), Strides: []int{2, 1}, Dilation: []int{1, 2}, Pads: [][2]int{{1, 1}, {2, 2}}, Groups: 2},
-		nn.LIF{Beta: ramp(.5, .95, 4), Threshold: ramp(.5137, 1.0291, 3, 9, 4)}, nn.Conv{W: ramp(-1, 2, 2, 3, 4, 3), Same: true}, nn.CuBaLIF{Alpha: graph.Scalar(.53), Beta: graph.Scalar(.83), Threshold: graph.Scalar(1.0173)},
-		nn.Conv{W: ramp(-1, 1, 1, 2, 3, 2)}, nir.Flatten{}, nn.Dense{W: ramp(-1, 1, 48, 2)}, nn.LI{Beta: graph.Scalar(.8)},
+		nir.Input{Dims: []int{6, 7, 2}}, nn.Conv{W: ramp(-1, 2, 3, 2, 1, 4), B: ramp(0, .2, 4), Strides: []int{2, 1},
+			Dilation: []int{1, 2}, Pads: [][2]int{{1, 1}, {2, 2}}, Groups: 2},
+		nn.LIF{Beta: ramp(.5, .95, 4), Threshold: ramp(.5137, 1.0291, 3, 9, 4)}, nn.Conv{W: ramp(-1, 2, 2, 3, 4, 3),
+			Same: true}, nn.CuBaLIF{Alpha: graph.Scalar(.53), Beta: graph.Scalar(.83), Threshold: graph.Scalar(1.0173)},
+		nn.Conv{W: ramp(-1, 1, 1, 2, 3, 2)}, nir.Flatten{}, nn.Dense{W: ramp(-1, 1, 48, 2)},
+		nn.LI{Beta: graph.Scalar(.8)},
 	}
 }
 
-// What convolutions are written as they are read as, and Python's nir, where XLARUN_NIR_PYTHON names one that has it, reads the file and makes of it the
-// shapes that we have.
+// What convolutions are written as they are read as, and Python's nir, where XLARUN_NIR_PYTHON names one that has it,
+// reads the file and makes of it the shapes that we have.
 func TestConvolutionsRoundTrip(t *testing.T) {
 	x := ramp(0, 1, 20, 6, 7, 2)
 	layers := images()
@@ -58,7 +61,8 @@ func TestConvolutionsRoundTrip(t *testing.T) {
 	require.Equal(t, g, again)
 	read, err := again.Layers(scale, surrogate)
 	require.NoError(t, err)
-	cuba.Alpha, cuba.Beta, cuba.Threshold = graph.Mul(cuba.Alpha, whole), graph.Mul(cuba.Beta, whole), graph.Mul(cuba.Threshold, whole)
+	cuba.Alpha, cuba.Beta, cuba.Threshold = cuba.Alpha.Mul(whole), cuba.Beta.Mul(whole),
+		cuba.Threshold.Mul(whole)
 	layers[4] = cuba
 	play := func(layers []any) *graph.Array {
 		var out []any
@@ -80,7 +84,9 @@ func TestConvolutionsRoundTrip(t *testing.T) {
 	}
 	name := t.TempDir() + "/conv.nir"
 	require.NoError(t, g.WriteFile(name))
-	out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read", name, "unchecked").Output() // its check of shapes knows neither groups nor kernels that are not square
+	// its check of shapes knows neither groups nor kernels that are not square
+	out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read", name,
+		"unchecked").Output()
 	require.NoError(t, err)
 	var seen struct{ Nodes map[string]map[string]any }
 	require.NoError(t, json.Unmarshal(out, &seen))
@@ -93,7 +99,7 @@ func TestConvolutionsRoundTrip(t *testing.T) {
 type spatial struct{ nn.CuBaLIF }
 
 func (s spatial) Apply(x *graph.Array) *graph.Array {
-	rest := graph.ZerosLike(graph.Index(x, 0))
+	rest := graph.ZerosLike(x.Index(0))
 	_, x = s.CuBaLIF.Apply(nn.CuBaLIFState{V: rest, I: rest}, x)
 	return x
 }
@@ -117,19 +123,30 @@ func TestBadConvolutions(t *testing.T) {
 		want string
 	}{
 		{from(conv), "it takes [height, width, features], and what comes before gives []: put a nir.Input in front"},
-		{from(nir.Input{Dims: []int{4, 4}}, conv), "the Input has the dims [4 4], want [in] or [height, width, features]"},
+		{from(nir.Input{Dims: []int{4, 4}}, conv), "the Input has the dims [4 4], want [in] or [height, width, " +
+			"features]"},
 		{from(in, nn.Conv{W: ramp(0, 1, 3, 1, 2)}), "want [height, width, in, out]"},
 		{from(in, nn.Conv{W: ramp(0, 1, 3, 3, 2, 2)}), "it takes 2 features, the layer before gives 1"},
 		{from(in, nn.Conv{W: ramp(0, 1, 5, 5, 1, 2)}), "its kernel of [5 5] does not fit into [4 4]"},
 		{from(in, nn.Conv{W: ramp(0, 1, 3, 3, 1, 2), Pads: [][2]int{{0, 1}, {0, 0}}}), "it pads by [0 1] and [0 0]"},
 		{from(in, nn.Conv{W: ramp(0, 1, 3, 3, 1, 2), Same: true, Strides: []int{2, 2}}), "it pads by [0 1] and [0 1]"},
 		{from(in, conv, nn.Dense{W: ramp(0, 1, 8, 2)}), "the layer before gives [2 2 2]: put a nir.Flatten between"},
-		{from(in, conv, nn.LIF{Beta: ramp(.1, .9, 3), Threshold: graph.Scalar(1)}), "tau: got f32[3], want one number, or of dims that [2 2 2] goes with"},
-		{from(in, conv, nn.LIF{Beta: graph.Scalar(.5), Threshold: graph.Scalar(1), Wh: ramp(0, 1, 8, 8)}), "only neurons along one axis do in NIR"},
-		{change(func(p map[string]*hdf5.Set) { p["padding"] = words("same") }), "its padding is same and its strides are [2 1], want strides of 1"},
-		{change(func(p map[string]*hdf5.Set) { p["padding"] = words("mirror") }), `its padding is "mirror", want same, valid or numbers`},
-		{change(func(p map[string]*hdf5.Set) { p["padding"] = number(-1, 0) }), "padding is [-1 0], want whole numbers from 0 on"},
-		{change(func(p map[string]*hdf5.Set) { p["stride"] = number(0, 1) }), "stride is [0 1], want whole numbers from 1 on"},
+		{from(in, conv, nn.LIF{Beta: ramp(.1, .9, 3), Threshold: graph.Scalar(1)}), "tau: got f32[3], want one " +
+			"number, or of dims that [2 2 2] goes with"},
+		{from(in, conv, nn.LIF{Beta: graph.Scalar(.5), Threshold: graph.Scalar(1), Wh: ramp(0, 1, 8, 8)}),
+			"only neurons along one axis do in NIR"},
+		{change(func(p map[string]*hdf5.Set) {
+			p["padding"] = words("same")
+		}), "its padding is same and its strides are [2 1], want strides of 1"},
+		{change(func(p map[string]*hdf5.Set) {
+			p["padding"] = words("mirror")
+		}), `its padding is "mirror", want same, valid or numbers`},
+		{change(func(p map[string]*hdf5.Set) {
+			p["padding"] = number(-1, 0)
+		}), "padding is [-1 0], want whole numbers from 0 on"},
+		{change(func(p map[string]*hdf5.Set) {
+			p["stride"] = number(0, 1)
+		}), "stride is [0 1], want whole numbers from 1 on"},
 		{change(func(p map[string]*hdf5.Set) { p["groups"] = number(3) }), "it has 3 groups of 4 features"},
 		{change(func(p map[string]*hdf5.Set) { delete(p, "dilation") }), "0, Conv2d: it has no dilation"},
 	} {

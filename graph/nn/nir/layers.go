@@ -9,9 +9,9 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.Conv over height and width, Flatten, nn.LIF, nn.CuBaLIF and nn.LI,
-// with concrete parameters, behind an Input where a convolution comes first. Nodes are called input, 0, 1, … and output. A layer with weights to
-// itself becomes two nodes, N and N.w_rec.
+// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.Conv over height and width, Flatten,
+// nn.LIF, nn.CuBaLIF and nn.LI, with concrete parameters, behind an Input where a convolution comes first. Nodes are
+// called input, 0, 1, … and output. A layer with weights to itself becomes two nodes, N and N.w_rec.
 func FromLayers(scale Scale, layers ...any) (*Graph, error) {
 	if err := scale.check(); err != nil {
 		return nil, err
@@ -20,7 +20,8 @@ func FromLayers(scale Scale, layers ...any) (*Graph, error) {
 	if len(layers) > 0 {
 		if in, ok := layers[0].(Input); ok {
 			if len(in.Dims) != 1 && len(in.Dims) != 3 || slices.Min(in.Dims) < 1 {
-				return nil, fmt.Errorf("nir: the Input has the dims %v, want [in] or [height, width, features]", in.Dims)
+				return nil, fmt.Errorf("nir: the Input has the dims %v, want [in] or [height, width, features]",
+					in.Dims)
 			}
 			b.in, b.dims, layers = firstFeatures(in.Dims), slices.Clone(in.Dims), layers[1:]
 		}
@@ -31,7 +32,8 @@ func FromLayers(scale Scale, layers ...any) (*Graph, error) {
 		}
 	}
 	if b.in == nil {
-		return nil, fmt.Errorf("nir: there is no layer whose sizes say how many inputs there are: put an nn.Dense first")
+		return nil, fmt.Errorf(
+			"nir: there is no layer whose sizes say how many inputs there are: put an nn.Dense first")
 	}
 	b.g.Nodes["input"] = &Node{Type: "Input", Params: map[string]*hdf5.Set{"shape": ints(b.in...)}}
 	b.add("output", &Node{Type: "Output", Params: map[string]*hdf5.Set{"shape": ints(firstFeatures(b.dims)...)}})
@@ -89,7 +91,8 @@ func (b *building) layer(name string, l any) error {
 		}
 		switch {
 		case len(b.dims) == 3:
-			return fmt.Errorf("it takes %d inputs, the layer before gives %v: put a nir.Flatten between", l.W.Dim(0), b.dims)
+			return fmt.Errorf("it takes %d inputs, the layer before gives %v: put a nir.Flatten between", l.W.Dim(0),
+				b.dims)
 		case b.dims != nil && b.width() != l.W.Dim(0):
 			return fmt.Errorf("it takes %d inputs, the layer before gives %d", l.W.Dim(0), b.width())
 		case b.in == nil:
@@ -105,11 +108,13 @@ func (b *building) layer(name string, l any) error {
 	case nn.LIF:
 		return b.spiking(name, "LIF", l.Wh, map[string]*graph.Array{"tau": l.Beta, "v_threshold": l.Threshold})
 	case nn.CuBaLIF:
-		return b.spiking(name, "CubaLIF", l.Wh, map[string]*graph.Array{"tau_mem": l.Beta, "tau_syn": l.Alpha, "v_threshold": l.Threshold})
+		return b.spiking(name, "CubaLIF", l.Wh, map[string]*graph.Array{"tau_mem": l.Beta, "tau_syn": l.Alpha,
+			"v_threshold": l.Threshold})
 	case nn.LI:
 		return b.spiking(name, "LI", nil, map[string]*graph.Array{"tau": l.Beta})
 	}
-	return fmt.Errorf("NIR has no node for it; there are some for nn.Dense, nn.Conv, nir.Flatten, nn.LIF, nn.CuBaLIF and nn.LI")
+	return fmt.Errorf("NIR has no node for it; there are some for nn.Dense, nn.Conv, nir.Flatten, nn.LIF, nn.CuBaLIF " +
+		"and nn.LI")
 }
 
 // spiking adds a node of neurons, given what is left of each state by the name of its time constant.
@@ -186,12 +191,13 @@ func (b *building) each(a *graph.Array) ([]float64, error) {
 	if !fits {
 		return nil, fmt.Errorf("got %v, want one number, or of dims that %v goes with", a.Shape(), b.dims)
 	}
-	return floats(graph.Transpose(graph.BroadcastTo(a, b.dims...), 2, 0, 1))
+	return floats(a.BroadcastTo(b.dims...).Transpose(2, 0, 1))
 }
 
-// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.Conv, Flatten, nn.LIF, nn.CuBaLIF and nn.LI. The graph must be a
-// chain; a Linear from a spiking node to itself becomes its feedback. Spiking layers get surrogate. What a step adds to the potentials of
-// an LI is put into the weights before it, which must be there unless it is 1.
+// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.Conv, Flatten, nn.LIF,
+// nn.CuBaLIF and nn.LI. The graph must be a chain; a Linear from a spiking node to itself becomes its feedback. Spiking
+// layers get surrogate. What a step adds to the potentials of an LI is put into the weights before it, which must be
+// there unless it is 1.
 func (g *Graph) Layers(scale Scale, surrogate nn.Surrogate) ([]any, error) {
 	if err := scale.check(); err != nil {
 		return nil, err
@@ -244,7 +250,8 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 		return readFlatten(n)
 	case "LIF", "CubaLIF", "LI":
 	default:
-		return nil, fmt.Errorf("there is no layer for it; there are some for Affine, Linear, Conv2d, Flatten, LIF, CubaLIF and LI")
+		return nil, fmt.Errorf("there is no layer for it; there are some for Affine, Linear, Conv2d, Flatten, LIF, " +
+			"CubaLIF and LI")
 	}
 	p, err := readNeurons(scale, n)
 	if err != nil {
@@ -273,16 +280,18 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 	if slices.ContainsFunc(p.gain, func(g float64) bool { return g != 1 }) {
 		last := len(before) - 1
 		if last < 0 {
-			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, and there are none")
+			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, and there " +
+				"are none")
 		}
 		d, ok := before[last].(nn.Dense)
 		if !ok {
-			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, where a %T is", before[last])
+			return nil, fmt.Errorf("what a step adds to its potentials has to go into weights before it, where a %T is",
+				before[last])
 		}
 		gain := graph.Float32s(float32s(p.gain))
-		d.W = graph.Mul(d.W, gain)
+		d.W = d.W.Mul(gain)
 		if d.B != nil {
-			d.B = graph.Mul(d.B, gain)
+			d.B = d.B.Mul(gain)
 		}
 		before[last] = d
 	}
@@ -297,7 +306,8 @@ type neurons struct {
 }
 
 // wanted are the parameters of nodes of neurons, the time constant of their potential first; others may be absent.
-var wanted = map[string][]string{"LIF": {"tau", "r", "v_leak", "v_threshold"}, "CubaLIF": {"tau_mem", "tau_syn", "r", "v_leak", "v_threshold"}, "LI": {"tau", "r", "v_leak"}}
+var wanted = map[string][]string{"LIF": {"tau", "r", "v_leak", "v_threshold"}, "CubaLIF": {"tau_mem", "tau_syn", "r",
+	"v_leak", "v_threshold"}, "LI": {"tau", "r", "v_leak"}}
 
 func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 	tau := wanted[n.Type][0]

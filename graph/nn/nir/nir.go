@@ -1,10 +1,11 @@
-// Package nir reads and writes graphs of the Neuromorphic Intermediate Representation (Pedersen et al., "Neuromorphic intermediate
-// representation: A unified instruction set for interoperable brain-inspired computing", 2024), as version 1.0.8 of its Python package nir
-// does, and turns them into the layers of package nn and back.
+// Package nir reads and writes graphs of the Neuromorphic Intermediate Representation (Pedersen et al., "Neuromorphic
+// intermediate representation: A unified instruction set for interoperable brain-inspired computing", 2024), as version
+// 1.0.8 of its Python package nir does, and turns them into the layers of package nn and back.
 //
-// A Graph is a file as it is; any node is read and written, known or not. Layers and FromLayers know Input, Output, Affine, Linear, Conv2d, Flatten (of
-// all axes), LIF, CubaLIF and LI in a chain, and spiking nodes with a Linear from themselves to themselves, flat or as a NIRGraph of their own.
-// Refused are padding that differs before and after, padding "same" with strides, Conv1d, pooling, and what feeds itself by a convolution.
+// A Graph is a file as it is; any node is read and written, known or not. Layers and FromLayers know Input, Output,
+// Affine, Linear, Conv2d, Flatten (of all axes), LIF, CubaLIF and LI in a chain, and spiking nodes with a Linear from
+// themselves to themselves, flat or as a NIRGraph of their own. Refused are padding that differs before and after,
+// padding "same" with strides, Conv1d, pooling, and what feeds itself by a convolution.
 package nir
 
 import (
@@ -25,7 +26,8 @@ type Graph struct {
 	Edges [][2]string
 }
 
-// Node is a node's type, "LIF" say, and its parameters by name, in nir's units: seconds, and whatever else it was made in.
+// Node is a node's type, "LIF" say, and its parameters by name, in nir's units: seconds, and whatever else it was made
+// in.
 type Node struct {
 	Type   string
 	Params map[string]*hdf5.Set
@@ -148,7 +150,8 @@ func (g *Graph) check() error {
 	for _, e := range g.Edges {
 		for _, end := range e {
 			if g.Nodes[end] == nil {
-				return fmt.Errorf("nir: there is an edge %s to %s, but no node %s; there are %v", e[0], e[1], end, slices.Sorted(maps.Keys(g.Nodes)))
+				return fmt.Errorf("nir: there is an edge %s to %s, but no node %s; there are %v", e[0], e[1], end,
+					slices.Sorted(maps.Keys(g.Nodes)))
 			}
 		}
 	}

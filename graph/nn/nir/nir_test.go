@@ -45,7 +45,7 @@ func run(t *testing.T, layers []any, x *graph.Array) *graph.Array {
 		case nn.Dense:
 			x = l.Apply(x)
 		case nn.LIF:
-			_, x = l.Apply(graph.ZerosLike(graph.Index(x, 0)), x)
+			_, x = l.Apply(graph.ZerosLike(x.Index(0)), x)
 		case nn.Conv:
 			x = graph.VMap(l.Apply)(x)
 		case spatial:
@@ -135,14 +135,16 @@ func ramp(from, to float32, dims ...int) *graph.Array {
 // network has a layer of each kind, numbers for all units and one for each.
 func network() []any {
 	return []any{
-		nn.Dense{W: ramp(-1, 2, 3, 5), B: ramp(0, .2, 5)}, nn.LIF{Beta: ramp(.5, .95, 5), Threshold: graph.Scalar(.8), Wh: ramp(-.5, .5, 5, 5)},
-		nn.Dense{W: ramp(-1, 2, 5, 4)}, nn.CuBaLIF{Alpha: graph.Scalar(.4), Beta: ramp(.6, .9, 4), Threshold: ramp(.7, 1.2, 4)},
+		nn.Dense{W: ramp(-1, 2, 3, 5), B: ramp(0, .2, 5)}, nn.LIF{Beta: ramp(.5, .95, 5), Threshold: graph.Scalar(.8),
+			Wh: ramp(-.5, .5, 5, 5)},
+		nn.Dense{W: ramp(-1, 2, 5, 4)}, nn.CuBaLIF{Alpha: graph.Scalar(.4), Beta: ramp(.6, .9, 4),
+			Threshold: ramp(.7, 1.2, 4)},
 		nn.Dense{W: ramp(-1, 1, 4, 2), B: ramp(-.1, .1, 2)}, nn.LI{Beta: graph.Scalar(.8)},
 	}
 }
 
-// What layers are written as they are read as: weights, and outputs along time, by every rule. Every node keeps NIR's scale: in a file of the
-// rules exact and euler an input of 1 moves v by 1 in a step.
+// What layers are written as they are read as: weights, and outputs along time, by every rule. Every node keeps NIR's
+// scale: in a file of the rules exact and euler an input of 1 moves v by 1 in a step.
 func TestRoundTrip(t *testing.T) {
 	x := ramp(0, 1, 40, 3)
 	want := run(t, network(), x)
@@ -176,7 +178,8 @@ func TestPythonReadsOurs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, kept, ours, "another file: let Python read it anew, with -update and XLARUN_NIR_PYTHON")
 	if python != "" {
-		out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read", "testdata/go.nir").Output()
+		out, err := exec.CommandContext(t.Context(), python, "../../../third_party/oracles/nir_graphs.py", "read",
+			"testdata/go.nir").Output()
 		require.NoError(t, err)
 		if *update {
 			require.NoError(t, os.WriteFile("testdata/go.json", out, 0o644))

@@ -38,21 +38,31 @@ func TestBadInput(t *testing.T) {
 		{from(nir.Scale{DT: 1, Rule: "rk4"}, dense), `got the rule "rk4", want exact, euler or spyx`},
 		{from(good), "there is no layer whose sizes say how many inputs there are"},
 		{from(good, nn.LI{Beta: graph.Scalar(.5)}), "put an nn.Dense before it"},
-		{from(good, dense, nn.LIF{Beta: graph.Scalar(1), Threshold: graph.Scalar(1)}), "tau of neuron 0: got the decay 1, want one above 0 and below 1"},
+		{from(good, dense, nn.LIF{Beta: graph.Scalar(1), Threshold: graph.Scalar(1)}), "tau of neuron 0: got the " +
+			"decay 1, want one above 0 and below 1"},
 		{from(good, dense, nn.LIF{Beta: graph.Scalar(0), Threshold: graph.Scalar(1)}), "got the decay 0"},
-		{from(good, dense, nn.LIF{Beta: graph.Ones(graph.ShapeOf(graph.Float32, 2)), Threshold: graph.Scalar(1)}), "tau: got f32[2], want one number or [3]"},
+		{from(good, dense, nn.LIF{Beta: graph.Ones(graph.ShapeOf(graph.Float32, 2)), Threshold: graph.Scalar(1)}),
+			"tau: got f32[2], want one number or [3]"},
 		{from(good, dense, dense), "it takes 2 inputs, the layer before gives 3"},
 		{from(good, dense, nn.ALIF{}), "layer 1, nn.ALIF: NIR has no node for it"},
 		{made(func(g *nir.Graph) { g.Nodes["3"].Type = "IF" }), "3, IF: there is no layer for it"},
 		{made(func(g *nir.Graph) { delete(g.Nodes, "2") }), "there is an edge 1 to 2, but no node 2"},
-		{made(func(g *nir.Graph) { g.Edges = append(g.Edges, [2]string{"0", "4"}) }), "the graph is no chain: behind 0 there is 1, 4"},
+		{made(func(g *nir.Graph) {
+			g.Edges = append(g.Edges, [2]string{"0", "4"})
+		}), "the graph is no chain: behind 0 there is 1, 4"},
 		{made(func(g *nir.Graph) { g.Edges = g.Edges[:2] }), "the graph is no chain: behind 1 there is"},
-		{made(func(g *nir.Graph) { g.Nodes["again"] = &nir.Node{Type: "Input"} }), "the graph has the inputs again and input, want one"},
+		{made(func(g *nir.Graph) {
+			g.Nodes["again"] = &nir.Node{Type: "Input"}
+		}), "the graph has the inputs again and input, want one"},
 		{made(func(g *nir.Graph) { g.Nodes["1"].Params["v_reset"] = of(0, 0, 0, 0, .1) }), "v_reset is not 0"},
-		{made(func(g *nir.Graph) { g.Nodes["1"].Params["tau"] = of(1, 1, 1, -1, 1) }), "tau of neuron 3: got the time constant -1 s"},
+		{made(func(g *nir.Graph) {
+			g.Nodes["1"].Params["tau"] = of(1, 1, 1, -1, 1)
+		}), "tau of neuron 3: got the time constant -1 s"},
 		{made(func(g *nir.Graph) { delete(g.Nodes["3"].Params, "r") }), "3, CubaLIF: it has no r"},
 		{made(func(g *nir.Graph) { g.Nodes["3"].Params["r"] = of(1, 2) }), "r is of dims [2], want [4]"},
-		{made(func(g *nir.Graph) { g.Nodes["1"].Params["r"] = of(1, 1, 0, 1, 1) }), "neuron 2 moves by 0 for an input of 1"},
+		{made(func(g *nir.Graph) {
+			g.Nodes["1"].Params["r"] = of(1, 1, 0, 1, 1)
+		}), "neuron 2 moves by 0 for an input of 1"},
 		{made(func(g *nir.Graph) { g.Nodes["0"].Params["weight"] = of(1) }), "it has no weight [out, in]"},
 		{func() error { _, err := nir.Read(nil); return err }, "does not begin as one of HDF5 does"},
 		{func() error {
@@ -77,7 +87,8 @@ func TestGraphsWithinGraphs(t *testing.T) {
 		nested.Nodes[name] = n
 	}
 	inner := &nir.Graph{
-		Nodes: map[string]*nir.Node{"in": {Type: "Input", Params: map[string]*hdf5.Set{}}, "out": {Type: "Output", Params: map[string]*hdf5.Set{}}, "lif": g.Nodes["1"], "w": g.Nodes["1.w_rec"]},
+		Nodes: map[string]*nir.Node{"in": {Type: "Input", Params: map[string]*hdf5.Set{}},
+			"out": {Type: "Output", Params: map[string]*hdf5.Set{}}, "lif": g.Nodes["1"], "w": g.Nodes["1.w_rec"]},
 		Edges: [][2]string{{"in", "w"}, {"w", "lif"}, {"lif", "w"}, {"lif", "out"}},
 	}
 	delete(nested.Nodes, "1.w_rec")

@@ -18,14 +18,17 @@ func newAdam(like *graph.Array) Adam {
 	return Adam{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.ZerosLike(like), graph.ZerosLike(like)}
 }
 
-// step gives the change that ascends along the gradient.
+// step returns the change that ascends along the gradient, as evosax computes it. graph/optim multiplies by the
+// learning rate last, as optax does; its results differ in the last digit, so it does not take the place of this.
 func (a Adam) step(gradient, rate *graph.Array) (next Adam, update *graph.Array) {
 	mix := func(beta float32, old, x *graph.Array) *graph.Array {
-		return graph.Add(graph.Mul(beta, old), graph.Mul(1-beta, x))
+		return graph.Mul(beta, old).Add(graph.Mul(1-beta, x))
 	}
-	next = Adam{graph.Add(a.Count, 1), mix(adamBeta1, a.Mu, gradient), mix(adamBeta2, a.Nu, graph.Square(gradient))}
-	t := graph.Convert(next.Count, graph.Float32)
-	unbiased := func(beta float32, x *graph.Array) *graph.Array { return graph.Div(x, graph.Sub(1, graph.Pow(beta, t))) }
+	next = Adam{a.Count.Add(1), mix(adamBeta1, a.Mu, gradient), mix(adamBeta2, a.Nu, gradient.Square())}
+	t := next.Count.Convert(graph.Float32)
+	unbiased := func(beta float32, x *graph.Array) *graph.Array {
+		return x.Div(graph.Sub(1, graph.Pow(beta, t)))
+	}
 	mean, square := unbiased(adamBeta1, next.Mu), unbiased(adamBeta2, next.Nu)
-	return next, graph.Div(graph.Mul(rate, mean), graph.Add(graph.Sqrt(square), float32(adamEps)))
+	return next, rate.Mul(mean).Div(square.Sqrt().Add(float32(adamEps)))
 }

@@ -14,13 +14,14 @@ func init() {
 }
 
 // CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001) as Hansen's "The CMA
-// evolution strategy: a tutorial" (2016) writes it down, negative weights included, with the formulas and defaults of evosax
-// 0.3.2. Members are mean + σ·B·(D·z) of the covariance's eigenvectors B and the roots D of its eigenvalues.
+// evolution strategy: a tutorial" (2016) writes it down, negative weights included, with the formulas and defaults of
+// evosax 0.3.2. Members are mean + σ·B·(D·z) of the covariance's eigenvectors B and the roots D of its eigenvalues.
 //
-// The state has two matrices of n² numbers of n parameters. The eigendecomposition takes some 10·n³ steps on every device; it
-// is made every EigenEvery generations, and in between B and D are those of an older covariance, as the tutorial allows. By
-// default that is as many generations as change a tenth of the covariance, 0.1/(c1 + cmu) and 1 at least: 1 for 10 parameters and
-// 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax makes it in every generation.
+// The state has two matrices of n² numbers of n parameters. The eigendecomposition takes some 10·n³ steps on every
+// device; it is made every EigenEvery generations, and in between B and D are those of an older covariance, as the
+// tutorial allows. By default that is as many generations as change a tenth of the covariance, 0.1/(c1 + cmu) and 1 at
+// least: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax makes it in every
+// generation.
 type CMAES struct {
 	single
 	ranked
@@ -45,7 +46,8 @@ type CMAESState struct {
 func (e *CMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero, eye := graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))
-	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean), graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean),
+		graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
 // Sample draws z, standard normal.
@@ -53,10 +55,10 @@ func (*CMAES) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(CMAESState).Mean.Shape())
 }
 
-// Member is mean + σ·B·(D·z).
+// Member returns mean + σ·B·(D·z).
 func (*CMAES) Member(state, noise any, _ *graph.Array) any {
 	s := state.(CMAESState)
-	return graph.Add(s.Mean, graph.Mul(s.Sigma, graph.Dot(s.Basis, graph.Mul(s.Scale, noise.(*graph.Array)))))
+	return s.Mean.Add(s.Sigma.Mul(s.Basis.Dot(s.Scale.Mul(noise.(*graph.Array)))))
 }
 
 // Tell recombines the better half and moves paths, step size and covariance.
@@ -65,31 +67,35 @@ func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	n := s.Mean.Dim(0)
 	r := recombine(v.Fitness.Dim(0), n, true)
 	w := r.weights.of(v.Fitness)
-	sum := sumOf(noise, graph.Max(w, 0), nil)
-	step, white := graph.Dot(s.Basis, graph.Mul(s.Scale, sum)), graph.Dot(s.Basis, sum)
+	sum := sumOf(noise, w.Max(0), nil)
+	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
 
 	// A negative weight is over the member's own length (equation 46): the covariance stays positive.
-	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return graph.Sum(graph.Square(z)) })
-	w = graph.Mul(w, graph.Select(graph.Ge(w, 0), graph.OnesLike(w), graph.Div(float32(n), graph.Max(lengths, float32(1e-8)))))
-	frame := graph.Mul(s.Basis, graph.ExpandDims(s.Scale, 0)) // B·diag(D)
-	mu := graph.Dot(graph.Dot(frame, noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })), graph.MatrixTranspose(frame))
+	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
+	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
+		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
+	frame := s.Basis.Mul(s.Scale.ExpandDims(0)) // B·diag(D)
+	mu := frame.Dot(noise.Outer(w, func(z any) *graph.Array {
+		return z.(*graph.Array)
+	})).Dot(graph.MatrixTranspose(frame))
 	covariance := conditioned(r.covariance(s.Covariance, graph.Outer(p.path, p.path), mu, p.stalled))
 
-	told := graph.Add(s.Told, 1)
-	basis, scale := e.decompose(e.every(r), covariance, s, told)
-	return CMAESState{graph.Add(s.Mean, graph.Mul(s.Sigma, step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale, told}
+	generations := s.Told.Add(1)
+	basis, scale := e.decompose(e.every(r), covariance, s, generations)
+	return CMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, covariance, basis, scale,
+		generations}
 }
 
-// conditioned makes a covariance symmetric and its diagonal positive.
+// conditioned returns a covariance made symmetric, with a positive diagonal.
 func conditioned(c *graph.Array) *graph.Array {
 	eye := graph.Eye(graph.Float32, c.Dim(0))
-	c = graph.Mul(graph.Add(c, graph.MatrixTranspose(c)), float32(.5))
-	c = graph.Select(graph.Gt(eye, 0), graph.Max(c, 0), c)
-	return graph.Add(graph.Min(c, float32(cmaMost)), graph.Mul(float32(cmaLeast), eye))
+	c = c.Add(graph.MatrixTranspose(c)).Mul(float32(.5))
+	c = graph.Select(eye.Gt(0), c.Max(0), c)
+	return c.Min(float32(cmaMost)).Add(graph.Mul(float32(cmaLeast), eye))
 }
 
-// every is the number of generations from one eigendecomposition to the next.
+// every returns the number of generations from one eigendecomposition to the next.
 func (e *CMAES) every(r recombination) int {
 	if e.EigenEvery > 0 {
 		return e.EigenEvery
@@ -97,23 +103,24 @@ func (e *CMAES) every(r recombination) int {
 	return max(1, int(math.Min(.1/(r.cOne+r.cMu), 1e6)))
 }
 
-// decompose gives eigenvectors and roots of eigenvalues: of the covariance where it is due, else those at hand.
-func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState, told *graph.Array) (basis, scale *graph.Array) {
+// decompose returns eigenvectors and roots of eigenvalues: of the covariance where it is due, else the state's.
+func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
+	generations *graph.Array) (basis, scale *graph.Array) {
 	eigen := func() (basis, scale *graph.Array) {
 		values, vectors := graph.Eigh(covariance)
-		return vectors, graph.Sqrt(graph.Max(values, float32(cmaLeast)))
+		return vectors, values.Max(float32(cmaLeast)).Sqrt()
 	}
 	if every == 1 {
 		return eigen()
 	}
-	// A loop of one turn or none, and not Cond: that would ask for its predicate's value where nothing is traced.
+	// A loop of at most one turn: Cond would read its predicate's value where nothing is traced.
 	type loop struct{ Due, Basis, Scale *graph.Array }
 	end := graph.While(func(l loop) *graph.Array { return l.Due }, func(loop) loop {
 		basis, scale := eigen()
 		return loop{graph.Full(graph.ShapeOf(graph.Bool), false), basis, scale}
-	}, loop{graph.Eq(graph.Rem(told, every), 0), s.Basis, s.Scale})
+	}, loop{generations.Rem(every).Eq(0), s.Basis, s.Scale})
 	return end.Basis, end.Scale
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*CMAES) Centre(state any) any { return state.(CMAESState).Mean }

@@ -15,7 +15,8 @@ func init() {
 
 // CRFMNES is the fast moving natural evolution strategy of Nomura and Ono, "Fast moving natural evolution strategy for
 // high-dimensional problems" (2022), with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± σ·D·y with
-// y = (1 + v·vᵀ)^½·z, so that a covariance of n parameters is 2·n numbers and every generation a few sums over the pairs.
+// y = (1 + v·vᵀ)^½·z, so that a covariance of n parameters is 2·n numbers and every generation a few sums over the
+// pairs.
 type CRFMNES struct {
 	antithetic
 	Vectors
@@ -36,8 +37,9 @@ type CRFMNESState struct {
 func (e *CRFMNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
-	v := random.Normal(random.FoldIn(random.New(0), graph.Sum(graph.Bitcast(mean, graph.Uint32))), mean.Shape())
-	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean), graph.Div(v, float32(math.Sqrt(float64(mean.Dim(0)))))}
+	v := random.Normal(random.FoldIn(random.New(0), graph.Bitcast(mean, graph.Uint32).Sum()), mean.Shape())
+	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
+		v.Div(float32(math.Sqrt(float64(mean.Dim(0)))))}
 }
 
 // Sample draws z, standard normal.
@@ -45,25 +47,25 @@ func (*CRFMNES) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(CRFMNESState).Mean.Shape())
 }
 
-// Member is mean + σ·D·y on side 0, mean - σ·D·y on side 1.
+// Member returns mean + σ·D·y on side 0, mean - σ·D·y on side 1.
 func (e *CRFMNES) Member(state, noise any, side *graph.Array) any {
 	s := state.(CRFMNESState)
-	step := graph.Mul(graph.Mul(s.Sigma, s.Scale), s.axis().stretch(noise.(*graph.Array)))
-	return graph.Add(s.Mean, graph.Mul(e.sign(side), step))
+	step := s.Sigma.Mul(s.Scale).Mul(s.axis().stretch(noise.(*graph.Array)))
+	return s.Mean.Add(e.sign(side).Mul(step))
 }
 
 // longAxis is v: its direction and the square of its length.
 type longAxis struct{ bar, square *graph.Array }
 
 func (s CRFMNESState) axis() longAxis {
-	square := graph.Sum(graph.Square(s.V))
-	return longAxis{graph.Div(s.V, graph.Sqrt(square)), square}
+	square := s.V.Square().Sum()
+	return longAxis{s.V.Div(square.Sqrt()), square}
 }
 
 // stretch is (1 + v·vᵀ)^½·z.
 func (a longAxis) stretch(z *graph.Array) *graph.Array {
-	along := graph.Mul(graph.Sub(graph.Sqrt(graph.Add(1, a.square)), 1), graph.Dot(z, a.bar))
-	return graph.Add(z, graph.Mul(along, a.bar))
+	along := graph.Add(1, a.square).Sqrt().Sub(1).Mul(z.Dot(a.bar))
+	return z.Add(along.Mul(a.bar))
 }
 
 // crfmnesRates are the strategy's constants for sizes of population and genome.
@@ -98,7 +100,8 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	return r
 }
 
-// inverseOfH solves (1 + a²)·exp(a²/2) / 0.24 - 10 = n for a, by Newton's method with half steps; as in evosax n is at most 2000.
+// inverseOfH solves (1 + a²)·exp(a²/2) / 0.24 - 10 = n for a, by Newton's method with half steps; as in evosax n is at
+// most 2000.
 func inverseOfH(n int) float64 {
 	a := 1.
 	for range 200 {
@@ -114,47 +117,49 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	s := state.(CRFMNESState)
 	members, n := ev.Fitness.Dim(0), s.Mean.Dim(0)
 	r := crfmnesRatesOf(members, n)
-	failed := graph.All(graph.IsNaN(ev.Fitness))
-	recombined := graph.Max(r.positive.of(ev.Fitness), 0)
-	ofSigma := graph.Add(graph.Mul(float32(1-r.cSigma), s.SigmaPath), graph.Mul(r.pathStep(r.cSigma), sumOf(noise, e.difference(recombined), nil)))
-	length := graph.Sqrt(graph.Sum(graph.Square(ofSigma)))
+	failed := ev.Fitness.IsNaN().All()
+	recombined := r.positive.of(ev.Fitness).Max(0)
+	ofSigma := graph.Mul(float32(1-r.cSigma), s.SigmaPath).Add(graph.Mul(r.pathStep(r.cSigma),
+		sumOf(noise, e.difference(recombined), nil)))
+	length := ofSigma.Square().Sum().Sqrt()
 
 	// While the search moves, members weigh more the farther out they are.
-	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return graph.Sum(graph.Square(z)) })
-	far := graph.Exp(graph.Mul(float32(r.distance), graph.Sqrt(squares)))
-	far = graph.Mul(r.utilities.of(ev.Fitness), graph.Concatenate(0, far, far))
-	far = graph.Sub(graph.Div(far, graph.Sum(far)), float32(1/float64(members)))
-	moves := graph.Ge(length, float32(r.length))
+	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
+	far := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
+	far = r.utilities.of(ev.Fitness).Mul(graph.Concatenate(0, far, far))
+	far = far.Div(far.Sum()).Sub(float32(1 / float64(members)))
+	moves := length.Ge(float32(r.length))
 	w := graph.Select(failed, graph.ZerosLike(far), graph.Select(moves, far, recombined))
-	rate := graph.Select(moves, float32(1), graph.Select(graph.Ge(length, float32(.1*r.length)), float32(r.stagnant), float32(r.close)))
+	rate := graph.Select(moves, float32(1), graph.Select(length.Ge(float32(.1*r.length)), float32(r.stagnant),
+		float32(r.close)))
 
 	axis := s.axis()
-	step := graph.Mul(s.Scale, axis.stretch(sumOf(noise, e.difference(w), nil))) // in units of sigma
-	path := graph.Add(graph.Mul(float32(1-r.cPath), s.Path), graph.Mul(r.pathStep(r.cPath), step))
+	step := s.Scale.Mul(axis.stretch(sumOf(noise, e.difference(w), nil))) // in units of sigma
+	path := graph.Mul(float32(1-r.cPath), s.Path).Add(graph.Mul(r.pathStep(r.cPath), step))
 
 	// v and D: both sides of a pair have the same natural gradient, which is even in y.
 	slope := axis.gradients()
 	plus, minus := e.sides(w)
-	both := graph.Add(plus, minus)
+	both := plus.Add(minus)
 	sum := population.SumOf(noise, both, func(z *graph.Array) longAxisGradient { return slope(axis.stretch(z)) })
-	ofPath := slope(graph.Div(path, s.Scale))
+	ofPath := slope(path.Div(s.Scale))
 	total := func(members, path *graph.Array) *graph.Array {
-		return graph.Add(graph.Mul(float32(r.shape), members), graph.Mul(float32(r.one), path))
+		return graph.Mul(float32(r.shape), members).Add(graph.Mul(float32(r.one), path))
 	}
-	v := graph.Add(s.V, graph.Div(total(sum.V, ofPath.V), graph.Sqrt(axis.square)))
-	scale := graph.Add(s.Scale, graph.Mul(total(sum.Scale, ofPath.Scale), s.Scale))
-	volume := graph.Add(graph.Mean(graph.Log(scale)), graph.Div(graph.Log(graph.Add(1, graph.Sum(graph.Square(v)))), float32(2*n)))
-	scale = graph.Div(scale, graph.Exp(volume))
+	v := s.V.Add(total(sum.V, ofPath.V).Div(axis.square.Sqrt()))
+	scale := s.Scale.Add(total(sum.Scale, ofPath.Scale).Mul(s.Scale))
+	volume := scale.Log().Mean().Add(graph.Add(1, v.Square().Sum()).Log().Div(float32(2 * n)))
+	scale = scale.Div(volume.Exp())
 
-	grow := graph.Div(graph.Sum(graph.Mul(both, graph.Sub(squares, float32(n)))), float32(n))
-	sigma := graph.Mul(s.Sigma, graph.Exp(graph.Mul(graph.Mul(rate, .5), grow)))
-	return CRFMNESState{graph.Add(s.Mean, graph.Mul(s.Sigma, step)), sigma, ofSigma, path, scale, v}
+	grow := both.Mul(squares.Sub(float32(n))).Sum().Div(float32(n))
+	sigma := s.Sigma.Mul(rate.Mul(.5).Mul(grow).Exp())
+	return CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
 }
 
 // difference is the weight of each pair's z: that of side 0 less that of side 1.
 func (e *CRFMNES) difference(w *graph.Array) *graph.Array {
 	plus, minus := e.sides(w)
-	return graph.Sub(plus, minus)
+	return plus.Sub(minus)
 }
 
 // longAxisGradient is the natural gradient of one y: of v, times its length, and of log D.
@@ -164,27 +169,28 @@ type longAxisGradient struct{ V, Scale *graph.Array }
 // optimization in high dimension", 2014, algorithm 3.2).
 func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	add, sub, mul, div := graph.Add, graph.Sub, graph.Mul, graph.Div
-	squares := graph.Square(a.bar)
+	squares := a.bar.Square()
 	gamma := add(1, a.square)
-	fourth := graph.Square(a.square)
-	alpha := graph.Sqrt(add(fourth, div(sub(mul(2, gamma), graph.Sqrt(gamma)), graph.ReduceMax(squares))))
+	fourth := a.square.Square()
+	alpha := add(fourth, div(sub(mul(2, gamma), gamma.Sqrt()), squares.ReduceMax())).Sqrt()
 	alpha = graph.Min(1, div(alpha, add(2, a.square)))
-	alpha2 := graph.Square(alpha)
+	alpha2 := alpha.Square()
 	b := add(div(mul(sub(alpha2, 1), fourth), gamma), mul(2, alpha2))
 	inverse := div(1, sub(2, mul(add(b, mul(2, alpha2)), squares))) // of H, which is diagonal
 	thin := mul(inverse, squares)
-	bend := div(b, add(1, mul(b, graph.Dot(squares, thin))))
+	bend := div(b, add(1, mul(b, squares.Dot(thin))))
 	two := add(2, a.square)
 	return func(y *graph.Array) longAxisGradient {
-		along := graph.Dot(y, a.bar)
-		t := sub(mul(y, along), mul(mul(.5, a.bar), add(graph.Square(along), gamma)))
-		s := sub(sub(graph.Square(y), mul(div(a.square, gamma), mul(mul(y, a.bar), along))), 1)
-		s = sub(s, mul(div(alpha, gamma), sub(mul(two, mul(t, a.bar)), mul(mul(a.square, graph.Dot(t, a.bar)), squares))))
-		s = sub(mul(s, inverse), mul(mul(bend, graph.Dot(s, thin)), thin))
-		t = sub(t, mul(alpha, sub(mul(two, mul(s, a.bar)), mul(graph.Dot(s, squares), a.bar))))
+		along := y.Dot(a.bar)
+		t := sub(mul(y, along), mul(mul(.5, a.bar), add(along.Square(), gamma)))
+		s := sub(sub(y.Square(), mul(div(a.square, gamma), mul(mul(y, a.bar), along))), 1)
+		s = sub(s, mul(div(alpha, gamma), sub(mul(two, mul(t, a.bar)), mul(mul(a.square, t.Dot(a.bar)),
+			squares))))
+		s = sub(mul(s, inverse), mul(mul(bend, s.Dot(thin)), thin))
+		t = sub(t, mul(alpha, sub(mul(two, mul(s, a.bar)), mul(s.Dot(squares), a.bar))))
 		return longAxisGradient{t, s}
 	}
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*CRFMNES) Centre(state any) any { return state.(CRFMNESState).Mean }

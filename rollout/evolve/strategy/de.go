@@ -15,10 +15,11 @@ func init() {
 	})
 }
 
-// DE is the differential evolution of Storn and Price, "Differential evolution, a simple and efficient heuristic for global
-// optimization over continuous spaces" (1997), with the formulas and defaults of evosax 0.3.2 (best/1/bin, without dithering):
-// the trial of member i has base + weight·(b - c) where the crossover takes it, one parameter at least, else what member i has;
-// b and c are two other members. It replaces member i where it is no worse. The first trials lie around the start, start + σ·z.
+// DE is the differential evolution of Storn and Price, "Differential evolution, a simple and efficient heuristic for
+// global optimization over continuous spaces" (1997), with the formulas and defaults of evosax 0.3.2 (best/1/bin,
+// without dithering): the trial of member i has base + weight·(b - c) where the crossover takes it, one parameter at
+// least, else what member i has; b and c are two other members. It replaces member i where it is no worse. The first
+// trials lie around the start, start + σ·z.
 type DE struct {
 	single
 	Vectors
@@ -44,13 +45,14 @@ type DEState struct {
 // LeastPopulation is 4: a member, the base and the two of the difference.
 func (*DE) LeastPopulation() int { return 4 }
 
-// Keeps is the whole population.
+// Keeps returns the whole population.
 func (*DE) Keeps(population int) int { return population }
 
 // Init makes all members the genome.
 func (*DE) Init(genome any, population int) any {
 	start := genome.(*graph.Array)
-	return DEState{graph.BroadcastTo(start, population, start.Dim(0)), graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
+	return DEState{start.BroadcastTo(population, start.Dim(0)),
+		graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
@@ -67,52 +69,53 @@ func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
 	a, b, c := e.choose(k[0], k[1], s, member)
 	at := func(i *graph.Array) *graph.Array { return graph.Take(s.Members, i, 0) }
 	own := at(member)
-	crosses := graph.Lt(random.Uniform(k[2], graph.ShapeOf(graph.Float32, n), 0, 1), e.CrossoverRate.Array())
-	sure := graph.Eq(graph.Iota(n), random.Randint(k[3], graph.ShapeOf(graph.Int32), 0, n))
-	trial := graph.Add(at(a), graph.Mul(e.Weight.Array(), graph.Sub(at(b), at(c))))
-	trial = graph.Select(graph.Or(crosses, sure), trial, own)
-	first := graph.Add(own, graph.Mul(e.Sigma.Array(), random.Normal(k[4], own.Shape())))
-	return graph.Select(graph.Eq(s.Told, 0), first, trial)
+	crosses := random.Uniform(k[2], graph.ShapeOf(graph.Float32, n), 0, 1).Lt(e.CrossoverRate.Array())
+	forced := graph.Iota(n).Eq(random.Randint(k[3], graph.ShapeOf(graph.Int32), 0, n))
+	trial := at(a).Add(e.Weight.Array().Mul(at(b).Sub(at(c))))
+	trial = graph.Select(crosses.Or(forced), trial, own)
+	first := own.Add(e.Sigma.Array().Mul(random.Normal(k[4], own.Shape())))
+	return graph.Select(s.Told.Eq(0), first, trial)
 }
 
-// choose gives the base and two more members, all of them others than the given one but for the base, which may be it where it
-// is the best: int32 scalars.
+// choose returns the base and two more members. None of them is the given member, except that the base may be it
+// where it is the best: int32 scalars.
 func (e *DE) choose(baseKey, key random.Key, s DEState, member *graph.Array) (a, b, c *graph.Array) {
 	population := s.Members.Dim(0)
-	// skip makes of a number among those that are left one of all: what is left out is counted past, the lower one first.
+	// skip makes of a number among those that are left one of all: what is left out is counted past, the lower one
+	// first.
 	skip := func(i, out *graph.Array) *graph.Array {
-		return graph.Add(i, graph.Convert(graph.Ge(i, out), graph.Int32))
+		return i.Add(i.Ge(out).Convert(graph.Int32))
 	}
 	scalar := graph.ShapeOf(graph.Int32)
-	a = graph.ArgMax(s.Fitness, 0)
+	a = s.Fitness.ArgMax(0)
 	if e.Base == deRandom {
 		a = skip(random.Randint(baseKey, scalar, 0, population-1), member)
 	}
-	same := graph.Eq(a, member)
+	same := a.Eq(member)
 	left := graph.Sub(population-2, graph.Select(same, -1, 0)) // members beside this one and the base
 	k := random.SplitN(key, 2)
 	b = random.Randint(k[0], scalar, 0, left)
-	c = skip(random.Randint(k[1], scalar, 0, graph.Sub(left, 1)), b)
+	c = skip(random.Randint(k[1], scalar, 0, left.Sub(1)), b)
 	past := func(i *graph.Array) *graph.Array {
-		i = skip(i, graph.Min(a, member))
-		return graph.Select(same, i, skip(i, graph.Max(a, member)))
+		i = skip(i, a.Min(member))
+		return graph.Select(same, i, skip(i, a.Max(member)))
 	}
 	return a, past(b), past(c)
 }
 
-// Member is the trial.
+// Member returns the trial.
 func (*DE) Member(_, trial any, _ *graph.Array) any { return trial }
 
 // Tell replaces members by trials that are no worse. One whose fitness is NaN replaces nobody.
 func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
 	s := state.(DEState)
-	better := graph.Ge(v.Fitness, s.Fitness) // false for NaN
-	return DEState{graph.Select(graph.ExpandDims(better, 1), trials.All().(*graph.Array), s.Members),
-		graph.Select(better, v.Fitness, s.Fitness), graph.Add(s.Told, 1)}
+	better := v.Fitness.Ge(s.Fitness) // false for NaN
+	return DEState{graph.Select(better.ExpandDims(1), trials.All().(*graph.Array), s.Members),
+		graph.Select(better, v.Fitness, s.Fitness), s.Told.Add(1)}
 }
 
-// Centre is the best member.
+// Centre returns the best member.
 func (*DE) Centre(state any) any {
 	s := state.(DEState)
-	return graph.DynamicIndex(s.Members, graph.ArgMax(s.Fitness, 0), 0)
+	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
 }

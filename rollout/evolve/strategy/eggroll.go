@@ -13,17 +13,19 @@ import (
 
 func init() {
 	MustRegister("eggroll", func() Strategy {
-		return &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Rank: 1, Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}}
+		return &Eggroll{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1), Rank: 1,
+			Optimizer: eggrollAdam, Shaped: Shaped{Shaping: shapeRanks}}
 	})
 }
 
-// Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv 2511.16652): OpenES
-// whose noise of a matrix W, f32[a, b], is Aᵀ·B/√rank of standard normal A, [rank, a], and B, [rank, b], so that a pair's draw is
-// rank·(a + b) numbers in the place of a·b. Leaves that are no matrices, and matrices too small to gain, have noise of their own
-// for every number. Its genomes are trees; whole numbers stay as they are.
+// Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv
+// 2511.16652): OpenES whose noise of a matrix W, f32[a, b], is Aᵀ·B/√rank of standard normal A, [rank, a], and B,
+// [rank, b], so that a pair's draw is rank·(a + b) numbers in the place of a·b. Leaves that are no matrices, and
+// matrices too small to gain, have noise of their own for every number. Its genomes are trees; whole numbers stay as
+// they are.
 //
-// Members are not formed where the policy is a policy.Sharer: a layer multiplies the mean's matrix by the vectors of all members of
-// a tile at once, and adds what each member's A and B change.
+// Members are not formed where the policy is a policy.Sharer: a layer multiplies the mean's matrix by the vectors of
+// all members of a tile at once, and adds what each member's A and B change.
 type Eggroll struct {
 	antithetic
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
@@ -54,8 +56,8 @@ type factors struct {
 	B *graph.Array `tree:"optional"`
 }
 
-// fewRanksOfNoise is the rank up to which noise is written as a sum of products number by number, which needs no memory of its
-// own where it is added to something.
+// fewRanksOfNoise is the rank up to which noise is written as a sum of products number by number, which needs no memory
+// of its own where it is added to something.
 const fewRanksOfNoise = 8
 
 // noise is Aᵀ·B/√rank, or A.
@@ -66,21 +68,21 @@ func (f factors) noise() *graph.Array {
 	rank := f.A.Dim(0)
 	root := float32(math.Sqrt(float64(rank)))
 	if rank > fewRanksOfNoise {
-		return graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), root)
+		return f.A.Transpose(1, 0).Dot(f.B).Div(root)
 	}
 	var sum *graph.Array
 	for k := range rank {
-		term := graph.Mul(graph.ExpandDims(graph.Index(f.A, k), 1), graph.ExpandDims(graph.Index(f.B, k), 0))
+		term := f.A.Index(k).ExpandDims(1).Mul(f.B.Index(k).ExpandDims(0))
 		if sum == nil {
 			sum = term
 		} else {
-			sum = graph.Add(sum, term)
+			sum = sum.Add(term)
 		}
 	}
-	return graph.Div(sum, root)
+	return sum.Div(root)
 }
 
-// eachFloat gives each leaf that is of floats, in order, to f and puts what it returns in its place.
+// eachFloat replaces each leaf of floats by f of it, in order.
 func eachFloat(genome any, f func(i int, x *graph.Array) *graph.Array) any {
 	i := -1
 	return graph.MapTree(func(x *graph.Array) *graph.Array {
@@ -111,9 +113,10 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 	var draws []factors
 	n := 0
 	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
-		n += x.Size()
 		if d := x.Dims(); e.factored(x) {
-			n += e.Rank*(d[0]+d[1]) - x.Size()
+			n += e.Rank * (d[0] + d[1])
+		} else {
+			n += x.Size()
 		}
 		return x
 	})
@@ -122,7 +125,7 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 	next := func(dims ...int) *graph.Array {
 		from := at
 		at += graph.ShapeOf(graph.Float32, dims...).Size()
-		return graph.Reshape(graph.SliceAxis(all, 0, from, at), dims...)
+		return graph.SliceAxis(all, 0, from, at).Reshape(dims...)
 	}
 	eachFloat(state.(EggrollState).Mean, func(_ int, x *graph.Array) *graph.Array {
 		if d := x.Dims(); e.factored(x) {
@@ -135,19 +138,19 @@ func (e *Eggroll) Sample(key random.Key, state any) any {
 	return draws
 }
 
-// Member is mean + σ·noise on side 0, mean - σ·noise on side 1.
+// Member returns mean + σ·noise on side 0, mean - σ·noise on side 1.
 func (e *Eggroll) Member(state, draw any, side *graph.Array) any {
 	s, leaves := state.(EggrollState), draw.([]factors)
-	factor := graph.Mul(s.Sigma, e.sign(side))
+	factor := s.Sigma.Mul(e.sign(side))
 	return eachFloat(s.Mean, func(i int, x *graph.Array) *graph.Array {
-		return graph.Convert(graph.Add(x, graph.Mul(factor, leaves[i].noise())), x.DType())
+		return x.Add(factor.Mul(leaves[i].noise())).Convert(x.DType())
 	})
 }
 
-// Shared is the member with the mean's matrices as they are.
+// Shared returns the member with the mean's matrices and its own factors.
 func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 	s, leaves := state.(EggrollState), draw.([]factors)
-	factor := graph.Mul(s.Sigma, e.sign(side))
+	factor := s.Sigma.Mul(e.sign(side))
 	m := policy.Shared{}
 	floats := 0
 	m.Params = graph.MapTree(func(x *graph.Array) *graph.Array {
@@ -156,9 +159,9 @@ func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 			f := leaves[floats]
 			floats++
 			if f.B != nil && x.DType() == graph.Float32 {
-				own = policy.Factors{A: f.A, B: f.B, Scale: graph.Div(factor, float32(math.Sqrt(float64(e.Rank))))}
+				own = policy.Factors{A: f.A, B: f.B, Scale: factor.Div(float32(math.Sqrt(float64(e.Rank))))}
 			} else {
-				x = graph.Convert(graph.Add(x, graph.Mul(factor, f.noise())), x.DType())
+				x = x.Add(factor.Mul(f.noise())).Convert(x.DType())
 			}
 		}
 		m.Factors = append(m.Factors, own)
@@ -167,7 +170,8 @@ func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 	return m
 }
 
-// gradient is Σ weight·noise over the pairs, of each leaf of floats. Of a matrix it is one product of all pairs' factors.
+// gradient returns Σ weight·noise over the pairs for each leaf of floats. For a matrix it is one product of all pairs'
+// factors.
 func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws population.Draws) []*graph.Array {
 	root := float32(math.Sqrt(float64(e.Rank)))
 	// The factors of all pairs, which are thin, and of other leaves the sums.
@@ -188,37 +192,39 @@ func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws populatio
 			sums, whole = append(sums, whole[0]), whole[1:]
 			return x
 		}
-		weighted := graph.Mul(thin[0].A, graph.Div(graph.Reshape(weights, -1, 1, 1), root)) // [pairs, rank, a]
-		sums = append(sums, graph.DotGeneral(graph.Reshape(weighted, -1, x.Dim(0)), graph.Reshape(thin[0].B, -1, x.Dim(1)), nil, nil, []int{0}, []int{0}))
+		weighted := thin[0].A.Mul(weights.Reshape(-1, 1, 1).Div(root)) // [pairs, rank, a]
+		sums = append(sums, graph.DotGeneral(weighted.Reshape(-1, x.Dim(0)),
+			thin[0].B.Reshape(-1, x.Dim(1)), nil, nil, []int{0}, []int{0}))
 		thin = thin[1:]
 		return x
 	})
 	return sums
 }
 
-// factored tells whether a leaf's noise is of low rank.
+// factored returns whether a leaf's noise is of low rank.
 func (e *Eggroll) factored(x *graph.Array) bool {
 	d := x.Dims()
 	return len(d) == 2 && e.Rank*(d[0]+d[1]) < d[0]*d[1]
 }
 
-// Tell follows the estimate Σ shaped fitness·noise / (population·σ) of the gradient of fitness by one step of the optimizer.
+// Tell follows the estimate Σ shaped fitness·noise / (population·σ) of the gradient of fitness by one step of the
+// optimizer.
 func (e *Eggroll) Tell(state any, v Evaluation, draws population.Draws) any {
 	s := state.(EggrollState)
 	plus, minus := e.sides(e.shape(e, s, v.Fitness, draws))
-	scale := graph.Mul(s.Sigma, float32(v.Fitness.Dim(0)))
-	gradient := e.gradient(s, graph.Div(graph.Sub(plus, minus), scale), draws)
-	next := EggrollState{Sigma: decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Count), Count: graph.Add(s.Count, 1)}
+	scale := s.Sigma.Mul(float32(v.Fitness.Dim(0)))
+	gradient := e.gradient(s, plus.Sub(minus).Div(scale), draws)
+	next := EggrollState{Sigma: decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Count), Count: s.Count.Add(1)}
 	next.Mean = eachFloat(s.Mean, func(i int, x *graph.Array) *graph.Array {
 		if e.Optimizer == eggrollSGD {
-			return graph.Convert(graph.Add(x, graph.Mul(e.LearningRate.Array(), gradient[i])), x.DType())
+			return x.Add(e.LearningRate.Array().Mul(gradient[i])).Convert(x.DType())
 		}
 		adam, update := Adam{s.Count, s.Mu[i], s.Nu[i]}.step(gradient[i], e.LearningRate.Array())
 		next.Mu, next.Nu = append(next.Mu, adam.Mu), append(next.Nu, adam.Nu)
-		return graph.Convert(graph.Add(x, update), x.DType())
+		return x.Add(update).Convert(x.DType())
 	})
 	return next
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*Eggroll) Centre(state any) any { return state.(EggrollState).Mean }

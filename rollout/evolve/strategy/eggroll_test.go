@@ -11,14 +11,16 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Draws of matrices are two thin ones; members are the mean ± their product, whole numbers stay, and Tell is what a loop over
-// the pairs adds up.
+// Draws of matrices are two thin ones; members are the mean ± their product, whole numbers stay, and Tell is what a
+// loop over the pairs adds up.
 func TestEggroll(t *testing.T) {
 	type genome struct{ W, Small, Bias, N *graph.Array }
 	const members = 6
 	for _, rank := range []int{1, 2} {
-		e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: rank, Shaped: Shaped{Shaping: shapeRaw}}
-		start := genome{graph.Full(graph.ShapeOf(graph.Float32, 7, 5), 2), graph.Ones(graph.ShapeOf(graph.Float32, 2, 1)),
+		e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: rank,
+			Shaped: Shaped{Shaping: shapeRaw}}
+		start := genome{graph.Full(graph.ShapeOf(graph.Float32, 7, 5), 2),
+			graph.Ones(graph.ShapeOf(graph.Float32, 2, 1)),
 			graph.Float32s([]float32{1, 2, 3}), graph.Int32s([]int32{1 << 30, 16777217})}
 		state := e.Init(start, members)
 		draws := drawn(e, state, members, 3).([]factors)
@@ -34,7 +36,8 @@ func TestEggroll(t *testing.T) {
 		sum := make([]float64, 35)
 		for g := range members / 2 {
 			a, b := floatsOf(t, graph.Index(draws[0].A, g)), floatsOf(t, graph.Index(draws[0].B, g))
-			plus := e.Member(state, []factors{{graph.Index(draws[0].A, g), graph.Index(draws[0].B, g)}, {A: graph.Index(draws[1].A, g)},
+			plus := e.Member(state, []factors{{graph.Index(draws[0].A, g), graph.Index(draws[0].B, g)},
+				{A: graph.Index(draws[1].A, g)},
 				{A: graph.Index(draws[2].A, g)}}, graph.Of(int32(0))).(genome)
 			member := floatsOf(t, plus.W)
 			for i := range 7 {
@@ -57,16 +60,21 @@ func TestEggroll(t *testing.T) {
 	}
 }
 
-// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is remembered.
+// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is
+// remembered.
 func TestEggrollFollowsTheGradientItself(t *testing.T) {
-	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2, Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
-	start := []*graph.Array{graph.Zeros(graph.ShapeOf(graph.Float32, 7, 5)), graph.Zeros(graph.ShapeOf(graph.Float32, 4))}
+	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2,
+		Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
+	start := []*graph.Array{graph.Zeros(graph.ShapeOf(graph.Float32, 7, 5)),
+		graph.Zeros(graph.ShapeOf(graph.Float32, 4))}
 	state := e.Init(start, 6)
 	require.Empty(t, state.(EggrollState).Mu)
 	draws := drawn(e, state, 6, 3).([]factors)
 	told := tell(e, state, graph.Float32s([]float32{1, 5, -2, 0, 2, 2}), given{draws}).(EggrollState)
 	require.Empty(t, told.Nu)
-	noise := graph.VMap(func(leaves []factors) []*graph.Array { return []*graph.Array{leaves[0].noise(), leaves[1].noise()} })(draws)
+	noise := graph.VMap(func(leaves []factors) []*graph.Array {
+		return []*graph.Array{leaves[0].noise(), leaves[1].noise()}
+	})(draws)
 	for i, moved := range told.Mean.([]*graph.Array) { // .1 / (6 * .5) * sum of (plus - minus) * noise
 		want := graph.Mul(graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1), .1/3)
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, moved), 1e-6)
@@ -76,7 +84,8 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 // Noise of any rank is the product of its factors: few ranks are added up one by one.
 func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
 	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
-		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)), random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
+		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)),
+			random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
 		want := graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), float32(math.Sqrt(float64(rank))))
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, f.noise()), 1e-5, "rank %d", rank)
 	}

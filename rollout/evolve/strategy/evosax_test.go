@@ -52,8 +52,10 @@ func evosaxCases() map[string]evosaxCase {
 	sub, div, mul := graph.Sub, graph.Div, graph.Mul
 	return map[string]evosaxCase{
 		"snes": {
-			make:  func(evosaxTrace) Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: half} },
-			noise: func(s any, x *graph.Array) *graph.Array { return div(sub(x, s.(SNESState).Mean), s.(SNESState).Std) },
+			make: func(evosaxTrace) Strategy { return &SNES{LearningRate: settings.Num(1), Sigma: half} },
+			noise: func(s any, x *graph.Array) *graph.Array {
+				return div(sub(x, s.(SNESState).Mean), s.(SNESState).Std)
+			},
 			names: func(s any) map[string]*graph.Array {
 				return map[string]*graph.Array{"mean": s.(SNESState).Mean, "std": s.(SNESState).Std}
 			},
@@ -66,7 +68,8 @@ func evosaxCases() map[string]evosaxCase {
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(SepCMAESState)
-				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "C": s.Variance}
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
+					"C": s.Variance}
 			},
 		},
 		"cmaes": {
@@ -77,7 +80,8 @@ func evosaxCases() map[string]evosaxCase {
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(CMAESState)
-				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "C": s.Covariance}
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
+					"C": s.Covariance}
 			},
 		},
 		"xnes": {
@@ -107,35 +111,40 @@ func evosaxCases() map[string]evosaxCase {
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(CRFMNESState)
-				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path, "D": s.Scale, "v": s.V}
+				return map[string]*graph.Array{"mean": s.Mean, "std": s.Sigma, "p_std": s.SigmaPath, "p_c": s.Path,
+					"D": s.Scale, "v": s.V}
 			},
 		},
 		"ars": {
 			make: func(tr evosaxTrace) Strategy {
-				return &ARS{LearningRate: settings.Num(tr.Config.Rate), Sigma: half, SigmaDecay: settings.Num(1), EliteRatio: .5}
+				return &ARS{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+					SigmaDecay: settings.Num(1)}, .5}
 			},
 			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(ARSState).Mean), s.(ARSState).Sigma)
+				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
 			},
 			names: func(s any) map[string]*graph.Array {
-				return map[string]*graph.Array{"mean": s.(ARSState).Mean, "std": s.(ARSState).Sigma}
+				return map[string]*graph.Array{"mean": s.(GaussianState).Mean, "std": s.(GaussianState).Sigma}
 			},
 		},
 		"openes": {
 			make: func(tr evosaxTrace) Strategy {
-				return &OpenES{LearningRate: settings.Num(tr.Config.Rate), Sigma: half, SigmaDecay: settings.Num(1),
-					Shaped: Shaped{Shaping: tr.Config.Shaping, WeightDecay: tr.Config.WeightDecay}}
+				return &OpenES{gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: half,
+					SigmaDecay: settings.Num(1)}, Shaped{Shaping: tr.Config.Shaping,
+					WeightDecay: tr.Config.WeightDecay}}
 			},
 			noise: func(s any, x *graph.Array) *graph.Array {
-				return div(sub(pairs(x), s.(OpenESState).Mean), s.(OpenESState).Sigma)
+				return div(sub(pairs(x), s.(GaussianState).Mean), s.(GaussianState).Sigma)
 			},
-			names: func(s any) map[string]*graph.Array { return map[string]*graph.Array{"mean": s.(OpenESState).Mean} },
+			names: func(s any) map[string]*graph.Array {
+				return map[string]*graph.Array{"mean": s.(GaussianState).Mean}
+			},
 		},
 	}
 }
 
-// Ask and Tell agree with evosax's on the populations that evosax drew: means, step sizes, paths and covariances, with ties and
-// a failed member among them.
+// Ask and Tell agree with evosax's on the populations that evosax drew: means, step sizes, paths and covariances, with
+// ties and a failed member among them.
 func TestStrategiesAgreeWithEvosax(t *testing.T) {
 	tested := map[string]int{}
 	for _, tr := range readEvosax(t) {
@@ -170,7 +179,8 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, map[string]int{"snes": 1, "sepcmaes": 1, "cmaes": 2, "xnes": 1, "crfmnes": 2, "ars": 1, "openes": 2}, tested)
+	require.Equal(t, map[string]int{"snes": 1, "sepcmaes": 1, "cmaes": 2, "xnes": 1, "crfmnes": 2, "ars": 1,
+		"openes": 2}, tested)
 }
 
 // Particles move as evosax's, by its keys' numbers.
@@ -181,7 +191,8 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 			continue
 		}
 		s := lookup("pso").(*PSO)
-		state := PSOState{array(tr.Start["population"]), array(tr.Start["velocity"]), array(tr.Start["population_best"]),
+		state := PSOState{array(tr.Start["population"]), array(tr.Start["velocity"]),
+			array(tr.Start["population_best"]),
 			returns(tr.Start["fitness_best"]), graph.Of(int32(1))}
 		for i, step := range tr.Steps {
 			tested++
@@ -190,13 +201,16 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 				words = append(words, uint32(w))
 			}
 			keys := graph.Uint32s(words, step["keys"].Shape...)
-			moves := graph.VMap2(func(key, particle *graph.Array) any { return s.SampleAt(random.Key{Data: key}, state, particle) })(
+			moves := graph.VMap2(func(key, particle *graph.Array) any {
+				return s.SampleAt(random.Key{Data: key}, state, particle)
+			})(
 				keys, graph.Iota(tr.Config.Population))
 			near(t, step["asked"], moves.(psoMove).Position, 1e-5, "population", i)
 			next, err := graph.Eval(tell(s, state, returns(step["told"]), given{moves}))
 			require.NoError(t, err)
 			state = next.(PSOState)
-			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best, "fitness_best": graph.Neg(state.Fitness)} {
+			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
+				"fitness_best": graph.Neg(state.Fitness)} {
 				near(t, step[name], got, 1e-5, name, i)
 			}
 		}

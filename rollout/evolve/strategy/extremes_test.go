@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Fitness that is finite but beyond what squares and sums of float32 can hold moves a strategy by finite steps, in the direction that
-// the same fitness has in smaller units.
+// Fitness that is finite but beyond what squares and sums of float32 can hold moves a strategy by finite steps, in the
+// direction that the same fitness has in smaller units.
 func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 	base := []float64{1, 5, 2, 4, 3, 0, 7, 6, -1, 2.5}
 	weights := func(unit float64, of func(f *graph.Array) *graph.Array) []float64 {
@@ -31,7 +31,7 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 	}
 	ars := func(ratio float64) func(f *graph.Array) *graph.Array {
 		return func(f *graph.Array) *graph.Array {
-			e := &ARS{EliteRatio: ratio, Sigma: settings.Num(.1)}
+			e := &ARS{gaussian{Sigma: settings.Num(.1)}, ratio}
 			return e.weights(graph.SliceAxis(f, 0, 0, 5), graph.SliceAxis(f, 0, 5, 10))
 		}
 	}
@@ -47,7 +47,8 @@ func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 		for _, unit := range []float64{1e-3, 1e7, 1e20, 1e30, 4e37} {
 			got := weights(unit, c.of)
 			for j := range want {
-				require.False(t, math.IsNaN(got[j]) || math.IsInf(got[j], 0), "case %d: %s in units of %g", i+1, c.what, unit)
+				require.False(t, math.IsNaN(got[j]) || math.IsInf(got[j], 0), "case %d: %s in units of %g", i+1, c.what,
+					unit)
 			}
 			if unit > 1 {
 				require.InDeltaSlice(t, want, got, 1e-4, fmt.Sprintf("case %d: %s in units of %g", i+1, c.what, unit))

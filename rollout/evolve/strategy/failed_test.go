@@ -23,7 +23,9 @@ func floatsOf(t *testing.T, a *graph.Array) []float64 {
 // drawn are the draws of a generation of so many members.
 func drawn(s Strategy, state any, members int, seed int64) any {
 	groups := members / s.GroupSize()
-	return graph.VMap2(func(key random.Key, group *graph.Array) any { return Draw(s, key, state, group) })(random.Split(random.New(seed), groups), graph.Iota(groups))
+	return graph.VMap2(func(key random.Key, group *graph.Array) any {
+		return Draw(s, key, state, group)
+	})(random.Split(random.New(seed), groups), graph.Iota(groups))
 }
 
 // What strategies keep or move towards has nothing of a failed member: with the failed ones' fitness anything below the
@@ -33,7 +35,8 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 	for number, c := range []struct {
 		what string
 		fail []int
-	}{{"one", []int{3}}, {"the first", []int{0}}, {"more than the elites are not", []int{0, 1, 2, 4, 5, 6}}, {"all", []int{0, 1, 2, 3, 4, 5, 6, 7}}} {
+	}{{"one", []int{3}}, {"the first", []int{0}}, {"more than the elites are not", []int{0, 1, 2, 4, 5, 6}},
+		{"all", []int{0, 1, 2, 3, 4, 5, 6, 7}}} {
 		for _, name := range Names() {
 			t.Run(fmt.Sprintf("%d %s, %s", number+1, c.what, name), func(t *testing.T) {
 				s := lookup(name)
@@ -46,7 +49,8 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 					for _, i := range c.fail {
 						fitness[i] = nan
 					}
-					state, err = graph.Eval(tell(s, state, graph.Float32s(fitness), given{drawn(s, state, members, int64(generation))}))
+					state, err = graph.Eval(tell(s, state, graph.Float32s(fitness),
+						given{drawn(s, state, members, int64(generation))}))
 					require.NoError(t, err)
 					for _, leaf := range graph.Leaves(state) {
 						for _, x := range floatsOf(t, leaf) {
@@ -98,7 +102,8 @@ func TestDEChoosesOthers(t *testing.T) {
 			e := &DE{Base: base}
 			fitness := make([]float32, members)
 			fitness[2] = 1
-			state := DEState{Fitness: graph.Float32s(fitness), Members: graph.Zeros(graph.ShapeOf(graph.Float32, members, 1))}
+			state := DEState{Fitness: graph.Float32s(fitness),
+				Members: graph.Zeros(graph.ShapeOf(graph.Float32, members, 1))}
 			for _, member := range []int{0, 2, members - 1} {
 				abc := graph.VMap(func(key random.Key) *graph.Array {
 					k := random.SplitN(key, 2)
@@ -114,7 +119,8 @@ func TestDEChoosesOthers(t *testing.T) {
 					} else {
 						require.NotEqual(t, float64(member), a)
 					}
-					require.False(t, b == c || b == a || c == a || b == float64(member) || c == float64(member), "%d of %d: %v %v %v", member, members, a, b, c)
+					require.False(t, b == c || b == a || c == a || b == float64(member) || c == float64(member),
+						"%d of %d: %v %v %v", member, members, a, b, c)
 					require.True(t, min(a, b, c) >= 0 && max(a, b, c) < float64(members))
 					seen[b], seen[c] = true, true
 				}
@@ -177,7 +183,8 @@ func TestRandomSearch(t *testing.T) {
 	for _, c := range []struct {
 		fitness []float32
 		best    []float64
-	}{{[]float32{0, 1, float32(math.NaN())}, []float64{7, 9}}, {[]float32{1, 1, 1}, []float64{7, 9}}, {[]float32{0, 2, 3}, []float64{11, 13}}} {
+	}{{[]float32{0, 1, float32(math.NaN())}, []float64{7, 9}}, {[]float32{1, 1, 1}, []float64{7, 9}},
+		{[]float32{0, 2, 3}, []float64{11, 13}}} {
 		state = tell(s, state, graph.Float32s(c.fitness), given{noise})
 		require.Equal(t, c.best, floatsOf(t, s.Centre(state).(*graph.Array)))
 	}
@@ -189,14 +196,16 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 	state := s.Init(graph.Float32s([]float32{1, 2}), 6).(CMAESState)
 	before := floatsOf(t, state.Scale)
 	for generation := range 6 {
-		next, err := graph.Eval(tell(s, state, graph.Float32s([]float32{1, 5, 2, 4, 3, 0}), given{drawn(s, state, 6, int64(generation))}))
+		next, err := graph.Eval(tell(s, state, graph.Float32s([]float32{1, 5, 2, 4, 3, 0}),
+			given{drawn(s, state, 6, int64(generation))}))
 		require.NoError(t, err)
 		state = next.(CMAESState)
 		now := floatsOf(t, state.Scale)
 		require.Equal(t, generation%3 != 2, slices.Equal(before, now), "generation %d", generation)
 		if generation%3 == 2 { // B·D²·Bᵀ is the covariance
 			scaled := graph.Mul(state.Basis, graph.Square(state.Scale))
-			require.InDeltaSlice(t, floatsOf(t, state.Covariance), floatsOf(t, graph.Dot(scaled, graph.MatrixTranspose(state.Basis))), 1e-5)
+			require.InDeltaSlice(t, floatsOf(t, state.Covariance),
+				floatsOf(t, graph.Dot(scaled, graph.MatrixTranspose(state.Basis))), 1e-5)
 		}
 		before = now
 	}
@@ -218,15 +227,17 @@ func TestShaping(t *testing.T) {
 	}{
 		{1, shapeRaw, 0, []float32{1, nan, -inf, 4}, []float64{1, 1, 1, 4}},
 		{2, shapeRaw, 0, []float32{nan, nan, -inf, inf}, []float64{0, 0, 0, 0}},
-		{3, shapeZScore, 0, []float32{3, 1, 1, nan}, []float64{math.Sqrt(3), -1 / math.Sqrt(3), -1 / math.Sqrt(3), -1 / math.Sqrt(3)}},
+		{3, shapeZScore, 0, []float32{3, 1, 1, nan}, []float64{math.Sqrt(3), -1 / math.Sqrt(3), -1 / math.Sqrt(3),
+			-1 / math.Sqrt(3)}},
 		{4, shapeZScore, 0, []float32{2, 2, 2, 2}, []float64{0, 0, 0, 0}},
 		{5, shapeRanks, 0, []float32{2, nan, 3, 1}, []float64{1. / 6, -.5, .5, -1. / 6}},
 		{6, shapeRaw, .5, []float32{2, nan, 3, 1}, []float64{0, -1, 1, -1}},
 		{7, shapeRaw, 0, []float32{-5, nan, -3, -2}, []float64{-5, -5, -3, -2}},
 	} {
-		e := &OpenES{Sigma: settings.Num(1), Shaped: Shaped{Shaping: c.shaping, WeightDecay: c.decay}}
+		e := &OpenES{gaussian{Sigma: settings.Num(1)}, Shaped{Shaping: c.shaping, WeightDecay: c.decay}}
 		state := e.Init(graph.Float32s([]float32{2}), 4) // squares are 4
-		require.InDeltaSlice(t, c.want, floatsOf(t, e.shape(e, state, graph.Float32s(c.fitness), draws)), 1e-4, "case %d", c.number)
+		require.InDeltaSlice(t, c.want, floatsOf(t, e.shape(e, state, graph.Float32s(c.fitness), draws)), 1e-4,
+			"case %d", c.number)
 	}
 }
 
@@ -242,13 +253,15 @@ func TestSmallestPopulations(t *testing.T) {
 			state := s.Init(graph.Ones(graph.ShapeOf(graph.Float32, n)), members)
 			for generation := range 4 {
 				fitness := graph.Float32s([]float32{float32(generation), 1, 3, 2})
-				next, err := graph.Eval(tell(s, state, graph.SliceAxis(fitness, 0, 0, members), given{drawn(s, state, members, int64(generation))}))
+				next, err := graph.Eval(tell(s, state, graph.SliceAxis(fitness, 0, 0, members),
+					given{drawn(s, state, members, int64(generation))}))
 				require.NoError(t, err, name)
 				state = next
 			}
 			for i, leaf := range graph.Leaves(state) {
 				for _, x := range floatsOf(t, leaf) {
-					require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%s of %d parameters, leaf %d: %g", name, n, i, x)
+					require.False(t, math.IsNaN(x) || math.IsInf(x, 0), "%s of %d parameters, leaf %d: %g", name, n, i,
+						x)
 				}
 			}
 		}

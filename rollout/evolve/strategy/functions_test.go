@@ -10,9 +10,11 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
-// valley is -Rosenbrock, hill -|x - 1|², ridge an ellipsoid of condition 1000 that lies across all axes; the maxima are 0.
+// valley is -Rosenbrock, hill -|x - 1|², ridge an ellipsoid of condition 1000 that lies across all axes; the maxima are
+// 0.
 func hill(x *graph.Array) *graph.Array {
 	return graph.Neg(graph.Sum(graph.Square(graph.Sub(x, 1))))
 }
@@ -20,24 +22,28 @@ func hill(x *graph.Array) *graph.Array {
 func valley(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
 	a, b := graph.SliceAxis(x, 0, 0, n-1), graph.SliceAxis(x, 0, 1, n)
-	return graph.Neg(graph.Sum(graph.Add(graph.Mul(100, graph.Square(graph.Sub(b, graph.Square(a)))), graph.Square(graph.Sub(1, a)))))
+	return graph.Neg(graph.Sum(graph.Add(graph.Mul(100, graph.Square(graph.Sub(b, graph.Square(a)))),
+		graph.Square(graph.Sub(1, a)))))
 }
 
 func ridge(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
-	axis := graph.Div(graph.Add(graph.Convert(graph.Iota(n), graph.Float32), 1), float32(math.Sqrt(float64(n*(n+1)*(2*n+1))/6)))
+	axis := graph.Div(graph.Add(graph.Convert(graph.Iota(n), graph.Float32), 1),
+		float32(math.Sqrt(float64(n*(n+1)*(2*n+1))/6)))
 	x = graph.Sub(x, 1)
 	x = graph.Sub(x, graph.Mul(axis, graph.Mul(2, graph.Dot(x, axis)))) // mirrored
 	power := graph.Mul(graph.Convert(graph.Iota(n), graph.Float32), float32(3/float64(n-1)))
 	return graph.Neg(graph.Sum(graph.Mul(graph.Pow(float32(10), power), graph.Square(x))))
 }
 
-// climb searches one function, number 0, 1 or 2, for some generations from -1 on, and gives the fitness of the centre at the
-// start and at the end. failing members, some of each generation, have NaN for a fitness.
-func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32, seed int64) (start, end float64) {
+// climb searches one function, number 0, 1 or 2, for some generations from -1 on, and gives the fitness of the centre
+// at the start and at the end. failing members, some of each generation, have NaN for a fitness.
+func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32,
+	seed int64) (start, end float64) {
 	t.Helper()
 	function := func(number, x *graph.Array) *graph.Array {
-		return graph.Switch(number, func() *graph.Array { return hill(x) }, func() *graph.Array { return valley(x) }, func() *graph.Array { return ridge(x) })
+		return graph.Switch(number, func() *graph.Array { return hill(x) }, func() *graph.Array { return valley(x) },
+			func() *graph.Array { return ridge(x) })
 	}
 	type step struct {
 		State  any
@@ -54,17 +60,23 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		shape = []int{n / 2, 2} // a matrix
 	}
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
-		// Behind a barrier, as in evolve: without it the compiler writes the hash of the keys into each of those of the draws.
+		// Behind a barrier, as in evolve: without it the compiler writes the hash of the keys into each of those of the
+		// draws.
 		keys := random.Key{Data: graph.Barrier(random.Split(random.FoldIn(in.Key, generation), groups).Data)[0]}
-		draws := graph.VMap2(func(key random.Key, group *graph.Array) any { return Draw(s, key, in.State, group) })(keys, graph.Iota(groups))
+		draws := graph.VMap2(func(key random.Key, group *graph.Array) any {
+			return Draw(s, key, in.State, group)
+		})(keys, graph.Iota(groups))
 		leaves, tree := graph.Flatten(draws)
 		draws = tree.Unflatten(graph.Barrier(leaves...))
 		all := graph.VMap(func(side *graph.Array) any {
 			return graph.VMap(func(draw any) any { return s.Member(in.State, draw, side) })(draws)
 		})(graph.Iota(s.GroupSize())).(*graph.Array)
-		fitness := graph.VMap(func(x *graph.Array) *graph.Array { return function(in.Number, x) })(graph.Reshape(all, members, n))
+		fitness := graph.VMap(func(x *graph.Array) *graph.Array {
+			return function(in.Number, x)
+		})(graph.Reshape(all, members, n))
 		if failing {
-			fitness = graph.Select(graph.Eq(graph.Rem(graph.Add(graph.Iota(members), generation), 5), 0), math.NaN(), fitness)
+			fitness = graph.Select(graph.Eq(graph.Rem(graph.Add(graph.Iota(members), generation), 5), 0), math.NaN(),
+				fitness)
 		}
 		state := tell(s, in.State, fitness, given{draws})
 		return reached{state, function(in.Number, graph.Flatten1D(s.Centre(state).(*graph.Array)))}
@@ -86,10 +98,10 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 	}
 }
 
-// Every strategy climbs: by how much the centre is nearer to the maximum of a function of 10 parameters after 200 generations
-// of 40 members, with a fifth of them failing.
+// Every strategy climbs: by how much the centre is nearer to the maximum of a function of 10 parameters after 200
+// generations of 40 members, with a fifth of them failing.
 func TestStrategiesClimb(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: t.TempDir()})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	half := settings.Num(.5)
@@ -123,7 +135,8 @@ func TestStrategiesClimb(t *testing.T) {
 		run := climb(t, b, s, 10, 40, 200, true)
 		for i, least := range c.least {
 			start, end := run(int32(i), 1)
-			require.GreaterOrEqual(t, start/min(end, -1e-12), least, "%s on function %d: %g, then %g", c.strategy, i, start, end)
+			require.GreaterOrEqual(t, start/min(end, -1e-12), least, "%s on function %d: %g, then %g", c.strategy, i,
+				start, end)
 		}
 	}
 }

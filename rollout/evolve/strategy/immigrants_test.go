@@ -10,7 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// An immigrant is the member that its draw makes; one from afar comes as near as likely noise reaches, in the same direction.
+// An immigrant is the member that its draw makes; one from afar comes as near as likely noise reaches, in the same
+// direction.
 func TestImmigrantsAreMembers(t *testing.T) {
 	const n, population = 7, 8
 	receiving := 0

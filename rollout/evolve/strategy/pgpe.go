@@ -16,8 +16,9 @@ func init() {
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
 // pairs mean ± std·z with a standard deviation of its own for every parameter, centred ranks (or what Shaping says),
-// and for the mean Adam or the ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy
-// evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
+// and for the mean Adam or the ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based
+// policy evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a
+// generation.
 type PGPE struct {
 	antithetic
 	Vectors
@@ -50,7 +51,7 @@ const pgpeMaxChange = .2
 // Init starts at the genome with Sigma for every parameter.
 func (e *PGPE) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
-	s := PGPEState{Mean: mean, Std: graph.BroadcastTo(e.Sigma.Array(), mean.Dims()...)}
+	s := PGPEState{Mean: mean, Std: e.Sigma.Array().BroadcastTo(mean.Dims()...)}
 	if e.Optimizer == pgpeClipUp {
 		s.Velocity = graph.ZerosLike(mean)
 	} else {
@@ -64,10 +65,10 @@ func (*PGPE) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(PGPEState).Mean.Shape())
 }
 
-// Member is mean + std·z on side 0, mean - std·z on side 1.
+// Member returns mean + std·z on side 0, mean - std·z on side 1.
 func (e *PGPE) Member(state, noise any, side *graph.Array) any {
 	s := state.(PGPEState)
-	return graph.Add(s.Mean, graph.Mul(graph.Mul(s.Std, e.sign(side)), noise.(*graph.Array)))
+	return s.Mean.Add(s.Std.Mul(e.sign(side)).Mul(noise.(*graph.Array)))
 }
 
 // Tell moves the mean along Σ (rank₊ - rank₋)·std·z / population by one Adam step, and the standard deviations along
@@ -76,14 +77,15 @@ func (e *PGPE) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(PGPEState)
 	ranks := e.shape(e, s, v.Fitness, noise)
 	plus, minus := e.sides(ranks)
-	scale := graph.Div(s.Std, float32(v.Fitness.Dim(0)))
-	next := e.move(s, graph.Mul(scale, sumOf(noise, graph.Sub(plus, minus), nil)))
-	baseline := graph.Mul(2, graph.Mean(ranks))
-	gradient := graph.Mul(scale, sumOf(noise, graph.Sub(graph.Add(plus, minus), baseline), func(z *graph.Array) *graph.Array {
-		return graph.Sub(graph.Square(z), 1)
-	}))
-	std := graph.Add(s.Std, graph.Mul(e.StdLearningRate.Array(), gradient))
-	std = graph.Clamp(graph.Mul(s.Std, float32(1-pgpeMaxChange)), std, graph.Mul(s.Std, float32(1+pgpeMaxChange)))
+	scale := s.Std.Div(float32(v.Fitness.Dim(0)))
+	next := e.move(s, scale.Mul(sumOf(noise, plus.Sub(minus), nil)))
+	baseline := graph.Mul(2, ranks.Mean())
+	gradient := scale.Mul(sumOf(noise, plus.Add(minus).Sub(baseline),
+		func(z *graph.Array) *graph.Array {
+			return z.Square().Sub(1)
+		}))
+	std := s.Std.Add(e.StdLearningRate.Array().Mul(gradient))
+	std = graph.Clamp(s.Std.Mul(float32(1-pgpeMaxChange)), std, s.Std.Mul(float32(1+pgpeMaxChange)))
 	next.Std = std
 	return next
 }
@@ -92,15 +94,15 @@ func (e *PGPE) Tell(state any, v Evaluation, noise population.Draws) any {
 func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 	if e.Optimizer != pgpeClipUp {
 		adam, update := s.Adam.step(gradient, e.LearningRate.Array())
-		return PGPEState{Mean: graph.Add(s.Mean, update), Adam: adam}
+		return PGPEState{Mean: s.Mean.Add(update), Adam: adam}
 	}
-	length := graph.Add(graph.Sqrt(graph.Sum(graph.Square(gradient))), float32(1e-8))
-	velocity := graph.Add(graph.Mul(float32(.9), s.Velocity), graph.Mul(e.LearningRate.Array(), graph.Div(gradient, length)))
-	speed := graph.Sqrt(graph.Sum(graph.Square(velocity)))
+	length := gradient.Square().Sum().Sqrt().Add(float32(1e-8))
+	velocity := graph.Mul(float32(.9), s.Velocity).Add(e.LearningRate.Array().Mul(gradient.Div(length)))
+	speed := velocity.Square().Sum().Sqrt()
 	most := e.MaxSpeed.Array()
-	velocity = graph.Mul(velocity, graph.Select(graph.Gt(speed, most), graph.Div(most, speed), float32(1)))
-	return PGPEState{Mean: graph.Add(s.Mean, velocity), Velocity: velocity}
+	velocity = velocity.Mul(graph.Select(speed.Gt(most), most.Div(speed), float32(1)))
+	return PGPEState{Mean: s.Mean.Add(velocity), Velocity: velocity}
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*PGPE) Centre(state any) any { return state.(PGPEState).Mean }

@@ -11,13 +11,14 @@ import (
 
 func init() {
 	MustRegister("pso", func() Strategy {
-		return &PSO{Sigma: settings.Num(1), Inertia: settings.Num(.75), Cognitive: settings.Num(1.5), Social: settings.Num(2)}
+		return &PSO{Sigma: settings.Num(1), Inertia: settings.Num(.75), Cognitive: settings.Num(1.5),
+			Social: settings.Num(2)}
 	})
 }
 
 // PSO is the particle swarm optimisation of Kennedy and Eberhart (1995) with inertia, with the formulas and defaults of
-// evosax 0.3.2: every member is a particle whose velocity turns towards its own best place and the best of all, by random
-// numbers that all its parameters share. The first particles lie around the start, start + σ·z, and rest.
+// evosax 0.3.2: every member is a particle whose velocity turns towards its own best place and the best of all, by
+// random numbers that all its parameters share. The first particles lie around the start, start + σ·z, and rest.
 type PSO struct {
 	single
 	Vectors
@@ -38,14 +39,15 @@ type PSOState struct {
 // psoMove is a group's draw: where its particle goes.
 type psoMove struct{ Position, Velocity *graph.Array }
 
-// Keeps is three places a particle: its position, its velocity and its best place.
+// Keeps returns three places a particle: its position, its velocity and its best place.
 func (*PSO) Keeps(population int) int { return 3 * population }
 
 // Init puts all particles on the genome.
 func (*PSO) Init(genome any, population int) any {
 	start := genome.(*graph.Array)
-	all := graph.BroadcastTo(start, population, start.Dim(0))
-	return PSOState{all, graph.ZerosLike(all), all, graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)), graph.Zeros(graph.ShapeOf(graph.Int32))}
+	all := start.BroadcastTo(population, start.Dim(0))
+	return PSOState{all, graph.ZerosLike(all), all, graph.Full(graph.ShapeOf(graph.Float32, population), math.Inf(-1)),
+		graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
 // Sample moves particle 0.
@@ -56,40 +58,42 @@ func (e *PSO) Sample(key random.Key, state any) any {
 // SampleAt moves one particle.
 func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 	s := state.(PSOState)
-	best := graph.DynamicIndex(s.Best, graph.ArgMax(s.Fitness, 0), 0)
+	best := graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
 	at := func(rows *graph.Array) *graph.Array { return graph.Take(rows, particle, 0) }
 	r := random.Uniform(key, graph.ShapeOf(graph.Float32, 2), 0, 1)
 	position := at(s.Position)
 	pull := func(strength settings.Number, i int, to *graph.Array) *graph.Array {
-		return graph.Mul(graph.Mul(strength.Array(), graph.Index(r, i)), graph.Sub(to, position))
+		return strength.Array().Mul(r.Index(i)).Mul(to.Sub(position))
 	}
-	velocity := graph.Add(graph.Mul(e.Inertia.Array(), at(s.Velocity)), pull(e.Cognitive, 0, at(s.Best)))
-	velocity = graph.Add(velocity, pull(e.Social, 1, best))
+	velocity := e.Inertia.Array().Mul(at(s.Velocity)).Add(pull(e.Cognitive, 0, at(s.Best)))
+	velocity = velocity.Add(pull(e.Social, 1, best))
 	// The first places; what is drawn is FoldIn of the particle's key, so that it is not the numbers above.
 	z := random.Normal(random.FoldIn(key, 1), position.Shape())
-	first := graph.Eq(s.Told, 0)
+	first := s.Told.Eq(0)
 	velocity = graph.Select(first, graph.ZerosLike(velocity), velocity)
-	return psoMove{graph.Select(first, graph.Add(position, graph.Mul(e.Sigma.Array(), z)), graph.Add(position, velocity)), velocity}
+	return psoMove{graph.Select(first, position.Add(e.Sigma.Array().Mul(z)),
+		position.Add(velocity)), velocity}
 }
 
 // Member is where the particle goes.
 func (*PSO) Member(_, move any, _ *graph.Array) any { return move.(psoMove).Position }
 
-// Tell moves the particles, and a particle's best place where the new one is no worse. One whose fitness is NaN never is a best.
+// Tell moves the particles, and a particle's best place where the new one is no worse. One whose fitness is NaN never
+// is a best.
 func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	s := state.(PSOState)
 	all := moves.All().(psoMove)
-	better := graph.Ge(v.Fitness, s.Fitness) // false for NaN
+	better := v.Fitness.Ge(s.Fitness) // false for NaN
 	return PSOState{
 		Position: all.Position, Velocity: all.Velocity,
-		Best:    graph.Select(graph.ExpandDims(better, 1), all.Position, s.Best),
+		Best:    graph.Select(better.ExpandDims(1), all.Position, s.Best),
 		Fitness: graph.Select(better, v.Fitness, s.Fitness),
-		Told:    graph.Add(s.Told, 1),
+		Told:    s.Told.Add(1),
 	}
 }
 
-// Centre is the best place of all.
+// Centre returns the best place of all.
 func (*PSO) Centre(state any) any {
 	s := state.(PSOState)
-	return graph.DynamicIndex(s.Best, graph.ArgMax(s.Fitness, 0), 0)
+	return graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
 }

@@ -13,9 +13,9 @@ func init() {
 	MustRegister("randomsearch", func() Strategy { return &RandomSearch{Sigma: settings.Num(1)} })
 }
 
-// RandomSearch draws every member anew around where the search started, start + σ·z, and remembers the best so far: what any
-// other strategy has to beat. It is evosax's RandomSearch with such a function for its samples. Its genomes are trees; whole
-// numbers stay as they are.
+// RandomSearch draws every member anew around where the search started, start + σ·z, and remembers the best so far:
+// what any other strategy has to beat. It is evosax's RandomSearch with such a function for its samples. Its genomes
+// are trees; whole numbers stay as they are.
 type RandomSearch struct {
 	single
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the members around the start"`
@@ -46,12 +46,13 @@ func (e *RandomSearch) Member(state, noise any, _ *graph.Array) any {
 func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(RandomSearchState)
 	fitness := WorstIfNaN(v.Fitness)
-	at := graph.ArgMax(fitness, 0)
-	one := graph.Convert(graph.Eq(graph.Iota(noise.Items()), at), graph.Float32)
-	found := RandomSearchState{s.Start, Move(s.Start, e.Sigma.Array(), noise.Sum(one, nil)), graph.DynamicIndex(fitness, at, 0)}
-	better := graph.Gt(found.Fitness, s.Fitness)
-	return graph.MapTree2(func(yes, no *graph.Array) *graph.Array { return graph.Select(better, yes, no) }, found, s)
+	at := fitness.ArgMax(0)
+	one := graph.Iota(noise.Items()).Eq(at).Convert(graph.Float32)
+	found := RandomSearchState{s.Start, Move(s.Start, e.Sigma.Array(), noise.Sum(one, nil)),
+		graph.DynamicIndex(fitness, at, 0)}
+	better := found.Fitness.Gt(s.Fitness)
+	return graph.SelectTree(better, found, s)
 }
 
-// Centre is the best so far.
+// Centre returns the best so far.
 func (*RandomSearch) Centre(state any) any { return state.(RandomSearchState).Best }

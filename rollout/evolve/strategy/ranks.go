@@ -6,21 +6,22 @@ import (
 	"xlarun/graph"
 )
 
-// fewRanks is the population up to which every pair is compared, which is quicker to compile than a sort.
+// fewRanks is the population up to which every pair is compared. That compiles faster than a sort.
 const fewRanks = 256
 
-// CentredRanks maps fitness, f32[population], to its rank in [-0.5, 0.5], the best at +0.5. Equal ones share the mean of
-// their ranks; NaN is the worst.
+// CentredRanks maps fitness, f32[population], to its rank in [-0.5, 0.5], the best at +0.5. Equal ones share the mean
+// of their ranks; NaN is the worst.
 func CentredRanks(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	if n < 2 {
 		return graph.ZerosLike(fitness)
 	}
-	twice := graph.Convert(twiceRanks(fitness), graph.Float32)
-	return graph.Sub(graph.Div(twice, float32(2*(n-1))), float32(.5))
+	twice := twiceRanks(fitness).Convert(graph.Float32)
+	return twice.Div(float32(2 * (n - 1))).Sub(float32(.5))
 }
 
-// twiceRanks gives twice each rank from 0, the worst, i32[n]: equal ones share the mean of their ranks, NaN is the worst.
+// twiceRanks returns twice each rank from 0, the worst, i32[n]: equal ones share the mean of their ranks, NaN is the
+// worst.
 func twiceRanks(fitness *graph.Array) *graph.Array {
 	rank := ranksBySort
 	if fitness.Dim(0) <= fewRanks {
@@ -29,15 +30,16 @@ func twiceRanks(fitness *graph.Array) *graph.Array {
 	return rank(WorstIfNaN(fitness))
 }
 
-// ranksByPairs gives twice each rank from 0, i32[n], by n² comparisons: whoever is below counts 2, whoever is equal 1.
+// ranksByPairs returns twice each rank from 0, i32[n], by n² comparisons: a lower member counts 2, an equal one 1.
 func ranksByPairs(f *graph.Array) *graph.Array {
-	row, column := graph.ExpandDims(f, 0), graph.ExpandDims(f, 1)
-	below := graph.Convert(graph.Lt(column, row), graph.Int32)
-	notAbove := graph.Convert(graph.Le(column, row), graph.Int32)
-	return graph.Sub(graph.Sum(graph.Add(below, notAbove), 0), 1) // itself is among the equal ones
+	row, column := f.ExpandDims(0), f.ExpandDims(1)
+	below := column.Lt(row).Convert(graph.Int32)
+	notAbove := column.Le(row).Convert(graph.Int32)
+	return below.Add(notAbove).Sum(0).Sub(1) // itself is among the equal ones
 }
 
-// ranksBySort gives the same: how many are below each one, and how many are not above it, by bisection of the sorted list.
+// ranksBySort returns the same. It counts the members below each one, and those not above it, by bisection of the
+// sorted list.
 func ranksBySort(f *graph.Array) *graph.Array {
 	n := f.Dim(0)
 	sorted := graph.Sort(f, 0)
@@ -49,41 +51,40 @@ func ranksBySort(f *graph.Array) *graph.Array {
 	zero := graph.Zeros(graph.ShapeOf(graph.Int32, n))
 	end, _ := graph.Scan(func(c counts, stride *graph.Array) (counts, graph.None) {
 		step := func(count *graph.Array, before func(x, y any) *graph.Array) *graph.Array {
-			next := graph.Add(count, stride)
-			at := graph.Take(sorted, graph.Min(graph.Sub(next, 1), n-1), 0)
-			return graph.Select(graph.And(graph.Le(next, n), before(at, f)), next, count)
+			next := count.Add(stride)
+			at := graph.Take(sorted, next.Sub(1).Min(n-1), 0)
+			return graph.Select(next.Le(n).And(before(at, f)), next, count)
 		}
 		return counts{step(c.Below, graph.Lt), step(c.NotAbove, graph.Le)}, graph.None{}
 	}, counts{zero, zero}, graph.Int32s(strides))
-	return graph.Sub(graph.Add(end.Below, end.NotAbove), 1)
+	return end.Below.Add(end.NotAbove).Sub(1)
 }
 
-// LogWeights are the weights of Hansen, "The CMA evolution strategy: a tutorial" (2016), with which the best members, the
-// parents, are recombined: f32[population], proportional to log(parents + 1/2) - log(place), of sum 1; 0 for the others. Of
-// equal members the first are better; NaN is the worst.
+// LogWeights returns the weights with which the best members, the parents, are recombined (Hansen, "The CMA evolution
+// strategy: a tutorial", 2016): f32[population], proportional to log(parents + 1/2) - log(rank), rank 1 for the best,
+// of sum 1; 0 for the others. Of equal members the first are better; NaN is the worst.
 func LogWeights(fitness *graph.Array, parents int) *graph.Array {
-	order := graph.ArgSort(graph.Neg(WorstIfNaN(fitness)), 0)
-	place := graph.Add(graph.Convert(graph.ArgSort(order, 0), graph.Float32), 1)
-	weights := graph.Max(graph.Sub(float32(math.Log(float64(parents)+.5)), graph.Log(place)), 0)
-	return graph.Div(weights, graph.Sum(weights))
+	order := graph.ArgSort(WorstIfNaN(fitness).Neg(), 0)
+	place := graph.ArgSort(order, 0).Convert(graph.Float32).Add(1)
+	weights := graph.Sub(float32(math.Log(float64(parents)+.5)), place.Log()).Max(0)
+	return weights.Div(weights.Sum())
 }
 
-// best gives the members of highest fitness in order, i32[count], earlier ones first among equals, and whether there is a
-// number among the fitnesses at all, a bool scalar. NaN is never among them: where too few members have a number, those who
-// have come again and again.
+// best returns the members of highest fitness in order, i32[count], earlier ones first among equals, and whether any
+// fitness is a number, bool[]. A member with NaN is never among them; where too few have a number, these repeat.
 func best(fitness *graph.Array, count int) (order, found *graph.Array) {
-	order = graph.ArgSort(graph.Neg(WorstIfNaN(fitness)), 0)
-	valid := graph.Sum(graph.Convert(graph.Not(graph.IsNaN(fitness)), graph.Int32))
-	place := graph.Rem(graph.Iota(count), graph.Max(valid, 1))
-	return graph.Take(order, place, 0), graph.Gt(valid, 0)
+	order = graph.ArgSort(WorstIfNaN(fitness).Neg(), 0)
+	valid := fitness.IsNaN().Not().Convert(graph.Int32).Sum()
+	place := graph.Iota(count).Rem(valid.Max(1))
+	return graph.Take(order, place, 0), valid.Gt(0)
 }
 
 // WorstIfNaN replaces NaN by -Inf.
 func WorstIfNaN(fitness *graph.Array) *graph.Array {
-	return graph.Select(graph.IsNaN(fitness), math.Inf(-1), fitness)
+	return graph.Select(fitness.IsNaN(), math.Inf(-1), fitness)
 }
 
-// RankBytes is the memory that CentredRanks takes.
+// RankBytes returns the memory that CentredRanks takes.
 func RankBytes(population uint64) uint64 {
 	if population <= fewRanks {
 		return 8 * population * population

@@ -13,11 +13,11 @@ func init() {
 	})
 }
 
-// SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate themselves, of Clune et al., "Natural selection
-// fails to optimize mutation rates for long-term adaptation on rugged fitness landscapes" (2008), with the formulas and
-// defaults of evosax 0.3.2: a child is an elite plus σ times standard normal noise, with σ the elite's own times
-// meta^u, u uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. None of the elites is
-// carried over.
+// SAMRGA is a genetic algorithm whose mutation rates are inherited and mutate themselves, of Clune et al., "Natural
+// selection fails to optimize mutation rates for long-term adaptation on rugged fitness landscapes" (2008), with the
+// formulas and defaults of evosax 0.3.2: a child is an elite plus σ times standard normal noise, with σ the elite's own
+// times meta^u, u uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. None
+// of the elites is carried over.
 type SAMRGA struct {
 	single
 	Vectors
@@ -31,7 +31,8 @@ type SAMRGA struct {
 // Check refuses bounds in the wrong order.
 func (g *SAMRGA) Check() error {
 	if g.SigmaMin.Value > g.SigmaMax.Value {
-		return settings.Wrong("strategy.sigma-min", g.SigmaMin.Value, "at most strategy.sigma-max, %g", g.SigmaMax.Value)
+		return settings.Wrong("strategy.sigma-min", g.SigmaMin.Value, "at most strategy.sigma-max, %g",
+			g.SigmaMax.Value)
 	}
 	return nil
 }
@@ -48,13 +49,13 @@ type samrgaChild struct {
 	Sigma  *graph.Array // f32[]
 }
 
-// Keeps is the number of elites, one at least.
+// Keeps returns the number of elites, one at least.
 func (g *SAMRGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
 
 // Init fills the elites with copies of the genome.
 func (g *SAMRGA) Init(genome any, population int) any {
 	first, elites := genome.(*graph.Array), g.Keeps(population)
-	return SAMRGAState{graph.BroadcastTo(first, elites, first.Dim(0)), graph.BroadcastTo(g.Sigma.Array(), elites)}
+	return SAMRGAState{first.BroadcastTo(elites, first.Dim(0)), g.Sigma.Array().BroadcastTo(elites)}
 }
 
 // Sample makes child 0.
@@ -68,19 +69,19 @@ func (g *SAMRGA) SampleAt(key random.Key, state any, group *graph.Array) any {
 	k := random.SplitN(key, 3)
 	elites, n := s.Elites.Dim(0), s.Elites.Dim(1)
 	parent := random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, elites)
-	parent = graph.Select(graph.Eq(group, 0), 0, parent)
+	parent = graph.Select(group.Eq(0), 0, parent)
 	u := random.Uniform(k[1], graph.ShapeOf(graph.Float32), -1, 1)
-	sigma := graph.Mul(graph.Take(s.Sigma, parent, 0), graph.Pow(g.Meta.Array(), u))
-	sigma = graph.Min(graph.Max(sigma, g.SigmaMin.Array()), g.SigmaMax.Array())
+	sigma := graph.Take(s.Sigma, parent, 0).Mul(g.Meta.Array().Pow(u))
+	sigma = sigma.Max(g.SigmaMin.Array()).Min(g.SigmaMax.Array())
 	z := random.Normal(k[2], graph.ShapeOf(graph.Float32, n))
-	return samrgaChild{graph.Add(graph.Take(s.Elites, parent, 0), graph.Mul(sigma, z)), sigma}
+	return samrgaChild{graph.Take(s.Elites, parent, 0).Add(sigma.Mul(z)), sigma}
 }
 
-// Member is the child.
+// Member returns the child.
 func (*SAMRGA) Member(_, child any, _ *graph.Array) any { return child.(samrgaChild).Genome }
 
-// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where all are,
-// the elites stay.
+// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where
+// all are, the elites stay.
 func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SAMRGAState)
 	order, found := best(v.Fitness, s.Elites.Dim(0))
@@ -89,5 +90,5 @@ func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	return SAMRGAState{keep(all.Genome, s.Elites), keep(all.Sigma, s.Sigma)}
 }
 
-// Centre is the best of the elites.
-func (*SAMRGA) Centre(state any) any { return graph.Index(state.(SAMRGAState).Elites, 0) }
+// Centre returns the best of the elites.
+func (*SAMRGA) Centre(state any) any { return state.(SAMRGAState).Elites.Index(0) }

@@ -11,9 +11,9 @@ func init() {
 	MustRegister("sepcmaes", func() Strategy { return &SepCMAES{Sigma: settings.Num(1)} })
 }
 
-// SepCMAES is CMA-ES with a diagonal covariance, of Ros and Hansen, "A simple modification in CMA-ES achieving linear time
-// and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: learning rates as CMAES has them (the paper's
-// are (n + 2)/3 times as large), and no negative weights.
+// SepCMAES is CMA-ES with a diagonal covariance, of Ros and Hansen, "A simple modification in CMA-ES achieving linear
+// time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: learning rates as CMAES has them
+// (the paper's are (n + 2)/3 times as large), and no negative weights.
 type SepCMAES struct {
 	single
 	ranked
@@ -35,7 +35,8 @@ type SepCMAESState struct {
 func (e *SepCMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
-	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean), graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
+		graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
 // Sample draws z, standard normal.
@@ -43,10 +44,10 @@ func (*SepCMAES) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(SepCMAESState).Mean.Shape())
 }
 
-// Member is mean + σ·√variance·z.
+// Member returns mean + σ·√variance·z.
 func (*SepCMAES) Member(state, noise any, _ *graph.Array) any {
 	s := state.(SepCMAESState)
-	return graph.Add(s.Mean, graph.Mul(s.Sigma, graph.Mul(graph.Sqrt(s.Variance), noise.(*graph.Array))))
+	return s.Mean.Add(s.Sigma.Mul(s.Variance.Sqrt().Mul(noise.(*graph.Array))))
 }
 
 // Tell recombines the better half and moves paths, step size and variances.
@@ -54,13 +55,16 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(SepCMAESState)
 	r := recombine(v.Fitness.Dim(0), s.Mean.Dim(0), false)
 	type sums struct{ Z, Squares *graph.Array }
-	sum := population.SumOf(noise, r.weights.of(v.Fitness), func(z *graph.Array) sums { return sums{z, graph.Square(z)} })
-	step := graph.Mul(graph.Sqrt(s.Variance), sum.Z)
+	sum := population.SumOf(noise, r.weights.of(v.Fitness), func(z *graph.Array) sums {
+		return sums{z, z.Square()}
+	})
+	step := s.Variance.Sqrt().Mul(sum.Z)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Told)
-	variance := r.covariance(s.Variance, graph.Square(p.path), graph.Mul(s.Variance, sum.Squares), p.stalled)
-	variance = graph.Add(graph.Clamp(0, variance, float32(cmaMost)), float32(cmaLeast))
-	return SepCMAESState{graph.Add(s.Mean, graph.Mul(s.Sigma, step)), p.sigma, p.ofSigma, p.path, variance, graph.Add(s.Told, 1)}
+	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
+	variance = graph.Clamp(0, variance, float32(cmaMost)).Add(float32(cmaLeast))
+	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
+		s.Told.Add(1)}
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*SepCMAES) Centre(state any) any { return state.(SepCMAESState).Mean }

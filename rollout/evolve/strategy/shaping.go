@@ -19,48 +19,49 @@ const (
 	shapeRaw    = "raw"
 )
 
-// shape is the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A member whose fitness is not
-// finite gets what the worst of the others gets; where all are so, all get 0.
+// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A member whose
+// fitness is not finite gets the value of the worst other member; where none is finite, all get 0.
 func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws population.Draws) *graph.Array {
 	if o.WeightDecay > 0 {
-		fitness = graph.Sub(fitness, graph.Mul(settings.Num(o.WeightDecay).Array(), squares(s, state, draws)))
+		fitness = fitness.Sub(settings.Num(o.WeightDecay).Array().Mul(squares(s, state, draws)))
 	}
 	if o.Shaping == shapeRaw || o.Shaping == shapeZScore {
-		finite := graph.IsFinite(fitness)
-		least := graph.ReduceMin(graph.Select(finite, fitness, graph.ReduceMax(graph.Select(finite, fitness, 0))))
-		fitness = graph.Select(graph.Any(finite), graph.Select(finite, fitness, least), 0)
+		finite := fitness.IsFinite()
+		least := graph.Select(finite, fitness, graph.Select(finite, fitness, 0).ReduceMax()).ReduceMin()
+		fitness = graph.Select(finite.Any(), graph.Select(finite, fitness, least), 0)
 	}
 	switch o.Shaping {
 	case shapeRaw:
 		return fitness
 	case shapeZScore:
 		unit := magnitude(fitness)
-		fitness = graph.Div(fitness, unit)
-		away := graph.Sub(fitness, graph.Mean(fitness))
-		return graph.Div(away, graph.Sqrt(graph.Add(graph.Mean(graph.Square(away)), graph.Div(graph.Div(float32(1e-8), unit), unit))))
+		fitness = fitness.Div(unit)
+		away := fitness.Sub(fitness.Mean())
+		return away.Div(away.Square().Mean().Add(graph.Div(float32(1e-8), unit).Div(unit)).Sqrt())
 	}
 	return CentredRanks(fitness)
 }
 
-// magnitude is what large numbers are divided by before they are squared: the largest of them where it is above a million, else 1.
+// magnitude returns the number by which large numbers are divided before they are squared: the largest of them where it
+// is above a million, else 1.
 func magnitude(x *graph.Array) *graph.Array {
-	most := graph.ReduceMax(graph.Abs(x))
-	return graph.Select(graph.Gt(most, float32(1e6)), most, 1)
+	most := x.Abs().ReduceMax()
+	return graph.Select(most.Gt(float32(1e6)), most, 1)
 }
 
-// squares are the sums of the squares of the members' parameters, f32[population].
+// squares returns the sum of the squares of each member's parameters, f32[population].
 func squares(s Strategy, state any, draws population.Draws) *graph.Array {
 	ofGroup := func(draw any) *graph.Array { // f32[sides]
 		return graph.VMap(func(side *graph.Array) *graph.Array {
 			sum := graph.Scalar(0)
 			for _, leaf := range graph.Leaves(s.Member(state, draw, side)) {
 				if leaf.DType().IsFloat() {
-					sum = graph.Add(sum, graph.Sum(graph.Square(graph.Convert(leaf, graph.Float32))))
+					sum = sum.Add(leaf.Convert(graph.Float32).Square().Sum())
 				}
 			}
 			return sum
 		})(graph.Iota(s.GroupSize()))
 	}
 	all := draws.Map(func(draw any) any { return ofGroup(draw) }).(*graph.Array) // [groups, sides]
-	return graph.Flatten1D(graph.Transpose(all, 1, 0))
+	return graph.Flatten1D(all.Transpose(1, 0))
 }

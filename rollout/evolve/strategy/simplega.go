@@ -31,13 +31,14 @@ type SimpleGAState struct {
 	Told   *graph.Array // i32[]: generations so far
 }
 
-// Keeps is the number of elites, one at least.
+// Keeps returns the number of elites, one at least.
 func (g *SimpleGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
 
 // Init fills the elites with copies of the genome.
 func (g *SimpleGA) Init(genome any, population int) any {
 	first := genome.(*graph.Array)
-	return SimpleGAState{Elites: graph.BroadcastTo(first, g.Keeps(population), first.Dim(0)), Sigma: g.Sigma.Array(), Told: graph.Zeros(graph.ShapeOf(graph.Int32))}
+	return SimpleGAState{Elites: first.BroadcastTo(g.Keeps(population), first.Dim(0)), Sigma: g.Sigma.Array(),
+		Told: graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
 // Sample makes one child: it is the group's noise.
@@ -45,20 +46,21 @@ func (*SimpleGA) Sample(key random.Key, state any) any {
 	s := state.(SimpleGAState)
 	k := random.SplitN(key, 2)
 	parent := graph.Take(s.Elites, random.Randint(k[0], graph.ShapeOf(graph.Int32), 0, s.Elites.Dim(0)), 0)
-	return graph.Add(parent, graph.Mul(s.Sigma, random.Normal(k[1], graph.ShapeOf(graph.Float32, s.Elites.Dim(1)))))
+	return parent.Add(s.Sigma.Mul(random.Normal(k[1], graph.ShapeOf(graph.Float32, s.Elites.Dim(1)))))
 }
 
-// Member is the child.
+// Member returns the child.
 func (*SimpleGA) Member(_, child any, _ *graph.Array) any { return child }
 
-// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where all are,
-// the elites stay.
+// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where
+// all are, the elites stay.
 func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SimpleGAState)
 	order, found := best(v.Fitness, s.Elites.Dim(0))
 	elites := graph.Select(found, graph.Take(children.All().(*graph.Array), order, 0), s.Elites)
-	return SimpleGAState{Elites: elites, Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told), Told: graph.Add(s.Told, 1)}
+	return SimpleGAState{Elites: elites, Sigma: decayed(g.Sigma.Array(), g.SigmaDecay.Array(), s.Told),
+		Told: s.Told.Add(1)}
 }
 
-// Centre is the best of the elites.
-func (*SimpleGA) Centre(state any) any { return graph.Index(state.(SimpleGAState).Elites, 0) }
+// Centre returns the best of the elites.
+func (*SimpleGA) Centre(state any) any { return state.(SimpleGAState).Elites.Index(0) }

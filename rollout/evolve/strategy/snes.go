@@ -14,8 +14,8 @@ func init() {
 }
 
 // SNES is the separable natural evolution strategy of Wierstra et al., "Natural evolution strategies" (2014), with the
-// formulas and defaults of evosax 0.3.2: a standard deviation of its own for every parameter, members mean + std·z, utilities
-// of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
+// formulas and defaults of evosax 0.3.2: a standard deviation of its own for every parameter, members mean + std·z,
+// utilities of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
 type SNES struct {
 	single
 	ranked
@@ -34,7 +34,7 @@ type SNESState struct {
 // Init starts at the genome with Sigma for every parameter.
 func (e *SNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
-	return SNESState{Mean: mean, Std: graph.BroadcastTo(e.Sigma.Array(), mean.Dims()...)}
+	return SNESState{Mean: mean, Std: e.Sigma.Array().BroadcastTo(mean.Dims()...)}
 }
 
 // Sample draws z, standard normal.
@@ -42,13 +42,14 @@ func (*SNES) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(SNESState).Mean.Shape())
 }
 
-// Member is mean + std·z.
+// Member returns mean + std·z.
 func (*SNES) Member(state, noise any, _ *graph.Array) any {
 	s := state.(SNESState)
-	return graph.Add(s.Mean, graph.Mul(s.Std, noise.(*graph.Array)))
+	return s.Mean.Add(s.Std.Mul(noise.(*graph.Array)))
 }
 
-// Tell moves the mean by rate·std·Σ w·z and multiplies the standard deviations by exp(rate of the std/2 · Σ w·(z² - 1)).
+// Tell moves the mean by rate·std·Σ w·z and multiplies the standard deviations by exp(rate of the std/2 · Σ w·(z² -
+// 1)).
 func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(SNESState)
 	n := float64(s.Mean.Dim(0))
@@ -58,12 +59,12 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	}
 	type sums struct{ Mean, Std *graph.Array }
 	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
-	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, graph.Sub(graph.Square(z), 1)} })
+	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, z.Square().Sub(1)} })
 	return SNESState{
-		Mean: graph.Add(s.Mean, graph.Mul(graph.Mul(e.LearningRate.Array(), s.Std), sum.Mean)),
-		Std:  graph.Mul(s.Std, graph.Exp(graph.Mul(float32(rate/2), sum.Std))),
+		Mean: s.Mean.Add(e.LearningRate.Array().Mul(s.Std).Mul(sum.Mean)),
+		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()),
 	}
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*SNES) Centre(state any) any { return state.(SNESState).Mean }

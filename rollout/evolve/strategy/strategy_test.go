@@ -37,12 +37,14 @@ type trace struct {
 
 // openES and pgpe are the strategies of a trace.
 func (tr trace) openES(decay float64) *OpenES {
-	return &OpenES{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), SigmaDecay: settings.Num(decay)}
+	return &OpenES{gaussian: gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma),
+		SigmaDecay: settings.Num(decay)}}
 }
 
 func (tr trace) pgpe() *PGPE {
-	return &PGPE{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma), StdLearningRate: settings.Num(.1),
-		Optimizer: tr.Config.Optimizer, MaxSpeed: settings.Num(tr.Config.MaxSpeed)}
+	return &PGPE{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma),
+		StdLearningRate: settings.Num(.1),
+		Optimizer:       tr.Config.Optimizer, MaxSpeed: settings.Num(tr.Config.MaxSpeed)}
 }
 
 // tell is Tell with fitness alone.
@@ -171,7 +173,7 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
 			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
 			state = tell(es, state, returns(s.Fitness), given{noise})
-			told := state.(OpenESState)
+			told := state.(GaussianState)
 			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
 			near(t, s.Adam.Mu, graph.Neg(told.Adam.Mu), 1e-6, "first moment", i) // evosax descends
 			near(t, s.Adam.Nu, told.Adam.Nu, 1e-6, "second moment", i)
@@ -200,7 +202,7 @@ func TestSigmaDecaysLikeEvosax(t *testing.T) {
 		state := es.Init(array(tr.Start.Mean), tr.Config.Population)
 		for i, s := range tr.Steps {
 			state = tell(es, state, returns(s.Fitness), given{array(s.Noise)})
-			sigma, err := graph.Float(state.(OpenESState).Sigma)
+			sigma, err := graph.Float(state.(GaussianState).Sigma)
 			require.NoError(t, err)
 			for _, std := range s.Std.Floats() {
 				require.InDelta(t, std, sigma, 1e-6, "step %d", i)
@@ -265,7 +267,7 @@ func TestSimpleGA(t *testing.T) {
 
 // A group's noise depends on its key alone.
 func TestOpenESSample(t *testing.T) {
-	es := &OpenES{Sigma: settings.Num(1)}
+	es := &OpenES{gaussian: gaussian{Sigma: settings.Num(1)}}
 	state := es.Init(graph.Zeros(graph.ShapeOf(graph.Float32, 2000)), 2)
 	draw := func(seed int64) []float64 {
 		v, err := graph.Floats(es.Sample(random.New(seed), state).(*graph.Array))
@@ -322,7 +324,8 @@ func TestLogWeights(t *testing.T) {
 // Noise and Move work leaf by leaf and leave dtypes as they are.
 func TestNoiseAndMove(t *testing.T) {
 	type genome struct{ W, Half, N, None *graph.Array }
-	g := genome{graph.Float32s([]float32{1, 2}), graph.Convert(graph.Float32s([]float32{1}), graph.BFloat16), graph.Int32s([]int32{5, -5, 16777215}),
+	g := genome{graph.Float32s([]float32{1, 2}), graph.Convert(graph.Float32s([]float32{1}), graph.BFloat16),
+		graph.Int32s([]int32{5, -5, 16777215}),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 0))}
 	key := random.New(3)
 	z := Noise(key, g).(genome)
@@ -334,7 +337,8 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 0), g.W.Shape())), floats(z.W))
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 1), g.Half.Shape())), floats(z.Half))
 	require.Equal(t, []float64{0, 0, 0}, floats(z.N))
-	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Convert(graph.Float32s([]float32{2}), graph.BFloat16), graph.Int32s([]int32{3, -2, 1}), g.None}
+	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Convert(graph.Float32s([]float32{2}), graph.BFloat16),
+		graph.Int32s([]int32{3, -2, 1}), g.None}
 	moved := Move(g, graph.Scalar(.5), change).(genome)
 	require.Equal(t, []float64{1.25, 1.75}, floats(moved.W))
 	require.Equal(t, []float64{2}, floats(moved.Half))
@@ -343,8 +347,10 @@ func TestNoiseAndMove(t *testing.T) {
 		require.Equal(t, graph.Leaves(g)[i].Shape(), a.Shape())
 	}
 	large := graph.Int32s([]int32{16777217, 1<<30 + 1})
-	require.Equal(t, []float64{16777217, 1<<30 + 1}, floats(Move(large, graph.Scalar(.5), graph.ZerosLike(large)).(*graph.Array)), "what nothing changes stays")
-	sums := genome{z.W, graph.Float32s([]float32{1}), graph.Float32s([]float32{.4, .6, 0}), g.None} // what population.Draws.Sum gives
+	require.Equal(t, []float64{16777217, 1<<30 + 1},
+		floats(Move(large, graph.Scalar(.5), graph.ZerosLike(large)).(*graph.Array)), "what nothing changes stays")
+	// what population.Draws.Sum gives
+	sums := genome{z.W, graph.Float32s([]float32{1}), graph.Float32s([]float32{.4, .6, 0}), g.None}
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
 }
 

@@ -6,11 +6,11 @@ import (
 	"xlarun/graph"
 )
 
-// placeWeights are weights of a member's place, 0 for the best: with w = log(top) - log(place + 1), gain·w where w is not
-// negative, loss·w elsewhere, plus offset.
+// placeWeights give a weight to a member's place, 0 for the best: with w = log(top) - log(place + 1), gain·w where w is
+// not negative, loss·w elsewhere, plus offset.
 type placeWeights struct{ top, gain, loss, offset float64 }
 
-// at is the weight of a place.
+// at returns the weight of a place.
 func (p placeWeights) at(place int) float64 {
 	w := math.Log(p.top) - math.Log(float64(place+1))
 	if w >= 0 {
@@ -19,22 +19,22 @@ func (p placeWeights) at(place int) float64 {
 	return p.loss*w + p.offset
 }
 
-// of are the weights of members, f32[population]. As in evosax equal ones share the weight of the mean of their places,
-// rounded down, and NaN is the worst: it never gets more than the weight of the middle. Where no fitness is a number, all
-// weights are 0.
+// of returns the weights of members, f32[population]. As in evosax, equal ones share the weight of the mean of their
+// places, rounded down. NaN is the worst: it never gets more than the weight of the middle. Where no fitness is a
+// number, all weights are 0.
 func (p placeWeights) of(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	place := graph.Quo(graph.Sub(2*(n-1), twiceRanks(fitness)), 2)
-	w := graph.Sub(float32(math.Log(p.top)), graph.Log(graph.Add(graph.Convert(place, graph.Float32), 1)))
-	w = graph.Add(graph.Mul(w, graph.Select(graph.Ge(place, p.firstLoss(n)), float32(p.loss), float32(p.gain))), float32(p.offset))
-	return graph.Select(graph.All(graph.IsNaN(fitness)), graph.ZerosLike(w), w)
+	w := graph.Sub(float32(math.Log(p.top)), place.Convert(graph.Float32).Add(1).Log())
+	w = w.Mul(graph.Select(place.Ge(p.firstLoss(n)), float32(p.loss), float32(p.gain))).Add(float32(p.offset))
+	return graph.Select(fitness.IsNaN().All(), graph.ZerosLike(w), w)
 }
 
-// firstLoss is the first place whose w is negative, n where none is.
+// firstLoss returns the first place whose w is negative, n where none is.
 func (p placeWeights) firstLoss(n int) int { return min(n, int(math.Floor(p.top))) }
 
-// naturalWeights are the utilities of natural evolution strategies (Wierstra et al., "Natural evolution strategies", 2014):
-// max(0, log(population/2 + 1) - log(place + 1)), of sum 1, less 1/population.
+// naturalWeights are the utilities of natural evolution strategies (Wierstra et al., "Natural evolution strategies",
+// 2014): max(0, log(population/2 + 1) - log(place + 1)), of sum 1, less 1/population.
 func naturalWeights(population int) placeWeights {
 	p := placeWeights{top: float64(population)/2 + 1, gain: 1}
 	sum := 0.
@@ -44,8 +44,8 @@ func naturalWeights(population int) placeWeights {
 	return placeWeights{top: p.top, gain: 1 / sum, offset: -1 / float64(population)}
 }
 
-// recombination is what CMA-ES derives from the sizes of population and genome (Hansen, "The CMA evolution strategy: a
-// tutorial", 2016, table 1 and equations 48 to 58).
+// recombination holds what CMA-ES derives from the sizes of population and genome (Hansen, "The CMA evolution strategy:
+// a tutorial", 2016, table 1 and equations 48 to 58).
 type recombination struct {
 	weights   placeWeights
 	sum       float64 // of all weights
@@ -92,13 +92,13 @@ func recombine(population, n int, negative bool) recombination {
 	return r
 }
 
-// normalLength is the expected length of a standard normal vector of n numbers, as Hansen approximates it.
+// normalLength returns the expected length of a standard normal vector of n numbers, as Hansen approximates it.
 func normalLength(n int) float64 {
 	d := float64(n)
 	return math.Sqrt(d) * (1 - 1/(4*d) + 1/(21*d*d))
 }
 
-// pathStep is the factor √(c·(2-c)·mu_eff) with which a step enters a path that forgets at rate c.
+// pathStep returns the factor √(c·(2-c)·mu_eff) with which a step enters a path that forgets at rate c.
 func (r recombination) pathStep(c float64) float32 {
 	return float32(math.Sqrt(c * (2 - c) * r.effective))
 }
@@ -114,30 +114,30 @@ type paths struct {
 func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Array) paths {
 	forget := func(c float64, old *graph.Array) *graph.Array { return graph.Mul(float32(1-c), old) }
 	var p paths
-	p.ofSigma = graph.Add(forget(r.cSigma, ofSigma), graph.Mul(r.pathStep(r.cSigma), white))
-	length := graph.Sqrt(graph.Sum(graph.Square(p.ofSigma)))
-	change := graph.Exp(graph.Mul(float32(r.cSigma/r.damping), graph.Sub(graph.Div(length, float32(r.length)), 1)))
-	p.sigma = graph.Min(graph.Mul(sigma, change), float32(cmaMost))
+	p.ofSigma = forget(r.cSigma, ofSigma).Add(graph.Mul(r.pathStep(r.cSigma), white))
+	length := p.ofSigma.Square().Sum().Sqrt()
+	change := graph.Mul(float32(r.cSigma/r.damping), length.Div(float32(r.length)).Sub(1)).Exp()
+	p.sigma = sigma.Mul(change).Min(float32(cmaMost))
 	// Generations count from 1 in the tutorial; evosax counts one more.
-	age := graph.Mul(graph.Add(graph.Convert(told, graph.Float32), 2), 2)
-	unbiased := graph.Div(length, graph.Sqrt(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age))))
+	age := told.Convert(graph.Float32).Add(2).Mul(2)
+	unbiased := length.Div(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age)).Sqrt())
 	n := float64(step.Dim(0))
-	goes := graph.Convert(graph.Lt(unbiased, float32((1.4+2/(n+1))*r.length)), graph.Float32)
+	goes := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
 	p.stalled = graph.Sub(1, goes)
-	p.path = graph.Add(forget(r.cPath, path), graph.Mul(graph.Mul(goes, r.pathStep(r.cPath)), step))
+	p.path = forget(r.cPath, path).Add(goes.Mul(r.pathStep(r.cPath)).Mul(step))
 	return p
 }
 
-// covariance is the next covariance (equation 47) of the old one, of the path's square and of the members' weighted squares:
-// matrices, or their diagonals.
+// covariance returns the next covariance (equation 47), given the old one, the path's square and the members' weighted
+// squares: matrices, or their diagonals.
 func (r recombination) covariance(old, one, mu, stalled *graph.Array) *graph.Array {
 	keep := graph.Add(float32(1-r.cOne-r.cMu*r.sum), graph.Mul(float32(r.cOne*r.cPath*(2-r.cPath)), stalled))
-	return graph.Add(graph.Mul(keep, old), graph.Add(graph.Mul(float32(r.cOne), one), graph.Mul(float32(r.cMu), mu)))
+	return keep.Mul(old).Add(graph.Mul(float32(r.cOne), one).Add(graph.Mul(float32(r.cMu), mu)))
 }
 
 const (
-	// cmaMost is the largest standard deviation, and the largest element of a covariance; cmaLeast is what its diagonal gets
-	// each generation, so that it stays positive.
+	// cmaMost is the largest standard deviation, and the largest element of a covariance; cmaLeast is what its diagonal
+	// gets each generation, so that it stays positive.
 	cmaMost  = 1e8
 	cmaLeast = 1e-8
 )

@@ -14,9 +14,9 @@ func init() {
 }
 
 // XNES is the exponential natural evolution strategy of Glasmachers et al., "Exponential natural evolution strategies"
-// (2010): members mean + σ·B·z, utilities of ranks, natural gradients of the mean, of log σ and of log B, with the defaults of
-// evosax 0.3.2. B is multiplied by the exponential of a matrix, as the paper has it; evosax takes the exponential of each
-// element alone, by which its B stays diagonal for ever.
+// (2010): members mean + σ·B·z, utilities of ranks, natural gradients of the mean, of log σ and of log B, with the
+// defaults of evosax 0.3.2. B is multiplied by the exponential of a matrix, as the paper has it; evosax takes the
+// exponential of each element alone, by which its B stays diagonal for ever.
 //
 // The state has a matrix of n² numbers of n parameters, and every generation multiplies some ten such matrices on every
 // device.
@@ -48,26 +48,28 @@ func (*XNES) Sample(key random.Key, state any) any {
 	return random.Normal(key, state.(XNESState).Mean.Shape())
 }
 
-// Member is mean + σ·B·z.
+// Member returns mean + σ·B·z.
 func (*XNES) Member(state, noise any, _ *graph.Array) any {
 	s := state.(XNESState)
-	return graph.Add(s.Mean, graph.Mul(s.Sigma, graph.Dot(s.Shape, noise.(*graph.Array))))
+	return s.Mean.Add(s.Sigma.Mul(s.Shape.Dot(noise.(*graph.Array))))
 }
 
-// Tell moves the mean by rate·σ·B·Σ w·z. With G = Σ w·(z·zᵀ - 1) and g its trace over n, σ is multiplied by exp(rate/2 · g) and
-// B by exp(rate/2 · (G - g)).
+// Tell moves the mean by rate·σ·B·Σ w·z. With G = Σ w·(z·zᵀ - 1) and g its trace over n, σ is multiplied by exp(rate/2
+// · g) and B by exp(rate/2 · (G - g)).
 func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(XNESState)
 	n := s.Mean.Dim(0)
 	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
-	step := graph.Mul(s.Sigma, graph.Dot(s.Shape, sumOf(noise, w, nil)))
+	step := s.Sigma.Mul(s.Shape.Dot(sumOf(noise, w, nil)))
 	eye := graph.Eye(graph.Float32, n)
 	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
-	gradient = graph.Sub(gradient, graph.Mul(graph.Sum(w), eye))
-	ofSigma := graph.Div(graph.MatrixTrace(gradient), float32(n))
-	grow := graph.Exp(graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma))
-	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2), graph.Sub(gradient, graph.Mul(ofSigma, eye))))
-	return XNESState{graph.Add(s.Mean, graph.Mul(e.LearningRate.Array(), step)), graph.Mul(s.Sigma, grow), graph.Dot(s.Shape, turn)}
+	gradient = gradient.Sub(w.Sum().Mul(eye))
+	ofSigma := graph.MatrixTrace(gradient).Div(float32(n))
+	grow := graph.Mul(float32(e.rate(e.StdLearningRate, n)/2), ofSigma).Exp()
+	turn := graph.Expm(graph.Mul(float32(e.rate(e.ShapeLearningRate, n)/2),
+		gradient.Sub(ofSigma.Mul(eye))))
+	return XNESState{s.Mean.Add(e.LearningRate.Array().Mul(step)), s.Sigma.Mul(grow),
+		s.Shape.Dot(turn)}
 }
 
 // rate is a step size as it is set, or the paper's.
@@ -79,5 +81,5 @@ func (*XNES) rate(set float64, n int) float64 {
 	return (9 + 3*math.Log(d)) / (5 * d * math.Sqrt(d))
 }
 
-// Centre is the mean.
+// Centre returns the mean.
 func (*XNES) Centre(state any) any { return state.(XNESState).Mean }

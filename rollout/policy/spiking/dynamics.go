@@ -9,12 +9,13 @@ import (
 	"xlarun/graph"
 )
 
-// Dynamics is what neurons do in a substep of Settings.DT ms. Its methods are pure functions of one layer of one member, which can be traced; a
-// layer's state is a tree of leaves f32[units], finite while the neuron is sound: one that is not makes the member fail.
+// Dynamics is what neurons do in a substep of Settings.DT ms. Its methods are pure functions of one layer of one
+// member, which can be traced; a layer's state is a tree of leaves f32[units], finite while the neuron is sound: one
+// that is not makes the member fail.
 //
-// In each substep all neurons whose potential came above the threshold in the one before spike first; then what arrives is taken in. So a spike
-// is seen by the layer behind, and by a recurrent layer itself, in the substep behind that in which the threshold was crossed, under all
-// dynamics.
+// In each substep all neurons whose potential came above the threshold in the one before spike first; then what arrives
+// is taken in. So a spike is seen by the layer behind, and by a recurrent layer itself, in the substep behind that in
+// which the threshold was crossed, under all dynamics.
 type Dynamics interface {
 	// Check finds what of the settings does not fit; its error is best a *settings.Error whose key begins with prefix.
 	Check(s *Settings, prefix string) error
@@ -30,11 +31,12 @@ type Dynamics interface {
 	Step(prepared, state any, spikes *graph.Array, in Input) any
 }
 
-// Input is what arrives at a layer in a substep, f32[units] in mV: sums of the weights whose spikes arrive. The constant current is not among it;
-// see Neurons.Drive.
+// Input is what arrives at a layer in a substep, f32[units] in mV: sums of the weights whose spikes arrive. The
+// constant current is not among it; see Neurons.Drive.
 type Input struct {
 	Sum *graph.Array // nil where Dynamics.BySign
-	// Excitation sums the positive weights, Inhibition the negative ones, as a number from 0 on; nil but where Dynamics.BySign.
+	// Excitation sums the positive weights, Inhibition the negative ones, as a number from 0 on; nil but where
+	// Dynamics.BySign.
 	Excitation, Inhibition *graph.Array
 }
 
@@ -44,7 +46,8 @@ var registry = struct {
 	all map[string]Dynamics
 }{all: map[string]Dynamics{}}
 
-// Register makes a dynamics known by a name, "mine" or "mine:variant", and so to the command line; a name that is taken is refused.
+// Register makes a dynamics known by a name, "mine" or "mine:variant", and so to the command line; a name that is taken
+// is refused.
 func Register(name string, d Dynamics) error {
 	if name == "" || d == nil {
 		return fmt.Errorf("spiking.Register: got name %q and %T, want a name and a dynamics", name, d)

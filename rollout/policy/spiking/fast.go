@@ -12,7 +12,8 @@ func init() {
 	MustRegister("fast:cubalif", cubalif{})
 }
 
-// fast is what the fast dynamics share, the cells of package nn. They count potentials from rest in units of the way to the threshold:
+// fast is what the fast dynamics share: cells of package nn. Their potentials are differences from rest, in units of
+// the distance to the threshold:
 //
 //	u         = (v - Rest)/(Threshold - Rest)        the threshold is 1; a spike takes 1 off, so that Reset is Rest
 //	Beta      = exp(-dt/Membrane)
@@ -20,17 +21,20 @@ func init() {
 //	Gamma     = exp(-dt/Adaptation)                  alif
 //	Jump      = Jump/(Threshold - Rest)              alif
 //	x         = (weights + (1 - Beta)*Drive)/(Threshold - Rest)
-//	x         = ((1 - Alpha)*weights + (1 - Alpha)*(1 - Beta)*Drive)/(Threshold - Rest)        cubalif, whose current sums up to the weights
+//	x         = ((1 - Alpha)*weights + (1 - Alpha)*(1 - Beta)*Drive)/(Threshold - Rest)
+//	                                                 cubalif: its current sums up to the weights
 type fast struct{}
 
 func (fast) BySign() bool { return false }
 
 func (fast) Check(s *Settings, prefix string) error {
 	if s.Reset.Value != s.Rest.Value {
-		return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: with the dynamics %s a spike takes off the way from rest to threshold", prefix, s.Rest.Value, s.Dynamics)
+		return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: with the dynamics %s a spike takes off the "+
+			"way from rest to threshold", prefix, s.Rest.Value, s.Dynamics)
 	}
 	if s.Refractory > 0 {
-		return settings.Wrong(prefix+"refractory", s.Refractory, "0: with the dynamics %s neurons can spike in every substep", s.Dynamics)
+		return settings.Wrong(prefix+"refractory", s.Refractory,
+			"0: with the dynamics %s neurons can spike in every substep", s.Dynamics)
 	}
 	return nil
 }
@@ -43,7 +47,8 @@ type unit struct {
 }
 
 func unitOf(s *Settings, n Neurons) unit {
-	u := unit{Beta: kept(s, n.Membrane), Alpha: kept(s, n.Synapse), Gamma: kept(s, n.Adaptation), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
+	u := unit{Beta: kept(s, n.Membrane), Alpha: kept(s, n.Synapse), Gamma: kept(s, n.Adaptation),
+		PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
 	u.Jump = graph.Mul(n.Jump, u.PerMV)
 	u.Drive = graph.Mul(graph.Mul(graph.Sub(1, u.Beta), n.Drive), u.PerMV)
 	return u
@@ -75,7 +80,8 @@ type lif struct{ fast }
 
 func (lif) Prepare(s *Settings, n Neurons) any {
 	u := unitOf(s, n)
-	return prepared[nn.LIF]{nn.LIF{Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}, u.Drive, u.PerMV}
+	return prepared[nn.LIF]{nn.LIF{Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}, u.Drive,
+		u.PerMV}
 }
 
 func (lif) Start(p any) any { return graph.ZerosLike(read[prepared[nn.LIF]]("LIF", p).PerMV) }
@@ -101,7 +107,8 @@ func (cubalif) Prepare(s *Settings, n Neurons) any {
 
 func (cubalif) Start(p any) any {
 	l := read[prepared[nn.CuBaLIF]]("CuBaLIF", p)
-	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: graph.Div(l.Drive, graph.Sub(1, l.Cell.Alpha))} // the constant current flows already
+	// the constant current flows already
+	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: graph.Div(l.Drive, graph.Sub(1, l.Cell.Alpha))}
 }
 
 func (cubalif) Spikes(p, state any) *graph.Array {

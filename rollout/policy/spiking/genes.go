@@ -1,5 +1,6 @@
-// Package spiking holds what spiking policies are made of beside their network: one genotype of numbers without bounds, one mapping of it to
-// physical values (ms, mV), and the dynamics, each of which maps those to numbers of its own. The same genes play under any dynamics.
+// Package spiking holds what spiking policies are made of beside their network: one genotype of numbers without bounds,
+// one mapping of it to physical values (ms, mV), and the dynamics, each of which maps those to numbers of its own. The
+// same genes play under any dynamics.
 package spiking
 
 import (
@@ -8,8 +9,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// Genes are those of one layer of neurons: float32 of any size, which Settings.Neurons maps to physical values. All dynamics have the same, so
-// that what was evolved under one plays under another; what a dynamics does not look at drifts.
+// Genes are those of one layer of neurons: float32 of any size, which Settings.Neurons maps to physical values. All
+// dynamics have the same, so that what was evolved under one plays under another; what a dynamics does not look at
+// drifts.
 type Genes struct {
 	W          *graph.Array // [in, units]: weights from the layer before
 	Wh         *graph.Array `tree:"optional"` // [units, units]: from the layer's spikes to itself; nil: none
@@ -22,8 +24,8 @@ type Genes struct {
 	Delay      *graph.Array `tree:"optional"` // [units]: what the layer's spikes take to arrive; nil: nothing
 }
 
-// Draw draws a layer's genes: weights from the normal distribution of variance 1/in, those of time constants and delays from that of variance
-// 1; the others are zero.
+// Draw draws a layer's genes: weights from the normal distribution of variance 1/in, those of time constants and delays
+// from that of variance 1; the others are zero.
 func (s *Settings) Draw(key random.Key, in, units int) Genes {
 	k := random.SplitN(key, 6)
 	weights := nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
@@ -31,7 +33,8 @@ func (s *Settings) Draw(key random.Key, in, units int) Genes {
 		return weights(key, graph.ShapeOf(graph.Float32, in, units))
 	}
 	each := graph.ShapeOf(graph.Float32, units)
-	g := Genes{W: matrix(k[0], in), B: graph.Zeros(each), Membrane: random.Normal(k[2], each), Synapse: random.Normal(k[3], each),
+	g := Genes{W: matrix(k[0], in), B: graph.Zeros(each), Membrane: random.Normal(k[2], each),
+		Synapse:    random.Normal(k[3], each),
 		Adaptation: random.Normal(k[4], each), Threshold: graph.Zeros(each), Jump: graph.Zeros(each)}
 	if s.Recurrent {
 		g.Wh = matrix(k[1], units)
@@ -47,8 +50,10 @@ type Neurons struct {
 	Membrane, Synapse, Adaptation *graph.Array // ms: time constants
 	Rest, Reset                   *graph.Array // mV: where a potential comes to without input, and after a spike
 	Threshold                     *graph.Array // mV, above Rest
-	Jump                          *graph.Array // mV: what a spike raises the threshold by, or the current of adaptation takes off the drive
-	Drive                         *graph.Array // mV: what the constant current, times the membrane's resistance, lifts a resting potential by at last
+	// mV: what a spike raises the threshold by, or the current of adaptation takes off the drive
+	Jump *graph.Array
+	// mV: what the constant current, times the membrane's resistance, lifts a resting potential by at last
+	Drive *graph.Array
 }
 
 // Neurons maps genes to physical values; this is the only place that does, with Weight and Steps. For a gene g,
@@ -62,8 +67,8 @@ type Neurons struct {
 //	Jump       = between(g, jump-min, jump-max) mV
 //	Drive      = weight-scale*g mV
 //
-// A weight is what one spike lifts a potential by where nothing leaks meanwhile, weight-scale*g mV, whether it comes at once or through a
-// synapse's current. See Weight for those, and Steps for delays.
+// A weight is what one spike lifts a potential by where nothing leaks meanwhile, weight-scale*g mV, whether it comes at
+// once or through a synapse's current. See Weight for those, and Steps for delays.
 func (s *Settings) Neurons(g Genes) Neurons {
 	each := func(n *graph.Array) *graph.Array { return graph.Add(graph.ZerosLike(g.B), n) }
 	rest := s.Rest.Array()

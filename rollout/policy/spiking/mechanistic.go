@@ -31,26 +31,31 @@ const (
 //	C  = 200 pF, GL = C/Membrane
 //	I  = GL*Drive                                                 a constant current
 //	h  = dt/n with the least n by which h is at most finest[model]
-//	lif        EL = Rest; a spike takes Threshold - Reset off; without time in synapses exp(dt/Membrane) times that, since it leaks before the substep is over
-//	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT: the least current that makes it spike is lif's
+//	lif        EL = Rest; a spike subtracts Threshold - Reset. With pulses it subtracts exp(dt/Membrane) times that,
+//	           because the potential leaks before the substep ends
+//	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT
 //	adex       the same, TauW = Adaptation, A = 0, B = GL*Jump
-//	izhikevich with k = 4/(G*Membrane): k*(v - Rest)*(v - Threshold), Peak = Threshold + G, A = 1/Adaptation, B = 0, C = Reset,
-//	           D = Jump/Membrane: the least current that makes it spike is lif's
-//	hh         conductances of 100 and 30 nS a pF, VT = Threshold - 3 mV, by which the least current that makes it spike is about lif's; it has spiked at (Threshold + ENa)/2, and Reset, Jump and Adaptation are
-//	           its channels' business
+//	izhikevich with k = 4/(G*Membrane): k*(v - Rest)*(v - Threshold), Peak = Threshold + G, A = 1/Adaptation, B = 0,
+//	           C = Reset, D = Jump/Membrane
+//	hh         conductances of 100 and 30 nS per pF, VT = Threshold - 3 mV; a spike is counted at (Threshold + ENa)/2;
+//	           Reset, Jump and Adaptation are not used
 //
-// A weight of w mV arrives as
+// The smallest current that makes a neuron spike is lif's for expif, adex and izhikevich, and close to it for hh. A
+// weight of w mV arrives as
 //
-//	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: a neuron of lif is w higher at its end
-//	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse: as much charge
-//	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: as much charge half way to the threshold
+//	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: at its end, a neuron of lif is w higher
+//	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse:
+//	              the same charge
+//	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: the same
+//	              charge half way to the threshold
 //	shunt         pulses over E - (Rest + Threshold)/2, nS, n times as much for one h
 //
-// So mechanistic:lif is fast, spike by spike, and mechanistic:lif:current is fast:cubalif; those by conductances that come nearest to them are
-// mechanistic:lif:shunt and mechanistic:lif:conductance.
+// So mechanistic:lif equals fast, spike by spike, and mechanistic:lif:current equals fast:cubalif. With conductances,
+// mechanistic:lif:shunt and mechanistic:lif:conductance are closest to them.
 type mechanistic struct{ model, synapse string }
 
-// finest is the longest step of models, ms; these are the ones that neurons makes. The equation of lif is solved exactly, by any step.
+// finest is the longest step of models, ms; these are the ones that neurons makes. The equation of lif is solved
+// exactly, by any step.
 var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
 
 func (d mechanistic) BySign() bool { return d.synapse == conductances || d.synapse == shunts }
@@ -59,22 +64,27 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 	if d.model == "hh" {
 		switch {
 		case s.Refractory > 0:
-			return settings.Wrong(prefix+"refractory", s.Refractory, "0: the channels of %s recover by themselves", s.Dynamics)
+			return settings.Wrong(prefix+"refractory", s.Refractory, "0: the channels of %s recover by themselves",
+				s.Dynamics)
 		case s.Reset.Value != s.Rest.Value:
-			return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: no spike of %s is reset", prefix, s.Rest.Value, s.Dynamics)
+			return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: no spike of %s is reset", prefix,
+				s.Rest.Value, s.Dynamics)
 		}
 	}
 	if inner := s.DT.Value / finest[d.model]; inner > mostInner {
-		return settings.Wrong(prefix+"dt", s.DT.Value, "at most %g: a substep of %s is cut into steps of %g ms, %d at most", mostInner*finest[d.model], s.Dynamics, finest[d.model], int(mostInner))
+		return settings.Wrong(prefix+"dt", s.DT.Value, "at most %g: a substep of %s is cut into steps of %g ms, %d "+
+			"at most", mostInner*finest[d.model], s.Dynamics, finest[d.model], int(mostInner))
 	}
 	if !d.BySign() {
 		return nil
 	}
 	if top := s.Rest.Value + s.ThresholdMax.Value; s.ReversalE.Value <= top {
-		return settings.Wrong(prefix+"reversal-excitatory", s.ReversalE.Value, "more than the greatest threshold, %srest + %sthreshold-max = %g", prefix, prefix, top)
+		return settings.Wrong(prefix+"reversal-excitatory", s.ReversalE.Value, "more than the greatest threshold, "+
+			"%srest + %sthreshold-max = %g", prefix, prefix, top)
 	}
 	if s.ReversalI.Value >= s.Rest.Value {
-		return settings.Wrong(prefix+"reversal-inhibitory", s.ReversalI.Value, "less than %srest, %g", prefix, s.Rest.Value)
+		return settings.Wrong(prefix+"reversal-inhibitory", s.ReversalI.Value, "less than %srest, %g", prefix,
+			s.Rest.Value)
 	}
 	return nil
 }
@@ -104,7 +114,8 @@ func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 	h := graph.Div(dt, float64(inner))
 	left := func(t, tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(t, tau))) }
 	leak := graph.Div(capacitance, n.Membrane)
-	m := mechanism{Surrogate: s.surrogate(), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest)), Drive: graph.Mul(leak, n.Drive)}
+	m := mechanism{Surrogate: s.surrogate(), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest)),
+		Drive: graph.Mul(leak, n.Drive)}
 	m.Layer = neuron.Layer{Model: d.neurons(n, leak, left(dt, n.Membrane)), DT: dt, Substeps: inner}
 	if s.Refractory > 0 {
 		m.Layer.Refractory = graph.Scalar(s.Refractory)
@@ -115,7 +126,8 @@ func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 		m.Excites = graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))
 		return m
 	case shunts:
-		m.Excites, tau = graph.Mul(float64(inner), graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))), graph.ZerosLike(tau)
+		m.Excites, tau = graph.Mul(float64(inner), graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))),
+			graph.ZerosLike(tau)
 	default:
 		m.Excites = graph.Mul(leak, graph.Div(graph.Sub(1, left(h, tau)), graph.Sub(1, left(h, n.Membrane))))
 	}
@@ -146,8 +158,11 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 		return neuron.LIF{C: c, GL: leak, EL: n.Rest, Threshold: n.Threshold, VReset: reset, Subtract: true}
 	case "izhikevich":
 		k := graph.Div(4, graph.Mul(way, n.Membrane))
-		return neuron.Izhikevich{Cm: c, Square: k, Linear: graph.Neg(graph.Mul(k, graph.Add(n.Rest, n.Threshold))), Constant: graph.Mul(k, graph.Mul(n.Rest, n.Threshold)),
-			A: graph.Reciprocal(n.Adaptation), B: graph.ZerosLike(k), C: n.Reset, D: graph.Div(n.Jump, n.Membrane), Peak: graph.Add(n.Threshold, way)}
+		return neuron.Izhikevich{Cm: c, Square: k, Linear: graph.Neg(graph.Mul(k, graph.Add(n.Rest, n.Threshold))),
+			Constant: graph.Mul(k, graph.Mul(n.Rest, n.Threshold)),
+			A:        graph.Reciprocal(n.Adaptation), B: graph.ZerosLike(k), C: n.Reset,
+			D:    graph.Div(n.Jump, n.Membrane),
+			Peak: graph.Add(n.Threshold, way)}
 	case "hh":
 		m := neuron.NewHodgkinHuxley()
 		m.C, m.GL, m.EL, m.GNa, m.GK = c, leak, n.Rest, graph.Mul(100, c), graph.Mul(30, c)
@@ -155,7 +170,8 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 		return m
 	}
 	delta := graph.Mul(.1, way)
-	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: graph.Add(n.Threshold, delta), DeltaT: delta, Peak: graph.Add(n.Threshold, graph.Mul(6, delta)), VReset: n.Reset}
+	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: graph.Add(n.Threshold, delta), DeltaT: delta,
+		Peak: graph.Add(n.Threshold, graph.Mul(6, delta)), VReset: n.Reset}
 	switch d.model {
 	case "expif":
 		return e

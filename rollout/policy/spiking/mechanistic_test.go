@@ -11,13 +11,15 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// counts are the spikes of neurons in so many substeps under a dynamics, for genes of a constant current and a weight that arrives in each substep.
+// counts are the spikes of neurons in so many substeps under a dynamics, for genes of a constant current and a weight
+// that arrives in each substep.
 func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []float64 {
 	t.Helper()
 	d, err := s.Check("")
 	require.NoError(t, err)
 	zeros := graph.Zeros(graph.ShapeOf(graph.Float32, len(drive)))
-	p := d.Prepare(&s, s.Neurons(Genes{B: graph.Float32s(drive), Membrane: zeros, Synapse: zeros, Adaptation: zeros, Threshold: zeros, Jump: zeros}))
+	p := d.Prepare(&s, s.Neurons(Genes{B: graph.Float32s(drive), Membrane: zeros, Synapse: zeros, Adaptation: zeros,
+		Threshold: zeros, Jump: zeros}))
 	x := s.Weight(graph.Float32s(arrives))
 	in := Input{Sum: x}
 	if d.BySign() {
@@ -30,8 +32,9 @@ func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []flo
 	return floats(t, graph.Sum(all, 0))
 }
 
-// One gene of a constant current means the same to all models: what lifts lif to 0.6 of its way to the threshold makes none of them spike, what would lift it
-// to 1.5 of it all, and more of it makes more spikes. What arrives excites and inhibits by whatever synapses.
+// One gene of a constant current means the same to all models: what lifts lif to 0.6 of its way to the threshold makes
+// none of them spike, what would lift it to 1.5 of it all, and more of it makes more spikes. What arrives excites and
+// inhibits by whatever synapses.
 func TestModelsBeginToSpikeAtOneCurrent(t *testing.T) {
 	for _, m := range neuron.Models() {
 		for _, synapse := range []string{"", ":current", ":conductance", ":shunt"} {
@@ -66,11 +69,21 @@ func TestBadMechanisticSettings(t *testing.T) {
 		want   string
 	}{
 		{1, func(s *Settings) { s.Dynamics = "mechanistic:adx" }, `p.dynamics: got "mechanistic:adx", want one of `},
-		{2, func(s *Settings) { s.Dynamics, s.Refractory = "mechanistic:hh", 2 }, `p.refractory: got 2, want 0: the channels of mechanistic:hh recover by themselves`},
-		{3, func(s *Settings) { s.Dynamics, s.Reset = "mechanistic:hh", settings.Num(-70) }, `p.reset: got -70, want p.rest, -65: no spike of mechanistic:hh is reset`},
-		{4, func(s *Settings) { s.Dynamics, s.ReversalE = "mechanistic:lif:conductance", settings.Num(-20) }, `p.reversal-excitatory: got -20, want more than the greatest threshold, p.rest + p.threshold-max = -20`},
-		{5, func(s *Settings) { s.Dynamics, s.ReversalI = "mechanistic:lif:conductance", settings.Num(-60) }, `p.reversal-inhibitory: got -60, want less than p.rest, -65`},
-		{6, func(s *Settings) { s.Refractory = 2 }, `p.refractory: got 2, want 0: with the dynamics fast neurons can spike in every substep`},
+		{2, func(s *Settings) {
+			s.Dynamics, s.Refractory = "mechanistic:hh", 2
+		}, `p.refractory: got 2, want 0: the channels of mechanistic:hh recover by themselves`},
+		{3, func(s *Settings) {
+			s.Dynamics, s.Reset = "mechanistic:hh", settings.Num(-70)
+		}, `p.reset: got -70, want p.rest, -65: no spike of mechanistic:hh is reset`},
+		{4, func(s *Settings) {
+			s.Dynamics, s.ReversalE = "mechanistic:lif:conductance", settings.Num(-20)
+		}, `p.reversal-excitatory: got -20, want more than the greatest threshold, p.rest + p.threshold-max = -20`},
+		{5, func(s *Settings) {
+			s.Dynamics, s.ReversalI = "mechanistic:lif:conductance", settings.Num(-60)
+		}, `p.reversal-inhibitory: got -60, want less than p.rest, -65`},
+		{6, func(s *Settings) {
+			s.Refractory = 2
+		}, `p.refractory: got 2, want 0: with the dynamics fast neurons can spike in every substep`},
 	} {
 		s := Defaults()
 		c.change(&s)
@@ -79,6 +92,7 @@ func TestBadMechanisticSettings(t *testing.T) {
 		require.IsType(t, &settings.Error{}, err)
 	}
 	for _, m := range neuron.Models() {
-		require.Contains(t, strings.Join(Names(), " "), "mechanistic:"+m+" mechanistic:"+m+":conductance mechanistic:"+m+":current")
+		require.Contains(t, strings.Join(Names(), " "), "mechanistic:"+m+" mechanistic:"+m+":conductance mechanistic:"+
+			m+":current")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// The first grade of parity: neurons of package neuron spike as the fast ones do, spike by spike, at the same dt, for weights, neurons and inputs
-// drawn from many seeds. Seeds by which a potential comes within 2e-5 of the way to the threshold are left out: float32 may take it for either side.
-// XLARUN_LONG=1 takes 100 times as many.
+// The first grade of parity: neurons of package neuron spike as the fast ones do, spike by spike, at the same dt, for
+// weights, neurons and inputs drawn from many seeds. Seeds by which a potential comes within 2e-5 of the way to the
+// threshold are left out: float32 may take it for either side. XLARUN_LONG=1 takes 100 times as many.
 func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 	seeds := 64
 	if os.Getenv("XLARUN_LONG") != "" {
@@ -26,7 +26,9 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 		margin     func(state any) *graph.Array
 	}{
 		{1, "fast", "mechanistic:lif", func(state any) *graph.Array { return state.(*graph.Array) }},
-		{2, "fast:cubalif", "mechanistic:lif:current", func(state any) *graph.Array { return state.(nn.CuBaLIFState).V }},
+		{2, "fast:cubalif", "mechanistic:lif:current", func(state any) *graph.Array {
+			return state.(nn.CuBaLIFState).V
+		}},
 	} {
 		dynamics := func(name string) (s Settings, d Dynamics) {
 			s = Defaults()
@@ -44,7 +46,8 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			genes.B, genes.Threshold = graph.Mul(.3, random.Normal(k[1], each)), random.Normal(k[2], each)
 			trains := graph.Convert(random.Bernoulli(k[3], .3, steps, in), graph.Float32)
 			arrives := s.Weight(graph.Dot(trains, graph.Mul(1.5, genes.W)))
-			play := func(s Settings, d Dynamics, potential func(state any) *graph.Array) (spikes, nearest *graph.Array) {
+			play := func(s Settings, d Dynamics,
+				potential func(state any) *graph.Array) (spikes, nearest *graph.Array) {
 				p := d.Prepare(&s, s.Neurons(genes))
 				type out struct{ Spikes, Nearest *graph.Array }
 				_, all := graph.Scan(func(state any, x *graph.Array) (any, out) {
@@ -76,7 +79,9 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 				spikes += s
 			}
 		}
-		t.Logf("%s and %s: equal spikes by %d of %d seeds, the others too near to the threshold; %.2f of steps have one", c.fast, c.slow, compared, seeds, spikes/float64(compared*steps*units))
+		t.Logf(
+			"%s and %s: equal spikes by %d of %d seeds, the others too near to the threshold; %.2f of steps have one",
+			c.fast, c.slow, compared, seeds, spikes/float64(compared*steps*units))
 		require.Greater(t, compared, seeds*3/4)
 		require.Greater(t, spikes, float64(compared*steps*units)*.05)
 	}

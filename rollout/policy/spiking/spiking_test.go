@@ -18,7 +18,8 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The mapping of genes to physical values is the formula that Settings.Neurons states, in plain Go; any float32 is within bounds.
+// The mapping of genes to physical values is the formula that Settings.Neurons states, in plain Go; any float32 is
+// within bounds.
 func TestGenesAreMappedByTheFormula(t *testing.T) {
 	s := Defaults()
 	values := []float32{0, 1, -1.5, 30, -30, 3e38}
@@ -30,7 +31,8 @@ func TestGenesAreMappedByTheFormula(t *testing.T) {
 		least, most float64
 		add         float64
 	}{
-		{"membrane", n.Membrane, 5, 80, 0}, {"synapse", n.Synapse, 1.25, 20, 0}, {"adaptation", n.Adaptation, 25, 400, 0},
+		{"membrane", n.Membrane, 5, 80, 0}, {"synapse", n.Synapse, 1.25, 20, 0}, {"adaptation", n.Adaptation, 25, 400,
+			0},
 		{"threshold", n.Threshold, 5, 45, -65}, {"jump", n.Jump, .5, 12.5, 0},
 	} {
 		for i, got := range floats(t, c.got) {
@@ -57,7 +59,8 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 			k := random.SplitN(random.New(3), 7)
 			each := graph.ShapeOf(graph.Float32, units)
 			draw := func(i int) *graph.Array { return random.Normal(k[i], each) }
-			n := s.Neurons(Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3), Threshold: draw(4), Jump: draw(5)})
+			n := s.Neurons(Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3),
+				Threshold: draw(4), Jump: draw(5)})
 			in := graph.Mul(random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)), 9)
 			p := d.Prepare(&s, n)
 			_, spikes := graph.Scan(func(state any, x *graph.Array) (any, *graph.Array) {
@@ -113,21 +116,40 @@ func TestBadSettings(t *testing.T) {
 			s.SynapseMax = settings.Num(6)
 		},
 			`p.dt: got 6, want at most p.tau-min, 5: a substep that is longer than a time constant oversteps it`},
-		{3, func(s *Settings) { s.DT = settings.Num(2) }, `p.dt: got 2, want at most p.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
-		{101, func(s *Settings) { s.DT = settings.Num(1e-7) }, `p.tau-max: got 80, want at most 0.1, a million substeps of p.dt: float32 does not tell what is left of a longer one after a substep from all of it`},
-		{102, func(s *Settings) { s.Rest, s.Reset = settings.Num(-1e9), settings.Num(-1e9) }, `p.rest: got -1e+09, want at most 10000 mV from 0: no neuron is as far, and float32 has few digits there`},
-		{103, func(s *Settings) { s.Refractory = 1e300 }, `p.refractory: got 1e+300, want at most 1e+06 ms, a million substeps of p.dt`},
+		{3, func(s *Settings) {
+			s.DT = settings.Num(2)
+		}, `p.dt: got 2, want at most p.synapse-min, 1.25: a substep that is longer than a time constant oversteps it`},
+		{101, func(s *Settings) {
+			s.DT = settings.Num(1e-7)
+		},
+			`p.tau-max: got 80, want at most 0.1, a million substeps of p.dt: float32 does not tell what is left of ` +
+				`a longer one after a substep from all of it`},
+		{102, func(s *Settings) {
+			s.Rest, s.Reset = settings.Num(-1e9), settings.Num(-1e9)
+		}, `p.rest: got -1e+09, want at most 10000 mV from 0: no neuron is as far, and float32 has few digits there`},
+		{103, func(s *Settings) {
+			s.Refractory = 1e300
+		}, `p.refractory: got 1e+300, want at most 1e+06 ms, a million substeps of p.dt`},
 		{104, func(s *Settings) {
 			s.Dynamics = "mechanistic:hh"
 			s.DT = settings.Num(1e9)
-			for _, tau := range []*settings.Number{&s.TauMin, &s.TauMax, &s.SynapseMin, &s.SynapseMax, &s.AdaptationMin, &s.AdaptationMax} {
+			for _, tau := range []*settings.Number{&s.TauMin, &s.TauMax, &s.SynapseMin, &s.SynapseMax, &s.AdaptationMin,
+				&s.AdaptationMax} {
 				*tau = settings.Num(1e9)
 			}
 		}, `p.dt: got 1e+09, want at most `},
 		{4, func(s *Settings) { s.TauMax = settings.Num(4) }, `p.tau-max: got 4, want at least p.tau-min, 5`},
 		{5, func(s *Settings) { s.JumpMax = settings.Num(.1) }, `p.jump-max: got 0.1, want at least p.jump-min, 0.5`},
-		{6, func(s *Settings) { s.Reset = settings.Num(-70) }, `p.reset: got -70, want p.rest, -65: with the dynamics fast a spike takes off the way from rest to threshold`},
-		{7, func(s *Settings) { s.Reset = settings.Num(-50) }, `p.reset: got -50, want less than the least threshold, p.rest + p.threshold-min = -60: a neuron above it spikes without end`},
+		{6, func(s *Settings) {
+			s.Reset = settings.Num(-70)
+		},
+			`p.reset: got -70, want p.rest, -65: with the dynamics fast a spike takes off the way from rest to ` +
+				`threshold`},
+		{7, func(s *Settings) {
+			s.Reset = settings.Num(-50)
+		},
+			`p.reset: got -50, want less than the least threshold, p.rest + p.threshold-min = -60: a neuron above it ` +
+				`spikes without end`},
 	} {
 		s := Defaults()
 		c.change(&s)

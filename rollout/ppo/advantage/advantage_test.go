@@ -41,12 +41,14 @@ type arrays struct{ Rewards, Values, Final, Terminated, Truncated, Last, Gamma, 
 func (s steps) arrays() arrays {
 	floats := func(x []float64) *graph.Array { return graph.Convert(graph.Float64s(x, len(x)), graph.Float32) }
 	flags := func(x []bool) *graph.Array { return graph.Of(x) }
-	return arrays{floats(s.rewards), floats(s.values), floats(s.final), flags(s.terminated), flags(s.truncated), graph.Scalar(s.last), graph.Scalar(s.gamma),
+	return arrays{floats(s.rewards), floats(s.values), floats(s.final), flags(s.terminated), flags(s.truncated),
+		graph.Scalar(s.last), graph.Scalar(s.gamma),
 		graph.Scalar(s.lambda)}
 }
 
 func gae(a arrays) []*graph.Array {
-	advantages, targets := advantage.GAE(a.Rewards, a.Values, a.Final, a.Terminated, a.Truncated, a.Last, a.Gamma, a.Lambda)
+	advantages, targets := advantage.GAE(a.Rewards, a.Values, a.Final, a.Terminated, a.Truncated, a.Last, a.Gamma,
+		a.Lambda)
 	return []*graph.Array{advantages, targets}
 }
 
@@ -72,8 +74,10 @@ func (s steps) check(t *testing.T, what string) {
 func draw(r *rand.Rand, n int, terminated, truncated float64) steps {
 	s := steps{last: r.NormFloat64(), gamma: r.Float64(), lambda: r.Float64()}
 	for range n {
-		s.rewards, s.values, s.final = append(s.rewards, r.NormFloat64()), append(s.values, r.NormFloat64()), append(s.final, r.NormFloat64())
-		s.terminated, s.truncated = append(s.terminated, r.Float64() < terminated), append(s.truncated, r.Float64() < truncated)
+		s.rewards, s.values, s.final = append(s.rewards, r.NormFloat64()), append(s.values, r.NormFloat64()),
+			append(s.final, r.NormFloat64())
+		s.terminated, s.truncated = append(s.terminated, r.Float64() < terminated),
+			append(s.truncated, r.Float64() < truncated)
 	}
 	return s
 }
@@ -107,21 +111,29 @@ func TestByHand(t *testing.T) {
 		want []float64
 	}{
 		// 1: two steps that go on
-		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{0, 0}, ones(0, 0), ones(0, 0), 4, .5, .5}, []float64{1.75, 3}},
+		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{0, 0}, ones(0, 0), ones(0, 0), 4, .5, .5}, []float64{
+			1.75, 3}},
 		// 2: the first one truncates: its own final observation is worth 8
-		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(0, 0), ones(1, 0), 4, .5, .5}, []float64{4.5, 3}},
+		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(0, 0), ones(1, 0), 4, .5, .5}, []float64{
+			4.5, 3}},
 		// 3: it terminates
-		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(1, 0), ones(0, 0), 4, .5, .5}, []float64{.5, 3}},
+		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(1, 0), ones(0, 0), 4, .5, .5}, []float64{
+			.5, 3}},
 		// 4: it does both, which is to terminate
-		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(1, 0), ones(1, 0), 4, .5, .5}, []float64{.5, 3}},
+		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{8, 0}, ones(1, 0), ones(1, 0), 4, .5, .5}, []float64{
+			.5, 3}},
 		// 5: what is not used may be anything
-		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{nan, inf}, ones(0, 1), ones(0, 0), nan, .5, .5}, []float64{1.25, 1}},
+		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{nan, inf}, ones(0, 1), ones(0, 0), nan, .5, .5}, []float64{
+			1.25, 1}},
 		// 6: a step that is no number spoils the steps before it in its episode alone
-		{steps{[]float64{1, 2, nan, 2}, []float64{.5, 1, 0, 1}, []float64{0, 8, 0, 0}, ones(0, 0, 0, 1), ones(0, 1, 0, 0), 0, .5, .5}, []float64{2.25, 5, nan, 1}},
+		{steps{[]float64{1, 2, nan, 2}, []float64{.5, 1, 0, 1}, []float64{0, 8, 0, 0}, ones(0, 0, 0, 1),
+			ones(0, 1, 0, 0), 0, .5, .5}, []float64{2.25, 5, nan, 1}},
 		// 7: nor do infinite ones beyond
-		{steps{[]float64{1, inf}, []float64{.5, 0}, []float64{0, 0}, ones(1, 0), ones(0, 0), 0, .5, .5}, []float64{.5, inf}},
+		{steps{[]float64{1, inf}, []float64{.5, 0}, []float64{0, 0}, ones(1, 0), ones(0, 0), 0, .5, .5}, []float64{
+			.5, inf}},
 		// 8: huge ones
-		{steps{[]float64{1e30, -1e30}, []float64{0, 0}, []float64{0, 0}, ones(0, 0), ones(0, 0), 0, 1, 1}, []float64{0, -1e30}},
+		{steps{[]float64{1e30, -1e30}, []float64{0, 0}, []float64{0, 0}, ones(0, 0), ones(0, 0), 0, 1, 1}, []float64{
+			0, -1e30}},
 	} {
 		c.s.check(t, fmt.Sprintf("case %d", i+1))
 		got, err := graph.Floats(gae(c.s.arrays())[0])
@@ -173,7 +185,9 @@ func TestRefusals(t *testing.T) {
 		want  string
 	}{
 		{func(a *arrays) { a.Rewards = graph.Scalar(1) }, "rewards are f32[], want f32[T]"},
-		{func(a *arrays) { a.Rewards = graph.Zeros(graph.ShapeOf(graph.Float32, 0)) }, "want f32[T] of one or more steps"},
+		{func(a *arrays) {
+			a.Rewards = graph.Zeros(graph.ShapeOf(graph.Float32, 0))
+		}, "want f32[T] of one or more steps"},
 		{func(a *arrays) { a.Values = graph.Zeros(graph.ShapeOf(graph.Float32, 4)) }, "values is f32[4], want f32[3]"},
 		{func(a *arrays) { a.Truncated = a.Rewards }, "truncated is f32[3], want bool[3]"},
 		{func(a *arrays) { a.Last = a.Rewards }, "last is f32[3], want f32[]"},

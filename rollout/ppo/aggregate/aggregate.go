@@ -1,5 +1,5 @@
-// Package aggregate sums up what several runs, of one task or several, came to, and how sure that is: Agarwal et al., "Deep
-// reinforcement learning at the edge of the statistical precipice" (2021). Formulas are those of rliable 1.2.
+// Package aggregate sums up what several runs, of one task or several, came to, and how sure that is: Agarwal et al.,
+// "Deep reinforcement learning at the edge of the statistical precipice" (2021). Formulas are those of rliable 1.2.
 package aggregate
 
 import (
@@ -24,8 +24,8 @@ func Of(scores []float64) Scores {
 // Statistic is one number for all scores.
 type Statistic func(Scores) float64
 
-// IQM is the interquartile mean: the mean of what is left of all scores without the lowest and the highest quarter, each rounded down
-// to whole scores. NaN if a score is.
+// IQM is the interquartile mean: the mean of what is left of all scores without the lowest and the highest quarter,
+// each rounded down to whole scores. NaN if a score is.
 func IQM(s Scores) float64 {
 	all := slices.Concat(s...)
 	if slices.ContainsFunc(all, math.IsNaN) {
@@ -101,9 +101,10 @@ type Options struct {
 	Seed       uint64  // of the draws: equal seeds give equal intervals
 }
 
-// Intervals estimates statistics with stratified bootstrap intervals by percentiles: a resample has for each task as many runs as
-// there are, drawn from that task's with replacement; all statistics are of the same resamples. Of one run, or of scores that are all the
-// same, there is nothing to be unsure about: bounds and point are equal. Errors: no runs or tasks, runs of unequal tasks, options out of range.
+// Intervals estimates statistics with stratified bootstrap intervals by percentiles: a resample has for each task as
+// many runs as there are, drawn from that task's with replacement; all statistics are of the same resamples. Of one
+// run, or of scores that are all the same, there is nothing to be unsure about: bounds and point are equal. Errors: no
+// runs or tasks, runs of unequal tasks, options out of range.
 func Intervals(s Scores, o Options, statistics ...Statistic) ([]Interval, error) {
 	if o.Resamples == 0 {
 		o.Resamples = 2000
@@ -122,11 +123,13 @@ func intervals(s Scores, o Options, statistics []Statistic, draw func() int) ([]
 	}
 	for i, run := range s {
 		if len(run) != len(s[0]) {
-			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want as many in each", len(s[0]), i, len(run))
+			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want as many in each",
+				len(s[0]), i, len(run))
 		}
 	}
 	if o.Resamples < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("aggregate.Intervals: got %d resamples and confidence %v, want 1 or more, and a confidence between 0 and 1", o.Resamples, o.Confidence)
+		return nil, fmt.Errorf("aggregate.Intervals: got %d resamples and confidence %v, want 1 or more, and a "+
+			"confidence between 0 and 1", o.Resamples, o.Confidence)
 	}
 	resample := make(Scores, len(s))
 	for run := range resample {

@@ -29,13 +29,15 @@ func TestAgainstRliable(t *testing.T) {
 			scores[run] = c.Scores.Floats()[run*tasks : (run+1)*tasks]
 		}
 		next := 0
-		drawn, err := intervals(scores, Options{Resamples: c.Indices.Shape[0], Confidence: c.Confidence}, four(c.Threshold), func() int {
-			next++
-			return int(c.Indices.Data[next-1])
-		})
+		drawn, err := intervals(scores, Options{Resamples: c.Indices.Shape[0], Confidence: c.Confidence},
+			four(c.Threshold), func() int {
+				next++
+				return int(c.Indices.Data[next-1])
+			})
 		require.NoError(t, err)
 		require.Equal(t, c.Indices.Len(), next)
-		many, err := Intervals(scores, Options{Resamples: 20000, Confidence: c.Confidence, Seed: 3}, four(c.Threshold)...)
+		many, err := Intervals(scores, Options{Resamples: 20000, Confidence: c.Confidence, Seed: 3},
+			four(c.Threshold)...)
 		require.NoError(t, err)
 		for k := range drawn {
 			what := fmt.Sprintf("case %d, statistic %d", i+1, k)
@@ -61,14 +63,18 @@ func TestByHand(t *testing.T) {
 		scores Scores
 		want   [4]float64 // with the threshold 1
 	}{
-		{Of([]float64{3}), [4]float64{3, 3, 3, 0}},                                   // 1: one run
-		{Of([]float64{-100, .5, .25, 100}), [4]float64{.375, .1875, .1875, 25.5625}}, // 2: a quarter is cut on each side
-		{Of([]float64{0, 1, 5}), [4]float64{2, 2, 2, 1. / 3}},                        // 3: of three nothing is cut
-		{Scores{{0, 4}, {1, 5}}, [4]float64{2.5, 2.5, 2.5, .25}},                     // 4: two tasks; their means .5 and 4.5
-		{Scores{{0, 4, 9}}, [4]float64{13. / 3, 13. / 3, 4, 1. / 3}},                 // 5: the median is over tasks
-		{Of([]float64{1, nan, 2, 3}), [4]float64{nan, nan, nan, nan}},                // 6: no number
-		{Of([]float64{1, inf, 2, 3}), [4]float64{2.5, inf, inf, 0}},                  // 7: an infinite score is one of the highest quarter
-		{Of([]float64{1e308, 1, 1, -1e308}), [4]float64{1, 0, 0, 2.5e307}},           // 8: huge ones, beside which float64 loses the others
+		{Of([]float64{3}), [4]float64{3, 3, 3, 0}}, // 1: one run
+		// 2: a quarter is cut on each side
+		{Of([]float64{-100, .5, .25, 100}), [4]float64{.375, .1875, .1875, 25.5625}},
+		{Of([]float64{0, 1, 5}), [4]float64{2, 2, 2, 1. / 3}}, // 3: of three nothing is cut
+		// 4: two tasks; their means .5 and 4.5
+		{Scores{{0, 4}, {1, 5}}, [4]float64{2.5, 2.5, 2.5, .25}},
+		{Scores{{0, 4, 9}}, [4]float64{13. / 3, 13. / 3, 4, 1. / 3}},  // 5: the median is over tasks
+		{Of([]float64{1, nan, 2, 3}), [4]float64{nan, nan, nan, nan}}, // 6: no number
+		// 7: an infinite score is one of the highest quarter
+		{Of([]float64{1, inf, 2, 3}), [4]float64{2.5, inf, inf, 0}},
+		// 8: huge ones, beside which float64 loses the others
+		{Of([]float64{1e308, 1, 1, -1e308}), [4]float64{1, 0, 0, 2.5e307}},
 	} {
 		got, err := Intervals(c.scores, Options{}, four(1)...)
 		require.NoError(t, err)

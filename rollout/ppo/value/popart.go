@@ -11,30 +11,32 @@ func init() {
 	})
 }
 
-// PopArt is one output, the value less the mean of returns and over their standard deviation, which move with the returns while the
-// values that the network gives are preserved: van Hasselt et al., "Learning values across many orders of magnitude" (2016). Its
-// loss is Plain's of what is normalised, so that learning does not depend on the size of rewards.
+// PopArt is one output, the value less the mean of returns and over their standard deviation, which move with the
+// returns while the values that the network gives are preserved: van Hasselt et al., "Learning values across many
+// orders of magnitude" (2016). Its loss is Plain's of what is normalised, so that learning does not depend on the size
+// of rewards.
 //
-// The running first and second moments of the returns move towards those of a batch by Beta, and the share that they still have of
-// their start is taken off. What is kept is the same written as mean and variance, since float32 loses the digits of a variance in
-// the difference of two large squares.
+// The running first and second moments of the returns move towards those of a batch by Beta, and the share that they
+// still have of their start is taken off. What is kept is the same written as mean and variance, since float32 loses
+// the digits of a variance in the difference of two large squares.
 type PopArt struct {
-	Beta     settings.Number `set:"beta" above:"0" max:"1" help:"how far the mean and deviation of returns move in an update towards those of its batch"`
+	Beta     settings.Number `set:"beta" above:"0" max:"1" help:"share of a batch in the moments of returns"`
 	MinSigma settings.Number `set:"min-sigma" above:"0" help:"least standard deviation of returns"`
 	MaxSigma settings.Number `set:"max-sigma" above:"0" help:"greatest standard deviation of returns"`
 }
 
-// PopArtMoments are those of the returns so far.
+// PopArtMoments are the moments of the returns so far.
 type PopArtMoments struct {
 	Mean     *graph.Array // f32[]
 	Variance *graph.Array // f32[], not bounded; 1 before any return
-	Weight   *graph.Array // f32[], 1 - (1 - beta)^updates: the share of the moments that returns have, where the rest is the start's
+	// f32[], 1 - (1 - beta)^updates: the share of the moments that returns have, where the rest is the start's
+	Weight *graph.Array
 }
 
-// farthest is how far a return may be from 0 to be counted: squares of such, and their sums, are numbers.
+// farthest is how far from 0 a return may be to count: the squares of such returns, and their sums, are finite.
 const farthest = 1e15
 
-// Check holds the bounds of sigma against each other.
+// Check compares the bounds of sigma.
 func (p *PopArt) Check() error {
 	if p.MinSigma.Value > p.MaxSigma.Value {
 		return settings.Wrong("value.min-sigma", p.MinSigma.Value, "at most max-sigma, %v", p.MaxSigma.Value)
@@ -42,27 +44,28 @@ func (p *PopArt) Check() error {
 	return nil
 }
 
-// Outputs is 1.
+// Outputs returns 1.
 func (*PopArt) Outputs() int { return 1 }
 
-// Start is the mean 0 and the variance 1, of no returns.
+// Start returns mean 0 and variance 1, of no returns.
 func (*PopArt) Start() any {
 	return PopArtMoments{Mean: graph.Scalar(0), Variance: graph.Scalar(1), Weight: graph.Scalar(0)}
 }
 
-// scale is the mean and the bounded standard deviation of a state.
+// scale returns the mean and the bounded standard deviation of a state.
 func (p *PopArt) scale(state any) (mean, sigma *graph.Array) {
 	m := graph.StopGradient(state.(PopArtMoments))
 	return m.Mean, graph.Clamp(p.MinSigma.Array(), graph.Sqrt(m.Variance), p.MaxSigma.Array())
 }
 
-// Read is mean + sigma * out.
+// Read returns mean + sigma * out.
 func (p *PopArt) Read(state any, out *graph.Array) *graph.Array {
 	mean, sigma := p.scale(state)
 	return graph.Add(mean, graph.Mul(sigma, one("value.PopArt.Read", out)))
 }
 
-// Prepare moves the moments. Returns that are NaN, infinite or beyond 1e15 are left out; a batch without others changes nothing.
+// Prepare moves the moments. Returns that are NaN, infinite or beyond 1e15 are left out; a batch without others changes
+// nothing.
 func (p *PopArt) Prepare(state any, targets *graph.Array) any {
 	m := state.(PopArtMoments)
 	if targets.Rank() != 1 || targets.Dim(0) == 0 {
@@ -83,15 +86,16 @@ func (p *PopArt) Prepare(state any, targets *graph.Array) any {
 	step := graph.Div(p.Beta.Array(), weight) // 1 in the first batch
 	rest := graph.Sub(1, step)
 	moved := PopArtMoments{
-		Mean:     graph.Add(m.Mean, graph.Mul(step, shift)),
-		Variance: graph.Add(graph.Mul(rest, graph.Add(m.Variance, graph.Mul(step, graph.Square(shift)))), graph.Mul(step, variance)),
-		Weight:   weight,
+		Mean: graph.Add(m.Mean, graph.Mul(step, shift)),
+		Variance: graph.Add(graph.Mul(rest, graph.Add(m.Variance, graph.Mul(step, graph.Square(shift)))),
+			graph.Mul(step, variance)),
+		Weight: weight,
 	}
 	some := graph.Gt(n, 0)
 	return graph.MapTree2(func(new, old *graph.Array) *graph.Array { return graph.Select(some, new, old) }, moved, m)
 }
 
-// Loss is Plain's, of normalised values; clip is in standard deviations of the returns.
+// Loss returns the loss of Plain for normalised values; clip is in standard deviations of the returns.
 func (p *PopArt) Loss(state any, out, old, target, clip *graph.Array) *graph.Array {
 	fixed := constants(old, target, clip)
 	mean, sigma := p.scale(state)
@@ -104,7 +108,7 @@ func (p *PopArt) Loss(state any, out, old, target, clip *graph.Array) *graph.Arr
 	return squares(one("value.PopArt.Loss", out), normal(fixed[0]), normal(fixed[1]), fixed[2])
 }
 
-// Rescale is w * before's sigma / after's, and (before's sigma * b + before's mean - after's mean) / after's sigma.
+// Rescale returns w * sigma / sigma', and (sigma * b + mean - mean') / sigma', where ' marks the state after.
 func (p *PopArt) Rescale(before, after any, w, b *graph.Array) (*graph.Array, *graph.Array) {
 	mean, sigma := p.scale(before)
 	toMean, toSigma := p.scale(after)

@@ -1,5 +1,5 @@
-// Package value holds the heads that estimate the value of a state from a network's last layer: one file a head. Which one a
-// program has is decided when it is traced; no head puts a branch into it.
+// Package value holds the heads that read the value of a state from the outputs of a network, one file a head. The head
+// of a program is chosen when it is traced: no head puts a branch into it.
 package value
 
 import (
@@ -7,9 +7,10 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Head turns the outputs of a network's last layer into an estimate of returns, and says how far it is off. What it remembers from
-// one update to the next is its state, a tree. All methods but Outputs are traced and of one sample, but for Prepare, which sees a
-// batch. Half precision is computed in float32; targets, old values and the state carry no gradients.
+// Head turns the outputs of a network's last layer into an estimate of returns, and has the loss of that estimate. Its
+// state is a tree that it hands from one update to the next. All methods except Outputs are traced. They take one
+// sample; Prepare takes a batch. Outputs of half precision are converted to float32. Targets, old values and the state
+// carry no gradients.
 //
 // An update is
 //
@@ -17,39 +18,41 @@ import (
 //	w, b = head.Rescale(before, after, w, b)               // so that the network estimates what it did
 //	loss := head.Loss(after, out, old, target, clip)       // in each minibatch
 //
-// A head is a pointer to a struct of settings (see package settings), which are its own: --value.beta 0.1.
+// A head is a pointer to a struct of its own settings (see package settings): --value.beta 0.1.
 type Head interface {
-	// Outputs are the numbers that the network's last layer gives: 1, or the bins.
+	// Outputs returns the number of outputs of the network's last layer: 1, or the number of bins.
 	Outputs() int
-	// Start is the state before the first update; graph.None{} where nothing is remembered.
+	// Start returns the state before the first update; graph.None{} if there is none.
 	Start() any
-	// Read is the value f32[], in the units of rewards, that out, [Outputs], stands for.
+	// Read returns the value, f32[], in the units of rewards, given the outputs out, [Outputs].
 	Read(state any, out *graph.Array) *graph.Array
-	// Prepare is the state after a batch of returns to estimate, f32[n]. It has the structure and shapes of state.
+	// Prepare returns the state after a batch of targets, f32[n]. It has the structure and shapes of state.
 	Prepare(state any, targets *graph.Array) any
-	// Loss is how far out, [Outputs], is from target, f32[]. old, f32[], is the value that Read gave when the sample was
-	// collected; a value that went farther than clip, f32[], from it towards target, in the head's own units (what its last
-	// layer is trained in), has no gradient, as in PPO. A clip that is nil, NaN, 0 or less limits nothing; a nil one needs no old.
+	// Loss returns the loss, f32[], of the outputs out, [Outputs], for a target, f32[]. old, f32[], is the value that
+	// Read returned when the sample was collected. A value that is already farther than clip, f32[], from old in the
+	// direction of target has no gradient, as in PPO. clip is in the units in which the last layer is trained. A clip
+	// that is nil, NaN, 0 or less limits nothing; with nil, old is not read.
 	Loss(state any, out, old, target, clip *graph.Array) *graph.Array
-	// Rescale is the last layer with the weights w, f32[in, Outputs], and b, f32[Outputs], made such that Read gives with the state
-	// after what it gave before, up to rounding; w and b themselves where the state does not matter to Read.
+	// Rescale returns the last layer, w f32[in, Outputs] and b f32[Outputs], changed such that Read with the state
+	// after returns what it returned with the state before, up to rounding. It returns w and b if Read does not depend
+	// on the state.
 	Rescale(before, after any, w, b *graph.Array) (*graph.Array, *graph.Array)
 }
 
-// Checked is a Head with more to check than the ranges of its settings: how they go together.
+// Checked is a Head whose settings must fit each other.
 type Checked interface {
 	Head
-	// Check finds the first mistake, a *settings.Error whose key begins with "value.".
+	// Check returns the first mistake, a *settings.Error whose key begins with "value.".
 	Check() error
 }
 
 var registry = settings.NewRegistry[Head]("value", "value", "value head")
 
-// Register makes a head known to Make, and so to the command line. make gives it with its default settings. A name that is taken is
-// refused.
+// Register makes a head known to Make, and so to the command line. make returns it with its default settings. A name
+// that is taken is refused.
 //
-// Checkpoints know a head by its name and its state by the names and shapes of the leaves: who changes what a leaf means renames it,
-// or registers the head under another name.
+// Checkpoints know a head by its name, and its state by the names and shapes of the leaves. If the meaning of a leaf
+// changes, rename the leaf or register the head under another name.
 func Register(name string, make func() Head) error { return registry.Register(name, make) }
 
 // MustRegister is Register for init functions.
@@ -61,8 +64,8 @@ func Names() []string { return registry.Names() }
 // Part is the part "value" of a kind of run's settings.
 func Part() settings.Part { return registry.Part() }
 
-// Make gives the head of a name with settings of its own. Its errors are *settings.Error; that for an unknown name lists those that
-// exist and suggests the nearest.
+// Make returns a head by its name, with settings of its own. Its errors are *settings.Error. The error for an unknown
+// name lists the names that exist and suggests the nearest.
 func Make(name string, own settings.Values) (Head, error) {
 	h, err := registry.Choose(name, own)
 	if err != nil {
@@ -74,24 +77,25 @@ func Make(name string, own settings.Values) (Head, error) {
 	return h, nil
 }
 
-// one is the number of a last layer that gives a single one.
+// one returns the output of a last layer with a single output.
 func one(op string, out *graph.Array) *graph.Array {
 	return graph.Index(outputs(op, out, 1), 0)
 }
 
-// outputs are the n numbers of a last layer as float32.
+// outputs returns the n outputs of a last layer as float32.
 func outputs(op string, out *graph.Array, n int) *graph.Array {
 	if out == nil || out.Rank() != 1 || out.Dim(0) != n || !out.DType().IsFloat() {
 		got := "nothing"
 		if out != nil {
 			got = out.Shape().String()
 		}
-		graph.Throw(op, "got %s from the network's last layer, want %d floats of one sample: map over a batch with graph.VMap", got, n)
+		graph.Throw(op, "got %s from the network's last layer, want %d floats of one sample: map over a batch with "+
+			"graph.VMap", got, n)
 	}
 	return graph.Convert(out, graph.Float32)
 }
 
-// constants are numbers that carry no gradient, as float32; nil stays.
+// constants returns arrays as float32 without gradients; nil stays nil.
 func constants(x ...*graph.Array) []*graph.Array {
 	for i := range x {
 		if x[i] != nil {
@@ -101,7 +105,7 @@ func constants(x ...*graph.Array) []*graph.Array {
 	return x
 }
 
-// limited is value, held within clip of old, and whether there is a clip at all; both nil without one.
+// limited returns value, clamped to clip around old, and whether clip limits anything; both are nil if clip is nil.
 func limited(value, old, clip *graph.Array) (held, clips *graph.Array) {
 	if clip == nil {
 		return nil, nil
@@ -111,7 +115,7 @@ func limited(value, old, clip *graph.Array) (held, clips *graph.Array) {
 	return graph.Add(old, graph.Clamp(graph.Neg(room), graph.Sub(value, old), room)), clips
 }
 
-// squares is half the squared error, of value or of value held near old, whichever is more.
+// squares returns half the squared error of value, or of the clamped value if that is larger.
 func squares(value, old, target, clip *graph.Array) *graph.Array {
 	far := graph.Square(graph.Sub(value, target))
 	if held, clips := limited(value, old, clip); clips != nil {

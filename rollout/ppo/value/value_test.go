@@ -13,6 +13,7 @@ import (
 	"xlarun/rollout/ppo/value"
 	"xlarun/rollout/settings"
 	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
 )
 
 func head(t *testing.T, name string, own settings.Values) value.Head {
@@ -60,17 +61,21 @@ func TestRegistry(t *testing.T) {
 	}{
 		{"pop-art", nil, `value: got "pop-art", want one of plain, popart, twohot; did you mean popart?`},
 		{"", nil, `value: got "", want one of plain, popart, twohot`},
-		{"plain", settings.Values{"beta": .5}, `value.beta: got a value, want nothing: the value head plain has no settings, leave it out`},
+		{"plain", settings.Values{"beta": .5},
+			`value.beta: got a value, want nothing: the value head plain has no settings, leave it out`},
 		{"popart", settings.Values{"beta": 0.}, `value.beta: got 0`},
 		{"popart", settings.Values{"beta": 1.5}, `value.beta: got 1.5`},
-		{"popart", settings.Values{"min-sigma": 2., "max-sigma": "1"}, `value.min-sigma: got 2, want at most max-sigma, 1`},
+		{"popart", settings.Values{"min-sigma": 2., "max-sigma": "1"},
+			`value.min-sigma: got 2, want at most max-sigma, 1`},
 		{"twohot", settings.Values{"bins": 2}, `value.bins: got 2`},
 		{"twohot", settings.Values{"limit": 100.}, `value.limit: got 100`},
 	} {
 		_, err := value.Make(c.name, c.own)
 		require.ErrorContains(t, err, c.want)
 	}
-	require.ErrorContains(t, value.Register("plain", func() value.Head { return &value.Plain{} }), "plain is registered already")
+	require.ErrorContains(t, value.Register("plain", func() value.Head {
+		return &value.Plain{}
+	}), "plain is registered already")
 	require.ErrorContains(t, value.Register("a:b", func() value.Head { return &value.Plain{} }), `got name "a:b"`)
 }
 
@@ -108,14 +113,16 @@ func TestPlain(t *testing.T) {
 		near(t, c.grad, number(t, graph.Index(graph.Grad(loss)(out), 0)), 1e-6, "gradient of case %d", i+1)
 		near(t, c.out, number(t, h.Read(h.Start(), out)), 1e-7, "case %d", i+1)
 		if !(c.clip > 0) {
-			near(t, c.loss, number(t, h.Loss(h.Start(), out, nil, graph.Scalar(c.target), nil)), 1e-6, "case %d without a clip", i+1)
+			near(t, c.loss, number(t, h.Loss(h.Start(), out, nil, graph.Scalar(c.target), nil)), 1e-6,
+				"case %d without a clip", i+1)
 		}
 	}
 	r := rand.New(rand.NewPCG(10, 11))
 	for range 50 {
 		v, old, target, clip := r.NormFloat64(), r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
 		got := h.Loss(h.Start(), array(v), graph.Scalar(old), graph.Scalar(target), graph.Scalar(clip))
-		near(t, clippedSquares(v, old, target, clip), number(t, got), 1e-5, "%v, old %v, target %v, clip %v", v, old, target, clip)
+		near(t, clippedSquares(v, old, target, clip), number(t, got), 1e-5, "%v, old %v, target %v, clip %v", v, old,
+			target, clip)
 	}
 	w, b := graph.Ones(graph.ShapeOf(graph.Float32, 3, 1)), array(2)
 	sameW, sameB := h.Rescale(h.Start(), h.Start(), w, b)
@@ -177,7 +184,8 @@ func TestPopArtPreservesOutputs(t *testing.T) {
 				before := read(state, layer, bias)
 				layer, bias = h.Rescale(state, next, layer, bias)
 				state = next
-				require.InDelta(t, before, read(state, layer, bias), 1e-5*max(1, sigma), "beta %v, factor %v, update %d", beta, factor, update)
+				require.InDelta(t, before, read(state, layer, bias), 1e-5*max(1, sigma),
+					"beta %v, factor %v, update %d", beta, factor, update)
 			}
 		}
 	}
@@ -194,10 +202,12 @@ func TestPopArtLoss(t *testing.T) {
 			{-.5, 1, 5, .2, 3.125, -2.5}, // 3: away from the target
 		} {
 			loss := func(out *graph.Array) *graph.Array {
-				return h.Loss(state, out, graph.Scalar(c.old*factor), graph.Scalar(c.target*factor), graph.Scalar(c.clip))
+				return h.Loss(state, out, graph.Scalar(c.old*factor), graph.Scalar(c.target*factor),
+					graph.Scalar(c.clip))
 			}
 			near(t, c.loss, number(t, loss(array(c.out))), 1e-5, "case %d, factor %v", i+1, factor)
-			near(t, c.grad, number(t, graph.Index(graph.Grad(loss)(array(c.out)), 0)), 1e-5, "gradient of case %d, factor %v", i+1, factor)
+			near(t, c.grad, number(t, graph.Index(graph.Grad(loss)(array(c.out)), 0)), 1e-5,
+				"gradient of case %d, factor %v", i+1, factor)
 			require.InDelta(t, factor*(1+2*c.out), number(t, h.Read(state, array(c.out))), 1e-5*factor)
 		}
 		near(t, 1.125, number(t, h.Loss(state, array(.5), nil, graph.Scalar(5*factor), nil)), 1e-5, "without a clip")
@@ -275,13 +285,16 @@ func TestTwoHot(t *testing.T) {
 				sum += math.Exp(logits[i])
 			}
 			mean /= sum
-			loss := func(out *graph.Array) *graph.Array { return h.Loss(h.Start(), out, nil, graph.Scalar(target), nil) }
+			loss := func(out *graph.Array) *graph.Array {
+				return h.Loss(h.Start(), out, nil, graph.Scalar(target), nil)
+			}
 			want, grad := twoHot(logits, target, c.limit)
 			near(t, want, number(t, loss(array(logits...))), 2e-4, "target %v", target)
 			got, err := graph.Floats(graph.Grad(loss)(array(logits...)))
 			require.NoError(t, err)
 			require.InDeltaSlice(t, grad, got, 2e-4)
-			near(t, math.Copysign(math.Expm1(math.Abs(mean)), mean), number(t, h.Read(h.Start(), array(logits...))), 1e-4, "read")
+			near(t, math.Copysign(math.Expm1(math.Abs(mean)), mean), number(t, h.Read(h.Start(), array(logits...))),
+				1e-4, "read")
 		}
 		w := graph.Ones(graph.ShapeOf(graph.Float32, 3, c.bins))
 		b := graph.Ones(graph.ShapeOf(graph.Float32, c.bins))
@@ -335,14 +348,15 @@ func TestTwoHotClip(t *testing.T) {
 	}
 }
 
-// All of a head, with gradients and mapped over a batch, is a program without branches and loops, and of half precision the losses
-// are float32. What is a target, an old value or a state has no gradient.
+// All of a head, with gradients and mapped over a batch, is a program without branches and loops, and of half precision
+// the losses are float32. What is a target, an old value or a state has no gradient.
 func TestHeadsHaveNoBranches(t *testing.T) {
 	for _, name := range value.Names() {
 		h := head(t, name, nil)
 		n := h.Outputs()
 		type in struct{ W, B, X, Old, Target, Clip *graph.Array }
-		batch := in{graph.Ones(graph.ShapeOf(graph.Float32, 4, n)), graph.Ones(graph.ShapeOf(graph.Float32, n)), graph.Ones(graph.ShapeOf(graph.Float16, 6, 4)),
+		batch := in{graph.Ones(graph.ShapeOf(graph.Float32, 4, n)), graph.Ones(graph.ShapeOf(graph.Float32, n)),
+			graph.Ones(graph.ShapeOf(graph.Float16, 6, 4)),
 			graph.Ones(graph.ShapeOf(graph.Float32, 6)), graph.Convert(graph.Iota(6), graph.Float32), graph.Scalar(.2)}
 		update := func(v in) any {
 			state := h.Prepare(h.Start(), v.Target)
@@ -378,18 +392,21 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 
 // Compiled heads give what interpreted ones do, for numbers that are none and huge ones too.
 func TestCompiledHeads(t *testing.T) {
-	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: t.TempDir(), Backend: "cpu"})
+	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, b.Close()) }()
 	for _, name := range value.Names() {
 		h := head(t, name, nil)
 		type in struct{ Out, Old, Target, Clip *graph.Array }
 		batch := in{graph.Reshape(graph.Sin(graph.Convert(graph.Iota(8*h.Outputs()), graph.Float32)), 8, h.Outputs()),
-			array(0, 1, -1, 1e4, nan, inf, 3, 0), array(1, 2, -3, 2e4, 5, 1e30, nan, -inf), array(.2, nan, 0, .5, .2, .2, .2, inf)}
+			array(0, 1, -1, 1e4, nan, inf, 3, 0), array(1, 2, -3, 2e4, 5, 1e30, nan, -inf),
+			array(.2, nan, 0, .5, .2, .2, .2, inf)}
 		update := func(v in) []*graph.Array {
 			state := h.Prepare(h.Start(), v.Target)
 			each := graph.VMap(func(v in) []*graph.Array {
-				loss, grad := graph.ValueAndGrad(func(out *graph.Array) *graph.Array { return h.Loss(state, out, v.Old, v.Target, v.Clip) })(v.Out)
+				loss, grad := graph.ValueAndGrad(func(out *graph.Array) *graph.Array {
+					return h.Loss(state, out, v.Old, v.Target, v.Clip)
+				})(v.Out)
 				return []*graph.Array{loss, grad, h.Read(state, v.Out)}
 			})(v)
 			w, c := h.Rescale(h.Start(), state, v.Out, graph.Index(v.Out, 0))

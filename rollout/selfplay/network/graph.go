@@ -27,11 +27,12 @@ func (s *GraphSettings) Make(g Game) (Network, error) {
 		a, b := board.Ends(n, e)
 		ends[a*edges+e], ends[b*edges+e] = 1, 1
 	}
-	return edgeNetwork{s: *s, vertices: n, edges: edges, features: g.Observation[1], colours: g.Actions / edges, ends: ends}, nil
+	return edgeNetwork{s: *s, vertices: n, edges: edges, features: g.Observation[1], colours: g.Actions / edges,
+		ends: ends}, nil
 }
 
-// edgeNetwork lets the edges of a complete graph send messages to the edges with which they share a vertex. Its policy moves with a
-// permutation of the vertices, its value does not change.
+// edgeNetwork lets the edges of a complete graph send messages to the edges with which they share a vertex. Its policy
+// moves with a permutation of the vertices, its value does not change.
 type edgeNetwork struct {
 	s                                  GraphSettings
 	vertices, edges, features, colours int
@@ -55,12 +56,14 @@ type edgeParams struct {
 func (g edgeNetwork) Init(key random.Key) any {
 	w := g.s.Width
 	keys := random.SplitN(key, 4+g.s.Rounds)
-	p := edgeParams{In: nn.NewDense(keys[0], g.features, w, nn.Weights(nn.HeNormal)), Policy: head(keys[1], w, g.colours), Value: head(keys[2], w, 1),
+	p := edgeParams{In: nn.NewDense(keys[0], g.features, w, nn.Weights(nn.HeNormal)),
+		Policy: head(keys[1], w, g.colours), Value: head(keys[2], w, 1),
 		Deep: nn.NewDense(keys[3], w, w, nn.Weights(nn.HeNormal))}
 	for _, key := range keys[4:] {
 		k := random.SplitN(key, 4)
 		square := graph.ShapeOf(graph.Float32, w, w)
-		p.Rounds = append(p.Rounds, edgeRound{Own: nn.NewDense(k[0], w, w, nn.Weights(nn.HeNormal)), Shared: nn.HeNormal(k[1], square), All: nn.HeNormal(k[2], square),
+		p.Rounds = append(p.Rounds, edgeRound{Own: nn.NewDense(k[0], w, w, nn.Weights(nn.HeNormal)),
+			Shared: nn.HeNormal(k[1], square), All: nn.HeNormal(k[2], square),
 			Out: graph.Mul(nn.HeNormal(k[3], square), smallWeights)})
 	}
 	return p
@@ -72,8 +75,8 @@ func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *gra
 	ends := graph.Convert(graph.Float32s(g.ends, g.vertices, g.edges), h.DType())
 	neighbours := 1 / float64(2*(g.vertices-2))
 	for _, r := range p.Rounds {
-		// An edge's neighbours are the edges of its two vertices, without itself twice. What they send is weighted at the vertices, of which there
-		// are fewer, and the edge's own part in it goes with what it carries.
+		// An edge's neighbours are the edges of its two vertices, without itself twice. What they send is weighted at
+		// the vertices, of which there are fewer, and the edge's own part in it goes with what it carries.
 		weights := graph.Mul(r.Shared, neighbours)
 		shared := graph.Dot(graph.Transpose(ends), graph.Dot(graph.Dot(ends, h), weights))
 		own := r.Own

@@ -1,5 +1,6 @@
-// Package network holds the networks of self-play: of what the player to move observes they make the logits of a policy over the
-// actions, and a value from -1 (lost) to 1 (won). One file a network; Register makes another one known to the command line.
+// Package network holds the networks of self-play: of what the player to move observes they make the logits of a policy
+// over the actions, and a value from -1 (lost) to 1 (won). One file a network; Register makes another one known to the
+// command line.
 package network
 
 import (
@@ -15,8 +16,8 @@ import (
 type Game struct {
 	Observation []int // dims of the observation, float32
 	Actions     int
-	// Vertices is the number of vertices of a game that colours a complete graph, whose observations are [edges, features] and whose
-	// actions are its edges in one colour after the other; 0: a board.
+	// Vertices is the number of vertices of a game that colours a complete graph, whose observations are [edges,
+	// features] and whose actions are its edges in one colour after the other; 0: a board.
 	Vertices int
 }
 
@@ -38,8 +39,9 @@ const partName = "network"
 
 var registry = settings.NewRegistry[Maker]("network", partName, "network")
 
-// Register makes a network known under a name without colons and blanks. maker gives its settings as they are by default. A name that
-// is taken is refused. Who changes what parameters mean takes another name: saved networks know theirs by it.
+// Register makes a network known under a name without colons and blanks. maker gives its settings as they are by
+// default. A name that is taken is refused. Who changes what parameters mean takes another name: saved networks know
+// theirs by it.
 func Register(name string, maker func() Maker) error { return registry.Register(name, maker) }
 
 // MustRegister is Register for init functions.
@@ -51,7 +53,8 @@ func Names() []string { return registry.Names() }
 // Part is the part "network" of a kind of run's settings.
 func Part() settings.Part { return registry.Part() }
 
-// Make makes the network of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *settings.Error.
+// Make makes the network of a spec, "name" or "name:arguments", with the settings own by name. Its errors are
+// *settings.Error.
 func Make(spec string, own settings.Values, g Game) (Network, error) {
 	m, err := registry.Choose(spec, own)
 	if err != nil {
@@ -60,7 +63,8 @@ func Make(spec string, own settings.Values, g Game) (Network, error) {
 	return m.Make(g)
 }
 
-// head is the last layer of a policy or a value: its weights are small, so that an untrained network is nearly indifferent.
+// head is the last layer of a policy or a value: its weights are small, so that an untrained network is nearly
+// indifferent.
 func head(key random.Key, in, out int) nn.Dense {
 	return nn.NewDense(key, in, out, nn.Weights(nn.Normal(smallWeights/math.Sqrt(float64(in)))))
 }

@@ -44,7 +44,8 @@ func drawn(seed int64, dims ...int) *graph.Array {
 
 // Every network gives logits of all actions and a value within its bounds, for boards and graphs, of large numbers too.
 func TestShapesAndBounds(t *testing.T) {
-	games := map[string]Game{"clique": clique6, "ramsey": {Observation: []int{10, 2}, Actions: 20, Vertices: 5}, "board": {Observation: []int{3, 4, 2}, Actions: 7}}
+	games := map[string]Game{"clique": clique6, "ramsey": {Observation: []int{10, 2}, Actions: 20, Vertices: 5},
+		"board": {Observation: []int{3, 4, 2}, Actions: 7}}
 	for name, g := range games {
 		for _, spec := range []string{"mlp:8", "graph:8", "tower:4"} {
 			if name == "board" && spec == "graph:8" {
@@ -65,7 +66,8 @@ func TestShapesAndBounds(t *testing.T) {
 	}
 }
 
-// The graph network does not know the names of the vertices: under other ones its policy moves along, in both colours, and its value stays.
+// The graph network does not know the names of the vertices: under other ones its policy moves along, in both colours,
+// and its value stays.
 func TestEquivariance(t *testing.T) {
 	permutation := []int{3, 0, 5, 1, 4, 2}
 	to := board.Permuted(permutation)

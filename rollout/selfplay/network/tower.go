@@ -25,13 +25,14 @@ func (s *TowerSettings) Make(g Game) (Network, error) {
 	case len(g.Observation) == 3:
 		t.height, t.width, t.features = g.Observation[0], g.Observation[1], g.Observation[2]
 	default:
-		return nil, settings.Wrong(partName, "tower", "mlp: the observation of this game is no picture of height, width and features")
+		return nil, settings.Wrong(partName, "tower", "mlp: the observation of this game is no picture of height, "+
+			"width and features")
 	}
 	return t, nil
 }
 
-// tower is convolutions with residual blocks (Silver et al., "Mastering the game of Go without human knowledge", 2017), without
-// normalisation. A graph is seen as its matrix of adjacency.
+// tower is convolutions with residual blocks (Silver et al., "Mastering the game of Go without human knowledge", 2017),
+// without normalisation. A graph is seen as its matrix of adjacency.
 type tower struct {
 	s                       TowerSettings
 	game                    Game
@@ -60,8 +61,10 @@ func (t tower) Init(key random.Key) any {
 	conv := func(key random.Key, side, in, out int) nn.Conv {
 		return nn.NewConv(key, []int{side, side}, in, out, nn.Weights(nn.HeNormal))
 	}
-	p := towerParams{In: conv(keys[0], 3, t.features, c), Policy: conv(keys[1], 1, c, policyPlanes), Value: conv(keys[2], 1, c, 1),
-		Action: head(keys[3], policyPlanes*cells, t.game.Actions), Deep: nn.NewDense(keys[4], cells, valueWidth, nn.Weights(nn.HeNormal)), Worth: head(keys[5], valueWidth, 1)}
+	p := towerParams{In: conv(keys[0], 3, t.features, c), Policy: conv(keys[1], 1, c, policyPlanes),
+		Value:  conv(keys[2], 1, c, 1),
+		Action: head(keys[3], policyPlanes*cells, t.game.Actions), Deep: nn.NewDense(keys[4], cells, valueWidth,
+			nn.Weights(nn.HeNormal)), Worth: head(keys[5], valueWidth, 1)}
 	for _, key := range keys[6:] {
 		k := random.SplitN(key, 2)
 		second := nn.NewConv(k[1], []int{3, 3}, c, c, nn.Weights(nn.Normal(smallWeights/float64(3*c))))

@@ -41,7 +41,8 @@ var (
 	cannot error
 )
 
-// Start is the server of this process's tests; where there is none to be had the test is skipped. TestMain has to call Stop at the end.
+// Start returns the shared server of this process. It skips the test if PostgreSQL is not installed. TestMain has to
+// call Stop at the end.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	once.Do(func() { shared, cannot = New() })
@@ -61,8 +62,9 @@ func Stop() {
 	}
 }
 
-// ErrNone tells that there is no server to be had.
-var ErrNone = errors.New("no PostgreSQL: neither initdb and postgres on PATH nor /usr/lib/postgresql/*/bin/postgres (Debian: apt-get install postgresql)")
+// ErrNone means that PostgreSQL is not installed.
+var ErrNone = errors.New("no PostgreSQL: neither initdb and postgres on PATH nor /usr/lib/postgresql/*/bin/postgres " +
+	"(Debian: apt-get install postgresql)")
 
 // programs is the folder of the server's programs.
 func programs() (string, error) {
@@ -108,7 +110,8 @@ func New() (s *Server, err error) {
 			}
 		}
 	}
-	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "tester", "-A", "scram-sha-256", "--pwfile", secret, "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput()
+	out, err := s.command("initdb", "-D", filepath.Join(s.dir, "data"), "-U", "tester", "-A", "scram-sha-256",
+		"--pwfile", secret, "--no-sync", "--locale=C", "-E", "UTF8").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w\n%s", err, out)
 	}
@@ -147,7 +150,8 @@ func (s *Server) Up() error {
 	}
 	var log bytes.Buffer
 	s.process = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60")
+		"-c", "listen_addresses=127.0.0.1", "-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "max_connections=60",
+		"-c", "deadlock_timeout=50ms")
 	s.process.Stdout, s.process.Stderr = &log, &log
 	s.over = make(chan error, 1)
 	started := make(chan error)
@@ -162,7 +166,7 @@ func (s *Server) Up() error {
 	if err := <-started; err != nil {
 		return err
 	}
-	for range 600 {
+	for range 6000 {
 		c, err := pgx.Connect(context.Background(), s.url("postgres"))
 		if err == nil {
 			return c.Close(context.Background())
@@ -170,7 +174,7 @@ func (s *Server) Up() error {
 		select {
 		case err := <-s.over:
 			return fmt.Errorf("postgres ended: %w\n%s", err, log.String())
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return errors.New("postgres does not answer")

@@ -1,10 +1,6 @@
 "use strict";
-// Asks the server for the run of islands every two seconds and draws what is new.
+// The page of a run of islands.
 
-const $ = id => document.getElementById(id);
-let data = null, tag = "", lastAnswer = 0;
-
-const finite = Number.isFinite;
 const count = () => data.standing ? data.standing.islands.length : Object.keys(data.rows[0] || {}).filter(k => /^mean_\d+$/.test(k)).length;
 const hue = i => `hsl(${Math.round(360 * i / Math.max(1, count()))} 62% 48%)`;
 
@@ -82,35 +78,14 @@ function tiles() {
   const last = data.rows[data.rows.length - 1];
   const all = last ? [[last.generation, "generations"], [count() || "", "islands"], [short(last.best_mean), "mean of the best island"], [short(last.mean_fitness), "mean of all"], [short(last.best_ever), "best member ever"],
     [short(last.immigrants), "immigrants taken in"], [`${Math.max(0, Math.round(100 * last.foreign))} %`, "from other islands"]] : [];
-  $("tiles").replaceChildren(...all.map(([n, text]) => {
-    const d = document.createElement("div"), b = document.createElement("b"), s = document.createElement("span");
-    d.className = "tile";
-    b.textContent = n;
-    s.textContent = text;
-    d.append(b, s);
-    return d;
-  }));
+  showTiles(all);
 }
 
-async function refresh() {
-  try {
-    const r = await fetch("data", { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" }).catch(() => { throw new Error("the page's process does not answer"); });
-    if (r.status === 401) return location.reload();
-    if (r.status === 200) {
-      data = await r.json();
-      document.title = data.name + " · xlarun";
-      $("name").textContent = data.name;
-      $("about").textContent = [data.standing ? data.standing.topology : "", data.folder].filter(Boolean).join(" · ");
-      for (const part of [tiles, means, diversity, foreign, descent]) part();
-      tag = r.headers.get("ETag"); // what could not be drawn is asked for again
-    } else if (r.status !== 304) throw new Error(await r.text());
-    lastAnswer = Date.now();
-    $("live").className = "";
-    $("live").textContent = `as of ${new Date().toLocaleTimeString()}`;
-  } catch (e) {
-    $("live").className = "lost";
-    $("live").textContent = e.message.trim() + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
-  }
-  setTimeout(refresh, document.hidden ? 10000 : 2000);
+function draw() {
+  document.title = data.name + " · xlarun";
+  $("name").textContent = data.name;
+  $("about").textContent = [data.standing ? data.standing.topology : "", data.folder].filter(Boolean).join(" · ");
+  for (const part of [tiles, means, diversity, foreign, descent]) part();
 }
-refresh();
+
+poll(draw);

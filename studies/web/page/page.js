@@ -1,17 +1,15 @@
 "use strict";
-// Asks the server for the study every two seconds and draws what is new.
+// The page of a study.
 
-const $ = id => document.getElementById(id);
-let data = null, tag = "", objective = 0, list = "best", lastAnswer = 0;
+let objective = 0, list = "best";
 
-const finite = Number.isFinite;
 const maximize = () => data.directions[objective] === "MAXIMIZE";
 const better = (a, b) => maximize() ? a > b : a < b;
-// What breaks its constraints is none to be held against others.
+// A trial that breaks its constraints is not compared with others.
 const valueOf = t => t.state === "COMPLETE" && !t.broken && finite(t.values[objective]) ? t.values[objective] : null;
 const shown = v => typeof v === "number" ? short(v) : String(v); // a choice may be true or null
 const params = t => data.space.filter(p => p.name in t.params).map(p => `${p.name}=${shown(t.params[p.name])}`).join("  ");
-const told = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
+const describe = t => `trial ${t.n}: ${t.state.toLowerCase()} ${t.values.map(short).join(", ") || (t.last !== undefined ? `${short(t.last)} at step ${t.step}` : "")}\n${params(t).replaceAll("  ", "\n")}${t.broken ? "\nbreaks its constraints" : ""}${t.left ? "\nnobody runs it" : ""}${t.reason ? "\n" + t.reason : ""}`;
 
 // ranked are the complete trials from the best of the objective on.
 function ranked() {
@@ -35,14 +33,7 @@ function tiles() {
   if (mean !== null) all.push([mean < 1 ? `${(mean * 1000).toPrecision(3)} ms` : `${mean.toPrecision(3)} s`, "a trial, on average"]);
   if (foreign) all.push([foreign, "by other programs"]);
   if (differs) all.push([differs, "not deterministic", true]);
-  $("tiles").replaceChildren(...all.map(([n, text, bad]) => {
-    const d = document.createElement("div"), b = document.createElement("b"), s = document.createElement("span");
-    d.className = bad ? "tile bad" : "tile";
-    b.textContent = n;
-    s.textContent = text;
-    d.append(b, s);
-    return d;
-  }));
+  showTiles(all);
 }
 
 function history() {
@@ -60,7 +51,7 @@ function history() {
     const strange = kind === "complete" && v === null; // infinite
     const m = v === null || kind === "failed" ? marks[strange ? "failed" : kind](f.x(t.n), f.bottom) : marks[kind](f.x(t.n), f.y(v));
     if (v !== null && f.outside(v)) outside++;
-    f.root.append(titled(m, told(t)));
+    f.root.append(titled(m, describe(t)));
     if (values[i] !== null && (so === null || better(values[i], so))) {
       path += path ? `H${f.x(t.n)}V${f.y(values[i])}` : `M${f.x(t.n)} ${f.y(values[i])}`;
       so = values[i];
@@ -99,7 +90,7 @@ function curves() {
     if (s === undefined) p.classList.add("off");
     else p.setAttribute("stroke", colour(s));
     if (best && c.n === best.n) p.classList.add("first");
-    f.root.append(titled(p, told(t)));
+    f.root.append(titled(p, describe(t)));
   }
   where.replaceChildren(key([[el("path", { class: "best", d: "M0 6H14" }), "best trial"], [el("path", { class: "trial", stroke: colour(1), d: "M0 6H14" }), "good"], [el("path", { class: "trial", stroke: colour(0), d: "M0 6H14" }), "bad"],
     [el("path", { class: "trial off", d: "M0 6H14" }), "not complete"]]), f.root);
@@ -148,7 +139,7 @@ function parallel() {
     else p.setAttribute("stroke", colour(shade.get(t.n)));
     if (good.length > 300) p.setAttribute("stroke-opacity", .35);
     if (good.length && t === good[0]) { p.classList.add("first"); p.removeAttribute("stroke-opacity"); }
-    root.append(titled(p, told(t)));
+    root.append(titled(p, describe(t)));
   }
   const axis = (i, name, labels) => {
     root.append(el("line", { class: "axis", x1: x(i), x2: x(i), y1: top, y2: height - bottom }), titled(el("text", { class: "name", x: x(i), y: 12, "text-anchor": "middle" }, name.length > 24 ? name.slice(0, 23) + "…" : name), name));
@@ -206,32 +197,13 @@ function draw() {
   for (const part of [tiles, history, curves, importances, parallel, trials]) part();
 }
 
-async function refresh() {
-  try {
-    const ask = path => fetch(path, { headers: path === "data" && tag ? { "If-None-Match": tag } : {}, cache: "no-store" }).catch(() => { throw new Error("the study's process does not answer"); });
-    const r = await ask("data");
-    if (r.status === 401) return location.reload();
-    if (r.status === 200) {
-      data = await r.json();
-      draw();
-      tag = r.headers.get("ETag"); // what could not be drawn is asked for again
-    } else if (r.status !== 304) throw new Error(await r.text());
-    const w = await ask("workers");
-    if (w.ok) workers(await w.json());
-    lastAnswer = Date.now();
-    $("live").className = "";
-    $("live").textContent = `as of ${new Date().toLocaleTimeString()}`;
-  } catch (e) {
-    $("live").className = "lost";
-    $("live").textContent = e.message.trim() + (lastAnswer ? `, since ${new Date(lastAnswer).toLocaleTimeString()}` : "");
-  }
-  setTimeout(refresh, document.hidden ? 10000 : 2000);
-}
-
 $("which").onchange = e => { objective = +e.target.value; draw(); };
 for (const b of document.querySelectorAll(".tabs button")) b.onclick = () => {
   list = b.dataset.show;
   for (const o of document.querySelectorAll(".tabs button")) o.setAttribute("aria-selected", o === b);
   if (data) trials();
 };
-refresh();
+poll(draw, async () => {
+  const r = await ask("workers");
+  if (r.ok) workers(await r.json());
+});

@@ -1,9 +1,11 @@
-// Package hdf5 reads and writes the part of the HDF5 file format (The HDF Group, "HDF5 File Format Specification", version 3.0) that files of
-// the Neuromorphic Intermediate Representation are made of: groups of groups and of data sets, numbers and strings.
+// Package hdf5 reads and writes the part of the HDF5 file format (The HDF Group, "HDF5 File Format Specification",
+// version 3.0) that files of the Neuromorphic Intermediate Representation are made of: groups of groups and of data
+// sets, numbers and strings.
 //
-// What is written is as plain as the format allows: superblock 0, groups with symbol tables, contiguous data, strings of a fixed length. What
-// is read is that and what h5py writes unless told otherwise: chunks, compressed by deflate and shuffled, and strings of any length. Files in
-// the newer layout (libver "latest") are refused. There was no Go library to build on that needs no C and writes what h5py reads.
+// What is written is as plain as the format allows: superblock 0, groups with symbol tables, contiguous data, strings
+// of a fixed length. What is read is that and what h5py writes unless told otherwise: chunks, compressed by deflate and
+// shuffled, and strings of any length. Files in the newer layout (libver "latest") are refused. There was no Go library
+// to build on that needs no C and writes what h5py reads.
 package hdf5
 
 import "fmt"

@@ -53,17 +53,19 @@ func TestWriteBadInput(t *testing.T) {
 		{circle, "groups lie more than 32 deep"},
 		{&hdf5.Group{Items: map[string]any{"a/b": hdf5.NewGroup()}}, `got the name "a/b"`},
 		{&hdf5.Group{Items: map[string]any{"a": 3}}, "a: got int, want a *Group or a *Set"},
-		{&hdf5.Group{Items: map[string]any{"a": &hdf5.Set{Dims: []int{2}, Data: []float32{1}}}}, "a: got 1 elements for dims [2]"},
+		{&hdf5.Group{Items: map[string]any{"a": &hdf5.Set{Dims: []int{2}, Data: []float32{1}}}},
+			"a: got 1 elements for dims [2]"},
 		{&hdf5.Group{Items: map[string]any{"a": &hdf5.Set{Data: []bool{true}}}}, "a: got data of type []bool"},
-		{&hdf5.Group{Items: map[string]any{"a": &hdf5.Set{Data: []string{"x\x00y"}}}}, "want one without the zero byte"},
+		{&hdf5.Group{Items: map[string]any{"a": &hdf5.Set{Data: []string{"x\x00y"}}}},
+			"want one without the zero byte"},
 	} {
 		_, err := hdf5.Write(c.g)
 		require.ErrorContains(t, err, c.want, "%d", i+1)
 	}
 }
 
-// Damaged files are errors or other contents, never a panic or more memory than they are worth: cut at every length, and with bytes that are
-// changed at random, ours and one of h5py with chunks, compression and strings in heaps.
+// Damaged files are errors or other contents, never a panic or more memory than they are worth: cut at every length,
+// and with bytes that are changed at random, ours and one of h5py with chunks, compression and strings in heaps.
 func TestDamage(t *testing.T) {
 	ours, err := hdf5.Write(sample())
 	require.NoError(t, err)

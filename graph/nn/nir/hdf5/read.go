@@ -46,7 +46,8 @@ func Read(file []byte) (g *Group, err error) {
 	case 1:
 		first = 28
 	default:
-		return nil, fmt.Errorf("hdf5: the file has superblock %d, want 0 or 1: write it with h5py's libver=\"earliest\", its default", version)
+		return nil, fmt.Errorf("hdf5: the file has superblock %d, want 0 or 1: write it with h5py's "+
+			"libver=\"earliest\", its default", version)
 	}
 	if widths := r.at(13).take(2); widths[0] != 8 || widths[1] != 8 {
 		return nil, errors.New("hdf5: addresses and lengths are not of 8 bytes")
@@ -106,7 +107,8 @@ func (c *cursor) begins(with string) bool { return string(c.take(len(with))) == 
 func (r *reader) messages(address uint64) (map[int][]byte, error) {
 	c := r.at(address)
 	if version := c.u8(); version != 1 {
-		return nil, errors.New("an object has a header of a newer layout: write the file with h5py's libver=\"earliest\", its default")
+		return nil, errors.New("an object has a header of a newer layout: write the file with h5py's " +
+			"libver=\"earliest\", its default")
 	}
 	c.skip(1)
 	left := c.u16()
@@ -194,7 +196,8 @@ func (r *reader) group(tree, heap uint64, depth int) (*Group, error) {
 	return g, err
 }
 
-// walk goes to the leaves of a tree, of groups (0) or of chunks (1) with so many dimensions, and gives each one's key and address.
+// walk goes to the leaves of a tree, of groups (0) or of chunks (1) with so many dimensions, and gives each one's key
+// and address.
 func (r *reader) walk(address uint64, kind, dims int, leaf func(key []byte, child uint64) error) error {
 	c := r.at(address)
 	if !c.begins("TREE") || c.u8() != kind {
@@ -250,7 +253,8 @@ func readType(data []byte) (t elementType, err error) {
 	case t.class == classVariable && bits[0]&15 == 1 && t.size == 16:
 		t.string = true
 	default:
-		return t, fmt.Errorf("elements are of class %d and %d bytes, want integers, float32, float64 or strings", t.class, t.size)
+		return t, fmt.Errorf("elements are of class %d and %d bytes, want integers, float32, float64 or strings",
+			t.class, t.size)
 	}
 	return t, nil
 }
@@ -309,7 +313,8 @@ func (r *reader) set(m map[int][]byte) (*Set, error) {
 func (r *reader) raw(m map[int][]byte, s *Set, size int) ([]byte, error) {
 	c := &cursor{b: m[msgLayout]}
 	if version := c.u8(); version != 3 {
-		return nil, fmt.Errorf("a data set has layout version %d, want 3: write the file with h5py's libver=\"earliest\", its default", version)
+		return nil, fmt.Errorf("a data set has layout version %d, want 3: write the file with h5py's "+
+			"libver=\"earliest\", its default", version)
 	}
 	want := s.Len() * size
 	switch c.u8() {
@@ -440,7 +445,8 @@ func readFilters(data []byte) (filters []filter, err error) {
 			c.skip(4)
 		}
 		if f.id < 1 || f.id > 3 {
-			return nil, fmt.Errorf("a data set is compressed by filter %d, want deflate (gzip): write it so, as nir does by default", f.id)
+			return nil, fmt.Errorf("a data set is compressed by filter %d, want deflate (gzip): write it so, as nir "+
+				"does by default", f.id)
 		}
 		filters = append(filters, f)
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// internalK is the half of the most children that a node of a group's tree has; with one leaf a group it only says how large nodes are.
+// internalK is the half of the most children that a node of a group's tree has; with one leaf a group it only says how
+// large nodes are.
 const internalK = 16
 
 type writer struct {
@@ -199,7 +200,8 @@ func (w *writer) set(s *Set) (uint64, error) {
 		at = w.put(data)
 	}
 	layout := le.AppendUint64(le.AppendUint64([]byte{3, 1}, at), uint64(len(data)))
-	return w.header([]message{{msgSpace, space}, {msgType, kind}, {msgFill, []byte{2, 2, 2, 0}}, {msgLayout, layout}}), nil
+	return w.header([]message{{msgSpace, space}, {msgType, kind}, {msgFill, []byte{2, 2, 2, 0}}, {msgLayout, layout}}),
+		nil
 }
 
 // typeOf is a type's message: its class, the bits of that, the bytes of an element, and the properties' bytes.

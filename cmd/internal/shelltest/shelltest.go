@@ -1,0 +1,151 @@
+// Package shelltest starts processes of a program, and kills them, in tests.
+package shelltest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge/fetch"
+	"xlarun/xlabridge/xlatest"
+)
+
+// asProgram makes a test's binary the program itself, so that processes can be started without a second build.
+const asProgram = "XLARUN_TEST_IS_PROGRAM"
+
+// Main is the TestMain of a package whose tests start processes of the program main.
+func Main(m *testing.M, main func()) {
+	if os.Getenv(asProgram) != "" {
+		main() // it exits
+	}
+	// Started by nohup, this process ignores hang-ups, and those that it starts would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	os.Exit(m.Run())
+}
+
+// Shell starts processes in an empty working folder.
+type Shell struct {
+	Dir     string
+	Cache   string // of compiled programs
+	Program string // the one that is started; "": this one
+}
+
+// New returns a shell whose processes use the cache of compiled programs that all tests share.
+func New(t *testing.T) *Shell {
+	t.Helper()
+	s := &Shell{Dir: t.TempDir(), Cache: filepath.Join(xlatest.CacheDir(t), "processes")}
+	require.NoError(t, os.MkdirAll(s.Cache, 0o700))
+	EmptyCache(t, s.Cache)
+	return s
+}
+
+// NewCold returns a shell with an empty cache of its own.
+func NewCold(t *testing.T) *Shell {
+	t.Helper()
+	s := &Shell{Dir: t.TempDir(), Cache: t.TempDir()}
+	EmptyCache(t, s.Cache)
+	return s
+}
+
+// EmptyCache makes dir a cache folder that has the installed plugins. It adds no compiled programs.
+func EmptyCache(t *testing.T, dir string) {
+	t.Helper()
+	folder, err := fetch.CacheDir()
+	require.NoError(t, err)
+	plugins := filepath.Join(folder, "plugins")
+	require.NoError(t, os.MkdirAll(plugins, 0o755))
+	if err := os.Symlink(plugins, filepath.Join(dir, "plugins")); !errors.Is(err, fs.ErrExist) {
+		require.NoError(t, err)
+	}
+}
+
+// Process is a process that runs or has ended.
+type Process struct {
+	*exec.Cmd
+	Out, Err bytes.Buffer
+}
+
+// Command returns a process of the program that is not started yet.
+func (s *Shell) Command(args ...string) *Process {
+	p := &Process{Cmd: exec.Command(cmp.Or(s.Program, os.Args[0]), args...)}
+	p.Dir, p.Env = s.Dir, append(os.Environ(), asProgram+"=1", fetch.EnvCache+"="+s.Cache)
+	p.Stdout, p.Stderr = &p.Out, &p.Err
+	return p
+}
+
+// Ended waits for the process and returns its exit status, -1 if a signal killed it.
+func (p *Process) Ended() int {
+	_ = p.Wait()
+	return p.ProcessState.ExitCode()
+}
+
+// Signalled sends a signal at a random time of a process's life, and returns its exit status. If the process ends by
+// itself first, the life is shortened: it was measured while the machine did other work, and most signals would come
+// too late.
+func (p *Process) Signalled(random *rand.Rand, life *time.Duration, signal os.Signal) (status int) {
+	began, over := time.Now(), make(chan int, 1)
+	go func() { over <- p.Ended() }()
+	select {
+	case status = <-over:
+		*life = min(*life, time.Since(began))
+	case <-time.After(time.Duration(random.Int64N(int64(*life)))):
+		_ = p.Process.Signal(signal)
+		status = <-over
+	}
+	return status
+}
+
+// Do runs a command that has to succeed, and returns what it printed.
+func (s *Shell) Do(t *testing.T, args ...string) (stdout string) {
+	t.Helper()
+	p := s.Command(args...)
+	require.NoError(t, p.Start())
+	require.Equal(t, 0, p.Ended(), "%v: %s", args, &p.Err)
+	require.Empty(t, p.Err.String(), "%v", args)
+	return p.Out.String()
+}
+
+// Result runs a command with --json and returns its last line.
+func (s *Shell) Result(t *testing.T, args ...string) map[string]any {
+	t.Helper()
+	lines := strings.Split(strings.TrimSpace(s.Do(t, append(args, "--json")...)), "\n")
+	var r map[string]any
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &r), "%v", args)
+	return r
+}
+
+// Refused runs a command whose input is wrong, and returns the one sentence that it says.
+func (s *Shell) Refused(t *testing.T, args ...string) string {
+	t.Helper()
+	p := s.Command(args...)
+	require.NoError(t, p.Start())
+	require.Equal(t, 2, p.Ended(), "%v: %s%s", args, &p.Err, &p.Out)
+	require.Equal(t, 1, strings.Count(p.Err.String(), "\n"), "%v: %s", args, &p.Err)
+	return p.Err.String()
+}
+
+// Path returns a path below the working folder.
+func (s *Shell) Path(parts ...string) string {
+	return filepath.Join(append([]string{s.Dir}, parts...)...)
+}
+
+// Read returns the text of a file below the working folder.
+func (s *Shell) Read(t *testing.T, parts ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(s.Path(parts...))
+	require.NoError(t, err)
+	return string(text)
+}

@@ -1,0 +1,308 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
+	"xlarun/xlabridge/fetch"
+)
+
+// againstRuns are command lines of xlarun that both revisions run: one of each kind of run. They take seconds.
+var againstRuns = []struct{ name, what, args string }{
+	{"levels", "generations of OpenES on Forage-L1-v1", "evolve Forage-L1-v1 --strategy openes --pop 512 --steps 200 " +
+		"--policy mlp:32,32 --generations 60 --target 0 --judge 1 --tune off --seed 1"},
+	{"ppo", "updates on CartPole-v1", "ppo CartPole-v1 --steps 400000 --target 0 --judge 1 --seed 1"},
+	{"selfplay", "iterations of the clique game", "selfplay --num-iterations 4 --num-episodes 64 --arena-every 0 " +
+		"--seed 1"},
+	{"sparse", "steps of sparse networks on random pictures", "sparse --data " + dataFolder +
+		" --pop 50 --batch 128 --steps 200 --seed 1"},
+	{"gradients", "updates of a convolutional network on Gather-v1", "ppo Gather-v1 --shared --policy cnn:16,32 " +
+		"--envs 16 --horizon 64 --steps 20480 --target 0 --judge 1 --seed 1"},
+	{"spiking", "generations of spiking policies on Forage-L0-v1", "evolve Forage-L0-v1 --strategy openes --pop 256 " +
+		"--steps 200 --policy spiking:32,16 --generations 20 --target 0 --judge 1 --tune off --seed 1"},
+}
+
+// dataFolder stands for the folder of random pictures in a command line.
+const dataFolder = "DATA"
+
+// Bounds beyond which a ratio of this tree to the other revision fails a check.
+const (
+	mostTime    = 1.03
+	mostCompile = 1.10 // a second at most: noise of few samples
+	mostMemory  = 1.05
+)
+
+func againstLong() string {
+	var s strings.Builder
+	fmt.Fprintf(
+		&s,
+		`Against a revision: bench --against REV [RUN...] builds xlarun of REV and of this tree. Each round runs every command
+twice by each: with an empty cache of programs, which compiles, and with a full one. The table shows ratios, this tree's
+over REV's, medians over rounds: time is processor time with a full cache, compiling is what an empty cache adds, memory
+is the peak with an empty cache. Processor time is used because other programs on the machine change it little.
+
+With --check the exit status is 1 where a run is worse by more than a bound in every round: %.0f %% of time, %.0f %% of
+compile time, %.0f %% of memory. A run that is within the bounds in one round is not measured again, so a quiet round is
+enough, and a slowdown near the bound may pass. Runs:
+
+`, 100*(mostTime-1), 100*(mostCompile-1), 100*(mostMemory-1))
+	for _, r := range againstRuns {
+		fmt.Fprintf(&s, "  %-9s %s\n", r.name, r.what)
+	}
+	return s.String()
+}
+
+type againstFlags struct {
+	revision string
+	check    bool
+	rounds   int
+}
+
+func (o *againstFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&o.revision, "against", "", "revision of git to compare this tree with, as HEAD~1")
+	f.BoolVar(&o.check, "check", false, "with --against: fail (status 1) where this tree is worse in every round")
+	f.IntVar(&o.rounds, "rounds", 3, "with --against: rounds, at most where --check is given")
+}
+
+// cost is what a command took.
+type cost struct {
+	processor, compile, seconds float64
+	peak                        int64
+}
+
+// againstRow is one row of the result: ratios of this tree to the other revision.
+type againstRow struct {
+	Name    string  `json:"name"`
+	Time    float64 `json:"time_ratio"`
+	Clock   float64 `json:"clock_ratio"`
+	Compile float64 `json:"compile_ratio"`
+	Memory  float64 `json:"memory_ratio"`
+	// Ours and Base are seconds of processor time with a full cache.
+	Ours   float64 `json:"ours_seconds"`
+	Base   float64 `json:"base_seconds"`
+	Rounds int     `json:"rounds"`
+	// Worse says in what every round was worse by more than the bound.
+	Worse []string `json:"worse,omitempty"`
+}
+
+// against compares two programs.
+type against struct {
+	*host
+	flags againstFlags
+	data  string // folder of random pictures
+	// once runs a command line of a program with a cache folder. Tests replace it.
+	once func(ctx context.Context, program, cache string, args []string) (cost, error)
+}
+
+func (o againstFlags) run(ctx context.Context, h *host, names []string, asJSON bool) error {
+	if o.rounds < 1 {
+		return console.BadInput("--rounds got %d, wants 1 or more", o.rounds)
+	}
+	known := []string{}
+	for _, r := range againstRuns {
+		known = append(known, r.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return noWorkload(name, known)
+		}
+	}
+	if len(names) == 0 {
+		names = known
+	}
+	dir, err := os.MkdirTemp("", "xlarun-against-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	base, err := h.buildRevision(ctx, dir, o.revision)
+	if err != nil {
+		return err
+	}
+	ours := filepath.Join(dir, "ours")
+	if err := h.build(ctx, ".", ours); err != nil {
+		return err
+	}
+	data := filepath.Join(dir, "pictures")
+	if err := writePictures(data); err != nil {
+		return err
+	}
+	return (&against{h, o, data, runOnce}).compare(ctx, names, ours, base, asJSON)
+}
+
+// buildRevision builds xlarun of a revision in a worktree that is removed afterwards.
+func (h *host) buildRevision(ctx context.Context, dir, revision string) (program string, err error) {
+	tree := filepath.Join(dir, "tree")
+	if _, err := outputOf(exec.CommandContext(ctx, "git", "rev-parse", "--verify", revision+"^{commit}")); err != nil {
+		return "", console.BadInput("--against got %q, which is no revision of the repository here (%w)", revision, err)
+	}
+	if _, err := outputOf(exec.CommandContext(ctx, "git", "worktree", "add", "--detach", tree, revision)); err != nil {
+		return "", err
+	}
+	defer func() { // after a signal, too
+		_, _ = outputOf(exec.Command("git", "worktree", "remove", "--force", tree))
+	}()
+	program = filepath.Join(dir, "base")
+	return program, h.build(ctx, tree, program)
+}
+
+func (h *host) build(ctx context.Context, folder, program string) error {
+	fmt.Fprintf(h.Err, "building %s\n", filepath.Base(program))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/xlarun")
+	root, err := outputOf(exec.CommandContext(ctx, "git", "-C", folder, "rev-parse", "--show-toplevel"))
+	if err != nil {
+		return err
+	}
+	cmd.Dir = strings.TrimSpace(root)
+	_, err = outputOf(cmd)
+	return err
+}
+
+// compare runs the commands by both programs in turn and prints the ratios.
+func (a *against) compare(ctx context.Context, names []string, ours, base string, asJSON bool) error {
+	var table []againstRow
+	for _, name := range names {
+		i := slices.IndexFunc(againstRuns, func(r struct{ name, what, args string }) bool { return r.name == name })
+		args := strings.Fields(againstRuns[i].args)
+		if at := slices.Index(args, dataFolder); at >= 0 {
+			args[at] = a.data
+		}
+		r, err := a.measure(ctx, name, args, ours, base)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		table = append(table, r)
+	}
+	t := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(t, "RUN\tTHIS TREE\tBASE\tTIME\tBY THE CLOCK\tCOMPILING\tMEMORY\tROUNDS\t")
+	var worse []string
+	for _, r := range table {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%s\n", r.Name, console.ShortTime(r.Ours),
+			console.ShortTime(r.Base), r.Time, r.Clock, r.Compile, r.Memory, r.Rounds, strings.Join(r.Worse, ", "))
+		if len(r.Worse) > 0 {
+			worse = append(worse, fmt.Sprintf("%s (%s)", r.Name, strings.Join(r.Worse, ", ")))
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if asJSON {
+		if err := a.PrintJSON(map[string]any{"runs": table}); err != nil {
+			return err
+		}
+	}
+	if a.flags.check && len(worse) > 0 {
+		return fmt.Errorf("this tree is worse than %s in each of %d rounds: %s", a.flags.revision, a.flags.rounds,
+			strings.Join(worse, "; "))
+	}
+	return nil
+}
+
+// measure runs one command in rounds. With --check it ends after the round in which all is within the bounds.
+func (a *against) measure(ctx context.Context, name string, args []string, ours,
+	base string) (r againstRow, err error) {
+	var all [4][]float64 // ratios of each round: time, clock, compile, memory
+	var seconds [2][]float64
+	beyond := []string{"time", "compiling", "memory"}
+	for range a.flags.rounds {
+		fmt.Fprintf(a.Err, "%s: round %d\n", name, r.Rounds+1)
+		var c [2]cost
+		for i, program := range []string{ours, base} {
+			if c[i], err = a.round(ctx, program, args); err != nil {
+				return r, err
+			}
+			seconds[i] = append(seconds[i], c[i].processor)
+		}
+		r.Rounds++
+		ratios := []float64{c[0].processor / c[1].processor, c[0].seconds / c[1].seconds, c[0].compile / c[1].compile,
+			float64(c[0].peak) / float64(c[1].peak)}
+		for i, x := range ratios {
+			all[i] = append(all[i], x)
+		}
+		for what, ok := range map[string]bool{"time": ratios[0] <= mostTime,
+			"compiling": ratios[2] <= mostCompile || c[1].compile <= 0, "memory": ratios[3] <= mostMemory} {
+			if ok {
+				beyond = slices.DeleteFunc(beyond, func(w string) bool { return w == what })
+			}
+		}
+		if a.flags.check && len(beyond) == 0 {
+			break
+		}
+	}
+	r.Name, r.Worse = name, beyond
+	r.Time, r.Clock, r.Compile, r.Memory = machine.Median(all[0]), machine.Median(all[1]), machine.Median(all[2]),
+		machine.Median(all[3])
+	r.Ours, r.Base = machine.Median(seconds[0]), machine.Median(seconds[1])
+	return r, nil
+}
+
+// round runs a command with an empty cache and with a full one.
+func (a *against) round(ctx context.Context, program string, args []string) (c cost, err error) {
+	cache, remove, err := scratchCache()
+	if err != nil {
+		return c, err
+	}
+	defer remove()
+	cold, err := a.once(ctx, program, cache, args)
+	if err != nil {
+		return c, err
+	}
+	if c, err = a.once(ctx, program, cache, args); err != nil {
+		return c, err
+	}
+	c.compile, c.peak = cold.processor-c.processor, cold.peak
+	return c, nil
+}
+
+// runOnce runs a command and reads its cost from the kernel.
+func runOnce(ctx context.Context, program, cache string, args []string) (c cost, err error) {
+	cmd := exec.CommandContext(ctx, program, append(slices.Clone(args), "--out", "none")...)
+	cmd.Env = append(os.Environ(), fetch.EnvCache+"="+cache)
+	start := time.Now()
+	if _, err := outputOf(cmd); err != nil {
+		return c, err
+	}
+	c.seconds = time.Since(start).Seconds()
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		c.processor = time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+		c.peak = usage.Maxrss << 10
+	}
+	return c, nil
+}
+
+// writePictures writes random pictures as MNIST's files have them.
+func writePictures(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		name  string
+		count int
+	}{{"train", 1024}, {"t10k", 256}} {
+		m := randomPictures(part.count).Train
+		head := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 3}, uint32(part.count))
+		head = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(head, 28), 28)
+		labels := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, uint32(part.count))
+		err := errors.Join(
+			os.WriteFile(filepath.Join(dir, part.name+"-images-idx3-ubyte"), append(head, m.Data...), 0o644),
+			os.WriteFile(filepath.Join(dir, part.name+"-labels-idx1-ubyte"), append(labels, m.Labels...), 0o644))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

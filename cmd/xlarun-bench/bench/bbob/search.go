@@ -1,0 +1,152 @@
+package bbob
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+)
+
+// Search is a strategy on functions: as many runs of it on each function as there are instances, all at once.
+type Search struct {
+	Strategy    strategy.Strategy
+	Functions   []Function
+	Dims        int
+	Population  int
+	Generations int
+	Seeds       int // runs of each function, each with an instance of its own
+}
+
+// Seed s has the instance of the key New(s), and starts at the same place on all functions.
+const startKey = 77
+
+// Start draws where the run of a seed starts, f32[d]: uniform in [-4, 4).
+func Start(seed *graph.Array, d int) *graph.Array {
+	return random.Uniform(random.FoldIn(random.New(startKey), seed), graph.ShapeOf(graph.Float32, d), -4, 4)
+}
+
+// Inputs are what the program of a search is given, so that none of it is a constant of the program.
+type Inputs struct {
+	Key       random.Key   // of all draws of the strategies
+	Instances Instance     // leaves [seeds, …]
+	Starts    *graph.Array // f32[seeds, d]
+}
+
+// NewInputs draws the instances and starts of a search.
+func (s Search) NewInputs(seed int64) Inputs {
+	instances := make([]Instance, s.Seeds)
+	starts := make([]*graph.Array, s.Seeds)
+	for i := range instances {
+		instances[i] = NewInstance(random.New(int64(i)), s.Dims)
+		starts[i] = Start(graph.Of(int32(i)), s.Dims)
+	}
+	first, tree := graph.Flatten(instances[0])
+	stacked := make([]*graph.Array, len(first))
+	for leaf := range stacked {
+		of := make([]*graph.Array, s.Seeds)
+		for i, in := range instances {
+			of[i] = graph.Leaves(in)[leaf]
+		}
+		stacked[leaf] = graph.Stack(of, 0)
+	}
+	return Inputs{random.New(seed), tree.Unflatten(stacked).(Instance), graph.Stack(starts, 0)}
+}
+
+// loop is what one generation hands to the next, leaves [lanes, …]: lane f·seeds + s is seed s on function f.
+type loop struct {
+	State any
+	Best  *graph.Array // f32[lanes]: the smallest value so far
+}
+
+// Run is the program: the smallest values that the members ever had, f32[functions, seeds].
+//
+// Strategies are mapped over all lanes, functions over the seeds: each is computed for its own members only.
+func (s Search) Run(in Inputs) *graph.Array {
+	lanes := len(s.Functions) * s.Seeds
+	starts := graph.Reshape(graph.BroadcastTo(in.Starts, len(s.Functions), s.Seeds, s.Dims), lanes, s.Dims)
+	first := loop{
+		State: graph.VMap(func(start *graph.Array) any { return s.Strategy.Init(start, s.Population) })(starts),
+		Best:  graph.Full(graph.ShapeOf(graph.Float32, lanes), math.Inf(1)),
+	}
+	end, _ := graph.Scan(func(l loop, generation *graph.Array) (loop, graph.None) {
+		ofGeneration := random.FoldIn(in.Key, generation)
+		keys := graph.VMap(func(lane *graph.Array) random.Key {
+			return random.FoldIn(ofGeneration, lane)
+		})(graph.Iota(lanes))
+		draws := held(graph.VMap2(s.ask)(l.State, keys))
+		members := held(graph.VMap2(s.members)(l.State, draws)) // f32[lanes, population, d]
+		values := held(s.values(in, members))
+		state := graph.VMap3(s.tell)(l.State, draws, values)
+		best := graph.ReduceMin(graph.Select(graph.IsFinite(values), values, math.Inf(1)), 1)
+		return loop{state, graph.Min(l.Best, best)}, graph.None{}
+	}, first, graph.Iota(s.Generations))
+	return graph.Reshape(end.Best, len(s.Functions), s.Seeds)
+}
+
+// held keeps the compiler from computing a tree anew wherever it is used.
+func held[T any](v T) T {
+	leaves, tree := graph.Flatten(v)
+	return tree.Unflatten(graph.Barrier(leaves...)).(T)
+}
+
+// ask draws for all groups of a lane.
+func (s Search) ask(state any, key random.Key) any {
+	return graph.VMap(func(group *graph.Array) any {
+		return strategy.Draw(s.Strategy, random.FoldIn(key, group), state, group)
+	})(graph.Iota(s.Population / s.Strategy.GroupSize()))
+}
+
+// members are those of a lane, f32[population, d], side after side.
+func (s Search) members(state, draws any) *graph.Array {
+	all := graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return s.Strategy.Member(state, draw, side) })(draws)
+	})(graph.Iota(s.Strategy.GroupSize())).(*graph.Array)
+	return graph.Reshape(all, s.Population, s.Dims)
+}
+
+// values are the functions' of the members, f32[lanes, population].
+func (s Search) values(in Inputs, members *graph.Array) *graph.Array {
+	byFunction := graph.Reshape(members, len(s.Functions), s.Seeds, s.Population, s.Dims)
+	all := make([]*graph.Array, len(s.Functions))
+	for i, f := range s.Functions {
+		all[i] = graph.VMap2(func(members *graph.Array, in Instance) *graph.Array {
+			in = in.For(f)
+			return graph.VMap(func(x *graph.Array) *graph.Array { return f.Value(x, in) })(members)
+		})(graph.Index(byFunction, i), in.Instances)
+	}
+	return graph.Reshape(graph.Stack(all, 0), len(s.Functions)*s.Seeds, s.Population)
+}
+
+// tell moves the strategy of a lane: it maximises.
+func (s Search) tell(state, draws any, values *graph.Array) any {
+	fitness := graph.Select(graph.IsFinite(values), graph.Neg(values), math.NaN())
+	return s.Strategy.Tell(state, strategy.Evaluation{Fitness: fitness, Length: graph.ZerosLike(fitness)}, drawn{draws})
+}
+
+// drawn are draws that lie side by side, leaves [groups, …]: population.Draws of one device.
+type drawn struct{ rows any }
+
+// Items is the number of groups.
+func (d drawn) Items() int { return graph.Leaves(d.rows)[0].Dim(0) }
+
+// All is the draws themselves.
+func (d drawn) All() any { return d.rows }
+
+// Map is term of every draw.
+func (d drawn) Map(term func(draw any) any) any { return graph.VMap(term)(d.rows) }
+
+// Sum is the weighted sum of the draws, or of a term of them.
+func (d drawn) Sum(weights *graph.Array, term func(draw any) any) any {
+	rows := d.rows
+	if term != nil {
+		rows = d.Map(term)
+	}
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Tensordot(weights, a, 1) }, rows)
+}
+
+// Outer is the weighted sum of the squares v·vᵀ of a term of the draws.
+func (d drawn) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
+	v := graph.VMap(term)(d.rows)
+	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
+}

@@ -1,0 +1,139 @@
+package bbob
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// RankSum is the rank-sum test of Wilcoxon (Mann and Whitney, 1947): the probability, where both samples are drawn from
+// the same distribution, that the sum of the ranks of a lies as far from what is expected as it does, or farther. It is
+// exact, ties included: the share of all ways to deal the ranks out. sign is negative where a has the smaller numbers,
+// 0 where neither has. NaN ranks above all numbers. An empty sample gives 1.
+func RankSum(a, b []float64) (p float64, sign int) {
+	n, all := len(a), append(slices.Clone(a), b...)
+	for i, x := range all {
+		if math.IsNaN(x) {
+			all[i] = math.Inf(1)
+		}
+	}
+	ranks := twiceRanks(all)
+	sum, total := 0, 0
+	for i, r := range ranks {
+		total += r
+		if i < n {
+			sum += r
+		}
+	}
+	if n == 0 || len(b) == 0 {
+		return 1, 0
+	}
+	// ways[k][s] is the number of choices of k ranks that add up to s.
+	ways := make([][]float64, n+1)
+	for k := range ways {
+		ways[k] = make([]float64, total+1)
+	}
+	ways[0][0] = 1
+	for _, r := range ranks {
+		for k := n; k > 0; k-- {
+			for s := total; s >= r; s-- {
+				ways[k][s] += ways[k-1][s-r]
+			}
+		}
+	}
+	// Compared in whole numbers: times both sizes, so that the expectation n·total/(n+m) is one.
+	away := func(s int) int { return s*len(all) - n*total }
+	least := max(away(sum), -away(sum))
+	extreme, any := 0., 0.
+	for s, w := range ways[n] {
+		any += w
+		if max(away(s), -away(s)) >= least {
+			extreme += w
+		}
+	}
+	return extreme / any, cmp.Compare(away(sum), 0)
+}
+
+// SignedRank is the signed-rank test of Wilcoxon (1945) of pairs: the probability, where each difference is as likely
+// to be the other way round, that the sum of the ranks of those above 0 lies as far from what is expected as it does,
+// or farther. Pairs of equals are left out. It is exact, ties included: the share of all signs. sign is negative where
+// a has the smaller numbers, 0 where neither has. NaN is taken for infinity. It panics where the sides are not of one
+// length.
+func SignedRank(a, b []float64) (p float64, sign int) {
+	if len(a) != len(b) {
+		panic(fmt.Sprintf("bbob.SignedRank: got %d and %d values, wants pairs", len(a), len(b)))
+	}
+	number := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return math.Inf(1)
+		}
+		return x
+	}
+	var sizes []float64
+	var up []bool
+	for i := range a {
+		if x, y := number(a[i]), number(b[i]); x != y {
+			sizes, up = append(sizes, math.Abs(x-y)), append(up, x > y)
+		}
+	}
+	ranks := twiceRanks(sizes)
+	sum, total := 0, 0
+	for i, r := range ranks {
+		total += r
+		if up[i] {
+			sum += r
+		}
+	}
+	// ways[s] is the number of choices of ranks that add up to s.
+	ways := make([]float64, total+1)
+	ways[0] = 1
+	for _, r := range ranks {
+		for s := total; s >= r; s-- {
+			ways[s] += ways[s-r]
+		}
+	}
+	away := func(s int) int { return 2*s - total }
+	least := max(away(sum), -away(sum))
+	extreme := 0.
+	for s, w := range ways {
+		if max(away(s), -away(s)) >= least {
+			extreme += w
+		}
+	}
+	return extreme / math.Exp2(float64(len(ranks))), cmp.Compare(away(sum), 0)
+}
+
+// twiceRanks are twice the ranks from 1 on; equal ones share the mean of theirs.
+func twiceRanks(x []float64) []int {
+	ranks := make([]int, len(x))
+	for i, v := range x {
+		for _, w := range x {
+			switch {
+			case w < v:
+				ranks[i] += 2
+			case w == v:
+				ranks[i]++
+			}
+		}
+		ranks[i]++
+	}
+	return ranks
+}
+
+// Holm corrects probabilities for their number (Holm, "A simple sequentially rejective multiple test procedure", 1979):
+// where those of at most alpha are called significant, the probability that any of them is a chance finding is at most
+// alpha.
+func Holm(p []float64) []float64 {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
+	corrected, most := make([]float64, len(p)), 0.
+	for place, i := range order {
+		most = max(most, min(1, p[i]*float64(len(p)-place)))
+		corrected[i] = most
+	}
+	return corrected
+}

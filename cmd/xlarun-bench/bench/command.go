@@ -1,0 +1,208 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/plan"
+)
+
+// flags are those of every suite.
+type flags struct {
+	console.BackendFlags
+	peers   bool
+	python  string
+	repeats int
+	limit   time.Duration
+	tune    string
+	json    bool
+	worker  bool
+	// date and size belong to the suite neuro.
+	date, size string
+}
+
+func (o *flags) add(f *pflag.FlagSet, suite Suite) {
+	f.SortFlags = false
+	o.AddDevices(f)
+	f.IntVar(&o.repeats, "repeats", 3, fmt.Sprintf("repeats; each side has %d turns in a repeat", turnsOfRepeat))
+	addPeers(f, &o.peers, &o.python, &o.limit)
+	f.StringVar(&o.tune, "tune", plan.TuneQuick, "how our plans are chosen: "+strings.Join(plan.Tunes(), ", "))
+	if suite.Name == "neuro" {
+		f.StringVar(&o.date, "date", "", "day whose sizes are used, as 2026-11-22 (default today)")
+		f.StringVar(&o.size, "size", "", "members, hidden layers and steps of classic control, as 614x40,40x271")
+	}
+	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON")
+	f.BoolVar(&o.worker, "worker", false, "run one workload as often as stdin says")
+	_ = f.MarkHidden("worker")
+}
+
+// addPeers adds the flags that say whether and how peers run.
+func addPeers(f *pflag.FlagSet, peers *bool, python *string, limit *time.Duration) {
+	f.BoolVar(peers, "peers", false, "run the peers, too")
+	f.StringVar(python, "peers-python", "", "Python that has the peers' packages (default "+envPeersPython+
+		", else an environment made for it)")
+	f.DurationVar(limit, "limit", 10*time.Minute, "time that a process may take for one answer; a peer that takes "+
+		"longer costs its row")
+}
+
+// check checks the flags and returns the options.
+func (o *flags) check() (options Options, err error) {
+	if err := o.BackendFlags.Check(); err != nil {
+		return options, err
+	}
+	if o.repeats < 1 {
+		return options, console.BadInput("--repeats got %d, wants 1 or more", o.repeats)
+	}
+	if o.limit <= 0 {
+		return options, console.BadInput("--limit got %v, wants a time above 0, as 10m", o.limit)
+	}
+	if !slices.Contains(plan.Tunes(), o.tune) {
+		return options, console.BadInput("--tune got %q, wants one of %s", o.tune, strings.Join(plan.Tunes(), ", "))
+	}
+	options = Options{Devices: o.Devices, Tune: o.tune, Size: neurobench.SizeOn(time.Now())}
+	if o.date != "" && o.size != "" {
+		return options, console.BadInput("--date got %q with --size: give one of them", o.date)
+	}
+	if o.date != "" {
+		day, err := time.Parse(time.DateOnly, o.date)
+		if err != nil {
+			return options, console.BadInput("--date got %q, wants a day as 2026-11-22", o.date)
+		}
+		options.Size = neurobench.SizeOn(day)
+	}
+	if o.size != "" {
+		if options.Size, err = neurobench.ReadSize(o.size); err != nil {
+			return options, console.BadInput("--size %w", err)
+		}
+	}
+	return options, nil
+}
+
+// bench is one call of the command.
+type bench struct {
+	*host
+	suite   Suite
+	flags   flags
+	options Options
+
+	python    *python // once it is needed
+	pythonErr error
+	cleanup   []func()
+}
+
+// command returns a process of ours.
+func (b *bench) command(ctx context.Context, cache string, args ...string) (*exec.Cmd, error) {
+	return b.process(ctx, b.flags.BackendFlags, cache, args...)
+}
+
+// workerArgs are the arguments of a process of ours for a workload.
+func (b *bench) workerArgs(name string) []string {
+	args := []string{"bench", b.suite.Name, name, "--worker", "--tune", b.flags.tune}
+	if b.suite.Devices == 0 {
+		args = append(args, "--devices", strconv.Itoa(b.flags.Devices))
+	} else {
+		args = append(args, "--devices", strconv.Itoa(b.suite.Devices))
+	}
+	if b.suite.Name == "neuro" {
+		args = append(args, "--size", b.options.Size.String())
+	}
+	return args
+}
+
+const rootLong = `Bench times workloads, and with --peers the programs that other people use for the same, in turn with ours. A ratio is
+the peer's time divided by ours: above 1, ours is faster. Each side is a process of its own that compiles with an empty
+cache. The table shows the time of a run, the time to trace and compile, and peak memory; ratios are medians over turns.
+A peer that fails, or gives no answer within --limit, costs its row and shows its last lines of output.
+
+Without the name of a suite the names are workloads of the suite evolve.
+
+With --against REV it builds that revision of the repository in a temporary worktree, and this tree, and runs commands of
+xlarun by both in turn: see --against below. The other flags do not apply then.
+
+Suites:
+`
+
+// rootCommand returns the command bench with a command for each suite.
+func rootCommand(h *host) *cobra.Command {
+	var long strings.Builder
+	long.WriteString(rootLong)
+	for _, s := range h.suites {
+		fmt.Fprintf(&long, "  %-9s %s\n", s.Name, s.What)
+	}
+	fmt.Fprintf(&long, "\n%s", againstLong())
+	var o flags
+	var a againstFlags
+	cmd := &cobra.Command{
+		Use: "bench [SUITE] [NAME...]", Short: "Time named workloads, beside what others need for them",
+		Long: long.String(),
+		Example: "  xlarun bench --peers\n  xlarun bench generation-small\n  xlarun bench ppo --peers\n" +
+			"  xlarun bench --against main levels ppo --check",
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.revision != "" {
+				return a.run(cmd.Context(), h, args, o.json)
+			}
+			if a.check {
+				return console.BadInput("--check got true without --against: name the revision to compare with")
+			}
+			return h.runSuite(cmd.Context(), h.suites[0], o, args)
+		},
+	}
+	o.add(cmd.Flags(), h.suites[0])
+	a.add(cmd.Flags())
+	for _, s := range h.suites {
+		c := suiteCommand(h, s)
+		if s.Name == "study" { // as it was called before
+			old := samplersCommand(h)
+			old.Hidden = true
+			c.AddCommand(old)
+		}
+		cmd.AddCommand(c)
+	}
+	cmd.AddCommand(bbobCommand(h), samplersCommand(h))
+	return cmd
+}
+
+// suiteCommand returns the command of one suite.
+func suiteCommand(h *host, s Suite) *cobra.Command {
+	var o flags
+	var long strings.Builder
+	fmt.Fprintf(&long, "%s.\nxlarun bench --help says how it is timed. Workloads:\n\n", s.What)
+	for _, w := range s.Workloads(Options{Size: neurobench.SizeOn(time.Now())}) {
+		fmt.Fprintf(&long, "  %-18s %s\n", w.Name, w.What)
+	}
+	cmd := &cobra.Command{
+		Use: s.Name + " [NAME...]", Aliases: s.Aliases, Short: s.What, Long: long.String(), Args: cobra.ArbitraryArgs,
+		Example: fmt.Sprintf("  xlarun bench %s --peers", s.Name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return h.runSuite(cmd.Context(), s, o, args)
+		},
+	}
+	o.add(cmd.Flags(), s)
+	return cmd
+}
+
+func (h *host) runSuite(ctx context.Context, s Suite, o flags, names []string) error {
+	options, err := o.check()
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(names, s.Workloads(options))
+	if err != nil {
+		return err
+	}
+	if o.worker {
+		return h.work(ctx, o.BackendFlags, chosen[0], options)
+	}
+	return (&bench{host: h, suite: s, flags: o, options: options}).run(ctx, chosen)
+}

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"fmt"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/policy"
+	"xlarun/xlabridge"
+)
+
+// inference is a program that passes observations of so many lanes through one network, step by step, on all devices.
+type inference struct {
+	program *xlabridge.Compiled
+	args    []*graph.Array
+}
+
+// newInference compiles it: tiles of so many lanes, one after the other. What a network puts out moves its next
+// observation a little, so that no step can be left out.
+func newInference(b xlabridge.Backend, size largeSize, devices, lanes int) (*inference, error) {
+	c := size.config("eggroll")
+	r, err := c.Rollout()
+	if err != nil {
+		return nil, err
+	}
+	var params any
+	if err := graph.Try(func() { params = r.Policy.Init(random.New(1)) }); err != nil {
+		return nil, err
+	}
+	tiles := (size.population + devices*lanes - 1) / (devices * lanes)
+	args := []any{params, graph.Of(int32(tiles))}
+	in := len(r.Env.Spec().Observation.Shape().Dims)
+	if in != 1 {
+		return nil, fmt.Errorf("inference wants observations that are vectors, not of %d axes", in)
+	}
+	width := r.Env.Spec().Observation.Shape().Dims[0]
+	p, err := graph.TraceArgs("plain inference", args, graph.TraceOptions{Replicas: devices}, func(args []any) any {
+		shared := policy.Shared{Params: args[0], Factors: make([]policy.Factors, len(graph.Leaves(args[0])))}
+		net := r.Policy.(policy.Sharer).PrepareShared(shared)
+		tile := func(x *graph.Array) *graph.Array {
+			end, _ := graph.Scan(func(x, t *graph.Array) (*graph.Array, graph.None) {
+				return graph.VMap(func(x *graph.Array) *graph.Array {
+					_, out := r.Policy.Act(net, graph.None{}, x, random.New(0))
+					return graph.Mul(graph.Add(x, graph.Index(out.Action, 0)), .99)
+				})(x), graph.None{}
+			}, x, graph.Iota(size.steps))
+			return graph.Sum(end)
+		}
+		type loop struct{ I, Sum *graph.Array }
+		first := graph.Convert(graph.AxisIndex(graph.DeviceAxis), graph.Float32)
+		return graph.While(func(l loop) *graph.Array {
+			return graph.Lt(l.I, args[1].(*graph.Array))
+		}, func(l loop) loop {
+			x := graph.Add(graph.Full(graph.ShapeOf(graph.Float32, lanes, width), .01),
+				graph.Add(first, graph.Mul(l.Sum, 1e-6)))
+			return loop{graph.Add(l.I, 1), graph.Add(l.Sum, tile(x))}
+		}, loop{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Scalar(0)}).Sum
+	})
+	if err != nil {
+		return nil, err
+	}
+	layout := plan.Plan{}
+	if b.Backend() == "cpu" {
+		layout.VectorWidth = plan.VectorWidth
+	}
+	i := &inference{}
+	if i.program, err = b.Compile(p, layout.Compile()); err != nil {
+		return nil, err
+	}
+	put, err := xlabridge.Put(b, devices, args)
+	if err != nil {
+		_ = i.program.Close()
+		return nil, err
+	}
+	i.args = graph.Leaves(put)
+	return i, nil
+}
+
+// Run passes all observations through.
+func (i *inference) Run() error {
+	out, err := i.program.Call(i.args)
+	if err != nil {
+		return err
+	}
+	defer xlabridge.Free(out)
+	_, err = graph.Floats(out[0])
+	return err
+}
+
+func (i *inference) Close() {
+	xlabridge.Free(i.args)
+	_ = i.program.Close()
+}

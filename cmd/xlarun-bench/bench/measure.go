@@ -1,0 +1,282 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os/exec"
+	"slices"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/machine"
+)
+
+// turnsOfRepeat is the number of turns that every side has in a repeat.
+const turnsOfRepeat = 3
+
+// mostRuns is the most runs of a turn.
+const mostRuns = 1000
+
+// starter starts one side of a workload. cache is where a warm start finds the programs of the one before; "" for an
+// empty one.
+type starter func(ctx context.Context, cache string) (*process, func(), error)
+
+// side is one side of a workload: ours, or a peer.
+type side struct {
+	peer  *Peer // nil: ours
+	start starter
+	cache string // of warm starts
+
+	process *process
+	stop    func()
+	ready   ready
+	runs    int // of a turn
+	last    answer
+	seconds, processor,
+	compile []float64 // of each turn
+	err error // the side failed
+}
+
+// measure times a workload, all sides in turn, and returns a row for each peer. A peer that fails costs its row.
+func (b *bench) measure(ctx context.Context, w Workload) ([]row, error) {
+	sides := []*side{{start: b.ours(w)}}
+	if b.flags.peers {
+		for _, p := range w.Peers {
+			start, err := b.peer(ctx, p)
+			sides = append(sides, &side{peer: &p, start: start, err: err})
+		}
+	}
+	defer func() {
+		for _, s := range sides {
+			s.end()
+		}
+	}()
+	for _, s := range sides {
+		if s.err == nil {
+			s.fail(b.prepare(ctx, w, s))
+		}
+		if s.peer != nil && s.err == nil {
+			s.fail(agree(w, *s.peer, sides[0], s))
+		}
+		if sides[0].err != nil {
+			return nil, sides[0].err
+		}
+		if s.err != nil {
+			fmt.Fprintf(b.Out, "%s: without %s: %v\n", w.Name, s.peer.Name, s.err)
+		}
+	}
+	turns := b.flags.repeats * turnsOfRepeat
+	if w.Start != steady {
+		turns = b.flags.repeats
+	}
+	for range turns {
+		for _, s := range sides {
+			if s.err != nil {
+				continue
+			}
+			if err := b.turn(ctx, w, s); err != nil {
+				s.fail(err)
+				if s.peer == nil {
+					return nil, err
+				}
+				fmt.Fprintf(b.Out, "%s: without %s: %v\n", w.Name, s.peer.Name, err)
+			}
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+		}
+	}
+	return rows(w, sides[0], sides[1:]), nil
+}
+
+// prepare starts a side for the first time and finds out how many runs fill a turn.
+func (b *bench) prepare(ctx context.Context, w Workload, s *side) error {
+	if w.Start == warmStart {
+		dir, remove, err := scratchCache()
+		if err != nil {
+			return err
+		}
+		b.cleanup = append(b.cleanup, remove)
+		s.cache = dir
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	if err := s.process.ask(1, &s.last); err != nil {
+		return err
+	}
+	if len(s.last.Seconds) == 0 {
+		return s.process.failed("ran once and gave no time")
+	}
+	s.runs = min(max(int(b.suite.Turn.Seconds()/max(s.last.Seconds[0], 1e-9)), 1), mostRuns)
+	if w.Start != steady {
+		s.end()
+	}
+	return nil
+}
+
+// turn is one turn of a side: some runs, or a start.
+func (b *bench) turn(ctx context.Context, w Workload, s *side) error {
+	if w.Start != steady {
+		start := time.Now()
+		if err := s.begin(ctx); err != nil {
+			return err
+		}
+		seconds := time.Since(start).Seconds()
+		s.end()
+		s.seconds, s.compile = append(s.seconds, seconds), append(s.compile, s.ready.Compile)
+		return nil
+	}
+	var a answer
+	if err := s.process.ask(s.runs, &a); err != nil {
+		return err
+	}
+	if len(a.Seconds) == 0 {
+		return s.process.failed(fmt.Sprintf("ran %d times and gave no time", s.runs))
+	}
+	s.last = a
+	s.seconds, s.processor = append(s.seconds, machine.Median(a.Seconds)), append(s.processor, a.Processor)
+	s.compile = []float64{s.ready.Compile}
+	return nil
+}
+
+// begin starts the side's process and waits until it is ready.
+func (s *side) begin(ctx context.Context) (err error) {
+	if s.process, s.stop, err = s.start(ctx, s.cache); err != nil {
+		return err
+	}
+	return s.process.read(&s.ready)
+}
+
+// end ends the side's process.
+func (s *side) end() {
+	if s.process != nil {
+		s.process.close()
+		s.stop()
+		s.process = nil
+	}
+}
+
+// fail keeps the first error of a side and ends it.
+func (s *side) fail(err error) {
+	if err != nil && s.err == nil {
+		s.err = err
+		s.end()
+	}
+}
+
+// agree returns an error where two sides that should compute the same do not.
+func agree(w Workload, p Peer, ours, theirs *side) error {
+	if w.Same == 0 || p.Other {
+		return nil
+	}
+	if len(ours.ready.Checks) != len(theirs.ready.Checks) {
+		return fmt.Errorf("ours gives %d numbers to check, %s gives %d", len(ours.ready.Checks), p.Name,
+			len(theirs.ready.Checks))
+	}
+	for i, x := range ours.ready.Checks {
+		y := theirs.ready.Checks[i]
+		if !(math.Abs(x-y) <= w.Same*max(math.Abs(x), math.Abs(y))) {
+			return fmt.Errorf("check %d is %v for ours and %v for %s: the two do not compute the same", i, x, y, p.Name)
+		}
+	}
+	return nil
+}
+
+// ours starts a process of ours for a workload, with an empty cache of programs where none is given.
+func (b *bench) ours(w Workload) starter {
+	return func(ctx context.Context, cache string) (*process, func(), error) {
+		remove := func() {}
+		if cache == "" {
+			var err error
+			if cache, remove, err = scratchCache(); err != nil {
+				return nil, nil, err
+			}
+		}
+		cmd, err := b.command(ctx, cache, b.workerArgs(w.Name)...)
+		if err != nil {
+			remove()
+			return nil, nil, err
+		}
+		p, err := startProcess(cmd, "our process", b.flags.limit)
+		if err != nil {
+			remove()
+			return nil, nil, err
+		}
+		return p, remove, nil
+	}
+}
+
+// peer returns how a peer is started. Its error says why it can't be.
+func (b *bench) peer(ctx context.Context, p Peer) (starter, error) {
+	if p.Workload != "" {
+		all := b.suite.Workloads(b.options)
+		i := slices.IndexFunc(all, func(w Workload) bool { return w.Name == p.Workload })
+		if i < 0 {
+			return nil, fmt.Errorf("the suite has no workload %s", p.Workload)
+		}
+		return b.ours(all[i]), nil
+	}
+	if p.Source != "" {
+		program, err := compileC(ctx, p.Source, p.Defines...)
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, _ string) (*process, func(), error) {
+			x, err := startProcess(exec.CommandContext(ctx, program, p.Args...), "the peer "+p.Source, b.flags.limit)
+			return x, func() {}, err
+		}, nil
+	}
+	if b.python == nil && b.pythonErr == nil {
+		b.python, b.pythonErr = newPython(ctx, b.host, b.flags.python)
+	}
+	if b.pythonErr != nil {
+		return nil, b.pythonErr
+	}
+	return func(ctx context.Context, cache string) (*process, func(), error) {
+		x, err := b.python.start(ctx, p.Script, cache, b.flags.limit, p.Args...)
+		return x, func() {}, err
+	}, nil
+}
+
+// run times workloads and prints their table. Its error says which ones of ours failed; the others have been timed.
+func (b *bench) run(ctx context.Context, workloads []Workload) (err error) {
+	defer func() {
+		for _, f := range b.cleanup {
+			f()
+		}
+		if b.python != nil {
+			b.python.close()
+		}
+	}()
+	if b.flags.Backend == console.Reference {
+		return console.BadInput("bench %s got the backend %s, which compiles nothing: use another backend",
+			b.suite.Name, console.Reference)
+	}
+	var table []row
+	var failed []error
+	for _, w := range workloads {
+		fmt.Fprintf(b.Out, "%s: %s\n", w.Name, w.What)
+		found, err := b.measure(ctx, w)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("%s: %w", w.Name, err))
+			fmt.Fprintf(b.Out, "%s failed: %v\n", w.Name, err)
+			continue
+		}
+		table = append(table, found...)
+	}
+	if err := printRows(b.Out, table); err != nil {
+		return err
+	}
+	if b.flags.json {
+		if err := b.PrintJSON(map[string]any{"workloads": table}); err != nil {
+			return err
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,130 @@
+package neurobench
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// generations are those of a strategy on the sphere function: ask, evaluate, tell.
+func generations(name string, n, members int, needed, aim float64) Workload {
+	return Workload{
+		Name: name, What: fmt.Sprintf("a generation of %s on the sphere of %d dimensions, %d members", name, n,
+			members), Peer: "evosax",
+		PeerArgs: []string{"generation", name, strconv.Itoa(n), strconv.Itoa(members)}, Work: float64(members),
+		Needed: needed, Aim: aim, Mean: true,
+		open: func(b xlabridge.Backend, o Options) (Runner, error) { return openFunction(b, o, name, n, members) },
+	}
+}
+
+// functionState is what one generation hands to the next.
+type functionState struct {
+	Strategy   any
+	Key        random.Key
+	Generation *graph.Array // i32[]
+}
+
+// asked is what is kept of a tile of groups.
+type asked struct {
+	Draws   any          // leaves [lanes, …]
+	Fitness *graph.Array // f32[sides, lanes]
+}
+
+// function is a search of the sphere's minimum, from ones on.
+type function struct {
+	*run.Loop
+	plan string
+}
+
+// functionLanes are the groups of a tile: as many as keep products of matrices whole.
+const functionLanes = 64
+
+func openFunction(b xlabridge.Backend, o Options, name string, n, members int) (Runner, error) {
+	s, err := strategy.Make(name, settings.Values{})
+	if err != nil {
+		return nil, err
+	}
+	devices := o.Devices
+	if devices == 0 {
+		devices = b.NumDevices()
+	}
+	sides := s.GroupSize()
+	tiles := population.CutTiles(members/sides, functionLanes, devices)
+	layout := plan.Plan{Devices: devices, Tile: functionLanes * sides}
+	if b.Backend() == "cpu" {
+		layout.VectorWidth = plan.VectorWidth
+	}
+	var first functionState
+	if err := graph.Try(func() {
+		first = functionState{s.Init(graph.Full(graph.ShapeOf(graph.Float32, n), 1), members), random.New(2),
+			graph.Zeros(graph.ShapeOf(graph.Int32))}
+	}); err != nil {
+		return nil, err
+	}
+	loop, err := run.NewLoop(b, run.LoopOptions{Name: "sphere", Purpose: "bench neuro " + name, Plan: layout}, first,
+		tiles.Count(), func(state functionState, count *graph.Array) (functionState, *graph.Array) {
+			return step(s, tiles, members, state, count)
+		})
+	if err != nil {
+		return nil, err
+	}
+	return function{loop, layout.String()}, nil
+}
+
+// step is one generation: the next state, and the members' mean.
+func step(s strategy.Strategy, tiles population.Tiles, members int, state functionState,
+	count *graph.Array) (functionState, *graph.Array) {
+	sides := s.GroupSize()
+	key := random.FoldIn(state.Key, state.Generation)
+	number := graph.Add(graph.Iota((tiles.PerDevice+1)*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
+	keys := graph.VMap2(func(key random.Key, i *graph.Array) random.Key {
+		return random.FoldIn(key, i)
+	}, graph.InAxes(graph.Unmapped, 0))(random.Key{Data: graph.Barrier(key.Data)[0]}, number)
+	rows := graph.Barrier(graph.Reshape(keys.Data, tiles.PerDevice+1, tiles.Lanes, 2))[0]
+	one := func(local *graph.Array) asked {
+		own := random.Key{Data: graph.Barrier(graph.DynamicIndex(rows, local, 0))[0]}
+		leaves, tree := graph.Flatten(graph.VMap(func(key random.Key) any {
+			return s.Sample(key, state.Strategy)
+		})(own))
+		draws := tree.Unflatten(graph.Barrier(leaves...))
+		fitness := graph.VMap(func(side *graph.Array) *graph.Array {
+			return graph.VMap(func(draw any) *graph.Array {
+				return graph.Neg(graph.Sum(graph.Square(s.Member(state.Strategy, draw, side).(*graph.Array))))
+			})(draws)
+		})(graph.Iota(sides))
+		return asked{draws, fitness}
+	}
+	kept := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	fitness := graph.Transpose(tiles.Gather(kept.Fitness), 1, 0, 2)
+	fitness = graph.SliceAxis(graph.Reshape(fitness, sides, tiles.Total()*tiles.Lanes), 1, 0, tiles.Items)
+	fitness = graph.Barrier(graph.Reshape(fitness, members))[0]
+	reached := strategy.Evaluation{Fitness: fitness, Length: graph.OnesLike(fitness)}
+	next := functionState{s.Tell(state.Strategy, reached, population.Stored(tiles, count, kept.Draws)), state.Key,
+		graph.Add(state.Generation, 1)}
+	return next, graph.Neg(graph.Mean(fitness))
+}
+
+// Plan is how it is laid out.
+func (f function) Plan() string { return f.plan }
+
+// Run gives the seconds of each of n generations, and the members' mean in the last.
+func (f function) Run(n int) (seconds []float64, mean float64, err error) {
+	for range n {
+		start := time.Now()
+		v, err := f.Numbers()
+		if err != nil {
+			return nil, 0, err
+		}
+		seconds, mean = append(seconds, time.Since(start).Seconds()), v[0]
+	}
+	return seconds, mean, nil
+}

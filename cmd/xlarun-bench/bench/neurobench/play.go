@@ -1,0 +1,129 @@
+package neurobench
+
+import (
+	"time"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve"
+	"xlarun/rollout/population"
+	"xlarun/xlabridge"
+)
+
+// Play is a population that plays its episodes again and again, each member with parameters of its own. They lie on the
+// devices.
+type Play struct {
+	program *xlabridge.Compiled
+	args    []*graph.Array
+	plan    string
+	// Compile are the seconds that the program took to trace and compile.
+	Compile float64
+}
+
+// played are the arguments of the program.
+type played struct {
+	Count   *graph.Array // tiles of a device
+	Members any          // [tiles, lanes, …]
+	Keys    *graph.Array // u32[tiles, lanes, 2]
+}
+
+// OpenPlay draws an experiment's members and compiles their episodes, laid out as the experiment is.
+func OpenPlay(b xlabridge.Backend, c evolve.Config) (*Play, error) {
+	e, err := evolve.New(b, c)
+	if err != nil {
+		return nil, err
+	}
+	rollout, layout := e.Rollout(), e.Profile().Plan
+	if err := e.Close(); err != nil {
+		return nil, err
+	}
+	tiles := population.CutTiles(c.Population, rollout.Plan.Tile, rollout.Plan.Devices)
+	options := rollout.Plan.Compile()
+	options.Purpose, options.NoCache = "bench "+c.Purpose(), true
+	compile := func(name string, args []any, f func(args []any) any) (*xlabridge.Compiled, error) {
+		p, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: tiles.Devices}, f)
+		if err != nil {
+			return nil, err
+		}
+		return b.Compile(p, options)
+	}
+	drawing, err := compile("members", []any{tiles.Count()}, func(args []any) any {
+		return members(rollout, tiles, args[0].(*graph.Array))
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = drawing.Close() }()
+	count, err := xlabridge.Put(b, tiles.Devices, tiles.Count())
+	if err != nil {
+		return nil, err
+	}
+	out, err := drawing.Call([]*graph.Array{count})
+	if err != nil {
+		return nil, err
+	}
+	arg := drawing.Program.OutTree().Unflatten(out)
+	start := time.Now()
+	program, err := compile("play", []any{arg}, func(args []any) any {
+		return meanReturn(rollout, tiles, args[0].(played))
+	})
+	if err != nil {
+		xlabridge.Free(out)
+		return nil, err
+	}
+	return &Play{program, out, layout, time.Since(start).Seconds()}, nil
+}
+
+// members are those of each tile and their keys.
+func members(rollout *episode.Rollout, tiles population.Tiles, count *graph.Array) played {
+	number := graph.Add(graph.Iota((tiles.PerDevice+1)*tiles.Lanes), graph.Mul(tiles.First(), tiles.Lanes))
+	keys := graph.VMap(func(i *graph.Array) *graph.Array { return random.FoldIn(random.New(1), i).Data })(number)
+	rows := graph.Barrier(graph.Reshape(keys, tiles.PerDevice+1, tiles.Lanes, 2))[0]
+	one := func(local *graph.Array) any {
+		return graph.VMap(func(key random.Key) any {
+			return rollout.Policy.Init(key)
+		})(random.Key{Data: graph.DynamicIndex(rows, local, 0)})
+	}
+	all := population.Each(tiles, count, population.RowsLike(tiles, one(graph.Zeros(graph.ShapeOf(graph.Int32)))), one)
+	return played{count, all, rows}
+}
+
+// meanReturn is that of all members.
+func meanReturn(rollout *episode.Rollout, tiles population.Tiles, p played) *graph.Array {
+	one := func(local *graph.Array) *graph.Array {
+		fitness, _ := rollout.Evaluate(population.At(p.Members, local), random.Key{
+			Data: graph.Barrier(graph.DynamicIndex(p.Keys, local, 0))[0]})
+		return fitness
+	}
+	rows := population.Each(tiles, p.Count, tiles.Rows(graph.Float32, tiles.Lanes), one)
+	all := graph.Reshape(tiles.Gather(rows), tiles.Total()*tiles.Lanes)
+	return graph.Mean(graph.SliceAxis(all, 0, 0, tiles.Items))
+}
+
+// Plan is how the population is laid out.
+func (p *Play) Plan() string { return p.plan }
+
+// Run gives the seconds of each of n runs, and the mean return.
+func (p *Play) Run(n int) (seconds []float64, mean float64, err error) {
+	for range n {
+		start := time.Now()
+		out, err := p.program.Call(p.args)
+		if err != nil {
+			return nil, 0, err
+		}
+		mean, err = graph.Float(out[0])
+		xlabridge.Free(out)
+		if err != nil {
+			return nil, 0, err
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+	}
+	return seconds, mean, nil
+}
+
+// Close frees members and program.
+func (p *Play) Close() error {
+	xlabridge.Free(p.args)
+	return p.program.Close()
+}

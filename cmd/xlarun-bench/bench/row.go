@@ -1,0 +1,205 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/display"
+	"xlarun/cmd/xlarun/machine"
+)
+
+// row is one row of a table: a workload beside one peer. Ratios are the peer's over ours, medians of the turns' ratios.
+// Without a peer its fields are null.
+type row struct {
+	Name        string   `json:"name"`
+	What        string   `json:"what,omitempty"`
+	Ours        float64  `json:"ours_seconds"`
+	Peer        *string  `json:"peer"`
+	PeerSeconds *float64 `json:"peer_seconds"`
+	Ratio       *float64 `json:"ratio"`
+	Needed      float64  `json:"needed,omitempty"`
+	Aim         float64  `json:"aim,omitempty"`
+	Rate        float64  `json:"rate,omitempty"` // units of work in a second
+	Unit        string   `json:"unit,omitempty"`
+	// ProcessorRatio is the ratio of processor times, which other work on the machine disturbs less.
+	ProcessorRatio float64 `json:"processor_ratio,omitempty"`
+	Processor      float64 `json:"ours_processor_seconds,omitempty"`
+	Compile        float64 `json:"ours_compile_seconds,omitempty"`
+	PeerCompile    float64 `json:"peer_compile_seconds,omitempty"`
+	CompileRatio   float64 `json:"compile_ratio,omitempty"`
+	CompileAim     float64 `json:"compile_aim,omitempty"`
+	PeakBytes      int64   `json:"ours_peak_bytes,omitempty"`
+	PeerPeakBytes  int64   `json:"peer_peak_bytes,omitempty"`
+	Result         float64 `json:"result"`
+	PeerResult     float64 `json:"peer_result,omitempty"`
+	Plan           string  `json:"plan,omitempty"`
+	// Failed says why the peer has no time.
+	Failed string `json:"peer_failed,omitempty"`
+}
+
+// rows returns a row for each peer, or one without.
+func rows(w Workload, ours *side, peers []*side) (all []row) {
+	r := row{Name: w.Name, What: w.What, Ours: machine.Median(ours.seconds), Unit: w.Unit,
+		Compile: machine.Median(ours.compile), PeakBytes: ours.last.Peak, Result: ours.last.Result,
+		Plan: ours.ready.Plan}
+	if len(ours.processor) > 0 {
+		r.Processor = machine.Median(ours.processor)
+	}
+	if w.Work > 0 {
+		r.Rate = w.Work / r.Ours
+	}
+	for _, s := range peers {
+		l := r
+		l.Peer = &s.peer.Name
+		if len(peers) > 1 {
+			l.Name += "-" + s.peer.Name
+		}
+		l.Needed, l.Aim, l.CompileAim = w.Needed, w.Aim, w.CompileAim
+		if s.peer.Needed > 0 {
+			l.Needed, l.Aim = s.peer.Needed, s.peer.Aim
+		}
+		if s.err != nil {
+			l.Failed = s.err.Error()
+			all = append(all, l)
+			continue
+		}
+		seconds, ratio := machine.Median(s.seconds), ratioOf(s.seconds, ours.seconds)
+		l.PeerSeconds, l.Ratio = &seconds, &ratio
+		l.ProcessorRatio = ratioOf(s.processor, ours.processor)
+		l.PeerCompile, l.PeerPeakBytes, l.PeerResult = machine.Median(s.compile), s.last.Peak, s.last.Result
+		if l.Compile > 0 {
+			l.CompileRatio = l.PeerCompile / l.Compile
+		}
+		all = append(all, l)
+	}
+	if len(all) == 0 {
+		return []row{r}
+	}
+	return all
+}
+
+// ratioOf returns the median of the turns' ratios. A machine that is busier for a while disturbs it less than the ratio
+// of the medians. It is 0 where there is nothing to compare.
+func ratioOf(theirs, ours []float64) float64 {
+	var all []float64
+	for i := range min(len(theirs), len(ours)) {
+		if ours[i] > 0 && theirs[i] > 0 {
+			all = append(all, theirs[i]/ours[i])
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return machine.Median(all)
+}
+
+// column is one column of the table.
+type column struct {
+	head string
+	cell func(row) string
+}
+
+var columns = []column{
+	{"WORKLOAD", func(r row) string { return r.Name }},
+	{"OURS", func(r row) string { return console.ShortTime(r.Ours) }},
+	{"A SECOND", func(r row) string {
+		if r.Rate == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%.3g %s", r.Rate, r.Unit)
+	}},
+	{"PEER", func(r row) string {
+		switch {
+		case r.Peer == nil:
+			return ""
+		case r.Failed != "":
+			return *r.Peer + " failed"
+		}
+		return *r.Peer + " " + console.ShortTime(*r.PeerSeconds)
+	}},
+	{"RATIO", func(r row) string {
+		if r.Ratio == nil {
+			return ""
+		}
+		return ratioText(*r.Ratio)
+	}},
+	{"OF PROCESSOR TIME", func(r row) string { return ratioText(r.ProcessorRatio) }},
+	{"NEEDED", func(r row) string { return ratioText(r.Needed) }},
+	{"AIM", func(r row) string { return ratioText(r.Aim) }},
+	{"COMPILE", func(r row) string { return timeText(r.Compile) }},
+	{"PEER'S", func(r row) string { return timeText(r.PeerCompile) }},
+	{"RATIO", func(r row) string { return ratioText(r.CompileRatio) }},
+	{"PEAK MEMORY", func(r row) string { return bytesText(r.PeakBytes) }},
+	{"PEER'S", func(r row) string { return bytesText(r.PeerPeakBytes) }},
+	{"PLAN", func(r row) string { return r.Plan }},
+}
+
+// printRows prints the table, without columns that have nothing in them, and the geometric means of the ratios.
+func printRows(out io.Writer, all []row) error {
+	if len(all) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	lines := make([][]string, len(all)+1)
+	for _, c := range columns {
+		empty := true
+		for _, r := range all {
+			empty = empty && c.cell(r) == ""
+		}
+		if empty {
+			continue
+		}
+		lines[0] = append(lines[0], c.head)
+		for i, r := range all {
+			lines[i+1] = append(lines[i+1], c.cell(r))
+		}
+	}
+	for _, line := range lines {
+		fmt.Fprintln(t, strings.Join(line, "\t"))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	mean := func(of func(row) float64) (float64, int) {
+		sum, n := 0., 0
+		for _, r := range all {
+			if r.Ratio == nil {
+				continue
+			}
+			if x := of(r); x > 0 {
+				sum, n = sum+math.Log(x), n+1
+			}
+		}
+		return math.Exp(sum / float64(max(n, 1))), n
+	}
+	if ratio, n := mean(func(r row) float64 { return *r.Ratio }); n > 1 {
+		compile, _ := mean(func(r row) float64 { return r.CompileRatio })
+		fmt.Fprintf(out, "geometric means of the ratios of %d rows: time %.2f, compiling %.2f\n", n, ratio, compile)
+	}
+	return nil
+}
+
+func ratioText(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3g", x)
+}
+
+func timeText(x float64) string {
+	if x == 0 {
+		return ""
+	}
+	return console.ShortTime(x)
+}
+
+func bytesText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return display.Bytes(n)
+}

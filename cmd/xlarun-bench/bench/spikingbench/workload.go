@@ -1,0 +1,220 @@
+// Package spikingbench holds the workloads of xlarun bench spiking: networks of LIF neurons, from numbers that the
+// peers make too, so that results can be compared as well as times.
+package spikingbench
+
+import (
+	"fmt"
+	"time"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/cmd/xlarun-bench/bench/numbers"
+	"xlarun/graph"
+	"xlarun/graph/nn"
+	"xlarun/rollout/population"
+	"xlarun/xlabridge"
+)
+
+// Workload is one comparison.
+type Workload struct {
+	Name, What  string
+	Args        []string // of the peers' spiking_jax.py, behind who is asked
+	Peers       []Peer
+	Work        float64 // of a run: steps of all members and examples
+	Needed, Aim float64 // ratios of speed
+	open        func(b xlabridge.Backend, o Options) (Runner, error)
+}
+
+// Peer is who is compared with.
+type Peer struct {
+	Name string // as spiking_jax.py takes it
+	// Same tells that it computes the same numbers as ours.
+	Same bool
+}
+
+// Options say how a workload of ours is run.
+type Options struct {
+	Devices int
+	Tune    string // as for evolve, of workloads that play
+}
+
+// Runner is a workload that is compiled.
+type Runner interface {
+	// Run gives the seconds of each of n runs, and what the last came to.
+	Run(n int) (seconds []float64, result float64, err error)
+	Close() error
+}
+
+// Open compiles a workload.
+func (w Workload) Open(b xlabridge.Backend, o Options) (Runner, error) { return w.open(b, o) }
+
+// Sizes of the network, and its steps.
+const (
+	inputs, hidden1, hidden2, outputs = 64, 128, 64, 4
+
+	steps   = 100
+	members = 64
+)
+
+// peers are those that have the networks' workloads. BrainPy's LIF resets in another step, so its numbers are its own.
+var peers = []Peer{{"spyx", true}, {"jax", true}, {"brainpy", false}}
+
+// All lists the workloads.
+func All() []Workload {
+	return []Workload{
+		forward("members", 1, 3, 6),
+		forward("batches", 64, 1.5, 3),
+		gradient("gradient", 64, 1.5, 3),
+		forage("forage", 1024, 500, 8, "32,16", 3, 6),
+	}
+}
+
+// net is a network without its cells, which have no parameters of their own here.
+type net struct{ A, B, C *graph.Array } // [inputs, hidden1], [hidden1, hidden2], [hidden2, outputs]
+
+// newNet makes a network, or with leading axes many.
+func newNet(lead ...int) net {
+	weights := func(seed uint32, in, out int) *graph.Array {
+		return numbers.Uniform(seed, spread(in), append(append([]int{}, lead...), in, out)...)
+	}
+	return net{weights(1, inputs, hidden1), weights(2, hidden1, hidden2), weights(3, hidden2, outputs)}
+}
+
+// charge is what a network carries: potentials of each layer, [examples, units].
+type charge struct{ A, B, C *graph.Array }
+
+// apply maps trains x [steps, examples, inputs] to the sum over time of the readout [examples, outputs]. Layers run one
+// after the other along chunks of time.
+func (n net) apply(x *graph.Array, chunk int) *graph.Array {
+	beta, one := graph.Scalar(.9), graph.Scalar(1)
+	a, b, c := nn.LIF{Beta: beta, Threshold: one}, nn.LIF{Beta: beta, Threshold: one}, nn.LI{Beta: beta}
+	rest := func(units int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, x.Dim(1), units)) }
+	_, read := nn.InChunks(chunk, func(s charge, x *graph.Array) (charge, *graph.Array) {
+		s.A, x = a.Apply(s.A, graph.SparseDot(x, n.A))
+		s.B, x = b.Apply(s.B, graph.SparseDot(x, n.B))
+		s.C, x = c.Apply(s.C, graph.SparseDot(x, n.C))
+		return s, x
+	}, charge{rest(hidden1), rest(hidden2), rest(outputs)}, x)
+	return graph.Sum(read, 0)
+}
+
+// trains are inputs [steps, examples, inputs] that spike in three steps of ten.
+func trains(examples int) *graph.Array { return spikes(4, .3, steps, examples, inputs) }
+
+// forward is a population of networks, each on the same batch of examples.
+func forward(name string, examples int, needed, aim float64) Workload {
+	return Workload{
+		Name: name, What: fmt.Sprintf("forward, %d-%d-%d-%d LIF, %d steps, %d networks, batch %d", inputs, hidden1,
+			hidden2, outputs, steps, members, examples),
+		Args: []string{"forward", fmt.Sprint(members), fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
+		Work: float64(members * examples * steps), Needed: needed, Aim: aim,
+		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+			lanes, chunk := 8, 50
+			if examples > 1 { // a network's products are large enough by themselves
+				lanes, chunk = 1, 10
+			}
+			tiles := population.CutTiles(members, lanes, o.Devices)
+			nets := newNet(tiles.Total(), lanes)
+			return open(b, o.Devices, []any{nets, trains(examples), tiles.Count()}, func(args []any) any {
+				nets, x := args[0].(net), args[1].(*graph.Array)
+				tile := func(local *graph.Array) *graph.Array {
+					mine := population.At(nets, graph.Add(tiles.First(), local))
+					return graph.VMap(func(n net) *graph.Array { return n.apply(x, chunk) })(mine)
+				}
+				rows := population.Each(tiles, args[2].(*graph.Array), tiles.Rows(graph.Float32, lanes, examples,
+					outputs), tile)
+				return graph.Mean(graph.Abs(tiles.Gather(rows)))
+			})
+		},
+	}
+}
+
+// gradient is the value and gradient of one network's cross-entropy, each device with its part of the batch.
+func gradient(name string, examples int, needed, aim float64) Workload {
+	return Workload{
+		Name: name, What: fmt.Sprintf("value and gradient, %d-%d-%d-%d LIF, %d steps, batch %d", inputs, hidden1,
+			hidden2, outputs, steps, examples),
+		Args: []string{"gradient", fmt.Sprint(examples), fmt.Sprint(steps)}, Peers: peers,
+		Work: float64(examples * steps), Needed: needed, Aim: aim,
+		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+			if examples%o.Devices != 0 {
+				o.Devices = 1
+			}
+			labels := numbers.Classes(5, outputs, examples)
+			return open(b, o.Devices, []any{newNet(), trains(examples), labels}, func(args []any) any {
+				part := examples / o.Devices
+				at := graph.Mul(graph.AxisIndex(graph.DeviceAxis), part)
+				zero := graph.Zeros(graph.ShapeOf(graph.Int32))
+				x := graph.DynamicSlice(args[1].(*graph.Array), []*graph.Array{zero, at, zero},
+					[]int{steps, part, inputs})
+				y := graph.DynamicSlice(args[2].(*graph.Array), []*graph.Array{at}, []int{part})
+				loss, d := graph.ValueAndGrad(func(n net) *graph.Array {
+					return graph.Mean(graph.VMap2(nn.CrossEntropy)(n.apply(x, steps), y))
+				})(args[0].(net))
+				mean := func(a *graph.Array) *graph.Array { return graph.PMean(a, graph.DeviceAxis) }
+				return []any{mean(loss), graph.MapTree(mean, d)}
+			})
+		},
+	}
+}
+
+// forage is a population that plays Forage-L0 by the policy spiking.
+func forage(name string, members, steps, substeps int, hidden string, needed, aim float64) Workload {
+	return Workload{
+		Name: name, What: fmt.Sprintf("Forage-L0-v1, %d x spiking:%s, %d steps of %d substeps", members, hidden, steps,
+			substeps),
+		Args: []string{"forage", fmt.Sprint(members), fmt.Sprint(steps), fmt.Sprint(substeps), hidden}, Peers: []Peer{
+			{Name: "jax"}},
+		Work: float64(members * steps), Needed: needed, Aim: aim,
+		open: func(b xlabridge.Backend, o Options) (Runner, error) {
+			c := neurobench.Experiment("Forage-L0-v1", "spiking:"+hidden, members, steps, neurobench.Options{
+				Devices: o.Devices, Tune: o.Tune})
+			return neurobench.OpenPlay(b, c.With("policy.substeps", substeps))
+		},
+	}
+}
+
+// opened is a compiled workload with its arguments on the devices.
+type opened struct {
+	program *xlabridge.Compiled
+	args    []*graph.Array
+}
+
+// open compiles a function of args, whose first result is a number.
+func open(b xlabridge.Backend, devices int, args []any, f func(args []any) any) (Runner, error) {
+	p, err := graph.TraceArgs("spiking", args, graph.TraceOptions{Replicas: devices}, f)
+	if err != nil {
+		return nil, err
+	}
+	program, err := b.Compile(p, xlabridge.CompileOptions{Replicas: devices, Purpose: "bench spiking", NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	placed, err := xlabridge.Put(b, devices, args)
+	if err != nil {
+		_ = program.Close()
+		return nil, err
+	}
+	return &opened{program, graph.Leaves(placed)}, nil
+}
+
+func (o *opened) Run(n int) (seconds []float64, result float64, err error) {
+	for range n {
+		start := time.Now()
+		out, err := o.program.Call(o.args)
+		if err != nil {
+			return nil, 0, err
+		}
+		result, err = graph.Float(out[0])
+		seconds = append(seconds, time.Since(start).Seconds())
+		xlabridge.Free(out)
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+	return seconds, result, nil
+}
+
+func (o *opened) Close() error {
+	xlabridge.Free(o.args)
+	return o.program.Close()
+}

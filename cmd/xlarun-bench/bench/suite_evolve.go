@@ -1,0 +1,172 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/rollout/evolve"
+	"xlarun/rollout/run"
+	"xlarun/rollout/sparse"
+	"xlarun/xlabridge"
+)
+
+func evolveWorkloads(Options) []Workload {
+	forage := evolve.DefaultConfig()
+	forage.Env, forage.Strategy, forage.Steps, forage.Policy = "Forage-L1-v1", "openes", 200, "mlp:32,32"
+	forage.Population = 1024
+	return []Workload{
+		rolloutWorkload("rollouts-small", 256, 16, 1, 5, 10),
+		rolloutWorkload("rollouts-wide", 1024, 64, 1, 3.3, 9),
+		generationWorkload("generation-small", 256, 16, steady, 7, 10),
+		generationWorkload("generation-wide", 1024, 64, steady, 3.3, 10),
+		{Name: "generation-forage", What: "a generation of OpenES on Forage-L1-v1, 1024 x mlp:32,32, 200 steps",
+			Work: 1024 * 200, Unit: "steps", Open: generations(forage)},
+		rolloutWorkload("episodes", 256, 64, 16, 2, 4),
+		generationWorkload("start-warm", 256, 16, warmStart, 30, 100),
+		generationWorkload("start-cold", 256, 16, coldStart, 0, 0),
+		sparseWorkload("sparse", "auto"),
+		sparseWorkload("sparse-masked", "masked"),
+		{Name: "open", What: "a process that opens the plugin alone, from its start", Start: coldStart, Explicit: true,
+			Open: func(context.Context, *host, xlabridge.Backend, Options) (Runner, error) {
+				return timed(func() (float64, error) { return 0, nil }, func() error { return nil }), nil
+			}},
+	}
+}
+
+// cartPole is OpenES on episodes of 500 steps of CartPole-v1, with two hidden layers.
+func cartPole(population, hidden int) evolve.Config {
+	c := evolve.DefaultConfig()
+	c.Env, c.Strategy, c.Steps = "CartPole-v1", "openes", 500
+	c.Population, c.Policy = population, fmt.Sprintf("mlp:%d,%d", hidden, hidden)
+	return c
+}
+
+// rolloutWorkload is a population that plays its episodes, without sampling and learning.
+func rolloutWorkload(name string, population, hidden, episodes int, needed, aim float64) Workload {
+	sizes := []string{strconv.Itoa(population), "500", strconv.Itoa(hidden)}
+	peers := []Peer{
+		{Name: "gymnax", Script: "gymnax_rollout.py", Args: sizes},
+		{Name: "C", Source: "rollout_limit.c", Defines: []string{fmt.Sprintf("-DH=%d", hidden)}, Args: sizes[:1]},
+	}
+	if episodes > 1 {
+		peers = []Peer{{Name: "jax", Script: "episodes_jax.py", Args: append(sizes, strconv.Itoa(episodes))}}
+	}
+	return Workload{Name: name, Needed: needed, Aim: aim, Peers: peers,
+		What: fmt.Sprintf("CartPole-v1, %d x mlp:%d,%d, %d episodes of 500 steps", population, hidden, hidden,
+			episodes),
+		Work: float64(population * 500 * episodes), Unit: "steps",
+		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			c := cartPole(population, hidden)
+			c.Episodes, c.Devices, c.Tune = episodes, o.Devices, o.Tune
+			return neurobench.OpenPlay(b, c)
+		}}
+}
+
+// generationWorkload is a whole generation: ask, play, tell.
+func generationWorkload(name string, population, hidden int, start startKind, needed, aim float64) Workload {
+	what := fmt.Sprintf("a generation of OpenES on CartPole-v1, %d x mlp:%d,%d, 500 steps", population, hidden, hidden)
+	work := float64(population * 500)
+	if start != steady {
+		what, work = "from the start of a process to the first of: "+what, 0
+	}
+	if start == warmStart {
+		what += "; its programs are cached"
+	}
+	return Workload{Name: name, What: what, Work: work, Unit: "steps", Needed: needed, Aim: aim, Start: start,
+		Open: generations(cartPole(population, hidden)),
+		Peers: []Peer{{Name: "evosax", Script: "evosax_cartpole.py",
+			Args: []string{strconv.Itoa(population), strconv.Itoa(hidden)}}}}
+}
+
+// generations runs generations of an experiment.
+func generations(c evolve.Config) openRunner {
+	return func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+		c := c
+		if c.Devices == 0 {
+			c.Devices = o.Devices
+		}
+		c.Tune = o.Tune
+		e, err := evolve.New(b, c)
+		if err != nil {
+			return nil, err
+		}
+		return steps(e, 0), nil
+	}
+}
+
+// stepper is a run that is timed round by round.
+type stepper interface {
+	Step() (run.Metrics, error)
+	Profile() run.Profile
+	Close() error
+}
+
+// stepped is the Runner of a run's rounds.
+type stepped struct {
+	runner
+	plan string
+}
+
+func (s stepped) Plan() string { return s.plan }
+
+// steps times rounds. Where per is above 0, times are those of per units of the rounds' work.
+func steps(s stepper, per float64) Runner {
+	work := 0.
+	r := timed(func() (float64, error) {
+		m, err := s.Step()
+		work = m.Work
+		return float64(m.Step), err
+	}, s.Close).(runner)
+	once := r.once
+	r.once = func() (seconds, result float64, err error) {
+		if seconds, result, err = once(); per > 0 && work > 0 {
+			seconds *= per / work
+		}
+		return seconds, result, err
+	}
+	return stepped{r, s.Profile().Plan}
+}
+
+// sparseExamples is the number of examples of a step.
+const sparseExamples = 512
+
+// sparseWorkload is a step of SGD of sparse networks by a method: "auto", what is chosen by default, or "masked".
+func sparseWorkload(name, method string) Workload {
+	w := Workload{Name: name, What: "a step of SGD of 200 sparse networks on 512 examples each, method " + method,
+		Work: 200 * sparseExamples, Unit: "examples", Peers: []Peer{{Name: "C", Source: "sparse_mnist.c"}},
+		Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			c := sparse.DefaultConfig()
+			c.Batch, c.Steps, c.MutateEvery, c.Method, c.Devices = sparseExamples, 1<<30, 0, method, o.Devices
+			p, err := sparse.New(b, c, randomPictures(sparseExamples))
+			if err != nil {
+				return nil, err
+			}
+			return timed(func() (float64, error) {
+				_, _, err := p.Train(1)
+				return float64(p.Steps()), err
+			}, p.Close), nil
+		}}
+	if method == "auto" {
+		w.Needed, w.Aim = 3.3, 8
+	}
+	return w
+}
+
+// randomPictures returns pictures with a fifth of the pixels set, as the peer's.
+func randomPictures(n int) sparse.Data {
+	const pixels, classes = 784, 10
+	r := rand.New(rand.NewPCG(1, 2))
+	m := sparse.Images{Pixels: pixels, Data: make([]byte, n*pixels), Labels: make([]byte, n)}
+	for i := range m.Data {
+		if r.IntN(5) == 0 {
+			m.Data[i] = byte(r.IntN(256))
+		}
+	}
+	for i := range m.Labels {
+		m.Labels[i] = byte(i % classes)
+	}
+	return sparse.Data{Train: m, Test: m.Head(64)}
+}

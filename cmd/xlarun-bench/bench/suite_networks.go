@@ -1,0 +1,188 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"xlarun/cmd/xlarun-bench/bench/genericbench"
+	"xlarun/cmd/xlarun-bench/bench/gradbench"
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/cmd/xlarun-bench/bench/spikingbench"
+	"xlarun/graph"
+	"xlarun/xlabridge"
+)
+
+// compiled is a program that is called again and again.
+type compiled struct {
+	program *xlabridge.Compiled
+	args    []*graph.Array
+	seconds float64 // to trace and compile
+	result  func(out []*graph.Array) (float64, error)
+	checks  []float64
+}
+
+func (c *compiled) CompileSeconds() float64 { return c.seconds }
+func (c *compiled) Checks() []float64       { return c.checks }
+
+func (c *compiled) Run(n int) (seconds []float64, result float64, err error) {
+	for range n {
+		start := time.Now()
+		out, err := c.program.Call(c.args)
+		if err != nil {
+			return nil, 0, err
+		}
+		seconds = append(seconds, time.Since(start).Seconds())
+		xlabridge.Free(out)
+	}
+	return seconds, 0, nil
+}
+
+func (c *compiled) Close() error {
+	xlabridge.Free(c.args)
+	return c.program.Close()
+}
+
+// check calls the program once and keeps the numbers that other sides have to agree with.
+func (c *compiled) check(of func(out []*graph.Array) ([]float64, error)) error {
+	out, err := c.program.Call(c.args)
+	if err != nil {
+		return err
+	}
+	defer xlabridge.Free(out)
+	c.checks, err = of(out)
+	return err
+}
+
+// gradWorkloads are value and gradient of networks: a call, and from a process's start to the first result.
+func gradWorkloads(Options) (all []Workload) {
+	for _, g := range gradbench.All() {
+		needed := 1 / 1.05
+		if g.Loop { // where XLA's CPU backend is at its worst
+			needed = 5
+		}
+		w := Workload{Name: g.Name, What: g.What, Needed: needed, CompileAim: 2, Same: 1e-3,
+			Peers: []Peer{{Name: "jax", Script: "jax_grad.py", Args: []string{g.Name}}},
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
+				c, err := compileProgram(b, xlabridge.CompileOptions{AllCores: true}, g.Args(),
+					func(args any) (*graph.Program, error) {
+						return graph.TraceArgs(g.Name, args.([]any), graph.TraceOptions{}, g.Apply)
+					})
+				if err != nil {
+					return nil, err
+				}
+				return c, c.check(gradbench.Checks)
+			}}
+		start := w
+		start.Name, start.What, start.Start, start.Needed = g.Name+"-start-warm", "from the start of a process to the "+
+			"first of: "+g.What+"; its programs are cached", warmStart, 10
+		start.CompileAim = 0
+		all = append(all, w, start)
+	}
+	return all
+}
+
+// compileProgram traces and compiles a function and puts its arguments on the device.
+func compileProgram(b xlabridge.Backend, o xlabridge.CompileOptions, args any,
+	trace func(args any) (*graph.Program, error)) (*compiled, error) {
+	start := time.Now()
+	p, err := trace(args)
+	if err != nil {
+		return nil, err
+	}
+	x, err := b.Compile(p, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiled{program: x, seconds: time.Since(start).Seconds()}
+	put, err := xlabridge.Put(b, 1, args)
+	if err != nil {
+		_ = x.Close()
+		return nil, err
+	}
+	c.args = graph.Leaves(put)
+	return c, nil
+}
+
+// Ratios that the programs of generic are to reach: none slower than JAX by more than a tenth.
+const genericNeeded, genericAim, genericCompileAim = .9, 1.3, 2
+
+func genericWorkloads(Options) (all []Workload) {
+	for _, p := range genericbench.All() {
+		all = append(all, Workload{Name: p.Name, What: "a call of the program " + p.Name, Needed: genericNeeded,
+			Aim: genericAim, CompileAim: genericCompileAim, Same: genericbench.Tolerance,
+			Peers: []Peer{{Name: "jax", Script: "jax_generic.py", Args: []string{p.Name}}},
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, _ Options) (Runner, error) {
+				if err := genericbench.WarmUp(b); err != nil {
+					return nil, err
+				}
+				start := time.Now()
+				in := p.In()
+				traced, err := graph.Trace(p.Name, p.Apply, in)
+				if err != nil {
+					return nil, err
+				}
+				tracing := time.Since(start).Seconds()
+				c, err := compileProgram(b, xlabridge.CompileOptions{NoCache: true}.ForJit(b, traced), in,
+					func(any) (*graph.Program, error) { return traced, nil })
+				if err != nil {
+					return nil, err
+				}
+				c.seconds += tracing
+				return c, c.check(genericbench.Checks)
+			}})
+	}
+	return all
+}
+
+func spikingWorkloads(Options) (all []Workload) {
+	for _, s := range spikingbench.All() {
+		w := Workload{Name: s.Name, What: s.What, Work: s.Work, Unit: "steps", Needed: s.Needed, Aim: s.Aim, Same: 2e-2}
+		for _, p := range s.Peers {
+			w.Peers = append(w.Peers, Peer{Name: p.Name, Script: "spiking_jax.py", Other: !p.Same,
+				Args: append([]string{p.Name}, s.Args...)})
+		}
+		w.Open = func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+			r, err := s.Open(b, spikingbench.Options{Devices: o.Devices, Tune: o.Tune})
+			if err != nil {
+				return nil, err
+			}
+			return resultChecked{r}, nil
+		}
+		all = append(all, w)
+	}
+	return all
+}
+
+// resultChecked is a Runner whose result is what other sides have to agree with.
+type resultChecked struct{ Runner }
+
+// Checks returns the result. A run that fails has none.
+func (r resultChecked) Checks() []float64 {
+	_, result, err := r.Run(1)
+	if err != nil {
+		return nil
+	}
+	return []float64{result}
+}
+
+func neuroWorkloads(o Options) (all []Workload) {
+	for _, n := range neurobench.All(o.Size) {
+		all = append(all, Workload{Name: n.Name, What: n.What, Work: n.Work, Unit: "steps", Needed: n.Needed,
+			Aim:   n.Aim,
+			Peers: []Peer{{Name: n.Peer, Script: "neuro_jax.py", Args: n.PeerArgs}},
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+				return n.Open(b, neurobench.Options{Devices: o.Devices, Tune: o.Tune})
+			}})
+	}
+	return all
+}
+
+func scalingWorkloads(Options) (all []Workload) {
+	for _, s := range neurobench.Scaling() {
+		all = append(all, Workload{Name: s.Axis + "-" + s.At, Work: s.Work(), Unit: "steps", What: s.What(),
+			Open: func(_ context.Context, _ *host, b xlabridge.Backend, o Options) (Runner, error) {
+				return neurobench.OpenPlay(b, s.Experiment(o.Tune, o.Devices))
+			}})
+	}
+	return all
+}

@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/xlabridge"
+)
+
+// work is what a process of ours does for one workload: it answers the numbers of runs that come in.
+func (h *host) work(ctx context.Context, flags console.BackendFlags, w Workload, o Options) error {
+	b, err := h.open(ctx, flags)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = b.Close() }()
+	if o.Devices == 0 {
+		o.Devices = b.NumDevices()
+	}
+	start := time.Now()
+	r, err := w.Open(ctx, h, b, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }()
+	first := ready{Compile: time.Since(start).Seconds()}
+	if c, ok := r.(interface{ CompileSeconds() float64 }); ok {
+		first.Compile = c.CompileSeconds()
+	}
+	if _, _, err := r.Run(1); err != nil {
+		return err
+	}
+	if p, ok := r.(planner); ok {
+		first.Plan = p.Plan()
+	}
+	if c, ok := r.(checker); ok {
+		first.Checks = c.Checks()
+	}
+	if err := h.PrintJSON(first); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(h.In)
+	for lines.Scan() {
+		var n int
+		if err := json.Unmarshal(lines.Bytes(), &n); err != nil || n < 1 {
+			return console.BadInput("a worker got %q, wants a number of runs", lines.Text())
+		}
+		before := processorTime(b)
+		seconds, result, err := r.Run(n)
+		if err != nil {
+			return err
+		}
+		a := answer{Seconds: seconds, Processor: (processorTime(b) - before).Seconds() / float64(n), Result: result}
+		if a.Peak, err = peakSoFar(); err != nil {
+			return err
+		}
+		if err := h.PrintJSON(a); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// loaded is when this process was loaded.
+var loaded = time.Now()
+
+// processorTime is what this process has used so far. An accelerator works while the process waits: there the clock's
+// time stands for it.
+func processorTime(b xlabridge.Backend) time.Duration {
+	var usage syscall.Rusage
+	if kind := b.Backend(); kind != "cpu" && kind != console.Reference ||
+		syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
+		return time.Since(loaded)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// peakSoFar is the most resident memory of this process so far, from its own counter. What the kernel counts for a
+// parent begins with the parent's.
+func peakSoFar() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmHWM:" {
+			kilobytes, err := strconv.ParseInt(fields[1], 10, 64)
+			return kilobytes << 10, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/self/status has no line VmHWM")
+}

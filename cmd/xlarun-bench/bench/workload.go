@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"xlarun/cmd/xlarun-bench/bench/neurobench"
+	"xlarun/xlabridge"
+)
+
+// Suite is a table of workloads that one command times.
+type Suite struct {
+	Name    string
+	Aliases []string // further names of its command
+	What    string
+	// Turn is about how long a side runs before it is the next side's turn.
+	Turn      time.Duration
+	Devices   int // of our processes; 0: what --devices says
+	Workloads func(Options) []Workload
+}
+
+// Workload is one thing that we do and that others do too. Each side is a process of its own that has an empty cache,
+// compiles, and then runs as often as it is asked to.
+type Workload struct {
+	Name string
+	What string  // what is computed, and what the time is of
+	Work float64 // units of Unit in the timed part, for the rate; 0: no rate
+	Unit string
+	// Needed and Aim are ratios of the peer's time to ours: what is required and what is wanted.
+	Needed, Aim float64
+	CompileAim  float64 // the same of the time to trace and compile
+	// Same is how far checks of sides that compute the same may lie apart, relative to their size; 0: not compared.
+	Same float64
+	// Start tells that what counts is the time from the start of a process to its first result.
+	Start startKind
+	// Explicit workloads run only where they are named, or as the peer of another one.
+	Explicit bool
+	Open     openRunner
+	Peers    []Peer
+}
+
+type startKind int
+
+const (
+	steady    startKind = iota // runs are timed, not starts
+	coldStart                  // with an empty cache of programs
+	warmStart                  // with the programs of an earlier start in the cache
+)
+
+// Peer is a program that does the same. Exactly one of Script, Source and Workload is set.
+type Peer struct {
+	Name     string
+	Script   string // of third_party/peers, in Python
+	Source   string // of third_party/peers, in C
+	Defines  []string
+	Workload string // one of ours, of the same suite
+	Args     []string
+	// Other tells that it does not compute the same numbers: checks are not compared.
+	Other       bool
+	Needed, Aim float64 // in place of the workload's
+}
+
+// Options say how workloads of ours are run.
+type Options struct {
+	Devices int
+	Tune    string          // as for evolve
+	Size    neurobench.Size // of the suite neuro's classic control
+}
+
+// openRunner compiles a workload and makes its Runner.
+type openRunner = func(ctx context.Context, h *host, b xlabridge.Backend, o Options) (Runner, error)
+
+// Runner is a workload of ours that is compiled.
+type Runner interface {
+	// Run runs n times. It returns the seconds of each run and what the last one came to.
+	Run(n int) (seconds []float64, result float64, err error)
+	Close() error
+}
+
+// planner is a Runner that can say how it is laid out.
+type planner interface{ Plan() string }
+
+// checker is a Runner with numbers that sides which compute the same agree on.
+type checker interface{ Checks() []float64 }
+
+// runner is a Runner of functions.
+type runner struct {
+	once  func() (seconds, result float64, err error)
+	close func() error
+}
+
+// timed returns a Runner whose runs are timed from outside.
+func timed(f func() (float64, error), close func() error) Runner {
+	return runner{once: func() (float64, float64, error) {
+		start := time.Now()
+		result, err := f()
+		return time.Since(start).Seconds(), result, err
+	}, close: close}
+}
+
+func (r runner) Run(n int) (seconds []float64, result float64, err error) {
+	for range n {
+		var s float64
+		if s, result, err = r.once(); err != nil {
+			return nil, 0, err
+		}
+		seconds = append(seconds, s)
+	}
+	return seconds, result, nil
+}
+
+func (r runner) Close() error { return r.close() }

@@ -1,0 +1,87 @@
+package command
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"xlarun/studies"
+	"xlarun/studies/study"
+)
+
+// exact is a number in JSON, and what is none, which JSON has no way to write, as the text that CSV has.
+type exact float64
+
+// MarshalJSON writes the number, or "+Inf", "-Inf", "NaN".
+func (x exact) MarshalJSON() ([]byte, error) {
+	if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+		return json.Marshal(fmt.Sprint(float64(x)))
+	}
+	return json.Marshal(float64(x))
+}
+
+// exported are trials as CSV, a column a parameter, or as lines of JSON.
+func exported(trials []*study.FrozenTrial, table bool) ([]byte, error) {
+	var b bytes.Buffer
+	params, objectives := map[string]bool{}, 0
+	for _, t := range trials {
+		for name := range t.Params {
+			params[name] = true
+		}
+		objectives = max(objectives, len(t.Values))
+	}
+	names := slices.Sorted(maps.Keys(params))
+	if !table {
+		lines := json.NewEncoder(&b)
+		for _, t := range trials {
+			values := []exact{}
+			for _, x := range t.Values {
+				values = append(values, exact(x))
+			}
+			reports := [][2]any{}
+			for _, r := range t.Intermediate {
+				reports = append(reports, [2]any{r.Step, exact(r.Value)})
+			}
+			if err := lines.Encode(map[string]any{"number": t.Number, "state": t.State, "values": values,
+				"params": t.External(), "intermediate": reports, "reason": studies.Reason(t)}); err != nil {
+				return nil, err
+			}
+		}
+		return b.Bytes(), nil
+	}
+	w := csv.NewWriter(&b)
+	head := []string{"number", "state"}
+	for i := range objectives {
+		head = append(head, fmt.Sprintf("value_%d", i))
+	}
+	for _, name := range names {
+		head = append(head, "params_"+name)
+	}
+	err := w.Write(append(head, "reason"))
+	for _, t := range trials {
+		row := []string{fmt.Sprint(t.Number), string(t.State)}
+		for i := range objectives {
+			cell := ""
+			if i < len(t.Values) {
+				cell = fmt.Sprint(t.Values[i])
+			}
+			row = append(row, cell)
+		}
+		external := t.External()
+		for _, name := range names {
+			cell := ""
+			if v, ok := external[name]; ok {
+				cell = fmt.Sprint(v)
+			}
+			row = append(row, cell)
+		}
+		err = errors.Join(err, w.Write(append(row, studies.Reason(t))))
+	}
+	w.Flush()
+	return b.Bytes(), errors.Join(err, w.Error())
+}

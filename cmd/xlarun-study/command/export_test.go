@@ -1,0 +1,25 @@
+package command
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/studies/study"
+)
+
+// What is no number is told apart in both formats: JSON had null for all three.
+func TestExportOfNoNumbers(t *testing.T) {
+	trial := &study.FrozenTrial{Number: 0, State: study.Complete, Values: []float64{math.Inf(-1)},
+		Intermediate: []study.Reported{{Step: 1, Value: math.NaN()}, {Step: 2, Value: math.Inf(1)},
+			{Step: 3, Value: .5}}}
+	lines, err := exported([]*study.FrozenTrial{trial}, false)
+	require.NoError(t, err)
+	require.Contains(t, string(lines), `"values":["-Inf"]`)
+	require.Contains(t, string(lines), `"intermediate":[[1,"NaN"],[2,"+Inf"],[3,0.5]]`)
+	table, err := exported([]*study.FrozenTrial{trial}, true)
+	require.NoError(t, err)
+	require.Contains(t, strings.Split(string(table), "\n")[1], "-Inf")
+}

@@ -1,0 +1,97 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/cmd/xlarun/console"
+	"xlarun/studies"
+	"xlarun/studies/rdb"
+	"xlarun/studies/study"
+	"xlarun/studies/web"
+)
+
+// openPage serves a study's page and says where.
+func openPage(a *cli.App, l studies.Listen, d *rdb.DB, st *study.Study,
+	workers func() []studies.WorkerStatus) (*web.Page, error) {
+	p, err := web.Open(l, d, st, workers)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(a.Out, "the study is shown at %s%s\n", p.URL(), asksFor(l))
+	return p, nil
+}
+
+func asksFor(l studies.Listen) string {
+	if l.Token == "" {
+		return ""
+	}
+	return " (it asks for the token)"
+}
+
+// beside opens the page of a study that this process runs; the page has a connection to the storage of its own.
+func beside(a *cli.App, l studies.Listen, c *studies.Coordinator) (end func(), err error) {
+	d, err := rdb.Open(c.Spec.Storage)
+	if err != nil {
+		return nil, err
+	}
+	st, err := study.New(c.Spec.Name, study.Options{Storage: d, Directions: c.Spec.Directions(),
+		Sampler: study.Random{}})
+	var p *web.Page
+	if err == nil {
+		p, err = openPage(a, l, d, st, c.WorkerStatus)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return func() { _, _ = p.Close(), d.Close() }, nil // nothing was written
+}
+
+func studyWatchCommand(a *cli.App) *cobra.Command {
+	door, name, listen := &guard{}, "", ""
+	cmd := &cobra.Command{Use: "watch SPEC.toml|DATABASE|RUN", Short: "Show a study, or a run of islands, in the " +
+		"browser, while it runs or later",
+		Long: "Watch serves a page with a study's best value, learning curves, importances and parallel coordinates " +
+			"until it is interrupted. It changes nothing.\n" +
+			"Of the folder of a run of xlarun islands it shows the islands' curves, what they have come to and where " +
+			"it comes from.\n" +
+			"Where other machines can reach the address, a token or certificates are required. xlarun serve has the " +
+			"page, too, and workers on it.",
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := door.listen(listen)
+			if err != nil {
+				return err
+			}
+			if err := l.Check(); err != nil {
+				return console.BadInput("--web: %w", err)
+			}
+			if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+				p, err := web.OpenIslands(l, args[0])
+				if err != nil {
+					return console.BadInput("%w", err)
+				}
+				fmt.Fprintf(a.Out, "the islands are shown at %s%s\n", p.URL(), asksFor(l))
+				<-cmd.Context().Done()
+				return p.Close()
+			}
+			d, st, err := openStudy(a, args[0], name)
+			if err != nil {
+				return err
+			}
+			p, err := openPage(a, l, d, st, nil)
+			if err != nil {
+				return errors.Join(err, d.Close())
+			}
+			<-cmd.Context().Done()
+			return errors.Join(p.Close(), d.Close())
+		}}
+	cmd.Flags().StringVar(&name, "study", "", "name of the study, where the database has several")
+	cmd.Flags().StringVar(&listen, "web", "127.0.0.1:0", "address of the page, HOST:PORT; port 0 for any")
+	door.add(cmd, "page")
+	return cmd
+}

@@ -1,0 +1,286 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
+	"xlarun/studies/rdb/rdbtest"
+)
+
+// TestStudy runs a study as lanes of one program and with the program's own worker processes, which come to the same,
+// goes on with it, and looks at it.
+func TestStudy(t *testing.T) {
+	s := shelltest.New(t)
+	spec := `name = "small"
+kind = "evolve"
+metric = "best_ever"
+trials = 4
+seeds = 2
+startup = 2
+report-every = 1
+sampler = "tpe"
+[run]
+env = "CartPole-v1"
+policy = "linear"
+pop = 8
+steps = 20
+generations = 2
+[[param]]
+name = "sigma"
+type = "float"
+low = 0.01
+high = 1
+log = true
+`
+	require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "spec.toml"), []byte(spec), 0o666))
+	out := s.Do(t, "study", "run", "spec.toml", "--json")
+	require.Contains(t, out, "trials as lanes of one program on ")
+	require.Contains(t, out, ", up to 4 at a time")
+	require.Contains(t, s.Do(t, "study", "run", "spec.toml", "--trials-as", "processes", "--storage", "processes.db"),
+		"trials in processes: ")
+	s.Do(t, "study", "export", "spec.toml", "--out", "lanes.jsonl")
+	s.Do(t, "study", "export", "processes.db", "--out", "processes.jsonl")
+	require.Equal(t, s.Read(t, "processes.jsonl"), s.Read(t, "lanes.jsonl"))
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	var result struct {
+		Trials, Failed int
+		BestValue      float64        `json:"best_value"`
+		BestParams     map[string]any `json:"best_params"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-1]), &result), out)
+	require.Equal(t, 4, result.Trials)
+	require.Zero(t, result.Failed, out)
+	require.Positive(t, result.BestValue)
+	require.Contains(t, result.BestParams, "sigma")
+	require.Contains(t, s.Do(t, "study", "run", "spec.toml", "--trials", "5"), "done: 5 trials")
+	require.Contains(t, s.Do(t, "study", "show", "spec.toml"), "small: 5 trials, 5 complete")
+	database := filepath.Join("runs", "study-small", "study.db")
+	require.Contains(t, s.Do(t, "study", "best", database), "sigma=")
+	require.Contains(t, s.Do(t, "study", "plot", database, "--out", "study.png"), "study.png")
+	require.FileExists(t, filepath.Join(s.Dir, "study.png"))
+	for name, want := range map[string]string{"t.csv": "number,state,value_0,params_sigma,reason\n0,COMPLETE,",
+		"t.jsonl": `"number":0,`} {
+		s.Do(t, "study", "export", database, "--out", name)
+		text, err := os.ReadFile(filepath.Join(s.Dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), want)
+		require.Equal(t, 5, strings.Count(string(text), "COMPLETE"))
+	}
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--seeds", "3"), `key "seeds" got 3`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--timeout", "1m", "--trials-as", "lanes"),
+		`key "trials-as" got lanes, but key "timeout" bounds`)
+	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "127.0.0.1:0", "--trials-as", "lanes"),
+		`key "trials-as" got lanes, but workers that join`)
+	require.Contains(t, s.Refused(t, "study", "run", "spec.toml", "--sampler", "best"), `key "sampler" got "best"`)
+	for old, want := range map[string]string{"sigma": `"sigmoid"`, "CartPole-v1": "CartPole", "evolve": "evolv"} {
+		text := strings.Replace(spec, `"`+old+`"`, `"`+map[string]string{"sigma": "sigmoid", "CartPole-v1": "CartPole",
+			"evolve": "evolv"}[old]+`"`, 1)
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "bad.toml"), []byte(text), 0o666))
+		require.Contains(t, s.Refused(t, "study", "run", "bad.toml"), strings.Trim(want, `"`))
+	}
+	for i, c := range []struct{ old, new, want string }{
+		{"pop = 8", "pop = 8\nstrategy = \"openess\"", `key "strategy" got "openess", wants one of ars, `},
+		{"high = 1\n", "high = 0.001\n",
+			`key "param.sigma" is wrong: it has low 0.01 above high 0.001: give the smaller one as low`},
+		{`"best_ever"`, `"best_evr"`,
+			`key "metric" got best_evr, which runs of evolve do not have: they have step, best_fitness, `},
+		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml\"",
+			`key "storage" got spec.toml, which cannot be used: `},
+		{`name = "small"`, "name = \"small\"\nstorage = \"spec.toml/s.db\"", `key "storage" got spec.toml/s.db`},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "bad.toml"),
+			[]byte(strings.Replace(spec, c.old, c.new, 1)), 0o666))
+		require.Contains(t, s.Refused(t, "study", "run", "bad.toml"), c.want, i)
+	}
+	require.Contains(t, s.Refused(t, "serve", "spec.toml", "--listen", "0.0.0.0:0"), "give a token")
+	require.Contains(t, s.Refused(t, "work", "127.0.0.1:1"), "wants the address")
+	require.Contains(t, s.Refused(t, "study", "show", "nothing.db"), "there is no study in nothing.db")
+	// 1: looking at what is no database of studies leaves it as it is.
+	for name, text := range map[string]string{"empty.db": "", "text.db": "no database, but longer than a header of " +
+		"SQLite would be: one hundred bytes and a few more of them"} {
+		file := filepath.Join(s.Dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o666))
+		require.Contains(t, s.Refused(t, "study", "best", name), name+" is no database of studies")
+		after, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, text, string(after))
+	}
+}
+
+// TestServe serves a study to a worker that joins from another folder, with a token: the results are those of study
+// run, to the byte.
+func TestServe(t *testing.T) {
+	spec := `name = "served"
+kind = "evolve"
+metric = "mean_fitness"
+trials = 3
+report-every = 1
+checkpoint-every = "1ms"
+[run]
+env = "CartPole-v1"
+policy = "linear"
+pop = 8
+steps = 20
+generations = 3
+[[param]]
+name = "sigma"
+type = "float"
+low = 0.01
+high = 1
+`
+	here, there := shelltest.New(t), shelltest.New(t)
+	for _, s := range []*shelltest.Shell{here, there} {
+		require.NoError(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte("secret\n"), 0o600))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(here.Dir, "spec.toml"), []byte(spec), 0o666))
+	p := here.Command("serve", "spec.toml", "--listen", "127.0.0.1:0", "--token-file", "token", "--no-workers")
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines, url, last := bufio.NewScanner(out), "", ""
+	page := ""
+	for url == "" && lines.Scan() {
+		_, url, _ = strings.Cut(lines.Text(), "workers join by: xlarun work ")
+		if _, at, ok := strings.Cut(lines.Text(), "the study is shown at "); ok {
+			page, _, _ = strings.Cut(at, " ")
+		}
+	}
+	if url == "" {
+		require.FailNow(t, "nobody can join", "status %d: %s", p.Ended(), &p.Err)
+	}
+	require.Contains(t, looked(t, page, "secret"), `"study":"served"`)
+	require.Contains(t, looked(t, page, "guess"), "Token <input")
+	there.Do(t, "work", url, "--token-file", "token", "--workers", "1")
+	for lines.Scan() {
+		last = last + lines.Text() + "\n"
+	}
+	require.Zero(t, p.Ended(), p.Err.String())
+	require.Contains(t, last, "done: 3 trials, 0 failed")
+	require.NoDirExists(t, filepath.Join(there.Dir, "runs"), "the worker has no database")
+	here.Do(t, "study", "export", "spec.toml", "--out", "served.csv")
+	here.Do(t, "study", "run", "spec.toml", "--storage", "alone.db")
+	here.Do(t, "study", "export", "alone.db", "--out", "alone.csv")
+	require.Equal(t, here.Read(t, "alone.csv"), here.Read(t, "served.csv"))
+	watched(t, here, "alone.db", "served")
+	if server := postgres(t); server != "" {
+		text := here.Do(t, "study", "run", "spec.toml", "--storage", server, "--json")
+		text += here.Do(t, "study", "export", server, "--out", "server.csv") + here.Do(t, "study", "show", server)
+		require.Equal(t, here.Read(t, "alone.csv"), here.Read(t, "server.csv"))
+		require.Contains(t, text, "postgresql://tester@127.0.0.1:")
+		require.NotContains(t, text, "cr%40t")
+		text = here.Refused(t, "study", "run", "spec.toml", "--storage", server+"no")
+		require.Contains(t, text, `key "storage" got postgresql://tester@`)
+		require.Contains(t, text, "has no database test1no: make it")
+		require.NotContains(t, text, "cr%40t")
+		require.Contains(t, here.Refused(t, "study", "best", server+"no"), "has no database test1no")
+	}
+}
+
+// Workers that wait in vain end when their time is over, once: each was started again twenty times.
+func TestWorkersWithoutAServer(t *testing.T) {
+	s := shelltest.New(t)
+	p := s.Command("work", "nats://127.0.0.1:1", "--workers", "2", "--wait", "300ms")
+	require.NoError(t, p.Start())
+	require.Equal(t, 3, p.Ended(), p.Err.String())
+	require.Equal(t, 2, strings.Count(p.Err.String(), "there is no coordinator"), p.Err.String())
+	require.Contains(t, p.Err.String(), "no worker can work: each says why above")
+}
+
+// looked is what a page has for who knows a token.
+func looked(t *testing.T, page, token string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, page+"data", nil)
+	require.NoError(t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	return string(text)
+}
+
+// watched looks at the page of study watch, and ends it.
+func watched(t *testing.T, s *shelltest.Shell, database, name string) {
+	t.Helper()
+	p := s.Command("study", "watch", database)
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	_, page, ok := strings.Cut(lines.Text(), "the study is shown at ")
+	require.True(t, ok, lines.Text())
+	require.Contains(t, looked(t, page, ""), `"study":"`+name+`"`)
+	// A browser's spare connection, on which nothing is ever asked, does not hold up the end.
+	spare, err := net.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(page, "http://"), "/"))
+	require.NoError(t, err)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Zero(t, p.Ended(), p.Err.String())
+	require.NoError(t, spare.Close())
+	require.Contains(t, s.Refused(t, "study", "watch", database, "--web", "0.0.0.0:0"), "--web: 0.0.0.0:0 can be "+
+		"reached from other machines: give a token")
+}
+
+// TestIslandsInTheBrowser: study watch shows a run's folder, and says where there is none.
+func TestIslandsInTheBrowser(t *testing.T) {
+	s := shelltest.New(t)
+	s.Do(t, "islands", "CartPole-v1", "--backend", "reference", "--islands", "3", "--migrate-every", "2", "--migrants",
+		"2", "--pop", "8", "--policy", "linear", "--steps", "5", "--judge", "2", "--target", "0", "--generations", "4",
+		"--out", "run")
+	p := s.Command("study", "watch", "run")
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, p.Start())
+	lines := bufio.NewScanner(out)
+	require.True(t, lines.Scan())
+	_, page, ok := strings.Cut(lines.Text(), "the islands are shown at ")
+	require.True(t, ok, lines.Text())
+	var shown struct {
+		Rows     []map[string]float64
+		Standing struct{ Islands []map[string]any }
+	}
+	require.NoError(t, json.Unmarshal([]byte(looked(t, page, "")), &shown))
+	require.Len(t, shown.Rows, 4)
+	require.Len(t, shown.Standing.Islands, 3)
+	best := math.Inf(-1)
+	for i, of := range shown.Standing.Islands {
+		mean := shown.Rows[3][fmt.Sprint("mean_", i)]
+		require.Equal(t, of["mean_fitness"], mean)
+		best = max(best, mean)
+	}
+	require.Equal(t, shown.Rows[3]["best_mean"], best)
+	require.NoError(t, p.Process.Signal(os.Interrupt))
+	require.Zero(t, p.Ended(), p.Err.String())
+	require.Contains(t, s.Refused(t, "study", "watch", "."), ". is no folder of a run: it has no config.toml")
+}
+
+// postgres is the address of a database of a server; "" where there is none to be had.
+func postgres(t *testing.T) string {
+	t.Helper()
+	server, err := rdbtest.New()
+	if errors.Is(err, rdbtest.ErrNone) {
+		return ""
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, server.Remove()) })
+	return server.Database(t)
+}

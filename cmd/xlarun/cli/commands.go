@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// registered makes the commands of other packages.
+var registered []func(*App) []*cobra.Command
+
+// Register adds commands to those that Main and Run know. A package calls it from its init function, so that a program
+// gets the commands by importing the package.
+func Register(commands func(*App) []*cobra.Command) { registered = append(registered, commands) }
+
+// Resolve returns the experiment that settings of a kind of run describe, and the backend that they name. path is the
+// file that errors name.
+func (a *App) Resolve(kind, path string, values map[string]any) (run.Experiment, console.BackendFlags, error) {
+	k, ok := run.Lookup(kind)
+	if !ok {
+		var names []string
+		for _, k := range run.Kinds() {
+			names = append(names, k.Name)
+		}
+		return nil, console.BackendFlags{}, console.BadInput("%s: key %q got %q, wants one of %s%s", path, kindKey,
+			shortKey(kind), strings.Join(names, ", "), console.DidYouMean(kind, names))
+	}
+	values = maps.Clone(values)
+	if values == nil {
+		values = map[string]any{}
+	}
+	if _, has := settings.Lookup(k.New(), "tune"); has && values["tune"] == nil {
+		values["tune"] = "off"
+	}
+	t, err := (&flagValues{}).resolve(k, "", &configFile{path: path, values: values, head: map[string]any{}})
+	if err != nil {
+		return nil, console.BackendFlags{}, err
+	}
+	return t.Experiment, t.on(), nil
+}
+
+// AddTexts adds a flag for each setting of s. The texts that flags get are put into values, by the setting's name.
+func AddTexts(f *pflag.FlagSet, values map[string]string, s any) {
+	g := &flagValues{values: values}
+	for _, x := range settings.Fields(s) {
+		setting{g, x.Name, x.Type}.add(f, "", x.Help, x.Default, false)
+	}
+}
+
+// Group returns a command that only holds others.
+func Group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: groupCommand}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// groupCommand is the body of a command that only holds others.
+func groupCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return noCommand(cmd, args[0])
+}
+
+// noCommand says that there is no command of the name below cmd.
+func noCommand(cmd *cobra.Command, name string) error {
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	if len(names) == 0 {
+		return console.BadInput("there is no command %q: %s has none below it", name, cmd.CommandPath())
+	}
+	return console.BadInput("there is no command %q%s; there are %s", name, console.DidYouMean(name, names),
+		strings.Join(names, ", "))
+}

@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// flagValues holds what a command line says of the settings of experiments: texts by name. They are read once the kind
+// of run is known.
+type flagValues struct {
+	values map[string]string
+	// own are the flags of the call, which no config file holds.
+	own ownFlags
+	// opening hears which backend will be opened, as soon as that is known; nil: nobody does.
+	opening func(console.BackendFlags)
+}
+
+// ownFlags are the flags of one call.
+type ownFlags struct {
+	file   string // --config
+	out    string
+	json   bool
+	resume string
+}
+
+// setting is one flag. It takes any text: what it wants is said by the setting itself.
+type setting struct {
+	flags *flagValues
+	name  string
+	kind  string // of values, as settings.Field.Type
+}
+
+func (s setting) Set(text string) error {
+	if before, ok := s.flags.values[s.name]; ok && s.kind == "pairs" { // each flag has some
+		text = before + "," + text
+	}
+	s.flags.values[s.name] = text
+	return nil
+}
+
+func (s setting) String() string {
+	if s.flags == nil {
+		return ""
+	}
+	return s.flags.values[s.name]
+}
+
+// Type is the word for the value in the help.
+func (s setting) Type() string { return s.kind }
+
+func (s setting) add(f *pflag.FlagSet, short, help, value string, hidden bool) {
+	if f.Lookup(s.name) != nil {
+		return
+	}
+	flag := f.VarPF(s, s.name, short, help)
+	flag.DefValue, flag.Hidden = value, hidden
+	if s.kind == "bool" {
+		flag.NoOptDefVal = "true"
+	}
+}
+
+// addSettings adds the flags of kinds of run: those of the first are shown.
+func (g *flagValues) addSettings(f *pflag.FlagSet, kinds ...run.Kind) {
+	g.values = map[string]string{}
+	f.SortFlags = false
+	for i, k := range kinds {
+		e := k.New()
+		session := defaultSessionSettings()
+		for _, s := range []any{e, &session} {
+			for _, x := range settings.Fields(s) {
+				help := x.Help
+				if names := choices(s, x.Name); len(names) > 0 {
+					help += ": " + strings.Join(names, ", ")
+				}
+				value := x.Default
+				if x.Type == "bool" && value == "false" {
+					value = ""
+				}
+				setting{g, x.Name, x.Type}.add(f, x.Short, help, value, i > 0)
+			}
+		}
+		g.addParts(f, e, i > 0)
+	}
+}
+
+// choices are the names that a setting may have where it names a part.
+func choices(s any, name string) []string {
+	h, ok := s.(settings.HasParts)
+	if !ok {
+		return nil
+	}
+	for _, p := range h.Parts() {
+		if p.Name == name {
+			return slices.Sorted(maps.Keys(p.Choices))
+		}
+	}
+	return nil
+}
+
+// addParts adds the flags of the parts' settings. Their names without the part's are flags too, hidden ones.
+func (g *flagValues) addParts(f *pflag.FlagSet, e run.Experiment, hidden bool) {
+	h, ok := e.(settings.HasParts)
+	if !ok {
+		return
+	}
+	for _, p := range h.Parts() {
+		type use struct {
+			settings.Field
+			helps []string            // what it is, which choices may say differently
+			by    map[string][]string // the choices that say so, with their defaults
+		}
+		var order []string
+		uses := map[string]*use{}
+		for _, choice := range slices.Sorted(maps.Keys(p.Choices)) {
+			for _, x := range settings.Fields(p.Choices[choice]) {
+				if uses[x.Name] == nil {
+					uses[x.Name] = &use{Field: x, by: map[string][]string{}}
+					order = append(order, x.Name)
+				}
+				u := uses[x.Name]
+				if u.by[x.Help] == nil {
+					u.helps = append(u.helps, x.Help)
+				}
+				u.by[x.Help] = append(u.by[x.Help], choice+" "+x.Default)
+			}
+		}
+		for _, name := range order {
+			u := uses[name]
+			var text []string
+			for _, help := range u.helps {
+				text = append(text, fmt.Sprintf("%s (%s)", help, strings.Join(u.by[help], ", ")))
+			}
+			setting{g, p.Name + "." + name, u.Type}.add(f, "", strings.Join(text, "; "), "", hidden)
+			f.Lookup(p.Name + "." + name).Annotations = map[string][]string{partKey: {p.Name}}
+		}
+		defer func() {
+			for _, name := range order {
+				setting{g, name, uses[name].Type}.add(f, "", "", "", true)
+			}
+		}()
+	}
+}
+
+// addCall adds the flags of the call itself; title ends the name of the run's folder.
+func (g *flagValues) addCall(f *pflag.FlagSet, title string) {
+	o := &g.own
+	f.StringVar(&o.file, "config", "", "TOML file of such settings; those of the command line win")
+	if title != "" {
+		f.StringVar(&o.out, "out", "", `folder of the run, "none" for no folder (default "runs/TIME-`+title+`")`)
+		f.StringVar(&o.resume, "resume", "", "go on with the run in this folder, from its newest checkpoint, as if "+
+			"it had not been stopped")
+	}
+	f.BoolVar(&o.json, "json", false, "end stdout with one line of JSON, the result")
+}
+
+// settingError words an error of settings with the name of the flag, or of the file's key.
+func settingError(err error, file string, fromFile map[string]any) error {
+	e, ok := asSetting(err)
+	if !ok {
+		return err
+	}
+	if _, is := fromFile[e.Key]; is && file != "" {
+		return console.BadInput("%s: key %q got %s, wants %s", file, shortKey(e.Key), console.ShortText(e.Got), e.Wants)
+	}
+	return console.BadInput("--%s got %s, wants %s", shortKey(e.Key), console.ShortText(e.Got), e.Wants)
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/cmd/xlarun/handover"
+)
+
+// other is a command of another program.
+type other struct {
+	name, short string
+	program     string
+	own         string // how a user's own program gets the command
+}
+
+const ownStudies = "import xlarun/cmd/xlarun-study/command in its main package"
+
+// others are the commands of the other programs. A program that has one of them shows it with the same text.
+var others = []other{
+	{"study", "Search hyper-parameters: trials in worker processes or as lanes of one program, kept in a database " +
+		"that Optuna opens", handover.Study, ownStudies},
+	{"serve", "Run a study that workers of other machines join", handover.Study, ownStudies},
+	{"work", "Run trials of a study that is served, until it is over", handover.Study, ownStudies},
+	{"bench", "Time named workloads, beside what others need for them", handover.Bench, "run xlarun bench"},
+}
+
+// addOthers adds the commands of other programs that this one does not have.
+func addOthers(a *App, root *cobra.Command) {
+	has := map[string]*cobra.Command{}
+	for _, c := range root.Commands() {
+		has[c.Name()] = c
+	}
+	for _, o := range others {
+		if c := has[o.name]; c != nil {
+			c.Short = o.short
+			continue
+		}
+		root.AddCommand(o.command(a))
+	}
+}
+
+// handoverKey is the annotation of a command that another program has.
+const handoverKey = "program"
+
+// command returns a command that hands the command line over as it is: the other program has the flags, the help and
+// the completion.
+func (o other) command(a *App) *cobra.Command {
+	cmd := &cobra.Command{Use: o.name, Short: o.short, DisableFlagParsing: true,
+		Annotations: map[string]string{handoverKey: o.program}}
+	if !ownProgram() {
+		cmd.RunE = func(*cobra.Command, []string) error { return a.handOver(o.program) }
+		cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			_ = a.handOver(o.program)
+			return nil, cobra.ShellCompDirectiveError
+		}
+		return cmd
+	}
+	cmd.Hidden = true
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return console.BadInput("this program has no command %s: %s", o.name, o.own)
+	}
+	return cmd
+}
+
+// ownProgram tells whether the program is a user's, made of another module.
+func ownProgram() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && info.Main.Path != "" && info.Main.Path != "xlarun"
+}
+
+// handOver continues as another program with the same command line. It returns only where that fails.
+func (a *App) handOver(program string) error {
+	path, err := a.find(program)
+	if err != nil {
+		return err
+	}
+	return a.exec(path, a.args)
+}

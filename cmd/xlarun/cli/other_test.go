@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun/console"
+)
+
+// Commands of other programs get the command line as it is.
+func TestOtherPrograms(t *testing.T) {
+	b := newBed(t)
+	for _, c := range []struct {
+		program string
+		args    []string
+	}{
+		{"xlarun-study", []string{"study"}},
+		{"xlarun-study", []string{"study", "run", "spec.toml", "--json", "--trials=3"}},
+		{"xlarun-study", []string{"--backend", "reference", "study", "show", "spec.toml"}},
+		{"xlarun-study", []string{"serve", "--help"}},
+		{"xlarun-study", []string{"help", "study", "run"}},
+		{"xlarun-study", []string{"__complete", "study", "r"}},
+		{"xlarun-study", []string{"work", "nats://head:4222", "--wait", "1s"}},
+		{"xlarun-bench", []string{"bench", "generation-small", "--json", "true"}},
+	} {
+		b.handed = nil
+		b.do(c.args...)
+		require.Equal(t, append([]string{"/programs/" + c.program}, c.args...), b.handed)
+	}
+	b.handed = nil
+	require.Equal(t, StatusOK, b.do("__complete", "stu"))
+	require.Contains(t, b.out.String(), "study\tSearch hyper-parameters")
+	require.Nil(t, b.handed, "this program knows the names of the commands")
+
+	b.find = func(string) (string, error) { return "", console.BadInput("it is not there") }
+	require.Equal(t, StatusUsage, b.do("study", "run"))
+	require.Contains(t, b.err.String(), "xlarun study: it is not there")
+	b.find = func(string) (string, error) { return "", errors.New("it cannot be built") }
+	require.Equal(t, StatusFailed, b.do("bench"))
+}

@@ -1,0 +1,129 @@
+// Package handover finds the other programs of xlarun and runs them in place of this process, as git and cargo do with
+// their further commands.
+package handover
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"xlarun/cmd/xlarun/console"
+	"xlarun/xlabridge/fetch"
+)
+
+// Programs that a command line can be handed over to. Each is the package cmd/NAME.
+const (
+	Study = "xlarun-study"
+	Bench = "xlarun-bench"
+)
+
+// envHanded holds the program and the process that a command line was handed over to last.
+const envHanded = "XLARUN_HANDED_OVER"
+
+// quietBuild is the time that a further build may take before a line on stderr says that there is one.
+const quietBuild = 2 * time.Second
+
+// Find returns the path of a program: the one beside this executable; else, in the checkout that this executable was
+// built from, the one that is built from its source now; else the one on PATH. A line on stderr says that
+// a program is built.
+func Find(name string, stderr io.Writer) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	if path := filepath.Join(filepath.Dir(self), name); executable(path) {
+		return path, nil
+	}
+	if root := checkout(); root != "" {
+		return build(root, name, stderr)
+	}
+	if path, err := exec.LookPath(name); err == nil {
+		return path, nil
+	}
+	return "", console.BadInput(
+		"this command is one of the program %s, which is neither beside %s nor on PATH: run go "+
+			"install xlarun/cmd/%s in a checkout of xlarun", name, self, name)
+}
+
+// Exec replaces this process by a program with the same command line. It returns only where that fails.
+func Exec(program string, args []string) error {
+	handed := fmt.Sprintf("%s %d", filepath.Base(program), os.Getpid())
+	if os.Getenv(envHanded) == handed {
+		return fmt.Errorf("the program %s does not have this command: it is of another version, or another program",
+			program)
+	}
+	if err := os.Setenv(envHanded, handed); err != nil {
+		return err
+	}
+	err := syscall.Exec(program, append([]string{"xlarun"}, args...), os.Environ())
+	return fmt.Errorf("%s cannot be started: %w", program, err)
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// checkout returns the root of the checkout that this executable was built from, if the working folder lies in it and
+// there is a Go to build with; else "".
+func checkout() string {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) { // built with -trimpath
+		return ""
+	}
+	root := filepath.Join(filepath.Dir(file), "..", "..", "..")
+	at, err := os.Getwd()
+	if err != nil || at != root && !strings.HasPrefix(at, root+string(filepath.Separator)) {
+		return ""
+	}
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return ""
+	}
+	if _, err := exec.LookPath("go"); err != nil {
+		return ""
+	}
+	return root
+}
+
+// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing where the
+// program is newer than its source. The lock is held until this process ends or becomes the program, so that no other
+// process replaces the file before it is started.
+func build(root, name string, stderr io.Writer) (string, error) {
+	folder, err := fetch.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	folder = filepath.Join(folder, "tools", fmt.Sprintf("%.4x", sha256.Sum256([]byte(root))))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("%s cannot be built: %w", name, err)
+	}
+	path := filepath.Join(folder, name)
+	if err := flock.New(path + ".lock").Lock(); err != nil {
+		return "", fmt.Errorf("%s cannot be built: %w", name, err)
+	}
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/"+name)
+	cmd.Dir = root
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	after := quietBuild
+	if !executable(path) {
+		after = 0
+	}
+	timer := time.AfterFunc(after, func() { fmt.Fprintf(stderr, "xlarun: building %s from %s\n", name, root) })
+	err = cmd.Run()
+	timer.Stop()
+	if err != nil {
+		return "", fmt.Errorf("%s cannot be built from %s: %w: %s", name, root, err, strings.TrimSpace(out.String()))
+	}
+	return path, nil
+}

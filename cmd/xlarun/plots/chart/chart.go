@@ -1,0 +1,205 @@
+package chart
+
+import (
+	"image/color"
+	"strings"
+)
+
+// Chart is a set of marks with axes, a title (of any number of lines) and a legend above the marks.
+type Chart struct {
+	Title, XLabel, YLabel string
+	X, Y                  *Range // what the axes show; nil: all marks
+	marks                 []Mark
+	legend                []entry
+}
+
+type entry struct {
+	text string
+	mark Mark
+}
+
+// Add puts a mark above those added before.
+func (c *Chart) Add(m Mark) { c.marks = append(c.marks, m) }
+
+// Legend names a mark.
+func (c *Chart) Legend(text string, m Mark) { c.legend = append(c.legend, entry{text, m}) }
+
+// Distances of the layout, in pixels.
+const (
+	margin     = 8.  // around a chart
+	lineHeight = 18. // of a line of text
+	inset      = 6.  // between an axis and the outermost mark
+	tickLength = 4.
+	entryGap   = 16. // between two entries of the legend
+)
+
+var gridColour, axisColour = color.NRGBA{225, 225, 225, 255}, color.NRGBA{120, 120, 120, 255}
+
+// Draw draws rows of charts, as many in each row, in one of Formats. The size is that of the picture in pixels of 1/96
+// inch; the picture becomes as much higher as the legends need.
+func Draw(format string, width, height float64, rows ...[]*Chart) ([]byte, error) {
+	columns := len(rows[0])
+	cell := Point{width / float64(columns), height / float64(len(rows))}
+	left := make([]float64, columns) // from the edge of a cell to its vertical axis
+	total := 0.
+	for _, row := range rows {
+		for i, c := range row {
+			left[i] = max(left[i], c.leftOf(cell.Y))
+		}
+		total += cell.Y + legendHeight(row, cell.X)
+	}
+	out, err := newCanvas(format, width, total)
+	if err != nil {
+		return nil, err
+	}
+	top := 0.
+	for _, row := range rows {
+		legend := legendHeight(row, cell.X)
+		for i, c := range row {
+			c.draw(out, Point{float64(i) * cell.X, top}, Point{cell.X, cell.Y + legend}, left[i], legend)
+		}
+		top += cell.Y + legend
+	}
+	return out.encode()
+}
+
+// ranges returns what the axes show.
+func (c *Chart) ranges() (x, y Range) {
+	x, y = empty, empty
+	for _, m := range c.marks {
+		m.extend(&x, &y)
+	}
+	if c.X != nil {
+		x = *c.X
+	}
+	if c.Y != nil {
+		y = *c.Y
+	}
+	return x.usable(), y.usable()
+}
+
+// areaHeight is the height of the marks in a cell of a height, without the legend.
+func (c *Chart) areaHeight(cell float64) float64 {
+	lines := 1. // the labels of the ticks
+	for _, text := range []string{c.Title, c.XLabel} {
+		if text != "" {
+			lines += 1 + float64(strings.Count(text, "\n"))
+		}
+	}
+	return cell - 2*margin - tickLength - lines*lineHeight
+}
+
+func (c *Chart) yTicks(cell float64) []tick {
+	_, y := c.ranges()
+	return y.ticks(int(c.areaHeight(cell) / 30))
+}
+
+// leftOf is the room that the labels on the left need.
+func (c *Chart) leftOf(cell float64) float64 {
+	widest := 0.
+	for _, t := range c.yTicks(cell) {
+		widest = max(widest, textWidth(t.text))
+	}
+	if c.YLabel != "" {
+		widest += lineHeight
+	}
+	return margin + widest + 2*tickLength
+}
+
+// legendLines breaks the legend into lines of a width.
+func (c *Chart) legendLines(width float64) (lines [][]entry) {
+	room := 0.
+	for _, e := range c.legend {
+		wide := sampleWidth + 6 + textWidth(e.text)
+		if room -= wide; room < 0 || len(lines) == 0 {
+			lines, room = append(lines, nil), width-2*margin-wide
+		}
+		room -= entryGap
+		lines[len(lines)-1] = append(lines[len(lines)-1], e)
+	}
+	return lines
+}
+
+func legendHeight(row []*Chart, width float64) (height float64) {
+	for _, c := range row {
+		height = max(height, lineHeight*float64(len(c.legendLines(width))))
+	}
+	return height
+}
+
+// draw draws the chart into a cell of the canvas. left is the distance to its vertical axis, legend the height kept for
+// the legend.
+func (c *Chart) draw(out canvas, corner, cell Point, left, legend float64) {
+	low := Point{corner.X + left, corner.Y + cell.Y - margin} // the corner where the axes meet
+	high := Point{corner.X + cell.X - margin - inset, low.Y}
+	low.Y -= lineHeight + tickLength
+	if c.XLabel != "" {
+		low.Y -= lineHeight
+	}
+	high.Y = low.Y - c.areaHeight(cell.Y-legend)
+	baseline := corner.Y + margin + lineHeight - 5
+	if c.Title != "" {
+		for line := range strings.SplitSeq(c.Title, "\n") {
+			out.text(label{line, Point{(low.X + high.X) / 2, baseline}, .5, false})
+			baseline += lineHeight
+		}
+	}
+	c.drawLegend(out, Point{corner.X + margin, baseline}, cell.X)
+
+	x, y := c.ranges()
+	place := func(p Point) Point {
+		across := high.X - low.X - 2*inset
+		up := low.Y - high.Y - 2*inset
+		return Point{low.X + inset + across*x.fraction(p.X), low.Y - inset - up*y.fraction(p.Y)}
+	}
+	xTicks, yTicks := x.ticks(int((high.X-low.X)/90)), c.yTicks(cell.Y-legend)
+	grid := pen{gridColour, 1, nil}
+	for _, t := range xTicks {
+		at := crisp(place(Point{t.value, y.Min}))
+		out.stroke(grid, []Point{{at.X, low.Y}, {at.X, high.Y}})
+		out.text(label{t.text, Point{at.X, low.Y + tickLength + lineHeight - 5}, .5, false})
+	}
+	for _, t := range yTicks {
+		at := crisp(place(Point{x.Min, t.value}))
+		out.stroke(grid, []Point{{low.X, at.Y}, {high.X, at.Y}})
+		out.text(label{t.text, Point{low.X - 2*tickLength, at.Y + 4.5}, 1, false})
+	}
+	for _, m := range c.marks {
+		m.draw(out, place)
+	}
+	axis := pen{axisColour, 1, nil}
+	meet := crisp(low)
+	out.stroke(axis, []Point{crisp(Point{low.X, high.Y}), meet, crisp(Point{high.X, low.Y})})
+	for _, t := range xTicks {
+		at := crisp(Point{place(Point{t.value, y.Min}).X, low.Y})
+		out.stroke(axis, []Point{at, {at.X, at.Y + tickLength}})
+	}
+	for _, t := range yTicks {
+		at := crisp(Point{low.X, place(Point{x.Min, t.value}).Y})
+		out.stroke(axis, []Point{at, {at.X - tickLength, at.Y}})
+	}
+	if c.XLabel != "" {
+		out.text(label{c.XLabel, Point{(low.X + high.X) / 2, corner.Y + cell.Y - margin - 3}, .5, false})
+	}
+	if c.YLabel != "" {
+		out.text(label{c.YLabel, Point{corner.X + margin + lineHeight - 6, (low.Y + high.Y) / 2}, .5, true})
+	}
+}
+
+func (c *Chart) drawLegend(out canvas, at Point, width float64) {
+	for _, line := range c.legendLines(width) {
+		x := at.X
+		for _, e := range line {
+			e.mark.sample(out, Point{x, at.Y - 4.5})
+			out.text(label{e.text, Point{x + sampleWidth + 6, at.Y}, 0, false})
+			x += sampleWidth + 6 + textWidth(e.text) + entryGap
+		}
+		at.Y += lineHeight
+	}
+}
+
+// crisp is the middle of the pixel at a point: a line of one pixel through it is not blurred.
+func crisp(p Point) Point {
+	p = whole(Point{p.X - .5, p.Y - .5})
+	return Point{p.X + .5, p.Y + .5}
+}

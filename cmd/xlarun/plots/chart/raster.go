@@ -1,0 +1,140 @@
+package chart
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/jpeg"
+	"image/png"
+	"math"
+
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/vector"
+)
+
+// raster is a canvas of pixels.
+type raster struct {
+	format string
+	image  *image.RGBA
+}
+
+func newRaster(format string, width, height float64) *raster {
+	r := &raster{format, image.NewRGBA(image.Rect(0, 0, int(math.Ceil(width)), int(math.Ceil(height))))}
+	draw.Draw(r.image, r.image.Rect, image.White, image.Point{}, draw.Src)
+	return r
+}
+
+func (r *raster) fill(c color.NRGBA, contours ...[]Point) {
+	low, high := Point{math.Inf(1), math.Inf(1)}, Point{math.Inf(-1), math.Inf(-1)}
+	for _, contour := range contours {
+		for _, p := range contour {
+			low = Point{min(low.X, p.X), min(low.Y, p.Y)}
+			high = Point{max(high.X, p.X), max(high.Y, p.Y)}
+		}
+	}
+	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)), int(math.Ceil(high.Y)))
+	if box = box.Intersect(r.image.Rect); box.Empty() {
+		return
+	}
+	z := vector.NewRasterizer(box.Dx(), box.Dy())
+	for _, contour := range contours {
+		for i, p := range contour {
+			x, y := float32(p.X-float64(box.Min.X)), float32(p.Y-float64(box.Min.Y))
+			if i == 0 {
+				z.MoveTo(x, y)
+			} else {
+				z.LineTo(x, y)
+			}
+		}
+		z.ClosePath()
+	}
+	z.Draw(r.image, box, image.NewUniform(c), image.Point{})
+}
+
+// stroke fills a rectangle for each segment and a wedge at each corner. All have the same orientation: where they
+// overlap, the nonzero rule counts them once.
+func (r *raster) stroke(p pen, lines ...[]Point) {
+	var contours [][]Point
+	half := p.width / 2
+	for _, line := range dashed(lines, p.dashes) {
+		if len(line) == 1 {
+			contours = append(contours, disc(line[0], half))
+			continue
+		}
+		var before Point // the normal of the segment before
+		for i := 1; i < len(line); i++ {
+			a, b := line[i-1], line[i]
+			length := math.Hypot(b.X-a.X, b.Y-a.Y)
+			if length == 0 {
+				continue
+			}
+			n := Point{-(b.Y - a.Y) / length * half, (b.X - a.X) / length * half}
+			contours = append(contours, []Point{{a.X + n.X, a.Y + n.Y}, {b.X + n.X, b.Y + n.Y},
+				{b.X - n.X, b.Y - n.Y}, {a.X - n.X, a.Y - n.Y}})
+			switch turn := before.X*n.Y - before.Y*n.X; {
+			case turn > 0: // the outer side is against the normals
+				contours = append(contours, []Point{a, {a.X - n.X, a.Y - n.Y}, {a.X - before.X, a.Y - before.Y}})
+			case turn < 0:
+				contours = append(contours, []Point{a, {a.X + n.X, a.Y + n.Y}, {a.X + before.X, a.Y + before.Y}})
+			}
+			before = n
+		}
+	}
+	r.fill(p.colour, contours...)
+}
+
+// disc is a polygon close to a circle, of the orientation that stroke needs.
+func disc(centre Point, radius float64) (points []Point) {
+	const corners = 24
+	for i := range corners {
+		sin, cos := math.Sincos(-2 * math.Pi * float64(i) / corners)
+		points = append(points, Point{centre.X + radius*cos, centre.Y + radius*sin})
+	}
+	return points
+}
+
+// dashed cuts lines into dashes.
+func dashed(lines [][]Point, dashes []float64) (pieces [][]Point) {
+	if len(dashes) == 0 {
+		return lines
+	}
+	for _, line := range lines {
+		k, left := 0, dashes[0]
+		piece := []Point{line[0]}
+		for i := 1; i < len(line); i++ {
+			a, b := line[i-1], line[i]
+			length, along := math.Hypot(b.X-a.X, b.Y-a.Y), 0.
+			for ; left < length-along; k, left = k+1, dashes[(k+1)%len(dashes)] {
+				along += left
+				end := Point{a.X + (b.X-a.X)*along/length, a.Y + (b.Y-a.Y)*along/length}
+				if k%2 == 0 {
+					pieces = append(pieces, append(piece, end))
+				}
+				piece = []Point{end}
+			}
+			left -= length - along
+			piece = append(piece, b)
+		}
+		if k%2 == 0 && len(piece) > 1 {
+			pieces = append(pieces, piece)
+		}
+	}
+	return pieces
+}
+
+func (r *raster) text(l label) { r.fill(ink, l.outline()...) }
+
+func (r *raster) encode() ([]byte, error) {
+	var out bytes.Buffer
+	var err error
+	switch r.format {
+	case "jpg":
+		err = jpeg.Encode(&out, r.image, &jpeg.Options{Quality: 92})
+	case "tiff":
+		err = tiff.Encode(&out, r.image, &tiff.Options{Compression: tiff.Deflate})
+	default:
+		err = png.Encode(&out, r.image)
+	}
+	return out.Bytes(), err
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/internal/shelltest"
+	"xlarun/internal/long"
+)
+
+// stops are the signals that end a run, in turn. A run cannot hear the first of them.
+var stops = []os.Signal{os.Kill, syscall.SIGINT, os.Kill, syscall.SIGTERM, os.Kill, syscall.SIGHUP}
+
+// A run that is stopped at random times, by a kill or by a request to end, and resumed each time writes the same bytes
+// as one that runs through. The short form stops three kinds of run 6 times each, the long form all kinds 75 times.
+func TestStoppedRunsResume(t *testing.T) {
+	count := len(stops)
+	if long.On() {
+		count = 75
+	}
+	evolve := []string{"evolve", "--policy", "mlp:5,3", "--steps", "33", "--generations", "41", "--target", "0",
+		"--judge", "7"}
+	members := []string{"best.safetensors", "centre.safetensors", "best.gif", "fame-1.safetensors",
+		"fame-2.safetensors"}
+	for _, c := range []struct {
+		number int
+		what   string
+		args   []string
+		files  []string // beside those of every run
+		long   bool
+	}{
+		{1, "openes, tiles that are padded", append(evolve, "CartPole-v1", "--pop", "26", "--tile", "6"), members,
+			false},
+		{2, "pgpe, another environment", append(evolve, "Pendulum-v1", "--pop", "14", "--strategy", "pgpe",
+			"--episodes", "3"), members, true},
+		{3, "simplega, an odd population", append(evolve, "Acrobot-v1", "--pop", "13", "--strategy", "simplega"),
+			members, true},
+		{4, "sparse, mutations between checkpoints", []string{"sparse", "--data", "pictures", "--pop", "3", "--batch",
+			"7", "--hidden", "9,5", "--steps", "83", "--mutate-every", "5", "--method", "kernel"},
+			[]string{"best.safetensors", "members.json"}, false},
+		{5, "selfplay, with a pool of older checkpoints", []string{"selfplay", "--vertices", "4", "--num-simulations",
+			"2", "--num-episodes", "6", "--game-batch-size", "4", "--training-batch-size", "8", "--network", "mlp:4",
+			"--arena-games", "2", "--arena-every", "3", "--num-iterations", "23", "--pool", "3"},
+			[]string{"best.safetensors"}, true},
+		{6, "ppo, several agents with memory, all statistics", []string{"ppo", "Pendulum-v1", "--policy", "gru:3",
+			"--envs", "4", "--horizon", "16", "--steps", "1856", "--agents", "3", "--entropy", "0,0.01", "--value",
+			"popart", "--normalize-observations", "--normalize-rewards", "--target", "0", "--judge", "5"},
+			[]string{"best.safetensors", "best.gif", "centre.safetensors", "agents.json"}, false},
+		{7, "pqn", []string{"pqn", "--policy", "normedmlp:5", "--envs", "4", "--horizon", "16", "--steps", "2624",
+			"--target", "0", "--judge", "5"}, []string{"best.safetensors", "best.gif", "centre.safetensors"}, true},
+	} {
+		if c.long && !long.On() {
+			continue
+		}
+		t.Run(c.what, func(t *testing.T) {
+			s := shelltest.New(t)
+			pictures(t, s, "pictures")
+			args := slices.Clip(append(c.args, "--checkpoint-every", "1", "--seed", "3"))
+			s.Do(t, append(args, "--out", "warm")...) // compiles, which no other start does
+			start := time.Now()
+			s.Do(t, append(args, "--out", "whole")...)
+			// Only the times of the signals depend on how fast this machine is.
+			life := time.Since(start)
+			seed := uint64(start.UnixNano())
+			t.Logf("seed %d, a life is %v", seed, life)
+			random := rand.New(rand.NewPCG(seed, 0))
+			for stopped := 0; stopped < count; {
+				require.NoError(t, os.RemoveAll(s.Path("stopped")))
+				stopped += stopAndResume(t, s, append(args, "--out", "stopped"), "stopped", stopped, count, random,
+					&life)
+				sameRun(t, s, "whole", "stopped", c.files)
+			}
+		})
+	}
+}
+
+// interrupted is what a run says that is asked to end.
+var interrupted = regexp.MustCompile(`^xlarun \w+: interrupted (after \w+ \d+; the state of \w+ \d+ is in ` +
+	`\S+/checkpoints/\d+\.safetensors|before the first \w+ was done; nothing was written|before a further \w+ was ` +
+	`done; the run in \S+ goes on from \w+ \d+)\n$`)
+
+// stopAndResume runs a command and stops it, from the stop numbered first up to the one numbered last, resuming each
+// time. Then it lets the run end. It returns the number of stops, which is smaller if the run ended before.
+func stopAndResume(t *testing.T, s *shelltest.Shell, args []string, folder string, first, last int, random *rand.Rand,
+	life *time.Duration) (count int) {
+	t.Helper()
+	for next := args; ; {
+		if first+count == last {
+			s.Do(t, next...)
+			return count
+		}
+		p := s.Command(next...)
+		require.NoError(t, p.Start())
+		switch status := p.Signalled(random, life, stops[(first+count)%len(stops)]); {
+		case status == 0:
+			return count
+		case status < 0: // the signal itself ended the process, which did not listen yet
+			require.Empty(t, p.Err.String())
+		default:
+			require.Equal(t, 130, status, "%v: %s", next, &p.Err)
+			require.Regexp(t, interrupted, p.Err.String())
+		}
+		count++
+		next = resumed(t, s, args, folder)
+	}
+}
+
+// resumed returns the command that resumes a run that was stopped. If it has no checkpoint yet, that is the command
+// that --resume recommends.
+func resumed(t *testing.T, s *shelltest.Shell, args []string, folder string) []string {
+	t.Helper()
+	resume := []string{args[0], "--resume", folder}
+	checkpoints, err := filepath.Glob(s.Path(folder, "checkpoints", "*.safetensors"))
+	require.NoError(t, err)
+	if len(checkpoints) > 0 {
+		return resume
+	}
+	sentence := s.Refused(t, resume...)
+	config := filepath.Join(folder, "config.toml")
+	if _, err := os.Stat(s.Path(config)); err != nil {
+		require.Contains(t, sentence, "start it anew")
+		require.NoError(t, os.RemoveAll(s.Path(folder)))
+		return args
+	}
+	require.Contains(t, sentence, "start it anew with --config "+config)
+	require.NoError(t, os.Rename(s.Path(config), s.Path("again.toml")))
+	require.NoError(t, os.RemoveAll(s.Path(folder)))
+	return []string{args[0], "--config", "again.toml", "--out", folder}
+}
+
+// sameRun holds that two runs left the same behind: files, and the rows, checkpoints and settings of every run.
+func sameRun(t *testing.T, s *shelltest.Shell, want, got string, files []string) {
+	t.Helper()
+	names := func(pattern string) (out []string) {
+		paths, err := filepath.Glob(s.Path(pattern))
+		require.NoError(t, err)
+		for _, p := range paths {
+			out = append(out, filepath.Base(p))
+		}
+		return out
+	}
+	checkpoints := names(want + "/checkpoints/*")
+	require.NotEmpty(t, checkpoints)
+	require.Equal(t, checkpoints, names(got+"/checkpoints/*"))
+	for _, c := range checkpoints {
+		files = append(files, filepath.Join("checkpoints", c))
+	}
+	for _, f := range append(files, "metrics.jsonl", "config.toml") {
+		whole, err := os.ReadFile(s.Path(want, f))
+		require.NoError(t, err)
+		again, err := os.ReadFile(s.Path(got, f))
+		require.NoError(t, err)
+		require.True(t, string(whole) == string(again), "%s: %d bytes, want %d", f, len(again), len(whole))
+	}
+	timings := func(folder string) int {
+		text, err := os.ReadFile(s.Path(folder, "timings.jsonl"))
+		require.NoError(t, err)
+		return strings.Count(string(text), "\n")
+	}
+	require.Equal(t, timings(want), timings(got))
+	require.Empty(t, names(got+"/.xlarun*"), "nothing half-written stays")
+}

@@ -1,0 +1,188 @@
+package graph
+
+import "slices"
+
+// A loop that is one function (lower_loops.go) calls no library for its products of matrices. XLA's compiler has code
+// of its own for them, in tiles that stay in registers. For matrices of some hundred rows it is as fast as a library,
+// but only where the left operand lies by rows of what is contracted and the right one by columns. So in loops of such
+// products, as in learning from minibatches, operands are transposed beforehand. A program with larger products
+// elsewhere is left alone: register tiles do not keep large matrices in a cache, and the choice is made for the whole
+// program (TiledProducts).
+
+// mostTiled is the number of multiplications up to which a product of two matrices in a loop is computed in tiles. A
+// larger one takes so long that the call of a library costs nothing.
+const mostTiled = 1 << 20
+
+// mostRight is the size of a right operand, in elements, up to which it stays in a core's cache while all rows of the
+// left one pass.
+const mostRight = 1 << 16
+
+// TiledProducts reports whether a lowered program has functions, or loops that are one function, whose products need
+// the compiler's own code.
+func (g *Graph) TiledProducts() bool {
+	return g.any(func(n *Node) bool {
+		return n.Op.Name == "function" || n.Op.Name == "while" && n.Attrs.(whileAttrs).tiled
+	})
+}
+
+// tileable reports whether a loop's products can be computed in tiles and nothing else keeps the loop apart. Nodes that
+// except marks (nil: none) do not count.
+func (l *lowering) tileable(loop *Node, except func(*Node) bool) bool {
+	if l.huge == nil {
+		huge := l.program.any(func(n *Node) bool {
+			if n.Op.Name != "dot_general" {
+				return false
+			}
+			rows, inner, columns := productSizes(n)
+			return rows > 1 && columns > 1 && inner*columns > mostRight
+		})
+		l.huge = &huge
+	}
+	return !*l.huge && !slices.ContainsFunc(loop.Bodies, func(b *Graph) bool {
+		return b.any(func(n *Node) bool {
+			if except != nil && except(n) {
+				return false
+			}
+			switch n.Op.Name {
+			case "dot_general":
+				rows, inner, columns := productSizes(n)
+				return largeProduct(n) && (n.Outs[0].DType() != Float32 || rows*inner*columns > mostTiled)
+			case "custom_call":
+				return n.Attrs.(customCallAttrs).kernel != turnKernel
+			}
+			return n.Op.Apart != nil && n.Op.Apart(n)
+		})
+	})
+}
+
+// tiles rewrites the body of a loop for products in tiles.
+func (l *lowering) tiles(body *Graph) *Graph {
+	return newLowering(body, l.target, func(o *Op) lowerRule {
+		switch o.Name {
+		case "while":
+			return func(_ *lowering, n *Node, in []*Array) []*Array {
+				a := n.Attrs.(whileAttrs)
+				if a.tiled {
+					return nil
+				}
+				a.tiled = true
+				return apply(n.Op, a, in, n.Bodies...)
+			}
+		case "custom_call":
+			return func(_ *lowering, n *Node, in []*Array) []*Array { return []*Array{turned(in[0], []int{1, 0})} }
+		case "dot_general":
+			return func(_ *lowering, n *Node, in []*Array) []*Array {
+				if !largeProduct(n) {
+					return nil
+				}
+				return tiledProduct(n, in)
+			}
+		}
+		return nil
+	}).graph(body)
+}
+
+// turned is a transpose that the compiler does not move into a product again.
+func turned(x *Array, perm []int) *Array {
+	if slices.IsSorted(perm) {
+		return x
+	}
+	return Barrier(Transpose(x, perm...))[0]
+}
+
+// lanesOfTile is the number of columns below which a tile's registers are not full.
+const lanesOfTile = 8
+
+// movedElement is the time to transpose an element, in multiplications in full registers.
+const movedElement = 16
+
+// tiledProduct is a product with the left operand as [batch, rows, contracted] and the right one as [batch, contracted,
+// columns], or the transpose of the product of their transposes, whichever is less work. It is nil if the operands lie
+// so already.
+func tiledProduct(n *Node, in []*Array) []*Array {
+	a, x, y := n.Attrs.(dotAttrs), in[0], in[1]
+	xFree, yFree := a.free(x.Rank(), y.Rank())
+	rows, inner, columns := productSizes(n)
+	batch := product(sizesAt(x.Dims(), a.leftBatch))
+	dims := slices.Concat(sizesAt(x.Dims(), a.leftBatch), sizesAt(x.Dims(), xFree), sizesAt(y.Dims(), yFree))
+	left, right := slices.Concat(a.leftBatch, xFree, a.leftContract), slices.Concat(a.rightBatch, a.rightContract,
+		yFree)
+	if inner <= mostTerms {
+		return []*Array{
+			Reshape(termByTerm(Reshape(Transpose(x, left...), batch, rows, inner), Reshape(Transpose(y, right...),
+				batch, inner, columns)), dims...)}
+	}
+	swappedLeft, swappedRight := slices.Concat(a.rightBatch, yFree, a.rightContract),
+		slices.Concat(a.leftBatch, a.leftContract, xFree)
+	wide := func(x *Array, perm []int, n int) *Array { return Reshape(Transpose(x, perm...), batch, inner, n) }
+	switch {
+	case rows < fewVectors && slices.IsSorted(right):
+		return []*Array{Reshape(vectorByVector(wide(y, right, columns), wide(x, swappedRight, rows), 1), dims...)}
+	case columns < fewVectors && slices.IsSorted(swappedRight):
+		return []*Array{Reshape(vectorByVector(wide(x, swappedRight, rows), wide(y, right, columns), 2), dims...)}
+	}
+	cost := func(x *Array, perm []int) int {
+		if slices.IsSorted(perm) {
+			return 0
+		}
+		return x.Size() * movedElement
+	}
+	// registers that are not full take as long
+	work := func(rows, columns int) int { return batch * inner * rows * max(columns, lanesOfTile) }
+	straight := cost(x, left) + cost(y, right) + work(rows, columns)
+	swapped := cost(y, swappedLeft) + cost(x, swappedRight) + work(columns, rows) + n.Outs[0].Size()*movedElement
+	flat := func(x *Array, perm []int, dims ...int) *Array { return Reshape(turned(x, perm), dims...) }
+	of := dotAttrs{[]int{0}, []int{0}, []int{2}, []int{1}}
+	if batch == 1 && len(a.leftBatch) == 0 {
+		of = dotAttrs{leftContract: []int{1}, rightContract: []int{0}}
+	}
+	shaped := func(sizes ...int) []int {
+		if len(of.leftBatch) == 0 {
+			return sizes
+		}
+		return append([]int{batch}, sizes...)
+	}
+	if straight <= swapped {
+		if slices.IsSorted(left) && slices.IsSorted(right) && x.Rank() == len(shaped(1, 1)) && y.Rank() == x.Rank() {
+			return nil
+		}
+		p := apply1(n.Op, of, flat(x, left, shaped(rows, inner)...), flat(y, right, shaped(inner, columns)...))
+		return []*Array{Reshape(p, dims...)}
+	}
+	p := apply1(n.Op, of, flat(y, swappedLeft, shaped(columns, inner)...),
+		flat(x, swappedRight, shaped(inner, rows)...))
+	back := []int{1, 0}
+	if len(of.leftBatch) > 0 {
+		back = []int{0, 2, 1}
+	}
+	return []*Array{Reshape(turned(Barrier(p)[0], back), dims...)}
+}
+
+// fewVectors is the number of rows or columns below which a product with a matrix that lies by what is contracted, such
+// as the gradient of a last layer's weights, is a sum of the matrix's rows for each of them. Tiles are too wide for it,
+// and the compiler's code for the transposed product is not vectorised.
+const fewVectors = 4
+
+// vectorByVector is the product of the transpose of x [batch, contracted, n] with y [batch, contracted, few], which lie
+// along an axis of the result [batch, n or few, n or few].
+func vectorByVector(x, y *Array, axis int) *Array {
+	var all []*Array
+	for j := range y.Dim(2) {
+		all = append(all, Sum(Mul(x, broadcastInDim(index(y, 2, j), x.Dims(), []int{0, 1})), 1))
+	}
+	return Stack(all, axis)
+}
+
+// mostTerms is the number of contracted elements up to which a product is a sum of that many terms.
+const mostTerms = 8
+
+// termByTerm is the product of x [batch, rows, contracted] and y [batch, contracted, columns] as one loop over the
+// result.
+func termByTerm(x, y *Array) (sum *Array) {
+	out := x.shape.dims(x.Dim(0), x.Dim(1), y.Dim(2))
+	for k := range x.Dim(2) {
+		sum = addTangents(sum, Mul(broadcastInDim(index(x, 2, k), out.Dims, []int{0, 1}), broadcastInDim(index(y, 1, k),
+			out.Dims, []int{0, 2})))
+	}
+	return sum
+}

@@ -1,0 +1,215 @@
+package graph
+
+import "slices"
+
+// Packing lays the leaves of a tree end to end in a few arrays, without losing a bit. One array is read, written or
+// handed over faster than many small ones: a call of a compiled program takes some three microseconds per array and
+// device, and each write into a stacked array is an operation of its own.
+//
+// Leaves may have leading axes that they all share ([lanes, ...], [turns, lanes, ...]). The packed arrays then have
+// them too: [leading..., elements].
+type Packing struct {
+	tree   *Tree
+	shapes []Shape // of the leaves, without leading axes
+	class  []DType // per leaf: dtype of the packed array that holds it, or NotPacked
+	arrays []DType // of the packed arrays, in the order in which leaves first name them
+	sizes  []int   // elements of each packed array
+}
+
+// NotPacked is the class of a leaf that stays an array of its own.
+const NotPacked DType = 0
+
+// NewPacking returns the packing of trees like this one, of which only structure and shapes matter. class returns the
+// dtype of the packed array that holds a leaf: its own dtype; for dtypes of 32 bits, another one of 32 bits; for bools
+// and shorter integers, an integer of 32 bits; or NotPacked.
+func NewPacking(tree any, class func(leaf Shape) DType) *Packing {
+	leaves, t := Flatten(tree)
+	p := &Packing{tree: t}
+	for i, a := range leaves {
+		c := class(a.Shape())
+		p.shapes, p.class = append(p.shapes, a.Shape()), append(p.class, c)
+		if c == NotPacked {
+			continue
+		}
+		if !packs(a.DType(), c) {
+			throw("NewPacking", "leaf %s is %s, which an array of %s does not hold bit by bit", t.Path(i), a.Shape(), c)
+		}
+		k := slices.Index(p.arrays, c)
+		if k < 0 {
+			k = len(p.arrays)
+			p.arrays, p.sizes = append(p.arrays, c), append(p.sizes, 0)
+		}
+		p.sizes[k] += a.Size()
+	}
+	return p
+}
+
+// packs tells whether elements of one dtype become elements of another, and themselves again, without losing a bit.
+func packs(from, to DType) bool {
+	return from == to || ItemSize(from) == 4 && ItemSize(to) == 4 ||
+		(from == Bool || from.IsInt() && ItemSize(from) < 4) && (to == Int32 || to == Uint32)
+}
+
+// recast changes the dtype of packed elements: bits stay where both dtypes have 32 of them, values stay otherwise.
+func recast(a *Array, to DType) *Array {
+	from := a.DType()
+	if from != to && ItemSize(from) == 4 && ItemSize(to) == 4 {
+		return Bitcast(a, to)
+	}
+	return Convert(a, to)
+}
+
+// Shapes returns the shapes of the leaves, without leading axes.
+func (p *Packing) Shapes() []Shape { return p.shapes }
+
+// Tree returns the structure of the trees.
+func (p *Packing) Tree() *Tree { return p.tree }
+
+// Size returns the number of elements of packed array k.
+func (p *Packing) Size(k int) int { return p.sizes[k] }
+
+// Abstract returns abstract arrays with the shapes of Pack's results, without leading axes.
+func (p *Packing) Abstract() []*Array {
+	var out []*Array
+	for k, d := range p.arrays {
+		out = append(out, Abstract(ShapeOf(d, p.sizes[k])))
+	}
+	for i, s := range p.shapes {
+		if p.class[i] == NotPacked {
+			out = append(out, Abstract(s))
+		}
+	}
+	return out
+}
+
+// Pack returns the packed arrays, [leading..., elements], followed by the leaves that are not packed.
+func (p *Packing) Pack(tree any) []*Array {
+	leaves := p.leaves("Pack", tree)
+	out := make([]*Array, 0, len(p.arrays))
+	for _, d := range p.arrays {
+		var parts []*Array
+		for i, a := range leaves {
+			if p.class[i] == d {
+				leading := a.Dims()[:a.Rank()-p.shapes[i].Rank()]
+				flat := Reshape(a, slices.Concat(leading, []int{p.shapes[i].Size()})...)
+				parts = append(parts, recast(flat, d))
+			}
+		}
+		out = append(out, Concatenate(parts[0].Rank()-1, parts...))
+	}
+	return append(out, p.others(leaves)...)
+}
+
+// others returns the leaves that are not packed.
+func (p *Packing) others(leaves []*Array) (out []*Array) {
+	for i, a := range leaves {
+		if p.class[i] == NotPacked {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// leaves returns the leaves of a tree that has the packing's structure.
+func (p *Packing) leaves(op string, tree any) []*Array {
+	leaves, t := Flatten(tree)
+	if len(leaves) != len(p.shapes) {
+		throw(op, "got a tree of %d leaves, want %d", len(leaves), len(p.shapes))
+	}
+	for i, a := range leaves {
+		want := p.shapes[i]
+		if leading := a.Rank() - want.Rank(); a.DType() != want.DType || leading < 0 ||
+			!slices.Equal(a.Dims()[leading:], want.Dims) {
+			throw(op, "leaf %s is %s, want %s", t.Path(i), a.Shape(), want)
+		}
+	}
+	return leaves
+}
+
+// Unpack returns the tree of arrays that Pack returned. They may have other leading axes than the tree had.
+func (p *Packing) Unpack(arrays []*Array) any {
+	return p.unpack("Unpack", arrays, func(k, from int, s Shape) *Array {
+		packed := arrays[k]
+		last := packed.Rank() - 1
+		part := recast(SliceAxis(packed, last, from, from+s.Size()), s.DType)
+		return Reshape(part, slices.Concat(packed.Dims()[:last], s.Dims)...)
+	})
+}
+
+// unpack returns the tree whose packed leaves are part(k, from, shape): elements of packed array k from one on.
+func (p *Packing) unpack(op string, arrays []*Array, part func(k, from int, s Shape) *Array) any {
+	for k, d := range p.arrays {
+		if len(arrays) < len(p.arrays) {
+			throw(op, "got %d arrays, want at least %d", len(arrays), len(p.arrays))
+		}
+		if a := arrays[k]; a.DType() != d || a.Rank() == 0 || a.Dim(-1) != p.sizes[k] {
+			throw(op, "got %s, want %s", a.Shape(), ShapeOf(d, p.sizes[k]))
+		}
+	}
+	leaves, others := make([]*Array, len(p.shapes)), arrays[len(p.arrays):]
+	from := make([]int, len(p.arrays))
+	for i, s := range p.shapes {
+		if p.class[i] == NotPacked {
+			leaves[i], others = others[0], others[1:]
+			continue
+		}
+		k := slices.Index(p.arrays, p.class[i])
+		leaves[i] = part(k, from[k], s)
+		from[k] += s.Size()
+	}
+	return p.tree.Unflatten(leaves)
+}
+
+// PackHost is Pack of arrays that are computed or lazy, without leading axes. The packed arrays are on the host. Leaves
+// must have the item size of the array that holds them.
+func (p *Packing) PackHost(tree any) ([]*Array, error) {
+	leaves := Leaves(tree)
+	if len(p.arrays) == 0 {
+		return leaves, nil
+	}
+	leaves, err := Eval(leaves) // all in one: lazy leaves may share what they are computed from
+	if err != nil {
+		return nil, err
+	}
+	var out []*Array
+	for k, d := range p.arrays {
+		var packed []byte
+		for i, a := range leaves {
+			if p.class[i] != d {
+				continue
+			}
+			b, err := elementBytes(a)
+			if err != nil {
+				return nil, err
+			}
+			packed = append(packed, b...)
+		}
+		out = append(out, FromBytes(ShapeOf(d, p.sizes[k]), packed))
+	}
+	return append(out, p.others(leaves)...), nil
+}
+
+// UnpackHost is Unpack of arrays without leading axes. The leaves that were packed are on the host, the others stay
+// where they are. Leaves must have the item size of the array that holds them.
+func (p *Packing) UnpackHost(arrays []*Array) (any, error) {
+	packed := make([][]byte, len(p.arrays))
+	for k := range p.arrays {
+		var err error
+		if packed[k], err = elementBytes(arrays[k]); err != nil {
+			return nil, err
+		}
+	}
+	return p.unpack("UnpackHost", arrays, func(k, from int, s Shape) *Array {
+		size := ItemSize(s.DType)
+		return FromBytes(s, slices.Clone(packed[k][size*from:size*(from+s.Size())]))
+	}), nil
+}
+
+// elementBytes returns an array's elements, on the host.
+func elementBytes(a *Array) ([]byte, error) {
+	data, err := a.Data()
+	if err != nil {
+		return nil, err
+	}
+	return data.HostBytes()
+}

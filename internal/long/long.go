@@ -1,0 +1,19 @@
+// Package long says whether tests run in their long form. A check that takes long has two forms: a short one that still
+// fails when the code is wrong, which `go test` runs, and a long one for XLARUN_LONG=1.
+package long
+
+import (
+	"os"
+	"testing"
+)
+
+// On reports whether XLARUN_LONG is set: tests run all their cases.
+func On() bool { return os.Getenv("XLARUN_LONG") != "" }
+
+// Only skips a test unless XLARUN_LONG is set.
+func Only(t testing.TB) {
+	t.Helper()
+	if !On() {
+		t.Skip("the long form only: XLARUN_LONG=1")
+	}
+}

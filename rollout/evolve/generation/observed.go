@@ -1,0 +1,73 @@
+package generation
+
+import (
+	"xlarun/graph"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+)
+
+// Observed holds the statistics of what members have observed: moments, or nothing where observations are not
+// normalised.
+type Observed interface {
+	// Scale returns how observations are normalised by these statistics.
+	Scale() Scaling
+	// merge returns the statistics of both; more has the same type.
+	merge(more Observed) Observed
+	// fold merges the rows of all tiles, in the population's order.
+	fold(t population.Tiles) Observed
+}
+
+// Scaling says how the observations of a member are normalised.
+type Scaling interface {
+	// params returns the parameters of a member with these own parameters.
+	params(own any) any
+}
+
+// moments are the statistics of observations that are normalised.
+type moments policy.Moments
+
+func (m moments) Scale() Scaling { return scaled(policy.Moments(m).Scale()) }
+
+func (m moments) merge(more Observed) Observed {
+	return moments(policy.Moments(m).And(policy.Moments(more.(moments))))
+}
+
+func (m moments) fold(t population.Tiles) Observed {
+	return moments(population.Fold(t, policy.Moments(m), policy.Moments.And))
+}
+
+type scaled policy.Scale
+
+func (s scaled) params(own any) any { return policy.Normalized{Own: own, Observation: policy.Scale(s)} }
+
+// unobserved stands for statistics that nobody gathers, unscaled for observations as they are.
+type (
+	unobserved struct{}
+	unscaled   struct{}
+)
+
+func (unobserved) Scale() Scaling                 { return unscaled{} }
+func (unobserved) merge(Observed) Observed        { return unobserved{} }
+func (unobserved) fold(population.Tiles) Observed { return unobserved{} }
+func (unscaled) params(own any) any               { return own }
+
+// observedOf returns the statistics of an episode.Summary.
+func observedOf(m *policy.Moments) Observed {
+	if m == nil {
+		return unobserved{}
+	}
+	return moments(*m)
+}
+
+// observed returns the statistics of one tile's members together, without padding; of are those of each member, leaves
+// [sides, lanes, …], or nil.
+func (p *Program) observed(tile *graph.Array, of *policy.Moments) Observed {
+	if of == nil {
+		return unobserved{}
+	}
+	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *of)
+	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
+	group := graph.Iota(all.Count.Dim(0)).Rem(p.Groups.Lanes).Add(first)
+	all.Count = graph.Select(group.Lt(p.Groups.Items), all.Count, graph.ZerosLike(all.Count))
+	return moments(all.Together())
+}

@@ -1,0 +1,326 @@
+package generation
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/population"
+	"xlarun/rollout/settings"
+)
+
+// State is everything that one generation hands to the next. It is the same on every device.
+type State struct {
+	Strategy   any
+	Key        random.Key   // of the run; generation g uses FoldIn(Key, g)
+	Generation *graph.Array // i32[]: generations done
+	Best       Best
+	Observed   Observed // of all observations so far; they normalise the next generation's
+	Hall       Hall
+	Migration  Migration
+}
+
+// Best is the member with the highest fitness so far.
+type Best struct {
+	Genome      any          // as the strategy sees it: a tree, or f32[n]
+	Fitness     *graph.Array // f32[]: -Inf before the first generation, and while all have been NaN
+	Generation  *graph.Array // i32[]: in which generation, from 0
+	Observation Scaling      // of that generation's observations
+}
+
+// max returns the member with the higher fitness, b of equal ones.
+func (b Best) max(other Best) Best {
+	return graph.SelectTree(other.Fitness.Gt(b.Fitness), other, b)
+}
+
+// Inputs of a generation do not change from one generation to the next.
+type Inputs struct {
+	Settings map[string]*graph.Array // f32[], by name: the strategy's and the policy's
+	Tiles    *graph.Array            // i32[]: tiles of a device; see population.Each
+}
+
+// Program is the program of one generation: ask, evaluate, tell. Methods with a State are traced.
+//
+// A group is GroupSize members that share a draw; its members are its sides. Groups are cut into tiles over the
+// devices, and a tile's groups are its lanes: what is known of a device's members has leaves [PerDevice+1, sides,
+// lanes, …].
+type Program struct {
+	Rollout  *episode.Rollout
+	Strategy strategy.Strategy
+	Genomes  *population.Layout // of genomes that are vectors; nil: genomes are the policy's trees
+	Groups   population.Tiles   // the population's groups, cut over the devices
+	Options  Options
+	draw     any // one group's draw; only its shapes are read
+	Places   int // in the hall of fame
+	// regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
+	regenerate bool
+}
+
+// Results are what members reached.
+type Results struct {
+	Summary  episode.Summary // of each member, without what it observed
+	Observed Observed        // of all members together
+}
+
+// tileResult is what is stored of each tile.
+type tileResult struct {
+	Draws any // leaves [lanes, …]; graph.None where noise is regenerated
+	Results
+}
+
+// Start returns the state before the first generation.
+func (p *Program) Start(key random.Key) State {
+	keys := random.SplitN(key, 2)
+	genome := p.genome(p.policy().Init(keys[0]))
+	s := State{Strategy: p.Strategy.Init(genome, p.members()), Key: keys[1],
+		Generation: graph.Zeros(graph.ShapeOf(graph.Int32)), Observed: observedOf(p.Rollout.Nothing().Observed)}
+	s.Best = Best{genome, graph.Full(graph.ShapeOf(graph.Float32), math.Inf(-1)),
+		graph.Zeros(graph.ShapeOf(graph.Int32)), s.Observed.Scale()}
+	s.Hall = newHall(s.Best, p.Places)
+	s.Migration = p.startMigration(genome)
+	return s
+}
+
+// Run is one generation, on each device for its tiles. It returns the next state, and f32[3+reports, population]: each
+// member's fitness, length, step in which it failed, and what the policy reports of it. The host makes the metrics of
+// this one small transfer.
+func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
+	p = p.Bind(in)
+	keys := p.keys(s)
+	rows := population.Each(p.Groups, in.Tiles, p.buffers(), func(tile *graph.Array) tileResult {
+		k := keys.tile(tile)
+		draws := p.ask(s, k)
+		results := p.evaluate(s, tile, draws, k.Members)
+		if p.regenerate {
+			return tileResult{graph.None{}, results}
+		}
+		return tileResult{draws, results}
+	})
+	results := p.gather(rows.Results)
+	noise := p.storedNoise(in, rows.Draws)
+	if p.regenerate {
+		noise = p.regeneratedNoise(s, in, keys)
+	}
+	return p.tell(s, in, keys, noise, results), results.metrics()
+}
+
+// ask draws for the groups of one tile, leaves [lanes, …].
+func (p *Program) ask(s State, k memberKeys) any {
+	return graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
+		return strategy.Draw(p.Strategy, key, s.Strategy, group)
+	})(k.Groups, k.Index))
+}
+
+// evaluate plays the episodes of one tile's members: leaves [sides, lanes, …]. keys are u32[sides, lanes, 2].
+func (p *Program) evaluate(s State, tile *graph.Array, draws any, keys random.Key) Results {
+	rollout := p.rolloutEach
+	if p.sharesMatrices() {
+		rollout = p.rolloutShared
+	}
+	summary := rollout(s, draws, keys)
+	// An infinite return is a failure, as NaN is: it must not win.
+	summary.Return = graph.Select(summary.Return.IsFinite(), summary.Return, math.NaN())
+	observed := p.observed(tile, summary.Observed)
+	summary.Observed = nil
+	return Results{summary, observed}
+}
+
+// rolloutEach makes each member of the tile and plays it.
+func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summary {
+	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize()
+	members := graph.VMap(func(side *graph.Array) any {
+		return graph.VMap(func(draw any) any { return p.Strategy.Member(s.Strategy, draw, side) })(draws)
+	})(graph.Iota(sides))
+	flat := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, members)
+	scale := s.Observed.Scale()
+	summary := graph.VMap2(func(genome any, key random.Key) episode.Summary {
+		return p.Rollout.Member(p.Member(genome, scale), key)
+	}, p.Rollout.Plan.VMap()...)(flat, random.Key{Data: keys.Data.MergeAxes(0, 2)})
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.SplitAxis(0, sides, lanes) }, summary)
+}
+
+// rolloutShared plays members that share their matrices: one product serves the whole tile. The sides of a group are an
+// axis of their own, so that they share their factors too.
+func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Summary {
+	es := p.Strategy.(strategy.Sharing)
+	options := p.Rollout.Plan.VMap()
+	return graph.VMap2(func(side *graph.Array, keys random.Key) episode.Summary {
+		return graph.VMap2(func(draw any, key random.Key) episode.Summary {
+			return p.Rollout.Member(es.Shared(s.Strategy, draw, side), key)
+		}, options...)(draws, keys)
+	}, options...)(graph.Iota(p.Strategy.GroupSize()), keys)
+}
+
+// sharesMatrices returns whether members are played without forming the matrices that they share.
+func (p *Program) sharesMatrices() bool {
+	_, gives := p.Strategy.(strategy.Sharing)
+	_, takes := p.Rollout.Policy.(policy.Sharer)
+	return gives && takes && p.Genomes == nil
+}
+
+// tell moves the strategy by what the members reached and returns the next state.
+func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Results) State {
+	best := p.best(s, results.Summary.Return, n)
+	next := State{Key: s.Key, Generation: s.Generation.Add(1), Best: s.Best.max(best), Hall: s.Hall.with(best),
+		Observed: s.Observed.merge(results.Observed)}
+	evaluated := evaluation(results.Summary)
+	evaluated, n, next.Migration = s.Migration.migrate(p, s, in, keys, evaluated, n)
+	next.Strategy = p.Strategy.Tell(s.Strategy, evaluated, n)
+	return next
+}
+
+// evaluation returns what a strategy is told of the members.
+func evaluation(s episode.Summary) strategy.Evaluation {
+	return strategy.Evaluation{Fitness: s.Return, Length: s.Length, Objectives: s.Objectives, Descriptor: s.Descriptor}
+}
+
+// best returns the generation's best member, the first of equal ones.
+func (p *Program) best(s State, fitness *graph.Array, n noise) Best {
+	f := strategy.WorstIfNaN(fitness)
+	member := f.ArgMax(0)
+	value := graph.DynamicIndex(f, member, 0)
+	group := member.Rem(p.Groups.Items)
+	tile := graph.Quo(group, p.Groups.Lanes)
+	// Every device offers the draw that lies at this place on it, and all take the owner's.
+	mine := population.At(n.tile(tile.Rem(p.Groups.PerDevice)), group.Rem(p.Groups.Lanes))
+	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
+		if p.Groups.Alone {
+			return a
+		}
+		return graph.DynamicIndex(graph.AllGather(a, graph.DeviceAxis), graph.Quo(tile, p.Groups.PerDevice), 0)
+	}, mine)
+	genome := p.Strategy.Member(s.Strategy, draw, graph.Quo(member, p.Groups.Items))
+	return Best{genome, value, s.Generation, s.Observed.Scale()}
+}
+
+// noise is what was drawn for the groups of the population.
+type noise struct {
+	population.Draws
+	tile func(tile *graph.Array) any // the draws of one tile of this device, leaves [lanes, …]
+	rows any                         // stored draws, leaves [PerDevice+1, lanes, …]; nil where noise is regenerated
+}
+
+func (p *Program) storedNoise(in Inputs, rows any) noise {
+	return noise{population.Stored(p.Groups, in.Tiles, rows), func(tile *graph.Array) any {
+		return population.At(rows, tile)
+	}, rows}
+}
+
+func (p *Program) regeneratedNoise(s State, in Inputs, keys memberKeys) noise {
+	draw := func(k memberKeys) any { return p.ask(s, k) }
+	return noise{population.Regenerated(p.Groups, in.Tiles, keys, draw), func(tile *graph.Array) any {
+		return draw(keys.tile(tile))
+	}, nil}
+}
+
+// buffers are for the results of all tiles.
+func (p *Program) buffers() tileResult {
+	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize()
+	nothing := p.Rollout.Nothing()
+	t := tileResult{Draws: graph.None{}}
+	t.Observed, nothing.Observed = population.RowsLike(p.Groups, observedOf(nothing.Observed)), nil
+	t.Summary = graph.MapTree(func(a *graph.Array) *graph.Array {
+		return p.Groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
+	}, nothing)
+	if !p.regenerate {
+		t.Draws = p.drawBuffers()
+	}
+	return t
+}
+
+// drawBuffers are for the draws of all tiles.
+func (p *Program) drawBuffers() any {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return p.Groups.Rows(a.DType(), append([]int{p.Groups.Lanes}, a.Dims()...)...)
+	}, p.draw)
+}
+
+// gather returns what the whole population reached, given each tile's results.
+func (p *Program) gather(rows Results) Results {
+	return Results{graph.MapTree(p.inOrder, rows.Summary), rows.Observed.fold(p.Groups)}
+}
+
+// inOrder gathers what is known of each member, [PerDevice+1, sides, lanes, …], in member order and without padding.
+func (p *Program) inOrder(rows *graph.Array) *graph.Array {
+	all := p.Groups.Gather(rows).MoveAxis(1, 0).MergeAxes(1, 2) // [sides, tiles·lanes, …]
+	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
+}
+
+// metrics returns f32[3+reports, population], see Program.Run.
+func (r Results) metrics() *graph.Array {
+	rows := []*graph.Array{r.Summary.Return, r.Summary.Length, r.Summary.Failed}
+	if reports := r.Summary.Reports; reports != nil {
+		for i := range reports.Dim(1) {
+			rows = append(rows, graph.SliceAxis(reports, 1, i, i+1).Squeeze(1))
+		}
+	}
+	return graph.Stack(rows, 0)
+}
+
+// members is the population's size.
+func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize() }
+
+// policy returns the policy that evolves, without the normalisation of observations.
+func (p *Program) policy() policy.Policy { return policy.Behind(p.Rollout.Policy) }
+
+// genome returns the genome of a policy's parameters.
+func (p *Program) genome(params any) any {
+	if p.Genomes == nil {
+		return params
+	}
+	return p.Genomes.Ravel(params)
+}
+
+// Member returns the parameters of a genome, with observations normalised by scale.
+func (p *Program) Member(genome any, scale Scaling) any {
+	if p.Genomes != nil {
+		genome = p.Genomes.Unravel(genome.(*graph.Array))
+	}
+	return scale.params(genome)
+}
+
+// Bind returns the program with its inputs in the place of the settings.
+func (p *Program) Bind(in Inputs) *Program {
+	bound := *p
+	bound.Rollout = p.Rollout.Bound(in.Settings)
+	bound.Strategy = settings.Bind(p.Strategy, in.Settings, "strategy.")
+	return &bound
+}
+
+// Ask, Evaluate and Tell are the parts of Run as programs of their own; see evolve's Phases. Ask returns the draws of
+// this device's groups, leaves [PerDevice+1, lanes, …].
+func (p *Program) Ask(s State, in Inputs) any {
+	p = p.Bind(in)
+	keys := p.keys(s)
+	return population.Each(p.Groups, in.Tiles, p.drawBuffers(), func(tile *graph.Array) any {
+		return p.ask(s, keys.tile(tile))
+	})
+}
+
+// Evaluate returns what the whole population reached with draws as Ask returns them.
+func (p *Program) Evaluate(s State, in Inputs, draws any) Results {
+	p = p.Bind(in)
+	keys := p.keys(s)
+	return p.gather(population.Each(p.Groups, in.Tiles, p.buffers().Results, func(tile *graph.Array) Results {
+		return p.evaluate(s, tile, population.At(draws, tile), keys.tile(tile).Members)
+	}))
+}
+
+// Tell returns the next state, given draws and results as Ask and Evaluate return them.
+func (p *Program) Tell(s State, in Inputs, draws any, results Results) State {
+	p = p.Bind(in)
+	return p.tell(s, in, p.keys(s), p.storedNoise(in, draws), results)
+}
+
+// Cost counts the work of a traced generation on one device: the loop over tiles runs so many times.
+func Cost(traced *graph.Program, tiles int) graph.Cost {
+	return traced.Graph.Cost(func(loop *graph.Node) int {
+		if loop.LoopName() == population.TilesLoop {
+			return tiles
+		}
+		return 1
+	})
+}

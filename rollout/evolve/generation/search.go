@@ -1,0 +1,214 @@
+// Package generation holds what all kinds of evolution share: the settings of a search, and its generation as one
+// compiled program: ask, evaluate, tell.
+package generation
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+)
+
+// Search holds the settings of one search. Start from DefaultSearch: zero means zero, except where a field says
+// otherwise.
+type Search struct {
+	run.Playing
+	Strategy    string `set:"strategy" help:"how the next population comes about"`
+	Population  int    `set:"pop" short:"p" help:"members of the population"` // a multiple of the strategy's GroupSize
+	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	// HallOfFame is the number of members that are kept as the best of the whole run, or "auto"; see Hall.
+	HallOfFame string `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto" help:"members that are kept as the best of the whole run, from the best of each generation, and judged at its end; auto: 4, none of networks\nabove 65536 parameters"`
+	run.Planning
+	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
+	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on these three in the last digits,
+	// and do not depend on Devices.
+	Tile      int  `set:"tile" help:"members that play together on a device; 0 to choose"`
+	LanesLast bool `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
+	Unroll    int  `set:"unroll" min:"1" max:"64" zero:"the default" help:"steps in one turn of the loop; 0 to choose"`
+	// VectorWidth is plan.Plan's; 0: chosen.
+	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
+	// checked holds what was found when this Search, or one that it was copied from, was last checked; nil: nothing is
+	// kept.
+	checked *atomic.Pointer[Setup]
+}
+
+// MigrationSettings are the settings of searches whose best members travel to other searches.
+type MigrationSettings struct {
+	MigrateEvery int `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
+	Migrants     int `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
+}
+
+// DefaultMigration sends 5 members every 10 generations.
+func DefaultMigration() MigrationSettings {
+	return MigrationSettings{MigrateEvery: 10, Migrants: 5}
+}
+
+// DefaultSearch is evosax's Open_ES on CartPole.
+func DefaultSearch() Search {
+	return Search{Playing: run.Playing{Scene: run.Scene{Env: "CartPole-v1", Policy: "mlp:16,16"}, Steps: 500,
+		Episodes: 1, Aim: run.Aim{Target: "auto", Judge: 100}},
+		Strategy: "openes", Population: 256, Generations: 100, HallOfFame: auto, Planning: run.Defaults(),
+		checked: new(atomic.Pointer[Setup])}
+}
+
+const (
+	// MaxPopulation is the largest number up to which float32 counts members one by one, as the ranks do.
+	MaxPopulation = 1 << 24
+	maxUnroll     = 64
+)
+
+// auto is the HallOfFame that stands for the usual one.
+const auto = "auto"
+
+// Parts returns the strategy and the policy.
+func (c *Search) Parts() []settings.Part { return []settings.Part{strategy.Part(), policy.Part()} }
+
+// With returns the search with one more setting of a part: With("strategy.sigma", .2).
+func (c Search) With(name string, value any) Search {
+	c.Parted = c.Parted.With(name, value)
+	return c
+}
+
+// Clone returns a copy that shares no map with c.
+func (c *Search) Clone() Search {
+	clone := *c
+	clone.Parted, clone.EnvParam = maps.Clone(c.Parted), maps.Clone(c.EnvParam)
+	return clone
+}
+
+// NormalizedRollout is Rollout with observations normalised; see policy.Normalizing.
+func (c *Search) NormalizedRollout() (*episode.Rollout, error) {
+	r, err := c.Rollout()
+	if err != nil {
+		return r, err
+	}
+	spec := r.Env.Spec()
+	r.Policy, r.Head, err = policy.MakeNormalizing(c.Policy, c.Parted.Under("policy."), spec.Observation, spec.Action)
+	return r, err
+}
+
+// Last returns the number of generations.
+func (c *Search) Last() int64 { return int64(c.Generations) }
+
+// Setup says what is run.
+func (c *Search) Setup() string {
+	return fmt.Sprintf("%d x %s, %s, %d steps, seed %d", c.Population, c.Policy, c.Strategy, c.Steps, c.Seed)
+}
+
+// Purpose says in a few words what the search's program is for: all that its shapes depend on.
+func (c *Search) Purpose() string {
+	text := fmt.Sprintf("evolve %s, %d x %s, %s, %d steps", c.Env, c.Population, c.Policy, c.Strategy, c.Steps)
+	if c.Episodes > 1 {
+		text += fmt.Sprintf(" x %d episodes", c.Episodes)
+	}
+	if len(c.EnvParam) > 0 {
+		text += ", given " + c.EnvParam.Shape()
+	}
+	if c.HallOfFame != auto && c.HallOfFame != "" {
+		text += ", hall of fame of " + c.HallOfFame
+	}
+	for _, p := range settings.ChosenParts(c) {
+		text += settings.Unusual(p, c)
+	}
+	return text
+}
+
+// Given lists the settings that say how to lay the population out.
+func (c *Search) Given() (names []string) {
+	for _, s := range []struct {
+		name string
+		set  bool
+	}{{"tile", c.Tile != 0}, {"lanes-last", c.LanesLast}, {"unroll", c.Unroll != 0},
+		{"vector-width", c.VectorWidth != 0}} {
+		if s.set {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// checkParted refuses settings of parts that do not exist.
+func (c *Search) checkParted() error {
+	for name, value := range c.Parted {
+		if part, _, _ := strings.Cut(name, "."); part != "strategy" && part != "policy" {
+			return settings.Wrong(name, value, "strategy.NAME or policy.NAME")
+		}
+	}
+	return nil
+}
+
+// check finds the first setting that is out of range; s is the strategy that the search names.
+func (c *Search) check(s strategy.Strategy) error {
+	least := s.GroupSize()
+	if b, ok := s.(strategy.Bounded); ok {
+		least = max(least, b.LeastPopulation())
+	}
+	if err := c.checkMembers("pop", c.Population, least, s.GroupSize()); err != nil {
+		return err
+	}
+	if err := c.checkMembers("tile", c.Tile, 0, s.GroupSize()); err != nil {
+		return err
+	}
+	if err := settings.Check(c); err != nil {
+		return err
+	}
+	_, err := c.places(0)
+	return err
+}
+
+// checkMembers refuses a number of members that is below least, above MaxPopulation or no multiple of groupSize.
+func (c *Search) checkMembers(key string, members, least, groupSize int) error {
+	inRange := members >= least && members <= MaxPopulation
+	if inRange && members%groupSize == 0 {
+		return nil
+	}
+	multiple := "a whole number"
+	switch {
+	case groupSize == 2:
+		multiple = "an even number"
+	case groupSize > 2:
+		multiple = fmt.Sprintf("a multiple of %d", groupSize)
+	}
+	wants := fmt.Sprintf("%s from %d to %d", multiple, least, MaxPopulation)
+	if least == 0 {
+		wants += ", 0 for the default"
+	}
+	if least > groupSize && members > 0 && members < least {
+		wants += fmt.Sprintf(": %s needs %d members at least", c.Strategy, least)
+	}
+	if groupSize > 1 && inRange {
+		wants += fmt.Sprintf(": %s samples its members in groups of %d", c.Strategy, groupSize)
+	}
+	return settings.Wrong(key, members, "%s", wants)
+}
+
+const (
+	// usualHall is the number of places of a hall of fame whose size nobody gave. It is 0 for members of more than
+	// usualHallParams parameters: all places together are as large as so many members.
+	usualHall       = 4
+	usualHallParams = 1 << 16
+	maxHall         = 1000
+)
+
+// places returns the number of places in the hall of fame, for members of so many parameters.
+func (c *Search) places(params int) (int, error) {
+	if c.HallOfFame == auto || c.HallOfFame == "" {
+		if params > usualHallParams {
+			return 0, nil
+		}
+		return usualHall, nil
+	}
+	n, err := strconv.Atoi(c.HallOfFame)
+	if err != nil || n < 0 || n > maxHall {
+		f, _ := settings.Lookup(c, "hall-of-fame")
+		return 0, settings.Wrong("hall-of-fame", c.HallOfFame, "%s", f.Wants)
+	}
+	return n, nil
+}

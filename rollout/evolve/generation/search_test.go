@@ -1,0 +1,60 @@
+package generation
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
+	"xlarun/rollout/settings"
+)
+
+// check checks a search for a machine.
+func check(c *Search, on plan.Machine) error {
+	_, err := c.NewSetup(Options{}, on)
+	return err
+}
+
+// What is kept of a config that was checked is not taken for a config that changed since, nor does one run's machine
+// show in another's.
+func TestChecksFollowTheConfig(t *testing.T) {
+	c := DefaultSearch()
+	small := plan.Machine{Devices: 1, Free: 1 << 16}
+	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
+	kept := c.checked.Load()
+	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
+	require.Same(t, kept, c.checked.Load(), "case 1: what did not change is not made again")
+	require.ErrorContains(t, check(&c, small), "256 members of 386 parameters", "case 2: a smaller machine")
+	c.Population = 257
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "pop: got 257", "case 3: another population")
+	c.Population, c.Policy = 256, "mlp:8"
+	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 2})
+	require.NoError(t, err)
+	require.Equal(t, 58, x.Params, "case 4: another policy")
+	c.Parted = settings.Values{"strategy.sigma": .1}
+	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
+	c.Parted["strategy.sigma"] = -1.
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "strategy.sigma",
+		"case 5: a setting of a part, in the same map")
+	delete(c.Parted, "strategy.sigma")
+	x.Rollout.Episodes, x.Search.Population = 7, 2
+	y, err := c.NewSetup(Options{}, plan.Machine{Devices: 2})
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 256}, []int{y.Rollout.Episodes, y.Search.Population},
+		"case 6: an experiment is its caller's")
+	c.Devices = 3
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "devices: got 3", "case 7")
+	c.Devices, c.EnvParam = 0, settings.Pairs{"gravity": "9.8"}
+	require.NoError(t, check(&c, plan.Machine{Devices: 2}))
+	c.EnvParam["gravitas"] = "1"
+	require.ErrorContains(t, check(&c, plan.Machine{Devices: 2}), "gravitas",
+		"case 8: a parameter of the environment, in the same map")
+	delete(c.EnvParam, "gravitas")
+	var all sync.WaitGroup
+	for range 4 { // case 9: several may check one config
+		all.Go(func() { assert.NoError(t, check(&c, plan.Machine{Devices: 1})) })
+	}
+	all.Wait()
+}

@@ -1,0 +1,57 @@
+package generation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/internal/long"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// sharing is a search of eggroll, whose members share their matrices.
+func sharing(spec string) Search {
+	c := DefaultSearch().With("strategy.rank", 2)
+	c.Env, c.Strategy, c.Policy, c.Population, c.Steps, c.Tile = "Pendulum-v1", "eggroll", spec, 24, 20, 8
+	return c
+}
+
+// Members that share their matrices reach what they reach when these are formed.
+func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
+	b := xlatest.Open(t, 1)
+	specs := []string{"gru:5", "mlp:17,9"}
+	if !long.On() {
+		specs = specs[:1]
+	}
+	for _, spec := range specs {
+		c := sharing(spec)
+		x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1})
+		require.NoError(t, err)
+		p, err := x.Program()
+		require.NoError(t, err)
+		require.True(t, p.sharesMatrices())
+		p = p.Bind(x.Inputs(1))
+		returns := func(rollout func(s State, draws any, keys random.Key) episode.Summary) []float64 {
+			all, err := xlabridge.Jit1(b, func(key random.Key) *graph.Array {
+				s, keys := p.Start(key), p.keys(State{Key: key, Generation: graph.Of(int32(0))}).tile(
+					graph.Of(int32(0)))
+				return rollout(s, p.ask(s, keys), keys.Members).Return
+			})(random.New(3))
+			require.NoError(t, err)
+			v, err := graph.Floats(all)
+			require.NoError(t, err)
+			return v
+		}
+		shared, formed := returns(p.rolloutShared), returns(p.rolloutEach)
+		require.Len(t, shared, 8)
+		for i := range formed {
+			// 20 steps from outputs that agree to 1e-6
+			require.InEpsilon(t, formed[i], shared[i], 1e-4, "%s, member %d", spec, i)
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package generation
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/rollout/plan"
+	"xlarun/xlabridge"
+)
+
+// tunerWith is a tuner over the default experiment, on so many cores, whose measurements (of one tile) are a function.
+func tunerWith(t *testing.T, cores int,
+	measure func(plan.Plan) (float64, error)) (*Setup, *plan.Tuner[plan.Plan]) {
+	t.Helper()
+	c := DefaultSearch()
+	x, err := c.NewSetup(Options{}, plan.Machine{Devices: 1, CPU: true, Cores: cores})
+	require.NoError(t, err)
+	tu := x.Tuner(&xlabridge.Reference{}, false)
+	tu.Deadline, tu.Words = time.Now().Add(time.Hour), plan.Plan.Layout
+	tu.Measure = func(p plan.Plan) (float64, error) {
+		seconds, err := measure(p)
+		return x.onAllCores(p, seconds), err
+	}
+	return x, tu
+}
+
+// The tuner walks to the best neighbour, stage by stage, and keeps to the first among near ones.
+func TestTunerTakesTheFastest(t *testing.T) {
+	x, tu := tunerWith(t, 0, func(p plan.Plan) (float64, error) {
+		seconds := float64(p.Tile)
+		if p.LanesLast {
+			seconds /= 2
+		}
+		if p.Tile == 64 {
+			seconds *= .9
+		}
+		if p.Unroll == 2 {
+			seconds *= .99 // no gain worth a change
+		}
+		return seconds, nil
+	})
+	best, tried, err := tu.Run(x.Layout)
+	require.NoError(t, err)
+	require.Equal(t, plan.Plan{Devices: 1, Tile: 64, LanesLast: true, Unroll: 1, VectorWidth: 512}, best)
+	require.Equal(t, "tiles of 32, lanes first, unroll 1, 512-bit vectors", tried[0].Plan)
+	seen := map[string]bool{}
+	for _, p := range tried {
+		require.False(t, seen[p.Plan], p.Plan)
+		seen[p.Plan] = true
+	}
+}
+
+// A machine of many cores plays more tiles at a time, and what counts is when the last of them ends.
+func TestTunerKeepsAllCoresBusy(t *testing.T) {
+	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
+		x, tu := tunerWith(t, cores, func(p plan.Plan) (float64, error) { return float64(34 + p.Tile), nil })
+		best, _, err := tu.Run(x.Layout)
+		require.NoError(t, err)
+		require.Equal(t, want, best.Tile, "%d cores", cores)
+	}
+}

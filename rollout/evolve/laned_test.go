@@ -1,0 +1,194 @@
+package evolve
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/internal/long"
+	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/islands"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// laned runs lanes: the metrics of each after each step.
+func laned(t *testing.T, b xlabridge.Backend, c Config, all []run.Lane) [][]run.Metrics {
+	t.Helper()
+	heard := make([][]run.Metrics, len(all))
+	require.NoError(t, c.Lanes(t.Context(), b, all, func(lane int, m run.Metrics) bool {
+		heard[lane] = append(heard[lane], m)
+		return false
+	}))
+	return heard
+}
+
+// smallTrial is a search that takes a moment.
+func smallTrial(strategy string) Config {
+	c := DefaultConfig()
+	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune, c.Tile, c.Generations = "linear", 16, 25, strategy,
+		"24", "off", 16, 4
+	return c
+}
+
+// Each lane is to the byte the run of its own, ended where that ends, and the same alone as among others. XLARUN_LONG=1
+// holds all strategies.
+func TestLanesAreRuns(t *testing.T) {
+	b := xlatest.Open(t, 2)
+	names := []string{"openes"}
+	if long.On() {
+		names = strategy.Names()
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			c := smallTrial(name)
+			var all []run.Lane
+			for i := range 5 {
+				all = append(all, run.Lane{Seed: int64(i % 3), Numbers: map[string]float64{
+					"strategy.sigma": .05 * float64(i+1)}})
+			}
+			together := laned(t, b, c, all)
+			for _, i := range []int{0, 4} {
+				own := c.With("strategy.sigma", all[i].Numbers["strategy.sigma"])
+				own.Seed, own.Devices = all[i].Seed, 1
+				e := start(t, b, own)
+				for _, got := range together[i] {
+					want, err := e.Step()
+					require.NoError(t, err)
+					require.Equal(t, want, got, "%s, lane %d", name, i)
+					require.Equal(t, got.Done || got.Step == 4, got.Step == together[i][len(together[i])-1].Step)
+				}
+			}
+			require.Equal(t, together[3:4], laned(t, b, c, all[3:4]), "alone")
+		})
+	}
+}
+
+// More lanes than are computed at a time take turns; one that is stopped is not heard of again.
+func TestLanesTakeTurns(t *testing.T) {
+	b := &xlabridge.Reference{}
+	c := smallTrial("simplega")
+	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 2, 2, "0", 4
+	all := make([]run.Lane, lanes.MaxLanes+3)
+	for i := range all {
+		all[i].Seed = int64(i % 7)
+	}
+	heard := make([]int, len(all))
+	last := make([]float64, len(all))
+	require.NoError(t, c.Lanes(t.Context(), b, all, func(lane int, m run.Metrics) bool {
+		heard[lane]++
+		last[lane], _ = m.Get("mean_fitness")
+		return lane == 1
+	}))
+	for i, n := range heard {
+		want := 2
+		if i == 1 {
+			want = 1
+		} else {
+			require.Equal(t, last[i%7+7], last[i], "lane %d", i)
+		}
+		require.Equal(t, want, n, "lane %d", i)
+	}
+	require.NoError(t, c.Lanes(t.Context(), b, nil, nil))
+}
+
+// What cannot be lanes is refused.
+func TestLanesRefuse(t *testing.T) {
+	ok := run.Lane{Numbers: map[string]float64{"strategy.sigma": .1}}
+	for _, x := range []struct {
+		number int
+		what   string
+		change func(c *Config)
+		lanes  []run.Lane
+		says   string
+	}{
+		{1, "a sigma of 0", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.sigma": 0}}}, "strategy.sigma"},
+		{2, "a sigma that is no number", nil, []run.Lane{
+			ok, {Numbers: map[string]float64{"strategy.sigma": math.NaN()}}, ok}, "strategy.sigma"},
+		{3, "a population of its own", nil, []run.Lane{{Numbers: map[string]float64{"pop": 4}}}, "pop"},
+		{4, "other names", nil, []run.Lane{ok, {Numbers: map[string]float64{"strategy.learning-rate": 1}}},
+			"lane 1 has no strategy.sigma of its own"},
+		{5, "no numbers", nil, []run.Lane{ok, {}}, "lane 1 has 0 numbers"},
+		{6, "restarts", func(c *Config) { c.Restarts = RestartsIPOP }, []run.Lane{ok}, "restarts"},
+		{7, "keys of devices", func(c *Config) { c.Keys = KeysDevice }, []run.Lane{ok}, "keys"},
+	} {
+		c := smallTrial("openes")
+		if x.change != nil {
+			x.change(&c)
+		}
+		err := c.Lanes(t.Context(), &xlabridge.Reference{}, x.lanes, nil)
+		require.ErrorContains(t, err, x.says, "case %d: %s", x.number, x.what)
+	}
+}
+
+// BenchmarkLanes is the rate of trivial trials: 4 members that make one step, for 2 generations.
+func BenchmarkLanes(b *testing.B) {
+	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, client.Close()) }()
+	c := smallTrial("openes")
+	c.Population, c.Steps, c.Generations, c.Target, c.Tile = 4, 1, 2, "0", 4
+	all := make([]run.Lane, 10*lanes.MaxLanes)
+	for i := range all {
+		all[i] = run.Lane{Seed: int64(i), Numbers: map[string]float64{"strategy.sigma": .01 * float64(i%100+1)}}
+	}
+	count := func(some []run.Lane) {
+		require.NoError(b, c.Lanes(b.Context(), client, some, func(int, run.Metrics) bool { return false }))
+	}
+	count(all[:lanes.MaxLanes]) // compiled
+	for b.Loop() {
+		from := time.Now()
+		count(all)
+		b.ReportMetric(float64(len(all))/time.Since(from).Seconds(), "trials/s")
+	}
+}
+
+// BenchmarkSearches is how much longer 16 searches of 64 members on CartPole take one call after the other, each cut
+// over all devices, than as lanes: the median of 7 pairs.
+func BenchmarkSearches(b *testing.B) {
+	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
+	require.NoError(b, err)
+	defer func() { require.NoError(b, client.Close()) }()
+	const searches = 16
+	c := islands.DefaultIslands()
+	c.Islands, c.MigrateEvery, c.Target, c.Tune = searches, 0, "0", "off"
+	together, err := islands.NewArchipelago(client, c)
+	require.NoError(b, err)
+	defer func() { require.NoError(b, together.Close()) }()
+	var each []*Evolution
+	for i := range searches {
+		one := DefaultConfig()
+		one.Population, one.Target, one.Tune = c.Population, "0", "off"
+		one.Seed = int64(i)
+		e, err := New(client, one)
+		require.NoError(b, err)
+		defer func() { require.NoError(b, e.Close()) }()
+		each = append(each, e)
+	}
+	for b.Loop() {
+		var ratios []float64
+		for range 7 {
+			from := time.Now()
+			for range 20 {
+				_, err := together.Step()
+				require.NoError(b, err)
+			}
+			lanes := time.Since(from)
+			from = time.Now()
+			for range 20 {
+				for _, e := range each {
+					_, err := e.Step()
+					require.NoError(b, err)
+				}
+			}
+			ratios = append(ratios, float64(time.Since(from))/float64(lanes))
+		}
+		slices.Sort(ratios)
+		b.ReportMetric(ratios[3], "times")
+	}
+}

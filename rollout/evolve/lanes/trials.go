@@ -1,0 +1,238 @@
+package lanes
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// MaxLanes is the number of lanes that are computed at a time; more of them wait for their turn.
+const MaxLanes = 1024
+
+// trials are lanes under way, a part of them at a time.
+type trials struct {
+	search   *generation.Search
+	patience generation.PatienceSettings
+	backend  xlabridge.Backend
+	purpose  string
+	lanes    *Program
+	names    []string
+	reports  []string
+	target   float64
+	loop     *run.Loop
+}
+
+// Numbers lists the Numbers of strategy and policy.
+func Numbers(c *generation.Search) (names []string) {
+	for _, p := range settings.ChosenParts(c) {
+		for _, f := range settings.Fields(p.Settings) {
+			if f.Traced {
+				names = append(names, p.Name+"."+f.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Open implements run.Laned: searches are lanes of one program, tile by tile. A lane depends neither on the others nor
+// on the devices: to the byte it is the run of its own, with the same --tile on one device. A test holds that for all
+// strategies. The program is compiled when the first lanes are run.
+func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patience generation.PatienceSettings,
+	names []string, most int) (run.Lanes, error) {
+	known := Numbers(c)
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, settings.Wrong(name, "others", "one value in all lanes: each may have its own of %s",
+				strings.Join(known, ", "))
+		}
+	}
+	devices := c.Devices
+	if devices == 0 {
+		devices = b.NumDevices()
+	}
+	search := c.Clone()
+	search.Devices, o.Alone = 1, true
+	x, err := search.NewSetup(o, plan.MachineOf(b, devices))
+	if err != nil {
+		return nil, err
+	}
+	tile := Tile(x)
+	width := tile
+	for width < most && width < MaxLanes {
+		width *= 2 // few widths, so that few programs are compiled
+	}
+	l, err := New(x, width, tile, devices)
+	if err != nil {
+		return nil, err
+	}
+	return &trials{search: &search, patience: patience, backend: b, purpose: x.Purpose(), lanes: l,
+		names: slices.Sorted(slices.Values(names)), target: search.Goal(x.Rollout.Env.Spec()),
+		reports: generation.Reports(x.Rollout.Policy)}, nil
+}
+
+// Cost returns the cost of a search.
+func Cost(c *generation.Search, o generation.Options) (run.LaneCost, error) {
+	search := c.Clone()
+	search.Devices, o.Alone = 1, true
+	x, err := search.NewSetup(o, plan.Machine{Devices: 1})
+	if err != nil {
+		return run.LaneCost{}, err
+	}
+	bytes, ok := x.Memory()
+	if !ok {
+		bytes = math.MaxInt64
+	}
+	work := float64(x.Params) * float64(c.Episodes) * float64(c.Steps)
+	return run.LaneCost{Work: work * float64(c.Population) * float64(c.Generations), Bytes: bytes}, nil
+}
+
+// Run implements run.Lanes.
+func (t *trials) Run(ctx context.Context, all []run.Lane, onMetrics func(lane int, m run.Metrics) (stop bool)) error {
+	if err := check(t.search, t.names, all); err != nil {
+		return err
+	}
+	first := 0
+	for batch := range slices.Chunk(all, t.lanes.Cut.Items) {
+		from := first
+		if err := t.run(ctx, batch, func(lane int, m run.Metrics) bool { return onMetrics(from+lane, m) }); err != nil {
+			return err
+		}
+		first += len(batch)
+	}
+	return nil
+}
+
+// Close implements run.Lanes.
+func (t *trials) Close() error {
+	if t.loop == nil {
+		return nil
+	}
+	return t.loop.Close()
+}
+
+// run runs at most as many searches as there are lanes; the other lanes repeat the last search.
+func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane int, m run.Metrics) bool) error {
+	if err := t.start(batch); err != nil {
+		return err
+	}
+	type lane struct {
+		bestEver float64
+		patience generation.Patience
+		ended    bool
+	}
+	lanes := make([]lane, len(batch))
+	for i := range lanes {
+		lanes[i] = lane{bestEver: math.Inf(-1), patience: generation.NewPatience()}
+	}
+	for step, running := int64(0), len(batch); running > 0 && step < t.search.Last(); {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		v, err := t.loop.Numbers()
+		if err != nil {
+			return err
+		}
+		step = t.loop.Steps()
+		size := len(v) / t.lanes.Cut.Items
+		for i := range lanes {
+			l := &lanes[i]
+			if l.ended {
+				continue
+			}
+			m, s := t.search.Metrics(v[i*size:(i+1)*size], step, t.reports, &l.bestEver)
+			m.Done, m.Stalled = s.Mean >= t.target, l.patience.Update(s.Best, step, t.patience)
+			if stop := onMetrics(i, m); stop || m.Done || m.Stalled || step >= t.search.Last() {
+				l.ended = true
+				running--
+			}
+		}
+	}
+	return nil
+}
+
+// start puts the first states of searches on the devices; the program is compiled once.
+func (t *trials) start(batch []run.Lane) error {
+	width := t.lanes.Cut.Items
+	each := map[string][]float64{}
+	search := func(i int) run.Lane { return batch[min(i, len(batch)-1)] }
+	for _, name := range t.names {
+		for i := range width {
+			each[name] = append(each[name], search(i).Numbers[name])
+		}
+	}
+	var state State
+	err := graph.Try(func() {
+		state = t.lanes.Start(each, func(i int) random.Key { return random.New(search(i).Seed) })
+	})
+	if err != nil {
+		return err
+	}
+	if t.loop == nil {
+		options := run.LoopOptions{Name: "lanes", Purpose: fmt.Sprintf("%d lanes, each %s", width, t.purpose),
+			Plan: t.lanes.Layout}
+		t.loop, err = run.NewLoop(t.backend, options, state, t.lanes.Shared(each), t.lanes.Run)
+		return err
+	}
+	s := run.Snapshot{Arrays: map[string]*graph.Array{}}
+	leaves, tree := graph.Flatten(state)
+	for i, a := range leaves {
+		if s.Arrays[run.LeafName(tree.Path(i))], err = graph.Eval(a); err != nil {
+			return err
+		}
+	}
+	return t.loop.Restore(s)
+}
+
+// check finds the first lane whose own Numbers are not possible.
+func check(c *generation.Search, names []string, all []run.Lane) error {
+	most := map[string][2]float64{}
+	for i, lane := range all {
+		if len(lane.Numbers) != len(names) {
+			return fmt.Errorf("lane %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers),
+				len(names))
+		}
+		for _, name := range names {
+			x, ok := lane.Numbers[name]
+			if !ok {
+				return fmt.Errorf("lane %d has no %s of its own: give all the same", i, name)
+			}
+			ends, seen := most[name]
+			switch {
+			case x != x: // neither bound would be it
+				ends = [2]float64{x, x}
+			case !seen:
+				ends = [2]float64{x, x}
+			default:
+				ends = [2]float64{min(ends[0], x), max(ends[1], x)}
+			}
+			most[name] = ends
+		}
+	}
+	for _, p := range c.Parts() {
+		f, _ := settings.Lookup(c, p.Name)
+		for end := range 2 { // the ranges of settings are intervals
+			own := c.Parted.Under(p.Name + ".")
+			for name, ends := range most {
+				if inner, ok := strings.CutPrefix(name, p.Name+"."); ok {
+					own[inner] = ends[end]
+				}
+			}
+			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {
+				if err := own.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}

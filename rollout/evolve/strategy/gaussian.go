@@ -1,0 +1,61 @@
+package strategy
+
+import (
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/settings"
+)
+
+// gaussian is what OpenES and ARS share: antithetic pairs mean ± σ·z with one σ for all parameters, and steps of Adam.
+// What they differ in is the gradient, their Tell.
+type gaussian struct {
+	antithetic
+	Vectors
+	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
+	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
+	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
+}
+
+// defaultGaussian has evosax's settings of Open_ES.
+func defaultGaussian() gaussian {
+	return gaussian{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
+}
+
+// GaussianState is what OpenES and ARS remember between generations.
+type GaussianState struct {
+	Mean  *graph.Array // f32[n]
+	Sigma *graph.Array // f32[]: of the next generation
+	Adam  Adam
+}
+
+// Init starts at the genome with Sigma.
+func (e *gaussian) Init(genome any, _ int) any {
+	mean := genome.(*graph.Array)
+	return GaussianState{Mean: mean, Sigma: e.Sigma.Array(), Adam: newAdam(mean)}
+}
+
+// Sample draws z, standard normal.
+func (*gaussian) Sample(key random.Key, state any) any {
+	return random.Normal(key, state.(GaussianState).Mean.Shape())
+}
+
+// Member returns mean + σ·z on side 0, mean - σ·z on side 1.
+func (e *gaussian) Member(state, noise any, side *graph.Array) any {
+	s := state.(GaussianState)
+	return s.Mean.Add(s.Sigma.Mul(e.sign(side)).Mul(noise.(*graph.Array)))
+}
+
+// ascend makes one step of Adam along a gradient.
+func (e *gaussian) ascend(s GaussianState, gradient *graph.Array) GaussianState {
+	adam, update := s.Adam.step(gradient, e.LearningRate.Array())
+	return GaussianState{s.Mean.Add(update), decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Adam.Count), adam}
+}
+
+// Centre returns the mean.
+func (*gaussian) Centre(state any) any { return state.(GaussianState).Mean }
+
+// Immigrant is (genome - mean)/σ.
+func (*gaussian) Immigrant(state, genome any) any {
+	s := state.(GaussianState)
+	return noiseOf(genome, s.Mean, s.Sigma)
+}

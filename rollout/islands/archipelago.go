@@ -1,0 +1,355 @@
+package islands
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// Archipelago is a run of islands: a compiled generation of all of them and its state on the devices.
+type Archipelago struct {
+	*run.Loop
+	config   Islands
+	lanes    *lanes.Program
+	target   float64
+	profile  run.Profile
+	bestEver float64
+	means    []float64 // of the islands' fitness in the last generation of this run; nil before one
+	bests    []float64
+}
+
+// State is everything that one generation of islands hands to the next.
+type State struct {
+	Lanes generation.State        // leaves [islands, …]
+	Each  map[string]*graph.Array // f32[islands], by name: the Numbers of which each island has its own
+	Mean  *graph.Array            // f32[islands]: mean fitness of the last generation; -Inf where all members failed
+	Key   random.Key              // of what is drawn for all islands
+}
+
+// inputs are the inputs of the program.
+type inputs struct {
+	Lanes lanes.Inputs
+	Every *graph.Array // i32[]: generations from one migration to the next; 0: none
+}
+
+// NewArchipelago checks the config, chooses the plan, compiles a generation for b and puts the first state on the
+// devices.
+func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
+	devices := c.Devices
+	if devices == 0 {
+		devices = b.NumDevices()
+	}
+	x, each, err := c.setup(plan.MachineOf(b, devices))
+	if err != nil {
+		return nil, err
+	}
+	choice, err := x.Choose(b)
+	x.Wait() // a run of islands does not wait for measurements at its end
+	if err != nil {
+		return nil, err
+	}
+	l, err := lanes.New(x, c.Islands, min(lanes.Tile(x), (c.Islands+1)/2), devices)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archipelago{config: c, lanes: l, target: c.Goal(x.Rollout.Env.Spec()), bestEver: math.Inf(-1)}
+	var first State
+	if err := graph.Try(func() { first = c.start(l, each) }); err != nil {
+		return nil, err
+	}
+	in := inputs{l.Shared(each), graph.Of(int32(c.MigrateEvery))}
+	options := run.LoopOptions{Name: "islands", Purpose: c.Purpose(), Plan: l.Layout,
+		Computed: x.Params*c.Islands >= generation.LargeMember}
+	a.Loop, err = run.NewLoop(b, options, first, in, func(s State, in inputs) (State, results) {
+		return c.generation(l, s, in, each)
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.profile = a.Loop.Profile()
+	a.profile.Choice = choice
+	a.profile.Choice.Plan = fmt.Sprintf("%s, %d islands a tile", x.Layout, l.Cut.Lanes)
+	a.profile.Facts = []run.Fact{{Name: "tile", Value: x.Layout.Tile}, {Name: "islands_tile", Value: l.Cut.Lanes},
+		{Name: "tiles", Value: x.Groups.Total()}, {Name: "lanes_last", Value: x.Layout.LanesLast},
+		{Name: "unroll", Value: x.Layout.Unroll}, {Name: "parameters", Value: x.Params}}
+	a.profile.Chosen = x.Chosen()
+	return a, nil
+}
+
+// start returns the first state: island i has the key FoldIn(key of the seed, i).
+func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
+	key := random.New(c.Seed)
+	s := l.Start(each, func(i int) random.Key { return random.FoldIn(key, i) })
+	m := s.Lanes.Migration.(generation.Travel)
+	m.Descent = graph.Eye(graph.Float32, c.Islands).ExpandDims(1).BroadcastTo(m.Descent.Dims()...)
+	s.Lanes.Migration = m
+	return State{s.Lanes, s.Each, graph.Full(graph.ShapeOf(graph.Float32, c.Islands), math.Inf(-1)),
+		random.FoldIn(key, c.Islands)}
+}
+
+// results are what a generation tells the host.
+type results struct {
+	Members *graph.Array // f32[islands, 3+reports, members], see generation.Program.Run
+	// Islands has three numbers, f32[3]: the diversity between the islands' centres, the diversity within the members
+	// that are about to leave an island, and the foreign share of descent.
+	Islands *graph.Array
+	Taken   *graph.Array // i32[]: immigrants taken in so far
+}
+
+// generation is one generation of all islands. Where a migration is due, the members that were about to leave arrive.
+func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[string][]float64) (State, results) {
+	number := s.Lanes.Generation.Index(0)
+	migrates := in.Every.Gt(0).And(number.Gt(0).And(number.Rem(in.Every.Max(1)).Eq(0)))
+	if c.Explore > 0 {
+		s = c.explore(s, number, number.Gt(0).And(number.Rem(c.Explore).Eq(0)), each)
+	}
+	m := s.Lanes.Migration.(generation.Travel)
+	m.Arriving = c.exchange(s.Key, number, migrates, m.Leaving)
+	s.Lanes.Migration = m
+	next, members := l.Run(lanes.State{Lanes: s.Lanes, Each: s.Each}, in.Lanes)
+	out := State{next.Lanes, next.Each, meanFitness(members), s.Key}
+
+	m = next.Lanes.Migration.(generation.Travel)
+	centres := graph.VMap(func(s any) any { return l.Search.Strategy.Centre(s) })(next.Lanes.Strategy)
+	between := deviation(centres, 0)
+	within := deviation(m.Leaving.Genomes, 1)
+	share := m.Descent.Mean(1) // f32[islands, islands]
+	own := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
+	foreign := graph.Sub(1, own.Div(float32(c.Islands)))
+	return out, results{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), m.Taken.Sum()}
+}
+
+// meanFitness returns the mean fitness of each island, given f32[islands, 3+reports, members].
+func meanFitness(members *graph.Array) *graph.Array {
+	fitness := graph.SliceAxis(graph.Once(members), 1, 0, 1).Squeeze(1)
+	known := fitness.IsNaN().Not()
+	count := known.Convert(graph.Float32).Sum(1)
+	return graph.Select(count.Gt(0), graph.Select(known, fitness, 0).Sum(1).Div(count.Max(1)), math.Inf(-1))
+}
+
+// deviation is the root mean square distance of all parameters of genomes from their mean along an axis.
+func deviation(genomes any, axis int) *graph.Array {
+	sum, count := graph.Scalar(0), 0
+	for _, leaf := range graph.Leaves(genomes) {
+		if !leaf.DType().IsFloat() {
+			continue
+		}
+		x := graph.Once(leaf.Convert(graph.Float32))
+		away := x.Sub(x.Mean(axis).ExpandDims(axis))
+		sum = sum.Add(away.Square().Sum())
+		count += leaf.Size()
+	}
+	return sum.Div(float32(max(1, count))).Sqrt()
+}
+
+// Step runs one generation of all islands: one call of the compiled program.
+func (a *Archipelago) Step() (run.Metrics, error) {
+	v, err := a.Numbers()
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	c, pop := a.config, a.config.Population
+	tail := v[len(v)-4:]
+	each := (len(v) - 4) / c.Islands // of one island
+	var fitness, lengths, steps []float64
+	a.means, a.bests = nil, nil
+	for i := range c.Islands {
+		own := v[i*each : (i+1)*each]
+		fitness, lengths, steps = append(fitness, own[:pop]...), append(lengths, own[pop:2*pop]...),
+			append(steps, own[2*pop:3*pop]...)
+		m := generation.Summarize(own[:pop], own[pop:2*pop], own[2*pop:3*pop])
+		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
+	}
+	s := generation.Summarize(fitness, lengths, steps)
+	a.bestEver = max(a.bestEver, s.Best)
+	best := slices.Max(a.means)
+	perGeneration := int64(c.Islands) * int64(pop) * int64(c.Episodes) * int64(c.Steps)
+	m := run.Metrics{Step: a.Steps(), Work: float64(perGeneration), Done: best >= a.target, Values: []run.Value{
+		{Name: "best_fitness", Number: s.Best}, {Name: "best_mean", Number: best},
+		{Name: "mean_fitness", Number: s.Mean}, {Name: "std_fitness", Number: s.Std},
+		{Name: "worst_fitness", Number: s.Worst}, {Name: "best_ever", Number: a.bestEver},
+		{Name: "mean_length", Number: s.Length},
+		{Name: "failed", Number: float64(s.Failed)}, {Name: "env_steps", Number: float64(a.Steps() * perGeneration)},
+		{Name: "diversity", Number: tail[0]}, {Name: "diversity_within", Number: tail[1]},
+		{Name: "foreign", Number: tail[2]}, {Name: "immigrants", Number: tail[3]},
+	}}
+	for i := range c.curves() {
+		m.Values = append(m.Values, run.Value{Name: curveOf(i), Number: a.means[i]})
+	}
+	m.Values = append(m.Values, s.Failures(a.Steps())...)
+	return m, nil
+}
+
+// maxCurves is the largest number of islands that have their means among the metrics.
+const maxCurves = 64
+
+// curves returns the number of islands that have their means among the metrics: all, or none.
+func (c *Islands) curves() int {
+	if c.Islands > maxCurves {
+		return 0
+	}
+	return c.Islands
+}
+
+// curveOf returns the metric of an island's mean fitness.
+func curveOf(island int) string { return fmt.Sprintf("mean_%d", island) }
+
+// Restore goes on from a snapshot.
+func (a *Archipelago) Restore(s run.Snapshot) error {
+	if err := a.Loop.Restore(s); err != nil {
+		return err
+	}
+	best, err := graph.Floats(s.Arrays["lanes.best.fitness"])
+	if err == nil {
+		a.bestEver = slices.Max(best)
+	}
+	a.means, a.bests = nil, nil
+	return err
+}
+
+// Profile returns what was compiled.
+func (a *Archipelago) Profile() run.Profile { return a.profile }
+
+// Candidates returns the centre of the island whose mean was highest in the last generation, and the member with the
+// highest fitness of the whole run.
+func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	v, err := a.Unflatten(s)
+	if err != nil {
+		return nil, err
+	}
+	var joined generation.State
+	err = graph.Try(func() {
+		of := v.(State)
+		joined = of.Lanes
+		joined.Strategy = population.At(of.Lanes.Strategy, of.Mean.ArgMax(0)) // the first of equal ones
+		joined.Best = population.At(of.Lanes.Best, of.Lanes.Best.Fitness.ArgMax(0))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.lanes.Search.Candidates(joined)
+}
+
+// Fame returns the best members of all islands' halls of fame, the one with the highest fitness first, as many as one
+// hall has places.
+func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
+	v, err := a.Unflatten(s)
+	if err != nil {
+		return nil, err
+	}
+	halls := v.(State).Lanes.Hall
+	for i := range a.config.Islands {
+		hall := graph.MapTree(func(x *graph.Array) *graph.Array { return x.Index(i) }, halls)
+		members, err := hall.Members(a.lanes.Search)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, members...)
+	}
+	generation.SortFame(all)
+	return all[:min(a.lanes.Search.Places, len(all))], nil
+}
+
+// Ending sums the run up.
+func (a *Archipelago) Ending(last run.Metrics) string {
+	mean, _ := last.Get("best_mean")
+	foreign, _ := last.Get("foreign")
+	text := "best island's mean " + generation.Number(mean)
+	if last.Done {
+		text += fmt.Sprintf(" of the %s wanted", generation.Number(a.target))
+	} else if !math.IsNaN(a.target) {
+		text += ", the target is " + generation.Number(a.target)
+	}
+	return text + fmt.Sprintf("; %.0f %% of what the islands have come to is from others", 100*foreign)
+}
+
+// island is the entry of one island in islands.json.
+type island struct {
+	Mean *float64           `json:"mean_fitness"` // of the last generation; null where no member has one
+	Best *float64           `json:"best_fitness"`
+	Ever *float64           `json:"best_ever"`
+	Own  map[string]float64 `json:"settings,omitempty"` // the Numbers of which each island has its own
+	// Descent is the share of each island, by number, in this island's descent.
+	Descent []float64 `json:"descent"`
+	// Survivors has, for each genome that the strategy keeps, the island with the largest share in it; one element for
+	// the centre of a distribution.
+	Survivors []int `json:"survivors"`
+	// Taken counts the immigrants from each island, by number, that were in the better half or became a kept genome.
+	Taken []float64 `json:"immigrants"`
+}
+
+// Files returns islands.json.
+func (a *Archipelago) Files(bool) ([]run.File, error) {
+	if a.means == nil {
+		return nil, nil
+	}
+	v, err := a.State()
+	if err != nil {
+		return nil, err
+	}
+	state := v.(State)
+	travel := state.Lanes.Migration.(generation.Travel)
+	read := func(x *graph.Array) (all []float64) {
+		if err == nil {
+			if x, err = xlabridge.ToHost(x); err == nil {
+				all, err = graph.Floats(x)
+			}
+		}
+		return all
+	}
+	descent, taken, ever := read(travel.Descent), read(travel.Taken), read(state.Lanes.Best.Fitness)
+	if err != nil {
+		return nil, err
+	}
+	own := map[string][]float64{} // they change where islands explore
+	for name, x := range state.Each {
+		own[name] = read(x)
+	}
+	if err != nil {
+		return nil, err
+	}
+	n := a.config.Islands
+	places := len(descent) / n / n
+	all := make([]island, n)
+	for i := range all {
+		of := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
+			Taken: taken[i*n : (i+1)*n], Descent: make([]float64, n)}
+		for place := range places {
+			row := descent[(i*places+place)*n:][:n]
+			most := 0
+			for j, share := range row {
+				of.Descent[j] += share / float64(places)
+				if share > row[most] {
+					most = j
+				}
+			}
+			of.Survivors = append(of.Survivors, most)
+		}
+		if len(own) > 0 {
+			of.Own = map[string]float64{}
+			for name, values := range own {
+				of.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
+			}
+		}
+		all[i] = of
+	}
+	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all}}}, nil
+}
+
+// finite returns nil for numbers that JSON does not have.
+func finite(x float64) *float64 {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return nil
+	}
+	return &x
+}

@@ -1,0 +1,293 @@
+// Package islands evolves several populations at once, whose best members travel.
+package islands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/rollout/evolve/generation"
+	"xlarun/rollout/evolve/lanes"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "islands",
+		Short: "Evolve several populations in an environment, whose best members travel",
+		Long: "Islands evolves several populations at once, in one compiled program: each is a search of its own, as " +
+			"xlarun evolve runs one. Every few\n" +
+			"generations copies of the best members of each leave for others, where they are told in the place of " +
+			"the worst. Islands may have\n" +
+			"hyper-parameters of their own: --strategy.sigma 0.05..0.5. The run's folder holds what evolve's does, " +
+			"and islands.json: how each\n" +
+			"island is, and from which islands its survivors come.",
+		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n  xlarun islands Acrobot-v1 --islands 16 " +
+			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +
+			"--strategy.learning-rate 0.01,0.05",
+		Argument: "env",
+		Version:  1,
+		Unit:     "generation",
+		Work:     "environment steps of all members",
+		New: func() run.Experiment {
+			c := DefaultIslands()
+			return &c
+		},
+	})
+}
+
+// Islands is one experiment of several searches. Start from DefaultIslands.
+type Islands struct {
+	generation.Search // of each island
+	generation.MigrationSettings
+	Islands  int    `set:"islands" min:"2" max:"1024" help:"populations that evolve side by side, each of --pop members"`
+	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbours on a grid that is closed at its ends\n(torus), or each from any other island, drawn anew (random)"`
+	// Explore is the number of generations after which the worst islands take over the searches of the best with other
+	// Numbers; see explore.
+	Explore int `set:"explore-every" min:"0" max:"1073741823" help:"generations after which the worst fifth of the islands go on with the searches of the best fifth, and with their hyper-parameters changed\n(population-based training); 0: never"`
+}
+
+// Values of Islands.Topology.
+const (
+	TopologyRing   = "ring"
+	TopologyTorus  = "torus"
+	TopologyRandom = "random"
+)
+
+// DefaultIslands are 8 islands of 64 members on a ring.
+func DefaultIslands() Islands {
+	c := generation.DefaultSearch()
+	c.Population = 64
+	return Islands{Search: c, MigrationSettings: generation.DefaultMigration(), Islands: 8, Topology: TopologyRing}
+}
+
+// maxDescent bounds the shares of descent, f32[islands, places, islands].
+const maxDescent = 1 << 26
+
+// EachOfParts says that Numbers of parts may be several, one for each island.
+func (*Islands) EachOfParts() bool { return true }
+
+// With returns the experiment with one more setting of a part: With("strategy.sigma", .2).
+func (c Islands) With(name string, value any) Islands {
+	c.Search = c.Search.With(name, value)
+	return c
+}
+
+// each returns the search of one island, with the first of the Numbers of which each island has its own, and all of
+// these Numbers by full name.
+func (c *Islands) each() (one generation.Search, each map[string][]float64, err error) {
+	one = c.Clone()
+	one.Devices = 1
+	each = map[string][]float64{}
+	for _, p := range c.Parts() {
+		f, ok := settings.Lookup(c, p.Name)
+		if !ok {
+			continue
+		}
+		chosen, ok := p.Choices[settings.Choice(f.Text())]
+		if !ok {
+			continue // Check refuses it
+		}
+		if err := c.Parted.Under(p.Name+".").ApplyEach(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
+			return one, nil, err
+		}
+		for _, f := range settings.Fields(chosen) {
+			if n, ok := f.Number(); ok && n.Each != "" {
+				name := p.Name + "." + f.Name
+				each[name] = n.Several(c.Islands, name, c.Seed)
+				one.Parted = one.Parted.With(name, n.Value)
+			}
+		}
+	}
+	return one, each, nil
+}
+
+// ofIsland returns the search of one island with its own Numbers.
+func ofIsland(one generation.Search, each map[string][]float64, island int) generation.Search {
+	for name, values := range each {
+		one = one.With(name, values[island])
+	}
+	return one
+}
+
+// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+func (c *Islands) Check(on plan.Machine) error {
+	_, _, err := c.setup(on)
+	return err
+}
+
+// setup checks the config and lays one island out. It returns also the Numbers of which each island has its own.
+func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float64, error) {
+	if err := settings.Check(c); err != nil {
+		return nil, nil, err
+	}
+	one, each, err := c.each()
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Explore > 0 && len(each) == 0 {
+		return nil, nil, settings.Wrong("explore-every", c.Explore, "a setting of which each island has its own, "+
+			"such as --strategy.sigma 0.05..0.5: there is nothing to explore")
+	}
+	if err := c.CheckDevices(on.Devices); err != nil {
+		return nil, nil, err
+	}
+	if len(each) > 0 { // the Numbers of an island may not go together
+		for i := range c.Islands {
+			own := ofIsland(one, each, i)
+			if _, err := strategy.Make(own.Strategy, own.Parted.Under("strategy.")); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	on.Free /= int64(c.Islands)
+	one.Memory /= settings.Bytes(c.Islands)
+	x, err := one.NewSetup(generation.Options{Migrants: c.Migrants, Islands: c.Islands, Alone: true}, on)
+	if err != nil {
+		return nil, nil, err
+	}
+	places := 1
+	if l, ok := x.Strategy.(strategy.Lineal); ok {
+		places = l.Places(c.Population)
+	}
+	if c.Islands*c.Islands*places > maxDescent {
+		return nil, nil, settings.Wrong("islands", c.Islands, "fewer: of %d genomes on each, the shares of all "+
+			"islands take more than %d numbers", places, maxDescent)
+	}
+	return x, each, nil
+}
+
+// Setup says what is run.
+func (c *Islands) Setup() string {
+	return fmt.Sprintf("%d islands (%s, %d every %d generations), each %s", c.Islands, c.Topology, c.Migrants,
+		c.MigrateEvery, c.one().Setup())
+}
+
+// Purpose says in a few words what the program is for.
+func (c *Islands) Purpose() string {
+	return fmt.Sprintf("%d islands (%s, %d travel), each %s", c.Islands, c.Topology, c.Migrants, c.one().Purpose())
+}
+
+// Programs returns the text of all settings that the program depends on.
+func (c *Islands) Programs() string {
+	one := c.one()
+	return fmt.Sprintf("islands=%d;topology=%s;migrants=%d;explore=%d;each=%v;", c.Islands, c.Topology, c.Migrants,
+		c.Explore, c.several()) + settings.Program(one)
+}
+
+// several lists the Numbers of which each island has its own; none where they are wrong.
+func (c *Islands) several() []string {
+	_, each, err := c.each()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(each))
+}
+
+// one returns the search of one island for what is said of it.
+func (c *Islands) one() *generation.Search {
+	one, _, err := c.each()
+	if err != nil {
+		one = c.Clone()
+	}
+	return &one
+}
+
+// Board returns what a display shows.
+func (c *Islands) Board() []run.Row {
+	rows := c.one().Board()
+	mean := rows[1].Parts[0].Behind
+	return []run.Row{
+		rows[0],
+		{Label: "island", Plain: true, Parts: []run.Part{{Before: "best mean ", Metric: "best_mean", Behind: mean},
+			{Before: ", all ", Metric: "mean_fitness"}}, Curve: "best_mean", Colour: "cyan"},
+		{Label: "diversity", Plain: true, Parts: []run.Part{{Before: "between ", Metric: "diversity", Format: run.Loss},
+			{Before: ", within ", Metric: "diversity_within", Format: run.Loss}}, Curve: "diversity"},
+		{Label: "migration", Plain: true, Parts: []run.Part{
+			{Metric: "immigrants", Format: run.Whole, Behind: " taken in"}, {Before: ", foreign ", Metric: "foreign",
+				Format: run.Percent}}},
+		rows[3],
+	}
+}
+
+// ChoosePlan chooses the plan of an island.
+func (c *Islands) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
+	one, _, err := c.each()
+	if err != nil {
+		return plan.Choice{}, err
+	}
+	x, err := one.NewSetup(generation.Options{}, plan.MachineOf(b, one.Devices))
+	if err != nil {
+		return plan.Choice{}, err
+	}
+	choice, err := x.Choose(b)
+	x.Wait()
+	return choice, err
+}
+
+// Start chooses the plan, traces one generation of all islands, compiles it for b (through the cache) and puts the
+// first state on the devices.
+func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchipelago(b, *c) }
+
+// Members returns the number of members on all islands.
+func (c *Islands) Members(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }
+
+// eachName returns the name in a snapshot of a Number of which each island has its own.
+func eachName(name string) string {
+	_, tree := graph.Flatten(struct{ Each map[string]*graph.Array }{map[string]*graph.Array{name: graph.Scalar(0)}})
+	return run.LeafName(tree.Path(0))
+}
+
+// Remake makes members again of the populations that a state asks for next; the first island has the first numbers.
+func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
+	one, each, err := c.each()
+	if err != nil {
+		return nil, err
+	}
+	for name := range each { // as the state has them
+		a, ok := s.Arrays[eachName(name)]
+		if !ok || a.Size() != c.Islands {
+			return nil, fmt.Errorf("the state has no %s of %d islands: take the checkpoint of a run with the same "+
+				"settings", name, c.Islands)
+		}
+		if each[name], err = graph.Floats(a); err != nil {
+			return nil, err
+		}
+	}
+	var all []run.Sampled
+	for _, n := range numbers {
+		island, member := n/c.Population, n%c.Population
+		own := ofIsland(one, each, island)
+		x, err := own.NewSetup(generation.Options{}, plan.MachineOf(b, own.Devices))
+		if err != nil {
+			return nil, err
+		}
+		snapshot, err := lanes.Snapshot(s, island)
+		if err != nil {
+			return nil, err
+		}
+		members, err := x.Remake(b, snapshot, []int{member})
+		if err != nil {
+			return nil, err
+		}
+		m := members[0]
+		m.Name, m.Number = fmt.Sprintf("member %d of island %d, generation %d", member, island, s.Step+1), n
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Measures lists the names of a run's metrics.
+func (c *Islands) Measures() []string {
+	names := []string{"best_fitness", "best_mean", "mean_fitness", "std_fitness", "worst_fitness", "best_ever",
+		"mean_length", "failed", "env_steps", "diversity", "diversity_within", "foreign", "immigrants"}
+	for i := range c.curves() {
+		names = append(names, curveOf(i))
+	}
+	return names
+}

@@ -1,0 +1,105 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/internal/long"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/xlatest"
+)
+
+// Every policy that there is goes through a sequence in half precision and is differentiated, with its Numbers as
+// inputs of the program and with episodes that end: outputs and gradients are float32, finite and near those of
+// float32. Outputs are of prepared parameters, gradients go through those that are as Init makes them. XLARUN_LONG=1:
+// all of them.
+func TestEveryPolicyInHalf(t *testing.T) {
+	b := xlatest.Open(t, 1)
+	image := envs.Box{Low: []float64{-1}, High: []float64{1}, Dims: []int{6, 6, 1}, DType: graph.Float32}
+	const steps, outputs = 5, 3
+	see := stepInputs{Observation: random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 6, 6, 1), -1, 1),
+		First: graph.Of([]bool{true, false, false, true, false}), Key: random.Split(random.New(2), steps)}
+	type result struct{ Out, Slopes *graph.Array }
+	few := settings.Values{"hidden": "8", "substeps": "4", "gain": "8", "weight-scale": "60"}
+	own := map[string][]settings.Values{
+		"spiking": {few, few.With("dynamics", "mechanistic:lif:conductance").With("plasticity", "stdp").With("decoder",
+			"rate"),
+			few.With("dynamics", "fast:alif").With("encoder", "population").With("gain", "1").With("decoder",
+				"population-vector").With("recurrent", "true").With("delay", "2"),
+			few.With("dynamics", "fast:cubalif").With("encoder", "delta").With("decoder", "first-spike")}}
+	names, precisions := policy.Names(), []string{"bf16", "f16"}
+	if !long.On() { // the two whose state moves by small steps; TestHalfIsWithinNetworks has others
+		names, precisions, own["spiking"] = []string{"ctrnn", "spiking"}, precisions[:1], own["spiking"][:1]
+	}
+	for _, name := range names {
+		if own[name] == nil {
+			own[name] = []settings.Values{{}} // its defaults
+		}
+		for _, values := range own[name] {
+			of := map[string]result{}
+			for _, precision := range append([]string{"f32"}, precisions...) {
+				maker, err := policy.MakerOf(name, values)
+				require.NoError(t, err)
+				made, err := maker.Make(image, outputs)
+				require.NoError(t, err)
+				in := settings.Inputs(made, policyPrefix)
+				if half, ok := (&Config{Amounts: Amounts{Precision: precision}}).half(); ok {
+					made = halfPolicy{made, half}
+				}
+				of[precision],
+					err = xlabridge.Jit3(b, func(params any, see stepInputs, in map[string]*graph.Array) result {
+					n := network{actor: made, standalone: made, critic: separateCritic{made}}
+					p := n.withInputs(in).actor
+					through := func(params any) *graph.Array {
+						return runSequence(p, params, p.Start(params), see).First
+					}
+					slopes := graph.Grad(func(params any) *graph.Array {
+						return graph.Mean(graph.Square(through(params)))
+					})(params)
+					var flat []*graph.Array
+					for _, a := range graph.Leaves(slopes) {
+						if a.DType().IsFloat() {
+							require.Equal(t, graph.Float32, a.DType(), name)
+							flat = append(flat, graph.Flatten1D(a))
+						}
+					}
+					return result{through(prepared(p, params)), graph.Concatenate(0, flat...)}
+				})(made.Init(random.New(0)), see, in)
+				require.NoError(t, err, "%s %v in %s", name, values, precision)
+				require.Equal(t, graph.Float32, of[precision].Out.DType(), name)
+			}
+			for _, precision := range precisions {
+				half, full := of[precision], of["f32"]
+				for what, pair := range map[string][2]*graph.Array{"outputs": {half.Out, full.Out}, "gradients": {
+					half.Slopes, full.Slopes}} {
+					off := apart(t, pair[0], pair[1])
+					require.Less(t, off, .1, "%s %v: %s in %s", name, values, what, precision)
+					require.Positive(t, off, "%s %v: nothing of the %s was rounded in %s", name, values, what,
+						precision)
+				}
+			}
+		}
+	}
+}
+
+// apart is the length of the difference of a and b over that of b.
+func apart(t *testing.T, a, b *graph.Array) float64 {
+	t.Helper()
+	x, err := graph.Floats(a)
+	require.NoError(t, err)
+	y, err := graph.Floats(b)
+	require.NoError(t, err)
+	var difference, length float64
+	for i := range x {
+		difference, length = difference+(x[i]-y[i])*(x[i]-y[i]), length+y[i]*y[i]
+	}
+	require.Positive(t, length, "nothing came out")
+	return math.Sqrt(difference / length)
+}

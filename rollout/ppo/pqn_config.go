@@ -1,0 +1,152 @@
+package ppo
+
+import (
+	"xlarun/envs"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+func init() {
+	run.MustRegister(run.Kind{
+		Name:  "pqn",
+		Short: "Learn the values of actions by parallelised Q-learning",
+		Long: "Pqn learns the values of actions (Q-learning) of many environments at a time, without a replay buffer " +
+			"and without a second,\n" +
+			"slower network: what it collects is learned at once, towards Q(lambda) returns, by a network whose " +
+			"layers are normalised.\n" +
+			"Actions are the best ones, or with a probability epsilon any. An update is one compiled program.",
+		Example: "  xlarun pqn CartPole-v1\n  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate " +
+			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
+		Argument: "env",
+		Version:  1,
+		Unit:     "update",
+		Work:     "environment steps of all agents",
+		New: func() run.Experiment {
+			c := DefaultPQN()
+			return &c
+		},
+	})
+}
+
+// PQN is one experiment of parallelised Q-learning (Gallici et al., "Simplifying deep temporal difference learning",
+// 2024). Start from DefaultPQN.
+//
+// It collects, cuts, shuffles and saves as ppo does. What differs is in pqn.go: one network, whose outputs are the
+// values of the actions; epsilonGreedy play; half the squared difference from Q(s, a) as the loss; and RAdam. The
+// target of a value is r + gamma ((1 - lambda) max Q(s', a) + lambda times the target of the next step). It is the
+// target that ppo's critic has if the value of a state is the value of its best action.
+type PQN struct {
+	run.Scene
+	Amounts
+	Rates
+	QLearning
+	Normalizing
+	Crowd
+	run.Aim
+	run.Common
+}
+
+// DefaultPQN returns the settings of the paper for CartPole, except that layers have 128 units and that in the end 0.05
+// and not 0.2 of the actions are random.
+func DefaultPQN() PQN {
+	return PQN{Scene: run.Scene{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
+		Amounts: Amounts{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16, Shuffle: "permutation",
+			Accumulate: 1, Precision: "f32"},
+		Rates: Rates{LearningRate: settings.Num(1e-4), Anneal: true, Gamma: settings.Num(.99),
+			Lambda: settings.Num(.95), MaxGradNorm: settings.Num(10)},
+		QLearning: QLearning{Epsilon: settings.Num(1), EpsilonEnd: settings.Num(.05), EpsilonOver: settings.Num(.2),
+			RewardScale: settings.Num(.1)},
+		Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
+}
+
+// config returns the settings that ppo has, too.
+func (q *PQN) config() Config {
+	c := DefaultConfig()
+	c.NormalizeAdvantages = false
+	c.Scene, c.Amounts, c.Rates, c.Normalizing, c.Crowd, c.Aim, c.Common = q.Scene, q.Amounts, q.Rates, q.Normalizing,
+		q.Crowd, q.Aim, q.Common
+	return c
+}
+
+// Setup returns a line for people that says what is run.
+func (q *PQN) Setup() string { c := q.config(); return c.Setup() }
+
+// Purpose says in a few words what the program is for.
+func (q *PQN) Purpose() string {
+	c, usual := q.config(), DefaultPQN()
+	return c.purpose("pqn", q, &usual)
+}
+
+// Rollout returns how the network is judged and played: by its best actions.
+func (q *PQN) Rollout() (*episode.Rollout, error) { c := q.config(); return c.Rollout() }
+
+// Check returns the first mistake in the settings, a *settings.Error, before anything is traced or compiled.
+func (q *PQN) Check(plan.Machine) error {
+	_, err := q.program()
+	return err
+}
+
+// Start checks the settings, traces an update, compiles it for b (through the cache) and puts the first state on the
+// device.
+func (q *PQN) Start(b xlabridge.Backend) (run.Run, error) { return NewPQN(b, *q) }
+
+// NewPQN is Start with a Training as its result.
+func NewPQN(b xlabridge.Backend, q PQN) (*Training, error) {
+	c, err := q.config().resolved(b)
+	if err != nil {
+		return nil, err
+	}
+	q.Precision = c.Precision
+	g, err := q.program()
+	if err != nil {
+		return nil, err
+	}
+	return newTraining(b, *g.config, g, q.Purpose())
+}
+
+// program returns an update of one agent. It checks all settings.
+func (q *PQN) program() (*program, error) {
+	if err := settings.Check(q); err != nil {
+		return nil, err
+	}
+	c := q.config()
+	play, maker, err := c.playing("pqn")
+	if err != nil {
+		return nil, err
+	}
+	spec := play.Env.Spec()
+	actions, ok := spec.Action.(envs.Discrete)
+	if !ok {
+		return nil, settings.Wrong("env", q.Env, "an environment whose actions are one choice among a few, each of "+
+			"which has a value, not %s: ppo takes these", spec.Action)
+	}
+	if spec.LegalMask {
+		return nil, settings.Wrong("env", q.Env, "an environment whose actions are always legal: of what an episode "+
+			"ends with it is not known which are, and the best value could be that of another. ppo takes these")
+	}
+	net, err := newNetwork(maker, epsilonGreedy{actions.N, play.Head}, actions.N, 0, true, false)
+	if err != nil {
+		return nil, err
+	}
+	net.critic = sharedCritic{net.actor, 0, actions.N}
+	return c.completed(&program{config: &c, network: net, play: play, head: &maxHead{}, algorithm: &q.QLearning})
+}
+
+// Measures returns the names of a run's metrics.
+func (q *PQN) Measures() []string {
+	r, err := q.Rollout()
+	if err != nil {
+		return nil
+	}
+	return append(metricNames(&q.QLearning, r.Env.Spec()), envSteps)
+}
+
+// Board returns what a display shows.
+func (q *PQN) Board() []run.Row {
+	c := q.config()
+	return c.board(&q.QLearning, run.Row{Label: "explores", Parts: []run.Part{
+		{Metric: "epsilon", Format: run.Percent}}})
+}

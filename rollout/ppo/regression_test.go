@@ -1,0 +1,208 @@
+package ppo
+
+import (
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/envs"
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// flawed pays -1 a step, ends after 4, and now and then pays NaN.
+type flawed struct{}
+
+func init() { envs.MustRegister[*graph.Array, graph.None](flawed{}) }
+
+func (flawed) Spec() envs.Spec {
+	return envs.Spec{ID: "Flawed-v0", Observation: envs.Box{Low: []float64{0}, High: []float64{4}, Dims: []int{1},
+		DType: graph.Float32}, Action: envs.Discrete{N: 2},
+		MaxSteps: 4}
+}
+func (flawed) DefaultParams() graph.None { return graph.None{} }
+func (e flawed) Reset(_ random.Key, p graph.None) (state, obs *graph.Array) {
+	state = graph.Scalar(0)
+	return state, e.Observe(state, p)
+}
+func (flawed) Observe(s *graph.Array, _ graph.None) *graph.Array { return graph.Reshape(s, 1) }
+func (e flawed) Step(key random.Key, s, _ *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	next = graph.Add(s, 1)
+	reward = graph.Select(graph.Lt(random.Uniform(key, graph.ShapeOf(graph.Float32), 0, 1), .05),
+		graph.Scalar(math.NaN()), -1.)
+	return next, e.Observe(next, p), reward, graph.Ge(next, 4), envs.False()
+}
+
+// lure is one step long: two actions cost 1, the third pays no number.
+type lure struct{ flawed }
+
+func init() { envs.MustRegister[*graph.Array, graph.None](lure{}) }
+
+func (lure) Spec() envs.Spec {
+	return envs.Spec{ID: "Lure-v0", Observation: flawed{}.Spec().Observation, Action: envs.Discrete{N: 3}, MaxSteps: 1}
+}
+func (e lure) Step(_ random.Key, s, action *graph.Array,
+	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
+	return s, e.Observe(s, p), graph.Select(graph.Eq(action, 2), graph.Scalar(math.NaN()), -1.),
+		graph.Not(envs.False()), envs.False()
+}
+
+// Mistakes that were made once. None of these cases needs a backend.
+func TestRegressions(t *testing.T) {
+	// Case 1: rewards that are NaN ended learning for good.
+	failed := 0.
+	_, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
+		c.Env, c.NormalizeRewards, c.Epochs = "Flawed-v0", true, 1
+	}), 4)
+	for _, m := range metrics {
+		failed += m["failed"]
+		for _, name := range []string{"recent_return", "policy_loss", "value_loss", "entropy", "gradient_norm"} {
+			require.False(t, math.IsNaN(m[name]), "case 1: %s", name)
+		}
+		require.EqualValues(t, -4, m["recent_return"], "case 1")
+		require.Zero(t, m["skipped"], "case 1")
+	}
+	require.Positive(t, failed, "case 1")
+	// Case 2: gradients that are no numbers made all parameters NaN.
+	states, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
+		c.LearningRate, c.Epochs = settings.Num(1e38), 1
+	}), 4)
+	last := metrics[3]
+	require.EqualValues(t, 4, last["skipped"]+last["minibatches"], "case 2")
+	require.Positive(t, last["skipped"], "case 2")
+	for _, x := range floatsOf(t, []any{states[3].Params, states[3].Optimizer, states[3].Best.Actor}) {
+		require.False(t, math.IsNaN(x), "case 2")
+	}
+	// Case 7: the means over minibatches were 0 where all minibatches were skipped.
+	require.Zero(t, last["minibatches"], "case 7")
+	for _, name := range []string{"policy_loss", "value_loss", "entropy", "kl", "clip_fraction", "gradient_norm"} {
+		require.True(t, math.IsNaN(last[name]), "case 7: %s", name)
+	}
+	config := small(nil)
+	for _, row := range config.Board() {
+		require.True(t, row.Gaps, "case 7: %s", row.Label)
+	}
+	// Case 3: an agent without an episode was taken for better than one with a negative return.
+	mean, err := graph.Floats(
+		nanToLowest(recent{graph.Float32s([]float32{-900, 0}), graph.Float32s([]float32{3, 0})}.mean()))
+	require.NoError(t, err)
+	require.Equal(t, []float64{-300, math.Inf(-1)}, mean, "case 3")
+	// Case 4: members were judged by episodes of the default length.
+	for given, want := range map[string]int{"": 200, "1000": 1000, "50..70": 70} {
+		c := DefaultConfig()
+		c.Env = "Pendulum-v1"
+		if given != "" {
+			c.EnvParam = settings.Pairs{"max-steps": given}
+		}
+		play, err := c.Rollout()
+		require.NoError(t, err, "case 4: %s", given)
+		require.Equal(t, want, play.Steps, "case 4: %s", given)
+	}
+	// Case 5: normalised pictures with their channels first were taken for others.
+	c := small(func(c *Config) {
+		c.Env, c.Policy, c.NormalizeObservations = "Gather-v1", "cnn:4", true
+	})
+	g, err := c.program()
+	require.NoError(t, err)
+	require.Equal(t, []int{3, 3, 4, 4}, policy.Behind(g.standalone).Init(
+		random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
+	// Case 6: matrices by which memory is kept are orthogonal of scale 1.
+	c = small(func(c *Config) { c.Policy = "elman:6" })
+	g, err = c.program()
+	require.NoError(t, err)
+	for _, a := range graph.Leaves(g.network.init(random.New(1)).Actor) {
+		if d := a.Dims(); len(d) == 2 && d[0] == 6 && d[1] == 6 {
+			v, err := graph.Floats(graph.Dot(a, graph.Transpose(a, 1, 0)))
+			require.NoError(t, err)
+			require.InDelta(t, 1, v[0], 1e-4, "case 6")
+			require.InDelta(t, 0, v[1], 1e-4, "case 6")
+		}
+	}
+	// Case 8: steps without a return that is a number had the advantage 0, which is better than others where those are
+	// normalised: they were learned.
+	_, metrics = evalUpdates(t, smallProgram(t, func(c *Config) {
+		c.Env, c.Policy, c.Envs, c.Epochs, c.LearningRate, c.Anneal = "Lure-v0", "linear", 16, 2, settings.Num(.05),
+			false
+	}), 8)
+	t.Log(metrics[0]["failed"], metrics[7]["failed"])
+	require.Less(t, metrics[7]["failed"], .5*16*16, "case 8: a third, by chance")
+	require.Positive(t, metrics[7]["failed"], "case 8")
+	// Case 9: the last line of a run in which every episode failed did not say so.
+	require.Contains(t, (&Training{config: small(nil), target: math.NaN()}).Ending(
+		run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7},
+			{Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
+		"no episode of the last update had a return that is a number, of 7 that ended", "case 9")
+	// Case 10: one lucky episode ended a run: what is recent was one return.
+	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
+		c := small(func(c *Config) { c.Agents = 2 })
+		g, err := c.program()
+		require.NoError(t, err, "case 10")
+		r := &Training{Loop: &run.Loop{}, config: c, program: g, target: -5}
+		names := r.program.metricNames()
+		numbers := make([]float64, 0, 2*(len(names)+1))
+		for _, w := range weights {
+			row := make([]float64, len(names)+1)
+			row[len(names)] = w
+			numbers = append(numbers, row...)
+		}
+		m, err := r.metrics(numbers)
+		require.NoError(t, err, "case 10")
+		require.Equal(t, min(weights[0], weights[1]) >= minEpisodes, m.Done, "case 10: %d", k)
+		_, err = r.metrics(numbers[1:])
+		require.ErrorContains(t, err, "an update gives 37 numbers, and 19 metrics of 2 agents were wanted", "case 10")
+	}
+	// Case 11: infinite rewards were learned where rewards are normalised.
+	d := discountedSums{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
+	column := func(values ...float32) *graph.Array { return graph.Float32s(values, len(values), 1) }
+	never := graph.Zeros(graph.ShapeOf(graph.Bool, 5, 1))
+	rewards, _ := d.scale(transition{Reward: column(1, float32(math.Inf(1)), 2, float32(math.Inf(-1)),
+		float32(math.NaN())), Terminated: never, Truncated: never}, graph.Scalar(.9))
+	v, err := graph.Floats(rewards)
+	require.NoError(t, err)
+	require.Greater(t, v[2], v[0], "case 11")
+	for _, k := range []int{1, 3, 4} {
+		require.True(t, math.IsNaN(v[k]), "case 11: %v", v)
+	}
+	// Case 12: an environment whose Spec names no objectives, or too few, had its objectives taken for returns of
+	// further agents.
+	for _, id := range []string{"Untold-v0", "Twice-v0"} {
+		_, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Env = id }))
+		require.ErrorContains(t, err, "the environment "+id+" gives 2 objectives, and its Spec names ", "case 12")
+	}
+	// Case 13: objectives whose names are those of other metrics, or of each other, were written twice under one name.
+	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps",
+		"objective_objective_entropy"},
+		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}),
+		"case 13")
+}
+
+// untold gives two objectives, and names fewer.
+type untold struct{ flawed }
+
+func init() {
+	envs.MustRegister[*graph.Array, graph.None](untold{})
+	envs.MustRegister[*graph.Array, graph.None](twice{})
+}
+
+func (untold) Spec() envs.Spec {
+	s := flawed{}.Spec()
+	s.ID = "Untold-v0"
+	return s
+}
+func (untold) Objectives(s *graph.Array, _ graph.None) *graph.Array {
+	return graph.Stack([]*graph.Array{s, s}, 0)
+}
+
+type twice struct{ untold }
+
+func (twice) Spec() envs.Spec {
+	s := flawed{}.Spec()
+	s.ID, s.Objectives = "Twice-v0", []string{"one"}
+	return s
+}

@@ -1,0 +1,196 @@
+package ppo
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/aggregate"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// Training is a run: a compiled update and its state on the device.
+type Training struct {
+	*run.Loop
+	config  Config
+	program *program
+	target  float64 // NaN: none
+	profile run.Profile
+	recent  []float64 // recent return of each agent after the last update of this run; nil before one
+}
+
+// Start checks the settings, traces and compiles an update (through the cache) and puts the first state on the device.
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+
+// New is Start, and returns a Training.
+func New(b xlabridge.Backend, c Config) (*Training, error) {
+	c, err := c.resolved(b)
+	if err != nil {
+		return nil, err
+	}
+	g, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	return newTraining(b, c, g, c.Purpose())
+}
+
+func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Training, error) {
+	t := &Training{config: c, program: g, target: c.Goal(g.play.Env.Spec())}
+	var first any
+	if err := graph.Try(func() { first = g.starts(random.New(c.Seed), c.Agents) }); err != nil {
+		return nil, err
+	}
+	tiles, err := c.agentTiles(b)
+	if err != nil {
+		return nil, err
+	}
+	options := run.LoopOptions{Name: "update", Purpose: purpose, Plan: layout(b, tiles.Devices), Computed: true,
+		Packed: c.Agents == 1}
+	if c.Agents == 1 {
+		if g.shards, err = c.shards(b, g.rows); err != nil {
+			return nil, err
+		}
+		options.Plan = layout(b, g.shards.Rows.Devices)
+		options.Undivided = options.Plan.Devices == 1
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(tiles), g.updateStep)
+	} else {
+		t.Loop, err = run.NewLoop(b, options, first.(State), g.inputs(tiles), g.updateAgents(tiles))
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.profile = t.Loop.Profile()
+	size, err := policy.Size(g.standalone)
+	if err != nil {
+		return nil, err
+	}
+	t.profile.Facts = []run.Fact{{Name: "parameters", Value: size}}
+	return t, nil
+}
+
+// Step is one update of all agents: one call of the compiled program.
+func (t *Training) Step() (run.Metrics, error) {
+	v, err := t.Numbers()
+	if err != nil {
+		return run.Metrics{}, err
+	}
+	return t.metrics(v)
+}
+
+// metrics returns the metrics of an update, given its numbers on the host: a row for each agent.
+func (t *Training) metrics(v []float64) (run.Metrics, error) {
+	names, agents := t.program.metricNames(), t.config.Agents
+	k := len(names) + 1
+	if len(v) != k*agents {
+		return run.Metrics{}, fmt.Errorf("an update gives %d numbers, and %d metrics of %d agents were wanted", len(v),
+			k, agents)
+	}
+	of := func(metric int) (each []float64) {
+		for agent := range agents {
+			each = append(each, v[agent*k+metric])
+		}
+		return each
+	}
+	work := float64(t.config.perUpdate()) * float64(agents)
+	m := run.Metrics{Step: t.Steps(), Work: work}
+	for i, name := range names {
+		m.Values = append(m.Values, run.Value{Name: name, Number: overAgents(name, of(i))})
+	}
+	m.Values = append(m.Values, run.Value{Name: envSteps, Number: float64(t.Steps()) * work})
+	t.recent = of(slices.Index(names, "recent_return"))
+	recent, _ := m.Get("recent_return")
+	m.Done = recent >= t.target && !math.IsInf(recent, 0) && slices.Min(of(k-1)) >= minEpisodes
+	return m, nil
+}
+
+// Candidates returns the actor as it is, and the actor that had the highest recent return so far. With several agents
+// each is of the agent with the highest.
+func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
+	v, err := t.Unflatten(s)
+	if err != nil {
+		return nil, err
+	}
+	state := v.(State)
+	candidates := []run.Candidate{{Name: "last"}, {Name: "best_ever"}}
+	err = graph.Try(func() {
+		last, ever := state, state.Best
+		if t.config.Agents > 1 {
+			recent, highest := nanToLowest(state.Recent.mean()), nanToLowest(state.Best.Return)
+			found := highest.ReduceMax(0).Gt(math.Inf(-1)) // at least one agent has a best return
+			last = at(state, recent.ArgMax(0))
+			ever = at(state.Best, graph.Select(found, highest.ArgMax(0), recent.ArgMax(0)))
+		}
+		candidates[0].Params = t.member(last.Params.Actor, last.Observed.scale())
+		candidates[1].Params = t.member(ever.Actor, ever.Observation)
+	})
+	for i := range candidates {
+		if err == nil {
+			candidates[i].Params, err = graph.Eval(candidates[i].Params)
+		}
+	}
+	return candidates, err
+}
+
+// at returns row i of a tree.
+func at[T any](tree T, i *graph.Array) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, tree)
+}
+
+// nanToLowest returns x with -Inf in the place of NaN.
+func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), math.Inf(-1), x) }
+
+// member returns an actor as it is saved.
+func (t *Training) member(actor any, scale observationScale) any {
+	return scale.member(t.program.member(Params{Actor: actor}))
+}
+
+// Ending sums up the run, with the interquartile mean of several agents. It is called after every update; the interval,
+// which takes thousands of resamples, follows after the last.
+func (t *Training) Ending(last run.Metrics) string {
+	text := t.ending(last)
+	if t.config.Agents == 1 || len(t.recent) == 0 {
+		return text
+	}
+	point := aggregate.IQM(aggregate.Of(t.recent))
+	if math.IsNaN(point) {
+		return text
+	}
+	text += fmt.Sprintf("; interquartile mean of %d agents %s", t.config.Agents, number(point))
+	if last.Done || last.Step >= t.config.Last() {
+		if iqm := t.estimate(t.recent); !math.IsNaN(iqm.Low) {
+			text += fmt.Sprintf(" (%s to %s)", number(iqm.Low), number(iqm.High))
+		}
+	}
+	return text
+}
+
+func (t *Training) ending(last run.Metrics) string {
+	recent, _ := last.Get("recent_return")
+	skipped, _ := last.Get("skipped")
+	minibatches, _ := last.Get("minibatches")
+	failed, _ := last.Get("failed")
+	episodes, _ := last.Get("episodes")
+	switch {
+	case failed > 0 && episodes == 0:
+		return fmt.Sprintf("recent return %s; no episode of the last update had a return that is a number, of %.0f "+
+			"that ended", number(recent), failed)
+	case math.IsNaN(recent):
+		return "no episode has ended with a return that is a number"
+	case skipped > 0 && minibatches == 0:
+		return "recent return " + number(recent) + "; nothing is learned any more: no gradient of the last update is " +
+			"a number (a lower --learning-rate may help)"
+	case math.IsNaN(t.target):
+		return "recent return " + number(recent)
+	case last.Done:
+		return fmt.Sprintf("recent return %s of the %s wanted", number(recent), number(t.target))
+	}
+	return fmt.Sprintf("recent return %s, the target is %s", number(recent), number(t.target))
+}
+
+// Profile returns what was compiled.
+func (t *Training) Profile() run.Profile { return t.profile }

@@ -1,0 +1,146 @@
+package runfolder
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/gif"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Animation gathers the frames of a GIF. It keeps of a frame only the rectangle that differs from the frame before, as
+// runs of one colour, so that long ones fit into memory.
+type Animation struct {
+	size   image.Rectangle
+	last   *image.RGBA // the last frame, whole
+	parts  []part      // of each frame
+	delays []int       // hundredths of a second
+}
+
+// part is a rectangle of a frame, row by row.
+type part struct {
+	rect image.Rectangle
+	runs []run
+}
+
+// run is a number of pixels of one colour.
+type run struct {
+	colour color.RGBA
+	pixels int32
+}
+
+// Add appends a frame of the size of those before, which is shown for the delay. The frame is copied.
+func (a *Animation) Add(frame image.Image, delay time.Duration) error {
+	b := frame.Bounds()
+	if a.last == nil {
+		a.size = image.Rectangle{Max: b.Size()}
+	} else if b.Size() != a.size.Size() {
+		return errors.New("the frames of a GIF differ in size")
+	}
+	now := image.NewRGBA(a.size)
+	draw.Draw(now, a.size, frame, b.Min, draw.Src)
+	r := a.size
+	if a.last != nil {
+		r = changed(a.last, now)
+	}
+	a.last = now
+	a.parts = append(a.parts, part{r, runsOf(now, r)})
+	a.delays = append(a.delays, max(2, int(delay/(10*time.Millisecond)))) // what is below 20 ms, viewers slow down
+	return nil
+}
+
+// GIF encodes the frames as an endless animation of their 256 most frequent colours; other colours become the nearest
+// of these.
+func (a *Animation) GIF() ([]byte, error) {
+	if len(a.parts) == 0 {
+		return nil, errors.New("no frames to make a GIF of")
+	}
+	colours := frequentColours(a.parts)
+	index := map[color.RGBA]uint8{}
+	out := gif.GIF{Config: image.Config{ColorModel: colours, Width: a.size.Dx(), Height: a.size.Dy()}, Delay: a.delays}
+	for _, p := range a.parts {
+		shown := image.NewPaletted(p.rect, colours)
+		at := 0
+		for _, r := range p.runs {
+			i, ok := index[r.colour]
+			if !ok {
+				i = uint8(colours.Index(r.colour))
+				index[r.colour] = i
+			}
+			for range r.pixels {
+				shown.Pix[at] = i
+				at++
+			}
+		}
+		out.Image = append(out.Image, shown)
+		out.Disposal = append(out.Disposal, gif.DisposalNone)
+	}
+	var b bytes.Buffer
+	if err := gif.EncodeAll(&b, &out); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// runsOf is a rectangle of an image as runs: pictures of environments are mostly ground.
+func runsOf(img *image.RGBA, rect image.Rectangle) (runs []run) {
+	var last run
+	for y := rect.Min.Y; y < rect.Max.Y; y++ {
+		for row := img.Pix[img.PixOffset(rect.Min.X, y):][:4*rect.Dx()]; len(row) > 0; row = row[4:] {
+			c := color.RGBA{row[0], row[1], row[2], row[3]}
+			if c != last.colour && last.pixels > 0 {
+				runs = append(runs, last)
+				last.pixels = 0
+			}
+			last = run{c, last.pixels + 1}
+		}
+	}
+	return append(runs, last)
+}
+
+// frequentColours lists the parts' colours, the most frequent first, at most 256.
+func frequentColours(parts []part) color.Palette {
+	count := map[color.RGBA]int{}
+	for _, p := range parts {
+		for _, r := range p.runs {
+			count[r.colour] += int(r.pixels)
+		}
+	}
+	sorted := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
+		return cmp.Or(count[b]-count[a], cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B),
+			cmp.Compare(a.A, b.A))
+	})
+	var colours color.Palette
+	for _, c := range sorted[:min(len(sorted), 256)] {
+		colours = append(colours, c)
+	}
+	return colours
+}
+
+// changed is the smallest rectangle outside of which two images are the same, one pixel where they do not differ.
+func changed(a, b *image.RGBA) image.Rectangle {
+	r := image.Rectangle{}
+	for y := range b.Rect.Dy() {
+		rowA, rowB := a.Pix[y*a.Stride:][:4*a.Rect.Dx()], b.Pix[y*b.Stride:][:4*b.Rect.Dx()]
+		if bytes.Equal(rowA, rowB) {
+			continue
+		}
+		left, right := 0, len(rowA)
+		for rowA[left] == rowB[left] {
+			left++
+		}
+		for rowA[right-1] == rowB[right-1] {
+			right--
+		}
+		r = r.Union(image.Rect(left/4, y, (right+3)/4, y+1))
+	}
+	if r.Empty() {
+		return image.Rect(0, 0, 1, 1)
+	}
+	return r
+}

@@ -1,0 +1,351 @@
+package runfolder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Logger writes rows in a goroutine of its own, in order, so that the run does not wait for the disk, however long that
+// takes to answer. It keeps what the logs hold, which is bounded (see Kept): rows that could not be written are written
+// with the next, and all of them into a folder that was made again.
+type Logger struct {
+	folder *Folder
+	unit   string
+
+	wake chan struct{} // something is to be done
+	soon chan struct{} // somebody waits for it
+	done chan struct{} // the goroutine has ended
+	made bool          // files were made whose names are not known to be on the disk; the goroutine's
+
+	closed sync.Mutex // held while files are looked at after the goroutine has ended
+
+	mu      sync.Mutex // never held during a call of the disk
+	logs    []*logFile // metrics, timings, events
+	steps   []int64    // of the rows that are in the logs
+	wanted  []chan error
+	closing bool
+	err     error // of the last try to write
+}
+
+// logFile is one log. Its text grows under the logger's mutex; the rest is the goroutine's.
+type logFile struct {
+	name string
+	text []byte // all that the file shall hold
+
+	file            File
+	life            int // of the folder that file is in
+	written, synced int // bytes of text
+}
+
+// NewLogger opens the folder's logs. unit is the name of Row.Step in the JSON lines. A run that goes on from the
+// checkpoint of step after has rows beyond it, and what a killed process half wrote, cut off; it is an error where rows
+// up to it are missing. With 0, the run begins.
+func (f *Folder) NewLogger(unit string, after int64) (*Logger, error) {
+	l := &Logger{folder: f, unit: unit, wake: make(chan struct{}, 1), soon: make(chan struct{}, 1),
+		done: make(chan struct{})}
+	if err := l.open(after); err != nil {
+		return nil, fmt.Errorf("the logs in %s cannot be opened: %w", f.Dir(), reason(err))
+	}
+	f.mu.Lock()
+	f.logger = l
+	f.mu.Unlock()
+	go l.work()
+	return l, nil
+}
+
+func (l *Logger) open(after int64) error {
+	f := l.folder
+	if _, _, err := f.base(); err != nil {
+		return err
+	}
+	metrics, timings := &logFile{name: metricsName}, &logFile{name: timingsName}
+	if after > 0 {
+		rows, err := f.rowsAt(after)
+		if err != nil {
+			return err
+		}
+		if metrics.text, l.steps, err = f.readRows(metrics.name, l.unit, after, rows); err != nil {
+			return err
+		}
+		// nothing follows from it
+		if _, err = f.current().Stat(timings.name); errors.Is(err, fs.ErrNotExist) && rows > 0 {
+			f.options.Notice(fmt.Sprintf("%s is gone: it begins again", f.Path(timings.name)))
+		} else if timings.text, _, err = f.readRows(timings.name, l.unit, after, rows); err != nil {
+			return err
+		}
+		for _, log := range []*logFile{metrics, timings} {
+			log.written, log.synced = len(log.text), len(log.text)
+		}
+	}
+	if f.begun {
+		if err := f.removeCheckpointsBeyond(after); err != nil {
+			return err
+		}
+		f.removeOldCheckpoints() // a run that was killed may not have come to that
+	}
+	there, err := f.list(".")
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	events := &logFile{name: eventsName(there, now), text: eventsHead(now)}
+	if f.begun {
+		events.text = append(events.text, eventsRestart(now, after+1)...)
+	}
+	f.mu.Lock()
+	for _, log := range []*logFile{metrics, timings} {
+		delete(f.files, log.name) // it can be written again
+	}
+	f.mu.Unlock()
+	l.logs = []*logFile{metrics, timings, events}
+	return l.bring(l.texts(), true)
+}
+
+// Log queues a row, unless it is one of those that Kept leaves out. It does not wait for the disk.
+func (l *Logger) Log(r Row) {
+	if !r.kept() {
+		return
+	}
+	lines := [][]byte{line(l.unit, r.Step, r.Metrics), line(l.unit, r.Step, r.Timings), eventRecord(r)}
+	l.mu.Lock()
+	if !l.closing {
+		for i, log := range l.logs {
+			log.text = append(log.text, lines[i]...)
+		}
+		l.steps = append(l.steps, r.Step)
+	}
+	l.mu.Unlock()
+	l.kick()
+}
+
+// LastRow is the last line of metrics.jsonl, written or not.
+func (l *Logger) LastRow() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := bytes.TrimSuffix(l.logs[0].text, []byte{'\n'})
+	return bytes.Clone(text[bytes.LastIndexByte(text, '\n')+1:])
+}
+
+// Err is why the last rows could not be written, if so.
+func (l *Logger) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close writes what is queued and closes the logs; rows that are logged later are dropped.
+func (l *Logger) Close() error {
+	l.mu.Lock()
+	l.closing = true
+	l.mu.Unlock()
+	l.hurry()
+	<-l.done
+	return l.Err()
+}
+
+// CloseBefore is Close that gives up at the end of ctx, where the disk does not answer.
+func (l *Logger) CloseBefore(ctx context.Context) error {
+	return Before(ctx, l.Close, func() error {
+		return fmt.Errorf("the disk of %s does not answer: the last rows of its logs are not written", l.folder.Dir())
+	})
+}
+
+// rowsUpTo counts the rows up to a step.
+func (l *Logger) rowsUpTo(step int64) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rows, found := slices.BinarySearch(l.steps, step)
+	if found {
+		rows++
+	}
+	return rows
+}
+
+// durable brings all rows that were logged to the disk.
+func (l *Logger) durable() error {
+	l.mu.Lock()
+	if l.closing {
+		texts := l.texts()
+		l.mu.Unlock()
+		<-l.done
+		// The files are nobody's now. They are looked at again, as the folder may have been made again since.
+		l.closed.Lock()
+		defer l.closed.Unlock()
+		err := l.bring(texts, true)
+		return errors.Join(l.failed(err), l.closeFiles())
+	}
+	done := make(chan error, 1)
+	l.wanted = append(l.wanted, done)
+	l.mu.Unlock()
+	l.hurry()
+	return <-done
+}
+
+// kick wakes the goroutine, now or when it has done what it is doing.
+func (l *Logger) kick() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// hurry is kick that waits for no further rows.
+func (l *Logger) hurry() {
+	select {
+	case l.soon <- struct{}{}:
+	default:
+	}
+	l.kick()
+}
+
+// gathered is the time between two writes at least, unless somebody waits for one: rows that come faster are written
+// together. By itself each would cost a dozen calls of the disk, a twentieth of what a short round takes.
+const gathered = 100 * time.Millisecond
+
+func (l *Logger) work() {
+	defer close(l.done)
+	var last time.Time
+	for range l.wake {
+		if wait := gathered - time.Since(last); wait > 0 {
+			select {
+			case <-l.soon:
+			case <-time.After(wait):
+			}
+		}
+		last = time.Now()
+		l.mu.Lock()
+		texts, wanted, closing := l.texts(), l.wanted, l.closing
+		l.wanted = nil
+		l.mu.Unlock()
+		err := l.bring(texts, len(wanted) > 0 || closing)
+		err = l.failed(err)
+		if closing {
+			err = errors.Join(err, l.closeFiles())
+		}
+		l.mu.Lock()
+		l.err = err
+		l.mu.Unlock()
+		for _, done := range wanted {
+			done <- err
+		}
+		if closing {
+			return
+		}
+	}
+}
+
+// failed is the sentence about a failure to write.
+func (l *Logger) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the run's logs in %s cannot be written: %w", l.folder.Dir(), reason(err))
+}
+
+// texts is what the logs shall hold; needs the mutex. What is there is never written to again, only behind.
+func (l *Logger) texts() (texts [][]byte) {
+	for _, log := range l.logs {
+		texts = append(texts, log.text)
+	}
+	return texts
+}
+
+// bring brings texts into the files, and with sync onto the disk.
+func (l *Logger) bring(texts [][]byte, sync bool) error {
+	return l.folder.patiently(l.logs[0].name, func() (wanted int64, err error) {
+		for i, log := range l.logs {
+			wanted += int64(len(texts[i]) - log.synced)
+		}
+		root, life, err := l.folder.base()
+		if err != nil {
+			return wanted, err
+		}
+		for i, log := range l.logs {
+			if err := log.bring(root, life, texts[i], sync, &l.made); err != nil {
+				log.drop()
+				return wanted, err
+			}
+		}
+		if l.made {
+			if err := root.SyncDir("."); err != nil {
+				return wanted, err
+			}
+			l.made = false
+		}
+		return wanted, nil
+	})
+}
+
+// bring brings text into the file. made becomes true where the file had to be made or opened.
+func (g *logFile) bring(root Root, life int, text []byte, sync bool, made *bool) error {
+	there := g.life == life
+	if there && g.file != nil {
+		var err error
+		if there, err = root.Holds(g.name, g.file); err != nil {
+			return err
+		}
+	}
+	if !there {
+		g.drop()
+		g.life, g.written, g.synced = life, 0, 0
+	}
+	if g.file == nil {
+		file, err := root.Create(g.name)
+		if err != nil {
+			return err
+		}
+		g.file = file
+		*made = true
+		info, err := file.Stat()
+		if err != nil {
+			return err
+		}
+		if info.Size() < int64(g.synced) {
+			g.written, g.synced = 0, 0
+		}
+		if err := file.Truncate(int64(g.synced)); err != nil {
+			return err
+		}
+	}
+	if g.written < len(text) {
+		if _, err := g.file.WriteAt(text[g.written:], int64(g.written)); err != nil {
+			return err
+		}
+		g.written = len(text)
+	}
+	if sync && (g.synced < g.written || *made) {
+		if err := g.file.Sync(); err != nil {
+			return err
+		}
+		g.synced = g.written
+	}
+	return nil
+}
+
+// drop closes the file after a failure: what is not known to be on the disk is written again. After a failed sync the
+// kernel counts as written what it could not write.
+func (g *logFile) drop() {
+	if g.file != nil {
+		_ = g.file.Close()
+	}
+	g.file, g.written = nil, g.synced
+}
+
+func (l *Logger) closeFiles() error {
+	var err error
+	for _, log := range l.logs {
+		if log.file != nil {
+			if closeErr := log.file.Close(); closeErr != nil && err == nil {
+				err = fmt.Errorf("the run's logs in %s cannot be closed: %w", l.folder.Dir(), reason(closeErr))
+			}
+			log.file = nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,48 @@
+package runfolder
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+)
+
+// readRows reads the first rows of a log, up to step after: there have to be as many as wanted, their steps growing.
+// What comes behind them, other rows or half of one, is left out.
+func (f *Folder) readRows(name, unit string, after int64, wanted int) (text []byte, steps []int64, err error) {
+	all, err := f.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s cannot be read: %w", name, reason(err))
+	}
+	rest, last := all, int64(0)
+	for {
+		row, behind, whole := bytes.Cut(rest, []byte{'\n'})
+		step, ok := rowStep(row, unit)
+		if !whole || !ok || step <= last || step > after {
+			break
+		}
+		steps, last, rest = append(steps, step), step, behind
+	}
+	if len(steps) != wanted {
+		return nil, nil, fmt.Errorf("%s has %d whole rows up to step %d, the checkpoint was made with %d: the file "+
+			"was cut or changed since; go on with a copy that was not",
+			name, len(steps), after, wanted)
+	}
+	return bytes.Clone(all[:len(all)-len(rest)]), steps, nil
+}
+
+// rowStep is the step of a line as line writes it.
+func rowStep(row []byte, unit string) (step int64, ok bool) {
+	begin := append(appendQuoted([]byte{'{'}, unit), ':')
+	digits, ok := bytes.CutPrefix(row, begin)
+	if !ok || !json.Valid(row) {
+		return 0, false
+	}
+	if end := bytes.IndexAny(digits, ",}"); end >= 0 {
+		digits = digits[:end]
+	}
+	step, err := strconv.ParseInt(string(digits), 10, 64)
+	return step, err == nil
+}

@@ -1,0 +1,257 @@
+package runfolder
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"time"
+
+	"xlarun/graph/safetensors"
+)
+
+// Write puts a file in the folder, whole or not at all.
+func (f *Folder) Write(name string, data []byte) error {
+	err := f.put(name, nil, func(s *sink) error {
+		_, err := s.Write(data)
+		return err
+	})
+	if err == nil && name == configName { // for a folder that has to be made again
+		f.making.Lock()
+		f.config = bytes.Clone(data)
+		f.making.Unlock()
+	}
+	return err
+}
+
+// WriteArrays puts a safetensors file of a tree's arrays in the folder, whole or not at all. Arrays go to the file one
+// after the other: those that have to be copied to the host first are there one at a time. The metadata gets a digest.
+func (f *Folder) WriteArrays(name string, tree any, metadata map[string]string) error {
+	metadata, err := safetensors.WithDigest(tree, metadata)
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", f.Path(name), err)
+	}
+	return f.WriteFrom(name, func(w io.Writer) error { return safetensors.Write(w, tree, metadata) })
+}
+
+// WriteFrom puts what write writes in the folder, whole or not at all. Where the disk is full or the folder was removed
+// meanwhile, write is called again, and has to write the same.
+func (f *Folder) WriteFrom(name string, write func(w io.Writer) error) error {
+	return f.put(name, nil, func(s *sink) error { return buffered(s, write) })
+}
+
+// errReading and errClosed end sentences.
+var (
+	errReading = errors.New("the folder was opened for reading")
+	errClosed  = errors.New("the folder is closed")
+)
+
+// put writes a file whole, when there is room and a folder for it. first, if any, is called before, again for a folder
+// that was made again.
+func (f *Folder) put(name string, first func() error, fill func(s *sink) error) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	err := f.patiently(name, func() (wanted int64, err error) {
+		root, err := f.ready(first)
+		if err != nil {
+			return 0, err
+		}
+		return replace(root, name, fill)
+	})
+	if err != nil {
+		return fmt.Errorf("%s cannot be written: %w", f.Path(name), reason(err))
+	}
+	f.mu.Lock()
+	f.files[name] = true
+	delete(f.lost, name)
+	f.mu.Unlock()
+	return nil
+}
+
+// ready is the folder to write into once first was called for it.
+func (f *Folder) ready(first func() error) (Root, error) {
+	root, life, err := f.base()
+	for first != nil && err == nil {
+		if err = first(); err != nil {
+			break
+		}
+		before := life
+		if root, life, err = f.base(); life == before {
+			break
+		}
+	}
+	return root, err
+}
+
+// vanished tells whether an error comes from a folder that is no longer there.
+func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errStale) }
+
+// withoutVanishing calls try again where the folder vanished meanwhile: base makes it again.
+func withoutVanishing(try func() error) (err error) {
+	const tries = 3
+	for range tries {
+		if err = try(); !vanished(err) {
+			break
+		}
+	}
+	return err
+}
+
+// replace writes a file under a temporary name, brings the bytes to the disk and renames: after a crash the file is the
+// old one or the new one.
+func replace(root Root, name string, fill func(s *sink) error) (wanted int64, err error) {
+	dir := path.Dir(name)
+	if err := mkdirAll(root, dir); err != nil {
+		return 0, err
+	}
+	temporary := path.Join(dir, temporaryName)
+	file, err := root.Create(temporary)
+	if err != nil {
+		return 0, err
+	}
+	s := &sink{file: file}
+	err = s.fill(fill)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = root.Rename(temporary, name)
+	}
+	if err != nil {
+		_ = root.Remove(temporary) // it makes room; what stays is removed when the folder is opened
+		return s.at, err
+	}
+	return s.at, root.SyncDir(dir)
+}
+
+// mkdirAll makes a folder in the root, with its parents.
+func mkdirAll(root Root, dir string) error {
+	if dir == "." {
+		return nil
+	}
+	if _, err := root.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return err // where it is a file, what is put into it fails
+	}
+	if err := mkdirAll(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir); err != nil {
+		return err
+	}
+	return root.SyncDir(path.Dir(dir))
+}
+
+// sink writes to a file. When there is no more room it goes on counting, so that the bytes wanted can be told.
+type sink struct {
+	file File
+	at   int64
+	err  error // the first failure
+}
+
+func (s *sink) fill(fill func(s *sink) error) error {
+	if err := s.file.Truncate(0); err != nil {
+		return err
+	}
+	if err := fill(s); err != nil {
+		return err
+	}
+	if s.err != nil {
+		return s.err
+	}
+	return s.file.Sync()
+}
+
+// Write implements io.Writer.
+func (s *sink) Write(p []byte) (int, error) {
+	if s.err == nil {
+		_, err := s.file.WriteAt(p, s.at)
+		s.err = reason(err)
+	}
+	if s.err != nil && !full(s.err) {
+		return 0, s.err
+	}
+	s.at += int64(len(p))
+	return len(p), nil
+}
+
+// A write that finds the disk full is tried again after firstPause, then after twice that time, and so on.
+const (
+	firstPause   = time.Millisecond
+	longestPause = 2 * time.Second
+)
+
+// patiently calls try until it fails for another reason than a full disk, or a folder that vanished meanwhile, or not
+// at all. wanted is the size of what try writes, in bytes.
+func (f *Folder) patiently(name string, try func() (wanted int64, err error)) error {
+	waits := false
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		var wanted int64
+		err := withoutVanishing(func() (err error) {
+			wanted, err = try()
+			return err
+		})
+		if !full(err) || errors.As(err, new(*noRoomError)) {
+			if waits {
+				f.endWait(name, err)
+			}
+			return err
+		}
+		if !waits {
+			waits = true
+			f.beginWait(name, wanted)
+		}
+		select {
+		case <-f.waiting:
+			f.endWait(name, err)
+			return &noRoomError{wanted, reason(err)}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// noRoomError is what a write ends with that must not wait for room any longer.
+type noRoomError struct {
+	wanted int64
+	cause  error
+}
+
+func (e *noRoomError) Error() string {
+	return fmt.Sprintf("it wants %d bytes, and the disk is full: %v", e.wanted, e.cause)
+}
+
+func (e *noRoomError) Unwrap() error { return e.cause }
+
+// beginWait says that the disk is full, once however many writes wait for room.
+func (f *Folder) beginWait(name string, wanted int64) {
+	f.mu.Lock()
+	f.full++
+	first := f.full == 1
+	f.mu.Unlock()
+	if first {
+		f.options.Notice(fmt.Sprintf("the disk is full: %s wants %d bytes; the run waits until there is room",
+			f.Path(name), wanted))
+	}
+}
+
+// endWait says that the run goes on, when the last write that waited has been written.
+func (f *Folder) endWait(name string, err error) {
+	f.mu.Lock()
+	f.full--
+	last := f.full == 0
+	f.mu.Unlock()
+	if last && err == nil {
+		f.options.Notice(fmt.Sprintf("there is room on the disk again: %s is written", f.Path(name)))
+	}
+}
+
+// buffered calls write with a buffer in front of the sink; what is larger than the buffer goes through as it is.
+func buffered(s *sink, write func(w io.Writer) error) error {
+	b := bufio.NewWriter(s)
+	if err := write(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}

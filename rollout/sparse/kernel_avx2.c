@@ -1,6 +1,0 @@
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC target("arch=x86-64-v3")
-#define BLOCK xs_block_avx2
-#define W 8
-#include "kernel_block.h"
-#endif

@@ -1,6 +1,0 @@
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
-#define BLOCK xs_block_avx512
-#define W 16
-#include "kernel_block.h"
-#endif

@@ -1,4 +1,0 @@
-#define BF16
-#define BLOCK xs_block_bf16_plain
-#define W 4
-#include "kernel_block.h"

@@ -1,3 +1,0 @@
-#define BLOCK xs_block_plain
-#define W 4
-#include "kernel_block.h"

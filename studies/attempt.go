@@ -1,0 +1,297 @@
+package studies
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"xlarun/studies/study"
+)
+
+// frozen returns the trial of a job.
+func (j *job) frozen() (*study.FrozenTrial, error) {
+	t := &study.FrozenTrial{Number: j.Number}
+	return t, errors.Join(json.Unmarshal(j.Params, &t.Params), json.Unmarshal(j.Distributions, &t.Distributions))
+}
+
+// attempt is the run of a trial by a worker.
+type attempt struct {
+	*worker
+	spec    *Spec
+	job     *job
+	trial   int64
+	ack     string
+	reports []study.Reported
+	cancel  context.CancelCauseFunc
+
+	mu         sync.Mutex
+	fence      uint64
+	lastStep   time.Time // when the last round ended
+	lastStored time.Time // when the last checkpoint was stored
+}
+
+// runTrial runs the trial of a message of the queue. A message that is not acknowledged is delivered again: errors of
+// acknowledgements are ignored.
+func (w *worker) runTrial(ctx context.Context, msg jetstream.Msg) error {
+	trial, err := strconv.ParseInt(strings.TrimPrefix(msg.Subject(), queueName+"."), 10, 64)
+	if err != nil {
+		return msg.Term()
+	}
+	r, err := w.ask(ctx, claimKind, request{Trial: trial, Ack: msg.Reply()})
+	switch {
+	case err != nil:
+		return err
+	case r.Over:
+		_ = msg.Ack()
+		return nil
+	case r.Job == nil:
+		_ = msg.NakWithDelay(max(r.Busy, 10*time.Millisecond))
+		return nil
+	}
+	spec, err := specFrom(r.Job.Spec, r.Job.Call)
+	if err != nil {
+		return err
+	}
+	own, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a := &attempt{worker: w, spec: spec, job: r.Job, trial: trial, ack: msg.Reply(), cancel: cancel, fence: r.Fence,
+		lastStep: time.Now(), lastStored: time.Now()}
+	over := make(chan struct{})
+	go a.sendHeartbeats(own, over)
+	go a.watchLimits(over)
+	result := a.run(own)
+	close(over)
+	cause := context.Cause(own)
+	limit, _ := errors.AsType[*limitError](cause)
+	switch {
+	case cause == nil:
+	case limit != nil:
+		result = study.Result{State: study.Fail, Reason: limit.Error()}
+	case errors.Is(cause, errLost):
+		return nil
+	default: // the worker has to end: another one gets the trial
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer done()
+		_, _ = w.ask(last, releaseKind, a.request()) // without an answer the lease ends by itself
+		return nil
+	}
+	if err := a.sendResult(ctx, result); errors.Is(err, errLost) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if limit != nil {
+		return limit // only the end of the process gives the memory back
+	}
+	_ = msg.Ack()
+	return nil
+}
+
+// request returns a request about the trial.
+func (a *attempt) request() request {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return request{Trial: a.trial, Ack: a.ack, Fence: a.fence}
+}
+
+// sendResult sends the result to the coordinator, also if the worker has to end.
+func (a *attempt) sendResult(ctx context.Context, r study.Result) error {
+	q := a.request()
+	q.Result = r
+	if ctx.Err() != nil {
+		last, done := context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
+		defer done()
+		ctx = last
+	}
+	got, err := a.ask(ctx, resultKind, q)
+	if got.Note != "" {
+		fmt.Fprintln(os.Stderr, got.Note)
+	}
+	if err == nil && got.Lost {
+		return errLost
+	}
+	return err
+}
+
+// limitError ends a trial that took too much time or memory.
+type limitError struct{ reason string }
+
+func (e *limitError) Error() string { return e.reason }
+
+// sendHeartbeats tells the coordinator that the trial runs, until over is closed. It ends the run if it makes no
+// progress or if the trial belongs to another worker.
+func (a *attempt) sendHeartbeats(ctx context.Context, over <-chan struct{}) {
+	ttl, _ := a.spec.leaseTime() // it was checked
+	stall, _ := a.spec.stall()
+	tick := time.NewTicker(ttl / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		a.mu.Lock()
+		still := time.Since(a.lastStep)
+		a.mu.Unlock()
+		if stall > 0 && still > stall {
+			a.end(errLost, over)
+			return
+		}
+		short, done := context.WithTimeout(ctx, ttl/4)
+		r, err := a.ask(short, beatKind, a.request())
+		done()
+		if err == nil && r.Lost {
+			a.end(errLost, over)
+			return
+		}
+		if err == nil {
+			a.mu.Lock()
+			a.fence = r.Fence
+			a.mu.Unlock()
+		}
+	}
+}
+
+// end ends the run. A run that does not return, because it is inside a call, ends with the process.
+func (a *attempt) end(cause error, over <-chan struct{}) {
+	a.cancel(cause)
+	select {
+	case <-over:
+	case <-time.After(graceTime):
+		if _, ok := errors.AsType[*limitError](cause); ok {
+			last, done := context.WithTimeout(context.Background(), answerTimeout)
+			_ = a.sendResult(last, study.Result{State: study.Fail, Reason: cause.Error()})
+			done()
+		}
+		fmt.Fprintln(os.Stderr, cause)
+		os.Exit(1)
+	}
+}
+
+// watchLimits ends a trial that takes too much time or memory.
+func (a *attempt) watchLimits(over <-chan struct{}) {
+	began := time.Now()
+	limit, _ := a.spec.Limit() // it was checked
+	most := int64(a.spec.Memory)
+	if limit == 0 && most == 0 {
+		return
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+		}
+		if limit > 0 && time.Since(began) > limit {
+			a.end(&limitError{fmt.Sprintf("it took more than %s", limit)}, over)
+			return
+		}
+		if most > 0 && resident() > most {
+			a.end(&limitError{fmt.Sprintf("its worker took more than %d bytes of memory", most)}, over)
+			return
+		}
+	}
+}
+
+// resident returns the memory of this process in bytes; 0 if the system does not tell.
+func resident() int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(text))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// run runs the trial from its last checkpoint and returns its result.
+func (a *attempt) run(ctx context.Context) (r study.Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			debug.PrintStack()
+			r = study.Result{State: study.Fail, Reason: fmt.Sprintf("the run panicked: %v", p)}
+		}
+	}()
+	params, err := a.job.params()
+	if err != nil {
+		return study.Result{State: study.Fail, Reason: err.Error()}
+	}
+	from := a.storedCheckpoint(ctx)
+	if from != nil {
+		a.reports = from.Reported
+	}
+	values, err := a.runFrom(ctx, params, from)
+	if errors.Is(err, errRestore) && from != nil {
+		fmt.Fprintf(os.Stderr, "trial %d begins anew: %v\n", a.job.Number, err)
+		a.reports = nil
+		values, err = a.runFrom(ctx, params, nil)
+	}
+	if errors.Is(err, ErrNoCoordinator) { // nothing is wrong with the trial
+		a.cancel(ErrNoCoordinator)
+	}
+	return resultOf(values, a.reports, err)
+}
+
+// runFrom runs the trial from a checkpoint, or from its start if from is nil. A trial of population-based training
+// starts at the end of another trial.
+func (a *attempt) runFrom(ctx context.Context, params map[string]any, from *checkpoint) (values []float64, err error) {
+	h := hooks{report: a.report(ctx), keep: a.keep(ctx), from: from, until: a.job.PBT.Until}
+	if h.until > 0 {
+		h.end = func(p *checkpoint) { a.storeEnd(ctx, a.job.Number, p) }
+		if from == nil {
+			if h.from, err = a.parentState(ctx); err != nil {
+				return nil, err
+			}
+		}
+	}
+	values, err = a.spec.objective(ctx, a.runs, params, h)
+	if n := len(a.job.PBT.Before); n > 0 && from == nil && errors.Is(err, errRestore) {
+		err = fmt.Errorf("the state that trial %d ended with is of runs of another make (parameters of pbt that are "+
+			"numbers have to leave states as they are): %v", a.job.PBT.Before[n-1].Number, err)
+	}
+	return values, err
+}
+
+// resultOf returns the result of a trial whose objective returned values and err.
+func resultOf(values []float64, reports []study.Reported, err error) study.Result {
+	r := study.Result{State: study.Complete, Values: values, Intermediate: reports}
+	switch {
+	case errors.Is(err, errStopped):
+		r.State = study.Pruned
+	case err != nil:
+		return study.Result{State: study.Fail, Reason: err.Error()}
+	}
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return study.Result{State: study.Fail, Reason: fmt.Sprintf("the objective is not a number: %v", values)}
+	}
+	return r
+}
+
+// report returns a function that reports a value to the coordinator and returns whether the pruner stops the trial.
+func (a *attempt) report(ctx context.Context) func(step, last int64, value float64) (bool, error) {
+	return func(step, last int64, value float64) (bool, error) {
+		a.reports = append(a.reports, study.Reported{Step: step, Value: value})
+		q := a.request()
+		q.Step, q.Last, q.Value = step, last, value
+		r, err := a.ask(ctx, reportKind, q)
+		if err == nil && r.Lost {
+			a.cancel(errLost)
+			return false, errLost
+		}
+		return r.Stop, err
+	}
+}

@@ -1,0 +1,317 @@
+package studies
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names in the broker.
+const (
+	queueName     = "trials"      // stream of the trials that are to run: an empty message trials.ID for each
+	workersName   = "workers"     // consumer of the stream
+	leasesName    = "leases"      // bucket of the leases, by the ID of the trial
+	checkpoints   = "checkpoints" // object store of the checkpoints
+	requestPrefix = "desk."       // subjects of requests to the server
+	overSubject   = "over"        // a message there tells all workers that the study is over
+)
+
+// largestMessage in bytes is the size of a result with half a million reports.
+const largestMessage = 8 << 20
+
+// Listen is where workers of other machines join a study. With the zero value none can.
+type Listen struct {
+	Address string // HOST:PORT
+	Token   string // secret that workers have to send; "" for none
+	TLS     *tls.Config
+}
+
+// Check returns an error if everybody who can reach the machine could join.
+func (l Listen) Check() error {
+	if l.Address == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		return fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
+	}
+	ip := net.ParseIP(host)
+	if near := host == "localhost" || ip != nil && ip.IsLoopback(); !near && l.Token == "" &&
+		(l.TLS == nil || l.TLS.ClientCAs == nil) {
+		return fmt.Errorf("%s can be reached from other machines: give a token, or TLS with a client authority, or "+
+			"listen on 127.0.0.1", l.Address)
+	}
+	return nil
+}
+
+// broker is a NATS server in this process: the queue of trials, the leases and the checkpoints of a study. All of it
+// may be lost, since it can be rebuilt from the database.
+type broker struct {
+	server *natsserver.Server
+	conn   *nats.Conn
+	js     jetstream.JetStream
+	queue  jetstream.Stream
+	leases jetstream.KeyValue
+	kept   jetstream.ObjectStore
+	socket net.Listener
+	dir    string
+	damage string // why the files that were there could not be used; "" if they could
+
+	mu      sync.Mutex
+	clients []net.Conn // connections of the socket
+	closed  bool
+}
+
+// openBroker starts the broker whose files are in dir. It makes the files anew if they cannot be used. A trial that was
+// delivered and not acknowledged is delivered again after the time wait.
+func openBroker(dir, socket string, l Listen, wait time.Duration) (*broker, error) {
+	// The mark exists while the files are opened. If damaged files crash the process, the mark stays.
+	mark := filepath.Join(dir, "opening")
+	damage := ""
+	if _, err := os.Stat(mark); err == nil {
+		damage = "the process that opened it last died of it"
+	} else if b, err := tryBroker(dir, mark, socket, l, wait); err == nil {
+		return b, nil
+	} else if errors.As(err, new(*net.OpError)) {
+		return nil, errors.Join(err, os.Remove(mark)) // the address, not the store
+	} else {
+		damage = err.Error()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	b, err := tryBroker(dir, mark, socket, l, wait)
+	if err != nil {
+		return nil, err
+	}
+	b.damage = damage
+	return b, nil
+}
+
+func tryBroker(dir, mark, socket string, l Listen, wait time.Duration) (opened *broker, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return nil, err
+	}
+	o := &natsserver.Options{ServerName: "xlarun", DontListen: l.Address == "", JetStream: true, StoreDir: dir,
+		NoLog:  true,
+		NoSigs: true, DisableJetStreamBanner: true,
+		JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: 1 << 50, MaxPayload: largestMessage, Authorization: l.Token,
+		TLSTimeout: 5}
+	if l.TLS != nil {
+		o.TLSConfig = l.TLS.Clone()
+		if l.TLS.ClientCAs != nil {
+			o.TLSConfig.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+	}
+	if l.Address != "" {
+		host, port, _ := net.SplitHostPort(l.Address)
+		o.Host = host
+		if o.Port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("the address to listen on, %q, wants HOST:PORT", l.Address)
+		}
+		probe, err := net.Listen("tcp", l.Address) // the server only logs what hinders it
+		if err != nil {
+			return nil, err
+		}
+		if o.Port == 0 {
+			o.Port = probe.Addr().(*net.TCPAddr).Port
+		}
+		_ = probe.Close()
+	}
+	b := &broker{dir: dir}
+	if b.server, err = natsserver.NewServer(o); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the message server panicked: %v", p)
+		}
+		if err != nil {
+			b.close()
+		}
+	}()
+	failure := &fatalError{}
+	b.server.SetLogger(failure, false, false)
+	b.server.Start()
+	if failure.err != nil {
+		return nil, fmt.Errorf("the message server does not start: %w", failure.err)
+	}
+	if !b.server.ReadyForConnections(20*time.Second) || !b.server.JetStreamEnabled() {
+		return nil, errors.New("the message server does not start with its store")
+	}
+	if b.conn, err = nats.Connect("", nats.InProcessServer(b.server), nats.Token(l.Token), nats.MaxReconnects(-1),
+		nats.ReconnectWait(20*time.Millisecond)); err != nil {
+		return nil, err
+	}
+	if err := b.make(wait); err != nil {
+		return nil, err
+	}
+	_ = os.Remove(socket) // of one that was killed
+	if b.socket, err = net.Listen("unix", socket); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return nil, err
+	}
+	go b.accept(b.socket)
+	return b, os.Remove(mark)
+}
+
+// fatalError is a logger of the message server that keeps its fatal error: Start does not return it.
+type fatalError struct{ err error }
+
+func (f *fatalError) Fatalf(format string, v ...any) { f.err = fmt.Errorf(format, v...) }
+func (*fatalError) Noticef(string, ...any)           {}
+func (*fatalError) Warnf(string, ...any)             {}
+func (*fatalError) Errorf(string, ...any)            {}
+func (*fatalError) Debugf(string, ...any)            {}
+func (*fatalError) Tracef(string, ...any)            {}
+
+// make makes the streams and buckets that do not exist.
+func (b *broker) make(wait time.Duration) (err error) {
+	if b.js, err = jetstream.New(b.conn); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	// A trial is in the queue once, however often it is published.
+	if b.queue, err = b.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: queueName, Subjects: []string{
+		queueName + ".*"}, Retention: jetstream.WorkQueuePolicy,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true}); err != nil {
+		return err
+	}
+	if _, err = b.queue.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{Durable: workersName,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait, MaxDeliver: -1, MaxAckPending: -1}); err != nil {
+		return err
+	}
+	if b.leases, err = b.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: leasesName}); err != nil {
+		return err
+	}
+	b.kept, err = b.js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: checkpoints})
+	return err
+}
+
+// accept connects processes of this machine, which dial the socket, with the server.
+func (b *broker) accept(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		inner, err := b.server.InProcessConn()
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		b.mu.Lock()
+		b.clients = append(b.clients, client)
+		if b.closed {
+			_ = client.Close()
+		}
+		b.mu.Unlock()
+		for _, pair := range [][2]net.Conn{{client, inner}, {inner, client}} {
+			go func() {
+				_, _ = io.Copy(pair[0], pair[1]) // it ends when either side does
+				_, _ = pair[0].Close(), pair[1].Close()
+			}()
+		}
+	}
+}
+
+// lost returns an error if the files of the broker were removed.
+func (b *broker) lost() error {
+	c := b.server.JetStreamConfig()
+	if c == nil {
+		return errors.New("JetStream has given its store up")
+	}
+	_, err := os.Stat(c.StoreDir)
+	return err
+}
+
+// address returns the address on which the broker listens; "" if it does not.
+func (b *broker) address() string {
+	if a, ok := b.server.Addr().(*net.TCPAddr); ok && a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// announceEnd tells all workers that the study is over.
+func (b *broker) announceEnd() {
+	_ = b.conn.Publish(overSubject, nil)
+	_ = b.conn.Flush()
+	if b.address() != "" {
+		time.Sleep(50 * time.Millisecond) // the server still has to send it to other machines
+	}
+}
+
+func (b *broker) close() {
+	if b.socket != nil {
+		_ = b.socket.Close()
+	}
+	if b.conn != nil {
+		b.conn.Close()
+	}
+	b.server.Shutdown()
+	b.server.WaitForShutdown()
+	// A server that shuts down may leave a new connection without an answer: the worker would wait for it.
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for _, c := range b.clients {
+		_ = c.Close()
+	}
+}
+
+func subjectOf(trial int64) string { return queueName + "." + strconv.FormatInt(trial, 10) }
+
+// publish puts a trial into the queue if it is not there.
+func (b *broker) publish(ctx context.Context, trial int64) error {
+	_, err := b.js.Publish(ctx, subjectOf(trial), nil)
+	if err != nil && strings.Contains(err.Error(), "maximum messages per subject") {
+		return nil
+	}
+	return err
+}
+
+// purge removes a trial from the queue.
+func (b *broker) purge(ctx context.Context, trial int64) error {
+	return b.queue.Purge(ctx, jetstream.WithPurgeSubject(subjectOf(trial)))
+}
+
+// forget removes the lease of a finished trial and its checkpoint, without a trace.
+func (b *broker) forget(ctx context.Context, trial int64, object string) error {
+	bucket, err := b.js.Stream(ctx, "KV_"+leasesName)
+	if err != nil {
+		return err
+	}
+	if err := bucket.Purge(ctx, jetstream.WithPurgeSubject("$KV."+leasesName+"."+strconv.FormatInt(trial, 10))); err !=
+		nil || object == "" {
+		return err
+	}
+	return b.drop(ctx, object)
+}
+
+// drop removes a checkpoint, without a trace.
+func (b *broker) drop(ctx context.Context, object string) error {
+	if err := b.kept.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package studies
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	"xlarun/graph"
+	"xlarun/graph/safetensors"
+	"xlarun/rollout/run"
+	"xlarun/studies/study"
+)
+
+// checkpoint is the state of a trial: everything that the rest of it depends on.
+type checkpoint struct {
+	Step     int64 // the last step at which it reported
+	Reported []study.Reported
+	Seeds    []seedCheckpoint
+}
+
+// seedCheckpoint is the state of the run of one seed.
+type seedCheckpoint struct {
+	Metrics run.Metrics
+	Over    bool
+	Step    int64  // of the snapshot
+	Arrays  []byte // its arrays, a safetensors file
+}
+
+// checkpointOf returns the state of runs between two rounds. step is the last step at which the trial reported.
+func checkpointOf(step int64, all seeds) (*checkpoint, error) {
+	p := &checkpoint{Step: step}
+	for _, r := range all {
+		snapshot, err := r.run.Snapshot()
+		if err != nil {
+			return nil, err
+		}
+		var arrays bytes.Buffer
+		if err := safetensors.Write(&arrays, snapshot.Arrays, nil); err != nil {
+			return nil, err
+		}
+		p.Seeds = append(p.Seeds, seedCheckpoint{r.metrics, r.over, snapshot.Step, arrays.Bytes()})
+	}
+	return p, nil
+}
+
+// restore sets runs to the state of the checkpoint.
+func (p *checkpoint) restore(all seeds) error {
+	if len(p.Seeds) != len(all) {
+		return fmt.Errorf("the checkpoint has %d runs, the trial has %d", len(p.Seeds), len(all))
+	}
+	for i, r := range all {
+		from := p.Seeds[i]
+		file, err := safetensors.New(bytes.NewReader(from.Arrays), int64(len(from.Arrays)))
+		if err != nil {
+			return err
+		}
+		snapshot := run.Snapshot{Step: from.Step, Arrays: map[string]*graph.Array{}}
+		for _, name := range file.Names() {
+			if snapshot.Arrays[name], err = file.Array(name); err != nil {
+				return err
+			}
+		}
+		if err := r.run.Restore(snapshot); err != nil {
+			return err
+		}
+		r.metrics, r.over = from.Metrics, from.Over
+		r.metrics.Timings = nil
+	}
+	return nil
+}
+
+// params returns the parameters of a trial by name, as its runs get them.
+func (j *job) params() (map[string]any, error) {
+	t, err := j.frozen()
+	if err != nil {
+		return nil, err
+	}
+	return maps.Clone(t.External()), nil
+}

@@ -1,0 +1,45 @@
+package studies
+
+import (
+	"os"
+	"time"
+
+	"xlarun/studies/rdb"
+	"xlarun/studies/study"
+)
+
+// IsRunning reports whether a process runs a study of this program. If its lock cannot be seen, because the process is
+// on another machine, the study counts as running for two leases after its last heartbeat.
+func IsRunning(d *rdb.DB, of *study.Study, trials []*study.FrozenTrial) (bool, error) {
+	beside, err := rdb.WorkPath(d.String())
+	if err != nil {
+		return false, err
+	}
+	lock := workdir{beside + ".work"}.coordinator(of.Name)
+	if _, err := os.Stat(lock); err == nil { // to look is not to make it
+		if locked(lock) {
+			return true, nil
+		}
+		if path, err := rdb.Path(d.String()); err == nil && path != "" {
+			return false, nil
+		}
+	}
+	ttl := 2 * time.Minute
+	if s, err := SpecOf(d, of.ID()); err == nil {
+		if ttl, err = s.leaseTime(); err != nil {
+			return false, err
+		}
+	}
+	last, err := d.LastHeartbeat(of.ID())
+	if err != nil {
+		return false, err
+	}
+	for _, t := range trials {
+		for _, at := range []time.Time{t.Start, t.Complete} {
+			if t.SystemAttrs[study.SeesAttr] != nil && at.After(last) {
+				last = at
+			}
+		}
+	}
+	return time.Since(last) < 2*ttl, nil
+}

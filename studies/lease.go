@@ -1,0 +1,24 @@
+package studies
+
+import "time"
+
+// lease is the right of one worker to run a trial. It lasts while the worker sends requests, by the monotonic clock of
+// this process: setting the clock of the machine changes nothing. The revision of the lease in its bucket is a fence: a
+// request with an older one is refused.
+type lease struct {
+	Worker   string
+	Ack      string // subject on which the message of the queue is acknowledged
+	Object   string // the newest checkpoint
+	Attempts int64  // number of workers that have had the trial
+
+	revision uint64
+	lastSeen time.Time // zero: the worker is known to be gone
+	freed    bool      // the trial was put back into the queue
+	released bool      // the worker has given the trial back
+	before   uint64    // the revision that the worker knows, after all leases were lost; 0: they were not
+}
+
+// fences reports whether a request with this revision is valid.
+func (l *lease) fences(revision uint64) bool {
+	return revision == l.revision || l.before != 0 && revision == l.before
+}

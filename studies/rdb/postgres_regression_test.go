@@ -1,0 +1,89 @@
+package rdb
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/studies/rdb/rdbtest"
+	"xlarun/studies/study"
+)
+
+// One study has one coordinator, whatever schema its tables are found through.
+func TestOneCoordinatorInAnySchema(t *testing.T) {
+	at := rdbtest.Start(t).Database(t)
+	a, err := Open(at)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	_, err = a.write.Exec(`CREATE SCHEMA alice`)
+	require.NoError(t, err)
+	one, err := a.Open("s", []study.Direction{study.Maximize})
+	require.NoError(t, err)
+	require.NoError(t, a.Lock("s"))
+	separator := "?"
+	if strings.Contains(at, "?") {
+		separator = "&"
+	}
+	b, err := Open(at + separator + "search_path=alice,public")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	same, err := b.Open("s", []study.Direction{study.Maximize})
+	require.NoError(t, err)
+	require.Equal(t, one, same)
+	b.lockWait = 0
+	require.ErrorIs(t, b.Lock("s"), ErrTaken)
+}
+
+// Who may only read looks at a study; and whoever does waits for nobody's transaction.
+func TestReadersMakeNothing(t *testing.T) {
+	at := rdbtest.Start(t).Database(t)
+	a, err := Open(at)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	_, err = a.write.Exec(
+		`CREATE ROLE onlyreads LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO onlyreads`)
+	require.NoError(t, err)
+	p, err := parse(at)
+	require.NoError(t, err)
+	tx, err := a.write.Begin() // has written a trial, and goes on
+	require.NoError(t, err)
+	_, err = tx.Exec(`INSERT INTO studies (study_name) VALUES ('z')`)
+	require.NoError(t, err)
+	_, err = tx.Exec(`INSERT INTO trials (number, study_id, state) SELECT 0, study_id, 'RUNNING' FROM studies`)
+	require.NoError(t, err)
+	b, err := Open(fmt.Sprintf("postgresql://onlyreads:x@%s:%d/%s", p.server.Host, p.server.Port, p.server.Database))
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	require.NoError(t, tx.Rollback())
+}
+
+// A process that has lost its lock leaves no connections behind, however often it asks.
+func TestRefusedConnectionsEnd(t *testing.T) {
+	at := rdbtest.Start(t).Database(t)
+	a, err := Open(at)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, a.Close()) })
+	require.NoError(t, a.Lock("s"))
+	b, err := Open(at)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	b.mu.Lock()
+	b.locked, b.lockWait = "s", 0 // as one that had it
+	b.mu.Unlock()
+	b.write.SetMaxIdleConns(0)
+	count := func() (n int) {
+		require.NoError(
+			t, a.read.QueryRow(
+				`SELECT count(*) FROM pg_stat_activity WHERE application_name = 'xlarun' AND datname = current_database()`).Scan(&n))
+		return n
+	}
+	before := count()
+	for range 3 {
+		require.ErrorIs(t, b.Ping(t.Context()), ErrTaken)
+	}
+	// the server may take a moment to forget a connection
+	require.Eventually(t, func() bool { return count() <= before }, time.Minute, 10*time.Millisecond)
+}

@@ -1,0 +1,182 @@
+package studies
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// seeds holds the runs of a trial, one for each seed.
+type seeds []*seedRun
+
+// seedRun is the run of one seed. run is nil for a lane.
+type seedRun struct {
+	run     run.Run
+	last    int64 // the step at which it ends
+	over    bool
+	metrics run.Metrics // of the last step; a metric that a step lacks keeps its value
+}
+
+// startSeeds starts the runs of a trial. After an error the runs that it returns have to be closed too.
+func (s *Spec) startSeeds(ctx context.Context, runs Runs, params map[string]any) (all seeds, err error) {
+	for seed := range s.Seeds {
+		e, err := runs.Resolve(s.Kind, s.Values(params, seed))
+		if err != nil {
+			return all, err
+		}
+		b, err := fetchAndOpen(ctx, runs, e)
+		if err != nil {
+			return all, err
+		}
+		r, err := e.Start(b)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, &seedRun{run: r, last: e.Last()})
+	}
+	return all, nil
+}
+
+// fetchAndOpen downloads what an experiment needs and opens its backend.
+func fetchAndOpen(ctx context.Context, runs Runs, e run.Experiment) (xlabridge.Backend, error) {
+	if f, ok := e.(run.Fetcher); ok {
+		if err := f.Fetch(ctx, quiet{}); err != nil {
+			return nil, err
+		}
+	}
+	return runs.Backend(ctx, e)
+}
+
+// quiet ignores the progress of downloads.
+type quiet struct{}
+
+func (quiet) Download(done, total int64) {}
+func (quiet) Notice(string)              {}
+
+// last returns the last step of the longest run.
+func (all seeds) last() (step int64) {
+	for _, r := range all {
+		step = max(step, r.last)
+	}
+	return step
+}
+
+// done reports whether all runs have ended.
+func (all seeds) done() bool {
+	return !slices.ContainsFunc(all, func(r *seedRun) bool { return !r.over })
+}
+
+// advance runs all seeds up to a step, one after the other. It calls round after each round of a run.
+func (all seeds) advance(ctx context.Context, to int64, round func() error) error {
+	for _, r := range all {
+		for !r.over && r.metrics.Step < to {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if err := r.step(); err != nil {
+				return err
+			}
+			if err := round(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// close closes all runs.
+func (all seeds) close() (err error) {
+	for _, r := range all {
+		err = errors.Join(err, r.run.Close())
+	}
+	return err
+}
+
+// step runs one round.
+func (r *seedRun) step() error {
+	m, err := r.run.Step()
+	if err != nil {
+		return err
+	}
+	if m.Step <= r.metrics.Step {
+		return fmt.Errorf("the run stays at step %d", m.Step)
+	}
+	r.record(m)
+	return nil
+}
+
+// record keeps the metrics of a round.
+func (r *seedRun) record(m run.Metrics) {
+	values := m.Values
+	for _, old := range r.metrics.Values { // metrics that are not measured in every round
+		if _, ok := m.Get(old.Name); !ok {
+			values = append(values, old)
+		}
+	}
+	m.Values = values
+	r.metrics, r.over = m, m.Done || m.Stalled || m.Step >= r.last
+}
+
+// stepMetric is the metric that all runs have: the step that they have reached.
+const stepMetric = "step"
+
+// objectives returns the value of each objective, aggregated over the seeds.
+func (all seeds) objectives(s *Spec) (values []float64, err error) {
+	for _, name := range s.Metrics() {
+		var each []float64
+		for _, r := range all {
+			x, err := r.metric(name)
+			if err != nil {
+				return nil, err
+			}
+			each = append(each, x)
+		}
+		values = append(values, aggregate(s.Aggregate, each))
+	}
+	return values, nil
+}
+
+// metric returns a metric of the last round.
+func (r *seedRun) metric(name string) (float64, error) {
+	x, ok := r.metrics.Get(name)
+	if name == stepMetric && !ok {
+		x, ok = float64(r.metrics.Step), true
+	}
+	if ok {
+		return x, nil
+	}
+	names := []string{stepMetric}
+	for _, v := range r.metrics.Values {
+		names = append(names, v.Name)
+	}
+	return 0, fmt.Errorf("key \"metric\" got %s, but the run has no such metric: it has %s", name,
+		strings.Join(names, ", "))
+}
+
+// aggregate combines the values of several seeds. It is NaN if one of them is.
+func aggregate(how string, x []float64) float64 {
+	if slices.ContainsFunc(x, math.IsNaN) {
+		return math.NaN()
+	}
+	x = slices.Sorted(slices.Values(x))
+	n := len(x)
+	switch how {
+	case "min":
+		return x[0]
+	case "max":
+		return x[n-1]
+	case "median":
+		return (x[(n-1)/2] + x[n/2]) / 2
+	}
+	sum := 0.
+	for _, v := range x {
+		sum += v / float64(n)
+	}
+	return sum
+}

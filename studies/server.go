@@ -1,0 +1,486 @@
+package studies
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"xlarun/studies/rdb"
+	"xlarun/studies/study"
+)
+
+// Kinds of requests of workers. A worker asks again if an answer is lost: the second time changes nothing.
+const (
+	claimKind   = "claim"   // may I run this trial of the queue?
+	beatKind    = "beat"    // the trial runs
+	reportKind  = "report"  // an intermediate value
+	keepKind    = "keep"    // a checkpoint was stored
+	releaseKind = "release" // the worker has to end: another one may run the trial
+	resultKind  = "result"  // the result of the trial
+)
+
+// request is a message of a worker to the server.
+type request struct {
+	Trial      int64
+	Worker     string
+	Fence      uint64 // revision of its lease
+	Ack        string // subject on which the queue's message is acknowledged
+	Step, Last int64
+	Value      float64
+	Object     string
+	Result     study.Result
+	Threads    int
+}
+
+// reply is the answer to a request.
+type reply struct {
+	Lost  bool          // the worker has lost the trial
+	Over  bool          // the trial has finished
+	Busy  time.Duration // not 0: another worker runs the trial; ask again after this time
+	Stop  bool          // the pruner stops the trial
+	Fence uint64
+	Job   *job
+	Note  string // a message about a result that was accepted
+}
+
+// job is all that a worker needs to run a trial.
+type job struct {
+	Number, Sees          int64
+	Params, Distributions []byte // JSON
+	Spec, Call            []byte
+	Object                string // checkpoint to go on from, "" for none
+	PBT                   pbtJob
+}
+
+// encoded returns the gob of a value.
+func encoded(v any) ([]byte, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(v)
+	return b.Bytes(), err
+}
+
+// decoded reads a gob.
+func decoded(data []byte, v any) error { return gob.NewDecoder(bytes.NewReader(data)).Decode(v) }
+
+// server answers the requests of workers. Only its process uses the database.
+type server struct {
+	db       *rdb.DB
+	study    *study.Study
+	spec     *Spec
+	broker   *broker
+	ttl      time.Duration
+	specText [2][]byte // the spec, see specAttr and callAttr
+	notice   func(string, ...any)
+
+	changed chan struct{} // gets a value when a trial finishes
+	errs    chan error    // gets errors that the coordinator has to handle
+	ctx     context.Context
+	now     func() time.Time // a monotonic clock
+
+	mu       sync.Mutex
+	leases   map[int64]*lease
+	queued   map[int64]time.Time // trials without a lease: when they were put into the queue
+	obsolete map[int64]string    // finished trials whose lease and checkpoint have to be removed
+	workers  map[string]*WorkerStatus
+	refused  int // number of results and checkpoints that came too late
+}
+
+func newServer(ctx context.Context, c *Coordinator, b *broker) (*server, error) {
+	ttl, err := c.Spec.leaseTime()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{db: c.db, study: c.study, spec: c.Spec, broker: b, ttl: ttl, notice: c.notice, ctx: ctx, now: time.Now,
+		changed: make(chan struct{}, 1), errs: make(chan error, 1),
+		leases: map[int64]*lease{}, queued: map[int64]time.Time{}, obsolete: map[int64]string{},
+		workers: map[string]*WorkerStatus{}}
+	for i, key := range []string{specAttr, callAttr} {
+		if s.specText[i], err = s.db.Attr(s.study.ID(), key); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.loadLeases(ctx); err != nil {
+		return nil, err
+	}
+	for kind, answer := range map[string]func(request) (reply, error){claimKind: s.claim, beatKind: s.beat,
+		reportKind: s.report, keepKind: s.keep, releaseKind: s.release, resultKind: s.result} {
+		if _, err := b.conn.Subscribe(requestPrefix+kind, func(m *nats.Msg) {
+			go s.answer(m, answer) // several at a time: their commits are grouped
+		}); err != nil {
+			return nil, err
+		}
+	}
+	c.status.Store(s)
+	return s, nil
+}
+
+// loadLeases reads the leases that an earlier coordinator granted. Their workers have a lease time to send a request.
+// Leases that cannot be read are left out.
+func (s *server) loadLeases(ctx context.Context) error {
+	keys, err := s.broker.leases.Keys(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
+		return err
+	}
+	for _, key := range keys {
+		trial, err := strconv.ParseInt(key, 10, 64)
+		if err != nil {
+			continue
+		}
+		entry, err := s.broker.leases.Get(ctx, key)
+		l := &lease{lastSeen: s.now()}
+		if err != nil || decoded(entry.Value(), l) != nil {
+			continue
+		}
+		l.revision = entry.Revision()
+		s.leases[trial] = l
+	}
+	return nil
+}
+
+func (s *server) answer(m *nats.Msg, answer func(request) (reply, error)) {
+	var q request
+	if err := decoded(m.Data, &q); err != nil {
+		s.notice("a worker sent what cannot be read (%v): is it of another version?", err)
+		return
+	}
+	r, err := answer(q)
+	var data []byte
+	if err == nil {
+		data, err = encoded(r)
+	}
+	if err == nil {
+		err = m.Respond(data)
+	}
+	if err != nil { // the worker asks again
+		select {
+		case s.errs <- err:
+		default:
+		}
+	}
+}
+
+func (s *server) trial(id int64) (*study.FrozenTrial, error) {
+	news, err := s.db.Updates(s.study.ID(), math.MaxInt64, []int64{id}, nil)
+	if err != nil || len(news) == 0 {
+		return nil, err
+	}
+	return news[0], nil
+}
+
+func (s *server) alive(l *lease) bool { return !l.lastSeen.IsZero() && s.now().Sub(l.lastSeen) < s.ttl }
+
+// write stores a lease, whose revision grows.
+func (s *server) write(trial int64, l *lease) error {
+	data, err := encoded(l)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 5*time.Second)
+	defer cancel()
+	key := strconv.FormatInt(trial, 10)
+	if l.revision == 0 {
+		l.revision, err = s.broker.leases.Put(ctx, key, data)
+		return err
+	}
+	l.revision, err = s.broker.leases.Update(ctx, key, data, l.revision)
+	return err
+}
+
+// claim grants the lease of a trial to a worker.
+func (s *server) claim(q request) (reply, error) {
+	t, err := s.trial(q.Trial)
+	if err != nil {
+		return reply{}, err
+	}
+	if t == nil || t.State.Finished() {
+		return reply{Over: true}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.leases[q.Trial]
+	switch {
+	case l == nil:
+		l = &lease{}
+	case l.Worker == q.Worker && l.Ack == q.Ack && s.alive(l):
+		return s.grant(t, l)
+	case s.alive(l):
+		return reply{Busy: s.ttl / 2}, nil
+	}
+	if l.Attempts >= s.spec.Attempts {
+		reason := fmt.Sprintf("%d workers died while they ran it: see their logs", l.Attempts)
+		if err := s.db.Finish(q.Trial, study.Result{State: study.Fail, Reason: reason}); err != nil {
+			return reply{}, err
+		}
+		s.finished(q.Trial)
+		return reply{Over: true}, nil
+	}
+	next := &lease{Worker: q.Worker, Ack: q.Ack, Object: l.Object, Attempts: l.Attempts + 1, revision: l.revision,
+		lastSeen: s.now()}
+	if err := s.write(q.Trial, next); err != nil {
+		return reply{}, err
+	}
+	s.leases[q.Trial] = next
+	delete(s.queued, q.Trial)
+	s.noteWorker(q, t.Number)
+	return s.grant(t, next)
+}
+
+func (s *server) grant(t *study.FrozenTrial, l *lease) (r reply, err error) {
+	j := &job{Number: t.Number, Spec: s.specText[0], Call: s.specText[1], Object: l.Object}
+	j.Sees, _ = study.System[int64](t, study.SeesAttr)
+	if j.Params, err = json.Marshal(t.Params); err == nil {
+		j.Distributions, err = json.Marshal(t.Distributions)
+	}
+	if err == nil && s.spec.Sampler == asPBT {
+		var trials []*study.FrozenTrial
+		if trials, err = s.study.Trials(); err == nil {
+			j.PBT, err = s.spec.pbtJob(trials, t)
+		}
+	}
+	return reply{Fence: l.revision, Job: j}, err
+}
+
+// leaseOf returns the lease of a worker on a trial; nil if it has none. If nobody has one, because all leases were
+// lost, the worker gets it back. s.mu is held.
+func (s *server) leaseOf(q request) (*lease, error) {
+	l := s.leases[q.Trial]
+	if l == nil {
+		if t, err := s.trial(q.Trial); err != nil || t == nil || t.State.Finished() {
+			return nil, err
+		}
+		l = &lease{Worker: q.Worker, Ack: q.Ack, Attempts: 1, lastSeen: s.now(), before: q.Fence}
+		if err := s.write(q.Trial, l); err != nil {
+			return nil, err
+		}
+		s.leases[q.Trial] = l
+		delete(s.queued, q.Trial)
+		return l, nil
+	}
+	if l.Worker != q.Worker || l.freed {
+		return nil, nil
+	}
+	l.lastSeen = s.now()
+	return l, nil
+}
+
+// withLease calls then with the lease of the worker.
+func (s *server) withLease(q request, then func(l *lease) (reply, error)) (reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.noteWorker(q, -1)
+	l, err := s.leaseOf(q)
+	if err != nil {
+		return reply{}, err
+	}
+	if l == nil {
+		return reply{Lost: true}, nil
+	}
+	return then(l)
+}
+
+func (s *server) beat(q request) (reply, error) {
+	return s.withLease(q, func(l *lease) (reply, error) {
+		return reply{Fence: l.revision}, s.broker.conn.Publish(l.Ack, []byte("+WPI"))
+	})
+}
+
+func (s *server) report(q request) (reply, error) {
+	if r, err := s.beat(q); err != nil || r.Lost {
+		return r, err
+	}
+	if err := s.db.Report(q.Trial, study.Reported{Step: q.Step, Value: q.Value}); err != nil {
+		return reply{}, err
+	}
+	t, err := s.trial(q.Trial)
+	if err != nil || s.spec.Pruner == "none" {
+		return reply{}, err
+	}
+	own := *t
+	own.Intermediate = nil
+	for _, x := range t.Intermediate { // what a worker that died reported beyond this is reported again
+		if x.Step <= q.Step {
+			own.Intermediate = append(own.Intermediate, x)
+		}
+	}
+	stop, err := s.spec.prunes(s.study, &own, q.Last)
+	return reply{Stop: stop}, err
+}
+
+// keep records a stored checkpoint as the one to go on from. The revision of the lease is a fence: a worker that has
+// lost the trial changes nothing.
+func (s *server) keep(q request) (reply, error) {
+	return s.withLease(q, func(l *lease) (reply, error) {
+		if l.Object == q.Object {
+			return reply{Fence: l.revision}, nil
+		}
+		if !l.fences(q.Fence) {
+			s.refused++
+			return reply{Lost: true}, nil
+		}
+		old := l.Object
+		l.Object = q.Object
+		if err := s.write(q.Trial, l); err != nil {
+			l.Object = old
+			return reply{}, err
+		}
+		if old != "" {
+			_ = s.broker.drop(s.ctx, old) // it only takes room
+		}
+		return reply{Fence: l.revision}, nil
+	})
+}
+
+// release gives a trial back. This attempt does not count.
+func (s *server) release(q request) (reply, error) {
+	return s.withLease(q, func(l *lease) (reply, error) {
+		if !l.released { // it may be asked twice
+			l.Attempts--
+		}
+		l.released = true
+		l.lastSeen = time.Time{}
+		s.noteIdle(q.Worker)
+		return reply{}, s.write(q.Trial, l)
+	})
+}
+
+// result writes the result of a trial. If the trial has finished already, its result has to be the same to the bit. If
+// another worker has the trial now, the result is refused.
+func (s *server) result(q request) (reply, error) {
+	s.mu.Lock()
+	s.noteWorker(q, -1)
+	l := s.leases[q.Trial]
+	other := l != nil && (l.Worker != q.Worker || l.freed || q.Fence != 0 && !l.fences(q.Fence))
+	s.mu.Unlock()
+	if other {
+		t, err := s.trial(q.Trial)
+		if err != nil {
+			return reply{}, err
+		}
+		if t != nil && !t.State.Finished() {
+			s.mu.Lock()
+			s.refused++
+			s.mu.Unlock()
+			return reply{Lost: true}, nil
+		}
+	}
+	err := s.db.Finish(q.Trial, q.Result)
+	note := ""
+	if n, ok := errors.AsType[*study.Nondeterminism](err); ok {
+		note, err = n.Error(), nil
+		s.notice("%s", note)
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.finished(q.Trial)
+	s.noteIdle(q.Worker)
+	if w := s.workers[q.Worker]; w != nil {
+		w.Done++
+	}
+	return reply{Note: note}, nil
+}
+
+// finished records that a trial has finished. s.mu is held.
+func (s *server) finished(trial int64) {
+	object := ""
+	if l := s.leases[trial]; l != nil {
+		object = l.Object
+	}
+	delete(s.leases, trial)
+	delete(s.queued, trial)
+	s.obsolete[trial] = object
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// died records that a worker is gone: its trials are free at once.
+func (s *server) died(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.leases {
+		if l.Worker == worker {
+			l.lastSeen = time.Time{}
+		}
+	}
+	delete(s.workers, worker)
+}
+
+// reconcile makes the queue agree with the database: each open trial is in the queue or has a lease. It frees the
+// leases of silent workers, and puts trials that were delivered and never claimed into the queue again.
+func (s *server) reconcile(ctx context.Context, open []int64) error {
+	s.mu.Lock()
+	var publish, again []int64
+	is := map[int64]bool{}
+	for _, trial := range open {
+		is[trial] = true
+		l := s.leases[trial]
+		switch at, has := s.queued[trial]; {
+		case l != nil && s.alive(l):
+		case l != nil && !l.freed:
+			l.freed = true
+			if err := s.broker.conn.Publish(l.Ack, []byte("-NAK")); err != nil {
+				s.mu.Unlock()
+				return err
+			}
+			publish = append(publish, trial)
+			s.queued[trial] = s.now()
+		case !has:
+			publish = append(publish, trial)
+			s.queued[trial] = s.now()
+		case s.now().Sub(at) > 2*s.ttl:
+			again = append(again, trial)
+			s.queued[trial] = s.now()
+		}
+	}
+	gone := s.obsolete
+	s.obsolete = map[int64]string{}
+	for trial, l := range s.leases {
+		if !is[trial] && !s.alive(l) {
+			gone[trial] = l.Object
+			delete(s.leases, trial)
+		}
+	}
+	s.mu.Unlock()
+	for _, trial := range again {
+		if err := s.broker.purge(ctx, trial); err != nil {
+			return err
+		}
+	}
+	for _, trial := range append(publish, again...) {
+		if err := s.broker.publish(ctx, trial); err != nil {
+			return err
+		}
+	}
+	for trial, object := range gone {
+		if err := s.broker.forget(ctx, trial, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// running returns the trials that have a lease.
+func (s *server) running() (trials []int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for trial, l := range s.leases {
+		if s.alive(l) {
+			trials = append(trials, trial)
+		}
+	}
+	return trials
+}

@@ -1,0 +1,83 @@
+package study
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+)
+
+// Halton samples by a Halton sequence with permuted digits (Halton, 1960; Faure and Lemieux, 2009), which covers the
+// space more evenly than random points. The i-th parameter that was ever asked for has the i-th prime as its base. The
+// number of the trial is its position in the sequence.
+type Halton struct {
+	// Plain means that digits are not permuted.
+	Plain bool
+	bases map[string]int
+	of    []int // primes found so far
+}
+
+// Name implements Sampler.
+func (*Halton) Name() string { return "quasi-random" }
+
+func (*Halton) needs() dependency { return needsNothing }
+
+// Relative implements Sampler.
+func (*Halton) Relative(*View) (map[string]float64, error) { return nil, nil }
+
+// Independent implements Sampler.
+func (h *Halton) Independent(v *View, name string, d Distribution) (float64, error) {
+	base := h.base(name)
+	var seed *rand.Rand
+	if !h.Plain {
+		f := fnv.New64a()
+		_, _ = f.Write([]byte(name)) // it never fails
+		seed = rand.New(rand.NewPCG(uint64(v.Seed), f.Sum64()))
+	}
+	return d.At(radicalInverse(v.Number, base, seed)), nil
+}
+
+// base returns the base of a parameter.
+func (h *Halton) base(name string) int {
+	if h.bases == nil {
+		h.bases = map[string]int{}
+	}
+	if h.bases[name] == 0 {
+		h.bases[name] = h.prime(len(h.bases))
+	}
+	return h.bases[name]
+}
+
+// prime returns the i-th prime, from 2.
+func (h *Halton) prime(i int) int {
+	for n := 2; len(h.of) <= i; n++ {
+		if len(h.of) > 0 && n <= h.of[len(h.of)-1] {
+			n = h.of[len(h.of)-1] + 1
+		}
+		isPrime := true
+		for _, p := range h.of {
+			if n%p == 0 {
+				isPrime = false
+				break
+			}
+		}
+		if isPrime {
+			h.of = append(h.of, n)
+		}
+	}
+	return h.of[i]
+}
+
+// radicalInverse mirrors the digits of n in a base behind the point. With r each digit's values are permuted first,
+// down to the last digit that a float64 tells apart.
+func radicalInverse(n int64, base int, r *rand.Rand) float64 {
+	x, weight := 0., 1/float64(base)
+	for n > 0 || r != nil && weight > 1e-16 {
+		digit := int(n % int64(base))
+		if r != nil {
+			digit = r.Perm(base)[digit]
+		}
+		x += float64(digit) * weight
+		weight /= float64(base)
+		n /= int64(base)
+	}
+	return min(x, 1-1e-16)
+}

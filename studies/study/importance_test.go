@@ -1,0 +1,62 @@
+package study
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestImportances: of a linear function the shares are those of the terms' variances, of a categorical one it has, and
+// of nothing 0.
+func TestImportances(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	var trials []*FrozenTrial
+	unit, kind := Distribution{Kind: Float, High: 1}, Distribution{Kind: Categorical, Choices: []any{"a", "b", "c"}}
+	for i := range 4000 {
+		x, y, z, c := r.Float64(), r.Float64(), r.Float64(), float64(r.IntN(3))
+		p := &FrozenTrial{Number: int64(i), State: Complete, Params: map[string]float64{"x": x, "y": y, "none": z,
+			"kind": c, "one": 3},
+			Distributions: map[string]Distribution{"x": unit, "y": unit, "none": unit, "kind": kind, "one": unit,
+				"some": unit}}
+		// The variances are 1/12, 1/48 and (choices 0, 0, 1/2) 1/18.
+		v := x + y/2
+		if c == 2 {
+			v += .5
+		}
+		if i%2 == 0 { // a parameter that is not always there, and then helps: 1/16
+			p.Params["some"] = r.Float64()
+			v += .5
+		}
+		p.Values = []float64{v, math.Exp(20 * v)}
+		trials = append(trials, p, &FrozenTrial{State: Fail}, &FrozenTrial{State: Complete, Values: []float64{
+			math.NaN(), math.NaN()}})
+	}
+	total := 1./12 + 1./48 + 1./18 + 1./16
+	for objective := range 2 { // ranks: the scale is no matter
+		got := map[string]float64{}
+		all := Importances(trials, objective)
+		for i, x := range all {
+			got[x.Name] = x.Share
+			require.True(t, i == 0 || x.Share <= all[i-1].Share)
+		}
+		require.Len(t, got, 6)
+		require.InDelta(t, 1./12/total, got["x"], .03)
+		require.InDelta(t, 1./48/total, got["y"], .03)
+		require.InDelta(t, 1./18/total, got["kind"], .03)
+		require.InDelta(t, 1./16/total, got["some"], .03)
+		require.Less(t, got["none"], .01)
+		require.Zero(t, got["one"])
+		require.Equal(t, "x", all[0].Name)
+	}
+	require.Nil(t, Importances(trials[:27], 0), "nine are too few")
+	require.Nil(t, Importances(trials, 2))
+	flat := trials[:30:30]
+	for _, x := range flat {
+		x.Values = []float64{1}
+		x.Params = map[string]float64{"x": 1}
+		x.State = Complete
+	}
+	require.Equal(t, []Importance{{"x", 0}}, Importances(flat, 0))
+}

@@ -1,0 +1,163 @@
+package study
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+)
+
+// Median prunes a trial if its best report is worse than the median of the reports of complete trials for the same step
+// (Golovin et al., 2017).
+type Median struct {
+	Startup int   // complete trials before the first is pruned; 0: 5
+	Warmup  int64 // steps of a trial before it can be pruned
+}
+
+// Name implements Pruner.
+func (Median) Name() string { return "median" }
+
+// Prune implements Pruner.
+func (m Median) Prune(v *View, t *FrozenTrial) bool {
+	last, ok := t.Last()
+	complete := v.completed()
+	if !ok || last.Step < m.Warmup || len(complete) < orDefault(m.Startup, 5) {
+		return false
+	}
+	sign := v.Directions[0].sign()
+	best := math.NaN()
+	for _, r := range t.Intermediate {
+		if byValue(sign*r.Value, best) < 0 {
+			best = sign * r.Value
+		}
+	}
+	if math.IsNaN(best) {
+		return true
+	}
+	var others []float64
+	for _, c := range complete {
+		for _, r := range c.Intermediate {
+			if r.Step == last.Step && !math.IsNaN(r.Value) {
+				others = append(others, sign*r.Value)
+			}
+		}
+	}
+	if len(others) == 0 {
+		return false
+	}
+	slices.Sort(others)
+	n := len(others)
+	return best > (others[(n-1)/2]+others[n/2])/2
+}
+
+// ASHA is asynchronous successive halving (Li et al., 2020): at the steps Least · Factor^k a trial goes on if it is
+// among the best 1/Factor of the trials that have reached the step.
+type ASHA struct {
+	Least  int64 // the first of these steps; 0: 1
+	Factor int64 // 0: 4
+	skip   int   // of the first steps
+}
+
+// Name implements Pruner.
+func (ASHA) Name() string { return "asha" }
+
+// Prune implements Pruner.
+func (a ASHA) Prune(v *View, t *FrozenTrial) bool { return a.prune(v, t, v.Finished) }
+
+func (a ASHA) prune(v *View, t *FrozenTrial, others []*FrozenTrial) bool {
+	last, ok := t.Last()
+	if !ok {
+		return false
+	}
+	least, factor := max(a.Least, 1), a.Factor
+	if factor == 0 {
+		factor = 4
+	}
+	sign := v.Directions[0].sign()
+	before := int64(math.MinInt64) // the step of the report before the last
+	if n := len(t.Intermediate); n > 1 {
+		before = t.Intermediate[n-2].Step
+	}
+	rung := least
+	for range a.skip {
+		rung *= factor
+	}
+	for ; rung <= last.Step; rung *= factor {
+		if rung <= before {
+			continue // it was decided then
+		}
+		own := sign * last.Value
+		if math.IsNaN(own) {
+			return true
+		}
+		competing := []float64{own}
+		for _, o := range others {
+			if x, ok := o.at(rung); ok && !math.IsNaN(x) {
+				competing = append(competing, sign*x)
+			}
+		}
+		slices.Sort(competing)
+		if place := max(len(competing)/int(factor), 1); own > competing[place-1] {
+			return true
+		}
+		if rung > math.MaxInt64/factor {
+			break
+		}
+	}
+	return false
+}
+
+// Hyperband prunes by several brackets of successive halving, which begin at different steps (Li et al., 2018;
+// asynchronous, as in Optuna). The bracket of a trial follows from the name of the study and its number.
+type Hyperband struct {
+	Least, Most int64 // first and last step; Least 0: 1
+	Factor      int64 // 0: 3
+}
+
+// Name implements Pruner.
+func (Hyperband) Name() string { return "hyperband" }
+
+// brackets returns the share of the trials of each bracket, and their sum.
+func (h Hyperband) brackets() (shares []int64, total int64) {
+	least, factor := max(h.Least, 1), h.Factor
+	if factor == 0 {
+		factor = 3
+	}
+	n := 1
+	for size := least; size <= h.Most/factor; size *= factor {
+		n++
+	}
+	for b := range n {
+		s := n - 1 - b
+		shares = append(shares, int64(math.Ceil(float64(n)*math.Pow(float64(factor), float64(s))/float64(s+1))))
+		total += shares[b]
+	}
+	return shares, total
+}
+
+func (h Hyperband) bracket(study string, number int64) int {
+	shares, total := h.brackets()
+	n := int64(crc32.ChecksumIEEE(fmt.Appendf(nil, "%s_%d", study, number))) % total
+	for b, share := range shares {
+		if n -= share; n < 0 {
+			return b
+		}
+	}
+	return len(shares) - 1
+}
+
+// Prune implements Pruner.
+func (h Hyperband) Prune(v *View, t *FrozenTrial) bool {
+	own := h.bracket(v.Study, v.Number)
+	var others []*FrozenTrial
+	for _, o := range v.Finished {
+		if h.bracket(v.Study, o.Number) == own {
+			others = append(others, o)
+		}
+	}
+	factor := h.Factor
+	if factor == 0 {
+		factor = 3
+	}
+	return ASHA{Least: h.Least, Factor: factor, skip: own}.prune(v, t, others)
+}

@@ -1,0 +1,96 @@
+package study
+
+import (
+	"slices"
+	"time"
+)
+
+// Trials returns all trials, by ID. They must not be changed.
+func (s *Study) Trials() ([]*FrozenTrial, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.take(s.open, nil); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.trials), nil
+}
+
+// TrialsFrom returns all trials after the first n, without the intermediate values of running trials that this study
+// has asked with a space. Its cost depends only on the number of these trials and on what is new.
+func (s *Study) TrialsFrom(after int) ([]*FrozenTrial, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.refresh(); err != nil {
+		return nil, err
+	}
+	return slices.Clone(s.trials[min(after, len(s.trials)):]), nil
+}
+
+// refresh reads what is new. Its cost depends on that only.
+func (s *Study) refresh() error {
+	var listed, running []int64
+	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
+	for _, id := range s.open {
+		if s.complete[id] {
+			running = append(running, id)
+		} else {
+			listed = append(listed, id)
+		}
+	}
+	return s.take(listed, running)
+}
+
+// take reads new trials and changes of open ones.
+func (s *Study) take(listed, running []int64) error {
+	news, err := s.options.Storage.Updates(s.id, s.after, listed, running)
+	if err != nil || len(news) == 0 {
+		return err
+	}
+	for _, t := range news {
+		if t.State.Finished() {
+			delete(s.complete, t.ID)
+		}
+		s.put(t)
+	}
+	s.open = slices.DeleteFunc(s.open, func(id int64) bool { return s.trials[s.byID[id]].State.Finished() })
+	return nil
+}
+
+// MarkFinished records the result of a trial, and what it has reported besides, that was written to the storage just
+// now: the study does not read it again.
+func (s *Study) MarkFinished(trial int64, r Result, beside []Reported) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.complete[trial] {
+		return nil // it is read
+	}
+	t := s.trials[s.byID[trial]].clone()
+	for _, x := range beside {
+		t.report(x)
+	}
+	if err := t.end(r, time.Now()); err != nil {
+		return err
+	}
+	delete(s.complete, trial)
+	s.put(t)
+	return nil
+}
+
+// put stores a trial in the list.
+func (s *Study) put(t *FrozenTrial) {
+	if i, ok := s.byID[t.ID]; ok {
+		s.trials[i] = t
+		return
+	}
+	s.byID[t.ID] = len(s.trials)
+	s.trials, s.open, s.after = append(s.trials, t), append(s.open, t.ID), max(s.after, t.ID)
+}
+
+// putAsked stores a trial that was just asked. If it was asked with a space, others see no change of it until it has
+// finished.
+func (s *Study) putAsked(f *FrozenTrial, space Space) {
+	s.put(f.clone())
+	if space != nil {
+		s.complete[f.ID] = true
+	}
+}

@@ -1,0 +1,42 @@
+package study
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Tell writes the values of a complete trial, one per objective. With NaN the trial has failed.
+func (s *Study) Tell(t *Trial, values ...float64) error {
+	if len(values) != len(s.options.Directions) {
+		return fmt.Errorf("trial %d got %d values, the study has %d objectives", t.Number(), len(values),
+			len(s.options.Directions))
+	}
+	if slices.ContainsFunc(values, math.IsNaN) {
+		return s.Failed(t, fmt.Sprintf("the objective is not a number: %v", values))
+	}
+	return s.finish(t, Result{State: Complete, Values: values})
+}
+
+// TellPruned ends a pruned trial. Its value is the last one that it reported.
+func (s *Study) TellPruned(t *Trial) error {
+	r := Result{State: Pruned}
+	if last, ok := t.frozen.Last(); ok && !math.IsNaN(last.Value) {
+		r.Values = []float64{last.Value}
+	}
+	return s.finish(t, r)
+}
+
+// Failed ends a trial with a reason.
+func (s *Study) Failed(t *Trial, reason string) error {
+	return s.finish(t, Result{State: Fail, Reason: reason})
+}
+
+func (s *Study) finish(t *Trial, r Result) error {
+	r.Intermediate = t.frozen.Intermediate
+	if t.written == len(t.frozen.Params) {
+		return s.options.Storage.Finish(t.frozen.ID, r)
+	}
+	t.written = len(t.frozen.Params)
+	return s.options.Storage.End(t.frozen, r)
+}

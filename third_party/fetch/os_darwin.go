@@ -1,5 +1,0 @@
-package fetch
-
-import "syscall"
-
-func endWithThread(*syscall.SysProcAttr) {}

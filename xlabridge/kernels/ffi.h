@@ -1,0 +1,106 @@
+// The handlers of the kernels: C functions that compiled programs on the CPU call by name. kernels.go lists the names.
+// An array [a, b] is row-major. Arrays in are the call's operands, arrays out its results. The attribute config is a list of
+// whole numbers.
+#ifndef XLARUN_KERNELS_FFI_H
+#define XLARUN_KERNELS_FFI_H
+
+#include "ffi_abi.h"
+
+// xb_numbers returns the numbers of the attribute config and their count. It returns NULL if there is another attribute.
+const int64_t *xb_numbers(const xf_frame *frame, int64_t *size);
+
+// In: f32[n]. Out: the same backwards.
+xf_error *xb_reverse(xf_frame *frame);
+
+// In: f32[a, b]. Out: its transpose f32[b, a].
+xf_error *xb_turn(xf_frame *frame);
+
+// In: an array of f32, f64 or s32. Out: its cumulative values along an axis.
+// Config: the kind (0 sum, 1 product, 2 max, 3 min), the axis, whether it is reversed.
+xf_error *xb_cumulative(xf_frame *frame);
+
+// In: an array of f32 or s32. Out: the largest elements along its last axis, and their s32 indices.
+// Config: how many.
+xf_error *xb_top_k(xf_frame *frame);
+
+// In: arrays of f32, s32 or u32 of one shape. Out: the same, each line along an axis in the order of the first array. Equal
+// elements keep their order. NaN comes last.
+// Config: the axis, whether the largest come first.
+xf_error *xb_sort(xf_frame *frame);
+
+// In: the two words of keys, u32 arrays of one shape. Out: for each key the hashes of counters, both words in two arrays or
+// their exclusive or in one; see threefry.h.
+// Config: the number of counters, whether the keys' axes come after the counters' axis.
+xf_error *xb_threefry(xf_frame *frame);
+
+// All devices that run a program together call xb_gather at the same place.
+// In: an array, the device's number s32[], and any array that must be computed before. Out: the arrays of all devices along a
+// new first axis; see gather.c.
+// Config: the number of devices, the number of the place.
+xf_error *xb_gather(xf_frame *frame);
+
+// In: an array, and any arrays that must be computed before. Out: the first array, in place.
+xf_error *xb_after(xf_frame *frame);
+
+// In: nothing. Out: one array that is left as it is, or nothing.
+xf_error *xb_unset(xf_frame *frame);
+
+// In: an array, a block, and for each axis in config the block's first index along it. Out: the array with the block written.
+// A block that would leave the array is moved inside. In place if result and array are the same memory.
+// Config: the axes that the block does not fill.
+xf_error *xb_write(xf_frame *frame);
+
+// In: an array, indices and updates, as for StableHLO's scatter. Out: the array after the updates. Windows that would leave
+// the array are dropped. In place as above.
+// Config: the kind (0 set, 1 sum, 2 product, 3 max, 4 min), then lists, each after its length: the updates' window axes, the
+// array's axes that have none, the array's batch axes, the indices' batch axes, the array's axis of each coordinate.
+xf_error *xb_scatter(xf_frame *frame);
+
+// Any number of f32 or f64 matrices; see linalg.h.
+// Config of xb_triangular_solve: right side, upper, transposed, unit diagonal.
+xf_error *xb_cholesky(xf_frame *frame);
+xf_error *xb_triangular_solve(xf_frame *frame);
+xf_error *xb_lu(xf_frame *frame);
+
+// In: symmetric f32 or f64 matrices [..., n, n]. Out: eigenvalues and eigenvectors; see eigh.c.
+xf_error *xb_eigh(xf_frame *frame);
+
+// In: f32 arrays y, x, a, b and scale. Out: y + scale (x a^T) b, in place if result and y are the same memory; see lowrank.c.
+xf_error *xb_low_rank(xf_frame *frame);
+
+// In: f32 arrays x and w. Out: x w; see sparsedot.c.
+xf_error *xb_sparse_dot(xf_frame *frame);
+
+// In: f32 arrays x and y. Out: sums of x y^T; see sparsedot.c.
+xf_error *xb_sparse_outer(xf_frame *frame);
+
+// In: f32 arrays a, b and start. Out: the states of state' = a*state + b before each step, and the last state; see along_steps.c.
+// Config: whether it goes backwards.
+xf_error *xb_recurrence(xf_frame *frame);
+
+// In: f32 arrays v, x, beta and threshold. Out: the last potentials, spikes and, if there are three results, the potentials
+// before each step; see along_steps.c.
+xf_error *xb_integrate_fire(xf_frame *frame);
+
+// Convolutions of f32 images; see convimages.c. xb_conv_images: images and weights in, results out. xb_conv_images_input:
+// gradients of results and weights in, gradients of images out. xb_conv_images_weights: images and gradients of results in,
+// gradients of weights out.
+// Config: the strides, the zeros above and on the left, the first axes that weights have.
+xf_error *xb_conv_images(xf_frame *frame);
+xf_error *xb_conv_images_input(xf_frame *frame);
+xf_error *xb_conv_images_weights(xf_frame *frame);
+
+// In: rows of search trees and the operands of rollout/search's backup. Out: the rows after it, in place if result and rows are
+// the same memory; see treesearch.c.
+xf_error *xb_tree_backup(xf_frame *frame);
+
+// In: examples [n, planes, cells] of f32 or pred, a table of orders s32[count, cells], and each example's row of it s32[n].
+// Out: the examples [n, cells, planes] with their cells in that order; see permute.c.
+xf_error *xb_permute(xf_frame *frame);
+
+// A step of a sparse network, in float32 or with bfloat16 products, and the index that it needs; see sparse.h.
+xf_error *xs_handler(xf_frame *frame);
+xf_error *xs_bf16_handler(xf_frame *frame);
+xf_error *xs_index_handler(xf_frame *frame);
+
+#endif

@@ -1,0 +1,77 @@
+// Package kernels holds the C functions that compiled programs on the CPU call by name. Package graph and the packages
+// of algorithms name them (graph.Kernel), this package implements them, and xlabridge registers them with a plugin.
+//
+// A kernel with instruction sets is a dispatcher NAME.c, a header NAME_block.h with the work, and a file NAME_SET.c for
+// each set that includes it. Widest (vectors.h) selects the set.
+package kernels
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../../third_party/pjrt -O3 -Wall -Wno-psabi
+#cgo linux LDFLAGS: -lm
+#include "ffi.h"
+#include "sparse.h"
+*/
+import "C"
+
+import "unsafe"
+
+// Kernel is an XLA FFI handler (xf_handler of third_party/pjrt/ffi_abi.h) for programs on the CPU.
+type Kernel struct {
+	Name    string         // the Target of a graph.Kernel
+	Source  string         // its C file
+	Sets    []string       // the instruction sets that it is built for; none: only the compiler's default
+	Handler unsafe.Pointer // the C function
+}
+
+var (
+	avx2   = []string{"plain", "avx2"}
+	avx512 = []string{"plain", "avx2", "avx512"}
+)
+
+// All lists the kernels.
+var All = []Kernel{
+	{"xlarun_reverse", "reverse.c", nil, unsafe.Pointer(C.xb_reverse)},
+	{"xlarun_turn", "turn.c", nil, unsafe.Pointer(C.xb_turn)},
+	{"xlarun_cumulative", "cumulative.c", nil, unsafe.Pointer(C.xb_cumulative)},
+	{"xlarun_top_k", "topk.c", nil, unsafe.Pointer(C.xb_top_k)},
+	{"xlarun_sort", "sort.c", nil, unsafe.Pointer(C.xb_sort)},
+	{"xlarun_threefry", "threefry.c", avx512, unsafe.Pointer(C.xb_threefry)},
+	{"xlarun_gather", "gather.c", nil, unsafe.Pointer(C.xb_gather)},
+	{"xlarun_after", "gather.c", nil, unsafe.Pointer(C.xb_after)},
+	{"xlarun_unset", "unset.c", nil, unsafe.Pointer(C.xb_unset)},
+	{"xlarun_apart", "unset.c", nil, unsafe.Pointer(C.xb_unset)},
+	{"xlarun_write", "writes.c", nil, unsafe.Pointer(C.xb_write)},
+	{"xlarun_scatter", "writes.c", nil, unsafe.Pointer(C.xb_scatter)},
+	{"xlarun_cholesky", "linalg.c", avx512, unsafe.Pointer(C.xb_cholesky)},
+	{"xlarun_triangular_solve", "linalg.c", avx512, unsafe.Pointer(C.xb_triangular_solve)},
+	{"xlarun_lu", "linalg.c", avx512, unsafe.Pointer(C.xb_lu)},
+	{"xlarun_eigh", "eigh.c", avx2, unsafe.Pointer(C.xb_eigh)},
+	{"xlarun_low_rank", "lowrank.c", avx2, unsafe.Pointer(C.xb_low_rank)},
+	{"xlarun_sparse_dot", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_dot)},
+	{"xlarun_sparse_outer", "sparsedot.c", avx512, unsafe.Pointer(C.xb_sparse_outer)},
+	{"xlarun_recurrence", "along_steps.c", avx2, unsafe.Pointer(C.xb_recurrence)},
+	{"xlarun_integrate_fire", "along_steps.c", avx2, unsafe.Pointer(C.xb_integrate_fire)},
+	{"xlarun_conv_images", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images)},
+	{"xlarun_conv_images_input", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_input)},
+	{"xlarun_conv_images_weights", "convimages.c", avx512, unsafe.Pointer(C.xb_conv_images_weights)},
+	{"xlarun_tree_backup", "treesearch.c", avx2, unsafe.Pointer(C.xb_tree_backup)},
+	{"xlarun_permute", "permute.c", nil, unsafe.Pointer(C.xb_permute)},
+	{"xlarun_sparse", "sparse.c", avx512, unsafe.Pointer(C.xs_handler)},
+	{"xlarun_sparse_bf16", "sparse.c", avx512, unsafe.Pointer(C.xs_bf16_handler)},
+	{"xlarun_sparse_index", "sparse_index.c", nil, unsafe.Pointer(C.xs_index_handler)},
+}
+
+// SparseSets returns the instruction sets of xlarun_sparse that this processor runs, by default the last.
+func SparseSets() []string { return avx512[:int(C.xs_paths())] }
+
+// UseSparseSet makes the xlarun_sparse kernels of the process run on the set of that number. -1 restores the default.
+func UseSparseSet(set int) { C.xs_use(C.int(set)) }
+
+// SparseIndexSize returns the length of the index that xlarun_sparse_index makes of a layer.
+func SparseIndexSize(inputs, outputs, connections int, first bool) int {
+	isFirst := C.int(0)
+	if first {
+		isFirst = 1
+	}
+	return int(C.xs_index_size(C.int(inputs), C.int(outputs), C.int64_t(connections), isFirst))
+}

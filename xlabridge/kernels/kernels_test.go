@@ -1,0 +1,35 @@
+package kernels
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The list has every C file of the folder, with its instruction sets, and no name twice.
+func TestListMatchesTheFolder(t *testing.T) {
+	want, names := []string{"ffi.c", "sparse_handler.c"}, map[string]bool{}
+	for _, k := range All {
+		require.False(t, names[k.Name], "%s is listed twice", k.Name)
+		require.NotNil(t, k.Handler, k.Name)
+		names[k.Name] = true
+		want = append(want, k.Source)
+		base := strings.TrimSuffix(k.Source, ".c")
+		if strings.HasSuffix(k.Name, "_bf16") {
+			base += "_bf16"
+		}
+		for _, set := range k.Sets {
+			want = append(want, base+"_"+set+".c")
+		}
+	}
+	have, err := filepath.Glob("*.c")
+	require.NoError(t, err)
+	slices.Sort(want)
+	slices.Sort(have)
+	require.Equal(t, slices.Compact(want), have)
+	require.Regexp(t, regexp.MustCompile(`^plain`), SparseSets()[0])
+}

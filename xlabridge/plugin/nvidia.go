@@ -1,0 +1,135 @@
+package plugin
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// addCUDALibraries fills in the libraries that lie in site, laid out as in the
+// wheels; where there are none, those of the system. Without a GPU nothing is
+// added: loading gigabytes of libraries would serve nobody.
+func (s *store) addCUDALibraries(found *Found, site string) {
+	if !s.visible("cuda") {
+		return
+	}
+	_, support := s.pins.forPlatform("cuda", s.goos, s.goarch)
+	var libraries []string
+	for _, w := range support {
+		for _, name := range w.Preload {
+			path := filepath.Join(site, filepath.FromSlash(name))
+			if _, err := os.Stat(path); err == nil {
+				libraries = append(libraries, path)
+			}
+		}
+	}
+	dataDir := filepath.Join(site, "nvidia", "cu13")
+	if !hasLibdevice(dataDir) {
+		dataDir = ""
+	}
+	if len(libraries) == 0 {
+		if onSystem, dir, ok := s.systemCUDA(s); ok {
+			libraries, dataDir = onSystem, dir
+		}
+	}
+	found.setLibraries(libraries, dataDir)
+}
+
+func (f *Found) setLibraries(libraries []string, dataDir string) {
+	f.Libraries, f.LibraryDirs, f.CUDADataDir = libraries, nil, dataDir
+	for _, path := range libraries {
+		if dir := filepath.Dir(path); !slices.Contains(f.LibraryDirs, dir) {
+			f.LibraryDirs = append(f.LibraryDirs, dir)
+		}
+	}
+}
+
+func hasLibdevice(cudaDir string) bool {
+	_, err := os.Stat(filepath.Join(cudaDir, "nvvm", "libdevice", "libdevice.10.bc"))
+	return err == nil
+}
+
+// cudaOnSystem looks for the CUDA libraries where the system's loader and
+// NVIDIA's own installer keep them. It is all or nothing: libraries of two CUDA
+// releases in one process are asking for trouble.
+func (s *store) cudaOnSystem() (libraries []string, dataDir string, ok bool) {
+	var roots []string
+	for _, root := range []string{s.getenv("CUDA_HOME"), s.getenv("CUDA_PATH"), "/usr/local/cuda",
+		"/usr/local/cuda-13"} {
+		if root != "" {
+			roots = append(roots, root)
+			if dataDir == "" && hasLibdevice(root) {
+				dataDir = root
+			}
+		}
+	}
+	if dataDir == "" {
+		return nil, "", false
+	}
+	dirs := filepath.SplitList(s.getenv("LD_LIBRARY_PATH"))
+	dirs = append(dirs, loaderDirs("/etc/ld.so.conf", 0)...)
+	triple := map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}[s.goarch]
+	dirs = append(dirs, "/lib/"+triple, "/usr/lib/"+triple, "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+	for _, root := range roots {
+		dirs = append(dirs, filepath.Join(root, "lib64"))
+	}
+	_, support := s.pins.forPlatform("cuda", s.goos, s.goarch)
+	for _, w := range support {
+		for _, name := range w.Preload {
+			path := inDirs(dirs, filepath.Base(name))
+			if path != "" {
+				libraries = append(libraries, path)
+			} else if !w.Optional {
+				return nil, "", false
+			}
+		}
+	}
+	return libraries, dataDir, true
+}
+
+func inDirs(dirs []string, base string) string {
+	for _, dir := range dirs {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		path := filepath.Join(dir, base)
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			return path
+		}
+	}
+	return ""
+}
+
+// loaderDirs reads the folders that an ld.so.conf file names, following its
+// include lines to a small depth.
+func loaderDirs(file string, depth int) []string {
+	f, err := os.Open(file)
+	if err != nil || depth > 4 {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	var dirs []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0:
+		case fields[0] == "include":
+			for _, pattern := range fields[1:] {
+				if !filepath.IsAbs(pattern) {
+					pattern = filepath.Join(filepath.Dir(file), pattern)
+				}
+				more, _ := filepath.Glob(pattern)
+				for _, name := range more {
+					dirs = append(dirs, loaderDirs(name, depth+1)...)
+				}
+			}
+		default:
+			dirs = append(dirs, fields[0])
+		}
+	}
+	return dirs
+}

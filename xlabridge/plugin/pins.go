@@ -1,0 +1,117 @@
+package plugin
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/pelletier/go-toml/v2"
+
+	thirdparty "xlarun/third_party"
+	"xlarun/xlabridge/fetch"
+)
+
+// wheel is one pinned wheel; third_party/plugins.toml documents the fields.
+type wheel struct {
+	fetch.Artefact
+	Backend       string   `toml:"backend"`
+	OS            string   `toml:"os"`
+	Arch          string   `toml:"arch"`
+	Library       string   `toml:"library"`
+	LibrarySHA256 string   `toml:"library_sha256"`
+	Files         []string `toml:"files"`
+	Preload       []string `toml:"preload"`
+	Optional      bool     `toml:"optional"`
+}
+
+// wants reports whether the entry name of the wheel is to be unpacked.
+func (w *wheel) wants(name string) bool {
+	if w.Library != "" && name == w.Library {
+		return true
+	}
+	for _, pattern := range w.Files {
+		if ok, _ := path.Match(pattern, name); ok {
+			return true
+		}
+	}
+	return false
+}
+
+type pinSet []wheel
+
+var loadPins = sync.OnceValues(func() (pinSet, error) { return parsePins(thirdparty.PluginPins) })
+
+func parsePins(text []byte) (pinSet, error) {
+	var file struct {
+		Wheel pinSet `toml:"wheel"`
+	}
+	dec := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields()
+	if err := dec.Decode(&file); err != nil {
+		return nil, fmt.Errorf("plugin: the pins in third_party/plugins.toml cannot be read: %w", err)
+	}
+	for i := range file.Wheel {
+		if err := file.Wheel[i].check(); err != nil {
+			return nil, fmt.Errorf("plugin: third_party/plugins.toml, wheel %d (%s): %w", i, file.Wheel[i].Name, err)
+		}
+	}
+	return file.Wheel, nil
+}
+
+func (w *wheel) check() error {
+	if _, err := checkBackend(w.Backend); err != nil || w.Backend == "" {
+		return fmt.Errorf("backend %q is not known", w.Backend)
+	}
+	if w.OS == "" || w.Arch == "" || w.Name == "" || w.Version == "" || w.File == "" {
+		return errors.New("os, arch, name, version and file are all needed")
+	}
+	if strings.ContainsAny(w.Name+w.Version+w.File, "/\\") {
+		return errors.New("name, version and file hold no slash")
+	}
+	if sum, err := hex.DecodeString(w.SHA256); err != nil || len(sum) != 32 {
+		return fmt.Errorf("sha256 %q is not 64 hex digits", w.SHA256)
+	}
+	if w.Size <= 0 || w.Unpacked <= 0 {
+		return errors.New("size and unpacked are above 0")
+	}
+	if w.Library == "" && len(w.Files) == 0 {
+		return errors.New("either library or files is needed")
+	}
+	for _, name := range append([]string{w.Library}, w.Files...) {
+		if name != "" && !fs.ValidPath(name) {
+			return fmt.Errorf("path %q leaves the wheel", name)
+		}
+	}
+	return nil
+}
+
+// forPlatform returns the plugin wheel of a backend and the wheels that support
+// it, in the order of the file; the plugin is nil where none is pinned.
+func (p pinSet) forPlatform(backend, goos, goarch string) (plugin *wheel, support []*wheel) {
+	for i := range p {
+		w := &p[i]
+		if w.Backend != backend || w.OS != goos || w.Arch != goarch {
+			continue
+		}
+		switch {
+		case w.Library == "":
+			support = append(support, w)
+		case plugin == nil:
+			plugin = w
+		}
+	}
+	return plugin, support
+}
+
+// byLibrary returns the wheel whose plugin has the checksum sum, or nil.
+func (p pinSet) byLibrary(sum string) *wheel {
+	for i := range p {
+		if p[i].Library != "" && strings.EqualFold(p[i].LibrarySHA256, sum) {
+			return &p[i]
+		}
+	}
+	return nil
+}

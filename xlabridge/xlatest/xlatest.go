@@ -1,0 +1,39 @@
+// Package xlatest opens clients for tests. All tests of a machine share one cache of compiled programs, so that a
+// program is compiled once and not again for each test. That is safe: an entry is keyed by the program's text, the
+// options, the plugin and the machine. Tests of the cache itself use folders of their own.
+package xlatest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"xlarun/xlabridge"
+	"xlarun/xlabridge/fetch"
+)
+
+// CacheDir returns the cache folder that tests share: $XLARUN_TEST_CACHE, or "tests" in the user's cache folder of
+// xlarun. It is made where it does not exist.
+func CacheDir(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("XLARUN_TEST_CACHE")
+	if dir == "" {
+		base, err := fetch.CacheDir()
+		require.NoError(t, err)
+		dir = filepath.Join(base, "tests")
+	}
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	return dir
+}
+
+// Open opens the CPU with a number of devices, 0 for one a core, and the shared cache. The client is closed when the
+// test ends.
+func Open(t testing.TB, devices int) *xlabridge.Client {
+	t.Helper()
+	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: CacheDir(t)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
