@@ -258,7 +258,7 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	observed := episodes.Observed
 	episodes.Observed = nil
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean(0) }, episodes)
-	first := graph.ArgMax(episodes.Failed.Gt(0).Convert(graph.Int32), 0)
+	first := episodes.Failed.Gt(0).Convert(graph.Int32).ArgMax(0)
 	means.Failed = graph.DynamicIndex(episodes.Failed, first, 0)
 	if observed != nil {
 		all := observed.Together()

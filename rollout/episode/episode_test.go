@@ -71,7 +71,7 @@ func TestEvaluateIsALoop(t *testing.T) {
 			require.Equal(t, returns, floats(t, summary.Return))
 			ended := false
 			for i := range members {
-				params := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, i) }, population)
+				params := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(i) }, population)
 				sum, length := byLoop(t, r, params, keys.At(i))
 				require.InDelta(t, sum, returns[i], 1e-3)
 				require.Equal(t, length, lengths[i])
@@ -133,9 +133,8 @@ type drifter struct{}
 func (drifter) Init(random.Key) any  { return graph.Scalar(.5) }
 func (drifter) Start(params any) any { return params }
 func (drifter) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
-	x := graph.Add(graph.Add(carry.(*graph.Array), graph.Index(observation, 1)),
-		random.Normal(key, graph.ShapeOf(graph.Float32)))
-	return x, policy.Output{Action: graph.Reshape(x, 1)}
+	x := carry.(*graph.Array).Add(observation.Index(1)).Add(random.Normal(key, graph.ShapeOf(graph.Float32)))
+	return x, policy.Output{Action: x.Reshape(1)}
 }
 
 // A policy's memory lives as long as an episode, its keys are its own, and both are the same in a loop and in a scan.
@@ -159,7 +158,7 @@ func TestHooksSeeTheSteps(t *testing.T) {
 	params := graph.MapTree(graph.ZerosLike, r.Policy.Init(random.New(1))) // always pushes to the left, and falls
 	type row struct{ T, Reward, Alive, Action, Observation, Over *graph.Array }
 	summary, rows := Play(r, params, random.New(2), func(s Step) row {
-		return row{s.Number, s.Reward, s.Alive, s.Action, s.Observation, graph.Or(s.Terminated, s.Truncated)}
+		return row{s.Number, s.Reward, s.Alive, s.Action, s.Observation, s.Terminated.Or(s.Truncated)}
 	})
 	rows, err := graph.Eval(rows)
 	require.NoError(t, err)
@@ -190,9 +189,9 @@ func (forgetful) Init(random.Key) any { return graph.Scalar(0) }
 func (forgetful) Start(any) any       { return graph.Scalar(0) }
 func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
 	steps := carry.(*graph.Array)
-	out := graph.Select(graph.Eq(steps, f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
+	out := graph.Select(steps.Eq(f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
 		graph.Float32s([]float32{1, 0}))
-	return graph.Add(steps, 1), policy.Output{Action: out}
+	return steps.Add(1), policy.Output{Action: out}
 }
 
 // Case 301: outputs of a policy with memory that are no numbers fail the member, though a head makes an action of them;

@@ -69,7 +69,7 @@ func ExampleMember() {
 		var terminated, truncated *graph.Array
 		next.State, next.Observation, next.Reward, terminated, truncated = env.Step(keys[1], now.State,
 			m.Head.Action(out.Action), p)
-		next.Over = graph.Or(terminated, truncated)
+		next.Over = terminated.Or(truncated)
 		return next
 	})
 	now := moment{Carry: m.Policy.Start(m.Params), Reward: graph.Scalar(0), Over: envs.False()}

@@ -55,7 +55,7 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 				return one.Episode(params, random.FoldIn(key, e))
 			})(graph.Iota(episodes))
 			return graph.Concatenate(
-				0, append([]*graph.Array{graph.ExpandDims(s.Return, 0), graph.ExpandDims(s.Length, 0)},
+				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},
 					rowsOf(s.Reports)...)...)
 		})(args[0])
 	})
@@ -142,7 +142,7 @@ func rowsOf(reports *graph.Array) []*graph.Array {
 	if reports == nil {
 		return nil
 	}
-	return []*graph.Array{graph.Transpose(reports, 1, 0)}
+	return []*graph.Array{reports.Transpose(1, 0)}
 }
 
 // MeanOfFinite is the mean of those of the numbers that are finite; NaN where none is.

@@ -28,12 +28,12 @@ func (turnstile) Observe(*graph.Array, graph.None) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(graph.Float32, 1))
 }
 func (turnstile) Legal(s *graph.Array, _ graph.None) *graph.Array {
-	return graph.Ne(graph.Iota(3), graph.Rem(s, 3))
+	return graph.Iota(3).Ne(s.Rem(3))
 }
 func (e turnstile) Step(_ random.Key, s, action *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	illegal := graph.Eq(action, graph.Rem(s, 3))
-	return graph.Add(s, 1), e.Observe(s, p), graph.Select(illegal, -100., graph.Convert(action, graph.Float32)),
+	illegal := action.Eq(s.Rem(3))
+	return s.Add(1), e.Observe(s, p), graph.Select(illegal, -100., action.Convert(graph.Float32)),
 		envs.False(), envs.False()
 }
 

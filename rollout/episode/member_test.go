@@ -60,7 +60,7 @@ func TestMembersActAsInNumPy(t *testing.T) {
 				carry := m.Policy.Start(params)
 				for i := range rows { // the steps of one episode
 					var out policy.Output
-					carry, out = m.Policy.Act(params, carry, graph.Index(observations, i), random.New(0))
+					carry, out = m.Policy.Act(params, carry, observations.Index(i), random.New(0))
 					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action),
 						1e-4)
 					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows],

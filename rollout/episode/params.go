@@ -173,10 +173,10 @@ func (p EnvParam) value(key random.Key) *graph.Array {
 	key = random.FoldIn(random.FoldIn(key, envKey), p.leaf)
 	shape := graph.ShapeOf(p.low.DType())
 	if p.low.DType().IsInt() {
-		return random.Randint(key, shape, p.low, graph.Add(p.high, 1))
+		return random.Randint(key, shape, p.low, p.high.Add(1))
 	}
 	u := random.Uniform(key, shape, 0, 1)
-	return graph.Min(graph.Add(p.low, graph.Mul(u, graph.Sub(p.high, p.low))), p.high)
+	return p.low.Add(u.Mul(p.high.Sub(p.low))).Min(p.high)
 }
 
 // inputs adds the parameter's numbers to those of a program.

@@ -79,7 +79,7 @@ type bare struct{ classic.CartPole }
 
 func (bare) DefaultParams() classic.CartPoleParams {
 	p := classic.CartPole{}.DefaultParams()
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, 2) }, p)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.BroadcastTo(2) }, p)
 }
 
 // A given number is what a program's own parameters would be, as an input too.
@@ -128,7 +128,7 @@ func TestRangesAreDrawnByEpisode(t *testing.T) {
 		}
 		require.InDelta(t, mean, lengths[i], 1e-5, "member %d", i)
 	}
-	one := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 0) }, population)
+	one := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(0) }, population)
 	rec, err := Record(&xlabridge.Reference{}, r, one, random.FoldIn(keys.At(0), 1))
 	require.NoError(t, err)
 	p := r.envParams(random.FoldIn(keys.At(0), 1)).(classic.CartPoleParams)

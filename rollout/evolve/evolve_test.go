@@ -298,7 +298,7 @@ func TestCentre(t *testing.T) {
 		require.IsType(t, policy.Params{}, centre)
 		mean := s.Arrays["strategy.mean"]
 		if strategy == "simplega" {
-			mean = graph.Index(s.Arrays["strategy.elites"], 0)
+			mean = s.Arrays["strategy.elites"].Index(0)
 		}
 		want, err := graph.Floats(mean)
 		require.NoError(t, err)

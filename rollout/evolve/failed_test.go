@@ -34,9 +34,9 @@ func (lottery) Observe(*graph.Array, graph.None) *graph.Array {
 }
 func (l lottery) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	reward = graph.Select(graph.Lt(s, 2), float32(l.high), graph.Select(graph.Lt(s, 4), float32(l.low),
-		graph.Select(graph.Lt(s, 6), float32(l.none), s)))
-	return s, l.Observe(s, p), reward, graph.Ge(s, 0), envs.False()
+	reward = graph.Select(s.Lt(2), float32(l.high), graph.Select(s.Lt(4), float32(l.low),
+		graph.Select(s.Lt(6), float32(l.none), s)))
+	return s, l.Observe(s, p), reward, s.Ge(0), envs.False()
 }
 
 // A member whose return is infinite has failed as one whose return is NaN: it is never the best, nor a parent, and to
@@ -92,14 +92,14 @@ type fuse struct{ lottery }
 
 func (fuse) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	at, time := graph.Floor(s), graph.Sub(s, graph.Floor(s))
-	time = graph.Add(time, 1./16)
-	blown := graph.Eq(graph.Mul(time, 16), at)
-	reward = graph.Select(blown, graph.Select(graph.Eq(at, 2), math.NaN(), math.Inf(-1)), 1.)
-	return graph.Add(at, time), lottery{}.Observe(s, p), reward, envs.False(), envs.False()
+	at, time := s.Floor(), s.Sub(s.Floor())
+	time = time.Add(1. / 16)
+	blown := time.Mul(16).Eq(at)
+	reward = graph.Select(blown, graph.Select(at.Eq(2), math.NaN(), math.Inf(-1)), 1.)
+	return at.Add(time), lottery{}.Observe(s, p), reward, envs.False(), envs.False()
 }
 func (f fuse) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
-	return graph.Floor(random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11)), lottery{}.Observe(nil, p)
+	return random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11).Floor(), lottery{}.Observe(nil, p)
 }
 
 // The row of a generation in which members failed says which the first of them was, and in which step; the others' rows

@@ -215,9 +215,9 @@ func TestNormalizedMembersAreSaved(t *testing.T) {
 type wild struct{ lottery }
 
 func (w wild) Observe(s *graph.Array, _ graph.None) *graph.Array {
-	one := graph.Select(graph.Lt(s, 2), float32(w.high), graph.Select(graph.Lt(s, 4), float32(w.low),
-		graph.Select(graph.Lt(s, 6), float32(w.none), s)))
-	return graph.Stack([]*graph.Array{one, s, graph.Neg(s), graph.Scalar(7)}, 0)
+	one := graph.Select(s.Lt(2), float32(w.high), graph.Select(s.Lt(4), float32(w.low),
+		graph.Select(s.Lt(6), float32(w.none), s)))
+	return graph.Stack([]*graph.Array{one, s, s.Neg(), graph.Scalar(7)}, 0)
 }
 
 func (w wild) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {

@@ -32,14 +32,14 @@ func (p point) Reset(key random.Key, none graph.None) (pointState, *graph.Array)
 	return s, p.Observe(s, none)
 }
 func (point) Observe(s pointState, _ graph.None) *graph.Array {
-	cell := graph.Reshape(graph.Eq(graph.Iota(9), s.Now), 3, 3, 1)
-	return graph.Concatenate(2, cell, graph.Not(cell))
+	cell := graph.Iota(9).Eq(s.Now).Reshape(3, 3, 1)
+	return graph.Concatenate(2, cell, cell.Not())
 }
 func (p point) Step(key random.Key, s pointState, action *graph.Array,
 	none graph.None) (next pointState, obs, reward, terminated, truncated *graph.Array) {
 	next = pointState{random.Randint(key, graph.ShapeOf(graph.Int32), 0, 9), s.Now}
-	right := graph.Eq(action, graph.Rem(s.Before, 3))
-	return next, p.Observe(next, none), graph.Convert(right, graph.Float32), envs.False(), envs.False()
+	right := action.Eq(s.Before.Rem(3))
+	return next, p.Observe(next, none), right.Convert(graph.Float32), envs.False(), envs.False()
 }
 
 // acting is a run of a policy in point.

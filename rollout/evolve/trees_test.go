@@ -37,10 +37,10 @@ func (*rules) Init(key random.Key) any {
 
 func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (any, policy.Output) {
 	p := params.(rule)
-	x := graph.DynamicIndex(observation, graph.Rem(graph.Abs(p.Element), r.inputs), 0)
-	right := graph.Xor(graph.Gt(x, p.Bound), graph.Eq(graph.Rem(graph.Abs(graph.Index(p.Flip, 0)), 2), 1))
+	x := graph.DynamicIndex(observation, p.Element.Abs().Rem(r.inputs), 0)
+	right := x.Gt(p.Bound).Xor(p.Flip.Index(0).Abs().Rem(2).Eq(1))
 	y := graph.Select(right, 1., -1.)
-	return carry, policy.Output{Action: graph.Stack([]*graph.Array{graph.Neg(y), y}, 0)}
+	return carry, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
 }
 
 // hops moves to where the best member is: whole numbers by whole numbers, floats by floats.
@@ -63,9 +63,9 @@ func (*hops) Init(genome any, _ int) any {
 func (h *hops) Sample(key random.Key, state any) any {
 	z := strategy.Noise(key, state.(hopsState).Mean).(rule)
 	hop := func(i int, like *graph.Array) *graph.Array {
-		return graph.Add(like, random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
+		return like.Add(random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
 	}
-	return rule{hop(0, z.Element), graph.Mul(z.Bound, h.Width.Array()), hop(1, z.Flip)}
+	return rule{hop(0, z.Element), z.Bound.Mul(h.Width.Array()), hop(1, z.Flip)}
 }
 
 func (h *hops) Member(state, draw any, _ *graph.Array) any {
@@ -73,8 +73,8 @@ func (h *hops) Member(state, draw any, _ *graph.Array) any {
 }
 
 func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
-	at := graph.ArgMax(strategy.WorstIfNaN(e.Fitness), 0)
-	best := graph.Convert(graph.Eq(graph.Iota(draws.Items()), at), graph.Float32)
+	at := strategy.WorstIfNaN(e.Fitness).ArgMax(0)
+	best := graph.Iota(draws.Items()).Eq(at).Convert(graph.Float32)
 	last := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, at, 0) }, draws.All())
 	return hopsState{strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draws.Sum(best, nil)), last}
 }

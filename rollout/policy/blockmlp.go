@@ -175,7 +175,7 @@ func (b *BlockMLP) Init(key random.Key) any {
 	for i, l := range b.layers {
 		// as one matrix: what a unit reads counts
 		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block))
-		w = graph.Transpose(graph.Reshape(w, l.each*b.Block, l.out, b.Block), 1, 0, 2)
+		w = w.Reshape(l.each*b.Block, l.out, b.Block).Transpose(1, 0, 2)
 		blocks := Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))}
 		if b.Masks == ownMasks {
 			blocks.From = l.drawn(random.FoldIn(keys[2+i], 1))
@@ -188,7 +188,7 @@ func (b *BlockMLP) Init(key random.Key) any {
 // drawn are blocks that each block of units reads, i32[out*each]: without repetition, in order.
 func (l blockLayer) drawn(key random.Key) *graph.Array {
 	order := graph.ArgSort(random.Uniform(key, graph.ShapeOf(graph.Float32, l.out, l.in), 0, 1), 1)
-	return graph.Flatten1D(graph.Sort(graph.Convert(graph.SliceAxis(order, 1, 0, l.each), graph.Int32), 1))
+	return graph.Flatten1D(graph.Sort(graph.SliceAxis(order, 1, 0, l.each).Convert(graph.Int32), 1))
 }
 
 // blocksReady are the parameters of one BlockMLP as Prepare lays them out.
@@ -224,10 +224,10 @@ func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key
 		if from == nil {
 			from = graph.Int32s(l.from)
 		}
-		read := graph.Take(graph.Reshape(x, l.in, b.Block), from, 0)
-		read = graph.Reshape(read, l.out, l.each*b.Block)
+		read := graph.Take(x.Reshape(l.in, b.Block), from, 0)
+		read = read.Reshape(l.out, l.each*b.Block)
 		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
-		x = activation.Apply(graph.Add(graph.Reshape(y, l.out*b.Block), p.Blocks[i].B))
+		x = activation.Apply(y.Reshape(l.out * b.Block).Add(p.Blocks[i].B))
 	}
 	return carry, Output{Action: p.Last.Apply(x)}
 }

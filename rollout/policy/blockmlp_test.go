@@ -131,7 +131,7 @@ func TestBlocksOfEachMember(t *testing.T) {
 	from := floats(t, members.Blocks[0].From) // [members, 4 blocks of units, 3 blocks that each reads]
 	require.Len(t, from, 3*4*3)
 	require.NotEqual(t, from[:12], from[12:24])
-	second := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 1) }, members)
+	second := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(1) }, members)
 	for i, of := range []struct {
 		Describer
 		params any
@@ -155,7 +155,7 @@ func TestBlocksOfEachMember(t *testing.T) {
 		return out.Action
 	})(any(members)))
 	for m := range 3 {
-		one := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, m) }, members)
+		one := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(m) }, members)
 		w, blocks := make([]float32, 12*8), floats(t, one.Blocks[0].W) // [4, 6, 2]
 		for to := range 4 {
 			for k := range 6 {
@@ -165,8 +165,8 @@ func TestBlocksOfEachMember(t *testing.T) {
 				}
 			}
 		}
-		h := graph.Tanh(one.First.Apply(x))
-		h = graph.Tanh(graph.Add(graph.Dot(h, graph.Reshape(graph.Float32s(w), 12, 8)), one.Blocks[0].B))
+		h := one.First.Apply(x).Tanh()
+		h = h.Dot(graph.Float32s(w).Reshape(12, 8)).Add(one.Blocks[0].B).Tanh()
 		require.InDeltaSlice(t, floats(t, one.Last.Apply(h)), got[m*3:m*3+3], 1e-5)
 	}
 }

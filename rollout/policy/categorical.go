@@ -22,20 +22,20 @@ func (c Categorical) Noise(key random.Key) *graph.Array {
 
 // Draw is the action whose logit and noise together are largest, i32[].
 func (c Categorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
-	return greedy{c.N}.Action(graph.Add(out, noise))
+	return greedy{c.N}.Action(out.Add(noise))
 }
 
 // LogProb is the logarithm of the probability of an action.
 func (c Categorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
-	chosen := graph.Eq(graph.Iota(c.N), draw)
-	return graph.Sum(graph.Select(chosen, logs(out), 0.))
+	chosen := graph.Iota(c.N).Eq(draw)
+	return graph.Select(chosen, logs(out), 0.).Sum()
 }
 
 // Entropy is minus the sum of p log p over the actions that are possible.
 func (c Categorical) Entropy(_ any, out *graph.Array) *graph.Array {
 	l := logs(out)
-	possible := graph.Gt(out, math.Inf(-1))
-	return graph.Neg(graph.Sum(graph.Select(possible, graph.Mul(graph.Exp(l), l), 0.)))
+	possible := out.Gt(math.Inf(-1))
+	return graph.Select(possible, l.Exp().Mul(l), 0.).Sum().Neg()
 }
 
 // Action is the draw.
@@ -44,11 +44,11 @@ func (Categorical) Action(draw *graph.Array) *graph.Array { return draw }
 // logs are the logarithms of softmax(out), with a large negative number in the place of -Inf: a derivative there would
 // be no number.
 func logs(out *graph.Array) *graph.Array {
-	possible := graph.Gt(out, math.Inf(-1))
-	top := graph.StopGradient(graph.ReduceMax(out, 0))
-	shifted := graph.Select(possible, graph.Sub(out, top), 0.)
-	total := graph.Sum(graph.Select(possible, graph.Exp(shifted), 0.))
-	return graph.Sub(graph.Select(possible, shifted, least), graph.Log(total))
+	possible := out.Gt(math.Inf(-1))
+	top := graph.StopGradient(out.ReduceMax(0))
+	shifted := graph.Select(possible, out.Sub(top), 0.)
+	total := graph.Select(possible, shifted.Exp(), 0.).Sum()
+	return graph.Select(possible, shifted, least).Sub(total.Log())
 }
 
 // least stands for the logarithm of 0.

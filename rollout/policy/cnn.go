@@ -138,14 +138,14 @@ func (c *CNN) prepare(lay laying, params any) any {
 	p := c.params("CNN.Prepare", params)
 	var out cnnPrepared
 	for i, l := range p.Convs {
-		w := graph.Transpose(graph.Reshape(l.W, -1, c.Channels[i]), 1, 0)
-		out.Convs = append(out.Convs, nn.Dense{W: w, B: graph.Reshape(l.B, -1, 1)})
+		w := l.W.Reshape(-1, c.Channels[i]).Transpose(1, 0)
+		out.Convs = append(out.Convs, nn.Dense{W: w, B: l.B.Reshape(-1, 1)})
 	}
 	first := p.Dense.Layers[0] // its inputs come with the channels in front
 	last := c.sizes[len(c.Channels)]
 	w := lay.ordered(first.W, func(rows *graph.Array) *graph.Array {
-		apart := graph.Transpose(graph.Reshape(rows, last[0]*last[1], last[2], -1), 1, 0, 2)
-		return graph.Reshape(apart, rows.Dims()...)
+		apart := rows.Reshape(last[0]*last[1], last[2], -1).Transpose(1, 0, 2)
+		return apart.Reshape(rows.Dims()...)
 	})
 	layers := append([]nn.Dense{{W: w, B: first.B}}, p.Dense.Layers[1:]...)
 	out.Dense = c.dense.prepare(lay, Params{Layers: layers})
@@ -154,28 +154,28 @@ func (c *CNN) prepare(lay laying, params any) any {
 
 // Act maps one observation to the outputs; params are CNNParams, as Init makes them, or what Prepare makes of them.
 func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	x := fitting(graph.Convert(observation, graph.Float32), params)
+	x := fitting(observation.Convert(graph.Float32), params)
 	activation := c.dense.Activation
 	if p, ok := params.(cnnPrepared); ok {
 		if !c.channelsFirst {
-			x = graph.Transpose(x, 2, 0, 1)
+			x = x.Transpose(2, 0, 1)
 		}
 		for i, l := range p.Convs {
-			y := graph.Add(graph.Dot(l.W, c.windows(i, x)), l.B)
+			y := l.W.Dot(c.windows(i, x)).Add(l.B)
 			to := c.sizes[i+1]
-			x = graph.Reshape(activation.Apply(y), to[2], to[0], to[1])
+			x = activation.Apply(y).Reshape(to[2], to[0], to[1])
 		}
 		return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 	}
 	p := c.params("CNN.Act", params)
 	if c.channelsFirst {
-		x = graph.Transpose(x, 1, 2, 0)
+		x = x.Transpose(1, 2, 0)
 	}
 	for i, l := range p.Convs {
 		if to := c.sizes[i+1]; to[0]*to[1]*c.Kernel*c.Kernel*x.Dim(2) > fewPatches {
 			x = activation.Apply(l.Apply(x))
 		} else {
-			x = activation.Apply(graph.Add(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)), l.B))
+			x = activation.Apply(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)).Add(l.B))
 		}
 	}
 	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
@@ -208,7 +208,7 @@ func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 		for dx := range c.Kernel {
 			high, wide := dy+(to[0]-1)*c.Stride+1, dx+(to[1]-1)*c.Stride+1
 			part := graph.StridedSlice(x, []int{0, dy, dx}, []int{x.Dim(0), high, wide}, []int{1, c.Stride, c.Stride})
-			rows = append(rows, graph.Reshape(part, x.Dim(0), to[0]*to[1]))
+			rows = append(rows, part.Reshape(x.Dim(0), to[0]*to[1]))
 		}
 	}
 	return graph.Concatenate(0, rows...)

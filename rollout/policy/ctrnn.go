@@ -89,9 +89,9 @@ func (c *CTRNN) Init(key random.Key) any {
 
 // timed is a cell with its rates.
 func (c *CTRNN) timed(lay laying, p CTRNNCell) ctrnnCell {
-	least, span := c.TauMin.Array(), graph.Log(graph.Div(c.TauMax.Array(), c.TauMin.Array()))
-	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(single(p.Time)))))
-	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), single(p.Theta), graph.Div(c.DT.Array(), tau)}
+	least, span := c.TauMin.Array(), c.TauMax.Array().Div(c.TauMin.Array()).Log()
+	tau := least.Mul(span.Mul(nn.Sigmoid(single(p.Time))).Exp())
+	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), single(p.Theta), c.DT.Array().Div(tau)}
 }
 
 // Prepare computes the rates, pads layers to whole vector registers and turns the last one where it is narrow.
@@ -127,8 +127,8 @@ func (c *CTRNN) Start(params any) any {
 func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	cell, out := c.read("CTRNN.Act", params)
 	y := stateOf[*graph.Array]("CTRNN.Act", carry)
-	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
-	in := single(graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(Flat(c.observation, observation))))
-	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
+	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(y.Add(cell.Theta)) }
+	in := single(cell.Wh.Times(rates(y)).Add(cell.Wx.Times(Flat(c.observation, observation))))
+	y = y.Add(cell.Rate.Mul(in.Sub(y)))
 	return y, Output{Action: out.Apply(rates(y))}
 }

@@ -169,7 +169,7 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 		all, tree := graph.Flatten(params)
 		for i, leaf := range all {
 			// biases are zero at first
-			leaf = graph.Add(leaf, graph.Mul(random.Normal(random.New(int64(i)), leaf.Shape()), .3))
+			leaf = leaf.Add(random.Normal(random.New(int64(i)), leaf.Shape()).Mul(.3))
 			all[i], leaves, names = leaf, append(leaves, floats(t, leaf)), append(names, tree.Path(i))
 		}
 		at := func(name string) []float64 {
@@ -229,7 +229,7 @@ func TestChannelsFirst(t *testing.T) {
 		params := p.Init(random.New(1))
 		want := floats(t, outputs(p, params, x))
 		for _, params := range []any{params, q.(Preparer).Prepare(params)} {
-			require.InDeltaSlice(t, want, floats(t, outputs(q, params, graph.Transpose(x, 0, 3, 1, 2))), 1e-5, padding)
+			require.InDeltaSlice(t, want, floats(t, outputs(q, params, x.Transpose(0, 3, 1, 2))), 1e-5, padding)
 		}
 		described, err := q.(Describer).Describe(params)
 		require.NoError(t, err)

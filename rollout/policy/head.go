@@ -75,12 +75,12 @@ func (g greedy) Size() int { return g.n }
 
 func (g greedy) Action(y *graph.Array) *graph.Array {
 	if g.n > fewActions {
-		return graph.ArgMax(y, 0)
+		return y.ArgMax(0)
 	}
-	best, index := graph.Index(y, 0), graph.Zeros(graph.ShapeOf(graph.Int32))
+	best, index := y.Index(0), graph.Zeros(graph.ShapeOf(graph.Int32))
 	for i := 1; i < g.n; i++ {
-		v := graph.Index(y, i)
-		more := graph.Gt(v, best)
+		v := y.Index(i)
+		more := v.Gt(best)
 		index = graph.Select(more, int32(i), index)
 		if i < g.n-1 {
 			best = graph.Select(more, v, best)
@@ -129,11 +129,11 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 			middle[i], half[i] = float32((low+high)/2), float32((high-low)/2)
 		}
 	}
-	a := graph.Add(graph.Mul(graph.Tanh(y), graph.Float32s(half)), graph.Float32s(middle))
+	a := y.Tanh().Mul(graph.Float32s(half)).Add(graph.Float32s(middle))
 	if !all {
 		a = graph.Select(graph.Of(bounded), a, y)
 	}
-	return graph.Reshape(graph.Convert(a, s.box.DType), s.box.Dims...)
+	return a.Convert(s.box.DType).Reshape(s.box.Dims...)
 }
 
 // Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so
@@ -141,7 +141,7 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 // least one true of each choice. An output of a legal action that is NaN or -Inf, which compares with nothing or only
 // ties, is the least number there is.
 func Legal(out, legal *graph.Array) *graph.Array {
-	least := graph.Select(graph.Gt(out, -math.MaxFloat32), out, -math.MaxFloat32)
+	least := graph.Select(out.Gt(-math.MaxFloat32), out, -math.MaxFloat32)
 	return graph.Select(legal, least, math.Inf(-1))
 }
 

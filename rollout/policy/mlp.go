@@ -79,7 +79,7 @@ func (m *MLP) Init(key random.Key) any {
 	for i, k := range random.SplitN(key, len(m.Sizes)-1) {
 		in, out := m.Sizes[i], m.Sizes[i+1]
 		w := random.Normal(k, graph.ShapeOf(graph.Float32, in, out))
-		p.Layers = append(p.Layers, nn.Dense{W: graph.Div(w, graph.Sqrt(float32(in))),
+		p.Layers = append(p.Layers, nn.Dense{W: w.Div(graph.Sqrt(float32(in))),
 			B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
 	}
 	return p
@@ -168,7 +168,7 @@ func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 			x = m.Activation.Apply(x)
 		}
 		if i == 0 && m.seesZeros() {
-			x = graph.Add(graph.SparseDot(x, layer.W), layer.B)
+			x = graph.SparseDot(x, layer.W).Add(layer.B)
 		} else {
 			x = layer.Apply(x)
 		}

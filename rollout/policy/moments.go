@@ -24,39 +24,39 @@ func NoMoments(dims ...int) Moments {
 // Where one is NaN, infinite or too far from 0 to be squared, they are those of no observations: a member that fails
 // spoils nobody's statistics.
 func MomentsOf(count, origin, sum, squares *graph.Array) Moments {
-	n := graph.Max(count, 1)
-	shift := graph.Div(sum, n)
-	m := Moments{count, graph.Add(origin, shift), graph.Max(graph.Sub(graph.Div(squares, n), graph.Square(shift)), 0)}
+	n := count.Max(1)
+	shift := sum.Div(n)
+	m := Moments{count, origin.Add(shift), squares.Div(n).Sub(shift.Square()).Max(0)}
 	// A NaN is below nothing.
-	near := graph.All(graph.And(graph.Lt(graph.Abs(m.Mean), farthest), graph.Lt(m.Variance, farthest*farthest)))
+	near := m.Mean.Abs().Lt(farthest).And(m.Variance.Lt(farthest * farthest)).All()
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Select(near, a, graph.ZerosLike(a)) }, m)
 }
 
 // Together are the moments of all that is along axis 0 of m's leaves.
 func (m Moments) Together() Moments {
-	count := graph.Sum(m.Count, 0)
-	share := graph.Div(m.Count, graph.Max(count, 1))
+	count := m.Count.Sum(0)
+	share := m.Count.Div(count.Max(1))
 	average := func(x *graph.Array) *graph.Array {
 		dims := append([]int{x.Dim(0)}, make([]int, x.Rank()-1)...)
 		for i := range dims[1:] {
 			dims[1+i] = 1
 		}
-		return graph.Sum(graph.Mul(graph.Reshape(share, dims...), x), 0)
+		return share.Reshape(dims...).Mul(x).Sum(0)
 	}
 	mean := average(m.Mean)
-	return Moments{count, mean, average(graph.Add(m.Variance, graph.Square(graph.Sub(m.Mean, mean))))}
+	return Moments{count, mean, average(m.Variance.Add(m.Mean.Sub(mean).Square()))}
 }
 
 // And are the moments of what m and more are of (Chan, Golub and LeVeque, 1983).
 func (m Moments) And(more Moments) Moments {
-	count := graph.Add(m.Count, more.Count)
-	share := graph.Div(more.Count, graph.Max(count, 1))
-	apart := graph.Sub(more.Mean, m.Mean)
-	spread := graph.Mul(graph.Mul(share, graph.Sub(1, share)), graph.Square(apart))
+	count := m.Count.Add(more.Count)
+	share := more.Count.Div(count.Max(1))
+	apart := more.Mean.Sub(m.Mean)
+	spread := share.Mul(graph.Sub(1, share)).Mul(apart.Square())
 	return Moments{
 		Count:    count,
-		Mean:     graph.Add(m.Mean, graph.Mul(share, apart)),
-		Variance: graph.Add(graph.Add(m.Variance, graph.Mul(share, graph.Sub(more.Variance, m.Variance))), spread),
+		Mean:     m.Mean.Add(share.Mul(apart)),
+		Variance: m.Variance.Add(share.Mul(more.Variance.Sub(m.Variance))).Add(spread),
 	}
 }
 
@@ -65,6 +65,6 @@ const leastVariance = 1e-8
 
 // Scale is that by which observations are normalised: of no observations the one that leaves them as they are.
 func (m Moments) Scale() Scale {
-	none := graph.Eq(m.Count, 0)
-	return Scale{m.Mean, graph.Select(none, graph.OnesLike(m.Mean), graph.Sqrt(graph.Add(m.Variance, leastVariance)))}
+	none := m.Count.Eq(0)
+	return Scale{m.Mean, graph.Select(none, graph.OnesLike(m.Mean), m.Variance.Add(leastVariance).Sqrt())}
 }

@@ -20,21 +20,21 @@ func (m MultiCategorical) Noise(key random.Key) *graph.Array {
 
 // Draw is the choices, i32[len(N)].
 func (m MultiCategorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
-	return choices(m.N).Action(graph.Add(out, noise))
+	return choices(m.N).Action(out.Add(noise))
 }
 
 // LogProb is the logarithm of the probability of all choices together.
 func (m MultiCategorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
-	return graph.Sum(choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
-		return Categorical{m.N[i]}.LogProb(nil, own, graph.Index(draw, i))
-	}))
+	return choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
+		return Categorical{m.N[i]}.LogProb(nil, own, draw.Index(i))
+	}).Sum()
 }
 
 // Entropy is the sum of the choices' entropies.
 func (m MultiCategorical) Entropy(_ any, out *graph.Array) *graph.Array {
-	return graph.Sum(choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
+	return choices(m.N).each(out, func(i int, own *graph.Array) *graph.Array {
 		return Categorical{m.N[i]}.Entropy(nil, own)
-	}))
+	}).Sum()
 }
 
 // Action is the draw.

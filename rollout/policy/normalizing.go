@@ -117,8 +117,7 @@ func (n *Normalizing) Act(params, carry any, observation *graph.Array, key rando
 
 // Apply normalises an observation of any dtype: f32[dims...].
 func (s Scale) Apply(observation *graph.Array) *graph.Array {
-	return graph.Clamp(-Clip, graph.Div(graph.Sub(graph.Convert(observation, graph.Float32), s.Mean), s.Deviation),
-		Clip)
+	return observation.Convert(graph.Float32).Sub(s.Mean).Div(s.Deviation).Clamp(-Clip, Clip)
 }
 
 func (n *Normalizing) params(op string, params any) Normalized {

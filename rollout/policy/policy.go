@@ -119,7 +119,7 @@ func Flat(s envs.Space, observation *graph.Array) *graph.Array {
 	if d, ok := s.(envs.Discrete); ok {
 		return graph.OneHot(observation, d.N, graph.Float32)
 	}
-	return graph.Convert(graph.Flatten1D(observation), graph.Float32)
+	return graph.Flatten1D(observation).Convert(graph.Float32)
 }
 
 // fitting is an input in the dtype of a network whose parameters are of half precision: x itself beside others.
@@ -129,13 +129,13 @@ func fitting(x *graph.Array, params any) *graph.Array {
 		return x
 	}
 	if d := leaves[0].DType(); d.IsFloat() && graph.ItemSize(d) == 2 {
-		return graph.Convert(x, d)
+		return x.Convert(d)
 	}
 	return x
 }
 
 // single is x in float32, in which what is summed up over many steps stays where parameters are of half precision.
-func single(x *graph.Array) *graph.Array { return graph.Convert(x, graph.Float32) }
+func single(x *graph.Array) *graph.Array { return x.Convert(graph.Float32) }
 
 // FlatSize is the length of Flat for observations of a space. Its error, a *settings.Error, is for spaces that are too
 // large.

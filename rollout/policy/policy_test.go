@@ -157,7 +157,7 @@ func TestIllegalActionsAreNotChosen(t *testing.T) {
 	} {
 		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
 		require.NoError(t, err)
-		legal := graph.Gt(graph.Float32s(c.legal), 0)
+		legal := graph.Float32s(c.legal).Gt(0)
 		require.Equal(t, []float64{c.want}, floats(t, h.Action(Legal(graph.Float32s(c.outputs), legal))), "case %d: %s",
 			c.number, c.what)
 	}
@@ -307,7 +307,7 @@ type own struct {
 func (o *own) Make(envs.Space, int) (Policy, error) { return o, nil }
 func (o *own) Init(random.Key) any                  { return graph.None{} }
 func (o *own) Act(_, carry any, _ *graph.Array, _ random.Key) (any, Output) {
-	return carry, Output{Action: graph.Reshape(graph.Mul(o.Level.Array(), float32(o.Times)), 1)}
+	return carry, Output{Action: o.Level.Array().Mul(float32(o.Times)).Reshape(1)}
 }
 
 func TestRegister(t *testing.T) {

@@ -162,11 +162,11 @@ type gate struct {
 
 // apply returns x·Wx + B + h·Wh.
 func (g gate) apply(x, h *graph.Array) *graph.Array {
-	y := graph.Add(g.Wx.Times(x), g.B)
+	y := g.Wx.Times(x).Add(g.B)
 	if g.Wh == nil {
 		return y
 	}
-	return graph.Add(y, g.Wh.Times(h))
+	return y.Add(g.Wh.Times(h))
 }
 
 // gatesOf separates n gates that lie side by side, and pads each to whole vector registers (see register). The units

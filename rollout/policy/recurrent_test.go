@@ -287,14 +287,14 @@ func TestOthersParametersAndCarries(t *testing.T) {
 		if spec == "gru:5" {
 			continue
 		}
-		err := graph.Try(func() { p.Act(gru, graph.None{}, graph.Index(x, 0), random.New(0)) })
+		err := graph.Try(func() { p.Act(gru, graph.None{}, x.Index(0), random.New(0)) })
 		require.ErrorContains(t, err, "got parameters of type policy.Recurrent", spec)
 		if p, ok := p.(Preparer); ok {
 			err = graph.Try(func() { p.Prepare(gru) })
 			require.ErrorContains(t, err, "as Init makes them", spec)
 		}
 	}
-	err := graph.Try(func() { all["gru:5"].Act(gru, graph.None{}, graph.Index(x, 0), random.New(0)) })
+	err := graph.Try(func() { all["gru:5"].Act(gru, graph.None{}, x.Index(0), random.New(0)) })
 	require.ErrorContains(t, err, "got a carry of type graph.None, want *graph.Array, as Start makes it")
 }
 

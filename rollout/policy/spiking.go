@@ -218,10 +218,10 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 		Watched []LayerTrace
 	}
 	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
-	next := spikingState{Steps: graph.Add(was.Steps, 1)}
+	next := spikingState{Steps: was.Steps.Add(1)}
 	var in train
 	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
-	next.Sent = graph.Add(was.Sent, in.total())
+	next.Sent = was.Sent.Add(in.total())
 	var steady drives
 	if in.steady != nil && !s.plastic() { // what does not change is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
@@ -257,6 +257,6 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 		graph.Unroll(min(s.Substeps, substepsInTurn)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent),
+	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(was.Layers[at].Sent),
 		rows.Last.Spikes)}, rows.Watched
 }

@@ -56,8 +56,8 @@ func (in spikingInputs) width() int {
 func (in spikingInputs) scaled(observation *graph.Array) *graph.Array {
 	x := Flat(in.space, observation)
 	scale := graph.Float32s(in.scale)
-	bounded := graph.Mul(graph.Sub(x, graph.Float32s(in.low)), scale)
-	return graph.Select(graph.Gt(scale, 0), bounded, graph.Div(x, graph.Add(1, graph.Abs(x))))
+	bounded := x.Sub(graph.Float32s(in.low)).Mul(scale)
+	return graph.Select(scale.Gt(0), bounded, x.Div(graph.Add(1, x.Abs())))
 }
 
 // split are the channels of elements.
@@ -65,7 +65,7 @@ func (in spikingInputs) split(x *graph.Array) *graph.Array {
 	if !in.signed {
 		return x
 	}
-	return graph.Concatenate(0, graph.Max(x, 0), graph.Max(graph.Neg(x), 0))
+	return graph.Concatenate(0, x.Max(0), x.Neg().Max(0))
 }
 
 // channels is the number of trains that the first layer takes.
@@ -94,9 +94,9 @@ type rowOf struct {
 // total is how much each channel sends in the step, f32[channels].
 func (t train) total() *graph.Array {
 	if t.steady != nil {
-		return graph.Mul(t.steady, float32(t.steps))
+		return t.steady.Mul(float32(t.steps))
 	}
-	return graph.Sum(t.each, 0)
+	return t.each.Sum(0)
 }
 
 // silent is the most that an input may be without a spike by the encoder latency, as in Spyx.
@@ -104,9 +104,9 @@ const silent = .01
 
 // encode makes the trains of a step of elements x, f32[n]; changed is what the encoder delta carries.
 func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph.Array) {
-	x = graph.Mul(x, s.Gain.Array())
+	x = x.Mul(s.Gain.Array())
 	often := func(channels *graph.Array) *graph.Array { // spikes a substep
-		return graph.Clamp(0, graph.Mul(channels, graph.Mul(graph.Mul(s.Rate.Array(), s.DT.Array()), .001)), 1)
+		return channels.Mul(s.Rate.Array().Mul(s.DT.Array()).Mul(.001)).Clamp(0, 1)
 	}
 	n, t := s.Substeps, train{steps: s.Substeps}
 	switch s.Encoder {
@@ -126,7 +126,7 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 		t.each = nn.RateCode(key, often(nn.PopulationCode(x, s.Fields, low, 1)), n)
 	case "delta":
 		next, spikes := nn.Delta{Threshold: s.Change}.Step(changed, x)
-		t.each = graph.Pad(graph.ExpandDims(spikes, 0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
+		t.each = graph.Pad(spikes.ExpandDims(0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
 		return t, next
 	}
 	return t, nil
@@ -136,7 +136,7 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 // (1-Keep)*(spikes·W + B).
 func (s *Spiking) integrated(p spikingReady, v, spikes *graph.Array) *graph.Array {
 	arrived := single(p.Out.Apply(spikes))
-	return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived)))
+	return arrived.Add(p.Keep.Mul(v.Sub(arrived)))
 }
 
 // decoded are the outputs of a step by their potentials, by how often each neuron of the last layer spiked, f32[units],
@@ -148,9 +148,9 @@ func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array
 	case "first-spike":
 		return p.Out.Apply(nn.FirstSpike(spikes))
 	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
-		all := graph.Sum(often, 0)
-		return graph.Add(graph.Div(single(p.Out.W.Times(often)), graph.Select(graph.Eq(all, 0), graph.OnesLike(all),
-			all)), p.Out.B)
+		all := often.Sum(0)
+		return single(p.Out.W.Times(often)).Div(graph.Select(all.Eq(0), graph.OnesLike(all),
+			all)).Add(p.Out.B)
 	}
-	return p.Out.Apply(graph.Div(often, float32(s.Substeps)))
+	return p.Out.Apply(often.Div(float32(s.Substeps)))
 }

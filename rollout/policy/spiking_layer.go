@@ -59,14 +59,14 @@ func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) syn
 		return synapses{Sum: &w}
 	}
 	whole := lay.whole(genes, before, more) // signs are those of the sum, so that what members share has to be formed
-	return synapses{Plus: &Weight{W: graph.Max(whole, 0)}, Less: &Weight{W: graph.Max(graph.Neg(whole), 0)}}
+	return synapses{Plus: &Weight{W: whole.Max(0)}, Less: &Weight{W: whole.Neg().Max(0)}}
 }
 
 // whole is a matrix with what a member has of its own of it.
 func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
 	w := l.weight(genes, more...)
 	if own := w.Own; own.A != nil {
-		return graph.Add(w.W, graph.Mul(graph.Dot(graph.Transpose(own.A, 1, 0), own.B), own.Scale))
+		return w.W.Add(own.A.Transpose(1, 0).Dot(own.B).Mul(own.Scale))
 	}
 	return w.W
 }
@@ -85,7 +85,7 @@ func (w synapses) drives(spikes *graph.Array) drives {
 
 // and adds what arrives by another way.
 func (d drives) and(more drives) drives {
-	return graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Add(a, b) }, d, more)
+	return graph.MapTree2(func(a, b *graph.Array) *graph.Array { return a.Add(b) }, d, more)
 }
 
 func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
@@ -108,7 +108,7 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
 	spikes = fired
 	// A potential that is no finite number reaches everything that the neuron does.
 	for _, leaf := range graph.Leaves(was.Neurons) {
-		spikes = graph.Add(spikes, graph.Mul(leaf, 0))
+		spikes = spikes.Add(leaf.Mul(0))
 	}
 	if l.Delay != nil {
 		var under nn.DelayState
@@ -121,6 +121,6 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
 	in := graph.MapTree(s.Weight, arrives)
 	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
 		Inhibition: in.Less})
-	next.Sent = graph.Add(was.Sent, spikes)
+	next.Sent = was.Sent.Add(spikes)
 	return next, spikes, fired
 }

@@ -24,11 +24,11 @@ func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Ar
 	if now.Plastic == nil {
 		return l.In.drives(sent)
 	}
-	w := graph.Add(l.Born, now.Plastic.W)
+	w := l.Born.Add(now.Plastic.W)
 	if !s.dynamics.BySign() {
-		return drives{Sum: graph.Dot(sent, w)}
+		return drives{Sum: sent.Dot(w)}
 	}
-	return drives{Plus: graph.Dot(sent, graph.Max(w, 0)), Less: graph.Dot(sent, graph.Max(graph.Neg(w), 0))}
+	return drives{Plus: sent.Dot(w.Max(0)), Less: sent.Dot(w.Neg().Max(0))}
 }
 
 // Learn gives the reward of a step to what is eligible.

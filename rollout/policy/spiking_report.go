@@ -17,22 +17,22 @@ func (s *Spiking) Reports() []string {
 // included; those of the encoder current count as what rate would send on average.
 func (s *Spiking) Report(carry any) *graph.Array {
 	c := stateOf[spikingState]("Spiking.Report", carry)
-	operations := graph.Mul(graph.Sum(c.Sent), float32(s.Hidden[0]))
+	operations := c.Sent.Sum().Mul(float32(s.Hidden[0]))
 	spikes, neurons := graph.Scalar(0), 0
 	for i, l := range c.Layers {
-		sent, synapses := graph.Sum(l.Sent), s.outputs
+		sent, synapses := l.Sent.Sum(), s.outputs
 		if i+1 < len(s.Hidden) {
 			synapses = s.Hidden[i+1]
 		}
 		if s.Recurrent {
 			synapses += s.Hidden[i]
 		}
-		spikes, neurons = graph.Add(spikes, sent), neurons+s.Hidden[i]
-		operations = graph.Add(operations, graph.Mul(sent, float32(synapses)))
+		spikes, neurons = spikes.Add(sent), neurons+s.Hidden[i]
+		operations = operations.Add(sent.Mul(float32(synapses)))
 	}
-	seconds := graph.Mul(graph.Mul(c.Steps, s.DT.Array()), float32(s.Substeps)/1000)
-	rate := graph.Div(spikes, graph.Mul(graph.Max(seconds, 1e-30), float32(neurons)))
-	return graph.Stack([]*graph.Array{rate, operations, graph.Mul(operations, float32(OperationEnergy/1000))}, 0)
+	seconds := c.Steps.Mul(s.DT.Array()).Mul(float32(s.Substeps) / 1000)
+	rate := spikes.Div(seconds.Max(1e-30).Mul(float32(neurons)))
+	return graph.Stack([]*graph.Array{rate, operations, operations.Mul(float32(OperationEnergy / 1000))}, 0)
 }
 
 // Describe gives what the genes' mapping (package spiking) and the network need beside them.

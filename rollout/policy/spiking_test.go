@@ -256,7 +256,7 @@ type bySign struct{ spiking.Dynamics }
 
 func (bySign) BySign() bool { return true }
 func (b bySign) Step(prepared, state any, spikes *graph.Array, in spiking.Input) any {
-	return b.Dynamics.Step(prepared, state, spikes, spiking.Input{Sum: graph.Sub(in.Excitation, in.Inhibition)})
+	return b.Dynamics.Step(prepared, state, spikes, spiking.Input{Sum: in.Excitation.Sub(in.Inhibition)})
 }
 
 // A dynamics that wants signs apart gets them: of formed matrices, and of those that members share.
@@ -286,7 +286,7 @@ func TestDivergingPotentialsAreSeen(t *testing.T) {
 		for i, v := range floats(t, outputs(p, prepared(p, params), x)) {
 			require.False(t, math.IsNaN(v), "case %d: output %d", number, i)
 		}
-		params.Layers[0].W = graph.Mul(params.Layers[0].W, 3e38)
+		params.Layers[0].W = params.Layers[0].W.Mul(3e38)
 		last := floats(t, outputs(p, prepared(p, params), x))[6:]
 		require.True(t, math.IsNaN(last[0]) && math.IsNaN(last[1]), "case %d: %v", number, last)
 	}
@@ -365,7 +365,7 @@ func TestSpikingHasGradients(t *testing.T) {
 	params := p.Init(random.New(3))
 	x := random.Normal(random.New(5), graph.ShapeOf(graph.Float32, 6, 3))
 	d := graph.Grad(func(params any) *graph.Array {
-		return graph.Sum(graph.Square(outputs(p, prepared(p, params), x)))
+		return outputs(p, prepared(p, params), x).Square().Sum()
 	})(params)
 	leaves, tree := graph.Flatten(d)
 	for i, leaf := range leaves {

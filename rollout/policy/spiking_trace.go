@@ -65,7 +65,7 @@ func (s *Spiking) Trace(params any, observations *graph.Array, keys random.Key) 
 		return next, trace
 	}, s.Start(params), step{observations, keys})
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.Reshape(a, a.Dim(0)*a.Dim(1), a.Dim(2))
+		return a.Reshape(a.Dim(0)*a.Dim(1), a.Dim(2))
 	}, all)
 }
 

@@ -26,7 +26,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		params := s.Init(random.New(2))
 		carry := s.Start(params)
 		for k := range steps {
-			carry, _ = s.Act(params, carry, graph.Index(xs, k), random.Key{Data: graph.Index(keys.Data, k)})
+			carry, _ = s.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
 		}
 		all := s.Trace(params, xs, keys)
 		require.Len(t, all, 2, c.spec)
@@ -34,7 +34,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		for l, of := range all {
 			require.Equal(t, []int{steps * s.Substeps, s.Hidden[l]}, of.Spikes.Dims(), c.spec)
 			require.Equal(t, of.Spikes.Dims(), of.Potential.Dims(), c.spec)
-			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, graph.Sum(of.Spikes, 0)),
+			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, of.Spikes.Sum(0)),
 				"%d: %s", i+1, c.spec)
 			sent, v := floats(t, of.Spikes), floats(t, of.Potential)
 			top := floats(t, s.Settings.Neurons(params.(SpikingParams).Layers[l]).Threshold)
@@ -61,9 +61,9 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 			graph.Float32s([]float32{2, 2, 2})}}
 		tracer, own, ok := TracerOf(normal)
 		require.True(t, ok)
-		of, seen := own(scaled, graph.Add(graph.Mul(xs, 2), graph.Float32s([]float32{1, 2, 3})))
+		of, seen := own(scaled, xs.Mul(2).Add(graph.Float32s([]float32{1, 2, 3})))
 		again := tracer.Trace(of, seen, keys)
-		require.InDelta(t, floats(t, graph.Sum(all[0].Spikes))[0], floats(t, graph.Sum(again[0].Spikes))[0], 2)
+		require.InDelta(t, floats(t, all[0].Spikes.Sum())[0], floats(t, again[0].Spikes.Sum())[0], 2)
 	}
 	_, _, ok := TracerOf(&MLP{})
 	require.False(t, ok)

@@ -42,7 +42,7 @@ func (s Squashed) Noise(key random.Key) *graph.Array {
 
 // Draw is the normal variables, f32[Size].
 func (s Squashed) Draw(params any, out, noise *graph.Array) *graph.Array {
-	return graph.Add(out, graph.Mul(graph.Exp(s.log(params)), noise))
+	return out.Add(s.log(params).Exp().Mul(noise))
 }
 
 var halfLog2Pi = math.Log(2*math.Pi) / 2
@@ -50,9 +50,9 @@ var halfLog2Pi = math.Log(2*math.Pi) / 2
 // LogProb is the sum over the elements of the logarithms of the densities.
 func (s Squashed) LogProb(params any, out, draw *graph.Array) *graph.Array {
 	log := s.log(params)
-	z := graph.Mul(graph.Sub(draw, out), graph.Exp(graph.Neg(log)))
-	normal := graph.Sub(graph.Mul(-.5, graph.Square(z)), graph.Add(log, halfLog2Pi))
-	return graph.Sum(graph.Sub(normal, s.logSlope(draw)))
+	z := draw.Sub(out).Mul(log.Neg().Exp())
+	normal := graph.Mul(-.5, z.Square()).Sub(log.Add(halfLog2Pi))
+	return normal.Sub(s.logSlope(draw)).Sum()
 }
 
 // Entropy has no closed form: it is that of the normal variables and the expected logarithm of tanh's slope, by the
@@ -70,11 +70,11 @@ func (s Squashed) Entropy(params any, out *graph.Array) *graph.Array {
 		weights[i] /= float32(total)
 	}
 	log := s.log(params)
-	column := func(a *graph.Array) *graph.Array { return graph.ExpandDims(a, 0) }
-	row := func(v []float32) *graph.Array { return graph.Reshape(graph.Float32s(v), points, 1) }
-	u := graph.Add(column(out), graph.Mul(column(graph.Exp(log)), row(nodes)))
-	slopes := graph.Sum(graph.Mul(s.logSlope(u), row(weights)), 0)
-	return graph.Sum(graph.Add(graph.Add(log, .5+halfLog2Pi), slopes))
+	column := func(a *graph.Array) *graph.Array { return a.ExpandDims(0) }
+	row := func(v []float32) *graph.Array { return graph.Float32s(v).Reshape(points, 1) }
+	u := column(out).Add(column(log.Exp()).Mul(row(nodes)))
+	slopes := s.logSlope(u).Mul(row(weights)).Sum(0)
+	return log.Add(.5 + halfLog2Pi).Add(slopes).Sum()
 }
 
 // Action fills the box.
@@ -90,7 +90,7 @@ func (s Squashed) log(params any) *graph.Array {
 
 // logSlope is the logarithm of tanh's derivative at u, […, Size], without overflow; 0 for elements that have no bounds.
 func (s Squashed) logSlope(u *graph.Array) *graph.Array {
-	v := graph.Abs(u)
-	slope := graph.Mul(2, graph.Sub(graph.Sub(math.Ln2, v), graph.Log1p(graph.Exp(graph.Mul(-2, v)))))
-	return graph.Select(graph.BroadcastTo(graph.Of(s.bounded), u.Dims()...), slope, 0.)
+	v := u.Abs()
+	slope := graph.Mul(2, graph.Sub(math.Ln2, v).Sub(graph.Log1p(graph.Mul(-2, v).Exp())))
+	return graph.Select(graph.Of(s.bounded).BroadcastTo(u.Dims()...), slope, 0.)
 }

@@ -96,7 +96,7 @@ func TestSquashedHead(t *testing.T) {
 		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}),
 			graph.Float32s([]float32{float32(deviation), float32(deviation)}))
 		free := distribution.NewNormal(-1, 1)
-		sum := func(a *graph.Array) float64 { return numbersOf(t, graph.Sum(a))[0] }
+		sum := func(a *graph.Array) float64 { return numbersOf(t, a.Sum())[0] }
 		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3,
 			"case %d", i+1)
 		draw := h.Draw(params, out, h.Noise(random.New(int64(i))))
@@ -168,7 +168,7 @@ func TestMultiCategoricalHead(t *testing.T) {
 		x    []int32
 		want float64
 	}{{[]int32{2, 1}, 1}, {[]int32{3, 0}, 0}, {[]int32{0, 2}, 0}, {[]int32{-1, 0}, 0}} {
-		require.Equal(t, c.want, numbersOf(t, graph.Convert(space.Contains(graph.Int32s(c.x)), graph.Float32))[0], "%v",
+		require.Equal(t, c.want, numbersOf(t, space.Contains(graph.Int32s(c.x)).Convert(graph.Float32))[0], "%v",
 			c.x)
 	}
 	_, err = StochasticOf(envs.MultiDiscrete{})

@@ -45,7 +45,7 @@ func (w Weight) Times(x *graph.Array) *graph.Array {
 	x = fitting(x, w.W)
 	y := graph.Dot
 	if w.Turned {
-		y = func(x, w *graph.Array) *graph.Array { return graph.Dot(w, x) }
+		y = func(x, w *graph.Array) *graph.Array { return w.Dot(x) }
 	}
 	if w.Own.A == nil {
 		return y(x, w.W)
@@ -74,7 +74,7 @@ type Layer struct {
 }
 
 // Apply is x·W + B.
-func (l Layer) Apply(x *graph.Array) *graph.Array { return graph.Add(l.W.Times(x), l.B) }
+func (l Layer) Apply(x *graph.Array) *graph.Array { return l.W.Times(x).Add(l.B) }
 
 // laying is how a policy lays out one member's parameters: the matrices by themselves, or those that are shared.
 type laying struct{ shared map[*graph.Array]Factors } // nil: by themselves
@@ -97,7 +97,7 @@ func layingOf(s Shared) laying {
 func (l laying) ordered(w *graph.Array, order func(rows *graph.Array) *graph.Array) *graph.Array {
 	to := order(w)
 	if own := l.shared[w]; own.A != nil {
-		own.A = graph.Transpose(order(graph.Transpose(own.A, 1, 0)), 1, 0)
+		own.A = order(own.A.Transpose(1, 0)).Transpose(1, 0)
 		l.shared[to] = own
 	}
 	return to
@@ -136,7 +136,7 @@ func (l laying) fill(units int) int {
 func (l laying) last(d nn.Dense, more int) Layer {
 	w := l.weight(d.W, more, 0)
 	if d.W.Dim(1) < fewOutputs && l.shared == nil {
-		w.W, w.Turned = graph.Transpose(w.W, 1, 0), true
+		w.W, w.Turned = w.W.Transpose(1, 0), true
 	}
 	return Layer{w, d.B}
 }

@@ -22,14 +22,14 @@ func factored(params any, key random.Key, scale *graph.Array) (shared Shared, fo
 	leaves, tree := graph.Flatten(params)
 	for _, leaf := range leaves {
 		if leaf.Rank() != 2 {
-			own := graph.Add(leaf, graph.Mul(scale, normal(leaf.Dims()...)))
+			own := leaf.Add(scale.Mul(normal(leaf.Dims()...)))
 			ofShared, ofFormed = append(ofShared, own), append(ofFormed, own)
 			shared.Factors = append(shared.Factors, Factors{})
 			continue
 		}
 		f := Factors{A: normal(2, leaf.Dim(0)), B: normal(2, leaf.Dim(1)), Scale: scale}
 		ofShared = append(ofShared, leaf)
-		ofFormed = append(ofFormed, graph.Add(leaf, graph.Mul(scale, graph.Dot(graph.Transpose(f.A, 1, 0), f.B))))
+		ofFormed = append(ofFormed, leaf.Add(scale.Mul(f.A.Transpose(1, 0).Dot(f.B))))
 		shared.Factors = append(shared.Factors, f)
 	}
 	shared.Params = tree.Unflatten(ofShared)

@@ -70,8 +70,8 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 			tile = graph.VMap(term)(tile)
 		}
 		return graph.MapTree(func(z *graph.Array) *graph.Array {
-			flat := graph.Reshape(z, z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
-			return graph.Reshape(graph.Dot(w, flat.Convert(graph.Float32)), z.Dims()[1:]...)
+			flat := z.Reshape(z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
+			return w.Dot(flat.Convert(graph.Float32)).Reshape(z.Dims()[1:]...)
 		}, tile)
 	})
 }
@@ -79,7 +79,7 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
 	return d.sum(weights, func(w *graph.Array, tile any) any {
 		v := graph.VMap(term)(tile)
-		return graph.Dot(graph.Transpose(v.Mul(graph.ExpandDims(w, 1)), 1, 0), v)
+		return v.Mul(w.ExpandDims(1)).Transpose(1, 0).Dot(v)
 	}).(*graph.Array)
 }
 
@@ -95,7 +95,7 @@ func (d *draws) Map(term func(draw any) any) any {
 func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
 	padded := graph.Pad(weights, 0, []int{0}, []int{(t.Total()+1)*t.Lanes - t.Items})
-	local := t.Local(graph.Reshape(padded, t.Total()+1, t.Lanes))
+	local := t.Local(padded.Reshape(t.Total()+1, t.Lanes))
 	one := func(i *graph.Array) any { return f(graph.DynamicIndex(local, i, 0), d.tile(i)) }
 	if d.running {
 		return RunningSum(t, d.perDevice, one)

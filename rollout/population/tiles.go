@@ -136,7 +136,7 @@ func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, op
 
 // inOrder makes [tiles, Lanes, dims...] a list in order, [Items, dims...].
 func (t Tiles) inOrder(a *graph.Array, tiles int) *graph.Array {
-	flat := graph.Reshape(a, append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
+	flat := a.Reshape(append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
 	return graph.SliceAxis(flat, 0, 0, t.Items)
 }
 
@@ -146,7 +146,7 @@ func (t Tiles) Gather(rows *graph.Array) *graph.Array {
 	if t.Alone {
 		return own
 	}
-	return graph.Reshape(graph.AllGather(own, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
+	return graph.AllGather(own, graph.DeviceAxis).Reshape(append([]int{t.Total()}, rows.Dims()[1:]...)...)
 }
 
 // Sum adds up the Rows of all devices in the list's order: [dims...], the same on every device.
@@ -171,14 +171,14 @@ func (t Tiles) PairSum(rows *graph.Array) *graph.Array {
 	}
 	single := t
 	single.PerDevice = 1
-	return pairSum(single.Gather(graph.ExpandDims(pairSum(rows, t.PerDevice), 0)), t.Devices)
+	return pairSum(single.Gather(pairSum(rows, t.PerDevice).ExpandDims(0)), t.Devices)
 }
 
 // pairSum is PairSum of the first n rows of an array.
 func pairSum(rows *graph.Array, n int) *graph.Array {
 	level := make([]*graph.Array, n)
 	for i := range level {
-		level[i] = graph.Index(rows, i)
+		level[i] = rows.Index(i)
 	}
 	for ; len(level) > 1; level = level[:len(level)/2] {
 		for i := range len(level) / 2 {

@@ -258,7 +258,7 @@ func TestBind(t *testing.T) {
 		require.Equal(t, s.Count, bound.Count)
 		require.False(t, s.Sigma.Array().IsTraced(), "the original is as it was")
 		require.False(t, Bind(s, in, "other.").Sigma.Array().IsTraced())
-		return []*graph.Array{graph.Mul(bound.Sigma.Array(), 2), graph.Mul(s.Sigma.Array(), 2)}
+		return []*graph.Array{bound.Sigma.Array().Mul(2), s.Sigma.Array().Mul(2)}
 	})
 	out, err := f(in)
 	require.NoError(t, err)

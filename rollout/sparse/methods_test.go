@@ -57,9 +57,9 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 				Weights []*graph.Array
 				Stats   *graph.Array
 			}
-			end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, (half+1)*steps) }, func(c loop) loop {
+			end := graph.While(func(c loop) *graph.Array { return c.T.Lt((half + 1) * steps) }, func(c loop) loop {
 				next, now := m.step(c.Weights, fixed, data, c.T, rate)
-				return loop{graph.Add(c.T, 1), next, graph.Add(c.Stats, now)}
+				return loop{c.T.Add(1), next, c.Stats.Add(now)}
 			}, loop{graph.Of(int32(half * steps)), weights, stats})
 			weights, stats = end.Weights, end.Stats
 			var next Member
@@ -68,7 +68,7 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 			}
 			member = next
 			weights, fixed = m.load(member, index)
-			stats = graph.Add(stats, m.evaluate(weights, fixed, data, graph.Of(int32(0))))
+			stats = stats.Add(m.evaluate(weights, fixed, data, graph.Of(int32(0))))
 		}
 		return learned{member, stats}
 	})(first, data)

@@ -311,7 +311,7 @@ func TestKernelRefuses(t *testing.T) {
 		{"step", 0, batch(32), 1, "a step or a width"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			at := graph.Add(graph.Iota(shape[0].Connections), c.place)
+			at := graph.Iota(shape[0].Connections).Add(c.place)
 			m := Member{{At: at, W: graph.Zeros(graph.ShapeOf(graph.Float32, shape[0].Connections))}}
 			_, err := xlabridge.Jit2(client, func(m Member, b Batches) []*graph.Array {
 				k := kernelMethod{shape, graph.Float32}

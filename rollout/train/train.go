@@ -100,7 +100,7 @@ func (s Stepper[P, B, M]) sumOfTiles(state State[P], minibatch B) (*population.L
 	tile := func(local *graph.Array) *graph.Array {
 		in := graph.Once(inputs{state.Params, state.Scale, minibatch, local})
 		rows := graph.MapTree(func(a *graph.Array) *graph.Array {
-			tiles := graph.SplitAxis(a, 0, s.Tiles.Items, a.Dim(0)/s.Tiles.Items)
+			tiles := a.SplitAxis(0, s.Tiles.Items, a.Dim(0)/s.Tiles.Items)
 			return graph.DynamicIndex(tiles, first.Add(in.Local), 0)
 		}, in.Minibatch)
 		own := State[P]{Params: in.Params, Scale: in.Scale}
@@ -121,7 +121,7 @@ func (s Stepper[P, B, M]) inParts(state State[P], loss func(rows B) Loss[P, M], 
 		return gradientOf(state, loss(graph.Once(rows)))
 	}
 	parts := graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.SplitAxis(a, 0, s.Parts, a.Dim(0)/s.Parts)
+		return a.SplitAxis(0, s.Parts, a.Dim(0)/s.Parts)
 	}, rows)
 	add := func(mean, x *graph.Array) *graph.Array { return mean.Add(x.Div(float64(s.Parts))) }
 	zero := graph.ZerosLikeTree(Gradients[P, M]{state.Params, s.Zero})

@@ -35,10 +35,10 @@ func TestEggroll(t *testing.T) {
 		require.Equal(t, floatsOf(t, start.N), floatsOf(t, told.Mean.(genome).N))
 		sum := make([]float64, 35)
 		for g := range members / 2 {
-			a, b := floatsOf(t, graph.Index(draws[0].A, g)), floatsOf(t, graph.Index(draws[0].B, g))
-			plus := e.Member(state, []factors{{graph.Index(draws[0].A, g), graph.Index(draws[0].B, g)},
-				{A: graph.Index(draws[1].A, g)},
-				{A: graph.Index(draws[2].A, g)}}, graph.Of(int32(0))).(genome)
+			a, b := floatsOf(t, draws[0].A.Index(g)), floatsOf(t, draws[0].B.Index(g))
+			plus := e.Member(state, []factors{{draws[0].A.Index(g), draws[0].B.Index(g)},
+				{A: draws[1].A.Index(g)},
+				{A: draws[2].A.Index(g)}}, graph.Of(int32(0))).(genome)
 			member := floatsOf(t, plus.W)
 			for i := range 7 {
 				for j := range 5 {
@@ -76,7 +76,7 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 		return []*graph.Array{leaves[0].noise(), leaves[1].noise()}
 	})(draws)
 	for i, moved := range told.Mean.([]*graph.Array) { // .1 / (6 * .5) * sum of (plus - minus) * noise
-		want := graph.Mul(graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1), .1/3)
+		want := graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1).Mul(.1 / 3)
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, moved), 1e-6)
 	}
 }
@@ -86,7 +86,7 @@ func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
 	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
 		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)),
 			random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
-		want := graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), float32(math.Sqrt(float64(rank))))
+		want := f.A.Transpose(1, 0).Dot(f.B).Div(float32(math.Sqrt(float64(rank))))
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, f.noise()), 1e-5, "rank %d", rank)
 	}
 }

@@ -91,7 +91,7 @@ func TestBest(t *testing.T) {
 		}
 		order, found := best(graph.Float32s(f), c.count)
 		require.Equal(t, c.order, floatsOf(t, order), "case %d", c.number)
-		require.Equal(t, c.found, floatsOf(t, graph.Convert(found, graph.Float32))[0], "case %d", c.number)
+		require.Equal(t, c.found, floatsOf(t, found.Convert(graph.Float32))[0], "case %d", c.number)
 	}
 }
 
@@ -203,9 +203,9 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 		now := floatsOf(t, state.Scale)
 		require.Equal(t, generation%3 != 2, slices.Equal(before, now), "generation %d", generation)
 		if generation%3 == 2 { // B·D²·Bᵀ is the covariance
-			scaled := graph.Mul(state.Basis, graph.Square(state.Scale))
+			scaled := state.Basis.Mul(state.Scale.Square())
 			require.InDeltaSlice(t, floatsOf(t, state.Covariance),
-				floatsOf(t, graph.Dot(scaled, graph.MatrixTranspose(state.Basis))), 1e-5)
+				floatsOf(t, scaled.Dot(graph.MatrixTranspose(state.Basis))), 1e-5)
 		}
 		before = now
 	}

@@ -16,24 +16,22 @@ import (
 // valley is -Rosenbrock, hill -|x - 1|², ridge an ellipsoid of condition 1000 that lies across all axes; the maxima are
 // 0.
 func hill(x *graph.Array) *graph.Array {
-	return graph.Neg(graph.Sum(graph.Square(graph.Sub(x, 1))))
+	return x.Sub(1).Square().Sum().Neg()
 }
 
 func valley(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
 	a, b := graph.SliceAxis(x, 0, 0, n-1), graph.SliceAxis(x, 0, 1, n)
-	return graph.Neg(graph.Sum(graph.Add(graph.Mul(100, graph.Square(graph.Sub(b, graph.Square(a)))),
-		graph.Square(graph.Sub(1, a)))))
+	return graph.Mul(100, b.Sub(a.Square()).Square()).Add(graph.Sub(1, a).Square()).Sum().Neg()
 }
 
 func ridge(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
-	axis := graph.Div(graph.Add(graph.Convert(graph.Iota(n), graph.Float32), 1),
-		float32(math.Sqrt(float64(n*(n+1)*(2*n+1))/6)))
-	x = graph.Sub(x, 1)
-	x = graph.Sub(x, graph.Mul(axis, graph.Mul(2, graph.Dot(x, axis)))) // mirrored
-	power := graph.Mul(graph.Convert(graph.Iota(n), graph.Float32), float32(3/float64(n-1)))
-	return graph.Neg(graph.Sum(graph.Mul(graph.Pow(float32(10), power), graph.Square(x))))
+	axis := graph.Iota(n).Convert(graph.Float32).Add(1).Div(float32(math.Sqrt(float64(n*(n+1)*(2*n+1)) / 6)))
+	x = x.Sub(1)
+	x = x.Sub(axis.Mul(graph.Mul(2, x.Dot(axis)))) // mirrored
+	power := graph.Iota(n).Convert(graph.Float32).Mul(float32(3 / float64(n-1)))
+	return graph.Pow(float32(10), power).Mul(x.Square()).Sum().Neg()
 }
 
 // climb searches one function, number 0, 1 or 2, for some generations from -1 on, and gives the fitness of the centre
@@ -73,9 +71,9 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		})(graph.Iota(s.GroupSize())).(*graph.Array)
 		fitness := graph.VMap(func(x *graph.Array) *graph.Array {
 			return function(in.Number, x)
-		})(graph.Reshape(all, members, n))
+		})(all.Reshape(members, n))
 		if failing {
-			fitness = graph.Select(graph.Eq(graph.Rem(graph.Add(graph.Iota(members), generation), 5), 0), math.NaN(),
+			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)
 		}
 		state := tell(s, in.State, fitness, given{draws})

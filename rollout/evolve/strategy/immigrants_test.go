@@ -51,9 +51,9 @@ func TestImmigrantsAreMembers(t *testing.T) {
 		member := func(genome *graph.Array) []float64 {
 			return floats(s.Member(state, r.Immigrant(state, genome), graph.Of(int32(0))).(*graph.Array))
 		}
-		near := graph.Add(centre, graph.Mul(away, float32(.02)))
+		near := centre.Add(away.Mul(float32(.02)))
 		require.InDeltaSlice(t, floats(near), member(near), 2e-4, name)
-		far := graph.Add(centre, graph.Mul(away, float32(1e5)))
+		far := centre.Add(away.Mul(float32(1e5)))
 		if _, keeps := s.(Lineal); keeps {
 			require.Equal(t, floats(far), member(far), name)
 			continue

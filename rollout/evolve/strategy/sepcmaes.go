@@ -61,7 +61,7 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	step := s.Variance.Sqrt().Mul(sum.Z)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Told)
 	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
-	variance = graph.Clamp(0, variance, float32(cmaMost)).Add(float32(cmaLeast))
+	variance = variance.Clamp(0, float32(cmaMost)).Add(float32(cmaLeast))
 	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
 		s.Told.Add(1)}
 }

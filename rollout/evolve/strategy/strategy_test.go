@@ -90,11 +90,11 @@ func (g given) Sum(weights *graph.Array, term func(any) any) any {
 
 func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
 	v := graph.VMap(term)(g.noise)
-	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
+	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
 
 // returns are fitnesses as evosax was told them, turned into what is to be maximised.
-func returns(a oracles.Array) *graph.Array { return graph.Neg(array(a)) }
+func returns(a oracles.Array) *graph.Array { return array(a).Neg() }
 
 func TestCentredRanksAreEvosax(t *testing.T) {
 	steps := 0
@@ -105,7 +105,7 @@ func TestCentredRanksAreEvosax(t *testing.T) {
 			}
 			steps++
 			// evosax's smallest is best, at -0.5.
-			near(t, s.Shaped, graph.Neg(CentredRanks(returns(s.Fitness))), 1e-6, "shaped", i)
+			near(t, s.Shaped, CentredRanks(returns(s.Fitness)).Neg(), 1e-6, "shaped", i)
 		}
 	}
 	require.Positive(t, steps)
@@ -171,11 +171,11 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 			members := graph.VMap(func(side *graph.Array) any {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
-			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
 			state = tell(es, state, returns(s.Fitness), given{noise})
 			told := state.(GaussianState)
 			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
-			near(t, s.Adam.Mu, graph.Neg(told.Adam.Mu), 1e-6, "first moment", i) // evosax descends
+			near(t, s.Adam.Mu, told.Adam.Mu.Neg(), 1e-6, "first moment", i) // evosax descends
 			near(t, s.Adam.Nu, told.Adam.Nu, 1e-6, "second moment", i)
 			count, err := graph.Float(told.Adam.Count)
 			require.NoError(t, err)
@@ -229,7 +229,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 			members := graph.VMap(func(side *graph.Array) any {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
-			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
 			state = tell(es, state, returns(s.Fitness), given{noise})
 			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
 			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
@@ -324,7 +324,7 @@ func TestLogWeights(t *testing.T) {
 // Noise and Move work leaf by leaf and leave dtypes as they are.
 func TestNoiseAndMove(t *testing.T) {
 	type genome struct{ W, Half, N, None *graph.Array }
-	g := genome{graph.Float32s([]float32{1, 2}), graph.Convert(graph.Float32s([]float32{1}), graph.BFloat16),
+	g := genome{graph.Float32s([]float32{1, 2}), graph.Float32s([]float32{1}).Convert(graph.BFloat16),
 		graph.Int32s([]int32{5, -5, 16777215}),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 0))}
 	key := random.New(3)
@@ -337,7 +337,7 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 0), g.W.Shape())), floats(z.W))
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 1), g.Half.Shape())), floats(z.Half))
 	require.Equal(t, []float64{0, 0, 0}, floats(z.N))
-	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Convert(graph.Float32s([]float32{2}), graph.BFloat16),
+	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Float32s([]float32{2}).Convert(graph.BFloat16),
 		graph.Int32s([]int32{3, -2, 1}), g.None}
 	moved := Move(g, graph.Scalar(.5), change).(genome)
 	require.Equal(t, []float64{1.25, 1.75}, floats(moved.W))

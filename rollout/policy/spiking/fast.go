@@ -48,9 +48,9 @@ type unit struct {
 
 func unitOf(s *Settings, n Neurons) unit {
 	u := unit{Beta: kept(s, n.Membrane), Alpha: kept(s, n.Synapse), Gamma: kept(s, n.Adaptation),
-		PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
-	u.Jump = graph.Mul(n.Jump, u.PerMV)
-	u.Drive = graph.Mul(graph.Mul(graph.Sub(1, u.Beta), n.Drive), u.PerMV)
+		PerMV: n.Threshold.Sub(n.Rest).Reciprocal()}
+	u.Jump = n.Jump.Mul(u.PerMV)
+	u.Drive = graph.Sub(1, u.Beta).Mul(n.Drive).Mul(u.PerMV)
 	return u
 }
 
@@ -64,7 +64,7 @@ type prepared[Cell any] struct {
 
 // input is what a cell takes of what arrives.
 func (p prepared[Cell]) input(in Input) *graph.Array {
-	return graph.Add(graph.Mul(in.Sum, p.PerMV), p.Drive)
+	return in.Sum.Mul(p.PerMV).Add(p.Drive)
 }
 
 func read[T any](op string, v any) T {
@@ -102,13 +102,13 @@ func (cubalif) Prepare(s *Settings, n Neurons) any {
 	u := unitOf(s, n)
 	rise := graph.Sub(1, u.Alpha)
 	cell := nn.CuBaLIF{Alpha: u.Alpha, Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}
-	return prepared[nn.CuBaLIF]{cell, graph.Mul(rise, u.Drive), graph.Mul(rise, u.PerMV)}
+	return prepared[nn.CuBaLIF]{cell, rise.Mul(u.Drive), rise.Mul(u.PerMV)}
 }
 
 func (cubalif) Start(p any) any {
 	l := read[prepared[nn.CuBaLIF]]("CuBaLIF", p)
 	// the constant current flows already
-	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: graph.Div(l.Drive, graph.Sub(1, l.Cell.Alpha))}
+	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: l.Drive.Div(graph.Sub(1, l.Cell.Alpha))}
 }
 
 func (cubalif) Spikes(p, state any) *graph.Array {

@@ -70,28 +70,28 @@ type Neurons struct {
 // A weight is what one spike lifts a potential by where nothing leaks meanwhile, weight-scale*g mV, whether it comes at
 // once or through a synapse's current. See Weight for those, and Steps for delays.
 func (s *Settings) Neurons(g Genes) Neurons {
-	each := func(n *graph.Array) *graph.Array { return graph.Add(graph.ZerosLike(g.B), n) }
+	each := func(n *graph.Array) *graph.Array { return graph.ZerosLike(g.B).Add(n) }
 	rest := s.Rest.Array()
 	return Neurons{
 		Membrane:   between(g.Membrane, s.TauMin.Array(), s.TauMax.Array()),
 		Synapse:    between(g.Synapse, s.SynapseMin.Array(), s.SynapseMax.Array()),
 		Adaptation: between(g.Adaptation, s.AdaptationMin.Array(), s.AdaptationMax.Array()),
-		Threshold:  graph.Add(rest, between(g.Threshold, s.ThresholdMin.Array(), s.ThresholdMax.Array())),
+		Threshold:  rest.Add(between(g.Threshold, s.ThresholdMin.Array(), s.ThresholdMax.Array())),
 		Jump:       between(g.Jump, s.JumpMin.Array(), s.JumpMax.Array()),
 		Rest:       each(rest), Reset: each(s.Reset.Array()), Drive: s.Weight(g.B),
 	}
 }
 
 // Weight is what genes of weights, or sums over them, stand for: weight-scale*g mV.
-func (s *Settings) Weight(g *graph.Array) *graph.Array { return graph.Mul(g, s.WeightScale.Array()) }
+func (s *Settings) Weight(g *graph.Array) *graph.Array { return g.Mul(s.WeightScale.Array()) }
 
 // Steps are the delays of genes in substeps, whole numbers in float32: round(delay*sigmoid(g)).
 func (s *Settings) Steps(g *graph.Array) *graph.Array {
-	return graph.Round(graph.Mul(nn.Sigmoid(g), float32(s.Delay)))
+	return nn.Sigmoid(g).Mul(float32(s.Delay)).Round()
 }
 
 func between(g, least, most *graph.Array) *graph.Array {
-	return graph.Mul(least, graph.Exp(graph.Mul(nn.Sigmoid(g), graph.Log(graph.Div(most, least)))))
+	return least.Mul(nn.Sigmoid(g).Mul(most.Div(least).Log()).Exp())
 }
 
 // Keep is what leaky integrators of these genes of a membrane keep in a substep: exp(-dt/between(g, tau-min, tau-max)).
@@ -101,5 +101,5 @@ func (s *Settings) Keep(g *graph.Array) *graph.Array {
 
 // kept is what is left behind a substep of what decays with a time constant.
 func kept(s *Settings, tau *graph.Array) *graph.Array {
-	return graph.Exp(graph.Neg(graph.Div(s.DT.Array(), tau)))
+	return s.DT.Array().Div(tau).Neg().Exp()
 }

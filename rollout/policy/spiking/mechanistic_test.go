@@ -23,13 +23,13 @@ func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []flo
 	x := s.Weight(graph.Float32s(arrives))
 	in := Input{Sum: x}
 	if d.BySign() {
-		in = Input{Excitation: graph.Max(x, 0), Inhibition: graph.Max(graph.Neg(x), 0)}
+		in = Input{Excitation: x.Max(0), Inhibition: x.Neg().Max(0)}
 	}
 	_, all := graph.Scan(func(state any, _ graph.None) (any, *graph.Array) {
 		now := d.Spikes(p, state)
 		return d.Step(p, state, now, in), now
 	}, d.Start(p), graph.None{}, graph.Length(steps))
-	return floats(t, graph.Sum(all, 0))
+	return floats(t, all.Sum(0))
 }
 
 // One gene of a constant current means the same to all models: what lifts lif to 0.6 of its way to the threshold makes

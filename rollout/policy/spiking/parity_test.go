@@ -44,8 +44,8 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			genes := s.Draw(k[0], in, units)
 			each := graph.ShapeOf(graph.Float32, units)
 			genes.B, genes.Threshold = graph.Mul(.3, random.Normal(k[1], each)), random.Normal(k[2], each)
-			trains := graph.Convert(random.Bernoulli(k[3], .3, steps, in), graph.Float32)
-			arrives := s.Weight(graph.Dot(trains, graph.Mul(1.5, genes.W)))
+			trains := random.Bernoulli(k[3], .3, steps, in).Convert(graph.Float32)
+			arrives := s.Weight(trains.Dot(graph.Mul(1.5, genes.W)))
 			play := func(s Settings, d Dynamics,
 				potential func(state any) *graph.Array) (spikes, nearest *graph.Array) {
 				p := d.Prepare(&s, s.Neurons(genes))
@@ -54,11 +54,11 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 					now := d.Spikes(p, state)
 					o := out{Spikes: now, Nearest: now}
 					if potential != nil {
-						o.Nearest = graph.Abs(graph.Sub(potential(state), 1))
+						o.Nearest = potential(state).Sub(1).Abs()
 					}
 					return d.Step(p, state, now, Input{Sum: x}), o
 				}, d.Start(p), arrives)
-				return all.Spikes, graph.ReduceMin(all.Nearest)
+				return all.Spikes, all.Nearest.ReduceMin()
 			}
 			fast, nearest := play(s, d, c.margin)
 			s, d = dynamics(c.slow)

@@ -14,7 +14,7 @@ type Voltmeter interface {
 
 // fromRest are potentials of the fast dynamics in mV, which count them from rest in units of the way to the threshold.
 func fromRest(n Neurons, u *graph.Array) *graph.Array {
-	return graph.Add(n.Rest, graph.Mul(u, graph.Sub(n.Threshold, n.Rest)))
+	return n.Rest.Add(u.Mul(n.Threshold.Sub(n.Rest)))
 }
 
 // Potential implements Voltmeter.

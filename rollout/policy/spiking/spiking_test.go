@@ -61,7 +61,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 			draw := func(i int) *graph.Array { return random.Normal(k[i], each) }
 			n := s.Neurons(Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3),
 				Threshold: draw(4), Jump: draw(5)})
-			in := graph.Mul(random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)), 9)
+			in := random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)).Mul(9)
 			p := d.Prepare(&s, n)
 			_, spikes := graph.Scan(func(state any, x *graph.Array) (any, *graph.Array) {
 				now := d.Spikes(p, state)
