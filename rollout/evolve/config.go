@@ -14,13 +14,17 @@ type Config struct {
 	generation.Search
 	// NormalizeObservations gives every member its observations less their means, over their standard deviations: of
 	// all that the population observed in the generations before. See policy.Normalizing.
-	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
+	NormalizeObservations bool     `set:"normalize-observations"`
+	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
+	_                     struct{} `help:"all that were made in the generations before"`
 	RestartSettings
 	generation.PatienceSettings
 	PoolSettings
 	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
 	// itself, so that results depend on the number of devices.
-	Keys string `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
+	Keys string   `set:"keys" oneof:"global,device"`
+	_    struct{} `help:"random keys count members over the whole population (global), or on each device (device:"`
+	_    struct{} `help:"results depend on --devices)"`
 }
 
 // Values of Config.Keys.

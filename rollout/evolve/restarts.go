@@ -20,8 +20,11 @@ import (
 
 // RestartSettings say how a search that has come to an end starts again; see restarting.
 type RestartSettings struct {
-	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
-	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
+	Restarts      string   `set:"restarts" program:"no" oneof:"none,ipop,bipop"`
+	_             struct{} `help:"how a search that has converged starts again: not at all, with twice the population"`
+	_             struct{} `help:"(ipop), or in turn with small populations that have evaluated less (bipop)"`
+	MaxPopulation int      `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population"`
+	_             struct{} `help:"largest population of a restart; 0 for 16 times the first population"`
 }
 
 // Values of RestartSettings.Restarts.

@@ -17,13 +17,20 @@ type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
 	Steps          int       `set:"steps" min:"1" max:"1073741823" help:"steps of SGD"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
-	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
+	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38"`
+	_              struct{}  `help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
-	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
-	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
-	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
+	Density        []float64 `set:"density" above:"0" max:"1"`
+	_              struct{}  `help:"part of the connections that are there, a number for each layer; the last holds"`
+	_              struct{}  `help:"for all further ones"`
+	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never"`
+	_              struct{}  `help:"steps between mutations of the topologies; 0 for none"`
+	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1"`
+	_              struct{}  `help:"part of the connections that a mutation replaces"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
-	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
+	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks"`
+	_              struct{}  `help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks"`
+	_              struct{}  `help:"(dense blocks of gathered inputs), auto"`
 	// Tune says how Method "auto" is settled.
 	run.Planning
 }

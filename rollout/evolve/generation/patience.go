@@ -4,9 +4,11 @@ import "math"
 
 // PatienceSettings say when a run that no longer gets better ends.
 type PatienceSettings struct {
-	Patience int `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823" help:"generations without a better best_ever after which the run ends; 0 to go on"`
+	Patience int      `set:"patience" program:"no" resume:"goal" min:"0" max:"1073741823"`
+	_        struct{} `help:"generations without a better best_ever after which the run ends; 0 to go on"`
 	// MinImprovement is what best_ever has to rise by, at least, to count as better.
-	MinImprovement float64 `set:"min-improvement" program:"no" resume:"goal" min:"0" help:"what best_ever has to rise by, at least, to count as better for --patience"`
+	MinImprovement float64  `set:"min-improvement" program:"no" resume:"goal" min:"0"`
+	_              struct{} `help:"what best_ever has to rise by, at least, to count as better for --patience"`
 }
 
 // Patience counts the generations since a run got better.

@@ -20,11 +20,14 @@ import (
 // otherwise.
 type Search struct {
 	run.Playing
-	Strategy    string `set:"strategy" help:"how the next population comes about"`
-	Population  int    `set:"pop" short:"p" help:"members of the population"` // a multiple of the strategy's GroupSize
-	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
+	Strategy    string   `set:"strategy" help:"algorithm that makes the next population"`
+	Population  int      `set:"pop" short:"p" help:"members of the population"`
+	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
+	_           struct{} `help:"generations at most"`
 	// HallOfFame is the number of members that are kept as the best of the whole run, or "auto"; see Hall.
-	HallOfFame string `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto" help:"members that are kept as the best of the whole run, from the best of each generation, and judged at its end; auto: 4, none of networks\nabove 65536 parameters"`
+	HallOfFame string   `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto"`
+	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
+	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
 	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
 	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on these three in the last digits,
@@ -33,7 +36,8 @@ type Search struct {
 	LanesLast bool `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
 	Unroll    int  `set:"unroll" min:"1" max:"64" zero:"the default" help:"steps in one turn of the loop; 0 to choose"`
 	// VectorWidth is plan.Plan's; 0: chosen.
-	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
+	VectorWidth int      `set:"vector-width" min:"128" max:"4096" zero:"the default"`
+	_           struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// checked holds what was found when this Search, or one that it was copied from, was last checked; nil: nothing is
 	// kept.
 	checked *atomic.Pointer[Setup]
@@ -41,8 +45,10 @@ type Search struct {
 
 // MigrationSettings are the settings of searches whose best members travel to other searches.
 type MigrationSettings struct {
-	MigrateEvery int `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
-	Migrants     int `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
+	MigrateEvery int      `set:"migrate-every" program:"no" min:"0" max:"1073741823"`
+	_            struct{} `help:"generations from one migration to the next; 0: nobody migrates"`
+	Migrants     int      `set:"migrants" min:"1" max:"4096"`
+	_            struct{} `help:"members that leave an island in a migration, and arrive at most"`
 }
 
 // DefaultMigration sends 5 members every 10 generations.

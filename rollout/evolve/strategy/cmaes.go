@@ -27,7 +27,10 @@ type CMAES struct {
 	ranked
 	Vectors
 	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
-	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000" zero:"as many as change a tenth of the covariance" help:"generations from one eigendecomposition to the next; 0 for as many as change a tenth of the covariance"`
+	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000"`
+	_          struct{}        `zero:"as many as change a tenth of the covariance"`
+	_          struct{}        `help:"generations from one eigendecomposition to the next; 0 for as many as change a"`
+	_          struct{}        `help:"tenth of the covariance"`
 }
 
 // CMAESState is what CMAES remembers between generations.

@@ -21,8 +21,11 @@ type SNES struct {
 	ranked
 	Vectors
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
-	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
-	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0" zero:"(3 + log n) / (5 √n) of n parameters" help:"step size of the standard deviations; 0 for the paper's, of the number of parameters"`
+	Sigma           settings.Number `set:"sigma" above:"0"`
+	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
+	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0"`
+	_               struct{}        `zero:"(3 + log n) / (5 √n) of n parameters"`
+	_               struct{}        `help:"step size of the standard deviations; 0 for the paper's"`
 }
 
 // SNESState is what SNES remembers between generations.
