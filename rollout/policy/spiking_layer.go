@@ -7,11 +7,11 @@ import (
 	"xlarun/rollout/policy/spiking"
 )
 
-// synapses are matrices as Prepare lays them out: whole, or what excites and what inhibits apart.
+// synapses holds matrices as Prepare lays them out: Sum, or excitation and inhibition separately.
 type synapses struct {
 	Sum  *Weight
-	Plus *Weight // the positive weights, the others 0
-	Less *Weight // the negative ones, without their sign
+	Plus *Weight // max(W, 0)
+	Less *Weight // max(-W, 0)
 }
 
 // spikingLayer is a layer as Prepare lays it out.
@@ -21,18 +21,18 @@ type spikingLayer struct {
 	Neurons any
 	Delay   *nn.Delay    // nil: none
 	Idle    *graph.Array // f32[units]: zeros
-	Born    *graph.Array `tree:"optional"` // f32[in, units]: the weights that plasticity starts from; nil: they stay
+	Born    *graph.Array `tree:"optional"` // f32[in, units]: initial plastic weights; nil: weights are constant
 }
 
-// spikingLayerState is what a layer carries.
+// spikingLayerState is the carry of a layer.
 type spikingLayerState struct {
 	Neurons  any
-	UnderWay *nn.DelayState    // nil: without delays
-	Sent     *graph.Array      // f32[units]: spikes so far that arrived
-	Plastic  *neuron.STDPState // of what the weights changed by; nil: they stay
+	UnderWay *nn.DelayState    // delayed spikes; nil: no delays
+	Sent     *graph.Array      // f32[units]: number of spikes so far
+	Plastic  *neuron.STDPState // change of the weights; nil: weights are constant
 }
 
-// layer lays one out, with so many more inputs and neurons, which are zero.
+// layer lays a layer out, padded with `before` inputs and `more` neurons, which are zero.
 func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLayer {
 	l := spikingLayer{In: s.synapses(lay, g.W, before, more)}
 	if g.Wh != nil {
@@ -52,17 +52,17 @@ func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLa
 	return l
 }
 
-// synapses lays a matrix of genes out.
+// synapses lays out a matrix of genes.
 func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) synapses {
 	if !s.dynamics.BySign() {
 		w := lay.weight(genes, before, more)
 		return synapses{Sum: &w}
 	}
-	whole := lay.whole(genes, before, more) // signs are those of the sum, so that what members share has to be formed
+	whole := lay.whole(genes, before, more) // the sign is that of the sum, so that a shared matrix is formed
 	return synapses{Plus: &Weight{W: whole.Max(0)}, Less: &Weight{W: whole.Neg().Max(0)}}
 }
 
-// whole is a matrix with what a member has of its own of it.
+// whole returns a matrix with a member's own factors added.
 func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
 	w := l.weight(genes, more...)
 	if own := w.Own; own.A != nil {
@@ -71,7 +71,7 @@ func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
 	return w.W
 }
 
-// drives is what arrives at a layer in a substep, f32[units] in genes of weights.
+// drives is the input of a layer in a substep, f32[units], in genes of weights.
 type drives struct {
 	Sum, Plus, Less *graph.Array `tree:"optional"`
 }
@@ -81,11 +81,6 @@ func (w synapses) drives(spikes *graph.Array) drives {
 		return drives{Sum: single(w.Sum.Times(spikes))}
 	}
 	return drives{Plus: single(w.Plus.Times(spikes)), Less: single(w.Less.Times(spikes))}
-}
-
-// and adds what arrives by another way.
-func (d drives) and(more drives) drives {
-	return graph.MapTree2(func(a, b *graph.Array) *graph.Array { return a.Add(b) }, d, more)
 }
 
 func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
@@ -101,12 +96,13 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	return state
 }
 
-// substep takes a layer through one: its next state, its spikes as they arrive at who listens, and as they leave.
+// substep computes a layer's substep. It returns the next state, the spikes that arrive at the next layer, and the
+// spikes before their delay.
 func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
 	arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
 	fired = s.dynamics.Spikes(l.Neurons, was.Neurons)
 	spikes = fired
-	// A potential that is no finite number reaches everything that the neuron does.
+	// NaN or infinity in a state spreads to the neuron's spikes.
 	for _, leaf := range graph.Leaves(was.Neurons) {
 		spikes = spikes.Add(leaf.Mul(0))
 	}
@@ -116,7 +112,7 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
 		next.UnderWay = &under
 	}
 	if l.Own != nil {
-		arrives = arrives.and(l.Own.drives(spikes))
+		arrives = graph.AddTree(arrives, l.Own.drives(spikes))
 	}
 	in := graph.MapTree(s.Weight, arrives)
 	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,

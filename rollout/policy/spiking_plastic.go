@@ -5,21 +5,21 @@ import (
 	"xlarun/graph/neuron"
 )
 
-// plastic tells whether the weights between layers change within an episode.
+// plastic reports whether the weights between layers change within an episode.
 func (s *Spiking) plastic() bool { return s.Plasticity == "stdp" || s.Plasticity == "rewarded" }
 
-// Learns tells whether rewards change the weights.
+// Learns reports whether rewards change the weights.
 func (s *Spiking) Learns() bool { return s.Plasticity == "rewarded" }
 
-// stdp is the plasticity of all weights between layers. It counts what they have changed by, so that each episode
-// starts from the genes.
+// stdp returns the plasticity of all weights between layers. Its state is the change of the weights, so that each
+// episode starts from the genes.
 func (s *Spiking) stdp() neuron.STDP {
 	return neuron.STDP{DT: s.DT.Value, APlus: s.PlasticityRate, AMinus: 1.05 * s.PlasticityRate, TauPlus: 20,
 		TauMinus: 20,
 		Least:    -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.Learns(), TauC: s.PlasticityTau}
 }
 
-// arriving is what arrives at a layer by its weights as they are now.
+// arriving returns the input of a layer through its current weights.
 func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Array) drives {
 	if now.Plastic == nil {
 		return l.In.drives(sent)
@@ -31,7 +31,7 @@ func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Ar
 	return drives{Plus: sent.Dot(w.Max(0)), Less: sent.Dot(w.Neg().Max(0))}
 }
 
-// Learn gives the reward of a step to what is eligible.
+// Learn changes the eligible weights by the reward of a step.
 func (s *Spiking) Learn(carry any, reward *graph.Array) any {
 	c := stateOf[spikingState]("Spiking.Learn", carry)
 	layers := make([]spikingLayerState, len(c.Layers))

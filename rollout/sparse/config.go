@@ -92,7 +92,7 @@ func (c Config) methodOf(name string, s Shape) method {
 	case "kernel":
 		return kernelMethod{s, d}
 	case "blocks":
-		return blocksOf(s, d)
+		return blocksOf(s, d, maxFill)
 	}
 	return maskedMethod{s, d}
 }

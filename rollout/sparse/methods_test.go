@@ -103,7 +103,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 		}
 		var ways []way
 		if c.blocks {
-			ways = append(ways, way{"blocks", blocksWithin(shape, dtype, everywhere), -1})
+			ways = append(ways, way{"blocks", blocksOf(shape, dtype, everywhere), -1})
 		}
 		for i, path := range kernels.SparseSets() {
 			ways = append(ways, way{"kernel " + path, kernelMethod{shape, dtype}, i})

@@ -76,9 +76,9 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	return phases, p.Restore(before)
 }
 
-// counted is a method whose cost cannot be counted in the traced program.
+// counted is a method whose cost does not show in the traced program.
 type counted interface {
-	// cost returns the cost of one step of a member with so many examples.
+	// cost returns the cost of one step of a member with so many lanes.
 	cost(lanes int) graph.Cost
 }
 
@@ -103,22 +103,4 @@ func (p *Population) Cost() graph.Cost {
 func times(c graph.Cost, k float64) graph.Cost {
 	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps,
 		Bytes: k * c.Bytes}
-}
-
-// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, except in
-// the first layer, for the input's gradient. It counts reads and writes of places, weights and gradients once for each
-// block of lanes and direction and once for the update, and the images. Units and deltas stay in the cache.
-func (m kernelMethod) cost(lanes int) (c graph.Cost) {
-	blocks := float64(lanes / laneMultiple)
-	for l, layer := range m.shape {
-		n := float64(layer.Connections)
-		passes := 3.
-		if l == 0 {
-			passes = 2
-		}
-		c.FLOPs += n * (2*passes*float64(lanes) + 2)
-		c.Bytes += n * (blocks*(8+8+8) + 12)
-	}
-	c.Bytes += float64(lanes * m.shape[0].In)
-	return c
 }

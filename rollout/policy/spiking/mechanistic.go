@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// The ways by which spikes reach neurons of package neuron.
+// How spikes reach neurons of package neuron.
 const (
 	pulses       = ""            // at once: a current for one substep
 	currents     = "current"     // currents that decay
@@ -26,11 +26,11 @@ const (
 	shunts       = "shunt"       // at once: a conductance for the first h of a substep
 )
 
-// mechanistic are neurons of package neuron. A gene's neuron has, for G = Threshold - Rest,
+// mechanistic is a dynamics of package neuron. A neuron has, with G = Threshold - Rest,
 //
 //	C  = 200 pF, GL = C/Membrane
 //	I  = GL*Drive                                                 a constant current
-//	h  = dt/n with the least n by which h is at most finest[model]
+//	h  = dt/n with the smallest n for which h is at most finest[model]
 //	lif        EL = Rest; a spike subtracts Threshold - Reset. With pulses it subtracts exp(dt/Membrane) times that,
 //	           because the potential leaks before the substep ends
 //	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT
@@ -40,22 +40,21 @@ const (
 //	hh         conductances of 100 and 30 nS per pF, VT = Threshold - 3 mV; a spike is counted at (Threshold + ENa)/2;
 //	           Reset, Jump and Adaptation are not used
 //
-// The smallest current that makes a neuron spike is lif's for expif, adex and izhikevich, and close to it for hh. A
-// weight of w mV arrives as
+// The smallest current that makes a neuron spike is the same for lif, expif, adex and izhikevich, and close to it for
+// hh. A weight of w mV arrives as
 //
 //	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: at its end, a neuron of lif is w higher
 //	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse:
 //	              the same charge
 //	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: the same
-//	              charge half way to the threshold
+//	              charge midway between rest and threshold
 //	shunt         pulses over E - (Rest + Threshold)/2, nS, n times as much for one h
 //
 // So mechanistic:lif equals fast, spike by spike, and mechanistic:lif:current equals fast:cubalif. With conductances,
 // mechanistic:lif:shunt and mechanistic:lif:conductance are closest to them.
 type mechanistic struct{ model, synapse string }
 
-// finest is the longest step of models, ms; these are the ones that neurons makes. The equation of lif is solved
-// exactly, by any step.
+// finest is the longest step of each model, in ms. lif is solved exactly with any step.
 var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
 
 func (d mechanistic) BySign() bool { return d.synapse == conductances || d.synapse == shunts }
@@ -89,20 +88,20 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 	return nil
 }
 
-// mostInner is the number of a model's own steps in a substep.
+// mostInner is the largest number of a model's steps in a substep.
 const mostInner = 4096.
 
 // mechanism is a layer as Prepare lays it out.
 type mechanism struct {
 	Layer     neuron.Layer
 	Surrogate nn.Surrogate
-	PerMV     *graph.Array // 1/G: what a surrogate counts potentials in
+	PerMV     *graph.Array // 1/G: the unit of potentials in surrogates
 	Drive     *graph.Array // pA
-	Excites   *graph.Array // pA or nS of a mV that arrives
-	Inhibits  *graph.Array `tree:"optional"` // nS of a mV, with conductances
+	Excites   *graph.Array // pA or nS for each mV of input
+	Inhibits  *graph.Array `tree:"optional"` // nS for each mV of input, with conductances
 }
 
-// mechanismState is a layer's state and the spikes that it sends in the next substep.
+// mechanismState holds a layer's state and the spikes that it sends in the next substep.
 type mechanismState struct {
 	Layer  neuron.LayerState
 	Spikes *graph.Array
@@ -142,10 +141,11 @@ func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 	return m
 }
 
-// capacitance is that of all neurons, pF: currents and conductances are counted by it, so that no spike depends on it.
+// capacitance is the capacitance of all neurons, in pF. Currents and conductances are proportional to it, so that
+// spikes do not depend on it.
 const capacitance = 200
 
-// neurons are those of the model for a leak in nS and what is left of a potential behind a substep.
+// neurons returns the model's neurons. leak is the leak conductance in nS, left the decay factor in a substep.
 func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	c := graph.FullLike(leak, capacitance)
 	way := n.Threshold.Sub(n.Rest)
@@ -191,7 +191,12 @@ func (mechanistic) Spikes(_, state any) *graph.Array {
 	return read[mechanismState]("Mechanistic", state).Spikes
 }
 
-// Step lets the substep pass and keeps the spikes for the next one.
+// Potential implements Voltmeter. The first variable of all models is the potential.
+func (mechanistic) Potential(_ Neurons, state any) *graph.Array {
+	return read[mechanismState]("Mechanistic", state).Layer.Neurons[0]
+}
+
+// Step computes the substep and keeps the spikes for the next one.
 func (mechanistic) Step(p, state any, _ *graph.Array, in Input) any {
 	m, was := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
 	l, a := m.Layer, neuron.Arrivals{Current: m.Drive}

@@ -157,6 +157,6 @@ func TestBadSettings(t *testing.T) {
 		require.ErrorContains(t, err, c.want, "case %d", c.number)
 		require.IsType(t, &settings.Error{}, err)
 	}
-	require.ErrorContains(t, Register("fast", lif{}), "fast is registered already")
+	require.ErrorContains(t, Register("fast", lif), "fast is registered already")
 	require.ErrorContains(t, Register("", nil), "want a name and a dynamics")
 }
