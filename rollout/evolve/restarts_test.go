@@ -98,17 +98,18 @@ func TestRestartsInSnapshots(t *testing.T) {
 			largeSpent: 7, smallSpent: 9, bests: []float64{1, math.Inf(-1), .1}},
 	} {
 		s := run.Snapshot{Step: 5, Arrays: r.arrays()}
-		s.Arrays["generation"] = graph.Of(int32(5))
-		got, rest, err := readRestarts(s)
+		s.Arrays["generation"], s.Arrays["hall.fitness"] = graph.Of(int32(5)), graph.Scalar(0)
+		got, err := readRestarts(s)
 		require.NoError(t, err)
 		if len(got.bests) == 0 {
 			got.bests = nil
 		}
 		require.Equal(t, r, got)
-		require.Len(t, rest.Arrays, 1)
+		rest := (&Evolution{outer: restartsPrefix}).programState(s)
+		require.Len(t, rest.Arrays, 2)
 		require.Equal(t, int64(5), rest.Step)
 	}
-	_, _, err := readRestarts(run.Snapshot{Arrays: map[string]*graph.Array{}})
+	_, err := readRestarts(run.Snapshot{Arrays: map[string]*graph.Array{}})
 	require.ErrorContains(t, err, "restarts.counts")
 }
 

@@ -17,14 +17,14 @@ const (
 )
 
 // blocksMethod multiplies dense blocks, in the graph. It takes the units of a layer blockRows at a time, gathers the
-// inputs that any of them reads, blockCols at a time, and XLA multiplies all blocks as one batched product. A mask keeps
-// missing connections within a block at 0. Every topology has the same number of blocks, the largest that so many
+// inputs that any of them reads, blockCols at a time, and XLA multiplies all blocks as one batched product. A mask
+// keeps missing connections within a block at 0. Every topology has the same number of blocks, the largest that so many
 // connections can need. Layers whose blocks would fill more than maxFill of the matrix are dense and masked.
 //
 // Measured on one core with AVX-512 and batch 64, against masked matrices: 2.5 times as fast for networks 784-1024-10
 // with a hundredth of the first layer's connections; about as fast for 784-512-10 with a twentieth; half as fast for
-// 784-128-64-10 with a tenth, the default, where gathering costs more than the smaller product saves. The kernel in C is
-// 6 to 8 times as fast as blocks in all of these, so blocks are for backends without kernels.
+// 784-128-64-10 with a tenth, the default, where gathering costs more than the smaller product saves. The kernel in C
+// is 6 to 8 times as fast as blocks in all of these, so blocks are for backends without kernels.
 type blocksMethod struct {
 	layers []blockLayer
 	dtype  graph.DType
@@ -191,8 +191,8 @@ type blockLayer struct {
 // masked returns the method of a dense layer.
 func (b blockLayer) masked() maskedMethod { return maskedMethod{Shape{b.Layer}, b.dtype} }
 
-// index returns cols, group and place of out (see blocking.lay). Except in the first layer, cols and group of in follow,
-// and for each weight of in its place in the blocks of out, one beyond the end for a missing connection.
+// index returns cols, group and place of out (see blocking.lay). Except in the first layer, cols and group of in
+// follow, and for each weight of in its place in the blocks of out, one beyond the end for a missing connection.
 func (b blockLayer) index(c Connections) []*graph.Array {
 	if b.dense {
 		return nil

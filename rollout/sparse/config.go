@@ -31,20 +31,19 @@ type Config struct {
 	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks"`
 	_              struct{}  `help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks"`
 	_              struct{}  `help:"(dense blocks of gathered inputs), auto"`
-	// Tune says how Method "auto" is settled.
+	// Tune says how the method "auto" is chosen.
 	run.Planning
 }
 
-// Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
-// dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what
-// was stored or is measured, as Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ in
-// the last digits.
+// Methods are the values of Config.Method. "kernel" computes the connections alone, in C on CPU; "masked" multiplies
+// dense matrices; "blocks" multiplies small dense blocks of gathered inputs. "auto" is a stored or measured method, as
+// Tune says, else kernel, or masked on backends without kernels. Results of methods differ in the last digits.
 var Methods = []string{"auto", "kernel", "masked", "blocks"}
 
 // DTypes are the values of Config.DType.
 var DTypes = []string{"f32", "bf16"}
 
-// DefaultConfig is 200 networks of about 14,450 connections each.
+// DefaultConfig trains 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
 		LearningRate: .5,
@@ -74,7 +73,7 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
-// Given lists the settings that give the plan.
+// Given lists the settings that fix the plan.
 func (c Config) Given() []string {
 	if c.Method != "auto" {
 		return []string{"method"}

@@ -9,10 +9,10 @@ import (
 // laneMultiple is the number of lanes to whose multiples batches are padded.
 const laneMultiple = 32
 
-// kernelMethod runs a member's step in C (xlabridge/kernels/sparse.c), which computes the connections alone. In bfloat16,
-// the factors of products (weights, units, deltas) are rounded; sums, logits and gradients stay float32. That takes about
-// twice the instructions of float32. Smaller units do not make up for it, because the first-level cache holds a piece
-// anyway: bfloat16 is for its results, not for speed.
+// kernelMethod runs a member's step in C (xlabridge/kernels/sparse.c), which computes the connections alone. In
+// bfloat16, the factors of products (weights, units, deltas) are rounded; sums, logits and gradients stay float32. That
+// takes about twice the instructions of float32. Smaller units do not make up for it, because the first-level cache
+// holds a piece anyway: bfloat16 is for its results, not for speed.
 type kernelMethod struct {
 	shape Shape
 	dtype graph.DType
@@ -108,8 +108,8 @@ func (m kernelMethod) evaluate(weights, index []*graph.Array, b Batches, t *grap
 }
 
 // cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, except in
-// the first layer, for the input's gradient. It counts the images, and reads and writes of places, weights and gradients:
-// once for each block of lanes and direction, and once for the update. Units and deltas stay in the cache.
+// the first layer, for the input's gradient. It counts the images, and reads and writes of places, weights and
+// gradients: once for each block of lanes and direction, and once for the update. Units and deltas stay in the cache.
 func (m kernelMethod) cost(lanes int) (c graph.Cost) {
 	blocks := float64(lanes / laneMultiple)
 	for l, layer := range m.shape {

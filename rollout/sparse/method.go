@@ -35,8 +35,8 @@ func batch(b Batches, t *graph.Array, d graph.DType) (x, y *graph.Array) {
 	return x.Convert(d), graph.DynamicIndex(b.Labels, t, 0)
 }
 
-// judge returns the stats of logits x, [classes, lanes], and labels y, [lanes], f32[2]: the summed cross-entropy and the
-// number of correct answers.
+// judge returns the stats of logits x, [classes, lanes], and labels y, [lanes], f32[2]: the summed cross-entropy and
+// the number of correct answers.
 func judge(x, y *graph.Array) *graph.Array {
 	logits := x.Convert(graph.Float32)
 	classes := graph.IotaAxis(graph.ShapeOf(graph.Int32, logits.Dims()...), 0)

@@ -10,9 +10,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices),
-// "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members
-// together, each `repeats` times after a first one, and puts the state back.
+// Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
+// them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
+// mutation). Each runs `repeats` times after a first one. The state is restored.
 func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot()
 	if err != nil {
