@@ -127,3 +127,10 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 
 // Centre returns the mean.
 func (*CMAES) Centre(state any) any { return state.(CMAESState).Mean }
+
+// Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
+func (*CMAES) Immigrant(state, genome any) any {
+	s := state.(CMAESState)
+	away := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.MatrixTranspose(s.Basis).Dot(away).Div(s.Scale))
+}

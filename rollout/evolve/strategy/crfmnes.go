@@ -194,3 +194,12 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 
 // Centre returns the mean.
 func (*CRFMNES) Centre(state any) any { return state.(CRFMNESState).Mean }
+
+// Immigrant is (1 + v·vᵀ)^-½·(genome - mean)/(σ·D).
+func (*CRFMNES) Immigrant(state, genome any) any {
+	s := state.(CRFMNESState)
+	y := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma.Mul(s.Scale))
+	axis := s.axis()
+	along := graph.Div(1, graph.Add(1, axis.square).Sqrt()).Sub(1).Mul(y.Dot(axis.bar))
+	return likely(y.Add(along.Mul(axis.bar)))
+}

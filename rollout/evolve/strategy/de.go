@@ -123,3 +123,27 @@ func (*DE) Centre(state any) any {
 	s := state.(DEState)
 	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
 }
+
+// Immigrant is the genome as a trial.
+func (*DE) Immigrant(_, genome any) any { return genome }
+
+// Parent is the member that a trial's difference is added to; in the first generation it is the trial's own.
+func (e *DE) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
+	s := state.(DEState)
+	k := random.SplitN(key, 5)
+	base, _, _ := e.choose(k[0], k[1], s, group)
+	return graph.Select(s.Told.Eq(0), group, base)
+}
+
+// Places is the number of members.
+func (*DE) Places(population int) int { return population }
+
+// Survivors are the trials that replace members.
+func (*DE) Survivors(state any, fitness *graph.Array) *graph.Array {
+	return replacing(fitness, state.(DEState).Fitness)
+}
+
+// Standing is a place's fitness after the trial.
+func (*DE) Standing(state any, fitness *graph.Array) *graph.Array {
+	return WorstIfNaN(fitness).Max(state.(DEState).Fitness)
+}

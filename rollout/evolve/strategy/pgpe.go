@@ -109,3 +109,9 @@ func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 
 // Centre returns the mean.
 func (*PGPE) Centre(state any) any { return state.(PGPEState).Mean }
+
+// Immigrant is (genome - mean)/std.
+func (*PGPE) Immigrant(state, genome any) any {
+	s := state.(PGPEState)
+	return noiseOf(genome, s.Mean, s.Std)
+}

@@ -97,3 +97,22 @@ func (*PSO) Centre(state any) any {
 	s := state.(PSOState)
 	return graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
 }
+
+// Immigrant is a particle at rest there.
+func (*PSO) Immigrant(_, genome any) any {
+	return psoMove{genome.(*graph.Array), graph.ZerosLike(genome.(*graph.Array))}
+}
+
+// Parent is the particle itself.
+func (*PSO) Parent(_ random.Key, _ any, group *graph.Array) *graph.Array { return group }
+
+// Places is the number of particles.
+func (*PSO) Places(population int) int { return population }
+
+// Survivors are all particles, wherever they have moved.
+func (*PSO) Survivors(_ any, fitness *graph.Array) *graph.Array { return graph.Iota(fitness.Dim(0)) }
+
+// Standing is the fitness of a particle's best place.
+func (*PSO) Standing(state any, fitness *graph.Array) *graph.Array {
+	return WorstIfNaN(fitness).Max(state.(PSOState).Fitness)
+}

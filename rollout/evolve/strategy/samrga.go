@@ -93,3 +93,22 @@ func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 
 // Centre returns the best of the elites.
 func (*SAMRGA) Centre(state any) any { return state.(SAMRGAState).Elites.Index(0) }
+
+// Immigrant is the genome, with the standard deviation of the best elite.
+func (*SAMRGA) Immigrant(state, genome any) any {
+	return samrgaChild{genome.(*graph.Array), state.(SAMRGAState).Sigma.Index(0)}
+}
+
+// Parent is the elite of SampleAt.
+func (*SAMRGA) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
+	parent := random.Randint(random.SplitN(key, 3)[0], graph.ShapeOf(graph.Int32), 0, state.(SAMRGAState).Elites.Dim(0))
+	return graph.Select(group.Eq(0), 0, parent)
+}
+
+// Places is the number of elites.
+func (g *SAMRGA) Places(population int) int { return g.Keeps(population) }
+
+// Survivors are the best children.
+func (*SAMRGA) Survivors(state any, fitness *graph.Array) *graph.Array {
+	return elites(fitness, state.(SAMRGAState).Elites.Dim(0))
+}

@@ -68,3 +68,9 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 
 // Centre returns the mean.
 func (*SepCMAES) Centre(state any) any { return state.(SepCMAESState).Mean }
+
+// Immigrant is (genome - mean)/(σ·√variance).
+func (*SepCMAES) Immigrant(state, genome any) any {
+	s := state.(SepCMAESState)
+	return noiseOf(genome, s.Mean, s.Sigma.Mul(s.Variance.Sqrt()))
+}

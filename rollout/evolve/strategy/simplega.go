@@ -64,3 +64,19 @@ func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any 
 
 // Centre returns the best of the elites.
 func (*SimpleGA) Centre(state any) any { return state.(SimpleGAState).Elites.Index(0) }
+
+// Immigrant is the genome itself.
+func (*SimpleGA) Immigrant(_, genome any) any { return genome }
+
+// Parent is the elite of Sample.
+func (*SimpleGA) Parent(key random.Key, state any, _ *graph.Array) *graph.Array {
+	return random.Randint(random.SplitN(key, 2)[0], graph.ShapeOf(graph.Int32), 0, state.(SimpleGAState).Elites.Dim(0))
+}
+
+// Places is the number of elites.
+func (g *SimpleGA) Places(population int) int { return g.Keeps(population) }
+
+// Survivors are the best children.
+func (*SimpleGA) Survivors(state any, fitness *graph.Array) *graph.Array {
+	return elites(fitness, state.(SimpleGAState).Elites.Dim(0))
+}

@@ -71,3 +71,9 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 
 // Centre returns the mean.
 func (*SNES) Centre(state any) any { return state.(SNESState).Mean }
+
+// Immigrant is (genome - mean)/std.
+func (*SNES) Immigrant(state, genome any) any {
+	s := state.(SNESState)
+	return noiseOf(genome, s.Mean, s.Std)
+}

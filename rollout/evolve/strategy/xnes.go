@@ -87,3 +87,10 @@ func (*XNES) rate(set float64, n int) float64 {
 
 // Centre returns the mean.
 func (*XNES) Centre(state any) any { return state.(XNESState).Mean }
+
+// Immigrant solves σ·B·z = genome - mean.
+func (*XNES) Immigrant(state, genome any) any {
+	s := state.(XNESState)
+	away := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.Solve(s.Shape, away))
+}
