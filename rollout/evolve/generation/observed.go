@@ -6,12 +6,11 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Observed holds the statistics of what members have observed: moments, or nothing where observations are not
-// normalised.
+// Observed holds the statistics of observations: moments, or unobserved if observations are not normalised.
 type Observed interface {
-	// Scale returns how observations are normalised by these statistics.
+	// Scale returns how these statistics normalise observations.
 	Scale() Scaling
-	// merge returns the statistics of both; more has the same type.
+	// merge joins the statistics of both; more has the same type.
 	merge(more Observed) Observed
 	// fold merges the rows of all tiles, in the population's order.
 	fold(t population.Tiles) Observed
@@ -19,7 +18,7 @@ type Observed interface {
 
 // Scaling says how the observations of a member are normalised.
 type Scaling interface {
-	// params returns the parameters of a member with these own parameters.
+	// params returns the parameters of a member, given those of the policy that evolves.
 	params(own any) any
 }
 
@@ -40,7 +39,7 @@ type scaled policy.Scale
 
 func (s scaled) params(own any) any { return policy.Normalized{Own: own, Observation: policy.Scale(s)} }
 
-// unobserved stands for statistics that nobody gathers, unscaled for observations as they are.
+// unobserved and unscaled are Observed and Scaling without normalisation.
 type (
 	unobserved struct{}
 	unscaled   struct{}
@@ -59,7 +58,7 @@ func observedOf(m *policy.Moments) Observed {
 	return moments(*m)
 }
 
-// observed returns the statistics of one tile's members together, without padding; of are those of each member, leaves
+// observed joins the statistics of one tile's members, without padding. of are those of each member, leaves
 // [sides, lanes, …], or nil.
 func (p *Program) observed(tile *graph.Array, of *policy.Moments) Observed {
 	if of == nil {

@@ -13,14 +13,14 @@ func init() {
 	MustRegister("cmaes", func() Strategy { return &CMAES{Sigma: settings.Num(1)} })
 }
 
-// CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001) as Hansen's "The CMA
-// evolution strategy: a tutorial" (2016) writes it down, negative weights included, with the formulas and defaults of
-// evosax 0.3.2. Members are mean + σ·B·(D·z) of the covariance's eigenvectors B and the roots D of its eigenvalues.
+// CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001), with negative weights,
+// as in Hansen's "The CMA evolution strategy: a tutorial" (2016), with the formulas and defaults of evosax 0.3.2.
+// Members are mean + σ·B·(D·z), with the covariance's eigenvectors B and the roots D of its eigenvalues.
 //
-// The state has two matrices of n² numbers of n parameters. The eigendecomposition takes some 10·n³ steps on every
-// device; it is made every EigenEvery generations, and in between B and D are those of an older covariance, as the
-// tutorial allows. By default that is as many generations as change a tenth of the covariance, 0.1/(c1 + cmu) and 1 at
-// least: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax makes it in every
+// For n parameters, the state has two matrices of n² numbers. The eigendecomposition takes some 10·n³ steps on every
+// device. It is computed every EigenEvery generations. In between, B and D belong to an older covariance, as the
+// tutorial allows. By default that is the number of generations that change a tenth of the covariance, 0.1/(c1 + cmu),
+// at least 1: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax decomposes in every
 // generation.
 type CMAES struct {
 	single
@@ -33,7 +33,7 @@ type CMAES struct {
 	_          struct{}        `help:"tenth of the covariance"`
 }
 
-// CMAESState is what CMAES remembers between generations.
+// CMAESState is the state of CMAES.
 type CMAESState struct {
 	Mean       *graph.Array // f32[n]
 	Sigma      *graph.Array // f32[]: step size of the next generation
@@ -74,7 +74,7 @@ func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
 
-	// A negative weight is over the member's own length (equation 46): the covariance stays positive.
+	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.
 	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
 		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
@@ -106,7 +106,7 @@ func (e *CMAES) every(r recombination) int {
 	return max(1, int(math.Min(.1/(r.cOne+r.cMu), 1e6)))
 }
 
-// decompose returns eigenvectors and roots of eigenvalues: of the covariance where it is due, else the state's.
+// decompose returns eigenvectors and roots of eigenvalues: of the covariance if that is due, else the state's.
 func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	generations *graph.Array) (basis, scale *graph.Array) {
 	eigen := func() (basis, scale *graph.Array) {
@@ -116,7 +116,7 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	if every == 1 {
 		return eigen()
 	}
-	// A loop of at most one turn: Cond would read its predicate's value where nothing is traced.
+	// A loop of at most one iteration, because Cond reads its predicate's value outside of a trace.
 	type loop struct{ Due, Basis, Scale *graph.Array }
 	end := graph.While(func(l loop) *graph.Array { return l.Due }, func(loop) loop {
 		basis, scale := eigen()

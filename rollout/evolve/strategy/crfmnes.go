@@ -15,7 +15,7 @@ func init() {
 
 // CRFMNES is the fast moving natural evolution strategy of Nomura and Ono, "Fast moving natural evolution strategy for
 // high-dimensional problems" (2022), with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± σ·D·y with
-// y = (1 + v·vᵀ)^½·z, so that a covariance of n parameters is 2·n numbers and every generation a few sums over the
+// y = (1 + v·vᵀ)^½·z. So the covariance of n parameters is 2·n numbers, and a generation takes a few sums over the
 // pairs.
 type CRFMNES struct {
 	antithetic
@@ -23,14 +23,14 @@ type CRFMNES struct {
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
-// CRFMNESState is what CRFMNES remembers between generations.
+// CRFMNESState is the state of CRFMNES.
 type CRFMNESState struct {
 	Mean      *graph.Array // f32[n]
 	Sigma     *graph.Array // f32[]: step size of the next generation
 	SigmaPath *graph.Array // f32[n]: evolution path of the step size
 	Path      *graph.Array // f32[n]: evolution path of the covariance
 	Scale     *graph.Array // f32[n]: D, of product 1 with √(1 + v²)
-	V         *graph.Array // f32[n]: direction and, by its length, extent of the long axis
+	V         *graph.Array // f32[n]: the long axis
 }
 
 // Init starts at the genome with Sigma, D 1 and a random v of length about 1, which follows from the genome.
@@ -72,8 +72,8 @@ func (a longAxis) stretch(z *graph.Array) *graph.Array {
 type crfmnesRates struct {
 	recombination
 	utilities       placeWeights // max(0, log(population/2 + 1) - log(place + 1))
-	positive        placeWeights // the same, of sum 1, less 1/population; what is negative counts as 0
-	distance        float64      // alpha: how much farther members weigh more while the search moves
+	positive        placeWeights // the same, of sum 1, minus 1/population; negative ones count as 0
+	distance        float64      // alpha: how much more distant members weigh while the search moves
 	stagnant, close float64      // learning rates of sigma while it stagnates, and while it converges
 	shape           float64      // learning rate of v and D
 	one             float64      // weight of the path in it
@@ -83,7 +83,7 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	p, d := float64(population), float64(n)
 	r := crfmnesRates{positive: naturalWeights(population)}
 	r.utilities = placeWeights{top: r.positive.top, gain: 1}
-	// The squares are of the negative logarithms too, as in evosax: its mu_eff is smaller than the paper's.
+	// As in evosax, the squares include negative logarithms: mu_eff is smaller than the paper's.
 	all, squares := placeWeights{top: r.positive.top, gain: r.positive.gain, loss: r.positive.gain}, 0.
 	for i := range population {
 		squares += all.at(i) * all.at(i)
@@ -123,7 +123,7 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 		sumOf(noise, e.difference(recombined), nil)))
 	length := ofSigma.Square().Sum().Sqrt()
 
-	// While the search moves, members weigh more the farther out they are.
+	// While the search moves, distant members weigh more.
 	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	far := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
 	far = r.utilities.of(ev.Fitness).Mul(graph.Concatenate(0, far, far))
@@ -156,7 +156,7 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	return CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
 }
 
-// difference is the weight of each pair's z: that of side 0 less that of side 1.
+// difference returns the weight of each pair's z: side 0 minus side 1.
 func (e *CRFMNES) difference(w *graph.Array) *graph.Array {
 	plus, minus := e.sides(w)
 	return plus.Sub(minus)

@@ -58,14 +58,11 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		shape = []int{n / 2, 2} // a matrix
 	}
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
-		// Behind a barrier, as in evolve: without it the compiler writes the hash of the keys into each of those of the
-		// draws.
-		keys := random.Key{Data: graph.Barrier(random.Split(random.FoldIn(in.Key, generation), groups).Data)[0]}
-		draws := graph.VMap2(func(key random.Key, group *graph.Array) any {
+		// As in evolve: otherwise the compiler computes the hash of the keys again for each number drawn.
+		keys := graph.Once(random.Split(random.FoldIn(in.Key, generation), groups))
+		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
 			return Draw(s, key, in.State, group)
-		})(keys, graph.Iota(groups))
-		leaves, tree := graph.Flatten(draws)
-		draws = tree.Unflatten(graph.Barrier(leaves...))
+		})(keys, graph.Iota(groups)))
 		all := graph.VMap(func(side *graph.Array) any {
 			return graph.VMap(func(draw any) any { return s.Member(in.State, draw, side) })(draws)
 		})(graph.Iota(s.GroupSize())).(*graph.Array)

@@ -6,8 +6,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// gaussian is what OpenES and ARS share: antithetic pairs mean ± σ·z with one σ for all parameters, and steps of Adam.
-// What they differ in is the gradient, their Tell.
+// gaussian is shared by OpenES and ARS: antithetic pairs mean ± σ·z with one σ for all parameters, and steps of Adam.
+// They differ in the gradient, their Tell.
 type gaussian struct {
 	antithetic
 	Vectors
@@ -21,7 +21,7 @@ func defaultGaussian() gaussian {
 	return gaussian{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
 }
 
-// GaussianState is what OpenES and ARS remember between generations.
+// GaussianState is the state of OpenES and ARS.
 type GaussianState struct {
 	Mean  *graph.Array // f32[n]
 	Sigma *graph.Array // f32[]: of the next generation

@@ -7,23 +7,23 @@ import (
 	"xlarun/graph/random"
 )
 
-// Receiving is a Strategy that takes in immigrants: members that another search has found, in the place of its own.
+// Receiving is a Strategy that takes in immigrants, members of another search, instead of some of its own.
 //
-// For strategies that keep genomes (simplega, samrga, de, pso) an immigrant is one more member to choose from. A
-// strategy with a distribution is told the noise that would have drawn it, as in Hansen, "Injecting external solutions
-// into CMA-ES" (2011, arXiv 1110.4181): the inverse of Member, cut to a likely length, so that a distant immigrant
-// turns the search without throwing it off.
+// For strategies that keep genomes (simplega, samrga, de, pso) an immigrant is one more member to choose from. For a
+// strategy with a distribution it is the noise that would have drawn it, as in Hansen, "Injecting external solutions
+// into CMA-ES" (2011, arXiv 1110.4181): the inverse of Member, cut to a likely length, so that a distant immigrant does
+// not throw the search off.
 type Receiving interface {
 	Strategy
-	// Immigrant returns the draw whose side 0 is the member with a genome, or the nearest one that is likely enough.
+	// Immigrant returns the draw whose side 0 is the member with a genome, or the nearest likely one.
 	Immigrant(state, genome any) any
 }
 
-// Lineal is a Strategy whose members each descend from one of the genomes that its state keeps.
+// Lineal is a Strategy whose members each descend from one of the genomes in its state.
 type Lineal interface {
 	Strategy
-	// Parent returns the number of the kept genome from which a group's member comes, an int32 scalar; key and group
-	// are the draw's. See Draw.
+	// Parent returns the number of the genome from which a group's member descends, an int32 scalar. key and group are
+	// those of the draw; see Draw.
 	Parent(key random.Key, state any, group *graph.Array) *graph.Array
 	// Places returns the number of genomes that members descend from.
 	Places(population int) int
@@ -31,8 +31,8 @@ type Lineal interface {
 	Survivors(state any, fitness *graph.Array) *graph.Array
 }
 
-// Settled is a Strategy whose groups have places of their own, which a member takes only if it is better. The worst
-// group is the one with the worst place.
+// Settled is a Strategy whose groups have places in its state. A member takes its group's place only if it is better.
+// Immigrants replace the groups with the worst places.
 type Settled interface {
 	Strategy
 	// Standing returns the fitness of each group's place after a generation, f32[population].
@@ -51,15 +51,4 @@ func likely(z *graph.Array) *graph.Array {
 // noiseOf returns the likely noise z with which mean + scale·z is a genome.
 func noiseOf(genome any, mean, scale *graph.Array) *graph.Array {
 	return likely((genome.(*graph.Array)).Sub(mean).Div(scale))
-}
-
-// elites returns the best members, -1 where no member has a fitness.
-func elites(fitness *graph.Array, count int) *graph.Array {
-	order, found := best(fitness, count)
-	return graph.Select(found, order, -1)
-}
-
-// replacing returns the members that are no worse than the ones in their places, -1 for the others.
-func replacing(fitness, before *graph.Array) *graph.Array {
-	return graph.Select(fitness.Ge(before), graph.Iota(fitness.Dim(0)), -1)
 }

@@ -15,10 +15,9 @@ func init() {
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
-// pairs mean ± std·z with a standard deviation of its own for every parameter, centred ranks (or what Shaping says),
-// and for the mean Adam or the ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based
-// policy evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a
-// generation.
+// pairs mean ± std·z with one standard deviation for each parameter, centred ranks or another Shaping, and Adam for the
+// mean, or ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy evolution"
+// (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
 type PGPE struct {
 	antithetic
 	Vectors
@@ -33,7 +32,7 @@ type PGPE struct {
 	Shaped
 }
 
-// PGPEState is what PGPE remembers between generations.
+// PGPEState is the state of PGPE.
 type PGPEState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise

@@ -12,8 +12,8 @@ func init() {
 }
 
 // SepCMAES is CMA-ES with a diagonal covariance, of Ros and Hansen, "A simple modification in CMA-ES achieving linear
-// time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: learning rates as CMAES has them
-// (the paper's are (n + 2)/3 times as large), and no negative weights.
+// time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: the learning rates of CMAES (the
+// paper's are (n + 2)/3 times as large), and no negative weights.
 type SepCMAES struct {
 	single
 	ranked
@@ -21,7 +21,7 @@ type SepCMAES struct {
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
-// SepCMAESState is what SepCMAES remembers between generations.
+// SepCMAESState is the state of SepCMAES.
 type SepCMAESState struct {
 	Mean      *graph.Array // f32[n]
 	Sigma     *graph.Array // f32[]: step size of the next generation

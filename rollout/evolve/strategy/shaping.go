@@ -6,7 +6,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Shaped are the settings of strategies that follow a gradient of fitness: what of the fitness they follow.
+// Shaped are the settings of strategies that follow a gradient: how fitness is transformed before.
 type Shaped struct {
 	Shaping     string   `set:"shaping" oneof:"ranks,z-score,raw"`
 	_           struct{} `help:"what the gradient is of: centred ranks, fitness less its mean over its standard"`
@@ -22,8 +22,8 @@ const (
 	shapeRaw    = "raw"
 )
 
-// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A member whose
-// fitness is not finite gets the value of the worst other member; where none is finite, all get 0.
+// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A fitness that is
+// not finite becomes the worst finite one. If none is finite, all become 0.
 func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws population.Draws) *graph.Array {
 	if o.WeightDecay > 0 {
 		fitness = fitness.Sub(settings.Num(o.WeightDecay).Array().Mul(squares(s, state, draws)))
@@ -45,8 +45,8 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	return CentredRanks(fitness)
 }
 
-// magnitude returns the number by which large numbers are divided before they are squared: the largest of them where it
-// is above a million, else 1.
+// magnitude returns a unit for large numbers, whose squares would overflow: the largest number if it is above a
+// million, else 1.
 func magnitude(x *graph.Array) *graph.Array {
 	most := x.Abs().ReduceMax()
 	return graph.Select(most.Gt(float32(1e6)), most, 1)

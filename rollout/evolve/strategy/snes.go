@@ -14,8 +14,8 @@ func init() {
 }
 
 // SNES is the separable natural evolution strategy of Wierstra et al., "Natural evolution strategies" (2014), with the
-// formulas and defaults of evosax 0.3.2: a standard deviation of its own for every parameter, members mean + std·z,
-// utilities of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
+// formulas and defaults of evosax 0.3.2: members mean + std·z with one standard deviation for each parameter, utilities
+// of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
 type SNES struct {
 	single
 	ranked
@@ -28,7 +28,7 @@ type SNES struct {
 	_               struct{}        `help:"step size of the standard deviations; 0 for the paper's"`
 }
 
-// SNESState is what SNES remembers between generations.
+// SNESState is the state of SNES.
 type SNESState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise

@@ -240,7 +240,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 
 // The elites are the best children in order, of equal ones the first, a failed one last; children come from elites.
 func TestSimpleGA(t *testing.T) {
-	ga := &SimpleGA{EliteRatio: .6, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
+	ga := &SimpleGA{elitist: elitist{EliteRatio: .6}, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
 	require.Equal(t, 3, ga.Keeps(5))
 	require.Equal(t, 1, ga.Keeps(1))
 	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
@@ -250,7 +250,7 @@ func TestSimpleGA(t *testing.T) {
 	elites, err := graph.Floats(state.(SimpleGAState).Elites)
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, elites)
-	still := &SimpleGA{EliteRatio: .6, SigmaDecay: settings.Num(1)}
+	still := &SimpleGA{elitist: elitist{EliteRatio: .6}, SigmaDecay: settings.Num(1)}
 	state = tell(still, state, fitness, given{children}) // σ is 0 from here on
 	parents := map[float64]int{}
 	for seed := range int64(60) {

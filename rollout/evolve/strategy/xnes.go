@@ -15,11 +15,11 @@ func init() {
 
 // XNES is the exponential natural evolution strategy of Glasmachers et al., "Exponential natural evolution strategies"
 // (2010): members mean + σ·B·z, utilities of ranks, natural gradients of the mean, of log σ and of log B, with the
-// defaults of evosax 0.3.2. B is multiplied by the exponential of a matrix, as the paper has it; evosax takes the
-// exponential of each element alone, by which its B stays diagonal for ever.
+// defaults of evosax 0.3.2. B is multiplied by the exponential of a matrix, as in the paper. evosax takes the
+// exponential of each element, so that its B stays diagonal.
 //
-// The state has a matrix of n² numbers of n parameters, and every generation multiplies some ten such matrices on every
-// device.
+// For n parameters, the state has a matrix of n² numbers, and every generation multiplies some ten such matrices on
+// every device.
 type XNES struct {
 	single
 	ranked
@@ -34,7 +34,7 @@ type XNES struct {
 	_                 struct{}        `help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
 }
 
-// XNESState is what XNES remembers between generations.
+// XNESState is the state of XNES.
 type XNESState struct {
 	Mean  *graph.Array // f32[n]
 	Sigma *graph.Array // f32[]: step size of the next generation
@@ -76,7 +76,7 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 		s.Shape.Dot(turn)}
 }
 
-// rate is a step size as it is set, or the paper's.
+// rate returns a step size from the settings, or the paper's for 0.
 func (*XNES) rate(set float64, n int) float64 {
 	if set > 0 {
 		return set
