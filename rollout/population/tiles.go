@@ -1,5 +1,5 @@
 // Package population cuts the trees of a population over devices, adds them up with results that do not depend on the
-// number of devices, and copies them to the host and back.
+// number of devices, and copies them to and from the host.
 package population
 
 import "xlarun/graph"
@@ -12,15 +12,15 @@ type Tiles struct {
 	Lanes     int // items of a tile
 	Devices   int
 	PerDevice int // tiles of a device; those beyond the list's end are padding
-	// Alone: each device has a list of its own, which is one item of another list that is cut over the devices. Devices
-	// is 1 then, and nothing is gathered.
+	// Alone says that each device has a list of its own, which is one item of another list that is cut over the
+	// devices. Devices is then 1, and nothing is gathered.
 	Alone bool
 }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
 const TilesLoop = "tiles"
 
-// CutTiles cuts a list over devices. The last tiles are padding where it does not divide evenly.
+// CutTiles cuts a list over devices. If it does not divide evenly, the last tiles are padding.
 func CutTiles(items, lanes, devices int) Tiles {
 	tiles := (items + lanes - 1) / lanes
 	return Tiles{Items: items, Lanes: lanes, Devices: devices, PerDevice: (tiles + devices - 1) / devices}
@@ -47,8 +47,8 @@ func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
 
 // Rows returns zeros for one result of each of this device's tiles, [PerDevice+1, dims...].
 //
-// The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats what is read
-// from it as equal in all turns of a loop. With one more row, a device with one tile gets the same code as all others.
+// The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats reads from it
+// as equal in all iterations of a loop. With one more row, a device with one tile gets the same code as others.
 func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
 }
@@ -112,7 +112,7 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 	}, start).Sum
 }
 
-// Count returns the number of a device's tiles, i32[]. Give it to the program as the input perDevice.
+// Count returns the number of a device's tiles, i32[]: the value of the program's input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
 // Blocks runs f for the tiles of all devices. tile is the tile's number, i32[]. The result's leaves are [Total, ...],
@@ -199,7 +199,7 @@ func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
 	return sum
 }
 
-// Local returns this device's part of all, [Total+1, dims...], and one more row: [PerDevice+1, dims...], as Rows.
+// Local returns this device's part of all, [Total+1, dims...], with one more row: [PerDevice+1, dims...], as Rows.
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())
 	for i := range start {

@@ -14,7 +14,7 @@ import (
 	"xlarun/rollout/population"
 )
 
-// State is what a step hands to the next. P is the tree of parameters.
+// State is the carry from one step to the next. P is the tree of parameters.
 type State[P any] struct {
 	Params    P
 	Optimizer optim.State
@@ -27,9 +27,8 @@ type Loss[P, M any] func(params P) (*graph.Array, M)
 // Stepper takes steps of an optimiser. P is the tree of parameters. B is a minibatch, or rows of one: a tree whose
 // leaves have the rows on axis 0. M is a tree of metrics, each f32[].
 type Stepper[P, B, M any] struct {
-	// Loss returns the loss of rows that belong to a minibatch. It is called once for a minibatch or a tile, and its
-	// result once for a part. So it computes what depends on the whole minibatch, its result what depends on the rows,
-	// and only the Loss what depends on the parameters.
+	// Loss returns the loss of rows of a minibatch, in three steps: with the whole minibatch, once for each tile; with
+	// the rows, once for each part; and with the parameters.
 	Loss      func(minibatch B) func(rows B) Loss[P, M]
 	Optimizer optim.Transform
 	Zero      M   // metrics that are all 0

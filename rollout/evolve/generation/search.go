@@ -34,7 +34,8 @@ type Search struct {
 	// digits, and do not depend on Devices.
 	Tile        int      `set:"tile" help:"members that play together on a device; 0 to choose"`
 	LanesLast   bool     `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
-	Unroll      int      `set:"unroll" min:"1" max:"64" zero:"the default" help:"steps in one turn of the loop; 0 to choose"`
+	Unroll      int      `set:"unroll" min:"1" max:"64" zero:"the default"`
+	_           struct{} `help:"steps in one turn of the loop; 0 to choose"`
 	VectorWidth int      `set:"vector-width" min:"128" max:"4096" zero:"the default"`
 	_           struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
 	// checked caches the last check of this Search or a copy of it; nil: no cache.
