@@ -54,8 +54,13 @@ func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
 }
 
 // RowsLike returns Rows for results that are trees like item.
-func RowsLike[T any](t Tiles, item T) T {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return t.Rows(a.DType(), a.Dims()...) }, item)
+func RowsLike[T any](t Tiles, item T) T { return ZeroRows(t.PerDevice+1, item) }
+
+// ZeroRows returns zeros for n trees like item: leaves [n, dims...].
+func ZeroRows[T any](n int, item T) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{n}, a.Dims()...)...))
+	}, item)
 }
 
 // At returns row i, i32[], of a tree of Rows.

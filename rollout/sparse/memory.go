@@ -70,9 +70,6 @@ func (p *Population) fitCompiled() error {
 	if budget == 0 || total <= budget {
 		return nil
 	}
-	// The budget in terms of the estimate, by the ratio of estimate and compiler's number.
-	free := int64(float64(budget) * float64(p.profile.PlannedBytes) / float64(total))
-	return settings.Wrong("pop", p.config.Population, "a run that fits in memory: the compiled program takes %s and "+
-		"%s is allowed; the largest population that fits is about %d",
-		plan.BytesText(total), plan.BytesText(budget), p.largest(p.method, free))
+	return settings.Wrong("pop", p.config.Population, "%s", plan.TooLargeCompiled(total, budget, p.profile.PlannedBytes,
+		func(free int64) int { return p.largest(p.method, free) }))
 }

@@ -1,9 +1,6 @@
 package sparse
 
 import (
-	"slices"
-	"time"
-
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
@@ -18,21 +15,10 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	if err != nil {
 		return nil, err
 	}
-	measure := func(name string, of int, f func() error) error {
-		seconds := make([]float64, repeats)
-		for i := range 1 + repeats {
-			start := time.Now()
-			if err := f(); err != nil {
-				return err
-			}
-			if i > 0 {
-				seconds[i-1] = time.Since(start).Seconds() / float64(of)
-			}
-		}
-		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2,
-			Best: seconds[0]})
-		return nil
+	measure := func(name string, units int, f func() error) error {
+		phase, err := run.TimePhase(name, repeats, units, f)
+		phases = append(phases, phase)
+		return err
 	}
 	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.rounds))

@@ -53,7 +53,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			_, _, err = p.Train(5)
 			require.NoError(t, err)
 			check()
-			require.NoError(t, p.Run(nil))
+			require.NoError(t, runToEnd(p, nil))
 			got, err := p.Evaluate()
 			require.NoError(t, err)
 			require.Equal(t, want, got)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -260,19 +259,4 @@ func (p *Population) Close() error {
 		}
 	}
 	return first
-}
-
-// Run trains to the last step. It calls note, if not nil, after each round, and ends when note returns false.
-func (p *Population) Run(note func(steps int, s Stats, took time.Duration) bool) error {
-	for p.done < p.config.Steps {
-		start := time.Now()
-		n, s, err := p.Train(p.config.Steps - p.done)
-		if err != nil {
-			return err
-		}
-		if note != nil && !note(n, s, time.Since(start)) {
-			return nil
-		}
-	}
-	return nil
 }

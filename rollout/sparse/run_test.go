@@ -56,7 +56,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 				snapshots = append(snapshots, s)
 			}
 			keep()
-			require.NoError(t, p.Run(func(int, Stats, time.Duration) bool { keep(); return true }))
+			require.NoError(t, runToEnd(p, func(Stats) { keep() }))
 			last, err := p.Evaluate()
 			require.NoError(t, err)
 			require.Len(t, snapshots, 4) // after 0, 5, 10 and 12 steps
@@ -76,7 +76,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 			defer func() { require.NoError(t, q.Close()) }()
 			for _, s := range snapshots {
 				require.NoError(t, q.Restore(s))
-				require.NoError(t, q.Run(nil))
+				require.NoError(t, runToEnd(q, nil))
 				end, err := q.Snapshot()
 				require.NoError(t, err)
 				require.Equal(t, want, hostArrays(t, end), "from step %d", s.Step)
@@ -234,7 +234,7 @@ func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 	require.Empty(t, tried)
 	require.NoError(t, p.build(name))
 	close(release)
-	require.NoError(t, p.Run(nil))
+	require.NoError(t, runToEnd(p, nil))
 	got, err := p.Evaluate()
 	require.NoError(t, err)
 	require.Equal(t, want, got)

@@ -74,7 +74,7 @@ func train(t *testing.T, b xlabridge.Backend, c Config, d Data) (*Population, St
 	p, err := New(b, c, d)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	require.NoError(t, p.Run(nil))
+	require.NoError(t, runToEnd(p, nil))
 	s, err := p.Evaluate()
 	require.NoError(t, err)
 	return p, s
@@ -455,4 +455,18 @@ func TestConfigErrors(t *testing.T) {
 	config.Devices = 3
 	_, err = New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
 	require.ErrorContains(t, err, "devices: got 3, want at most the 1")
+}
+
+// runToEnd trains to the last step. It calls note, if not nil, after each round.
+func runToEnd(p *Population, note func(s Stats)) error {
+	for p.done < p.config.Steps {
+		_, s, err := p.Train(p.config.Steps - p.done)
+		if err != nil {
+			return err
+		}
+		if note != nil {
+			note(s)
+		}
+	}
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 )
 
@@ -37,11 +38,8 @@ func newHall(b Best, places int) Hall {
 	if places == 0 {
 		return noHall{}
 	}
-	rows := func(a *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{places}, a.Dims()...)...))
-	}
-	return hall{graph.MapTree(rows, b.Genome), graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32, places)), graph.MapTree(rows, b.Observation)}
+	return hall{population.ZeroRows(places, b.Genome), graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
+		graph.Zeros(graph.ShapeOf(graph.Int32, places)), population.ZeroRows(places, b.Observation)}
 }
 
 // with writes a member to the place of its genome, or else to the place with the lowest fitness, if its own fitness is

@@ -120,13 +120,9 @@ func (x *Setup) tooLarge() error {
 
 // TooLargeCompiled returns the error of a run whose program takes total bytes, more than the budget.
 func (x *Setup) TooLargeCompiled(total int64) error {
-	budget := int64(x.Search.Memory)
-	// The budget in terms of the estimate, by the ratio of estimate and compiler's number.
 	need, _ := x.Memory()
-	most := x.largest(int64(float64(budget) * float64(need) / float64(total)))
-	return settings.Wrong("pop", x.Search.Population, "a run that fits in memory: the compiled program takes %s and "+
-		"%s is allowed; the largest population that fits is about %d",
-		plan.BytesText(total), plan.BytesText(budget), most)
+	return settings.Wrong("pop", x.Search.Population, "%s",
+		plan.TooLargeCompiled(total, int64(x.Search.Memory), need, x.largest))
 }
 
 // largest returns the largest population that fits in free bytes, or 0.

@@ -8,6 +8,7 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
 )
 
 // sizes are the bytes of the parts of a run. They follow from shapes; nothing is computed.
@@ -64,10 +65,8 @@ func (x *Setup) Count() {
 			}
 		}
 		tell := &recorder{items: p.Groups.Items, draw: p.draw, sum: c.genome, all: keeps}
-		members := graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{p.members()}, a.Dims()...)...))
-		}, p.Rollout.Nothing())
-		p.Strategy.Tell(state.Strategy, evaluation(members), tell)
+		members := evaluation(population.ZeroRows(p.members(), p.Rollout.Nothing()))
+		p.Strategy.Tell(state.Strategy, members, tell)
 		c.sum, c.all, c.mapped = tell.sum, tell.all, tell.mapped
 		x.sizes = c
 	})
@@ -103,9 +102,7 @@ func (a *recorder) Outer(_ *graph.Array, term func(draw any) *graph.Array) *grap
 func (a *recorder) Map(term func(draw any) any) any {
 	mapped := term(a.draw)
 	a.mapped += uint64(a.items) * sizeOf(mapped)
-	return graph.MapTree(func(z *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
-	}, mapped)
+	return population.ZeroRows(a.items, mapped)
 }
 
 func (a *recorder) summed(sum any) any {
@@ -115,9 +112,7 @@ func (a *recorder) summed(sum any) any {
 
 func (a *recorder) All() any {
 	a.all = true
-	return graph.MapTree(func(z *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
-	}, a.draw)
+	return population.ZeroRows(a.items, a.draw)
 }
 
 // sizeOf returns the bytes of a tree's arrays, or on overflow a number larger than any memory.

@@ -8,6 +8,7 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
@@ -95,9 +96,7 @@ func (p *Program) startMigration(genome any) Migration {
 func (p *Program) nobody(genome any) Travellers {
 	k := p.Options.Migrants
 	return Travellers{
-		Genomes: graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{k}, a.Dims()...)...))
-		}, genome),
+		Genomes: population.ZeroRows(k, genome),
 		Fitness: graph.Full(graph.ShapeOf(graph.Float32, k), math.Inf(-1)),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, k)),
 		Descent: graph.Zeros(graph.ShapeOf(graph.Float32, k, p.Options.Islands)),

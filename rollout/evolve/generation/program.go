@@ -221,9 +221,7 @@ func (p *Program) buffers() tileResult {
 	nothing := p.Rollout.Nothing()
 	t := tileResult{Draws: graph.None{}}
 	t.Observed, nothing.Observed = population.RowsLike(p.Groups, observedOf(nothing.Observed)), nil
-	t.Summary = graph.MapTree(func(a *graph.Array) *graph.Array {
-		return p.Groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
-	}, nothing)
+	t.Summary = population.RowsLike(p.Groups, population.ZeroRows(sides, population.ZeroRows(lanes, nothing)))
 	if !p.regenerate {
 		t.Draws = p.drawBuffers()
 	}
@@ -232,9 +230,7 @@ func (p *Program) buffers() tileResult {
 
 // drawBuffers returns zeros for the draws of all tiles.
 func (p *Program) drawBuffers() any {
-	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return p.Groups.Rows(a.DType(), append([]int{p.Groups.Lanes}, a.Dims()...)...)
-	}, p.draw)
+	return population.RowsLike(p.Groups, population.ZeroRows(p.Groups.Lanes, p.draw))
 }
 
 // gather returns the results of the whole population, given each tile's.
