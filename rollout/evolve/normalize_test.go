@@ -261,7 +261,8 @@ func TestNormalizingOfNumbersOnly(t *testing.T) {
 	envs.MustRegister(cells{})
 	_, err := New(&xlabridge.Reference{}, c)
 	require.EqualError(t, err,
-		`normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here they are Discrete(9): leave it out`)
+		`normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here `+
+			`they are Discrete(9): leave it out`)
 }
 
 // cells is point with the number of a cell as its observation.

@@ -63,8 +63,8 @@ func TooLarge(what string, need int64, ok bool, free int64, given bool, most int
 	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
 }
 
-// TooLargeCompiled returns the text of an error for a program of total bytes with a smaller budget. need is the estimate
-// of its bytes, and largest returns the largest population whose estimate fits in free bytes.
+// TooLargeCompiled returns the text of an error for a program of total bytes with a smaller budget. need is the
+// estimate of its bytes, and largest returns the largest population whose estimate fits in free bytes.
 func TooLargeCompiled(total, budget, need int64, largest func(free int64) int) string {
 	most := largest(int64(float64(budget) * float64(need) / float64(total)))
 	return fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; the largest "+

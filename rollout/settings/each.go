@@ -57,9 +57,9 @@ func (n Number) reversed() bool {
 	return strings.Contains(n.Each, "..") && b[0] > b[1]
 }
 
-// Several returns count values. A list is repeated as often as needed. A range is cut into n parts, equal in the logarithm
-// if both ends are positive. Their middles come in an order that depends on name and seed (a Latin hypercube: McKay,
-// Beckman and Conover, 1979): each of several ranges is filled evenly, in different orders.
+// Several returns count values. A list is repeated as often as needed. A range is cut into count parts, equal in the
+// logarithm if both ends are positive. Their middles come in an order that depends on name and seed (a Latin hypercube:
+// McKay, Beckman and Conover, 1979): each of several ranges is filled evenly, in different orders.
 func (n Number) Several(count int, name string, seed int64) []float64 {
 	all, bounds := make([]float64, count), n.bounds()
 	if !strings.Contains(n.Each, "..") {
