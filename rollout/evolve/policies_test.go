@@ -15,8 +15,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// point shows a cell of a small image and rewards the action that is the column of the cell before: who remembers it,
-// or is lucky, has it.
+// point shows a cell of a small image, and rewards the action that is the column of the cell before.
 type point struct{}
 
 type pointState struct{ Now, Before *graph.Array } // i32[]: cells, row-major
@@ -42,7 +41,7 @@ func (p point) Step(key random.Key, s pointState, action *graph.Array,
 	return next, p.Observe(next, none), right.Convert(graph.Float32), envs.False(), envs.False()
 }
 
-// acting is a run of a policy in point.
+// acting starts a run of a policy in point.
 func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLast bool) *Evolution {
 	t.Helper()
 	c := DefaultConfig()
@@ -63,8 +62,7 @@ func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLa
 	return e
 }
 
-// Every policy evolves, the same to the byte on one device and on two, and goes on from a snapshot as if it had never
-// stopped.
+// Every policy evolves, equal to the byte on one device and two, and after a resume.
 func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	one, two := xlatest.Open(t, 1), xlatest.Open(t, 2)
 	rows := []struct {

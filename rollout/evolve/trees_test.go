@@ -18,8 +18,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// rules is a policy with whole numbers among its parameters: it looks at one element of the observation, whose number
-// is a parameter, and compares it with a float.
+// rules is a policy with whole numbers among its parameters: it compares one element of the observation, whose number
+// is a parameter, with a float.
 type rules struct {
 	policy.Stateless
 	inputs int
@@ -43,7 +43,7 @@ func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (
 	return carry, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
 }
 
-// hops moves to where the best member is: whole numbers by whole numbers, floats by floats.
+// hops moves to the best member: whole numbers by whole numbers, floats by floats.
 type hops struct {
 	Width settings.Number `set:"width" above:"0" help:"standard deviation of the floats"`
 	Hop   int             `set:"hop" min:"1" max:"9" help:"most that a whole number moves"`
@@ -81,7 +81,7 @@ func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) an
 
 func (*hops) Centre(state any) any { return state.(hopsState).Mean }
 
-// trees is a run of hops over rules, which are not registered: they would be among the strategies of every other test.
+// trees starts a run of hops over rules, which are not registered, so that other tests do not see them.
 func trees(b xlabridge.Backend, s strategy.Strategy, devices int, redraw bool) (*Evolution, error) {
 	c := DefaultConfig()
 	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "linear", "simplega", 14, 30, 4, devices
@@ -104,7 +104,7 @@ func startTrees(t *testing.T, b xlabridge.Backend, devices int, redraw bool) *Ev
 	return e
 }
 
-// Genomes are the policy's trees, draws any trees: what a loop over the members makes, whole numbers as they are.
+// Genomes are the policy's trees, and draws any trees. Results equal a loop over the members.
 func TestTreesAreGenomes(t *testing.T) {
 	e := startTrees(t, &xlabridge.Reference{}, 1, false)
 	c, r, h := e.Config(), e.Rollout(), newHops()
@@ -147,7 +147,8 @@ func TestTreesAreGenomes(t *testing.T) {
 	}
 }
 
-// Kept or drawn again, on one device or two, compiled or interpreted: trees of several dtypes come out the same.
+// Trees of several dtypes give the same results with stored and regenerated noise, on one device and two, compiled and
+// interpreted.
 func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	after := func(e *Evolution) map[string][]byte {
@@ -168,7 +169,7 @@ func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 	}
 }
 
-// A strategy of flat vectors refuses what is no vector of floats.
+// A strategy of flat vectors refuses parameters that are not float32.
 func TestFlatStrategiesRefuseWholeNumbers(t *testing.T) {
 	_, err := trees(&xlabridge.Reference{}, &strategy.OpenES{}, 1, false)
 	require.ErrorContains(t, err, "parameter .Element is i32[], want float32")

@@ -41,7 +41,7 @@ func (*ellipse) Tell(state any, e strategy.Evaluation, draws population.Draws) a
 }
 func (*ellipse) Centre(state any) any { return state.(ellipseState).Mean }
 
-// greedy is a strategy without a state that asks for all draws at once.
+// greedy is a strategy without a state that calls All.
 type greedy struct{ ellipse }
 
 func (*greedy) Init(genome any, _ int) any { return genome }
@@ -66,7 +66,7 @@ func named(name string) func() strategy.Strategy {
 
 var cmaes, sepcmaes, pso = named("cmaes"), named("sepcmaes"), named("pso")
 
-// vast is an environment that never ends, with a state of so many numbers.
+// vast is an environment that never ends. Its state has n numbers.
 type vast int
 
 func (v vast) Spec() envs.Spec {
@@ -84,7 +84,7 @@ func (v vast) Step(_ random.Key, s, _ *graph.Array,
 	return s.Add(1), v.Observe(s, p), graph.Scalar(1), s.Sum().Gt(1e9), envs.False()
 }
 
-// The estimate is of what strategies and environments really hold.
+// The estimate covers the state of strategies and environments.
 func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 	const params = 17410 // of mlp:128,128 in CartPole
 	covariance := int64(4 * params * params)

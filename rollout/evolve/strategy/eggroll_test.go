@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Draws of matrices are two thin ones; members are the mean ± their product, whole numbers stay, and Tell is what a
-// loop over the pairs adds up.
+// Draws of matrices are two factors, members are the mean ± their product, whole numbers do not change, and Tell equals
+// a loop over the pairs.
 func TestEggroll(t *testing.T) {
 	type genome struct{ W, Small, Bias, N *graph.Array }
 	const members = 6
@@ -60,8 +60,7 @@ func TestEggroll(t *testing.T) {
 	}
 }
 
-// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is
-// remembered.
+// With sgd the mean moves by the rate times the gradient, and there are no running means.
 func TestEggrollFollowsTheGradientItself(t *testing.T) {
 	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2,
 		Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
@@ -81,7 +80,7 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 	}
 }
 
-// Noise of any rank is the product of its factors: few ranks are added up one by one.
+// Noise of any rank is the product of its factors.
 func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
 	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
 		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)),
@@ -91,7 +90,7 @@ func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
 	}
 }
 
-// With no matrix among the parameters eggroll is OpenES.
+// Without matrices among the parameters, eggroll equals OpenES.
 func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 	e, o := lookup("eggroll"), lookup("openes")
 	start := graph.Float32s([]float32{1, -2, 3})

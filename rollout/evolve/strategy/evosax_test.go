@@ -39,7 +39,7 @@ func readEvosax(t *testing.T) []evosaxTrace {
 // pairs is the first half of a population.
 func pairs(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(0)/2) }
 
-// evosaxCase says how a strategy's state stands for evosax's, and which noise made a population.
+// evosaxCase maps a strategy's state to evosax's, and evosax's populations to noise.
 type evosaxCase struct {
 	make  func(tr evosaxTrace) Strategy
 	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
@@ -143,8 +143,8 @@ func evosaxCases() map[string]evosaxCase {
 	}
 }
 
-// Ask and Tell agree with evosax's on the populations that evosax drew: means, step sizes, paths and covariances, with
-// ties and a failed member among them.
+// Ask and Tell agree with evosax for evosax's populations: means, step sizes, paths and covariances, with ties and a
+// failed member.
 func TestStrategiesAgreeWithEvosax(t *testing.T) {
 	tested := map[string]int{}
 	for _, tr := range readEvosax(t) {
@@ -183,7 +183,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 		"openes": 2}, tested)
 }
 
-// Particles move as evosax's, by its keys' numbers.
+// Particles move as in evosax, with its random numbers.
 func TestPSOAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readEvosax(t) {
@@ -218,7 +218,7 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 	require.Equal(t, 6, tested)
 }
 
-// Trials replace members as evosax's do.
+// Trials replace members as in evosax.
 func TestDEAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readEvosax(t) {

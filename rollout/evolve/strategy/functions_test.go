@@ -13,7 +13,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// valley is -Rosenbrock, hill -|x - 1|², ridge an ellipsoid of condition 1000 that lies across all axes; the maxima are
+// hill is -|x - 1|², valley is -Rosenbrock, ridge is an ellipsoid of condition 1000 across all axes. Their maxima are
 // 0.
 func hill(x *graph.Array) *graph.Array {
 	return x.Sub(1).Square().Sum().Neg()
@@ -34,8 +34,8 @@ func ridge(x *graph.Array) *graph.Array {
 	return graph.Pow(float32(10), power).Mul(x.Square()).Sum().Neg()
 }
 
-// climb searches one function, number 0, 1 or 2, for some generations from -1 on, and gives the fitness of the centre
-// at the start and at the end. failing members, some of each generation, have NaN for a fitness.
+// climb searches function 0, 1 or 2 from -1 on, and returns the fitness of the centre at the start and at the end. With
+// failing, a fifth of each generation has NaN fitness.
 func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32,
 	seed int64) (start, end float64) {
 	t.Helper()
@@ -93,8 +93,8 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 	}
 }
 
-// Every strategy climbs: by how much the centre is nearer to the maximum of a function of 10 parameters after 200
-// generations of 40 members, with a fifth of them failing.
+// Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
+// generations of 40 members, a fifth of which fail.
 func TestStrategiesClimb(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ type trace struct {
 	}
 }
 
-// openES and pgpe are the strategies of a trace.
+// openES and pgpe return the strategies of a trace.
 func (tr trace) openES(decay float64) *OpenES {
 	return &OpenES{gaussian: gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma),
 		SigmaDecay: settings.Num(decay)}}
@@ -73,7 +73,7 @@ func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what 
 	}
 }
 
-// given are known draws, leaves [groups, …].
+// given implements population.Draws with known draws, leaves [groups, …].
 type given struct{ noise any }
 
 func (g given) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
@@ -93,7 +93,7 @@ func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.A
 	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
 
-// returns are fitnesses as evosax was told them, turned into what is to be maximised.
+// returns converts evosax's fitness, which it minimises, to returns.
 func returns(a oracles.Array) *graph.Array { return array(a).Neg() }
 
 func TestCentredRanksAreEvosax(t *testing.T) {
@@ -137,7 +137,7 @@ func TestCentredRanks(t *testing.T) {
 	}
 }
 
-// Sorting and comparing in pairs give the same ranks, ties and infinities included.
+// Ranks by sorting equal ranks by pairs, with ties and infinities.
 func TestRanksBySort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{2, 3, 4, 7, 8, 9, 100, 300} {
@@ -155,7 +155,7 @@ func TestRanksBySort(t *testing.T) {
 	}
 }
 
-// Ask and Tell of OpenES agree with evosax's for five generations, with ties and a failed member among them.
+// Ask and Tell of OpenES agree with evosax for five generations, with ties and a failed member.
 func TestOpenESAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readTraces(t) {
@@ -212,7 +212,7 @@ func TestSigmaDecaysLikeEvosax(t *testing.T) {
 	require.Positive(t, tested)
 }
 
-// Tell of PGPE with Adam and with ClipUp agrees with evosax's for five generations.
+// Tell of PGPE with Adam and with ClipUp agrees with evosax for five generations.
 func TestPGPEAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readTraces(t) {
@@ -238,7 +238,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 	require.Equal(t, 2, tested)
 }
 
-// The elites are the best children in order, of equal ones the first, a failed one last; children come from elites.
+// The elites are the best children in order, the first among equals, failed ones last. Children come from elites.
 func TestSimpleGA(t *testing.T) {
 	ga := &SimpleGA{elitist: elitist{EliteRatio: .6}, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
 	require.Equal(t, 3, ga.Keeps(5))
@@ -286,7 +286,7 @@ func TestOpenESSample(t *testing.T) {
 	require.InDelta(t, 1, squares/2000, .15)
 }
 
-// LogWeights are those that Hansen's tutorial writes down, by place.
+// LogWeights equal the weights of Hansen's tutorial, by place.
 func TestLogWeights(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -321,7 +321,7 @@ func TestLogWeights(t *testing.T) {
 	}
 }
 
-// Noise and Move work leaf by leaf and leave dtypes as they are.
+// Noise and Move work leaf by leaf and keep dtypes.
 func TestNoiseAndMove(t *testing.T) {
 	type genome struct{ W, Half, N, None *graph.Array }
 	g := genome{graph.Float32s([]float32{1, 2}), graph.Float32s([]float32{1}).Convert(graph.BFloat16),
@@ -354,7 +354,7 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
 }
 
-// lookup is the strategy of a name with its default settings.
+// lookup returns the strategy of a name with its default settings.
 func lookup(name string) Strategy {
 	s, _ := registry.New(name)
 	return s
