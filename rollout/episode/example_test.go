@@ -15,7 +15,7 @@ import (
 
 const champion = "testdata/cartpole.safetensors"
 
-// A member answers one observation after the other.
+// A member acts on one observation after the other.
 func ExampleLoad() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleLoad() {
 	// i32[] 1
 }
 
-// A member plays an episode of one's own making, step by step; the policy's carry is its memory, if it has one.
+// A member plays an episode step by step in the caller's loop. The policy's carry is its memory.
 func ExampleMember() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// turnstile has three actions, of which in each step another one is illegal: it costs 100. The reward is the action's
-// number.
+// turnstile has three actions, one of which is illegal in each step and costs 100. The reward is the action's number.
 type turnstile struct{}
 
 func (turnstile) Spec() envs.Spec {
@@ -37,7 +36,7 @@ func (e turnstile) Step(_ random.Key, s, action *graph.Array,
 		envs.False(), envs.False()
 }
 
-// Members play legal actions alone, in an episode, a population's evaluation and a recording.
+// Members play only legal actions, in an episode, in a population's evaluation and in a recording.
 func TestMembersPlayLegalActions(t *testing.T) {
 	env := envs.Erase(turnstile{})
 	p, h, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)

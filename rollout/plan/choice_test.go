@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A plan is given, stored, measured or the rule's, in this order, as Tune allows. The cases follow each other: what one
-// stores the next may find.
+// A plan is given, stored, measured or the rule's, in this order, as Tune allows. Each case may find what an earlier
+// one has stored.
 func TestChoose(t *testing.T) {
 	client, err := xlabridge.Open(t.Context(), xlabridge.Options{
 		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})

@@ -13,7 +13,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// A block-sparse layer is a dense one whose other weights are zero: the forward pass by hand over whole matrices.
+// A block-sparse layer equals a dense one with zeros elsewhere, in a forward pass by hand.
 func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 	for _, c := range []struct {
 		number  int
@@ -74,7 +74,7 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 	}
 }
 
-// The blocks follow from the seed and the sizes alone; another seed gives others.
+// Shared blocks depend on the seed and the sizes alone. Another seed gives others.
 func TestBlocksFollowFromTheirSeed(t *testing.T) {
 	from := func(seed int) []int32 {
 		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{
@@ -119,7 +119,7 @@ func TestWhatBlocksRefuse(t *testing.T) {
 	}
 }
 
-// With masks of their own members read other blocks, each in order and none twice, and act as a dense layer with zeros
+// With own masks, members read different blocks, in order and without repetition, and equal a dense layer with zeros
 // elsewhere.
 func TestBlocksOfEachMember(t *testing.T) {
 	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation,

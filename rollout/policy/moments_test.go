@@ -13,8 +13,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Moments of parts, put together either way, are those of a loop over all numbers: of none, of one, of a huge mean
-// beside a small deviation.
+// Joined moments of parts equal a loop over all numbers, for no numbers, for one, and for a huge mean with a small
+// deviation.
 func TestMomentsAreALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, c := range []struct {
@@ -62,8 +62,7 @@ func TestMomentsAreALoop(t *testing.T) {
 	}
 }
 
-// Numbers that cannot be squared are those of no observations; an observation is normalised by what was seen, within
-// ±10.
+// Numbers whose squares overflow count as no observations. Observations are normalised by the moments, within ±10.
 func TestNormalizing(t *testing.T) {
 	one := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }
 	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e25, -3e38} {

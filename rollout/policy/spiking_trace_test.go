@@ -11,9 +11,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// What is watched is what is played: spikes add up to those that Act counts, and under dynamics without adaptation a
-// neuron sends one exactly where its potential came above its threshold in the substep before. Behind normalised
-// observations it is the same.
+// A trace equals the episode: its spikes add up to those that Act counts, and without adaptation a neuron spikes
+// exactly after its potential crossed the threshold in the substep before. The same holds with normalised observations.
 func TestTraceIsWhatIsPlayed(t *testing.T) {
 	const steps = 15
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)

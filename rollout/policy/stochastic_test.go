@@ -19,7 +19,7 @@ func numbersOf(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The distribution over actions is distribution.Categorical's; draws have its frequencies.
+// The distribution over actions equals distribution.Categorical, and draws have its frequencies.
 func TestCategoricalHead(t *testing.T) {
 	h, err := StochasticOf(envs.Discrete{N: 4})
 	require.NoError(t, err)
@@ -82,8 +82,8 @@ func TestCategoricalHead(t *testing.T) {
 	}
 }
 
-// Densities are distribution.SquashedNormal's where elements are bounded and the normal one's where not; actions fill
-// the box.
+// Densities equal distribution.SquashedNormal for bounded elements and the normal one for others. Actions lie within
+// the bounds.
 func TestSquashedHead(t *testing.T) {
 	box := envs.Box{Low: []float64{-2, -envs.Unbounded, 0}, High: []float64{2, envs.Unbounded, 1}, Dims: []int{3},
 		DType: graph.Float32}

@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// factored makes a member of parameters: its matrices change by rank-2 factors drawn from a key, other leaves by
-// numbers of its own.
+// factored returns a member whose matrices change by rank-2 factors, and whose other leaves change by noise, drawn from
+// a key.
 func factored(params any, key random.Key, scale *graph.Array) (shared Shared, formed any) {
 	i := 0
 	normal := func(dims ...int) *graph.Array {
@@ -36,8 +36,8 @@ func factored(params any, key random.Key, scale *graph.Array) (shared Shared, fo
 	return shared, tree.Unflatten(ofFormed)
 }
 
-// A member that shares its matrices acts as one whose matrices are formed: each policy, several steps, and under VMap
-// with the matrices the same for all lanes.
+// A member with shared matrices acts like one whose matrices are formed: for each policy, over several steps, and under
+// VMap with matrices that are not mapped.
 func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	const members, steps = 3, 4
 	policies := made(t)
@@ -71,7 +71,7 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	}
 }
 
-// Factors of other leaves than the parameters have are refused.
+// Factors for other leaves than those of the parameters are refused.
 func TestSharedWantsFactorsOfEachLeaf(t *testing.T) {
 	p := made(t)["mlp:5"]
 	err := graph.Try(func() {

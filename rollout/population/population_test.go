@@ -55,7 +55,7 @@ func TestCutTiles(t *testing.T) {
 	}
 }
 
-// Each runs the tiles that hold something, in order, and no others.
+// Each runs the tiles without padding, in order.
 func TestEachTile(t *testing.T) {
 	tiles := CutTiles(5, 2, 1) // 3 tiles
 	tiles.PerDevice = 4        // and one of padding
@@ -74,7 +74,7 @@ func TestEachTile(t *testing.T) {
 	require.Equal(t, []float64{1, 0, 2, 10, 3, 20, 0, 0, 0, 0}, floats(t, out[0]))
 }
 
-// Map is a loop over the items, whatever the tiles, with nothing of their padding.
+// Map equals a loop over the items, for all tiles, without padding.
 func TestMap(t *testing.T) {
 	type result struct {
 		Square *graph.Array // f32[]

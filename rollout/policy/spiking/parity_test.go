@@ -11,9 +11,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// The first grade of parity: neurons of package neuron spike as the fast ones do, spike by spike, at the same dt, for
-// weights, neurons and inputs drawn from many seeds. Seeds by which a potential comes within 2e-5 of the way to the
-// threshold are left out: float32 may take it for either side. XLARUN_LONG=1 takes 100 times as many.
+// The first grade of parity: neurons of package neuron spike like the fast ones, spike by spike, at the same dt, with
+// weights, neurons and inputs from many seeds. Seeds with a potential within 2e-5 of the threshold are left out,
+// because float32 may round it to either side. XLARUN_LONG=1 takes 100 times as many seeds.
 func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 	seeds := 64
 	if os.Getenv("XLARUN_LONG") != "" {

@@ -18,8 +18,7 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The mapping of genes to physical values is the formula that Settings.Neurons states, in plain Go; any float32 is
-// within bounds.
+// Settings.Neurons equals its formulas in plain Go. Any float32 is mapped within bounds.
 func TestGenesAreMappedByTheFormula(t *testing.T) {
 	s := Defaults()
 	values := []float32{0, 1, -1.5, 30, -30, 3e38}
@@ -47,7 +46,7 @@ func TestGenesAreMappedByTheFormula(t *testing.T) {
 	require.Equal(t, []float64{3, 4, 1, 6, 0, 6}, floats(t, s.Steps(genes)))
 }
 
-// The fast dynamics count as their formulas say: each beside a loop over physical values, in mV and float64.
+// The fast dynamics equal their formulas: each equals a loop over physical values, in mV and float64.
 func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 	const units, steps = 7, 200
 	for _, name := range []string{"fast", "fast:alif", "fast:cubalif"} {
@@ -102,7 +101,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 	}
 }
 
-// Settings that do not fit: one sentence each.
+// Settings that do not fit are refused.
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		number int
