@@ -194,7 +194,7 @@ func (t *trials) start(batch []run.Lane) error {
 
 // check refuses lanes whose Numbers are missing or out of range.
 func check(c *generation.Search, names []string, all []run.Lane) error {
-	most := map[string][2]float64{}
+	values := map[string][]float64{}
 	for i, lane := range all {
 		if len(lane.Numbers) != len(names) {
 			return fmt.Errorf("lane %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers),
@@ -205,23 +205,17 @@ func check(c *generation.Search, names []string, all []run.Lane) error {
 			if !ok {
 				return fmt.Errorf("lane %d has no %s of its own: give all the same", i, name)
 			}
-			ends, seen := most[name]
-			switch {
-			case x != x || !seen: // NaN is neither minimum nor maximum
-				ends = [2]float64{x, x}
-			default:
-				ends = [2]float64{min(ends[0], x), max(ends[1], x)}
-			}
-			most[name] = ends
+			values[name] = append(values[name], x)
 		}
 	}
 	for _, p := range c.Parts() {
 		f, _ := settings.Lookup(c, p.Name)
-		for end := range 2 { // ranges of settings are intervals
+		// Ranges of settings are intervals, so the ends suffice. With a NaN, both ends are NaN.
+		for _, end := range []func([]float64) float64{slices.Min[[]float64], slices.Max[[]float64]} {
 			own := c.Parted.Under(p.Name + ".")
-			for name, ends := range most {
+			for name, x := range values {
 				if inner, ok := strings.CutPrefix(name, p.Name+"."); ok {
-					own[inner] = ends[end]
+					own[inner] = end(x)
 				}
 			}
 			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {

@@ -123,9 +123,6 @@ func (p *Pool) Leave(generation int64, e Entry, names []string) (err error) {
 	if err := safetensors.Save(filepath.Join(temp, fileName), tree, metadata); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(to); err != nil {
-		return os.Rename(temp, to)
-	}
 	// The entry exists if the run was resumed from an older checkpoint.
 	if err := os.RemoveAll(to); err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -25,7 +24,7 @@ func init() {
 type CMAES struct {
 	single
 	ranked
-	Vectors
+	normal[CMAESState]
 	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000"`
 	_          struct{}        `zero:"as many as change a tenth of the covariance"`
@@ -45,17 +44,14 @@ type CMAESState struct {
 	Told       *graph.Array // i32[]: generations so far
 }
 
+func (s CMAESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and the covariance of a ball.
 func (e *CMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero, eye := graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))
 	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
-}
-
-// Sample draws z, standard normal.
-func (*CMAES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(CMAESState).Mean.Shape())
 }
 
 // Member returns mean + σ·B·(D·z).
@@ -124,9 +120,6 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	}, loop{generations.Rem(every).Eq(0), s.Basis, s.Scale})
 	return end.Basis, end.Scale
 }
-
-// Centre returns the mean.
-func (*CMAES) Centre(state any) any { return state.(CMAESState).Mean }
 
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
 func (*CMAES) Immigrant(state, genome any) any {

@@ -19,7 +19,7 @@ func init() {
 // pairs.
 type CRFMNES struct {
 	antithetic
-	Vectors
+	normal[CRFMNESState]
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
@@ -33,6 +33,8 @@ type CRFMNESState struct {
 	V         *graph.Array // f32[n]: the long axis
 }
 
+func (s CRFMNESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma, D 1 and a random v of length about 1, which follows from the genome.
 func (e *CRFMNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
@@ -40,11 +42,6 @@ func (e *CRFMNES) Init(genome any, _ int) any {
 	v := random.Normal(random.FoldIn(random.New(0), graph.Bitcast(mean, graph.Uint32).Sum()), mean.Shape())
 	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		v.Div(float32(math.Sqrt(float64(mean.Dim(0)))))}
-}
-
-// Sample draws z, standard normal.
-func (*CRFMNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(CRFMNESState).Mean.Shape())
 }
 
 // Member returns mean + σ·D·y on side 0, mean - σ·D·y on side 1.
@@ -191,9 +188,6 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 		return longAxisGradient{t, s}
 	}
 }
-
-// Centre returns the mean.
-func (*CRFMNES) Centre(state any) any { return state.(CRFMNESState).Mean }
 
 // Immigrant is (1 + v·vᵀ)^-½·(genome - mean)/(σ·D).
 func (*CRFMNES) Immigrant(state, genome any) any {

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -20,7 +19,7 @@ func init() {
 // (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
 type PGPE struct {
 	antithetic
-	Vectors
+	normal[PGPEState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimiser"`
 	Sigma           settings.Number `set:"sigma" above:"0"`
 	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
@@ -41,6 +40,8 @@ type PGPEState struct {
 	Velocity *graph.Array `tree:"optional"`
 }
 
+func (s PGPEState) mean() *graph.Array { return s.Mean }
+
 // Values of PGPE.Optimizer.
 const (
 	pgpeAdam   = "adam"
@@ -60,11 +61,6 @@ func (e *PGPE) Init(genome any, _ int) any {
 		s.Adam = newAdam(mean)
 	}
 	return s
-}
-
-// Sample draws z, standard normal.
-func (*PGPE) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(PGPEState).Mean.Shape())
 }
 
 // Member returns mean + std·z on side 0, mean - std·z on side 1.
@@ -105,9 +101,6 @@ func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 	velocity = velocity.Mul(graph.Select(speed.Gt(most), most.Div(speed), float32(1)))
 	return PGPEState{Mean: s.Mean.Add(velocity), Velocity: velocity}
 }
-
-// Centre returns the mean.
-func (*PGPE) Centre(state any) any { return state.(PGPEState).Mean }
 
 // Immigrant is (genome - mean)/std.
 func (*PGPE) Immigrant(state, genome any) any {

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -17,7 +16,7 @@ func init() {
 type SepCMAES struct {
 	single
 	ranked
-	Vectors
+	normal[SepCMAESState]
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
@@ -31,17 +30,14 @@ type SepCMAESState struct {
 	Told      *graph.Array // i32[]: generations so far
 }
 
+func (s SepCMAESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and a covariance of 1.
 func (e *SepCMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
 	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
-}
-
-// Sample draws z, standard normal.
-func (*SepCMAES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(SepCMAESState).Mean.Shape())
 }
 
 // Member returns mean + σ·√variance·z.
@@ -65,9 +61,6 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
 		s.Told.Add(1)}
 }
-
-// Centre returns the mean.
-func (*SepCMAES) Centre(state any) any { return state.(SepCMAESState).Mean }
 
 // Immigrant is (genome - mean)/(σ·√variance).
 func (*SepCMAES) Immigrant(state, genome any) any {

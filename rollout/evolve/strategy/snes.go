@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -19,7 +18,7 @@ func init() {
 type SNES struct {
 	single
 	ranked
-	Vectors
+	normal[SNESState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
 	Sigma           settings.Number `set:"sigma" above:"0"`
 	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
@@ -34,15 +33,12 @@ type SNESState struct {
 	Std  *graph.Array // f32[n]: of the next generation's noise
 }
 
+func (s SNESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma for every parameter.
 func (e *SNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	return SNESState{Mean: mean, Std: e.Sigma.Array().BroadcastTo(mean.Dims()...)}
-}
-
-// Sample draws z, standard normal.
-func (*SNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(SNESState).Mean.Shape())
 }
 
 // Member returns mean + std·z.
@@ -68,9 +64,6 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 		Std:  s.Std.Mul(graph.Mul(float32(rate/2), sum.Std).Exp()),
 	}
 }
-
-// Centre returns the mean.
-func (*SNES) Centre(state any) any { return state.(SNESState).Mean }
 
 // Immigrant is (genome - mean)/std.
 func (*SNES) Immigrant(state, genome any) any {

@@ -194,6 +194,18 @@ func (g elitist) Survivors(_ any, fitness *graph.Array) *graph.Array {
 	return graph.Select(found, order, -1)
 }
 
+// normal is embedded by strategies whose members are a mean plus a function of standard normal noise z, f32[n]. S is the
+// state.
+type normal[S interface{ mean() *graph.Array }] struct{ Vectors }
+
+// Sample draws z.
+func (normal[S]) Sample(key random.Key, state any) any {
+	return random.Normal(key, state.(S).mean().Shape())
+}
+
+// Centre returns the mean.
+func (normal[S]) Centre(state any) any { return state.(S).mean() }
+
 // antithetic is embedded by strategies of pairs, mean ± noise.
 type antithetic struct{}
 

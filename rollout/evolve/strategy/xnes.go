@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -23,7 +22,7 @@ func init() {
 type XNES struct {
 	single
 	ranked
-	Vectors
+	normal[XNESState]
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
 	Sigma             settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0"`
@@ -41,15 +40,12 @@ type XNESState struct {
 	Shape *graph.Array // f32[n, n]: B, of determinant 1
 }
 
+func (s XNESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and B the identity.
 func (e *XNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	return XNESState{mean, e.Sigma.Array(), graph.Eye(graph.Float32, mean.Dim(0))}
-}
-
-// Sample draws z, standard normal.
-func (*XNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(XNESState).Mean.Shape())
 }
 
 // Member returns mean + σ·B·z.
@@ -84,9 +80,6 @@ func (*XNES) rate(set float64, n int) float64 {
 	d := float64(n)
 	return (9 + 3*math.Log(d)) / (5 * d * math.Sqrt(d))
 }
-
-// Centre returns the mean.
-func (*XNES) Centre(state any) any { return state.(XNESState).Mean }
 
 // Immigrant solves σ·B·z = genome - mean.
 func (*XNES) Immigrant(state, genome any) any {
