@@ -181,7 +181,7 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 // Inputs returns the policy's Numbers and the given parameters of the environment by name. They are inputs of a
 // program; Bound puts them in place inside it.
 func (r *Rollout) Inputs() map[string]*graph.Array {
-	in := settings.Inputs(policy.Behind(r.Policy), policyPrefix)
+	in := settings.Inputs(policy.Unwrap(r.Policy), policyPrefix)
 	for _, p := range r.Given {
 		p.inputs(in)
 	}
@@ -260,7 +260,7 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	first := episodes.Failed.Gt(0).Convert(graph.Int32).ArgMax(0)
 	means.Failed = graph.DynamicIndex(episodes.Failed, first, 0)
 	if observed != nil {
-		all := observed.Together()
+		all := observed.MergeRows()
 		means.Observed = &all
 	}
 	return means

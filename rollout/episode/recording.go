@@ -186,11 +186,11 @@ func newRecording(start, states any, action, reward, terminated, truncated *grap
 	if err != nil {
 		return nil, err
 	}
-	fell, err := graph.Floats(terminated)
+	terminations, err := graph.Floats(terminated)
 	if err != nil {
 		return nil, err
 	}
-	late, err := graph.Floats(truncated)
+	truncations, err := graph.Floats(truncated)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func newRecording(start, states any, action, reward, terminated, truncated *grap
 		r.Rewards = append(r.Rewards, x)
 		r.Returns = append(r.Returns, float64(sum))
 		r.Length++
-		if r.Terminated, r.Truncated = fell[i] != 0, late[i] != 0; r.Terminated || r.Truncated {
+		if r.Terminated, r.Truncated = terminations[i] != 0, truncations[i] != 0; r.Terminated || r.Truncated {
 			break
 		}
 	}

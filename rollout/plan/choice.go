@@ -48,8 +48,8 @@ type Tried struct {
 	Seconds float64 `json:"seconds"` // of the work that the kind of run measures
 }
 
-// Choosing chooses a plan.
-type Choosing[P comparable] struct {
+// Chooser chooses a plan.
+type Chooser[P comparable] struct {
 	Tune    string // one of Tunes
 	Given   bool   // the settings give Rule
 	Rule    P      // the default
@@ -65,7 +65,7 @@ type Choosing[P comparable] struct {
 
 // Choose returns the plan of the settings, the stored plan, a plan that it measures now and stores, or the rule's, in
 // this order, as Tune allows.
-func (c Choosing[P]) Choose() (P, Choice, error) {
+func (c Chooser[P]) Choose() (P, Choice, error) {
 	if c.Given {
 		return c.Rule, Choice{Source: Given}, nil
 	}

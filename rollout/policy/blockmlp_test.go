@@ -135,7 +135,7 @@ func TestBlocksOfEachMember(t *testing.T) {
 	for i, of := range []struct {
 		Describer
 		params any
-	}{{p, second}, {&Normalizing{Behind: p}, Normalized{Own: second}}} {
+	}{{p, second}, {&Normalizing{Inner: p}, Normalized{Own: second}}} {
 		// what is exported is the member's own, however it sees
 		said, err := of.Describe(of.params)
 		require.NoError(t, err)

@@ -35,8 +35,8 @@ func MomentsOf(count, origin, sum, squares *graph.Array) Moments {
 	return graph.SelectTree(near, m, graph.ZerosLikeTree(m))
 }
 
-// Together joins the moments along axis 0 of m's leaves.
-func (m Moments) Together() Moments {
+// MergeRows joins the moments along axis 0 of m's leaves.
+func (m Moments) MergeRows() Moments {
 	count := m.Count.Sum(0)
 	share := m.Count.Div(count.Max(1))
 	average := func(x *graph.Array) *graph.Array {
@@ -47,16 +47,16 @@ func (m Moments) Together() Moments {
 	return Moments{count, mean, average(m.Variance.Add(m.Mean.Sub(mean).Square()))}
 }
 
-// And joins two sets of moments (Chan, Golub and LeVeque, 1983).
-func (m Moments) And(more Moments) Moments {
-	count := m.Count.Add(more.Count)
-	share := more.Count.Div(count.Max(1))
-	difference := more.Mean.Sub(m.Mean)
+// Merge joins two sets of moments (Chan, Golub and LeVeque, 1983).
+func (m Moments) Merge(other Moments) Moments {
+	count := m.Count.Add(other.Count)
+	share := other.Count.Div(count.Max(1))
+	difference := other.Mean.Sub(m.Mean)
 	spread := share.Mul(graph.Sub(1, share)).Mul(difference.Square())
 	return Moments{
 		Count:    count,
 		Mean:     m.Mean.Add(share.Mul(difference)),
-		Variance: m.Variance.Add(share.Mul(more.Variance.Sub(m.Variance))).Add(spread),
+		Variance: m.Variance.Add(share.Mul(other.Variance.Sub(m.Variance))).Add(spread),
 	}
 }
 

@@ -35,7 +35,7 @@ func TestMomentsAreALoop(t *testing.T) {
 			}
 			of := func(x float32) *graph.Array { return graph.Float32s([]float32{x}) }
 			m := MomentsOf(graph.Scalar(float64(n)), of(origin), of(linear), of(squares))
-			sum, rows = sum.And(m), append(rows, m)
+			sum, rows = sum.Merge(m), append(rows, m)
 		}
 		column := func(of func(Moments) *graph.Array) *graph.Array {
 			var leaves []*graph.Array
@@ -46,7 +46,7 @@ func TestMomentsAreALoop(t *testing.T) {
 		}
 		together := Moments{column(func(m Moments) *graph.Array { return m.Count }),
 			column(func(m Moments) *graph.Array { return m.Mean }),
-			column(func(m Moments) *graph.Array { return m.Variance })}.Together()
+			column(func(m Moments) *graph.Array { return m.Variance })}.MergeRows()
 		mean, variance := 0., 0.
 		for _, x := range all {
 			mean += x / float64(len(all))
@@ -85,7 +85,7 @@ func TestNormalizing(t *testing.T) {
 		return floats(t, out.Action)
 	}
 	behind := func(x ...float32) []float64 {
-		_, out := n.Behind.Act(params.Own, graph.None{}, graph.Float32s(x), random.New(0))
+		_, out := n.Inner.Act(params.Own, graph.None{}, graph.Float32s(x), random.New(0))
 		return floats(t, out.Action)
 	}
 	require.InDeltaSlice(t, behind(3, -2), act([]int32{3, -2}), 1e-5,

@@ -19,13 +19,13 @@ const Clip = 10
 // ±Clip (Salimans et al., 2017; Mania et al., 2018, section 3.2). Mean and deviation are among a member's parameters,
 // but no search changes them: a kind of run computes them from observations; see Moments.
 type Normalizing struct {
-	Behind Policy // takes the normalised observations
-	dims   []int  // of an observation
+	Inner Policy // takes the normalised observations
+	dims  []int  // of an observation
 }
 
 // Normalized holds the parameters of a member of a Normalizing.
 type Normalized struct {
-	Own         any   `tree:"inline"` // of Normalizing.Behind
+	Own         any   `tree:"inline"` // of Normalizing.Inner
 	Observation Scale // the same for all members
 }
 
@@ -62,17 +62,17 @@ func NormalizedBox(box envs.Box) envs.Box {
 		ChannelsFirst: box.ChannelsFirst}
 }
 
-// Behind returns the policy that a search changes: Normalizing.Behind, or p itself if it does not normalise.
-func Behind(p Policy) Policy {
+// Unwrap returns the policy that a search changes: Normalizing.Inner, or p itself if it does not normalise.
+func Unwrap(p Policy) Policy {
 	if n, ok := p.(*Normalizing); ok {
-		return n.Behind
+		return n.Inner
 	}
 	return p
 }
 
-// Describe describes the policy behind. The statistics of observations are parameters.
+// Describe describes the inner policy. The statistics of observations are parameters.
 func (n *Normalizing) Describe(params any) (map[string]any, error) {
-	d, ok := n.Behind.(Describer)
+	d, ok := n.Inner.(Describer)
 	if !ok {
 		return nil, nil
 	}
@@ -85,34 +85,34 @@ func (n *Normalizing) Describe(params any) (map[string]any, error) {
 // Bind returns p with a program's inputs instead of its Numbers; see settings.Bind.
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	if n, ok := p.(*Normalizing); ok {
-		return &Normalizing{settings.Bind(n.Behind, in, prefix), n.dims}
+		return &Normalizing{settings.Bind(n.Inner, in, prefix), n.dims}
 	}
 	return settings.Bind(p, in, prefix)
 }
 
-// Init draws the parameters of the policy behind, with a Scale that changes nothing.
+// Init draws the parameters of the inner policy, with a Scale that changes nothing.
 func (n *Normalizing) Init(key random.Key) any {
-	return Normalized{n.Behind.Init(key), NoMoments(n.dims...).Scale()}
+	return Normalized{n.Inner.Init(key), NoMoments(n.dims...).Scale()}
 }
 
-// Start returns the first carry of the policy behind.
+// Start returns the first carry of the inner policy.
 func (n *Normalizing) Start(params any) any {
-	return n.Behind.Start(n.params("Normalizing.Start", params).Own)
+	return n.Inner.Start(n.params("Normalizing.Start", params).Own)
 }
 
-// Prepare prepares the parameters of the policy behind, if it is a Preparer.
+// Prepare prepares the parameters of the inner policy, if it is a Preparer.
 func (n *Normalizing) Prepare(params any) any {
 	p := n.params("Normalizing.Prepare", params)
-	if prepare, ok := n.Behind.(Preparer); ok {
+	if prepare, ok := n.Inner.(Preparer); ok {
 		p.Own = prepare.Prepare(p.Own)
 	}
 	return p
 }
 
-// Act passes the normalised observation to the policy behind.
+// Act passes the normalised observation to the inner policy.
 func (n *Normalizing) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	p := n.params("Normalizing.Act", params)
-	return n.Behind.Act(p.Own, carry, p.Observation.Apply(observation), key)
+	return n.Inner.Act(p.Own, carry, p.Observation.Apply(observation), key)
 }
 
 // Apply normalises an observation of any dtype: f32[dims...].

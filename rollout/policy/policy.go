@@ -70,9 +70,9 @@ type Reporter interface {
 	Report(carry any) *graph.Array
 }
 
-// ReporterOf returns p, or the policy behind a Normalizing, as a Reporter.
+// ReporterOf returns p, or the policy of a Normalizing, as a Reporter.
 func ReporterOf(p Policy) (Reporter, bool) {
-	r, ok := Behind(p).(Reporter)
+	r, ok := Unwrap(p).(Reporter)
 	return r, ok
 }
 
@@ -85,9 +85,9 @@ type Learner interface {
 	Learn(carry any, reward *graph.Array) any
 }
 
-// LearnerOf returns p, or the policy behind a Normalizing, as a Learner, if it learns.
+// LearnerOf returns p, or the policy of a Normalizing, as a Learner, if it learns.
 func LearnerOf(p Policy) (Learner, bool) {
-	l, ok := Behind(p).(Learner)
+	l, ok := Unwrap(p).(Learner)
 	return l, ok && l.Learns()
 }
 

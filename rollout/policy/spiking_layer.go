@@ -9,27 +9,27 @@ import (
 
 // synapses holds matrices as Prepare lays them out: Sum, or excitation and inhibition separately.
 type synapses struct {
-	Sum  *Weight
-	Plus *Weight // max(W, 0)
-	Less *Weight // max(-W, 0)
+	Sum   *Weight
+	Plus  *Weight // max(W, 0)
+	Minus *Weight // max(-W, 0)
 }
 
 // spikingLayer is a layer as Prepare lays it out.
 type spikingLayer struct {
-	In      synapses
-	Own     *synapses // from the layer's spikes to itself; nil: none
-	Neurons any
-	Delay   *nn.Delay    // nil: none
-	Idle    *graph.Array // f32[units]: zeros
-	Born    *graph.Array `tree:"optional"` // f32[in, units]: initial plastic weights; nil: weights are constant
+	In       synapses
+	Own      *synapses // from the layer's spikes to itself; nil: none
+	Neurons  any
+	Delay    *nn.Delay    // nil: none
+	Idle     *graph.Array // f32[units]: zeros
+	InitialW *graph.Array `tree:"optional"` // f32[in, units]: initial plastic weights; nil: weights are constant
 }
 
 // spikingLayerState is the carry of a layer.
 type spikingLayerState struct {
-	Neurons  any
-	UnderWay *nn.DelayState    // delayed spikes; nil: no delays
-	Sent     *graph.Array      // f32[units]: number of spikes so far
-	Plastic  *neuron.STDPState // change of the weights; nil: weights are constant
+	Neurons any
+	Delayed *nn.DelayState    // delayed spikes; nil: no delays
+	Sent    *graph.Array      // f32[units]: number of spikes so far
+	Plastic *neuron.STDPState // change of the weights; nil: weights are constant
 }
 
 // layer lays a layer out, padded with `before` inputs and `more` neurons, which are zero.
@@ -43,7 +43,7 @@ func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLa
 		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), more), Longest: s.Delay}
 	}
 	if s.plastic() {
-		l.Born = single(lay.whole(g.W, before, more))
+		l.InitialW = single(lay.whole(g.W, before, more))
 	}
 	for _, each := range []**graph.Array{&g.B, &g.Membrane, &g.Synapse, &g.Adaptation, &g.Threshold, &g.Jump} {
 		*each = padded(single(*each), more)
@@ -59,7 +59,7 @@ func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) syn
 		return synapses{Sum: &w}
 	}
 	whole := lay.whole(genes, before, more) // the sign is that of the sum, so that a shared matrix is formed
-	return synapses{Plus: &Weight{W: whole.Max(0)}, Less: &Weight{W: whole.Neg().Max(0)}}
+	return synapses{Plus: &Weight{W: whole.Max(0)}, Minus: &Weight{W: whole.Neg().Max(0)}}
 }
 
 // whole returns a matrix with a member's own factors added.
@@ -73,24 +73,24 @@ func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
 
 // drives is the input of a layer in a substep, f32[units], in genes of weights.
 type drives struct {
-	Sum, Plus, Less *graph.Array `tree:"optional"`
+	Sum, Plus, Minus *graph.Array `tree:"optional"`
 }
 
 func (w synapses) drives(spikes *graph.Array) drives {
 	if w.Sum != nil {
 		return drives{Sum: single(w.Sum.Times(spikes))}
 	}
-	return drives{Plus: single(w.Plus.Times(spikes)), Less: single(w.Less.Times(spikes))}
+	return drives{Plus: single(w.Plus.Times(spikes)), Minus: single(w.Minus.Times(spikes))}
 }
 
 func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 	state := spikingLayerState{Neurons: s.dynamics.Start(l.Neurons), Sent: l.Idle}
 	if l.Delay != nil {
 		under := l.Delay.Start(l.Idle.Dim(0))
-		state.UnderWay = &under
+		state.Delayed = &under
 	}
-	if l.Born != nil {
-		plastic := s.stdp().Start(graph.ZerosLike(l.Born))
+	if l.InitialW != nil {
+		plastic := s.stdp().Start(graph.ZerosLike(l.InitialW))
 		state.Plastic = &plastic
 	}
 	return state
@@ -108,15 +108,15 @@ func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
 	}
 	if l.Delay != nil {
 		var under nn.DelayState
-		under, spikes = l.Delay.Step(*was.UnderWay, spikes)
-		next.UnderWay = &under
+		under, spikes = l.Delay.Step(*was.Delayed, spikes)
+		next.Delayed = &under
 	}
 	if l.Own != nil {
 		arrives = graph.AddTree(arrives, l.Own.drives(spikes))
 	}
 	in := graph.MapTree(s.Weight, arrives)
 	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
-		Inhibition: in.Less})
+		Inhibition: in.Minus})
 	next.Sent = was.Sent.Add(spikes)
 	return next, spikes, fired
 }

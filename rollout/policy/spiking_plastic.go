@@ -24,11 +24,11 @@ func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Ar
 	if now.Plastic == nil {
 		return l.In.drives(sent)
 	}
-	w := l.Born.Add(now.Plastic.W)
+	w := l.InitialW.Add(now.Plastic.W)
 	if !s.dynamics.BySign() {
 		return drives{Sum: sent.Dot(w)}
 	}
-	return drives{Plus: sent.Dot(w.Max(0)), Less: sent.Dot(w.Neg().Max(0))}
+	return drives{Plus: sent.Dot(w.Max(0)), Minus: sent.Dot(w.Neg().Max(0))}
 }
 
 // Learn changes the eligible weights by the reward of a step.

@@ -27,10 +27,10 @@ type Tracer interface {
 	SubstepMS() float64
 }
 
-// TracerOf returns p, or the policy behind a Normalizing, as a Tracer. own returns the Tracer's parameters and
+// TracerOf returns p, or the policy of a Normalizing, as a Tracer. own returns the Tracer's parameters and
 // observations, given those of p.
 func TracerOf(p Policy) (t Tracer, own func(params any, observations *graph.Array) (any, *graph.Array), ok bool) {
-	t, ok = Behind(p).(Tracer)
+	t, ok = Unwrap(p).(Tracer)
 	n, normalizes := p.(*Normalizing)
 	return t, func(params any, observations *graph.Array) (any, *graph.Array) {
 		if !normalizes {

@@ -55,7 +55,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		require.Equal(t, []int{6, 5}, weights[0].Dims())
 		require.InDelta(t, 15*floats(t, params.(SpikingParams).Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
 
-		normal := &Normalizing{Behind: s, dims: []int{3}}
+		normal := &Normalizing{Inner: s, dims: []int{3}}
 		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}),
 			graph.Float32s([]float32{2, 2, 2})}}
 		tracer, own, ok := TracerOf(normal)

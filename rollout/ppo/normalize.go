@@ -50,7 +50,7 @@ type runningStats struct {
 func (s runningStats) scale() observationScale { return standardScale{s.Moments.Scale()} }
 
 func (s runningStats) with(observations *graph.Array) observationStats {
-	return runningStats{s.Moments.And(momentsOf(observations.Convert(graph.Float32)))}
+	return runningStats{s.Moments.Merge(momentsOf(observations.Convert(graph.Float32)))}
 }
 
 // standardScale subtracts the mean and divides by the standard deviation.
@@ -104,7 +104,7 @@ func (d discountedSums) scale(t transition, gamma *graph.Array) (*graph.Array, r
 		sum = gamma.Mul(sum).Add(graph.Select(reward.IsFinite(), reward, 0.))
 		return graph.Select(done, 0., sum), sum
 	}, d.Sums, graph.PairOf(t.Reward, t.done()))
-	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
+	moments := d.Moments.Merge(momentsOf(graph.Flatten1D(sums)))
 	rewards := graph.Clamp(-maxReward, t.Reward.Div(moments.Scale().Deviation), maxReward)
 	return graph.Select(t.Reward.IsFinite(), rewards, math.NaN()), discountedSums{last, moments}
 }

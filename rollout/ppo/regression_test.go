@@ -110,7 +110,7 @@ func TestRegressions(t *testing.T) {
 	})
 	g, err := c.program()
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 3, 4, 4}, policy.Behind(g.standalone).Init(
+	require.Equal(t, []int{3, 3, 4, 4}, policy.Unwrap(g.standalone).Init(
 		random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
 	// Case 6: matrices by which memory is kept are orthogonal of scale 1.
 	c = small(func(c *Config) { c.Policy = "elman:6" })

@@ -53,7 +53,7 @@ func (p *Population) choose() (string, error) {
 		return "", settings.Wrong("method", rule,
 			`masked, blocks or auto: this backend runs no kernels in C (the cpu backend does)`)
 	}
-	name, chosen, err := plan.Choosing[string]{
+	name, chosen, err := plan.Chooser[string]{
 		Tune: p.config.Tune, Given: p.config.Method != "auto", Rule: rule, Backend: p.backend,
 		Purpose: p.config.Purpose(p.shape), Format: methodFormat,
 		Words: func(name string) string { return name },

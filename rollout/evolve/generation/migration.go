@@ -87,13 +87,13 @@ func (p *Program) startMigration(genome any) Migration {
 	}
 	island := graph.Zeros(graph.ShapeOf(graph.Int32))
 	own := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
-	return Travel{Leaving: p.nobody(genome), Arriving: p.nobody(genome),
+	return Travel{Leaving: p.noTravellers(genome), Arriving: p.noTravellers(genome),
 		Descent: own.BroadcastTo(places, p.Options.Islands),
 		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
 }
 
-// nobody returns empty places.
-func (p *Program) nobody(genome any) Travellers {
+// noTravellers returns empty places.
+func (p *Program) noTravellers(genome any) Travellers {
 	k := p.Options.Migrants
 	return Travellers{
 		Genomes: population.ZeroRows(k, genome),
@@ -108,7 +108,7 @@ func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own str
 	joint, slot, immigrants := m.receive(p, s, own)
 	rows := p.replace(n.rows, slot, immigrants)
 	descent := m.descentOf(p, s, keys)
-	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.nobody(s.Best.Genome)}
+	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.noTravellers(s.Best.Genome)}
 	// The descent of the members of the evaluation.
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)

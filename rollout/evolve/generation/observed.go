@@ -28,11 +28,11 @@ type moments policy.Moments
 func (m moments) Scale() Scaling { return scaled(policy.Moments(m).Scale()) }
 
 func (m moments) merge(more Observed) Observed {
-	return moments(policy.Moments(m).And(policy.Moments(more.(moments))))
+	return moments(policy.Moments(m).Merge(policy.Moments(more.(moments))))
 }
 
 func (m moments) fold(t population.Tiles) Observed {
-	return moments(population.Fold(t, policy.Moments(m), policy.Moments.And))
+	return moments(population.Fold(t, policy.Moments(m), policy.Moments.Merge))
 }
 
 type scaled policy.Scale
@@ -68,5 +68,5 @@ func (p *Program) observed(tile *graph.Array, of *policy.Moments) Observed {
 	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
 	group := graph.Iota(all.Count.Dim(0)).Rem(p.Groups.Lanes).Add(first)
 	all.Count = graph.Select(group.Lt(p.Groups.Items), all.Count, graph.ZerosLike(all.Count))
-	return moments(all.Together())
+	return moments(all.MergeRows())
 }

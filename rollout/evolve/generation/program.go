@@ -259,7 +259,7 @@ func (r Results) metrics() *graph.Array {
 func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize() }
 
 // policy returns the policy that evolves, without the normalisation of observations.
-func (p *Program) policy() policy.Policy { return policy.Behind(p.Rollout.Policy) }
+func (p *Program) policy() policy.Policy { return policy.Unwrap(p.Rollout.Policy) }
 
 // genome returns the genome of a policy's parameters.
 func (p *Program) genome(params any) any {

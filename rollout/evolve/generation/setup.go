@@ -96,7 +96,7 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	if err := c.CheckDevices(devices); err != nil {
 		return nil, err
 	}
-	if x.Params, err = policy.Size(policy.Behind(x.Rollout.Policy)); err != nil {
+	if x.Params, err = policy.Size(policy.Unwrap(x.Rollout.Policy)); err != nil {
 		return nil, err
 	}
 	if err := x.checkMigration(); err != nil {

@@ -22,7 +22,7 @@ const (
 // Choose chooses the plan for a backend and sets the layout.
 func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
 	c := &x.Search
-	_, chosen, err := plan.Choosing[plan.Plan]{
+	_, chosen, err := plan.Chooser[plan.Plan]{
 		Tune: c.Tune, Given: len(c.Given()) > 0, Rule: x.Layout, Backend: b, Purpose: x.Purpose(), Format: PlanFormat,
 		Words: plan.Plan.Layout, Take: x.take, Tuner: func(full bool) *plan.Tuner[plan.Plan] {
 			return x.Tuner(b, full)
