@@ -79,7 +79,7 @@ type carry struct {
 // sums are sums over steps of an observation's difference from the first one, and of its square: f32[dims...].
 type sums struct{ Linear, Squares *graph.Array }
 
-// add returns the sums with one more difference, where it counts.
+// add returns the sums with one more difference, if counts is true.
 func (s *sums) add(difference, counts *graph.Array) *sums {
 	add := func(sum, x *graph.Array) *graph.Array { return graph.Select(counts, sum.Add(x), sum) }
 	return &sums{add(s.Linear, difference), add(s.Squares, difference.Square())}

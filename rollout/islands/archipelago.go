@@ -204,7 +204,7 @@ func (c *Islands) curves() int {
 // curveOf returns the metric of an island's mean fitness.
 func curveOf(island int) string { return fmt.Sprintf("mean_%d", island) }
 
-// Restore goes on from a snapshot.
+// Restore sets the state to a snapshot.
 func (a *Archipelago) Restore(s run.Snapshot) error {
 	if err := a.Loop.Restore(s); err != nil {
 		return err

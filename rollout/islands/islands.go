@@ -202,7 +202,7 @@ func (c *Islands) one() *generation.Search {
 	return &one
 }
 
-// Board returns what a display shows.
+// Board returns the rows of a display.
 func (c *Islands) Board() []run.Row {
 	rows := c.one().Board()
 	mean := rows[1].Parts[0].Behind

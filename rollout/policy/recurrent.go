@@ -43,7 +43,7 @@ func (k cellKind[State, Plain, Ready]) register() {
 	MustRegister(k.name, func() Maker { return k.settings(32) })
 }
 
-// settings returns the maker of a policy with so many units.
+// settings returns the maker of a policy with a number of units.
 func (k cellKind[State, Plain, Ready]) settings(units int) Maker {
 	return &recurrentSettings[State, Plain, Ready]{Memory{units}, k}
 }
@@ -128,7 +128,7 @@ func stateOf[State any](op string, carry any) State {
 	return s
 }
 
-// outputOf returns what the next layer sees of a memory.
+// outputOf returns the output of a memory.
 func outputOf(state any) *graph.Array {
 	if s, ok := state.(nn.LSTMState); ok {
 		return s.H

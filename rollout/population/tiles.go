@@ -86,7 +86,7 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 }
 
 // RunningSum adds up the results of f for the tiles of all devices. It is the same as Each followed by Sum, to the
-// byte, with memory for only one result. Devices take turns: each goes on from the sum of the one before. perDevice is
+// byte, with memory for only one result. Devices take turns: each starts from the sum of the one before. perDevice is
 // as for Each.
 func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
 	type loop struct {

@@ -180,7 +180,7 @@ func (m blocksMethod) work(sum *plan.Tally, lanes int) {
 	}
 }
 
-// blockLayer is one layer. out lays out its matrix [Out, In], in the transposed matrix.
+// blockLayer is one layer. out lays out its matrix, [Out, In], and in the transposed matrix.
 type blockLayer struct {
 	Layer
 	dtype        graph.DType

@@ -105,8 +105,8 @@ func (c Config) Shape(d Data) Shape {
 	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), density)
 }
 
-// Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method
-// depends on, except the machine; s is c.Shape of its data.
+// Purpose describes the programs: all that the choice of the method depends on, except the machine. s is c.Shape of the
+// data.
 func (c Config) Purpose(s Shape) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "sparse %d x %d", c.Population, s[0].In)
@@ -121,8 +121,8 @@ func (c Config) Purpose(s Shape) string {
 	return text.String()
 }
 
-// Programs returns the config with all settings cleared that do not change the programs: two experiments on the same
-// data need the same programs if it is equal for both.
+// Programs returns the config without settings that do not change the programs. Experiments on the same data need the
+// same programs if it is equal.
 func (c Config) Programs() Config {
 	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
 	if c.MutateEvery == 0 {

@@ -167,7 +167,7 @@ func (t *training) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// Restore goes on from a snapshot.
+// Restore sets the state to a snapshot.
 func (t *training) Restore(s run.Snapshot) error {
 	t.train, t.test, t.tested = Stats{}, Stats{}, 0
 	return t.Population.Restore(s)

@@ -175,7 +175,7 @@ func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array
 	return out[n:], nil
 }
 
-// arguments lists a program's arguments: the members, their indexes where wanted, and in.
+// arguments lists a program's arguments: the members, their indexes if index is true, and in.
 func (p *Population) arguments(in inputs, index bool) []*graph.Array {
 	args := slices.Clone(p.members)
 	if index {

@@ -66,7 +66,7 @@ type Results struct {
 
 // tileResult is the result of a tile.
 type tileResult struct {
-	Draws any // leaves [lanes, …]; graph.None where noise is regenerated
+	Draws any // leaves [lanes, …]; graph.None if noise is regenerated
 	Results
 }
 

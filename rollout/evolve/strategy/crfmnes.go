@@ -162,7 +162,7 @@ func (e *CRFMNES) difference(w *graph.Array) *graph.Array {
 // longAxisGradient is the natural gradient of one y: of v, times its length, and of log D.
 type longAxisGradient struct{ V, Scale *graph.Array }
 
-// gradients gives the natural gradient as a function of y, f32[n] (Akimoto et al., "Comparison-based natural gradient
+// gradients returns the natural gradient as a function of y, f32[n] (Akimoto et al., "Comparison-based natural gradient
 // optimization in high dimension", 2014, algorithm 3.2).
 func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	add, sub, mul, div := graph.Add, graph.Sub, graph.Mul, graph.Div

@@ -75,11 +75,10 @@ func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 		position.Add(velocity)), velocity}
 }
 
-// Member is where the particle goes.
+// Member returns the particle's next position.
 func (*PSO) Member(_, move any, _ *graph.Array) any { return move.(psoMove).Position }
 
-// Tell moves the particles, and a particle's best place where the new one is no worse. One whose fitness is NaN never
-// is a best.
+// Tell moves the particles. A place that is no worse becomes the particle's best; one with NaN fitness does not.
 func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	s := state.(PSOState)
 	all := moves.All().(psoMove)

@@ -110,7 +110,7 @@ type paths struct {
 }
 
 // advance moves the paths (equations 43 to 45). step is the recombined step in units of sigma, white the same in
-// coordinates in which the distribution is a ball, told the number of generations so far.
+// coordinates in which the distribution is a ball, and told is the number of generations so far.
 func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Array) paths {
 	forget := func(c float64, old *graph.Array) *graph.Array { return graph.Mul(float32(1-c), old) }
 	var p paths
