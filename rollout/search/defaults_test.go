@@ -9,10 +9,10 @@ import (
 // The defaults are those of mctx: muzero_policy, whose Dirichlet noise and constants are AlphaZero's, and
 // gumbel_muzero_policy with qtransform_completed_by_mix_value.
 func TestDefaultsAreThoseOfMctx(t *testing.T) {
-	puct := NewPUCT(50)
+	puct := DefaultPUCT(50)
 	require.Equal(t, 50, puct.Simulations)
 	require.Equal(t, []float64{.25, .3, 1.25, 19652}, []float64{puct.Fraction, puct.Alpha, puct.Init, puct.Base})
-	gumbel := NewGumbel(50)
+	gumbel := DefaultGumbel(50)
 	require.Equal(t, 50, gumbel.Simulations)
 	require.Equal(t, 16, gumbel.Considered)
 	require.Equal(t, 1., gumbel.Scale)
