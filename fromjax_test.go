@@ -27,7 +27,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-var update = flag.Bool("update", false, "write docs/from-jax.md")
+var update = flag.Bool("update", false, "write docs/from-jax.md and docs/reference/")
 
 // counterpart is a line of docs/from-jax.md. The compiler checks ours, and a list of their packages' names theirs.
 type counterpart struct {
@@ -378,18 +378,18 @@ func TestFromJAX(t *testing.T) {
 	var page strings.Builder
 	fmt.Fprintf(&page, `# From JAX
 
-What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here. `+"`go test . -run FromJAX -update`"+
-		` writes this page from
-the table in `+"`fromjax_test.go`"+
-		`: signatures are those of the code, and the names on the left are checked against the packages.
+What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here.
+`+"`go test . -run FromJAX -update` writes this page from the table in `fromjax_test.go`."+`
+Signatures come from the code. Names on the left are checked against the packages.
 
 - Functions see one member: there is no batch axis but the one that VMap adds.
-- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+
-		`. int32 and float32 are the defaults; 64-bit types are always there.
-- Axes and other numbers that JAX takes by keyword are arguments or options, functions that end in Option.
-- Outside of compiled programs graph.Eval and the interpreter compute, op by op. On CPUs compiled programs take denormals for 0, as
-  JAX's do; the interpreter does not.
-- Mistakes are errors with the line of the program that made them; nothing is converted or broadcast silently that JAX would refuse.
+- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+`.
+- int32 and float32 are the defaults. 64-bit types are always there.
+- Axes and other numbers that JAX takes by keyword are arguments, or options: functions that end in Option.
+- Outside of compiled programs, graph.Eval computes with the interpreter, op by op. On CPUs compiled programs
+  treat denormals as 0, as JAX's do. The interpreter does not.
+- Errors name the line of the program that made the mistake. What JAX would refuse to convert or broadcast is refused
+  here too.
 `, names.Versions["jax"], names.Versions["flax"], names.Versions["optax"], names.Versions["distrax"])
 	seen := map[string]bool{}
 	for _, s := range fromJAX {
