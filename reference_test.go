@@ -119,7 +119,7 @@ episodes:
 Gather has food between walls on 16 x 16 cells, seen 7 x 7. Its parameters add hazards, decoys, and a reward that is
 paid beside the true one.`
 
-// ticks puts backquotes, which a raw string cannot hold where the text has ´.
+// ticks replaces ´ by backquotes, which a raw string cannot hold.
 func ticks(text string) string { return strings.ReplaceAll(text, "´", "`") }
 
 const generated = "\n<!-- Written by `go test . -run Reference -update` from the registries. -->\n"
@@ -162,9 +162,9 @@ func strategiesPage(t *testing.T) string {
 evosax minimises, xlarun maximises. [bbob.md](../bbob.md) compares both on 24 functions and names what is left out.
 ´cmaes´ and ´sepcmaes´ shrink where all members are equal, as at the start of MountainCar; so do evosax's.
 
-n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of float32,
-or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one product for
-all members of a tile, plus what each member's factors add.
+n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of
+float32, or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one
+product for all members of a tile, plus what each member's factors add.
 
 | name | what it is | state | members | genomes |
 | --- | --- | --- | --- | --- |
