@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -471,3 +472,63 @@ var takes = map[string]string{"bool": "true or false", "int": "a whole number", 
 	"stringSlice": "texts between commas",
 	"bytes":       "a number of bytes such as 2G",
 	"pairs":       "NAME=VALUE, repeatable"}
+
+// TestDocumentedCommandsExist parses the commands in code blocks and code spans of all documents, with their flags.
+func TestDocumentedCommandsExist(t *testing.T) {
+	block := regexp.MustCompile("(?ms)^```(?:sh)?\n(.*?)^```")
+	span := regexp.MustCompile("`(xlarun [^`]+)`")
+	checked := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/notes/*.md", "examples/*.md", "third_party/*.md"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var lines []string
+			for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+				lines = append(lines, strings.Split(strings.ReplaceAll(m[1], "\\\n", " "), "\n")...)
+			}
+			for _, m := range span.FindAllStringSubmatch(string(text), -1) {
+				lines = append(lines, strings.Join(strings.Fields(m[1]), " "))
+			}
+			for _, line := range lines {
+				line, _, _ = strings.Cut(line, " #")
+				for command := range strings.SplitSeq(line, ";") {
+					args := strings.Fields(command)
+					if len(args) < 2 || args[0] != "xlarun" ||
+						removed[args[1]+" "+strings.Join(args[2:min(3, len(args))], "")] {
+						continue
+					}
+					checked++
+					if err := parse(args[1:]); err != nil {
+						t.Errorf("%s: %s: %v", file, strings.Join(args, " "), err)
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 100)
+}
+
+// removed are commands of earlier commits, which documents name as such, and the format of members' files.
+var removed = map[string]bool{"member ": true, "bench parallel": true, "bench crossover": true, "bench odd": true,
+	"bench ppo-ladder": true, "bench ppo-logging": true}
+
+// parse finds the command of a command line and parses its flags.
+func parse(args []string) error {
+	for i, arg := range args {
+		if strings.HasPrefix(arg, "--") {
+			args[i] = strings.ReplaceAll(arg, "_", "-")
+		}
+	}
+	root := cli.Root()
+	c, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if c == root || c.HasAvailableSubCommands() && len(rest) > 0 && len(ownFlags(c)) == 0 {
+		return fmt.Errorf("there is no command %s", args[0])
+	}
+	c.InitDefaultHelpFlag()
+	return c.ParseFlags(rest)
+}
