@@ -2,10 +2,12 @@ package xlarun_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -317,7 +319,7 @@ terminal, for runs only those that are needed often; ´xlarun help COMMAND --all
 	var walk func(c *cobra.Command, program string)
 	walk = func(c *cobra.Command, program string) {
 		for _, below := range c.Commands() {
-			if below.Hidden || below.Name() == "help" {
+			if below.Hidden {
 				continue
 			}
 			of := program
@@ -531,4 +533,31 @@ func parse(args []string) error {
 	}
 	c.InitDefaultHelpFlag()
 	return c.ParseFlags(rest)
+}
+
+// TestLinksOfDocuments checks that files which documents link to exist.
+func TestLinksOfDocuments(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z", "*.md").Output()
+	if err != nil {
+		t.Skip("not a git checkout: ", err)
+	}
+	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`")
+	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	checked := 0
+	for name := range strings.SplitSeq(strings.Trim(string(out), "\x00"), "\x00") {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, not committed yet
+		}
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			checked++
+			_, err := os.Stat(filepath.Join(filepath.Dir(name), m[1]))
+			require.NoError(t, err, "%s links to %s", name, m[1])
+		}
+	}
+	require.Greater(t, checked, 30)
 }

@@ -21,8 +21,8 @@ func Register(commands func(*App) []*cobra.Command) { registered = append(regist
 
 // Root returns the command xlarun with all its commands, as the reference of the commands describes them.
 func Root() *cobra.Command {
-	a := &App{OpenBackend: openBackend}
-	root := newRoot(a)
+	root := newRoot(&App{OpenBackend: openBackend})
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	return root
 }
