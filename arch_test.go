@@ -56,7 +56,7 @@ var rooms = []room{
 	{"rollout/run/runfolder/...", []string{"rollout/run/runfolder"}, []string{}},
 	{"rollout/run", append(below, "rollout/episode"), []string{}},
 	// A kind of run and its algorithms: no kind imports another; what is below rollout/KIND is the kind's own.
-	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search"), []string{}},
+	{"rollout/selfplay/...", append(below, "rollout/run", "rollout/search", "rollout/train"), []string{}},
 	// What evolve and islands share lies below both: strategies, the generation of a search, and lanes of searches.
 	{"rollout/evolve/strategy", below, []string{}},
 	{"rollout/evolve/generation", append(below, "rollout/episode", "rollout/run", "rollout/evolve/strategy"),
@@ -65,7 +65,8 @@ var rooms = []room{
 	{"rollout/evolve/pool", []string{"graph", "graph/safetensors", "rollout/settings"}, []string{}},
 	{"rollout/islands", append(below, "rollout/run", "rollout/evolve/strategy", "rollout/evolve/generation",
 		"rollout/evolve/lanes"), []string{}},
-	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset"), []string{}},
+	{"rollout/train", []string{"graph/...", "rollout/population"}, []string{}},
+	{"rollout/...", append(below, "rollout/episode", "rollout/run", "rollout/dataset", "rollout/train"), []string{}},
 	// The one room whose packages may import databases: what keeps studies and runs their trials.
 	{"studies/...", append(below, "rollout/run", "studies/..."), nil},
 	{"cmd/xlarun/console", []string{"envs", "xlabridge/...", "third_party/..."}, nil},
