@@ -29,9 +29,9 @@ import (
 
 var update = flag.Bool("update", false, "write docs/from-jax.md and docs/reference/")
 
-// counterpart is a line of docs/from-jax.md. The compiler checks ours, and a list of their packages' names theirs.
+// counterpart is a line of docs/from-jax.md. The compiler checks our names; a list of the packages' names checks theirs.
 type counterpart struct {
-	jax  string // names, divided by spaces; within a section's module where they do not begin with one
+	jax  string // names, divided by spaces; in the section's module unless they begin with one
 	ours any    // a function, or a value of a type
 	note string // what differs
 }
@@ -362,8 +362,8 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// The page docs/from-jax.md is what the table above says: `go test . -run FromJAX -update` writes it. Ours exist and
-// stand there as they are declared; theirs are names that their packages have.
+// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our functions
+// are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names struct {
 		Versions map[string]string

@@ -2,13 +2,10 @@ package xlarun_test
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +34,7 @@ func init() { // as cmd/xlarun-bench does
 	})
 }
 
-// described is what a choice is, in a few words; its settings stand in the registry.
+// described says in a few words what a registered choice is. Its settings are in the registry.
 type described struct{ name, what, state string }
 
 // strategies says what the registered strategies are. n is the number of parameters of a member.
@@ -84,7 +81,7 @@ var networks = []described{
 	{"tower", "residual convolutions; for games with a board as picture", ""},
 }
 
-// family is environments that belong together.
+// family is a section of the page of environments.
 type family struct {
 	title, what string
 	ids         []string
@@ -130,7 +127,7 @@ const generated = "\n<!-- Written by `go test . -run Reference -update` from the
 // inputNote explains the mark of settings that are inputs of the program.
 const inputNote = "A setting with † is an input of the compiled program: another value compiles nothing.\n"
 
-// The pages in docs/reference are what the registries say: `go test . -run Reference -update` writes them.
+// TestReference compares the pages in docs/reference with the registries: `go test . -run Reference -update` writes them.
 func TestReference(t *testing.T) {
 	pages := map[string]string{
 		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
@@ -254,7 +251,7 @@ func settingRow(b *strings.Builder, name string, f settings.Field) {
 	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, cell(f.Default), cell(takes), cell(f.Help))
 }
 
-// cell is a text as a table's cell can hold it.
+// cell escapes a text for a cell of a table.
 func cell(text string) string {
 	return strings.NewReplacer("\n", " ", "|", "\\|", "<", "&lt;", "*", "\\*").Replace(text)
 }
@@ -474,90 +471,3 @@ var takes = map[string]string{"bool": "true or false", "int": "a whole number", 
 	"stringSlice": "texts between commas",
 	"bytes":       "a number of bytes such as 2G",
 	"pairs":       "NAME=VALUE, repeatable"}
-
-// TestDocumentedCommandsExist parses the commands in code blocks and code spans of all documents, with their flags.
-func TestDocumentedCommandsExist(t *testing.T) {
-	block := regexp.MustCompile("(?ms)^```(?:sh)?\n(.*?)^```")
-	span := regexp.MustCompile("`(xlarun [^`]+)`")
-	checked := 0
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/notes/*.md", "examples/*.md", "third_party/*.md"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			var lines []string
-			for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-				lines = append(lines, strings.Split(strings.ReplaceAll(m[1], "\\\n", " "), "\n")...)
-			}
-			for _, m := range span.FindAllStringSubmatch(string(text), -1) {
-				lines = append(lines, strings.Join(strings.Fields(m[1]), " "))
-			}
-			for _, line := range lines {
-				line, _, _ = strings.Cut(line, " #")
-				for command := range strings.SplitSeq(line, ";") {
-					args := strings.Fields(command)
-					if len(args) < 2 || args[0] != "xlarun" ||
-						removed[args[1]+" "+strings.Join(args[2:min(3, len(args))], "")] {
-						continue
-					}
-					checked++
-					if err := parse(args[1:]); err != nil {
-						t.Errorf("%s: %s: %v", file, strings.Join(args, " "), err)
-					}
-				}
-			}
-		}
-	}
-	require.Greater(t, checked, 100)
-}
-
-// removed are commands of earlier commits, which documents name as such, and the format of members' files.
-var removed = map[string]bool{"member ": true, "bench parallel": true, "bench crossover": true, "bench odd": true,
-	"bench ppo-ladder": true, "bench ppo-logging": true}
-
-// parse finds the command of a command line and parses its flags.
-func parse(args []string) error {
-	for i, arg := range args {
-		if strings.HasPrefix(arg, "--") {
-			args[i] = strings.ReplaceAll(arg, "_", "-")
-		}
-	}
-	root := cli.Root()
-	c, rest, err := root.Find(args)
-	if err != nil {
-		return err
-	}
-	if c == root || c.HasAvailableSubCommands() && len(rest) > 0 && len(ownFlags(c)) == 0 {
-		return fmt.Errorf("there is no command %s", args[0])
-	}
-	c.InitDefaultHelpFlag()
-	return c.ParseFlags(rest)
-}
-
-// TestLinksOfDocuments checks that files which documents link to exist.
-func TestLinksOfDocuments(t *testing.T) {
-	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z", "*.md").Output()
-	if err != nil {
-		t.Skip("not a git checkout: ", err)
-	}
-	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`")
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
-	checked := 0
-	for name := range strings.SplitSeq(strings.Trim(string(out), "\x00"), "\x00") {
-		text, err := os.ReadFile(name)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // deleted, not committed yet
-		}
-		require.NoError(t, err)
-		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
-			if strings.Contains(m[1], "://") {
-				continue
-			}
-			checked++
-			_, err := os.Stat(filepath.Join(filepath.Dir(name), m[1]))
-			require.NoError(t, err, "%s links to %s", name, m[1])
-		}
-	}
-	require.Greater(t, checked, 30)
-}
