@@ -29,7 +29,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/from-jax.md and docs/reference/")
 
-// counterpart is a line of docs/from-jax.md. The compiler checks our names; a list of the packages' names checks theirs.
+// counterpart is a line of docs/from-jax.md. The compiler checks our names, a list of the packages' names theirs.
 type counterpart struct {
 	jax  string // names, divided by spaces; in the section's module unless they begin with one
 	ours any    // a function, or a value of a type

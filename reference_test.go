@@ -127,7 +127,7 @@ const generated = "\n<!-- Written by `go test . -run Reference -update` from the
 // inputNote explains the mark of settings that are inputs of the program.
 const inputNote = "A setting with † is an input of the compiled program: another value compiles nothing.\n"
 
-// TestReference compares the pages in docs/reference with the registries: `go test . -run Reference -update` writes them.
+// TestReference compares docs/reference with the registries: `go test . -run Reference -update` writes the pages.
 func TestReference(t *testing.T) {
 	pages := map[string]string{
 		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
