@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -77,9 +78,9 @@ func helpCommand(a *App) *cobra.Command {
 	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
 	cmd.Long = "Help shows the help of a command, or of one of the topics\n" +
 		strings.Join(slices.Sorted(maps.Keys(topics())), ", ") +
-		".\nA topic alone is a list. With a name it shows the settings of that strategy, policy, ...."
+		".\nA topic alone is a list. With names after it, it shows the settings of these."
 	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes\n" +
-		"  xlarun help environments CartPole-v1"
+		"  xlarun help policies mlp gru\n  xlarun help environments CartPole-v1"
 	return cmd
 }
 
@@ -238,6 +239,9 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 		shown := false
 		for _, p := range parts {
 			text, chosen := g.values[p.Name]
+			if chosen && shown {
+				fmt.Fprintln(out)
+			}
 			if choice, ok := p.Choices[settings.Choice(text)]; chosen && ok {
 				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice))
 				shown = true
@@ -258,7 +262,7 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 // commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
 func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all bool) string {
 	var b strings.Builder
-	for _, line := range filled(strings.Fields(c.Long), helpWidth) {
+	for _, line := range filled(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
 		fmt.Fprintln(&b, line)
 	}
 	fmt.Fprintf(&b, "\nUsage:\n  %s\n", c.UseLine())
