@@ -75,14 +75,14 @@ func parse(args []string) error {
 	return c.ParseFlags(rest)
 }
 
-// TestLinksOfDocuments checks that files which documents link to exist.
+// TestLinksOfDocuments checks that the files and headings that documents link to exist.
 func TestLinksOfDocuments(t *testing.T) {
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard", "-z", "*.md").Output()
 	if err != nil {
 		t.Skip("not a git checkout: ", err)
 	}
 	code := regexp.MustCompile("(?s)```.*?```|`[^`]*`")
-	link := regexp.MustCompile(`\]\(([^)#]+)[^)]*\)`)
+	link := regexp.MustCompile(`\]\(([^)#]*)#?([^)]*)\)`)
 	checked := 0
 	for name := range strings.SplitSeq(strings.Trim(string(out), "\x00"), "\x00") {
 		text, err := os.ReadFile(name)
@@ -91,13 +91,32 @@ func TestLinksOfDocuments(t *testing.T) {
 		}
 		require.NoError(t, err)
 		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			file, heading := filepath.Join(filepath.Dir(name), m[1]), m[2]
+			if m[1] == "" {
+				file = name
+			}
 			if strings.Contains(m[1], "://") {
 				continue
 			}
 			checked++
-			_, err := os.Stat(filepath.Join(filepath.Dir(name), m[1]))
+			_, err := os.Stat(file)
 			require.NoError(t, err, "%s links to %s", name, m[1])
+			if heading != "" {
+				require.Contains(t, anchors(t, file), heading, "%s links to a heading of %s", name, file)
+			}
 		}
 	}
 	require.Greater(t, checked, 30)
+}
+
+// anchors returns the anchors of a document's headings, as GitHub makes them.
+func anchors(t *testing.T, file string) (all []string) {
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	punctuation := regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	for _, m := range heading.FindAllStringSubmatch(string(text), -1) {
+		all = append(all, strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	return all
 }
