@@ -194,8 +194,7 @@ func (g elitist) Survivors(_ any, fitness *graph.Array) *graph.Array {
 	return graph.Select(found, order, -1)
 }
 
-// normal is embedded by strategies whose members are a mean plus a function of standard normal noise z, f32[n]. S is the
-// state.
+// normal is embedded by strategies that move a mean by a function of standard normal noise z, f32[n]. S is their state.
 type normal[S interface{ mean() *graph.Array }] struct{ Vectors }
 
 // Sample draws z.
