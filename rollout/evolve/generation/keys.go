@@ -34,12 +34,12 @@ func (p *Program) keys(s State) memberKeys {
 // askAndPlay returns the two keys of a generation, and the number that is folded into them for a group on a device.
 // With --keys device, they are folded with the device, and groups are counted from the device's first one.
 func (p *Program) askAndPlay(s State, group, device *graph.Array) (ask, play random.Key, number *graph.Array) {
-	ask, play = random.FoldIn(s.Key, s.Generation.Mul(2)), random.FoldIn(s.Key, s.Generation.Mul(2).Add(1))
+	both := foldInEach(s.Key, s.Generation.Mul(2).Add(graph.Iota(2))).Data
+	ask, play = random.Key{Data: both.Index(0)}, random.Key{Data: both.Index(1)}
 	if p.Options.DeviceKeys {
-		ask, play = random.FoldIn(ask, device), random.FoldIn(play, device)
+		ask, play = graph.Once(graph.PairOf(random.FoldIn(ask, device), random.FoldIn(play, device))).Unpack()
 		group = group.Sub(device.Mul(p.Groups.PerDevice * p.Groups.Lanes))
 	}
-	ask, play = graph.Once(graph.PairOf(ask, play)).Unpack()
 	return ask, play, group
 }
 
