@@ -89,7 +89,9 @@ func TestHelpOfParts(t *testing.T) {
 		shown("help", "environments", "CartPole-v1"))
 	require.Contains(t, shown("help", "environments", "TicTacToe-v1"), "It has no parameters.")
 	b.err.b.Reset()
-	require.NotContains(t, shown("evolve", "--help", "--strategy", "pgp"), "Flags")
+	b.out.b.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--help", "--strategy", "pgp"))
+	require.NotContains(t, b.out.String(), "Flags")
 	require.Contains(t, b.err.String(), `there is no strategy "pgp", did you mean pgpe?`)
 }
 

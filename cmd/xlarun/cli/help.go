@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
@@ -246,8 +247,7 @@ func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice))
 				shown = true
 			} else if chosen {
-				fmt.Fprintf(c.ErrOrStderr(), "%s: %v\n", c.CommandPath(),
-					noName(p.Name, settings.Choice(text), slices.Sorted(maps.Keys(p.Choices))))
+				console.FailHelp(c, noName(p.Name, settings.Choice(text), slices.Sorted(maps.Keys(p.Choices))))
 				shown = true
 			}
 		}
