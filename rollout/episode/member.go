@@ -87,23 +87,23 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	if err != nil {
 		return nil, err
 	}
-	own := settings.Values{}
+	values := settings.Values{}
 	if text := metadata[keySettings]; text != "" {
-		if err := json.Unmarshal([]byte(text), &own); err != nil {
+		if err := json.Unmarshal([]byte(text), &values); err != nil {
 			return nil, fmt.Errorf("its %s are no JSON: %w", keySettings, err)
 		}
 	}
-	for name, v := range own {
+	for name, v := range values {
 		if x, ok := v.(float64); ok && x == float64(int64(x)) {
-			own[name] = strconv.FormatInt(int64(x), 10)
+			values[name] = strconv.FormatInt(int64(x), 10)
 		}
 	}
-	p, h, err := policy.Make(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+	p, h, err := policy.Make(metadata[keyPolicy], values, env.Spec().Observation, env.Spec().Action)
 	if normalized := metadata[keyNormalized]; err == nil && normalized != "" {
 		if normalized != "true" {
 			return nil, fmt.Errorf("its %s are %q, want true, or no such key", keyNormalized, normalized)
 		}
-		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], values, env.Spec().Observation, env.Spec().Action)
 	}
 	if err != nil {
 		return nil, err

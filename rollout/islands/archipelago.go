@@ -124,8 +124,8 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	between := deviation(centres, 0)
 	within := deviation(m.Leaving.Genomes, 1)
 	share := m.Descent.Mean(1) // f32[islands, islands]
-	own := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
-	foreign := graph.Sub(1, own.Div(float32(c.Islands)))
+	ownShare := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
+	foreign := graph.Sub(1, ownShare.Div(float32(c.Islands)))
 	return out, results{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), m.Taken.Sum()}
 }
 
@@ -145,8 +145,8 @@ func deviation(genomes any, axis int) *graph.Array {
 			continue
 		}
 		x := graph.Once(leaf.Convert(graph.Float32))
-		away := x.Sub(x.Mean(axis).ExpandDims(axis))
-		sum = sum.Add(away.Square().Sum())
+		centred := x.Sub(x.Mean(axis).ExpandDims(axis))
+		sum = sum.Add(centred.Square().Sum())
 		count += leaf.Size()
 	}
 	return sum.Div(float32(max(1, count))).Sqrt()
@@ -164,10 +164,10 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	var fitness, lengths, steps []float64
 	a.means, a.bests = nil, nil
 	for i := range c.Islands {
-		own := v[i*each : (i+1)*each]
-		fitness, lengths, steps = append(fitness, own[:pop]...), append(lengths, own[pop:2*pop]...),
-			append(steps, own[2*pop:3*pop]...)
-		m := generation.Summarize(own[:pop], own[pop:2*pop], own[2*pop:3*pop])
+		rows := v[i*each : (i+1)*each]
+		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
+			append(steps, rows[2*pop:3*pop]...)
+		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
 	}
 	s := generation.Summarize(fitness, lengths, steps)
@@ -229,10 +229,10 @@ func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	}
 	var joined generation.State
 	err = graph.Try(func() {
-		of := v.(State)
-		joined = of.Lanes
-		joined.Strategy = population.At(of.Lanes.Strategy, of.Mean.ArgMax(0)) // the first of equal ones
-		joined.Best = population.At(of.Lanes.Best, of.Lanes.Best.Fitness.ArgMax(0))
+		state := v.(State)
+		joined = state.Lanes
+		joined.Strategy = population.At(state.Lanes.Strategy, state.Mean.ArgMax(0)) // the first of equal ones
+		joined.Best = population.At(state.Lanes.Best, state.Lanes.Best.Fitness.ArgMax(0))
 	})
 	if err != nil {
 		return nil, err
@@ -309,9 +309,9 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string][]float64{} // --explore-every changes them
+	numbers := map[string][]float64{} // --explore-every changes them
 	for name, x := range state.Each {
-		own[name] = read(x)
+		numbers[name] = read(x)
 	}
 	if err != nil {
 		return nil, err
@@ -320,26 +320,26 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 	places := len(descent) / n / n
 	all := make([]island, n)
 	for i := range all {
-		of := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
+		entry := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
 			Taken: taken[i*n : (i+1)*n], Descent: make([]float64, n)}
 		for place := range places {
 			row := descent[(i*places+place)*n:][:n]
 			most := 0
 			for j, share := range row {
-				of.Descent[j] += share / float64(places)
+				entry.Descent[j] += share / float64(places)
 				if share > row[most] {
 					most = j
 				}
 			}
-			of.Survivors = append(of.Survivors, most)
+			entry.Survivors = append(entry.Survivors, most)
 		}
-		if len(own) > 0 {
-			of.Own = map[string]float64{}
-			for name, values := range own {
-				of.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
+		if len(numbers) > 0 {
+			entry.Own = map[string]float64{}
+			for name, values := range numbers {
+				entry.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
 			}
 		}
-		all[i] = of
+		all[i] = entry
 	}
 	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all}}}, nil
 }

@@ -14,8 +14,8 @@ func (c *Islands) neighbours(key random.Key, generation *graph.Array) (from, ran
 	n, k := c.Islands, c.Migrants
 	if c.Topology == TopologyRandom {
 		other := random.Randint(random.FoldIn(key, generation), graph.ShapeOf(graph.Int32, n, k), 0, n-1)
-		own := graph.Iota(n).ExpandDims(1).BroadcastTo(n, k)
-		return other.Add(other.Ge(own).Convert(graph.Int32)),
+		island := graph.Iota(n).ExpandDims(1).BroadcastTo(n, k)
+		return other.Add(other.Ge(island).Convert(graph.Int32)),
 			graph.Iota(k).ExpandDims(0).BroadcastTo(n, k)
 	}
 	var islands, ranks []int32

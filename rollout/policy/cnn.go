@@ -144,8 +144,8 @@ func (c *CNN) prepare(lay laying, params any) any {
 	first := p.Dense.Layers[0] // its inputs have the channels first
 	last := c.sizes[len(c.Channels)]
 	w := lay.ordered(first.W, func(rows *graph.Array) *graph.Array {
-		apart := rows.Reshape(last[0]*last[1], last[2], -1).Transpose(1, 0, 2)
-		return apart.Reshape(rows.Dims()...)
+		reordered := rows.Reshape(last[0]*last[1], last[2], -1).Transpose(1, 0, 2)
+		return reordered.Reshape(rows.Dims()...)
 	})
 	layers := append([]nn.Dense{{W: w, B: first.B}}, p.Dense.Layers[1:]...)
 	out.Dense = c.dense.prepare(lay, Params{Layers: layers})

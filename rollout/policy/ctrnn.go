@@ -99,9 +99,9 @@ func (c *CTRNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Pa
 
 func (c *CTRNN) prepare(lay laying, params any) any {
 	p := parametersOf[CTRNNCell]("CTRNN.Prepare", params)
-	cell, more := c.withRates(lay, p.Cell), lay.fill(c.Units)
-	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, more), padded(cell.Wh.W, more, more)
-	cell.Theta, cell.Rate = padded(cell.Theta, more), padded(cell.Rate, more)
+	cell, pad := c.withRates(lay, p.Cell), lay.fill(c.Units)
+	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, pad), padded(cell.Wh.W, pad, pad)
+	cell.Theta, cell.Rate = padded(cell.Theta, pad), padded(cell.Rate, pad)
 	return ready[ctrnnCell]{cell, lay.out(p.Out)}
 }
 

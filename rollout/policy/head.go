@@ -80,10 +80,10 @@ func (g greedy) Action(y *graph.Array) *graph.Array {
 	best, index := y.Index(0), graph.Zeros(graph.ShapeOf(graph.Int32))
 	for i := 1; i < g.n; i++ {
 		v := y.Index(i)
-		more := v.Gt(best)
-		index = graph.Select(more, int32(i), index)
+		greater := v.Gt(best)
+		index = graph.Select(greater, int32(i), index)
 		if i < g.n-1 {
-			best = graph.Select(more, v, best)
+			best = graph.Select(greater, v, best)
 		}
 	}
 	return index

@@ -116,15 +116,15 @@ func (m *MLP) PrepareShared(s Shared) any {
 func (m *MLP) prepare(lay laying, p Params) Prepared {
 	last := len(p.Layers) - 1
 	out := Prepared{Hidden: make([]Layer, last)}
-	more := 0 // inputs of the layer
+	pad := 0 // units that pad the layer before
 	for i, l := range p.Layers {
-		inputs := more
+		inputs := pad
 		if i == last && m.outputs() < fewOutputs {
 			out.Last = lay.last(l, inputs)
 			break
 		}
-		more = lay.fill(m.Sizes[i+1])
-		ready := Layer{lay.weight(l.W, inputs, more), padded(l.B, more)}
+		pad = lay.fill(m.Sizes[i+1])
+		ready := Layer{lay.weight(l.W, inputs, pad), padded(l.B, pad)}
 		if i == last {
 			out.Last = ready
 			break
@@ -134,12 +134,12 @@ func (m *MLP) prepare(lay laying, p Params) Prepared {
 	return out
 }
 
-// padded appends more[i] zeros along each axis i of x.
-func padded(x *graph.Array, more ...int) *graph.Array {
-	if slices.Max(more) == 0 {
+// padded appends pad[i] zeros along each axis i of x.
+func padded(x *graph.Array, pad ...int) *graph.Array {
+	if slices.Max(pad) == 0 {
 		return x
 	}
-	return graph.Pad(x, 0, make([]int, len(more)), more)
+	return graph.Pad(x, 0, make([]int, len(pad)), pad)
 }
 
 // Act maps one observation to the outputs. params are as Init or Prepare returns them.

@@ -140,8 +140,8 @@ func outputOf(state any) *graph.Array {
 var fanIn = nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
 
 // cellDraws are the initialisers of cells: variance 1/in for inputs, 1/units for the memory.
-func cellDraws(more ...nn.Option) []nn.Option {
-	return append(more, nn.Weights(fanIn), nn.Recurrent(fanIn))
+func cellDraws(options ...nn.Option) []nn.Option {
+	return append(options, nn.Weights(fanIn), nn.Recurrent(fanIn))
 }
 
 // drawn returns parameters of a cell and a linear layer.
@@ -173,16 +173,16 @@ func (g gate) apply(x, h *graph.Array) *graph.Array {
 // that pad have zero weights, so that they stay zero or are not read. Padding makes gru:8 and gru:20 take 0.7 of the
 // time.
 func (l laying) gatesOf(n int, wx, wh, b *graph.Array) []gate {
-	more := l.fill(b.Dim(0) / n)
+	pad := l.fill(b.Dim(0) / n)
 	gates := make([]gate, n)
 	x, bias := l.weight(wx).split(n), graph.Split(b, n, 0)
 	for i := range gates {
-		x[i].W = padded(x[i].W, 0, more)
-		gates[i] = gate{Wx: x[i], B: padded(bias[i], more)}
+		x[i].W = padded(x[i].W, 0, pad)
+		gates[i] = gate{Wx: x[i], B: padded(bias[i], pad)}
 	}
 	if wh != nil {
 		for i, w := range l.weight(wh).split(n) {
-			w.W = padded(w.W, more, more)
+			w.W = padded(w.W, pad, pad)
 			gates[i].Wh = &w
 		}
 	}

@@ -145,7 +145,7 @@ func (s *Spiking) Init(key random.Key) any {
 func (s *Spiking) Prepare(params any) any { return s.prepare(laying{}, true, params) }
 
 // PrepareShared maps genes to parameters of the dynamics.
-func (s *Spiking) PrepareShared(of Shared) any { return s.prepare(layingOf(of), false, of.Params) }
+func (s *Spiking) PrepareShared(m Shared) any { return s.prepare(layingOf(m), false, m.Params) }
 
 func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 	p, ok := params.(SpikingParams)
@@ -156,12 +156,12 @@ func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 	var ready spikingReady
 	before := 0 // neurons that pad the layer before
 	for _, g := range p.Layers {
-		more := 0
+		pad := 0
 		if fill {
-			more = lay.fill(g.B.Dim(0))
+			pad = lay.fill(g.B.Dim(0))
 		}
-		ready.Layers = append(ready.Layers, s.layer(lay, g, before, more))
-		before = more
+		ready.Layers = append(ready.Layers, s.layer(lay, g, before, pad))
+		before = pad
 	}
 	ready.Out, ready.Keep = lay.last(p.Out.Dense, before), s.Keep(single(p.Out.Membrane))
 	return ready
@@ -217,16 +217,16 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 		Last    rowOf
 		Watched []LayerTrace
 	}
-	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
-	next := spikingState{Steps: was.Steps.Add(1)}
+	p, prev := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
+	next := spikingState{Steps: prev.Steps.Add(1)}
 	var in train
-	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
-	next.Sent = was.Sent.Add(in.total())
+	in, next.Changed = s.encode(prev.Changed, s.inputs.scaled(observation), key)
+	next.Sent = prev.Sent.Add(in.total())
 	var steady drives
 	if in.steady != nil && !s.plastic() { // a constant input is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
 	}
-	end, rows := graph.Scan(func(was substepCarry, row rowOf) (next substepCarry, of results) {
+	end, rows := graph.Scan(func(prev substepCarry, row rowOf) (next substepCarry, res results) {
 		sent := in.steady
 		if row.Spikes != nil {
 			sent = row.Spikes
@@ -234,29 +234,29 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 		for i, l := range p.Layers {
 			arrives := steady
 			if i > 0 || in.steady == nil || s.plastic() {
-				arrives = s.arriving(l, was.Layers[i], sent)
+				arrives = s.arriving(l, prev.Layers[i], sent)
 			}
-			state, spikes, fired := s.substep(l, was.Layers[i], arrives)
-			if was.Layers[i].Plastic != nil {
+			state, spikes, fired := s.substep(l, prev.Layers[i], arrives)
+			if prev.Layers[i].Plastic != nil {
 				// spikes that arrive and spikes that leave; delays do not matter
-				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, fired)
+				changed := s.stdp().Step(*prev.Layers[i].Plastic, sent, fired)
 				state.Plastic = &changed
 			}
-			of.Watched = append(of.Watched, watch(i, state, spikes))
+			res.Watched = append(res.Watched, watch(i, state, spikes))
 			next.Layers, sent = append(next.Layers, state), spikes
 		}
-		next.Out = was.Out
+		next.Out = prev.Out
 		switch s.Decoder {
 		case "membrane":
-			next.Out = s.integrated(p, was.Out, sent)
+			next.Out = s.integrated(p, prev.Out, sent)
 		case "first-spike":
-			of.Last.Spikes = sent
+			res.Last.Spikes = sent
 		}
-		return next, of
-	}, substepCarry{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps),
+		return next, res
+	}, substepCarry{prev.Layers, prev.Out}, rowOf{in.each}, graph.Length(s.Substeps),
 		graph.Unroll(min(s.Substeps, unrolledSubsteps)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(was.Layers[at].Sent),
+	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(prev.Layers[at].Sent),
 		rows.Last.Spikes)}, rows.Watched
 }

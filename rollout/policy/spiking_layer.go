@@ -32,39 +32,39 @@ type spikingLayerState struct {
 	Plastic *neuron.STDPState // change of the weights; nil: weights are constant
 }
 
-// layer lays a layer out, padded with `before` inputs and `more` neurons, which are zero.
-func (s *Spiking) layer(lay laying, g spiking.Genes, before, more int) spikingLayer {
-	l := spikingLayer{In: s.synapses(lay, g.W, before, more)}
+// layer lays a layer out, padded with `before` inputs and `pad` neurons, which are zero.
+func (s *Spiking) layer(lay laying, g spiking.Genes, before, pad int) spikingLayer {
+	l := spikingLayer{In: s.synapses(lay, g.W, before, pad)}
 	if g.Wh != nil {
-		own := s.synapses(lay, g.Wh, more, more)
+		own := s.synapses(lay, g.Wh, pad, pad)
 		l.Own = &own
 	}
 	if g.Delay != nil {
-		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), more), Longest: s.Delay}
+		l.Delay = &nn.Delay{Steps: padded(s.Steps(single(g.Delay)), pad), Longest: s.Delay}
 	}
 	if s.plastic() {
-		l.InitialW = single(lay.whole(g.W, before, more))
+		l.InitialW = single(lay.whole(g.W, before, pad))
 	}
 	for _, each := range []**graph.Array{&g.B, &g.Membrane, &g.Synapse, &g.Adaptation, &g.Threshold, &g.Jump} {
-		*each = padded(single(*each), more)
+		*each = padded(single(*each), pad)
 	}
 	l.Neurons, l.Idle = s.dynamics.Prepare(&s.Settings, s.Settings.Neurons(g)), graph.ZerosLike(g.B)
 	return l
 }
 
 // synapses lays out a matrix of genes.
-func (s *Spiking) synapses(lay laying, genes *graph.Array, before, more int) synapses {
+func (s *Spiking) synapses(lay laying, genes *graph.Array, before, pad int) synapses {
 	if !s.dynamics.BySign() {
-		w := lay.weight(genes, before, more)
+		w := lay.weight(genes, before, pad)
 		return synapses{Sum: &w}
 	}
-	whole := lay.whole(genes, before, more) // the sign is that of the sum, so that a shared matrix is formed
+	whole := lay.whole(genes, before, pad) // the sign is that of the sum, so that a shared matrix is formed
 	return synapses{Plus: &Weight{W: whole.Max(0)}, Minus: &Weight{W: whole.Neg().Max(0)}}
 }
 
 // whole returns a matrix with a member's own factors added.
-func (l laying) whole(genes *graph.Array, more ...int) *graph.Array {
-	w := l.weight(genes, more...)
+func (l laying) whole(genes *graph.Array, pad ...int) *graph.Array {
+	w := l.weight(genes, pad...)
 	if own := w.Own; own.A != nil {
 		return w.W.Add(own.A.Transpose(1, 0).Dot(own.B).Mul(own.Scale))
 	}
@@ -98,25 +98,25 @@ func (s *Spiking) startLayer(l spikingLayer) spikingLayerState {
 
 // substep computes a layer's substep. It returns the next state, the spikes that arrive at the next layer, and the
 // spikes before their delay.
-func (s *Spiking) substep(l spikingLayer, was spikingLayerState,
+func (s *Spiking) substep(l spikingLayer, prev spikingLayerState,
 	arrives drives) (next spikingLayerState, spikes, fired *graph.Array) {
-	fired = s.dynamics.Spikes(l.Neurons, was.Neurons)
+	fired = s.dynamics.Spikes(l.Neurons, prev.Neurons)
 	spikes = fired
 	// NaN or infinity in a state spreads to the neuron's spikes.
-	for _, leaf := range graph.Leaves(was.Neurons) {
+	for _, leaf := range graph.Leaves(prev.Neurons) {
 		spikes = spikes.Add(leaf.Mul(0))
 	}
 	if l.Delay != nil {
 		var under nn.DelayState
-		under, spikes = l.Delay.Step(*was.Delayed, spikes)
+		under, spikes = l.Delay.Step(*prev.Delayed, spikes)
 		next.Delayed = &under
 	}
 	if l.Own != nil {
 		arrives = graph.AddTree(arrives, l.Own.drives(spikes))
 	}
 	in := graph.MapTree(s.Weight, arrives)
-	next.Neurons = s.dynamics.Step(l.Neurons, was.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
+	next.Neurons = s.dynamics.Step(l.Neurons, prev.Neurons, fired, spiking.Input{Sum: in.Sum, Excitation: in.Plus,
 		Inhibition: in.Minus})
-	next.Sent = was.Sent.Add(spikes)
+	next.Sent = prev.Sent.Add(spikes)
 	return next, spikes, fired
 }

@@ -36,8 +36,8 @@ func TracerOf(p Policy) (t Tracer, own func(params any, observations *graph.Arra
 		if !normalizes {
 			return params, observations
 		}
-		of := n.params("Trace", params)
-		return of.Own, graph.VMap(of.Observation.Apply)(observations)
+		inner := n.params("Trace", params)
+		return inner.Own, graph.VMap(inner.Observation.Apply)(observations)
 	}, ok
 }
 

@@ -101,11 +101,11 @@ func (l laying) ordered(w *graph.Array, order func(rows *graph.Array) *graph.Arr
 	return to
 }
 
-// weight returns a matrix to multiply by, with more[0] rows and more[1] columns of zeros appended.
-func (l laying) weight(w *graph.Array, more ...int) Weight {
+// weight returns a matrix to multiply by, with pad[0] rows and pad[1] columns of zeros appended.
+func (l laying) weight(w *graph.Array, pad ...int) Weight {
 	own := l.shared[w]
-	if len(more) > 0 {
-		w = padded(w, more...)
+	if len(pad) > 0 {
+		w = padded(w, pad...)
 	}
 	return Weight{W: w, Own: own}
 }
@@ -130,8 +130,8 @@ func (l laying) fill(units int) int {
 }
 
 // last returns the layer to the outputs, transposed if it is narrow, with more inputs whose weights are zero.
-func (l laying) last(d nn.Dense, more int) Layer {
-	w := l.weight(d.W, more, 0)
+func (l laying) last(d nn.Dense, pad int) Layer {
+	w := l.weight(d.W, pad, 0)
 	if d.W.Dim(1) < fewOutputs && l.shared == nil {
 		w.W, w.Turned = w.W.Transpose(1, 0), true
 	}

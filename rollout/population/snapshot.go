@@ -46,8 +46,8 @@ func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape
 	}
 	return xlabridge.PutParts(b, t.Devices, rows, func(int) []byte {
 		part := make([]byte, rows.Bytes())
-		own := part[:len(part)-len(part)/(t.PerDevice+1)]
-		mine = mine[copy(own, mine):]
+		items := part[:len(part)-len(part)/(t.PerDevice+1)]
+		mine = mine[copy(items, mine):]
 		return part
 	})
 }

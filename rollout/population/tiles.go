@@ -147,11 +147,11 @@ func (t Tiles) inOrder(a *graph.Array, tiles int) *graph.Array {
 
 // Gather collects the Rows of all devices: [Total, dims...] in the list's order, the same on every device.
 func (t Tiles) Gather(rows *graph.Array) *graph.Array {
-	own := graph.SliceAxis(rows, 0, 0, t.PerDevice)
+	local := graph.SliceAxis(rows, 0, 0, t.PerDevice)
 	if t.Alone {
-		return own
+		return local
 	}
-	return graph.AllGather(own, graph.DeviceAxis).Reshape(append([]int{t.Total()}, rows.Dims()[1:]...)...)
+	return graph.AllGather(local, graph.DeviceAxis).Reshape(append([]int{t.Total()}, rows.Dims()[1:]...)...)
 }
 
 // Sum adds up the Rows of all devices in the list's order: [dims...], the same on every device.

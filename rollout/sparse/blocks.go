@@ -76,14 +76,14 @@ func sumOverLanes(x, y *graph.Array, f func(x, y *graph.Array) []*graph.Array) [
 		I    *graph.Array
 		Sums []*graph.Array
 	}
-	of := func(i *graph.Array) []*graph.Array {
+	partial := func(i *graph.Array) []*graph.Array {
 		zero, from := graph.Of(int32(0)), i.Mul(part)
 		return f(graph.DynamicSlice(x, []*graph.Array{zero, from}, []int{x.Dim(0), part}),
 			graph.DynamicSlice(y, []*graph.Array{from}, []int{part}))
 	}
 	return graph.While(func(c loop) *graph.Array { return c.I.Lt(lanes / part) }, func(c loop) loop {
-		return loop{c.I.Add(1), graph.AddTree(c.Sums, of(c.I))}
-	}, loop{graph.Of(int32(1)), of(graph.Of(int32(0)))}).Sums
+		return loop{c.I.Add(1), graph.AddTree(c.Sums, partial(c.I))}
+	}, loop{graph.Of(int32(1)), partial(graph.Of(int32(0)))}).Sums
 }
 
 // gradients returns the stats, then the gradient of each layer's weights, without masks.

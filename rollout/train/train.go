@@ -102,8 +102,8 @@ func (s Stepper[P, B, M]) sumOfTiles(state State[P], minibatch B) (*population.L
 			tiles := a.SplitAxis(0, s.Tiles.Items, a.Dim(0)/s.Tiles.Items)
 			return graph.DynamicIndex(tiles, first.Add(in.Local), 0)
 		}, in.Minibatch)
-		own := State[P]{Params: in.Params, Scale: in.Scale}
-		return layout.Ravel(s.inParts(own, s.Loss(in.Minibatch), rows))
+		tileState := State[P]{Params: in.Params, Scale: in.Scale}
+		return layout.Ravel(s.inParts(tileState, s.Loss(in.Minibatch), rows))
 	}
 	vectors := population.Each(s.Tiles, s.PerDevice, s.Tiles.Rows(graph.Float32, layout.Size()), tile)
 	return layout, s.Sum(s.Tiles, vectors)

@@ -138,37 +138,37 @@ func (x *Setup) Memory() (total int64, ok bool) {
 	rows := devices * uint64(x.Groups.PerDevice+1) // of population.Tiles.Rows
 	lanes := uint64(x.Groups.Lanes)
 	members := lanes * uint64(x.Strategy.GroupSize())
-	of := x.sizes
+	bytes := x.sizes
 	sum := &plan.Tally{}
 	if x.Regenerate {
-		sum.Add(2, devices, lanes, of.draw)  // a tile's draws
-		sum.Add(devices, 1+devices, of.draw) // the best's, of all devices
+		sum.Add(2, devices, lanes, bytes.draw)  // a tile's draws
+		sum.Add(devices, 1+devices, bytes.draw) // the best's, of all devices
 	} else {
-		sum.Add(rows, lanes, of.draw) // the draws
+		sum.Add(rows, lanes, bytes.draw) // the draws
 	}
 	if k, ok := x.Strategy.(strategy.Keeper); ok {
-		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), of.genome) // members in the state, in and out
+		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), bytes.genome) // members in the state, in and out
 	}
-	if of.all {
-		sum.Add(2, devices, rows, lanes, of.draw) // all draws, everywhere
+	if bytes.all {
+		sum.Add(2, devices, rows, lanes, bytes.draw) // all draws, everywhere
 	}
 	if x.shared {
-		sum.Add(devices, lanes, of.draw, uint64(x.Strategy.GroupSize())) // factors of the members
+		sum.Add(devices, lanes, bytes.draw, uint64(x.Strategy.GroupSize())) // factors of the members
 	} else {
-		sum.Add(devices, members, of.genome) // a tile's genomes
-		sum.Add(devices, members, of.params) // and their parameters
+		sum.Add(devices, members, bytes.genome) // a tile's genomes
+		sum.Add(devices, members, bytes.params) // and their parameters
 	}
-	sum.Add(2, devices, of.mapped) // on each device, and gathered
-	sum.Add(devices, of.state)     // donated: in and out in the same place
-	sum.Add(2, devices, of.widest) // update and result of an array of the state
+	sum.Add(2, devices, bytes.mapped) // on each device, and gathered
+	sum.Add(devices, bytes.state)     // donated: in and out in the same place
+	sum.Add(2, devices, bytes.widest) // update and result of an array of the state
 	if x.Regenerate {
-		sum.Add(devices, 2+devices, of.sum) // running sum, a tile's sum, and those of all devices
+		sum.Add(devices, 2+devices, bytes.sum) // running sum, a tile's sum, and those of all devices
 	} else {
-		sum.Add(rows, of.sum)          // sums by tile
-		sum.Add(devices, rows, of.sum) // and gathered, on each device
+		sum.Add(rows, bytes.sum)          // sums by tile
+		sum.Add(devices, rows, bytes.sum) // and gathered, on each device
 	}
-	sum.Add(2, devices, members, uint64(x.Search.Episodes), of.step) // before and after a step
-	sum.Add(64, devices, size)                                       // fitness, ranks, keys
+	sum.Add(2, devices, members, uint64(x.Search.Episodes), bytes.step) // before and after a step
+	sum.Add(64, devices, size)                                          // fitness, ranks, keys
 	sum.Add(1, devices, strategy.RankBytes(size))
 	return sum.Total()
 }

@@ -86,9 +86,9 @@ func (p *Program) startMigration(genome any) Migration {
 		places = l.Places(p.members())
 	}
 	island := graph.Zeros(graph.ShapeOf(graph.Int32))
-	own := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
+	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
 	return Travel{Leaving: p.noTravellers(genome), Arriving: p.noTravellers(genome),
-		Descent: own.BroadcastTo(places, p.Options.Islands),
+		Descent: ownDescent.BroadcastTo(places, p.Options.Islands),
 		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
 }
 
@@ -163,11 +163,11 @@ func (m Travel) receive(p *Program, s State,
 func (p *Program) replace(rows any, slot *graph.Array, immigrants any) any {
 	t := p.Groups
 	index := graph.Iota((t.PerDevice + 1) * t.Lanes).Add(t.First().Mul(t.Lanes))
-	own := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
+	slots := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
 	return graph.MapTree2(func(rows, immigrant *graph.Array) *graph.Array {
 		flat := rows.MergeAxes(0, 2)
-		mask := own.Ge(0).Reshape(append([]int{flat.Dim(0)}, slices.Repeat([]int{1}, flat.Rank()-1)...)...)
-		flat = graph.Select(mask.BroadcastTo(flat.Dims()...), graph.Take(immigrant, own.Max(0), 0), flat)
+		mask := slots.Ge(0).Reshape(append([]int{flat.Dim(0)}, slices.Repeat([]int{1}, flat.Rank()-1)...)...)
+		flat = graph.Select(mask.BroadcastTo(flat.Dims()...), graph.Take(immigrant, slots.Max(0), 0), flat)
 		return graph.Once(flat.Reshape(rows.Dims()...))
 	}, rows, immigrants)
 }
@@ -185,10 +185,10 @@ func median(fitness *graph.Array) *graph.Array {
 func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 	groups := p.Groups.Items
 	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
-		own := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
+		groupKeys := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
 		parents := graph.VMap2(func(key random.Key, group *graph.Array) *graph.Array {
 			return lineal.Parent(key, s.Strategy, group)
-		})(random.Key{Data: graph.SliceAxis(own, 0, 0, groups)}, graph.Iota(groups))
+		})(random.Key{Data: graph.SliceAxis(groupKeys, 0, 0, groups)}, graph.Iota(groups))
 		return graph.Take(m.Descent, parents, 0)
 	}
 	return m.Descent.Index(0).BroadcastTo(groups, m.Descent.Dim(1))

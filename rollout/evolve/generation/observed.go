@@ -58,13 +58,13 @@ func observedOf(m *policy.Moments) Observed {
 	return moments(*m)
 }
 
-// observed joins the statistics of one tile's members, without padding. of are those of each member, leaves
+// observed joins the statistics of one tile's members, without padding. each has those of each member, leaves
 // [sides, lanes, …], or nil.
-func (p *Program) observed(tile *graph.Array, of *policy.Moments) Observed {
-	if of == nil {
+func (p *Program) observed(tile *graph.Array, each *policy.Moments) Observed {
+	if each == nil {
 		return unobserved{}
 	}
-	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *of)
+	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *each)
 	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
 	group := graph.Iota(all.Count.Dim(0)).Rem(p.Groups.Lanes).Add(first)
 	all.Count = graph.Select(group.Lt(p.Groups.Items), all.Count, graph.ZerosLike(all.Count))

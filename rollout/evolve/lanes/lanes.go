@@ -100,9 +100,9 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	type results = graph.Pair[generation.State, *graph.Array]
 	next, numbers := population.Map(l.Cut, in.Tiles, func(lane *graph.Array) results {
-		own := maps.Clone(in.Settings)
-		maps.Copy(own, population.At(s.Each, lane))
-		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), generation.Inputs{Settings: own, Tiles: in.Own}))
+		inputs := generation.Inputs{Settings: maps.Clone(in.Settings), Tiles: in.Own}
+		maps.Copy(inputs.Settings, population.At(s.Each, lane))
+		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), inputs))
 	}).Unpack()
 	return State{next, s.Each}, numbers
 }
@@ -111,15 +111,15 @@ func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 func Snapshot(s run.Snapshot, lane int) (run.Snapshot, error) {
 	one := run.Snapshot{Step: s.Step, Arrays: map[string]*graph.Array{}}
 	for name, a := range s.Arrays {
-		own, ok := strings.CutPrefix(name, "lanes.")
-		if !ok || strings.HasPrefix(own, "migration.") {
+		inner, ok := strings.CutPrefix(name, "lanes.")
+		if !ok || strings.HasPrefix(inner, "migration.") {
 			continue
 		}
 		row, err := graph.Eval(a.Index(lane))
 		if err != nil {
 			return one, err
 		}
-		one.Arrays[own] = row
+		one.Arrays[inner] = row
 	}
 	return one, nil
 }

@@ -212,14 +212,14 @@ func check(c *generation.Search, names []string, all []run.Lane) error {
 		f, _ := settings.Lookup(c, p.Name)
 		// Ranges of settings are intervals, so the ends suffice. With a NaN, both ends are NaN.
 		for _, end := range []func([]float64) float64{slices.Min[[]float64], slices.Max[[]float64]} {
-			own := c.Parted.Under(p.Name + ".")
+			parted := c.Parted.Under(p.Name + ".")
 			for name, x := range values {
 				if inner, ok := strings.CutPrefix(name, p.Name+"."); ok {
-					own[inner] = end(x)
+					parted[inner] = end(x)
 				}
 			}
 			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {
-				if err := own.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
+				if err := parted.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
 					return err
 				}
 			}

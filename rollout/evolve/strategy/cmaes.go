@@ -65,7 +65,7 @@ func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(CMAESState)
 	n := s.Mean.Dim(0)
 	r := recombine(v.Fitness.Dim(0), n, true)
-	w := r.weights.of(v.Fitness)
+	w := r.weights.apply(v.Fitness)
 	sum := sumOf(noise, w.Max(0), nil)
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
@@ -124,6 +124,6 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 // Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
 func (*CMAES) Immigrant(state, genome any) any {
 	s := state.(CMAESState)
-	away := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
-	return likely(graph.MatrixTranspose(s.Basis).Dot(away).Div(s.Scale))
+	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.MatrixTranspose(s.Basis).Dot(offset).Div(s.Scale))
 }

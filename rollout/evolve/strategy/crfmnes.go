@@ -61,8 +61,8 @@ func (s CRFMNESState) axis() longAxis {
 
 // stretch is (1 + v·vᵀ)^½·z.
 func (a longAxis) stretch(z *graph.Array) *graph.Array {
-	along := graph.Add(1, a.square).Sqrt().Sub(1).Mul(z.Dot(a.bar))
-	return z.Add(along.Mul(a.bar))
+	projection := graph.Add(1, a.square).Sqrt().Sub(1).Mul(z.Dot(a.bar))
+	return z.Add(projection.Mul(a.bar))
 }
 
 // crfmnesRates are the strategy's constants for sizes of population and genome.
@@ -115,18 +115,18 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	members, n := ev.Fitness.Dim(0), s.Mean.Dim(0)
 	r := crfmnesRatesOf(members, n)
 	failed := ev.Fitness.IsNaN().All()
-	recombined := r.positive.of(ev.Fitness).Max(0)
+	recombined := r.positive.apply(ev.Fitness).Max(0)
 	ofSigma := graph.Mul(float32(1-r.cSigma), s.SigmaPath).Add(graph.Mul(r.pathStep(r.cSigma),
 		sumOf(noise, e.difference(recombined), nil)))
 	length := ofSigma.Square().Sum().Sqrt()
 
 	// While the search moves, distant members weigh more.
 	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
-	far := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
-	far = r.utilities.of(ev.Fitness).Mul(graph.Concatenate(0, far, far))
-	far = far.Div(far.Sum()).Sub(float32(1 / float64(members)))
+	distant := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
+	distant = r.utilities.apply(ev.Fitness).Mul(graph.Concatenate(0, distant, distant))
+	distant = distant.Div(distant.Sum()).Sub(float32(1 / float64(members)))
 	moves := length.Ge(float32(r.length))
-	w := graph.Select(failed, graph.ZerosLike(far), graph.Select(moves, far, recombined))
+	w := graph.Select(failed, graph.ZerosLike(distant), graph.Select(moves, distant, recombined))
 	rate := graph.Select(moves, float32(1), graph.Select(length.Ge(float32(.1*r.length)), float32(r.stagnant),
 		float32(r.close)))
 
@@ -178,9 +178,9 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	bend := div(b, add(1, mul(b, squares.Dot(thin))))
 	two := add(2, a.square)
 	return func(y *graph.Array) longAxisGradient {
-		along := y.Dot(a.bar)
-		t := sub(mul(y, along), mul(mul(.5, a.bar), add(along.Square(), gamma)))
-		s := sub(sub(y.Square(), mul(div(a.square, gamma), mul(mul(y, a.bar), along))), 1)
+		projection := y.Dot(a.bar)
+		t := sub(mul(y, projection), mul(mul(.5, a.bar), add(projection.Square(), gamma)))
+		s := sub(sub(y.Square(), mul(div(a.square, gamma), mul(mul(y, a.bar), projection))), 1)
 		s = sub(s, mul(div(alpha, gamma), sub(mul(two, mul(t, a.bar)), mul(mul(a.square, t.Dot(a.bar)),
 			squares))))
 		s = sub(mul(s, inverse), mul(mul(bend, s.Dot(thin)), thin))
@@ -194,6 +194,6 @@ func (*CRFMNES) Immigrant(state, genome any) any {
 	s := state.(CRFMNESState)
 	y := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma.Mul(s.Scale))
 	axis := s.axis()
-	along := graph.Div(1, graph.Add(1, axis.square).Sqrt()).Sub(1).Mul(y.Dot(axis.bar))
-	return likely(y.Add(along.Mul(axis.bar)))
+	projection := graph.Div(1, graph.Add(1, axis.square).Sqrt()).Sub(1).Mul(y.Dot(axis.bar))
+	return likely(y.Add(projection.Mul(axis.bar)))
 }

@@ -154,17 +154,17 @@ func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 	m := policy.Shared{}
 	floats := 0
 	m.Params = graph.MapTree(func(x *graph.Array) *graph.Array {
-		own := policy.Factors{}
+		lowRank := policy.Factors{}
 		if x.DType().IsFloat() {
 			f := leaves[floats]
 			floats++
 			if f.B != nil && x.DType() == graph.Float32 {
-				own = policy.Factors{A: f.A, B: f.B, Scale: factor.Div(float32(math.Sqrt(float64(e.Rank))))}
+				lowRank = policy.Factors{A: f.A, B: f.B, Scale: factor.Div(float32(math.Sqrt(float64(e.Rank))))}
 			} else {
 				x = x.Add(factor.Mul(f.noise())).Convert(x.DType())
 			}
 		}
-		m.Factors = append(m.Factors, own)
+		m.Factors = append(m.Factors, lowRank)
 		return x
 	}, s.Mean)
 	return m

@@ -51,7 +51,7 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(SepCMAESState)
 	r := recombine(v.Fitness.Dim(0), s.Mean.Dim(0), false)
 	type sums struct{ Z, Squares *graph.Array }
-	sum := population.SumOf(noise, r.weights.of(v.Fitness), func(z *graph.Array) sums {
+	sum := population.SumOf(noise, r.weights.apply(v.Fitness), func(z *graph.Array) sums {
 		return sums{z, z.Square()}
 	})
 	step := s.Variance.Sqrt().Mul(sum.Z)

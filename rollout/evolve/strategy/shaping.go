@@ -39,8 +39,8 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	case shapeZScore:
 		unit := magnitude(fitness)
 		fitness = fitness.Div(unit)
-		away := fitness.Sub(fitness.Mean())
-		return away.Div(away.Square().Mean().Add(graph.Div(float32(1e-8), unit).Div(unit)).Sqrt())
+		centred := fitness.Sub(fitness.Mean())
+		return centred.Div(centred.Square().Mean().Add(graph.Div(float32(1e-8), unit).Div(unit)).Sqrt())
 	}
 	return CentredRanks(fitness)
 }

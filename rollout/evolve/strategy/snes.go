@@ -57,7 +57,7 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 		rate = (3 + math.Log(n)) / (5 * math.Sqrt(n))
 	}
 	type sums struct{ Mean, Std *graph.Array }
-	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, z.Square().Sub(1)} })
 	return SNESState{
 		Mean: s.Mean.Add(e.LearningRate.Array().Mul(s.Std).Mul(sum.Mean)),

@@ -19,10 +19,10 @@ func (p placeWeights) at(place int) float64 {
 	return p.loss*w + p.offset
 }
 
-// of returns the weights of members, f32[population]. As in evosax, equal members share the weight of the mean of their
-// places, rounded down. NaN is the worst, and never gets more than the middle weight. If no fitness is a number, all
-// weights are 0.
-func (p placeWeights) of(fitness *graph.Array) *graph.Array {
+// apply returns the weights of members, f32[population]. As in evosax, equal members share the weight of the mean of
+// their places, rounded down. NaN is the worst, and never gets more than the middle weight. If no fitness is a number,
+// all weights are 0.
+func (p placeWeights) apply(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	place := graph.Quo(graph.Sub(2*(n-1), twiceRanks(fitness)), 2)
 	w := graph.Sub(float32(math.Log(p.top)), place.Convert(graph.Float32).Add(1).Log())
@@ -122,9 +122,9 @@ func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Ar
 	age := told.Convert(graph.Float32).Add(2).Mul(2)
 	unbiased := length.Div(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age)).Sqrt())
 	n := float64(step.Dim(0))
-	goes := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
-	p.stalled = graph.Sub(1, goes)
-	p.path = forget(r.cPath, path).Add(goes.Mul(r.pathStep(r.cPath)).Mul(step))
+	moving := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
+	p.stalled = graph.Sub(1, moving)
+	p.path = forget(r.cPath, path).Add(moving.Mul(r.pathStep(r.cPath)).Mul(step))
 	return p
 }
 

@@ -59,7 +59,7 @@ func (*XNES) Member(state, noise any, _ *graph.Array) any {
 func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(XNESState)
 	n := s.Mean.Dim(0)
-	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	step := s.Sigma.Mul(s.Shape.Dot(sumOf(noise, w, nil)))
 	eye := graph.Eye(graph.Float32, n)
 	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
@@ -84,6 +84,6 @@ func (*XNES) rate(set float64, n int) float64 {
 // Immigrant solves σ·B·z = genome - mean.
 func (*XNES) Immigrant(state, genome any) any {
 	s := state.(XNESState)
-	away := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
-	return likely(graph.Solve(s.Shape, away))
+	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.Solve(s.Shape, offset))
 }

@@ -198,7 +198,7 @@ func (mechanistic) Potential(_ Neurons, state any) *graph.Array {
 
 // Step computes the substep and keeps the spikes for the next one.
 func (mechanistic) Step(p, state any, _ *graph.Array, in Input) any {
-	m, was := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
+	m, prev := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
 	l, a := m.Layer, neuron.Arrivals{Current: m.Drive}
 	l.Spike = func(excess *graph.Array) *graph.Array { return m.Surrogate.Spike(excess.Mul(m.PerMV)) }
 	switch {
@@ -209,6 +209,6 @@ func (mechanistic) Step(p, state any, _ *graph.Array, in Input) any {
 	default:
 		a.Current = m.Drive.Add(in.Sum.Mul(m.Excites))
 	}
-	next, spikes := l.Step(was.Layer, a)
+	next, spikes := l.Step(prev.Layer, a)
 	return mechanismState{next, spikes.Min(1)}
 }
