@@ -29,7 +29,7 @@ type pooled struct {
 	islands []string
 	arrived []arrival
 	size    int  // parameters of a member
-	begun   bool // this process has run a generation
+	started bool // this process has run a generation
 }
 
 // arrival is a member that arrived.
@@ -118,12 +118,12 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 
 // Step runs a generation. Every MigrateEvery generations, members leave and arrive after it.
 func (p *pooled) Step() (run.Metrics, error) {
-	if !p.begun && p.Steps() == 0 {
+	if !p.started && p.Steps() == 0 {
 		if err := p.pool.CheckVacant(); err != nil {
 			return run.Metrics{}, err
 		}
 	}
-	p.begun = true
+	p.started = true
 	m, err := p.Evolution.Step()
 	if err != nil {
 		return m, err

@@ -57,8 +57,8 @@ type restarting struct {
 	restarts
 
 	mu sync.Mutex
-	// made has one evolution of each population. All except the current one are closed; they only read snapshots.
-	made map[int]*Evolution
+	// evolutions has one evolution of each population. All except the current one are closed; they only read snapshots.
+	evolutions map[int]*Evolution
 }
 
 // restarts is the state of restarting.
@@ -68,8 +68,8 @@ type restarts struct {
 	doublings  int     // of the large population
 	small      bool    // the search is one of bipop's small ones
 	sigma      float64 // factor of the strategy's sigma in it
-	began      int64   // the step before its first
-	before     int64   // members that earlier searches evaluated
+	startStep  int64   // the last step before the current search
+	spent      int64   // members that earlier searches evaluated
 	// members that bipop's large and small searches evaluated, without the first search
 	largeSpent, smallSpent int64
 	bests                  []float64 // of its latest generations, at most as many as the window
@@ -102,8 +102,8 @@ func (r *restarts) observe(best, worst float64, params int) bool {
 
 // next begins another search after step generations in all; populations are multiples of group.
 func (r *restarts) next(c Config, group int, step int64) {
-	spent := int64(r.population) * (step - r.began)
-	r.before += spent
+	spent := int64(r.population) * (step - r.startStep)
+	r.spent += spent
 	if r.count > 0 {
 		if r.small {
 			r.smallSpent += spent
@@ -112,7 +112,7 @@ func (r *restarts) next(c Config, group int, step int64) {
 		}
 	}
 	r.count++
-	r.began, r.bests, r.sigma = step, nil, 1
+	r.startStep, r.bests, r.sigma = step, nil, 1
 	most := c.mostMembers()
 	whole := func(p int) int { return p - p%group }
 	large := func(doublings int) int {
@@ -209,8 +209,8 @@ func (r *restarts) arrays() map[string]*graph.Array {
 	if r.small {
 		small = 1
 	}
-	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma, float64(r.began),
-		float64(r.before), float64(r.largeSpent), float64(r.smallSpent)}
+	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma,
+		float64(r.startStep), float64(r.spent), float64(r.largeSpent), float64(r.smallSpent)}
 	return map[string]*graph.Array{
 		restartsCounts: graph.Float64s(counts),
 		restartsBests:  graph.Float64s(slices.Clone(r.bests), len(r.bests)),
@@ -236,7 +236,7 @@ func readRestarts(s run.Snapshot) (r restarts, err error) {
 	}
 	r.population, r.count, r.doublings = int(counts[0]), int(counts[1]), int(counts[2])
 	r.small, r.sigma = counts[3] == 1, counts[4]
-	r.began, r.before = int64(counts[5]), int64(counts[6])
+	r.startStep, r.spent = int64(counts[5]), int64(counts[6])
 	r.largeSpent, r.smallSpent = int64(counts[7]), int64(counts[8])
 	return r, nil
 }
@@ -248,7 +248,7 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	}
 	e.outer = restartsPrefix
 	r := &restarting{Evolution: e, backend: b, first: c.clone(), params: e.setup.Params,
-		made: map[int]*Evolution{c.Population: e}}
+		evolutions: map[int]*Evolution{c.Population: e}}
 	r.restarts.population, r.restarts.sigma = c.Population, 1
 	layout := e.setup.Layout
 	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll,
@@ -305,7 +305,7 @@ func (r *restarting) renew() error {
 	}
 	e.outer = restartsPrefix
 	r.mu.Lock()
-	r.Evolution, r.made[r.population] = e, e
+	r.Evolution, r.evolutions[r.population] = e, e
 	r.mu.Unlock()
 	return nil
 }
@@ -317,7 +317,7 @@ func (r *restarting) Step() (run.Metrics, error) {
 	if err != nil {
 		return m, err
 	}
-	members := r.before + int64(population)*(m.Step-r.began)
+	members := r.spent + int64(population)*(m.Step-r.startStep)
 	for i, v := range m.Values {
 		if v.Name == "env_steps" {
 			m.Values[i].Number = float64(members * int64(r.first.Episodes) * int64(r.first.Steps))
@@ -409,7 +409,7 @@ func (r *restarting) searchOf(s run.Snapshot) (*Evolution, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.made[state.population]
+	e := r.evolutions[state.population]
 	if e == nil {
 		return nil, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
 	}

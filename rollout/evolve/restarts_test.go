@@ -62,7 +62,7 @@ func TestNextSearch(t *testing.T) {
 		sizes = append(sizes, r.population)
 	}
 	require.Equal(t, []int{20, 40, 68, 68, 68}, sizes, "whole groups of 4")
-	require.Equal(t, int64(100*(10+20+40+68+68)), r.before)
+	require.Equal(t, int64(100*(10+20+40+68+68)), r.spent)
 	require.NotEqual(t, c.Seed, r.seed(c))
 
 	c.Restarts, c.MaxPopulation = RestartsBIPOP, 0
@@ -93,7 +93,7 @@ func TestNextSearch(t *testing.T) {
 func TestRestartsInSnapshots(t *testing.T) {
 	for _, r := range []restarts{
 		{population: 4, sigma: 1},
-		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, began: 1 << 40, before: 1 << 50,
+		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, startStep: 1 << 40, spent: 1 << 50,
 			largeSpent: 7, smallSpent: 9, bests: []float64{1, math.Inf(-1), .1}},
 	} {
 		s := run.Snapshot{Step: 5, Arrays: r.arrays()}
