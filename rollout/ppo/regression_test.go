@@ -137,7 +137,7 @@ func TestRegressions(t *testing.T) {
 	require.Contains(t, (&Training{config: small(nil), target: math.NaN()}).Ending(
 		run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7},
 			{Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
-		"no episode of the last update had a return that is a number, of 7 that ended", "case 9")
+		"the 7 episodes that ended in the last update have returns that are not finite", "case 9")
 	// Case 10: one lucky episode ended a run: what is recent was one return.
 	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
 		c := small(func(c *Config) { c.Agents = 2 })
@@ -155,7 +155,7 @@ func TestRegressions(t *testing.T) {
 		require.NoError(t, err, "case 10")
 		require.Equal(t, min(weights[0], weights[1]) >= minEpisodes, m.Done, "case 10: %d", k)
 		_, err = r.metrics(numbers[1:])
-		require.ErrorContains(t, err, "an update gives 37 numbers, and 19 metrics of 2 agents were wanted", "case 10")
+		require.ErrorContains(t, err, "an update returned 37 numbers, want 19 metrics of 2 agents", "case 10")
 	}
 	// Case 11: infinite rewards were learned where rewards are normalised.
 	d := discountedSums{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
