@@ -8,8 +8,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// agentsPerTile is the number of agents in a tile on a CPU. The batches of a few agents stay in a core's cache; with one
-// agent, vectors are half empty.
+// agentsPerTile is the number of agents in a tile on a CPU. The batches of a few agents stay in a core's cache; with
+// one agent, vectors are half empty.
 const agentsPerTile = 4
 
 // devices returns how many of a backend's devices may be used.

@@ -5,8 +5,8 @@ import (
 	"xlarun/graph/optim"
 )
 
-// algorithm has the parts in which ppo (proximal) and pqn (QLearning) differ. It is a pointer to a struct, whose numbers
-// are inputs of the program.
+// algorithm has the parts in which ppo (proximal) and pqn (QLearning) differ. It is a pointer to a struct, whose
+// numbers are inputs of the program.
 type algorithm interface {
 	// actingParams returns the parameters that act in an update, i32[], of updates, f32[].
 	actingParams(p Params, update, updates *graph.Array) Params

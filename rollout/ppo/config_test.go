@@ -69,7 +69,7 @@ func TestRefuses(t *testing.T) {
 				`runtime error: index out of range`},
 		{func(c *Config) {
 			c.Env, c.Agents = "Torn-v0", 2
-		}, `env: got "Torn-v0", want an environment whose episodes can be begun`},
+		}, `env: got "Torn-v0", want an environment that can be reset`},
 		{func(c *Config) {
 			c.Env = "Bare-v0"
 		},

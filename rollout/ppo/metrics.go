@@ -159,8 +159,8 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 		found = e.Objectives.Dim(0)
 	}
 	if found != len(objectives) {
-		graph.Throw("ppo", "the environment %s returns %d objectives, and its Spec names %d: name each objective", u.config.Env,
-			found, len(objectives))
+		graph.Throw("ppo", "the environment %s returns %d objectives, and its Spec names %d: name each objective",
+			u.config.Env, found, len(objectives))
 	}
 	for i := range objectives {
 		row = append(row, mean(e.Objectives.Index(i)))

@@ -70,8 +70,8 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	return n, err
 }
 
-// outputAxes returns for each leaf of a policy's parameters the axis that is longer in a policy with more outputs; -1 if
-// the leaves have the same shape.
+// outputAxes returns for each leaf of a policy's parameters the axis that is longer in a policy with more outputs; -1
+// if the leaves have the same shape.
 func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
 	err = graph.Try(func() {
 		a, tree := graph.Flatten(narrow.Init(random.New(0)))
@@ -106,7 +106,8 @@ func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
 
 // init draws parameters. The policy draws them. Then matrices are drawn again, unless n.orthogonal is false, as
 // orthogonal matrices of scale √2 in hidden layers (1 in recurrent policies), 0.01 in the last layer of the actor and 1
-// in the last layer of the critic: Huang et al., "The 37 implementation details of proximal policy optimization" (2022).
+// in the last layer of the critic: Huang et al., "The 37 implementation details of proximal policy optimization"
+// (2022).
 func (n *network) init(key random.Key) Params {
 	keys := random.SplitN(key, 4)
 	p := Params{n.actor.Init(keys[0]), n.critic.init(keys[1]), n.distribution.Start()}
@@ -239,8 +240,8 @@ func (n *network) valueLayer(p Params) (w, b, first int, err error) {
 	return w, b, first, nil
 }
 
-// withValueLayer returns the parameters with a changed layer of values. change takes and returns its matrix [in, values]
-// and its biases [values].
+// withValueLayer returns the parameters with a changed layer of values. change takes and returns its matrix [in,
+// values] and its biases [values].
 func (n *network) withValueLayer(p Params, change func(w, b *graph.Array) (*graph.Array, *graph.Array)) Params {
 	atW, atB, first, err := n.valueLayer(p)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// halfPolicy is a policy with float32 parameters that computes in half precision. Its outputs are float32. Its carry has
-// half precision, except sums over many steps.
+// halfPolicy is a policy with float32 parameters that computes in half precision. Its outputs are float32. Its carry
+// has half precision, except sums over many steps.
 type halfPolicy struct {
 	policy.Policy
 	half graph.DType

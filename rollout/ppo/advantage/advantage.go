@@ -3,9 +3,9 @@ package advantage
 
 import "xlarun/graph"
 
-// GAE returns the generalised advantage estimates of one trajectory, f32[T], and the targets of its values, f32[T], which
-// are the advantages plus the values: Schulman et al., "High-dimensional continuous control using generalized advantage
-// estimation" (2016). Axis 0 is time. The trajectory may have several episodes.
+// GAE returns the generalised advantage estimates of one trajectory, f32[T], and the targets of its values, f32[T],
+// which are the advantages plus the values: Schulman et al., "High-dimensional continuous control using generalized
+// advantage estimation" (2016). Axis 0 is time. The trajectory may have several episodes.
 //
 //   - rewards, f32[T]
 //   - values, f32[T]: of the observation before each step

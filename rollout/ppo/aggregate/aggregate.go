@@ -1,5 +1,6 @@
-// Package aggregate summarises the scores of several runs of one or more tasks, with bootstrap intervals: Agarwal et al.,
-// "Deep reinforcement learning at the edge of the statistical precipice" (2021). The formulas are from rliable 1.2.
+// Package aggregate summarises the scores of several runs of one or more tasks, with bootstrap intervals: Agarwal et
+// al., "Deep reinforcement learning at the edge of the statistical precipice" (2021). The formulas are from rliable
+// 1.2.
 package aggregate
 
 import (
@@ -24,8 +25,8 @@ func Of(scores []float64) Scores {
 // Statistic is one number for all scores.
 type Statistic func(Scores) float64
 
-// IQM is the interquartile mean: the mean of all scores without the lowest and the highest quarter, each rounded down to
-// whole scores. It is NaN if a score is NaN.
+// IQM is the interquartile mean: the mean of all scores without the lowest and the highest quarter, each rounded down
+// to whole scores. It is NaN if a score is NaN.
 func IQM(s Scores) float64 {
 	all := slices.Concat(s...)
 	if slices.ContainsFunc(all, math.IsNaN) {
@@ -57,8 +58,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// percentile returns the number at the fraction q, 0 to 1, of the sorted numbers, interpolated between neighbours. It is
-// NaN if a number is NaN.
+// percentile returns the number at the fraction q, 0 to 1, of the sorted numbers, interpolated between neighbours. It
+// is NaN if a number is NaN.
 func percentile(x []float64, q float64) float64 {
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN()
@@ -102,12 +103,12 @@ func Intervals(s Scores, o Options, statistics ...Statistic) ([]Interval, error)
 // task.
 func intervals(s Scores, o Options, statistics []Statistic, draw func() int) ([]Interval, error) {
 	if len(s) == 0 || len(s[0]) == 0 {
-		return nil, fmt.Errorf("aggregate.Intervals: got no scores, want at least one run and one task")
+		return nil, fmt.Errorf("aggregate.Intervals: got no scores, want one run and one task or more")
 	}
 	for i, run := range s {
 		if len(run) != len(s[0]) {
-			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want the same number in each",
-				len(s[0]), i, len(run))
+			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want the same number "+
+				"in each", len(s[0]), i, len(run))
 		}
 	}
 	if o.Resamples < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
