@@ -186,30 +186,3 @@ func (p *program) activations() (n int) {
 	})
 	return n
 }
-
-// words is the number of words of a row. A row is one position to learn from: the state's words, the policy target in
-// steps of 1/65535, two actions to a word, and the value target for the player to move as f32.
-func (p *program) words() int { return p.game.stateWords() + p.policyWords + 1 }
-
-const policySteps = 65535
-
-// packPolicy packs probabilities, f32[actions], into u32[policyWords].
-func (p *program) packPolicy(probs *graph.Array) *graph.Array {
-	steps := probs.Mul(policySteps).Round().Convert(graph.Uint32)
-	if n := 2*p.policyWords - p.game.actions; n > 0 {
-		steps = graph.Pad(steps, uint32(0), []int{0}, []int{n})
-	}
-	pairs := graph.Reshape(steps, p.policyWords, 2)
-	low, high := graph.Squeeze(graph.SliceAxis(pairs, 1, 0, 1), 1), graph.Squeeze(graph.SliceAxis(pairs, 1, 1, 2), 1)
-	return low.Or(graph.ShiftLeft(high, graph.FullLike(high, 16)))
-}
-
-// unpackPolicy returns the probabilities, f32[actions], with the sum 1.
-func (p *program) unpackPolicy(words *graph.Array) *graph.Array {
-	low := words.And(graph.FullLike(words, 0xffff))
-	high := graph.ShiftRightLogical(words, graph.FullLike(words, 16))
-	// The sum is one of integers, which compilers vectorise.
-	total := low.Add(high).Sum().Convert(graph.Float32)
-	steps := graph.Flatten1D(graph.Stack([]*graph.Array{low, high}, 1))
-	return graph.SliceAxis(steps, 0, 0, p.game.actions).Convert(graph.Float32).Div(total.Max(1))
-}
