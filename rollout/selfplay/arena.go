@@ -78,17 +78,17 @@ func (p *program) matchMove(m search.Model[any, any, searchParams], params searc
 
 // advice is what searches say of n positions.
 type advice struct {
-	Action     *graph.Array // i32[n]
-	Visits     *graph.Array // i32[n, actions]
-	Values     *graph.Array // f32[n, actions]: Q-values for the player to move
-	Value      *graph.Array // f32[n]: of the position
-	Prior      *graph.Array // f32[n, actions]: the network's policy
-	Legal      *graph.Array // bool[n, actions]
-	Parents    *graph.Array // i32[n, nodes]: of the tree's nodes
-	From       *graph.Array // i32[n, nodes]: the actions that led to them
-	NodeVisits *graph.Array // i32[n, nodes]
-	NodeValues *graph.Array // f32[n, nodes]
-	Nodes      *graph.Array // i32[n]
+	Action      *graph.Array // i32[n]
+	Visits      *graph.Array // i32[n, actions]
+	Values      *graph.Array // f32[n, actions]: Q-values for the player to move
+	Value       *graph.Array // f32[n]: of the position
+	Prior       *graph.Array // f32[n, actions]: the network's policy
+	Legal       *graph.Array // bool[n, actions]
+	Parents     *graph.Array // i32[n, nodes]: of the tree's nodes
+	ActionsFrom *graph.Array // i32[n, nodes]: the actions that led to them
+	NodeVisits  *graph.Array // i32[n, nodes]
+	NodeValues  *graph.Array // f32[n, nodes]
+	Nodes       *graph.Array // i32[n]
 }
 
 // advise searches positions, u32[n, words], without noise.
@@ -101,7 +101,7 @@ func (p *program) advise(by player, key random.Key, positions *graph.Array) advi
 		t := r.Tree
 		return advice{Action: r.Action, Visits: t.RootVisits(), Values: graph.Index(t.ChildValues(), 0),
 			Value: t.RootValue(), Prior: graph.Softmax(root.Logits, 0), Legal: root.Legal,
-			Parents: t.Parents(), From: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(),
+			Parents: t.Parents(), ActionsFrom: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(),
 			Nodes: t.Nodes()}
 	})(positions)
 }

@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 
 	"xlarun/envs/board"
-	"xlarun/graph"
-	"xlarun/xlabridge"
 )
 
 // perfect is the player that knows what every position is worth, of clique games of few vertices.
@@ -171,39 +169,4 @@ func (p *perfect) kept(positions []colours, choose func(at []colours) ([]int, er
 		going = next
 	}
 	return won, nil
-}
-
-// winsKept is the share of won positions that the newest network wins against the perfect player, of n; ok is false
-// where nobody knows.
-func (t *Training) winsKept(n int) (share float64, ok bool, err error) {
-	if t.solved == nil {
-		return 0, false, nil
-	}
-	positions := t.solved.won(n, 1)
-	won, err := t.solved.kept(positions, func(at []colours) ([]int, error) {
-		return t.watch.moves(networkPlayer(t.learner.Weights), at, n)
-	})
-	return float64(won) / float64(max(1, len(positions))), true, err
-}
-
-// moves are those that a player's searches find in positions, of which there are at most n.
-func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
-	var words []uint32
-	for i := range n {
-		words = append(words, at[min(i, len(at)-1)].words()...)
-	}
-	a, err := v.ask(by, words)
-	if err != nil {
-		return nil, err
-	}
-	defer xlabridge.Free(a)
-	numbers, err := graph.Floats(a.Action)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]int, len(at))
-	for i := range out {
-		out[i] = int(numbers[i])
-	}
-	return out, nil
 }

@@ -222,7 +222,7 @@ const drawShare = 20
 // Files are the network, the first game of the newest iteration as a GIF, the search at its first position, and the
 // colourings that were found.
 func (t *Training) Files(ended bool) (files []run.File, err error) {
-	if t.learner.Weights == nil {
+	if t.state.Learner.Weights == nil {
 		return nil, nil
 	}
 	arrays, metadata, err := t.save()
@@ -281,7 +281,7 @@ func (t *Training) pictures() ([]run.File, error) {
 		return nil, err
 	}
 	middle := t.last.rows[t.last.length/2*words:][:n]
-	a, err := t.watch.advice(networkPlayer(t.learner.Weights), middle)
+	a, err := t.watch.search(networkPlayer(t.state.Learner.Weights), middle)
 	if err != nil {
 		return nil, err
 	}

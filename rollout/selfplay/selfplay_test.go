@@ -152,9 +152,9 @@ type played struct {
 func readGames(t testing.TB, x *Training) (all []played) {
 	t.Helper()
 	p := x.program
-	rows, err := wordsOf(x.replay.Rows)
+	rows, err := wordsOf(x.state.Replay.Rows)
 	require.NoError(t, err)
-	lengths, err := graph.Floats(x.replay.Length)
+	lengths, err := graph.Floats(x.state.Replay.Length)
 	require.NoError(t, err)
 	n, place := p.replayGames(x.layout), int(x.step-1)%x.config.Replay
 	for game := range n {
@@ -467,7 +467,7 @@ func TestTrainingStepsAgree(t *testing.T) {
 		change(&c)
 		x := started(t, c, 1)
 		iterations(t, x, 1)
-		w, err := floats(x.learner.Weights)
+		w, err := floats(x.state.Learner.Weights)
 		require.NoError(t, err)
 		return w
 	}
@@ -511,17 +511,20 @@ func TestElo(t *testing.T) {
 func TestPool(t *testing.T) {
 	p := newPool(graph.Float32s([]float32{1, 2}))
 	for i := range 5 {
-		p = p.with([]float32{float32(i), 0}, i+1, float64(10*i), 2)
+		p = p.with(checkpoint{[]float32{float32(i), 0}, i + 1, float64(10 * i)}, 2)
 	}
-	require.Equal(t, []int{0, 4, 5}, p.iteration)
+	require.Len(t, p.checkpoints, 3)
+	for i, iteration := range []int{0, 4, 5} {
+		require.Equal(t, iteration, p.checkpoints[i].iteration)
+	}
 	arrays := map[string]*graph.Array{}
 	p.save(arrays)
 	q, err := loadPool(arrays, 2)
 	require.NoError(t, err)
-	require.Equal(t, p.weights, q.weights)
-	require.Equal(t, p.iteration, q.iteration)
-	require.Equal(t, p.rating[1:], q.rating[1:])
-	require.True(t, math.IsNaN(q.search) && math.IsNaN(q.rating[0]))
+	require.Equal(t, p.checkpoints[1:], q.checkpoints[1:])
+	require.True(t, math.IsNaN(q.search) && math.IsNaN(q.checkpoints[0].rating))
+	q.checkpoints[0].rating = 0
+	require.Equal(t, checkpoint{[]float32{1, 2}, 0, 0}, q.checkpoints[0])
 	_, err = loadPool(arrays, 3)
 	require.ErrorContains(t, err, "3 parameters")
 }
@@ -586,7 +589,7 @@ func TestRefusals(t *testing.T) {
 func TestEndingWithoutEvaluation(t *testing.T) {
 	rated := Training{pool: newPool(graph.Float32s([]float32{1}))}
 	require.Equal(t, "without an evaluation", rated.Ending(run.Metrics{}))
-	rated.pool.rating[0] = 120.4
+	rated.pool.checkpoints[0].rating = 120.4
 	require.Equal(t, "Elo 120", rated.Ending(run.Metrics{}))
 }
 
@@ -597,7 +600,7 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	x := started(t, c, 1)
 	iterations(t, x, 1)
 	s := snapshot(t, x)
-	before, err := floats(x.learner.Weights)
+	before, err := floats(x.state.Learner.Weights)
 	require.NoError(t, err)
 	rows, err := wordsOf(s.Arrays["replay.rows"])
 	require.NoError(t, err)
@@ -605,11 +608,11 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 		rows[i] = math.Float32bits(float32(math.NaN()))
 	}
 	shape := s.Arrays["replay.rows"].Dims()
-	x.replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
+	x.state.Replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
 	v, err := x.learn(x.keys()[2], graph.Of(int32(1)), 3)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, v[slices.Index(trainMetrics, "skipped")])
-	after, err := floats(x.learner.Weights)
+	after, err := floats(x.state.Learner.Weights)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }
