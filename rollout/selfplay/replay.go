@@ -83,8 +83,8 @@ const maxSolved = 4
 // solvedReturn is the return of a solved puzzle, less the rounding of float32 sums.
 const solvedReturn = 1 - 1e-4
 
-// summarize returns the result of games. slots, f32[], is the number of moves that the lanes had time for. reuse, f32[],
-// is the sum of the shares of trees that were reused.
+// summarize returns the result of games. slots, f32[], is the number of moves that the lanes had time for. reuse,
+// f32[], is the sum of the shares of trees that were reused.
 func (p *program) summarize(played games, slots, reuse *graph.Array) playResult {
 	exists := played.Length.Gt(0)
 	length := played.Length.Convert(graph.Float32)

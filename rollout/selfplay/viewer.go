@@ -285,8 +285,8 @@ func (v *Viewer) search(by player, words []uint32) (out Advice, err error) {
 	return out, nil
 }
 
-// Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the colour, "0-3:1"), a cell as "b2",
-// a column as "c".
+// Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the colour, "0-3:1"), a cell as
+// "b2", a column as "c".
 func (v *Viewer) Name(action int) string { return v.program.game.name(action) }
 
 func (g *game) name(action int) string {
