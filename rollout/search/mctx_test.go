@@ -73,7 +73,7 @@ func step(actions int) Recurrent[table, *graph.Array] {
 		}
 		next := of(m.Next)
 		return Step{Reward: of(m.Reward), Discount: of(m.Discount), Value: graph.DynamicIndex(m.Value, next, 0),
-			Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, next, 0), 0, 0, actions)}, next
+			PriorLogits: graph.SliceAxis(graph.DynamicIndex(m.Logits, next, 0), 0, 0, actions)}, next
 	}
 }
 
@@ -88,10 +88,11 @@ type lanes struct {
 type found struct{ Visits, Values, Qvalues, Parents, Weights, Action *graph.Array }
 
 func searchTable(p Policy, actions int, m table, in lanes) found {
-	root := Root[*graph.Array]{Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, in.Start, 0), 0, 0, actions),
+	root := Root[*graph.Array]{PriorLogits: graph.SliceAxis(graph.DynamicIndex(m.Logits, in.Start, 0), 0, 0, actions),
 		Value: graph.DynamicIndex(m.Value, in.Start, 0), Embedding: in.Start, Legal: in.Legal, Noise: in.Noise}
 	r := Run(p, m, random.New(0), root, step(actions))
-	return found{r.Tree.ChildVisits(), r.Tree.Values(), r.Tree.ChildValues(), r.Tree.Parents(), r.Weights, r.Action}
+	return found{r.Tree.ChildVisits(), r.Tree.Values(), r.Tree.ChildValues(), r.Tree.Parents(), r.ActionWeights,
+		r.Action}
 }
 
 var transforms = map[string]Transform{"siblings": BySiblings, "minmax": ByMinMax, "mixed": ByMixedValue}

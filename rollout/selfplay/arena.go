@@ -73,7 +73,7 @@ func (p *program) matchMove(m search.Model[any, any, searchParams], params searc
 	drawn *graph.Array) search.Result[search.Position[any]] {
 	root := p.root(m, params, state, graph.Select(drawn, graph.Scalar(1), graph.Scalar(0)))
 	if p.config.Search == "gumbel" {
-		noise := random.Gumbel(random.FoldIn(key, drawnMoveKey), root.Logits.Shape())
+		noise := random.Gumbel(random.FoldIn(key, drawnMoveKey), root.PriorLogits.Shape())
 		root.Noise = graph.Select(drawn, noise, graph.ZerosLike(noise))
 	}
 	return search.Run(p.config.matchSearch(), params, key, root, m.Step)
@@ -103,7 +103,7 @@ func (p *program) advise(by player, key random.Key, positions *graph.Array) advi
 		r := p.matchMove(m, params, key, state, graph.Of(false))
 		t := r.Tree
 		return advice{Action: r.Action, Visits: t.RootVisits(), Values: t.ChildValues().Index(0),
-			Value: t.RootValue(), Prior: graph.Softmax(root.Logits, 0), Legal: root.Legal,
+			Value: t.RootValue(), Prior: graph.Softmax(root.PriorLogits, 0), Legal: root.Legal,
 			Parents: t.Parents(), ActionsFrom: t.ActionsFrom(), NodeVisits: t.Visits(), NodeValues: t.Values(),
 			Nodes: t.Nodes()}
 	})(positions)

@@ -39,9 +39,9 @@ type stepInputs struct {
 
 // plainRoot is the root of a search.
 type plainRoot struct {
-	Logits, Value, Legal *graph.Array // as in search.Root
-	Draws                search.Draws
-	Sign                 *graph.Array // f32[]: see program.sign
+	PriorLogits, Value, Legal *graph.Array // as in search.Root
+	Draws                     search.Draws
+	Sign                      *graph.Array // f32[]: see program.sign
 }
 
 // plainStep is the result of an action.
@@ -84,7 +84,7 @@ func newPlainPlay(t *Training) (*plainPlay, error) {
 			at := p.game.unpackPosition(in.Position)
 			r := p.model().Root(p.searchParams(networkPlayer(in.Weights)), at.State)
 			draws := search.DrawsOf(p.config.trainingSearch(), moveKey(in.Key, in.Game, in.Move), p.game.actions)
-			return plainRoot{r.Logits, r.Value, r.Legal, draws, p.sign(at.State)}
+			return plainRoot{r.PriorLogits, r.Value, r.Legal, draws, p.sign(at.State)}
 		})
 	if err != nil {
 		return nil, err
@@ -145,12 +145,12 @@ func (x *plainPlay) move(t *Training, weights *graph.Array, key random.Key, game
 			}
 			defer xlabridge.Free(out)
 			return float32(read.number(out.Step.Reward)), float32(read.number(out.Step.Discount)),
-				read.float32s(out.Step.Logits), float32(read.number(out.Step.Value)), read.words(out.Position)
+				read.float32s(out.Step.PriorLogits), float32(read.number(out.Step.Value)), read.words(out.Position)
 		}}
-	found := s.Run(search.PlainRoot[[]uint32]{State: position, Logits: read.float32s(root.Logits),
+	found := s.Run(search.PlainRoot[[]uint32]{State: position, PriorLogits: read.float32s(root.PriorLogits),
 		Value: float32(read.number(root.Value)), Legal: legal, Noise: read.float32s(root.Draws.Noise),
 		Ties: read.float32s(root.Draws.Ties)})
-	m = plainMove{before: position, weights: found.Weights, visits: found.Visits, action: found.Action,
+	m = plainMove{before: position, weights: found.ActionWeights, visits: found.Visits, action: found.Action,
 		sign: read.number(root.Sign)}
 	if t.config.Search == "puct" {
 		temperature := float32(0)

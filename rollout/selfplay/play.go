@@ -148,7 +148,7 @@ func (a actor) move(l lane) transition {
 
 	sign := a.sign(l.State)
 	over := terminated.Or(truncated).Or(l.Move.Ge(g.moves - 1))
-	row := graph.Concatenate(0, g.pack(l.State), a.packPolicy(found.Weights),
+	row := graph.Concatenate(0, g.pack(l.State), a.packPolicy(found.ActionWeights),
 		graph.Bitcast(sign, graph.Uint32).Reshape(1))
 	t := transition{State: next, Row: row, Reward: sign.Mul(reward), Over: over}
 	if l.Tree != nil {
