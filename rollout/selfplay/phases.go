@@ -43,70 +43,65 @@ func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, e
 			err = bad
 		}
 	}()
+	keys, number := t.keys(), graph.Of(int32(t.step))
 	if t.step == 0 { // there is nothing to learn from yet
-		if _, err := t.games(t.keys()[1], graph.Of(int32(0))); err != nil {
+		if _, err := t.games(keys[1], number); err != nil {
 			return nil, err
 		}
 	}
-	timed := func(name string, per int, f func() error) error {
-		if !slices.Contains(names, name) {
-			return nil
-		}
-		var seconds []float64
-		for i := range repeats + 1 {
-			start := time.Now()
-			if err := f(); err != nil {
-				return err
-			}
-			if i > 0 {
-				seconds = append(seconds, time.Since(start).Seconds()/float64(per))
-			}
-		}
-		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: name, Seconds: seconds[len(seconds)/2], Best: seconds[0]})
-		return nil
-	}
-	number := graph.Of(int32(t.step))
-	if err := timed(PhaseGames, 1, func() error { _, err := t.games(t.keys()[1], number); return err }); err != nil {
+	weights, err := onHost(t.state.Learner.Weights)
+	if err != nil {
 		return nil, err
 	}
-	if err := timed(PhaseStep, stepsPerCall, func() error {
-		_, err := t.learn(t.keys()[2], number, stepsPerCall)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	if t.config.OptimizedTraining && slices.Contains(names, PhaseBatch) {
-		prepare, err := t.batches()
-		if err != nil {
-			return nil, err
-		}
-		defer prepare.close()
-		count := batchesPerCall(t.config.TrainingBatchSize)
-		err = timed(PhaseBatch, count, func() error {
-			out, err := prepare.call(graph.None{}, batchInputs{t.state.Replay, t.keys()[2], graph.Of(int32(count)),
+	var prepare *stage[graph.None, batchInputs, example]
+	defer func() { prepare.close() }()
+	batches := batchesPerCall(t.config.TrainingBatchSize)
+	for _, p := range []struct {
+		name  string
+		count int // per call
+		skip  bool
+		call  func() error
+	}{
+		{PhaseGames, 1, false, func() error {
+			_, err := t.games(keys[1], number)
+			return err
+		}},
+		{PhaseStep, stepsPerCall, false, func() error {
+			_, err := t.learn(keys[2], number, stepsPerCall)
+			return err
+		}},
+		{PhaseBatch, batches, !t.config.OptimizedTraining, func() (err error) {
+			if prepare == nil {
+				if prepare, err = t.compileBatches(); err != nil {
+					return err
+				}
+			}
+			out, err := prepare.call(graph.None{}, batchInputs{t.state.Replay, keys[2], graph.Of(int32(batches)),
 				t.layout.batchTiles.Count()})
 			if err == nil {
 				xlabridge.Free(out)
 			}
 			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if t.arena != nil {
-		w, err := onHost(t.state.Learner.Weights)
-		if err != nil {
-			return nil, err
-		}
-		err = timed(PhaseMatch, 1, func() error {
-			_, err := t.playMatch(networkPlayer(w), networkPlayer(w), t.keys()[3])
+		}},
+		{PhaseMatch, 1, t.arena == nil, func() error {
+			_, err := t.playMatch(networkPlayer(weights), networkPlayer(weights), keys[3])
 			return err
-		})
-		if err != nil {
-			return nil, err
+		}},
+	} {
+		if p.skip || !slices.Contains(names, p.name) {
+			continue
 		}
+		seconds := make([]float64, repeats+1)
+		for i := range seconds {
+			start := time.Now()
+			if err := p.call(); err != nil {
+				return nil, err
+			}
+			seconds[i] = time.Since(start).Seconds() / float64(p.count)
+		}
+		seconds = seconds[1:] // without the warm-up
+		slices.Sort(seconds)
+		phases = append(phases, run.Phase{Name: p.name, Seconds: seconds[len(seconds)/2], Best: seconds[0]})
 	}
 	return phases, nil
 }
@@ -119,9 +114,9 @@ type batchInputs struct {
 	Parts  *graph.Array // i32[]: parts of a batch per device
 }
 
-// batches compiles a program that prepares batches, one after the other, as training does: each device prepares its
-// parts of every batch. Its result is the last part.
-func (t *Training) batches() (*stage[graph.None, batchInputs, example], error) {
+// compileBatches compiles a program that prepares batches, one after the other, as training does: each device prepares
+// its parts of every batch. Its result is the last part.
+func (t *Training) compileBatches() (*stage[graph.None, batchInputs, example], error) {
 	p, l, n := t.program, t.layout, t.config.TrainingBatchSize
 	c := t.compiler()
 	c.profile = nil

@@ -74,11 +74,7 @@ func PNG(i image.Image) ([]byte, error) {
 // RootPicture draws a position and the result of a search: for each legal action a bar for its share of the visits and
 // a bar for its value, upwards if it is good for the player to move.
 func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
-	return v.program.game.root(p.words, a)
-}
-
-func (g *game) root(words []uint32, a Advice) (image.Image, error) {
-	at, err := g.picture(words, pictureSize)
+	position, err := v.Picture(p, pictureSize)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +85,9 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 		return nil, err
 	}
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(4.8, 0), .005)
-	for at, i := range shown {
+	for k, i := range shown {
 		wide := min(4.8/n, maxBarWidth)
-		left := wide * float64(at)
+		left := wide * float64(k)
 		c.Rectangle(draw.Accent, draw.At(left+.1*wide, 0), draw.At(left+.5*wide, a.share(i)))
 		if a.Visits[i] > 0 {
 			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])),
@@ -99,7 +95,7 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 		}
 	}
 	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
-	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), at, at.Bounds().Min, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), position, position.Bounds().Min, imagedraw.Src)
 	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{},
 		imagedraw.Src)
 	return out, nil
@@ -119,20 +115,18 @@ func (a Advice) shown() (all []int) {
 }
 
 // RootSVG returns the bars of RootPicture with their numbers.
-func (v *Viewer) RootSVG(a Advice) []byte { return v.program.game.svg(a) }
-
-func (g *game) svg(a Advice) []byte {
+func (v *Viewer) RootSVG(a Advice) []byte {
 	const wide, high, row = 520, 40, 16
 	var b strings.Builder
 	shown := a.shown()
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "+
 		"font-size=\"11\">\n", wide, high+row*len(shown))
 	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value "+
-		"%.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
+		"%.3f: move, visits, value</text>\n", v.program.game.env.Spec().ID, a.Value)
 	y := high
 	for _, i := range shown {
 		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" "+
-			"fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
+			"fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, v.Name(i), y-9, 200*a.share(i), y, a.Visits[i])
 		if a.Visits[i] > 0 {
 			from := min(0, a.Values[i])
 			fmt.Fprintf(&b, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#d64b3a\"/><text "+
@@ -238,7 +232,7 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 		if i < t.drawn.found && !ended {
 			continue
 		}
-		drawn, err := t.program.game.picture(t.found[i], pictureSize.Mul(2))
+		drawn, err := t.watch.Picture(Position{words: t.found[i]}, pictureSize.Mul(2))
 		if err != nil {
 			return nil, err
 		}
@@ -262,15 +256,15 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 
 // pictures returns the pictures of the first game of the newest iteration.
 func (t *Training) pictures() ([]run.File, error) {
-	g := t.program.game
-	var frames []image.Image
-	words, n := t.program.words(), g.stateWords()
-	for i := range t.last.length + 1 {
-		at := t.last.final
-		if i < t.last.length {
-			at = t.last.rows[i*words:][:n]
+	position := func(move int) Position {
+		if move == t.last.length {
+			return Position{words: t.last.final}
 		}
-		f, err := g.picture(at, pictureSize)
+		return Position{words: t.last.rows[move*t.program.words():][:t.program.game.stateWords()]}
+	}
+	var frames []image.Image
+	for i := range t.last.length + 1 {
+		f, err := t.watch.Picture(position(i), pictureSize)
 		if err != nil {
 			return nil, err
 		}
@@ -280,12 +274,12 @@ func (t *Training) pictures() ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	middle := t.last.rows[t.last.length/2*words:][:n]
+	middle := position(t.last.length / 2)
 	a, err := t.watch.search(networkPlayer(t.state.Learner.Weights), middle)
 	if err != nil {
 		return nil, err
 	}
-	picture, err := g.root(middle, a)
+	picture, err := t.watch.RootPicture(middle, a)
 	if err != nil {
 		return nil, err
 	}
@@ -294,5 +288,5 @@ func (t *Training) pictures() ([]run.File, error) {
 		return nil, err
 	}
 	return []run.File{{Name: "game.gif", Data: game}, {Name: "root.png", Data: root},
-		{Name: "root.svg", Data: g.svg(a)}, {Name: "tree.json", JSON: a.json(g)}}, nil
+		{Name: "root.svg", Data: t.watch.RootSVG(a)}, {Name: "tree.json", JSON: t.watch.JSON(a)}}, nil
 }

@@ -63,12 +63,13 @@ func TestTextOfHex(t *testing.T) {
 func TestRootPictureOfLegalActions(t *testing.T) {
 	c := small()
 	c.Vertices, c.K, c.Variant = 14, []int{4}, ramsey
-	g := viewerOf(t, c).program.game
+	v := viewerOf(t, c)
+	g := v.program.game
 	words, err := wordsOf(must(graph.Eval(g.pack(g.start))))
 	require.NoError(t, err)
 	a := Advice{Visits: make([]int, g.actions), Values: make([]float64, g.actions), Legal: make([]bool, g.actions)}
 	a.Legal[7], a.Legal[91+7], a.Visits[7], a.Visits[91+7], a.Values[7] = true, true, 3, 1, .5
-	picture, err := g.root(words, a)
+	picture, err := v.RootPicture(Position{words: words}, a)
 	require.NoError(t, err)
 	wide := 0
 	for x := range picture.Bounds().Dx() {
@@ -77,5 +78,5 @@ func TestRootPictureOfLegalActions(t *testing.T) {
 		}
 	}
 	require.Greater(t, wide, 30)
-	require.Equal(t, 2, strings.Count(string(g.svg(a)), "fill=\"#1f77b4\""))
+	require.Equal(t, 2, strings.Count(string(v.RootSVG(a)), "fill=\"#1f77b4\""))
 }

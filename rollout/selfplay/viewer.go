@@ -260,11 +260,11 @@ type Node struct {
 }
 
 // Ask searches a position with the loaded network.
-func (v *Viewer) Ask(p Position) (Advice, error) { return v.search(networkPlayer(v.weights), p.words) }
+func (v *Viewer) Ask(p Position) (Advice, error) { return v.search(networkPlayer(v.weights), p) }
 
-// search searches a position, given as the words of its state.
-func (v *Viewer) search(by player, words []uint32) (out Advice, err error) {
-	a, err := v.ask(by, words)
+// search searches a position.
+func (v *Viewer) search(by player, p Position) (out Advice, err error) {
+	a, err := v.ask(by, p.words)
 	if err != nil {
 		return out, err
 	}
@@ -287,9 +287,8 @@ func (v *Viewer) search(by player, words []uint32) (out Advice, err error) {
 
 // Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the colour, "0-3:1"), a cell as
 // "b2", a column as "c".
-func (v *Viewer) Name(action int) string { return v.program.game.name(action) }
-
-func (g *game) name(action int) string {
+func (v *Viewer) Name(action int) string {
+	g := v.program.game
 	dims := g.env.Spec().Observation.Shape().Dims
 	switch {
 	case g.vertices > 0:
@@ -309,11 +308,8 @@ func (g *game) name(action int) string {
 
 // Picture draws a position.
 func (v *Viewer) Picture(p Position, size image.Point) (image.Image, error) {
-	return v.program.game.picture(p.words, size)
-}
-
-func (g *game) picture(words []uint32, size image.Point) (image.Image, error) {
-	state, err := graph.Eval(g.unpack(graph.Uint32s(words)))
+	g := v.program.game
+	state, err := graph.Eval(g.unpack(graph.Uint32s(p.words)))
 	if err != nil {
 		return nil, err
 	}
@@ -325,15 +321,13 @@ func (g *game) picture(words []uint32, size image.Point) (image.Image, error) {
 }
 
 // JSON returns the advice with the actions' names, for a file.
-func (v *Viewer) JSON(a Advice) map[string]any { return a.json(v.program.game) }
-
-func (a Advice) json(g *game) map[string]any {
+func (v *Viewer) JSON(a Advice) map[string]any {
 	text, _ := json.Marshal(a) // the numbers of a search are finite
 	out := map[string]any{}
 	_ = json.Unmarshal(text, &out)
 	names := make([]string, len(a.Visits))
 	for i := range names {
-		names[i] = g.name(i)
+		names[i] = v.Name(i)
 	}
 	out["names"] = names
 	return out
