@@ -55,22 +55,23 @@ type example struct {
 	Value       *graph.Array // f32[]: target, the return for the player to move
 }
 
-// sample draws n positions and a symmetry for each, i32[n] each. positions, i32[], is the number of positions in the
-// replay.
-func (p *program) sample(key random.Key, n int, positions *graph.Array) (at, symmetry *graph.Array) {
+// batch is positions of the replay, each with the symmetry under which it is learned: i32[n] each.
+type batch struct{ Position, Symmetry *graph.Array }
+
+// sample draws a batch. positions, i32[], is the number of positions in the replay.
+func (p *program) sample(key random.Key, positions *graph.Array) batch {
 	keys := random.SplitN(key, 2)
-	shape := graph.ShapeOf(graph.Int32, n)
-	at = random.Randint(keys[0], shape, 0, positions)
-	symmetry = random.Randint(keys[1], shape, 0, max(1, p.game.symmetries.count()))
-	return graph.Once(graph.PairOf(at, symmetry)).Unpack()
+	shape := graph.ShapeOf(graph.Int32, p.config.TrainingBatchSize)
+	return graph.Once(batch{random.Randint(keys[0], shape, 0, positions),
+		random.Randint(keys[1], shape, 0, max(1, p.game.symmetries.count()))})
 }
 
-// minibatch returns a part of the sampled batch. local, i32[], is its number among this device's parts.
-func (p *program) minibatch(l layout, r replay, at, symmetry, local *graph.Array) example {
+// minibatch returns the examples of a part of a batch. local, i32[], is its number among this device's parts.
+func (p *program) minibatch(l layout, r replay, b batch, local *graph.Array) example {
 	n := p.config.TrainingBatchSize / p.config.Accumulate
 	first := l.batchTiles.First().Add(local).Mul(n)
 	cut := func(a *graph.Array) *graph.Array { return graph.DynamicSlice(a, []*graph.Array{first}, []int{n}) }
-	return p.examples(graph.Once(p.gather(r, cut(at))), cut(symmetry))
+	return p.examples(graph.Once(p.gather(r, cut(b.Position))), cut(b.Symmetry))
 }
 
 // gather returns the rows, u32[n, words], of positions, i32[n], which are numbered through all games of the replay.
@@ -181,9 +182,9 @@ func (p *program) train(l layout, s learner, in trainInputs) (learner, *graph.Ar
 	}
 	start := loop{graph.Of(int32(0)), s, graph.Zeros(graph.ShapeOf(graph.Float32, len(trainMetrics)))}
 	end := graph.NamedWhile("steps", func(x loop) *graph.Array { return x.I.Lt(in.Steps) }, func(x loop) loop {
-		at, symmetry := p.sample(random.FoldIn(key, x.I), p.config.TrainingBatchSize, positions)
+		b := p.sample(random.FoldIn(key, x.I), positions)
 		next, metrics := p.trainStep(l, x.Learner, rates, in.Parts, func(local *graph.Array) example {
-			return p.minibatch(l, in.Replay, at, symmetry, local)
+			return p.minibatch(l, in.Replay, b, local)
 		})
 		return loop{x.I.Add(1), next, x.Sum.Add(metrics)}
 	}, start)

@@ -124,13 +124,14 @@ func (t *Training) compileBatches() (*stage[graph.None, batchInputs, example], e
 	return newStage(c, "batches", graph.None{}, inputs, func(_ graph.None, in batchInputs) example {
 		positions := in.Replay.Length.Sum().Max(1)
 		parts := in.Parts.Min(graph.Sub(l.batchTiles.Items, l.batchTiles.First()))
-		batch := func(i *graph.Array, last example) example {
-			at, symmetry := p.sample(random.FoldIn(in.Key, i), n, positions)
+		prepare := func(i *graph.Array, last example) example {
+			b := p.sample(random.FoldIn(in.Key, i), positions)
 			return graph.ForiLoop(0, parts, func(local *graph.Array, _ example) example {
-				return p.minibatch(l, in.Replay, at, symmetry, local)
+				return p.minibatch(l, in.Replay, b, local)
 			}, last)
 		}
 		none := graph.Zeros(graph.ShapeOf(graph.Int32, n))
-		return graph.ForiLoop(0, in.Count, batch, p.minibatch(l, in.Replay, none, none, graph.Of(int32(0))))
+		first := p.minibatch(l, in.Replay, batch{none, none}, graph.Of(int32(0)))
+		return graph.ForiLoop(0, in.Count, prepare, first)
 	})
 }
