@@ -16,7 +16,7 @@ func (c *Config) Board() []run.Row {
 				Format: run.Percent}}})
 }
 
-// board returns the rows of an algorithm. extra rows stand between those of episodes and those of gradients.
+// board returns the rows of an algorithm. The rows extra stand between the rows of episodes and of gradients.
 func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
 	goal := ""
 	var objectives, names []string

@@ -83,7 +83,7 @@ func (g *program) firstState(p Params, key random.Key) EnvState {
 		Critic: g.critic.start(p), Return: graph.Scalar(0), Length: graph.Scalar(0)}
 }
 
-// envParams returns the parameters of an environment: those that its episode drew, or else those of all episodes.
+// envParams returns the parameters of an environment: drawn for its episode, or the same in all episodes.
 func (g *program) envParams(s EnvState) any {
 	if _, none := s.Drawn.(graph.None); !none {
 		return s.Drawn

@@ -71,10 +71,10 @@ func (q *PQN) config() Config {
 	return c
 }
 
-// Setup returns a line for people that says what is run.
+// Setup returns a line that describes the run.
 func (q *PQN) Setup() string { c := q.config(); return c.Setup() }
 
-// Purpose says in a few words what the program is for.
+// Purpose describes the program in a few words.
 func (q *PQN) Purpose() string {
 	c, usual := q.config(), DefaultPQN()
 	return c.purpose("pqn", q, &usual)
@@ -144,7 +144,7 @@ func (q *PQN) Measures() []string {
 	return append(metricNames(&q.QLearning, r.Env.Spec()), envSteps)
 }
 
-// Board returns what a display shows.
+// Board returns the rows of the display.
 func (q *PQN) Board() []run.Row {
 	c := q.config()
 	return c.board(&q.QLearning, run.Row{Label: "explores", Parts: []run.Part{

@@ -184,7 +184,7 @@ func TestPQNLearnsCartPole(t *testing.T) {
 	require.Greater(t, explained, .3)
 }
 
-// Rewards that are no numbers teach nothing.
+// Nothing is learned from rewards that are NaN.
 func TestPQNWithoutNumbers(t *testing.T) {
 	q := smallPQN(func(q *PQN) { q.Env, q.Epochs = "Flawed-v0", 1 })
 	g, err := q.program()

@@ -67,7 +67,7 @@ func (c Config) resolved(b xlabridge.Backend) (Config, error) {
 	return c, nil
 }
 
-// lossScale returns the first loss scale: in f16 one that keeps small gradients from vanishing.
+// lossScale returns the first loss scale: f16 needs a scale that keeps small gradients from vanishing.
 func (c *Config) lossScale() train.LossScale {
 	if c.Precision != "f16" {
 		return train.NoScale{}

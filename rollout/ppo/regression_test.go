@@ -39,7 +39,7 @@ func (e flawed) Step(key random.Key, s, _ *graph.Array,
 	return next, e.Observe(next, p), reward, graph.Ge(next, 4), envs.False()
 }
 
-// lure is one step long: two actions cost 1, the third pays no number.
+// lure is one step long: two actions cost 1, the reward of the third is NaN.
 type lure struct{ flawed }
 
 func init() { envs.MustRegister[*graph.Array, graph.None](lure{}) }
@@ -69,7 +69,7 @@ func TestRegressions(t *testing.T) {
 		require.Zero(t, m["skipped"], "case 1")
 	}
 	require.Positive(t, failed, "case 1")
-	// Case 2: gradients that are no numbers made all parameters NaN.
+	// Case 2: NaN gradients made all parameters NaN.
 	states, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.LearningRate, c.Epochs = settings.Num(1e38), 1
 	}), 4)
@@ -175,7 +175,7 @@ func TestRegressions(t *testing.T) {
 		_, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Env = id }))
 		require.ErrorContains(t, err, "the environment "+id+" returns 2 objectives, and its Spec names ", "case 12")
 	}
-	// Case 13: objectives whose names are those of other metrics, or of each other, were written twice under one name.
+	// Case 13: objectives with the names of other metrics, or of each other, were written twice under one name.
 	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps",
 		"objective_objective_entropy"},
 		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}),

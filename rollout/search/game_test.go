@@ -204,7 +204,7 @@ func TestTacticsAreFound(t *testing.T) {
 	}
 }
 
-// What a network gives that is no number does not lead the search out of its tree.
+// Outputs of a network that are NaN do not lead the search out of its tree.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
 	for _, p := range []Policy{DefaultPUCT(20), DefaultGumbel(20)} {
 		g := board.TicTacToe()
@@ -236,7 +236,7 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 	const actions, simulations = 5, 20
 	legal := []bool{false, true, true, false, true}
 	noise := []float32{.3, .2, .15, .25, .1}
-	type given struct{ Root, Rewards, Logits, Values *graph.Array } // [A] each, of the root and behind its actions
+	type given struct{ Root, Rewards, Logits, Values *graph.Array } // [A] each, of the root and after its actions
 	type outcome struct{ Visits, Action, Weights *graph.Array }
 	number := 0
 	for _, p := range []Policy{DefaultPUCT(simulations), DefaultGumbel(simulations)} {
@@ -362,7 +362,7 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "want Discrete")
 }
 
-// Memory is what the arrays have.
+// Bytes returns the size of the arrays.
 func TestBytes(t *testing.T) {
 	require.Equal(t, 64*51*(4*(12+5*16)+20), Options{Simulations: 50}.Bytes(64, 15, 20))
 }

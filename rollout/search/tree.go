@@ -36,7 +36,7 @@ type Tree[E any] struct {
 	Actions   int          // A
 }
 
-// Fields of a row. The comment at Tree says what they are.
+// Fields of a row; see Tree.
 const (
 	nodeVisits = iota
 	nodeValue

@@ -54,7 +54,7 @@ func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
 	searcher.Scale, randomPlayer.Random = graph.Scalar(0), graph.Of(true)
 	learner := networkPlayer(graph.Float32s(weights))
 	key = random.FoldIn(key, graph.Of(int32(t.step)))
-	// match returns a's score against b, who has a rating.
+	// match returns a's score against b and b's rating.
 	match := func(pair int, a, b player, rating float64) result {
 		n, x := t.config.ArenaGames, 0.
 		if err == nil {

@@ -287,7 +287,7 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 	require.Greater(t, asked, 50)
 }
 
-// Words that are set by hand are those of the game's own states.
+// colours.words has the layout of the game's states.
 func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6

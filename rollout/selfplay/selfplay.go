@@ -42,7 +42,7 @@ func init() {
 // Profile returns what was compiled.
 func (t *Training) Profile() run.Profile { return t.profile }
 
-// Compiled returns the program that plays; without UseTrueMCTX, the one that trains.
+// Compiled returns the program that plays; without UseTrueMCTX, the program that trains.
 func (t *Training) Compiled() *xlabridge.Compiled {
 	if t.play == nil {
 		return t.train.program

@@ -27,7 +27,7 @@ var (
 	clients = map[int]*xlabridge.Client{}
 )
 
-// client is the CPU with so many devices, which all tests of the package share.
+// client returns the CPU with a number of devices. All tests of the package share it.
 func client(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
 	mutex.Lock()
@@ -331,7 +331,7 @@ func TestSymmetries(t *testing.T) {
 			observation, legal := line(moves)
 			matched := 0
 			for i := range s.count() {
-				to := map[int]int{} // action of the position -> that of the one that is shown
+				to := map[int]int{} // action of the position -> action under the symmetry
 				for a, from := range s.actions[i] {
 					to[int(from)] = a
 				}
@@ -459,7 +459,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The gradient of a batch is that of its parts, and the interpreter's training step is the compiled one's.
+// The gradient of a batch does not depend on its number of parts, and interpreted and compiled training steps agree.
 func TestTrainingStepsAgree(t *testing.T) {
 	weights := func(change func(c *Config)) []float32 {
 		c := small()
@@ -507,7 +507,7 @@ func TestElo(t *testing.T) {
 	}
 }
 
-// Pools keep the untrained network and the newest ones, and survive a snapshot.
+// Pools keep the untrained network and the newest checkpoints, and survive a snapshot.
 func TestPool(t *testing.T) {
 	p := newPool(graph.Float32s([]float32{1, 2}))
 	for i := range 5 {
@@ -593,7 +593,7 @@ func TestEndingWithoutEvaluation(t *testing.T) {
 	require.Equal(t, "Elo 120", rated.Ending(run.Metrics{}))
 }
 
-// A snapshot of a run in which not all is a number goes on all the same: steps that are none are left out and counted.
+// A run with NaN in its replay goes on: steps without a finite gradient are skipped and counted.
 func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	c := small()
 	c.ArenaEvery = 0

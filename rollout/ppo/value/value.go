@@ -15,7 +15,7 @@ import (
 // An update is
 //
 //	after := head.Prepare(before, targets)                 // once, before the epochs
-//	w, b = head.Rescale(before, after, w, b)               // so that the network estimates what it did
+//	w, b = head.Rescale(before, after, w, b)               // so that the values stay the same
 //	loss := head.Loss(after, out, old, target, clip)       // in each minibatch
 //
 // A head is a pointer to a struct of its own settings (see package settings): --value.beta 0.1.

@@ -66,8 +66,8 @@ func TestShapesAndBounds(t *testing.T) {
 	}
 }
 
-// The graph network does not know the names of the vertices: under other ones its policy moves along, in both colours,
-// and its value stays.
+// The graph network does not know the names of the vertices: under a permutation its policy is permuted, in both
+// colours, and its value stays the same.
 func TestEquivariance(t *testing.T) {
 	permutation := []int{3, 0, 5, 1, 4, 2}
 	to := board.Permuted(permutation)
