@@ -99,7 +99,7 @@ func (u *update) evaluate(s State, before, after EnvState, t transition) (EnvSta
 // calculateGAE returns the advantages of a rollout and the targets of its values, f32[steps, environments] each.
 // rewards, f32[steps, environments], are scaled.
 func calculateGAE(rewards *graph.Array, t transition, gamma, lambda *graph.Array) (advantages, targets *graph.Array) {
-	// If the last step ended no episode, the next update begins with NextObservation. Else no value counts after it.
+	// The value after the last step counts only if it ended no episode.
 	last := t.NextValue.Index(t.NextValue.Dim(0) - 1)
 	type steps struct{ Reward, Value, NextValue, Terminated, Truncated *graph.Array }
 	all := steps{rewards, t.Value, t.NextValue, t.Terminated, t.Truncated}
@@ -151,7 +151,7 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 		Policy:  mean(ratio.Mul(advantage).Min(clipped.Mul(advantage))).Neg(),
 		Value:   mean(valueLoss),
 		Entropy: mean(entropy),
-		// expm1, since exp(x) - 1 of a small x is rounding, sometimes below 0
+		// expm1, because exp(x) - 1 of a small x is mostly rounding, sometimes below 0
 		KL:           mean(graph.Expm1(logRatio).Sub(logRatio)),
 		ClipFraction: mean(ratio.Sub(1).Abs().Gt(u.Clip).Convert(graph.Float32)),
 	}
@@ -227,9 +227,9 @@ func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	u := g.newUpdate(s, in)
 	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
-	envs, t := u.collect(s, rolloutKey)
-	rewards, rewardScaler := s.Rewards.scale(t, u.config.Gamma.Array())
-	next.Worlds, next.Rewards = envs, rewardScaler
+	states, t := u.collect(s, rolloutKey)
+	rewards, rewardScaler := s.Rewards.scale(t, u.Gamma)
+	next.Worlds, next.Rewards = states, rewardScaler
 
 	advantages, targets := calculateGAE(u.scaleRewards(rewards), t, u.Gamma, u.Lambda)
 	valid := targets.IsFinite()
