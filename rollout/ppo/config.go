@@ -78,7 +78,7 @@ func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(),
 // stops reports whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
 
-// Setup returns a line that describes the run.
+// Setup returns a line for people that says what is run.
 func (c *Config) Setup() string {
 	agents := ""
 	if c.Agents > 1 {
@@ -88,8 +88,8 @@ func (c *Config) Setup() string {
 		c.Horizon, c.Epochs, c.Minibatches, c.Seed)
 }
 
-// Purpose describes the program in a few words: all settings that its shapes depend on. Settings with a default are
-// named only if they differ from it.
+// Purpose says in a few words what the program is for: everything that its shapes depend on. Settings with a default
+// are named only if they differ from it.
 func (c *Config) Purpose() string {
 	defaults := DefaultConfig()
 	return c.purpose("ppo", c, &defaults) + c.stopping()

@@ -97,13 +97,14 @@ const maxReward = 10
 // scale divides rewards by the deviation of all discounted sums, this update included. An infinite reward becomes NaN:
 // nothing is learned from it.
 func (d discountedSums) scale(t transition, gamma *graph.Array) (*graph.Array, rewardScaler) {
-	type step struct{ Reward, Done *graph.Array }
-	last, sums := graph.Scan(func(sum *graph.Array, s step) (*graph.Array, *graph.Array) {
-		sum = gamma.Mul(sum).Add(graph.Select(s.Reward.IsFinite(), s.Reward, 0.))
-		return graph.Select(s.Done, 0., sum), sum
-	}, d.Sums, step{t.Reward, t.done()})
+	last, sums := graph.Scan(func(sum *graph.Array,
+		step graph.Pair[*graph.Array, *graph.Array]) (*graph.Array, *graph.Array) {
+		reward, done := step.Unpack()
+		sum = gamma.Mul(sum).Add(graph.Select(reward.IsFinite(), reward, 0.))
+		return graph.Select(done, 0., sum), sum
+	}, d.Sums, graph.PairOf(t.Reward, t.done()))
 	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
-	rewards := t.Reward.Div(moments.Scale().Deviation).Clamp(-maxReward, maxReward)
+	rewards := graph.Clamp(-maxReward, t.Reward.Div(moments.Scale().Deviation), maxReward)
 	return graph.Select(t.Reward.IsFinite(), rewards, math.NaN()), discountedSums{last, moments}
 }
 

@@ -71,10 +71,10 @@ func (q *PQN) config() Config {
 	return c
 }
 
-// Setup returns a line that describes the run.
+// Setup returns a line for people that says what is run.
 func (q *PQN) Setup() string { c := q.config(); return c.Setup() }
 
-// Purpose describes the program in a few words.
+// Purpose says in a few words what the program is for.
 func (q *PQN) Purpose() string {
 	c, usual := q.config(), DefaultPQN()
 	return c.purpose("pqn", q, &usual)

@@ -121,13 +121,13 @@ func (c *Config) Title() string {
 // Last returns the number of iterations.
 func (c *Config) Last() int64 { return int64(c.NumIterations) }
 
-// Setup returns a line that describes the run.
+// Setup says what is run.
 func (c *Config) Setup() string {
 	return fmt.Sprintf("%s, %s, %d games an iteration, %d simulations (%s), batches of %d, seed %d", c.Title(),
 		c.Network, c.NumEpisodes, c.NumSimulations, c.Search, c.TrainingBatchSize, c.Seed)
 }
 
-// Purpose describes the programs in a few words.
+// Purpose says in a few words what the programs are for.
 func (c *Config) Purpose() string {
 	return fmt.Sprintf("selfplay %s, %s, %d games, %d at a time, %d simulations (%s), batch %d", c.Title(), c.Network,
 		c.NumEpisodes, c.GameBatchSize, c.NumSimulations, c.Search, c.TrainingBatchSize)
@@ -141,7 +141,7 @@ func (c *Config) Bound() []string {
 	return []string{"num-iterations"}
 }
 
-// Check returns the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
 func (c *Config) Check(on plan.Machine) error {
 	p, err := c.program()
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *Config) program() (*program, error) {
 	return p, p.resolve()
 }
 
-// Idle returns the settings of the clique game if another game is played.
+// Idle are the settings of the games of cliques where another one is played.
 func (c *Config) Idle() (names []string, wants string) {
 	if c.Game == clique {
 		return nil, ""
@@ -209,12 +209,12 @@ func (c *Config) Idle() (names []string, wants string) {
 
 // checkIdle refuses idle settings that differ from their defaults. The command line refuses all that are set.
 func (c *Config) checkIdle() error {
-	defaults := DefaultConfig()
+	usual := DefaultConfig()
 	names, wants := c.Idle()
 	for _, name := range names {
-		set, _ := settings.Lookup(c, name)
-		if standard, _ := settings.Lookup(&defaults, name); set.Text() != standard.Text() {
-			return &settings.Error{Key: name, Got: set.Text(), Wants: wants}
+		now, _ := settings.Lookup(c, name)
+		if was, _ := settings.Lookup(&usual, name); now.Text() != was.Text() {
+			return &settings.Error{Key: name, Got: now.Text(), Wants: wants}
 		}
 	}
 	return nil
