@@ -3,7 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
-	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // Kernel is a function outside of the compiler that programs call by name. Kernels of one name are the same kernel.
@@ -74,7 +75,7 @@ var _ = register(&Op{
 		a := n.Attrs.(customCallAttrs)
 		config, aliases := "", ""
 		if a.config != nil {
-			config = "config = " + i64s(a.config)
+			config = "config = " + stablehlo.Int64s(a.config)
 		}
 		if a.kernel.InPlace {
 			aliases = ", output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [], " +
@@ -110,19 +111,9 @@ var _ = register(&Op{
 	},
 })
 
-// rowMajor writes the layouts of arrays as XLA's kernels expect them: the last axis runs fastest.
+// rowMajor writes the layouts of arrays as XLA's kernels expect them.
 func rowMajor(arrays []*Array) string {
-	parts := make([]string, len(arrays))
-	for i, a := range arrays {
-		order := rangeInts(0, a.Rank())
-		slices.Reverse(order)
-		text := "dense<> : tensor<0xindex>"
-		if a.Rank() > 0 {
-			text = fmt.Sprintf("dense<[%s]> : tensor<%dxindex>", joinInts(order, ", "), a.Rank())
-		}
-		parts[i] = text
-	}
-	return "[" + strings.Join(parts, ", ") + "]"
+	return "[" + joined(arrays, func(a *Array) string { return stablehlo.RowMajor(a.Rank()) }) + "]"
 }
 
 // CustomCall calls a kernel: a C function that reads arrays and writes arrays of the shapes outs, row-major all. It

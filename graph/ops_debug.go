@@ -40,9 +40,8 @@ var _ = register(&Op{
 	JVP: zeroJVP, NotLinear: "it has no result",
 	Emit: func(e *emitter, n *Node) {
 		message := n.Attrs.(debugAttrs).message()
-		s := ShapeOf(Uint8, len(message))
-		text := &Array{shape: s}
-		e.names[text] = e.line("stablehlo.constant", "", "value = "+denseLiteral(s, message), "", mlirType(s))
+		text := &Array{shape: ShapeOf(Uint8, len(message))}
+		e.names[text] = e.constant(tensorFromBytes(text.shape, message))
 		in := append([]*Array{text}, n.Inputs...)
 		e.raw(n.Outs, "stablehlo.custom_call", in, fmt.Sprintf("call_target_name = %q, api_version = 4 : i32, "+
 			"has_side_effect = true, backend_config = {}, operand_layouts = %s, result_layouts = %s",

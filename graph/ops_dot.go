@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // dotAttrs pairs axes of the two operands. The result's axes are: batch, then the left's others, then the right's.
@@ -363,10 +365,10 @@ var turnKernel = &Kernel{Target: "xlarun_turn", Eval: func(in, out []*Tensor) {
 
 // text is the attribute of a StableHLO dot_general.
 func (a dotAttrs) text() string {
-	list := func(v []int) string { return "[" + joinInts(v, ", ") + "]" }
 	return fmt.Sprintf("dot_dimension_numbers = #stablehlo.dot<lhs_batching_dimensions = %s, rhs_batching_dimensions "+
 		"= %s, lhs_contracting_dimensions = %s, rhs_contracting_dimensions = %s>",
-		list(a.leftBatch), list(a.rightBatch), list(a.leftContract), list(a.rightContract))
+		stablehlo.Ints(a.leftBatch), stablehlo.Ints(a.rightBatch), stablehlo.Ints(a.leftContract),
+		stablehlo.Ints(a.rightContract))
 }
 
 // paired gives b's entries in the order that sorts a: a and b hold the axes of two operands that are contracted

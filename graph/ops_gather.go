@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // gatherAttrs are StableHLO's dimension numbers of gather and scatter. The last axis of the indices holds the index
@@ -97,7 +99,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 	out := ""
 	for i, v := range [][]int{a.offset, a.collapsed, a.batch, a.indexBatch, a.indexMap} {
 		if len(v) > 0 {
-			out += names[i] + " = [" + joinInts(v, ", ") + "], "
+			out += names[i] + " = " + stablehlo.Ints(v) + ", "
 		}
 	}
 	return fmt.Sprintf("#stablehlo.%s<%sindex_vector_dim = %d>", kind, out, indexRank-1)
@@ -151,7 +153,7 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
 		e.generic(n, "stablehlo.gather", fmt.Sprintf("dimension_numbers = %s, slice_sizes = %s, indices_are_sorted "+
-			"= false", a.numbers("gather", n.Inputs[1].Rank()), i64s(a.sizes)))
+			"= false", a.numbers("gather", n.Inputs[1].Rank()), stablehlo.Int64s(a.sizes)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(gatherAttrs)
@@ -260,13 +262,12 @@ var _ = register(&Op{
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(gatherAttrs)
-		d := n.Inputs[0].DType()
-		t := mlirType(Shape{DType: d})
+		t := stablehlo.Type(n.Inputs[0].DType())
 		var region string
 		if a.kind == "set" {
-			region = e.scalarRegion([]string{t, t}, func(v []string) ([]string, []string) { return v[1:], []string{t} })
+			region = e.Region([]string{t, t}, func(v []string) { e.Return("stablehlo.return", v[1], t) })
 		} else {
-			region = e.combiner(reduceKinds[a.kind].emit, d)
+			region = e.Combiner(reduceKinds[a.kind].emit, t)
 		}
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
 			"unique_indices = %t",

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // reduceKind is what a reduction, a window, a scatter or a running total combines with.
@@ -90,9 +92,7 @@ func smaller(x, y float64) float64 {
 
 // identity writes the kind's neutral scalar as a constant and returns its name.
 func (e *emitter) identity(kind string, d DType) string {
-	t := reduceKinds[kind].start(d)
-	ty := mlirType(t.Shape)
-	return e.line("stablehlo.constant", "", "value = "+denseLiteral(t.Shape, t.bytes()), "", ty)
+	return e.constant(reduceKinds[kind].start(d))
 }
 
 // accumulator is the dtype in which the elements of d are summed or multiplied: 16-bit floats as float32, since a long
@@ -159,16 +159,14 @@ var _ = register(&Op{
 		xt, ot := mlirType(x.shape.with(d)), mlirType(out.with(d))
 		in := e.ref(x)
 		if d != x.DType() {
-			in = e.line("stablehlo.convert", in, "", mlirType(x.shape), xt)
+			in = e.Op("stablehlo.convert", in, "", mlirType(x.shape), xt)
 		}
-		start := e.identity(a.kind, d)
-		region := e.combiner(reduceKinds[a.kind].emit, d)
-		name := e.fresh()
-		fmt.Fprintf(e.w, "%s%s = \"stablehlo.reduce\"(%s, %s) (%s) {dimensions = %s} : (%s, %s) -> %s\n", e.indent,
-			name,
-			in, start, region, i64s(a.axes), xt, mlirType(Shape{DType: d}), ot)
+		start, scalar := e.identity(a.kind, d), stablehlo.Type(d)
+		region := e.Combiner(reduceKinds[a.kind].emit, scalar)
+		name := e.Op("stablehlo.reduce", in+", "+start, "dimensions = "+stablehlo.Int64s(a.axes), xt+", "+scalar, ot,
+			region)
 		if d != x.DType() {
-			name = e.line("stablehlo.convert", name, "", ot, mlirType(out))
+			name = e.Op("stablehlo.convert", name, "", ot, mlirType(out))
 		}
 		e.names[n.Outs[0]] = name
 	},
@@ -408,37 +406,29 @@ var _ = register(&Op{
 		x := n.Inputs[0]
 		d := x.DType()
 		it, xt := mlirType(x.shape.with(Int32)), mlirType(x.shape)
-		si, sx := mlirType(Shape{DType: Int32}), mlirType(Shape{DType: d})
-		idx := e.line("stablehlo.iota", "", fmt.Sprintf("iota_dimension = %d : i64", a.axis), "", it)
+		si, sx := stablehlo.Type(Int32), stablehlo.Type(d)
+		const mask = "tensor<i1>"
+		idx := e.Op("stablehlo.iota", "", fmt.Sprintf("iota_dimension = %d : i64", a.axis), "", it)
 		startX := e.identity(a.kind, d)
-		startI := e.line("stablehlo.constant", "", "value = dense<0> : "+si, "", si)
+		startI := e.Constant("dense<0> : "+si, si)
 		dir := map[string]string{"max": "GT", "min": "LT"}[a.kind]
-		cmp := func(dir, kind, x, y, t string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir, kind), t+
-				", "+t, "tensor<i1>")
-		}
-		bin := func(op, x, y, t string) string { return e.line(op, x+", "+y, "", t+", "+t, t) }
-		kind := compareKind(d)
-		region := e.scalarRegion([]string{sx, si, sx, si}, func(v []string) ([]string, []string) {
-			better := cmp(dir, kind, v[0], v[2], sx)
+		compare := func(dir, x, y string) string { return e.Compare(dir, d, x, y, sx, mask) }
+		region := e.Region([]string{sx, si, sx, si}, func(v []string) {
+			better := compare(dir, v[0], v[2])
 			if isFloat(d) { // a NaN wins, as in NumPy
-				better = bin("stablehlo.or", better, cmp("NE", kind, v[0], v[0], sx), "tensor<i1>")
+				better = e.Binary("stablehlo.or", better, compare("NE", v[0], v[0]), mask)
 			}
-			lower := bin("stablehlo.and", cmp("EQ", kind, v[0], v[2], sx), cmp("LT", "SIGNED", v[1], v[3], si),
-				"tensor<i1>")
-			pickI := bin("stablehlo.or", better, lower, "tensor<i1>")
-			sel := func(p, x, y, t string) string {
-				return e.line("stablehlo.select", p+", "+x+", "+y, "", "tensor<i1>, "+t+", "+t, t)
-			}
-			return []string{sel(better, v[0], v[2], sx), sel(pickI, v[1], v[3], si)}, []string{sx, si}
+			lower := e.Binary("stablehlo.and", compare("EQ", v[0], v[2]), e.Compare("LT", Int32, v[1], v[3], si, mask),
+				mask)
+			first := e.Binary("stablehlo.or", better, lower, mask)
+			e.Return("stablehlo.return", e.Select(better, v[0], v[2], mask, sx)+", "+
+				e.Select(first, v[1], v[3], mask, si), sx+", "+si)
 		})
-		base := e.fresh()
+		base := e.Fresh()
 		out := n.Outs[0].shape
-		fmt.Fprintf(e.w, "%s%s:2 = \"stablehlo.reduce\"(%s, %s, %s, %s) (%s) {dimensions = %s} : (%s, %s, %s, %s) -> "+
-			"(%s, %s)\n", e.indent, base,
-			e.ref(x), idx, startX, startI, region, i64s([]int{a.axis}), xt, it, sx, si, mlirType(out.with(d)),
-			mlirType(out))
+		e.Ops(base+":2", "stablehlo.reduce", e.ref(x)+", "+idx+", "+startX+", "+startI,
+			"dimensions = "+stablehlo.Int64s([]int{a.axis}), xt+", "+it+", "+sx+", "+si,
+			mlirType(out.with(d))+", "+mlirType(out), region)
 		e.names[n.Outs[0]] = base + "#1"
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
@@ -492,16 +482,6 @@ func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 		return less(best, j, x, i)
 	}
 	return less(x, i, best, j)
-}
-
-func compareKind(d DType) string {
-	switch {
-	case isFloat(d):
-		return "FLOAT"
-	case isUnsigned(d) || d == Bool:
-		return "UNSIGNED"
-	}
-	return "SIGNED"
 }
 
 // ArgMax is the int32 index of the first largest element along an axis; a NaN counts as largest.

@@ -1,8 +1,9 @@
 package graph
 
 import (
-	"fmt"
 	"math"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // compareAttrs is the direction of a comparison: EQ, NE, LT, LE, GT, GE.
@@ -32,9 +33,7 @@ var _ = register(&Op{
 	},
 	Batch: batchElementwise,
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.compare", fmt.Sprintf("comparison_direction = #stablehlo<comparison_direction %s>, "+
-			"compare_type = #stablehlo<comparison_type %s>",
-			n.Attrs.(compareAttrs).dir, compareKind(n.Inputs[0].DType())))
+		e.generic(n, "stablehlo.compare", stablehlo.Comparison(n.Attrs.(compareAttrs).dir, n.Inputs[0].DType()))
 	},
 	NotDifferentiable: "its result is discrete", NotLinear: "nonlinear",
 	Eval: func(n *Node, in []*Tensor) []*Tensor {

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // gatherTensor builds a tensor whose element at flat index i is in's element from(i).
@@ -51,7 +53,7 @@ func init() {
 		JVP:   zeroJVP, NotLinear: "it has no inputs",
 		Emit: func(e *emitter, n *Node) {
 			c := n.Attrs.(constantAttrs)
-			e.generic(n, "stablehlo.constant", "value = "+denseLiteral(c.shape, []byte(c.bytes)))
+			e.generic(n, "stablehlo.constant", "value = "+stablehlo.Dense(c.shape.DType, c.shape.Dims, []byte(c.bytes)))
 		},
 		Eval: func(n *Node, in []*Tensor) []*Tensor {
 			c := n.Attrs.(constantAttrs)
@@ -77,54 +79,6 @@ func init() {
 // noInputs is the vmap rule of ops without array inputs: they are never batched.
 func noInputs(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 	return apply(n.Op, n.Attrs, in), slices.Repeat([]int{-1}, len(n.Outs))
-}
-
-// denseLiteral writes elements as an MLIR attribute: as raw bits, so that every value, NaN included, stays exact.
-func denseLiteral(s Shape, b []byte) string {
-	size := ItemSize(s.DType)
-	elem := func(i int) string {
-		if s.DType == Bool {
-			return fmt.Sprint(b[i] != 0)
-		}
-		if !isFloat(s.DType) {
-			t := tensorFromBytes(Shape{DType: s.DType}, b[i*size:(i+1)*size])
-			return t.format()
-		}
-		v := uint64(0)
-		for k := size - 1; k >= 0; k-- {
-			v = v<<8 | uint64(b[i*size+k])
-		}
-		return fmt.Sprintf("0x%0*X", 2*size, v)
-	}
-	n := s.Size()
-	t := mlirType(s)
-	if n == 0 {
-		return "dense<> : " + t
-	}
-	splat := true
-	for i := size; i < len(b) && splat; i++ {
-		splat = b[i] == b[i-size]
-	}
-	if splat {
-		return "dense<" + elem(0) + "> : " + t
-	}
-	i := 0
-	var list func(axis int) string
-	list = func(axis int) string {
-		if axis == len(s.Dims) {
-			i++
-			return elem(i - 1)
-		}
-		out := "["
-		for k := range s.Dims[axis] {
-			if k > 0 {
-				out += ", "
-			}
-			out += list(axis + 1)
-		}
-		return out + "]"
-	}
-	return "dense<" + list(0) + "> : " + t
 }
 
 type iotaAttrs struct {
@@ -231,7 +185,7 @@ var _ = register(&Op{
 		})...), x.Dims...)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+i64s(n.Attrs.(broadcastAttrs).axes))
+		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(n.Attrs.(broadcastAttrs).axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(broadcastAttrs)
@@ -365,7 +319,7 @@ var _ = register(&Op{
 		return []*Array{Transpose(cts[0], inverse...)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.transpose", "permutation = "+i64s(n.Attrs.(permAttrs).perm))
+		e.generic(n, "stablehlo.transpose", "permutation = "+stablehlo.Int64s(n.Attrs.(permAttrs).perm))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		p := n.Attrs.(permAttrs).perm
@@ -421,7 +375,7 @@ var _ = register(&Op{
 		return apply(n.Op, n.Attrs, cts)
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.reverse", "dimensions = "+i64s(n.Attrs.(axesAttrs).axes))
+		e.generic(n, "stablehlo.reverse", "dimensions = "+stablehlo.Int64s(n.Attrs.(axesAttrs).axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		s := in[0].Shape

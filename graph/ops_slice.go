@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 type axisAttrs struct{ axis int }
@@ -188,8 +190,8 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(padAttrs)
 		e.generic(n, "stablehlo.pad",
-			fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", i64s(a.low),
-				i64s(a.high), i64s(a.interior)))
+			fmt.Sprintf("edge_padding_low = %s, edge_padding_high = %s, interior_padding = %s", stablehlo.Int64s(a.low),
+				stablehlo.Int64s(a.high), stablehlo.Int64s(a.interior)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(padAttrs)
@@ -275,7 +277,7 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sliceAttrs)
 		e.generic(n, "stablehlo.slice", fmt.Sprintf("start_indices = %s, limit_indices = %s, strides = %s",
-			i64s(a.start), i64s(a.limit), i64s(a.stride)))
+			stablehlo.Int64s(a.start), stablehlo.Int64s(a.limit), stablehlo.Int64s(a.stride)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(sliceAttrs)
@@ -414,7 +416,7 @@ var _ = register(&Op{
 		return out
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.dynamic_slice", "slice_sizes = "+i64s(n.Attrs.(sizesAttrs).sizes))
+		e.generic(n, "stablehlo.dynamic_slice", "slice_sizes = "+stablehlo.Int64s(n.Attrs.(sizesAttrs).sizes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		x := in[0]

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 	"slices"
 	"sort"
-	"strings"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // sortAttrs: the first keys operands decide the order along axis, in lexicographic order; equal ones keep theirs.
@@ -78,11 +79,11 @@ var _ = register(&Op{
 		a := n.Attrs.(sortAttrs)
 		var args []string
 		for _, x := range n.Inputs {
-			t := mlirType(Shape{DType: x.DType()})
+			t := stablehlo.Type(x.DType())
 			args = append(args, t, t)
 		}
-		region := e.scalarRegion(args, func(v []string) ([]string, []string) {
-			return []string{e.sortsBefore(a, n.Inputs, v)}, []string{"tensor<i1>"}
+		region := e.Region(args, func(v []string) {
+			e.Return("stablehlo.return", e.sortsBefore(a, n.Inputs, v), "tensor<i1>")
 		})
 		e.generic(n, "stablehlo.sort", fmt.Sprintf("dimension = %d : i64, is_stable = true", a.axis), region)
 	},
@@ -189,20 +190,14 @@ func sortsLess(t *Tensor, i, j int) bool {
 
 // sortsBefore writes the comparator: whether the left elements v[0], v[2], … come before the right ones v[1], v[3], ….
 func (e *emitter) sortsBefore(a sortAttrs, operands []*Array, v []string) string {
-	logic := func(op string, in ...string) string {
-		ts := slices.Repeat([]string{"tensor<i1>"}, len(in))
-		return e.line("stablehlo."+op, strings.Join(in, ", "), "", strings.Join(ts, ", "), "tensor<i1>")
-	}
+	const mask = "tensor<i1>"
+	or := func(x, y string) string { return e.Binary("stablehlo.or", x, y, mask) }
+	and := func(x, y string) string { return e.Binary("stablehlo.and", x, y, mask) }
 	less := func(d DType, x, y string) string {
-		t := mlirType(Shape{DType: d})
-		cmp := func(dir, x, y string) string {
-			return e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-				"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type %s>", dir,
-				compareKind(d)), t+", "+t, "tensor<i1>")
-		}
-		lt := cmp("LT", x, y)
+		compare := func(dir, x, y string) string { return e.Compare(dir, d, x, y, stablehlo.Type(d), mask) }
+		lt := compare("LT", x, y)
 		if isFloat(d) {
-			return logic("or", lt, logic("and", cmp("NE", y, y), cmp("EQ", x, x)))
+			return or(lt, and(compare("NE", y, y), compare("EQ", x, x)))
 		}
 		return lt
 	}
@@ -217,7 +212,7 @@ func (e *emitter) sortsBefore(a sortAttrs, operands []*Array, v []string) string
 			before = lt
 			continue
 		}
-		before = logic("or", lt, logic("and", logic("not", less(d, y, x)), before))
+		before = or(lt, and(e.Op("stablehlo.not", less(d, y, x), "", mask, mask), before))
 	}
 	return before
 }

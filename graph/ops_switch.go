@@ -72,7 +72,7 @@ var _ = register(&Op{
 		}
 		regions := make([]string, len(bodies))
 		for i, g := range bodies {
-			regions[i] = e.region(g, n.Inputs[1:], "stablehlo.return")
+			regions[i] = e.region(g, n.Inputs[1:])
 		}
 		e.raw(outs, "stablehlo.case", n.Inputs[:1], "", regions...)
 	},

@@ -48,16 +48,15 @@ var _ = register(&Op{
 		last := x.Rank() - 1
 		size := x.Dims[last]
 		flat := x.dims(product(x.Dims[:last]), size)
-		v := e.line("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), mlirType(flat))
+		v := e.Op("stablehlo.reshape", e.ref(n.Inputs[0]), "", mlirType(x), mlirType(flat))
 		if isFloat(x.DType) {
 			v = e.oneSign(v, flat)
 		}
 		t, ti := mlirType(flat.dims(flat.Dims[0], k)), mlirType(flat.with(Int32).dims(flat.Dims[0], k))
-		both := e.fresh()
-		fmt.Fprintf(e.w, "%s%s:2 = \"chlo.top_k\"(%s) {k = %d : i64} : (%s) -> (%s, %s)\n", e.indent, both, v, k,
-			mlirType(flat), t, ti)
-		e.names[n.Outs[0]] = e.line("stablehlo.reshape", both+"#0", "", t, mlirType(n.Outs[0].shape))
-		e.names[n.Outs[1]] = e.line("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
+		both := e.Fresh()
+		e.Ops(both+":2", "chlo.top_k", v, fmt.Sprintf("k = %d : i64", k), mlirType(flat), t+", "+ti)
+		e.names[n.Outs[0]] = e.Op("stablehlo.reshape", both+"#0", "", t, mlirType(n.Outs[0].shape))
+		e.names[n.Outs[1]] = e.Op("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		values, indices := newTensor(n.Outs[0].shape), newTensor(n.Outs[1].shape)
@@ -119,23 +118,11 @@ func evalTopK(k int, x, values, indices *Tensor) {
 func (e *emitter) oneSign(v string, s Shape) string {
 	t, mask := mlirType(s), mlirType(s.with(Bool))
 	where := func(dir, x, y, yes string) string {
-		on := e.line("stablehlo.compare", x+", "+y, fmt.Sprintf("comparison_direction = "+
-			"#stablehlo<comparison_direction %s>, compare_type = #stablehlo<comparison_type FLOAT>", dir), t+", "+t,
-			mask)
-		return e.line("stablehlo.select", on+", "+yes+", "+v, "", mask+", "+t+", "+t, t)
+		return e.Select(e.Compare(dir, s.DType, x, y, t, mask), yes, v, mask, t)
 	}
 	zero := e.splat(s, 0)
 	v = where("EQ", v, zero, zero)
 	return where("NE", v, v, e.splat(s, math.NaN()))
-}
-
-// splat is a float value of one number, as wide as s.
-func (e *emitter) splat(s Shape, x float64) string {
-	c := newTensor(Shape{DType: s.DType})
-	c.SetF(0, x)
-	one := e.line("stablehlo.constant", "", "value = "+denseLiteral(c.Shape, c.bytes()), "", mlirType(c.Shape))
-	return e.line("stablehlo.broadcast_in_dim", one, "broadcast_dimensions = array<i64>", mlirType(c.Shape),
-		mlirType(s))
 }
 
 // TopK gives the k largest elements along the last axis, largest first, and their int32 indices; of equal elements the

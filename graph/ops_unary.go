@@ -163,16 +163,11 @@ func init() {
 	digammaOp.Emit = func(e *emitter, n *Node) {
 		x := n.Inputs[0]
 		s, t, mask := x.shape, mlirType(x.shape), mlirType(x.shape.with(Bool))
-		y := e.line("chlo.digamma", e.ref(x), "", t, t)
-		down := e.line("stablehlo.floor", e.ref(x), "", t, t)
-		compare := func(dir, a, b string) string {
-			return e.line("stablehlo.compare", a+", "+b, "comparison_direction = #stablehlo<comparison_direction "+dir+
-				">, compare_type = #stablehlo<comparison_type FLOAT>", t+", "+t, mask)
-		}
-		pole := e.line("stablehlo.and", compare("EQ", down, e.ref(x))+", "+compare("LE", e.ref(x), e.splat(s, 0)), "",
-			mask+", "+mask, mask)
-		e.names[n.Outs[0]] = e.line("stablehlo.select", pole+", "+e.splat(s, math.NaN())+", "+y, "", mask+", "+t+", "+t,
-			t)
+		y := e.Op("chlo.digamma", e.ref(x), "", t, t)
+		down := e.Op("stablehlo.floor", e.ref(x), "", t, t)
+		compare := func(dir, a, b string) string { return e.Compare(dir, s.DType, a, b, t, mask) }
+		pole := e.Binary("stablehlo.and", compare("EQ", down, e.ref(x)), compare("LE", e.ref(x), e.splat(s, 0)), mask)
+		e.names[n.Outs[0]] = e.Select(pole, e.splat(s, math.NaN()), y, mask, t)
 	}
 }
 

@@ -67,13 +67,13 @@ var _ = register(&Op{
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(whileAttrs)
 		in := splitWhileParts(a, n.Inputs)
-		cond := e.region(n.Bodies[0], in.cond, "stablehlo.return")
+		cond := e.region(n.Bodies[0], in.cond)
 		var first []string
 		if a.apart {
 			first = []string{fmt.Sprintf("\"stablehlo.custom_call\"() {call_target_name = %q, api_version = 4 : i32, "+
 				"has_side_effect = true, backend_config = {}} : () -> ()", apartTarget)}
 		}
-		body := e.region(n.Bodies[1], in.body, "stablehlo.return", first...)
+		body := e.region(n.Bodies[1], in.body, first...)
 		if len(in.carry) == 0 {
 			return
 		}

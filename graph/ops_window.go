@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"xlarun/graph/internal/stablehlo"
 )
 
 // windowAttrs: windows of the given dims slide over every axis (size 1, stride 1 along those that are to stay).
@@ -77,8 +79,8 @@ var _ = register(&Op{
 		a := n.Attrs.(windowAttrs)
 		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, window_strides = %s, "+
 			"base_dilations = %s, window_dilations = %s, padding = %s",
-			i64s(a.window), i64s(a.geometry.strides), i64s(a.geometry.baseDilation), i64s(a.geometry.windowDilation),
-			pairs(a.geometry.padding)))
+			stablehlo.Int64s(a.window), stablehlo.Int64s(a.geometry.strides), stablehlo.Int64s(a.geometry.baseDilation), stablehlo.Int64s(a.geometry.windowDilation),
+			stablehlo.Matrix(a.geometry.pads(), 2)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a, x, out := n.Attrs.(windowAttrs), in[0], newTensor(n.Outs[0].shape)
