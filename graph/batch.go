@@ -114,9 +114,8 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	}
 	b := &batching{size: size, axis: c.name, last: c.last}
 	var outTree *Tree
-	g, captured := buildGraph(shapes, []*axis{{name: c.name, size: size}}, func(params []*Array) []*Array {
-		outs, t := Flatten(f(tree.Unflatten(params).([]any)))
-		outTree = t
+	g, captured := buildGraph(shapes, []*axis{{name: c.name, size: size}}, func(params []*Array) (outs []*Array) {
+		outs, outTree = Flatten(f(tree.Unflatten(params).([]any)))
 		return outs
 	})
 	in := append(slices.Clone(captured), leaves...)
@@ -190,7 +189,7 @@ func (b *batching) closed(g *Graph, batched, force []bool) (*Graph, []bool) {
 		}
 	}
 	flags := make([]bool, len(g.Results))
-	body, captured := buildGraph(shapes, nil, func(params []*Array) []*Array {
+	body := closedGraph("VMap", shapes, func(params []*Array) []*Array {
 		outs, outDims := b.graph(g, params, dims)
 		for i := range outs {
 			flags[i] = outDims[i] >= 0 || force != nil && force[i]
@@ -200,9 +199,6 @@ func (b *batching) closed(g *Graph, batched, force []bool) (*Graph, []bool) {
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("VMap", "internal: batching a closed body captured %d values", len(captured))
-	}
 	return body, flags
 }
 

@@ -31,9 +31,7 @@ func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 	if bins < 1 {
 		throw("Histogram", "got %d intervals, want at least 1", bins)
 	}
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	ends := operands("Histogram", lo, hi, Full(Shape{DType: x.DType()}, 0))
 	if ends[0].Rank() != 0 {
 		throw("Histogram", "got limits %s, want scalars", ends[0].shape)

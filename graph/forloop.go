@@ -107,16 +107,13 @@ func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips i
 	graphs[1].Params = slices.Concat(graphs[1].Params, scanOwn)
 	in := slices.Concat(captured, leaves)
 	// The derivative is that of the scan, as the custom derivative of the loop.
-	derivative, rest := buildGraph(slices.Concat(shapesOf(in), shapesOf(in)), nil, func(p []*Array) []*Array {
+	derivative := closedGraph(name, slices.Concat(shapesOf(in), shapesOf(in)), func(p []*Array) []*Array {
 		outs, ts := jvp(graphs[1], p[:len(in)], p[len(in):])
 		for i := range ts {
 			ts[i] = orZeros(ts[i], outs[i].shape)
 		}
 		return slices.Concat(outs, ts)
 	})
-	if len(rest) > 0 {
-		throw(name, "internal: the derivative captured %d values", len(rest))
-	}
 	return unflattenAs[C](tree, apply(op("custom_jvp"), customAttrs{}, in, graphs[0], derivative))
 }
 

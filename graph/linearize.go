@@ -1,6 +1,9 @@
 package graph
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // linear is what remains of a graph when the values that do not depend on its unknown parameters have been computed:
 // nodes over unknown values, which are linear in the unknown parameters if the graph is a derivative.
@@ -54,30 +57,18 @@ func linearizeGraph(g *Graph, values []*Array) *linear {
 			l.known[p] = values[i]
 		}
 	}
-	defer positions()()
-	t := currentTrace()
-	for _, n := range g.Nodes {
-		in := make([]*Array, len(n.Inputs))
-		unknown := make([]bool, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = l.known[a]
-			unknown[i] = in[i] == nil
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		if !slices.Contains(unknown, true) {
-			for i, o := range apply(n.Op, n.Attrs, in, n.Bodies...) {
-				l.known[n.Outs[i]] = o
-			}
-			continue
-		}
-		if n.Op.Split != nil {
+	replay(g.Nodes, l.known, func(n *Node, in []*Array) []*Array {
+		unknown := not(notNil(in))
+		switch {
+		case !slices.Contains(unknown, true):
+			return again(n, in)
+		case n.Op.Split != nil:
 			n.Op.Split(l, n, in, unknown)
-		} else {
+		default:
 			l.nodes = append(l.nodes, n)
 		}
-	}
+		return nil
+	})
 	return l
 }
 
@@ -133,53 +124,12 @@ func (l *linear) inputs(n *Node, in []*Array) []*Array {
 
 // eval applies the unknown part in the current scope to values for the unknown parameters; known gives the residuals.
 func (l *linear) eval(params []*Array, known map[*Array]*Array, results []*Array) []*Array {
-	env := make(map[*Array]*Array, len(l.nodes))
+	values := maps.Clone(known)
 	for i, p := range l.params {
-		env[p] = params[i]
+		values[p] = params[i]
 	}
-	get := func(a *Array) *Array {
-		if v := env[a]; v != nil {
-			return v
-		}
-		return known[a]
-	}
-	defer positions()()
-	t := currentTrace()
-	for _, n := range l.nodes {
-		in := make([]*Array, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = get(a)
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		for i, o := range apply(n.Op, n.Attrs, in, n.Bodies...) {
-			env[n.Outs[i]] = o
-		}
-	}
-	out := make([]*Array, len(results))
-	for i, r := range results {
-		out[i] = get(r)
-	}
-	return out
-}
-
-// replay applies nodes in the current scope to values and adds their results to them.
-func replay(nodes []*Node, values map[*Array]*Array) {
-	defer positions()()
-	t := currentTrace()
-	for _, n := range nodes {
-		in := make([]*Array, len(n.Inputs))
-		for i, a := range n.Inputs {
-			in[i] = values[a]
-		}
-		if t != nil {
-			t.pos = n.pos
-		}
-		for i, o := range apply(n.Op, n.Attrs, in) {
-			values[n.Outs[i]] = o
-		}
-	}
+	replay(l.nodes, values, again)
+	return lookUp(values, results)
 }
 
 // isAxisOp tells whether a node depends on a lane or device axis, and so must stay where it is.

@@ -116,13 +116,7 @@ func (g *Graph) SmallProducts() float64 {
 func (g *Graph) products() (small, all float64) {
 	for _, n := range g.Nodes {
 		if n.Op.Name == "dot_general" {
-			x, y := n.Inputs[0].shape, n.Inputs[1].shape
-			a := n.Attrs.(dotAttrs)
-			inner := a.contracted(x)
-			left, right := a.free(x.Rank(), y.Rank())
-			rows, columns := product(mapInts(left, func(i int) int {
-				return x.Dims[i]
-			})), product(mapInts(right, func(i int) int { return y.Dims[i] }))
+			rows, inner, columns := productSizes(n)
 			if rows < 2 || columns < 2 || inner < 3 {
 				continue
 			}

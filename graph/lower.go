@@ -42,6 +42,11 @@ func (t Target) atLeast(size int) int {
 	return size
 }
 
+// paysKernel reports whether a kernel is called for so many elements: it pays from least elements on.
+func (t Target) paysKernel(size, least int) bool {
+	return t.kernels() && size >= max(1, t.atLeast(least))
+}
+
 // pass is one step of lowering.
 type pass struct {
 	name Phase
@@ -181,17 +186,13 @@ func (l *lowering) graph(g *Graph) *Graph {
 	if !slices.ContainsFunc(g.Nodes, l.concerns) {
 		return g
 	}
-	out, captured := buildGraph(shapesOf(g.Params), nil, func(p []*Array) []*Array {
+	return closedGraph("Lower", shapesOf(g.Params), func(p []*Array) []*Array {
 		if l.trace == nil {
 			l.trace = currentTrace()
 			defer positions()()
 		}
 		return l.inline(g, p)
 	})
-	if len(captured) > 0 {
-		throw("Lower", "internal: a lowered graph takes %d values from around it", len(captured))
-	}
-	return out
 }
 
 // inline puts the nodes of g, rewritten, into the open scope, and returns g's results for args.
@@ -200,20 +201,13 @@ func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 	for i, p := range g.Params {
 		env[p] = args[i]
 	}
-	at := func(arrays []*Array) []*Array {
-		out := make([]*Array, len(arrays))
-		for i, a := range arrays {
-			out[i] = env[a]
-		}
-		return out
-	}
 	for _, n := range g.Nodes {
 		l.trace.pos = n.pos
-		for i, o := range l.node(n, at(n.Inputs)) {
+		for i, o := range l.node(n, lookUp(env, n.Inputs)) {
 			env[n.Outs[i]] = o
 		}
 	}
-	return at(g.Results)
+	return lookUp(env, g.Results)
 }
 
 // node puts a node over the inputs in, rewritten, into the open scope, and returns its results.
@@ -283,9 +277,6 @@ func lowerBody(l *lowering, n *Node, in []*Array) []*Array { return l.inline(n.B
 // lowerMatrices is the Lower rule of a factorisation that is a program over single matrices, in the arrays' last two
 // axes.
 func lowerMatrices(l *lowering, in []*Array, f func(in []*Array) []*Array) []*Array {
-	g, captured := buildGraph(shapesOf(in), nil, func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
-	if len(captured) > 0 {
-		throw("Lower", "internal: a factorisation takes %d values from around it", len(captured))
-	}
+	g := closedGraph("Lower", shapesOf(in), func(p []*Array) []*Array { return eachMatrix(in[0].Rank()-2, p, f) })
 	return l.inline(g.Simplify(), in)
 }

@@ -178,7 +178,7 @@ var _ = register(&Op{
 		}
 		return apply(n.Op, n.Attrs, in), []int{dims[0] + 1}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(collectiveAttrs)
 		return []*Array{DynamicIndex(apply1(op("preduce"), preduceAttrs{collectiveAttrs: a, kind: "sum"}, cts[0]),
@@ -237,9 +237,7 @@ var _ = register(&Op{
 		sum := preduceAttrs{collectiveAttrs: a.collectiveAttrs, kind: "sum"}
 		return []*Array{Div(apply1(n.Op, sum, Mul(at, t[0])), apply1(n.Op, sum, at))}
 	},
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	Transpose: selfTranspose,
 	// Between devices XLA's maximum drops NaN, or not, by their order.
 	Lower: func(_ *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(preduceAttrs), in[0]
@@ -324,7 +322,7 @@ var _ = register(&Op{
 		}
 		return Stack(rows, 0)
 	}, 0, -1),
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(ppermuteAttrs)
 		return apply(n.Op, ppermuteAttrs{a.collectiveAttrs, a.to, a.from}, cts)
@@ -396,10 +394,8 @@ var _ = register(&Op{
 	Batch: overLanes(func(x *Array, n *Node) *Array {
 		return Transpose(x, append([]int{1, 0}, rangeInts(2, x.Rank())...)...)
 	}, 0, 1),
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	JVP:       linearJVP,
+	Transpose: selfTranspose,
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(collectiveAttrs)
 		if a.size == 1 {

@@ -57,7 +57,7 @@ var _ = register(&Op{
 	// On the CPU one core walks through the axis, faster than a tree of windows is written into memory and read again.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(cumulativeAttrs), in[0].shape
-		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastCumulative)) ||
+		if !l.target.paysKernel(x.Size(), leastCumulative) ||
 			!slices.Contains([]DType{Float32, Float64, Int32}, x.DType) {
 			return nil
 		}
@@ -206,9 +206,7 @@ func CumMin(x *Array, axis int, opts ...CumulativeOption) *Array {
 
 // CumLogSumExp is log(CumSum(exp(x))) along an axis, without overflow.
 func CumLogSumExp(x *Array, axis int, opts ...CumulativeOption) *Array {
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	a := cumulativeOptions("CumLogSumExp", "", x, axis, opts)
 	for step := 1; step < x.shape.Dims[a.axis]; step *= 2 {
 		x = LogAddExp(x, shiftAxis(x, a.axis, step, math.Inf(-1), a.reverse))

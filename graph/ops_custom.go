@@ -71,9 +71,8 @@ func Checkpoint[A, R any](f func(A) R) func(A) R {
 	return func(a A) R {
 		leaves, tree := Flatten(a)
 		var outTree *Tree
-		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		g, captured := buildGraph(shapesOf(leaves), nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		return unflattenAs[R](outTree, apply(op("checkpoint"), nil, slices.Concat(captured, leaves), g))
@@ -178,9 +177,8 @@ func CustomJvp[A, R any](f func(A) R, jvp func(a, t A) (R, R)) func(A) R {
 		leaves, tree := Flatten(a)
 		shapes := shapesOf(leaves)
 		var outTree *Tree
-		fg, fc := buildGraph(shapes, nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomJvp", "function", fc)
@@ -242,9 +240,8 @@ func CustomVjp[A, R, S any](f func(A) R, fwd func(A) (R, S), bwd func(S, R) A) f
 		leaves, tree := Flatten(a)
 		shapes := shapesOf(leaves)
 		var outTree, resTree *Tree
-		fg, fc := buildGraph(shapes, nil, func(p []*Array) []*Array {
-			outs, t := Flatten(f(unflattenAs[A](tree, p)))
-			outTree = t
+		fg, fc := buildGraph(shapes, nil, func(p []*Array) (outs []*Array) {
+			outs, outTree = Flatten(f(unflattenAs[A](tree, p)))
 			return outs
 		})
 		noCaptures("CustomVjp", "function", fc)

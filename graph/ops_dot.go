@@ -53,14 +53,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(dotAttrs)
-		shift := func(v []int, at int) []int {
-			return mapInts(v, func(x int) int {
-				if x >= at {
-					return x + 1
-				}
-				return x
-			})
-		}
+		shift := func(v []int, at int) []int { return mapInts(v, behind(at)) }
 		lf, _ := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 		switch {
 		case dims[1] < 0: // the lane axis is one more free axis of the left
@@ -132,14 +125,13 @@ var _ = register(&Op{
 		out := newTensor(n.Outs[0].shape)
 		lf, rf := a.free(l.Shape.Rank(), r.Shape.Rank())
 		ls, rs := strides(l.Shape.Dims), strides(r.Shape.Dims)
-		pick := func(v, axes []int) []int { return mapInts(axes, func(x int) int { return v[x] }) }
 		nb := len(a.leftBatch)
-		contract := pick(l.Shape.Dims, a.leftContract)
+		contract := sizesAt(l.Shape.Dims, a.leftContract)
 		forEach(out.Shape.Dims, func(i int, idx []int) {
 			batch, fl, fr := idx[:nb], idx[nb:nb+len(lf)], idx[nb+len(lf):]
-			lo := dot(batch, pick(ls, a.leftBatch)) + dot(fl, pick(ls, lf))
-			ro := dot(batch, pick(rs, a.rightBatch)) + dot(fr, pick(rs, rf))
-			lc, rc := pick(ls, a.leftContract), pick(rs, a.rightContract)
+			lo := dot(batch, sizesAt(ls, a.leftBatch)) + dot(fl, sizesAt(ls, lf))
+			ro := dot(batch, sizesAt(rs, a.rightBatch)) + dot(fr, sizesAt(rs, rf))
+			lc, rc := sizesAt(ls, a.leftContract), sizesAt(rs, a.rightContract)
 			var f float64
 			var u uint64
 			forEach(contract, func(_ int, k []int) {
@@ -208,7 +200,7 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 const unrolledContraction, unrolledResult = 256, 256
 
 func (a dotAttrs) contracted(left Shape) int {
-	return product(mapInts(a.leftContract, func(x int) int { return left.Dims[x] }))
+	return product(sizesAt(left.Dims, a.leftContract))
 }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term

@@ -85,7 +85,7 @@ var _ = register(&Op{
 	// As of recurrence: once through memory.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(fireAttrs), n.Outs[1].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
 			return kernelCall(fireKernel, nil, shapesOf(n.Outs), in...)
 		}

@@ -107,7 +107,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 
 // batched adds one leading batch axis to operand, indices and result.
 func (a gatherAttrs) batched(size int) gatherAttrs {
-	up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
+	up := func(v []int) []int { return mapInts(v, behind(0)) }
 	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
 		append([]int{0}, up(a.indexBatch)...),
 		up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
@@ -123,12 +123,11 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(gatherAttrs)
 		if dims[0] < 0 { // one operand for all lanes: the lanes are more indices
-			a.offset = mapInts(a.offset, func(x int) int { return x + 1 })
-			a.indexBatch = mapInts(a.indexBatch, func(x int) int { return x + 1 })
+			a.offset, a.indexBatch = mapInts(a.offset, behind(0)), mapInts(a.indexBatch, behind(0))
 			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
 		}
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			up := func(v []int) []int { return mapInts(v, func(x int) int { return x + 1 }) }
+			up := func(v []int) []int { return mapInts(v, behind(0)) }
 			a.offset = append([]int{0}, up(a.offset)...)
 			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap),
 				append([]int{b.size}, a.sizes...)
@@ -138,9 +137,6 @@ var _ = register(&Op{
 			[]int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		if t[0] == nil {
-			return []*Array{nil}
-		}
 		return apply(n.Op, n.Attrs, []*Array{t[0], in[1]})
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -209,13 +205,7 @@ var _ = register(&Op{
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
-		x, u := t[0], t[2]
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if u == nil {
-			u = ZerosLike(in[2])
-		}
+		x, u := orZeros(t[0], in[0].shape), orZeros(t[2], in[2].shape)
 		switch a.kind {
 		case "sum":
 			return []*Array{apply1(n.Op, a, x, in[1], u)}

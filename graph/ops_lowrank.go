@@ -45,7 +45,7 @@ var _ = register(&Op{
 	// walks through both while they are in the nearest cache.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		y, out := in[0], n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastLowRank)) ||
+		if !l.target.paysKernel(out.Size(), leastLowRank) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[1].Size() == 0 || in[2].Size() == 0 {
 			return []*Array{addLowRank(in)}
 		}

@@ -52,7 +52,7 @@ var _ = register(&Op{
 	// The kernel goes once through memory; a compiler's loop starts its bodies anew in each step.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, out := n.Attrs.(recurrenceAttrs), n.Outs[0].shape
-		if l.target.kernels() && out.DType == Float32 && out.Size() >= max(1, l.target.atLeast(leastRecurrence)) &&
+		if l.target.paysKernel(out.Size(), leastRecurrence) && out.DType == Float32 &&
 			out.Rank() <= mostLowRankAxes {
 			return kernelCall(recurrenceKernel, a.config(), shapesOf(n.Outs), in...)
 		}

@@ -121,12 +121,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(reduceAttrs)
-		axes := mapInts(a.axes, func(x int) int {
-			if x >= dims[0] {
-				return x + 1
-			}
-			return x
-		})
+		axes := mapInts(a.axes, behind(dims[0]))
 		before := 0
 		for _, x := range axes {
 			if x < dims[0] {
@@ -228,22 +223,14 @@ func broadcastReduced(r, like *Array, axes []int) *Array {
 // that zeros do no harm.
 func productOfOthers(x *Array, axes []int) *Array {
 	keep := dropAxes(rangeInts(0, x.Rank()), axes)
-	flat := Reshape(Transpose(x, append(slices.Clone(keep), axes...)...), append(mapInts(keep, func(k int) int {
-		return x.shape.Dims[k]
-	}), -1)...)
+	order := slices.Concat(keep, axes)
+	flat := Reshape(Transpose(x, order...), append(sizesAt(x.Dims(), keep), -1)...)
 	last := flat.Rank() - 1
 	n := flat.shape.Dims[last]
 	one := OnesLike(SliceAxis(flat, last, 0, min(1, n)))
 	up := Concatenate(last, one, CumProd(SliceAxis(flat, last, 0, max(0, n-1)), last))
 	down := Concatenate(last, Reverse(CumProd(Reverse(SliceAxis(flat, last, min(1, n), n), last), last), last), one)
-	others := Reshape(Mul(up, down), mapInts(append(slices.Clone(keep), axes...), func(k int) int {
-		return x.shape.Dims[k]
-	})...)
-	inverse := make([]int, x.Rank())
-	for i, k := range append(slices.Clone(keep), axes...) {
-		inverse[k] = i
-	}
-	return Transpose(others, inverse...)
+	return unorder(Reshape(Mul(up, down), sizesAt(x.Dims(), order)...), order)
 }
 
 // Sum over the given axes, all if none is given. Bools and integers of less than 32 bits are added up, and returned, in

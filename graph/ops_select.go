@@ -103,14 +103,7 @@ var _ = register(&Op{
 	},
 	Batch: batchElementwise, Emit: hlo("stablehlo.select"),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		a, b := t[1], t[2]
-		if a == nil {
-			a = ZerosLike(out[0])
-		}
-		if b == nil {
-			b = ZerosLike(out[0])
-		}
-		return []*Array{Select(in[0], a, b)}
+		return []*Array{Select(in[0], orZeros(t[1], out[0].shape), orZeros(t[2], out[0].shape))}
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		z := ZerosLike(cts[0])

@@ -7,7 +7,7 @@ import (
 	"xlarun/graph/internal/stablehlo"
 )
 
-// gatherTensor builds a tensor whose element at flat index i is in's element from(i).
+// moveTensor builds a tensor whose element at an index is in's element number from(index).
 func moveTensor(shape Shape, in *Tensor, from func(idx []int) int) *Tensor {
 	out := newTensor(shape)
 	forEach(shape.Dims, func(i int, idx []int) { out.V[i] = in.V[from(idx)] })
@@ -156,10 +156,10 @@ var _ = register(&Op{
 			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))},
 				[]int{r}
 		}
-		axes := append([]int{0}, mapInts(a.axes, func(x int) int { return x + 1 })...)
+		axes := append([]int{0}, mapInts(a.axes, behind(0))...)
 		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.dims...), axes)}, []int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(broadcastAttrs)
 		var sum []int
@@ -249,7 +249,7 @@ var _ = register(&Op{
 		return []*Array{Reshape(b.moveTo(in[0], dims[0], b.place(n.Inputs[0].Rank())),
 			slices.Insert(to, at, b.size)...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		return []*Array{Reshape(cts[0], n.Inputs[0].Dims()...)}
 	},
@@ -300,23 +300,13 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		d := dims[0]
-		p := mapInts(n.Attrs.(permAttrs).perm, func(i int) int {
-			if i >= d {
-				return i + 1
-			}
-			return i
-		})
+		p := mapInts(n.Attrs.(permAttrs).perm, behind(d))
 		at := b.place(len(p))
 		return []*Array{Transpose(in[0], slices.Insert(p, at, d)...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		p := n.Attrs.(permAttrs).perm
-		inverse := make([]int, len(p))
-		for i, x := range p {
-			inverse[x] = i
-		}
-		return []*Array{Transpose(cts[0], inverse...)}
+		return []*Array{unorder(cts[0], n.Attrs.(permAttrs).perm)}
 	},
 	Emit: func(e *emitter, n *Node) {
 		e.generic(n, "stablehlo.transpose", "permutation = "+stablehlo.Int64s(n.Attrs.(permAttrs).perm))
@@ -370,10 +360,8 @@ var _ = register(&Op{
 		axes := mapInts(n.Attrs.(axesAttrs).axes, behind(dims[0]))
 		return []*Array{apply1(n.Op, axesAttrs{axes}, in[0])}, dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return apply(n.Op, n.Attrs, cts)
-	},
+	JVP:       linearJVP,
+	Transpose: selfTranspose,
 	Emit: func(e *emitter, n *Node) {
 		e.generic(n, "stablehlo.reverse", "dimensions = "+stablehlo.Int64s(n.Attrs.(axesAttrs).axes))
 	},

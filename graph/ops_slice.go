@@ -38,16 +38,7 @@ var _ = register(&Op{
 		}
 		return []*Array{apply1(n.Op, axisAttrs{behind(at)(axis)}, args...)}, []int{at}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		full := make([]*Array, len(t))
-		for i := range t {
-			full[i] = t[i]
-			if t[i] == nil {
-				full[i] = ZerosLike(in[i])
-			}
-		}
-		return apply(n.Op, n.Attrs, full)
-	},
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		axis := n.Attrs.(axisAttrs).axis
 		out := make([]*Array, len(in))
@@ -162,16 +153,7 @@ var _ = register(&Op{
 			Select(inside, padded,
 				Reshape(in[1], append([]int{b.size}, slices.Repeat([]int{1}, inside.Rank())...)...))}, []int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		x, v := t[0], t[1]
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if v == nil {
-			v = ZerosLike(in[1])
-		}
-		return []*Array{apply1(n.Op, n.Attrs, x, v)}
-	},
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(padAttrs)
 		out := make([]*Array, 2)
@@ -263,7 +245,7 @@ var _ = register(&Op{
 		with := func(v []int, x int) []int { return slices.Insert(slices.Clone(v), at, x) }
 		return []*Array{StridedSlice(in[0], with(a.start, 0), with(a.limit, b.size), with(a.stride, 1))}, dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, t) },
+	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a, x := n.Attrs.(sliceAttrs), n.Inputs[0].shape
 		high, interior := make([]int, x.Rank()), make([]int, x.Rank())
@@ -404,9 +386,6 @@ var _ = register(&Op{
 		return batchDynamicSlice(b, sizes, in, dims), []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		if t[0] == nil {
-			return []*Array{nil}
-		}
 		return apply(n.Op, n.Attrs, append([]*Array{t[0]}, in[1:]...))
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
@@ -486,17 +465,8 @@ var _ = register(&Op{
 		return batchDynamicUpdateSlice(b, in, dims), []int{0}
 	},
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		x, u := t[0], t[1]
-		if x == nil && u == nil {
-			return []*Array{nil}
-		}
-		if x == nil {
-			x = ZerosLike(in[0])
-		}
-		if u == nil {
-			u = ZerosLike(in[1])
-		}
-		return apply(n.Op, nil, append([]*Array{x, u}, in[2:]...))
+		x, update := orZeros(t[0], in[0].shape), orZeros(t[1], in[1].shape)
+		return apply(n.Op, nil, append([]*Array{x, update}, in[2:]...))
 	},
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		out := make([]*Array, len(in))

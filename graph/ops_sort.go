@@ -62,7 +62,7 @@ var _ = register(&Op{
 	// time.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, x := n.Attrs.(sortAttrs), in[0].shape
-		if !l.target.kernels() || a.keys != 1 || x.Size() < max(1, l.target.atLeast(leastSort)) || len(in) >
+		if !l.target.paysKernel(x.Size(), leastSort) || a.keys != 1 || len(in) >
 			mostSorted ||
 			slices.ContainsFunc(in, func(x *Array) bool {
 				return x.DType() != Float32 && x.DType() != Int32 && x.DType() != Uint32

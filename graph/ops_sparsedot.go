@@ -40,7 +40,7 @@ var _ = register(&Op{
 	// A kernel skips the zeros; compilers multiply them.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out := n.Outs[0].shape
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{densely(in)}
 		}
@@ -166,7 +166,7 @@ var _ = register(&Op{
 	},
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		out, lead := n.Outs[0].shape, n.Attrs.(sparseOuterAttrs).lead
-		if !l.target.kernels() || out.DType != Float32 || out.Size() < max(1, l.target.atLeast(leastSparseDot)) ||
+		if !l.target.paysKernel(out.Size(), leastSparseDot) || out.DType != Float32 ||
 			out.Rank() > mostLowRankAxes || in[0].Size() == 0 || in[1].Size() == 0 {
 			return []*Array{outerDensely(lead, in[0], in[1])}
 		}

@@ -51,7 +51,7 @@ var _ = register(&Op{
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		a, s := n.Attrs.(threefryAttrs), n.Outs[0].shape
 		draws := in[0].shape.dims(a.dims...)
-		if l.target.kernels() && s.Size() >= max(1, l.target.atLeast(leastThreefry)) {
+		if l.target.paysKernel(s.Size(), leastThreefry) {
 			return kernelCall(threefryKernel, []int{draws.Size(), number(a.last)}, shapesOf(n.Outs), in...)
 		}
 		keys := rangeInts(0, in[0].Rank())

@@ -35,7 +35,7 @@ var _ = register(&Op{
 	// backend's partial sort.
 	Lower: func(l *lowering, n *Node, in []*Array) []*Array {
 		x := in[0].shape
-		if !l.target.kernels() || x.Size() < max(1, l.target.atLeast(leastTopK)) || x.DType != Float32 && x.DType !=
+		if !l.target.paysKernel(x.Size(), leastTopK) || x.DType != Float32 && x.DType !=
 			Int32 {
 			return nil
 		}

@@ -190,9 +190,7 @@ func MinPool(x *Array, window []int, opts ...WindowOption) *Array {
 // AvgPool takes the mean of each window, see MaxPool. Padding counts as zeros unless ExcludePadding is given.
 func AvgPool(x *Array, window []int, opts ...WindowOption) *Array {
 	c := windowOptions(opts)
-	if !isFloat(x.DType()) {
-		x = Convert(x, Float32)
-	}
+	x = asFloat(x)
 	sum := pool("AvgPool", "sum", x, window, c)
 	if !c.excludePad {
 		return Div(sum, float64(product(window)))

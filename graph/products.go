@@ -84,10 +84,7 @@ func Percentile(x *Array, percent float64, axis int) *Array { return Quantile(x,
 
 // IsClose tells where |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
 func IsClose(x, y any, rtol, atol float64) *Array {
-	a := operands("IsClose", x, y)
-	if !isFloat(a[0].DType()) {
-		a[0], a[1] = Convert(a[0], Float32), Convert(a[1], Float32)
-	}
+	a := floatOperands("IsClose", x, y)
 	near := Le(Abs(Sub(a[0], a[1])), Add(atol, Mul(rtol, Abs(a[1]))))
 	return Or(Eq(a[0], a[1]), And(near, And(IsFinite(a[0]), IsFinite(a[1]))))
 }

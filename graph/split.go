@@ -190,7 +190,7 @@ func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 			shapes = append(shapes, p.shape)
 		}
 	}
-	out, captured := buildGraph(shapes, nil, func(in []*Array) []*Array {
+	out = closedGraph("split", shapes, func(in []*Array) []*Array {
 		s := &splitter{g.wants(results, true), map[*Array]*Array{}, map[*Array]pieceList{}}
 		for i, p := range g.Params {
 			if params != nil && params[i] >= 0 {
@@ -220,9 +220,6 @@ func (g *Graph) split(params, results []int) (out *Graph, whole []int) {
 		}
 		return outs
 	})
-	if len(captured) > 0 {
-		throw("split", "internal: a closed graph captured %d values", len(captured))
-	}
 	return out, whole
 }
 
@@ -253,13 +250,7 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 			if i >= 0 {
 				x, to = Squeeze(x, i), slices.Delete(to, i, i+1)
 			}
-			to = mapInts(to, func(j int) int {
-				if j > axis {
-					return j - 1
-				}
-				return j
-			})
-			return slices.Repeat([]*Array{broadcastInDim(x, slices.Delete(slices.Clone(b.dims), axis, axis+1), to)},
+			return slices.Repeat([]*Array{broadcastInDim(x, dropAxes(b.dims, []int{axis}), mapInts(to, without(axis)))},
 				len(out))
 		}
 	}
@@ -267,6 +258,16 @@ func (s *splitter) pieces(a *Array, axis int) []*Array {
 		out[i] = index(s.get(a), axis, i)
 	}
 	return out
+}
+
+// without gives the number that another axis has once axis d is gone.
+func without(d int) func(axis int) int {
+	return func(axis int) int {
+		if axis > d {
+			return axis - 1
+		}
+		return axis
+	}
 }
 
 // isSplit tells whether a stands in pieces along axis.
@@ -296,15 +297,7 @@ func (s *splitter) node(n *Node) {
 	for i, b := range n.Bodies {
 		bodies[i] = b.splitAxes()
 	}
-	s.put(n, apply(n.Op, n.Attrs, s.all(n.Inputs), bodies...))
-}
-
-func (s *splitter) all(arrays []*Array) []*Array {
-	out := make([]*Array, len(arrays))
-	for i, a := range arrays {
-		out[i] = s.get(a)
-	}
-	return out
+	s.put(n, apply(n.Op, n.Attrs, each(n.Inputs, s.get), bodies...))
 }
 
 func (s *splitter) put(n *Node, outs []*Array) {
@@ -374,24 +367,14 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 		return of
 	case permAttrs:
 		if from := a.perm[axis]; s.isSplit(n.Inputs[0], from) {
-			perm := mapInts(slices.Delete(slices.Clone(a.perm), axis, axis+1), func(i int) int {
-				if i > from {
-					return i - 1
-				}
-				return i
-			})
+			perm := mapInts(dropAxes(a.perm, []int{axis}), without(from))
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Transpose(x, perm...) })
 		}
 	case broadcastAttrs:
 		i := slices.Index(a.axes, axis)
 		if i >= 0 && n.Inputs[0].Dims()[i] != 1 && s.isSplit(n.Inputs[0], i) {
-			to := mapInts(slices.Delete(slices.Clone(a.axes), i, i+1), func(j int) int {
-				if j > axis {
-					return j - 1
-				}
-				return j
-			})
-			dims := slices.Delete(slices.Clone(a.dims), axis, axis+1)
+			to := mapInts(dropAxes(a.axes, []int{i}), without(axis))
+			dims := dropAxes(a.dims, []int{axis})
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return broadcastInDim(x, dims, to) })
 		}
 	case dimsAttrs:
@@ -399,7 +382,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 			return nil
 		}
 		if from := sameAxis(out.Dims(), n.Inputs[0].Dims(), axis); from >= 0 && s.isSplit(n.Inputs[0], from) {
-			dims := slices.Delete(slices.Clone(out.Dims()), axis, axis+1)
+			dims := dropAxes(out.Dims(), []int{axis})
 			return each(s.parts[n.Inputs[0]].of, func(x *Array) *Array { return Reshape(x, dims...) })
 		}
 	default:
@@ -423,6 +406,7 @@ func (s *splitter) splitNode(n *Node, axis int) []*Array {
 	return nil
 }
 
+// each applies f to every array.
 func each(in []*Array, f func(x *Array) *Array) []*Array {
 	out := make([]*Array, len(in))
 	for i, x := range in {

@@ -10,13 +10,7 @@ func unaryCall(name string, x any) *Array { return apply1(op(name), nil, operand
 func floatCall(name string, x any) *Array { return apply1(op(name), nil, floatOf(name, x)) }
 
 // floatOf reads an operand of a float function.
-func floatOf(name string, x any) *Array {
-	a := operands(name, x)[0]
-	if !isFloat(a.DType()) {
-		a = Convert(a, Float32)
-	}
-	return a
-}
+func floatOf(name string, x any) *Array { return floatOperands(name, x)[0] }
 
 // Exp is e to the x.
 func Exp(x any) *Array { return floatCall("exp", x) }
