@@ -87,10 +87,7 @@ var _ = register(&Op{
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(customCallAttrs)
-		out := make([]*Tensor, len(a.outs))
-		for i, s := range a.outs {
-			out[i] = newTensor(s)
-		}
+		out := newTensors(n.Outs)
 		if a.kernel.evalConfig != nil {
 			a.kernel.evalConfig(a.config, in, out)
 		} else {

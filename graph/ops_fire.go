@@ -37,15 +37,12 @@ var _ = register(&Op{
 		if !ok {
 			c.fail("got %s, %s, %s and %s, want floats [n], [steps, n], [n] and [n]", v, x, c.in[2], c.in[3])
 		}
-		all := leadOf("integrate_fire", []int{lead, lead, lead, lead}, c.in)
+		all := sharedLead("integrate_fire", lead, c.in)
 		last, along := x.dims(append(slices.Clone(all), x.Dims[lead+1])...),
 			x.dims(slices.Concat(all, x.Dims[lead:])...)
 		return []Shape{last, along, along}[:2+number(c.attrs.(fireAttrs).before)]
 	},
-	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		outs, _ := batchLead(b, n, in, dims)
-		return outs, make([]int, len(outs))
-	},
+	Batch: batchLead,
 	// With the derivative g of spikes s: ds = g*(dv - dthreshold), dv' = (beta - threshold*g)*dv + dbeta*v + dx +
 	// (threshold*g - s)*dthreshold.
 	Derivative: func(n *Node, in, t []*Array) (outs, tangents []*Array) {
@@ -101,14 +98,7 @@ var _ = register(&Op{
 		}
 		return outs
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		var outs []*Tensor
-		for _, o := range n.Outs {
-			outs = append(outs, newTensor(o.shape))
-		}
-		evalFire(in, outs)
-		return outs
-	},
+	Eval: evalInto(evalFire),
 	Cost: costOf(func(n *Node) float64 { return 5 * float64(n.Outs[1].Size()) }),
 	Cases: func() []Case {
 		f := func(dims ...int) Shape { return ShapeOf(Float32, dims...) }
@@ -138,7 +128,7 @@ var fireKernel = &Kernel{Target: "xlarun_integrate_fire", Eval: evalFire}
 func evalFire(in, out []*Tensor) {
 	d := out[1].Shape.Dims
 	steps, n := d[len(d)-2], d[len(d)-1]
-	alongSteps(in, out, []int{1, 2, 1, 1, 1, 2, 2}[:len(in)+len(out)], func(at []int) {
+	forLead(slices.Concat(in, out), []int{1, 2, 1, 1, 1, 2, 2}[:len(in)+len(out)], func(at []int) {
 		for u := range n {
 			v, beta, threshold := in[0].F(at[0]+u), in[2].F(at[2]+u), in[3].F(at[3]+u)
 			for t := range steps {

@@ -456,15 +456,6 @@ func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 	if isFloat(d) && math.IsNaN(x.F(i)) {
 		return true
 	}
-	less := func(a *Tensor, i int, b *Tensor, j int) bool {
-		switch {
-		case isFloat(d):
-			return a.F(i) < b.F(j)
-		case isSigned(d):
-			return a.I(i) < b.I(j)
-		}
-		return a.U(i) < b.U(j)
-	}
 	if kind == "max" {
 		return less(best, j, x, i)
 	}

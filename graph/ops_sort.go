@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sort"
@@ -69,11 +70,7 @@ var _ = register(&Op{
 			}) {
 			return nil
 		}
-		descending := 0
-		if a.descending {
-			descending = 1
-		}
-		return kernelCall(sortKernel, []int{a.axis, descending}, shapesOf(in), in...)
+		return kernelCall(sortKernel, []int{a.axis, number(a.descending)}, shapesOf(in), in...)
 	},
 	Emit: func(e *emitter, n *Node) {
 		a := n.Attrs.(sortAttrs)
@@ -88,10 +85,7 @@ var _ = register(&Op{
 		e.generic(n, "stablehlo.sort", fmt.Sprintf("dimension = %d : i64, is_stable = true", a.axis), region)
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		outs := make([]*Tensor, len(in))
-		for k, x := range in {
-			outs[k] = newTensor(x.Shape)
-		}
+		outs := newTensors(n.Outs)
 		evalSort(n.Attrs.(sortAttrs), in, outs)
 		return outs
 	},
@@ -178,14 +172,7 @@ func sortedPermutation(n *Node, in, out []*Array) *Array {
 
 // sortsLess orders elements i and j: -0 and 0 are equal, NaNs are equal and come last.
 func sortsLess(t *Tensor, i, j int) bool {
-	switch d := t.Shape.DType; {
-	case isFloat(d):
-		x, y := t.F(i), t.F(j)
-		return x < y || y != y && x == x
-	case isSigned(d):
-		return t.I(i) < t.I(j)
-	}
-	return t.U(i) < t.U(j)
+	return less(t, i, t, j) || isFloat(t.Shape.DType) && math.IsNaN(t.F(j)) && !math.IsNaN(t.F(i))
 }
 
 // sortsBefore writes the comparator: whether the left elements v[0], v[2], … come before the right ones v[1], v[3], ….

@@ -71,12 +71,8 @@ var _ = register(&Op{
 		return []*Array{Xor(x, y)}
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		a := n.Attrs.(threefryAttrs)
-		out := make([]*Tensor, len(n.Outs))
-		for i := range out {
-			out[i] = newTensor(n.Outs[i].shape)
-		}
-		a.draw(in, out)
+		out := newTensors(n.Outs)
+		n.Attrs.(threefryAttrs).draw(in, out)
 		return out
 	},
 	Cost: costOf(func(n *Node) float64 { return 65 * float64(n.Outs[0].Size()) }),

@@ -59,9 +59,9 @@ var _ = register(&Op{
 		e.names[n.Outs[1]] = e.Op("stablehlo.reshape", both+"#1", "", ti, mlirType(n.Outs[1].shape))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		values, indices := newTensor(n.Outs[0].shape), newTensor(n.Outs[1].shape)
-		evalTopK(n.Attrs.(topKAttrs).k, in[0], values, indices)
-		return []*Tensor{values, indices}
+		out := newTensors(n.Outs)
+		evalTopK(n.Attrs.(topKAttrs).k, in[0], out[0], out[1])
+		return out
 	},
 	Cost: costOf(sortOperations),
 	Cases: func() []Case {

@@ -249,35 +249,29 @@ var (
 			return x
 		}, func(x int64) int64 { return int64(compareOrdered(x, 0)) }, nil))
 	_ = unaryOp("not", bitty, "stablehlo.not", domain{-9, 9}, true, []DType{Bool, Int32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			for i, v := range in[0].V {
-				if out.Shape.DType == Bool {
-					out.V[i] = 1 - v
-				} else {
-					out.SetI(i, int64(^v))
-				}
+		evalBits(func(v uint64, d DType) uint64 {
+			if d == Bool {
+				return 1 - v
 			}
-			return []*Tensor{out}
-		})
+			return ^v
+		}))
 	_ = unaryOp("popcnt", ints, "stablehlo.popcnt", domain{-9, 99}, true, []DType{Int32, Uint32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			for i, v := range in[0].V {
-				out.V[i] = uint64(bits.OnesCount64(v & widthMask(out.Shape.DType)))
-			}
-			return []*Tensor{out}
-		})
+		evalBits(func(v uint64, d DType) uint64 { return uint64(bits.OnesCount64(v)) }))
 	_ = unaryOp("clz", ints, "stablehlo.count_leading_zeros", domain{-9, 99}, true, []DType{Int32, Uint32, Uint8}, nil,
-		func(n *Node, in []*Tensor) []*Tensor {
-			out := newTensor(in[0].Shape)
-			w := 8 * ItemSize(out.Shape.DType)
-			for i, v := range in[0].V {
-				out.V[i] = uint64(bits.LeadingZeros64(v&widthMask(out.Shape.DType)) - (64 - w))
-			}
-			return []*Tensor{out}
-		})
+		evalBits(func(v uint64, d DType) uint64 { return uint64(bits.LeadingZeros64(v) - (64 - 8*ItemSize(d))) }))
 )
+
+// evalBits is the Eval rule of ops on the bits of an element, as many as its dtype has.
+func evalBits(f func(v uint64, d DType) uint64) func(*Node, []*Tensor) []*Tensor {
+	return func(n *Node, in []*Tensor) []*Tensor {
+		out := newTensor(in[0].Shape)
+		d := out.Shape.DType
+		for i, v := range in[0].V {
+			out.V[i] = wrapInt(d, f(v&widthMask(d), d))
+		}
+		return []*Tensor{out}
+	}
+}
 
 func widthMask(d DType) uint64 { return ^uint64(0) >> (64 - 8*ItemSize(d)) }
 
