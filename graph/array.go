@@ -47,9 +47,7 @@ func (a *Array) DType() DType { return a.shape.DType }
 func (a *Array) Dims() []int { return a.shape.Dims }
 
 // Dim is the size of one axis; negative axes count from the end.
-func (a *Array) Dim(axis int) int {
-	return a.shape.Dims[checkAxis("Dim", axis, a.Rank())]
-}
+func (a *Array) Dim(axis int) int { return a.shape.Dims[checkAxis("Dim", axis, a.Rank())] }
 
 // Rank is the number of axes.
 func (a *Array) Rank() int { return len(a.shape.Dims) }

@@ -53,9 +53,7 @@ func LanesLast() VMapOption { return func(c *vmapConfig) { c.last = true } }
 // VMap turns a function of one member into a function of a population: every leaf of the argument and of the result
 // gets one more axis. The function is traced once, unbatched.
 func VMap[A, R any](f func(A) R, opts ...VMapOption) func(A) R {
-	return func(a A) R {
-		return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(args[0].(A)) })
-	}
+	return func(a A) R { return vmapCall[R]([]any{a}, opts, func(args []any) any { return f(args[0].(A)) }) }
 }
 
 // VMap2 is VMap for functions of two arguments.

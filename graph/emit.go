@@ -136,6 +136,4 @@ func (e *emitter) splat(s Shape, x float64) string {
 }
 
 // hlo is the Emit rule of ops that map to one StableHLO op without attributes.
-func hlo(op string) func(*emitter, *Node) {
-	return func(e *emitter, n *Node) { e.generic(n, op, "") }
-}
+func hlo(op string) func(*emitter, *Node) { return func(e *emitter, n *Node) { e.generic(n, op, "") } }

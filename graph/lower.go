@@ -68,8 +68,7 @@ func (p pass) apply(g *Graph, t Target) *Graph {
 
 // passes are run in this order on a simplified graph. The graph is well-formed and gives the same results after each.
 var passes = []pass{
-	{name: PhaseLowered, run: lowerOps,
-		what: "replace ops that the target does not take by others"},
+	{name: PhaseLowered, run: lowerOps, what: "replace ops that the target does not take by others"},
 	{name: PhaseGathers, run: lowerGathers, targets: Target.kernels,
 		what: "number the all_gathers that call a kernel, in one order for all devices"},
 	{name: PhaseLoops, run: lowerLoops, targets: Target.kernels,

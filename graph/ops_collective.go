@@ -169,9 +169,7 @@ func AxisIndex(axis string) *Array {
 var _ = register(&Op{
 	Apart: alwaysApart,
 	Name:  "all_gather",
-	Shape: func(c *call) []Shape {
-		return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)}
-	},
+	Shape: func(c *call) []Shape { return []Shape{c.in[0].insert(0, c.attrs.(collectiveAttrs).size)} },
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		if nameOf(n) == b.axis {
 			return []*Array{b.moveTo(in[0], dims[0], 0)}, []int{-1}
@@ -430,13 +428,11 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		return apply(n.Op, nil, in), dims
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array { return t },
-	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
-		return cts
-	},
-	Emit: hlo("stablehlo.optimization_barrier"),
-	Eval: func(n *Node, in []*Tensor) []*Tensor { return in },
-	Cost: costFree,
+	JVP:       func(n *Node, in, out, t []*Array) []*Array { return t },
+	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array { return cts },
+	Emit:      hlo("stablehlo.optimization_barrier"),
+	Eval:      func(n *Node, in []*Tensor) []*Tensor { return in },
+	Cost:      costFree,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Float32, 3)}, Fn: func(x []*Array) *Array {
 			return Sin(Barrier(x[0])[0])

@@ -87,9 +87,7 @@ var _ = register(&Op{
 		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, padding = %s",
 			stablehlo.Int64s(window), stablehlo.Matrix(padding, 2)))
 	},
-	Eval: func(n *Node, in []*Tensor) []*Tensor {
-		return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])}
-	},
+	Eval: func(n *Node, in []*Tensor) []*Tensor { return []*Tensor{n.Attrs.(cumulativeAttrs).eval(in[0])} },
 	Cost: costOf(inputElements),
 	Cases: func() []Case {
 		var cases []Case
@@ -120,9 +118,7 @@ var _ = register(&Op{
 			Case{Name: "log sum exp reverse=true", Inputs: []Shape{ShapeOf(Float32, 5)}, Lo: -9, Hi: 9, Tol: 1e-5,
 				Fn: logs(Reversed())})
 		return append(cases, Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 5)}, Lo: -9, Hi: 9, Rough: true,
-			Fn: func(x []*Array) *Array {
-				return CumSum(x[0], 0)
-			}})
+			Fn: func(x []*Array) *Array { return CumSum(x[0], 0) }})
 	},
 })
 

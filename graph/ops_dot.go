@@ -156,29 +156,21 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		return []Case{
 			{Name: "matmul", Inputs: []Shape{ShapeOf(Float32, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1, Tol: 1e-5,
-				Fn: func(x []*Array) *Array {
-					return Dot(x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
 			{Name: "batched", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2, 5)}, Lo: -1, Hi: 1,
-				Tol: 1e-5,
-				Fn:  func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
+				Tol: 1e-5, Fn: func(x []*Array) *Array { return Einsum("bij,jbk->bik", x[0], x[1]) }},
 			{Name: "two contracted", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 5, 2)}, Lo: -1,
 				Hi: 1, Tol: 1e-5,
 				Fn: func(x []*Array) *Array { return DotGeneral(x[0], x[1], nil, nil, []int{0, 2}, []int{2, 0}) }},
 			{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 3, 4), ShapeOf(Int32, 4)}, Lo: -5, Hi: 5, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return Dot(x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Dot(x[0], x[1]) }},
 			{Name: "trace", Inputs: []Shape{ShapeOf(Float32, 3, 3, 2)}, Fn: func(x []*Array) *Array {
 				return Einsum("iij", x[0])
 			}},
 			{Name: "ellipsis", Inputs: []Shape{ShapeOf(Float32, 2, 3, 4), ShapeOf(Float32, 4, 2)}, Lo: -1, Hi: 1,
-				Tol: 1e-5,
-				Fn:  func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
+				Tol: 1e-5, Fn: func(x []*Array) *Array { return Einsum("...ij,jk", x[0], x[1]) }},
 			{Name: "outer", Inputs: []Shape{ShapeOf(Float32, 3), ShapeOf(Float32, 2)}, Lo: -1, Hi: 1,
-				Fn: func(x []*Array) *Array {
-					return Einsum("i,j->ij", x[0], x[1])
-				}},
+				Fn: func(x []*Array) *Array { return Einsum("i,j->ij", x[0], x[1]) }},
 		}
 	},
 })
@@ -199,9 +191,7 @@ func bilinearJVP(n *Node, in, out, t []*Array) []*Array {
 // the largest result: vectors times matrices. Matrices times matrices are faster one by one.
 const unrolledContraction, unrolledResult = 256, 256
 
-func (a dotAttrs) contracted(left Shape) int {
-	return product(sizesAt(left.Dims, a.leftContract))
-}
+func (a dotAttrs) contracted(left Shape) int { return product(sizesAt(left.Dims, a.leftContract)) }
 
 // unrolledDot writes a product of small matrices, one pair a lane, as a sum over the contracted index: each term
 // multiplies slices whose last axis is the lanes. The compiler fuses the terms into one loop over lanes.

@@ -164,9 +164,7 @@ func IntegrateFire(name string, derivative func(distance *Array) *Array, v, x, b
 	}
 	d := promote(promote(v.DType(), x.DType()), promote(beta.DType(), threshold.DType()))
 	dims := v.Dims()
-	each := func(a *Array) *Array {
-		return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims))
-	}
+	each := func(a *Array) *Array { return Reshape(BroadcastTo(Convert(a, d), dims...), product(dims)) }
 	outs := apply(op("integrate_fire"), fireAttrs{name, derivative, false},
 		[]*Array{each(v), Reshape(Convert(x, d), x.Dim(0), product(dims)), each(beta), each(threshold)})
 	return Reshape(outs[0], dims...), Reshape(outs[1], x.Dims()...)

@@ -109,8 +109,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 func (a gatherAttrs) batched(size int) gatherAttrs {
 	up := func(v []int) []int { return mapInts(v, behind(0)) }
 	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
-		append([]int{0}, up(a.indexBatch)...),
-		up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
+		append([]int{0}, up(a.indexBatch)...), up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
 }
 
 var _ = register(&Op{
@@ -136,9 +135,7 @@ var _ = register(&Op{
 		return []*Array{apply1(n.Op, a.batched(b.size), b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0))},
 			[]int{0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		return apply(n.Op, n.Attrs, []*Array{t[0], in[1]})
-	},
+	JVP: func(n *Node, in, out, t []*Array) []*Array { return apply(n.Op, n.Attrs, []*Array{t[0], in[1]}) },
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		a := n.Attrs.(gatherAttrs)
 		a.kind = "sum"
@@ -163,18 +160,13 @@ var _ = register(&Op{
 	Cases: func() []Case {
 		return []Case{
 			{Name: "rows", Inputs: []Shape{ShapeOf(Float32, 5, 3), ShapeOf(Int32, 4)}, Lo: -1, Hi: 6,
-				Fn: func(x []*Array) *Array {
-					return Take(x[0], x[1], 0)
-				}},
+				Fn: func(x []*Array) *Array { return Take(x[0], x[1], 0) }},
 			{Name: "along", Inputs: []Shape{ShapeOf(Float32, 4, 5), ShapeOf(Int32, 4, 2)}, Lo: 0, Hi: 4,
-				Fn: func(x []*Array) *Array {
-					return TakeAlongAxis(x[0], x[1], 1)
-				}},
+				Fn: func(x []*Array) *Array { return TakeAlongAxis(x[0], x[1], 1) }},
 			{Name: "window", Inputs: []Shape{ShapeOf(Float32, 4, 6), ShapeOf(Int32, 3, 1)}, Lo: -1, Hi: 6,
 				Fn: func(x []*Array) *Array {
 					return apply1(op("gather"), gatherAttrs{offset: []int{1, 2}, indexMap: []int{1}, sizes: []int{
-						2, 3}},
-						x[0], x[1])
+						2, 3}}, x[0], x[1])
 				}},
 		}
 	},
@@ -260,8 +252,7 @@ var _ = register(&Op{
 			region = e.Combiner(reduceKinds[a.kind].emit, t)
 		}
 		e.generic(n, "stablehlo.scatter", fmt.Sprintf("scatter_dimension_numbers = %s, indices_are_sorted = false, "+
-			"unique_indices = %t",
-			a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
+			"unique_indices = %t", a.numbers("scatter", n.Inputs[1].Rank()), a.unique), region)
 	},
 	WritesParts:  alwaysWritesParts,
 	Write:        scatterWithKernel,
@@ -278,8 +269,7 @@ var _ = register(&Op{
 				}})
 		}
 		return append(cases, Case{Name: "repeated", Inputs: []Shape{ShapeOf(Float32, 4), ShapeOf(Int32, 5),
-			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4,
-			Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
+			ShapeOf(Float32, 5)}, Lo: -1, Hi: 4, Fn: func(x []*Array) *Array { return ScatterAdd(x[0], x[1], x[2]) }})
 	},
 })
 
@@ -319,8 +309,7 @@ func batchDynamicUpdateSlice(b *batching, in []*Array, dims []int) []*Array {
 	x, u := b.moveTo(in[0], dims[0], 0), b.moveTo(in[1], dims[1], 0)
 	rank := x.Rank() - 1
 	a := gatherAttrs{offset: rangeInts(1, rank+1), batch: []int{0}, indexBatch: []int{0},
-		indexMap: rangeInts(1, rank+1),
-		sizes:    append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
+		indexMap: rangeInts(1, rank+1), sizes: append([]int{1}, u.Dims()[1:]...), kind: "set", unique: true}
 	return []*Array{apply1(op("scatter"), a, x, clampIndices(a, stackStarts(b, in[2:], dims[2:]), x.Dims()), u)}
 }
 

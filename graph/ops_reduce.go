@@ -182,25 +182,21 @@ var _ = register(&Op{
 		var cases []Case
 		for _, kind := range []string{"sum", "prod"} {
 			cases = append(cases, Case{Name: kind + " bf16", Inputs: []Shape{ShapeOf(BFloat16, 3, 40)}, Lo: .9, Hi: 1.1,
-				Rough: true, Tol: 1e-2,
-				Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Tol: 1e-2, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"sum", "prod", "max", "min"} {
 			for _, d := range numeric {
 				cases = append(cases, Case{Name: kind + " " + dtypeName(d), Inputs: []Shape{ShapeOf(d, 2, 3, 2)},
-					Lo: -2, Hi: 2, Tol: 1e-5,
-					Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{0, 2}) }})
+					Lo: -2, Hi: 2, Tol: 1e-5, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{0, 2}) }})
 			}
 		}
 		for _, kind := range []string{"and", "or", "xor", "max"} {
 			cases = append(cases, Case{Name: kind + " bool", Inputs: []Shape{ShapeOf(Bool, 3, 4)}, Lo: -1, Hi: 1,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		for _, kind := range []string{"and", "or", "xor"} {
 			cases = append(cases, Case{Name: kind + " i32", Inputs: []Shape{ShapeOf(Int32, 3, 4)}, Lo: -9, Hi: 9,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
+				Rough: true, Fn: func(x []*Array) *Array { return reduce(kind, x[0], []int{1}) }})
 		}
 		return cases
 	},
@@ -463,14 +459,10 @@ func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 }
 
 // ArgMax is the int32 index of the first largest element along an axis; a NaN counts as largest.
-func ArgMax(x *Array, axis int) *Array {
-	return argReduce("ArgMax", "max", x, axis)
-}
+func ArgMax(x *Array, axis int) *Array { return argReduce("ArgMax", "max", x, axis) }
 
 // ArgMin is the int32 index of the first smallest element along an axis; a NaN counts as smallest.
-func ArgMin(x *Array, axis int) *Array {
-	return argReduce("ArgMin", "min", x, axis)
-}
+func ArgMin(x *Array, axis int) *Array { return argReduce("ArgMin", "min", x, axis) }
 
 func argReduce(name, kind string, x *Array, axis int) *Array {
 	axis = checkAxis(name, axis, x.Rank())

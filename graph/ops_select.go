@@ -122,8 +122,7 @@ var _ = register(&Op{
 	Cost: costLogic,
 	Cases: func() []Case {
 		return []Case{{Inputs: []Shape{ShapeOf(Bool, 3, 4), ShapeOf(Float32, 3, 4), ShapeOf(Float32, 3, 4)}, Lo: -1,
-			Hi: 1,
-			Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
+			Hi: 1, Fn: func(x []*Array) *Array { return Select(x[0], x[1], x[2]) }}}
 	},
 })
 
@@ -243,9 +242,7 @@ var _ = register(&Op{
 					cases = append(cases, Case{Name: dtypeName(from) + " to " + dtypeName(to), Inputs: []Shape{
 						ShapeOf(from, 5)}, Lo: lo, Hi: 3,
 						Rough: ItemSize(from) < 4 || ItemSize(to) < 4 || !isFloat(from) || !isFloat(to),
-						Fn: func(x []*Array) *Array {
-							return Convert(x[0], to)
-						}})
+						Fn:    func(x []*Array) *Array { return Convert(x[0], to) }})
 				}
 			}
 		}
@@ -306,8 +303,7 @@ var _ = register(&Op{
 		for _, p := range [][2]DType{{Float32, Uint32}, {Int32, Float32}, {Float64, Uint64}, {Float16, Uint16},
 			{Uint8, Int8}} {
 			cases = append(cases, Case{Name: dtypeName(p[0]), Inputs: []Shape{ShapeOf(p[0], 5)}, Lo: 0, Hi: 9,
-				Rough: true,
-				Fn:    func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
+				Rough: true, Fn: func(x []*Array) *Array { return Bitcast(x[0], p[1]) }})
 		}
 		return cases
 	},

@@ -62,9 +62,7 @@ var _ = register(&Op{
 				return SparseDot(x[0], x[1])
 			}},
 			{Name: "bool", Inputs: []Shape{f(3, 21), f(21, 83)}, Lo: -1, Hi: 1, Tol: 1e-4, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return SparseDot(Gt(x[0], 0), x[1])
-				}},
+				Fn: func(x []*Array) *Array { return SparseDot(Gt(x[0], 0), x[1]) }},
 		}
 	},
 })

@@ -27,9 +27,7 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		return apply(n.Op, n.Attrs, b.front(in, dims)), []int{0, 0}
 	},
-	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		return []*Array{TakeAlongAxis(t[0], out[1], -1), nil}
-	},
+	JVP:       func(n *Node, in, out, t []*Array) []*Array { return []*Array{TakeAlongAxis(t[0], out[1], -1), nil} },
 	NotLinear: "nonlinear",
 	// On the CPU one pass that keeps what may be among the largest takes a fifth to a tenth of the time of the
 	// backend's partial sort.

@@ -59,9 +59,7 @@ func unaryFloat(name, op string, in domain, f func(float64) float64, derivative 
 	if derivative == nil {
 		o.JVP, o.Cost = zeroJVP, costElements // piecewise constant
 	} else {
-		o.JVP = func(n *Node, in, out, t []*Array) []*Array {
-			return []*Array{Mul(t[0], derivative(in[0], out[0]))}
-		}
+		o.JVP = func(n *Node, in, out, t []*Array) []*Array { return []*Array{Mul(t[0], derivative(in[0], out[0]))} }
 	}
 	return register(o)
 }
@@ -115,9 +113,7 @@ var (
 	_ = unaryFloat("atanh", "chlo.atanh", domain{-.9, .9}, math.Atanh, func(x, y *Array) *Array {
 		return Div(1, Sub(1, Square(x)))
 	})
-	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array {
-		return Div(.5, y)
-	})
+	_ = unaryFloat("sqrt", "stablehlo.sqrt", domain{.1, 4}, math.Sqrt, func(x, y *Array) *Array { return Div(.5, y) })
 	_ = unaryFloat("rsqrt", "stablehlo.rsqrt", domain{.1, 4}, func(x float64) float64 { return 1 / math.Sqrt(x) },
 		func(x, y *Array) *Array { return Mul(-.5, Div(y, x)) })
 	_ = unaryFloat("cbrt", "stablehlo.cbrt", domain{.1, 4}, math.Cbrt, func(x, y *Array) *Array {
@@ -134,8 +130,7 @@ var (
 		func(x, y *Array) *Array { return Mul(math.Sqrt(math.Pi)/2, Exp(Square(y))) })
 	_ = unaryFloat("erfc", "chlo.erfc", domain{-2, 2}, math.Erfc,
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
-	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
-		func(x, y *Array) *Array { return Digamma(x) })
+	_         = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma, func(x, y *Array) *Array { return Digamma(x) })
 	digammaOp = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array {
 		return Trigamma(x)
 	})

@@ -120,9 +120,7 @@ var _ = register(&Op{
 		pool := []Shape{ShapeOf(Float32, 5, 4, 2)}
 		return append(cases,
 			Case{Name: "i32", Inputs: []Shape{ShapeOf(Int32, 6)}, Lo: -9, Hi: 9, Rough: true,
-				Fn: func(x []*Array) *Array {
-					return ReduceWindow(x[0], "max", []int{3})
-				}},
+				Fn: func(x []*Array) *Array { return ReduceWindow(x[0], "max", []int{3}) }},
 			Case{Name: "max pool", Inputs: pool, Fn: func(x []*Array) *Array {
 				return MaxPool(x[0], []int{2, 2}, Strides(2, 2))
 			}},

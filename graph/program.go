@@ -81,8 +81,7 @@ func TraceArgs(name string, args []any, opts TraceOptions, f func(args []any) an
 		return false
 	})
 	p = &Program{traced: traced, Name: name, Graph: g, Inputs: shapesOf(g.Params), Outputs: shapesOf(g.Results),
-		Captured: captured,
-		Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
+		Captured: captured, Replicas: opts.Replicas, inTree: inTree, outTree: outTree, Donated: map[int]int{}}
 	taken := map[int]bool{}
 	for _, arg := range opts.Donate {
 		for i := range leaves {

@@ -208,9 +208,7 @@ func (s *scope) close(results []*Array) (*Graph, []*Array) {
 }
 
 // inline applies g to args in the current scope and returns its results.
-func inline(g *Graph, args []*Array) []*Array {
-	return rewrite(g, args, again)
-}
+func inline(g *Graph, args []*Array) []*Array { return rewrite(g, args, again) }
 
 // rewrite walks g in order and lets f stand in for each node, over the values that earlier calls of f gave. What f
 // makes gets the node's position, so that errors and dumps keep pointing at the user's line.
