@@ -6,7 +6,7 @@ import "slices"
 type batching struct {
 	size int
 	axis string
-	last bool // lanes are kept behind the other axes where the rule has a choice, else in front
+	last bool // where the rule has a choice, lanes are the last axis, else the first
 }
 
 // place is where the lane axis goes on an array of the given unbatched rank.
@@ -125,7 +125,7 @@ func vmapCall[R any](args []any, opts []VMapOption, f func(args []any) any) R {
 	return unflattenAs[R](outTree, outs)
 }
 
-// flattenArgs tells for every leaf to which argument it belongs.
+// flattenArgs returns the leaves of all arguments, and for each leaf the number of its argument.
 func flattenArgs(args []any) (leaves []*Array, arg []int) {
 	for i, a := range args {
 		l := Leaves(a)
@@ -225,8 +225,8 @@ func (b *batching) moveTo(a *Array, from, to int) *Array {
 	return MoveAxis(a, from, to)
 }
 
-// behind gives the number that an axis has once the lane axis stands at d.
-func behind(d int) func(axis int) int {
+// shifted returns the number that an axis has after a new axis is inserted at d.
+func shifted(d int) func(axis int) int {
 	return func(axis int) int {
 		if axis >= d {
 			return axis + 1

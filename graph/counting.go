@@ -26,7 +26,7 @@ func Digitize(x, edges *Array, right bool) *Array { return SearchSorted(edges, x
 
 // Histogram counts how many elements of x (any shape) lie in each of so many equal intervals from lo to hi, numbers or
 // scalar arrays (ReduceMin(x), ReduceMax(x)), int32, and gives the bins+1 edges. Intervals are closed below and open
-// above, but for the last, which is closed. What lies outside, and NaN, is dropped.
+// above, except the last, which is closed. What lies outside, and NaN, is dropped.
 func Histogram(x *Array, bins int, lo, hi any) (counts, edges *Array) {
 	if bins < 1 {
 		throw("Histogram", "got %d intervals, want at least 1", bins)

@@ -65,8 +65,8 @@ func loopBound(name string, x any) (bound any, known bool) {
 }
 
 // WhileBounded is While with at most maxTrips turns, and derivatives of both modes: it stops when cond fails or after
-// maxTrips turns, whichever is first. Run by itself it takes as many turns as it needs. Its derivative keeps what it
-// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those behind the last turn are skipped. Under VMap
+// maxTrips turns, whichever is first. Run on its own it takes as many turns as it needs. Its derivative keeps what it
+// needs of maxTrips turns, in about sqrt(maxTrips) blocks, of which those after the last turn are skipped. Under VMap
 // the loop ends with the last lane.
 func WhileBounded[C any](cond func(C) *Array, body func(C) C, init C, maxTrips int) C {
 	const name = "WhileBounded"

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// linear is what remains of a graph when the values that do not depend on its unknown parameters have been computed:
-// nodes over unknown values, which are linear in the unknown parameters if the graph is a derivative.
+// linear is the part of a graph that depends on its unknown parameters; the other values have been computed. If the
+// graph is a derivative, the nodes are linear in the unknown parameters.
 type linear struct {
 	params  []*Array          // the unknown parameters
 	nodes   []*Node           // in order
@@ -14,7 +14,7 @@ type linear struct {
 	known   map[*Array]*Array // graph value -> its value in the scope that linearized it (a residual)
 }
 
-// unknownOuts tells which results of a node depend on unknown inputs.
+// unknownOuts returns which results of a node depend on unknown inputs.
 func unknownOuts(n *Node, unknown []bool) []bool {
 	switch {
 	case !slices.Contains(unknown, true):
@@ -78,8 +78,7 @@ func (l *linear) residual(v *Array) *Array {
 	return v
 }
 
-// found records the values of those results of a node that are not unknown, which outs begins with, and returns the
-// rest of outs.
+// found records the values of a node's known results, with which outs begins, and returns the rest of outs.
 func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
 	for i, o := range n.Outs {
 		if !unknown[i] {
@@ -89,7 +88,7 @@ func (l *linear) found(n *Node, unknown []bool, outs []*Array) []*Array {
 	return outs
 }
 
-// needed lists the known values that the unknown nodes and the given results take, each once, in order.
+// needed lists the known values that the unknown nodes and the given results read, each once, in order.
 func (l *linear) needed(results []*Array) []*Array {
 	var out []*Array
 	seen := map[*Array]bool{}
@@ -110,7 +109,7 @@ func (l *linear) needed(results []*Array) []*Array {
 	return out
 }
 
-// inputs are what a node that is being split takes: residuals for known inputs, the graph's own values for the others.
+// inputs returns the inputs of the rest of a node: residuals for known inputs, the graph's own values for the others.
 func (l *linear) inputs(n *Node, in []*Array) []*Array {
 	out := make([]*Array, len(in))
 	for i, v := range in {
@@ -132,7 +131,7 @@ func (l *linear) eval(params []*Array, known map[*Array]*Array, results []*Array
 	return lookUp(values, results)
 }
 
-// isAxisOp tells whether a node depends on a lane or device axis, and so must stay where it is.
+// isAxisOp reports whether a node depends on a lane or device axis, and so must stay where it is.
 func isAxisOp(n *Node) bool {
 	_, ok := n.Attrs.(interface{ axisName() string })
 	return ok

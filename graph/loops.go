@@ -35,7 +35,7 @@ func (g *Graph) ShortLoops() float64 {
 // way takes half as long again to compile.
 const mostShort = .25
 
-// WholeLoops tells whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
+// WholeLoops reports whether a lowered program is compiled such that loops are functions (lower_loops.go), by the older
 // of the two ways in which XLA's CPU compiler writes code (xlabridge's cpu.go): where nothing large is written to in
 // part, for which that way copies it, and where loops are not short.
 func (g *Graph) WholeLoops(t Target) bool {

@@ -84,7 +84,7 @@ func (s *loopSum) product(q *Array) func() *Array {
 			return nil
 		}
 		a := n.Attrs.(dotAttrs)
-		shift := func(axes []int) []int { return mapInts(axes, behind(0)) }
+		shift := func(axes []int) []int { return mapInts(axes, shifted(0)) }
 		contract := func(axes []int) []int { return append([]int{0}, shift(axes)...) }
 		a = dotAttrs{shift(a.leftBatch), shift(a.rightBatch), contract(a.leftContract), contract(a.rightContract)}
 		return func() *Array { return apply1(n.Op, a, s.whole[x], s.whole[y]) }

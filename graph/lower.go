@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Lowering makes of a simplified program one of ops that a target takes. It is a list of passes over the graph (see
-// passes). What one op becomes is said in the op's own block (Op.Lower); what depends on the whole program is a pass of
-// its own. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is
-// found by name.
+// Lowering turns a simplified program into one of ops that a target takes. It is a list of passes over the graph (see
+// passes). Op.Lower, in the op's block, says what one op becomes. A decision that depends on the whole program is a
+// pass. The interpreter can run the program after every pass, and tests compare the results, so a wrong pass is found
+// by name.
 
-// Target is what a program is lowered for: a platform of a PJRT plugin, and what it can call. Others than those below
-// take what any compiler takes.
+// Target is what a program is lowered for: a platform of a PJRT plugin, and whether it can call kernels. A name other
+// than those below gets ops that every compiler takes.
 type Target string
 
 // The targets that there are passes for.
@@ -34,7 +34,7 @@ func (t Target) kernels() bool { return t == TargetCPUKernels || t == TargetCPUK
 
 func (t Target) cpu() bool { return t == TargetCPU || t.kernels() }
 
-// atLeast is a size from which on a kernel pays.
+// atLeast returns the size from which a kernel pays: size, or 0 for the target that always calls kernels.
 func (t Target) atLeast(size int) int {
 	if t == TargetCPUKernelsAlways {
 		return 0
@@ -101,7 +101,7 @@ type Lowered struct {
 	Seconds float64
 }
 
-// Lower gives the program for a target. What was lowered once is kept.
+// Lower returns the program for a target. The result is kept for later calls.
 func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	defer catch(&err)
 	p.mu.Lock()
@@ -122,7 +122,7 @@ func (p *Program) Lower(t Target) (l *Lowered, err error) {
 	return l, nil
 }
 
-// lowerTo runs the passes up to the named one, it included.
+// lowerTo runs the passes up to and including the named one.
 func (p *Program) lowerTo(last Phase, t Target) *Graph {
 	g := p.Graph
 	for _, pass := range passes {
@@ -134,24 +134,24 @@ func (p *Program) lowerTo(last Phase, t Target) *Graph {
 	return g
 }
 
-// Uses tells whether one of the ops stands in the graph or in a body of it.
+// Uses reports whether the graph or a body of it has a node of one of the ops.
 func (g *Graph) Uses(ops ...string) bool {
 	return g.any(func(n *Node) bool { return slices.Contains(ops, n.Op.Name) })
 }
 
-// any tells whether f holds for a node of the graph or of its bodies.
+// any reports whether f is true for a node of the graph or of its bodies.
 func (g *Graph) any(f func(*Node) bool) bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return f(n) || slices.ContainsFunc(n.Bodies, func(b *Graph) bool { return b.any(f) })
 	})
 }
 
-// lowerOps puts what Op.Lower says in the place of every op that has the rule, until none has more to say.
+// lowerOps replaces nodes by what Op.Lower makes of them, until no rule returns anything.
 func lowerOps(g *Graph, t Target) *Graph {
 	return newLowering(g, t, func(o *Op) lowerRule { return o.Lower }).graph(g)
 }
 
-// lowerRule gives a node's results, made by other ops in the open scope; nil if the node stays as it is.
+// lowerRule returns a node's results, made by other ops in the open scope, or nil if the node stays as it is.
 type lowerRule func(l *lowering, n *Node, in []*Array) []*Array
 
 // lowering is a pass that rewrites nodes one by one.
@@ -159,18 +159,18 @@ type lowering struct {
 	target  Target
 	program *Graph // before the pass
 	rule    func(*Op) lowerRule
-	done    map[*Node]bool // nodes whose rule has no more to say, and whose bodies are rewritten
+	done    map[*Node]bool // nodes whose rule returned nil and whose bodies are rewritten
 	loop    *Graph         // the body of the innermost loop around, before the pass
 	trace   *trace
 	unset   int   // see the op unset
-	huge    *bool // whether the program has products that are too large for tiles; nil: not looked at yet
+	huge    *bool // whether the program has products that are too large for tiles; nil: not computed yet
 }
 
 func newLowering(g *Graph, t Target, rule func(*Op) lowerRule) *lowering {
 	return &lowering{target: t, program: g, rule: rule, done: map[*Node]bool{}}
 }
 
-// concerns tells whether a node has to be looked at.
+// concerns reports whether a node has to be looked at.
 func (l *lowering) concerns(n *Node) bool {
 	if l.done[n] {
 		return false
@@ -194,7 +194,7 @@ func (l *lowering) graph(g *Graph) *Graph {
 	})
 }
 
-// inline puts the nodes of g, rewritten, into the open scope, and returns g's results for args.
+// inline adds the rewritten nodes of g to the open scope and returns g's results for args.
 func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 	env := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
 	for i, p := range g.Params {
@@ -209,7 +209,7 @@ func (l *lowering) inline(g *Graph, args []*Array) []*Array {
 	return lookUp(env, g.Results)
 }
 
-// node puts a node over the inputs in, rewritten, into the open scope, and returns its results.
+// node adds a rewritten node over the inputs in to the open scope and returns its results.
 func (l *lowering) node(n *Node, in []*Array) []*Array {
 	s := l.trace.cur
 	before := len(s.nodes)
@@ -243,7 +243,7 @@ func (l *lowering) node(n *Node, in []*Array) []*Array {
 	return c.Outs
 }
 
-// again rewrites what a rule made, the scope's nodes from the given place on, and returns what became of its results.
+// again rewrites what a rule made, which are the scope's nodes from a place on, and returns its results rewritten.
 func (l *lowering) again(s *scope, from int, results []*Array) []*Array {
 	made := slices.Clone(s.nodes[from:])
 	s.nodes = s.nodes[:from]

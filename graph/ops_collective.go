@@ -103,7 +103,7 @@ func overLanes(f func(x *Array, n *Node) *Array, outDim int, shift int) func(*ba
 		if nameOf(n) == b.axis {
 			return []*Array{f(b.moveTo(in[0], dims[0], 0), n)}, []int{outDim}
 		}
-		if shift >= 0 { // the op acts on axis 0: lanes go behind it
+		if shift >= 0 { // the op acts on axis 0: lanes go after it
 			return apply(n.Op, n.Attrs, []*Array{b.moveTo(in[0], dims[0], 1)}), []int{shift}
 		}
 		return apply(n.Op, n.Attrs, in), dims

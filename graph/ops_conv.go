@@ -158,7 +158,8 @@ func emitConv(e *emitter, n *Node) {
 	e.generic(n, "stablehlo.convolution", fmt.Sprintf("window_strides = %s, padding = %s, lhs_dilation = %s, "+
 		"rhs_dilation = %s, window_reversal = %s, "+
 		"dimension_numbers = #stablehlo.conv<%sx%s->%s>, feature_group_count = %d : i64, batch_group_count = %d : i64",
-		stablehlo.Int64s(a.geometry.strides), stablehlo.Matrix(a.geometry.pads(), 2), stablehlo.Int64s(a.geometry.baseDilation),
+		stablehlo.Int64s(a.geometry.strides), stablehlo.Matrix(a.geometry.pads(), 2),
+		stablehlo.Int64s(a.geometry.baseDilation),
 		stablehlo.Int64s(a.geometry.windowDilation),
 		stablehlo.Bools(make([]bool, len(a.geometry.strides))), labels(a.x, "b", "f"), labels(a.w, "o", "i"),
 		labels(a.out, "b", "f"), a.featureGroups, a.batchGroups))

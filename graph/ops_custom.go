@@ -20,7 +20,7 @@ func bodyShape(c *call) []Shape {
 var _ = register(&Op{
 	Name: "stop_gradient", Shape: func(c *call) []Shape { return slices.Clone(c.in) }, Batch: batchElementwise,
 	JVP: zeroJVP,
-	// A tangent may pass one too: as a linear function it is the identity, unless nobody takes its value.
+	// A tangent may pass one too: as a linear function it is the identity, unless nothing reads its value.
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {
 		if n.Attrs == (stopAttrs{unused: true}) {
 			return []*Array{nil}
@@ -91,7 +91,7 @@ func jvpCheckpoint(n *Node, in, t []*Array) (outs, tangents []*Array) {
 	return outs, spread(ts, out)
 }
 
-// transposeCheckpoint computes the body again behind a barrier, which keeps the compiler from sharing it with the
+// transposeCheckpoint computes the body again after a barrier, which keeps the compiler from sharing it with the
 // forward pass after all, and transposes what is linear.
 func transposeCheckpoint(n *Node, in []*Array, lin []bool, cts []*Array) []*Array {
 	known := choose(in, not(lin))

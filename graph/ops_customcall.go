@@ -13,9 +13,9 @@ type Kernel struct {
 	Target string
 	// Eval is the reference: it fills out from in.
 	Eval func(in, out []*Tensor)
-	// InPlace tells that the only result has the first input's shape and may get its memory.
+	// InPlace reports that the only result has the first input's shape and may get its memory.
 	InPlace bool
-	// Leading tells that the kernel does the same for each index of axes in front, which all arrays then share.
+	// Leading reports that the kernel does the same for each index of axes in front, which all arrays then share.
 	Leading bool
 
 	evalConfig func(config []int, in, out []*Tensor) // Eval of a kernel that is called with numbers

@@ -220,7 +220,7 @@ func TensorFromBytes(s Shape, b []byte) (*Tensor, error) {
 	return tensorFromBytes(s, b), nil
 }
 
-// hasEffect tells whether the graph or a body in it has an op that is more than its results.
+// hasEffect reports whether the graph or a body in it has an op that is more than its results.
 func (g *Graph) hasEffect() bool {
 	return slices.ContainsFunc(g.Nodes, func(n *Node) bool {
 		return n.Op.effect || slices.ContainsFunc(n.Bodies, (*Graph).hasEffect)

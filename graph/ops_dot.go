@@ -53,7 +53,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(dotAttrs)
-		shift := func(v []int, at int) []int { return mapInts(v, behind(at)) }
+		shift := func(v []int, at int) []int { return mapInts(v, shifted(at)) }
 		lf, _ := a.free(n.Inputs[0].Rank(), n.Inputs[1].Rank())
 		switch {
 		case dims[1] < 0: // the lane axis is one more free axis of the left

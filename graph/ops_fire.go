@@ -6,7 +6,7 @@ import (
 )
 
 // fireAttrs: derivative stands in for that of a spike at a distance from the threshold; name is what equal ones are
-// known by. before tells that the potentials are a result too.
+// known by. before reports that the potentials are a result too.
 type fireAttrs struct {
 	name       string
 	derivative func(distance *Array) *Array
@@ -24,7 +24,7 @@ func (a fireAttrs) GoString() string { return a.String() }
 //	s = 1 where v - threshold > 0, else 0
 //	v' = beta*v + x - s*threshold
 //
-// Leading axes of size 1 are the same for all indices of the others'. Nobody but derivatives asks for the potentials.
+// Leading axes of size 1 are the same for all indices of the others'. Only derivatives ask for the potentials.
 var _ = register(&Op{
 	Name: "integrate_fire",
 	Shape: func(c *call) []Shape {

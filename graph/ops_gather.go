@@ -107,7 +107,7 @@ func (a gatherAttrs) numbers(kind string, indexRank int) string {
 
 // batched adds one leading batch axis to operand, indices and result.
 func (a gatherAttrs) batched(size int) gatherAttrs {
-	up := func(v []int) []int { return mapInts(v, behind(0)) }
+	up := func(v []int) []int { return mapInts(v, shifted(0)) }
 	return gatherAttrs{up(a.offset), up(a.collapsed), append([]int{0}, up(a.batch)...),
 		append([]int{0}, up(a.indexBatch)...), up(a.indexMap), append([]int{1}, a.sizes...), a.kind, a.unique}
 }
@@ -122,11 +122,11 @@ var _ = register(&Op{
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(gatherAttrs)
 		if dims[0] < 0 { // one operand for all lanes: the lanes are more indices
-			a.offset, a.indexBatch = mapInts(a.offset, behind(0)), mapInts(a.indexBatch, behind(0))
+			a.offset, a.indexBatch = mapInts(a.offset, shifted(0)), mapInts(a.indexBatch, shifted(0))
 			return []*Array{apply1(n.Op, a, in[0], b.moveTo(in[1], dims[1], 0))}, []int{0}
 		}
 		if dims[1] < 0 { // the same places in every lane: the lanes are part of the window
-			up := func(v []int) []int { return mapInts(v, behind(0)) }
+			up := func(v []int) []int { return mapInts(v, shifted(0)) }
 			a.offset = append([]int{0}, up(a.offset)...)
 			a.collapsed, a.batch, a.indexMap, a.sizes = up(a.collapsed), up(a.batch), up(a.indexMap),
 				append([]int{b.size}, a.sizes...)

@@ -102,7 +102,7 @@ func evalLowRank(in, out []*Tensor) {
 	})
 }
 
-// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives behind a matrix whose product with x is y, [out], once
+// AddLowRank is y + scale·(x·aᵀ)·b: what a vector x, [in], gives after a matrix whose product with x is y, [out], once
 // the matrix has changed by scale·aᵀ·b of low rank; a is [rank, in], b [rank, out], scale a scalar. Under VMap the
 // matrix itself may be the same for all lanes, so that one product serves them all.
 func AddLowRank(y, x, a, b, scale *Array) *Array {

@@ -121,7 +121,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(reduceAttrs)
-		axes := mapInts(a.axes, behind(dims[0]))
+		axes := mapInts(a.axes, shifted(dims[0]))
 		before := 0
 		for _, x := range axes {
 			if x < dims[0] {
@@ -278,10 +278,10 @@ func someElements(name string, x *Array, axes []int) {
 	}
 }
 
-// All tells whether every element is true, over the given axes or all.
+// All reports whether every element is true, over the given axes or all.
 func All(x *Array, axes ...int) *Array { return reduce("and", Convert(x, Bool), axes) }
 
-// Any tells whether some element is true, over the given axes or all.
+// Any reports whether some element is true, over the given axes or all.
 func Any(x *Array, axes ...int) *Array { return reduce("or", Convert(x, Bool), axes) }
 
 // ReduceAnd is the bitwise (for bools the logical) and of all elements, over the given axes or all.
@@ -294,7 +294,7 @@ func ReduceOr(x *Array, axes ...int) *Array { return reduce("or", x, axes) }
 // or all.
 func ReduceXor(x *Array, axes ...int) *Array { return reduce("xor", x, axes) }
 
-// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded behind the division,
+// Mean over the given axes, all if none is given; integers as float32. 16-bit floats are rounded after the division,
 // so that a large sum does not overflow.
 func Mean(x *Array, axes ...int) *Array {
 	d := meanType(x)
@@ -376,7 +376,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		a := n.Attrs.(argAttrs)
-		axis := behind(dims[0])(a.axis)
+		axis := shifted(dims[0])(a.axis)
 		out := dims[0]
 		if axis < out {
 			out--
@@ -443,7 +443,7 @@ var _ = register(&Op{
 	},
 })
 
-// better tells whether x[i] replaces best[j]: strictly better, or the first NaN.
+// better reports whether x[i] replaces best[j]: strictly better, or the first NaN.
 func better(kind string, x *Tensor, i int, best *Tensor, j int) bool {
 	d := x.Shape.DType
 	if isFloat(d) && math.IsNaN(best.F(j)) {

@@ -72,22 +72,22 @@ func compare(name, dir string, x, y any) *Array {
 	return apply1(op("compare"), compareAttrs{dir}, a[0], a[1])
 }
 
-// Eq tells where x == y.
+// Eq returns whether x == y, element by element.
 func Eq(x, y any) *Array { return compare("Eq", "EQ", x, y) }
 
-// Ne tells where x != y.
+// Ne returns whether x != y, element by element.
 func Ne(x, y any) *Array { return compare("Ne", "NE", x, y) }
 
-// Lt tells where x < y.
+// Lt returns whether x < y, element by element.
 func Lt(x, y any) *Array { return compare("Lt", "LT", x, y) }
 
-// Le tells where x <= y.
+// Le returns whether x <= y, element by element.
 func Le(x, y any) *Array { return compare("Le", "LE", x, y) }
 
-// Gt tells where x > y.
+// Gt returns whether x > y, element by element.
 func Gt(x, y any) *Array { return compare("Gt", "GT", x, y) }
 
-// Ge tells where x >= y.
+// Ge returns whether x >= y, element by element.
 func Ge(x, y any) *Array { return compare("Ge", "GE", x, y) }
 
 var _ = register(&Op{
@@ -143,7 +143,7 @@ func Where(cond, yes, no any) *Array { return Select(cond, yes, no) }
 var _ = register(&Op{
 	Name: "clamp", Shape: sameShape(numbers), Batch: batchElementwise, Emit: hlo("stablehlo.clamp"),
 	JVP: func(n *Node, in, out, t []*Array) []*Array {
-		// hi where it is below lo, too; nobody where one of the three is NaN.
+		// hi too where it is below lo; none where one of the three is NaN
 		inside := And(Ge(in[1], in[0]), Le(in[1], in[2]))
 		low := And(Lt(in[1], in[0]), Le(in[0], in[2]))
 		high := Or(And(Gt(in[1], in[2]), Eq(in[0], in[0])), And(Gt(in[0], in[2]), Eq(in[1], in[1])))

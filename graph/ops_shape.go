@@ -156,7 +156,7 @@ var _ = register(&Op{
 			return []*Array{broadcastInDim(x, append(slices.Clone(a.dims), b.size), append(slices.Clone(a.axes), r))},
 				[]int{r}
 		}
-		axes := append([]int{0}, mapInts(a.axes, behind(0))...)
+		axes := append([]int{0}, mapInts(a.axes, shifted(0))...)
 		return []*Array{broadcastInDim(b.moveTo(in[0], dims[0], 0), append([]int{b.size}, a.dims...), axes)}, []int{0}
 	},
 	JVP: linearJVP,
@@ -185,7 +185,8 @@ var _ = register(&Op{
 		})...), x.Dims...)}
 	},
 	Emit: func(e *emitter, n *Node) {
-		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(n.Attrs.(broadcastAttrs).axes))
+		axes := n.Attrs.(broadcastAttrs).axes
+		e.generic(n, "stablehlo.broadcast_in_dim", "broadcast_dimensions = "+stablehlo.Int64s(axes))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {
 		a := n.Attrs.(broadcastAttrs)
@@ -300,7 +301,7 @@ var _ = register(&Op{
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
 		d := dims[0]
-		p := mapInts(n.Attrs.(permAttrs).perm, behind(d))
+		p := mapInts(n.Attrs.(permAttrs).perm, shifted(d))
 		at := b.place(len(p))
 		return []*Array{Transpose(in[0], slices.Insert(p, at, d)...)}, []int{at}
 	},
@@ -357,7 +358,7 @@ var _ = register(&Op{
 		return c.in[:1]
 	},
 	Batch: func(b *batching, n *Node, in []*Array, dims []int) ([]*Array, []int) {
-		axes := mapInts(n.Attrs.(axesAttrs).axes, behind(dims[0]))
+		axes := mapInts(n.Attrs.(axesAttrs).axes, shifted(dims[0]))
 		return []*Array{apply1(n.Op, axesAttrs{axes}, in[0])}, dims
 	},
 	JVP:       linearJVP,

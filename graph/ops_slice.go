@@ -36,7 +36,7 @@ var _ = register(&Op{
 		for i, a := range in {
 			args[i] = b.moveTo(a, dims[i], at)
 		}
-		return []*Array{apply1(n.Op, axisAttrs{behind(at)(axis)}, args...)}, []int{at}
+		return []*Array{apply1(n.Op, axisAttrs{shifted(at)(axis)}, args...)}, []int{at}
 	},
 	JVP: linearJVP,
 	Transpose: func(n *Node, in []*Array, linear []bool, cts []*Array) []*Array {

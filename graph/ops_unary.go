@@ -130,7 +130,8 @@ var (
 		func(x, y *Array) *Array { return Mul(math.Sqrt(math.Pi)/2, Exp(Square(y))) })
 	_ = unaryFloat("erfc", "chlo.erfc", domain{-2, 2}, math.Erfc,
 		func(x, y *Array) *Array { return Mul(-2/math.Sqrt(math.Pi), Exp(Neg(Square(x)))) })
-	_         = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma, func(x, y *Array) *Array { return Digamma(x) })
+	_ = unaryFloat("lgamma", "chlo.lgamma", domain{.3, 4}, lgamma,
+		func(x, y *Array) *Array { return Digamma(x) })
 	digammaOp = unaryFloat("digamma", "chlo.digamma", domain{.3, 4}, digamma, func(x, y *Array) *Array {
 		return Trigamma(x)
 	})

@@ -79,7 +79,8 @@ var _ = register(&Op{
 		a := n.Attrs.(windowAttrs)
 		e.reduceWindow(n.Outs[0], n.Inputs[0], a.kind, fmt.Sprintf("window_dimensions = %s, window_strides = %s, "+
 			"base_dilations = %s, window_dilations = %s, padding = %s",
-			stablehlo.Int64s(a.window), stablehlo.Int64s(a.geometry.strides), stablehlo.Int64s(a.geometry.baseDilation), stablehlo.Int64s(a.geometry.windowDilation),
+			stablehlo.Int64s(a.window), stablehlo.Int64s(a.geometry.strides),
+			stablehlo.Int64s(a.geometry.baseDilation), stablehlo.Int64s(a.geometry.windowDilation),
 			stablehlo.Matrix(a.geometry.pads(), 2)))
 	},
 	Eval: func(n *Node, in []*Tensor) []*Tensor {

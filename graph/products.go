@@ -82,14 +82,14 @@ func Convolve(x, y *Array, mode string) *Array {
 // Percentile is Quantile with the fraction in percent.
 func Percentile(x *Array, percent float64, axis int) *Array { return Quantile(x, percent/100, axis) }
 
-// IsClose tells where |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
+// IsClose returns whether |x - y| <= atol + rtol |y|; infinities are close to themselves, NaN to nothing.
 func IsClose(x, y any, rtol, atol float64) *Array {
 	a := floatOperands("IsClose", x, y)
 	near := Le(Abs(Sub(a[0], a[1])), Add(atol, Mul(rtol, Abs(a[1]))))
 	return Or(Eq(a[0], a[1]), And(near, And(IsFinite(a[0]), IsFinite(a[1]))))
 }
 
-// AllClose tells whether IsClose holds everywhere: a bool scalar.
+// AllClose reports whether IsClose holds everywhere: a bool scalar.
 func AllClose(x, y any, rtol, atol float64) *Array { return All(IsClose(x, y, rtol, atol)) }
 
 // Expm is the exponential of a square matrix, float32 or float64: a Padé approximation of the matrix over a power of

@@ -187,7 +187,7 @@ func dtypeOf(op string, xs []any, arrays []*Array, scalars []scalar) DType {
 	return d
 }
 
-// broadcasts tells whether an array of dims from broadcasts to the dims to.
+// broadcasts reports whether an array of dims from broadcasts to the dims to.
 func broadcasts(from, to []int) bool {
 	if len(from) > len(to) {
 		return false

@@ -85,7 +85,7 @@ func (s Shape) Size() int { return product(s.Dims) }
 // Bytes is the size of the elements on the host.
 func (s Shape) Bytes() int { return s.Size() * ItemSize(s.DType) }
 
-// countable tells whether Size and Bytes do not overflow; sizes are at least 0.
+// countable reports whether Size and Bytes do not overflow; sizes are at least 0.
 func (s Shape) countable() bool {
 	n := uint64(ItemSize(s.DType))
 	for _, d := range s.Dims {

@@ -122,7 +122,7 @@ func (s *scope) axis(name string) *axis {
 	return nil
 }
 
-// isDifferentiated tells whether a derivative will be taken of what s records.
+// isDifferentiated reports whether a derivative will be taken of what s records.
 func (s *scope) isDifferentiated() bool {
 	for ; s != nil; s = s.parent {
 		if s.diff {
@@ -210,8 +210,8 @@ func (s *scope) close(results []*Array) (*Graph, []*Array) {
 // inline applies g to args in the current scope and returns its results.
 func inline(g *Graph, args []*Array) []*Array { return rewrite(g, args, again) }
 
-// rewrite walks g in order and lets f stand in for each node, over the values that earlier calls of f gave. What f
-// makes gets the node's position, so that errors and dumps keep pointing at the user's line.
+// rewrite walks g in order and returns its results with each node replaced by f, which gets the values that earlier
+// calls returned. What f makes gets the node's position, so that errors and dumps still name the user's line.
 func rewrite(g *Graph, args []*Array, f func(n *Node, in []*Array) []*Array) []*Array {
 	values := make(map[*Array]*Array, 2*len(g.Nodes)+len(args))
 	for i, p := range g.Params {

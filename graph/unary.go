@@ -121,7 +121,7 @@ func Round(x any) *Array { return floatCall("round", x) }
 // RoundAway rounds to the nearest integer, halves away from zero.
 func RoundAway(x any) *Array { return floatCall("round_away", x) }
 
-// IsFinite tells where a float is neither infinite nor NaN.
+// IsFinite returns whether a float is neither infinite nor NaN.
 func IsFinite(x any) *Array { return floatCall("is_finite", x) }
 
 // Neg is -x; unsigned integers wrap.
@@ -169,7 +169,7 @@ func Trunc(x any) *Array {
 	return Select(Lt(a, 0), Ceil(a), Floor(a))
 }
 
-// IsInf tells where a float is infinite.
+// IsInf returns whether a float is infinite.
 func IsInf(x any) *Array { return Eq(Abs(x), math.Inf(1)) }
 
 // Square is x * x.
@@ -178,7 +178,7 @@ func Square(x any) *Array { return Mul(x, x) }
 // Reciprocal is 1 / x.
 func Reciprocal(x any) *Array { return Div(1, x) }
 
-// IsNaN tells where a float is not a number.
+// IsNaN returns whether a float is not a number.
 func IsNaN(x any) *Array { return Ne(x, x) }
 
 // Relu is max(x, 0), with gradient 0 at 0; NaN stays NaN.

@@ -38,7 +38,7 @@ func (w *Writer) Print(parts ...string) {
 }
 
 // Op writes an operation with one result and returns the result's name. args are the operands' names and in their
-// types, separated by commas. attrs is empty or a list of attributes without braces. Regions are as Region returns them.
+// types, separated by commas. attrs is empty or a list of attributes without braces. Regions come from Region.
 func (w *Writer) Op(op, args, attrs, in, out string, regions ...string) string {
 	name := w.Fresh()
 	w.Print(name, " = ", generic(op, args, attrs, in, regions), out)
