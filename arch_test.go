@@ -31,7 +31,8 @@ var below = []string{"graph/...", "xlabridge/...", "envs/...", "rollout/settings
 
 // rooms are looked through in order; the first whose folder holds a package is the package's room.
 var rooms = []room{
-	{"graph", []string{}, []string{"github.com/gomlx/compute/..."}},
+	{"graph", []string{"graph/internal/..."}, []string{"github.com/gomlx/compute/..."}},
+	{"graph/internal/...", []string{}, []string{"github.com/gomlx/compute/..."}},
 	{"graph/neuron", []string{"graph", "graph/random"}, []string{}},
 	{"graph/...", []string{"graph/..."}, []string{"github.com/gomlx/compute/..."}},
 	{"xlabridge/fetch", []string{}, []string{"github.com/gofrs/flock"}},
