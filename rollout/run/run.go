@@ -46,7 +46,8 @@ type Experiment interface {
 	// On is where the run runs.
 	On() *Common
 	// Start checks the settings, chooses the plan, traces, compiles for b (through the cache) and puts the first state
-	// on the devices.
+	// on the devices. With an error there is no run, whatever the Run holds: a kind may return a nil pointer of its own
+	// type.
 	Start(b xlabridge.Backend) (Run, error)
 }
 

@@ -73,7 +73,7 @@ func (e *fakeExperiment) ChoosePlan(xlabridge.Backend) (plan.Choice, error) {
 func (e *fakeExperiment) Start(xlabridge.Backend) (run.Run, error) {
 	if start := fakes.shape.start; start != nil {
 		if err := start(e.Config); err != nil {
-			return nil, err
+			return (*fakeRun)(nil), err // as kinds do whose Start returns what a function of their own type returned
 		}
 	}
 	fakes.Lock()
@@ -89,6 +89,7 @@ type fakeRun struct {
 	config  evolve.Config
 	done    int // generations of the state
 	stepped int // calls of Step
+	closed  bool
 }
 
 func (r *fakeRun) Step() (run.Metrics, error) {
@@ -165,7 +166,7 @@ func (r *fakeRun) Phases(int) ([]run.Phase, error) {
 
 func (r *fakeRun) Cost() graph.Cost          { return graph.Cost{FLOPs: 2e6, Bytes: 1e6} }
 func (r *fakeRun) Ending(run.Metrics) string { return "well blown" }
-func (r *fakeRun) Close() error              { return nil }
+func (r *fakeRun) Close() error              { r.closed = true; return nil }
 
 func must[T any](v T, err error) T {
 	if err != nil {

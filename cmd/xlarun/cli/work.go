@@ -61,10 +61,11 @@ func (s *session) begin(context.Context) error {
 		}
 	}
 	s.report.Phase(phase)
-	var err error
-	if s.run, err = s.Start(s.backend); err != nil {
+	r, err := s.Start(s.backend)
+	if err != nil { // r may be a nil pointer in a run.Run that is not nil
 		return settingError(err, "", nil)
 	}
+	s.run = r
 	return nil
 }
 
