@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -215,6 +216,12 @@ func Purpose(kind string, e Experiment) string {
 		return d.Purpose()
 	}
 	return kind + " " + settings.Words(e)
+}
+
+// InChoice reports whether a part's setting is given behind the colon of its choice, as in "mlp:16,16".
+func InChoice(e Experiment, c settings.Chosen, f settings.Field) bool {
+	choice, ok := settings.Lookup(e, c.Name)
+	return ok && strings.Contains(choice.Text(), ":") && f.IsArgument()
 }
 
 // Measured is an Experiment that knows the names of its metrics before it runs: all that Metrics.Values may have of it,

@@ -28,8 +28,10 @@ import (
 	_ "xlarun/rollout/islands" // kinds of run
 	_ "xlarun/rollout/ppo"
 	"xlarun/rollout/run/runfolder"
+	"xlarun/rollout/run/session"
 	_ "xlarun/rollout/selfplay"
 	_ "xlarun/rollout/sparse"
+	"xlarun/xlabridge"
 )
 
 // Exit statuses.
@@ -130,6 +132,14 @@ func joinBools(args []string) (out []string) {
 		out = append(out, arg)
 	}
 	return out
+}
+
+// openBackend opens what o names. The interpreter stops at the first NaN.
+func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
+	if o.Backend == console.Reference {
+		return session.NewNaNFinder(), nil
+	}
+	return console.OpenBackend(ctx, o, l)
 }
 
 func newRoot(a *App) *cobra.Command {

@@ -203,7 +203,7 @@ func (t *task) config() (string, error) {
 		fmt.Fprintf(&b, "\n[%s]\n", c.Name)
 		err = errors.Join(err, write("name", f.Value()))
 		for _, f := range settings.Fields(c.Settings) {
-			if !argued(t.Experiment, c, f) {
+			if !run.InChoice(t.Experiment, c, f) {
 				err = errors.Join(err, write(f.Name, f.Value()))
 			}
 		}
@@ -211,8 +211,10 @@ func (t *task) config() (string, error) {
 	return b.String(), err
 }
 
-// argued tells whether a part's setting stands behind the colon of its choice.
-func argued(e run.Experiment, c settings.Chosen, f settings.Field) bool {
-	own, ok := settings.Lookup(e, c.Name)
-	return ok && strings.Contains(own.Text(), ":") && f.IsArgument()
+// configWith sets the settings that a run chose, and returns the config file that repeats it.
+func (t *task) configWith(chosen settings.Values) (string, error) {
+	if err := t.apply(maps.Clone(map[string]any(chosen)), "", nil); err != nil {
+		return "", err
+	}
+	return t.config()
 }

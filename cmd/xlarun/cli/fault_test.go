@@ -108,11 +108,7 @@ func (c *count) run(t *testing.T) error {
 	}
 	task, err := (&flagValues{values: values}).resolve(countingKind(c.step), "", nil)
 	require.NoError(t, err)
-	s, err := newSession(a, task, ownFlags{out: c.out, resume: c.resume})
-	if err != nil {
-		return err
-	}
-	return s.supervise(c.ctx)
+	return a.runTask(c.ctx, task, ownFlags{out: c.out, resume: c.resume})
 }
 
 // left is what of a run must not differ, by name.
@@ -369,7 +365,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 				f()
 			}
 			if n > during {
-				time.Sleep(2 * memoryEvery / 5)
+				time.Sleep(200 * time.Millisecond) // the session looks for the folder every 500 ms
 			}
 			return nil
 		}

@@ -43,11 +43,7 @@ func kindCommand(a *App, k run.Kind) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := newSession(a, t, g.own)
-			if err != nil {
-				return err
-			}
-			return s.supervise(cmd.Context())
+			return a.runTask(cmd.Context(), t, g.own)
 		},
 	}
 	g.addSettings(cmd.Flags(), k)

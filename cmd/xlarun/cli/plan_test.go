@@ -28,13 +28,11 @@ func TestConfigRecordsThePlan(t *testing.T) {
 	x, err := resolve("CartPole-v1", "--memory", "2G", "--tune", "quick")
 	require.NoError(t, err)
 	require.Equal(t, settings.Bytes(2e9), x.Experiment.(run.Planned).Planned().Memory)
-	s := &session{
-		task: x, state: state{profile: run.Profile{Chosen: settings.Values{"tile": 48, "lanes-last": true, "unroll": 2,
-			"vector-width": 512}}}}
-	require.NoError(t, s.record())
+	text, err := x.configWith(settings.Values{"tile": 48, "lanes-last": true, "unroll": 2, "vector-width": 512})
+	require.NoError(t, err)
 	for _, line := range []string{"tile = 48\n", "lanes-last = true\n", "unroll = 2\n", "vector-width = 512\n",
 		"tune = 'quick'\n", "memory = '2000000000'\n"} {
-		require.Contains(t, s.text, line)
+		require.Contains(t, text, line)
 	}
 }
 

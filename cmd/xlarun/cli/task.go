@@ -11,6 +11,7 @@ import (
 	"xlarun/cmd/xlarun/console"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/session"
 	"xlarun/rollout/settings"
 )
 
@@ -19,7 +20,7 @@ type task struct {
 	run.Kind
 	run.Experiment
 	session sessionSettings
-	cadence cadence
+	cadence session.Cadence
 	source  string // the argument that it came from
 	text    string // the config file that repeats it
 	notice  string // what is to be said of where it came from

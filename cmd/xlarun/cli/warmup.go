@@ -18,6 +18,7 @@ import (
 	"xlarun/cmd/xlarun/display"
 	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
+	"xlarun/rollout/run/session"
 	"xlarun/xlabridge"
 )
 
@@ -104,7 +105,7 @@ type warmup struct {
 type warmupTask struct {
 	*task `json:"-"`
 	warm  run.Run
-	judge *judge
+	judge *session.Judge
 	err   error
 
 	Program     string   `json:"program"`
@@ -286,7 +287,7 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 	if err == nil {
 		var candidates []run.Candidate
 		if candidates, err = c.Candidates(s); err == nil && len(candidates) > 0 {
-			t.judge, err = newJudge(b, p, t.Purpose(), candidates, true)
+			t.judge, err = session.NewJudge(b, p, t.Purpose(), candidates, true)
 		}
 	}
 	t.err = err

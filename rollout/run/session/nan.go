@@ -1,11 +1,9 @@
-package cli
+package session
 
 import (
-	"context"
 	"fmt"
 	"math"
 
-	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
@@ -13,11 +11,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-// nanFinder is the reference interpreter as a backend that watches every op and stops the run at the first one that
+// NaNFinder is the reference interpreter as a backend that watches every op and stops the run at the first one that
 // makes a NaN of numbers, with the op, the source line, the step and the member.
 //
 // An episode goes on in its lane after it ended, uncounted; a NaN that is made there stops the run too.
-type nanFinder struct {
+type NaNFinder struct {
 	*xlabridge.Reference
 	// tile is the number of members that are played together, lanesLast tells which axis they are on; memberAt gives
 	// the member at a lane of a tile. They come with the run (see follow); until then members are not named.
@@ -36,22 +34,15 @@ type loop struct{ turn int }
 // enclosing is the outermost loop over tiles and the outermost loop over steps around a node; nil where there is none.
 type enclosing struct{ tiles, steps *loop }
 
-// openBackend opens what o names, with a NaN finder for the interpreter.
-func openBackend(ctx context.Context, o console.BackendFlags, l console.Listener) (xlabridge.Backend, error) {
-	if o.Backend == console.Reference {
-		return newNaNFinder(), nil
-	}
-	return console.OpenBackend(ctx, o, l)
-}
-
-func newNaNFinder() *nanFinder {
-	f := &nanFinder{loops: map[*graph.Node]*loop{}, ticks: map[*graph.Node]*loop{}, inside: map[*graph.Node]enclosing{}}
+// NewNaNFinder returns a NaNFinder. It knows the members of a run that a session runs on it.
+func NewNaNFinder() *NaNFinder {
+	f := &NaNFinder{loops: map[*graph.Node]*loop{}, ticks: map[*graph.Node]*loop{}, inside: map[*graph.Node]enclosing{}}
 	f.Reference = &xlabridge.Reference{Hook: f.hook}
 	return f
 }
 
 // follow learns where a run's members are.
-func (f *nanFinder) follow(r run.Run) {
+func (f *NaNFinder) follow(r run.Run) {
 	if l, ok := r.(run.Located); ok {
 		f.tile, f.lanesLast = l.Lanes()
 		f.memberAt = l.MemberAt
@@ -59,12 +50,12 @@ func (f *nanFinder) follow(r run.Run) {
 }
 
 // Compile learns where the program's loops are.
-func (f *nanFinder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
+func (f *NaNFinder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
 	f.learn(p.Graph, enclosing{})
 	return f.Reference.Compile(p, o)
 }
 
-func (f *nanFinder) learn(g *graph.Graph, around enclosing) {
+func (f *NaNFinder) learn(g *graph.Graph, around enclosing) {
 	for _, n := range g.Nodes {
 		f.inside[n] = around
 		for i, body := range n.Bodies {
@@ -87,7 +78,7 @@ func (f *nanFinder) learn(g *graph.Graph, around enclosing) {
 }
 
 // hook sees every op, those of a loop's body before the loop itself.
-func (f *nanFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
+func (f *NaNFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 	if l := f.ticks[n]; l != nil {
 		l.turn++
 	}
@@ -114,7 +105,7 @@ func (f *nanFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 }
 
 // where names the step and the member of element at of a value.
-func (f *nanFinder) where(n *graph.Node, s graph.Shape, at int) string {
+func (f *NaNFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	text := ""
 	around := f.inside[n]
 	if around.steps != nil {
@@ -139,7 +130,7 @@ func (f *nanFinder) where(n *graph.Node, s graph.Shape, at int) string {
 
 // lanes is the axis of a value that the members of a tile are on: that of the plan, or else the only one of their
 // number; -1 where it cannot be told.
-func (f *nanFinder) lanes(s graph.Shape) int {
+func (f *NaNFinder) lanes(s graph.Shape) int {
 	axis := 0
 	if f.lanesLast {
 		axis = s.Rank() - 1
