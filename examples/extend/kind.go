@@ -30,6 +30,8 @@ type Search struct {
 	Rounds  int `set:"rounds" program:"no" resume:"any" min:"1" max:"1073741823" help:"rounds at most"`
 }
 
+var _ run.Player = (*Search)(nil) // its members are judged, played and drawn
+
 // Last is the last round.
 func (s *Search) Last() int64 { return int64(s.Rounds) }
 

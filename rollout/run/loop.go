@@ -231,7 +231,19 @@ func (l *Loop) Ending(last Metrics) string {
 	return fmt.Sprintf("%s %.4g", words(last.Values[0].Name), last.Values[0].Number)
 }
 
-// words are a metric's name for people.
+// Table returns no table.
+func (l *Loop) Table() []string { return nil }
+
+// Files returns no files.
+func (l *Loop) Files(bool) ([]File, error) { return nil, nil }
+
+// Phases returns no phases: a loop does not know the parts of its step.
+func (l *Loop) Phases(int) ([]Phase, error) { return nil, nil }
+
+// Cost returns zero: a loop does not know how many units its program computes.
+func (l *Loop) Cost() graph.Cost { return graph.Cost{} }
+
+// words returns a metric's name as words.
 func words(metric string) string { return strings.ReplaceAll(metric, "_", " ") }
 
 // WithCandidates is a loop as a Run whose members may be the best: of a state, on the host, candidates gives those that
@@ -253,6 +265,9 @@ func (c choosing[S]) Candidates(s Snapshot) ([]Candidate, error) {
 	}
 	return c.candidates(state.(S)), nil
 }
+
+// Fame returns nil: there is no hall of fame.
+func (c choosing[S]) Fame(Snapshot) ([]Famed, error) { return nil, nil }
 
 // Steps is the number of calls of Advance that the state has behind it.
 func (l *Loop) Steps() int64 { return l.step }

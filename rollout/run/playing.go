@@ -54,6 +54,15 @@ func (s *Scene) Own() *settings.Values { return &s.Parted }
 // Title is the environment's id.
 func (s *Scene) Title() string { return s.Env }
 
+// Sampled returns 0: no episodes are written.
+func (s *Scene) Sampled() int { return 0 }
+
+// MemberCount returns 0: members cannot be made again.
+func (s *Scene) MemberCount(Snapshot) (int, error) { return 0, nil }
+
+// Remake makes no members.
+func (s *Scene) Remake(xlabridge.Backend, Snapshot, []int) ([]Sampled, error) { return nil, nil }
+
 // Judged is the number of fresh episodes.
 func (a *Aim) Judged() int { return a.Judge }
 

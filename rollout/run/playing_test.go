@@ -235,10 +235,10 @@ func TestLoopAsRun(t *testing.T) {
 	steps(t, r, 2)
 	s, err := r.Snapshot()
 	require.NoError(t, err)
-	candidates, err := r.(Chooser).Candidates(s)
+	candidates, err := r.(Members).Candidates(s)
 	require.NoError(t, err)
 	require.Equal(t, "it", candidates[0].Name)
 	require.Equal(t, 28., must(graph.Float(candidates[0].Params.(*graph.Array))))
-	_, err = r.(Chooser).Candidates(Snapshot{})
+	_, err = r.(Members).Candidates(Snapshot{})
 	require.ErrorContains(t, err, "restore what the same settings made")
 }

@@ -27,6 +27,8 @@ type Profile struct {
 	// Chosen are the settings that were chosen for the run: with them, it repeats to the byte whatever is stored or
 	// free then.
 	Chosen settings.Values `json:"-"`
+	// Placement says where the members play; nil: not known.
+	Placement *Placement `json:"-"`
 }
 
 // Fact is a named value that JSON can hold.
@@ -125,4 +127,11 @@ func (p Profile) PlanNotice() string {
 		return p.Choice.Reason + "; the plan is the rule's"
 	}
 	return p.Choice.Reason
+}
+
+// Placement says where a run's members play: in which lane of which tile.
+type Placement struct {
+	Lanes     int                      // members of a tile
+	LanesLast bool                     // they lie along the last axis
+	Member    func(tile, lane int) int // the member in a lane of a tile, both from 0; -1: padding
 }

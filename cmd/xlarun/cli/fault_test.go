@@ -19,7 +19,6 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/graph"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/rollout/run/runfolder/disktest"
@@ -42,10 +41,10 @@ func countingKind(step func(n int64) error) run.Kind {
 	}}
 }
 
-func (c *counting) Check(plan.Machine) error                 { return nil }
 func (c *counting) Title() string                            { return "counting" }
-func (c *counting) Setup() string                            { return "ten figures" }
-func (c *counting) Purpose() string                          { return "counting" }
+func (c *counting) About() run.About                         { return run.About{Setup: "ten figures", Purpose: "counting"} }
+func (c *counting) Ending(run.Metrics) string                { return "" }
+func (c *counting) Table() []string                          { return nil }
 func (c *counting) Last() int64                              { return int64(c.Steps) }
 func (c *counting) Board() []run.Row                         { return nil }
 func (c *counting) Start(xlabridge.Backend) (run.Run, error) { return c, nil }

@@ -56,8 +56,8 @@ func inspectCommand(a *App) *cobra.Command {
 				return settingError(err, "", nil)
 			}
 			defer func() { _ = r.Close() }()
-			x, ok := r.(run.Inspected)
-			if !ok {
+			x, ok := r.(run.Profiled)
+			if !ok || x.Compiled() == nil {
 				return fmt.Errorf("runs of %s show no program", t.Name)
 			}
 			if phase == phaseOptimized {

@@ -93,11 +93,12 @@ func (g *flagValues) readRun(k run.Kind, arg string) (*task, error) {
 // and what was chosen.
 func (g *flagValues) checkTune(t *task) error {
 	wanted := g.values["tune"]
-	if e, ok := t.Experiment.(run.Giver); ok && (wanted == plan.TuneQuick || wanted == plan.TuneFull) {
-		if names := e.Given(); len(names) > 0 {
-			return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
-				"leave one of them out", wanted, strings.Join(names, ", "))
-		}
+	if wanted != plan.TuneQuick && wanted != plan.TuneFull {
+		return nil
+	}
+	if names := t.About().Given; len(names) > 0 {
+		return console.BadInput("--tune got %s, but the plan is given (%s), so that there is nothing to measure: "+
+			"leave one of them out", wanted, strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -177,10 +178,7 @@ func resumeConfig(dir, path string) (c *configFile, notice string, err error) {
 
 // mayChange tells whether a run of the task may go on with another value of a setting.
 func (t *task) mayChange(f settings.Field) bool {
-	if b, ok := t.Experiment.(run.Bound); ok && slices.Contains(b.Bound(), f.Name) {
-		return false
-	}
-	return f.MayChange()
+	return f.MayChange() && !slices.Contains(t.About().Bound, f.Name)
 }
 
 // all are the settings of a task by name. Those of where it runs may always change.

@@ -151,15 +151,15 @@ func (p *profiler) measure(ctx context.Context) error {
 	if r.Machine, err = machine.Measure(b, p.devices); err != nil {
 		return err
 	}
-	if t, ok := x.(run.Timed); ok {
-		if r.Phases, err = t.Phases(min(p.repeats, 5)); err != nil {
-			return err
-		}
+	profiled, ok := x.(run.Profiled)
+	if !ok {
+		return nil
 	}
-	if c, ok := x.(run.Costed); ok {
-		r.Roofline = rooflineOf(c.Cost(), r.UnitSeconds, r.Machine)
+	if cost := profiled.Cost(); cost != (graph.Cost{}) {
+		r.Roofline = rooflineOf(cost, r.UnitSeconds, r.Machine)
 	}
-	return nil
+	r.Phases, err = profiled.Phases(min(p.repeats, 5))
+	return err
 }
 
 // transfer times the way of the state to the host and back.

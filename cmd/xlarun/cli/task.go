@@ -38,10 +38,7 @@ func (t *task) programs() string {
 	if p, ok := t.Experiment.(run.Player); ok {
 		text += fmt.Sprintf("judge=%d ", p.Judged())
 	}
-	if p, ok := t.Experiment.(run.Programmed); ok {
-		return text + p.Programs()
-	}
-	return text + settings.Program(t.Experiment)
+	return text + run.Programs(t.Experiment)
 }
 
 // defaultKind is the kind of an argument or a file that does not name one.
@@ -174,14 +171,10 @@ func (g *flagValues) resolve(kind run.Kind, arg string, file *configFile) (*task
 // idle refuses flags of settings that mean nothing as the others stand. A file may have them: the config of a run has
 // all settings.
 func (g *flagValues) idle(e run.Experiment) error {
-	s, ok := e.(run.Selective)
-	if !ok {
-		return nil
-	}
-	names, wants := s.Idle()
-	for _, name := range names {
+	about := e.About()
+	for _, name := range about.Idle {
 		if text, is := g.values[name]; is {
-			return &settings.Error{Key: name, Got: text, Wants: wants}
+			return &settings.Error{Key: name, Got: text, Wants: about.IdleWants}
 		}
 	}
 	return nil

@@ -174,11 +174,11 @@ func (w *warmup) run(ctx context.Context) error {
 
 // fetch reads the experiment's data, where it has some.
 func (t *task) fetch(ctx context.Context, a *App) error {
-	f, ok := t.Experiment.(run.Fetcher)
-	if !ok {
+	fetch := t.About().Fetch
+	if fetch == nil {
 		return nil
 	}
-	if err := f.Fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
+	if err := fetch(ctx, display.NewDownloadBar(a.Out, a.Getenv)); err != nil {
 		if ctx.Err() != nil {
 			return console.ErrInterrupted
 		}
@@ -279,14 +279,14 @@ func (t *warmupTask) compile(b xlabridge.Backend) {
 		}
 	}
 	p, plays := t.Experiment.(run.Player)
-	c, chooses := r.(run.Chooser)
-	if !plays || !chooses {
+	m, has := r.(run.Members)
+	if !plays || !has {
 		return
 	}
 	s, err := r.Snapshot()
 	if err == nil {
 		var candidates []run.Candidate
-		if candidates, err = c.Candidates(s); err == nil && len(candidates) > 0 {
+		if candidates, err = m.Candidates(s); err == nil && len(candidates) > 0 {
 			t.judge, err = session.NewJudge(b, p, t.Purpose(), candidates, true)
 		}
 	}

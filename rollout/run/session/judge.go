@@ -60,7 +60,7 @@ func (j *Judge) Close() error {
 // player returns the experiment if its members are judged, else nil.
 func (s *session) player() run.Player {
 	p, ok := s.Experiment.(run.Player)
-	if _, chooses := s.run.(run.Chooser); !ok || !chooses {
+	if _, has := s.run.(run.Members); !ok || !has {
 		return nil
 	}
 	return p
@@ -116,7 +116,7 @@ func (s *session) result(ended bool, within time.Duration) error {
 
 // candidates returns those of a state.
 func (s *session) candidates(held *runfolder.Checkpoint) ([]run.Candidate, error) {
-	return s.run.(run.Chooser).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
+	return s.run.(run.Members).Candidates(run.Snapshot{Step: held.Step, Arrays: held.Arrays})
 }
 
 // judgeMembers judges the candidates and the hall of fame on the same fresh episodes. It writes the first candidate,

@@ -73,7 +73,7 @@ func (s *session) writeCentre(held *runfolder.Checkpoint) error {
 
 // writeFiles writes the kind's further files.
 func (s *session) writeFiles(ended bool) error {
-	f, ok := s.run.(run.Filed)
+	f, ok := s.run.(run.Results)
 	if !ok || s.Folder == nil {
 		return nil
 	}

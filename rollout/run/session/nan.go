@@ -11,51 +11,44 @@ import (
 	"xlarun/xlabridge"
 )
 
-// NaNFinder is the reference interpreter as a backend that watches every op and stops the run at the first one that
-// makes a NaN of numbers, with the op, the source line, the step and the member.
+// NaNFinder is the reference interpreter as a backend that stops the run at the first op that makes a NaN from numbers.
+// The error names the op, the source line, the step and the member.
 //
-// An episode goes on in its lane after it ended, uncounted; a NaN that is made there stops the run too.
+// After an episode has ended, its lane goes on and does not count. A NaN that is made there stops the run too.
 type NaNFinder struct {
 	*xlabridge.Reference
-	// tile is the number of members that are played together, lanesLast tells which axis they are on; memberAt gives
-	// the member at a lane of a tile. They come with the run (see follow); until then members are not named.
-	tile      int
-	lanesLast bool
-	memberAt  func(tile, lane int) int
+	placement func() *run.Placement // of the members of the run under way; nil, or a nil result: not known
 
 	loops  map[*graph.Node]*loop // by the loop's own node
-	ticks  map[*graph.Node]*loop // by the first node of its body
+	ticks  map[*graph.Node]*loop // by the first node of the loop's body
 	inside map[*graph.Node]enclosing
 }
 
 // loop counts the turns of a loop under way.
 type loop struct{ turn int }
 
-// enclosing is the outermost loop over tiles and the outermost loop over steps around a node; nil where there is none.
+// enclosing has the outermost loop over tiles and the outermost loop over steps around a node; nil: there is none.
 type enclosing struct{ tiles, steps *loop }
 
-// NewNaNFinder returns a NaNFinder. It knows the members of a run that a session runs on it.
+// NewNaNFinder returns a NaNFinder. It names members only while a session runs on it.
 func NewNaNFinder() *NaNFinder {
 	f := &NaNFinder{loops: map[*graph.Node]*loop{}, ticks: map[*graph.Node]*loop{}, inside: map[*graph.Node]enclosing{}}
 	f.Reference = &xlabridge.Reference{Hook: f.hook}
 	return f
 }
 
-// follow learns where a run's members are.
+// follow sets the run under way. Its placement may change in a restart, so it is asked for when there is a NaN.
 func (f *NaNFinder) follow(r run.Run) {
-	if l, ok := r.(run.Located); ok {
-		f.tile, f.lanesLast = l.Lanes()
-		f.memberAt = l.MemberAt
-	}
+	f.placement = func() *run.Placement { return r.Profile().Placement }
 }
 
-// Compile learns where the program's loops are.
+// Compile finds the loops of a program.
 func (f *NaNFinder) Compile(p *graph.Program, o xlabridge.CompileOptions) (*xlabridge.Compiled, error) {
-	f.learn(p.Graph, enclosing{})
+	f.findLoops(p.Graph, enclosing{})
 	return f.Reference.Compile(p, o)
 }
 
-func (f *NaNFinder) learn(g *graph.Graph, around enclosing) {
+func (f *NaNFinder) findLoops(g *graph.Graph, around enclosing) {
 	for _, n := range g.Nodes {
 		f.inside[n] = around
 		for i, body := range n.Bodies {
@@ -72,18 +65,18 @@ func (f *NaNFinder) learn(g *graph.Graph, around enclosing) {
 			if l != nil && len(body.Nodes) > 0 {
 				f.loops[n], f.ticks[body.Nodes[0]] = l, l
 			}
-			f.learn(body, in)
+			f.findLoops(body, in)
 		}
 	}
 }
 
-// hook sees every op, those of a loop's body before the loop itself.
+// hook is called after every op; the ops of a loop's body come before the loop.
 func (f *NaNFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 	if l := f.ticks[n]; l != nil {
 		l.turn++
 	}
 	if l := f.loops[n]; l != nil {
-		l.turn = 0 // the loop is through
+		l.turn = 0 // the loop has ended
 	}
 	if len(n.Bodies) > 0 || len(n.Inputs) == 0 {
 		return nil
@@ -95,7 +88,7 @@ func (f *NaNFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 		}
 		for _, x := range in {
 			if firstNaN(x) >= 0 {
-				return nil // it was there before: a parameter, a constant
+				return nil // the NaN is older: of a parameter or a constant
 			}
 		}
 		return fmt.Errorf("the first NaN appeared here%s; look at the inputs of this op, or clamp them",
@@ -104,17 +97,21 @@ func (f *NaNFinder) hook(n *graph.Node, in, out []*graph.Tensor) error {
 	return nil
 }
 
-// where names the step and the member of element at of a value.
+// where names the step and the member of element `at` of a value, as the end of a sentence; "" if they are not known.
 func (f *NaNFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	text := ""
 	around := f.inside[n]
 	if around.steps != nil {
 		text = fmt.Sprintf(", in step %d", around.steps.turn)
 	}
-	if around.tiles == nil || f.memberAt == nil {
+	if around.tiles == nil || f.placement == nil {
 		return text
 	}
-	axis := f.lanes(s)
+	p := f.placement()
+	if p == nil {
+		return text
+	}
+	axis := lanesAxis(s, p)
 	if axis < 0 {
 		return text
 	}
@@ -122,25 +119,25 @@ func (f *NaNFinder) where(n *graph.Node, s graph.Shape, at int) string {
 	for _, d := range s.Dims[axis+1:] {
 		stride *= d
 	}
-	if member := f.memberAt(around.tiles.turn-1, at/stride%f.tile); member >= 0 {
+	if member := p.Member(around.tiles.turn-1, at/stride%p.Lanes); member >= 0 {
 		text += fmt.Sprintf(", in member %d", member)
 	}
 	return text
 }
 
-// lanes is the axis of a value that the members of a tile are on: that of the plan, or else the only one of their
-// number; -1 where it cannot be told.
-func (f *NaNFinder) lanes(s graph.Shape) int {
+// lanesAxis returns the axis of the lanes in a value: the axis of the plan if it has as many elements as there are
+// lanes, else the only axis that has; -1 if it is not clear.
+func lanesAxis(s graph.Shape, p *run.Placement) int {
 	axis := 0
-	if f.lanesLast {
+	if p.LanesLast {
 		axis = s.Rank() - 1
 	}
-	if s.Rank() > 0 && s.Dims[axis] == f.tile {
+	if s.Rank() > 0 && s.Dims[axis] == p.Lanes {
 		return axis
 	}
 	axis = -1
 	for i, d := range s.Dims {
-		if d != f.tile {
+		if d != p.Lanes {
 			continue
 		}
 		if axis >= 0 {
@@ -151,7 +148,7 @@ func (f *NaNFinder) lanes(s graph.Shape) int {
 	return axis
 }
 
-// firstNaN is the index of the first NaN of a float tensor, -1 where there is none.
+// firstNaN returns the index of the first NaN of a float tensor; -1 if there is none.
 func firstNaN(t *graph.Tensor) int {
 	if !t.Shape.DType.IsFloat() {
 		return -1

@@ -9,16 +9,21 @@ import (
 	"xlarun/graph"
 	"xlarun/rollout/episode"
 	"xlarun/rollout/population"
+	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
+
+// placement has tiles of four lanes.
+func placement(lanesLast bool) *run.Placement {
+	return &run.Placement{Lanes: 4, LanesLast: lanesLast, Member: func(tile, lane int) int { return 100*tile + lane }}
+}
 
 // Three tiles of four lanes each run five steps; lane 2 of tile 1 takes the logarithm of a negative number in step 4.
 func TestNaNFinderNamesStepAndMember(t *testing.T) {
 	f := NewNaNFinder()
-	f.tile = 4
-	f.memberAt = func(tile, lane int) int { return 100*tile + lane }
+	f.placement = func() *run.Placement { return placement(false) }
 	const tiles, steps = 3, 5
-	run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
+	find := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 		type state struct{ I, Sum *graph.Array }
 		end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
 			return graph.Lt(s.I, tiles)
@@ -35,9 +40,9 @@ func TestNaNFinderNamesStepAndMember(t *testing.T) {
 		}, state{graph.Of(int32(0)), graph.Scalar(0)})
 		return end.Sum
 	})
-	_, err := run(graph.Int32s([]int32{-1, -1}))
+	_, err := find(graph.Int32s([]int32{-1, -1}))
 	require.NoError(t, err, "no lane is bad")
-	_, err = run(graph.Int32s([]int32{102, 4}))
+	_, err = find(graph.Int32s([]int32{102, 4}))
 	require.ErrorContains(t, err, "log: the first NaN appeared here, in step 4, in member 102;")
 	require.ErrorContains(t, err, "nan_test.go:", "the source line")
 }
@@ -55,13 +60,12 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 		{4, false, 3, 2},
 	} {
 		f := NewNaNFinder()
-		f.tile, f.lanesLast = 4, c.last
-		f.memberAt = func(tile, lane int) int { return 100*tile + lane }
+		f.placement = func() *run.Placement { return placement(c.last) }
 		var options []graph.VMapOption
 		if c.last {
 			options = append(options, graph.LanesLast())
 		}
-		run := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
+		find := xlabridge.Jit1(f, func(bad *graph.Array) *graph.Array {
 			type state struct{ I, Sum *graph.Array }
 			end := graph.NamedWhile(population.TilesLoop, func(s state) *graph.Array {
 				return graph.Lt(s.I, 3)
@@ -79,14 +83,14 @@ func TestNaNFinderTellsLanesFromOtherAxes(t *testing.T) {
 			}, state{graph.Of(int32(0)), graph.Scalar(0)})
 			return end.Sum
 		})
-		_, err := run(graph.Of(int32(203)))
+		_, err := find(graph.Of(int32(203)))
 		require.ErrorContains(t, err, ", in member 203;", "case %d", c.number)
 	}
 }
 
 func TestNaNFinderLetsGivenNaNsPass(t *testing.T) {
 	f := NewNaNFinder()
-	run := xlabridge.Jit1(f, func(x *graph.Array) *graph.Array { return graph.Add(graph.Log(x), 1) })
-	_, err := run(graph.Float32s([]float32{float32(math.NaN())}))
+	find := xlabridge.Jit1(f, func(x *graph.Array) *graph.Array { return graph.Add(graph.Log(x), 1) })
+	_, err := find(graph.Float32s([]float32{float32(math.NaN())}))
 	require.NoError(t, err)
 }

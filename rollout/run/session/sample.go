@@ -16,15 +16,16 @@ import (
 const TrajectoriesName = "trajectories.safetensors"
 
 // Sample chooses n members of the population that plays after a state. The seed and the step alone decide which. If
-// the experiment cannot make its members again, Sample takes the first of those that saved returns.
+// the experiment, a run.Player, cannot make its members again, Sample takes the first of those that saved returns.
 func Sample(b xlabridge.Backend, e run.Experiment, s run.Snapshot, n int,
 	saved func() ([]run.Candidate, error)) ([]run.Sampled, error) {
 	seed := e.On().Seed
-	if from, ok := e.(run.Sampler); ok {
-		all, err := from.Members(s)
-		if err != nil {
-			return nil, err
-		}
+	p := e.(run.Player)
+	all, err := p.MemberCount(s)
+	if err != nil {
+		return nil, err
+	}
+	if all > 0 {
 		draw := rand.New(rand.NewPCG(uint64(seed), uint64(s.Step)))
 		chosen := map[int]bool{}
 		var numbers []int
@@ -34,14 +35,14 @@ func Sample(b xlabridge.Backend, e run.Experiment, s run.Snapshot, n int,
 			}
 		}
 		slices.Sort(numbers)
-		return from.Remake(b, s, numbers)
+		return p.Remake(b, s, numbers)
 	}
 	candidates, err := saved()
-	var all []run.Sampled
+	var members []run.Sampled
 	for i, c := range candidates[:min(n, len(candidates))] {
-		all = append(all, run.Sampled{Candidate: c, Number: i, Key: run.EpisodesKey(seed + 1)})
+		members = append(members, run.Sampled{Candidate: c, Number: i, Key: run.EpisodesKey(seed + 1)})
 	}
-	return all, err
+	return members, err
 }
 
 // Trajectories are the episodes of a few members.
@@ -60,7 +61,7 @@ type Episode struct {
 	EndedBy string // "terminated", "truncated" or "steps"
 }
 
-// Play plays an episode of each member, the first if there are several. There is one member at least. version is the
+// Play plays an episode of each member of an experiment, a run.Player: the first if there are several. There is one member at least. version is the
 // version of the program.
 func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, members []run.Sampled,
 	version string) (*Trajectories, error) {
@@ -106,14 +107,14 @@ func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, 
 
 // writeTrajectories writes the episodes of a few members after the last state, if the experiment asks for it.
 func (s *session) writeTrajectories() error {
-	p, ok := s.Experiment.(interface{ Sampled() int })
+	p, ok := s.Experiment.(run.Player)
 	if !ok || p.Sampled() == 0 || s.Folder == nil {
 		return nil
 	}
 	snapshot := run.Snapshot{Step: s.held.Step, Arrays: s.held.Arrays}
 	members, err := Sample(s.backend, s.Experiment, snapshot, p.Sampled(), func() ([]run.Candidate, error) {
-		if c, ok := s.run.(run.Chooser); ok {
-			return c.Candidates(snapshot)
+		if m, ok := s.run.(run.Members); ok {
+			return m.Candidates(snapshot)
 		}
 		return nil, nil
 	})

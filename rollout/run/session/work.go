@@ -28,11 +28,11 @@ func (s *session) work(ctx context.Context) error {
 
 // fetch downloads the data that the experiment needs.
 func (s *session) fetch(ctx context.Context) error {
-	f, ok := s.Experiment.(run.Fetcher)
-	if !ok {
+	fetch := s.Experiment.About().Fetch
+	if fetch == nil {
 		return nil
 	}
-	err := f.Fetch(ctx, opening{s.Observer})
+	err := fetch(ctx, opening{s.Observer})
 	if err != nil && ctx.Err() != nil {
 		return ErrInterrupted
 	}
@@ -181,8 +181,8 @@ func (s *session) end(ctx context.Context) error {
 		}
 		return nil
 	}
-	if t, ok := s.run.(run.Tabled); ok {
-		lines := t.Table()
+	if r, ok := s.run.(run.Results); ok {
+		lines := r.Table()
 		s.update(func(x *state) { x.table = lines })
 	}
 	if err := s.hold(); err != nil {
@@ -246,8 +246,8 @@ func (s *session) record(m run.Metrics, now time.Time, seconds float64) (news Ne
 		if ok = !x.ended; !ok {
 			return
 		}
-		if e, ok := s.run.(run.Ending); ok {
-			x.ending = e.Ending(m)
+		if r, ok := s.run.(run.Results); ok {
+			x.ending = r.Ending(m)
 		}
 		x.add(m, seconds)
 		x.lastEnd = now.Sub(s.Start)
@@ -312,14 +312,14 @@ func (s *session) memory(now time.Time) int64 {
 
 // timePhases times the parts of a round once.
 func (s *session) timePhases() {
-	t, ok := s.run.(run.Timed)
+	p, ok := s.run.(run.Profiled)
 	if !ok || s.phases != nil || !s.TimePhases || time.Since(s.Start) < phasesAfter ||
 		s.last.Step >= s.Experiment.Last() {
 		return
 	}
-	phases, err := t.Phases(1)
+	phases, err := p.Phases(1)
 	if err != nil || phases == nil {
-		phases = []run.Phase{}
+		phases = []run.Phase{} // they are not timed again
 	}
 	s.update(func(x *state) { x.phases = phases })
 }
