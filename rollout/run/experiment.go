@@ -33,8 +33,8 @@ type Experiment interface {
 type About struct {
 	// Setup says in a line what is run. "": all settings that the programs depend on, and the seed.
 	Setup string
-	// Purpose says in a few words what the programs are for, with everything that their shapes depend on. It is also the
-	// name under which a tuner stores its plan. "": the kind, and all settings that the programs depend on.
+	// Purpose says in a few words what the programs are for, with everything that their shapes depend on. A tuner
+	// stores its plan under this name. "": the kind, and all settings that the programs depend on.
 	Purpose string
 	// Programs is a text that is equal for experiments that need the same programs. "": settings.Program.
 	Programs string
@@ -64,8 +64,9 @@ type Progress interface {
 
 // Common are the settings that all kinds of run have.
 type Common struct {
-	Seed    int64 `set:"seed" program:"no" help:"seed of every random number"`
-	Devices int   `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core" help:"devices to run on; 0 for all, on cpu one a core"`
+	Seed    int64    `set:"seed" program:"no" help:"seed of every random number"`
+	Devices int      `set:"devices" resume:"any" min:"1" max:"1024" zero:"all, on cpu one a core"`
+	_       struct{} `help:"devices to run on; 0 for all, on cpu one a core"`
 }
 
 // On returns c.
@@ -85,8 +86,14 @@ type Planned interface {
 // Planning are the settings of a Planned experiment: Common, and how the plan is chosen.
 type Planning struct {
 	Common
-	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free" wants:"a number of bytes such as 2G, 500M or 1.5GiB" help:"memory that the run's arrays may take on all devices, as 2G or 500MiB (default what is free)"`
-	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full" help:"how what is not given of the plan is chosen: auto (what an earlier quick or full stored, else the rule), off (the rule),\nquick (measure for up to 3 s and store), full (up to 60 s); another plan changes last digits"`
+	Memory settings.Bytes `set:"memory" program:"no" resume:"any" min:"1" zero:"what is free"`
+	_      struct{}       `wants:"a number of bytes such as 2G, 500M or 1.5GiB"`
+	_      struct{}       `help:"memory that the run's arrays may take on all devices, as 2G or 500MiB"`
+	_      struct{}       `help:"(default what is free)"`
+	Tune   string         `set:"tune" program:"no" resume:"any" oneof:"auto,off,quick,full"`
+	_      struct{}       `help:"how the settings of the plan that are not given are chosen: auto (as an earlier"`
+	_      struct{}       `help:"quick or full stored, else by the rule), off (by the rule), quick (measure for up to"`
+	_      struct{}       `help:"3 s and store), full (up to 60 s); another plan changes last digits"`
 }
 
 // Planned returns p.

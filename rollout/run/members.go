@@ -8,9 +8,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Player is an Experiment whose members play episodes: they can be judged, played, drawn and sampled. An experiment that
-// embeds Playing, or Scene and Aim, is a Player; its members cannot be made again unless it has MemberCount and
-// Remake of its own.
+// Player is an Experiment whose members play episodes: they can be judged, played, drawn and sampled. An experiment
+// that embeds Playing, or Scene and Aim, is a Player. Its members cannot be made again unless it defines MemberCount
+// and Remake.
 type Player interface {
 	// Rollout returns how a member plays.
 	Rollout() (*episode.Rollout, error)

@@ -102,7 +102,8 @@ func TestPlaying(t *testing.T) {
 		{11, func(x *turns) {
 			x.Env = "Duel-v0"
 		},
-			`env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each member plays by itself`},
+			`env: got "Duel-v0", want an environment of one player: in this one 2 move in turn, and here each ` +
+				`member plays by itself`},
 	} {
 		x := newTurns()
 		c.change(x)

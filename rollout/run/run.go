@@ -1,5 +1,5 @@
-// Package run is the contract of the kinds of run (evolve, sparse, …). A kind that keeps it gets a command with flags,
-// config files, a display, warm-up, profile, checkpoints and exact resume.
+// Package run is the contract of the kinds of run (evolve, sparse, …). A kind that implements it gets a command with
+// flags, config files, a display, warm-up, profile, checkpoints and exact resume.
 //
 // A kind registers a Kind. Its New makes an Experiment, whose Start makes a Run. What an experiment and a run can do
 // beyond that are six optional interfaces: Player, Planned and Laned of an Experiment, and Members, Results and
@@ -56,8 +56,8 @@ type File struct {
 
 // Profiled is a Run whose parts can be timed and counted.
 type Profiled interface {
-	// Phases runs each part of a round `repeats` times after a first one, and leaves the state as it was. nil: the parts
-	// cannot be timed.
+	// Phases runs each part of a round `repeats` times after a first one, and leaves the state as it was. nil: the
+	// parts cannot be timed.
 	Phases(repeats int) ([]Phase, error)
 	// Cost counts the work of one of what Kind.Unit counts: a generation, a step of SGD. Zero: it is not known.
 	Cost() graph.Cost

@@ -41,8 +41,10 @@ func countingKind(step func(n int64) error) run.Kind {
 	}}
 }
 
-func (c *counting) Title() string                            { return "counting" }
-func (c *counting) About() run.About                         { return run.About{Setup: "ten figures", Purpose: "counting"} }
+func (c *counting) Title() string { return "counting" }
+func (c *counting) About() run.About {
+	return run.About{Setup: "ten figures", Purpose: "counting"}
+}
 func (c *counting) Ending(run.Metrics) string                { return "" }
 func (c *counting) Table() []string                          { return nil }
 func (c *counting) Last() int64                              { return int64(c.Steps) }
@@ -374,7 +376,7 @@ func TestFolderThatDoesNotStay(t *testing.T) {
 	c := &count{out: at("moved")}
 	c.step = slow(5, func() { require.NoError(t, os.Rename(at("moved"), at("there"))) })
 	require.NoError(t, c.run(t))
-	require.Contains(t, c.stdout.String(), "the run's folder was moved: what comes now is written to "+at("there"))
+	require.Contains(t, c.stdout.String(), "the run's folder was moved: new files are written to "+at("there"))
 	require.Contains(t, c.stdout.String(), "run folder: "+at("there")+"\n")
 	require.True(t, strings.HasSuffix(c.stdout.String(), "the run is in "+at("there")+"\n"), c.stdout.String())
 	require.NoDirExists(t, at("moved"))

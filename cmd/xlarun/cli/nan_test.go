@@ -30,6 +30,7 @@ func TestEvolveStopsAtTheFirstNaN(t *testing.T) {
 		"mlp:4"))
 	require.Regexp(
 		t,
-		`^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, in member [0-7]; look at`, b.err.String())
+		`^xlarun evolve: generation 1: nan_test\.go:\d+: log: the first NaN appeared here, in step 3, `+
+			`in member [0-7]; look at`, b.err.String())
 	require.NoDirExists(t, "runs")
 }

@@ -32,8 +32,8 @@ func (p *sessionSettings) check(givenBackend bool) (session.Cadence, error) {
 	}
 	if !p.JIT {
 		if givenBackend && p.Backend != console.Reference {
-			return session.Cadence{}, console.BadInput("--jit=false interprets, so it does not go with --backend %s: leave "+
-				"one of them out", p.Backend)
+			return session.Cadence{}, console.BadInput("--jit=false interprets, so it does not go with --backend %s: "+
+				"leave one of them out", p.Backend)
 		}
 		p.Backend = console.Reference
 	}

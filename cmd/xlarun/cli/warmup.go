@@ -72,9 +72,8 @@ func warmupCommand(a *App) *cobra.Command {
 	g.addHelp(cmd, allKinds()...)
 	g.addCall(cmd.Flags(), "")
 	tune := cmd.Flags().Lookup("tune")
-	tune.Usage = "how what is not given of the plan is chosen: off (the rule), quick (the default: what is stored, " +
-		"else measure for up to 3 s and\n" +
-		"store), full (up to 60 s)"
+	tune.Usage = "how the settings of the plan that are not given are chosen: off (by the rule), quick (the " +
+		"default:\nas stored, else measure for up to 3 s and store), full (up to 60 s)"
 	tune.DefValue = plan.TuneQuick
 	cmd.Flags().IntVar(&jobs, "jobs", jobs, "programs that are compiled at a time")
 	return cmd

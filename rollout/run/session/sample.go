@@ -61,8 +61,8 @@ type Episode struct {
 	EndedBy string // "terminated", "truncated" or "steps"
 }
 
-// Play plays an episode of each member of an experiment, a run.Player: the first if there are several. There is one member at least. version is the
-// version of the program.
+// Play plays an episode of each member of an experiment, a run.Player: the first, if a member plays several. There is
+// at least one member. version is the version of the program.
 func Play(b xlabridge.Backend, kind run.Kind, e run.Experiment, s run.Snapshot, members []run.Sampled,
 	version string) (*Trajectories, error) {
 	r, err := e.(run.Player).Rollout()

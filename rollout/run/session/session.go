@@ -1,6 +1,5 @@
 // Package session runs an experiment from its data to its last file: it opens the backend, compiles, runs the rounds,
-// judges the members, and keeps the run's folder. It needs no command line and no terminal: whoever wants to see the run
-// passes an Observer.
+// judges the members, and writes the run's folder. It needs no command line and no terminal: an Observer sees the run.
 package session
 
 import (
