@@ -27,11 +27,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-var update = flag.Bool("update", false, "write docs/from-jax.md")
+var update = flag.Bool("update", false, "write docs/from-jax.md and docs/reference/")
 
-// counterpart is a line of docs/from-jax.md. The compiler checks ours, and a list of their packages' names theirs.
+// counterpart is a line of docs/from-jax.md. The compiler checks our names, a list of the packages' names theirs.
 type counterpart struct {
-	jax  string // names, divided by spaces; within a section's module where they do not begin with one
+	jax  string // names, divided by spaces; in the section's module unless they begin with one
 	ours any    // a function, or a value of a type
 	note string // what differs
 }
@@ -362,8 +362,8 @@ func symbol(t *testing.T, ours any) (folder, name string) {
 	return folder, full[strings.LastIndexByte(full, '.')+1:]
 }
 
-// The page docs/from-jax.md is what the table above says: `go test . -run FromJAX -update` writes it. Ours exist and
-// stand there as they are declared; theirs are names that their packages have.
+// TestFromJAX compares docs/from-jax.md with the table above: `go test . -run FromJAX -update` writes it. Our functions
+// are shown as they are declared. Theirs must be names that their packages have.
 func TestFromJAX(t *testing.T) {
 	var names struct {
 		Versions map[string]string
@@ -378,18 +378,18 @@ func TestFromJAX(t *testing.T) {
 	var page strings.Builder
 	fmt.Fprintf(&page, `# From JAX
 
-What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here. `+"`go test . -run FromJAX -update`"+
-		` writes this page from
-the table in `+"`fromjax_test.go`"+
-		`: signatures are those of the code, and the names on the left are checked against the packages.
+What of JAX %s, flax %s, optax %s and distrax %s has a counterpart here.
+`+"`go test . -run FromJAX -update` writes this page from the table in `fromjax_test.go`."+`
+Signatures come from the code. Names on the left are checked against the packages.
 
 - Functions see one member: there is no batch axis but the one that VMap adds.
-- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+
-		`. int32 and float32 are the defaults; 64-bit types are always there.
-- Axes and other numbers that JAX takes by keyword are arguments or options, functions that end in Option.
-- Outside of compiled programs graph.Eval and the interpreter compute, op by op. On CPUs compiled programs take denormals for 0, as
-  JAX's do; the interpreter does not.
-- Mistakes are errors with the line of the program that made them; nothing is converted or broadcast silently that JAX would refuse.
+- Shapes are values: `+"`graph.ShapeOf(graph.Float32, 2, 3)`"+`.
+- int32 and float32 are the defaults. 64-bit types are always there.
+- Axes and other numbers that JAX takes by keyword are arguments, or options: functions that end in Option.
+- Outside of compiled programs, graph.Eval computes with the interpreter, op by op. On CPUs compiled programs
+  treat denormals as 0, as JAX's do. The interpreter does not.
+- Errors name the line of the program that made the mistake. What JAX would refuse to convert or broadcast is refused
+  here too.
 `, names.Versions["jax"], names.Versions["flax"], names.Versions["optax"], names.Versions["distrax"])
 	seen := map[string]bool{}
 	for _, s := range fromJAX {

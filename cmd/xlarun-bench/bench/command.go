@@ -149,13 +149,7 @@ func rootCommand(h *host) *cobra.Command {
 			"  xlarun bench --against main levels ppo --check",
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if a.revision != "" {
-				return a.run(cmd.Context(), h, args, o.json)
-			}
-			if a.check {
-				return console.BadInput("--check got true without --against: name the revision to compare with")
-			}
-			return h.runSuite(cmd.Context(), h.suites[0], o, args)
+			return h.start(cmd.Context(), h.suites[0], o, a, args, args)
 		},
 	}
 	o.add(cmd.Flags(), h.suites[0])
@@ -176,6 +170,7 @@ func rootCommand(h *host) *cobra.Command {
 // suiteCommand returns the command of one suite.
 func suiteCommand(h *host, s Suite) *cobra.Command {
 	var o flags
+	var a againstFlags
 	var long strings.Builder
 	fmt.Fprintf(&long, "%s.\nxlarun bench --help says how it is timed. Workloads:\n\n", s.What)
 	for _, w := range s.Workloads(Options{Size: neurobench.SizeOn(time.Now())}) {
@@ -185,11 +180,27 @@ func suiteCommand(h *host, s Suite) *cobra.Command {
 		Use: s.Name + " [NAME...]", Aliases: s.Aliases, Short: s.What, Long: long.String(), Args: cobra.ArbitraryArgs,
 		Example: fmt.Sprintf("  xlarun bench %s --peers", s.Name),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return h.runSuite(cmd.Context(), s, o, args)
+			// In bench --against REV ppo, the name of the suite is the name of a run.
+			return h.start(cmd.Context(), s, o, a, append([]string{s.Name}, args...), args)
 		},
 	}
 	o.add(cmd.Flags(), s)
+	a.add(cmd.Flags())
+	for _, name := range []string{"against", "check", "rounds"} {
+		_ = cmd.Flags().MarkHidden(name)
+	}
 	return cmd
+}
+
+// start compares two revisions where --against is given, else it runs workloads of a suite.
+func (h *host) start(ctx context.Context, s Suite, o flags, a againstFlags, runs, workloads []string) error {
+	if a.revision != "" {
+		return a.run(ctx, h, runs, o.json)
+	}
+	if a.check {
+		return console.BadInput("--check got true without --against: name the revision to compare with")
+	}
+	return h.runSuite(ctx, s, o, workloads)
 }
 
 func (h *host) runSuite(ctx context.Context, s Suite, o flags, names []string) error {

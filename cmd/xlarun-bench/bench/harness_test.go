@@ -199,6 +199,9 @@ func TestRefusedArguments(t *testing.T) {
 		{[]string{"one", "--check"}, "--check got true without --against"},
 		{[]string{"--against", "HEAD", "no-run"}, "there is no workload"},
 		{[]string{"--against", "HEAD", "--rounds", "0"}, "--rounds got 0"},
+		// A suite's name is the name of a run here, and no command.
+		{[]string{"--against", "HEAD", "fake", "one"}, `there is no workload "fake"; there are levels, ppo,`},
+		{[]string{"fake", "one", "--check"}, "--check got true without --against"},
 		{[]string{"one", "--backend", "reference"}, "compiles nothing"},
 	} {
 		b := newBed(t, Workload{Name: "one"})

@@ -19,6 +19,24 @@ var registered []func(*App) []*cobra.Command
 // gets the commands by importing the package.
 func Register(commands func(*App) []*cobra.Command) { registered = append(registered, commands) }
 
+// Root returns the command xlarun with all its commands, as the reference of the commands describes them.
+func Root() *cobra.Command {
+	root := newRoot(&App{OpenBackend: openBackend})
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// ProgramOf returns the program that has a command of xlarun.
+func ProgramOf(command string) string {
+	for _, o := range others {
+		if o.name == command {
+			return o.program
+		}
+	}
+	return "xlarun"
+}
+
 // Resolve returns the experiment that settings of a kind of run describe, and the backend that they name. path is the
 // file that errors name.
 func (a *App) Resolve(kind, path string, values map[string]any) (run.Experiment, console.BackendFlags, error) {
@@ -68,17 +86,27 @@ func groupCommand(cmd *cobra.Command, args []string) error {
 	return noCommand(cmd, args[0])
 }
 
-// noCommand says that there is no command of the name below cmd.
-func noCommand(cmd *cobra.Command, name string) error {
+// noCommand says that there is no command of the name below cmd. The help has topics
+// too.
+func noCommand(cmd *cobra.Command, name string, topics ...string) error {
 	var names []string
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
+	names = append(names, topics...)
 	if len(names) == 0 {
 		return console.BadInput("there is no command %q: %s has none below it", name, cmd.CommandPath())
 	}
-	return console.BadInput("there is no command %q%s; there are %s", name, console.DidYouMean(name, names),
-		strings.Join(names, ", "))
+	return noName("command", name, names)
+}
+
+// noName says that nothing of a kind has the name, and suggests the nearest name that is known.
+func noName(what, name string, known []string) error {
+	list := strings.Join(known, ", ")
+	if near := console.DidYouMean(name, known); near != "" {
+		return console.BadInput("there is no %s %q%s (there are %s)", what, name, near, list)
+	}
+	return console.BadInput("there is no %s %q; there are %s", what, name, list)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
@@ -60,8 +61,13 @@ func TestHelpOfParts(t *testing.T) {
 		require.Equal(t, StatusOK, b.do(args...), "%s", b.err)
 		return b.out.String()
 	}
-	for _, kind := range allKinds() {
-		require.Less(t, strings.Count(shown(kind.Name, "--help"), "\n"), 70, kind.Name)
+	for _, name := range []string{"evolve", "islands", "ppo", "pqn", "selfplay", "sparse", "profile", "inspect",
+		"warmup"} {
+		lines := strings.Split(strings.TrimSpace(shown(name, "--help")), "\n")
+		require.LessOrEqual(t, len(lines), 48, "the help of %s takes more than two screens", name)
+		for _, line := range lines {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 120, "%s: %s", name, line)
+		}
 	}
 	text := shown("evolve", "--help", "--strategy", "pgpe")
 	require.True(t, strings.HasPrefix(text, "Settings of the strategy pgpe:\n"), text)
@@ -76,6 +82,47 @@ func TestHelpOfParts(t *testing.T) {
 	require.Equal(t, StatusUsage, b.do("help", "strategies", "pgp"))
 	require.Contains(t, b.err.String(), "did you mean pgpe?")
 	require.Equal(t, StatusUsage, b.do("help", "environments", "CartPole"))
+	require.Contains(t, b.err.String(), `there is no environment "CartPole", did you mean CartPole-v1? (there are A`)
+	require.Equal(t, StatusUsage, b.do("help", "strategiess"))
+	require.Contains(t, b.err.String(), "did you mean strategies?")
+	require.Regexp(t, `(?m)^CartPole-v1 .*\n.*--env-param NAME=VALUE:\n  gravity +a number +\(default 9\.8\)$`,
+		shown("help", "environments", "CartPole-v1"))
+	require.Contains(t, shown("help", "environments", "TicTacToe-v1"), "It has no parameters.")
+	b.err.b.Reset()
+	b.out.b.Reset()
+	require.Equal(t, StatusUsage, b.do("evolve", "--help", "--strategy", "pgp"))
+	require.NotContains(t, b.out.String(), "Flags")
+	require.Contains(t, b.err.String(), `there is no strategy "pgp", did you mean pgpe?`)
+}
+
+// The help of a command names the flags that are seldom needed, and with --all describes them.
+func TestHelpOfSeldomFlags(t *testing.T) {
+	b := newBed(t)
+	flags := map[string]bool{}
+	for _, kind := range allKinds() {
+		b.out.b.Reset()
+		require.Equal(t, StatusOK, b.do(kind.Name, "--help"), "%s", b.err)
+		short := b.out.String()
+		b.out.b.Reset()
+		require.Equal(t, StatusOK, b.do("help", kind.Name, "--all"), "%s", b.err)
+		all := b.out.String()
+		require.NotContains(t, all, "More flags")
+		for _, x := range settings.Fields(kind.New()) {
+			flags[x.Name], flags[kind.Name+" "+x.Name] = true, true
+			require.Regexp(t, "--"+x.Name+`\b`, short, "the help of %s", kind.Name)
+			require.Regexp(t, `(?m)^  (-\w,|   ) --`+x.Name+`\b`, all, "the whole help of %s", kind.Name)
+		}
+		session := defaultSessionSettings()
+		for _, x := range settings.Fields(&session) {
+			flags[x.Name] = true
+		}
+	}
+	for kind, names := range seldomFlags {
+		for _, name := range names {
+			require.True(t, flags[strings.TrimSpace(kind+" "+name)], "seldomFlags has %s of %q, which is no flag", name,
+				kind)
+		}
+	}
 }
 
 func TestManual(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -14,12 +15,33 @@ import (
 
 	"xlarun/cmd/xlarun/console"
 	"xlarun/envs"
+	"xlarun/rollout/episode"
 	"xlarun/rollout/run"
 	"xlarun/rollout/settings"
 )
 
+// helpWidth is the number of columns of the help of runs.
+const helpWidth = 120
+
+// seldomFlags are flags that the help of a command only names; "xlarun help COMMAND --all" shows them. The first list
+// is for all commands, the others are for the command of one kind of run.
+var seldomFlags = map[string][]string{
+	"": {"plugin", "jit", "checkpoint-every", "keep", "memory", "tune", "tile", "lanes-last", "unroll",
+		"vector-width", "hall-of-fame", "sample", "judge", "keys"},
+	"evolve": {"restarts", "max-population", "patience", "min-improvement", "island", "migration-dir",
+		"migrate-every", "migrants"},
+	"islands": {"explore-every"},
+	"ppo": {"init", "anneal", "shared", "shuffle", "accumulate", "precision", "max-grad-norm", "clip-values",
+		"value-weight", "target-kl", "normalize-advantages", "normalize-rewards"},
+	"pqn": {"shuffle", "accumulate", "precision", "max-grad-norm", "reward-scale", "normalize-rewards"},
+	"selfplay": {"lanes", "max-depth", "considered", "temperature", "drawn-moves", "random-moves", "reuse",
+		"use-true-mctx", "schedule", "l2", "value-weight", "max-grad-norm", "accumulate", "symmetries", "precision",
+		"optimized-training", "replay", "arena-every", "arena-games", "pool"},
+}
+
 // helpCommand returns the command help. Unlike cobra's, it refuses commands that do not exist, and it has topics.
 func helpCommand(a *App) *cobra.Command {
+	var all bool
 	cmd := &cobra.Command{
 		Use: "help [COMMAND|TOPIC]", Short: "Help about any command", Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,6 +58,9 @@ func helpCommand(a *App) *cobra.Command {
 						next = c
 					}
 				}
+				if next == nil && at == cmd.Root() {
+					return noCommand(at, name, slices.Sorted(maps.Keys(topics()))...)
+				}
 				if next == nil {
 					return noCommand(at, name)
 				}
@@ -45,13 +70,18 @@ func helpCommand(a *App) *cobra.Command {
 				}
 			}
 			at.InitDefaultHelpFlag()
+			if all {
+				at.Annotations = map[string]string{allKey: ""}
+			}
 			return at.Help()
 		},
 	}
-	names := slices.Sorted(maps.Keys(topics()))
-	cmd.Long = "Help shows the help of a command. The topics " + strings.Join(names, ", ") + "\nlist what there is, " +
-		"and with a name its settings."
-	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes"
+	cmd.Flags().BoolVar(&all, "all", false, "show every flag, also those that are seldom needed")
+	cmd.Long = "Help shows the help of a command, or of one of the topics\n" +
+		strings.Join(slices.Sorted(maps.Keys(topics())), ", ") +
+		".\nA topic alone is a list. With names after it, it shows the settings of these."
+	cmd.Example = "  xlarun help evolve\n  xlarun help strategies\n  xlarun help strategies cmaes\n" +
+		"  xlarun help policies mlp gru\n  xlarun help environments CartPole-v1"
 	return cmd
 }
 
@@ -60,17 +90,28 @@ func hasCommand(root *cobra.Command, name string) bool {
 }
 
 // topics returns what prints each topic of the help: the environments, and the parts that kinds of run have.
-func topics() map[string]func(w io.Writer, args []string) error {
+func topics() map[string]func(w io.Writer, names []string) error {
 	all := map[string]func(io.Writer, []string) error{"environments": printEnvironments}
-	for _, k := range run.Kinds() {
+	for _, p := range partsOf(run.Kinds()...) {
+		all[plural(p.Name)] = func(w io.Writer, names []string) error { return printPart(w, p, names) }
+	}
+	return all
+}
+
+// partsOf returns the parts that kinds of run have, sorted by name.
+func partsOf(kinds ...run.Kind) (all []settings.Part) {
+	for _, k := range kinds {
 		h, ok := k.New().(settings.HasParts)
 		if !ok {
 			continue
 		}
 		for _, p := range h.Parts() {
-			all[plural(p.Name)] = func(w io.Writer, args []string) error { return printPart(w, p, args) }
+			if !slices.ContainsFunc(all, func(other settings.Part) bool { return other.Name == p.Name }) {
+				all = append(all, p)
+			}
 		}
 	}
+	slices.SortFunc(all, func(a, b settings.Part) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
@@ -88,8 +129,7 @@ func printPart(w io.Writer, p settings.Part, names []string) error {
 	for i, name := range names {
 		choice, ok := p.Choices[settings.Choice(name)]
 		if !ok {
-			return console.BadInput("there is no %s %q%s; there are %s", p.Name, name, console.DidYouMean(name, known),
-				strings.Join(known, ", "))
+			return noName(p.Name, name, known)
 		}
 		if i > 0 {
 			fmt.Fprintln(w)
@@ -120,20 +160,27 @@ func choiceHelp(part, name string, choice any) string {
 	f.SortFlags = false
 	g := &flagValues{values: map[string]string{}}
 	for _, x := range settings.Fields(choice) {
-		setting{g, part + "." + x.Name, x.Type}.add(f, "", x.Help, x.Default, false)
+		setting{g, part + "." + x.Name, x.Type}.add(f, "", unbroken(x.Help), x.Default, false)
 	}
 	if !f.HasAvailableFlags() {
 		return fmt.Sprintf("The %s %s has no settings.\n", part, name)
 	}
-	return fmt.Sprintf("Settings of the %s %s:\n%s", part, name, f.FlagUsages())
+	return fmt.Sprintf("Settings of the %s %s:\n%s", part, name, f.FlagUsagesWrapped(helpWidth))
 }
 
-// printEnvironments lists the environments, or those that are named.
+// unbroken joins the lines of a text.
+func unbroken(text string) string { return strings.ReplaceAll(text, "\n", " ") }
+
+// printEnvironments lists the environments, or shows those that are named with their parameters.
 func printEnvironments(w io.Writer, names []string) error {
+	shown := names
+	if len(names) == 0 {
+		shown = envs.IDs()
+	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, id := range envs.IDs() {
-		if len(names) > 0 && !slices.Contains(names, id) {
-			continue
+	for i, id := range shown {
+		if !slices.Contains(envs.IDs(), id) {
+			return noName("environment", id, envs.IDs())
 		}
 		e, err := envs.Make(id)
 		if err != nil {
@@ -144,61 +191,126 @@ func printEnvironments(w io.Writer, names []string) error {
 		if s.RewardThreshold != 0 && !math.IsNaN(s.RewardThreshold) {
 			solved = fmt.Sprintf(", solved at %g", s.RewardThreshold)
 		}
+		if len(names) > 0 && i > 0 {
+			fmt.Fprintln(t)
+		}
 		fmt.Fprintf(t, "%s\tobservations %v\tactions %v\t%d steps%s\n", id, s.Observation.Shape(), s.Action, s.MaxSteps,
 			solved)
-	}
-	for _, name := range names {
-		if _, err := envs.Make(name); err != nil {
-			return console.UsageError{Err: err}
+		if len(names) > 0 {
+			if err := printParams(t, e); err != nil {
+				return err
+			}
 		}
 	}
 	return t.Flush()
 }
 
+// printParams prints the parameters of an environment.
+func printParams(w io.Writer, e envs.Environment) error {
+	params, err := episode.Params(e)
+	if err != nil {
+		return err
+	}
+	if len(params) == 0 {
+		_, err = fmt.Fprintln(w, "It has no parameters.")
+		return err
+	}
+	fmt.Fprintln(w, "Parameters, set by --env-param NAME=VALUE:")
+	for _, p := range params {
+		fmt.Fprintf(w, "  %s\t%s\t(default %s)\n", p.Name, p.Wants, p.Default)
+	}
+	return nil
+}
+
 // partKey is the annotation of a flag that is a setting of a part.
 const partKey = "part"
 
-// addHelp makes the help of a command short. It leaves out the settings of parts, and for a part that is chosen on the
-// command line it shows these alone.
+// allKey is the annotation of a command whose help shows every flag.
+const allKey = "all"
+
+// addHelp makes the help of a command short. It leaves out the settings of parts, and only names the flags that are
+// seldom needed. If the command line chooses a part, the help shows the settings of that choice and nothing else.
 func (g *flagValues) addHelp(cmd *cobra.Command, kinds ...run.Kind) {
 	cmd.SetHelpFunc(func(c *cobra.Command, args []string) {
 		if c != cmd {
 			c.Root().HelpFunc()(c, args)
 			return
 		}
-		parts := map[string]settings.Part{}
-		for _, k := range kinds {
-			if h, ok := k.New().(settings.HasParts); ok {
-				for _, p := range h.Parts() {
-					parts[p.Name] = p
-				}
-			}
-		}
+		out, parts := c.OutOrStdout(), partsOf(kinds...)
 		shown := false
-		for _, name := range slices.Sorted(maps.Keys(parts)) {
-			text, chosen := g.values[name]
-			if choice, ok := parts[name].Choices[settings.Choice(text)]; chosen && ok {
-				fmt.Fprint(c.OutOrStdout(), choiceHelp(name, settings.Choice(text), choice))
+		for _, p := range parts {
+			text, chosen := g.values[p.Name]
+			if chosen && shown {
+				fmt.Fprintln(out)
+			}
+			if choice, ok := p.Choices[settings.Choice(text)]; chosen && ok {
+				fmt.Fprint(out, choiceHelp(p.Name, settings.Choice(text), choice))
+				shown = true
+			} else if chosen {
+				console.FailHelp(c, noName(p.Name, settings.Choice(text), slices.Sorted(maps.Keys(p.Choices))))
 				shown = true
 			}
 		}
-		if shown {
-			return
-		}
-		var hidden []*pflag.Flag
-		c.Flags().VisitAll(func(f *pflag.Flag) {
-			if f.Annotations[partKey] != nil && !f.Hidden {
-				f.Hidden = true
-				hidden = append(hidden, f)
-			}
-		})
-		c.Root().HelpFunc()(c, args)
-		for _, f := range hidden {
-			f.Hidden = false
-		}
-		for _, name := range slices.Sorted(maps.Keys(parts)) {
-			fmt.Fprintf(c.OutOrStdout(), "Settings of a %s: %s --help --%s NAME, or xlarun help %s\n", name,
-				c.CommandPath(), name, plural(name))
+		if !shown {
+			_, all := c.Annotations[allKey]
+			fmt.Fprint(out, commandHelp(c, parts, slices.Concat(seldomFlags[""],
+				seldomFlags[kinds[0].Name]), all))
 		}
 	})
+}
+
+// commandHelp returns the help of a command. Flags that are seldom needed are only named, unless all are wanted.
+func commandHelp(c *cobra.Command, parts []settings.Part, seldom []string, all bool) string {
+	var b strings.Builder
+	for _, line := range filled(strings.Fields(cmp.Or(c.Long, c.Short)), helpWidth) {
+		fmt.Fprintln(&b, line)
+	}
+	fmt.Fprintf(&b, "\nUsage:\n  %s\n", c.UseLine())
+	for _, below := range pages(c) {
+		fmt.Fprintf(&b, "  %-*s %s\n", len(c.UseLine()), below.CommandPath(), below.Short)
+	}
+	if c.HasExample() {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", c.Example)
+	}
+	shown := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	shown.SortFlags = false
+	var named []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Hidden || f.Annotations[partKey] != nil || f.Name == "help":
+		case !all && slices.Contains(seldom, f.Name):
+			named = append(named, "--"+f.Name)
+		default:
+			line := *f
+			line.Usage = unbroken(f.Usage)
+			shown.AddFlag(&line)
+		}
+	})
+	fmt.Fprintf(&b, "\nFlags:\n%s", shown.FlagUsagesWrapped(helpWidth))
+	if len(named) > 0 {
+		fmt.Fprintf(&b, "\nMore flags, which xlarun help %s --all describes:\n", c.Name())
+		for _, line := range filled(strings.Fields(strings.Join(named, ", ")), helpWidth-2) {
+			fmt.Fprintf(&b, "  %s\n", line)
+		}
+	}
+	for i, p := range parts {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "Settings of one %s: xlarun help %s NAME, or %s --help --%s NAME\n", p.Name, plural(p.Name),
+			c.CommandPath(), p.Name)
+	}
+	return b.String()
+}
+
+// filled joins words into lines of at most so many columns.
+func filled(words []string, columns int) (lines []string) {
+	line := ""
+	for _, word := range words {
+		if line != "" && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
 }

@@ -47,6 +47,18 @@ func (s Streams) PrintJSON(value any) error {
 	return err
 }
 
+// helpFailed is the annotation of a command whose help was asked for what does not exist.
+const helpFailed = "xlarun_help_failed"
+
+// FailHelp makes the command line fail with an error of usage after the help of a command: help functions of cobra
+// return no error.
+func FailHelp(cmd *cobra.Command, err error) {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[helpFailed] = err.Error()
+}
+
 // Grace is how long an interrupted command may take to put its state on disk.
 const Grace = 800 * time.Millisecond
 
@@ -78,6 +90,9 @@ func Run(ctx context.Context, root *cobra.Command, args []string, s Streams) int
 		case <-time.After(Grace): // inside a call that cannot be stopped: a compiler's, a device's
 			o = outcome{root, ErrInterrupted}
 		}
+	}
+	if text, failed := o.cmd.Annotations[helpFailed]; o.err == nil && failed {
+		o.err = BadInput("%s", text)
 	}
 	if o.err == nil {
 		return StatusOK

@@ -1,0 +1,473 @@
+package xlarun_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"xlarun/cmd/xlarun-bench/bench"
+	_ "xlarun/cmd/xlarun-study/command"
+	"xlarun/cmd/xlarun/cli"
+	"xlarun/envs"
+	"xlarun/rollout/episode"
+	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/policy"
+	"xlarun/rollout/ppo/value"
+	"xlarun/rollout/run"
+	"xlarun/rollout/selfplay/network"
+	"xlarun/rollout/settings"
+)
+
+func init() { // as cmd/xlarun-bench does
+	cli.Register(func(a *cli.App) []*cobra.Command {
+		return []*cobra.Command{bench.Command(a.Streams, a.OpenBackend)}
+	})
+}
+
+// described says in a few words what a registered choice is. Its settings are in the registry.
+type described struct{ name, what, state string }
+
+// strategies says what the registered strategies are. n is the number of parameters of a member.
+var strategies = []described{
+	{"openes", "OpenAI's evolution strategy with Adam (Salimans et al., 2017)", "3 n"},
+	{"pgpe", "policy gradients with parameter-based exploration (Sehnke et al., 2010)", "4 n"},
+	{"ars", "augmented random search with Adam (Mania et al., 2018)", "3 n"},
+	{"eggroll", "OpenES with noise of low rank in each matrix (EGGROLL, arXiv 2511.16652)", "3 n; sgd: n"},
+	{"snes", "separable natural evolution strategy (Wierstra et al., 2014)", "2 n"},
+	{"xnes", "exponential natural evolution strategy with a full matrix (Glasmachers et al., 2010)", "n²"},
+	{"cmaes", "CMA-ES with negative weights (Hansen, 2016)", "2 n²"},
+	{"sepcmaes", "CMA-ES with a diagonal covariance (Ros and Hansen, 2008)", "4 n"},
+	{"crfmnes", "fast moving natural evolution strategy: a diagonal and one long axis (Nomura and Ono, 2022)", "5 n"},
+	{"de", "differential evolution, best/1/bin or rand/1/bin, without dithering (Storn and Price, 1997)", "n a member"},
+	{"pso", "particle swarm optimisation (Kennedy and Eberhart, 1995)", "3 n a member"},
+	{"simplega", "genetic algorithm with one mutation rate", "n an elite"},
+	{"samrga", "genetic algorithm whose mutation rates are inherited", "n an elite"},
+	{"randomsearch", "Gaussian noise around the start; the baseline", "2 n"},
+}
+
+var policies = []described{
+	{"mlp", "perceptron with hidden layers of these sizes", ""},
+	{"normedmlp", "perceptron with layer normalisation before each activation", ""},
+	{"linear", "one layer", ""},
+	{"blockmlp", "perceptron with block-sparse layers between its hidden layers", ""},
+	{"cnn", "convolutions with so many channels, then a perceptron; observations are [height, width, channels]", ""},
+	{"gru", "gated recurrent unit, with the formulas of flax's GRUCell, then a linear layer", ""},
+	{"lstm", "long short-term memory, with the formulas of flax's LSTMCell, then a linear layer", ""},
+	{"mingru", "GRU whose gates do not read the carry (Feng et al., 2024), then a linear layer", ""},
+	{"elman", "simple recurrent network (Elman, 1990; flax's SimpleCell), then a linear layer", ""},
+	{"ctrnn", "continuous-time recurrent network with learned time constants (Beer, 1995)", ""},
+	{"spiking", "layers of spiking neurons: see [spiking.md](../spiking.md)", ""},
+}
+
+var valueHeads = []described{
+	{"plain", "one output is the value; the loss is half the squared error, clipped as in PPO", ""},
+	{"popart", "one output, normalised by running moments of the returns (van Hasselt et al., 2016)", ""},
+	{"twohot", "a distribution over bins of the symmetric logarithm of returns (Hafner et al., 2023)", ""},
+}
+
+var networks = []described{
+	{"mlp", "perceptron with hidden layers of these sizes", ""},
+	{"graph", "message passing between the edges of a graph; for games that colour edges", ""},
+	{"tower", "residual convolutions; for games with a board as picture", ""},
+}
+
+// family is a section of the page of environments.
+type family struct {
+	title, what string
+	ids         []string
+}
+
+var families = []family{
+	{"Classic control",
+		"The first five are as in Gymnasium, the swing-ups as in EvoJAX (`go doc xlarun/envs/classic`).",
+		[]string{"CartPole-v1", "Acrobot-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1",
+			"CartPoleSwingUp-Easy-v1", "CartPoleSwingUp-Hard-v1"}},
+	{"MinAtar", "The games of MinAtar on 10 x 10 cells (`go doc xlarun/envs/minatar`).",
+		[]string{"Asterix-MinAtar-v1", "Breakout-MinAtar-v1", "Freeway-MinAtar-v1", "Seaquest-MinAtar-v1",
+			"SpaceInvaders-MinAtar-v1"}},
+	{"bsuite", "Steering, exploration, memory and credit assignment (`go doc xlarun/envs/small`).",
+		[]string{"Catch-bsuite-v1", "DeepSea-bsuite-v1", "MemoryChain-bsuite-v1", "UmbrellaChain-bsuite-v1",
+			"DiscountingChain-bsuite-v1"}},
+	{"Small tasks", "The first four are gymnax's own. TMaze asks for memory: remember a sign until the junction.",
+		[]string{"FourRooms-misc-v1", "BernoulliBandit-misc-v1", "Reacher-misc-v1", "Swimmer-misc-v1", "TMaze-v1"}},
+	{"Foraging", forageText, []string{"Forage-L0-v1", "Forage-L1-v1", "Forage-L2-v1", "Gather-v1"}},
+	{"Games", "Games of two players for tree search, and Ramsey colourings, a puzzle for one. Tic-tac-toe, Connect\n" +
+		"Four, Hex and Othello equal pgx 2.6.0's, move by move. See [selfplay.md](../selfplay.md).",
+		[]string{"TicTacToe-v1", "ConnectFour-v1", "Hex-v1", "Othello-v1", "Clique-6-3-v1", "Clique-14-4-v1",
+			"Clique-avoid-6-3-v1", "Ramsey-5-3-v1"}},
+}
+
+const forageText = `Each level asks for one ability more (` + "`go doc xlarun/envs/levels`" + `). Mean returns of whole
+episodes:
+
+| level | asks for | random | by hand, no memory | evolved, no memory | by hand, memory | evolved, memory |
+| --- | --- | --- | --- | --- | --- | --- |
+| L0 | a reflex: food on 8 x 8 cells, seen 5 x 5 | 10 | 58 | 47 (mlp:16,16) | | |
+| L1 | discrimination: walls, food, poison, energy on 16 x 16 cells | 0 | 31 | 56 (mlp:32,32) | | |
+| L2 | memory: good berries are shown once, and change; predators | -4 | 1 | -1 (mlp:32,32) | 67 | 45 (gru:16) |
+
+Gather has food between walls on 16 x 16 cells, seen 7 x 7. Its parameters add hazards, decoys, and a reward that is
+paid beside the true one.`
+
+// ticks replaces ´ by backquotes, which a raw string cannot hold.
+func ticks(text string) string { return strings.ReplaceAll(text, "´", "`") }
+
+const generated = "\n<!-- Written by `go test . -run Reference -update` from the registries. -->\n"
+
+// inputNote explains the mark of settings that are inputs of the program.
+const inputNote = "A setting with † is an input of the compiled program: another value compiles nothing.\n"
+
+// TestReference compares docs/reference with the registries: `go test . -run Reference -update` writes the pages.
+func TestReference(t *testing.T) {
+	pages := map[string]string{
+		"strategies": strategiesPage(t), "policies": policiesPage(t), "environments": environmentsPage(t),
+		"commands": commandsPage(t),
+	}
+	for _, name := range slices.Sorted(maps.Keys(pages)) {
+		file := "docs/reference/" + name + ".md"
+		if *update {
+			require.NoError(t, os.MkdirAll("docs/reference", 0o755))
+			require.NoError(t, os.WriteFile(file, []byte(pages[name]), 0o644))
+		}
+		got, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, pages[name], string(got), "run `go test . -run Reference -update`")
+	}
+	files, err := os.ReadDir("docs/reference")
+	require.NoError(t, err)
+	require.Len(t, files, len(pages), "docs/reference has files that nothing writes")
+}
+
+func strategiesPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Strategies\n" + generated + ticks(`
+´xlarun evolve ENV --strategy NAME´ and ´xlarun islands´ search with one of these. Settings are flags:
+´--strategy.sigma 0.2´. Formulas and defaults are those of evosax 0.3.2, with four differences:
+
+- ´pgpe´ uses Adam by default.
+- ´xnes´ has a full matrix, by the matrix exponential. evosax's stays diagonal.
+- ´cmaes´ renews its eigenvectors when a tenth of the covariance has changed. evosax renews them in each generation.
+- ´eggroll´ is not in evosax.
+
+evosax minimises, xlarun maximises. [bbob.md](../bbob.md) compares both on 24 functions and names what is left out.
+´cmaes´ and ´sepcmaes´ shrink where all members are equal, as at the start of MountainCar; so do evosax's.
+
+n is the number of parameters of a member. "Even" populations consist of antithetic pairs. Genomes are vectors of
+float32, or trees: the policy's own arrays, of any dtype. ´eggroll´ never forms a member's matrices: a layer is one
+product for all members of a tile, plus what each member's factors add.
+
+| name | what it is | state | members | genomes |
+| --- | --- | --- | --- | --- |
+`))
+	for _, d := range strategies {
+		s, ok := strategy.Part().Choices[d.name].(strategy.Strategy)
+		require.True(t, ok, "strategy %s", d.name)
+		members := []string{"any", "even"}[s.GroupSize()-1]
+		if bounded, ok := s.(strategy.Bounded); ok {
+			members = fmt.Sprintf("%d or more", bounded.LeastPopulation())
+		}
+		genomes := "trees"
+		if _, ok := s.(strategy.Flat); ok {
+			genomes = "vectors"
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s | %s | %s |\n", d.name, d.name, d.what, d.state, members, genomes)
+	}
+	b.WriteString("\n" + inputNote)
+	choicesSection(t, &b, "##", strategy.Part(), strategies)
+	return b.String()
+}
+
+func policiesPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Policies, value heads and networks\n" + generated + "\n" + inputNote)
+	for _, s := range []struct {
+		title, text string
+		part        settings.Part
+		all         []described
+	}{
+		{"Policies", "`--policy NAME` chooses the network of a member or agent. The setting marked : may follow a\n" +
+			"colon: `--policy mlp:64,64`. The others are flags: `--policy.activation relu`.", policy.Part(), policies},
+		{"Value heads", "`xlarun ppo --value NAME` chooses how a value is read from the critic's outputs.",
+			value.Part(), valueHeads},
+		{"Networks of self-play", "`xlarun selfplay --network NAME` chooses the network with the policy and the value.",
+			network.Part(), networks},
+	} {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| name | what it is |\n| --- | --- |\n", s.title, s.text)
+		for _, d := range s.all {
+			fmt.Fprintf(&b, "| %s | %s |\n", d.name, d.what)
+		}
+		choicesSection(t, &b, "###", s.part, s.all)
+	}
+	return b.String()
+}
+
+// choicesSection writes a table of settings for each choice of a part. All that are registered must be described.
+func choicesSection(t *testing.T, b *strings.Builder, level string, p settings.Part, all []described) {
+	var names []string
+	for _, d := range all {
+		names = append(names, d.name)
+	}
+	require.ElementsMatch(t, slices.Collect(maps.Keys(p.Choices)), names, "describe what is registered as %s", p.Name)
+	var none []string
+	for _, d := range all {
+		fields := settings.Fields(p.Choices[d.name])
+		if len(fields) == 0 {
+			none = append(none, "`"+d.name+"`")
+			continue
+		}
+		fmt.Fprintf(b, "\n%s %s\n\n| setting | default | takes | what it is |\n| --- | --- | --- | --- |\n", level,
+			d.name)
+		for _, f := range fields {
+			name := "`" + f.Name + "`"
+			if f.IsArgument() {
+				name += " :"
+			}
+			settingRow(b, name, f)
+		}
+	}
+	if len(none) > 0 {
+		fmt.Fprintf(b, "\nWithout settings: %s.\n", strings.Join(none, ", "))
+	}
+}
+
+func settingRow(b *strings.Builder, name string, f settings.Field) {
+	if f.Traced {
+		name += " †"
+	}
+	takes := strings.ReplaceAll(f.Wants, " that a float32 holds", "")
+	if strings.Contains(f.Help, "; 0 for ") {
+		takes, _, _ = strings.Cut(takes, ", 0 for ")
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, cell(f.Default), cell(takes), cell(f.Help))
+}
+
+// cell escapes a text for a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("\n", " ", "|", "\\|", "<", "&lt;", "*", "\\*").Replace(text)
+}
+
+func environmentsPage(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("# Environments\n" + generated + ticks(`
+All environments can be drawn: ´xlarun render ID´. Those of classic control, MinAtar, bsuite and the small tasks equal
+gymnax 1.0.1 state by state, in 2,000 transitions each with the same keys. The swing-ups and TMaze are not in gymnax.
+´go doc xlarun/envs/classic CartPole´ explains the observations, actions and rewards of one.
+
+´--env-param NAME=VALUE´ sets a parameter. A range ´LOW..HIGH´ gives each episode its own number. Parameters are inputs
+of the compiled program, so another value compiles nothing. "Steps" is the limit of an episode. "Solved at" is a mean
+return.
+`))
+	var ids []string
+	for _, f := range families {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| environment | observation | action | steps | solved at |\n"+
+			"| --- | --- | --- | --- | --- |\n", f.title, f.what)
+		ids = append(ids, f.ids...)
+		var params strings.Builder
+		for _, id := range f.ids {
+			e, err := envs.Make(id)
+			require.NoError(t, err)
+			s := e.Spec()
+			solved := ""
+			if s.RewardThreshold != 0 && !math.IsNaN(s.RewardThreshold) {
+				solved = fmt.Sprintf("%g", s.RewardThreshold)
+			}
+			fmt.Fprintf(&b, "| %s | %v | %v | %d | %s |\n", id, s.Observation.Shape(), s.Action,
+				s.MaxSteps, solved)
+			all, err := episode.Params(e)
+			require.NoError(t, err)
+			for i, p := range all {
+				if i > 0 {
+					id = ""
+				}
+				fmt.Fprintf(&params, "| %s | `%s` | %s | %s |\n", id, p.Name, p.Default, p.Wants)
+			}
+		}
+		if params.Len() > 0 {
+			b.WriteString("\n| environment | parameter | default | takes |\n| --- | --- | --- | --- |\n" +
+				params.String())
+		}
+	}
+	require.ElementsMatch(t, envs.IDs(), ids, "each environment belongs to one family of this page")
+	return b.String()
+}
+
+func commandsPage(t *testing.T) string {
+	root := cli.Root()
+	var b strings.Builder
+	b.WriteString("# Commands\n" + generated + ticks(`
+Three programs share one command line; ´xlarun´ hands the commands of the other two over. The flags of runs and of
+´study run´ are also keys of their config files, without the dashes. ´xlarun COMMAND --help´ shows the flags in the
+terminal, for runs only those that are needed often; ´xlarun help COMMAND --all´ shows all.
+
+| command | program | what it does |
+| --- | --- | --- |
+`))
+	var commands []*cobra.Command
+	var walk func(c *cobra.Command, program string)
+	walk = func(c *cobra.Command, program string) {
+		for _, below := range c.Commands() {
+			if below.Hidden {
+				continue
+			}
+			of := program
+			if c == root {
+				of = cli.ProgramOf(below.Name())
+			}
+			if !below.HasAvailableSubCommands() || len(ownFlags(below)) > 0 || below.Name() == "completion" {
+				commands = append(commands, below)
+				fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", below.CommandPath(), anchor(below), of, cell(below.Short))
+			}
+			if below.Name() != "completion" {
+				walk(below, of)
+			}
+		}
+	}
+	walk(root, "")
+	shared := sharedFlags(t, root)
+	b.WriteString("\n## Flags of every kind of run\n\n" + inputNote + flagsHead)
+	flagRows(&b, shared, settingsOf("evolve"))
+	for _, c := range commands {
+		flags, kind := ownFlags(c), ""
+		fmt.Fprintf(&b, "\n## %s\n\n`%s`\n\n%s.\n", c.CommandPath(), c.UseLine(), strings.TrimSuffix(c.Short, "."))
+		if _, isRun := run.Lookup(c.Name()); isRun && c.Parent() == root {
+			b.WriteString("It also has the [flags of every kind of run](#flags-of-every-kind-of-run).\n")
+			flags, kind = without(flags, shared), c.Name()
+		}
+		for _, other := range []*cobra.Command{c.Parent(), child(root, "evolve"), child(child(root, "study"), "run")} {
+			own := without(flags, ownFlags(other))
+			common := without(flags, own)
+			if other != c && len(common) > 30 {
+				flags = own
+				b.WriteString("It also has the flags of the kind of run that its argument names.\n")
+			} else if other != c && len(common) > 3 {
+				flags = own
+				fmt.Fprintf(&b, "It also has flags of [%s](#%s):\n%s.\n", other.CommandPath(), anchor(other),
+					strings.Join(filled(names(common), 119), "\n"))
+			}
+		}
+		if len(flags) > 0 {
+			b.WriteString(flagsHead)
+			flagRows(&b, flags, settingsOf(kind))
+		}
+	}
+	return b.String()
+}
+
+const flagsHead = "\n| flag | default | takes | what it is |\n| --- | --- | --- | --- |\n"
+
+// ownFlags returns the flags that the help of a command describes, without those of parts.
+func ownFlags(c *cobra.Command) (all []*pflag.Flag) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden && f.Name != "help" && f.Annotations["part"] == nil {
+			all = append(all, f)
+		}
+	})
+	return all
+}
+
+func child(root *cobra.Command, name string) *cobra.Command {
+	i := slices.IndexFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
+	return root.Commands()[i]
+}
+
+// sharedFlags returns the flags that the commands of all kinds of run have, with the same help and default.
+func sharedFlags(t *testing.T, root *cobra.Command) []*pflag.Flag {
+	shared := ownFlags(child(root, "evolve"))
+	for _, k := range run.Kinds() {
+		shared = without(shared, without(shared, ownFlags(child(root, k.Name))))
+	}
+	require.Greater(t, len(shared), 5)
+	return shared
+}
+
+// without returns the flags that are not among others, by name, default and help.
+func without(flags, others []*pflag.Flag) (left []*pflag.Flag) {
+	for _, f := range flags {
+		if !slices.ContainsFunc(others, func(o *pflag.Flag) bool {
+			return f.Name == o.Name && (f.Usage == o.Usage && f.DefValue == o.DefValue || f.Name == "out")
+		}) {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+// names lists flags, with commas between them.
+func names(flags []*pflag.Flag) (all []string) {
+	for i, f := range flags {
+		name := "`--" + f.Name + "`"
+		if i < len(flags)-1 {
+			name += ","
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
+// filled joins words into lines of at most so many columns.
+func filled(words []string, columns int) (lines []string) {
+	line := ""
+	for _, word := range words {
+		if line != "" && len(line)+1+len(word) > columns {
+			lines, line = append(lines, line), ""
+		}
+		line = strings.TrimSpace(line + " " + word)
+	}
+	return append(lines, line)
+}
+
+// anchor is the anchor of a command's heading.
+func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// settingsOf returns the settings of a kind of run by name; none if there is no such kind.
+func settingsOf(kind string) map[string]settings.Field {
+	all := map[string]settings.Field{}
+	if k, ok := run.Lookup(kind); ok {
+		for _, f := range settings.Fields(k.New()) {
+			all[f.Name] = f
+		}
+	}
+	return all
+}
+
+func flagRows(b *strings.Builder, flags []*pflag.Flag, known map[string]settings.Field) {
+	for _, f := range flags {
+		name := "`--" + f.Name + "`"
+		if f.Shorthand != "" {
+			name += ", `-" + f.Shorthand + "`"
+		}
+		if s, ok := known[f.Name]; ok {
+			settingRow(b, name, s)
+			continue
+		}
+		value, help := strings.Trim(f.DefValue, "[]"), f.Usage
+		if m := defaultInHelp.FindStringSubmatch(help); value == "" && m != nil {
+			value, help = m[2], m[1]
+		}
+		if f.Name == "jobs" {
+			value = "the cores"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, cell(value), cmp.Or(takes[f.Value.Type()], f.Value.Type()),
+			cell(help))
+	}
+}
+
+var defaultInHelp = regexp.MustCompile(`(?s)^(.*) \(default "?([^()]*?)"?\)$`)
+
+// takes says what values a flag takes, by its type.
+var takes = map[string]string{"bool": "true or false", "int": "a whole number", "int64": "a whole number",
+	"float64": "a number", "number": "a number", "string": "a text", "text": "a text", "duration": "a time such as 10m",
+	"intSlice": "whole numbers between commas", "stringArray": "a text, repeatable",
+	"stringSlice": "texts between commas",
+	"bytes":       "a number of bytes such as 2G",
+	"pairs":       "NAME=VALUE, repeatable"}
