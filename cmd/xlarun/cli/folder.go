@@ -35,8 +35,8 @@ func (a *App) newFolder(dir, title string, o runfolder.Options) (*runfolder.Fold
 	return folder, nil
 }
 
-// reopen opens the folder of a run that is to go on, with its newest checkpoint, and returns why newer ones were not
-// taken.
+// reopen opens the folder of a run to resume it, with its newest checkpoint. It returns also why newer checkpoints
+// cannot be used.
 func (t *task) reopen(dir string, options runfolder.Options) (*runfolder.Folder, *runfolder.Checkpoint, []string,
 	error) {
 	folder, err := runfolder.Open(dir, options)
@@ -60,8 +60,8 @@ func (t *task) reopen(dir string, options runfolder.Options) (*runfolder.Folder,
 	return nil, nil, nil, err
 }
 
-// checkResume refuses a checkpoint from which the run cannot go on: it has another version, other settings, or a later
-// step than the last one. If the run's goal is another than the checkpoint's, it takes InfoDone out.
+// checkResume refuses a checkpoint with another version, other settings or a step after the last one. If the run now
+// has another goal, it removes InfoDone.
 func (t *task) checkResume(c *runfolder.Checkpoint, dir string) error {
 	if c.Kind != t.Name || c.Format != t.Version {
 		return fmt.Errorf("its state is of version %d of %s, this xlarun (%s) has version %d of %s: go on with the "+
@@ -82,8 +82,7 @@ func (t *task) checkResume(c *runfolder.Checkpoint, dir string) error {
 	return nil
 }
 
-// atCheckpoint returns the settings that the run had when a checkpoint with that config was written; nil if this
-// program cannot read them.
+// atCheckpoint returns the task with the settings in a checkpoint's config; nil if this program cannot read them.
 func (t *task) atCheckpoint(config string) *task {
 	if config == t.text {
 		return t
@@ -99,8 +98,7 @@ func (t *task) atCheckpoint(config string) *task {
 	return before
 }
 
-// unchanged refuses to go on with other settings than those before, with which the checkpoint was written: the run's
-// config may have been edited.
+// unchanged refuses settings that differ from those in the checkpoint: the user may have edited the run's config.
 func (t *task) unchanged(before *task, c *runfolder.Checkpoint, dir string) error {
 	if before == nil {
 		return nil

@@ -20,19 +20,19 @@ import (
 // mostSampled is the largest number of members that are sampled.
 const mostSampled = 1000
 
-// sampleCommand is `xlarun sample`.
+// sampleCommand returns `xlarun sample`.
 func sampleCommand(a *App) *cobra.Command {
 	var on console.BackendFlags
 	members, out := 3, ""
 	cmd := &cobra.Command{
 		Use:   "sample RUN",
 		Short: "Write the episodes of a few members of a run's population",
-		Long: "Sample takes some members of the population that a run (it may be still at work) plays next after its " +
-			"newest checkpoint: it makes them\n" +
-			"again of the saved state, plays the episode that they play there, the first where there are several, " +
-			"and writes what they saw, did\n" +
-			"and got in each step into one safetensors file. Of a kind of run whose members cannot be made again it " +
-			"takes those that it saved.",
+		Long: "Sample takes some members of the population that a run plays after its newest checkpoint. The run may " +
+			"still be under way. Sample makes\n" +
+			"the members again from the saved state and plays the same episode as the run, the first if there are " +
+			"several. It writes observations,\n" +
+			"actions and rewards of each step into one safetensors file. If the kind of run cannot make its members " +
+			"again, Sample takes those\nthat the run saved.",
 		Example: "  xlarun sample runs/20260102-150405-CartPole-v1 --members 5 --out episodes.safetensors",
 		Args:    console.OneArgument("the folder of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -138,7 +138,7 @@ func readSampled(dir string) (*task, *runfolder.Checkpoint, error) {
 	return t, &c, nil
 }
 
-// savedMembers are the members in a run's folder.
+// savedMembers reads the members in a run's folder.
 func savedMembers(dir string) (all []run.Candidate, err error) {
 	names := []string{run.BestMember, run.CentreMember}
 	for i := 1; console.Exists(filepath.Join(dir, run.FameMember(i)+".safetensors")); i++ {

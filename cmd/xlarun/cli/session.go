@@ -31,7 +31,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	options := runfolder.Options{Keep: t.session.Keep, Disk: a.disk, Notice: screen.Notice}
 	var folder *runfolder.Folder
 	var resume *runfolder.Checkpoint
-	var skipped []string // why newer checkpoints were not taken
+	var skipped []string // notices about checkpoints that cannot be used
 	var err error
 	switch {
 	case o.resume != "":
@@ -70,7 +70,7 @@ func (a *App) runTask(ctx context.Context, t *task, o ownFlags) error {
 	return sessionError(err)
 }
 
-// sessionError makes an error of a session one of the command line.
+// sessionError converts an error of a session to one of the command line.
 func sessionError(err error) error {
 	if errors.As(err, new(session.InterruptedError)) {
 		return console.InterruptedError{Err: err}

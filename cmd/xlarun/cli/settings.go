@@ -12,7 +12,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// sessionSettings say where a run runs and how it is kept: settings that no kind of run needs to know.
+// sessionSettings are the settings of the session: the backend and the checkpoints. No kind of run knows them.
 type sessionSettings struct {
 	Backend string `set:"backend" help:"what to run on: cpu, cuda, tpu, reference"`
 	Plugin  string `set:"plugin" help:"PJRT plugin file to use instead of the pinned one"`
@@ -25,7 +25,8 @@ func defaultSessionSettings() sessionSettings {
 	return sessionSettings{Backend: "cpu", JIT: true, Every: "10s", Keep: 3}
 }
 
-// check reads the cadence and settles the backend. givenBackend tells whether somebody named one.
+// check parses the cadence, and sets the backend to the interpreter without --jit. givenBackend reports whether the
+// user named a backend.
 func (p *sessionSettings) check(givenBackend bool) (session.Cadence, error) {
 	if err := settings.Check(p); err != nil {
 		return session.Cadence{}, err
@@ -47,7 +48,7 @@ func (p *sessionSettings) check(givenBackend bool) (session.Cadence, error) {
 		"generations, updates, … such as 100")
 }
 
-// flags are the backend's, for a run with the common settings c.
+// flags returns the flags of the backend, for a run with the common settings c.
 func (p sessionSettings) flags(c *run.Common) console.BackendFlags {
 	return console.BackendFlags{Backend: p.Backend, Plugin: p.Plugin, Devices: c.Devices}
 }
