@@ -13,8 +13,7 @@ func init() {
 }
 
 // Parents is a (μ/μ, λ) evolution strategy: the next mean is the weighted mean of the best members. Better members
-// have larger weights.
-// Its genomes are trees, as the policy draws them, and so is its state: the mean.
+// have larger weights. Its genomes are trees, as the policy draws them. Its state is the mean, a tree too.
 type Parents struct {
 	Parents int             `set:"parents" min:"1" max:"16777216" help:"best members, of which the next mean is made"`
 	Sigma   settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`

@@ -95,7 +95,8 @@ func (s *session) closeFolder(over context.Context, stop bool) (err error) {
 				metrics = append(metrics, r.Curve)
 			}
 		}
-		if picture := s.Curves(s.Folder.Dir(), metrics, duration(s.first+s.steady)); picture != nil {
+		computed := time.Duration((s.first + s.steady) * float64(time.Second))
+		if picture := s.Curves(s.Folder.Dir(), metrics, computed); picture != nil {
 			_ = s.Folder.Write("curves.png", picture) // a run does not fail for lack of a picture
 		}
 	}

@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"xlarun/rollout/run"
-)
+import "xlarun/rollout/run"
 
 // Observer sees a run from its start to its end. Its methods may be called from many goroutines.
 type Observer interface {
@@ -43,13 +39,10 @@ func (silent) News(News)             {}
 func (silent) Moved(string)          {}
 func (silent) Close(*Outcome) error  { return nil }
 
-// opening shows what happens while data and backend are prepared: notices are phases, and pass; warnings stay.
+// opening is the run.Progress of data and backend. It shows notices as phases.
 type opening struct{ Observer }
 
 func (o opening) Notice(line string) { o.Phase(line) }
 
 // Warn shows that the compile cache is damaged or cannot be written.
 func (o opening) Warn(line string) { o.Observer.Notice(line) }
-
-// duration converts seconds.
-func duration(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

@@ -25,11 +25,11 @@ type Options struct {
 
 	// Folder holds the run's files. The session closes it. nil: no files are written.
 	Folder *runfolder.Folder
-	// Resume is the checkpoint in Folder from which the run goes on; nil: the run is new. If its Info lacks InfoDone,
-	// the run goes on until it reaches its goal anew.
+	// Resume is the checkpoint in Folder from which the run goes on; nil: the run is new. Its Info says whether the run
+	// has ended. Delete InfoDone from it if the goal has changed.
 	Resume *runfolder.Checkpoint
-	// Config returns the text of config.toml: all settings, after it has set those in chosen, which the run chose when
-	// it was compiled. chosen is nil for a run that is resumed. nil: there is no config.toml.
+	// Config sets the settings in chosen, which were chosen when the run was compiled, and returns the text of
+	// config.toml. chosen is nil if the run is resumed. If Config is nil, there is no config.toml.
 	Config func(chosen settings.Values) (string, error)
 	// Cadence is the time or number of steps between checkpoints; zero: 10 s.
 	Cadence Cadence
@@ -38,12 +38,12 @@ type Options struct {
 
 	// Observer sees the run; nil: nobody does.
 	Observer Observer
-	// TimePhases: the parts of a round are timed once, after 5 s, for the observer.
+	// TimePhases times the parts of a round once, after 5 s, for the observer.
 	TimePhases bool
 	// Draw returns the GIF of a member's episode, best.gif; nil: members are not drawn.
 	Draw func(env envs.Environment, rec *episode.Recording, seed int64) ([]byte, error)
-	// Curves returns the picture of the learning curves, curves.png, at the end of a run that has computed for a time;
-	// nil for no picture. nil: there is none.
+	// Curves returns the picture of the learning curves, curves.png, at the end of a run; nil for no picture. computed
+	// is the time that all rounds took. If Curves is nil, there is no picture.
 	Curves func(dir string, metrics []string, computed time.Duration) []byte
 
 	// Start is when the time to the first round begins; zero: when Run is called.
