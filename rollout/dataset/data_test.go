@@ -51,7 +51,7 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// npmServer serves the archive under its registry address, and counts.
+// npmServer serves the archive under its registry address, and counts requests.
 func npmServer(t *testing.T, d *set, body []byte) (address string, served *atomic.Int64) {
 	t.Helper()
 	served = new(atomic.Int64)

@@ -12,7 +12,7 @@ import (
 	"xlarun/xlabridge/fetch"
 )
 
-// ways lists the ways to an npm package's archive.
+// ways lists the ways to fetch an npm package's archive.
 func (s *store) ways() []fetch.Way {
 	var ways []fetch.Way
 	if registry := npmRegistry(s.getenv, os.ReadFile); registry != "" {
@@ -28,8 +28,8 @@ func (s *store) ways() []fetch.Way {
 	return append(ways, fetch.Way{Name: "npm pack", Get: fromNPM})
 }
 
-// npmRegistry is the registry that npm's configuration names: the environment, then the project's .npmrc, then the
-// user's. "" leaves it to npm itself.
+// npmRegistry returns the registry of npm's configuration: the environment, the project's .npmrc, or the user's. ""
+// leaves it to npm.
 func npmRegistry(getenv func(string) string, readFile func(string) ([]byte, error)) string {
 	for _, name := range []string{"npm_config_registry", "NPM_CONFIG_REGISTRY"} {
 		if v := getenv(name); v != "" {
@@ -62,8 +62,7 @@ func npmRegistry(getenv func(string) string, readFile func(string) ([]byte, erro
 	return ""
 }
 
-// fromNPM leaves the download to npm, which knows its own registry and ways (tokens, proxies, client certificates) that
-// the other way does not.
+// fromNPM downloads with npm, which knows its registry, tokens, proxies and client certificates.
 func fromNPM(ctx context.Context, a *fetch.Artefact, dst *fetch.Sink) error {
 	npm, err := exec.LookPath("npm")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // StepsLoop is the name of the loop over an episode's steps; see graph.Node.LoopName.
 const StepsLoop = "steps"
 
-// policyKey is folded into an episode's key for the keys of its policy. It is no number of a step.
+// policyKey is folded into an episode's key for its policy. It is larger than any step's number.
 const policyKey = 1<<31 - 1
 
 // Rollout says how one member is evaluated.
@@ -29,18 +29,17 @@ type Rollout struct {
 	Steps     int       // environment steps per episode, 1 or more
 	Episodes  int       // episodes per member, 1 or more; a Summary has their means
 	Plan      plan.Plan // how it is computed; the zero value: lanes first, one step per turn of the loop
-	Gather    bool      // whether a Summary has the moments of the observations
+	Gather    bool      // a Summary has the moments of the observations
 }
 
 // Summary holds the means over a member's episodes, float32. A population has a leading axis.
 type Summary struct {
 	Return *graph.Array // []: sum of the rewards until the episode ended
 	Length *graph.Array // []: steps until it ended, that one included; Steps if it did not
-	// Failed, [], is the first step after which the return was not finite; 0 if it always was. Of several episodes, it
-	// is that of the first which failed. It is also 0 where only the mean over the episodes is not finite.
+	// Failed, [], is the first step after which the return was not finite, in the first episode that failed. It is 0 if
+	// no episode failed, even if the mean over the episodes is not finite.
 	Failed *graph.Array
-	// Objectives, [k], and Descriptor, [d], are what the environment says of an episode's last state; nil if it says
-	// nothing.
+	// Objectives, [k], and Descriptor, [d], are the environment's in an episode's last state; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
 	// Reports, [r], are the policy's numbers of the episode (policy.Reporter); nil if it has none.
@@ -68,7 +67,7 @@ type Step struct {
 	After       any          // the state after the action
 }
 
-// carry is what one step of an episode hands to the next.
+// carry is the carry of the loop over an episode's steps.
 type carry struct {
 	State   any
 	Policy  any
@@ -80,7 +79,7 @@ type carry struct {
 // sums are sums over steps of an observation's difference from the first one, and of its square: f32[dims...].
 type sums struct{ Linear, Squares *graph.Array }
 
-// add returns the sums with one more difference, where it counts.
+// add returns the sums with one more difference, if counts is true.
 func (s *sums) add(difference, counts *graph.Array) *sums {
 	add := func(sum, x *graph.Array) *graph.Array { return graph.Select(counts, sum.Add(x), sum) }
 	return &sums{add(s.Linear, difference), add(s.Squares, difference.Square())}
@@ -142,8 +141,8 @@ func Play[Y any](r *Rollout, params any, key random.Key, hook func(Step) Y) (Sum
 	return summary, results
 }
 
-// nanIfDiverged returns a step's reward, NaN if the policy's output has NaN. The memory of a recurrent policy may
-// diverge, and a head makes an action of NaN, too.
+// nanIfDiverged returns a step's reward, or NaN if the policy's output has NaN. The memory of a recurrent policy may
+// diverge, and a head turns NaN into an action.
 func nanIfDiverged(s Step) *graph.Array {
 	diverged := graph.ReduceOr(graph.Flatten1D(s.Output.Action.IsNaN()), 0)
 	return graph.Select(diverged, graph.FullLike(s.Reward, math.NaN()), s.Reward)
@@ -159,7 +158,7 @@ func (r *Rollout) prepared(params any) any {
 		}
 		return p.PrepareShared(s)
 	}
-	// With lanes last, each number is a vector of lanes, and rows need no preparation to be whole vectors.
+	// With lanes last, vectors run over the lanes, and rows need no padding.
 	if p, ok := r.Policy.(policy.Preparer); ok && !r.Plan.LanesLast {
 		return p.Prepare(params)
 	}
@@ -182,7 +181,7 @@ func (r *Rollout) action(out *graph.Array, state, p any) *graph.Array {
 // Inputs returns the policy's Numbers and the given parameters of the environment by name. They are inputs of a
 // program; Bound puts them in place inside it.
 func (r *Rollout) Inputs() map[string]*graph.Array {
-	in := settings.Inputs(policy.Behind(r.Policy), policyPrefix)
+	in := settings.Inputs(policy.Unwrap(r.Policy), policyPrefix)
 	for _, p := range r.Given {
 		p.inputs(in)
 	}
@@ -258,10 +257,10 @@ func (r *Rollout) Member(params any, key random.Key) Summary {
 	observed := episodes.Observed
 	episodes.Observed = nil
 	means := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Mean(0) }, episodes)
-	first := graph.ArgMax(episodes.Failed.Gt(0).Convert(graph.Int32), 0)
+	first := episodes.Failed.Gt(0).Convert(graph.Int32).ArgMax(0)
 	means.Failed = graph.DynamicIndex(episodes.Failed, first, 0)
 	if observed != nil {
-		all := observed.Together()
+		all := observed.MergeRows()
 		means.Observed = &all
 	}
 	return means

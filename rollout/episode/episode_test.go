@@ -30,7 +30,7 @@ func newRollout(t *testing.T, env, spec string, steps, episodes int) *Rollout {
 	return &Rollout{Env: e, Policy: p, Head: h, Steps: steps, Episodes: episodes}
 }
 
-// byLoop plays one episode in a Go loop, step by step, and stops where it ends.
+// byLoop plays one episode in a Go loop, up to its end.
 func byLoop(t *testing.T, r *Rollout, params any, key random.Key) (sum, length float64) {
 	t.Helper()
 	p := r.Env.DefaultParams()
@@ -53,7 +53,7 @@ func byLoop(t *testing.T, r *Rollout, params any, key random.Key) (sum, length f
 	return sum, length
 }
 
-// A population's episodes are those of its members, one by one, and what comes after the end does not count.
+// A population's episodes equal its members' episodes, one by one. Steps after the end do not count.
 func TestEvaluateIsALoop(t *testing.T) {
 	for _, c := range []struct {
 		env   string
@@ -71,7 +71,7 @@ func TestEvaluateIsALoop(t *testing.T) {
 			require.Equal(t, returns, floats(t, summary.Return))
 			ended := false
 			for i := range members {
-				params := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, i) }, population)
+				params := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(i) }, population)
 				sum, length := byLoop(t, r, params, keys.At(i))
 				require.InDelta(t, sum, returns[i], 1e-3)
 				require.Equal(t, length, lengths[i])
@@ -82,7 +82,7 @@ func TestEvaluateIsALoop(t *testing.T) {
 	}
 }
 
-// Several episodes: the mean of single ones, each with a key of its own.
+// A summary of several episodes is the mean of single ones, each with its own key.
 func TestEpisodesAreAveraged(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 5, 3)
 	params, key := r.Policy.Init(random.New(1)), random.New(2)
@@ -110,7 +110,7 @@ func TestEnvParamsAreUsed(t *testing.T) {
 	require.Equal(t, []float64{4}, floats(t, got.Length))
 }
 
-// A plan changes how episodes are computed, and not what comes out: steps that the turns do not divide, too.
+// A plan does not change results, even if the unrolled steps do not divide the steps.
 func TestPlansGiveTheSameEpisodes(t *testing.T) {
 	keys := random.Split(random.New(5), 3)
 	var want []float64
@@ -127,18 +127,17 @@ func TestPlansGiveTheSameEpisodes(t *testing.T) {
 	}
 }
 
-// drifter is a policy with memory that draws: it carries a sum of what it saw and of noise from its step's key.
+// drifter is a policy with memory that draws: it carries a sum of observations and of noise from the step's key.
 type drifter struct{}
 
 func (drifter) Init(random.Key) any  { return graph.Scalar(.5) }
 func (drifter) Start(params any) any { return params }
 func (drifter) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
-	x := graph.Add(graph.Add(carry.(*graph.Array), graph.Index(observation, 1)),
-		random.Normal(key, graph.ShapeOf(graph.Float32)))
-	return x, policy.Output{Action: graph.Reshape(x, 1)}
+	x := carry.(*graph.Array).Add(observation.Index(1)).Add(random.Normal(key, graph.ShapeOf(graph.Float32)))
+	return x, policy.Output{Action: x.Reshape(1)}
 }
 
-// A policy's memory lives as long as an episode, its keys are its own, and both are the same in a loop and in a scan.
+// A policy's memory lasts an episode, and its keys differ from the environment's, in a loop and in a scan.
 func TestPoliciesCarryAndDraw(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
 	r.Policy = drifter{}
@@ -153,13 +152,13 @@ func TestPoliciesCarryAndDraw(t *testing.T) {
 	}
 }
 
-// Hooks see each step as it was, those behind the end marked.
+// Hooks see each step. Steps after the end are not Alive.
 func TestHooksSeeTheSteps(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "mlp:3", 60, 1)
 	params := graph.MapTree(graph.ZerosLike, r.Policy.Init(random.New(1))) // always pushes to the left, and falls
 	type row struct{ T, Reward, Alive, Action, Observation, Over *graph.Array }
 	summary, rows := Play(r, params, random.New(2), func(s Step) row {
-		return row{s.Number, s.Reward, s.Alive, s.Action, s.Observation, graph.Or(s.Terminated, s.Truncated)}
+		return row{s.Number, s.Reward, s.Alive, s.Action, s.Observation, s.Terminated.Or(s.Truncated)}
 	})
 	rows, err := graph.Eval(rows)
 	require.NoError(t, err)
@@ -174,7 +173,7 @@ func TestHooksSeeTheSteps(t *testing.T) {
 	require.Equal(t, []int{60, 4}, rows.Observation.Dims())
 }
 
-// What a step reads of a member is counted from shapes: padded layers, state and observation.
+// Bytes counts padded layers, state and observation from shapes.
 func TestBytes(t *testing.T) {
 	for spec, params := range map[string]int{"mlp:16,16": 386, "mlp:60,60": 4610, "linear": 10} {
 		member, carry, err := newRollout(t, "CartPole-v1", spec, 1, 1).Bytes()
@@ -183,20 +182,20 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// forgetful is a policy with memory whose outputs are no numbers in the step after `at`.
+// forgetful is a policy with memory whose outputs are NaN in the step after `at`.
 type forgetful struct{ at float64 }
 
 func (forgetful) Init(random.Key) any { return graph.Scalar(0) }
 func (forgetful) Start(any) any       { return graph.Scalar(0) }
 func (f forgetful) Act(_, carry any, _ *graph.Array, _ random.Key) (any, policy.Output) {
 	steps := carry.(*graph.Array)
-	out := graph.Select(graph.Eq(steps, f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
+	out := graph.Select(steps.Eq(f.at), graph.Float32s([]float32{1, float32(math.NaN())}),
 		graph.Float32s([]float32{1, 0}))
-	return graph.Add(steps, 1), policy.Output{Action: out}
+	return steps.Add(1), policy.Output{Action: out}
 }
 
-// Case 301: outputs of a policy with memory that are no numbers fail the member, though a head makes an action of them;
-// what comes after an episode's end does not count.
+// Case 301: NaN outputs of a policy with memory make the member fail, although a head turns them into an action. Steps
+// after an episode's end do not count.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
 	env, err := envs.Make("CartPole-v1")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 
 const champion = "testdata/cartpole.safetensors"
 
-// A member answers one observation after the other.
+// A member acts on one observation after the other.
 func ExampleLoad() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {
@@ -44,7 +44,7 @@ func ExampleLoad() {
 	// i32[] 1
 }
 
-// A member plays an episode of one's own making, step by step; the policy's carry is its memory, if it has one.
+// A member plays an episode step by step in the caller's loop. The policy's carry is its memory.
 func ExampleMember() {
 	client, err := xlabridge.Open(context.Background(), xlabridge.Options{Backend: "cpu", Devices: 1})
 	if err != nil {
@@ -69,7 +69,7 @@ func ExampleMember() {
 		var terminated, truncated *graph.Array
 		next.State, next.Observation, next.Reward, terminated, truncated = env.Step(keys[1], now.State,
 			m.Head.Action(out.Action), p)
-		next.Over = graph.Or(terminated, truncated)
+		next.Over = terminated.Or(truncated)
 		return next
 	})
 	now := moment{Carry: m.Policy.Start(m.Params), Reward: graph.Scalar(0), Over: envs.False()}

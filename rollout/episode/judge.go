@@ -19,23 +19,21 @@ type Judge struct {
 	members  int
 }
 
-// Judgement is what a member reached on a number of fresh episodes.
+// Judgement is the result of a member on a number of fresh episodes.
 type Judgement struct {
 	Mean   float64   // of the returns
-	Std    float64   // of the returns, as an estimate for all episodes there are; 0 for one episode
-	Error  float64   // the standard error of Mean: Std over the root of the number of episodes
+	Std    float64   // sample standard deviation of the returns; 0 for one episode
+	Error  float64   // standard error of Mean: Std over the root of the number of episodes
 	Length float64   // mean number of steps
-	Return []float64 // of each episode, NaN where it is not finite
-	// episodes whose return is no number; they are in none of the figures but Return and, where these are finite,
-	// Reports
+	Return []float64 // of each episode; NaN if it is not finite
+	// Failed counts the episodes whose return is not finite. They are left out of Mean, Std, Error and Length.
 	Failed int
-	// Reports are the means of what the policy says of the episodes, in the order of policy.Reporter.Reports; nil where
-	// it says nothing.
+	// Reports are the means of the policy's finite reports, in the order of policy.Reporter.Reports; nil for none.
 	Reports []float64
 }
 
-// NewJudge compiles the program that plays so many members, of which example is one, on so many episodes each. purpose
-// says what it is for.
+// NewJudge compiles the program that plays a number of members like example, each on a number of episodes. purpose
+// describes it.
 func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes int, purpose string) (*Judge, error) {
 	var stacked any
 	if err := graph.Try(func() { stacked = stack(repeat(example, members)) }); err != nil {
@@ -55,7 +53,7 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 				return one.Episode(params, random.FoldIn(key, e))
 			})(graph.Iota(episodes))
 			return graph.Concatenate(
-				0, append([]*graph.Array{graph.ExpandDims(s.Return, 0), graph.ExpandDims(s.Length, 0)},
+				0, append([]*graph.Array{s.Return.ExpandDims(0), s.Length.ExpandDims(0)},
 					rowsOf(s.Reports)...)...)
 		})(args[0])
 	})
@@ -71,7 +69,7 @@ func NewJudge(b xlabridge.Backend, r *Rollout, example any, members, episodes in
 	return &Judge{b, program, graph.Leaves(in), episodes, members}, nil
 }
 
-// Program is the compiled program.
+// Program returns the compiled program.
 func (j *Judge) Program() *xlabridge.Compiled { return j.program }
 
 // Play plays the members: episode e of each has the key FoldIn(key, e).
@@ -108,7 +106,7 @@ func (j *Judge) Play(members []any, key random.Key) ([]Judgement, error) {
 	return all, nil
 }
 
-// judge sums episodes up.
+// judge summarises episodes.
 func judge(returns, lengths []float64) (j Judgement) {
 	j.Return = slices.Clone(returns)
 	n := 0.
@@ -137,15 +135,15 @@ func judge(returns, lengths []float64) (j Judgement) {
 	return j
 }
 
-// rowsOf is what policies say of many episodes, [episodes, r], with a row for each of the numbers; none of nil.
+// rowsOf returns the reports of many episodes, [episodes, r], with a row for each number, or none for nil.
 func rowsOf(reports *graph.Array) []*graph.Array {
 	if reports == nil {
 		return nil
 	}
-	return []*graph.Array{graph.Transpose(reports, 1, 0)}
+	return []*graph.Array{reports.Transpose(1, 0)}
 }
 
-// MeanOfFinite is the mean of those of the numbers that are finite; NaN where none is.
+// MeanOfFinite returns the mean of the finite numbers, or NaN.
 func MeanOfFinite(numbers []float64) float64 {
 	sum, n := 0., 0.
 	for _, x := range numbers {
@@ -167,7 +165,7 @@ func repeat(x any, n int) []any {
 	return all
 }
 
-// stack puts trees of one structure together, along a new axis 0 of every leaf.
+// stack stacks trees of one structure along a new axis 0 of every leaf.
 func stack(trees []any) any {
 	first, tree := graph.Flatten(trees[0])
 	columns := make([][]*graph.Array, len(first))

@@ -12,8 +12,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// turnstile has three actions, of which in each step another one is illegal: it costs 100. The reward is the action's
-// number.
+// turnstile has three actions, one of which is illegal in each step and costs 100. The reward is the action's number.
 type turnstile struct{}
 
 func (turnstile) Spec() envs.Spec {
@@ -28,16 +27,16 @@ func (turnstile) Observe(*graph.Array, graph.None) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(graph.Float32, 1))
 }
 func (turnstile) Legal(s *graph.Array, _ graph.None) *graph.Array {
-	return graph.Ne(graph.Iota(3), graph.Rem(s, 3))
+	return graph.Iota(3).Ne(s.Rem(3))
 }
 func (e turnstile) Step(_ random.Key, s, action *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	illegal := graph.Eq(action, graph.Rem(s, 3))
-	return graph.Add(s, 1), e.Observe(s, p), graph.Select(illegal, -100., graph.Convert(action, graph.Float32)),
+	illegal := action.Eq(s.Rem(3))
+	return s.Add(1), e.Observe(s, p), graph.Select(illegal, -100., action.Convert(graph.Float32)),
 		envs.False(), envs.False()
 }
 
-// Members play legal actions alone, in an episode, a population's evaluation and a recording.
+// Members play only legal actions, in an episode, in a population's evaluation and in a recording.
 func TestMembersPlayLegalActions(t *testing.T) {
 	env := envs.Erase(turnstile{})
 	p, h, err := policy.Make("linear", nil, env.Spec().Observation, env.Spec().Action)

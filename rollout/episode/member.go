@@ -13,47 +13,47 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Member is a member that was saved: what it needs to act, and its parameters.
+// Member is a saved member.
 type Member struct {
 	*Rollout
-	Params   any               // as Policy.Init makes them, on the host
-	Metadata map[string]string // all that the file says
+	Params   any               // as Policy.Init returns them, on the host
+	Metadata map[string]string // all metadata of the file
 }
 
-// Keys of a member's metadata: what Load needs.
+// Keys of a member's metadata.
 const (
 	keyEnv      = "env"
 	keyPolicy   = "policy"
 	keySettings = "policy_settings" // JSON
 	keySteps    = "steps"
-	keyParams   = "env_params" // as on the command line; absent where all are the environment's own
-	// keyNormalized is "true" where observations are normalised, by the arrays Observation.Mean and
-	// Observation.Deviation; else absent.
+	keyParams   = "env_params" // as on the command line; absent if all are defaults
+	// keyNormalized is "true" if the arrays Observation.Mean and Observation.Deviation normalise observations, else
+	// absent.
 	keyNormalized = "normalized_observations"
 )
 
-// Describe is the metadata by which Load makes a member act again.
+// Describe returns the metadata that Load needs.
 func Describe(env, spec string, own settings.Values, steps int) map[string]string {
 	text, _ := json.Marshal(own) // plain values: it cannot fail
 	return map[string]string{keyEnv: env, keyPolicy: spec, keySettings: string(text), keySteps: strconv.Itoa(steps)}
 }
 
-// DescribeParams adds the parameters of its environment that a member was given to its metadata.
+// DescribeParams adds given parameters of the environment to a member's metadata.
 func DescribeParams(metadata map[string]string, given []EnvParam) {
 	if len(given) > 0 {
 		metadata[keyParams] = envTexts(given).String()
 	}
 }
 
-// DescribeNormalized adds to a member's metadata that observations are normalised, where they are.
+// DescribeNormalized adds to a member's metadata whether observations are normalised.
 func DescribeNormalized(metadata map[string]string, p policy.Policy) {
 	if _, normalizes := p.(*policy.Normalizing); normalizes {
 		metadata[keyNormalized] = "true"
 	}
 }
 
-// Load reads a member from a safetensors file that a run or `xlarun export` wrote. Its environment and policy have to
-// be registered in this program.
+// Load reads a member from a safetensors file of a run or of `xlarun export`. Its environment and policy must be
+// registered in this program.
 func Load(path string) (*Member, error) {
 	file, err := safetensors.Open(path)
 	if err != nil {
@@ -76,7 +76,7 @@ func Load(path string) (*Member, error) {
 	return m, nil
 }
 
-// Restore makes a member of its arrays, by name, and metadata.
+// Restore returns the member with these arrays, by name, and metadata.
 func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Member, error) {
 	for _, key := range []string{keyEnv, keyPolicy, keySteps} {
 		if metadata[key] == "" {
@@ -87,23 +87,23 @@ func Restore(arrays map[string]*graph.Array, metadata map[string]string) (*Membe
 	if err != nil {
 		return nil, err
 	}
-	own := settings.Values{}
+	values := settings.Values{}
 	if text := metadata[keySettings]; text != "" {
-		if err := json.Unmarshal([]byte(text), &own); err != nil {
+		if err := json.Unmarshal([]byte(text), &values); err != nil {
 			return nil, fmt.Errorf("its %s are no JSON: %w", keySettings, err)
 		}
 	}
-	for name, v := range own {
+	for name, v := range values {
 		if x, ok := v.(float64); ok && x == float64(int64(x)) {
-			own[name] = strconv.FormatInt(int64(x), 10)
+			values[name] = strconv.FormatInt(int64(x), 10)
 		}
 	}
-	p, h, err := policy.Make(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+	p, h, err := policy.Make(metadata[keyPolicy], values, env.Spec().Observation, env.Spec().Action)
 	if normalized := metadata[keyNormalized]; err == nil && normalized != "" {
 		if normalized != "true" {
 			return nil, fmt.Errorf("its %s are %q, want true, or no such key", keyNormalized, normalized)
 		}
-		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], own, env.Spec().Observation, env.Spec().Action)
+		p, h, err = policy.MakeNormalizing(metadata[keyPolicy], values, env.Spec().Observation, env.Spec().Action)
 	}
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Exported members act here as NumPy makes them act: the outputs and actions of 20 observations one after the other,
-// with the parameters as they are saved and as the policy prepares them. third_party/oracles/member_act.py wrote them.
+// Exported members act as in NumPy: outputs and actions for 20 observations, with parameters as saved and as the policy
+// prepares them. third_party/oracles/member_act.py wrote them.
 func TestMembersActAsInNumPy(t *testing.T) {
 	var vectors struct {
 		Members []struct {
@@ -60,7 +60,7 @@ func TestMembersActAsInNumPy(t *testing.T) {
 				carry := m.Policy.Start(params)
 				for i := range rows { // the steps of one episode
 					var out policy.Output
-					carry, out = m.Policy.Act(params, carry, graph.Index(observations, i), random.New(0))
+					carry, out = m.Policy.Act(params, carry, observations.Index(i), random.New(0))
 					require.InDeltaSlice(t, outputs[i*len(outputs)/rows:(i+1)*len(outputs)/rows], floats(t, out.Action),
 						1e-4)
 					require.InDeltaSlice(t, actions[i*len(actions)/rows:(i+1)*len(actions)/rows],
@@ -71,7 +71,7 @@ func TestMembersActAsInNumPy(t *testing.T) {
 	}
 }
 
-// What was described and saved is loaded as it was.
+// A described and saved member is loaded unchanged.
 func TestLoadIsWhatWasSaved(t *testing.T) {
 	r := newRollout(t, "Acrobot-v1", "mlp:3", 70, 1)
 	params, err := graph.Eval(r.Policy.Init(random.New(1)))
@@ -91,7 +91,7 @@ func TestLoadIsWhatWasSaved(t *testing.T) {
 	}
 }
 
-// What cannot act says in one sentence what is missing.
+// A member that cannot act is refused with what is missing.
 func TestRestoreRefuses(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "linear", 10, 1)
 	leaves, tree := graph.Flatten(r.Policy.Init(random.New(1)))
@@ -125,7 +125,7 @@ func TestRestoreRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "the file has no array")
 }
 
-// The programs in docs/members.md are those that are tested.
+// The programs in docs/members.md are the tested ones.
 func TestDocsShowWhatIsTested(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/members.md")
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 type Param struct {
 	Name    string // "mass-cart", of the field MassCart
 	Default string
-	Wants   string // what values it takes: "a number above 0"
+	Wants   string // the possible values: "a number above 0"
 }
 
 // Params lists the parameters of an environment that are one number, in the order of their fields.

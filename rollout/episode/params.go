@@ -13,17 +13,16 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// EnvParam is a parameter of an environment that has another value than its default: one number, or one that each
-// episode draws from a range. The numbers are inputs of a program (see Bound), so that a change of them compiles
-// nothing.
+// EnvParam is a parameter of an environment with another value than its default: a number, or a range from which each
+// episode draws. The numbers are inputs of a program (see Bound), so that changing them compiles nothing.
 type EnvParam struct {
 	Name      string  // "mass-cart", of the field MassCart
-	Low, High float64 // the range, bounds included; equal ones: the number
-	leaf      int     // of the parameters' tree
+	Low, High float64 // the range, bounds included; equal for a number
+	leaf      int     // in the tree of parameters
 	low, high *graph.Array
 }
 
-// envKey is what an episode's key is folded with for the parameters that it draws: no number of a step.
+// envKey is folded into an episode's key for the parameters that it draws. It is larger than any step's number.
 const envKey = 1<<31 - 2
 
 // envPrefix goes before the names of the parameters among a program's inputs.
@@ -32,9 +31,9 @@ const envPrefix = "env."
 // rangeMark stands between the bounds of a range.
 const rangeMark = ".."
 
-// ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. Its errors are
-// *settings.Error: a name that there is not, a value that is no finite float32, a part of a whole number, one outside
-// of the range that the environment states (envs.RangeOf), a range whose end comes first.
+// ReadEnvParams reads parameters of an environment from texts by name: "0.2", or "0.1..0.3" for a range. It returns a
+// *settings.Error for an unknown name, a value that is not a finite float32 or not a whole number for an integer
+// parameter, a value outside of envs.RangeOf, and a range with the larger bound first.
 func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, err error) {
 	if len(given) == 0 {
 		return nil, nil
@@ -80,7 +79,7 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 			return nil, settings.Wrong(settings.EnvParam, name+"="+text, "the smaller bound first: %s=%s%s%s", name,
 				high, rangeMark, low)
 		}
-		if whole && p.drawn() && p.High == math.MaxInt32 { // draws end before a number, which has to be one itself
+		if whole && p.drawn() && p.High == math.MaxInt32 { // the exclusive bound of the draw would overflow
 			return nil, settings.Wrong(settings.EnvParam, name+"="+text,
 				"a range of whole numbers that ends with %d at most", math.MaxInt32-1)
 		}
@@ -90,7 +89,7 @@ func ReadEnvParams(env envs.Environment, given settings.Pairs) (all []EnvParam, 
 	return all, nil
 }
 
-// noParam is the error for a parameter that an environment has not.
+// noParam returns the error for an unknown parameter.
 func noParam(id, name, text string, names []string) error {
 	var known []string
 	for _, n := range names {
@@ -110,8 +109,8 @@ func noParam(id, name, text string, names []string) error {
 		strings.Join(known, ", "), hint)
 }
 
-// scalars are the leaves of an environment's parameters, with a name for each that is a number, "" for the others, and
-// what it may be.
+// scalars returns the leaves of an environment's parameters, the name of each leaf that is a number ("" for others),
+// and its range.
 func scalars(env envs.Environment) (leaves []*graph.Array, names []string, ranges []envs.Range, err error) {
 	err = graph.Try(func() {
 		var tree *graph.Tree
@@ -128,7 +127,7 @@ func scalars(env envs.Environment) (leaves []*graph.Array, names []string, range
 	return leaves, names, ranges, err
 }
 
-// paramName is the name of a leaf of the parameters, of its path in the tree: "max-steps" of ".MaxSteps".
+// paramName returns the name of a parameter, given its path in the tree: "max-steps" for ".MaxSteps".
 func paramName(path string) string {
 	field := []rune(strings.TrimPrefix(path, "."))
 	var b strings.Builder
@@ -142,7 +141,7 @@ func paramName(path string) string {
 	return b.String()
 }
 
-// numberOf reads a number that a parameter can be.
+// numberOf reads a parameter's number.
 func numberOf(text string, whole bool) (x float64, ok bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err != nil || math.IsNaN(x) {
@@ -154,7 +153,7 @@ func numberOf(text string, whole bool) (x float64, ok bool) {
 	return x, math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 }
 
-// array is a number as the parameter's dtype.
+// array returns a number in the parameter's dtype.
 func (EnvParam) array(x float64, whole bool) *graph.Array {
 	if whole {
 		return graph.Of(int32(x))
@@ -162,10 +161,10 @@ func (EnvParam) array(x float64, whole bool) *graph.Array {
 	return graph.Of(float32(x))
 }
 
-// drawn tells whether each episode draws it.
+// drawn reports whether each episode draws the parameter.
 func (p EnvParam) drawn() bool { return p.Low < p.High }
 
-// value is the parameter of the episode that has a key.
+// value returns the parameter in the episode with a key.
 func (p EnvParam) value(key random.Key) *graph.Array {
 	if !p.drawn() {
 		return p.low
@@ -173,13 +172,13 @@ func (p EnvParam) value(key random.Key) *graph.Array {
 	key = random.FoldIn(random.FoldIn(key, envKey), p.leaf)
 	shape := graph.ShapeOf(p.low.DType())
 	if p.low.DType().IsInt() {
-		return random.Randint(key, shape, p.low, graph.Add(p.high, 1))
+		return random.Randint(key, shape, p.low, p.high.Add(1))
 	}
 	u := random.Uniform(key, shape, 0, 1)
-	return graph.Min(graph.Add(p.low, graph.Mul(u, graph.Sub(p.high, p.low))), p.high)
+	return p.low.Add(u.Mul(p.high.Sub(p.low))).Min(p.high)
 }
 
-// inputs adds the parameter's numbers to those of a program.
+// inputs adds the parameter's numbers to a program's inputs.
 func (p EnvParam) inputs(in map[string]*graph.Array) {
 	in[envPrefix+p.Name] = p.low
 	if p.drawn() {
@@ -187,7 +186,7 @@ func (p EnvParam) inputs(in map[string]*graph.Array) {
 	}
 }
 
-// bound is the parameter with a program's inputs in the place of its numbers.
+// bound returns the parameter with a program's inputs instead of its numbers.
 func (p EnvParam) bound(in map[string]*graph.Array) EnvParam {
 	if a, ok := in[envPrefix+p.Name]; ok {
 		p.low = a
@@ -198,8 +197,8 @@ func (p EnvParam) bound(in map[string]*graph.Array) EnvParam {
 	return p
 }
 
-// ParamsOf are the environment's parameters in the episode that has a key, which all episodes share where none is
-// drawn.
+// ParamsOf returns the environment's parameters in the episode with a key. If drawn is false, they are the same in all
+// episodes.
 func (r *Rollout) ParamsOf(key random.Key) (params any, drawn bool) {
 	for _, g := range r.Given {
 		drawn = drawn || g.drawn()
@@ -207,7 +206,7 @@ func (r *Rollout) ParamsOf(key random.Key) (params any, drawn bool) {
 	return r.envParams(key), drawn
 }
 
-// envParams are the parameters of the episode that has a key.
+// envParams returns the environment's parameters in the episode with a key.
 func (r *Rollout) envParams(key random.Key) any {
 	p := r.EnvParams
 	if p == nil {
@@ -232,7 +231,7 @@ func (r *Rollout) envParams(key random.Key) any {
 	return tree.Unflatten(all)
 }
 
-// envTexts are the parameters as texts, as ReadEnvParams reads them.
+// envTexts returns the parameters as ReadEnvParams reads them.
 func envTexts(given []EnvParam) settings.Pairs {
 	var p settings.Pairs
 	for _, g := range given {

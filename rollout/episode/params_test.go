@@ -23,7 +23,7 @@ func given(t *testing.T, env envs.Environment, text string) []EnvParam {
 	return all
 }
 
-// Each text is read, or refused with what would do.
+// Each text is read, or refused with the possible values.
 func TestReadEnvParams(t *testing.T) {
 	env, err := envs.Make("CartPole-v1")
 	require.NoError(t, err)
@@ -74,15 +74,15 @@ func TestReadEnvParams(t *testing.T) {
 	require.ErrorContains(t, err, "has no parameters that are numbers")
 }
 
-// bare has a vector for its parameters.
+// bare has a vector as its parameters.
 type bare struct{ classic.CartPole }
 
 func (bare) DefaultParams() classic.CartPoleParams {
 	p := classic.CartPole{}.DefaultParams()
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.BroadcastTo(a, 2) }, p)
+	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.BroadcastTo(2) }, p)
 }
 
-// A given number is what a program's own parameters would be, as an input too.
+// A given number replaces the environment's parameter, as an input of the program too.
 func TestGivenParamsAreUsed(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "linear", 30, 1)
 	member, key := r.Policy.Init(random.New(1)), random.New(2)
@@ -102,7 +102,7 @@ func TestGivenParamsAreUsed(t *testing.T) {
 	require.Equal(t, []float64{4}, floats(t, r.Bound(in).Episode(member, key).Length))
 }
 
-// Each episode draws its own number from a range by its key, in a loop, in a population and in a recording alike.
+// Each episode draws from a range by its key, the same in a loop, in a population and in a recording.
 func TestRangesAreDrawnByEpisode(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "linear", 40, 3)
 	r.Given = given(t, r.Env, "max-steps=3..6,gravity=5..15")
@@ -128,7 +128,7 @@ func TestRangesAreDrawnByEpisode(t *testing.T) {
 		}
 		require.InDelta(t, mean, lengths[i], 1e-5, "member %d", i)
 	}
-	one := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 0) }, population)
+	one := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(0) }, population)
 	rec, err := Record(&xlabridge.Reference{}, r, one, random.FoldIn(keys.At(0), 1))
 	require.NoError(t, err)
 	p := r.envParams(random.FoldIn(keys.At(0), 1)).(classic.CartPoleParams)
@@ -136,7 +136,7 @@ func TestRangesAreDrawnByEpisode(t *testing.T) {
 	require.True(t, rec.Truncated)
 }
 
-// A member's metadata has what its environment was given.
+// A member's metadata has the given parameters of its environment.
 func TestMembersKeepTheirParams(t *testing.T) {
 	r := newRollout(t, "CartPole-v1", "linear", 30, 1)
 	metadata := Describe("CartPole-v1", "linear", nil, 30)

@@ -11,27 +11,25 @@ import (
 
 // Recording is one episode, on the host, up to its end.
 type Recording struct {
-	Length  int       // steps until the episode ended, that one included; Rollout.Steps where it did not end
-	Rewards []float64 // [Length] of each step
-	// [Length] the sum of the rewards up to each step, that one included, added in float32 as Summary.Return is
-	Returns []float64
-	// Terminated and Truncated say how the episode ended: by what happened in it, by the environment's limit of steps;
-	// both false where Rollout.Steps ended it.
+	Length  int       // steps until the episode ended, that one included; Rollout.Steps if it did not end
+	Rewards []float64 // [Length]: of each step
+	Returns []float64 // [Length]: sum of the rewards up to and including each step, in float32 like Summary.Return
+	// Terminated and Truncated are those of the last step. Both are false if Rollout.Steps ended the episode.
 	Terminated, Truncated bool
 
-	states       recorded // [Length+1] from the first state to the last
+	states       recorded // [Length+1]: from the first state to the last
 	actions      recorded // [Length]
-	observations recorded // [Length]; empty where they were not asked for
+	observations recorded // [Length]; only of a recording by NewTracer
 }
 
-// recorded is a tree of which every leaf has a row a step.
+// recorded is a tree whose leaves have a row for each step.
 type recorded struct {
 	tree  *graph.Tree
 	rows  []graph.Shape // of a row of each leaf
 	bytes [][]byte      // row-major
 }
 
-// at is row i of all leaves.
+// at returns row i of all leaves.
 func (r recorded) at(i int) any {
 	leaves := make([]*graph.Array, len(r.rows))
 	for j, row := range r.rows {
@@ -41,19 +39,19 @@ func (r recorded) at(i int) any {
 	return r.tree.Unflatten(leaves)
 }
 
-// State is the environment's state after step i, as its Draw takes it: 0 is the first one, Length the last.
+// State returns the environment's state after step i, from 0 to Length.
 func (r *Recording) State(i int) any { return r.states.at(i) }
 
-// Action is the action of step i, from 1 to Length.
+// Action returns the action of step i, from 1 to Length.
 func (r *Recording) Action(i int) *graph.Array { return r.actions.at(i - 1).(*graph.Array) }
 
-// Observation is what the member saw before the action of step i, from 1 to Length; of a recording by NewTracer.
+// Observation returns the observation before the action of step i, from 1 to Length, in a recording by NewTracer.
 func (r *Recording) Observation(i int) *graph.Array {
 	return r.observations.at(i - 1).(*graph.Array)
 }
 
-// Trajectory is the episode of a recording by NewTracer as arrays with a row a step: "observations", what the member
-// saw before each action, "actions" and "rewards", f32[Length].
+// Trajectory returns a recording by NewTracer as arrays with a row for each step: "observations" (before each action),
+// "actions" and "rewards", f32[Length].
 func (r *Recording) Trajectory() map[string]*graph.Array {
 	rewards := make([]float32, len(r.Rewards))
 	for i, x := range r.Rewards {
@@ -67,7 +65,7 @@ func (r *Recording) Trajectory() map[string]*graph.Array {
 		"rewards": graph.Float32s(rewards)}
 }
 
-// Return is the sum of the rewards of the first i steps.
+// Return returns the sum of the rewards of the first i steps.
 func (r *Recording) Return(i int) float64 {
 	if i == 0 {
 		return 0
@@ -75,7 +73,7 @@ func (r *Recording) Return(i int) float64 {
 	return r.Returns[i-1]
 }
 
-// Record is a Recorder's recording of one episode.
+// Record plays and records one episode.
 func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recording, error) {
 	recorder, err := NewRecorder(b, r, params)
 	if err != nil {
@@ -85,7 +83,7 @@ func Record(b xlabridge.Backend, r *Rollout, params any, key random.Key) (*Recor
 	return recorder.Record(params, key)
 }
 
-// Recorder plays one episode of one member at a time, and brings to the host what happened.
+// Recorder plays one episode of one member at a time, and records it on the host.
 type Recorder struct {
 	program *xlabridge.Compiled
 	inputs  []*graph.Array // of the rollout
@@ -106,13 +104,13 @@ type film struct {
 	Rows  recordedRows
 }
 
-// NewRecorder compiles the program for members with parameters like params. The plan of r is left alone: it is for
+// NewRecorder compiles the program for members with parameters like params. It ignores the plan of r, which is for
 // populations.
 func NewRecorder(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
 	return newRecorder(b, r, params, false)
 }
 
-// NewTracer is NewRecorder, of recordings with the observations.
+// NewTracer is NewRecorder with the observations in the recordings.
 func NewTracer(b xlabridge.Backend, r *Rollout, params any) (*Recorder, error) {
 	return newRecorder(b, r, params, true)
 }
@@ -153,7 +151,7 @@ func newRecorder(b xlabridge.Backend, r *Rollout, params any, observed bool) (*R
 	return &Recorder{program, graph.Leaves(in), p.OutTree()}, nil
 }
 
-// Record plays one episode, with the key that Episode would take.
+// Record plays one episode. It is that of Rollout.Episode with the same key.
 func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 	params, err := graph.Eval(params)
 	if err != nil {
@@ -182,17 +180,17 @@ func (r *Recorder) Record(params any, key random.Key) (*Recording, error) {
 // Close frees the program.
 func (r *Recorder) Close() error { return r.program.Close() }
 
-// newRecording reads what the program put out and finds the end of the episode.
+// newRecording reads the program's outputs up to the end of the episode.
 func newRecording(start, states any, action, reward, terminated, truncated *graph.Array) (*Recording, error) {
 	rewards, err := graph.Floats(reward)
 	if err != nil {
 		return nil, err
 	}
-	fell, err := graph.Floats(terminated)
+	terminations, err := graph.Floats(terminated)
 	if err != nil {
 		return nil, err
 	}
-	late, err := graph.Floats(truncated)
+	truncations, err := graph.Floats(truncated)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +201,7 @@ func newRecording(start, states any, action, reward, terminated, truncated *grap
 		r.Rewards = append(r.Rewards, x)
 		r.Returns = append(r.Returns, float64(sum))
 		r.Length++
-		if r.Terminated, r.Truncated = fell[i] != 0, late[i] != 0; r.Terminated || r.Truncated {
+		if r.Terminated, r.Truncated = terminations[i] != 0, truncations[i] != 0; r.Terminated || r.Truncated {
 			break
 		}
 	}
@@ -214,8 +212,8 @@ func newRecording(start, states any, action, reward, terminated, truncated *grap
 	return r, err
 }
 
-// read brings the first n rows of a tree's leaves to the host, behind those of first, which is one more row where it is
-// there. Each leaf is read once.
+// read copies the first n rows of a tree's leaves to the host, after the row first unless it is nil. It reads each leaf
+// once.
 func read(first, rows any, n int) (r recorded, err error) {
 	var leaves []*graph.Array
 	leaves, r.tree = graph.Flatten(rows)

@@ -21,7 +21,7 @@ func openCPU(t *testing.T) *xlabridge.Client {
 	return b
 }
 
-// requireRecords plays the episode of a key in a Go loop, beside its recording.
+// requireRecords compares a recording with an episode of the same key in a Go loop.
 func requireRecords(t *testing.T, r *Rollout, params any, key random.Key, rec *Recording) {
 	t.Helper()
 	near := func(want, got any, what string, step int) {
@@ -66,8 +66,8 @@ func requireRecords(t *testing.T, r *Rollout, params any, key random.Key, rec *R
 	require.Len(t, rec.Returns, rec.Length)
 }
 
-// A recording is the episode of its key: each state, action and reward is that of a Go loop, and its return is the
-// episode's, compiled and interpreted.
+// A recording equals the episode of its key in a Go loop, state by state, and its return equals the episode's, compiled
+// and interpreted.
 func TestRecordIsALoop(t *testing.T) {
 	cpu := openCPU(t)
 	for _, c := range []struct {
@@ -91,7 +91,7 @@ func TestRecordIsALoop(t *testing.T) {
 	}
 }
 
-// The end of an episode: by the environment's limit, which may be the last of the steps, and by none.
+// An episode ends by the environment's limit, which may be the last step, or not at all.
 func TestRecordingsEnd(t *testing.T) {
 	for _, c := range []struct {
 		steps, limit, length int
@@ -111,7 +111,7 @@ func TestRecordingsEnd(t *testing.T) {
 	require.ErrorContains(t, err, "a recording of 0 steps, want 1 or more")
 }
 
-// Policies with memory and draws of their own are recorded, too, and a plan for populations changes nothing.
+// Policies with memory and draws are recorded, too. A plan for populations changes nothing.
 func TestRecordCarriesAndDraws(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 9, 1)
 	r.Policy = drifter{}
@@ -123,7 +123,7 @@ func TestRecordCarriesAndDraws(t *testing.T) {
 	requireRecords(t, r, params, random.New(3), rec)
 }
 
-// What is no number is recorded as it comes: here the states after the first, and the rewards of those.
+// NaN is recorded: here the states after the first, and their rewards.
 func TestRecordNaN(t *testing.T) {
 	r := newRollout(t, "Pendulum-v1", "linear", 5, 1)
 	p := classic.Pendulum{}.DefaultParams()
@@ -138,7 +138,7 @@ func TestRecordNaN(t *testing.T) {
 	require.True(t, math.IsNaN(floats(t, rec.State(1).(classic.PendulumState).Theta)[0]))
 }
 
-// A long episode: each state leads to the next one.
+// In a long episode, each state leads to the next one.
 func TestRecordLong(t *testing.T) {
 	const steps = 5000
 	r := newRollout(t, "Pendulum-v1", "mlp:4", steps, 1)

@@ -6,13 +6,13 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Spread is a Rollout for a population that is cut over devices.
+// Spread is a Rollout of a population that is cut over devices.
 type Spread struct {
 	*Rollout
 	Tiles population.Tiles // of the members
 }
 
-// SpreadInputs are the inputs that a program with Play needs.
+// SpreadInputs are the inputs of a program with Spread.Play.
 type SpreadInputs struct {
 	Tiles  *graph.Array            // i32[]; see population.Each
 	Policy map[string]*graph.Array // the policy's Numbers, and the environment's given parameters
@@ -22,8 +22,8 @@ type SpreadInputs struct {
 func (s *Spread) Inputs() SpreadInputs { return SpreadInputs{s.Tiles.Count(), s.Rollout.Inputs()} }
 
 // Play plays the episodes of all members, inside a program that every device runs. member returns the unbatched
-// parameters of a member, given its number, i32[], and a key, which is Key(key, number). The result has the members in
-// order along axis 0. It is the same on every device and for any number of devices.
+// parameters of a member, given its number, i32[], and Key(key, number). The result has the members in order along axis
+// 0. It is the same on every device and for any number of devices.
 func (s *Spread) Play(in SpreadInputs, key random.Key, member func(number *graph.Array,
 	key random.Key) (params any)) Summary {
 	bound := s.Bound(in.Policy)

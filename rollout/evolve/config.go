@@ -12,15 +12,19 @@ import (
 // Config is one experiment. Start from DefaultConfig: zero means zero, except where a field says otherwise.
 type Config struct {
 	generation.Search
-	// NormalizeObservations gives every member its observations less their means, over their standard deviations: of
-	// all that the population observed in the generations before. See policy.Normalizing.
-	NormalizeObservations bool `set:"normalize-observations" help:"members see each observation less its mean, over its standard deviation, of all that were made in the generations before"`
+	// NormalizeObservations normalises observations by the statistics of all earlier generations; see
+	// policy.Normalizing.
+	NormalizeObservations bool     `set:"normalize-observations"`
+	_                     struct{} `help:"members see each observation less its mean, over its standard deviation, of"`
+	_                     struct{} `help:"all that were made in the generations before"`
 	RestartSettings
 	generation.PatienceSettings
 	PoolSettings
-	// Keys is "global": random keys count groups and members over the whole population; or "device": on each device by
-	// itself, so that results depend on the number of devices.
-	Keys string `set:"keys" oneof:"global,device" help:"random keys count members over the whole population (global), or on each device (device: results depend on --devices)"`
+	// Keys says how random keys count groups and members: over the whole population ("global"), or on each device
+	// ("device"), so that results depend on the number of devices.
+	Keys string   `set:"keys" oneof:"global,device"`
+	_    struct{} `help:"random keys count members over the whole population (global), or on each device (device:"`
+	_    struct{} `help:"results depend on --devices)"`
 }
 
 // Values of Config.Keys.
@@ -48,7 +52,7 @@ func (c *Config) clone() Config {
 	return clone
 }
 
-// options are what the generation is asked for beyond the settings of the search.
+// options returns the options of the generation.
 func (c *Config) options() generation.Options {
 	o := generation.Options{NormalizeObservations: c.NormalizeObservations, DeviceKeys: c.Keys == KeysDevice}
 	if c.Island != "" {
@@ -93,7 +97,7 @@ func (c *Config) Rollout() (*episode.Rollout, error) {
 	return c.Search.Rollout()
 }
 
-// Purpose says in a few words what the experiment's program is for: all that its shapes depend on.
+// Purpose describes the program: all that its shapes depend on.
 func (c *Config) Purpose() string { return generation.Purpose(&c.Search, c.options()) }
 
 // Measures lists the names of a run's metrics.
@@ -105,8 +109,8 @@ func (c *Config) Measures() []string {
 	return names
 }
 
-// ChoosePlan chooses the plan of an experiment as Start would, and stores it where it is measured, but compiles no
-// generation: a Start with plan.TuneAuto then finds it.
+// ChoosePlan chooses the plan of an experiment as Start does, without compiling a generation. It stores a plan that it
+// measures, and a Start with plan.TuneAuto finds it.
 func (c *Config) ChoosePlan(b xlabridge.Backend) (plan.Choice, error) {
 	x, err := c.setup(plan.MachineOf(b, c.Devices))
 	if err != nil {
@@ -131,7 +135,7 @@ func (c *Config) Start(b xlabridge.Backend) (run.Run, error) {
 
 // Remake makes members again, by their numbers, of the population that a state asks for next.
 func (c *Config) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
-	c, s, err := c.searching(s)
+	c, err := c.searchOf(s)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +146,9 @@ func (c *Config) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]r
 	return x.Remake(b, s, numbers)
 }
 
-// MemberCount returns the size of the population that plays after a state.
+// MemberCount returns the size of the population after a state.
 func (c *Config) MemberCount(s run.Snapshot) (int, error) {
-	c, _, err := c.searching(s)
+	c, err := c.searchOf(s)
 	if err != nil {
 		return 0, err
 	}

@@ -21,24 +21,31 @@ func TestBadConfigs(t *testing.T) {
 		want   string
 	}{
 		{"unknown environment", func(c *Config) { c.Env = "CartPol-v1" },
-			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
+			`env: got "CartPol-v1", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, ` +
+				`CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, ` +
+				`MountainCarContinuous-v0, Pendulum-v1; did you mean CartPole-v1?`},
 		{"no environment", func(c *Config) { c.Env = "" },
-			`env: got "", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
+			`env: got "", want one of Acrobot-v1, CartPole-v1, CartPoleSwingUp-Easy-v1, CartPoleSwingUp-Hard-v1, ` +
+				`Forage-L0-v1, Forage-L1-v1, Forage-L2-v1, MountainCar-v0, MountainCarContinuous-v0, Pendulum-v1`},
 		{"unknown policy", func(c *Config) {
 			c.Policy = "mlpp:16"
 		},
-			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, normedmlp, spiking; did you mean mlp?`},
+			`policy: got "mlpp:16", want one of blockmlp, cnn, ctrnn, elman, gru, linear, lstm, mingru, mlp, ` +
+				`normedmlp, spiking; did you mean mlp?`},
 		{"no sizes", func(c *Config) { c.Policy = "mlp:" },
-			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
+			`policy: got "mlp:", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, ` +
+				`as in "mlp:16,16"`},
 		{"size 0", func(c *Config) { c.Policy = "mlp:16,0" },
-			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between commas, as in "mlp:16,16"`},
+			`policy: got "mlp:16,0", want the hidden layers' sizes, whole numbers from 1 to 16777216 between ` +
+				`commas, as in "mlp:16,16"`},
 		{"linear with sizes", func(c *Config) {
 			c.Policy = "linear:4"
 		}, `policy: got "linear:4", want "linear": this policy takes nothing behind a colon`},
 		{"unknown strategy", func(c *Config) {
 			c.Strategy = "OpenEs"
 		},
-			`strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, openes, pgpe, pso, randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
+			`strategy: got "OpenEs", want one of ars, cmaes, crfmnes, de, eggroll, openes, pgpe, pso, ` +
+				`randomsearch, samrga, sepcmaes, simplega, snes, xnes; did you mean openes?`},
 		{"no population", func(c *Config) { c.Population = 0 }, `pop: got 0, want an even number from 2 to 16777216`},
 		{"negative population", func(c *Config) {
 			c.Population = -4
@@ -57,7 +64,8 @@ func TestBadConfigs(t *testing.T) {
 		{"negative devices", func(c *Config) { c.Devices = -1 },
 			`devices: got -1, want a whole number from 1 to 1024, 0 for all, on cpu one a core`},
 		{"odd tile", func(c *Config) { c.Tile = 3 },
-			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in groups of 2`},
+			`tile: got 3, want an even number from 0 to 16777216, 0 for the default: openes samples its members in ` +
+				`groups of 2`},
 		{"no learning rate", func(c *Config) {
 			*c = c.With("strategy.learning-rate", 0)
 		}, `strategy.learning-rate: got 0, want a number above 0 that a float32 holds`},
@@ -77,7 +85,9 @@ func TestBadConfigs(t *testing.T) {
 			*c = c.With("strategy.sigma-decay", math.Inf(1))
 		}, `strategy.sigma-decay: got +Inf, want a number above 0 that a float32 holds`},
 		{"setting of another", func(c *Config) { *c = c.With("strategy.std-learning-rate", 1) },
-			`strategy.std-learning-rate: got a value, want one of the settings that the strategy openes has: strategy.learning-rate, strategy.sigma, strategy.sigma-decay, strategy.shaping, strategy.weight-decay; did you mean strategy.learning-rate?`},
+			`strategy.std-learning-rate: got a value, want one of the settings that the strategy openes has: ` +
+				`strategy.learning-rate, strategy.sigma, strategy.sigma-decay, strategy.shaping, ` +
+				`strategy.weight-decay; did you mean strategy.learning-rate?`},
 		{"too few for differences", func(c *Config) {
 			c.Strategy, c.Population = "de", 3
 		}, `pop: got 3, want a whole number from 4 to 16777216: de needs 4 members at least`},
@@ -131,11 +141,16 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 		want       string
 	}{
 		{1 << 24, "mlp:16,16", 1 << 30,
-			`pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 1.5 GiB and 1.0 GiB is free; the largest population that fits is 11182904`},
+			`pop: got 16777216, want a run that fits in memory: 16777216 members of 386 parameters take about 1.5 ` +
+				`GiB and 1.0 GiB is free; the largest population that fits is 11182904`},
 		{256, "mlp:65536,65536", 16 << 30,
-			`policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters take about 1.7 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks smaller`},
+			`policy: got "mlp:65536,65536", want a run that fits in memory: 256 members of 4295491586 parameters ` +
+				`take about 1.7 TiB and 16.0 GiB is free; no population fits: allow more, or make the networks ` +
+				`smaller`},
 		{1 << 24, "mlp:16777216,16777216,16777216,16777216,16777216", 1 << 50,
-			`policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: 16777216 members of 1125900091392002 parameters take about 428.0 PiB and 1.0 PiB is free; no population fits: allow more, or make the networks smaller`},
+			`policy: got "mlp:16777216,16777216,16777216,16777216,16777216", want a run that fits in memory: ` +
+				`16777216 members of 1125900091392002 parameters take about 428.0 PiB and 1.0 PiB is free; no ` +
+				`population fits: allow more, or make the networks smaller`},
 	} {
 		t.Run(fmt.Sprint(c.population, c.policy), func(t *testing.T) {
 			config := DefaultConfig()
@@ -160,8 +175,8 @@ func TestMemoryIsCheckedBeforeAnything(t *testing.T) {
 	require.ErrorContains(t, x.Fit(), "256 members of 386 parameters take about")
 }
 
-// Case 1: what is called the largest population that fits does fit, on the devices that the run will have, and no
-// larger one of a whole tile more does.
+// Case 1: the largest population in an error fits on the devices of the run, and one that is larger by a whole tile
+// does not.
 func TestLargestPopulationThatFits(t *testing.T) {
 	for _, policy := range []string{"mlp:16,16", "mlp:512,512", "linear"} {
 		for _, devices := range []int{1, 2, 8} {

@@ -26,7 +26,7 @@ func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
 	}
 }
 
-// determinism is one row of the matrix: half of the generations, a snapshot, the other half.
+// determinism is one row of the matrix: half of the generations, a snapshot, and the other half.
 type determinism struct {
 	name        string
 	change      func(c *Config)
@@ -34,10 +34,10 @@ type determinism struct {
 	generations int
 }
 
-// The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, and when a run
-// goes on from a snapshot on another number of devices. In the short form openes runs the default experiment, with
-// tiles enough for 8 devices, and one whose tiles are padded, of which 8 devices have too few; cmaes runs a smaller
-// one, whose population is one tile. The long form has all strategies and layouts.
+// The matrix: strategies by numbers of devices. Metrics and state are equal to the byte on all of them, also after a
+// resume on another number of devices. In the short form openes runs the default experiment, with tiles for 8 devices,
+// and one with padded tiles, too few for 8 devices; cmaes runs a smaller one, whose population is one tile. The long
+// form has all strategies and layouts.
 func TestDeterminismMatrix(t *testing.T) {
 	devices := []int{1, 8}
 	if long.On() {
@@ -126,8 +126,8 @@ func fitnessOf(t *testing.T, e *Evolution) []float64 {
 	return v[:len(v)/3]
 }
 
-// The members of a padded population do what they do in a larger one that fills its tiles, to the byte: odd sizes all
-// round.
+// To the byte, members of a padded population have the results of members of a larger one that fills its tiles. All
+// sizes are odd.
 func TestPaddedMembersAreTheSame(t *testing.T) {
 	c := DefaultConfig()
 	c.Strategy, c.Policy, c.Steps, c.Seed = "simplega", "mlp:48", 33, 3
@@ -148,8 +148,8 @@ func TestPaddedMembersAreTheSame(t *testing.T) {
 	}
 }
 
-// Noise that is drawn again is the noise that was kept: all results are the same to the byte. The strategies of the
-// short form take sums, products and all draws at once, and draw by the group's number.
+// Regenerated noise gives the results of stored noise, to the byte. The strategies of the short form use Sum, Outer and
+// All, and draw by the group's number.
 func TestRedrawnNoiseChangesNothing(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	rows := []struct {
@@ -173,7 +173,7 @@ func TestRedrawnNoiseChangesNothing(t *testing.T) {
 	}
 }
 
-// redrawing starts a run that keeps no noise.
+// redrawing starts a run that regenerates its noise.
 func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	t.Helper()
 	x, err := c.setup(plan.Machine{Devices: b.NumDevices(), CPU: b.Backend() == "cpu"})
@@ -186,7 +186,7 @@ func redrawing(t *testing.T, b xlabridge.Backend, c Config) *Evolution {
 	return e
 }
 
-// Keys of a device's own: one device gives the same each time, two give something else, and no two members share a key.
+// With keys of devices, one device gives the same results each time, two give others, and no two members share a key.
 func TestKeysOfDevices(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile, c.Keys, c.Strategy = 32, 40, "linear", 8, KeysDevice, "simplega"

@@ -22,7 +22,7 @@ func init() {
 			"the mean return\n" +
 			"reaches the target or the generations are over. The run's folder holds the resolved config, metrics, " +
 			"checkpoints, the\n" +
-			"policy that the search has come to and the best member, judged on fresh episodes.",
+			"policy at the centre of the search and the best member, judged on fresh episodes.",
 		Example: "  xlarun evolve CartPole-v1\n  xlarun evolve Acrobot-v1 --policy mlp:64,64 --pop 1024 --seed 3\n  " +
 			"xlarun evolve CartPole-v1 --strategy pgpe --strategy.sigma 0.2",
 		Argument: "env",
@@ -49,6 +49,8 @@ type Evolution struct {
 	bestEver float64
 	patience generation.Patience
 	hall     generation.Hall // without members
+	// outer is the prefix of the arrays that a run around this one adds to its snapshots; "": none.
+	outer string
 }
 
 // New checks the config, chooses the plan, traces one generation, compiles it for b (through the cache) and puts the
@@ -70,8 +72,8 @@ func New(b xlabridge.Backend, c Config) (*Evolution, error) {
 	return e, nil
 }
 
-// start builds the run, within its budget of memory. The compiler's number of bytes counts, not the estimate: where it
-// is over a budget that somebody gave, the run is built again with regenerated noise.
+// start builds the run within its memory budget. The compiler's number of bytes counts, not the estimate. If it exceeds
+// the budget, the run is built again with regenerated noise.
 func (c Config) start(b xlabridge.Backend, x *generation.Setup, choice plan.Choice) (*Evolution, error) {
 	for {
 		e, err := c.build(b, x, choice)
@@ -127,7 +129,7 @@ func (c Config) build(b xlabridge.Backend, x *generation.Setup, choice plan.Choi
 	return e, nil
 }
 
-// Step runs one generation: one call of the compiled program.
+// Step runs one generation: one call of the compiled program, and one small transfer for the metrics.
 func (e *Evolution) Step() (run.Metrics, error) {
 	v, err := e.Numbers()
 	if err != nil {
@@ -147,7 +149,7 @@ func (e *Evolution) Close() error {
 // Profile returns what was compiled.
 func (e *Evolution) Profile() run.Profile { return e.profile }
 
-// Spec returns the environment's.
+// Spec returns the environment's spec.
 func (e *Evolution) Spec() envs.Spec { return e.program.Rollout.Env.Spec() }
 
 // Config returns the config with its defaults filled in.
@@ -175,7 +177,7 @@ func (e *Evolution) Fame(s run.Snapshot) ([]run.Famed, error) {
 	return v.(generation.State).Hall.Members(e.program)
 }
 
-// Ending sums the run up.
+// Ending summarises the run.
 func (e *Evolution) Ending(last run.Metrics) string {
 	mean, _ := last.Get("mean_fitness")
 	if last.Stalled && !last.Done {

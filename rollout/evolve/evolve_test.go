@@ -42,7 +42,7 @@ func steps(t *testing.T, e *Evolution, n int) []run.Metrics {
 	return all
 }
 
-// of is a metric.
+// of returns a metric.
 func of(t *testing.T, m run.Metrics, name string) float64 {
 	t.Helper()
 	x, ok := m.Get(name)
@@ -50,7 +50,7 @@ func of(t *testing.T, m run.Metrics, name string) float64 {
 	return x
 }
 
-// bytesOf are the bytes of every array of the state.
+// bytesOf returns the bytes of every array of the state.
 func bytesOf(t *testing.T, e *Evolution) map[string][]byte {
 	t.Helper()
 	s, err := e.Snapshot()
@@ -65,7 +65,7 @@ func bytesOf(t *testing.T, e *Evolution) map[string][]byte {
 	return out
 }
 
-// It learns: the whole population balances the pole.
+// A run learns: the whole population balances the pole.
 func TestCartPoleIsSolved(t *testing.T) {
 	c := DefaultConfig()
 	c.Seed = 1
@@ -101,7 +101,7 @@ func TestCartPoleIsSolved(t *testing.T) {
 	require.Len(t, judged[0].Return, 50)
 }
 
-// The other strategies learn too: the population's mean return rises to three times what it was.
+// The other strategies learn, too: the mean return of the population triples.
 func TestOtherStrategiesLearn(t *testing.T) {
 	b := xlatest.Open(t, min(2, runtime.NumCPU()))
 	names := []string{"simplega", "pgpe"}
@@ -119,7 +119,7 @@ func TestOtherStrategiesLearn(t *testing.T) {
 	}
 }
 
-// Padding changes nothing: what fills the last tile up is neither counted nor learned from.
+// Padding of the last tile changes no result.
 func TestPaddingIsMasked(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := DefaultConfig()
@@ -231,7 +231,7 @@ func TestCandidatesWhileItSteps(t *testing.T) {
 	require.Equal(t, want, read())
 }
 
-// The names of the state's arrays are those of run.Kind.Version: where one is to change, the version rises.
+// The names of the state's arrays belong to run.Kind.Version. If one changes, the version rises.
 func TestSnapshotNamesTheState(t *testing.T) {
 	kind, ok := run.Lookup("evolve")
 	require.True(t, ok)
@@ -298,7 +298,7 @@ func TestCentre(t *testing.T) {
 		require.IsType(t, policy.Params{}, centre)
 		mean := s.Arrays["strategy.mean"]
 		if strategy == "simplega" {
-			mean = graph.Index(s.Arrays["strategy.elites"], 0)
+			mean = s.Arrays["strategy.elites"].Index(0)
 		}
 		want, err := graph.Floats(mean)
 		require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestCentre(t *testing.T) {
 	}
 }
 
-// Seeds and the strategy's settings are inputs: another one does not compile another program, and it is used.
+// Seeds and Numbers of the strategy are inputs: changing them compiles nothing and changes results.
 func TestSettingsDoNotRecompile(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	c := DefaultConfig()

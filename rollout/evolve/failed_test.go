@@ -17,8 +17,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// lottery is an environment of one step, whose reward is drawn at the start: a number, or for two thirds of the
-// episodes one of what stands in the places of high, low and none.
+// lottery is an environment of one step. Its reward is drawn at the start: a number, or in two thirds of the episodes
+// the field high, low or none.
 type lottery struct{ high, low, none float64 }
 
 func (lottery) Spec() envs.Spec {
@@ -34,13 +34,13 @@ func (lottery) Observe(*graph.Array, graph.None) *graph.Array {
 }
 func (l lottery) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	reward = graph.Select(graph.Lt(s, 2), float32(l.high), graph.Select(graph.Lt(s, 4), float32(l.low),
-		graph.Select(graph.Lt(s, 6), float32(l.none), s)))
-	return s, l.Observe(s, p), reward, graph.Ge(s, 0), envs.False()
+	reward = graph.Select(s.Lt(2), float32(l.high), graph.Select(s.Lt(4), float32(l.low),
+		graph.Select(s.Lt(6), float32(l.none), s)))
+	return s, l.Observe(s, p), reward, s.Ge(0), envs.False()
 }
 
-// A member whose return is infinite has failed as one whose return is NaN: it is never the best, nor a parent, and to
-// the last bit nothing else changes.
+// A member with an infinite return fails like one with NaN: it is never the best, nor a parent, and changes nothing
+// else.
 func TestInfiniteReturnsFail(t *testing.T) {
 	inf, nan := math.Inf(1), math.NaN()
 	for _, name := range []string{"openes", "pgpe", "simplega", "cmaes"} {
@@ -86,25 +86,24 @@ func TestInfiniteReturnsFail(t *testing.T) {
 	}
 }
 
-// fuse is an environment whose reward is NaN, or an infinity, in one step, which the episode draws: none in half of the
-// episodes.
+// fuse is an environment whose reward is NaN or infinite in one step, which the episode draws. In half of the episodes
+// it is always finite.
 type fuse struct{ lottery }
 
 func (fuse) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	at, time := graph.Floor(s), graph.Sub(s, graph.Floor(s))
-	time = graph.Add(time, 1./16)
-	blown := graph.Eq(graph.Mul(time, 16), at)
-	reward = graph.Select(blown, graph.Select(graph.Eq(at, 2), math.NaN(), math.Inf(-1)), 1.)
-	return graph.Add(at, time), lottery{}.Observe(s, p), reward, envs.False(), envs.False()
+	at, time := s.Floor(), s.Sub(s.Floor())
+	time = time.Add(1. / 16)
+	blown := time.Mul(16).Eq(at)
+	reward = graph.Select(blown, graph.Select(at.Eq(2), math.NaN(), math.Inf(-1)), 1.)
+	return at.Add(time), lottery{}.Observe(s, p), reward, envs.False(), envs.False()
 }
 func (f fuse) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
-	return graph.Floor(random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11)), lottery{}.Observe(nil, p)
+	return random.Uniform(key, graph.ShapeOf(graph.Float32), 1, 11).Floor(), lottery{}.Observe(nil, p)
 }
 
-// The row of a generation in which members failed says which the first of them was, and in which step; the others' rows
-// say nothing of it. 1: one episode a member; 2: of three episodes the first that failed; 3: draws made again; 4:
-// padded tiles.
+// The row of a generation names the first member that failed, and its step; other rows have neither. 1: one episode a
+// member; 2: the first of three episodes that failed; 3: regenerated draws; 4: padded tiles.
 func TestWhichMemberFailed(t *testing.T) {
 	for number, c := range []struct {
 		episodes int
@@ -162,8 +161,8 @@ func TestWhichMemberFailed(t *testing.T) {
 	}
 }
 
-// Members whose potentials leave all numbers fail as any others do, and the row says which and when; what their spikes
-// were is not among the means.
+// Members with infinite potentials fail like others, and the row says which and when. Their reports are left out of the
+// means.
 func TestMembersWhosePotentialsDivergeFail(t *testing.T) {
 	for _, x := range []struct {
 		number int

@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// The hall of fame of a run is the best of its generations, the same on two devices and after a restore; the first in
-// it is the best ever. 1: a strategy of vectors; 2: one of trees; 3: draws made again.
+// The hall of fame of a run holds the best of its generations, equal on two devices and after a restore. The first
+// member is the best ever. 1: a strategy of vectors; 2: one of trees; 3: regenerated draws.
 func TestHallOfARun(t *testing.T) {
 	for number, strategy := range map[int]string{1: "openes", 2: "randomsearch", 3: "openes"} {
 		c := DefaultConfig()
@@ -50,7 +50,7 @@ func TestHallOfARun(t *testing.T) {
 	}
 }
 
-// A snapshot of a version that knew no hall of fame is gone on from, with an empty one.
+// A snapshot of a version without a hall of fame can be restored, with an empty one.
 func TestRestoreWithoutAHall(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.HallOfFame = 4, 5, "linear", "0"
@@ -76,8 +76,8 @@ func TestRestoreWithoutAHall(t *testing.T) {
 	require.Equal(t, int64(3), fame[0].Step)
 }
 
-// Patience ends a run after so many generations without a better best: against a loop over the rows; after a restore in
-// any generation it ends in the same one.
+// Patience ends a run after a number of generations without improvement, as in a loop over the rows, and in the same
+// generation after a restore in any generation.
 func TestPatience(t *testing.T) {
 	run := func(patience int, least float64, restoreAt int64) (last int64, best []float64) {
 		c := DefaultConfig()
@@ -127,7 +127,7 @@ func TestPatience(t *testing.T) {
 	require.ErrorContains(t, err, "min-improvement: got 1, want --patience beside it")
 }
 
-// A run that had no patience is given some where it goes on: what counts is the best so far.
+// A run without patience can be resumed with it. The best so far counts.
 func TestPatienceFromNowOn(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Target = 4, 60, "linear", "0"

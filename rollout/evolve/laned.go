@@ -15,8 +15,7 @@ import (
 // LaneNumbers lists the Numbers of strategy and policy.
 func (c *Config) LaneNumbers() []string { return lanes.Numbers(&c.Search) }
 
-// Lanes runs searches with these settings, except for the seed and the Numbers that each has of its own, to their ends;
-// see OpenLanes.
+// Lanes runs searches to their ends. They have these settings, except the seed and Numbers of each lane; see OpenLanes.
 func (c *Config) Lanes(ctx context.Context, b xlabridge.Backend, all []run.Lane,
 	onMetrics func(lane int, m run.Metrics) (stop bool)) error {
 	if len(all) == 0 {
@@ -45,7 +44,7 @@ func (c *Config) LaneCost() (run.LaneCost, error) {
 	return lanes.Cost(&c.Search, c.options())
 }
 
-// checkLane refuses settings that lanes cannot have.
+// checkLane refuses settings that do not work in lanes.
 func (c *Config) checkLane() error {
 	switch {
 	case c.restarts():

@@ -17,7 +17,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// laned runs lanes: the metrics of each after each step.
+// laned runs lanes and returns the metrics of each lane after each step.
 func laned(t *testing.T, b xlabridge.Backend, c Config, all []run.Lane) [][]run.Metrics {
 	t.Helper()
 	heard := make([][]run.Metrics, len(all))
@@ -28,7 +28,7 @@ func laned(t *testing.T, b xlabridge.Backend, c Config, all []run.Lane) [][]run.
 	return heard
 }
 
-// smallTrial is a search that takes a moment.
+// smallTrial is a short search.
 func smallTrial(strategy string) Config {
 	c := DefaultConfig()
 	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune, c.Tile, c.Generations = "linear", 16, 25, strategy,
@@ -36,8 +36,8 @@ func smallTrial(strategy string) Config {
 	return c
 }
 
-// Each lane is to the byte the run of its own, ended where that ends, and the same alone as among others. XLARUN_LONG=1
-// holds all strategies.
+// To the byte, each lane equals a run of its own, ends in the same generation, and does not depend on the other lanes.
+// XLARUN_LONG=1 tests all strategies.
 func TestLanesAreRuns(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	names := []string{"openes"}
@@ -69,7 +69,7 @@ func TestLanesAreRuns(t *testing.T) {
 	}
 }
 
-// More lanes than are computed at a time take turns; one that is stopped is not heard of again.
+// More than MaxLanes lanes take turns. A stopped lane reports nothing more.
 func TestLanesTakeTurns(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := smallTrial("simplega")
@@ -97,7 +97,7 @@ func TestLanesTakeTurns(t *testing.T) {
 	require.NoError(t, c.Lanes(t.Context(), b, nil, nil))
 }
 
-// What cannot be lanes is refused.
+// Settings that lanes cannot have are refused.
 func TestLanesRefuse(t *testing.T) {
 	ok := run.Lane{Numbers: map[string]float64{"strategy.sigma": .1}}
 	for _, x := range []struct {
@@ -126,7 +126,7 @@ func TestLanesRefuse(t *testing.T) {
 	}
 }
 
-// BenchmarkLanes is the rate of trivial trials: 4 members that make one step, for 2 generations.
+// BenchmarkLanes measures the rate of trivial trials: 4 members, one step, 2 generations.
 func BenchmarkLanes(b *testing.B) {
 	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
 	require.NoError(b, err)
@@ -148,8 +148,8 @@ func BenchmarkLanes(b *testing.B) {
 	}
 }
 
-// BenchmarkSearches is how much longer 16 searches of 64 members on CartPole take one call after the other, each cut
-// over all devices, than as lanes: the median of 7 pairs.
+// BenchmarkSearches compares 16 searches of 64 members on CartPole, one after the other over all devices, with the same
+// searches as lanes: the median of 7 pairs.
 func BenchmarkSearches(b *testing.B) {
 	client, err := xlabridge.Open(b.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(b)})
 	require.NoError(b, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a run says only of a member that failed is no objective: every trial of a study of it failed.
+// Metrics of failed members are no objectives of a study: not every trial has them.
 func TestMeasuresAreThereAlways(t *testing.T) {
 	t.Parallel()
 	c := DefaultConfig()

@@ -21,7 +21,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// normalized is an experiment with normalised observations: tiles that are padded, and several episodes.
+// normalized returns an experiment with normalised observations, padded tiles and several episodes.
 func normalized(strategy, policy string, episodes, devices int) Config {
 	c := DefaultConfig()
 	c.NormalizeObservations = true
@@ -37,8 +37,8 @@ func numbers(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The statistics are those of a loop over all observations of all members so far, in float64; and they are what the
-// next generation's observations are normalised by.
+// The statistics equal a loop over all observations of all members so far, in float64. They normalise the observations
+// of the next generation.
 func TestObservedIsALoop(t *testing.T) {
 	for _, episodes := range []int{1, 3} {
 		e := start(t, &xlabridge.Reference{}, normalized("simplega", "linear", episodes, 1))
@@ -95,8 +95,8 @@ func TestObservedIsALoop(t *testing.T) {
 	}
 }
 
-// Runs with normalised observations are the same to the byte on any number of devices, whether noise is kept or drawn
-// again, and go on from a snapshot as if they had never stopped.
+// Runs with normalised observations are equal to the byte on any number of devices, with stored and regenerated noise,
+// and after a resume.
 func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 	clients := map[int]*xlabridge.Client{}
 	for _, d := range []int{1, 2, 4, 8} {
@@ -139,8 +139,8 @@ func TestNormalizedRunsDoNotDependOnDevices(t *testing.T) {
 	}
 }
 
-// What a search can change is the same with and without: the numbers by which observations are normalised are none of a
-// member's genome. The first generation, which has observed nothing before, is that of a run without.
+// The statistics of observations are not part of a genome. The first generation equals that of a run without
+// normalisation.
 func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 	c := normalized("openes", "linear", 1, 1)
 	with := start(t, &xlabridge.Reference{}, c)
@@ -160,7 +160,7 @@ func TestNormalizingIsNoPartOfAGenome(t *testing.T) {
 		"it did its best before anything was observed")
 }
 
-// A member that is saved and loaded plays as the judge saw it play, episode by episode; without its statistics, or with
+// A member that is saved and loaded plays as it did for the judge, episode by episode. Without its statistics, or with
 // others, it does not.
 func TestNormalizedMembersAreSaved(t *testing.T) {
 	b := &xlabridge.Reference{}
@@ -211,13 +211,13 @@ func TestNormalizedMembersAreSaved(t *testing.T) {
 	require.ErrorContains(t, err, `the file has no array "Observation.Mean" of f32[4]`)
 }
 
-// wild is lottery with observations that are high, none or low numbers for two thirds of the episodes.
+// wild is lottery with the observations high, none or low in two thirds of the episodes.
 type wild struct{ lottery }
 
 func (w wild) Observe(s *graph.Array, _ graph.None) *graph.Array {
-	one := graph.Select(graph.Lt(s, 2), float32(w.high), graph.Select(graph.Lt(s, 4), float32(w.low),
-		graph.Select(graph.Lt(s, 6), float32(w.none), s)))
-	return graph.Stack([]*graph.Array{one, s, graph.Neg(s), graph.Scalar(7)}, 0)
+	one := graph.Select(s.Lt(2), float32(w.high), graph.Select(s.Lt(4), float32(w.low),
+		graph.Select(s.Lt(6), float32(w.none), s)))
+	return graph.Stack([]*graph.Array{one, s, s.Neg(), graph.Scalar(7)}, 0)
 }
 
 func (w wild) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
@@ -225,9 +225,8 @@ func (w wild) Reset(key random.Key, p graph.None) (state, obs *graph.Array) {
 	return state, w.Observe(state, p)
 }
 
-// Observations that are NaN, infinite or too far from 0 to be squared are left out, with all of their episode: others'
-// statistics are those that they would have been. An element that is always the same has no deviation, and does no
-// harm.
+// Episodes with observations that are NaN, infinite or too large to be squared are left out of the statistics. Constant
+// elements have no deviation, and do no harm.
 func TestWildObservationsSpoilNothing(t *testing.T) {
 	inf := math.Inf(1)
 	for i, env := range []wild{{lottery{inf, -inf, math.NaN()}}, {lottery{1e30, -1e25, 3e38}}} {
@@ -254,14 +253,15 @@ func TestWildObservationsSpoilNothing(t *testing.T) {
 	}
 }
 
-// What there is to normalise is a box of numbers.
+// Only boxes can be normalised.
 func TestNormalizingOfNumbersOnly(t *testing.T) {
 	c := normalized("openes", "linear", 1, 1)
 	c.Env = "Cells-v0"
 	envs.MustRegister(cells{})
 	_, err := New(&xlabridge.Reference{}, c)
 	require.EqualError(t, err,
-		`normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here they are Discrete(9): leave it out`)
+		`normalize-observations: got true, want observations that are boxes of numbers, which have a mean; here `+
+			`they are Discrete(9): leave it out`)
 }
 
 // cells is point with the number of a cell as its observation.

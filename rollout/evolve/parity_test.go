@@ -17,14 +17,14 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// under is the small run on Forage-L0 that dynamics are compared by.
+// under returns a small run on Forage-L0, to compare dynamics.
 func under(dynamics string) Config {
 	c := DefaultConfig()
 	c.Env, c.Policy, c.Steps, c.Population, c.Seed, c.Tune = "Forage-L0-v1", "spiking:16", 100, 256, 5, "off"
 	return c.With("policy.dynamics", dynamics)
 }
 
-// genotypes are 64 that a policy draws, the same for all dynamics.
+// genotypes returns 64 genotypes that a policy draws, the same for all dynamics.
 func genotypes(t *testing.T) []any {
 	t.Helper()
 	c := under("fast")
@@ -39,7 +39,7 @@ func genotypes(t *testing.T) []any {
 	return all
 }
 
-// fitness is what members reach under a dynamics, the mean of 32 episodes, the same for all.
+// fitness returns the fitness of members under a dynamics, the mean of 32 episodes, the same for all.
 func fitness(t *testing.T, b xlabridge.Backend, dynamics string, members []any) []float64 {
 	t.Helper()
 	c := under(dynamics)
@@ -58,7 +58,7 @@ func fitness(t *testing.T, b xlabridge.Backend, dynamics string, members []any) 
 	return all
 }
 
-// evolved is the centre of a search after some generations under a dynamics.
+// evolved returns the centre of a search after some generations under a dynamics.
 func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int) any {
 	t.Helper()
 	e := start(t, b, under(dynamics))
@@ -71,8 +71,8 @@ func evolved(t *testing.T, b xlabridge.Backend, dynamics string, generations int
 	return candidates[0].Params
 }
 
-// The second grade of parity: over 64 genotypes, fitness by currents and fitness by conductances, with time in synapses
-// and without, have a rank correlation of at least 0.8. XLARUN_LONG=1 does so for all models.
+// The second grade of parity: over 64 genotypes, fitness with currents and with conductances has a rank correlation of
+// at least 0.8, with and without synaptic time constants. XLARUN_LONG=1 tests all models.
 func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
 	b, all := xlatest.Open(t, 1), genotypes(t)
 	models, pairs := []string{"lif"}, [][2]string{{":current", ":conductance"}}
@@ -96,10 +96,10 @@ func TestConductancesRankGenotypesAsCurrentsDo(t *testing.T) {
 	}
 }
 
-// The third grade: what evolved under one dynamics keeps, under another one, at least 80 % of its gain over genotypes
-// that are drawn, fast and mechanistic, by currents and by conductances. The two of a pair have synapses that take
-// time, or both have none: where they take none, search does not see their time constants. hh is held to the bound
-// beside itself only: it cannot spike as often as fast:cubalif, and keeps 66 % of a gain from there (from fast 87 %).
+// The third grade of parity: a member that evolved under one dynamics keeps at least 80 % of its gain over random
+// genotypes under another one, fast and mechanistic, with currents and with conductances. Both dynamics of a pair have
+// synaptic time constants, or neither: without them, a search does not see these genes. hh is compared only with
+// itself: it cannot spike as often as fast:cubalif, and keeps 66 % of a gain from there (87 % from fast).
 func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 	long.Only(t) // in short, TestConductancesRankGenotypesAsCurrentsDo compares the same dynamics
 	b, random := xlatest.Open(t, 1), genotypes(t)
@@ -135,8 +135,8 @@ func TestEvolvedGenotypesKeepTheirGainUnderOtherDynamics(t *testing.T) {
 	}
 }
 
-// Members whose weights change with rewards evolve like others: to the byte on two devices as on one, and otherwise
-// than those whose weights stay.
+// Members with plastic weights evolve, equal to the byte on one device and two, and with other results than members
+// with constant weights.
 func TestRewardedMembersEvolve(t *testing.T) {
 	b := []xlabridge.Backend{&xlabridge.Reference{}, xlatest.Open(t, 2)}
 	play := func(b xlabridge.Backend, devices int, plasticity string) []run.Metrics {
@@ -150,7 +150,7 @@ func TestRewardedMembersEvolve(t *testing.T) {
 	require.Equal(t, play(b[1], 1, "rewarded"), play(b[1], 2, "rewarded"))
 }
 
-// spread is the mean and the standard deviation.
+// spread returns mean and standard deviation.
 func spread(x []float64) (mean, deviation float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))
@@ -161,7 +161,7 @@ func spread(x []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
-// spearman is the correlation of ranks; equal numbers share the mean of theirs.
+// spearman returns the rank correlation. Equal numbers share the mean of their ranks.
 func spearman(x, y []float64) float64 {
 	rank := func(x []float64) []float64 {
 		r := make([]float64, len(x))

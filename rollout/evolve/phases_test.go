@@ -15,8 +15,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// A warm-up leaves the state as it was, to the bit, before the first generation and between others: of a strategy of
-// vectors, of one that keeps members, and of one of trees.
+// A warm-up does not change the state, to the bit, before the first generation and later: for a strategy of vectors,
+// one that keeps members, and one of trees.
 func TestWarmUpRestoresTheState(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	for _, name := range []string{"openes", "pso", "eggroll"} {
@@ -49,7 +49,7 @@ func TestWarmUpOfAClosedRun(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The parts of a generation run one by one, and change nothing.
+// Phases runs the parts of a generation and does not change the state.
 func TestPhases(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile = 24, 2, "linear", 8
@@ -75,7 +75,7 @@ func TestPurpose(t *testing.T) {
 	require.Equal(t, "evolve CartPole-v1, 256 x mlp:16,16, openes, 500 steps x 4 episodes", c.Purpose())
 }
 
-// Put together, the parts are the generation: same fitness, same next state.
+// The parts together equal the generation: same fitness, same next state.
 func TestPhasesAreTheGeneration(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Tile = 24, 5, "linear", 8

@@ -15,8 +15,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// point shows a cell of a small image and rewards the action that is the column of the cell before: who remembers it,
-// or is lucky, has it.
+// point shows a cell of a small image, and rewards the action that is the column of the cell before.
 type point struct{}
 
 type pointState struct{ Now, Before *graph.Array } // i32[]: cells, row-major
@@ -32,17 +31,17 @@ func (p point) Reset(key random.Key, none graph.None) (pointState, *graph.Array)
 	return s, p.Observe(s, none)
 }
 func (point) Observe(s pointState, _ graph.None) *graph.Array {
-	cell := graph.Reshape(graph.Eq(graph.Iota(9), s.Now), 3, 3, 1)
-	return graph.Concatenate(2, cell, graph.Not(cell))
+	cell := graph.Iota(9).Eq(s.Now).Reshape(3, 3, 1)
+	return graph.Concatenate(2, cell, cell.Not())
 }
 func (p point) Step(key random.Key, s pointState, action *graph.Array,
 	none graph.None) (next pointState, obs, reward, terminated, truncated *graph.Array) {
 	next = pointState{random.Randint(key, graph.ShapeOf(graph.Int32), 0, 9), s.Now}
-	right := graph.Eq(action, graph.Rem(s.Before, 3))
-	return next, p.Observe(next, none), graph.Convert(right, graph.Float32), envs.False(), envs.False()
+	right := action.Eq(s.Before.Rem(3))
+	return next, p.Observe(next, none), right.Convert(graph.Float32), envs.False(), envs.False()
 }
 
-// acting is a run of a policy in point.
+// acting starts a run of a policy in point.
 func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLast bool) *Evolution {
 	t.Helper()
 	c := DefaultConfig()
@@ -63,8 +62,7 @@ func acting(t *testing.T, b xlabridge.Backend, spec string, devices int, lanesLa
 	return e
 }
 
-// Every policy evolves, the same to the byte on one device and on two, and goes on from a snapshot as if it had never
-// stopped.
+// Every policy evolves, equal to the byte on one device and two, and after a resume.
 func TestEveryPolicyEvolvesAndGoesOn(t *testing.T) {
 	one, two := xlatest.Open(t, 1), xlatest.Open(t, 2)
 	rows := []struct {

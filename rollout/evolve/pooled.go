@@ -20,29 +20,30 @@ import (
 	"xlarun/xlabridge"
 )
 
-// pooled is a run that is one of several islands, each a process of its own, which share a folder; see pool.Pool. It
-// depends on when the other islands write, so two such runs are not equal to the byte.
+// pooled is a run that is one of several islands. Each is a process of its own, and they share a folder; see pool.Pool.
+// Results depend on when the other islands write, so two such runs are not equal to the byte.
 type pooled struct {
 	*Evolution
 	pool *pool.Pool
-	// islands are the names of the islands by number: this one first, then in the order in which their members came.
+	// islands are the names of the islands by number: this one first, then in the order of their first arrival.
 	islands []string
 	arrived []arrival
 	size    int  // parameters of a member
-	begun   bool // this process has run a generation
+	started bool // this process has run a generation
 }
 
-// arrival is a member that came in.
+// arrival is a member that arrived.
 type arrival struct {
-	Generation int64 `json:"generation"` // it came after this one
+	Generation int64 `json:"generation"` // after which it arrived
 	pool.Member
 }
 
 const (
-	// poolIslands is the number of islands that have shares of their own; the last one stands for all further ones.
+	// poolIslands is the number of islands with shares of their own. The last one stands for all further islands.
 	poolIslands = 64
 	// poolNames is the array with their names in a snapshot.
-	poolNames = "pool.names"
+	poolPrefix = "pool."
+	poolNames  = poolPrefix + "names"
 	// longestIsland is the largest length of an island's name.
 	longestIsland = 63
 	// otherIslands is the name of the islands without shares of their own.
@@ -53,9 +54,11 @@ var islandName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // PoolSettings make a run one of several islands, each a process of its own, that share a folder; see pool.Pool.
 type PoolSettings struct {
-	// Island is the name of this run among the islands; "": it is none.
-	Island       string `set:"island" program:"no" help:"name of this run among the islands that share --migration-dir"`
-	MigrationDir string `set:"migration-dir" program:"no" resume:"any" help:"folder that islands, runs of their own, share: through it their best members travel"`
+	// Island is the name of this run among the islands; "": it is not an island.
+	Island       string   `set:"island" program:"no"`
+	_            struct{} `help:"name of this run among the islands that share --migration-dir"`
+	MigrationDir string   `set:"migration-dir" program:"no" resume:"any"`
+	_            struct{} `help:"folder that islands, runs of their own, share: through it their best members travel"`
 	generation.MigrationSettings
 }
 
@@ -107,6 +110,7 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.outer = poolPrefix
 	p := &pooled{Evolution: e, islands: []string{c.Island}, size: e.program.Genomes.Size()}
 	p.pool = pool.New(c.MigrationDir, c.Island, fmt.Sprintf("%s, %s, %d parameters", c.Env, c.Policy, p.size))
 	return p, nil
@@ -114,12 +118,12 @@ func newPooled(b xlabridge.Backend, c Config) (*pooled, error) {
 
 // Step runs a generation. Every MigrateEvery generations, members leave and arrive after it.
 func (p *pooled) Step() (run.Metrics, error) {
-	if !p.begun && p.Steps() == 0 {
+	if !p.started && p.Steps() == 0 {
 		if err := p.pool.CheckVacant(); err != nil {
 			return run.Metrics{}, err
 		}
 	}
-	p.begun = true
+	p.started = true
 	m, err := p.Evolution.Step()
 	if err != nil {
 		return m, err
@@ -204,14 +208,7 @@ func (p *pooled) Snapshot() (run.Snapshot, error) {
 	return s, nil
 }
 
-// searching returns the part of a snapshot that is the search's.
-func (p *pooled) searching(s run.Snapshot) run.Snapshot {
-	all := maps.Clone(s.Arrays)
-	delete(all, poolNames)
-	return run.Snapshot{Step: s.Step, Arrays: all}
-}
-
-// Restore goes on from a snapshot. Members that came after it may come again.
+// Restore sets the state to a snapshot. Members that arrived after it may arrive again.
 func (p *pooled) Restore(s run.Snapshot) error {
 	a, ok := s.Arrays[poolNames]
 	if !ok || a.Size() != poolIslands*longestIsland {
@@ -237,20 +234,12 @@ func (p *pooled) Restore(s run.Snapshot) error {
 		return settings.Wrong("island", p.config.Island, "the island that the state is of: restore what the same "+
 			"settings made")
 	}
-	if err := p.Evolution.Restore(p.searching(s)); err != nil {
+	if err := p.Evolution.Restore(s); err != nil {
 		return err
 	}
 	p.islands, p.arrived = names, nil
 	return nil
 }
-
-// Candidates returns the search's candidates.
-func (p *pooled) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	return p.Evolution.Candidates(p.searching(s))
-}
-
-// Fame returns the search's hall of fame.
-func (p *pooled) Fame(s run.Snapshot) ([]run.Famed, error) { return p.Evolution.Fame(p.searching(s)) }
 
 // descended returns each island's share of the search's descent, and the immigrants of each that were taken in.
 func (p *pooled) descended() (descent, taken map[string]float64, err error) {

@@ -18,10 +18,13 @@ import (
 	"xlarun/xlabridge"
 )
 
-// RestartSettings say how a search that has come to an end starts again; see restarting.
+// RestartSettings say how a search that has converged starts again; see restarting.
 type RestartSettings struct {
-	Restarts      string `set:"restarts" program:"no" oneof:"none,ipop,bipop" help:"how a search that has come to an end starts anew: not at all, with a population twice as large (ipop), or in turn with\nsmall populations that were given less (bipop)"`
-	MaxPopulation int    `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population" help:"members that a restart may grow the population to; 0 for 16 times as many as at first"`
+	Restarts      string   `set:"restarts" program:"no" oneof:"none,ipop,bipop"`
+	_             struct{} `help:"how a search that has converged starts again: not at all, with twice the population"`
+	_             struct{} `help:"(ipop), or in turn with small populations that have evaluated less (bipop)"`
+	MaxPopulation int      `set:"max-population" program:"no" min:"2" max:"16777216" zero:"16 times the population"`
+	_             struct{} `help:"largest population of a restart; 0 for 16 times the first population"`
 }
 
 // Values of RestartSettings.Restarts.
@@ -31,43 +34,42 @@ const (
 	RestartsBIPOP = "bipop"
 )
 
-// restarting is an evolution that starts again when a search has come to an end: from another genome, with a new
-// strategy state and another population. The best members so far and the statistics of observations are kept, and
-// generations count on.
+// restarting is an evolution that starts again when a search has converged: from another genome, with a new strategy
+// state and another population. The best members and the statistics of observations stay, and generations count on.
 //
-// A search of n parameters and λ members has come to an end when the best fitness of its last 10 + ⌈30 n / λ⌉
-// generations and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32
-// (TolHistFun of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that
-// failed do not count. Where all failed, fitness does not spread.
+// A search of n parameters and λ members has converged when the best fitness of its last 10 + ⌈30 n / λ⌉ generations
+// and the fitness of the last generation's members all lie within 1e-12, or within the rounding of float32 (TolHistFun
+// of Hansen, "Benchmarking a BI-population CMA-ES on the BBOB-2009 function testbed", 2009). Members that failed do not
+// count. If all failed, the search has converged.
 //
 // With ipop (Auger and Hansen, "A restart CMA evolution strategy with increasing population size", 2005) each restart
 // doubles the population, up to the largest that is allowed. With bipop (Hansen, 2009) these searches take turns with
-// small ones, of λ·(λ_large / 2λ)^(u²) members and sigma·10^(-2v), u and v uniform: whichever kind has evaluated fewer
+// small ones, of λ·(λ_large / 2λ)^(u²) members and sigma·10^(-2v), u and v uniform: the kind that has evaluated fewer
 // members is next.
 //
-// Each population is a program of its own, compiled when it is first needed, with the layout of the first. Everything
-// that decides about restarts is a part of the state, and depends on fitness, seed and settings alone.
+// Each population has its own program, compiled when it is first needed, with the layout of the first one. The state
+// holds all that decides about restarts. It follows from fitness, seed and settings alone.
 type restarting struct {
 	*Evolution
 	backend xlabridge.Backend
-	first   Config // with the layout that was chosen
+	first   Config // with the chosen layout
 	params  int    // numbers of one member
 	restarts
 
 	mu sync.Mutex
-	// made has one evolution of each population. All except the current one are closed; they only read snapshots.
-	made map[int]*Evolution
+	// evolutions has one evolution of each population. All except the current one are closed; they only read snapshots.
+	evolutions map[int]*Evolution
 }
 
 // restarts is the state of restarting.
 type restarts struct {
-	population int     // of the search under way
+	population int     // of the current search
 	count      int     // restarts so far
 	doublings  int     // of the large population
 	small      bool    // the search is one of bipop's small ones
 	sigma      float64 // factor of the strategy's sigma in it
-	began      int64   // the step before its first
-	before     int64   // members that earlier searches evaluated
+	startStep  int64   // the last step before the current search
+	spent      int64   // members that earlier searches evaluated
 	// members that bipop's large and small searches evaluated, without the first search
 	largeSpent, smallSpent int64
 	bests                  []float64 // of its latest generations, at most as many as the window
@@ -78,7 +80,7 @@ func (r *restarts) window(params int) int {
 	return 10 + (30*params+r.population-1)/r.population
 }
 
-// observe takes in a generation and returns whether the search has come to an end.
+// observe records a generation and reports whether the search has converged.
 func (r *restarts) observe(best, worst float64, params int) bool {
 	window := r.window(params)
 	r.bests = append(r.bests, best)
@@ -100,8 +102,8 @@ func (r *restarts) observe(best, worst float64, params int) bool {
 
 // next begins another search after step generations in all; populations are multiples of group.
 func (r *restarts) next(c Config, group int, step int64) {
-	spent := int64(r.population) * (step - r.began)
-	r.before += spent
+	spent := int64(r.population) * (step - r.startStep)
+	r.spent += spent
 	if r.count > 0 {
 		if r.small {
 			r.smallSpent += spent
@@ -110,7 +112,7 @@ func (r *restarts) next(c Config, group int, step int64) {
 		}
 	}
 	r.count++
-	r.began, r.bests, r.sigma = step, nil, 1
+	r.startStep, r.bests, r.sigma = step, nil, 1
 	most := c.mostMembers()
 	whole := func(p int) int { return p - p%group }
 	large := func(doublings int) int {
@@ -141,7 +143,7 @@ func (c *Config) mostMembers() int {
 	return min(16*c.Population, generation.MaxPopulation)
 }
 
-// restarts returns whether a search that has come to an end starts again.
+// restarts reports whether a search that has converged starts again.
 func (c *Config) restarts() bool { return c.Restarts != RestartsNone && c.Restarts != "" }
 
 // checkRestarts refuses a largest population without restarts, or one below the first.
@@ -196,8 +198,9 @@ func (r *restarts) seed(c Config) int64 {
 
 // Names of the arrays that restarts add to a snapshot.
 const (
-	restartsCounts = "restarts.counts"
-	restartsBests  = "restarts.bests"
+	restartsPrefix = "restarts."
+	restartsCounts = restartsPrefix + "counts"
+	restartsBests  = restartsPrefix + "bests"
 )
 
 // arrays returns the state as arrays of a snapshot: whole numbers as float64, which counts to 2^53.
@@ -206,40 +209,36 @@ func (r *restarts) arrays() map[string]*graph.Array {
 	if r.small {
 		small = 1
 	}
-	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma, float64(r.began),
-		float64(r.before), float64(r.largeSpent), float64(r.smallSpent)}
+	counts := []float64{float64(r.population), float64(r.count), float64(r.doublings), small, r.sigma,
+		float64(r.startStep), float64(r.spent), float64(r.largeSpent), float64(r.smallSpent)}
 	return map[string]*graph.Array{
 		restartsCounts: graph.Float64s(counts),
 		restartsBests:  graph.Float64s(slices.Clone(r.bests), len(r.bests)),
 	}
 }
 
-// readRestarts returns the state in a snapshot; rest is the program's state.
-func readRestarts(s run.Snapshot) (r restarts, rest run.Snapshot, err error) {
-	rest = run.Snapshot{Step: s.Step, Arrays: map[string]*graph.Array{}}
-	var counts []float64
-	for name, a := range s.Arrays {
-		switch name {
-		case restartsCounts:
-			counts, err = graph.Floats(a)
-		case restartsBests:
-			r.bests, err = graph.Floats(a)
-		default:
-			rest.Arrays[name] = a
+// readRestarts returns the state of restarts in a snapshot.
+func readRestarts(s run.Snapshot) (r restarts, err error) {
+	read := func(name string) (numbers []float64) {
+		if a := s.Arrays[name]; a != nil && err == nil {
+			numbers, err = graph.Floats(a)
 		}
-		if err != nil {
-			return r, rest, err
-		}
+		return numbers
+	}
+	counts := read(restartsCounts)
+	r.bests = read(restartsBests)
+	if err != nil {
+		return r, err
 	}
 	if len(counts) != 9 || counts[0] < 1 || counts[0] > generation.MaxPopulation {
-		return r, rest, settings.Wrong("restarts", "a state without "+restartsCounts, "one that a run with restarts "+
+		return r, settings.Wrong("restarts", "a state without "+restartsCounts, "one that a run with restarts "+
 			"made: restore what the same settings made")
 	}
 	r.population, r.count, r.doublings = int(counts[0]), int(counts[1]), int(counts[2])
 	r.small, r.sigma = counts[3] == 1, counts[4]
-	r.began, r.before = int64(counts[5]), int64(counts[6])
+	r.startStep, r.spent = int64(counts[5]), int64(counts[6])
 	r.largeSpent, r.smallSpent = int64(counts[7]), int64(counts[8])
-	return r, rest, nil
+	return r, nil
 }
 
 func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
@@ -247,8 +246,9 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.outer = restartsPrefix
 	r := &restarting{Evolution: e, backend: b, first: c.clone(), params: e.setup.Params,
-		made: map[int]*Evolution{c.Population: e}}
+		evolutions: map[int]*Evolution{c.Population: e}}
 	r.restarts.population, r.restarts.sigma = c.Population, 1
 	layout := e.setup.Layout
 	r.first.Tile, r.first.LanesLast, r.first.Unroll, r.first.VectorWidth = layout.Tile, layout.LanesLast, layout.Unroll,
@@ -256,17 +256,17 @@ func newRestarting(b xlabridge.Backend, c Config) (*restarting, error) {
 	return r, nil
 }
 
-// searching returns the config of the search that a snapshot belongs to, and the search's own snapshot.
-func (c *Config) searching(s run.Snapshot) (*Config, run.Snapshot, error) {
+// searchOf returns the config of the search that a snapshot belongs to.
+func (c *Config) searchOf(s run.Snapshot) (*Config, error) {
 	if !c.restarts() {
-		return c, s, nil
+		return c, nil
 	}
-	r, rest, err := readRestarts(s)
+	r, err := readRestarts(s)
 	if err != nil {
-		return nil, rest, err
+		return nil, err
 	}
 	search, err := r.search(*c)
-	return &search, rest, err
+	return &search, err
 }
 
 // search returns the config of the current search of a run with these settings.
@@ -303,20 +303,21 @@ func (r *restarting) renew() error {
 	if err != nil {
 		return err
 	}
+	e.outer = restartsPrefix
 	r.mu.Lock()
-	r.Evolution, r.made[r.population] = e, e
+	r.Evolution, r.evolutions[r.population] = e, e
 	r.mu.Unlock()
 	return nil
 }
 
-// Step runs one generation, and starts another search after it where this one has come to an end.
+// Step runs one generation. If the search has converged, it starts another search after it.
 func (r *restarting) Step() (run.Metrics, error) {
 	population, count := r.population, r.count
 	m, err := r.Evolution.Step()
 	if err != nil {
 		return m, err
 	}
-	members := r.before + int64(population)*(m.Step-r.began)
+	members := r.spent + int64(population)*(m.Step-r.startStep)
 	for i, v := range m.Values {
 		if v.Name == "env_steps" {
 			m.Values[i].Number = float64(members * int64(r.first.Episodes) * int64(r.first.Steps))
@@ -332,7 +333,7 @@ func (r *restarting) Step() (run.Metrics, error) {
 	return m, r.restart(m.Step)
 }
 
-// restart goes on with another search. It keeps the best members, and generations count on.
+// restart starts another search. It keeps the best members, and generations count on.
 func (r *restarting) restart(step int64) error {
 	old, err := r.Evolution.Snapshot()
 	if err != nil {
@@ -365,9 +366,9 @@ func (r *restarting) Snapshot() (run.Snapshot, error) {
 	return s, err
 }
 
-// Restore goes on from a snapshot of any of the searches.
+// Restore sets the state to a snapshot of any of the searches.
 func (r *restarting) Restore(s run.Snapshot) error {
-	state, rest, err := readRestarts(s)
+	state, err := readRestarts(s)
 	if err != nil {
 		return err
 	}
@@ -379,41 +380,40 @@ func (r *restarting) Restore(s run.Snapshot) error {
 			return err
 		}
 	}
-	return r.Evolution.Restore(rest)
+	return r.Evolution.Restore(s)
 }
 
 // Candidates returns the candidates of a snapshot of any of the searches.
 func (r *restarting) Candidates(s run.Snapshot) ([]run.Candidate, error) {
-	e, rest, err := r.searchOf(s)
+	e, err := r.searchOf(s)
 	if err != nil {
 		return nil, err
 	}
-	return e.Candidates(rest)
+	return e.Candidates(s)
 }
 
 // Fame returns the hall of fame of a snapshot of any of the searches.
 func (r *restarting) Fame(s run.Snapshot) ([]run.Famed, error) {
-	e, rest, err := r.searchOf(s)
+	e, err := r.searchOf(s)
 	if err != nil {
 		return nil, err
 	}
-	return e.Fame(rest)
+	return e.Fame(s)
 }
 
-// searchOf returns the search that a snapshot belongs to, and the search's own snapshot.
-func (r *restarting) searchOf(s run.Snapshot) (*Evolution, run.Snapshot, error) {
-	state, rest, err := readRestarts(s)
+// searchOf returns the search that a snapshot belongs to.
+func (r *restarting) searchOf(s run.Snapshot) (*Evolution, error) {
+	state, err := readRestarts(s)
 	if err != nil {
-		return nil, rest, err
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.made[state.population]
+	e := r.evolutions[state.population]
 	if e == nil {
-		return nil, rest, settings.Wrong("restarts", state.population,
-			"a snapshot of a population that this run has had")
+		return nil, settings.Wrong("restarts", state.population, "a snapshot of a population that this run has had")
 	}
-	return e, rest, nil
+	return e, nil
 }
 
 // Close frees the state and the program.

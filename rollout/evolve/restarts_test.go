@@ -12,8 +12,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A search has come to an end where fitness has stayed the same for a window of generations, and among the last one's
-// members.
+// A search has converged if fitness is the same over a window of generations, and over the last one's members.
 func TestSearchEnds(t *testing.T) {
 	inf := math.Inf(1)
 	const members, params = 30, 2 // a window of 12
@@ -52,7 +51,7 @@ func TestSearchEnds(t *testing.T) {
 	}
 }
 
-// IPOP doubles up to what is allowed; BIPOP lets the kind of search go first that evaluated less.
+// IPOP doubles the population up to the limit. BIPOP takes the kind of search that has evaluated less.
 func TestNextSearch(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Restarts, c.MaxPopulation = 10, RestartsIPOP, 70
@@ -63,7 +62,7 @@ func TestNextSearch(t *testing.T) {
 		sizes = append(sizes, r.population)
 	}
 	require.Equal(t, []int{20, 40, 68, 68, 68}, sizes, "whole groups of 4")
-	require.Equal(t, int64(100*(10+20+40+68+68)), r.before)
+	require.Equal(t, int64(100*(10+20+40+68+68)), r.spent)
 	require.NotEqual(t, c.Seed, r.seed(c))
 
 	c.Restarts, c.MaxPopulation = RestartsBIPOP, 0
@@ -90,29 +89,30 @@ func TestNextSearch(t *testing.T) {
 	require.Less(t, larges, 30)
 }
 
-// What decides goes through a snapshot as it is.
+// The state of restarts survives a snapshot.
 func TestRestartsInSnapshots(t *testing.T) {
 	for _, r := range []restarts{
 		{population: 4, sigma: 1},
-		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, began: 1 << 40, before: 1 << 50,
+		{population: 1 << 24, count: 3, doublings: 2, small: true, sigma: .0123, startStep: 1 << 40, spent: 1 << 50,
 			largeSpent: 7, smallSpent: 9, bests: []float64{1, math.Inf(-1), .1}},
 	} {
 		s := run.Snapshot{Step: 5, Arrays: r.arrays()}
-		s.Arrays["generation"] = graph.Of(int32(5))
-		got, rest, err := readRestarts(s)
+		s.Arrays["generation"], s.Arrays["hall.fitness"] = graph.Of(int32(5)), graph.Scalar(0)
+		got, err := readRestarts(s)
 		require.NoError(t, err)
 		if len(got.bests) == 0 {
 			got.bests = nil
 		}
 		require.Equal(t, r, got)
-		require.Len(t, rest.Arrays, 1)
+		rest := (&Evolution{outer: restartsPrefix}).programState(s)
+		require.Len(t, rest.Arrays, 2)
 		require.Equal(t, int64(5), rest.Step)
 	}
-	_, _, err := readRestarts(run.Snapshot{Arrays: map[string]*graph.Array{}})
+	_, err := readRestarts(run.Snapshot{Arrays: map[string]*graph.Array{}})
 	require.ErrorContains(t, err, "restarts.counts")
 }
 
-// flat is an experiment in which every member has the same fitness, so that each search ends after its window: 10 +
+// flat is an experiment in which all members have the same fitness, so that each search ends after its window of 10 +
 // ⌈30·9/λ⌉ generations.
 func flat(restarts string) Config {
 	c := DefaultConfig()
@@ -122,8 +122,8 @@ func flat(restarts string) Config {
 	return c
 }
 
-// A run that restarts goes on to the byte from any snapshot, on a run that is still at its first search too: metrics
-// and state.
+// A run with restarts continues to the byte from any snapshot, also when the restoring run is still at its first
+// search: metrics and state.
 func TestRestartsResume(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := flat(RestartsIPOP)
@@ -187,7 +187,7 @@ func TestRestartsResume(t *testing.T) {
 	require.ErrorContains(t, whole.Restore(bad), "restarts.counts")
 }
 
-// What restarts cannot do is refused before anything runs.
+// Settings that restarts cannot have are refused before anything runs.
 func TestRestartsRefused(t *testing.T) {
 	for _, c := range []struct {
 		number int

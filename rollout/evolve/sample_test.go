@@ -14,8 +14,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// All members that are made again of a state, played with their keys, reach what the next generation's row says: of
-// every strategy, in padded tiles, with several episodes, and with keys that count on each device.
+// Members that Remake makes, played with their keys, have the results of the next generation: for every strategy, in
+// padded tiles, with several episodes, and with keys of devices.
 func TestSampledMembersAreThoseOfTheNextGeneration(t *testing.T) {
 	two := xlatest.Open(t, 2)
 	check := func(b xlabridge.Backend, name string, change func(c *Config)) {

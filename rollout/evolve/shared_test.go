@@ -24,8 +24,8 @@ func sharing(spec string) Config {
 	return c
 }
 
-// In the loop over an episode's steps each layer is one product of all members of the tile with the one matrix, and
-// what each member adds to it.
+// In the loop over an episode's steps, each layer is one product of all members of the tile with one matrix, plus a
+// product of low rank for each member.
 func TestSharedProductsAreOneForATile(t *testing.T) {
 	c := sharing("mlp:32,16")
 	c.HallOfFame = "0" // whose places are matrices
@@ -43,8 +43,8 @@ func TestSharedProductsAreOneForATile(t *testing.T) {
 		"no matrix for each member, nor for each pair in tell")
 }
 
-// Runs with shared members are the same to the byte on any number of devices, with noise drawn again, and after a
-// resume on another number.
+// Runs with shared matrices are equal to the byte on any number of devices, with regenerated noise, and after a resume
+// on another number.
 func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
 	b := xlatest.Open(t, 8)
 	c := sharing("mlp:16,7")
@@ -63,7 +63,7 @@ func TestSharedRunsAreTheSameOnAnyDevices(t *testing.T) {
 	sameBytes(t, bytesOf(t, one), bytesOf(t, resumed), "resumed")
 }
 
-// Case 1: the first state of a large member, computed on the devices, is the interpreter's up to rounding.
+// Case 1: the first state of a large member, computed on the devices, equals the interpreter's up to rounding.
 func TestLargeMembersStartOnTheDevices(t *testing.T) {
 	c := sharing("mlp:512,520")
 	c.Population, c.Steps, c.Tile, c.Devices = 2, 1, 2, 2

@@ -18,8 +18,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// rules is a policy with whole numbers among its parameters: it looks at one element of the observation, whose number
-// is a parameter, and compares it with a float.
+// rules is a policy with whole numbers among its parameters: it compares one element of the observation, whose number
+// is a parameter, with a float.
 type rules struct {
 	policy.Stateless
 	inputs int
@@ -37,13 +37,13 @@ func (*rules) Init(key random.Key) any {
 
 func (r *rules) Act(params, carry any, observation *graph.Array, _ random.Key) (any, policy.Output) {
 	p := params.(rule)
-	x := graph.DynamicIndex(observation, graph.Rem(graph.Abs(p.Element), r.inputs), 0)
-	right := graph.Xor(graph.Gt(x, p.Bound), graph.Eq(graph.Rem(graph.Abs(graph.Index(p.Flip, 0)), 2), 1))
+	x := graph.DynamicIndex(observation, p.Element.Abs().Rem(r.inputs), 0)
+	right := x.Gt(p.Bound).Xor(p.Flip.Index(0).Abs().Rem(2).Eq(1))
 	y := graph.Select(right, 1., -1.)
-	return carry, policy.Output{Action: graph.Stack([]*graph.Array{graph.Neg(y), y}, 0)}
+	return carry, policy.Output{Action: graph.Stack([]*graph.Array{y.Neg(), y}, 0)}
 }
 
-// hops moves to where the best member is: whole numbers by whole numbers, floats by floats.
+// hops moves to the best member: whole numbers by whole numbers, floats by floats.
 type hops struct {
 	Width settings.Number `set:"width" above:"0" help:"standard deviation of the floats"`
 	Hop   int             `set:"hop" min:"1" max:"9" help:"most that a whole number moves"`
@@ -63,9 +63,9 @@ func (*hops) Init(genome any, _ int) any {
 func (h *hops) Sample(key random.Key, state any) any {
 	z := strategy.Noise(key, state.(hopsState).Mean).(rule)
 	hop := func(i int, like *graph.Array) *graph.Array {
-		return graph.Add(like, random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
+		return like.Add(random.Randint(random.FoldIn(key, 100+i), like.Shape(), -h.Hop, h.Hop+1))
 	}
-	return rule{hop(0, z.Element), graph.Mul(z.Bound, h.Width.Array()), hop(1, z.Flip)}
+	return rule{hop(0, z.Element), z.Bound.Mul(h.Width.Array()), hop(1, z.Flip)}
 }
 
 func (h *hops) Member(state, draw any, _ *graph.Array) any {
@@ -73,15 +73,15 @@ func (h *hops) Member(state, draw any, _ *graph.Array) any {
 }
 
 func (h *hops) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
-	at := graph.ArgMax(strategy.WorstIfNaN(e.Fitness), 0)
-	best := graph.Convert(graph.Eq(graph.Iota(draws.Items()), at), graph.Float32)
+	at := strategy.WorstIfNaN(e.Fitness).ArgMax(0)
+	best := graph.Iota(draws.Items()).Eq(at).Convert(graph.Float32)
 	last := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, at, 0) }, draws.All())
 	return hopsState{strategy.Move(state.(hopsState).Mean, graph.Scalar(1), draws.Sum(best, nil)), last}
 }
 
 func (*hops) Centre(state any) any { return state.(hopsState).Mean }
 
-// trees is a run of hops over rules, which are not registered: they would be among the strategies of every other test.
+// trees starts a run of hops over rules, which are not registered, so that other tests do not see them.
 func trees(b xlabridge.Backend, s strategy.Strategy, devices int, redraw bool) (*Evolution, error) {
 	c := DefaultConfig()
 	c.Policy, c.Strategy, c.Population, c.Steps, c.Tile, c.Devices = "linear", "simplega", 14, 30, 4, devices
@@ -104,7 +104,7 @@ func startTrees(t *testing.T, b xlabridge.Backend, devices int, redraw bool) *Ev
 	return e
 }
 
-// Genomes are the policy's trees, draws any trees: what a loop over the members makes, whole numbers as they are.
+// Genomes are the policy's trees, and draws any trees. Results equal a loop over the members.
 func TestTreesAreGenomes(t *testing.T) {
 	e := startTrees(t, &xlabridge.Reference{}, 1, false)
 	c, r, h := e.Config(), e.Rollout(), newHops()
@@ -147,7 +147,8 @@ func TestTreesAreGenomes(t *testing.T) {
 	}
 }
 
-// Kept or drawn again, on one device or two, compiled or interpreted: trees of several dtypes come out the same.
+// Trees of several dtypes give the same results with stored and regenerated noise, on one device and two, compiled and
+// interpreted.
 func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	after := func(e *Evolution) map[string][]byte {
@@ -168,7 +169,7 @@ func TestTreesAreTheSameHoweverTheyAreComputed(t *testing.T) {
 	}
 }
 
-// A strategy of flat vectors refuses what is no vector of floats.
+// A strategy of flat vectors refuses parameters that are not float32.
 func TestFlatStrategiesRefuseWholeNumbers(t *testing.T) {
 	_, err := trees(&xlabridge.Reference{}, &strategy.OpenES{}, 1, false)
 	require.ErrorContains(t, err, "parameter .Element is i32[], want float32")

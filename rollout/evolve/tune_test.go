@@ -17,8 +17,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// Quick measures and stores; the next start reads, on any number of devices; a damaged file is a miss with a reason,
-// and repaired; off does not look.
+// Quick measures and stores a plan. The next start reads it, on any number of devices. A damaged file is a miss with a
+// reason, and is replaced. Off does not read it.
 func TestPlansAreStored(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy, c.Devices, c.Tune = 64, 10, "linear", 1, plan.TuneQuick
@@ -90,7 +90,7 @@ func TestPlansAreStored(t *testing.T) {
 	}
 }
 
-// A program that is larger than it was thought is compiled once more, without kept noise.
+// A program that is larger than the budget is compiled again with regenerated noise.
 func TestMemoryBudget(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Policy, c.Steps, c.Tile = 2048, "mlp:64,64", 5, 32
@@ -108,8 +108,7 @@ func TestMemoryBudget(t *testing.T) {
 	require.ErrorContains(t, err, "and 1.0 MiB is allowed; ")
 }
 
-// Case 1: what is still measured at the deadline shares nothing with the run that goes on meanwhile, and Close waits
-// for it.
+// Case 1: measurements that run past the deadline share nothing with the run, and Close waits for them.
 func TestCloseWaitsForLateMeasurements(t *testing.T) {
 	c := DefaultConfig()
 	c.Population, c.Steps, c.Policy = 4, 3, "linear"

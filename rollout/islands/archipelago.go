@@ -24,16 +24,16 @@ type Archipelago struct {
 	target   float64
 	profile  run.Profile
 	bestEver float64
-	means    []float64 // of the islands' fitness in the last generation of this run; nil before one
-	bests    []float64
+	means    []float64 // each island's mean fitness in the last generation; nil before the first
+	bests    []float64 // each island's best fitness in the last generation
 }
 
-// State is everything that one generation of islands hands to the next.
+// State is the carry from one generation of islands to the next.
 type State struct {
 	Lanes generation.State        // leaves [islands, …]
-	Each  map[string]*graph.Array // f32[islands], by name: the Numbers of which each island has its own
-	Mean  *graph.Array            // f32[islands]: mean fitness of the last generation; -Inf where all members failed
-	Key   random.Key              // of what is drawn for all islands
+	Each  map[string]*graph.Array // f32[islands], by name: Numbers that differ between islands
+	Mean  *graph.Array            // f32[islands]: mean fitness of the last generation; -Inf if all members failed
+	Key   random.Key              // of draws for all islands together
 }
 
 // inputs are the inputs of the program.
@@ -54,7 +54,7 @@ func NewArchipelago(b xlabridge.Backend, c Islands) (*Archipelago, error) {
 		return nil, err
 	}
 	choice, err := x.Choose(b)
-	x.Wait() // a run of islands does not wait for measurements at its end
+	x.Wait() // here, because the run does not wait for measurements at its end
 	if err != nil {
 		return nil, err
 	}
@@ -97,16 +97,16 @@ func (c *Islands) start(l *lanes.Program, each map[string][]float64) State {
 		random.FoldIn(key, c.Islands)}
 }
 
-// results are what a generation tells the host.
+// results are the outputs of a generation for the host.
 type results struct {
 	Members *graph.Array // f32[islands, 3+reports, members], see generation.Program.Run
-	// Islands has three numbers, f32[3]: the diversity between the islands' centres, the diversity within the members
-	// that are about to leave an island, and the foreign share of descent.
+	// Islands is f32[3]: the diversity between the islands' centres, the diversity among the members that are ready to
+	// leave an island, and the foreign share of descent.
 	Islands *graph.Array
 	Taken   *graph.Array // i32[]: immigrants taken in so far
 }
 
-// generation is one generation of all islands. Where a migration is due, the members that were about to leave arrive.
+// generation is one generation of all islands. If a migration is due, the members that are ready to leave arrive first.
 func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[string][]float64) (State, results) {
 	number := s.Lanes.Generation.Index(0)
 	migrates := in.Every.Gt(0).And(number.Gt(0).And(number.Rem(in.Every.Max(1)).Eq(0)))
@@ -124,8 +124,8 @@ func (c *Islands) generation(l *lanes.Program, s State, in inputs, each map[stri
 	between := deviation(centres, 0)
 	within := deviation(m.Leaving.Genomes, 1)
 	share := m.Descent.Mean(1) // f32[islands, islands]
-	own := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
-	foreign := graph.Sub(1, own.Div(float32(c.Islands)))
+	ownShare := share.Mul(graph.Eye(graph.Float32, c.Islands)).Sum()
+	foreign := graph.Sub(1, ownShare.Div(float32(c.Islands)))
 	return out, results{members, graph.Stack([]*graph.Array{between, within, foreign}, 0), m.Taken.Sum()}
 }
 
@@ -145,8 +145,8 @@ func deviation(genomes any, axis int) *graph.Array {
 			continue
 		}
 		x := graph.Once(leaf.Convert(graph.Float32))
-		away := x.Sub(x.Mean(axis).ExpandDims(axis))
-		sum = sum.Add(away.Square().Sum())
+		centred := x.Sub(x.Mean(axis).ExpandDims(axis))
+		sum = sum.Add(centred.Square().Sum())
 		count += leaf.Size()
 	}
 	return sum.Div(float32(max(1, count))).Sqrt()
@@ -164,10 +164,10 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	var fitness, lengths, steps []float64
 	a.means, a.bests = nil, nil
 	for i := range c.Islands {
-		own := v[i*each : (i+1)*each]
-		fitness, lengths, steps = append(fitness, own[:pop]...), append(lengths, own[pop:2*pop]...),
-			append(steps, own[2*pop:3*pop]...)
-		m := generation.Summarize(own[:pop], own[pop:2*pop], own[2*pop:3*pop])
+		rows := v[i*each : (i+1)*each]
+		fitness, lengths, steps = append(fitness, rows[:pop]...), append(lengths, rows[pop:2*pop]...),
+			append(steps, rows[2*pop:3*pop]...)
+		m := generation.Summarize(rows[:pop], rows[pop:2*pop], rows[2*pop:3*pop])
 		a.means, a.bests = append(a.means, m.Mean), append(a.bests, m.Best)
 	}
 	s := generation.Summarize(fitness, lengths, steps)
@@ -190,10 +190,10 @@ func (a *Archipelago) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// maxCurves is the largest number of islands that have their means among the metrics.
+// maxCurves is the largest number of islands with a metric of their mean.
 const maxCurves = 64
 
-// curves returns the number of islands that have their means among the metrics: all, or none.
+// curves returns the number of islands with a metric of their mean: all, or none.
 func (c *Islands) curves() int {
 	if c.Islands > maxCurves {
 		return 0
@@ -204,7 +204,7 @@ func (c *Islands) curves() int {
 // curveOf returns the metric of an island's mean fitness.
 func curveOf(island int) string { return fmt.Sprintf("mean_%d", island) }
 
-// Restore goes on from a snapshot.
+// Restore sets the state to a snapshot.
 func (a *Archipelago) Restore(s run.Snapshot) error {
 	if err := a.Loop.Restore(s); err != nil {
 		return err
@@ -220,8 +220,8 @@ func (a *Archipelago) Restore(s run.Snapshot) error {
 // Profile returns what was compiled.
 func (a *Archipelago) Profile() run.Profile { return a.profile }
 
-// Candidates returns the centre of the island whose mean was highest in the last generation, and the member with the
-// highest fitness of the whole run.
+// Candidates returns the centre of the island with the highest mean in the last generation, and the best member of the
+// whole run.
 func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	v, err := a.Unflatten(s)
 	if err != nil {
@@ -229,10 +229,10 @@ func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	}
 	var joined generation.State
 	err = graph.Try(func() {
-		of := v.(State)
-		joined = of.Lanes
-		joined.Strategy = population.At(of.Lanes.Strategy, of.Mean.ArgMax(0)) // the first of equal ones
-		joined.Best = population.At(of.Lanes.Best, of.Lanes.Best.Fitness.ArgMax(0))
+		state := v.(State)
+		joined = state.Lanes
+		joined.Strategy = population.At(state.Lanes.Strategy, state.Mean.ArgMax(0)) // the first of equal ones
+		joined.Best = population.At(state.Lanes.Best, state.Lanes.Best.Fitness.ArgMax(0))
 	})
 	if err != nil {
 		return nil, err
@@ -240,8 +240,7 @@ func (a *Archipelago) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	return a.lanes.Search.Candidates(joined)
 }
 
-// Fame returns the best members of all islands' halls of fame, the one with the highest fitness first, as many as one
-// hall has places.
+// Fame returns the best members of all islands' halls of fame, as many as one hall has places.
 func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
 	v, err := a.Unflatten(s)
 	if err != nil {
@@ -260,7 +259,7 @@ func (a *Archipelago) Fame(s run.Snapshot) (all []run.Famed, err error) {
 	return all[:min(a.lanes.Search.Places, len(all))], nil
 }
 
-// Ending sums the run up.
+// Ending summarises the run.
 func (a *Archipelago) Ending(last run.Metrics) string {
 	mean, _ := last.Get("best_mean")
 	foreign, _ := last.Get("foreign")
@@ -275,16 +274,15 @@ func (a *Archipelago) Ending(last run.Metrics) string {
 
 // island is the entry of one island in islands.json.
 type island struct {
-	Mean *float64           `json:"mean_fitness"` // of the last generation; null where no member has one
+	Mean *float64           `json:"mean_fitness"` // of the last generation; null if all members failed
 	Best *float64           `json:"best_fitness"`
 	Ever *float64           `json:"best_ever"`
-	Own  map[string]float64 `json:"settings,omitempty"` // the Numbers of which each island has its own
+	Own  map[string]float64 `json:"settings,omitempty"` // Numbers that differ between islands
 	// Descent is the share of each island, by number, in this island's descent.
 	Descent []float64 `json:"descent"`
-	// Survivors has, for each genome that the strategy keeps, the island with the largest share in it; one element for
-	// the centre of a distribution.
+	// Survivors is the island with the largest share in each genome of the state, or in the centre of a distribution.
 	Survivors []int `json:"survivors"`
-	// Taken counts the immigrants from each island, by number, that were in the better half or became a kept genome.
+	// Taken counts the immigrants from each island, by number; see generation.Travel.
 	Taken []float64 `json:"immigrants"`
 }
 
@@ -311,9 +309,9 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string][]float64{} // they change where islands explore
+	numbers := map[string][]float64{} // --explore-every changes them
 	for name, x := range state.Each {
-		own[name] = read(x)
+		numbers[name] = read(x)
 	}
 	if err != nil {
 		return nil, err
@@ -322,31 +320,31 @@ func (a *Archipelago) Files(bool) ([]run.File, error) {
 	places := len(descent) / n / n
 	all := make([]island, n)
 	for i := range all {
-		of := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
+		entry := island{Mean: finite(a.means[i]), Best: finite(a.bests[i]), Ever: finite(ever[i]),
 			Taken: taken[i*n : (i+1)*n], Descent: make([]float64, n)}
 		for place := range places {
 			row := descent[(i*places+place)*n:][:n]
 			most := 0
 			for j, share := range row {
-				of.Descent[j] += share / float64(places)
+				entry.Descent[j] += share / float64(places)
 				if share > row[most] {
 					most = j
 				}
 			}
-			of.Survivors = append(of.Survivors, most)
+			entry.Survivors = append(entry.Survivors, most)
 		}
-		if len(own) > 0 {
-			of.Own = map[string]float64{}
-			for name, values := range own {
-				of.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
+		if len(numbers) > 0 {
+			entry.Own = map[string]float64{}
+			for name, values := range numbers {
+				entry.Own[strings.ReplaceAll(name, "-", "_")] = values[i]
 			}
 		}
-		all[i] = of
+		all[i] = entry
 	}
 	return []run.File{{Name: "islands.json", JSON: map[string]any{"topology": a.config.Topology, "islands": all}}}, nil
 }
 
-// finite returns nil for numbers that JSON does not have.
+// finite returns nil for NaN and infinity, which JSON does not have.
 func finite(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil

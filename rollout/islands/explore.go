@@ -9,13 +9,13 @@ import (
 	"xlarun/rollout/evolve/generation"
 )
 
-// exploreFactor multiplies or divides a Number where an island explores.
+// exploreFactor multiplies or divides a Number of an island that explores.
 const exploreFactor = 1.25
 
 // explore is the population-based training of Jaderberg et al., "Population based training of neural networks" (2017,
-// arXiv 1711.09846), with islands as its workers: those whose means are in the lowest fifth take over the search of one
-// of the highest fifth, and its Numbers, each multiplied by 1.25 or divided by it and kept within the given range. What
-// an island has found, and its random numbers, stay its own. Islands of equal means are in the order of their numbers.
+// arXiv 1711.09846), with islands as workers. Islands whose means are in the lowest fifth take over the search of one
+// of the highest fifth, and its Numbers, each multiplied or divided by 1.25 and clamped to the given range. An island
+// keeps its best members and its random keys. Islands of equal means are ordered by number.
 func (c *Islands) explore(s State, number, due *graph.Array, each map[string][]float64) State {
 	n := c.Islands
 	fifth := max(1, n/5)

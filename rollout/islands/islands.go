@@ -1,4 +1,4 @@
-// Package islands evolves several populations at once, whose best members travel.
+// Package islands evolves several populations at once, which exchange their best members.
 package islands
 
 import (
@@ -22,11 +22,11 @@ func init() {
 		Short: "Evolve several populations in an environment, whose best members travel",
 		Long: "Islands evolves several populations at once, in one compiled program: each is a search of its own, as " +
 			"xlarun evolve runs one. Every few\n" +
-			"generations copies of the best members of each leave for others, where they are told in the place of " +
-			"the worst. Islands may have\n" +
-			"hyper-parameters of their own: --strategy.sigma 0.05..0.5. The run's folder holds what evolve's does, " +
-			"and islands.json: how each\n" +
-			"island is, and from which islands its survivors come.",
+			"generations copies of the best members of each leave for other islands, where they replace the worst " +
+			"members. Islands may have\n" +
+			"hyper-parameters of their own: --strategy.sigma 0.05..0.5. The run's folder holds the files of an " +
+			"evolve run, and islands.json:\n" +
+			"the results of each island, and the islands from which its survivors descend.",
 		Example: "  xlarun islands CartPole-v1 --islands 8 --pop 64\n  xlarun islands Acrobot-v1 --islands 16 " +
 			"--topology torus --migrate-every 5\n  xlarun islands CartPole-v1 --islands 8 --strategy.sigma 0.02..0.5 " +
 			"--strategy.learning-rate 0.01,0.05",
@@ -45,11 +45,16 @@ func init() {
 type Islands struct {
 	generation.Search // of each island
 	generation.MigrationSettings
-	Islands  int    `set:"islands" min:"2" max:"1024" help:"populations that evolve side by side, each of --pop members"`
-	Topology string `set:"topology" oneof:"ring,torus,random" help:"from where members come to an island: from the island before it (ring), from its neighbours on a grid that is closed at its ends\n(torus), or each from any other island, drawn anew (random)"`
-	// Explore is the number of generations after which the worst islands take over the searches of the best with other
-	// Numbers; see explore.
-	Explore int `set:"explore-every" min:"0" max:"1073741823" help:"generations after which the worst fifth of the islands go on with the searches of the best fifth, and with their hyper-parameters changed\n(population-based training); 0: never"`
+	Islands  int      `set:"islands" min:"2" max:"1024"`
+	_        struct{} `help:"populations that evolve side by side, each of --pop members"`
+	Topology string   `set:"topology" oneof:"ring,torus,random"`
+	_        struct{} `help:"from where members come to an island: from the island before it (ring), from its"`
+	_        struct{} `help:"neighbours on a grid that is closed at its ends (torus), or each from any other island,"`
+	_        struct{} `help:"drawn anew (random)"`
+	// Explore is the number of generations between calls of explore.
+	Explore int      `set:"explore-every" min:"0" max:"1073741823"`
+	_       struct{} `help:"generations after which the worst fifth of the islands go on with the searches of the best"`
+	_       struct{} `help:"fifth, and with their hyper-parameters changed (population-based training); 0: never"`
 }
 
 // Values of Islands.Topology.
@@ -69,7 +74,7 @@ func DefaultIslands() Islands {
 // maxDescent bounds the shares of descent, f32[islands, places, islands].
 const maxDescent = 1 << 26
 
-// EachOfParts says that Numbers of parts may be several, one for each island.
+// EachOfParts reports that Numbers of parts may differ between islands.
 func (*Islands) EachOfParts() bool { return true }
 
 // With returns the experiment with one more setting of a part: With("strategy.sigma", .2).
@@ -78,8 +83,7 @@ func (c Islands) With(name string, value any) Islands {
 	return c
 }
 
-// each returns the search of one island, with the first of the Numbers of which each island has its own, and all of
-// these Numbers by full name.
+// each returns the search of the first island, and the Numbers that differ between islands, by full name.
 func (c *Islands) each() (one generation.Search, each map[string][]float64, err error) {
 	one = c.Clone()
 	one.Devices = 1
@@ -115,13 +119,13 @@ func ofIsland(one generation.Search, each map[string][]float64, island int) gene
 	return one
 }
 
-// Check finds the first mistake in the config, a *settings.Error, before anything is traced or compiled.
+// Check returns the first mistake in the config, a *settings.Error, before anything is traced or compiled.
 func (c *Islands) Check(on plan.Machine) error {
 	_, _, err := c.setup(on)
 	return err
 }
 
-// setup checks the config and lays one island out. It returns also the Numbers of which each island has its own.
+// setup checks the config and lays out one island. It also returns the Numbers that differ between islands.
 func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float64, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, nil, err
@@ -137,7 +141,7 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 	if err := c.CheckDevices(on.Devices); err != nil {
 		return nil, nil, err
 	}
-	if len(each) > 0 { // the Numbers of an island may not go together
+	if len(each) > 0 { // Numbers of an island may not fit together
 		for i := range c.Islands {
 			own := ofIsland(one, each, i)
 			if _, err := strategy.Make(own.Strategy, own.Parted.Under("strategy.")); err != nil {
@@ -162,12 +166,12 @@ func (c *Islands) setup(on plan.Machine) (*generation.Setup, map[string][]float6
 	return x, each, nil
 }
 
-// Purpose says in a few words what the program is for.
+// Purpose describes the program.
 func (c *Islands) Purpose() string {
 	return fmt.Sprintf("%d islands (%s, %d travel), each %s", c.Islands, c.Topology, c.Migrants, c.one().Purpose())
 }
 
-// several lists the Numbers of which each island has its own; none where they are wrong.
+// several lists the Numbers that differ between islands, or none if they are wrong.
 func (c *Islands) several() []string {
 	_, each, err := c.each()
 	if err != nil {
@@ -176,7 +180,7 @@ func (c *Islands) several() []string {
 	return slices.Sorted(maps.Keys(each))
 }
 
-// one returns the search of one island for what is said of it.
+// one returns the search of the first island, for descriptions.
 func (c *Islands) one() *generation.Search {
 	one, _, err := c.each()
 	if err != nil {
@@ -185,7 +189,7 @@ func (c *Islands) one() *generation.Search {
 	return &one
 }
 
-// Board returns what a display shows.
+// Board returns the rows of a display.
 func (c *Islands) Board() []run.Row {
 	rows := c.one().Board()
 	mean := rows[1].Parts[0].Behind
@@ -224,13 +228,13 @@ func (c *Islands) Start(b xlabridge.Backend) (run.Run, error) { return NewArchip
 // MemberCount returns the number of members on all islands.
 func (c *Islands) MemberCount(run.Snapshot) (int, error) { return c.Islands * c.Population, nil }
 
-// eachName returns the name in a snapshot of a Number of which each island has its own.
+// eachName returns the name in a snapshot of a Number that differs between islands.
 func eachName(name string) string {
 	_, tree := graph.Flatten(struct{ Each map[string]*graph.Array }{map[string]*graph.Array{name: graph.Scalar(0)}})
 	return run.LeafName(tree.Path(0))
 }
 
-// Remake makes members again of the populations that a state asks for next; the first island has the first numbers.
+// Remake makes members again of the populations that a state asks for next. The first island has the first numbers.
 func (c *Islands) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
 	one, each, err := c.each()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// smallIslands are islands that take a moment.
+// smallIslands returns a short experiment.
 func smallIslands(strategy string) Islands {
 	c := DefaultIslands()
 	c.Policy, c.Population, c.Steps, c.Strategy, c.Target, c.Tune = "linear", 16, 25, strategy, "0", "off"
@@ -38,7 +38,7 @@ func archipelago(t *testing.T, b xlabridge.Backend, c Islands) *Archipelago {
 	return a
 }
 
-// advance runs some generations: the metrics of each, and the state after them.
+// advance runs some generations, and returns their metrics and the last state.
 func advance(t *testing.T, r run.Run, generations int) ([]run.Metrics, run.Snapshot) {
 	t.Helper()
 	var all []run.Metrics
@@ -72,8 +72,7 @@ func floatsOf(t *testing.T, s run.Snapshot, name string) []float64 {
 	return v
 }
 
-// Runs of islands, each with a sigma of its own, are the same to the byte on any number of devices, and when they go on
-// from a snapshot.
+// Runs of islands, each with its own sigma, are equal to the byte on any number of devices, and after a resume.
 func TestIslandsOnDevices(t *testing.T) {
 	c := smallIslands("openes")
 	c.Topology, c.Explore = TopologyTorus, 3
@@ -121,9 +120,8 @@ func TestIslandsOnDevices(t *testing.T) {
 	require.Len(t, sampled, 2)
 }
 
-// With noise too small to matter every genome is still that of a founder, so that its descent can be seen in the genome
-// itself: it is as it is reported. Where nobody migrates all are from their own island, and where they do, they are
-// not.
+// With noise too small to matter, every genome is still that of a founder, so that the genome shows its descent. The
+// reported descent equals it. Without migration it is the own island, with migration it is not.
 func TestDescentIsWhereGenomesComeFrom(t *testing.T) {
 	b := &xlabridge.Reference{}
 	for _, every := range []int{0, 2} {
@@ -176,8 +174,8 @@ func TestDescentIsWhereGenomesComeFrom(t *testing.T) {
 	}
 }
 
-// Immigrants move the search of every strategy that takes them in, from the generation on in which they are told and
-// not before, and no number is lost by them.
+// Immigrants change the search of every receiving strategy, from the generation after their arrival on, and no number
+// becomes NaN.
 func TestImmigrantsMoveTheSearch(t *testing.T) {
 	b := &xlabridge.Reference{}
 	for _, name := range generation.Receiving() {
@@ -215,8 +213,7 @@ func TestImmigrantsMoveTheSearch(t *testing.T) {
 	}
 }
 
-// Where islands explore, the worst goes on with the search of the best, and with its sigma changed; the others stay as
-// they are.
+// An island that explores continues the search of a better island with another sigma. Other islands do not change.
 func TestWorstIslandsExplore(t *testing.T) {
 	b := &xlabridge.Reference{}
 	c := smallIslands("openes")
@@ -261,7 +258,7 @@ func TestWorstIslandsExplore(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Grids are as square as can be, closed at their ends, and neighbours are neighbours of each other.
+// Grids are as square as possible and closed at their ends, and neighbours are neighbours of each other.
 func TestTorus(t *testing.T) {
 	for _, c := range []struct {
 		number, islands int
@@ -282,7 +279,7 @@ func TestTorus(t *testing.T) {
 	}
 }
 
-// From where members come: of a ring from the island before, of a random topology from any other, and never from the
+// On a ring, members come from the island before; in a random topology, from any other island. They never come from the
 // island itself.
 func TestNeighbours(t *testing.T) {
 	c := smallIslands("openes")
@@ -328,7 +325,7 @@ func sameBytes(t *testing.T, want, got map[string][]byte, what string) {
 	}
 }
 
-// Settings that islands cannot have are no settings of theirs.
+// Settings that islands cannot have do not exist.
 func TestSettingsOfOneSearchOnly(t *testing.T) {
 	c := DefaultIslands()
 	names := settings.Names(&c)
@@ -342,7 +339,7 @@ func TestSettingsOfOneSearchOnly(t *testing.T) {
 	}
 }
 
-// What islands cannot do is refused with the setting's name.
+// Wrong settings of islands are refused with the setting's name.
 func TestIslandsRefuse(t *testing.T) {
 	for _, c := range []struct {
 		number int

@@ -8,14 +8,14 @@ import (
 	"xlarun/rollout/evolve/generation"
 )
 
-// neighbours returns, for each member that arrives on each island, the island that it comes from and its rank among
-// that island's best, i32[islands, migrants]. A random topology is drawn for a generation.
+// neighbours returns, for each member that arrives on each island, its island and its rank among that island's best,
+// i32[islands, migrants]. A random topology is drawn in each generation.
 func (c *Islands) neighbours(key random.Key, generation *graph.Array) (from, rank *graph.Array) {
 	n, k := c.Islands, c.Migrants
 	if c.Topology == TopologyRandom {
 		other := random.Randint(random.FoldIn(key, generation), graph.ShapeOf(graph.Int32, n, k), 0, n-1)
-		own := graph.Iota(n).ExpandDims(1).BroadcastTo(n, k)
-		return other.Add(other.Ge(own).Convert(graph.Int32)),
+		island := graph.Iota(n).ExpandDims(1).BroadcastTo(n, k)
+		return other.Add(other.Ge(island).Convert(graph.Int32)),
 			graph.Iota(k).ExpandDims(0).BroadcastTo(n, k)
 	}
 	var islands, ranks []int32
@@ -32,8 +32,8 @@ func (c *Islands) neighbours(key random.Key, generation *graph.Array) (from, ran
 	return graph.Int32s(islands, n, k), graph.Int32s(ranks, n, k)
 }
 
-// torus returns the neighbours of an island on a grid that is as square as the number allows, each once: left, right,
-// above, below.
+// torus returns the neighbours of an island on a grid that is as square as possible: left, right, above and below, each
+// once.
 func torus(n, i int) (around []int) {
 	rows := int(math.Sqrt(float64(n)))
 	for n%rows != 0 {
@@ -53,7 +53,7 @@ func torus(n, i int) (around []int) {
 	return around
 }
 
-// exchange returns the members that arrive on each island, given those that leave; nobody where no migration is due.
+// exchange returns the members that arrive on each island, given those that leave, or nobody if no migration is due.
 func (c *Islands) exchange(key random.Key, generation, due *graph.Array,
 	leaving generation.Travellers) generation.Travellers {
 	n, k := c.Islands, c.Migrants

@@ -8,19 +8,18 @@ import (
 	"xlarun/xlabridge"
 )
 
-// How a plan that nobody gives is chosen.
+// How a plan is chosen that the settings do not give.
 const (
-	TuneAuto = "auto" // the stored plan where there is one, else the static rule
-	TuneOff  = "off"  // the static rule
-	// the stored plan; where there is none, the best of what is measured in QuickBudget, which is stored
-	TuneQuick = "quick"
-	TuneFull  = "full" // the same with FullBudget; a plan that was stored by quick is measured anew
+	TuneAuto  = "auto"  // the stored plan, or else the static rule
+	TuneOff   = "off"   // the static rule
+	TuneQuick = "quick" // the stored plan, or else the best one measured in QuickBudget, which is stored
+	TuneFull  = "full"  // the same with FullBudget; ignores plans that quick has stored
 )
 
 // Tunes lists the ways to choose a plan.
 func Tunes() []string { return []string{TuneAuto, TuneOff, TuneQuick, TuneFull} }
 
-// The most time that a tuner takes.
+// Time budgets of a tuner.
 const (
 	QuickBudget = 3 * time.Second
 	FullBudget  = 60 * time.Second
@@ -28,48 +27,45 @@ const (
 
 // Sources of a plan.
 const (
-	Static  = "static" // by rule
-	Given   = "given"  // in the settings
+	Static  = "static" // the rule
+	Given   = "given"  // the settings
 	Tuned   = "tuned"  // measured in this process
-	Present = "stored" // measured earlier, and read
+	Present = "stored" // measured earlier
 )
 
-// Choice is how a plan came about.
+// Choice reports how a plan was chosen.
 type Choice struct {
 	Plan    string  `json:"plan"`                   // in words
 	Source  string  `json:"plan_source"`            // one of the sources
-	Reason  string  `json:"plan_reason,omitempty"`  // why none was read or stored, where one should have been
-	Seconds float64 `json:"tune_seconds,omitempty"` // spent on measuring
+	Reason  string  `json:"plan_reason,omitempty"`  // why a plan was not read or stored
+	Seconds float64 `json:"tune_seconds,omitempty"` // of measuring
 	Tried   []Tried `json:"plans_tried,omitempty"`  // in this order
 }
 
-// Tried is what the tuner found of one plan.
+// Tried is a plan that the tuner measured.
 type Tried struct {
 	Plan    string  `json:"plan"`
-	Seconds float64 `json:"seconds"` // of what the kind of run measures: the same for all that were tried
+	Seconds float64 `json:"seconds"` // of the work that the kind of run measures
 }
 
-// Choosing is a plan to be chosen.
-type Choosing[P comparable] struct {
+// Chooser chooses a plan.
+type Chooser[P comparable] struct {
 	Tune    string // one of Tunes
 	Given   bool   // the settings give Rule
-	Rule    P      // what is taken where nothing else is
+	Rule    P      // the default
 	Backend xlabridge.Backend
-	// Purpose and Format name the stored plan; see StoreOf.
+	// Purpose and Format identify the stored plan; see StoreOf.
 	Purpose string
 	Format  int
-	Words   func(P) string // the plan to people, without the devices
-	// Take tells whether a plan that was stored or measured can be run.
-	Take func(P) bool
-	// Tuner measures; its deadline is set by Choose.
-	Tuner func(full bool) *Tuner[P]
-	// Quick is the time of TuneQuick; 0: QuickBudget.
-	Quick time.Duration
+	Words   func(P) string            // describes a plan, without the devices
+	Take    func(P) bool              // applies a stored or measured plan, and reports whether it can be run
+	Tuner   func(full bool) *Tuner[P] // Choose sets its deadline and Words
+	Quick   time.Duration             // the time of TuneQuick; 0: QuickBudget
 }
 
-// Choose gives the plan that the settings give, that is stored, that is measured now, or the rule's, in this order, as
-// Tune allows. What is measured is stored.
-func (c Choosing[P]) Choose() (P, Choice, error) {
+// Choose returns the plan of the settings, the stored plan, a plan that it measures now and stores, or the rule's, in
+// this order, as Tune allows.
+func (c Chooser[P]) Choose() (P, Choice, error) {
 	if c.Given {
 		return c.Rule, Choice{Source: Given}, nil
 	}
@@ -115,8 +111,8 @@ func (c Choosing[P]) Choose() (P, Choice, error) {
 	}
 	out.Source = Tuned
 	if store != nil {
-		if err := store.Put(Stored[P]{c.Tune, best}, fmt.Sprintf("%s (%s)", c.Words(best), c.Tune), out.Seconds); err !=
-			nil {
+		words := fmt.Sprintf("%s (%s)", c.Words(best), c.Tune)
+		if err := store.Put(Stored[P]{c.Tune, best}, words, out.Seconds); err != nil {
 			out.Reason = "the plan cannot be stored: " + err.Error()
 		}
 	}

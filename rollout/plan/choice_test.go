@@ -13,8 +13,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A plan is given, stored, measured or the rule's, in this order, as Tune allows. The cases follow each other: what one
-// stores the next may find.
+// A plan is given, stored, measured or the rule's, in this order, as Tune allows. Each case may find what an earlier
+// one has stored.
 func TestChoose(t *testing.T) {
 	client, err := xlabridge.Open(t.Context(), xlabridge.Options{
 		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})
@@ -70,7 +70,7 @@ func TestChoose(t *testing.T) {
 			c.before()
 		}
 		m := &table{seconds: c.seconds}
-		got, choice, err := Choosing[int]{Tune: c.tune, Given: c.given, Rule: 8, Backend: c.backend, Purpose: "walk",
+		got, choice, err := Chooser[int]{Tune: c.tune, Given: c.given, Rule: 8, Backend: c.backend, Purpose: "walk",
 			Format: 1, Words: strconv.Itoa, Take: c.take, Quick: c.quick,
 			Tuner: func(full bool) *Tuner[int] {
 				require.Equal(t, c.tune == TuneFull, full, "%d: %s", i, c.what)
@@ -95,7 +95,7 @@ func TestChoose(t *testing.T) {
 
 	// What breaks while it is measured is an error, and stores nothing.
 	broken := errors.New("the device caught fire")
-	_, choice, err := Choosing[int]{Tune: TuneQuick, Rule: 8, Backend: client, Purpose: "other", Words: strconv.Itoa,
+	_, choice, err := Chooser[int]{Tune: TuneQuick, Rule: 8, Backend: client, Purpose: "other", Words: strconv.Itoa,
 		Take: any,
 		Tuner: func(bool) *Tuner[int] {
 			return &Tuner[int]{Measure: func(int) (float64, error) { return 0, broken }}

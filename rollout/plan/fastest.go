@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// ErrTime is the end of a tuner's budget.
+// ErrTime reports that a tuner's time is over.
 var ErrTime = errors.New("the tuner's time is over")
 
-// leastRuns is how often a candidate of a tuner runs at least, after a run to warm up.
+// leastRuns is the least number of runs of a candidate, after a run to warm up.
 const leastRuns = 3
 
-// Fastest runs a candidate of a tuner again and again, for a stated time and three times at least, and gives the
-// seconds of the fastest run, or ErrTime where over holds first. run gives the seconds that count of one run.
+// Fastest runs a tuner's candidate repeatedly, for a time and at least three times. It returns the seconds of the
+// fastest run, or ErrTime if over returns true before. run returns the seconds of one run.
 func Fastest(lasting time.Duration, over func() bool, run func() (seconds float64, err error)) (float64, error) {
 	best := math.Inf(1)
 	var start time.Time

@@ -8,7 +8,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Tally adds products up and remembers overflow: an estimate of memory in bytes.
+// Tally is a sum of products that detects overflow, for estimates of memory in bytes.
 type Tally struct {
 	sum      uint64
 	overflow bool
@@ -26,10 +26,10 @@ func (t *Tally) Add(factors ...uint64) {
 	t.sum, t.overflow = sum, t.overflow || carry != 0
 }
 
-// Total is the sum; ok is false where it does not fit in an int64.
+// Total returns the sum. ok is false if it does not fit in an int64.
 func (t *Tally) Total() (sum int64, ok bool) { return int64(t.sum), !t.overflow && t.sum < 1<<62 }
 
-// BytesText is "1.5 GiB".
+// BytesText formats a number of bytes: "1.5 GiB".
 func BytesText(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	v, i := float64(n), 0
@@ -42,9 +42,9 @@ func BytesText(n int64) string {
 	return fmt.Sprintf("%.1f %s", v, units[i])
 }
 
-// TooLarge says what a run that does not fit wants: what are its members in words, need what they take (ok is false
-// where that is too large a number), free what there is (0: not known), given tells whether somebody gave it, most is
-// the largest population that fits, 0 for none.
+// TooLarge returns the text of an error for a run that does not fit in memory. what describes its members. need is
+// their memory, with ok false on overflow. free is the memory that is free (0: unknown), or allowed if given is true.
+// most is the largest population that fits, 0 for none.
 func TooLarge(what string, need int64, ok bool, free int64, given bool, most int) string {
 	size, room, advice := "more than 4 EiB", "", "make the networks or the population smaller"
 	if ok {
@@ -63,8 +63,16 @@ func TooLarge(what string, need int64, ok bool, free int64, given bool, most int
 	return fmt.Sprintf("a run that fits in memory: %s take %s%s; %s", what, size, room, advice)
 }
 
-// Largest is the largest n from 1 to most for which fits holds, 0 where there is none. fits may waver, as sizes that
-// are rounded to tiles do, by an eighth of n.
+// TooLargeCompiled returns the text of an error for a program of total bytes with a smaller budget. need is the
+// estimate of its bytes, and largest returns the largest population whose estimate fits in free bytes.
+func TooLargeCompiled(total, budget, need int64, largest func(free int64) int) string {
+	most := largest(int64(float64(budget) * float64(need) / float64(total)))
+	return fmt.Sprintf("a run that fits in memory: the compiled program takes %s and %s is allowed; the largest "+
+		"population that fits is about %d", BytesText(total), BytesText(budget), most)
+}
+
+// Largest returns the largest n from 1 to most for which fits returns true, or 0. Because of rounding to tiles, fits
+// may be non-monotonic within an eighth of n.
 func Largest(most int, fits func(n int) bool) int {
 	n := sort.Search(most, func(n int) bool { return !fits(n + 1) })
 	for m := min(most, n+n/8+1); m > n; m-- {
@@ -77,11 +85,11 @@ func Largest(most int, fits func(n int) bool) int {
 	return n
 }
 
-// FreeMemory is the memory in bytes that this process may still take, of the machine's and within the limits of its
-// control groups; 0 where the kernel does not tell.
+// FreeMemory returns the bytes that this process may still allocate, within the machine's memory and the limits of its
+// control groups; 0: unknown.
 func FreeMemory() int64 { return xlabridge.FreeMemory() }
 
-// FreeOn is the memory that the first n devices (0: all) of a backend have free together; 0 where that is not known.
+// FreeOn returns the free bytes of a backend's first n devices (0: all) together; 0: unknown.
 func FreeOn(b xlabridge.Backend, n int) int64 {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || b.Backend() == "cpu" {

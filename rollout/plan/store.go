@@ -15,14 +15,14 @@ import (
 // storeFormat changes when the meaning of all stored plans changes.
 const storeFormat = 3
 
-// Stored is what is kept of a tuner's choice.
+// Stored is a tuner's choice in a Store.
 type Stored[P any] struct {
-	Tune string `json:"tune"` // how thoroughly it was made: quick or full
+	Tune string `json:"tune"` // quick or full
 	Plan P      `json:"plan"`
 }
 
-// Store keeps the plan that a tuner chose for one experiment, a P that JSON can hold, beside the compiled programs. It
-// is a file of cache.Cache: what is not perfect is a miss with a reason, and the next Put repairs it.
+// Store keeps a tuner's plan for one experiment beside the compiled programs. P must have a JSON form. The store is a
+// file of cache.Cache: a damaged file is a miss with a reason, and the next Put replaces it.
 type Store[P any] struct {
 	cache *cache.Cache
 	key   cache.Key
@@ -32,12 +32,12 @@ type Store[P any] struct {
 // ErrNone is the ordinary miss of a Store.
 var ErrNone = errors.New("no plan is stored yet")
 
-// Cores are the processors that a plan may reckon with: the machine's, as far as this process may use them.
+// Cores returns the number of cores that this process may use.
 func Cores() int { return runtime.GOMAXPROCS(0) }
 
-// StoreOf is the store of a backend's plan for an experiment; nil where nothing is kept. The key is made of the kind of
-// machine, its number of cores, the plugin, P's format, and purpose, which therefore says all else that the choice
-// depends on. The number of devices should not be a part of it, so that results do not hang on it.
+// StoreOf returns the store of a backend's plan for an experiment, or nil without a cache. The key has the kind of
+// machine, its number of cores, the plugin, P's format and purpose. So purpose must have all else that the choice
+// depends on, but not the number of devices, so that results do not depend on it.
 func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 	client, ok := b.(*xlabridge.Client)
 	if !ok || client.Cache() == nil {
@@ -50,7 +50,7 @@ func StoreOf[P any](b xlabridge.Backend, purpose string, format int) *Store[P] {
 		cache.Metadata{Purpose: purpose, Plugin: client.Fingerprint(), Platform: client.Platform()}}
 }
 
-// Get reads the stored plan, which counts as used now. Any error is a miss; ErrNone is the ordinary one.
+// Get reads the stored plan and marks it as used. Any error is a miss; ErrNone is the ordinary one.
 func (s *Store[P]) Get() (plan Stored[P], err error) {
 	text, _, err := s.cache.Get(s.key)
 	if errors.Is(err, cache.ErrAbsent) {
@@ -68,8 +68,8 @@ func (s *Store[P]) Get() (plan Stored[P], err error) {
 	return plan, nil
 }
 
-// Put stores a plan over whatever was there; words describe it in `xlarun cache list`, seconds is the time that
-// choosing it took.
+// Put stores a plan and replaces the one before. words describe it in `xlarun cache list`; seconds is the time that it
+// took to choose.
 func (s *Store[P]) Put(plan Stored[P], words string, seconds float64) error {
 	text, err := json.Marshal(plan)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// A plan comes back as it was put, by purpose and format; the cache's listing says what it is; damage is a miss.
+// A stored plan is found by purpose and format, and is described in the cache's listing. A damaged one is a miss.
 func TestStore(t *testing.T) {
 	type method struct {
 		Kernel string `json:"kernel"`

@@ -3,39 +3,38 @@ package plan
 import "math"
 
 const (
-	// tileBytes is the memory of the parameters of one tile that stays in a core's second-level cache while it is read
-	// at every step.
+	// tileBytes is how much of a tile's parameters stays in a core's second-level cache between steps.
 	tileBytes = 1 << 18
-	// TileMost is the number of members beyond which longer loops over the members gain a core nothing.
+	// TileMost is the largest tile. Longer loops over the members gain nothing on a core.
 	TileMost = 128
-	// TileLeast is a vector register's worth of members.
+	// TileLeast is the number of members in a vector register.
 	TileLeast = 16
-	// tileSlack is how much larger than that a tile may be where the population is then cut better.
+	// tileSlack is how much a tile may exceed the wanted size if the population is then cut better.
 	tileSlack = 1.25
-	// startMost is the time that a core takes to start a step, in members of a narrow network; a larger one plays fewer
-	// in that time.
+	// startMost is the time in which a core starts a step, measured in members with a narrow network. For larger
+	// networks it is less.
 	startMost = 4
-	// tilesWanted is the number of tiles that keeps a machine of so many cores busy. More of them than are needed may
-	// cost a machine of two so much by the rule's count; what was measured then was 5 % at most.
+	// tilesWanted is the number of tiles that keeps a machine with as many cores busy. For it, the rule accepts a cost
+	// of tilesCost on fewer cores; measured was at most 5 % on two cores.
 	tilesWanted = 8
 	tilesCost   = 1.06
-	// wideTile is the number of members (times episodes) that keep an accelerator busy.
+	// wideTile is the number of members times episodes that keeps an accelerator busy.
 	wideTile = 8192
 )
 
-// VectorWidth is the width in bits of the vectors on CPU: as wide as the processor allows. By itself the compiler stops
-// at half of what AVX-512 has.
+// VectorWidth is the width in bits of vectors on CPU, or the widest that the processor has. The compiler's default is
+// half the width of AVX-512.
 const VectorWidth = 512
 
-// Tiling is what the size of a tile depends on.
+// Tiling chooses the size of a tile.
 type Tiling struct {
 	population, group int
-	most              int     // members that a tile should have at most
-	start             float64 // what a tile costs beside its members, in members
+	most              int     // wanted members of a tile, at most
+	start             float64 // cost of a tile beside its members, in members
 }
 
-// TilingOf is the rule's, for a population that samples its members in groups. bytes are what an episode reads of one
-// member at each step: its parameters, its policy's carry and its environment's state.
+// TilingOf returns the Tiling for a population sampled in groups. bytes is how much an episode's step reads for each
+// member: parameters, the policy's carry and the environment's state.
 func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	most := min(TileMost, max(TileLeast, tileBytes/max(1, bytes)))
 	start := min(startMost, tileBytes/64/float64(max(1, bytes)))
@@ -45,11 +44,11 @@ func TilingOf(population, group, bytes, episodes int, accelerator bool) Tiling {
 	return Tiling{population, group, max(most/episodes, min(most, TileLeast)), start / float64(episodes)}
 }
 
-// Tile gives the number of members of a tile. It depends on the experiment and the kind of device alone, never on how
-// many there are or how large: results are the same to the byte on any number of them.
+// Tile returns the number of members of a tile. It depends on the experiment and the kind of device alone, not on the
+// number of devices, so that results do not either.
 //
-// Tiles are nearly equal and, so that two devices end at the same time, even in number; of such cuts the one that keeps
-// a core busy for the shortest time, or one of up to tilesWanted tiles that costs hardly more.
+// Tiles are nearly equal. Their number is even, so that two devices end at the same time. Among such cuts it is the one
+// with the lowest cost, or one of up to tilesWanted tiles whose cost is hardly higher.
 func (t Tiling) Tile() int {
 	if t.population < 2*TileLeast {
 		return t.cut(1)
@@ -64,16 +63,16 @@ func (t Tiling) Tile() int {
 	return t.cut(best)
 }
 
-// cost is the time that a core needs for n tiles, in members.
+// cost returns the time of one core for n tiles, in members.
 func (t Tiling) cost(n int) float64 {
 	size := t.cut(n)
 	return float64(evenUp((t.population+size-1)/size)) * (float64(size) + t.start)
 }
 
-// AtMost is a tile of about most members, of an even number of equal ones.
+// AtMost returns the size of an even number of equal tiles of about most members.
 func (t Tiling) AtMost(most int) int { return t.cut(evenUp((t.population + most - 1) / most)) }
 
-// cut is the size of n equal tiles: of whole groups, and of whole vectors where these pad it little.
+// cut returns the size of n equal tiles: whole groups, and whole vectors if that adds little padding.
 func (t Tiling) cut(n int) int {
 	size := (t.population + n - 1) / n
 	for _, unit := range []int{8 * t.group, 8} {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Sizes of tiles for networks of CartPole: what a step reads of one member of mlp:16,16, mlp:64,64 and larger ones.
+// Sizes of tiles for networks of CartPole, by the bytes that a step reads: mlp:16,16, mlp:64,64 and larger ones.
 func TestTileSizes(t *testing.T) {
 	for _, c := range []struct{ population, group, params, episodes, want int }{
 		{256, 2, 386, 1, 64},      // four: eight would cost two cores a tenth by the rule
@@ -28,8 +28,8 @@ func TestTileSizes(t *testing.T) {
 	require.Equal(t, 512, TilingOf(1024, 2, 4*386, 16, true).Tile())
 }
 
-// Whatever the sizes: whole groups, at most an eighth of the lanes padding, no more tiles than two cores can stand, and
-// no tile that two cores could not share evenly.
+// For all sizes, tiles have whole groups and at most an eighth of padding, are not too many for two cores, and can be
+// shared evenly by two cores.
 func TestTilesPadLittle(t *testing.T) {
 	for _, params := range []int{6, 386, 2690, 4610, 17154, 1 << 20} {
 		for _, episodes := range []int{1, 3, 16} {

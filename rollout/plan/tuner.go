@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// Gain is how much faster than the best so far a candidate has to be: below, it is noise.
+// Gain is how much faster than the best so far a candidate has to be. Less is noise.
 const Gain = 1.03
 
-// tuning keeps tuners of one process from measuring each other.
+// tuning lets one tuner of the process measure at a time.
 var tuning sync.Mutex
 
-// Stage gives the neighbours of the best plan so far that are worth a try, the most promising first.
+// Stage returns candidates near the best plan so far, the most promising first.
 type Stage[P comparable] func(best P) []P
 
 // Tuner measures candidates, stage by stage, each from the best so far.
 type Tuner[P comparable] struct {
 	Deadline time.Time
 	Stages   []Stage[P]
-	// Measure gives the seconds of a candidate. What is still busy at the deadline is left to end by itself, and its
-	// result is not used: Measure must stand being overtaken by what its caller does next.
+	// Measure returns the seconds of a candidate. If it still runs at the deadline, it runs on beside the caller, and
+	// its result is ignored.
 	Measure func(candidate P) (float64, error)
 	Words   func(P) string
-	// Late counts what is being measured; nil: nobody waits for that.
+	// Late counts running measurements; nil: nobody waits for them.
 	Late *sync.WaitGroup
 }
 
-// Run returns the fastest plan of those that there was time for, first where there was none, and what was tried.
+// Run returns the fastest plan that it had time to measure, or else first, and all plans that it measured.
 func (t *Tuner[P]) Run(first P) (best P, tried []Tried, err error) {
 	tuning.Lock()
 	defer tuning.Unlock()
@@ -64,7 +64,7 @@ func ignoreTime(err error) error {
 	return err
 }
 
-// try measures a candidate, for as long as there is time.
+// try measures a candidate until the deadline.
 func (t *Tuner[P]) try(candidate P) (float64, error) {
 	left := time.Until(t.Deadline)
 	if left <= 0 {
@@ -82,7 +82,7 @@ func (t *Tuner[P]) try(candidate P) (float64, error) {
 	if t.Late == nil {
 		go measure()
 	} else {
-		t.Late.Go(measure) // counted before it begins, so that who waits cannot miss it
+		t.Late.Go(measure) // counts it before it begins, so that no Wait misses it
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()

@@ -13,7 +13,7 @@ import (
 
 func soon() time.Time { return time.Now().Add(time.Hour) }
 
-// table measures plans from a table, and notes which.
+// table returns times of plans from a table, and records the plans.
 type table struct {
 	seconds map[int]float64
 	asked   []int
@@ -28,7 +28,7 @@ func (m *table) measure(n int) (float64, error) {
 	return s, nil
 }
 
-// Stages go on from the best so far; what was measured is not measured again; less than 3 % is noise.
+// Stages start from the best so far. No plan is measured twice. Less than 3 % is noise.
 func TestTuner(t *testing.T) {
 	twice := func(best int) []int { return []int{2 * best, best / 2} }
 	add := func(best int) []int { return []int{best + 1, best} }
@@ -66,7 +66,7 @@ func TestTuner(t *testing.T) {
 	}
 }
 
-// What is busy at the deadline is left to end by itself: its result is not used, and who wants to can wait for it.
+// A measurement that runs past the deadline is ignored, and Late waits for it.
 func TestTunerIsOver(t *testing.T) {
 	var late sync.WaitGroup
 	release := make(chan struct{})
@@ -97,7 +97,7 @@ func TestTunerIsOver(t *testing.T) {
 	require.Empty(t, tried)
 }
 
-// Tuners of one process do not measure each other.
+// Tuners of one process measure one after the other.
 func TestTunersTakeTurns(t *testing.T) {
 	var busy, most atomic.Int32
 	var wait sync.WaitGroup

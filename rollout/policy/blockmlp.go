@@ -19,7 +19,7 @@ func init() {
 	})
 }
 
-// BlockMLPSettings are those of the policy "blockmlp".
+// BlockMLPSettings are the settings of the policy "blockmlp".
 type BlockMLPSettings struct {
 	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
@@ -39,7 +39,7 @@ const (
 	ownMasks    = "own"
 )
 
-// Make makes a BlockMLP. It refuses a single hidden layer, which leaves nothing between two of them, and hidden layers
+// Make makes a BlockMLP. It refuses a single hidden layer, because blocks lie between two hidden layers, and layers
 // that are not whole blocks.
 func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, error) {
 	if err := checked(s); err != nil {
@@ -69,18 +69,18 @@ func (s *BlockMLPSettings) Make(observation envs.Space, outputs int) (Policy, er
 		layer := blockLayer{in: in / s.Block, out: s.Hidden[i+1] / s.Block}
 		layer.each = max(1, int(math.Round(s.Density*float64(layer.in))))
 		for range layer.out {
-			layer.from = append(layer.from, some(draw, layer.in, layer.each)...)
+			layer.from = append(layer.from, sample(draw, layer.in, layer.each)...)
 		}
 		b.layers = append(b.layers, layer)
 	}
 	return b, nil
 }
 
-// mostBlocks is the number of blocks between two layers up to which it takes no time to choose among them.
+// mostBlocks is the largest number of blocks between two layers. Up to it, choosing among them takes no time.
 const mostBlocks = 1 << 22
 
-// some draws k of n whole numbers without repetition, sorted.
-func some(draw *rand.PCG, n, k int) []int32 {
+// sample draws k of the numbers 0 to n-1 without repetition, sorted.
+func sample(draw *rand.PCG, n, k int) []int32 {
 	all := make([]int32, n)
 	for i := range all {
 		all[i] = int32(i)
@@ -93,17 +93,16 @@ func some(draw *rand.PCG, n, k int) []int32 {
 	return all[:k]
 }
 
-// BlockMLP is a multilayer perceptron with block-sparse layers between its hidden ones: of the blocks of such a layer's
-// matrix a part is there, and only these have parameters and are multiplied. Each block of units reads as many blocks
-// of the layer before. The layers from the observation and to the outputs are dense.
+// BlockMLP is a multilayer perceptron whose matrices between hidden layers are block-sparse: only some blocks exist,
+// have parameters and are multiplied. Every block of units reads the same number of blocks of the layer before. The
+// first and the last layer are dense.
 //
-// Which blocks are there follows from mask-seed and the sizes, not from a member's key: all members have the same. So a
-// weight is the same connection in each of them, and strategies that average members average what belongs together.
-// With masks own they are drawn by Init and are a part of the parameters, whole numbers, which strategies leave as they
-// are and a strategy.Flat refuses.
+// With shared masks the blocks follow from mask-seed and the sizes, so that all members have the same ones. A weight is
+// then the same connection in every member, and strategies may average members. With own masks, Init draws the blocks.
+// They are whole numbers among the parameters: strategies do not change them, and a strategy.Flat refuses them.
 //
-// On CPU, where each member's products are of a vector and a matrix and memory is what they wait for, 256,256 with a
-// quarter of its blocks takes 0.3 of the time of mlp:256,256 with blocks of 32 and 0.45 with blocks of 16.
+// On CPU a member's product is a vector times a matrix, which waits for memory. There, 256,256 with a quarter of its
+// blocks takes 0.3 of the time of mlp:256,256 with blocks of 32, and 0.45 with blocks of 16.
 type BlockMLP struct {
 	Stateless
 	BlockMLPSettings
@@ -111,19 +110,19 @@ type BlockMLP struct {
 	layers []blockLayer
 }
 
-// blockLayer says which blocks of a layer's matrix are there; sizes are in blocks.
+// blockLayer says which blocks of a layer's matrix exist. Sizes are in blocks.
 type blockLayer struct {
 	in, out, each int
-	from          []int32 // [out*each]: the blocks of the layer before that each block of units reads
+	from          []int32 // [out*each]: for each block of units, the blocks of the layer before that it reads
 }
 
-// Describe gives what Reads does, and the activation.
+// Describe returns the blocks that exist (see Reads), and the activation.
 func (b *BlockMLP) Describe(params any) (map[string]any, error) {
 	reads, err := b.Reads(params)
 	return map[string]any{"reads": reads, "activation": b.Activation}, err
 }
 
-// Reads says of each block-sparse layer of a member which blocks of the layer before each of its blocks of units reads:
+// Reads returns the blocks that each block of units of a member reads, by their number in the layer before:
 // [layer][block][read].
 func (b *BlockMLP) Reads(params any) (all [][][]int32, err error) {
 	p, _ := params.(BlockParams)
@@ -157,10 +156,9 @@ type BlockParams struct {
 
 // Blocks are the parameters of one block-sparse layer.
 type Blocks struct {
-	W *graph.Array // f32[out, each*block, block], out in blocks: what a block of units reads, and the units
+	W *graph.Array // f32[out, each*block, block], out in blocks: from the blocks that a block of units reads
 	B *graph.Array // f32[out*block]
-	// From, i32[out*each], are the blocks of the layer before that each block of units reads, where each member has its
-	// own.
+	// From is i32[out*each]: for each block of units, the blocks that it reads. Only with own masks.
 	From *graph.Array `tree:"optional"`
 }
 
@@ -173,9 +171,9 @@ func (b *BlockMLP) Init(key random.Key) any {
 		Last:  nn.NewDense(keys[1], b.Hidden[len(b.Hidden)-1], outputs, nn.Weights(fanIn)),
 	}
 	for i, l := range b.layers {
-		// as one matrix: what a unit reads counts
+		// drawn as one matrix, so that the fan-in is the number of inputs that a unit reads
 		w := fanIn(keys[2+i], graph.ShapeOf(graph.Float32, l.each*b.Block, l.out*b.Block))
-		w = graph.Transpose(graph.Reshape(w, l.each*b.Block, l.out, b.Block), 1, 0, 2)
+		w = w.Reshape(l.each*b.Block, l.out, b.Block).Transpose(1, 0, 2)
 		blocks := Blocks{W: w, B: graph.Zeros(graph.ShapeOf(graph.Float32, l.out*b.Block))}
 		if b.Masks == ownMasks {
 			blocks.From = l.drawn(random.FoldIn(keys[2+i], 1))
@@ -185,24 +183,24 @@ func (b *BlockMLP) Init(key random.Key) any {
 	return p
 }
 
-// drawn are blocks that each block of units reads, i32[out*each]: without repetition, in order.
+// drawn draws the blocks that each block of units reads, i32[out*each]: without repetition, in order.
 func (l blockLayer) drawn(key random.Key) *graph.Array {
 	order := graph.ArgSort(random.Uniform(key, graph.ShapeOf(graph.Float32, l.out, l.in), 0, 1), 1)
-	return graph.Flatten1D(graph.Sort(graph.Convert(graph.SliceAxis(order, 1, 0, l.each), graph.Int32), 1))
+	return graph.Flatten1D(graph.Sort(graph.SliceAxis(order, 1, 0, l.each).Convert(graph.Int32), 1))
 }
 
-// blocksReady are the parameters of one BlockMLP as Prepare lays them out.
+// blocksReady holds the parameters of one BlockMLP as Prepare lays them out.
 type blocksReady struct {
 	First  Layer
 	Blocks []Blocks
 	Last   Layer
 }
 
-// Prepare turns the last layer where it is narrow. Blocks are not padded: sizes that are no multiples of a vector
-// register's 16 numbers are slower.
+// Prepare transposes a narrow last layer. Blocks are not padded: they are slower unless their size is a multiple of the
+// 16 numbers of a vector register.
 func (b *BlockMLP) Prepare(params any) any { return b.prepare(laying{}, params) }
 
-// PrepareShared takes the dense layers as they are; blocks are each member's own.
+// PrepareShared leaves the dense layers as they are. Blocks are each member's own.
 func (b *BlockMLP) PrepareShared(s Shared) any { return b.prepare(layingOf(s), s.Params) }
 
 func (b *BlockMLP) prepare(lay laying, params any) any {
@@ -210,7 +208,7 @@ func (b *BlockMLP) prepare(lay laying, params any) any {
 	return blocksReady{lay.layer(p.First), p.Blocks, lay.last(p.Last, 0)}
 }
 
-// Act maps one observation to the outputs; params are BlockParams, as Init makes them, or what Prepare makes of them.
+// Act maps one observation to the outputs. params are as Init or Prepare returns them.
 func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	p, ok := params.(blocksReady)
 	if !ok {
@@ -224,15 +222,15 @@ func (b *BlockMLP) Act(params, carry any, observation *graph.Array, _ random.Key
 		if from == nil {
 			from = graph.Int32s(l.from)
 		}
-		read := graph.Take(graph.Reshape(x, l.in, b.Block), from, 0)
-		read = graph.Reshape(read, l.out, l.each*b.Block)
+		read := graph.Take(x.Reshape(l.in, b.Block), from, 0)
+		read = read.Reshape(l.out, l.each*b.Block)
 		y := graph.DotGeneral(read, p.Blocks[i].W, []int{0}, []int{0}, []int{1}, []int{1})
-		x = activation.Apply(graph.Add(graph.Reshape(y, l.out*b.Block), p.Blocks[i].B))
+		x = activation.Apply(y.Reshape(l.out * b.Block).Add(p.Blocks[i].B))
 	}
 	return carry, Output{Action: p.Last.Apply(x)}
 }
 
-// params reads parameters as Init makes them.
+// params returns parameters as Init makes them.
 func (b *BlockMLP) params(op string, params any) BlockParams {
 	p, ok := params.(BlockParams)
 	if !ok || len(p.Blocks) != len(b.layers) {

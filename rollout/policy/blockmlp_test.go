@@ -13,7 +13,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// A block-sparse layer is a dense one whose other weights are zero: the forward pass by hand over whole matrices.
+// A block-sparse layer equals a dense one with zeros elsewhere, in a forward pass by hand.
 func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 	for _, c := range []struct {
 		number  int
@@ -74,7 +74,7 @@ func TestBlocksAreADenseLayerWithZeros(t *testing.T) {
 	}
 }
 
-// The blocks follow from the seed and the sizes alone; another seed gives others.
+// Shared blocks depend on the seed and the sizes alone. Another seed gives others.
 func TestBlocksFollowFromTheirSeed(t *testing.T) {
 	from := func(seed int) []int32 {
 		p, _, err := Make("blockmlp:64,64", settings.Values{"block": 4, "mask-seed": seed}, observation, envs.Discrete{
@@ -119,7 +119,7 @@ func TestWhatBlocksRefuse(t *testing.T) {
 	}
 }
 
-// With masks of their own members read other blocks, each in order and none twice, and act as a dense layer with zeros
+// With own masks, members read different blocks, in order and without repetition, and equal a dense layer with zeros
 // elsewhere.
 func TestBlocksOfEachMember(t *testing.T) {
 	made, _, err := Make("blockmlp:12,8", settings.Values{"block": "2", "density": "0.5", "masks": "own"}, observation,
@@ -131,11 +131,11 @@ func TestBlocksOfEachMember(t *testing.T) {
 	from := floats(t, members.Blocks[0].From) // [members, 4 blocks of units, 3 blocks that each reads]
 	require.Len(t, from, 3*4*3)
 	require.NotEqual(t, from[:12], from[12:24])
-	second := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, 1) }, members)
+	second := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(1) }, members)
 	for i, of := range []struct {
 		Describer
 		params any
-	}{{p, second}, {&Normalizing{Behind: p}, Normalized{Own: second}}} {
+	}{{p, second}, {&Normalizing{Inner: p}, Normalized{Own: second}}} {
 		// what is exported is the member's own, however it sees
 		said, err := of.Describe(of.params)
 		require.NoError(t, err)
@@ -155,7 +155,7 @@ func TestBlocksOfEachMember(t *testing.T) {
 		return out.Action
 	})(any(members)))
 	for m := range 3 {
-		one := graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Index(a, m) }, members)
+		one := graph.MapTree(func(a *graph.Array) *graph.Array { return a.Index(m) }, members)
 		w, blocks := make([]float32, 12*8), floats(t, one.Blocks[0].W) // [4, 6, 2]
 		for to := range 4 {
 			for k := range 6 {
@@ -165,8 +165,8 @@ func TestBlocksOfEachMember(t *testing.T) {
 				}
 			}
 		}
-		h := graph.Tanh(one.First.Apply(x))
-		h = graph.Tanh(graph.Add(graph.Dot(h, graph.Reshape(graph.Float32s(w), 12, 8)), one.Blocks[0].B))
+		h := one.First.Apply(x).Tanh()
+		h = h.Dot(graph.Float32s(w).Reshape(12, 8)).Add(one.Blocks[0].B).Tanh()
 		require.InDeltaSlice(t, floats(t, one.Last.Apply(h)), got[m*3:m*3+3], 1e-5)
 	}
 }

@@ -7,48 +7,46 @@ import (
 	"xlarun/graph/random"
 )
 
-// Categorical is the distribution over N actions whose logits are the policy's outputs. Of outputs that went through
-// Legal the illegal actions, at -Inf, are never drawn, have the probability 0 and no part in the entropy, and pass no
-// gradient on.
+// Categorical is the distribution over N actions whose logits are the policy's outputs. Legal sets the logits of
+// illegal actions to -Inf: they have probability 0, no part in the entropy and no gradient.
 type Categorical struct{ N int }
 
-// Start is the empty tree.
+// Start returns the empty tree.
 func (Categorical) Start() any { return graph.None{} }
 
-// Noise is Gumbel's, f32[N].
+// Noise returns Gumbel noise, f32[N].
 func (c Categorical) Noise(key random.Key) *graph.Array {
 	return random.Gumbel(key, graph.ShapeOf(graph.Float32, c.N))
 }
 
-// Draw is the action whose logit and noise together are largest, i32[].
+// Draw returns the action with the largest sum of logit and noise, i32[].
 func (c Categorical) Draw(_ any, out, noise *graph.Array) *graph.Array {
-	return greedy{c.N}.Action(graph.Add(out, noise))
+	return greedy{c.N}.Action(out.Add(noise))
 }
 
-// LogProb is the logarithm of the probability of an action.
+// LogProb returns the logarithm of the probability of an action.
 func (c Categorical) LogProb(_ any, out, draw *graph.Array) *graph.Array {
-	chosen := graph.Eq(graph.Iota(c.N), draw)
-	return graph.Sum(graph.Select(chosen, logs(out), 0.))
+	chosen := graph.Iota(c.N).Eq(draw)
+	return graph.Select(chosen, logSoftmax(out), 0.).Sum()
 }
 
-// Entropy is minus the sum of p log p over the actions that are possible.
+// Entropy returns -Σ p·log p over the legal actions.
 func (c Categorical) Entropy(_ any, out *graph.Array) *graph.Array {
-	l := logs(out)
-	possible := graph.Gt(out, math.Inf(-1))
-	return graph.Neg(graph.Sum(graph.Select(possible, graph.Mul(graph.Exp(l), l), 0.)))
+	l := logSoftmax(out)
+	possible := out.Gt(math.Inf(-1))
+	return graph.Select(possible, l.Exp().Mul(l), 0.).Sum().Neg()
 }
 
-// Action is the draw.
+// Action returns the draw.
 func (Categorical) Action(draw *graph.Array) *graph.Array { return draw }
 
-// logs are the logarithms of softmax(out), with a large negative number in the place of -Inf: a derivative there would
-// be no number.
-func logs(out *graph.Array) *graph.Array {
-	possible := graph.Gt(out, math.Inf(-1))
-	top := graph.StopGradient(graph.ReduceMax(out, 0))
-	shifted := graph.Select(possible, graph.Sub(out, top), 0.)
-	total := graph.Sum(graph.Select(possible, graph.Exp(shifted), 0.))
-	return graph.Sub(graph.Select(possible, shifted, least), graph.Log(total))
+// logSoftmax returns log(softmax(out)), with a large negative number instead of -Inf: its derivative would be NaN.
+func logSoftmax(out *graph.Array) *graph.Array {
+	possible := out.Gt(math.Inf(-1))
+	top := graph.StopGradient(out.ReduceMax(0))
+	shifted := graph.Select(possible, out.Sub(top), 0.)
+	total := graph.Select(possible, shifted.Exp(), 0.).Sum()
+	return graph.Select(possible, shifted, least).Sub(total.Log())
 }
 
 // least stands for the logarithm of 0.

@@ -17,7 +17,7 @@ func init() {
 	})
 }
 
-// CNNSettings are those of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
+// CNNSettings are the settings of the policy "cnn": "cnn:8,16" is cnn with --policy.channels 8,16.
 type CNNSettings struct {
 	Channels []int    `set:"channels" args:"" min:"1" max:"4096"`
 	_        struct{} `wants:"the convolutions' channels, whole numbers from 1 to 4096 between commas"`
@@ -33,7 +33,7 @@ type CNNSettings struct {
 	Between
 }
 
-// Make makes a CNN. It refuses observations that do not have three axes, and those that the kernels do not fit into.
+// Make makes a CNN. It refuses observations without three axes, and images that are smaller than a kernel.
 func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) {
 	if err := checked(s); err != nil {
 		return nil, err
@@ -72,14 +72,14 @@ func (s *CNNSettings) Make(observation envs.Space, outputs int) (Policy, error) 
 
 func (s *CNNSettings) same() bool { return s.Padding == "same" }
 
-// CNN is a convolutional network: convolutions, each followed by the activation, then an MLP of what they put out,
-// row-major with the channels last. Observations are [height, width, channels], or [channels, height, width] where
-// their Box says so, of any dtype.
+// CNN is a convolutional network: convolutions, each followed by the activation, then an MLP of their flattened output,
+// channels last. Observations are [height, width, channels], or [channels, height, width] if their Box says so, of any
+// dtype.
 type CNN struct {
 	Stateless
 	CNNSettings
 	channelsFirst bool
-	sizes         [][]int // height, width, channels of what each convolution sees; last, of what the dense layers see
+	sizes         [][]int // height, width and channels of each convolution's input; the last are the MLP's
 	dense         *MLP
 }
 
@@ -89,8 +89,8 @@ type CNNParams struct {
 	Dense Params
 }
 
-// Init draws weights from the normal distribution of variance 1/in, with as many inputs as a window has numbers; biases
-// are zero.
+// Init draws weights from the normal distribution of variance 1/in, where in counts the numbers in a window. Biases are
+// zero.
 func (c *CNN) Init(key random.Key) any {
 	keys := random.SplitN(key, len(c.Channels)+1)
 	options := []nn.Option{nn.Strides(c.Stride, c.Stride), nn.Weights(fanIn)}
@@ -105,8 +105,8 @@ func (c *CNN) Init(key random.Key) any {
 	return p
 }
 
-// Describe gives the convolutions' stride and the activation, and where they are not as usual the padding and the order
-// of the axes.
+// Describe returns the stride and the activation, and the padding and the order of the axes unless they are the
+// default.
 func (c *CNN) Describe(any) (map[string]any, error) {
 	d := map[string]any{"stride": c.Stride, "activation": c.Activation}
 	if c.same() {
@@ -118,75 +118,75 @@ func (c *CNN) Describe(any) (map[string]any, error) {
 	return d, nil
 }
 
-// cnnPrepared are the parameters of one CNN as Prepare lays them out.
+// cnnPrepared holds the parameters of one CNN as Prepare lays them out.
 type cnnPrepared struct {
 	Convs []nn.Dense // W is f32[out, kernel*kernel*in], B f32[out, 1]
 	Dense Prepared
 }
 
-// Prepare makes of the convolutions products of matrices with the channels in front, and lays the dense layers out as
-// MLP.Prepare does.
+// Prepare turns convolutions into matrix products with the channels first, and lays the dense layers out as MLP.Prepare
+// does.
 //
-// A convolution with weights of each member's own is a grouped one, for which XLA on CPU has no fast path; a product of
-// the weights with all windows, [channels, windows], takes less than half of its time.
+// If every member has its own weights, a convolution under VMap is a grouped one, for which XLA on CPU has no fast
+// path. A product of the weights with all windows takes less than half of its time.
 func (c *CNN) Prepare(params any) any { return c.prepare(laying{}, params) }
 
-// PrepareShared is Prepare; kernels of convolutions are each member's own.
+// PrepareShared is Prepare. Kernels of convolutions are each member's own.
 func (c *CNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Params) }
 
 func (c *CNN) prepare(lay laying, params any) any {
 	p := c.params("CNN.Prepare", params)
 	var out cnnPrepared
 	for i, l := range p.Convs {
-		w := graph.Transpose(graph.Reshape(l.W, -1, c.Channels[i]), 1, 0)
-		out.Convs = append(out.Convs, nn.Dense{W: w, B: graph.Reshape(l.B, -1, 1)})
+		w := l.W.Reshape(-1, c.Channels[i]).Transpose(1, 0)
+		out.Convs = append(out.Convs, nn.Dense{W: w, B: l.B.Reshape(-1, 1)})
 	}
-	first := p.Dense.Layers[0] // its inputs come with the channels in front
+	first := p.Dense.Layers[0] // its inputs have the channels first
 	last := c.sizes[len(c.Channels)]
 	w := lay.ordered(first.W, func(rows *graph.Array) *graph.Array {
-		apart := graph.Transpose(graph.Reshape(rows, last[0]*last[1], last[2], -1), 1, 0, 2)
-		return graph.Reshape(apart, rows.Dims()...)
+		reordered := rows.Reshape(last[0]*last[1], last[2], -1).Transpose(1, 0, 2)
+		return reordered.Reshape(rows.Dims()...)
 	})
 	layers := append([]nn.Dense{{W: w, B: first.B}}, p.Dense.Layers[1:]...)
 	out.Dense = c.dense.prepare(lay, Params{Layers: layers})
 	return out
 }
 
-// Act maps one observation to the outputs; params are CNNParams, as Init makes them, or what Prepare makes of them.
+// Act maps one observation to the outputs. params are as Init or Prepare returns them.
 func (c *CNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
-	x := fitting(graph.Convert(observation, graph.Float32), params)
+	x := fitting(observation.Convert(graph.Float32), params)
 	activation := c.dense.Activation
 	if p, ok := params.(cnnPrepared); ok {
 		if !c.channelsFirst {
-			x = graph.Transpose(x, 2, 0, 1)
+			x = x.Transpose(2, 0, 1)
 		}
 		for i, l := range p.Convs {
-			y := graph.Add(graph.Dot(l.W, c.windows(i, x)), l.B)
+			y := l.W.Dot(c.windows(i, x)).Add(l.B)
 			to := c.sizes[i+1]
-			x = graph.Reshape(activation.Apply(y), to[2], to[0], to[1])
+			x = activation.Apply(y).Reshape(to[2], to[0], to[1])
 		}
 		return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 	}
 	p := c.params("CNN.Act", params)
 	if c.channelsFirst {
-		x = graph.Transpose(x, 1, 2, 0)
+		x = x.Transpose(1, 2, 0)
 	}
 	for i, l := range p.Convs {
 		if to := c.sizes[i+1]; to[0]*to[1]*c.Kernel*c.Kernel*x.Dim(2) > fewPatches {
 			x = activation.Apply(l.Apply(x))
 		} else {
-			x = activation.Apply(graph.Add(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)), l.B))
+			x = activation.Apply(graph.ConvImages(x, l.W, [2]int{c.Stride, c.Stride}, c.edge(i)).Add(l.B))
 		}
 	}
 	return carry, Output{Action: c.dense.apply(p.Dense, graph.Flatten1D(x))}
 }
 
-// fewPatches is the number of elements of all windows of an observation up to which it is taken for a small image. Of
-// larger ones there are fewer at a time, and one may keep all cores busy.
+// fewPatches is the largest number of elements in all windows of a small image. A run has fewer large images at a time,
+// and a convolution of one may keep all cores busy.
 const fewPatches = 1 << 16
 
-// edge is how many zeros are put around what convolution i sees, before and after, along height and width; the odd one
-// of them comes after.
+// edge returns the number of zeros before and after the input of convolution i, along height and width. An odd one
+// comes after.
 func (c *CNN) edge(i int) (pads [2][2]int) {
 	if c.same() {
 		for axis := range pads {
@@ -197,7 +197,7 @@ func (c *CNN) edge(i int) (pads [2][2]int) {
 	return pads
 }
 
-// windows are all windows that convolution i sees of x, [channels, height, width]: f32[kernel*kernel*channels,
+// windows returns all windows of convolution i's input x, [channels, height, width]: f32[kernel*kernel*channels,
 // windows].
 func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 	to := c.sizes[i+1]
@@ -208,13 +208,13 @@ func (c *CNN) windows(i int, x *graph.Array) *graph.Array {
 		for dx := range c.Kernel {
 			high, wide := dy+(to[0]-1)*c.Stride+1, dx+(to[1]-1)*c.Stride+1
 			part := graph.StridedSlice(x, []int{0, dy, dx}, []int{x.Dim(0), high, wide}, []int{1, c.Stride, c.Stride})
-			rows = append(rows, graph.Reshape(part, x.Dim(0), to[0]*to[1]))
+			rows = append(rows, part.Reshape(x.Dim(0), to[0]*to[1]))
 		}
 	}
 	return graph.Concatenate(0, rows...)
 }
 
-// params reads parameters as Init makes them.
+// params returns parameters as Init makes them.
 func (c *CNN) params(op string, params any) CNNParams {
 	p, ok := params.(CNNParams)
 	if !ok || len(p.Convs) != len(c.Channels) {

@@ -15,7 +15,7 @@ func init() {
 	})
 }
 
-// CTRNNSettings are those of the policy "ctrnn". Times are in seconds of the network's own time.
+// CTRNNSettings are the settings of the policy "ctrnn". Times are in seconds of the network's own time.
 type CTRNNSettings struct {
 	Memory
 	DT     settings.Number `set:"dt" above:"0" help:"seconds of the network's time per step of the environment"`
@@ -40,43 +40,40 @@ func (s *CTRNNSettings) Make(observation envs.Space, outputs int) (Policy, error
 }
 
 // CTRNN is a continuous-time recurrent network (Beer, "On the dynamics of small continuous-time recurrent neural
-// networks", 1995) and a linear layer behind it. Unit i has a state y, a firing rate and a time constant tau, which is
-// learned:
+// networks", 1995), followed by a linear layer. Unit i has a state y, a firing rate and a learned time constant tau:
 //
 //	tau[i] dy[i]/dt = -y[i] + sum over j of Wh[j,i]*sigmoid(y[j] + Theta[j]) + sum over k of Wx[k,i]*x[k]
 //
-// A step of the environment is one of Euler's method, of dt seconds; the layer behind reads the rates sigmoid(y +
-// Theta). Its parameters are Recurrent[CTRNNCell], its carry are the states, f32[units], zero at first. Discrete
-// observations go in one-hot, boxes flat. With parameters of half precision the matrices alone are multiplied in it:
-// states that move by a hundredth of the way in a step would stand still.
+// A step of the environment is one step of Euler's method, of dt seconds. The linear layer reads the rates
+// sigmoid(y + Theta). Parameters are Recurrent[CTRNNCell]; the carry is the states, f32[units], zero at first. Discrete
+// observations are one-hot inputs, boxes are flattened. With parameters of half precision, only the matrix products are
+// computed in it: the small changes of states would be rounded away.
 type CTRNN struct {
 	CTRNNSettings
 	observation     envs.Space
 	inputs, outputs int
 }
 
-// CTRNNCell are the parameters of the units of a CTRNN.
+// CTRNNCell holds the parameters of the units of a CTRNN.
 type CTRNNCell struct {
 	Wx    *graph.Array // f32[in, units]
 	Wh    *graph.Array // f32[units, units]
 	Theta *graph.Array // f32[units]
-	// Time says where between tau-min and tau-max the time constants are: tau = min*(max/min)^sigmoid(Time), so that
-	// any number will do; f32[units].
-	Time *graph.Array
+	Time  *graph.Array // f32[units], unbounded: tau = min*(max/min)^sigmoid(Time) for tau-min and tau-max
 }
 
-// ctrnnCell are the same units with what a step takes of their time constants.
+// ctrnnCell holds the same units as Prepare lays them out.
 type ctrnnCell struct {
 	Wx, Wh      Weight
 	Theta, Rate *graph.Array // Rate, f32[units], is dt/tau, above 0 and at most 1
 }
 
-// Describe gives the step and the time constants' range, in seconds.
+// Describe returns the step and the range of the time constants, in seconds.
 func (c *CTRNN) Describe(any) (map[string]any, error) {
 	return map[string]any{"dt": c.DT.Value, "tau": []float64{c.TauMin.Value, c.TauMax.Value}}, nil
 }
 
-// Init draws weights from the normal distribution of variance 1/in and Time from that of variance 1; Theta is zero.
+// Init draws weights from the normal distribution of variance 1/in, and Time with variance 1. Theta is zero.
 func (c *CTRNN) Init(key random.Key) any {
 	return drawn(key, c.Units, c.outputs, func(key random.Key) CTRNNCell {
 		k := random.SplitN(key, 3)
@@ -87,14 +84,14 @@ func (c *CTRNN) Init(key random.Key) any {
 	})
 }
 
-// timed is a cell with its rates.
-func (c *CTRNN) timed(lay laying, p CTRNNCell) ctrnnCell {
-	least, span := c.TauMin.Array(), graph.Log(graph.Div(c.TauMax.Array(), c.TauMin.Array()))
-	tau := graph.Mul(least, graph.Exp(graph.Mul(span, nn.Sigmoid(single(p.Time)))))
-	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), single(p.Theta), graph.Div(c.DT.Array(), tau)}
+// withRates returns a cell with its rates.
+func (c *CTRNN) withRates(lay laying, p CTRNNCell) ctrnnCell {
+	least, span := c.TauMin.Array(), c.TauMax.Array().Div(c.TauMin.Array()).Log()
+	tau := least.Mul(span.Mul(nn.Sigmoid(single(p.Time))).Exp())
+	return ctrnnCell{lay.weight(p.Wx), lay.weight(p.Wh), single(p.Theta), c.DT.Array().Div(tau)}
 }
 
-// Prepare computes the rates, pads layers to whole vector registers and turns the last one where it is narrow.
+// Prepare computes the rates, pads layers to whole vector registers and transposes a narrow last layer.
 func (c *CTRNN) Prepare(params any) any { return c.prepare(laying{}, params) }
 
 // PrepareShared computes the rates.
@@ -102,33 +99,33 @@ func (c *CTRNN) PrepareShared(s Shared) any { return c.prepare(layingOf(s), s.Pa
 
 func (c *CTRNN) prepare(lay laying, params any) any {
 	p := parametersOf[CTRNNCell]("CTRNN.Prepare", params)
-	cell, more := c.timed(lay, p.Cell), lay.fill(c.Units)
-	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, more), padded(cell.Wh.W, more, more)
-	cell.Theta, cell.Rate = padded(cell.Theta, more), padded(cell.Rate, more)
+	cell, pad := c.withRates(lay, p.Cell), lay.fill(c.Units)
+	cell.Wx.W, cell.Wh.W = padded(cell.Wx.W, 0, pad), padded(cell.Wh.W, pad, pad)
+	cell.Theta, cell.Rate = padded(cell.Theta, pad), padded(cell.Rate, pad)
 	return ready[ctrnnCell]{cell, lay.out(p.Out)}
 }
 
-// read takes parameters apart: as Init makes them or as Prepare does.
+// read returns cell and output layer of parameters as Init or Prepare returns them.
 func (c *CTRNN) read(op string, params any) (cell ctrnnCell, out Layer) {
 	if p, ok := params.(ready[ctrnnCell]); ok {
 		return p.Cell, p.Out
 	}
 	p := parametersOf[CTRNNCell](op, params)
-	return c.timed(laying{}, p.Cell), laying{}.layer(p.Out)
+	return c.withRates(laying{}, p.Cell), laying{}.layer(p.Out)
 }
 
-// Start are units at rest: zeros.
+// Start returns zeros: units at rest.
 func (c *CTRNN) Start(params any) any {
 	cell, _ := c.read("CTRNN.Start", params)
 	return graph.ZerosLike(cell.Theta)
 }
 
-// Act takes the observation in for dt seconds and answers by the rates after them.
+// Act moves the states by dt seconds, and computes the outputs from the rates after that.
 func (c *CTRNN) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	cell, out := c.read("CTRNN.Act", params)
 	y := stateOf[*graph.Array]("CTRNN.Act", carry)
-	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(graph.Add(y, cell.Theta)) }
-	in := single(graph.Add(cell.Wh.Times(rates(y)), cell.Wx.Times(Flat(c.observation, observation))))
-	y = graph.Add(y, graph.Mul(cell.Rate, graph.Sub(in, y)))
+	rates := func(y *graph.Array) *graph.Array { return nn.Sigmoid(y.Add(cell.Theta)) }
+	in := single(cell.Wh.Times(rates(y)).Add(cell.Wx.Times(Flat(c.observation, observation))))
+	y = y.Add(cell.Rate.Mul(in.Sub(y)))
 	return y, Output{Action: out.Apply(rates(y))}
 }

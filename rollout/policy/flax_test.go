@@ -20,8 +20,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// stepsCase is a policy and what flax, or a formula in NumPy, makes of twenty observations;
-// third_party/oracles/policy_steps.py says what the fields hold.
+// stepsCase has the results of flax, or of a formula in NumPy, for twenty observations;
+// third_party/oracles/policy_steps.py documents the fields.
 type stepsCase struct {
 	Name, Spec string
 	Settings   map[string]string
@@ -29,7 +29,7 @@ type stepsCase struct {
 	Outputs    oracles.Array
 }
 
-// arrays are a case's inputs; beside puts several of them side by side.
+// arrays holds a case's inputs. beside concatenates several of them.
 type arrays map[string]*graph.Array
 
 func (a arrays) beside(names ...string) *graph.Array {
@@ -44,7 +44,7 @@ func (a arrays) dense(name string) nn.Dense {
 	return nn.Dense{W: a[name+"/kernel"], B: a[name+"/bias"]}
 }
 
-// fromFlax brings parameters into ours.
+// fromFlax converts flax's parameters.
 var fromFlax = map[string]func(a arrays, p Policy) any{
 	"gru": func(a arrays, _ Policy) any {
 		return Recurrent[nn.GRU]{nn.GRU{Wx: a.beside("cell/ir/kernel", "cell/iz/kernel", "cell/in/kernel"),
@@ -89,7 +89,7 @@ func unbounded(dims ...int) envs.Box {
 		DType: graph.Float32}
 }
 
-// outputs are those of a policy for observations, [steps, …], from the start.
+// outputs returns a policy's outputs for observations, [steps, …], from the start of an episode.
 func outputs(p Policy, params any, x *graph.Array) *graph.Array {
 	_, y := graph.Scan(func(carry any, x *graph.Array) (any, *graph.Array) {
 		carry, out := p.Act(params, carry, x, random.New(0))
@@ -98,8 +98,8 @@ func outputs(p Policy, params any, x *graph.Array) *graph.Array {
 	return y
 }
 
-// Twenty steps of each policy, with its parameters as Init makes them and as Prepare lays them out, interpreted and
-// compiled, are those of flax's modules and of the papers' formulas.
+// Twenty steps of each policy equal flax's modules and the papers' formulas, with parameters from Init and from
+// Prepare, interpreted and compiled.
 func TestStepsAreThoseOfFlax(t *testing.T) {
 	var doc struct{ Cases []stepsCase }
 	require.NoError(t, oracles.Read("testdata/policy_steps.json.gz", &doc))
@@ -156,7 +156,7 @@ func product(x, w []float64) []float64 {
 	return y
 }
 
-// A CTRNN and a MinGRU are loops of ten lines.
+// A CTRNN and a MinGRU equal loops of ten lines.
 func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 	const steps, units = 15, 5
 	x := random.Normal(random.New(4), graph.ShapeOf(graph.Float32, steps, 3))
@@ -169,7 +169,7 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 		all, tree := graph.Flatten(params)
 		for i, leaf := range all {
 			// biases are zero at first
-			leaf = graph.Add(leaf, graph.Mul(random.Normal(random.New(int64(i)), leaf.Shape()), .3))
+			leaf = leaf.Add(random.Normal(random.New(int64(i)), leaf.Shape()).Mul(.3))
 			all[i], leaves, names = leaf, append(leaves, floats(t, leaf)), append(names, tree.Path(i))
 		}
 		at := func(name string) []float64 {
@@ -214,7 +214,7 @@ func TestCTRNNAndMinGRUAreTheLoopsByHand(t *testing.T) {
 	}
 }
 
-// Pictures with their channels first give what the same pictures give with their channels last.
+// Images with channels first give the results of the same images with channels last.
 func TestChannelsFirst(t *testing.T) {
 	for i, padding := range []string{"valid", "same"} {
 		own := settings.Values{"padding": padding, "stride": strconv.Itoa(i + 1)}
@@ -229,7 +229,7 @@ func TestChannelsFirst(t *testing.T) {
 		params := p.Init(random.New(1))
 		want := floats(t, outputs(p, params, x))
 		for _, params := range []any{params, q.(Preparer).Prepare(params)} {
-			require.InDeltaSlice(t, want, floats(t, outputs(q, params, graph.Transpose(x, 0, 3, 1, 2))), 1e-5, padding)
+			require.InDeltaSlice(t, want, floats(t, outputs(q, params, x.Transpose(0, 3, 1, 2))), 1e-5, padding)
 		}
 		described, err := q.(Describer).Describe(params)
 		require.NoError(t, err)

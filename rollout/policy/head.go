@@ -14,15 +14,15 @@ const maxWidth = 1 << 24
 
 // Head turns a policy's Output.Action, f32[Size], into an action of its space.
 type Head interface {
-	// Size is the number of outputs that the head takes.
+	// Size returns the number of outputs that the head takes.
 	Size() int
-	// Action is the likeliest action, shape and dtype of the space. Of several actions it is the one with the largest
-	// output, the first of equal ones; bounded elements of a box are filled by tanh of the output, unbounded ones get
-	// it as it is.
+	// Action returns the most probable action, in the shape and dtype of the space. Among several actions it is the
+	// first one with the largest output. Bounded elements of a box are tanh of the output, scaled to the bounds;
+	// unbounded elements are the output itself.
 	Action(out *graph.Array) *graph.Array
 }
 
-// HeadOf is the head for a space of actions. Its error is a *settings.Error.
+// HeadOf returns the head for a space of actions. Its error is a *settings.Error.
 func HeadOf(s envs.Space) (Head, error) {
 	switch s := s.(type) {
 	case envs.Discrete:
@@ -67,29 +67,29 @@ func wrong(got, wants string, args ...any) *settings.Error {
 // greedy takes the action with the largest output.
 type greedy struct{ n int }
 
-// fewActions is the number of actions up to which the largest output is found by comparing them in turn: elementwise
-// over the lanes, where a reduction to an index would be a loop of its own.
+// fewActions is the largest number of actions whose outputs are compared one after the other. That is elementwise over
+// the lanes, while a reduction to an index would be a loop of its own.
 const fewActions = 16
 
 func (g greedy) Size() int { return g.n }
 
 func (g greedy) Action(y *graph.Array) *graph.Array {
 	if g.n > fewActions {
-		return graph.ArgMax(y, 0)
+		return y.ArgMax(0)
 	}
-	best, index := graph.Index(y, 0), graph.Zeros(graph.ShapeOf(graph.Int32))
+	best, index := y.Index(0), graph.Zeros(graph.ShapeOf(graph.Int32))
 	for i := 1; i < g.n; i++ {
-		v := graph.Index(y, i)
-		more := graph.Gt(v, best)
-		index = graph.Select(more, int32(i), index)
+		v := y.Index(i)
+		greater := v.Gt(best)
+		index = graph.Select(greater, int32(i), index)
 		if i < g.n-1 {
-			best = graph.Select(more, v, best)
+			best = graph.Select(greater, v, best)
 		}
 	}
 	return index
 }
 
-// choices takes of each of several choices the one with the largest output; the outputs lie choice after choice.
+// choices takes the action with the largest output for each of several choices. The outputs lie choice after choice.
 type choices []int
 
 func (c choices) Size() (n int) {
@@ -103,7 +103,7 @@ func (c choices) Action(y *graph.Array) *graph.Array {
 	return c.each(y, func(i int, own *graph.Array) *graph.Array { return greedy{c[i]}.Action(own) })
 }
 
-// each stacks what f makes of the outputs of each choice.
+// each stacks the results of f for the outputs of each choice.
 func (c choices) each(y *graph.Array, f func(i int, own *graph.Array) *graph.Array) *graph.Array {
 	all, first := make([]*graph.Array, len(c)), 0
 	for i, n := range c {
@@ -113,7 +113,7 @@ func (c choices) each(y *graph.Array, f func(i int, own *graph.Array) *graph.Arr
 	return graph.Stack(all, 0)
 }
 
-// squash fills a box.
+// squash makes elements of a box.
 type squash struct{ box envs.Box }
 
 func (s squash) Size() int { return s.box.Shape().Size() }
@@ -129,23 +129,23 @@ func (s squash) Action(y *graph.Array) *graph.Array {
 			middle[i], half[i] = float32((low+high)/2), float32((high-low)/2)
 		}
 	}
-	a := graph.Add(graph.Mul(graph.Tanh(y), graph.Float32s(half)), graph.Float32s(middle))
+	a := y.Tanh().Mul(graph.Float32s(half)).Add(graph.Float32s(middle))
 	if !all {
 		a = graph.Select(graph.Of(bounded), a, y)
 	}
-	return graph.Reshape(graph.Convert(a, s.box.DType), s.box.Dims...)
+	return a.Convert(s.box.DType).Reshape(s.box.Dims...)
 }
 
-// Legal are the outputs of a head for a Discrete or a MultiDiscrete space with those of illegal actions at -Inf, so
-// that none of them is the likeliest: out is f32[Head.Size], legal bool[Head.Size] as envs.Masker gives it, with at
-// least one true of each choice. An output of a legal action that is NaN or -Inf, which compares with nothing or only
-// ties, is the least number there is.
+// Legal returns the outputs of a head for a Discrete or MultiDiscrete space, with illegal actions at -Inf, so that none
+// of them is taken. out is f32[Head.Size]. legal is bool[Head.Size] as envs.Masker returns it, with at least one true
+// for each choice. An output of a legal action that is NaN or -Inf becomes the least finite number, since these would
+// not win against an illegal action.
 func Legal(out, legal *graph.Array) *graph.Array {
-	least := graph.Select(graph.Gt(out, -math.MaxFloat32), out, -math.MaxFloat32)
+	least := graph.Select(out.Gt(-math.MaxFloat32), out, -math.MaxFloat32)
 	return graph.Select(legal, least, math.Inf(-1))
 }
 
-// at is bound i of a box, which may have a single one for all elements.
+// at returns bound i of a box, which may have one bound for all elements.
 func at(bounds []float64, i int) float64 {
 	if len(bounds) == 1 {
 		return bounds[0]

@@ -10,7 +10,7 @@ import (
 // Feng et al., "Were RNNs all we needed?", 2024), and a linear layer. Its carry is the state, f32[units].
 //
 // In an episode each observation depends on the last action, so steps are computed one by one. nn.MinGRU.Apply computes
-// all steps at once where the observations are known, as for the gradient through recorded episodes.
+// all steps at once if the observations are known, as for the gradient through recorded episodes.
 var minGRU = cellKind[*graph.Array, nn.MinGRU, minGates]{
 	name: "mingru",
 	draw: func(key random.Key, inputs, units int) nn.MinGRU {

@@ -17,13 +17,13 @@ func init() {
 	MustRegister("linear", func() Maker { return linear{} })
 }
 
-// Between are the settings of all policies with layers: the function between them, whose names nn.Activation knows.
+// Between is the setting of all policies with layers: an nn.Activation.
 type Between struct {
 	Activation string   `set:"activation" oneof:"tanh,relu,sigmoid,silu,gelu,elu,softplus,softsign"`
 	_          struct{} `help:"function between the layers"`
 }
 
-// MLPSettings are those of the policy "mlp".
+// MLPSettings are the settings of the policy "mlp".
 type MLPSettings struct {
 	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
@@ -46,19 +46,18 @@ func (linear) Make(observation envs.Space, outputs int) (Policy, error) {
 	return NewMLP(nil, "", observation, outputs)
 }
 
-// Params are the parameters of one MLP, from the first layer to the last.
+// Params holds the parameters of one MLP, from the first layer to the last.
 type Params struct{ Layers []nn.Dense }
 
-// MLP is a multilayer perceptron. Discrete observations go in one-hot, boxes flat.
+// MLP is a multilayer perceptron. Discrete observations are one-hot inputs, boxes are flattened.
 type MLP struct {
 	Stateless
-	Sizes       []int // of the layers, from the observation's to the output's
+	Sizes       []int // of the layers, from the observation to the outputs
 	Activation  nn.Activation
 	observation envs.Space
 }
 
-// NewMLP makes an MLP with the given sizes of hidden layers, each from 1 on; none gives a linear policy. activation
-// stands between the layers.
+// NewMLP makes an MLP with hidden layers of these sizes, each 1 or more. Without hidden layers it is a linear policy.
 func NewMLP(hidden []int, activation nn.Activation, observation envs.Space, outputs int) (*MLP, error) {
 	in, err := FlatSize(observation)
 	if err != nil {
@@ -79,23 +78,23 @@ func (m *MLP) Init(key random.Key) any {
 	for i, k := range random.SplitN(key, len(m.Sizes)-1) {
 		in, out := m.Sizes[i], m.Sizes[i+1]
 		w := random.Normal(k, graph.ShapeOf(graph.Float32, in, out))
-		p.Layers = append(p.Layers, nn.Dense{W: graph.Div(w, graph.Sqrt(float32(in))),
+		p.Layers = append(p.Layers, nn.Dense{W: w.Div(graph.Sqrt(float32(in))),
 			B: graph.Zeros(graph.ShapeOf(graph.Float32, out))})
 	}
 	return p
 }
 
-// Prepared are the parameters of one MLP as Prepare lays them out.
+// Prepared holds the parameters of one MLP as Prepare lays them out.
 type Prepared struct {
 	Hidden []Layer
-	Last   Layer // turned where there are few outputs
+	Last   Layer // transposed if there are few outputs
 }
 
-// fewOutputs is the width up to which the last layer's weights are better read along its inputs: XLA on CPU multiplies
-// a vector and a matrix along the matrix's rows, and rows shorter than a vector register one number at a time.
+// fewOutputs bounds the width of last layers whose weights are transposed. XLA on CPU multiplies a vector and a matrix
+// along the matrix's rows, and rows shorter than a vector register number by number.
 const fewOutputs = 8
 
-// Describe gives the layers' sizes, and the activation where there is a layer that has one.
+// Describe returns the layers' sizes, and the activation if there is a hidden layer.
 func (m *MLP) Describe(any) (map[string]any, error) {
 	out := map[string]any{"layers": m.Sizes}
 	if len(m.Sizes) > 2 {
@@ -106,11 +105,10 @@ func (m *MLP) Describe(any) (map[string]any, error) {
 
 func (m *MLP) outputs() int { return m.Sizes[len(m.Sizes)-1] }
 
-// Prepare pads layers to whole vector registers with units whose weights, from and to all others, are zero, and turns
-// the last layer's weights where it is narrow.
+// Prepare pads layers to whole vector registers with units whose weights are zero, and transposes a narrow last layer.
 func (m *MLP) Prepare(params any) any { return m.prepare(laying{}, m.params("MLP.Prepare", params)) }
 
-// PrepareShared takes the layers as they are.
+// PrepareShared leaves the layers as they are.
 func (m *MLP) PrepareShared(s Shared) any {
 	return m.prepare(layingOf(s), m.params("MLP.PrepareShared", s.Params))
 }
@@ -118,15 +116,15 @@ func (m *MLP) PrepareShared(s Shared) any {
 func (m *MLP) prepare(lay laying, p Params) Prepared {
 	last := len(p.Layers) - 1
 	out := Prepared{Hidden: make([]Layer, last)}
-	more := 0 // inputs of the layer
+	pad := 0 // units that pad the layer before
 	for i, l := range p.Layers {
-		inputs := more
+		inputs := pad
 		if i == last && m.outputs() < fewOutputs {
 			out.Last = lay.last(l, inputs)
 			break
 		}
-		more = lay.fill(m.Sizes[i+1])
-		ready := Layer{lay.weight(l.W, inputs, more), padded(l.B, more)}
+		pad = lay.fill(m.Sizes[i+1])
+		ready := Layer{lay.weight(l.W, inputs, pad), padded(l.B, pad)}
 		if i == last {
 			out.Last = ready
 			break
@@ -136,18 +134,18 @@ func (m *MLP) prepare(lay laying, p Params) Prepared {
 	return out
 }
 
-// padded puts zeros behind x, more[i] along axis i.
-func padded(x *graph.Array, more ...int) *graph.Array {
-	if slices.Max(more) == 0 {
+// padded appends pad[i] zeros along each axis i of x.
+func padded(x *graph.Array, pad ...int) *graph.Array {
+	if slices.Max(pad) == 0 {
 		return x
 	}
-	return graph.Pad(x, 0, make([]int, len(more)), more)
+	return graph.Pad(x, 0, make([]int, len(pad)), pad)
 }
 
-// Act maps one observation to the outputs; params are Params, as Init makes them, or what Prepare makes of them.
+// Act maps one observation to the outputs. params are as Init or Prepare returns them.
 func (m *MLP) Act(params, carry any, observation *graph.Array, _ random.Key) (any, Output) {
 	if _, ok := params.(Params); ok && observation.DType() == graph.Bool && m.seesZeros() {
-		return carry, Output{Action: m.apply(params, graph.Flatten1D(observation))} // bytes, of which zeros are skipped
+		return carry, Output{Action: m.apply(params, graph.Flatten1D(observation))} // SparseDot skips zeros of bytes
 	}
 	return carry, Output{Action: m.apply(params, fitting(Flat(m.observation, observation), params))}
 }
@@ -168,7 +166,7 @@ func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 			x = m.Activation.Apply(x)
 		}
 		if i == 0 && m.seesZeros() {
-			x = graph.Add(graph.SparseDot(x, layer.W), layer.B)
+			x = graph.SparseDot(x, layer.W).Add(layer.B)
 		} else {
 			x = layer.Apply(x)
 		}
@@ -176,7 +174,7 @@ func (m *MLP) apply(params any, x *graph.Array) *graph.Array {
 	return x
 }
 
-// seesZeros tells whether most of what the first layer sees is 0.
+// seesZeros reports whether most inputs of the first layer are 0.
 func (m *MLP) seesZeros() bool {
 	switch s := m.observation.(type) {
 	case envs.Box:
@@ -187,13 +185,13 @@ func (m *MLP) seesZeros() bool {
 	return false
 }
 
-// fewChoices is the number of an observation's choices below which the first layer multiplies them all.
+// fewChoices is the number of values of a discrete observation from which the first layer skips zeros.
 const fewChoices = 64
 
-// PreparesAlike tells that rows of whole registers pay, but where the first layer skips zeros.
+// PreparesAlike reports whether rows of whole registers pay: unless the first layer skips zeros.
 func (m *MLP) PreparesAlike() bool { return !m.seesZeros() }
 
-// params reads parameters as Init makes them.
+// params returns parameters as Init makes them.
 func (m *MLP) params(op string, params any) Params {
 	p, ok := params.(Params)
 	if !ok || len(p.Layers) != len(m.Sizes)-1 {

@@ -1,70 +1,70 @@
 package policy
 
-import "xlarun/graph"
+import (
+	"slices"
 
-// Moments are the number, means and variances of observations, element by element. The zero ones are of no
-// observations.
+	"xlarun/graph"
+)
+
+// Moments are the number of observations, and the mean and variance of each element.
 type Moments struct {
 	Count    *graph.Array // f32[]
 	Mean     *graph.Array // f32[dims...]
-	Variance *graph.Array // f32[dims...], of what was observed, not an estimate for more
+	Variance *graph.Array // f32[dims...], of the observations, not an estimate for more
 }
 
-// farthest is how far from 0 a mean or deviation may be: their squares and sums of these are numbers then.
+// farthest is the largest mean or deviation, so that their squares and sums of squares are finite.
 const farthest = 1e18
 
-// NoMoments are those of no observations of a shape.
+// NoMoments returns the moments of no observations of a shape.
 func NoMoments(dims ...int) Moments {
 	zero := graph.Zeros(graph.ShapeOf(graph.Float32, dims...))
 	return Moments{graph.Scalar(0), zero, zero}
 }
 
-// MomentsOf are those of count numbers, of which sum and squares, f32[dims...], are the sums of their differences from
-// origin and of these differences' squares. An origin among the numbers keeps the digits that a large mean would cost.
-// Where one is NaN, infinite or too far from 0 to be squared, they are those of no observations: a member that fails
-// spoils nobody's statistics.
+// MomentsOf returns the moments of count observations. sum and squares, f32[dims...], are the sums of the differences
+// from origin and of their squares. An origin near the observations keeps the digits that a large mean would cost. If
+// an element is NaN, infinite or too large to be squared, the result is NoMoments, so that a member that fails does not
+// spoil the statistics.
 func MomentsOf(count, origin, sum, squares *graph.Array) Moments {
-	n := graph.Max(count, 1)
-	shift := graph.Div(sum, n)
-	m := Moments{count, graph.Add(origin, shift), graph.Max(graph.Sub(graph.Div(squares, n), graph.Square(shift)), 0)}
-	// A NaN is below nothing.
-	near := graph.All(graph.And(graph.Lt(graph.Abs(m.Mean), farthest), graph.Lt(m.Variance, farthest*farthest)))
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Select(near, a, graph.ZerosLike(a)) }, m)
+	n := count.Max(1)
+	shift := sum.Div(n)
+	m := Moments{count, origin.Add(shift), squares.Div(n).Sub(shift.Square()).Max(0)}
+	// A comparison with NaN is false.
+	near := m.Mean.Abs().Lt(farthest).And(m.Variance.Lt(farthest * farthest)).All()
+	return graph.SelectTree(near, m, graph.ZerosLikeTree(m))
 }
 
-// Together are the moments of all that is along axis 0 of m's leaves.
-func (m Moments) Together() Moments {
-	count := graph.Sum(m.Count, 0)
-	share := graph.Div(m.Count, graph.Max(count, 1))
+// MergeRows joins the moments along axis 0 of m's leaves.
+func (m Moments) MergeRows() Moments {
+	count := m.Count.Sum(0)
+	share := m.Count.Div(count.Max(1))
 	average := func(x *graph.Array) *graph.Array {
-		dims := append([]int{x.Dim(0)}, make([]int, x.Rank()-1)...)
-		for i := range dims[1:] {
-			dims[1+i] = 1
-		}
-		return graph.Sum(graph.Mul(graph.Reshape(share, dims...), x), 0)
+		dims := append([]int{x.Dim(0)}, slices.Repeat([]int{1}, x.Rank()-1)...)
+		return share.Reshape(dims...).Mul(x).Sum(0)
 	}
 	mean := average(m.Mean)
-	return Moments{count, mean, average(graph.Add(m.Variance, graph.Square(graph.Sub(m.Mean, mean))))}
+	return Moments{count, mean, average(m.Variance.Add(m.Mean.Sub(mean).Square()))}
 }
 
-// And are the moments of what m and more are of (Chan, Golub and LeVeque, 1983).
-func (m Moments) And(more Moments) Moments {
-	count := graph.Add(m.Count, more.Count)
-	share := graph.Div(more.Count, graph.Max(count, 1))
-	apart := graph.Sub(more.Mean, m.Mean)
-	spread := graph.Mul(graph.Mul(share, graph.Sub(1, share)), graph.Square(apart))
+// Merge joins two sets of moments (Chan, Golub and LeVeque, 1983).
+func (m Moments) Merge(other Moments) Moments {
+	count := m.Count.Add(other.Count)
+	share := other.Count.Div(count.Max(1))
+	difference := other.Mean.Sub(m.Mean)
+	spread := share.Mul(graph.Sub(1, share)).Mul(difference.Square())
 	return Moments{
 		Count:    count,
-		Mean:     graph.Add(m.Mean, graph.Mul(share, apart)),
-		Variance: graph.Add(graph.Add(m.Variance, graph.Mul(share, graph.Sub(more.Variance, m.Variance))), spread),
+		Mean:     m.Mean.Add(share.Mul(difference)),
+		Variance: m.Variance.Add(share.Mul(other.Variance.Sub(m.Variance))).Add(spread),
 	}
 }
 
-// leastVariance is added to a variance before its root is taken: an element that never changes has none.
+// leastVariance is added to a variance before its root is taken, since constant elements have variance 0.
 const leastVariance = 1e-8
 
-// Scale is that by which observations are normalised: of no observations the one that leaves them as they are.
+// Scale returns how observations are normalised. Without observations it changes nothing.
 func (m Moments) Scale() Scale {
-	none := graph.Eq(m.Count, 0)
-	return Scale{m.Mean, graph.Select(none, graph.OnesLike(m.Mean), graph.Sqrt(graph.Add(m.Variance, leastVariance)))}
+	none := m.Count.Eq(0)
+	return Scale{m.Mean, graph.Select(none, graph.OnesLike(m.Mean), m.Variance.Add(leastVariance).Sqrt())}
 }

@@ -13,8 +13,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Moments of parts, put together either way, are those of a loop over all numbers: of none, of one, of a huge mean
-// beside a small deviation.
+// Joined moments of parts equal a loop over all numbers, for no numbers, for one, and for a huge mean with a small
+// deviation.
 func TestMomentsAreALoop(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i, c := range []struct {
@@ -35,7 +35,7 @@ func TestMomentsAreALoop(t *testing.T) {
 			}
 			of := func(x float32) *graph.Array { return graph.Float32s([]float32{x}) }
 			m := MomentsOf(graph.Scalar(float64(n)), of(origin), of(linear), of(squares))
-			sum, rows = sum.And(m), append(rows, m)
+			sum, rows = sum.Merge(m), append(rows, m)
 		}
 		column := func(of func(Moments) *graph.Array) *graph.Array {
 			var leaves []*graph.Array
@@ -46,7 +46,7 @@ func TestMomentsAreALoop(t *testing.T) {
 		}
 		together := Moments{column(func(m Moments) *graph.Array { return m.Count }),
 			column(func(m Moments) *graph.Array { return m.Mean }),
-			column(func(m Moments) *graph.Array { return m.Variance })}.Together()
+			column(func(m Moments) *graph.Array { return m.Variance })}.MergeRows()
 		mean, variance := 0., 0.
 		for _, x := range all {
 			mean += x / float64(len(all))
@@ -62,8 +62,7 @@ func TestMomentsAreALoop(t *testing.T) {
 	}
 }
 
-// Numbers that cannot be squared are those of no observations; an observation is normalised by what was seen, within
-// ±10.
+// Numbers whose squares overflow count as no observations. Observations are normalised by the moments, within ±10.
 func TestNormalizing(t *testing.T) {
 	one := func(x float64) *graph.Array { return graph.Float32s([]float32{float32(x)}) }
 	for i, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e25, -3e38} {
@@ -86,7 +85,7 @@ func TestNormalizing(t *testing.T) {
 		return floats(t, out.Action)
 	}
 	behind := func(x ...float32) []float64 {
-		_, out := n.Behind.Act(params.Own, graph.None{}, graph.Float32s(x), random.New(0))
+		_, out := n.Inner.Act(params.Own, graph.None{}, graph.Float32s(x), random.New(0))
 		return floats(t, out.Action)
 	}
 	require.InDeltaSlice(t, behind(3, -2), act([]int32{3, -2}), 1e-5,

@@ -9,31 +9,31 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// NormalizeObservations is the name of the setting by which observations are normalised.
+// NormalizeObservations is the name of the setting that normalises observations.
 const NormalizeObservations = "normalize-observations"
 
-// Clip is how far from 0 a normalised observation may be, in standard deviations.
+// Clip bounds normalised observations, in standard deviations.
 const Clip = 10
 
-// Normalizing is a policy that takes observations normalised: each element less its mean, over its standard deviation,
-// within ±Clip (Salimans et al., 2017; Mania et al., 2018, section 3.2). Means and deviations stand among a member's
-// parameters, but are not for a search to change: who evolves or trains members puts in what was observed; see Moments.
+// Normalizing normalises the observations of another policy: (observation - mean)/deviation of each element, within
+// ±Clip (Salimans et al., 2017; Mania et al., 2018, section 3.2). Mean and deviation are among a member's parameters,
+// but no search changes them: a kind of run computes them from observations; see Moments.
 type Normalizing struct {
-	Behind Policy // takes what is normalised
-	dims   []int  // of an observation
+	Inner Policy // takes the normalised observations
+	dims  []int  // of an observation
 }
 
-// Normalized are the parameters of a member of a Normalizing.
+// Normalized holds the parameters of a member of a Normalizing.
 type Normalized struct {
-	Own         any   `tree:"inline"` // of the policy behind
+	Own         any   `tree:"inline"` // of Normalizing.Inner
 	Observation Scale // the same for all members
 }
 
-// Scale says how observations are normalised; both are f32[dims...] of an observation.
+// Scale says how observations are normalised. Both arrays are f32[dims...], as an observation.
 type Scale struct{ Mean, Deviation *graph.Array }
 
-// MakeNormalizing makes a Normalizing before the policy of a spec, which is made for normalised observations; see Make.
-// Its error for a space that is no box is a *settings.Error.
+// MakeNormalizing makes a Normalizing of the policy of a spec; see Make. Its error for a space that is no box is a
+// *settings.Error.
 func MakeNormalizing(spec string, own settings.Values, observation, action envs.Space) (*Normalizing, Head, error) {
 	box, ok := observation.(envs.Box)
 	if !ok {
@@ -56,23 +56,23 @@ func MakeNormalizing(spec string, own settings.Values, observation, action envs.
 	return &Normalizing{p, box.Dims}, h, err
 }
 
-// NormalizedBox is the space of normalised observations of a box.
+// NormalizedBox returns the space of a box's normalised observations.
 func NormalizedBox(box envs.Box) envs.Box {
 	return envs.Box{Low: []float64{-Clip}, High: []float64{Clip}, Dims: box.Dims, DType: graph.Float32,
 		ChannelsFirst: box.ChannelsFirst}
 }
 
-// Behind is the policy that a search changes: that behind a Normalizing, else p itself.
-func Behind(p Policy) Policy {
+// Unwrap returns the policy that a search changes: Normalizing.Inner, or p itself if it does not normalise.
+func Unwrap(p Policy) Policy {
 	if n, ok := p.(*Normalizing); ok {
-		return n.Behind
+		return n.Inner
 	}
 	return p
 }
 
-// Describe is what there is to know of the policy behind; the statistics of observations are parameters.
+// Describe describes the inner policy. The statistics of observations are parameters.
 func (n *Normalizing) Describe(params any) (map[string]any, error) {
-	d, ok := n.Behind.(Describer)
+	d, ok := n.Inner.(Describer)
 	if !ok {
 		return nil, nil
 	}
@@ -82,43 +82,42 @@ func (n *Normalizing) Describe(params any) (map[string]any, error) {
 	return d.Describe(params)
 }
 
-// Bind is p with a program's inputs in the place of its Numbers; see settings.Bind.
+// Bind returns p with a program's inputs instead of its Numbers; see settings.Bind.
 func Bind(p Policy, in map[string]*graph.Array, prefix string) Policy {
 	if n, ok := p.(*Normalizing); ok {
-		return &Normalizing{settings.Bind(n.Behind, in, prefix), n.dims}
+		return &Normalizing{settings.Bind(n.Inner, in, prefix), n.dims}
 	}
 	return settings.Bind(p, in, prefix)
 }
 
-// Init draws the parameters of the policy behind, and leaves observations as they are.
+// Init draws the parameters of the inner policy, with a Scale that changes nothing.
 func (n *Normalizing) Init(key random.Key) any {
-	return Normalized{n.Behind.Init(key), NoMoments(n.dims...).Scale()}
+	return Normalized{n.Inner.Init(key), NoMoments(n.dims...).Scale()}
 }
 
-// Start is that of the policy behind.
+// Start returns the first carry of the inner policy.
 func (n *Normalizing) Start(params any) any {
-	return n.Behind.Start(n.params("Normalizing.Start", params).Own)
+	return n.Inner.Start(n.params("Normalizing.Start", params).Own)
 }
 
-// Prepare prepares the parameters of the policy behind, where it does.
+// Prepare prepares the parameters of the inner policy, if it is a Preparer.
 func (n *Normalizing) Prepare(params any) any {
 	p := n.params("Normalizing.Prepare", params)
-	if prepare, ok := n.Behind.(Preparer); ok {
+	if prepare, ok := n.Inner.(Preparer); ok {
 		p.Own = prepare.Prepare(p.Own)
 	}
 	return p
 }
 
-// Act has the policy behind answer the normalised observation.
+// Act passes the normalised observation to the inner policy.
 func (n *Normalizing) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	p := n.params("Normalizing.Act", params)
-	return n.Behind.Act(p.Own, carry, p.Observation.Apply(observation), key)
+	return n.Inner.Act(p.Own, carry, p.Observation.Apply(observation), key)
 }
 
 // Apply normalises an observation of any dtype: f32[dims...].
 func (s Scale) Apply(observation *graph.Array) *graph.Array {
-	return graph.Clamp(-Clip, graph.Div(graph.Sub(graph.Convert(observation, graph.Float32), s.Mean), s.Deviation),
-		Clip)
+	return observation.Convert(graph.Float32).Sub(s.Mean).Div(s.Deviation).Clamp(-Clip, Clip)
 }
 
 func (n *Normalizing) params(op string, params any) Normalized {

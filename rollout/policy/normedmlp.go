@@ -15,7 +15,7 @@ func init() {
 	})
 }
 
-// NormedMLPSettings are those of the policy "normedmlp".
+// NormedMLPSettings are the settings of the policy "normedmlp".
 type NormedMLPSettings struct {
 	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
@@ -35,22 +35,21 @@ func (s *NormedMLPSettings) Make(observation envs.Space, outputs int) (Policy, e
 	return &NormedMLP{bare: m}, nil
 }
 
-// NormedMLP is a multilayer perceptron whose hidden layers are normalised before the activation (layer norm; Ba et al.,
-// 2016): what the networks of Gallici et al., "Simplifying deep temporal difference learning" (2024), are, which learn
-// the values of actions without a second, slower network.
+// NormedMLP is a multilayer perceptron with layer norm (Ba et al., 2016) before each activation. With it Gallici et
+// al., "Simplifying deep temporal difference learning" (2024), learn the values of actions without a target network.
 type NormedMLP struct {
 	Stateless
 	bare *MLP // without norms
 }
 
-// NormedParams are the parameters of one NormedMLP, from the first layer to the last; each layer but the last has a
-// norm.
+// NormedParams holds the parameters of one NormedMLP, from the first layer to the last. Every layer except the last has
+// a norm.
 type NormedParams struct {
 	Layers []nn.Dense
 	Norms  []nn.LayerNorm
 }
 
-// Init draws weights as an MLP's; norms change nothing at first.
+// Init draws weights as MLP.Init does. Norms have scale 1 and offset 0.
 func (m *NormedMLP) Init(key random.Key) any {
 	p := NormedParams{Layers: m.bare.Init(key).(Params).Layers}
 	for _, n := range m.bare.Sizes[1 : len(m.bare.Sizes)-1] {
@@ -76,7 +75,7 @@ func (m *NormedMLP) Act(params, carry any, observation *graph.Array, _ random.Ke
 	return carry, Output{Action: x}
 }
 
-// Describe gives the layers' sizes, and the activation.
+// Describe returns the layers' sizes and the activation.
 func (m *NormedMLP) Describe(any) (map[string]any, error) {
 	return map[string]any{"layers": slices.Clone(m.bare.Sizes), "activation": string(m.bare.Activation)}, nil
 }

@@ -24,13 +24,13 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// act is the action that a head makes of a policy's first output.
+// act returns the head's action for a policy's first output.
 func act(p Policy, h Head, params any, x *graph.Array) *graph.Array {
 	_, out := p.Act(params, p.Start(params), x, random.New(0))
 	return h.Action(out.Action)
 }
 
-// byHand is the forward pass in plain Go: tanh between the layers.
+// byHand is the forward pass in plain Go, with tanh between the layers.
 func byHand(t *testing.T, p Params, x []float64) []float64 {
 	for l, layer := range p.Layers {
 		w, y := floats(t, layer.W), floats(t, layer.B)
@@ -77,7 +77,7 @@ func TestMLPIsTheSumsByHand(t *testing.T) {
 	}
 }
 
-// Rows of weights are whole vector registers, but for the narrow last layer's, which are read along its inputs.
+// Prepared rows of weights are whole vector registers, except in a narrow last layer, which is transposed.
 func TestPrepareFillsRegisters(t *testing.T) {
 	p, _, err := Make("mlp:5,32,17", nil, observation, envs.Discrete{N: 4})
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestDiscreteActionIsTheFirstLargest(t *testing.T) {
 	}
 }
 
-// The action is a legal one whatever the outputs are, and among the legal ones the one that it would be.
+// The action is legal for all outputs, and it is the best legal one.
 func TestIllegalActionsAreNotChosen(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	wide := func(n int, at map[int]float32) []float32 {
@@ -157,7 +157,7 @@ func TestIllegalActionsAreNotChosen(t *testing.T) {
 	} {
 		h, err := HeadOf(envs.Discrete{N: len(c.outputs)})
 		require.NoError(t, err)
-		legal := graph.Gt(graph.Float32s(c.legal), 0)
+		legal := graph.Float32s(c.legal).Gt(0)
 		require.Equal(t, []float64{c.want}, floats(t, h.Action(Legal(graph.Float32s(c.outputs), legal))), "case %d: %s",
 			c.number, c.what)
 	}
@@ -176,7 +176,7 @@ func TestBoxActionsStayInside(t *testing.T) {
 	require.InDeltaSlice(t, []float64{-1, 1}, floats(t, out), 1e-6)
 }
 
-// A box of which a head would leave the bounds, or does not find any, is refused in a sentence.
+// A box with one bound of an element, or impossible bounds, is refused.
 func TestBoxesThatCannotBeFilled(t *testing.T) {
 	box := func(low, high []float64) envs.Box {
 		return envs.Box{Low: low, High: high, Dims: []int{2}, DType: graph.Float32}
@@ -204,7 +204,7 @@ func TestBoxesThatCannotBeFilled(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// All policies with a function between layers have the same list of them, each of which there is.
+// All policies with an activation have the same list of them, and all exist.
 func TestActivationsAreOneList(t *testing.T) {
 	found := 0
 	for _, name := range Names() {
@@ -222,7 +222,7 @@ func TestActivationsAreOneList(t *testing.T) {
 	require.Subset(t, nn.Activations(), strings.Split(field.Tag.Get("oneof"), ","))
 }
 
-// Settings that nobody filled are refused in a sentence, of every policy that has any.
+// Zero settings are refused, for every policy with settings.
 func TestEmptySettings(t *testing.T) {
 	image := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 5, 1}, DType: graph.Float32}
 	for _, name := range Names() {
@@ -307,7 +307,7 @@ type own struct {
 func (o *own) Make(envs.Space, int) (Policy, error) { return o, nil }
 func (o *own) Init(random.Key) any                  { return graph.None{} }
 func (o *own) Act(_, carry any, _ *graph.Array, _ random.Key) (any, Output) {
-	return carry, Output{Action: graph.Reshape(graph.Mul(o.Level.Array(), float32(o.Times)), 1)}
+	return carry, Output{Action: o.Level.Array().Mul(float32(o.Times)).Reshape(1)}
 }
 
 func TestRegister(t *testing.T) {

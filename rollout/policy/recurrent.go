@@ -43,7 +43,7 @@ func (k cellKind[State, Plain, Ready]) register() {
 	MustRegister(k.name, func() Maker { return k.settings(32) })
 }
 
-// settings returns the maker of a policy with so many units.
+// settings returns the maker of a policy with a number of units.
 func (k cellKind[State, Plain, Ready]) settings(units int) Maker {
 	return &recurrentSettings[State, Plain, Ready]{Memory{units}, k}
 }
@@ -128,7 +128,7 @@ func stateOf[State any](op string, carry any) State {
 	return s
 }
 
-// outputOf returns what the next layer sees of a memory.
+// outputOf returns the output of a memory.
 func outputOf(state any) *graph.Array {
 	if s, ok := state.(nn.LSTMState); ok {
 		return s.H
@@ -140,8 +140,8 @@ func outputOf(state any) *graph.Array {
 var fanIn = nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
 
 // cellDraws are the initialisers of cells: variance 1/in for inputs, 1/units for the memory.
-func cellDraws(more ...nn.Option) []nn.Option {
-	return append(more, nn.Weights(fanIn), nn.Recurrent(fanIn))
+func cellDraws(options ...nn.Option) []nn.Option {
+	return append(options, nn.Weights(fanIn), nn.Recurrent(fanIn))
 }
 
 // drawn returns parameters of a cell and a linear layer.
@@ -162,27 +162,27 @@ type gate struct {
 
 // apply returns x·Wx + B + h·Wh.
 func (g gate) apply(x, h *graph.Array) *graph.Array {
-	y := graph.Add(g.Wx.Times(x), g.B)
+	y := g.Wx.Times(x).Add(g.B)
 	if g.Wh == nil {
 		return y
 	}
-	return graph.Add(y, g.Wh.Times(h))
+	return y.Add(g.Wh.Times(h))
 }
 
 // gatesOf separates n gates that lie side by side, and pads each to whole vector registers (see register). The units
 // that pad have zero weights, so that they stay zero or are not read. Padding makes gru:8 and gru:20 take 0.7 of the
 // time.
 func (l laying) gatesOf(n int, wx, wh, b *graph.Array) []gate {
-	more := l.fill(b.Dim(0) / n)
+	pad := l.fill(b.Dim(0) / n)
 	gates := make([]gate, n)
 	x, bias := l.weight(wx).split(n), graph.Split(b, n, 0)
 	for i := range gates {
-		x[i].W = padded(x[i].W, 0, more)
-		gates[i] = gate{Wx: x[i], B: padded(bias[i], more)}
+		x[i].W = padded(x[i].W, 0, pad)
+		gates[i] = gate{Wx: x[i], B: padded(bias[i], pad)}
 	}
 	if wh != nil {
 		for i, w := range l.weight(wh).split(n) {
-			w.W = padded(w.W, more, more)
+			w.W = padded(w.W, pad, pad)
 			gates[i].Wh = &w
 		}
 	}

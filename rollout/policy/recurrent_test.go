@@ -13,10 +13,10 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// image is a space of observations that have three axes.
+// image is a space of observations with three axes.
 var image = envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{5, 4, 2}, DType: graph.Bool}
 
-// made is one policy of each kind, of sizes that are no multiples of a register.
+// made returns one policy of each kind, of sizes that are not multiples of a register.
 func made(t *testing.T) map[string]Policy {
 	t.Helper()
 	all := map[string]Policy{}
@@ -37,7 +37,7 @@ func remembers(spec string) bool {
 	return spec != "mlp:5" && spec != "cnn:3" && spec != "blockmlp:64,32" && spec != "normedmlp:5,4"
 }
 
-// seen are observations for a policy, [steps, …].
+// seen returns observations for a policy, [steps, …].
 func seen(spec string, key random.Key, steps int) *graph.Array {
 	if spec == "cnn:3" {
 		return random.Normal(key, graph.ShapeOf(graph.Float32, steps, 5, 4, 2))
@@ -45,7 +45,7 @@ func seen(spec string, key random.Key, steps int) *graph.Array {
 	return random.Normal(key, graph.ShapeOf(graph.Float32, steps, 3))
 }
 
-// prepared is what the episode's loop is given.
+// prepared returns parameters as the episode's loop uses them.
 func prepared(p Policy, params any) any {
 	if p, ok := p.(Preparer); ok {
 		return p.Prepare(params)
@@ -53,7 +53,7 @@ func prepared(p Policy, params any) any {
 	return params
 }
 
-// A population is a loop over its members; Init is drawn member by member, too.
+// A population equals a loop over its members, also in Init.
 func TestVMapIsALoopOverMembers(t *testing.T) {
 	for spec, p := range made(t) {
 		t.Run(spec, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestVMapIsALoopOverMembers(t *testing.T) {
 	}
 }
 
-// What one member sees that is no number reaches its own outputs, and no other member's.
+// NaN in one member's observation reaches its own outputs only.
 func TestNaNStaysWithItsMember(t *testing.T) {
 	for spec, p := range made(t) {
 		t.Run(spec, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestNaNStaysWithItsMember(t *testing.T) {
 	}
 }
 
-// The carry keeps its structure, shapes and dtypes, whatever the dtype of what is seen; it starts at zero.
+// The carry keeps its structure, shapes and dtypes for every dtype of observations. It starts at zero.
 func TestCarriesKeepTheirShapes(t *testing.T) {
 	for _, spec := range []string{"gru:5", "lstm:5", "mingru:5", "elman:5", "ctrnn:5"} {
 		for _, space := range []envs.Space{
@@ -140,7 +140,7 @@ func TestCarriesKeepTheirShapes(t *testing.T) {
 	}
 }
 
-// A policy with memory answers the same observation otherwise after another past, one without does not.
+// The output of a policy with memory depends on earlier observations, that of others does not.
 func TestPoliciesRemember(t *testing.T) {
 	for spec, p := range made(t) {
 		x := seen(spec, random.New(6), 3)
@@ -174,7 +174,7 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, 3*3*2*3+3+(3*2*3)*32+32+32*3+3, n)
 }
 
-// Weights are of variance 1/in, in all gates; biases zero but for the forget gate's.
+// Weights have variance 1/in in all gates. Biases are zero, except those of the forget gate.
 func TestRecurrentInit(t *testing.T) {
 	for _, spec := range []string{"gru:64", "lstm:64", "mingru:64", "elman:64", "ctrnn:64"} {
 		p, _, err := Make(spec, nil, unbounded(40), unbounded(30))
@@ -200,8 +200,7 @@ func TestRecurrentInit(t *testing.T) {
 	}
 }
 
-// Time constants stay within their bounds, whatever Time is, and dt is seconds: twice dt is twice the way of a slow
-// unit.
+// Time constants stay within their bounds for any Time. With twice the dt, a slow unit moves twice as far.
 func TestTimeConstants(t *testing.T) {
 	for _, c := range []struct {
 		number        int
@@ -278,7 +277,7 @@ func TestWhatMemoriesAndConvolutionsRefuse(t *testing.T) {
 	}
 }
 
-// Parameters and carries of others are refused, not read wrongly.
+// Parameters and carries of other policies are refused.
 func TestOthersParametersAndCarries(t *testing.T) {
 	all := made(t)
 	gru := all["gru:5"].Init(random.New(0))
@@ -287,18 +286,18 @@ func TestOthersParametersAndCarries(t *testing.T) {
 		if spec == "gru:5" {
 			continue
 		}
-		err := graph.Try(func() { p.Act(gru, graph.None{}, graph.Index(x, 0), random.New(0)) })
+		err := graph.Try(func() { p.Act(gru, graph.None{}, x.Index(0), random.New(0)) })
 		require.ErrorContains(t, err, "got parameters of type policy.Recurrent", spec)
 		if p, ok := p.(Preparer); ok {
 			err = graph.Try(func() { p.Prepare(gru) })
 			require.ErrorContains(t, err, "as Init makes them", spec)
 		}
 	}
-	err := graph.Try(func() { all["gru:5"].Act(gru, graph.None{}, graph.Index(x, 0), random.New(0)) })
+	err := graph.Try(func() { all["gru:5"].Act(gru, graph.None{}, x.Index(0), random.New(0)) })
 	require.ErrorContains(t, err, "got a carry of type graph.None, want *graph.Array, as Start makes it")
 }
 
-// Layers fill whole registers, so that no row is multiplied one number at a time.
+// Prepared layers fill whole registers.
 func TestPreparedMemoriesFillRegisters(t *testing.T) {
 	p := made(t)["gru:5"]
 	got := prepared(p, p.Init(random.New(1))).(ready[gruGates])

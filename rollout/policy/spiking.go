@@ -20,7 +20,7 @@ func init() {
 	})
 }
 
-// SpikingSettings are those of the policy "spiking"; spiking.Settings are those of its neurons.
+// SpikingSettings are the settings of the policy "spiking". spiking.Settings are the settings of its neurons.
 type SpikingSettings struct {
 	Hidden []int    `set:"hidden" args:"" min:"1" max:"16777216"`
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 16777216 between commas"`
@@ -82,15 +82,14 @@ func (s *SpikingSettings) Make(observation envs.Space, outputs int) (Policy, err
 	return p, nil
 }
 
-// Spiking is a network of spiking neurons, in layers, each of which sends its spikes to the next. A step of the
-// environment is Substeps of dt ms: the observation becomes a spike train of each channel, each layer takes the trains
-// of the one before and sends its own, and the outputs read those of the last. Nothing is stored of the substeps but
-// what the decoder first-spike asks for, and the encoders' trains; what does not change is multiplied once.
+// Spiking is a network of layers of spiking neurons. A step of the environment is Substeps of dt ms: the encoder turns
+// the observation into a spike train for each channel, each layer sends its spikes to the next, and the decoder reads
+// the spikes of the last layer. Spikes of substeps are stored only for the decoder first-spike. A constant input is
+// multiplied once.
 //
-// Parameters are SpikingParams, the genes of package spiking, the same under all dynamics and decoders. The carry are
-// the neurons' states, what is under way, and how many spikes there were; a potential that is no finite number makes
-// the outputs NaN. With parameters of half precision the matrices alone are multiplied in it: potentials and counts
-// stay float32.
+// Parameters are SpikingParams, the genes of package spiking, the same for all dynamics and decoders. The carry holds
+// the neurons' states, delayed spikes and counts of spikes. A potential that is not finite makes the outputs NaN. With
+// parameters of half precision, only the matrix products are computed in it: potentials and counts stay float32.
 type Spiking struct {
 	SpikingSettings
 	dynamics spiking.Dynamics
@@ -98,37 +97,36 @@ type Spiking struct {
 	outputs  int
 }
 
-// SpikingParams are the parameters of one Spiking.
+// SpikingParams holds the parameters of one Spiking.
 type SpikingParams struct {
 	Layers []spiking.Genes
 	Out    Readout
 }
 
-// Readout are the outputs of a Spiking: of each the weights from the last layer, W [units, outputs], and B, and the
-// gene of its membrane for the decoder membrane. Weights and B are in units of the outputs.
+// Readout holds the parameters of the outputs: W [units, outputs] and B, in units of the outputs.
 type Readout struct {
 	nn.Dense `tree:"inline"`
-	Membrane *graph.Array // [outputs]; see spiking.Settings.Keep
+	Membrane *graph.Array // [outputs]: genes for the decoder membrane; see spiking.Settings.Keep
 }
 
-// spikingReady are the same as Prepare lays them out.
+// spikingReady holds the same parameters as Prepare lays them out.
 type spikingReady struct {
 	Layers []spikingLayer
 	Out    Layer
 	Keep   *graph.Array // f32[outputs]
 }
 
-// spikingState is what a Spiking carries.
+// spikingState is the carry of a Spiking.
 type spikingState struct {
 	Layers  []spikingLayerState
-	Out     *graph.Array // f32[outputs]: potentials of the outputs, zeros but with the decoder membrane
+	Out     *graph.Array // f32[outputs]: potentials of the outputs; zeros unless the decoder is membrane
 	Changed *graph.Array `tree:"optional"` // f32[inputs], of the encoder delta
 	Sent    *graph.Array // f32[channels]: spikes of the inputs so far
 	Steps   *graph.Array // f32[]: steps so far
 }
 
-// Init draws the genes of each layer (spiking.Settings.Draw), weights of the outputs from the normal distribution of
-// variance 1/in, and the genes of their membranes from that of variance 1.
+// Init draws the genes of each layer (spiking.Settings.Draw). Weights of the outputs have variance 1/in, genes of their
+// membranes variance 1.
 func (s *Spiking) Init(key random.Key) any {
 	var p SpikingParams
 	in := s.channels()
@@ -142,12 +140,12 @@ func (s *Spiking) Init(key random.Key) any {
 	return p
 }
 
-// Prepare maps genes to what the dynamics take, pads layers to whole vector registers with neurons that nothing
-// reaches, and turns the last layer where it is narrow.
+// Prepare maps genes to parameters of the dynamics, pads layers to whole vector registers with neurons without inputs,
+// and transposes a narrow last layer.
 func (s *Spiking) Prepare(params any) any { return s.prepare(laying{}, true, params) }
 
-// PrepareShared maps genes to what the dynamics take.
-func (s *Spiking) PrepareShared(of Shared) any { return s.prepare(layingOf(of), false, of.Params) }
+// PrepareShared maps genes to parameters of the dynamics.
+func (s *Spiking) PrepareShared(m Shared) any { return s.prepare(layingOf(m), false, m.Params) }
 
 func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 	p, ok := params.(SpikingParams)
@@ -156,20 +154,20 @@ func (s *Spiking) prepare(lay laying, fill bool, params any) spikingReady {
 			"makes them", params, len(s.Hidden))
 	}
 	var ready spikingReady
-	before := 0 // neurons that fill the layer before
+	before := 0 // neurons that pad the layer before
 	for _, g := range p.Layers {
-		more := 0
+		pad := 0
 		if fill {
-			more = lay.fill(g.B.Dim(0))
+			pad = lay.fill(g.B.Dim(0))
 		}
-		ready.Layers = append(ready.Layers, s.layer(lay, g, before, more))
-		before = more
+		ready.Layers = append(ready.Layers, s.layer(lay, g, before, pad))
+		before = pad
 	}
 	ready.Out, ready.Keep = lay.last(p.Out.Dense, before), s.Keep(single(p.Out.Membrane))
 	return ready
 }
 
-// read takes parameters as Init makes them or as Prepare does.
+// read returns parameters as Prepare returns them.
 func (s *Spiking) read(params any) spikingReady {
 	if p, ok := params.(spikingReady); ok {
 		return p
@@ -177,7 +175,7 @@ func (s *Spiking) read(params any) spikingReady {
 	return s.prepare(laying{}, false, params)
 }
 
-// Start are neurons at rest that have sent nothing.
+// Start returns neurons at rest.
 func (s *Spiking) Start(params any) any {
 	p := s.read(params)
 	zeros := func(n int) *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Float32, n)) }
@@ -191,17 +189,17 @@ func (s *Spiking) Start(params any) any {
 	return start
 }
 
-// substepsInTurn is the number of substeps in one turn of their loop: with more of them it takes longer to compile, and
-// ran no faster.
-const substepsInTurn = 2
+// unrolledSubsteps is the number of substeps in one iteration of their loop. More take longer to compile and ran no
+// faster.
+const unrolledSubsteps = 2
 
-// within is what goes from substep to substep.
-type within struct {
+// substepCarry is the carry of the loop over substeps.
+type substepCarry struct {
 	Layers []spikingLayerState
 	Out    *graph.Array // f32[outputs]
 }
 
-// Act takes the observation in for a step's substeps and reads the last layer.
+// Act runs a step's substeps and decodes the spikes of the last layer.
 func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Key) (any, Output) {
 	next, out, _ := s.act(params, carry, observation, key, func(int, spikingLayerState, *graph.Array) LayerTrace {
 		return LayerTrace{}
@@ -209,24 +207,26 @@ func (s *Spiking) Act(params, carry any, observation *graph.Array, key random.Ke
 	return next, out
 }
 
-// act is Act, with what watch gives of each layer (its number, its state and its spikes) in each substep, leaves
-// [substeps, …].
-func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key, watch func(int, spikingLayerState,
-	*graph.Array) LayerTrace) (any, Output, []LayerTrace) {
-	type behind struct {
+// watchLayer returns what a trace holds of a layer after a substep, given its number, its state and its spikes.
+type watchLayer func(layer int, state spikingLayerState, spikes *graph.Array) LayerTrace
+
+// act is Act. It also returns the results of watch for each layer, leaves [substeps, …].
+func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Key,
+	watch watchLayer) (any, Output, []LayerTrace) {
+	type results struct {
 		Last    rowOf
 		Watched []LayerTrace
 	}
-	p, was := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
-	next := spikingState{Steps: graph.Add(was.Steps, 1)}
+	p, prev := s.read(params), stateOf[spikingState]("Spiking.Act", carry)
+	next := spikingState{Steps: prev.Steps.Add(1)}
 	var in train
-	in, next.Changed = s.encode(was.Changed, s.inputs.scaled(observation), key)
-	next.Sent = graph.Add(was.Sent, in.total())
+	in, next.Changed = s.encode(prev.Changed, s.inputs.scaled(observation), key)
+	next.Sent = prev.Sent.Add(in.total())
 	var steady drives
-	if in.steady != nil && !s.plastic() { // what does not change is multiplied once
+	if in.steady != nil && !s.plastic() { // a constant input is multiplied once
 		steady = p.Layers[0].In.drives(in.steady)
 	}
-	end, rows := graph.Scan(func(was within, row rowOf) (next within, of behind) {
+	end, rows := graph.Scan(func(prev substepCarry, row rowOf) (next substepCarry, res results) {
 		sent := in.steady
 		if row.Spikes != nil {
 			sent = row.Spikes
@@ -234,29 +234,29 @@ func (s *Spiking) act(params, carry any, observation *graph.Array, key random.Ke
 		for i, l := range p.Layers {
 			arrives := steady
 			if i > 0 || in.steady == nil || s.plastic() {
-				arrives = s.arriving(l, was.Layers[i], sent)
+				arrives = s.arriving(l, prev.Layers[i], sent)
 			}
-			state, spikes, fired := s.substep(l, was.Layers[i], arrives)
-			if was.Layers[i].Plastic != nil {
-				// what arrives beside what leaves, whatever it takes on its way
-				changed := s.stdp().Step(*was.Layers[i].Plastic, sent, fired)
+			state, spikes, fired := s.substep(l, prev.Layers[i], arrives)
+			if prev.Layers[i].Plastic != nil {
+				// spikes that arrive and spikes that leave; delays do not matter
+				changed := s.stdp().Step(*prev.Layers[i].Plastic, sent, fired)
 				state.Plastic = &changed
 			}
-			of.Watched = append(of.Watched, watch(i, state, spikes))
+			res.Watched = append(res.Watched, watch(i, state, spikes))
 			next.Layers, sent = append(next.Layers, state), spikes
 		}
-		next.Out = was.Out
+		next.Out = prev.Out
 		switch s.Decoder {
 		case "membrane":
-			next.Out = s.integrated(p, was.Out, sent)
+			next.Out = s.integrated(p, prev.Out, sent)
 		case "first-spike":
-			of.Last.Spikes = sent
+			res.Last.Spikes = sent
 		}
-		return next, of
-	}, within{was.Layers, was.Out}, rowOf{in.each}, graph.Length(s.Substeps),
-		graph.Unroll(min(s.Substeps, substepsInTurn)))
+		return next, res
+	}, substepCarry{prev.Layers, prev.Out}, rowOf{in.each}, graph.Length(s.Substeps),
+		graph.Unroll(min(s.Substeps, unrolledSubsteps)))
 	next.Layers, next.Out = end.Layers, end.Out
 	at := len(s.Hidden) - 1
-	return next, Output{Action: s.decoded(p, next.Out, graph.Sub(end.Layers[at].Sent, was.Layers[at].Sent),
+	return next, Output{Action: s.decoded(p, next.Out, end.Layers[at].Sent.Sub(prev.Layers[at].Sent),
 		rows.Last.Spikes)}, rows.Watched
 }

@@ -9,18 +9,18 @@ import (
 	"xlarun/graph/random"
 )
 
-// spikingInputs is how observations become numbers of 0 to 1, the channels: each element by its bounds to 0..1, or,
-// where one has a lower bound below 0, to -1..1 and from there to two channels, of what is above 0 and of what is
-// below. Elements without bounds go through x/(1+|x|).
+// spikingInputs maps observations to channels, numbers from 0 to 1. Bounds scale an element to 0..1. If an element has
+// a lower bound below 0, elements are scaled to -1..1 and have two channels each: max(x, 0) and max(-x, 0). Elements
+// without bounds become x/(1+|x|).
 type spikingInputs struct {
 	space  envs.Space
 	n      int
 	signed bool
-	low    []float32 // of each element, 0 where it has no bounds
-	scale  []float32 // 1 over what it may be at most, or over its range; 0: it has no bounds
+	low    []float32 // of each element, 0 without bounds
+	scale  []float32 // 1 over the largest absolute value, or over the range; 0 without bounds
 }
 
-// wide is the size from which on a bound is none.
+// wide is the absolute value from which a bound counts as none.
 const wide = 1e6
 
 func newSpikingInputs(space envs.Space, n int) spikingInputs {
@@ -44,7 +44,7 @@ func newSpikingInputs(space envs.Space, n int) spikingInputs {
 	return in
 }
 
-// width is the number of channels.
+// width returns the number of channels.
 func (in spikingInputs) width() int {
 	if in.signed {
 		return 2 * in.n
@@ -52,23 +52,23 @@ func (in spikingInputs) width() int {
 	return in.n
 }
 
-// scaled are the elements of an observation, f32[n], of -1 to 1.
+// scaled returns the elements of an observation, f32[n], from -1 to 1.
 func (in spikingInputs) scaled(observation *graph.Array) *graph.Array {
 	x := Flat(in.space, observation)
 	scale := graph.Float32s(in.scale)
-	bounded := graph.Mul(graph.Sub(x, graph.Float32s(in.low)), scale)
-	return graph.Select(graph.Gt(scale, 0), bounded, graph.Div(x, graph.Add(1, graph.Abs(x))))
+	bounded := x.Sub(graph.Float32s(in.low)).Mul(scale)
+	return graph.Select(scale.Gt(0), bounded, x.Div(graph.Add(1, x.Abs())))
 }
 
-// split are the channels of elements.
+// split returns the channels of elements.
 func (in spikingInputs) split(x *graph.Array) *graph.Array {
 	if !in.signed {
 		return x
 	}
-	return graph.Concatenate(0, graph.Max(x, 0), graph.Max(graph.Neg(x), 0))
+	return graph.Concatenate(0, x.Max(0), x.Neg().Max(0))
 }
 
-// channels is the number of trains that the first layer takes.
+// channels returns the number of spike trains that the first layer takes.
 func (s *Spiking) channels() int {
 	switch s.Encoder {
 	case "population":
@@ -79,43 +79,43 @@ func (s *Spiking) channels() int {
 	return s.inputs.width()
 }
 
-// train are the spikes that inputs send along a step's substeps.
+// train holds the spikes of the inputs in a step.
 type train struct {
-	each   *graph.Array // f32[substeps, channels]
-	steady *graph.Array // f32[channels]: the same in each of them, in the place of each
+	each   *graph.Array // f32[substeps, channels]; nil if steady
+	steady *graph.Array // f32[channels]: the same in every substep
 	steps  int
 }
 
-// rowOf is a substep of a train; nil where there is none.
+// rowOf is a substep of a train. Spikes is nil if the train is steady.
 type rowOf struct {
 	Spikes *graph.Array `tree:"optional"`
 }
 
-// total is how much each channel sends in the step, f32[channels].
+// total returns the number of spikes of each channel in the step, f32[channels].
 func (t train) total() *graph.Array {
 	if t.steady != nil {
-		return graph.Mul(t.steady, float32(t.steps))
+		return t.steady.Mul(float32(t.steps))
 	}
-	return graph.Sum(t.each, 0)
+	return t.each.Sum(0)
 }
 
-// silent is the most that an input may be without a spike by the encoder latency, as in Spyx.
+// silent is the largest input without a spike with the encoder latency, as in Spyx.
 const silent = .01
 
-// encode makes the trains of a step of elements x, f32[n]; changed is what the encoder delta carries.
+// encode returns the train of a step, given elements x, f32[n]. changed is the carry of the encoder delta.
 func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph.Array) {
-	x = graph.Mul(x, s.Gain.Array())
-	often := func(channels *graph.Array) *graph.Array { // spikes a substep
-		return graph.Clamp(0, graph.Mul(channels, graph.Mul(graph.Mul(s.Rate.Array(), s.DT.Array()), .001)), 1)
+	x = x.Mul(s.Gain.Array())
+	rate := func(channels *graph.Array) *graph.Array { // spikes a substep
+		return channels.Mul(s.Rate.Array().Mul(s.DT.Array()).Mul(.001)).Clamp(0, 1)
 	}
 	n, t := s.Substeps, train{steps: s.Substeps}
 	switch s.Encoder {
 	case "current":
-		t.steady = often(s.inputs.split(x))
+		t.steady = rate(s.inputs.split(x))
 	case "rate":
-		t.each = nn.RateCode(key, often(s.inputs.split(x)), n)
+		t.each = nn.RateCode(key, rate(s.inputs.split(x)), n)
 	case "regular":
-		t.each = nn.RegularCode(often(s.inputs.split(x)), n)
+		t.each = nn.RegularCode(rate(s.inputs.split(x)), n)
 	case "latency":
 		t.each = nn.LatencyCode(s.inputs.split(x), n, silent)
 	case "population":
@@ -123,34 +123,34 @@ func (s *Spiking) encode(changed, x *graph.Array, key random.Key) (train, *graph
 		if s.inputs.signed {
 			low = -1
 		}
-		t.each = nn.RateCode(key, often(nn.PopulationCode(x, s.Fields, low, 1)), n)
+		t.each = nn.RateCode(key, rate(nn.PopulationCode(x, s.Fields, low, 1)), n)
 	case "delta":
 		next, spikes := nn.Delta{Threshold: s.Change}.Step(changed, x)
-		t.each = graph.Pad(graph.ExpandDims(spikes, 0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
+		t.each = graph.Pad(spikes.ExpandDims(0), 0, []int{0, 0}, []int{n - 1, 0}) // sent in the first substep
 		return t, next
 	}
 	return t, nil
 }
 
-// integrated are the outputs as leaky integrators of the last layer's spikes, after one more substep: v' = Keep*v +
-// (1-Keep)*(spikes·W + B).
+// integrated returns the outputs as leaky integrators of the last layer's spikes, after one more substep:
+// v' = Keep*v + (1-Keep)*(spikes·W + B).
 func (s *Spiking) integrated(p spikingReady, v, spikes *graph.Array) *graph.Array {
 	arrived := single(p.Out.Apply(spikes))
-	return graph.Add(arrived, graph.Mul(p.Keep, graph.Sub(v, arrived)))
+	return arrived.Add(p.Keep.Mul(v.Sub(arrived)))
 }
 
-// decoded are the outputs of a step by their potentials, by how often each neuron of the last layer spiked, f32[units],
-// or by its spikes, f32[substeps, units].
-func (s *Spiking) decoded(p spikingReady, potentials, often, spikes *graph.Array) *graph.Array {
+// decoded returns the outputs of a step, given their potentials, and the last layer's counts, f32[units], and spikes,
+// f32[substeps, units].
+func (s *Spiking) decoded(p spikingReady, potentials, counts, spikes *graph.Array) *graph.Array {
 	switch s.Decoder {
 	case "membrane":
 		return potentials
 	case "first-spike":
 		return p.Out.Apply(nn.FirstSpike(spikes))
 	case "population-vector": // nn.PopulationVector, by a matrix that may be shared
-		all := graph.Sum(often, 0)
-		return graph.Add(graph.Div(single(p.Out.W.Times(often)), graph.Select(graph.Eq(all, 0), graph.OnesLike(all),
-			all)), p.Out.B)
+		all := counts.Sum(0)
+		return single(p.Out.W.Times(counts)).Div(graph.Select(all.Eq(0), graph.OnesLike(all),
+			all)).Add(p.Out.B)
 	}
-	return p.Out.Apply(graph.Div(often, float32(s.Substeps)))
+	return p.Out.Apply(counts.Div(float32(s.Substeps)))
 }

@@ -5,33 +5,33 @@ import (
 	"xlarun/graph/neuron"
 )
 
-// plastic tells whether the weights between layers change within an episode.
+// plastic reports whether the weights between layers change within an episode.
 func (s *Spiking) plastic() bool { return s.Plasticity == "stdp" || s.Plasticity == "rewarded" }
 
-// Learns tells whether rewards change the weights.
+// Learns reports whether rewards change the weights.
 func (s *Spiking) Learns() bool { return s.Plasticity == "rewarded" }
 
-// stdp is the plasticity of all weights between layers. It counts what they have changed by, so that each episode
-// starts from the genes.
+// stdp returns the plasticity of all weights between layers. Its state is the change of the weights, so that each
+// episode starts from the genes.
 func (s *Spiking) stdp() neuron.STDP {
 	return neuron.STDP{DT: s.DT.Value, APlus: s.PlasticityRate, AMinus: 1.05 * s.PlasticityRate, TauPlus: 20,
 		TauMinus: 20,
 		Least:    -s.PlasticityBound, Most: s.PlasticityBound, Modulated: s.Learns(), TauC: s.PlasticityTau}
 }
 
-// arriving is what arrives at a layer by its weights as they are now.
+// arriving returns the input of a layer through its current weights.
 func (s *Spiking) arriving(l spikingLayer, now spikingLayerState, sent *graph.Array) drives {
 	if now.Plastic == nil {
 		return l.In.drives(sent)
 	}
-	w := graph.Add(l.Born, now.Plastic.W)
+	w := l.InitialW.Add(now.Plastic.W)
 	if !s.dynamics.BySign() {
-		return drives{Sum: graph.Dot(sent, w)}
+		return drives{Sum: sent.Dot(w)}
 	}
-	return drives{Plus: graph.Dot(sent, graph.Max(w, 0)), Less: graph.Dot(sent, graph.Max(graph.Neg(w), 0))}
+	return drives{Plus: sent.Dot(w.Max(0)), Minus: sent.Dot(w.Neg().Max(0))}
 }
 
-// Learn gives the reward of a step to what is eligible.
+// Learn changes the eligible weights by the reward of a step.
 func (s *Spiking) Learn(carry any, reward *graph.Array) any {
 	c := stateOf[spikingState]("Spiking.Learn", carry)
 	layers := make([]spikingLayerState, len(c.Layers))

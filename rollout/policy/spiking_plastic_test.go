@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Weights that are plastic change within an episode by the timing of spikes, or by that and rewards, from where the
-// genes put them; without a reward a rewarded member plays as one whose weights stay.
+// Plastic weights change within an episode by the timing of spikes, or by timing and rewards, from the genes on.
+// Without a reward, a rewarded member equals one with constant weights.
 func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 	const steps = 8
 	observations := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
@@ -62,8 +62,8 @@ func TestWeightsArePlasticWithinAnEpisode(t *testing.T) {
 	}
 }
 
-// Case 1: what a neuron's spikes take to arrive elsewhere does not change when it spiked: the weights of the first
-// layer, whose inputs take no time, change alike with delays and without; those behind it do not.
+// Case 1: a delay does not change when a neuron spiked. The weights of the first layer, whose inputs have no delay,
+// change in the same way with delays and without; later weights do not.
 func TestPlasticityTakesSpikesAsTheyLeave(t *testing.T) {
 	x := random.Uniform(random.New(1), graph.ShapeOf(graph.Float32, 6, 3), -1, 1)
 	play := func(delay int) (first, last []float64) {

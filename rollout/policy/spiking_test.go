@@ -16,8 +16,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// spikingByHand is a Spiking of LIF neurons in loops over physical values, in float64: the outputs of each step, and
-// what it reports at the end. The keys are those of outputs, random.New(0) in each step.
+// spikingByHand is a Spiking of LIF neurons in loops over physical values, in float64. It returns the outputs of each
+// step, and the report at the end. Every step has the key random.New(0), as in outputs.
 func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (out [][]float64, report []float64) {
 	type layer struct {
 		w, wh                  []float64
@@ -198,8 +198,8 @@ func spikingByHand(t *testing.T, s *Spiking, p SpikingParams, xs [][]float64) (o
 	return out, []float64{spikes / seconds / float64(neurons), operations, operations * 23.6e-3}
 }
 
-// Encoders, decoders, feedback and delays of the whole policy are the loops by hand, as Init makes parameters and as
-// Prepare lays them out.
+// With all encoders, decoders, feedback and delays, the policy equals spikingByHand, with parameters from Init and from
+// Prepare.
 func TestSpikingIsTheLoopsByHand(t *testing.T) {
 	const steps = 12
 	for i, own := range []settings.Values{
@@ -250,16 +250,15 @@ func TestSpikingIsTheLoopsByHand(t *testing.T) {
 	}
 }
 
-// bySign is a dynamics that sums what excites and what inhibits by itself, which is what the fast one makes of both
-// together.
+// bySign is a dynamics that adds excitation and inhibition itself, so that it equals the fast one.
 type bySign struct{ spiking.Dynamics }
 
 func (bySign) BySign() bool { return true }
 func (b bySign) Step(prepared, state any, spikes *graph.Array, in spiking.Input) any {
-	return b.Dynamics.Step(prepared, state, spikes, spiking.Input{Sum: graph.Sub(in.Excitation, in.Inhibition)})
+	return b.Dynamics.Step(prepared, state, spikes, spiking.Input{Sum: in.Excitation.Sub(in.Inhibition)})
 }
 
-// A dynamics that wants signs apart gets them: of formed matrices, and of those that members share.
+// A dynamics with BySign gets excitation and inhibition separately, from formed and from shared matrices.
 func TestSpikingInputsBySign(t *testing.T) {
 	made, _, err := Make("spiking:9,6", settings.Values{"recurrent": true}, observation, unbounded(2))
 	require.NoError(t, err)
@@ -274,7 +273,7 @@ func TestSpikingInputsBySign(t *testing.T) {
 		floats(t, outputs(&apart, apart.PrepareShared(shared), x)), 1e-5)
 }
 
-// A potential that is beyond all numbers, or none, is none in the outputs, whatever makes it so.
+// An infinite or NaN potential, whatever its cause, makes the outputs NaN.
 func TestDivergingPotentialsAreSeen(t *testing.T) {
 	for number, own := range []settings.Values{{}, {"dynamics": "fast:alif"}, {"dynamics": "fast:cubalif"},
 		{"encoder": "rate", "decoder": "rate"}, {"decoder": "first-spike", "delay": 2},
@@ -286,13 +285,13 @@ func TestDivergingPotentialsAreSeen(t *testing.T) {
 		for i, v := range floats(t, outputs(p, prepared(p, params), x)) {
 			require.False(t, math.IsNaN(v), "case %d: output %d", number, i)
 		}
-		params.Layers[0].W = graph.Mul(params.Layers[0].W, 3e38)
+		params.Layers[0].W = params.Layers[0].W.Mul(3e38)
 		last := floats(t, outputs(p, prepared(p, params), x))[6:]
 		require.True(t, math.IsNaN(last[0]) && math.IsNaN(last[1]), "case %d: %v", number, last)
 	}
 }
 
-// Observations are scaled by their bounds to channels of 0 to 1: two an element where one may be below 0.
+// Bounds scale observations to channels from 0 to 1: two for each element if one may be negative.
 func TestSpikingInputs(t *testing.T) {
 	for _, c := range []struct {
 		number int
@@ -356,8 +355,7 @@ func TestWhatSpikingRefuses(t *testing.T) {
 	}
 }
 
-// A policy is differentiated through its substeps by the surrogates of its spikes: each gene that its dynamics look at,
-// but delays, has a derivative.
+// A policy has derivatives through its substeps by surrogates: for each gene that its dynamics use, except delays.
 func TestSpikingHasGradients(t *testing.T) {
 	p, _, err := Make("spiking:9,6", settings.Values{"dynamics": "fast:alif", "recurrent": true, "surrogate": "arctan"},
 		observation, unbounded(2))
@@ -365,7 +363,7 @@ func TestSpikingHasGradients(t *testing.T) {
 	params := p.Init(random.New(3))
 	x := random.Normal(random.New(5), graph.ShapeOf(graph.Float32, 6, 3))
 	d := graph.Grad(func(params any) *graph.Array {
-		return graph.Sum(graph.Square(outputs(p, prepared(p, params), x)))
+		return outputs(p, prepared(p, params), x).Square().Sum()
 	})(params)
 	leaves, tree := graph.Flatten(d)
 	for i, leaf := range leaves {
@@ -379,8 +377,8 @@ func TestSpikingHasGradients(t *testing.T) {
 	}
 }
 
-// What a step takes of memory grows with the neurons and not with the substeps, as the compiler counts it: potentials,
-// currents, adaptations and delays are carried, and nothing is kept of each substep.
+// The memory of a step grows with the neurons and not with the substeps, by the compiler's count: nothing of each
+// substep is stored.
 func TestMemoryDoesNotGrowWithSubsteps(t *testing.T) {
 	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)

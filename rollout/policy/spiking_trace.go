@@ -8,37 +8,36 @@ import (
 	"xlarun/rollout/policy/spiking"
 )
 
-// LayerTrace is what a layer of spiking neurons did, for pictures.
+// LayerTrace records a layer of spiking neurons, for pictures.
 type LayerTrace struct {
-	Spikes *graph.Array `tree:"optional"` // f32[substeps, units]: 1 where a spike arrived at who listens, else 0
-	// f32[substeps, units], mV, behind each substep; nil where the dynamics show none
-	Potential *graph.Array `tree:"optional"`
+	Spikes    *graph.Array `tree:"optional"` // f32[substeps, units]: 1 for a spike that arrived, else 0
+	Potential *graph.Array `tree:"optional"` // f32[substeps, units], mV; nil without a spiking.Voltmeter
 }
 
-// Tracer is a Policy whose neurons can be watched.
+// Tracer is a Policy whose neurons can be recorded.
 type Tracer interface {
 	Policy
-	// Trace runs along an episode's observations, leaves [steps, …], with the keys that Act was given, [steps]: what
-	// each layer did, leaves [steps*substeps, units]. params are one member's, as Init makes them.
+	// Trace runs the policy over an episode's observations, [steps, …], with the keys that Act took, [steps]. It
+	// returns a trace of each layer, leaves [steps*substeps, units]. params are one member's, as Init returns them.
 	Trace(params any, observations *graph.Array, keys random.Key) []LayerTrace
-	// Weights are those from one layer to the next, f32[in, units] in mV, the recurrent ones of a layer right behind
-	// it, and their names.
+	// Weights returns the weights from each layer to the next, f32[in, units] in mV, and their names. A layer's
+	// recurrent weights follow the weights to the layer.
 	Weights(params any) (names []string, weights []*graph.Array)
-	// SubstepMS is the time of a row of a trace, ms.
+	// SubstepMS returns the time of a row of a trace, ms.
 	SubstepMS() float64
 }
 
-// TracerOf is the tracer that p is, or has behind a Normalizing, of whose parameters own gives that one's and
-// observations as it sees them.
+// TracerOf returns p, or the policy of a Normalizing, as a Tracer. own returns the Tracer's parameters and
+// observations, given those of p.
 func TracerOf(p Policy) (t Tracer, own func(params any, observations *graph.Array) (any, *graph.Array), ok bool) {
-	t, ok = Behind(p).(Tracer)
+	t, ok = Unwrap(p).(Tracer)
 	n, normalizes := p.(*Normalizing)
 	return t, func(params any, observations *graph.Array) (any, *graph.Array) {
 		if !normalizes {
 			return params, observations
 		}
-		of := n.params("Trace", params)
-		return of.Own, graph.VMap(of.Observation.Apply)(observations)
+		inner := n.params("Trace", params)
+		return inner.Own, graph.VMap(inner.Observation.Apply)(observations)
 	}, ok
 }
 
@@ -65,7 +64,7 @@ func (s *Spiking) Trace(params any, observations *graph.Array, keys random.Key) 
 		return next, trace
 	}, s.Start(params), step{observations, keys})
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.Reshape(a, a.Dim(0)*a.Dim(1), a.Dim(2))
+		return a.Reshape(a.Dim(0)*a.Dim(1), a.Dim(2))
 	}, all)
 }
 

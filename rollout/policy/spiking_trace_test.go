@@ -11,9 +11,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// What is watched is what is played: spikes add up to those that Act counts, and under dynamics without adaptation a
-// neuron sends one exactly where its potential came above its threshold in the substep before. Behind normalised
-// observations it is the same.
+// A trace equals the episode: its spikes add up to those that Act counts, and without adaptation a neuron spikes
+// exactly after its potential crossed the threshold in the substep before. The same holds with normalised observations.
 func TestTraceIsWhatIsPlayed(t *testing.T) {
 	const steps = 15
 	xs := random.Uniform(random.New(4), graph.ShapeOf(graph.Float32, steps, 3), -1, 1)
@@ -26,7 +25,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		params := s.Init(random.New(2))
 		carry := s.Start(params)
 		for k := range steps {
-			carry, _ = s.Act(params, carry, graph.Index(xs, k), random.Key{Data: graph.Index(keys.Data, k)})
+			carry, _ = s.Act(params, carry, xs.Index(k), random.Key{Data: keys.Data.Index(k)})
 		}
 		all := s.Trace(params, xs, keys)
 		require.Len(t, all, 2, c.spec)
@@ -34,7 +33,7 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		for l, of := range all {
 			require.Equal(t, []int{steps * s.Substeps, s.Hidden[l]}, of.Spikes.Dims(), c.spec)
 			require.Equal(t, of.Spikes.Dims(), of.Potential.Dims(), c.spec)
-			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, graph.Sum(of.Spikes, 0)),
+			require.Equal(t, floats(t, carry.(spikingState).Layers[l].Sent), floats(t, of.Spikes.Sum(0)),
 				"%d: %s", i+1, c.spec)
 			sent, v := floats(t, of.Spikes), floats(t, of.Potential)
 			top := floats(t, s.Settings.Neurons(params.(SpikingParams).Layers[l]).Threshold)
@@ -56,14 +55,14 @@ func TestTraceIsWhatIsPlayed(t *testing.T) {
 		require.Equal(t, []int{6, 5}, weights[0].Dims())
 		require.InDelta(t, 15*floats(t, params.(SpikingParams).Layers[0].W)[3], floats(t, weights[0])[3], 1e-5)
 
-		normal := &Normalizing{Behind: s, dims: []int{3}}
+		normal := &Normalizing{Inner: s, dims: []int{3}}
 		scaled := Normalized{Own: params, Observation: Scale{graph.Float32s([]float32{1, 2, 3}),
 			graph.Float32s([]float32{2, 2, 2})}}
 		tracer, own, ok := TracerOf(normal)
 		require.True(t, ok)
-		of, seen := own(scaled, graph.Add(graph.Mul(xs, 2), graph.Float32s([]float32{1, 2, 3})))
+		of, seen := own(scaled, xs.Mul(2).Add(graph.Float32s([]float32{1, 2, 3})))
 		again := tracer.Trace(of, seen, keys)
-		require.InDelta(t, floats(t, graph.Sum(all[0].Spikes))[0], floats(t, graph.Sum(again[0].Spikes))[0], 2)
+		require.InDelta(t, floats(t, all[0].Spikes.Sum())[0], floats(t, again[0].Spikes.Sum())[0], 2)
 	}
 	_, _, ok := TracerOf(&MLP{})
 	require.False(t, ok)

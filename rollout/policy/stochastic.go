@@ -6,29 +6,29 @@ import (
 	"xlarun/graph/random"
 )
 
-// Stochastic is a Head as a distribution over actions, for training by gradients of policies. All of it is for one
-// observation; graph.VMap gives it batches.
+// Stochastic is a distribution over actions, for policy gradients. Its methods are for one observation; graph.VMap adds
+// batches.
 //
-// What is drawn is not always the action itself: of a box it is the number before tanh, which keeps the digits that the
-// inverse of tanh loses near the bounds. Action makes of a draw the action of the space.
+// A draw is not always the action itself. For a box it is the number before tanh, because the inverse of tanh loses
+// digits near the bounds. Action turns a draw into an action.
 type Stochastic interface {
-	// Start are the parameters that the distribution has beside the policy's outputs, learned like these: a tree,
-	// graph.None{} for none.
+	// Start returns the first parameters of the distribution beside the policy's outputs, which are learned as well: a
+	// tree, graph.None{} for none.
 	Start() any
-	// Noise is what a draw takes of a key, whatever the outputs, so that the noise of many steps can be drawn at once.
+	// Noise draws the noise of one draw. It does not depend on the outputs, so that many steps can draw it at once.
 	Noise(key random.Key) *graph.Array
-	// Draw is a draw for a policy's outputs, f32[Size], by noise. No gradient goes through it.
+	// Draw returns a draw for a policy's outputs, f32[Size], and noise. No gradient goes through it.
 	Draw(params any, out, noise *graph.Array) *graph.Array
-	// LogProb is the logarithm of the probability, or of the density, of a draw, f32[].
+	// LogProb returns the logarithm of the probability, or of the density, of a draw, f32[].
 	LogProb(params any, out, draw *graph.Array) *graph.Array
-	// Entropy is that of the distribution, f32[].
+	// Entropy returns the entropy, f32[].
 	Entropy(params any, out *graph.Array) *graph.Array
-	// Action is the action, shape and dtype of the space, that a draw stands for.
+	// Action returns the action of a draw, in the shape and dtype of the space.
 	Action(draw *graph.Array) *graph.Array
 }
 
-// StochasticOf is the distribution over a space of actions: a Categorical, a MultiCategorical, or a Squashed for a box.
-// Its error is a *settings.Error.
+// StochasticOf returns the distribution over a space of actions: a Categorical, a MultiCategorical, or a Squashed for a
+// box. Its error is a *settings.Error.
 func StochasticOf(s envs.Space) (Stochastic, error) {
 	head, err := HeadOf(s)
 	if err != nil {

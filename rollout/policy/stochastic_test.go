@@ -19,7 +19,7 @@ func numbersOf(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The distribution over actions is distribution.Categorical's; draws have its frequencies.
+// The distribution over actions equals distribution.Categorical, and draws have its frequencies.
 func TestCategoricalHead(t *testing.T) {
 	h, err := StochasticOf(envs.Discrete{N: 4})
 	require.NoError(t, err)
@@ -82,8 +82,8 @@ func TestCategoricalHead(t *testing.T) {
 	}
 }
 
-// Densities are distribution.SquashedNormal's where elements are bounded and the normal one's where not; actions fill
-// the box.
+// Densities equal distribution.SquashedNormal for bounded elements and the normal one for others. Actions lie within
+// the bounds.
 func TestSquashedHead(t *testing.T) {
 	box := envs.Box{Low: []float64{-2, -envs.Unbounded, 0}, High: []float64{2, envs.Unbounded, 1}, Dims: []int{3},
 		DType: graph.Float32}
@@ -96,7 +96,7 @@ func TestSquashedHead(t *testing.T) {
 		bounded := distribution.NewSquashedNormal(graph.Float32s([]float32{.4, -.8}),
 			graph.Float32s([]float32{float32(deviation), float32(deviation)}))
 		free := distribution.NewNormal(-1, 1)
-		sum := func(a *graph.Array) float64 { return numbersOf(t, graph.Sum(a))[0] }
+		sum := func(a *graph.Array) float64 { return numbersOf(t, a.Sum())[0] }
 		require.InDelta(t, sum(bounded.Entropy())+sum(free.Entropy()), numbersOf(t, h.Entropy(params, out))[0], 2e-3,
 			"case %d", i+1)
 		draw := h.Draw(params, out, h.Noise(random.New(int64(i))))
@@ -168,7 +168,7 @@ func TestMultiCategoricalHead(t *testing.T) {
 		x    []int32
 		want float64
 	}{{[]int32{2, 1}, 1}, {[]int32{3, 0}, 0}, {[]int32{0, 2}, 0}, {[]int32{-1, 0}, 0}} {
-		require.Equal(t, c.want, numbersOf(t, graph.Convert(space.Contains(graph.Int32s(c.x)), graph.Float32))[0], "%v",
+		require.Equal(t, c.want, numbersOf(t, space.Contains(graph.Int32s(c.x)).Convert(graph.Float32))[0], "%v",
 			c.x)
 	}
 	_, err = StochasticOf(envs.MultiDiscrete{})

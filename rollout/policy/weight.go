@@ -7,45 +7,42 @@ import (
 	"xlarun/graph/nn"
 )
 
-// Factors are what a member has of its own of a matrix W, f32[in, out], that many members share: the member's matrix is
-// W + Scale·Aᵀ·B. None of the three: the matrix is W.
+// Factors are one member's change of low rank to a matrix W, f32[in, out], that many members share: the member's matrix
+// is W + Scale·Aᵀ·B. Without factors it is W.
 type Factors struct {
 	A     *graph.Array `tree:"optional"` // f32[rank, in]
 	B     *graph.Array `tree:"optional"` // f32[rank, out]
 	Scale *graph.Array `tree:"optional"` // f32[]
 }
 
-// Shared is a member that has its matrices in common with others up to a change of low rank: what a strategy.Sharing
-// makes in the place of its parameters, and a Sharer acts by. Under VMap the matrices are not mapped, so that one
-// product of all members' vectors with a matrix serves them all.
+// Shared is a member whose matrices differ from other members' by a change of low rank. A strategy.Sharing makes it,
+// and a Sharer acts with it. Under VMap the matrices are not mapped, so that one matrix product serves all members.
 type Shared struct {
-	// Params is a tree as Init makes it. Its leaves with factors are the shared matrices, others are the member's own.
+	// Params is a tree as Init returns it. Leaves with factors are the shared matrices, others are the member's own.
 	Params  any
 	Factors []Factors // of each leaf of Params, in order
 }
 
-// Sharer is a Preparer for members whose matrices are shared, too.
+// Sharer is a Preparer that also takes members with shared matrices.
 type Sharer interface {
 	Preparer
-	// PrepareShared is Prepare for such a member, without forming its matrices. What it copies of the shared ones is
-	// copied in each generation.
+	// PrepareShared is Prepare for such a member. It does not form the member's matrices.
 	PrepareShared(s Shared) any
 }
 
 // Weight is a matrix that a policy multiplies vectors by.
 type Weight struct {
-	W      *graph.Array // f32[in, out]; turned f32[out, in]
-	Own    Factors      // in and out as if it were not turned
-	Turned bool         // the matrix is read along its inputs
+	W      *graph.Array // f32[in, out]; f32[out, in] if Turned
+	Own    Factors      // not transposed
+	Turned bool         // W is transposed
 }
 
-// Times is x, f32[in], times the matrix: f32[out]. A matrix of half precision takes x and gives the product in its own
-// dtype.
+// Times returns x·W, f32[out], for x, f32[in]. With a matrix of half precision, x and the product have its dtype.
 func (w Weight) Times(x *graph.Array) *graph.Array {
 	x = fitting(x, w.W)
 	y := graph.Dot
 	if w.Turned {
-		y = func(x, w *graph.Array) *graph.Array { return graph.Dot(w, x) }
+		y = func(x, w *graph.Array) *graph.Array { return w.Dot(x) }
 	}
 	if w.Own.A == nil {
 		return y(x, w.W)
@@ -53,7 +50,7 @@ func (w Weight) Times(x *graph.Array) *graph.Array {
 	return graph.AddLowRank(y(x, w.W), x, w.Own.A, w.Own.B, w.Own.Scale)
 }
 
-// split takes n matrices apart that lie side by side.
+// split separates n matrices that lie side by side.
 func (w Weight) split(n int) []Weight {
 	parts := make([]Weight, n)
 	for i, part := range graph.Split(w.W, n, 1) {
@@ -67,19 +64,20 @@ func (w Weight) split(n int) []Weight {
 	return parts
 }
 
-// Layer is a Weight and what is added behind it.
+// Layer is a dense layer.
 type Layer struct {
 	W Weight
 	B *graph.Array // f32[out]
 }
 
-// Apply is x·W + B.
-func (l Layer) Apply(x *graph.Array) *graph.Array { return graph.Add(l.W.Times(x), l.B) }
+// Apply returns x·W + B.
+func (l Layer) Apply(x *graph.Array) *graph.Array { return l.W.Times(x).Add(l.B) }
 
-// laying is how a policy lays out one member's parameters: the matrices by themselves, or those that are shared.
-type laying struct{ shared map[*graph.Array]Factors } // nil: by themselves
+// laying lays out one member's parameters. shared has the factors of matrices that members share; it is nil for a
+// member with matrices of its own.
+type laying struct{ shared map[*graph.Array]Factors }
 
-// layingOf is the laying of a shared member.
+// layingOf returns the laying of a shared member.
 func layingOf(s Shared) laying {
 	l := laying{map[*graph.Array]Factors{}}
 	leaves := graph.Leaves(s.Params)
@@ -93,28 +91,28 @@ func layingOf(s Shared) laying {
 	return l
 }
 
-// ordered is a matrix with its inputs in another order: of the rows of [in, columns].
+// ordered returns a matrix with its inputs in another order. order permutes the rows of [in, columns].
 func (l laying) ordered(w *graph.Array, order func(rows *graph.Array) *graph.Array) *graph.Array {
 	to := order(w)
 	if own := l.shared[w]; own.A != nil {
-		own.A = graph.Transpose(order(graph.Transpose(own.A, 1, 0)), 1, 0)
+		own.A = order(own.A.Transpose(1, 0)).Transpose(1, 0)
 		l.shared[to] = own
 	}
 	return to
 }
 
-// weight is a matrix as it is multiplied by. With more it has so many rows and columns of zeros behind its own.
-func (l laying) weight(w *graph.Array, more ...int) Weight {
+// weight returns a matrix to multiply by, with pad[0] rows and pad[1] columns of zeros appended.
+func (l laying) weight(w *graph.Array, pad ...int) Weight {
 	own := l.shared[w]
-	if len(more) > 0 {
-		w = padded(w, more...)
+	if len(pad) > 0 {
+		w = padded(w, pad...)
 	}
 	return Weight{W: w, Own: own}
 }
 
-// register is a vector register's worth of numbers on this machine. What a row has beyond a whole number of them is
-// multiplied one number at a time: without padding, mlp:60,60 takes twice the time of mlp:64,64. More than is needed
-// costs as much as it adds: rows of 40 numbers that are made 48 took 1.4 times as long.
+// register is how many float32 numbers fit into a vector register of this machine. The rest of a row is multiplied one
+// number at a time: without padding, mlp:60,60 takes twice the time of mlp:64,64. Needless padding costs as much as it
+// adds: rows of 40 numbers that were padded to 48 took 1.4 times as long.
 var register = func() int {
 	if cpu.X86.HasAVX512F {
 		return 16
@@ -122,8 +120,8 @@ var register = func() int {
 	return 8
 }()
 
-// fill is how many units a layer lacks to whole vector registers (see register). Of shared matrices, which are
-// multiplied by many vectors at once, none is lacking.
+// fill returns the number of units that pad a layer to whole vector registers (see register). Shared matrices are not
+// padded, because they are multiplied by many vectors at once.
 func (l laying) fill(units int) int {
 	if l.shared != nil {
 		return 0
@@ -131,15 +129,14 @@ func (l laying) fill(units int) int {
 	return (register - units%register) % register
 }
 
-// last is the layer to the outputs, turned where it is narrow; it has more inputs than the parameters by so many that
-// are zero.
-func (l laying) last(d nn.Dense, more int) Layer {
-	w := l.weight(d.W, more, 0)
+// last returns the layer to the outputs, transposed if it is narrow, with more inputs whose weights are zero.
+func (l laying) last(d nn.Dense, pad int) Layer {
+	w := l.weight(d.W, pad, 0)
 	if d.W.Dim(1) < fewOutputs && l.shared == nil {
-		w.W, w.Turned = graph.Transpose(w.W, 1, 0), true
+		w.W, w.Turned = w.W.Transpose(1, 0), true
 	}
 	return Layer{w, d.B}
 }
 
-// layer is a dense layer as it is.
+// layer returns a dense layer as it is.
 func (l laying) layer(d nn.Dense) Layer { return Layer{l.weight(d.W), d.B} }

@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// factored makes a member of parameters: its matrices change by rank-2 factors drawn from a key, other leaves by
-// numbers of its own.
+// factored returns a member whose matrices change by rank-2 factors, and whose other leaves change by noise, drawn from
+// a key.
 func factored(params any, key random.Key, scale *graph.Array) (shared Shared, formed any) {
 	i := 0
 	normal := func(dims ...int) *graph.Array {
@@ -22,22 +22,22 @@ func factored(params any, key random.Key, scale *graph.Array) (shared Shared, fo
 	leaves, tree := graph.Flatten(params)
 	for _, leaf := range leaves {
 		if leaf.Rank() != 2 {
-			own := graph.Add(leaf, graph.Mul(scale, normal(leaf.Dims()...)))
+			own := leaf.Add(scale.Mul(normal(leaf.Dims()...)))
 			ofShared, ofFormed = append(ofShared, own), append(ofFormed, own)
 			shared.Factors = append(shared.Factors, Factors{})
 			continue
 		}
 		f := Factors{A: normal(2, leaf.Dim(0)), B: normal(2, leaf.Dim(1)), Scale: scale}
 		ofShared = append(ofShared, leaf)
-		ofFormed = append(ofFormed, graph.Add(leaf, graph.Mul(scale, graph.Dot(graph.Transpose(f.A, 1, 0), f.B))))
+		ofFormed = append(ofFormed, leaf.Add(scale.Mul(f.A.Transpose(1, 0).Dot(f.B))))
 		shared.Factors = append(shared.Factors, f)
 	}
 	shared.Params = tree.Unflatten(ofShared)
 	return shared, tree.Unflatten(ofFormed)
 }
 
-// A member that shares its matrices acts as one whose matrices are formed: each policy, several steps, and under VMap
-// with the matrices the same for all lanes.
+// A member with shared matrices acts like one whose matrices are formed: for each policy, over several steps, and under
+// VMap with matrices that are not mapped.
 func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	const members, steps = 3, 4
 	policies := made(t)
@@ -71,7 +71,7 @@ func TestSharedMembersActAsFormedOnes(t *testing.T) {
 	}
 }
 
-// Factors of other leaves than the parameters have are refused.
+// Factors for other leaves than those of the parameters are refused.
 func TestSharedWantsFactorsOfEachLeaf(t *testing.T) {
 	p := made(t)["mlp:5"]
 	err := graph.Try(func() {

@@ -2,14 +2,14 @@ package population
 
 import "xlarun/graph"
 
-// Draws are the random draws for the items of a list that is cut into tiles over the devices: the noise of an
-// evolution's groups, a tree of the same structure and shapes for each. Results are the same on every device and for
-// any number of devices.
+// Draws are random draws for the items of a list that is cut into tiles over the devices, such as the noise of an
+// evolution's groups. Each draw is a tree of the same structure and shapes. Results are the same on every device and
+// for any number of devices.
 type Draws interface {
 	// Items is the length of the list.
 	Items() int
 	// Sum returns Σ weights[i]·term(draw i), leaf by leaf in float32, added up tile by tile in a fixed order. weights
-	// is f32[Items]; term returns a tree of arrays; nil: the draw itself.
+	// is f32[Items]. term returns a tree of arrays; nil stands for the draw itself.
 	Sum(weights *graph.Array, term func(draw any) any) any
 	// Outer returns Σ weights[i]·v·vᵀ with v = term(draw i), f32[n]: f32[n, n], added up as by Sum.
 	Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array
@@ -19,7 +19,7 @@ type Draws interface {
 	All() any
 }
 
-// Stored returns draws that are kept on the devices. rows has leaves [PerDevice+1, Lanes, dims...]: this device's
+// Stored returns draws that are stored on the devices. rows has leaves [PerDevice+1, Lanes, dims...]: this device's
 // tiles. perDevice is as for Each.
 func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
 	return &draws{Tiles: t, perDevice: perDevice, tile: func(i *graph.Array) any {
@@ -29,9 +29,9 @@ func Stored(t Tiles, perDevice *graph.Array, rows any) Draws {
 	}}
 }
 
-// Regenerated returns draws that are not kept, but drawn again tile by tile for each use. That takes longer, and memory
-// for one tile and one sum. keys are those of this device's items, leaves [PerDevice+1, Lanes, dims...]; draw returns
-// the draws of one tile's keys.
+// Regenerated returns draws that are drawn again, tile by tile, for each use. That takes longer, but memory for only
+// one tile and one sum. keys are those of this device's items, leaves [PerDevice+1, Lanes, dims...]. draw returns the
+// draws of one tile, given its keys.
 func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys K) any) Draws {
 	tileOf := func(keys K, i *graph.Array) any { return draw(graph.Once(At(keys, i))) }
 	all := func() any {
@@ -40,9 +40,7 @@ func Regenerated[K any](t Tiles, perDevice *graph.Array, keys K, draw func(keys 
 			I    *graph.Array
 			Rows any
 		}
-		rows := graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{t.Total() + 1}, a.Dims()...)...))
-		}, tileOf(keys, zero()))
+		rows := ZeroRows(t.Total()+1, tileOf(keys, zero()))
 		end := graph.While(func(c loop) *graph.Array { return c.I.Lt(perDevice.Mul(t.Devices)) }, func(c loop) loop {
 			write := func(rows, x *graph.Array) *graph.Array { return graph.DynamicUpdateIndex(rows, x, c.I, 0) }
 			return loop{c.I.Add(1), graph.MapTree2(write, c.Rows, tileOf(keys, c.I))}
@@ -70,8 +68,8 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 			tile = graph.VMap(term)(tile)
 		}
 		return graph.MapTree(func(z *graph.Array) *graph.Array {
-			flat := graph.Reshape(z, z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
-			return graph.Reshape(graph.Dot(w, flat.Convert(graph.Float32)), z.Dims()[1:]...)
+			flat := z.Reshape(z.Dim(0), graph.ShapeOf(z.DType(), z.Dims()[1:]...).Size())
+			return w.Dot(flat.Convert(graph.Float32)).Reshape(z.Dims()[1:]...)
 		}, tile)
 	})
 }
@@ -79,7 +77,7 @@ func (d *draws) Sum(weights *graph.Array, term func(draw any) any) any {
 func (d *draws) Outer(weights *graph.Array, term func(draw any) *graph.Array) *graph.Array {
 	return d.sum(weights, func(w *graph.Array, tile any) any {
 		v := graph.VMap(term)(tile)
-		return graph.Dot(graph.Transpose(v.Mul(graph.ExpandDims(w, 1)), 1, 0), v)
+		return v.Mul(w.ExpandDims(1)).Transpose(1, 0).Dot(v)
 	}).(*graph.Array)
 }
 
@@ -95,7 +93,7 @@ func (d *draws) Map(term func(draw any) any) any {
 func (d *draws) sum(weights *graph.Array, f func(w *graph.Array, tile any) any) any {
 	t := d.Tiles
 	padded := graph.Pad(weights, 0, []int{0}, []int{(t.Total()+1)*t.Lanes - t.Items})
-	local := t.Local(graph.Reshape(padded, t.Total()+1, t.Lanes))
+	local := t.Local(padded.Reshape(t.Total()+1, t.Lanes))
 	one := func(i *graph.Array) any { return f(graph.DynamicIndex(local, i, 0), d.tile(i)) }
 	if d.running {
 		return RunningSum(t, d.perDevice, one)

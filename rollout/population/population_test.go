@@ -31,7 +31,7 @@ func TestRavel(t *testing.T) {
 	require.Equal(t, []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, floats(t, v))
 	back := l.Unravel(v).(params)
 	require.Equal(t, []int{2, 3}, back.Layers[0].W.Dims())
-	require.Equal(t, []float64{4, 5, 6}, floats(t, graph.Index(back.Layers[0].W, 1)))
+	require.Equal(t, []float64{4, 5, 6}, floats(t, back.Layers[0].W.Index(1)))
 	require.Equal(t, []float64{13}, floats(t, back.Layers[1].B))
 	for _, c := range []struct {
 		f    func()
@@ -55,14 +55,14 @@ func TestCutTiles(t *testing.T) {
 	}
 }
 
-// Each runs the tiles that hold something, in order, and no others.
+// Each runs the tiles without padding, in order.
 func TestEachTile(t *testing.T) {
 	tiles := CutTiles(5, 2, 1) // 3 tiles
 	tiles.PerDevice = 4        // and one of padding
 	f := func(perDevice *graph.Array) *graph.Array {
 		return Each(tiles, perDevice, tiles.Rows(graph.Float32, 2), func(i *graph.Array) *graph.Array {
-			x := graph.Convert(i, graph.Float32)
-			return graph.Stack([]*graph.Array{graph.Add(x, 1), graph.Mul(x, 10)}, 0)
+			x := i.Convert(graph.Float32)
+			return graph.Stack([]*graph.Array{x.Add(1), x.Mul(10)}, 0)
 		})
 	}
 	p, err := graph.TraceArgs("tiles", []any{graph.Of(int32(4))}, graph.TraceOptions{}, func(args []any) any {
@@ -74,7 +74,7 @@ func TestEachTile(t *testing.T) {
 	require.Equal(t, []float64{1, 0, 2, 10, 3, 20, 0, 0, 0, 0}, floats(t, out[0]))
 }
 
-// Map is a loop over the items, whatever the tiles, with nothing of their padding.
+// Map equals a loop over the items, for all tiles, without padding.
 func TestMap(t *testing.T) {
 	type result struct {
 		Square *graph.Array // f32[]
@@ -84,8 +84,8 @@ func TestMap(t *testing.T) {
 		tiles := CutTiles(c.items, c.lanes, 1)
 		p, err := graph.TraceArgs("map", []any{tiles.Count()}, graph.TraceOptions{}, func(args []any) any {
 			return Map(tiles, args[0].(*graph.Array), func(i *graph.Array) result {
-				return result{graph.Square(graph.Convert(i, graph.Float32)),
-					graph.Stack([]*graph.Array{i, graph.Add(i, 100)}, 0)}
+				return result{i.Convert(graph.Float32).Square(),
+					graph.Stack([]*graph.Array{i, i.Add(100)}, 0)}
 			})
 		})
 		require.NoError(t, err)

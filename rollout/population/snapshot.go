@@ -7,11 +7,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-// ToHost copies a leaf of Rows of single items (Lanes is 1) to the host, straight from the devices that hold them: the
-// whole list, [Items, dims...].
+// ToHost copies the Rows of single items (Lanes is 1) from the devices that hold them to the host: the whole list,
+// [Items, dims...].
 func (t Tiles) ToHost(rows *graph.Array) (*graph.Array, error) {
 	row := rows.Shape().Bytes() / (t.PerDevice + 1)
-	// A device's spare row is written over by the next device's first, or is behind the last.
+	// The next device's first row overwrites a device's spare row. The last spare row lies after the list.
 	all := make([]byte, (t.Total()+1)*row)
 	for d := range t.Devices {
 		first := d * t.PerDevice * row
@@ -22,13 +22,13 @@ func (t Tiles) ToHost(rows *graph.Array) (*graph.Array, error) {
 	return graph.FromBytes(t.Whole(rows), all[:t.Items*row]), nil
 }
 
-// Whole is the shape of the whole list of which rows is what a device has.
+// Whole returns the shape of the whole list, given one device's rows.
 func (t Tiles) Whole(rows *graph.Array) graph.Shape {
 	return graph.ShapeOf(rows.DType(), append([]int{t.Items}, rows.Dims()[1:]...)...)
 }
 
-// FromHost puts a list that ToHost copied on the devices of a backend, each device's own items, as Rows of the given
-// shape. The list may come from another number of devices.
+// FromHost puts a list from ToHost on the devices of a backend: each device's own items, as Rows of a shape. The number
+// of devices may differ.
 func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape) (*graph.Array, error) {
 	if len(rows.Dims) == 0 || rows.Dims[0] != t.PerDevice+1 {
 		return nil, fmt.Errorf("population: FromHost: rows of %s, want an axis 0 of %d", rows, t.PerDevice+1)
@@ -46,8 +46,8 @@ func (t Tiles) FromHost(b xlabridge.Backend, list *graph.Array, rows graph.Shape
 	}
 	return xlabridge.PutParts(b, t.Devices, rows, func(int) []byte {
 		part := make([]byte, rows.Bytes())
-		own := part[:len(part)-len(part)/(t.PerDevice+1)]
-		mine = mine[copy(own, mine):]
+		items := part[:len(part)-len(part)/(t.PerDevice+1)]
+		mine = mine[copy(items, mine):]
 		return part
 	})
 }

@@ -1,5 +1,5 @@
 // Package population cuts the trees of a population over devices, adds them up with results that do not depend on the
-// number of devices, and copies them to the host and back.
+// number of devices, and copies them to and from the host.
 package population
 
 import "xlarun/graph"
@@ -12,15 +12,15 @@ type Tiles struct {
 	Lanes     int // items of a tile
 	Devices   int
 	PerDevice int // tiles of a device; those beyond the list's end are padding
-	// Alone: each device has a list of its own, which is one item of another list that is cut over the devices. Devices
-	// is 1 then, and nothing is gathered.
+	// Alone says that each device has a list of its own, which is one item of another list that is cut over the
+	// devices. Devices is then 1, and nothing is gathered.
 	Alone bool
 }
 
 // TilesLoop is the name of the loop over a device's tiles; see graph.Node.LoopName.
 const TilesLoop = "tiles"
 
-// CutTiles cuts a list over devices. The last tiles are padding where it does not divide evenly.
+// CutTiles cuts a list over devices. If it does not divide evenly, the last tiles are padding.
 func CutTiles(items, lanes, devices int) Tiles {
 	tiles := (items + lanes - 1) / lanes
 	return Tiles{Items: items, Lanes: lanes, Devices: devices, PerDevice: (tiles + devices - 1) / devices}
@@ -47,15 +47,20 @@ func zero() *graph.Array { return graph.Zeros(graph.ShapeOf(graph.Int32)) }
 
 // Rows returns zeros for one result of each of this device's tiles, [PerDevice+1, dims...].
 //
-// The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats what is read
-// from it as equal in all turns of a loop. With one more row, a device with one tile gets the same code as all others.
+// The last row is not used. XLA compiles an array of one row in another way than longer ones, and treats reads from it
+// as equal in all iterations of a loop. With one more row, a device with one tile gets the same code as others.
 func (t Tiles) Rows(d graph.DType, dims ...int) *graph.Array {
 	return graph.Zeros(graph.ShapeOf(d, append([]int{t.PerDevice + 1}, dims...)...))
 }
 
 // RowsLike returns Rows for results that are trees like item.
-func RowsLike[T any](t Tiles, item T) T {
-	return graph.MapTree(func(a *graph.Array) *graph.Array { return t.Rows(a.DType(), a.Dims()...) }, item)
+func RowsLike[T any](t Tiles, item T) T { return ZeroRows(t.PerDevice+1, item) }
+
+// ZeroRows returns zeros for n trees like item: leaves [n, dims...].
+func ZeroRows[T any](n int, item T) T {
+	return graph.MapTree(func(a *graph.Array) *graph.Array {
+		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{n}, a.Dims()...)...))
+	}, item)
 }
 
 // At returns row i, i32[], of a tree of Rows.
@@ -81,7 +86,7 @@ func Each[R any](t Tiles, perDevice *graph.Array, rows R, f func(local *graph.Ar
 }
 
 // RunningSum adds up the results of f for the tiles of all devices. It is the same as Each followed by Sum, to the
-// byte, with memory for only one result. Devices take turns: each goes on from the sum of the one before. perDevice is
+// byte, with memory for only one result. Devices take turns: each starts from the sum of the one before. perDevice is
 // as for Each.
 func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Array) R) R {
 	type loop struct {
@@ -112,7 +117,7 @@ func RunningSum[R any](t Tiles, perDevice *graph.Array, f func(local *graph.Arra
 	}, start).Sum
 }
 
-// Count returns the number of a device's tiles, i32[]. Give it to the program as the input perDevice.
+// Count returns the number of a device's tiles, i32[]: the value of the program's input perDevice.
 func (t Tiles) Count() *graph.Array { return graph.Of(int32(t.PerDevice)) }
 
 // Blocks runs f for the tiles of all devices. tile is the tile's number, i32[]. The result's leaves are [Total, ...],
@@ -136,17 +141,17 @@ func Map[R any](t Tiles, perDevice *graph.Array, f func(item *graph.Array) R, op
 
 // inOrder makes [tiles, Lanes, dims...] a list in order, [Items, dims...].
 func (t Tiles) inOrder(a *graph.Array, tiles int) *graph.Array {
-	flat := graph.Reshape(a, append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
+	flat := a.Reshape(append([]int{tiles * t.Lanes}, a.Dims()[2:]...)...)
 	return graph.SliceAxis(flat, 0, 0, t.Items)
 }
 
 // Gather collects the Rows of all devices: [Total, dims...] in the list's order, the same on every device.
 func (t Tiles) Gather(rows *graph.Array) *graph.Array {
-	own := graph.SliceAxis(rows, 0, 0, t.PerDevice)
+	local := graph.SliceAxis(rows, 0, 0, t.PerDevice)
 	if t.Alone {
-		return own
+		return local
 	}
-	return graph.Reshape(graph.AllGather(own, graph.DeviceAxis), append([]int{t.Total()}, rows.Dims()[1:]...)...)
+	return graph.AllGather(local, graph.DeviceAxis).Reshape(append([]int{t.Total()}, rows.Dims()[1:]...)...)
 }
 
 // Sum adds up the Rows of all devices in the list's order: [dims...], the same on every device.
@@ -171,14 +176,14 @@ func (t Tiles) PairSum(rows *graph.Array) *graph.Array {
 	}
 	single := t
 	single.PerDevice = 1
-	return pairSum(single.Gather(graph.ExpandDims(pairSum(rows, t.PerDevice), 0)), t.Devices)
+	return pairSum(single.Gather(pairSum(rows, t.PerDevice).ExpandDims(0)), t.Devices)
 }
 
 // pairSum is PairSum of the first n rows of an array.
 func pairSum(rows *graph.Array, n int) *graph.Array {
 	level := make([]*graph.Array, n)
 	for i := range level {
-		level[i] = graph.Index(rows, i)
+		level[i] = rows.Index(i)
 	}
 	for ; len(level) > 1; level = level[:len(level)/2] {
 		for i := range len(level) / 2 {
@@ -199,7 +204,7 @@ func Fold[T any](t Tiles, rows T, and func(sum, row T) T) T {
 	return sum
 }
 
-// Local returns this device's part of all, [Total+1, dims...], and one more row: [PerDevice+1, dims...], as Rows.
+// Local returns this device's part of all, [Total+1, dims...], with one more row: [PerDevice+1, dims...], as Rows.
 func (t Tiles) Local(all *graph.Array) *graph.Array {
 	start := make([]*graph.Array, all.Rank())
 	for i := range start {

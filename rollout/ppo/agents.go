@@ -8,8 +8,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// agentsPerTile is the number of agents of a tile on a CPU. The batches of a few agents stay in a core's cache; one
-// agent alone leaves vectors half empty.
+// agentsPerTile is the number of agents in a tile on a CPU. The batches of a few agents stay in a core's cache; with
+// one agent, vectors are half empty.
 const agentsPerTile = 4
 
 // devices returns how many of a backend's devices may be used.
@@ -40,7 +40,7 @@ func (c *Config) agentTiles(b xlabridge.Backend) (population.Tiles, error) {
 	return population.CutTiles(c.Agents, lanes, min(devices, tiles)), nil
 }
 
-// perAgent returns, for each setting that agents may have of their own, its value for each agent.
+// perAgent returns the value for each agent of each setting that may differ between agents.
 func (c *Config) perAgent() map[string][]float64 {
 	all := map[string][]float64{}
 	for _, f := range settings.Fields(c) {
@@ -65,9 +65,9 @@ func layout(b xlabridge.Backend, devices int) plan.Plan {
 func (g *program) updateAgents(tiles population.Tiles) func(State, inputs) (State, *graph.Array) {
 	return func(s State, in inputs) (State, *graph.Array) {
 		return population.Map(tiles, in.Tiles, func(agent *graph.Array) graph.Pair[State, *graph.Array] {
-			own := in
-			own.Each = at(in.Each, agent)
-			return graph.PairOf(g.updateStep(at(s, agent), own))
+			in := in
+			in.Each = at(in.Each, agent)
+			return graph.PairOf(g.updateStep(at(s, agent), in))
 		}).Unpack()
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// Agents of several tiles, the last one not full, come to the same bytes on one device and on two, and each to what it
-// comes to by itself with the same key.
+// Agents in several tiles, of which the last is not full, have the same bytes on one device and on two. Each has the
+// same result as alone with the same key.
 func TestAgentsOverDevices(t *testing.T) {
 	b := xlatest.Open(t, 2)
 	of := func(devices int) map[string][]byte {
@@ -72,7 +72,7 @@ func TestAgentsHaveNumbersOfTheirOwn(t *testing.T) {
 	}))
 	require.Equal(t, text(same), text(r))
 
-	// Agent 2 is what it is where all have its numbers.
+	// Agent 2 is the same if all agents have its numbers.
 	alone := start(t, b, small(func(c *Config) {
 		several(c)
 		c.LearningRate, c.Entropy = settings.Num(rates[2]), settings.Num(0)

@@ -5,24 +5,23 @@ import (
 	"xlarun/graph/optim"
 )
 
-// algorithm is the part that differs between the ways to learn from a rollout: proximal for ppo, QLearning for pqn. It
-// points to a struct, whose numbers are inputs of the program.
+// algorithm has the parts in which ppo (proximal) and pqn (QLearning) differ. It is a pointer to a struct, whose
+// numbers are inputs of the program.
 type algorithm interface {
-	// actingParams returns the parameters that collect in an update, i32[]; updates, f32[], is the number of them.
+	// actingParams returns the parameters that act in an update, i32[], of updates, f32[].
 	actingParams(p Params, update, updates *graph.Array) Params
-	// scaleRewards returns rewards in the units that values are learned in.
+	// scaleRewards returns rewards in the units of values.
 	scaleRewards(rewards *graph.Array) *graph.Array
-	// fields returns a batch with only those optional fields that the loss reads.
+	// fields returns a batch without the optional fields that the loss does not read.
 	fields(b batch) batch
-	// loss returns the loss of transitions along axis 0, f32[]. normalize normalises their advantages by those of the
-	// whole minibatch.
+	// loss returns the loss of transitions along axis 0, f32[]. normalize normalises advantages by the whole minibatch.
 	loss(u *update, p Params, out outputs, b batch,
 		normalize func(advantages *graph.Array) *graph.Array) (*graph.Array, losses)
 	// optimizer returns the optimiser with a learning rate f32[].
 	optimizer(rate *graph.Array) optim.Transform
-	// metrics returns the names of its metrics, in their order, given those of ppo.
+	// metrics returns the names of the metrics, in their order, given the names of ppo's metrics.
 	metrics(ppo []string) []string
-	// measure returns its own metrics of an update, each f32[].
+	// measure returns the metrics of an update that ppo does not have, f32[] each.
 	measure(update, updates *graph.Array) map[string]*graph.Array
 }
 

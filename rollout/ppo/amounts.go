@@ -2,26 +2,26 @@ package ppo
 
 import "xlarun/rollout/settings"
 
-// Amounts are the size of a run and of an update, and what an update computes in.
+// Amounts are the sizes of a run and of an update, and the precision.
 type Amounts struct {
-	// Steps is the number of environment steps of an agent in the whole run. It is a whole number of updates.
+	// Steps is the number of environment steps of an agent in the run, rounded down to whole updates.
 	Steps int `set:"steps" program:"no" resume:"goal" min:"1" max:"1099511627776" help:"environment steps of an agent"`
 
 	Envs    int `set:"envs" min:"1" max:"1048576" help:"environments that an agent plays at a time"`
 	Horizon int `set:"horizon" min:"1" max:"1048576" help:"steps of each environment in an update"`
 	Epochs  int `set:"epochs" min:"1" max:"1024" help:"how often an update goes through its rollout"`
-	// Minibatches is the number of parts of an epoch, each with a step of the optimiser. They are parts of the steps
-	// or, for recurrent policies, of the environments.
+	// Minibatches is the number of parts of an epoch, each with one step of the optimiser. The steps are divided or,
+	// for recurrent policies, the environments.
 	Minibatches int `set:"minibatches" min:"1" max:"1048576" help:"optimiser steps of an epoch"`
 
-	// Shuffle says what an epoch shuffles: single steps, or blocks, each one step of all environments.
+	// Shuffle is the rows that an epoch shuffles: single steps, or blocks of one step of all environments.
 	Shuffle    string `set:"shuffle" oneof:"permutation,blocks" help:"shuffle single steps, or blocks of them"`
 	Accumulate int    `set:"accumulate" min:"1" max:"1048576" help:"parts of a minibatch's gradient, to save memory"`
-	// Precision is what networks compute in. Parameters, losses and probabilities stay f32.
+	// Precision is the dtype of networks. Parameters, losses and probabilities stay f32.
 	Precision string `set:"precision" oneof:"f32,bf16,f16,auto" help:"of networks; auto: bf16 on accelerators"`
 }
 
-// Rates say how fast an agent learns, and how far it looks ahead.
+// Rates are the rates of learning and of discounting.
 type Rates struct {
 	LearningRate settings.Number `set:"learning-rate" each:"" above:"0" help:"step size of the optimiser"`
 	Anneal       bool            `set:"anneal" help:"let the learning rate fall to 0 over the run"`
@@ -30,18 +30,18 @@ type Rates struct {
 	MaxGradNorm  settings.Number `set:"max-grad-norm" each:"" above:"0" help:"norm that a gradient is cut to"`
 }
 
-// Normalizing says what is normalised by statistics of the run.
+// Normalizing are the settings of normalisation by statistics of the run.
 type Normalizing struct {
 	NormalizeObservations bool `set:"normalize-observations" help:"normalise observations by those of earlier updates"`
 	NormalizeRewards      bool `set:"normalize-rewards" help:"divide rewards by the deviation of discounted sums"`
 }
 
-// Crowd is how many agents are trained.
+// Crowd is the number of agents.
 type Crowd struct {
-	// Agents are trained at the same time, each with a key of its own.
+	// Agents are trained at the same time, each with its own key.
 	Agents int `set:"agents" min:"1" max:"65536" help:"agents that are trained at the same time"`
-	// Tile is the number of agents that a device trains at a time; 0: by rule. Results depend on it in the last digits,
-	// and not on Devices.
+	// Tile is the number of agents that a device trains together; 0: see agentTiles. Results depend on it in the last
+	// digits. They do not depend on Devices.
 	Tile int `set:"tile" min:"1" max:"65536" zero:"chosen" help:"agents that a device trains together; 0 to choose"`
 }
 
@@ -51,5 +51,5 @@ func (a *Amounts) Last() int64 { return int64(max(1, a.Steps/a.perUpdate())) }
 // perUpdate returns the number of environment steps of an agent in an update.
 func (a *Amounts) perUpdate() int { return max(1, a.Envs*a.Horizon) }
 
-// blocks tells whether blocks of steps are shuffled.
+// blocks reports whether blocks of steps are shuffled.
 func (a *Amounts) blocks() bool { return a.Shuffle == "blocks" }

@@ -8,7 +8,7 @@ import (
 	"xlarun/rollout/run"
 )
 
-// Board is what a display shows.
+// Board returns the rows of the display.
 func (c *Config) Board() []run.Row {
 	return c.board(&proximal{},
 		run.Row{Label: "entropy", Plain: true, Parts: []run.Part{{Metric: "entropy", Format: run.Loss},
@@ -16,8 +16,8 @@ func (c *Config) Board() []run.Row {
 				Format: run.Percent}}})
 }
 
-// board has rows of an algorithm's own between those of episodes and those of gradients.
-func (c *Config) board(a algorithm, own ...run.Row) []run.Row {
+// board returns the rows of an algorithm. The rows extra stand between the rows of episodes and of gradients.
+func (c *Config) board(a algorithm, extra ...run.Row) []run.Row {
 	goal := ""
 	var objectives, names []string
 	if env, err := envs.Make(c.Env); err == nil {
@@ -42,7 +42,7 @@ func (c *Config) board(a algorithm, own ...run.Row) []run.Row {
 		}
 		rows = append(rows, row)
 	}
-	rows = append(rows, own...)
+	rows = append(rows, extra...)
 	rows = append(rows, run.Row{Label: "value", Parts: []run.Part{
 		{Before: "loss ", Metric: "value_loss", Format: run.Loss}, {Before: ", explains ", Metric: "explained_variance",
 			Format: run.Percent}}})

@@ -7,29 +7,36 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// stepKeys are what a step draws with. Those of all steps of an update are made at once: inside the loop each draw
-// would be many small operations.
+// stepKeys are the random numbers of a step. Those of all steps of an update are made at once: inside the loop each
+// draw would be many small operations.
 type stepKeys struct {
 	Env    random.Key
 	Policy random.Key
-	Noise  *graph.Array // by which the action is drawn
+	Noise  *graph.Array // of the action
 	Reset  any          // the episodeStart of a new episode, or its key if resets are costly
 }
 
-// episodeStart is what an episode begins with.
+// episodeStart is the beginning of an episode.
 type episodeStart struct {
 	State       any
 	Observation *graph.Array
 	Drawn       any // see EnvState
 }
 
-// collect plays a rollout and evaluates it, each tile of environments by itself.
+// updateKeys returns the keys of an update's rollout and of its epochs.
+func updateKeys(s State) (rollout, epochs random.Key) {
+	rollout, epochs = random.Split2(graph.Once(random.FoldIn(s.Key, s.Update)))
+	return graph.Once(rollout), graph.Once(epochs)
+}
+
+// collect plays a rollout and evaluates it, tile by tile of the environments.
 func (u *update) collect(s State, key random.Key) (EnvState, transition) {
+	s.Params = u.actingParams(s.Params, s.Update, u.in.Updates)
 	keys := splitKeys(key, u.config.Horizon, u.config.Envs)
 	return mapEnvs(u.shards.Envs, u.in.Shards.Envs, func(tile envTile) (EnvState, transition) {
 		before := rowsOf(tile, s.Worlds, 0)
 		after, t := u.rollout(s.Params, before, u.stepKeys(rowsOf(tile, keys, 1)))
-		return u.evaluate(s, before, after, t)
+		return u.evaluate(s, before, after, graph.Once(t))
 	})
 }
 
@@ -40,7 +47,7 @@ func splitKeys(key random.Key, steps, environments int) random.Key {
 	return all
 }
 
-// stepKeys returns those of keys [steps, environments].
+// stepKeys returns the random numbers of the steps with the keys [steps, environments].
 func (g *program) stepKeys(keys random.Key) stepKeys {
 	one := func(key random.Key) stepKeys {
 		// Without Once the compiler derives a key of a key again for each of its uses, and takes minutes for it.
@@ -76,7 +83,7 @@ func (g *program) firstState(p Params, key random.Key) EnvState {
 		Critic: g.critic.start(p), Return: graph.Scalar(0), Length: graph.Scalar(0)}
 }
 
-// envParams returns the parameters of an environment: those that its episode drew, or else those of all episodes.
+// envParams returns the parameters of an environment: drawn for its episode, or the same in all episodes.
 func (g *program) envParams(s EnvState) any {
 	if _, none := s.Drawn.(graph.None); !none {
 		return s.Drawn
@@ -85,8 +92,8 @@ func (g *program) envParams(s EnvState) any {
 	return params
 }
 
-// autoReset returns environments [n] of which those begin a new episode that ended one in the step t. resets are the
-// Reset of stepKeys.
+// autoReset begins a new episode in those environments, [n], in which the step t ended one. resets are Reset of
+// stepKeys.
 func (g *program) autoReset(actor any, states EnvState, t transition, resets any) EnvState {
 	if !g.costlyReset {
 		return graph.VMap3(func(s EnvState, t transition, start episodeStart) EnvState {
@@ -101,7 +108,7 @@ func (g *program) autoReset(actor any, states EnvState, t transition, resets any
 	}, func() EnvState { return all.First })
 }
 
-// resetIfDone returns one environment, with a new episode if the step t ended one.
+// resetIfDone begins a new episode in one environment if the step t ended one.
 func (g *program) resetIfDone(actor any, s EnvState, t transition, start episodeStart) EnvState {
 	done := t.done()
 	return EnvState{
@@ -115,18 +122,18 @@ func (g *program) resetIfDone(actor any, s EnvState, t transition, start episode
 	}
 }
 
-// costlyResetOps is the number of operations from which on a reset is costly: resets that are not used then cost more
-// than a branch in each step.
+// costlyResetOps is the number of operations from which a reset is costly: resets that are not used then cost more than
+// a branch in each step.
 const costlyResetOps = 3000
 
-// resetIsCostly tells whether the reset of the environment is costly.
+// resetIsCostly reports whether a reset of the environment is costly.
 func (g *program) resetIsCostly() (costly bool, err error) {
 	var p *graph.Program
-	if thrown := envs.Try(func() { p, err = graph.Trace("fresh", g.reset, random.New(0)) }); thrown != nil {
+	if thrown := envs.Try(func() { p, err = graph.Trace("reset", g.reset, random.New(0)) }); thrown != nil {
 		err = thrown
 	}
 	if err != nil {
-		return false, settings.Wrong("env", g.play.Env.Spec().ID, "an environment whose episodes can be begun: %s", err)
+		return false, settings.Wrong("env", g.play.Env.Spec().ID, "an environment that can be reset: %s", err)
 	}
 	cost := p.Graph.Cost(nil)
 	return cost.FLOPs+cost.IntOps >= costlyResetOps, nil

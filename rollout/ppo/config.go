@@ -20,10 +20,10 @@ func init() {
 		Name:  "ppo",
 		Short: "Train an actor and a critic by proximal policy optimization",
 		Long: "Ppo trains an actor and a critic in an environment by proximal policy optimization. An update " +
-			"(collect, advantages, epochs\n" +
-			"of minibatches, optimiser) is one compiled program; environments, networks and optimiser stay on the " +
+			"(rollout, advantages, epochs\n" +
+			"of minibatches, optimiser) is one compiled program. Environments, networks and optimiser stay on the " +
 			"device. The run's\n" +
-			"folder holds the resolved config, metrics, checkpoints, the last actor and the best, judged on fresh " +
+			"folder holds the resolved config, metrics, checkpoints, the last actor and the best, judged on new " +
 			"episodes.",
 		Example: "  xlarun ppo CartPole-v1\n  xlarun ppo MemoryChain-bsuite-v1 --policy gru:32 --envs 64 --horizon " +
 			"32\n  xlarun ppo CartPole-v1 --agents 16 --target 0",
@@ -41,18 +41,17 @@ func init() {
 // Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	run.Scene
-	Shared bool `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
-	// Init says how the first weights are drawn: as orthogonal matrices, or as the policy draws them.
-	Init  string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
-	Value string `set:"value" help:"how values are made of the critic's outputs"`
+	Shared bool   `set:"shared" help:"one network for actor and critic, with the values as further outputs"`
+	Init   string `set:"init" oneof:"orthogonal,policy" help:"first weights: orthogonal, or as the policy draws them"`
+	Value  string `set:"value" help:"how values are made of the critic's outputs"`
 	Amounts
 	Rates
-	// Clip is how far from 1 the ratio of probabilities counts, and how far from the old value the new one.
+	// Clip limits the ratio of probabilities to 1 ± Clip and, with ClipValues, the change of values.
 	Clip        settings.Number `set:"clip" each:"" above:"0" help:"how far from 1 the ratio of probabilities counts"`
 	ClipValues  bool            `set:"clip-values" help:"clip values, too"`
 	ValueWeight settings.Number `set:"value-weight" each:"" min:"0" help:"weight of the value's loss"`
 	Entropy     settings.Number `set:"entropy" each:"" min:"0" help:"weight of the entropy that is added"`
-	// TargetKL is the mean divergence of an epoch from the policy that collected, above which the update ends.
+	// TargetKL ends the update after an epoch with a larger mean divergence from the policy of the rollout.
 	TargetKL settings.Number `set:"target-kl" min:"0" help:"divergence of an epoch that ends the update; 0: none does"`
 
 	NormalizeAdvantages bool `set:"normalize-advantages" help:"normalise the advantages of a minibatch"`
@@ -76,18 +75,18 @@ func DefaultConfig() Config {
 // Parts returns the settings of the policy and of the value head.
 func (c *Config) Parts() []settings.Part { return []settings.Part{policy.Part(), value.Part()} }
 
-// stops tells whether the divergence can end an update.
+// stops reports whether the divergence can end an update.
 func (c *Config) stops() bool { return c.TargetKL.Value > 0 }
 
 // Purpose says in a few words what the program is for: everything that its shapes depend on. Settings with a default
 // are named only if they differ from it.
 func (c *Config) Purpose() string {
-	usual := DefaultConfig()
-	return c.purpose("ppo", c, &usual) + c.stopping()
+	defaults := DefaultConfig()
+	return c.purpose("ppo", c, &defaults) + c.stopping()
 }
 
-// purpose returns the Purpose of an experiment mine of a kind, whose Config is c; usual has the defaults.
-func (c *Config) purpose(kind string, mine settings.HasParts, usual any) string {
+// purpose returns the Purpose of an experiment of a kind, whose Config is c.
+func (c *Config) purpose(kind string, experiment settings.HasParts, defaults any) string {
 	text := fmt.Sprintf("%s %s, %s, %d environments x %d steps, %d x %d minibatches", kind, c.Env, c.Policy, c.Envs,
 		c.Horizon, c.Epochs, c.Minibatches)
 	if c.Agents > 1 {
@@ -98,13 +97,13 @@ func (c *Config) purpose(kind string, mine settings.HasParts, usual any) string 
 	}
 	for _, name := range []string{"shared", "init", "value", "shuffle", "accumulate", "precision", "anneal",
 		"clip-values", "normalize-advantages", "normalize-observations", "normalize-rewards"} {
-		own, ok := settings.Lookup(mine, name)
-		if theirs, _ := settings.Lookup(usual, name); ok && own.Text() != theirs.Text() {
-			text += fmt.Sprintf(", %s %s", name, own.Text())
+		set, ok := settings.Lookup(experiment, name)
+		if standard, _ := settings.Lookup(defaults, name); ok && set.Text() != standard.Text() {
+			text += fmt.Sprintf(", %s %s", name, set.Text())
 		}
 	}
-	for _, p := range settings.ChosenParts(mine) {
-		text += settings.Unusual(p, mine)
+	for _, p := range settings.ChosenParts(experiment) {
+		text += settings.Unusual(p, experiment)
 	}
 	return text
 }
@@ -122,8 +121,8 @@ func (c *Config) stopping() string {
 // stepLimit is the name of the environments' parameter that limits an episode's steps.
 const stepLimit = "max-steps"
 
-// Rollout returns how the actor is judged and played: by its likeliest actions, up to the limit of steps of the
-// environment or of its parameters.
+// Rollout returns how the actor is judged and played: it takes the likeliest action, up to the environment's limit of
+// steps.
 func (c *Config) Rollout() (*episode.Rollout, error) {
 	steps := 1
 	if env, err := envs.Make(c.Env); err == nil {
@@ -188,15 +187,15 @@ func (c *Config) program() (*program, error) {
 	return c.completed(&program{config: c, network: net, play: play, head: head, algorithm: &proximal{}})
 }
 
-// playing returns how episodes are played, and a function that makes networks for them, in the precision that is set.
+// playing returns how episodes are played, and a function that makes networks for them in the config's precision.
 func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (policy.Policy, error), error) {
 	play, err := c.Rollout()
 	if err != nil {
 		return nil, nil, err
 	}
 	if _, learns := policy.LearnerOf(play.Policy); learns {
-		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not change within an episode by its "+
-			"rewards: %s learns by gradients", kind)
+		return nil, nil, settings.Wrong("policy", c.Policy, "a policy that does not learn within an episode: %s "+
+			"learns by gradients", kind)
 	}
 	observation := play.Env.Spec().Observation
 	if box, ok := observation.(envs.Box); ok && c.NormalizeObservations {
@@ -215,21 +214,21 @@ func (c *Config) playing(kind string) (*episode.Rollout, func(outputs int) (poli
 	}, nil
 }
 
-// completed returns a program with what follows from its sizes, which are checked.
+// completed checks the sizes of a program, and returns it with the fields that follow from them.
 func (c *Config) completed(g *program) (*program, error) {
 	costly, err := g.resetIsCostly()
 	if err != nil {
 		return nil, err
 	}
-	g.costlyReset = costly && c.Agents == 1 // of several, a branch is taken for all if one takes it
+	g.costlyReset = costly && c.Agents == 1 // under vmap, both branches run
 	g.shards = c.whole()
 	rows, of := c.perUpdate(), "the steps of an update, envs x horizon"
 	switch {
 	case g.memory && c.blocks():
-		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy remembers, and whole sequences are "+
+		return nil, settings.Wrong("shuffle", c.Shuffle, "permutation: the policy has memory, and whole sequences are "+
 			"shuffled anyway")
 	case g.memory:
-		rows, of = c.Envs, "the environments, whose sequences stay whole as the policy remembers"
+		rows, of = c.Envs, "the environments, whose sequences stay whole because the policy has memory"
 	case c.blocks():
 		rows, of = c.Horizon, "the steps that are shuffled, each a block of all environments"
 	}
@@ -246,11 +245,11 @@ func (c *Config) completed(g *program) (*program, error) {
 		switch listed := n.Listed(); {
 		case !ok || n.Each == "":
 		case c.Agents == 1:
-			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents each takes one of "+
-				"several")
+			return nil, settings.Wrong(f.Name, n.Each, "one number for one agent: with --agents, several numbers "+
+				"are shared out")
 		case listed > c.Agents:
-			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: of %d "+
-				"some would never be tried", c.Agents, listed)
+			return nil, settings.Wrong(f.Name, n.Each, "at most %d numbers, one for each agent, or a range: some of "+
+				"the %d would not be used", c.Agents, listed)
 		}
 	}
 	if n := c.perUpdate(); n > math.MaxInt32 {
@@ -258,8 +257,8 @@ func (c *Config) completed(g *program) (*program, error) {
 			math.MaxInt32/c.Envs, c.Envs)
 	}
 	if c.Steps < c.perUpdate() {
-		return nil, settings.Wrong("steps", c.Steps, "at least %d, those of one update of %d environments x %d steps",
-			c.perUpdate(), c.Envs, c.Horizon)
+		return nil, settings.Wrong("steps", c.Steps, "at least %d, the steps of one update of %d environments x %d "+
+			"steps", c.perUpdate(), c.Envs, c.Horizon)
 	}
 	return g, nil
 }

@@ -65,11 +65,11 @@ func TestRefuses(t *testing.T) {
 		{func(c *Config) {
 			c.Env = "Torn-v0"
 		},
-			`env: got "Torn-v0", want an environment whose episodes can be begun: config_test.go:24: panic: ` +
+			`env: got "Torn-v0", want an environment that can be reset: config_test.go:24: panic: ` +
 				`runtime error: index out of range`},
 		{func(c *Config) {
 			c.Env, c.Agents = "Torn-v0", 2
-		}, `env: got "Torn-v0", want an environment whose episodes can be begun`},
+		}, `env: got "Torn-v0", want an environment that can be reset`},
 		{func(c *Config) {
 			c.Env = "Bare-v0"
 		},

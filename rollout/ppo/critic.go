@@ -6,32 +6,32 @@ import (
 	"xlarun/rollout/policy"
 )
 
-// critic gives the outputs that a value head reads. It is the actor's network, or a network of its own with or without
-// memory.
+// critic returns the outputs that a value head reads: from the actor's network, or from a separate network with or
+// without memory.
 type critic interface {
-	// init returns its parameters; graph.None{} where they are the actor's.
+	// init returns the parameters of a separate network, else graph.None{}.
 	init(key random.Key) any
-	// start returns what it carries into an episode; graph.None{} where the actor carries it.
+	// start returns the carry of a separate network at the start of an episode, else graph.None{}.
 	start(p Params) any
 	// withPolicies returns the critic with other policies.
 	withPolicies(change func(policy.Policy) policy.Policy) critic
 	// prepare returns parameters for many steps without a gradient.
 	prepare(p Params) Params
-	// act returns the outputs [k] for one observation, in a network that carries something.
+	// act returns the outputs [k] for one observation. carry is the carry of the network that is read.
 	act(p Params, carry any, observation *graph.Array, key random.Key) *graph.Array
-	// transition returns the outputs [k] for a transition by itself; actor are the actor's outputs for it.
+	// transition returns the outputs [k] for one transition without memory. actor, [n], is the actor's outputs.
 	transition(p Params, actor *graph.Array, b batch) *graph.Array
-	// sequence returns the outputs [steps, k] for a sequence; actor are the actor's outputs for it.
+	// sequence returns the outputs [steps, k] for a sequence. actor, [steps, n], is the actor's outputs.
 	sequence(p Params, actor *graph.Array, s sequence) *graph.Array
-	// rollout returns the outputs [steps, environments, k] for a rollout that began with the carry start, what is
-	// carried after each step, before any reset, and what is carried into the next rollout.
+	// rollout returns the outputs [steps, environments, k] for a rollout that began with the carry start, the carry
+	// after each step, before any reset, and the carry into the next rollout.
 	rollout(p Params, start any, t transition) (outputs *graph.Array, carries, next any)
 }
 
 // sharedCritic reads the values out of the actor's outputs.
 type sharedCritic struct {
 	network      policy.Policy
-	first, count int // outputs that are values
+	first, count int // the outputs that are values
 }
 
 func (sharedCritic) init(random.Key) any { return graph.None{} }
@@ -48,7 +48,7 @@ func (c sharedCritic) prepare(p Params) Params {
 	return p
 }
 
-// values returns the values [count] out of the actor's outputs.
+// values returns the values, [count], among the actor's outputs.
 func (c sharedCritic) values(outputs *graph.Array) *graph.Array {
 	if c.count == outputs.Dim(0) {
 		return outputs
@@ -73,7 +73,7 @@ func (c sharedCritic) rollout(_ Params, start any, t transition) (outputs *graph
 	return graph.VMap(graph.VMap(c.values))(t.Outputs), t.Carry, start
 }
 
-// separateCritic is a network of its own without memory.
+// separateCritic is a separate network without memory.
 type separateCritic struct{ network policy.Policy }
 
 func (c separateCritic) init(key random.Key) any { return c.network.Init(key) }
@@ -110,7 +110,7 @@ func (c separateCritic) rollout(p Params, start any, t transition) (outputs *gra
 	return outputs, start, start
 }
 
-// recurrentCritic is a network of its own with memory. It goes through a rollout step by step.
+// recurrentCritic is a separate network with memory. It goes through a rollout step by step.
 type recurrentCritic struct{ separateCritic }
 
 func (c recurrentCritic) withPolicies(change func(policy.Policy) policy.Policy) critic {
@@ -132,7 +132,7 @@ func (c recurrentCritic) rollout(p Params, start any, t transition) (outputs *gr
 	return outputs, carries, next
 }
 
-// stepInputs are what a network takes in a step.
+// stepInputs are the inputs of a network in a step.
 type stepInputs struct {
 	Observation *graph.Array
 	First       *graph.Array // bool[]: an episode begins, so the memory is empty
@@ -140,7 +140,7 @@ type stepInputs struct {
 }
 
 // runSequence runs a policy through a sequence, with an empty memory where an episode begins. It returns the outputs
-// and what is carried after each step.
+// and the carry after each step.
 func runSequence(p policy.Policy, params, carry any, steps stepInputs) graph.Pair[*graph.Array, any] {
 	start := p.Start(params)
 	_, all := graph.Scan(func(carry any, s stepInputs) (any, graph.Pair[*graph.Array, any]) {
@@ -150,7 +150,7 @@ func runSequence(p policy.Policy, params, carry any, steps stepInputs) graph.Pai
 	return all
 }
 
-// prepared returns parameters as Act takes them where no gradient is wanted.
+// prepared returns the parameters for calls of Act without a gradient.
 func prepared(p policy.Policy, params any) any {
 	if p, ok := p.(policy.Alike); ok && p.PreparesAlike() {
 		return p.Prepare(params)
@@ -158,14 +158,14 @@ func prepared(p policy.Policy, params any) any {
 	return params
 }
 
-// preparedOnce returns prepared parameters of a policy without memory. One with memory keeps its parameters: what it
-// carries must have the layout that it has in learning.
+// preparedOnce returns prepared parameters of a policy without memory. A policy with memory keeps its parameters: its
+// carry must have the same layout in play and in learning.
 func preparedOnce(p policy.Policy, params any) any {
-	if remembers(p, params) {
+	if hasMemory(p, params) {
 		return params
 	}
 	return graph.Once(prepared(p, params))
 }
 
-// remembers tells whether a policy carries something from step to step.
-func remembers(p policy.Policy, params any) bool { return len(graph.Leaves(p.Start(params))) > 0 }
+// hasMemory reports whether a policy has a carry.
+func hasMemory(p policy.Policy, params any) bool { return len(graph.Leaves(p.Start(params))) > 0 }

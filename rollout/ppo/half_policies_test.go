@@ -89,7 +89,7 @@ func TestEveryPolicyInHalf(t *testing.T) {
 	}
 }
 
-// apart is the length of the difference of a and b over that of b.
+// apart returns the norm of a - b, divided by the norm of b.
 func apart(t *testing.T, a, b *graph.Array) float64 {
 	t.Helper()
 	x, err := graph.Floats(a)

@@ -46,7 +46,7 @@ func (e shelf) Step(_ random.Key, s, action *graph.Array,
 	return s, e.Observe(s, p), reward, graph.Ones(graph.ShapeOf(graph.Bool)), graph.Zeros(graph.ShapeOf(graph.Bool))
 }
 
-// Illegal actions are never played, and among the legal ones the right one is learned.
+// Illegal actions are never played, and the best legal action is learned.
 func TestLearnsUnderMasks(t *testing.T) {
 	long.Only(t) // TestLearnsSeveralChoices has masks, too
 	r := start(t, xlatest.Open(t, 1), small(func(c *Config) {

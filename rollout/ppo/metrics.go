@@ -10,8 +10,8 @@ import (
 	"xlarun/graph"
 )
 
-// metrics are the numbers of an update, in their order, and how one number is made of those of several agents, without
-// NaN; nil: their mean.
+// metrics are the metrics of an update in their order. join makes one number of the numbers of several agents, without
+// NaN; nil: the mean.
 var metrics = []struct {
 	name string
 	join func(numbers []float64) float64
@@ -30,7 +30,7 @@ func total(all []float64) (sum float64) {
 	return sum
 }
 
-// overAgents returns a metric of all agents, given that of each; NaN if all are NaN.
+// overAgents joins a metric of each agent; NaN if all are NaN.
 func overAgents(name string, each []float64) float64 {
 	numbers := slices.DeleteFunc(each, math.IsNaN)
 	if len(numbers) == 0 {
@@ -47,8 +47,8 @@ func overAgents(name string, each []float64) float64 {
 // envSteps is the metric that the host counts.
 const envSteps = "env_steps"
 
-// metricNames returns the metrics of an algorithm's updates, then those of the environment's objectives, such as
-// true_return and proxy_return where the reward is not what is meant.
+// metricNames returns the names of an algorithm's metrics, then the names of the environment's objectives, such as
+// true_return and proxy_return.
 func metricNames(a algorithm, spec envs.Spec) (names []string) {
 	for _, m := range metrics {
 		names = append(names, m.name)
@@ -61,7 +61,7 @@ func (g *program) metricNames() []string {
 	return metricNames(g.algorithm, g.play.Env.Spec())
 }
 
-// objectiveNames returns the metrics of an environment's objectives, with names that are not among others.
+// objectiveNames returns the metrics of an environment's objectives. Names that others has already get a prefix.
 func objectiveNames(objectives, others []string) (names []string) {
 	for _, name := range objectives {
 		name = strings.ReplaceAll(name, " ", "_")
@@ -82,8 +82,9 @@ func (c *Config) Measures() []string {
 	return append(metricNames(&proximal{}, r.Env.Spec()), envSteps)
 }
 
-// episodes are the episodes that ended in an update, each f32[]. Failed counts those whose return is not finite; the
-// other fields leave them out. Objectives are the sums of the environment's objectives, f32[k]; nil if it has none.
+// episodes are statistics of the episodes that ended in an update, f32[] each. Failed counts episodes whose return is
+// not finite; the other fields leave these out. Objectives are the sums of the environment's objectives, f32[k]; nil if
+// it has none.
 type episodes struct {
 	Count, Return, Least, Most, Length, Failed *graph.Array
 	Objectives                                 *graph.Array `tree:"optional"`
@@ -122,16 +123,17 @@ func (m lossMetrics) means() lossMetrics {
 	return means
 }
 
-// explainedVariance returns the part of the variance of targets that values explain: 1 is all, below 0 is worse than
-// their mean.
+// explainedVariance returns the share of the variance of targets that values explain: 1 is all, below 0 is worse than
+// the mean of targets.
 func explainedVariance(values, targets *graph.Array) *graph.Array {
-	all := graph.Flatten1D(targets).Variance()
-	rest := graph.Flatten1D(targets.Sub(values)).Variance()
-	return graph.Select(all.Gt(0), graph.Sub(1, rest.Div(all.Max(1e-30))), 0.)
+	variance := graph.Flatten1D(targets).Variance()
+	residual := graph.Flatten1D(targets.Sub(values)).Variance()
+	return graph.Select(variance.Gt(0), graph.Sub(1, residual.Div(variance.Max(1e-30))), 0.)
 }
 
-// metricsRow returns the numbers of an update from s to next, f32[metrics + 1]: in the order of metricNames, and last
-// the weight of recent episodes. Metrics of episodes are NaN if none ended, those of minibatches if all were skipped.
+// metricsRow returns the metrics of an update from s to next, f32[metrics + 1], in the order of metricNames. The last
+// number is the weight of recent episodes. Metrics of episodes are NaN if no episode ended, metrics of minibatches if
+// all minibatches were skipped.
 func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episodes, m lossMetrics) *graph.Array {
 	ended, learned := e.Count.Gt(0), m.Minibatches.Gt(0)
 	ofEpisodes := func(x *graph.Array) *graph.Array { return graph.Select(ended, x, math.NaN()) }
@@ -157,8 +159,8 @@ func (u *update) metricsRow(s, next State, values, targets *graph.Array, e episo
 		found = e.Objectives.Dim(0)
 	}
 	if found != len(objectives) {
-		graph.Throw("ppo", "the environment %s gives %d objectives, and its Spec names %d: name each", u.config.Env,
-			found, len(objectives))
+		graph.Throw("ppo", "the environment %s returns %d objectives, and its Spec names %d: name each objective",
+			u.config.Env, found, len(objectives))
 	}
 	for i := range objectives {
 		row = append(row, mean(e.Objectives.Index(i)))

@@ -1,40 +1,56 @@
 package ppo
 
 import (
+	"math"
+
 	"xlarun/graph"
+	"xlarun/graph/random"
 	"xlarun/rollout/train"
 )
 
-// minibatches are what an update learns from, as rows that are shuffled.
+// minibatches are the transitions of an update, in rows that are shuffled.
 type minibatches interface {
-	// rows returns how many there are.
+	// rows returns the number of rows.
 	rows() int
-	// advantages returns those of some rows, i32[n].
+	// advantages returns the advantages of some rows, i32[n].
 	advantages(rows *graph.Array) *graph.Array
-	// take returns the transitions of some rows along axis 0, and a function that runs the networks on them.
+	// take returns the transitions of some rows, i32[n], along axis 0, and a function that runs the networks on them.
 	take(rows *graph.Array) (batch, func(p Params) outputs)
 }
 
-// minibatches returns a rollout that began with the states before, all leaves [steps, environments, …]. Its rows are
-// whole environments if the policy has memory, else transitions or steps of all environments.
+// batch returns the part of a rollout that is learned from, with leaves [steps, environments, …]. valid, bool[steps,
+// environments], marks the transitions that are learned from.
+func (u *update) batch(t transition, advantages, targets, valid *graph.Array) batch {
+	observations := graph.VMap(graph.VMap(u.normalize.apply))(t.Observation)
+	return graph.Once(u.fields(batch{Observation: observations, Legal: t.Legal, Action: t.Action, Key: t.Key,
+		First: t.First, LogProb: t.LogProb, Value: t.Value, Target: targets,
+		Advantage: graph.Select(valid, advantages, math.NaN()), Valid: valid}))
+}
+
+// shuffledRows returns the order of n rows in each epoch, i32[epochs, minibatches, n / minibatches].
+func (u *update) shuffledRows(key random.Key, n int) *graph.Array {
+	c := u.config
+	orders := graph.VMap(func(key random.Key) *graph.Array {
+		return random.Permutation(key, n)
+	})(graph.Once(random.Split(key, c.Epochs)))
+	return graph.Once(orders.Reshape(c.Epochs, c.Minibatches, n/c.Minibatches))
+}
+
+// minibatches returns the rows of a batch with leaves [steps, environments, …]. A row is a whole environment if the
+// policy has memory, else a transition or one step of all environments. before are the environments before the rollout.
 func (u *update) minibatches(before EnvState, b batch) minibatches {
 	switch {
 	case u.memory:
-		stepsFirst := func(a *graph.Array) *graph.Array {
-			axes := []int{1, 0}
-			for i := 2; i < a.Rank(); i++ {
-				axes = append(axes, i)
-			}
-			return a.Transpose(axes...)
-		}
-		return sequences{u.network, graph.Once(sequence{before.Actor, before.Critic, graph.MapTree(stepsFirst, b)})}
+		environmentsFirst := func(a *graph.Array) *graph.Array { return a.MoveAxis(0, 1) }
+		return sequences{u.network, graph.Once(sequence{before.Actor, before.Critic,
+			graph.MapTree(environmentsFirst, b)})}
 	case u.config.blocks():
 		return blocks{transitions{u.network, b}}
 	}
 	return transitions{u.network, mergeTree(b)}
 }
 
-// minibatchLoss returns the loss of minibatches, as a train.Stepper takes it.
+// minibatchLoss returns the loss of minibatches for train.Stepper.
 func (u *update) minibatchLoss(all minibatches) func(*graph.Array) func(*graph.Array) train.Loss[Params, losses] {
 	return func(minibatch *graph.Array) func(*graph.Array) train.Loss[Params, losses] {
 		normalize := func(advantages *graph.Array) *graph.Array { return advantages }
@@ -48,7 +64,7 @@ func (u *update) minibatchLoss(all minibatches) func(*graph.Array) func(*graph.A
 	}
 }
 
-// transitions are rows of one transition. The leaves of all are [rows, …].
+// transitions are rows of one transition each. The leaves of all are [rows, …].
 type transitions struct {
 	network *network
 	all     batch
@@ -65,7 +81,7 @@ func (t transitions) take(rows *graph.Array) (batch, func(p Params) outputs) {
 	return b, func(p Params) outputs { return t.network.runBatch(p, b) }
 }
 
-// blocks are rows of one step of all environments. The leaves of all are [rows, environments, …].
+// blocks are rows of one step of all environments each. The leaves of all are [rows, environments, …].
 type blocks struct{ transitions }
 
 func (t blocks) take(rows *graph.Array) (batch, func(p Params) outputs) {
@@ -73,13 +89,13 @@ func (t blocks) take(rows *graph.Array) (batch, func(p Params) outputs) {
 	return b, func(p Params) outputs { return t.network.runBatch(p, b) }
 }
 
-// sequence is what is learned from all steps of one environment, and what the networks carried before them.
+// sequence is all steps of one environment.
 type sequence struct {
-	Actor, Critic any
+	Actor, Critic any   // the networks' carries before the first step
 	Steps         batch // leaves [steps, …]
 }
 
-// sequences are rows of one sequence. The leaves of all are [rows, …].
+// sequences are rows of one sequence each. The leaves of all are [rows, …].
 type sequences struct {
 	network *network
 	all     sequence
@@ -99,12 +115,12 @@ func (s sequences) take(rows *graph.Array) (batch, func(p Params) outputs) {
 	}
 }
 
-// takeTree returns some rows, i32[n], of a tree.
+// takeTree returns rows, i32[n], of a tree.
 func takeTree[T any](tree T, rows *graph.Array) T {
 	return graph.Once(graph.MapTree(func(a *graph.Array) *graph.Array { return graph.Take(a, rows, 0) }, tree))
 }
 
-// mergeTree returns a tree with axes 0 and 1 as one.
+// mergeTree merges axes 0 and 1 of all leaves.
 func mergeTree[T any](tree T) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.MergeAxes(a, 0, 2) }, tree)
 }

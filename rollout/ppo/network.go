@@ -14,30 +14,29 @@ import (
 
 // Params are the parameters that are trained.
 type Params struct {
-	Actor  any // of the acting network; where it is shared, with the values as further outputs
-	Critic any // of the critic; graph.None{} where the actor has its outputs
-	Head   any // of the distribution over actions; policy.Stochastic.Start
+	Actor  any // of the acting network; with a shared network, the values are its last outputs
+	Critic any // of a separate critic, else graph.None{}
+	Head   any // of the distribution over actions (policy.Stochastic)
 }
 
-// network is an actor and a critic. Its methods take one observation, or one sequence.
+// network is an actor and a critic.
 type network struct {
 	actor        policy.Policy
 	critic       critic
 	distribution policy.Stochastic // over actions
 	headSize     int               // outputs of the actor that the distribution takes; values may follow
-	memory       bool              // the actor carries something from step to step, and so does the critic
-	orthogonal   bool
-	shared       bool // the values are among the actor's outputs
+	memory       bool              // actor and critic have a carry
+	orthogonal   bool              // the first matrices are orthogonal
+	shared       bool              // the values are among the actor's outputs
 
-	// standalone is the actor without values: what is saved and played.
+	// standalone is the actor without values. It is saved and played.
 	standalone policy.Policy
-	// actorAxes and criticAxes tell on which axis each leaf of the parameters has the network's outputs; -1: it has
-	// none.
+	// actorAxes and criticAxes are the axes of the network's outputs in each leaf of the parameters; -1 for none.
 	actorAxes, criticAxes []int
 }
 
-// newNetwork makes actor and critic with the same function: two networks or, with shared, one whose last outputs are
-// the values.
+// newNetwork makes actor and critic with the same function: two networks or, with shared, one network whose last
+// outputs are the values.
 func newNetwork(make func(outputs int) (policy.Policy, error), distribution policy.Stochastic, headSize, valueSize int,
 	shared, orthogonal bool) (*network, error) {
 	n := &network{distribution: distribution, headSize: headSize, shared: shared, orthogonal: orthogonal}
@@ -52,7 +51,7 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	if n.actorAxes, err = outputAxes(n.standalone, wide); err != nil {
 		return nil, err
 	}
-	if err := graph.Try(func() { n.memory = remembers(wide, wide.Init(random.New(0))) }); err != nil {
+	if err := graph.Try(func() { n.memory = hasMemory(wide, wide.Init(random.New(0))) }); err != nil {
 		return nil, err
 	}
 	if shared {
@@ -71,8 +70,8 @@ func newNetwork(make func(outputs int) (policy.Policy, error), distribution poli
 	return n, err
 }
 
-// outputAxes returns, for each leaf of a policy's parameters, the axis that is longer in a policy with more outputs; -1
-// where the leaves are the same.
+// outputAxes returns for each leaf of a policy's parameters the axis that is longer in a policy with more outputs; -1
+// if the leaves have the same shape.
 func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
 	err = graph.Try(func() {
 		a, tree := graph.Flatten(narrow.Init(random.New(0)))
@@ -105,9 +104,10 @@ func outputAxes(narrow, wide policy.Policy) (axes []int, err error) {
 	return axes, nil
 }
 
-// init draws parameters. The matrices are orthogonal, of scale √2 in hidden layers (1 in recurrent policies), 0.01
-// before the outputs of the actor and 1 before those of the critic (Huang et al., "The 37 implementation details of
-// proximal policy optimization", 2022), with biases as the policy makes them; or all is as the policy makes it.
+// init draws parameters. The policy draws them. Then matrices are drawn again, unless n.orthogonal is false, as
+// orthogonal matrices of scale √2 in hidden layers (1 in recurrent policies), 0.01 in the last layer of the actor and 1
+// in the last layer of the critic: Huang et al., "The 37 implementation details of proximal policy optimization"
+// (2022).
 func (n *network) init(key random.Key) Params {
 	keys := random.SplitN(key, 4)
 	p := Params{n.actor.Init(keys[0]), n.critic.init(keys[1]), n.distribution.Start()}
@@ -123,21 +123,21 @@ func (n *network) init(key random.Key) Params {
 	return p
 }
 
-// orthogonal draws the matrices of parameters again. axes are the axes of the network's outputs, -1 for hidden layers;
-// the first outputs are for the actions. hidden is the scale of hidden layers.
+// orthogonal draws the matrices of parameters again. axes are the axes of the network's outputs, -1 for hidden layers.
+// The first outputs are for the actions. hidden is the scale of hidden layers.
 func orthogonal(key random.Key, params any, axes []int, actions int, hidden float64) any {
 	leaves, tree := graph.Flatten(params)
 	for i, a := range leaves {
 		if a.Rank() < 2 || a.DType() != graph.Float32 {
 			continue
 		}
-		axis, s := axes[i], hidden
+		axis, scale := axes[i], hidden
 		if axis >= 0 {
-			s = 1
+			scale = 1
 		}
-		w := nn.Orthogonal(s)(random.FoldIn(key, i), a.Shape())
+		w := nn.Orthogonal(scale)(random.FoldIn(key, i), a.Shape())
 		if axis >= 0 && actions > 0 {
-			parts := []*graph.Array{graph.Mul(graph.SliceAxis(w, axis, 0, actions), .01)}
+			parts := []*graph.Array{graph.SliceAxis(w, axis, 0, actions).Mul(.01)}
 			if n := w.Dim(axis); n > actions {
 				parts = append(parts, graph.SliceAxis(w, axis, actions, n))
 			}
@@ -148,23 +148,22 @@ func orthogonal(key random.Key, params any, axes []int, actions int, hidden floa
 	return tree.Unflatten(leaves)
 }
 
-// member returns the parameters of the actor without values: what is saved and played.
+// member returns the parameters of the standalone actor.
 func (n *network) member(p Params) any {
 	if !n.shared {
 		return p.Actor
 	}
-	leaves, _ := graph.Flatten(p.Actor)
-	own, tree := graph.Flatten(n.standalone.Init(random.New(0)))
+	leaves := graph.Leaves(p.Actor)
+	_, tree := graph.Flatten(n.standalone.Init(random.New(0)))
 	for i, axis := range n.actorAxes {
-		own[i] = leaves[i]
 		if axis >= 0 {
-			own[i] = graph.SliceAxis(leaves[i], axis, 0, n.headSize)
+			leaves[i] = graph.SliceAxis(leaves[i], axis, 0, n.headSize)
 		}
 	}
-	return tree.Unflatten(own)
+	return tree.Unflatten(leaves)
 }
 
-// withInputs returns the network with a program's inputs in the place of the policy's numbers.
+// withInputs returns the network with a program's inputs in place of the policy's numbers.
 func (n *network) withInputs(in map[string]*graph.Array) *network {
 	b := *n
 	bind := func(p policy.Policy) policy.Policy {
@@ -180,7 +179,7 @@ func (n *network) withInputs(in map[string]*graph.Array) *network {
 // policyPrefix goes before the names of the policy's settings among a program's inputs.
 const policyPrefix = "policy."
 
-// headInputs returns the outputs of the actor that the distribution over actions takes, with illegal ones at -Inf.
+// headInputs returns the outputs of the actor that the distribution over actions takes, -Inf for illegal actions.
 func (n *network) headInputs(outputs, legal *graph.Array) *graph.Array {
 	if outputs.Dim(0) > n.headSize {
 		outputs = graph.SliceAxis(outputs, 0, 0, n.headSize)
@@ -191,13 +190,13 @@ func (n *network) headInputs(outputs, legal *graph.Array) *graph.Array {
 	return outputs
 }
 
-// outputs are what the networks give for the rows of a minibatch.
+// outputs are the outputs of the networks for n transitions.
 type outputs struct {
-	Head  *graph.Array // [n, headSize]: what the distribution over actions takes
-	Value *graph.Array // [n, k]: what the value head reads
+	Head  *graph.Array // [n, headSize]: for the distribution over actions
+	Value *graph.Array // [n, k]: for the value head
 }
 
-// runBatch runs the networks on transitions along axis 0 that do not depend on each other.
+// runBatch runs the networks without memory on transitions along axis 0.
 func (n *network) runBatch(p Params, b batch) outputs {
 	return graph.VMap(func(b batch) outputs {
 		_, out := n.actor.Act(p.Actor, n.actor.Start(p.Actor), b.Observation, b.Key)
@@ -215,8 +214,8 @@ func (n *network) runSequence(p Params, s sequence) outputs {
 	return outputs{head, values}
 }
 
-// valueLayer returns which leaves are the matrix [in, outputs] and the biases [outputs] of the layer that gives the
-// values, and which of its outputs is the first value.
+// valueLayer returns the numbers of the leaves that are the matrix [in, outputs] and the biases [outputs] of the layer
+// with the values, and the number of the output that is the first value.
 func (n *network) valueLayer(p Params) (w, b, first int, err error) {
 	leaves, axes, first := graph.Leaves(p.Critic), n.criticAxes, 0
 	if n.shared {
@@ -241,8 +240,8 @@ func (n *network) valueLayer(p Params) (w, b, first int, err error) {
 	return w, b, first, nil
 }
 
-// withValueLayer returns parameters with another layer of values. change returns its matrix [in, values] and its biases
-// [values].
+// withValueLayer returns the parameters with a changed layer of values. change takes and returns its matrix [in,
+// values] and its biases [values].
 func (n *network) withValueLayer(p Params, change func(w, b *graph.Array) (*graph.Array, *graph.Array)) Params {
 	atW, atB, first, err := n.valueLayer(p)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 
 // observationStats are statistics of observations. They are a tree.
 type observationStats interface {
-	// scale returns how observations are normalised.
+	// scale returns the scale by which observations are normalised.
 	scale() observationScale
-	// with returns the statistics with the observations [n, …] of one more update.
+	// with adds the observations [n, …] of an update.
 	with(observations *graph.Array) observationStats
 }
 
 // observationScale normalises observations. It is a tree.
 type observationScale interface {
 	apply(observation *graph.Array) *graph.Array
-	// member returns an actor's parameters with the scale, as they are saved.
+	// member returns an actor's parameters together with the scale, as they are saved.
 	member(actor any) any
 }
 
@@ -50,7 +50,7 @@ type runningStats struct {
 func (s runningStats) scale() observationScale { return standardScale{s.Moments.Scale()} }
 
 func (s runningStats) with(observations *graph.Array) observationStats {
-	return runningStats{s.Moments.And(momentsOf(observations.Convert(graph.Float32)))}
+	return runningStats{s.Moments.Merge(momentsOf(observations.Convert(graph.Float32)))}
 }
 
 // standardScale subtracts the mean and divides by the standard deviation.
@@ -65,8 +65,7 @@ func (s standardScale) member(actor any) any {
 
 // rewardScaler normalises rewards. It is a tree.
 type rewardScaler interface {
-	// scale returns the rewards of a rollout as they are learned, f32[steps, environments], and the scaler of the next
-	// update.
+	// scale returns the normalised rewards of a rollout, f32[steps, environments], and the scaler of the next update.
 	scale(t transition, gamma *graph.Array) (*graph.Array, rewardScaler)
 }
 
@@ -88,15 +87,15 @@ func (r rawRewards) scale(t transition, _ *graph.Array) (*graph.Array, rewardSca
 // discountedSums divide rewards by the standard deviation of their discounted sums (Engstrom et al., "Implementation
 // matters in deep policy gradients", 2020).
 type discountedSums struct {
-	Sums    *graph.Array // f32[environments]: of the episodes that have not ended
+	Sums    *graph.Array // f32[environments]: of the episodes so far
 	Moments policy.Moments
 }
 
-// maxReward is how far from 0 a normalised reward may be.
+// maxReward is the largest normalised reward.
 const maxReward = 10
 
-// scale divides rewards by the deviation of the discounted sums, those of this update included. An infinite reward
-// becomes NaN: nothing is learned from it.
+// scale divides rewards by the deviation of all discounted sums, this update included. An infinite reward becomes NaN:
+// nothing is learned from it.
 func (d discountedSums) scale(t transition, gamma *graph.Array) (*graph.Array, rewardScaler) {
 	last, sums := graph.Scan(func(sum *graph.Array,
 		step graph.Pair[*graph.Array, *graph.Array]) (*graph.Array, *graph.Array) {
@@ -104,12 +103,12 @@ func (d discountedSums) scale(t transition, gamma *graph.Array) (*graph.Array, r
 		sum = gamma.Mul(sum).Add(graph.Select(reward.IsFinite(), reward, 0.))
 		return graph.Select(done, 0., sum), sum
 	}, d.Sums, graph.PairOf(t.Reward, t.done()))
-	moments := d.Moments.And(momentsOf(graph.Flatten1D(sums)))
+	moments := d.Moments.Merge(momentsOf(graph.Flatten1D(sums)))
 	rewards := graph.Clamp(-maxReward, t.Reward.Div(moments.Scale().Deviation), maxReward)
 	return graph.Select(t.Reward.IsFinite(), rewards, math.NaN()), discountedSums{last, moments}
 }
 
-// momentsOf returns the moments of all along axis 0 of x, f32[n, …].
+// momentsOf returns the moments of x, f32[n, …], along axis 0.
 func momentsOf(x *graph.Array) policy.Moments {
 	origin := x.Index(0)
 	difference := x.Sub(origin.ExpandDims(0))

@@ -11,9 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// QLearning are the settings that only pqn has. Epsilon falls evenly to EpsilonEnd over the part EpsilonOver of the
-// run; with 0 it is EpsilonEnd from the start. Values are in the units of scaled rewards, and gradients are cut in
-// them.
+// QLearning are the settings that only pqn has. Epsilon falls linearly to EpsilonEnd over the part EpsilonOver of the
+// run; with 0 it is EpsilonEnd from the start. Values and gradients are in the units of scaled rewards.
 type QLearning struct {
 	Epsilon     settings.Number `set:"epsilon" min:"0" max:"1" help:"share of random actions at first"`
 	EpsilonEnd  settings.Number `set:"epsilon-end" min:"0" max:"1" help:"share of random actions in the end"`
@@ -21,14 +20,15 @@ type QLearning struct {
 	RewardScale settings.Number `set:"reward-scale" above:"0" help:"factor of rewards in learning"`
 }
 
-// maxHead is a value head: the value of a state is the value of its best action. Each action is learned as value.Plain.
+// maxHead is a value head: the value of a state is the value of its best action. Its loss is value.Plain's loss of one
+// action.
 type maxHead struct{ value.Plain }
 
 // Read returns the largest output.
 func (*maxHead) Read(_ any, out *graph.Array) *graph.Array { return out.ReduceMax(0) }
 
-// epsilonGreedy is a distribution over n actions: with the probability epsilon, its parameter f32[], any action, else
-// the best.
+// epsilonGreedy is a distribution over n actions: a random action with the probability epsilon, f32[], its parameter,
+// else the best action.
 type epsilonGreedy struct {
 	n    int
 	best policy.Head
@@ -37,7 +37,7 @@ type epsilonGreedy struct {
 // Start returns the empty tree: epsilon is not trained.
 func (epsilonGreedy) Start() any { return graph.None{} }
 
-// Noise returns two uniform numbers, f32[2]: whether the action is random, and which action that is.
+// Noise returns two uniform numbers, f32[2]: the first decides whether the action is random, the second is the action.
 func (epsilonGreedy) Noise(key random.Key) *graph.Array {
 	return random.Uniform(key, graph.ShapeOf(graph.Float32, 2), 0, 1)
 }
@@ -66,7 +66,7 @@ func (x epsilonGreedy) Entropy(epsilon any, out *graph.Array) *graph.Array {
 // Action returns the draw.
 func (epsilonGreedy) Action(draw *graph.Array) *graph.Array { return draw }
 
-// epsilon returns epsilon in an update, i32[], of so many, f32[].
+// epsilon returns epsilon in an update, i32[], of updates, f32[].
 func (e *QLearning) epsilon(update, updates *graph.Array) *graph.Array {
 	over := e.EpsilonOver.Array().Mul(updates)
 	progress := graph.Select(over.Gt(0), update.Convert(graph.Float32).Div(over.Max(1e-9)).Min(1), 1.)
@@ -80,7 +80,7 @@ func (e *QLearning) actingParams(p Params, update, updates *graph.Array) Params 
 }
 
 func (e *QLearning) scaleRewards(rewards *graph.Array) *graph.Array {
-	return graph.Mul(rewards, e.RewardScale.Array())
+	return rewards.Mul(e.RewardScale.Array())
 }
 
 func (*QLearning) fields(b batch) batch {
@@ -88,7 +88,7 @@ func (*QLearning) fields(b batch) batch {
 	return b
 }
 
-// loss returns half the squared difference between the value of the actions that were taken and its target.
+// loss returns half the squared difference between the values of the actions and their targets.
 func (*QLearning) loss(u *update, _ Params, out outputs, b batch,
 	_ func(*graph.Array) *graph.Array) (*graph.Array, losses) {
 	type step struct{ Action, Target, Valid *graph.Array }
@@ -103,7 +103,7 @@ func (*QLearning) loss(u *update, _ Params, out outputs, b batch,
 
 func (*QLearning) optimizer(rate *graph.Array) optim.Transform { return optim.RAdam(rate) }
 
-// metrics returns those of ppo without those of the policy's gradient, with epsilon after those of episodes.
+// metrics returns ppo's metrics without the policy's, and epsilon before the value's.
 func (*QLearning) metrics(ppo []string) []string {
 	names := slices.DeleteFunc(ppo, func(name string) bool {
 		return slices.Contains([]string{"policy_loss", "entropy", "kl", "clip_fraction"}, name)

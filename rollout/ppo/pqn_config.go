@@ -13,11 +13,11 @@ func init() {
 	run.MustRegister(run.Kind{
 		Name:  "pqn",
 		Short: "Learn the values of actions by parallelised Q-learning",
-		Long: "Pqn learns the values of actions (Q-learning) of many environments at a time, without a replay buffer " +
-			"and without a second,\n" +
-			"slower network: what it collects is learned at once, towards Q(lambda) returns, by a network whose " +
-			"layers are normalised.\n" +
-			"Actions are the best ones, or with a probability epsilon any. An update is one compiled program.",
+		Long: "Pqn learns the values of actions (Q-learning) from many environments at a time, without a replay " +
+			"buffer and without a target\n" +
+			"network: each rollout is learned at once, towards Q(lambda) returns, by a network with normalised " +
+			"layers. It plays the best\n" +
+			"action, or with the probability epsilon a random action. An update is one compiled program.",
 		Example: "  xlarun pqn CartPole-v1\n  xlarun pqn Catch-bsuite-v1 --policy normedmlp:64 --learning-rate " +
 			"1e-3\n  xlarun pqn CartPole-v1 --agents 8 --learning-rate 1e-4..1e-3 --target 0",
 		Argument: "env",
@@ -34,10 +34,10 @@ func init() {
 // PQN is one experiment of parallelised Q-learning (Gallici et al., "Simplifying deep temporal difference learning",
 // 2024). Start from DefaultPQN.
 //
-// It collects, cuts, shuffles and saves as ppo does. What differs is in pqn.go: one network, whose outputs are the
-// values of the actions; epsilonGreedy play; half the squared difference from Q(s, a) as the loss; and RAdam. The
-// target of a value is r + gamma ((1 - lambda) max Q(s', a) + lambda times the target of the next step). It is the
-// target that ppo's critic has if the value of a state is the value of its best action.
+// It shares ppo's rollout, tiles, minibatches and checkpoints. pqn.go has the differences: one network, whose outputs
+// are the values of the actions; epsilonGreedy play; half the squared error of Q(s, a) as the loss; and RAdam. The
+// target of a value is r + gamma ((1 - lambda) max Q(s', a) + lambda times the target of the next step). This is the
+// target of ppo's critic if the value of a state is the value of its best action.
 type PQN struct {
 	run.Scene
 	Amounts
@@ -49,8 +49,8 @@ type PQN struct {
 	run.Common
 }
 
-// DefaultPQN returns the settings of the paper for CartPole, except that layers have 128 units and that in the end 0.05
-// and not 0.2 of the actions are random.
+// DefaultPQN returns the paper's settings for CartPole, except for layers of 128 units and a final epsilon of 0.05
+// instead of 0.2.
 func DefaultPQN() PQN {
 	return PQN{Scene: run.Scene{Env: "CartPole-v1", Policy: "normedmlp:128,128"},
 		Amounts: Amounts{Steps: 500000, Envs: 32, Horizon: 64, Epochs: 4, Minibatches: 16, Shuffle: "permutation",
@@ -62,7 +62,7 @@ func DefaultPQN() PQN {
 		Crowd: Crowd{Agents: 1}, Aim: run.Aim{Target: "auto", Judge: 100}}
 }
 
-// config returns the settings that ppo has, too.
+// config returns the settings that pqn shares with ppo.
 func (q *PQN) config() Config {
 	c := DefaultConfig()
 	c.NormalizeAdvantages = false
@@ -77,7 +77,7 @@ func (q *PQN) Purpose() string {
 	return c.purpose("pqn", q, &usual)
 }
 
-// Rollout returns how the network is judged and played: by its best actions.
+// Rollout returns how the network is judged and played: it takes the best action.
 func (q *PQN) Rollout() (*episode.Rollout, error) { c := q.config(); return c.Rollout() }
 
 // Check returns the first mistake in the settings, a *settings.Error, before anything is traced or compiled.
@@ -117,12 +117,12 @@ func (q *PQN) program() (*program, error) {
 	spec := play.Env.Spec()
 	actions, ok := spec.Action.(envs.Discrete)
 	if !ok {
-		return nil, settings.Wrong("env", q.Env, "an environment whose actions are one choice among a few, each of "+
-			"which has a value, not %s: ppo takes these", spec.Action)
+		return nil, settings.Wrong("env", q.Env, "an environment with discrete actions, each of which has a value, "+
+			"not %s: use ppo", spec.Action)
 	}
 	if spec.LegalMask {
-		return nil, settings.Wrong("env", q.Env, "an environment whose actions are always legal: of what an episode "+
-			"ends with it is not known which are, and the best value could be that of another. ppo takes these")
+		return nil, settings.Wrong("env", q.Env, "an environment whose actions are always legal: pqn does not know "+
+			"the legal actions after an episode's last step, so the best value could be an illegal action's. Use ppo")
 	}
 	net, err := newNetwork(maker, epsilonGreedy{actions.N, play.Head}, actions.N, 0, true, false)
 	if err != nil {
@@ -141,7 +141,7 @@ func (q *PQN) Measures() []string {
 	return append(metricNames(&q.QLearning, r.Env.Spec()), envSteps)
 }
 
-// Board returns what a display shows.
+// Board returns the rows of the display.
 func (q *PQN) Board() []run.Row {
 	c := q.config()
 	return c.board(&q.QLearning, run.Row{Label: "explores", Parts: []run.Part{

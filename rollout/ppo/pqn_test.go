@@ -184,7 +184,7 @@ func TestPQNLearnsCartPole(t *testing.T) {
 	require.Greater(t, explained, .3)
 }
 
-// Rewards that are no numbers teach nothing.
+// Nothing is learned from rewards that are NaN.
 func TestPQNWithoutNumbers(t *testing.T) {
 	q := smallPQN(func(q *PQN) { q.Env, q.Epochs = "Flawed-v0", 1 })
 	g, err := q.program()
@@ -227,7 +227,7 @@ func TestPQNRefuses(t *testing.T) {
 		}, "minibatches: got 8, want a number that divides 4, the environments"},
 		{func(q *PQN) {
 			q.Env = "Pendulum-v1"
-		}, "an environment whose actions are one choice among a few, each of which has a value"},
+		}, "an environment with discrete actions, each of which has a value"},
 		{func(q *PQN) { q.Env = "Shelf-v0" }, "an environment whose actions are always legal"},
 		{func(q *PQN) { q.Epsilon = settings.Num(1.5) }, "epsilon: got 1.5"},
 		{func(q *PQN) { q.EpsilonEnd = settings.Num(-1) }, "epsilon-end: got -1"},

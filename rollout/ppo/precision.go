@@ -11,32 +11,32 @@ import (
 	"xlarun/xlabridge"
 )
 
-// halfPolicy is a policy that computes in half precision with parameters of float32. Its outputs are float32. What it
-// carries is of half precision, except sums over many steps.
+// halfPolicy is a policy with float32 parameters that computes in half precision. Its outputs are float32. Its carry
+// has half precision, except sums over many steps.
 type halfPolicy struct {
 	policy.Policy
 	half graph.DType
 }
 
-// Start is the policy's, of parameters of half precision.
+// Start returns the policy's carry for parameters of half precision.
 func (c halfPolicy) Start(params any) any { return c.Policy.Start(precision.Cast(c.half, params)) }
 
-// Act answers in float32.
+// Act returns outputs of float32.
 func (c halfPolicy) Act(params, carry any, observation *graph.Array, key random.Key) (any, policy.Output) {
 	next, out := c.Policy.Act(precision.Cast(c.half, params), carry, observation, key)
-	out.Action = graph.Convert(out.Action, graph.Float32)
+	out.Action = out.Action.Convert(graph.Float32)
 	return next, out
 }
 
-// Prepare is the policy's, in half precision.
+// Prepare prepares parameters of half precision.
 func (c halfPolicy) Prepare(params any) any {
 	return prepared(c.Policy, precision.Cast(c.half, params))
 }
 
-// PreparesAlike: parameters are cast once.
+// PreparesAlike reports true, so that parameters are cast once.
 func (c halfPolicy) PreparesAlike() bool { return true }
 
-// half is what networks compute in where it is not float32; auto is resolved by resolved.
+// half returns the dtype of networks, and whether it has half precision. Precision is not auto.
 func (c *Config) half() (graph.DType, bool) {
 	switch c.Precision {
 	case "bf16":
@@ -47,7 +47,8 @@ func (c *Config) half() (graph.DType, bool) {
 	return graph.Float32, false
 }
 
-// resolved has the precision that a backend is to compute in, or refuses one that it has not.
+// resolved returns the config with auto precision replaced by the backend's. Its error is a precision that the backend
+// does not have.
 func (c Config) resolved(b xlabridge.Backend) (Config, error) {
 	if c.Precision == "auto" {
 		c.Precision = "f32"
@@ -61,12 +62,12 @@ func (c Config) resolved(b xlabridge.Backend) (Config, error) {
 	}
 	if c.Precision == "f16" && b.Backend() == (&xlabridge.Reference{}).Backend() {
 		return c, settings.Wrong("precision", c.Precision, "bf16 or f32: the interpreter (--backend reference, "+
-			"--jit=false) stops at the first NaN, and f16 finds the scale of its losses by gradients that are none")
+			"--jit=false) stops at the first NaN, and f16 adjusts the scale of its loss by gradients that are NaN")
 	}
 	return c, nil
 }
 
-// lossScale returns the first loss scale: in f16 one that keeps small gradients from vanishing.
+// lossScale returns the first loss scale: f16 needs a scale that keeps small gradients from vanishing.
 func (c *Config) lossScale() train.LossScale {
 	if c.Precision != "f16" {
 		return train.NoScale{}

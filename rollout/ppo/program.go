@@ -1,6 +1,8 @@
 package ppo
 
 import (
+	"maps"
+
 	"xlarun/graph"
 	"xlarun/graph/optim"
 	"xlarun/rollout/episode"
@@ -16,25 +18,24 @@ type program struct {
 	*network
 	play *episode.Rollout
 	head value.Head
-	rows int // that an epoch shuffles
-	// costlyReset tells that environments are reset only in steps in which an episode ended, and not in all steps
-	// beforehand.
+	rows int // number of rows that an epoch shuffles
+	// costlyReset: environments are reset only in steps in which an episode ended, else in each step in advance.
 	costlyReset bool
 	shards      shards
 	algorithm
 }
 
-// inputs are the inputs of an update that are not handed on.
+// inputs are the inputs of an update that stay the same in the whole run.
 type inputs struct {
 	Settings map[string]*graph.Array // f32[], by name
-	// Each are the settings of which each agent has its own: f32[agents]; of one agent, f32[].
+	// Each has the settings that differ between agents: f32[agents]; within the update of one agent, f32[].
 	Each    map[string]*graph.Array
-	Updates *graph.Array // f32[]: of the whole run, over which the learning rate falls
-	Tiles   *graph.Array // i32[]: tiles of agents that a device trains; population.Tiles.Count
+	Updates *graph.Array // f32[]: updates of the run, over which the learning rate falls
+	Tiles   *graph.Array // i32[]: tiles of agents per device (population.Tiles.Count)
 	Shards  shardInputs  // of one agent
 }
 
-// withInputs returns the program with its inputs in the place of the settings.
+// withInputs returns the program with its inputs in place of the settings.
 func (g *program) withInputs(in inputs) *program {
 	b := *g
 	b.config = settings.Bind(settings.Bind(g.config, in.Settings, ""), in.Each, "")
@@ -62,15 +63,9 @@ func (g *program) inputs(tiles population.Tiles) inputs {
 			delete(in.Settings, name)
 		}
 	}
-	for name, a := range settings.Inputs(g.head, valuePrefix) {
-		in.Settings[name] = a
-	}
-	for name, a := range settings.Inputs(g.algorithm, "") {
-		in.Settings[name] = a
-	}
-	for name, a := range g.play.Inputs() {
-		in.Settings[name] = a
-	}
+	maps.Copy(in.Settings, settings.Inputs(g.head, valuePrefix))
+	maps.Copy(in.Settings, settings.Inputs(g.algorithm, ""))
+	maps.Copy(in.Settings, g.play.Inputs())
 	return in
 }
 
@@ -82,7 +77,7 @@ type hyperparameters struct {
 	stops, normalize bool
 }
 
-// hyperparameters returns those of an update, i32[].
+// hyperparameters returns the hyperparameters of an update, i32[].
 func (g *program) hyperparameters(in inputs, update *graph.Array) hyperparameters {
 	c := g.config
 	h := hyperparameters{LearningRate: c.LearningRate.Array(), Gamma: c.Gamma.Array(), Lambda: c.Lambda.Array(),
@@ -105,7 +100,7 @@ func (g *program) optimizer(h hyperparameters) optim.Transform {
 	return optim.Flattened(optim.Chain(clip, g.algorithm.optimizer(h.LearningRate)))
 }
 
-// update is a program while it is traced, with what is fixed within an update.
+// update is a program while one update is traced, with the values that stay the same in the update.
 type update struct {
 	*program
 	hyperparameters
@@ -115,7 +110,7 @@ type update struct {
 	stepper   train.Stepper[Params, *graph.Array, losses]
 }
 
-// newUpdate returns the update that follows a state.
+// newUpdate returns the update after a state.
 func (g *program) newUpdate(s State, in inputs) *update {
 	b := g.withInputs(in)
 	h := b.hyperparameters(in, s.Update)
@@ -125,8 +120,8 @@ func (g *program) newUpdate(s State, in inputs) *update {
 			Sum: population.Tiles.PairSum}}
 }
 
-// rescaleValues returns the parameters with the layer of values such that it gives what it gave before the value head's
-// state changed.
+// rescaleValues returns the parameters with the layer of values rescaled, so that values stay as they were before the
+// value head's state changed to after.
 func (u *update) rescaleValues(s State, after any) Params {
 	if len(graph.Leaves(s.Value)) == 0 {
 		return s.Params

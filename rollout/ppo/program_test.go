@@ -24,7 +24,8 @@ func traced(t *testing.T, g *program, err error) *graph.Program {
 	return p
 }
 
-// Settings that are numbers are inputs: other ones are the same program. A divergence that ends updates is another one.
+// Settings that are numbers are inputs: other numbers have the same program. A divergence that ends updates is another
+// program.
 func TestNumbersDoNotCompile(t *testing.T) {
 	text := func(g *program, err error) string {
 		l, err := traced(t, g, err).Lower(graph.TargetCPU)

@@ -10,7 +10,7 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// The reward of Gather is the proxy, which decoys raise; without decoys it is what is meant.
+// The reward of Gather is the proxy, which decoys raise. Without decoys it is the true return.
 func TestProxyMetrics(t *testing.T) {
 	for decoys, most := range map[string]float64{"0": 0, "0.3": 100} {
 		_, m := evalUpdates(t, smallProgram(t, func(c *Config) {

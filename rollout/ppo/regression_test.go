@@ -39,7 +39,7 @@ func (e flawed) Step(key random.Key, s, _ *graph.Array,
 	return next, e.Observe(next, p), reward, graph.Ge(next, 4), envs.False()
 }
 
-// lure is one step long: two actions cost 1, the third pays no number.
+// lure is one step long: two actions cost 1, the reward of the third is NaN.
 type lure struct{ flawed }
 
 func init() { envs.MustRegister[*graph.Array, graph.None](lure{}) }
@@ -69,7 +69,7 @@ func TestRegressions(t *testing.T) {
 		require.Zero(t, m["skipped"], "case 1")
 	}
 	require.Positive(t, failed, "case 1")
-	// Case 2: gradients that are no numbers made all parameters NaN.
+	// Case 2: NaN gradients made all parameters NaN.
 	states, metrics := evalUpdates(t, smallProgram(t, func(c *Config) {
 		c.LearningRate, c.Epochs = settings.Num(1e38), 1
 	}), 4)
@@ -110,7 +110,7 @@ func TestRegressions(t *testing.T) {
 	})
 	g, err := c.program()
 	require.NoError(t, err)
-	require.Equal(t, []int{3, 3, 4, 4}, policy.Behind(g.standalone).Init(
+	require.Equal(t, []int{3, 3, 4, 4}, policy.Unwrap(g.standalone).Init(
 		random.New(0)).(policy.CNNParams).Convs[0].W.Dims(), "case 5")
 	// Case 6: matrices by which memory is kept are orthogonal of scale 1.
 	c = small(func(c *Config) { c.Policy = "elman:6" })
@@ -137,7 +137,7 @@ func TestRegressions(t *testing.T) {
 	require.Contains(t, (&Training{config: small(nil), target: math.NaN()}).Ending(
 		run.Metrics{Values: []run.Value{{Name: "recent_return", Number: -1}, {Name: "failed", Number: 7},
 			{Name: "episodes", Number: 0}, {Name: "minibatches", Number: 1}}}),
-		"no episode of the last update had a return that is a number, of 7 that ended", "case 9")
+		"the 7 episodes that ended in the last update have returns that are not finite", "case 9")
 	// Case 10: one lucky episode ended a run: what is recent was one return.
 	for k, weights := range [][]float64{{0, 30}, {9, 30}, {10, 30}, {30, 9.5}} {
 		c := small(func(c *Config) { c.Agents = 2 })
@@ -155,7 +155,7 @@ func TestRegressions(t *testing.T) {
 		require.NoError(t, err, "case 10")
 		require.Equal(t, min(weights[0], weights[1]) >= minEpisodes, m.Done, "case 10: %d", k)
 		_, err = r.metrics(numbers[1:])
-		require.ErrorContains(t, err, "an update gives 37 numbers, and 19 metrics of 2 agents were wanted", "case 10")
+		require.ErrorContains(t, err, "an update returned 37 numbers, want 19 metrics of 2 agents", "case 10")
 	}
 	// Case 11: infinite rewards were learned where rewards are normalised.
 	d := discountedSums{graph.Zeros(graph.ShapeOf(graph.Float32, 1)), policy.NoMoments()}
@@ -173,9 +173,9 @@ func TestRegressions(t *testing.T) {
 	// further agents.
 	for _, id := range []string{"Untold-v0", "Twice-v0"} {
 		_, err := New(&xlabridge.Reference{}, small(func(c *Config) { c.Env = id }))
-		require.ErrorContains(t, err, "the environment "+id+" gives 2 objectives, and its Spec names ", "case 12")
+		require.ErrorContains(t, err, "the environment "+id+" returns 2 objectives, and its Spec names ", "case 12")
 	}
-	// Case 13: objectives whose names are those of other metrics, or of each other, were written twice under one name.
+	// Case 13: objectives with the names of other metrics, or of each other, were written twice under one name.
 	require.Equal(t, []string{"objective_entropy", "a_b", "objective_a_b", "objective_env_steps",
 		"objective_objective_entropy"},
 		objectiveNames([]string{"entropy", "a b", "a_b", "env_steps", "objective entropy"}, []string{"entropy"}),

@@ -1,6 +1,7 @@
 package ppo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -12,15 +13,15 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// configuration is a set of agents with the same settings, and their returns.
+// configuration is a group of agents with the same settings.
 type configuration struct {
-	values  []float64 // of the settings that agents have of their own, in the order of the names
+	values  []float64 // of the settings that differ between agents, in the order of their names
 	returns []float64 // recent returns
 	agents  []int
 }
 
-// ownSettings returns the names of the settings that agents have of their own, and the values for each agent.
-func (c *Config) ownSettings() (names []string, values map[string][]float64) {
+// agentSettings returns the names of the settings that differ between agents, and the value of each for each agent.
+func (c *Config) agentSettings() (names []string, values map[string][]float64) {
 	values = c.perAgent()
 	for _, f := range settings.Fields(c) {
 		if n, ok := f.Several(); ok && n.Each != "" {
@@ -30,37 +31,30 @@ func (c *Config) ownSettings() (names []string, values map[string][]float64) {
 	return names, values
 }
 
-// configurations returns the configurations of the agents, the highest interquartile mean first; nil if all agents have
-// the same settings.
+// configurations returns the configurations of the agents, the highest interquartile mean first; nil if no setting
+// differs.
 func (t *Training) configurations() (names []string, all []configuration) {
-	names, values := t.config.ownSettings()
+	names, values := t.config.agentSettings()
 	if len(names) == 0 {
 		return nil, nil
 	}
-	at := map[string]int{}
-	for agent, x := range t.recent {
+	index := map[string]int{}
+	for agent, recent := range t.recent {
 		var own []float64
 		for _, name := range names {
 			own = append(own, values[name][agent])
 		}
 		key := fmt.Sprint(own)
-		i, there := at[key]
-		if !there {
+		i, ok := index[key]
+		if !ok {
 			i = len(all)
-			at[key] = i
+			index[key] = i
 			all = append(all, configuration{values: own})
 		}
-		all[i].returns, all[i].agents = append(all[i].returns, x), append(all[i].agents, agent)
+		all[i].returns, all[i].agents = append(all[i].returns, recent), append(all[i].agents, agent)
 	}
-	slices.SortStableFunc(all, func(a, b configuration) int { // one whose return is not known is the last
-		x, y := aggregate.IQM(aggregate.Of(a.returns)), aggregate.IQM(aggregate.Of(b.returns))
-		switch {
-		case x > y || math.IsNaN(y) && !math.IsNaN(x):
-			return -1
-		case y > x || math.IsNaN(x) && !math.IsNaN(y):
-			return 1
-		}
-		return 0
+	slices.SortStableFunc(all, func(a, b configuration) int { // the highest first; cmp puts NaN last
+		return cmp.Compare(aggregate.IQM(aggregate.Of(b.returns)), aggregate.IQM(aggregate.Of(a.returns)))
 	})
 	return names, all
 }
@@ -69,13 +63,13 @@ func (t *Training) configurations() (names []string, all []configuration) {
 func (t *Training) estimate(returns []float64) aggregate.Interval {
 	all, err := aggregate.Intervals(aggregate.Of(returns), aggregate.Options{Seed: uint64(t.config.Seed)},
 		aggregate.IQM)
-	if err != nil { // of no agent
+	if err != nil { // no agents
 		return aggregate.Interval{Point: math.NaN(), Low: math.NaN(), High: math.NaN()}
 	}
 	return all[0]
 }
 
-// jsonNumbers returns numbers for a JSON file, in which those that are not finite are null.
+// jsonNumbers returns numbers for a JSON file. Numbers that are not finite are null.
 func jsonNumbers(numbers []float64) []*float64 {
 	out := make([]*float64, len(numbers))
 	for i, x := range numbers {
@@ -90,20 +84,20 @@ func finite(numbers ...float64) bool {
 	return !slices.ContainsFunc(numbers, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// Files returns the file of several agents: the recent return of each, and the configurations.
+// Files returns the file of several agents: recent returns and configurations.
 func (t *Training) Files(bool) ([]run.File, error) {
 	if t.config.Agents == 1 || len(t.recent) == 0 {
 		return nil, nil
 	}
 	file := map[string]any{"recent_return": jsonNumbers(t.recent)} // null where no episode has ended
-	sums := func(file map[string]any, returns []float64) {
+	addEstimate := func(file map[string]any, returns []float64) {
 		if iqm := t.estimate(returns); finite(iqm.Point, iqm.Low, iqm.High) {
 			file["interquartile_mean"], file["interval_95"] = iqm.Point, []float64{iqm.Low, iqm.High}
 		}
 	}
-	sums(file, t.recent)
+	addEstimate(file, t.recent)
 	names, all := t.configurations()
-	_, values := t.config.ownSettings()
+	_, values := t.config.agentSettings()
 	for _, name := range names {
 		file[strings.ReplaceAll(name, "-", "_")] = values[name]
 	}
@@ -113,7 +107,7 @@ func (t *Training) Files(bool) ([]run.File, error) {
 		for i, name := range names {
 			one[strings.ReplaceAll(name, "-", "_")] = c.values[i]
 		}
-		sums(one, c.returns)
+		addEstimate(one, c.returns)
 		shown = append(shown, one)
 	}
 	if shown != nil {
@@ -166,7 +160,7 @@ func (t *Training) Table() []string {
 		first[0] = "all"
 	}
 	row(first, t.recent)
-	_ = w.Flush() // of a strings.Builder
+	_ = w.Flush() // a strings.Builder does not fail
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
 	if len(all) > maxTableRows {
 		lines = append(lines, fmt.Sprintf("%d more configurations are in agents.json", len(all)-maxTableRows))

@@ -8,21 +8,20 @@ import (
 	"xlarun/xlabridge"
 )
 
-// shards are how the work of one agent is cut over the devices: its environments, and the rows of a minibatch. The cuts
-// follow from the config alone, so results are the same to the byte on any number of devices. What is one tile, each
-// device computes by itself.
+// shards are the tiles of one agent's work, which are cut over the devices. They follow from the config alone, so
+// results are the same to the byte on any number of devices. Work of a single tile is repeated on each device.
 type shards struct {
-	Envs population.Tiles // of environments, which play and are evaluated together
-	Rows population.Tiles // of a minibatch's rows, one tile an item: their gradients are added in order
+	Envs population.Tiles // of environments
+	Rows population.Tiles // of a minibatch's rows, one tile an item; their gradients are added in order
 }
 
-// whole returns the shards of an agent whose work is not cut.
+// whole returns one tile of environments and one tile of rows.
 func (c *Config) whole() shards {
 	return shards{population.CutTiles(c.Envs, c.Envs, 1), population.CutTiles(1, 1, 1)}
 }
 
-// shardInputs are the tiles of a device, as inputs of the program (population.Tiles.Count). There are none if nothing
-// is cut.
+// shardInputs are the numbers of tiles of a device, i32[], as inputs of the program (population.Tiles.Count). They are
+// nil if nothing is cut.
 type shardInputs struct {
 	Envs *graph.Array `tree:"optional"`
 	Rows *graph.Array `tree:"optional"`
@@ -36,17 +35,17 @@ func (s shards) inputs() (in shardInputs) {
 }
 
 const (
-	// maxShards is the number of parts that an agent's work is cut into at most: each costs a pass over the parameters.
+	// maxShards is the largest number of tiles. Each costs a pass over the parameters.
 	maxShards = 8
-	// minRows and minEnvs are the steps of a minibatch, and the environments, of a part: with fewer its vectors are
-	// half empty, and handing results over takes longer than making them.
-	minRows, minEnvs = 256, 32
-	// minHalf are the steps of half a minibatch that is cut in two although it has too few for more: two cores are of
-	// some use even there.
+	// minSteps and minEnvs are the smallest numbers of a minibatch's steps and of environments in a tile. With fewer,
+	// vectors are half empty and communication takes longer than computation.
+	minSteps, minEnvs = 256, 32
+	// minHalf is the smallest number of steps in a tile of a minibatch that is cut in two because it is too small for
+	// minSteps.
 	minHalf = 64
 )
 
-// shardsOf returns the largest power of two, at most maxShards, that cuts n evenly into parts of at least size.
+// shardsOf returns the largest power of two, at most maxShards, that cuts n into equal parts of size or more.
 func shardsOf(n, size int) int {
 	p := 1
 	for p < maxShards && n%(2*p) == 0 && n/(2*p) >= size {
@@ -55,7 +54,8 @@ func shardsOf(n, size int) int {
 	return p
 }
 
-// shards returns the shards of one agent on the first devices of a backend. On accelerators one device does it all.
+// shards returns the shards of one agent on the first devices of a backend. rows is the number of rows that an epoch
+// shuffles. On accelerators one device does all the work.
 func (c *Config) shards(b xlabridge.Backend, rows int) (shards, error) {
 	devices, err := c.devices(b)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Config) shards(b xlabridge.Backend, rows int) (shards, error) {
 	perPart := rows / c.Minibatches / c.Accumulate
 	stepsPerRow := c.perUpdate() / rows
 	rowsOf := func(steps int) int { return (steps + stepsPerRow - 1) / stepsPerRow }
-	envs, learn := shardsOf(c.Envs, minEnvs), shardsOf(perPart, rowsOf(minRows))
+	envs, learn := shardsOf(c.Envs, minEnvs), shardsOf(perPart, rowsOf(minSteps))
 	if learn == 1 && perPart%2 == 0 && perPart/2 >= rowsOf(minHalf) {
 		learn = 2
 	}

@@ -44,7 +44,7 @@ var sharded = map[string]struct {
 	}, 2, 2, true},
 }
 
-// One agent's work is cut over the devices, and comes to the same bytes on any number of them.
+// One agent's work is cut over the devices, with the same bytes on any number of them.
 func TestShardsOverDevices(t *testing.T) {
 	b := xlatest.Open(t, 3)
 	for name, c := range sharded {

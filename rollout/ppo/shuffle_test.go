@@ -36,8 +36,8 @@ func (u *update) gradientOf(s State, all minibatches, rows []int32, parts int) t
 	return u.stepper.Gradient(train.State[Params]{Params: s.Params, Scale: train.NoScale{}}, graph.Int32s(rows))
 }
 
-// The gradient of a minibatch in parts is that of the whole, and so are the losses: of transitions, of blocks and of
-// sequences. Advantages are normalised by those of the whole minibatch.
+// Gradient and losses of a minibatch are the same in parts and as a whole, for transitions, blocks and sequences.
+// Advantages are normalised by the whole minibatch.
 func TestAccumulatedGradient(t *testing.T) {
 	for i, c := range []struct {
 		policy, shuffle string
@@ -64,7 +64,7 @@ func TestAccumulatedGradient(t *testing.T) {
 	}
 }
 
-// A block is a step of all environments: rows of blocks are those of the transitions that they hold.
+// A block is a step of all environments: its rows are the rows of its transitions.
 func TestBlocks(t *testing.T) {
 	u, s, b := testBatch(t, nil)
 	single := u.minibatches(s.Worlds, b)

@@ -8,14 +8,13 @@ import (
 	"xlarun/rollout/train"
 )
 
-// State is everything that one update of one agent hands to the next. Its leaves are saved under the names of the
-// fields.
+// State is the state of one agent between updates. Its leaves are saved under the names of the fields.
 type State struct {
 	Params    Params
 	Optimizer any
 	Value     any // state of the value head
 	Scale     train.LossScale
-	Worlds    EnvState     // of all environments, on axis 0
+	Worlds    EnvState     // the environments, on axis 0
 	Key       random.Key   // of the agent; update u uses FoldIn(Key, u)
 	Update    *graph.Array // i32[]: updates done
 	Recent    recent
@@ -29,16 +28,16 @@ type EnvState struct {
 	State       any // of the environment
 	Observation *graph.Array
 	Drawn       any          // the environment's parameters in this episode; graph.None{} if they are always the same
-	Actor       any          // what the actor carries into the next step
-	Critic      any          // what the critic carries into the next step; graph.None{} if the actor carries it
+	Actor       any          // the actor's carry
+	Critic      any          // the carry of a separate critic, else graph.None{}
 	Return      *graph.Array // f32[]: of the episode so far
 	Length      *graph.Array // f32[]: steps of the episode so far
 }
 
-// recent is the mean return of about the last 100 episodes: each counts 0.99 times as much as the one after it.
+// recent is the mean return of about the last 100 episodes: each weighs 0.99 times as much as the episode after it.
 type recent struct{ Sum, Weight *graph.Array }
 
-// recentDecay is the weight of an episode, relative to the one after it.
+// recentDecay is the weight of an episode relative to the episode after it.
 const recentDecay = .99
 
 // mean returns the mean return, NaN if no episode has ended.
@@ -46,21 +45,21 @@ func (r recent) mean() *graph.Array {
 	return graph.Select(r.Weight.Gt(0), r.Sum.Div(r.Weight.Max(1e-9)), math.NaN())
 }
 
-// with returns what is recent after the episodes of one more update.
+// with adds the episodes of an update.
 func (r recent) with(e episodes) recent {
-	kept := e.Count.Mul(math.Log(recentDecay)).Exp()
-	return recent{r.Sum.Mul(kept).Add(e.Return), r.Weight.Mul(kept).Add(e.Count)}
+	decay := e.Count.Mul(math.Log(recentDecay)).Exp()
+	return recent{r.Sum.Mul(decay).Add(e.Return), r.Weight.Mul(decay).Add(e.Count)}
 }
 
 // best is the actor with the highest recent return so far.
 type best struct {
 	Actor       any
-	Observation observationScale // how its observations were normalised
+	Observation observationScale // by which its observations were normalised
 	Return      *graph.Array     // f32[]
 }
 
 // minEpisodes is the weight of recent episodes below which their mean is too noisy: until then the best actor is the
-// last one.
+// last actor.
 const minEpisodes = 10
 
 // better returns other if its return is higher, or if force.

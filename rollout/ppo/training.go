@@ -20,13 +20,13 @@ type Training struct {
 	program *program
 	target  float64 // NaN: none
 	profile run.Profile
-	recent  []float64 // recent return of each agent after the last update of this run; nil before one
+	recent  []float64 // recent return of each agent after the last update of this run; nil before the first update
 }
 
 // Start checks the settings, traces and compiles an update (through the cache) and puts the first state on the device.
 func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
 
-// New is Start, and returns a Training.
+// New is Start with a Training as its result.
 func New(b xlabridge.Backend, c Config) (*Training, error) {
 	c, err := c.resolved(b)
 	if err != nil {
@@ -73,7 +73,7 @@ func newTraining(b xlabridge.Backend, c Config, g *program, purpose string) (*Tr
 	return t, nil
 }
 
-// Step is one update of all agents: one call of the compiled program.
+// Step is one update of all agents.
 func (t *Training) Step() (run.Metrics, error) {
 	v, err := t.Numbers()
 	if err != nil {
@@ -82,13 +82,13 @@ func (t *Training) Step() (run.Metrics, error) {
 	return t.metrics(v)
 }
 
-// metrics returns the metrics of an update, given its numbers on the host: a row for each agent.
+// metrics returns the metrics of an update, given its numbers v, a row for each agent.
 func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	names, agents := t.program.metricNames(), t.config.Agents
 	k := len(names) + 1
 	if len(v) != k*agents {
-		return run.Metrics{}, fmt.Errorf("an update gives %d numbers, and %d metrics of %d agents were wanted", len(v),
-			k, agents)
+		return run.Metrics{}, fmt.Errorf("an update returned %d numbers, want %d metrics of %d agents", len(v), k,
+			agents)
 	}
 	of := func(metric int) (each []float64) {
 		for agent := range agents {
@@ -108,8 +108,8 @@ func (t *Training) metrics(v []float64) (run.Metrics, error) {
 	return m, nil
 }
 
-// Candidates returns the actor as it is, and the actor that had the highest recent return so far. With several agents
-// each is of the agent with the highest.
+// Candidates returns the last actor, and the actor with the highest recent return so far. With several agents both are
+// the best over the agents.
 func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	v, err := t.Unflatten(s)
 	if err != nil {
@@ -118,15 +118,15 @@ func (t *Training) Candidates(s run.Snapshot) ([]run.Candidate, error) {
 	state := v.(State)
 	candidates := []run.Candidate{{Name: "last"}, {Name: "best_ever"}}
 	err = graph.Try(func() {
-		last, ever := state, state.Best
+		last, best := state, state.Best
 		if t.config.Agents > 1 {
 			recent, highest := nanToLowest(state.Recent.mean()), nanToLowest(state.Best.Return)
 			found := highest.ReduceMax(0).Gt(math.Inf(-1)) // at least one agent has a best return
 			last = at(state, recent.ArgMax(0))
-			ever = at(state.Best, graph.Select(found, highest.ArgMax(0), recent.ArgMax(0)))
+			best = at(state.Best, graph.Select(found, highest.ArgMax(0), recent.ArgMax(0)))
 		}
 		candidates[0].Params = t.member(last.Params.Actor, last.Observed.scale())
-		candidates[1].Params = t.member(ever.Actor, ever.Observation)
+		candidates[1].Params = t.member(best.Actor, best.Observation)
 	})
 	for i := range candidates {
 		if err == nil {
@@ -141,7 +141,7 @@ func at[T any](tree T, i *graph.Array) T {
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return graph.DynamicIndex(a, i, 0) }, tree)
 }
 
-// nanToLowest returns x with -Inf in the place of NaN.
+// nanToLowest returns x with -Inf in place of NaN.
 func nanToLowest(x *graph.Array) *graph.Array { return graph.Select(x.IsNaN(), math.Inf(-1), x) }
 
 // member returns an actor as it is saved.
@@ -149,8 +149,8 @@ func (t *Training) member(actor any, scale observationScale) any {
 	return scale.member(t.program.member(Params{Actor: actor}))
 }
 
-// Ending sums up the run, with the interquartile mean of several agents. It is called after every update; the interval,
-// which takes thousands of resamples, follows after the last.
+// Ending summarises the run, with the interquartile mean of several agents. The interval, which takes thousands of
+// resamples, is computed only after the last update.
 func (t *Training) Ending(last run.Metrics) string {
 	text := t.ending(last)
 	if t.config.Agents == 1 || len(t.recent) == 0 {
@@ -177,13 +177,13 @@ func (t *Training) ending(last run.Metrics) string {
 	episodes, _ := last.Get("episodes")
 	switch {
 	case failed > 0 && episodes == 0:
-		return fmt.Sprintf("recent return %s; no episode of the last update had a return that is a number, of %.0f "+
-			"that ended", number(recent), failed)
+		return fmt.Sprintf("recent return %s; the %.0f episodes that ended in the last update have returns that are "+
+			"not finite", number(recent), failed)
 	case math.IsNaN(recent):
-		return "no episode has ended with a return that is a number"
+		return "no episode has ended with a finite return"
 	case skipped > 0 && minibatches == 0:
-		return "recent return " + number(recent) + "; nothing is learned any more: no gradient of the last update is " +
-			"a number (a lower --learning-rate may help)"
+		return "recent return " + number(recent) + "; learning has stopped: no gradient of the last update is finite " +
+			"(try a lower --learning-rate)"
 	case math.IsNaN(t.target):
 		return "recent return " + number(recent)
 	case last.Done:

@@ -136,7 +136,7 @@ func pqn(change func(q *PQN)) starter {
 	return func(t *testing.T, b xlabridge.Backend) *Training { return startPQN(t, b, smallPQN(change)) }
 }
 
-// A run goes on from a snapshot to the byte, with everything that a state can have, and its candidates are what play,
+// A run resumes from a snapshot to the byte, with everything that a state can have, and its candidates are what play,
 // export and episode.Load take.
 func TestResumesToTheByte(t *testing.T) {
 	b := xlatest.Open(t, 1)

@@ -1,8 +1,6 @@
 package ppo
 
 import (
-	"math"
-
 	"xlarun/envs"
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -12,29 +10,29 @@ import (
 )
 
 // This file is an update of proximal policy optimization, from the step of an environment to the whole (Schulman et
-// al., "Proximal policy optimization algorithms", 2017). The functions have the names and the order of PureJaxRL's
-// ppo.py.
+// al., "Proximal policy optimization algorithms", 2017). The functions have the names and the order of those in
+// PureJaxRL's ppo.py.
 
-// transition is one step of one environment. A rollout is a tree of them with leaves [steps, environments, …].
+// transition is one step of one environment. A rollout is a tree of transitions with leaves [steps, environments, …].
 type transition struct {
 	Observation *graph.Array
 	Legal       *graph.Array `tree:"optional"` // bool[n]; nil if all actions are legal
 	Outputs     *graph.Array `tree:"optional"` // of the actor
 	Action      *graph.Array // as the distribution draws it
-	Key         random.Key   // for what the networks draw in this step
-	First       *graph.Array // bool[]: an episode begins, so nothing is remembered
+	Key         random.Key   // of the networks in this step
+	First       *graph.Array // bool[]: an episode begins, and the networks' memory is empty
 	Reward      *graph.Array // f32[]
 	Terminated  *graph.Array // bool[]
 	Truncated   *graph.Array // bool[]
 	// NextObservation is the observation after the step, before any reset.
 	NextObservation *graph.Array `tree:"optional"`
-	Carry           any          // what the actor carries after the step, before any reset
+	Carry           any          // the actor's carry after the step, before any reset
 	Return          *graph.Array // f32[]: of the episode so far, this step included
-	Length          *graph.Array // f32[]: steps of the episode so far, this one included
+	Length          *graph.Array // f32[]: steps of the episode so far, this step included
 	// Objectives are the environment's objectives of the episode so far, f32[k]; nil if it has none.
 	Objectives *graph.Array `tree:"optional"`
 
-	// What the networks give after the rollout; values are in the units of rewards.
+	// evaluate adds these. Values have the units of rewards.
 	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action
 	Value     *graph.Array `tree:"optional"` // f32[]: of Observation
 	NextValue *graph.Array `tree:"optional"` // f32[]: of NextObservation
@@ -43,7 +41,7 @@ type transition struct {
 // done returns bool[…]: the step ended an episode.
 func (t transition) done() *graph.Array { return t.Terminated.Or(t.Truncated) }
 
-// envStep takes one step of one environment, without a reset. actor are the prepared parameters of the actor.
+// envStep takes one step of one environment, without a reset. actor is the actor's parameters, prepared for many steps.
 func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvState, transition) {
 	params := u.envParams(s)
 	carry, out := u.actor.Act(actor, s.Actor, u.normalize.apply(s.Observation), keys.Policy)
@@ -60,12 +58,12 @@ func (u *update) envStep(p Params, actor any, s EnvState, keys stepKeys) (EnvSta
 	if scorer := envs.PartsOf(u.play.Env).Scorer; scorer != nil {
 		t.Objectives = scorer.Objectives(state, params)
 	}
-	// The critic's memory moves once all steps are made.
+	// evaluate moves the critic's carry.
 	return EnvState{State: state, Observation: observation, Drawn: s.Drawn, Actor: carry, Critic: s.Critic,
 		Return: t.Return, Length: t.Length}, t
 }
 
-// rollout plays the steps of all environments: states have the environments on axis 0.
+// rollout plays the steps of all environments. states have the environments on axis 0, keys the steps.
 func (u *update) rollout(p Params, states EnvState, keys stepKeys) (EnvState, transition) {
 	actor := preparedOnce(u.actor, p.Actor)
 	return scanPacked(func(states EnvState, keys stepKeys) (EnvState, transition) {
@@ -76,13 +74,13 @@ func (u *update) rollout(p Params, states EnvState, keys stepKeys) (EnvState, tr
 	}, states, keys, graph.LoopName(episode.StepsLoop))
 }
 
-// evaluate fills in what the networks say about a rollout that began with the states before and ended with those after.
+// evaluate adds values and log probabilities to a rollout that began with the states before and ended with the states
+// after. It returns after with the critic's carry.
 func (u *update) evaluate(s State, before, after EnvState, t transition) (EnvState, transition) {
-	t = graph.Once(t)
 	p := u.critic.prepare(s.Params)
+	normalize := graph.VMap(graph.VMap(u.normalize.apply))
 	normalized := t
-	normalized.Observation = graph.VMap(graph.VMap(u.normalize.apply))(t.Observation)
-	normalized.NextObservation = graph.VMap(graph.VMap(u.normalize.apply))(t.NextObservation)
+	normalized.Observation, normalized.NextObservation = normalize(t.Observation), normalize(t.NextObservation)
 	outputs, carries, critic := u.critic.rollout(p, before.Critic, normalized)
 	after.Critic = critic
 	read := func(out *graph.Array) *graph.Array { return u.head.Read(s.Value, out) }
@@ -98,19 +96,20 @@ func (u *update) evaluate(s State, before, after EnvState, t transition) (EnvSta
 	return after, t
 }
 
-// calculateGAE returns the advantages of a rollout and the targets of its values, f32[steps, environments].
+// calculateGAE returns the advantages of a rollout and the targets of its values, f32[steps, environments] each.
+// rewards, f32[steps, environments], are scaled.
 func calculateGAE(rewards *graph.Array, t transition, gamma, lambda *graph.Array) (advantages, targets *graph.Array) {
-	type pair = graph.Pair[*graph.Array, *graph.Array]
-	// If the last step ended no episode, the next update begins with what it led to. Else no value counts after it.
+	// The value after the last step counts only if it ended no episode.
 	last := t.NextValue.Index(t.NextValue.Dim(0) - 1)
-	type steps struct{ Reward, Value, Next, Terminated, Truncated *graph.Array }
-	return graph.VMap2(func(s steps, last *graph.Array) pair {
-		return graph.PairOf(advantage.GAE(s.Reward, s.Value, s.Next, s.Terminated, s.Truncated, last, gamma, lambda))
-	}, graph.InAxes(1, 0), graph.OutAxis(1))(steps{rewards, t.Value, t.NextValue, t.Terminated, t.Truncated},
-		last).Unpack()
+	type steps struct{ Reward, Value, NextValue, Terminated, Truncated *graph.Array }
+	all := steps{rewards, t.Value, t.NextValue, t.Terminated, t.Truncated}
+	return graph.VMap2(func(s steps, last *graph.Array) graph.Pair[*graph.Array, *graph.Array] {
+		return graph.PairOf(advantage.GAE(s.Reward, s.Value, s.NextValue, s.Terminated, s.Truncated, last, gamma,
+			lambda))
+	}, graph.InAxes(1, 0), graph.OutAxis(1))(all, last).Unpack()
 }
 
-// batch is what is learned from transitions.
+// batch is the part of transitions that is learned from.
 type batch struct {
 	Observation *graph.Array // normalised
 	Legal       *graph.Array `tree:"optional"` // bool[n]
@@ -119,10 +118,11 @@ type batch struct {
 	First       *graph.Array // bool[]
 	Target      *graph.Array // f32[]: of the value
 
-	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action, when it was drawn
+	// An algorithm leaves out what its loss does not read.
+	LogProb   *graph.Array `tree:"optional"` // f32[]: of Action, before the update
 	Value     *graph.Array `tree:"optional"` // f32[]: before the update
 	Advantage *graph.Array `tree:"optional"` // f32[]; NaN: nothing is learned from the transition
-	Valid     *graph.Array `tree:"optional"` // bool[]: something is learned from the transition
+	Valid     *graph.Array `tree:"optional"` // bool[]: the transition is learned from
 }
 
 func (b batch) inputs() stepInputs { return stepInputs{b.Observation, b.First, b.Key} }
@@ -130,8 +130,8 @@ func (b batch) inputs() stepInputs { return stepInputs{b.Observation, b.First, b
 // losses are the parts of a loss, each f32[].
 type losses struct{ Policy, Value, Entropy, KL, ClipFraction *graph.Array }
 
-// loss returns the clipped loss of transitions along axis 0. normalize normalises advantages by those of the whole
-// minibatch. Transitions whose advantage is NaN count as if they had no loss.
+// loss returns the clipped loss of transitions along axis 0. normalize normalises advantages by the whole minibatch.
+// The loss of a transition whose advantage is NaN is 0.
 func (*proximal) loss(u *update, p Params, out outputs, b batch,
 	normalize func(advantages *graph.Array) *graph.Array) (*graph.Array, losses) {
 	logProb, entropy := graph.VMap2(func(out, action *graph.Array) graph.Pair[*graph.Array, *graph.Array] {
@@ -151,14 +151,15 @@ func (*proximal) loss(u *update, p Params, out outputs, b batch,
 		Policy:  mean(ratio.Mul(advantage).Min(clipped.Mul(advantage))).Neg(),
 		Value:   mean(valueLoss),
 		Entropy: mean(entropy),
-		// expm1, since exp(x) - 1 of a small x is rounding, sometimes below 0
+		// expm1, because exp(x) - 1 of a small x is mostly rounding, sometimes below 0
 		KL:           mean(graph.Expm1(logRatio).Sub(logRatio)),
 		ClipFraction: mean(ratio.Sub(1).Abs().Gt(u.Clip).Convert(graph.Float32)),
 	}
 	return l.Policy.Add(u.ValueWeight.Mul(l.Value)).Sub(u.EntropyWeight.Mul(l.Entropy)), l
 }
 
-// normalizer returns a function that normalises advantages by the mean and standard deviation of these, without NaN.
+// normalizer returns a function that normalises advantages by the mean and standard deviation of the given advantages,
+// without NaN.
 func normalizer(advantages *graph.Array) func(*graph.Array) *graph.Array {
 	valid := advantages.IsNaN().Not()
 	n := valid.Convert(graph.Float32).Sum().Max(1)
@@ -168,15 +169,14 @@ func normalizer(advantages *graph.Array) func(*graph.Array) *graph.Array {
 	return func(x *graph.Array) *graph.Array { return x.Sub(average).Div(deviation) }
 }
 
-// lossMetrics are what is known of the minibatches of an update, each f32[]: sums while epochs run, then means, except
-// Minibatches and Skipped, which count. A skipped minibatch has a gradient that is not finite and counts for nothing
-// else.
+// lossMetrics are metrics of an update's minibatches, f32[] each: sums while epochs run, then means. Minibatches and
+// Skipped are counts. A minibatch is skipped if its gradient is not finite; it counts only in Skipped.
 type lossMetrics struct {
 	Losses                             losses
 	GradientNorm, Minibatches, Skipped *graph.Array
 }
 
-// epochState is what minibatches and epochs hand on.
+// epochState is the carry of the loops over epochs and minibatches.
 type epochState struct {
 	Train   train.State[Params]
 	Metrics lossMetrics
@@ -184,7 +184,7 @@ type epochState struct {
 	Stop    *graph.Array // bool[]: the policy has moved far enough
 }
 
-// updateMinibatch takes one step of the optimiser with the rows i32[n] of a minibatch.
+// updateMinibatch takes one step of the optimiser. rows, i32[n], are the rows of the minibatch.
 func (u *update) updateMinibatch(s epochState, rows *graph.Array) (epochState, lossMetrics) {
 	state, result := u.stepper.Step(s.Train, rows)
 	m := lossMetrics{result.Metrics, result.GradientNorm, graph.Scalar(1), graph.Scalar(0)}
@@ -194,7 +194,7 @@ func (u *update) updateMinibatch(s epochState, rows *graph.Array) (epochState, l
 	return s, m
 }
 
-// updateEpoch goes through all minibatches, whose rows are order i32[minibatches, n].
+// updateEpoch goes through all minibatches. order, i32[minibatches, n], has the rows of each.
 func (u *update) updateEpoch(s epochState, order *graph.Array) epochState {
 	s, each := graph.Scan(u.updateMinibatch, s, order, graph.LoopName(minibatchesLoop))
 	s.Epoch = s.Epoch.Add(1)
@@ -205,17 +205,13 @@ func (u *update) updateEpoch(s epochState, order *graph.Array) epochState {
 	return s
 }
 
-// updateEpochs goes through n rows several times, each time in another order.
+// updateEpochs goes through n rows once an epoch, each time in another order, until the policy has moved far enough.
 func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) (train.State[Params], lossMetrics) {
-	c := u.config
-	orders := graph.VMap(func(key random.Key) *graph.Array {
-		return random.Permutation(key, n)
-	})(graph.Once(random.Split(key, c.Epochs)))
-	orders = graph.Once(orders.Reshape(c.Epochs, c.Minibatches, n/c.Minibatches))
+	orders := u.shuffledRows(key, n)
 	s := epochState{start, noMetrics(), graph.Zeros(graph.ShapeOf(graph.Int32)), graph.Zeros(graph.ShapeOf(graph.Bool))}
 	if u.stops {
 		s = graph.NamedWhile(epochsLoop, func(s epochState) *graph.Array {
-			return s.Epoch.Lt(c.Epochs).And(s.Stop.Not())
+			return s.Epoch.Lt(u.config.Epochs).And(s.Stop.Not())
 		}, func(s epochState) epochState { return u.updateEpoch(s, graph.DynamicIndex(orders, s.Epoch, 0)) }, s)
 	} else {
 		s, _ = graph.Scan(func(s epochState, order *graph.Array) (epochState, graph.None) {
@@ -229,30 +225,22 @@ func (u *update) updateEpochs(key random.Key, n int, start train.State[Params]) 
 // metricsRow).
 func (g *program) updateStep(s State, in inputs) (State, *graph.Array) {
 	u := g.newUpdate(s, in)
-	rolloutKey, epochsKey := random.Split2(graph.Once(random.FoldIn(s.Key, s.Update)))
-	rolloutKey, epochsKey = graph.Once(rolloutKey), graph.Once(epochsKey)
+	rolloutKey, epochsKey := updateKeys(s)
 	next := State{Key: s.Key, Update: s.Update.Add(1)}
-	acting := s
-	acting.Params = u.actingParams(s.Params, s.Update, in.Updates)
-	states, t := u.collect(acting, rolloutKey)
-	next.Worlds = states
+	states, t := u.collect(s, rolloutKey)
+	rewards, rewardScaler := s.Rewards.scale(t, u.Gamma)
+	next.Worlds, next.Rewards = states, rewardScaler
 
-	rewards, rewardScaler := s.Rewards.scale(t, u.config.Gamma.Array())
-	next.Rewards = rewardScaler
 	advantages, targets := calculateGAE(u.scaleRewards(rewards), t, u.Gamma, u.Lambda)
 	valid := targets.IsFinite()
 	targets = graph.Select(valid, targets, t.Value)
 	next.Value = u.head.Prepare(s.Value, graph.Flatten1D(targets))
-	u.headState = next.Value
-
-	b := batch{Observation: graph.VMap(graph.VMap(u.normalize.apply))(t.Observation), Legal: t.Legal, Action: t.Action,
-		Key: t.Key, First: t.First, LogProb: t.LogProb, Value: t.Value, Target: targets,
-		Advantage: graph.Select(valid, advantages, math.NaN()), Valid: valid}
-	minibatches := u.minibatches(s.Worlds, graph.Once(u.fields(b)))
+	u.headState = next.Value // the loss reads values by the new state
+	minibatches := u.minibatches(s.Worlds, u.batch(t, advantages, targets, valid))
 	u.stepper.Loss = u.minibatchLoss(minibatches)
 	start := train.State[Params]{Params: u.rescaleValues(s, next.Value), Optimizer: s.Optimizer, Scale: s.Scale}
-	after, metrics := u.updateEpochs(epochsKey, minibatches.rows(), start)
-	next.Params, next.Optimizer, next.Scale = after.Params, after.Optimizer, after.Scale
+	end, metrics := u.updateEpochs(epochsKey, minibatches.rows(), start)
+	next.Params, next.Optimizer, next.Scale = end.Params, end.Optimizer, end.Scale
 
 	episodes := episodesOf(t)
 	next.Observed = s.Observed.with(graph.MergeAxes(t.Observation, 0, 2))

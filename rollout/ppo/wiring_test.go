@@ -76,7 +76,7 @@ func deviation(x []float64) (sigma, mean float64) {
 }
 
 // Between the networks and the loss an update gives each thing to what wants it: values, final values, memories,
-// advantages, targets and rewards of two updates are those of loops over the transitions that were recorded.
+// advantages, targets and rewards of two updates equal those of plain loops over the recorded transitions.
 func TestUpdateIsWiredAsLoopsAre(t *testing.T) {
 	const horizon, environments = 8, 2
 	for i, c := range []struct {

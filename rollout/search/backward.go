@@ -7,14 +7,15 @@ import "xlarun/graph"
 // f32[simulations]. Out: the rows.
 var backwardKernel = &graph.Kernel{Target: "xlarun_tree_backup", InPlace: true, Leading: true}
 
-// backward writes the evaluated node, takes its value back to the root, and chooses the edge of the next simulation.
-// Every node on the way counts the value and selects its best action again.
+// backward writes the evaluated node and updates the nodes up to the root, as mctx's backward does. Each of these nodes
+// selects its best action again. Then it selects the edge of the next simulation. rows and the result are f32[nodes,
+// columns].
 func (r rule) backward(rows *graph.Array, actions int, s Step) *graph.Array {
-	in := []*graph.Array{rows, s.Reward, s.Discount, s.Value, s.Logits, r.numbers(), r.Noise, r.Invalid, r.ReusedVisits,
-		r.ConsideredVisits}
+	in := []*graph.Array{rows, s.Reward, s.Discount, s.Value, s.PriorLogits, r.numbers(), r.Noise, r.Invalid,
+		r.ReusedVisits, r.ConsideredVisits}
 	return graph.WithKernel(backwardKernel, func(in []*graph.Array) []*graph.Array {
 		traced := rule{r.settings, rootInfo{in[6], in[7], in[8], in[9]}}
-		step := Step{Reward: in[1], Discount: in[2], Value: in[3], Logits: in[4]}
+		step := Step{Reward: in[1], Discount: in[2], Value: in[3], PriorLogits: in[4]}
 		return []*graph.Array{traced.backwardByOps(in[0], actions, step)}
 	}, in...)[0]
 }
@@ -30,26 +31,26 @@ func (r rule) backwardByOps(rows *graph.Array, actions int, s Step) *graph.Array
 	return selectNext(rows, actions, used)
 }
 
-// writeNode writes the evaluated node and makes it its parent's child. It returns the rows, and whether the node is a
-// new one, bool[].
+// writeNode writes the evaluated node into the tree, as a child of its parent. It returns the rows, f32[nodes,
+// columns], and whether the node is new, bool[].
 func (r rule) writeNode(tree Tree[graph.None], at selection, s Step) (rows, isNew *graph.Array) {
 	actions := tree.Actions
 	parent := tree.row(at.Parent)
 	first := parent.child(at.Action).Lt(0)
 	hasRow := at.Next.Lt(tree.Rows.Dim(0))
 
-	// A node at the largest depth is evaluated again: it keeps what is below it.
+	// A node at the largest depth is evaluated again: it keeps its children.
 	old := tree.row(at.Next)
 	node := newRow(map[int]*graph.Array{nodeValue: s.Value, rawValue: s.Value, rewardField: s.Reward,
 		discountField: s.Discount, parentNode: at.Parent, parentAction: at.Action, depth: parent.field(depth).Add(1),
-		leafNode: at.Next}, s.Logits)
+		leafNode: at.Next}, s.PriorLogits)
 	for _, k := range []int{childVisits, childQValues, childNodes} {
 		node = node.withBlock(k, graph.Select(first, node.block(k), old.block(k)))
 	}
 	node = node.withField(nodeVisits, graph.Select(first, graph.Scalar(0), old.field(nodeVisits)).Add(1))
 	node = r.selectLeaf(tree, node, at.Next)
 	// A full tree has no row Next: the write is dropped.
-	rows = graph.ScatterSet(tree.Rows, graph.Reshape(at.Next, 1), graph.ExpandDims(node.all, 0))
+	rows = graph.ScatterSet(tree.Rows, at.Next.Reshape(1), node.all.ExpandDims(0))
 
 	isNew = first.And(hasRow)
 	here := isNew.And(graph.Iota(actions).Eq(at.Action))
@@ -58,41 +59,41 @@ func (r rule) writeNode(tree Tree[graph.None], at selection, s Step) (rows, isNe
 	return graph.DynamicUpdateIndex(rows, parent.all, at.Parent, 0), isNew
 }
 
-// edge is where propagate is on its way to the root.
-type edge struct {
+// backwardState is the carry of propagate's loop from a node to the root.
+type backwardState struct {
 	Rows         *graph.Array // f32[nodes, columns]
 	Node, Action *graph.Array // i32[]: the node to update, and its action
 	Return       *graph.Array // f32[]: return after that action
 	Reward       *graph.Array // f32[]: of that action
-	Discount     *graph.Array // f32[]: of the value after it
-	Value        *graph.Array // f32[]: of the action's node
+	Discount     *graph.Array // f32[]: of the value after that action
+	Value        *graph.Array // f32[]: of the action's child
 	Done         *graph.Array // bool[]
 }
 
-// propagate takes the value of an evaluated node back to the root, as mctx's backward does.
+// propagate adds the value of an evaluated node to all nodes up to the root.
 func (r rule) propagate(rows *graph.Array, actions int, at selection, s Step) *graph.Array {
-	start := edge{rows, at.Parent, at.Action, s.Value, s.Reward, s.Discount, s.Value,
+	start := backwardState{rows, at.Parent, at.Action, s.Value, s.Reward, s.Discount, s.Value,
 		graph.Full(graph.ShapeOf(graph.Bool), false)}
-	return graph.While(func(e edge) *graph.Array { return e.Done.Not() }, func(e edge) edge {
-		tree := Tree[graph.None]{Rows: e.Rows, Actions: actions}
-		n := tree.row(e.Node)
-		returned := e.Reward.Add(e.Discount.Mul(e.Return))
+	return graph.While(func(s backwardState) *graph.Array { return s.Done.Not() }, func(s backwardState) backwardState {
+		tree := Tree[graph.None]{Rows: s.Rows, Actions: actions}
+		n := tree.row(s.Node)
+		leafValue := s.Reward.Add(s.Discount.Mul(s.Return))
 		visits := n.field(nodeVisits)
-		mean := n.field(nodeValue).Mul(visits).Add(returned).Div(visits.Add(1))
-		here := graph.Iota(actions).Eq(e.Action)
-		qValue := e.Reward.Add(e.Discount.Mul(e.Value))
+		mean := n.field(nodeValue).Mul(visits).Add(leafValue).Div(visits.Add(1))
+		here := graph.Iota(actions).Eq(s.Action)
+		qValue := s.Reward.Add(s.Discount.Mul(s.Value))
 		n = n.withField(nodeValue, mean).withField(nodeVisits, visits.Add(1))
 		n = n.withBlock(childVisits, n.block(childVisits).Add(here.Convert(graph.Float32)))
 		n = n.withBlock(childQValues, graph.Select(here, qValue, n.block(childQValues)))
-		n = r.selectLeaf(tree, n, e.Node)
-		rows := graph.DynamicUpdateIndex(e.Rows, n.all, e.Node, 0)
-		return edge{rows, index(n.field(parentNode)), index(n.field(parentAction)), returned, n.field(rewardField),
-			n.field(discountField), mean, e.Node.Eq(0)}
+		n = r.selectLeaf(tree, n, s.Node)
+		rows := graph.DynamicUpdateIndex(s.Rows, n.all, s.Node, 0)
+		return backwardState{rows, index(n.field(parentNode)), index(n.field(parentAction)), leafValue,
+			n.field(rewardField), n.field(discountField), mean, s.Node.Eq(0)}
 	}, start).Rows
 }
 
-// selectLeaf writes into a node where the best line of play from it ends: in the node itself, if its best action has no
-// child or the child is too deep; otherwise where the child's line ends.
+// selectLeaf writes into a node, i32[], the end of the best line of play from it. If its best action has no child, or
+// the child is too deep, the line ends in the node. Otherwise it ends where the child's line ends.
 func (r rule) selectLeaf(tree Tree[graph.None], n row, node *graph.Array) row {
 	best := r.selectAction(n, node.Eq(0))
 	child := index(n.child(best))
@@ -102,14 +103,14 @@ func (r rule) selectLeaf(tree Tree[graph.None], n row, node *graph.Array) row {
 	return n.withField(leafAction, graph.Select(goesOn, below.field(leafAction), best.Convert(graph.Float32)))
 }
 
-// selectNext writes into the root which row the next simulation evaluates, and how many rows are in use.
+// selectNext writes into the root the row that the next simulation evaluates, and the number of rows in use, f32[].
 func selectNext(rows *graph.Array, actions int, used *graph.Array) *graph.Array {
 	tree := Tree[graph.None]{Rows: rows, Actions: actions}
 	root := tree.root()
 	leaf := tree.row(index(root.field(leafNode)))
 	child := leaf.child(index(root.field(leafAction)))
-	// In a full tree used is the number of rows: a row that does not exist.
+	// In a full tree, used is the number of rows, and no row has this number.
 	root = root.withField(nextNode, graph.Select(child.Ge(0), child, used)).withField(usedNodes, used)
 	zero := graph.Of(int32(0))
-	return graph.DynamicUpdateSlice(rows, graph.ExpandDims(root.all, 0), []*graph.Array{zero, zero})
+	return graph.DynamicUpdateSlice(rows, root.all.ExpandDims(0), []*graph.Array{zero, zero})
 }

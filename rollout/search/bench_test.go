@@ -36,7 +36,7 @@ func selfPlay(g board.Game[board.Edges], p Policy, net hidden, key random.Key) *
 	_, weights := graph.Scan(func(s board.State[board.Edges], i *graph.Array) (board.State[board.Edges], *graph.Array) {
 		r := Run(p, net, random.FoldIn(key, i), m.Root(net, s), m.Step)
 		next, _, _, _, _ := g.Step(key, s, r.Action, board.Params{})
-		return next, r.Weights
+		return next, r.ActionWeights
 	}, s, graph.Iota(g.Spec().MaxSteps))
 	return weights
 }

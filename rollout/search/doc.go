@@ -1,8 +1,8 @@
 // Package search is Monte Carlo tree search inside a compiled program. A search is written for one game; graph.VMap
 // maps it over many games; all simulations are one loop.
 //
-// A search needs a model, a Recurrent: it returns what an action leads to from an embedding, with logits and value
-// there. NewModel makes one from an environment and a network; a learned model (MuZero) is a function of your own. Two
+// A search needs a model, a Recurrent: it returns the next embedding for an action, with its prior logits and value.
+// NewModel makes one from an environment and a network; a learned model (MuZero) is a function of your own. Two
 // policies select actions:
 //
 //   - PUCT, with Dirichlet noise at the root: Silver et al., "A general reinforcement learning algorithm that masters
@@ -11,10 +11,10 @@
 //   - Gumbel, with sequential halving at the root: Danihelka et al., "Policy improvement by planning with Gumbel"
 //     (2022).
 //
-// Results are those of mctx 0.0.71 (DeepMind): equal visits, and values to 1e-5. Two things differ. Ties of PUCT are
-// broken by one draw for the whole search instead of one for each choice. And no simulation walks down the tree: the
-// best action of a node changes only when the node is visited, so backward selects it then, and each node stores where
-// its best line of play ends.
+// Results are those of mctx 0.0.71 (DeepMind): equal visits, and values to 1e-5. There are two differences. Ties of
+// PUCT are broken by one draw for the whole search instead of one for each choice. And no simulation walks down the
+// tree: the best action of a node changes only when the node is visited, so backward selects it then, and each node
+// stores where its best line of play ends.
 //
 // docs/search.md shows a whole program.
 package search

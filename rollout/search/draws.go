@@ -7,8 +7,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Draws are the random numbers that Run draws from its key. With the same numbers a Plain search grows the same tree
-// and plays the same action.
+// Draws are the random numbers that Run draws from its key. With the same numbers a Plain search has the same tree and
+// plays the same action.
 type Draws struct {
 	Noise  *graph.Array // f32[A]: PlainRoot.Noise
 	Ties   *graph.Array // f32[A]: PlainRoot.Ties
@@ -34,9 +34,9 @@ func DrawsOf(p Policy, key random.Key, actions int) Draws {
 // DrawAction returns the action that PUCT plays at a temperature. legal is nil if all actions are; gumbel is
 // Draws.Action.
 func (r PlainResult) DrawAction(legal []bool, gumbel []float32, temperature float32) int {
-	logits := make([]float32, len(r.Weights))
+	logits := make([]float32, len(r.ActionWeights))
 	largest := float32(math.Inf(-1))
-	for a, w := range r.Weights {
+	for a, w := range r.ActionWeights {
 		logits[a] = float32(math.Log(float64(max(w, smallest))))
 		largest = max(largest, logits[a])
 	}

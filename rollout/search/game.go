@@ -6,8 +6,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Network is a policy and a value: of what the player to move observes it returns logits, f32[A], and a value, f32[],
-// between -1 and 1 for games that pay that much. The search masks illegal actions.
+// Network is a policy and a value. From the observation of the player to move it returns logits, f32[A], and a value,
+// f32[]. The search masks illegal actions.
 type Network[P any] func(params P, observation *graph.Array) (logits, value *graph.Array)
 
 // Position is the embedding of a Model: the state of a game.
@@ -16,8 +16,8 @@ type Position[S any] struct {
 	Over  *graph.Array // bool[]
 }
 
-// Model is an environment with a network, as a search uses them: a game of two players (envs.Game), or a task of one.
-// Some actions may be illegal (envs.Masker).
+// Model is an environment with a network: a game of two players (envs.Game), or a task of one player. Some actions may
+// be illegal (envs.Masker).
 type Model[S, E, P any] struct {
 	env     envs.Env[S, E]
 	parts   envs.Parts[S, E]
@@ -26,13 +26,12 @@ type Model[S, E, P any] struct {
 	gamma   float64
 }
 
-// NewModel returns the model of an environment with its default parameters. The discount is -1 where the player
-// changes, 1 where the same player of a game moves again, and gamma for environments of one player. Where an episode is
-// over, value and discount are 0. It throws an error for more than two players and for actions other than
-// envs.Discrete.
+// NewModel returns the model of an environment with its default parameters. The discount is -1 if the player changes, 1
+// if the same player of a game moves again, and gamma for environments of one player. After the end of an episode,
+// value and discount are 0. It throws an error for more than two players and for actions other than envs.Discrete.
 func NewModel[S, E, P any](env envs.Env[S, E], network Network[P], gamma float64) Model[S, E, P] {
 	if n := env.Spec().Players; n > 2 {
-		graph.Throw("search.NewModel", "%s has %d players, want one or two: the search knows one value",
+		graph.Throw("search.NewModel", "%s has %d players, want one or two: a search has one value",
 			env.Spec().ID, n)
 	}
 	if _, ok := env.Spec().Action.(envs.Discrete); !ok {
@@ -57,7 +56,7 @@ func (m Model[S, E, P]) evaluate(params P, s S) (logits, value, legal *graph.Arr
 // Root returns the root of a search from a state.
 func (m Model[S, E, P]) Root(params P, s S) Root[Position[S]] {
 	logits, value, legal := m.evaluate(params, s)
-	return Root[Position[S]]{Logits: logits, Value: value, Legal: legal, Embedding: Position[S]{s, envs.False()}}
+	return Root[Position[S]]{PriorLogits: logits, Value: value, Legal: legal, Embedding: Position[S]{s, envs.False()}}
 }
 
 // Step is the Recurrent of the model.
@@ -73,6 +72,6 @@ func (m Model[S, E, P]) Step(params P, key random.Key, action *graph.Array, at P
 	zero := graph.Scalar(0)
 	return Step{
 		Reward: graph.Select(at.Over, zero, reward), Discount: graph.Select(over, zero, discount),
-		Logits: logits, Value: graph.Select(over, zero, value),
+		PriorLogits: logits, Value: graph.Select(over, zero, value),
 	}, Position[S]{next, over}
 }

@@ -131,8 +131,9 @@ func TestPlainAndCompiledOnCliques(t *testing.T) {
 				for e := range legal {
 					legal[e] = (p.set[0]|p.set[1])>>e&1 == 0
 				}
-				want := Plain[position]{Policy: policy, Step: play}.Run(PlainRoot[position]{State: p, Logits: logits,
-					Value: value, Legal: legal, Noise: noise})
+				want := Plain[position]{Policy: policy, Step: play}.Run(PlainRoot[position]{State: p,
+					PriorLogits: logits,
+					Value:       value, Legal: legal, Noise: noise})
 				got, err := run(net, graph.Int32s(moves))
 				require.NoError(t, err)
 				visits, err := graph.Floats(got)
@@ -203,7 +204,7 @@ func TestTacticsAreFound(t *testing.T) {
 	}
 }
 
-// What a network gives that is no number does not lead the search out of its tree.
+// Outputs of a network that are NaN do not lead the search out of its tree.
 func TestOutputsThatAreNoNumbers(t *testing.T) {
 	for _, p := range []Policy{DefaultPUCT(20), DefaultGumbel(20)} {
 		g := board.TicTacToe()
@@ -235,7 +236,7 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 	const actions, simulations = 5, 20
 	legal := []bool{false, true, true, false, true}
 	noise := []float32{.3, .2, .15, .25, .1}
-	type given struct{ Root, Rewards, Logits, Values *graph.Array } // [A] each, of the root and behind its actions
+	type given struct{ Root, Rewards, Logits, Values *graph.Array } // [A] each, of the root and after its actions
 	type outcome struct{ Visits, Action, Weights *graph.Array }
 	number := 0
 	for _, p := range []Policy{DefaultPUCT(simulations), DefaultGumbel(simulations)} {
@@ -246,10 +247,10 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 				return Step{graph.DynamicIndex(g.Rewards, a, 0), graph.Scalar(-1), logits,
 					graph.DynamicIndex(g.Values, a, 0)}, a
 			}
-			r := Run(p, graph.None{}, random.New(0), Root[*graph.Array]{Logits: g.Root, Value: graph.Scalar(.1),
+			r := Run(p, graph.None{}, random.New(0), Root[*graph.Array]{PriorLogits: g.Root, Value: graph.Scalar(.1),
 				Embedding: graph.Of(int32(0)),
 				Legal:     graph.Of(legal), Noise: graph.Float32s(noise), Temperature: graph.Scalar(1000)}, step)
-			return outcome{r.Tree.RootVisits(), r.Action, r.Weights}
+			return outcome{r.Tree.RootVisits(), r.Action, r.ActionWeights}
 		}
 		compiled, interpreted := xlabridge.Jit1(client(t), f), xlabridge.Jit1(&xlabridge.Reference{}, f)
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -262,7 +263,7 @@ func TestIllegalActionsBesideNoNumbers(t *testing.T) {
 					name := []any{"case %d, %T: %s %v at action %d", number, p, what, bad, action}
 					want := Plain[int]{Policy: p, Step: func(_, a int) (float32, float32, []float32, float32, int) {
 						return x[1][a], -1, []float32{0, x[2][a], .5, .75, 1}, x[3][a], a
-					}}.Run(PlainRoot[int]{Logits: x[0], Value: .1, Legal: legal, Noise: noise})
+					}}.Run(PlainRoot[int]{PriorLogits: x[0], Value: .1, Legal: legal, Noise: noise})
 					g := given{graph.Float32s(x[0]), graph.Float32s(x[1]), graph.Float32s(x[2]), graph.Float32s(x[3])}
 					for _, run := range []func(given) (outcome, error){compiled, interpreted} {
 						got, err := run(g)
@@ -305,10 +306,10 @@ func TestOnePlayer(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	root := Root[graph.None]{Logits: graph.Zeros(graph.ShapeOf(graph.Float32, 4)), Value: graph.Scalar(0)}
+	root := Root[graph.None]{PriorLogits: graph.Zeros(graph.ShapeOf(graph.Float32, 4)), Value: graph.Scalar(0)}
 	good := func(graph.None, random.Key, *graph.Array, graph.None) (Step, graph.None) {
 		zero := graph.Scalar(0)
-		return Step{zero, zero, root.Logits, zero}, graph.None{}
+		return Step{zero, zero, root.PriorLogits, zero}, graph.None{}
 	}
 	bad := func(s Step) Recurrent[graph.None, graph.None] {
 		return func(graph.None, random.Key, *graph.Array, graph.None) (Step, graph.None) { return s, graph.None{} }
@@ -334,18 +335,18 @@ func TestWhatIsRefused(t *testing.T) {
 		{gumbel(func(g *Gumbel) { g.Considered = 0 }), nil, good, "got 0 considered actions"},
 		{gumbel(func(g *Gumbel) { g.Scale = -1 }), nil, good, "scale is -1"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) {
-			r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 2, 4))
-		}, good, "graph.VMap maps it over more"},
+			r.PriorLogits = graph.Zeros(graph.ShapeOf(graph.Float32, 2, 4))
+		}, good, "graph.VMap maps a search over games"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) {
-			r.Logits = graph.Zeros(graph.ShapeOf(graph.Float32, 0))
+			r.PriorLogits = graph.Zeros(graph.ShapeOf(graph.Float32, 0))
 		}, good, "want f32[actions]"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Value = nil }, good, "no logits or no value"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) {
 			r.Legal = graph.Of([]bool{true})
 		}, good, "legal actions are bool[1], want bool[4]"},
 		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Noise = zero }, good, "noise is f32[], want f32[4]"},
-		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Temperature = r.Logits }, good, "temperature is f32[4]"},
-		{DefaultPUCT(3), nil, bad(Step{nil, zero, root.Logits, zero}), "reward is nil"},
+		{DefaultPUCT(3), func(r *Root[graph.None]) { r.Temperature = r.PriorLogits }, good, "temperature is f32[4]"},
+		{DefaultPUCT(3), nil, bad(Step{nil, zero, root.PriorLogits, zero}), "reward is nil"},
 		{DefaultPUCT(3), nil, bad(Step{zero, zero, zero, zero}), "logits is f32[], want f32[4]"},
 	} {
 		r := root
@@ -361,7 +362,7 @@ func TestWhatIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "want Discrete")
 }
 
-// Memory is what the arrays have.
+// Bytes returns the size of the arrays.
 func TestBytes(t *testing.T) {
 	require.Equal(t, 64*51*(4*(12+5*16)+20), Options{Simulations: 50}.Bytes(64, 15, 20))
 }

@@ -18,7 +18,7 @@ type Gumbel struct {
 	Bounds     [2]float64 // of ByMinMax: the smallest and the largest Q-value
 }
 
-// DefaultGumbel returns Gumbel with so many simulations.
+// DefaultGumbel returns Gumbel with a number of simulations.
 func DefaultGumbel(simulations int) Gumbel {
 	return Gumbel{Options: Options{Simulations: simulations}, Considered: 16, Scale: 1, Transform: ByMixedValue}
 }

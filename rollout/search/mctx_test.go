@@ -35,7 +35,7 @@ func client(t testing.TB) *xlabridge.Client {
 	return cpu
 }
 
-// vectors are what third_party/oracles/mctx_trees.py wrote, whose docstring says what they mean.
+// vectors are written by third_party/oracles/mctx_trees.py; see its docstring.
 type vectors struct {
 	Model map[string]oracles.Array
 	Cases []treeCase
@@ -65,7 +65,7 @@ func tables(m map[string]oracles.Array) table {
 	return table{array(m["next"]), array(m["reward"]), array(m["discount"]), array(m["logits"]), array(m["value"])}
 }
 
-// step is the tables as a model with so many actions.
+// step returns the tables as a model with a number of actions.
 func step(actions int) Recurrent[table, *graph.Array] {
 	return func(m table, _ random.Key, action, state *graph.Array) (Step, *graph.Array) {
 		of := func(x *graph.Array) *graph.Array {
@@ -73,7 +73,7 @@ func step(actions int) Recurrent[table, *graph.Array] {
 		}
 		next := of(m.Next)
 		return Step{Reward: of(m.Reward), Discount: of(m.Discount), Value: graph.DynamicIndex(m.Value, next, 0),
-			Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, next, 0), 0, 0, actions)}, next
+			PriorLogits: graph.SliceAxis(graph.DynamicIndex(m.Logits, next, 0), 0, 0, actions)}, next
 	}
 }
 
@@ -84,14 +84,15 @@ type lanes struct {
 	Noise *graph.Array
 }
 
-// found is what is compared of a search.
+// found is the part of a search that is compared.
 type found struct{ Visits, Values, Qvalues, Parents, Weights, Action *graph.Array }
 
 func searchTable(p Policy, actions int, m table, in lanes) found {
-	root := Root[*graph.Array]{Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, in.Start, 0), 0, 0, actions),
+	root := Root[*graph.Array]{PriorLogits: graph.SliceAxis(graph.DynamicIndex(m.Logits, in.Start, 0), 0, 0, actions),
 		Value: graph.DynamicIndex(m.Value, in.Start, 0), Embedding: in.Start, Legal: in.Legal, Noise: in.Noise}
 	r := Run(p, m, random.New(0), root, step(actions))
-	return found{r.Tree.ChildVisits(), r.Tree.Values(), r.Tree.ChildValues(), r.Tree.Parents(), r.Weights, r.Action}
+	return found{r.Tree.ChildVisits(), r.Tree.Values(), r.Tree.ChildValues(), r.Tree.Parents(), r.ActionWeights,
+		r.Action}
 }
 
 var transforms = map[string]Transform{"siblings": BySiblings, "minmax": ByMinMax, "mixed": ByMixedValue}

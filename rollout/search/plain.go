@@ -5,31 +5,31 @@ import (
 	"slices"
 )
 
-// Plain is the same search as ordinary Go, in float32. It calls its model position by position: slow, but easy to
-// debug, and it needs no compiler. For equal noise its visits are those of Run.
+// Plain is the same search as ordinary Go, in float32. It calls its model position by position: this is slow, easy to
+// debug, and needs no compiler. For equal noise its visits are those of Run.
 type Plain[S any] struct {
 	Policy Policy // PUCT or Gumbel
-	// Step is the model: it returns what an action leads to from a state, as a Recurrent does.
+	// Step is the model: it returns the result of an action in a state, as a Recurrent does.
 	Step func(state S, action int) (reward, discount float32, logits []float32, value float32, next S)
 }
 
-// PlainRoot is where a plain search starts. Slices have one element per action.
+// PlainRoot is the root of a plain search. Slices have one element per action.
 type PlainRoot[S any] struct {
-	State  S
-	Logits []float32
-	Value  float32
-	Legal  []bool    // nil: all
-	Noise  []float32 // as Root.Noise; nil: none
-	Ties   []float32 // of PUCT, 0 to 1: of equal scores, the one with more wins; nil: the first
+	State       S
+	PriorLogits []float32
+	Value       float32
+	Legal       []bool    // nil: all
+	Noise       []float32 // as Root.Noise; nil: none
+	Ties        []float32 // PUCT: of equal scores, the action with the larger number is selected; nil: the first
 }
 
-// PlainResult is what a plain search found. Slices have one element per action of the root.
+// PlainResult is the result of a plain search. Slices have one element per action of the root.
 type PlainResult struct {
-	Visits  []int
-	Values  []float32 // Q-values
-	Value   float32   // of the root
-	Action  int       // Gumbel: the action to play; PUCT: the most visited one
-	Weights []float32 // as Result.Weights
+	Visits        []int
+	Values        []float32 // Q-values
+	Value         float32   // of the root
+	Action        int       // Gumbel: the action to play; PUCT: the most visited action
+	ActionWeights []float32 // as Result.ActionWeights
 }
 
 // plainNode is a node. Slices have one element per action.
@@ -38,10 +38,10 @@ type plainNode[S any] struct {
 	logits, prior, visits, qValues []float32
 	children                       []int
 	nodeVisits, value, rawValue    float32
-	reward, discount               float32 // of the action that led here
+	reward, discount               float32 // of the action from the parent
 }
 
-// plainSearch is one search in progress.
+// plainSearch is the state of one search.
 type plainSearch[S any] struct {
 	settings
 	model                   Plain[S]
@@ -70,13 +70,13 @@ func (p Plain[S]) Run(root PlainRoot[S]) PlainResult {
 	} else {
 		r.Action = s.best(n.visits, true)
 	}
-	r.Weights = s.weights()
+	r.ActionWeights = s.weights()
 	return r
 }
 
-// newPlainSearch returns a search whose tree is the root.
+// newPlainSearch returns a search whose tree has only the root.
 func newPlainSearch[S any](p Plain[S], root PlainRoot[S], o Options) *plainSearch[S] {
-	actions := len(root.Logits)
+	actions := len(root.PriorLogits)
 	s := &plainSearch[S]{model: p, capacity: o.Nodes, noise: slices.Clone(root.Ties), invalid: make([]bool, actions)}
 	legalActions := actions
 	for a, legal := range root.Legal {
@@ -84,7 +84,7 @@ func newPlainSearch[S any](p Plain[S], root PlainRoot[S], o Options) *plainSearc
 			legalActions--
 		}
 	}
-	logits := slices.Clone(root.Logits)
+	logits := slices.Clone(root.PriorLogits)
 	for a, x := range logits {
 		logits[a] = min(plainReplaceNaN(x), math.MaxFloat32)
 	}
@@ -127,7 +127,7 @@ func (s *plainSearch[S]) maskInvalid(logits []float32) {
 	}
 }
 
-// weights returns the policy's target for the root: the shares of the visits, or the improved policy.
+// weights returns the action weights of the root: the shares of the visits, or the improved policy.
 func (s *plainSearch[S]) weights() []float32 {
 	root := s.nodes[0]
 	if !s.gumbel {
@@ -146,13 +146,13 @@ func (s *plainSearch[S]) weights() []float32 {
 	return softmax(out)
 }
 
-// add adds a node that was visited once.
+// add adds a node with one visit.
 func (s *plainSearch[S]) add(state S, logits []float32, value, reward, discount float32) {
 	actions := len(logits)
 	s.nodes = append(s.nodes, &plainNode[S]{
 		state: state, logits: logits, prior: softmax(logits),
-		visits: make([]float32, actions), qValues: make([]float32, actions), children: slices.Repeat([]int{-1},
-			actions),
+		visits: make([]float32, actions), qValues: make([]float32, actions),
+		children:   slices.Repeat([]int{-1}, actions),
 		nodeVisits: 1, value: value, rawValue: value, reward: reward, discount: discount,
 	})
 }
@@ -191,8 +191,8 @@ func (s *plainSearch[S]) expand(path []plainEdge) (reward, discount, value float
 	return reward, discount, value
 }
 
-// backward takes a value back to the root. value is the new node's, reward and discount those of the action that led to
-// it.
+// backward updates the nodes on a path up to the root. value is the new node's, reward and discount are those of the
+// last action.
 func (s *plainSearch[S]) backward(path []plainEdge, reward, discount, value float32) {
 	returned := value
 	for _, at := range slices.Backward(path) {
@@ -214,7 +214,7 @@ func plainReplaceNaN(x float32) float32 {
 	return -math.MaxFloat32
 }
 
-// best returns the first action with the largest score; at the root, of the legal ones.
+// best returns the first action with the largest score; at the root, the first such legal action.
 func (s *plainSearch[S]) best(scores []float32, atRoot bool) int {
 	best, largest := 0, float32(math.Inf(-1))
 	for a, x := range scores {
@@ -250,7 +250,7 @@ func (s *plainSearch[S]) scores(n *plainNode[S], atRoot bool) []float32 {
 	return out
 }
 
-// scoreConsidered returns the scores of the root's actions that have so many visits, -Inf for the others.
+// scoreConsidered returns the scores of the root's actions with a number of visits, -Inf for the others.
 func (s *plainSearch[S]) scoreConsidered(n *plainNode[S], visits float32) []float32 {
 	out, largest := s.qTransform(n), slices.Max(n.logits)
 	for a := range out {

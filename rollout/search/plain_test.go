@@ -33,7 +33,7 @@ func TestPlainIsThatOfMctx(t *testing.T) {
 				for i := range legal {
 					legal[i] = c.Invalid.Ints()[g*a+i] == 0
 				}
-				r := p.Run(PlainRoot[int]{State: s, Logits: of(s), Value: value[s], Legal: legal,
+				r := p.Run(PlainRoot[int]{State: s, PriorLogits: of(s), Value: value[s], Legal: legal,
 					Noise: c.Noise.Float32s()[g*a : (g+1)*a]})
 				nodes := c.Simulations + 1
 				want := c.Visits.Ints()[g*nodes*a : g*nodes*a+a]
@@ -85,7 +85,7 @@ func TestFewerNodesThanSimulations(t *testing.T) {
 				}
 				search := xlabridge.Jit2(b, f)
 				for _, start := range []int{3, 17} {
-					want := p.Run(PlainRoot[int]{State: start, Logits: logits[start*width : start*width+a],
+					want := p.Run(PlainRoot[int]{State: start, PriorLogits: logits[start*width : start*width+a],
 						Value: value[start], Noise: noise})
 					in := lanes{graph.Of(int32(start)), graph.Gt(graph.Float32s(noise), -9), graph.Float32s(noise)}
 					got, err := search(m, in)

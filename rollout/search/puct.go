@@ -16,7 +16,7 @@ type PUCT struct {
 	Bounds     [2]float64 // of ByMinMax: the smallest and the largest Q-value
 }
 
-// DefaultPUCT returns PUCT with so many simulations.
+// DefaultPUCT returns PUCT with a number of simulations.
 func DefaultPUCT(simulations int) PUCT {
 	return PUCT{Options: Options{Simulations: simulations}, Fraction: .25, Alpha: .3, Init: 1.25, Base: 19652}
 }

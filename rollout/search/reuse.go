@@ -6,22 +6,22 @@ import (
 	"xlarun/graph"
 )
 
-// Reused is the part of a tree below an action that was played. The search for the next move goes on from it.
+// Reused is the part of a tree below the action that was played. The search of the next move starts with it.
 type Reused[E any] struct {
 	Tree Tree[E]
-	// Share, f32[], is the share of the tree's nodes that is kept: 0 where the action has no node, or after Drop.
+	// Share, f32[], is the share of the old tree's nodes in Tree: 0 if the action has no node, or after Drop.
 	Share *graph.Array
 }
 
-// Reroot makes the node that an action, i32[], leads to the root. The nodes below it move to the front, in the order in
-// which they were made.
+// Reroot returns the tree whose root is the child of the root's action, i32[]. The nodes below it move to the front, in
+// their old order.
 func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
 	nodes, used := t.Rows.Dim(0), t.Nodes()
 	number := graph.Iota(nodes)
 	child := index(t.root().child(action))
 	exists := child.Ge(0)
 	child = child.Max(0)
-	// Every node jumps to its ancestors, twice as far each time, until it is at the child or at the root.
+	// Each node jumps to an ancestor, twice as far each time, until it is at the child or at the root.
 	ancestor := graph.Select(number.Eq(child), number, t.Parents())
 	for range bits.Len(uint(nodes)) {
 		ancestor = graph.Take(ancestor, ancestor, 0)
@@ -38,20 +38,20 @@ func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
 	all := graph.SliceAxis(old.Rows, 1, 0, fields)
 	set := func(column int, x *graph.Array) {
 		columns := graph.IotaAxis(graph.ShapeOf(graph.Int32, all.Dims()...), 1)
-		all = graph.Select(columns.Eq(column), graph.ExpandDims(x, 1), all)
+		all = graph.Select(columns.Eq(column), x.ExpandDims(1), all)
 	}
 	children := renumber(old.block(childNodes))
 	set(parentNode, renumber(old.field(parentNode)).Max(0))
 	set(depth, old.field(depth).Sub(1))
-	// Depths are one less: a line of play that ended at the largest depth now goes one action further.
+	// Depths are one less: a line of play that ended at the largest depth is now one action longer.
 	leaf, last := index(renumber(old.field(leafNode))), old.field(leafAction)
-	next := graph.Squeeze(graph.TakeAlongAxis(graph.Take(children, leaf, 0), graph.ExpandDims(index(last), 1), 1), 1)
+	next := graph.TakeAlongAxis(graph.Take(children, leaf, 0), index(last).ExpandDims(1), 1).Squeeze(1)
 	ends := next.Lt(0)
 	below := index(next).Max(0)
 	set(leafNode, graph.Select(ends, leaf, graph.Take(leaf, below, 0)).Convert(graph.Float32))
 	set(leafAction, graph.Select(ends, last, graph.Take(last, below, 0)))
 	count := index(kept).Sum()
-	set(usedNodes, graph.BroadcastTo(count.Convert(graph.Float32), nodes))
+	set(usedNodes, count.Convert(graph.Float32).BroadcastTo(nodes))
 
 	p := padded(t.Actions)
 	rows := graph.Concatenate(1, all, graph.SliceAxis(old.Rows, 1, fields, fields+childNodes*p),
@@ -61,13 +61,13 @@ func Reroot[E any](t Tree[E], action *graph.Array) Reused[E] {
 	return Reused[E]{Tree: Tree[E]{Rows: rows, Embedding: embedding, Actions: t.Actions}, Share: share}
 }
 
-// Drop drops the tree where over, bool[], is true: where a new game began.
+// Drop drops the tree if over, bool[], is true: if a new game begins.
 func (r Reused[E]) Drop(over *graph.Array) Reused[E] {
 	r.Share = graph.Select(over, graph.Scalar(0), r.Share)
 	return r
 }
 
-// kept returns whether there is a tree to go on from, bool[].
+// kept reports whether there is a tree to reuse, bool[].
 func (r Reused[E]) kept() *graph.Array { return r.Share.Gt(0) }
 
 // rootVisits returns the visits of the root's actions, f32[A].
@@ -76,16 +76,16 @@ func (r Reused[E]) rootVisits() *graph.Array {
 	return graph.Select(r.kept(), visits, graph.ZerosLike(visits))
 }
 
-// check throws an error where a tree has other rows than a search wants.
+// check throws an error if the tree has other rows than the search.
 func (r Reused[E]) check(want graph.Shape) {
 	if !r.Tree.Rows.Shape().Equal(want) {
-		graph.Throw("search", "the tree to go on from is %s, want %s: searches that reuse each other's trees have "+
-			"the same number of nodes", r.Tree.Rows.Shape(), want)
+		graph.Throw("search", "the tree to reuse is %s, want %s: searches that reuse each other's trees have the "+
+			"same number of nodes", r.Tree.Rows.Shape(), want)
 	}
 }
 
-// graft returns the root of a search that goes on from the tree, and the number of rows in use, f32[]. The root keeps
-// what is below it; logits and evaluation are those of fresh.
+// graft returns the root of a search that reuses the tree, and the number of rows in use, f32[]. The root keeps its
+// children. Logits and evaluation come from fresh.
 func (r Reused[E]) graft(fresh row) (root row, used *graph.Array) {
 	kept, old := r.kept(), r.Tree.root()
 	root = fresh

@@ -80,7 +80,7 @@ func TestReroot(t *testing.T) {
 		f := func(m table, x [2]*graph.Array) trees {
 			start, action := x[0], x[1]
 			root := func(state *graph.Array) Root[*graph.Array] {
-				return Root[*graph.Array]{Logits: graph.SliceAxis(graph.DynamicIndex(m.Logits, state, 0), 0, 0,
+				return Root[*graph.Array]{PriorLogits: graph.SliceAxis(graph.DynamicIndex(m.Logits, state, 0), 0, 0,
 					actions), Value: graph.DynamicIndex(m.Value, state, 0), Embedding: state}
 			}
 			before := Run(p, m, random.FoldIn(random.New(0), start), root(start), step(actions))

@@ -8,18 +8,18 @@ import (
 
 var minusInf = math.Inf(-1)
 
-// Transform is mctx's qtransform: how Q-values are scaled so that they can be added to the policy's numbers.
+// Transform is mctx's qtransform. It scales Q-values before they are added to the policy's numbers.
 type Transform int
 
 const (
 	// BySiblings is mctx's qtransform_by_parent_and_siblings: it scales to 0 … 1 between the smallest and the largest
-	// of the node's value and its Q-values. Actions that were not tried get 0. PUCT's default.
+	// of the node's value and its Q-values. Untried actions get 0. PUCT's default.
 	BySiblings Transform = iota
-	// ByMinMax is mctx's qtransform_by_min_max: it scales from Bounds to 0 … 1. Actions that were not tried get 0.
+	// ByMinMax is mctx's qtransform_by_min_max: it scales from Bounds to 0 … 1. Untried actions get 0.
 	ByMinMax
-	// ByMixedValue is mctx's qtransform_completed_by_mix_value (Danihelka et al., appendix D). Actions that were not
-	// tried get the mix of the raw value and the prior-weighted mean of the other Q-values. All are scaled to 0 … 1
-	// between the smallest and the largest, times 0.1 (50 + the most visits of an action). Gumbel's default.
+	// ByMixedValue is mctx's qtransform_completed_by_mix_value (Danihelka et al., appendix D). Untried actions get the
+	// mix of the raw value and the prior-weighted mean of the other Q-values. All are scaled to 0 … 1 between the
+	// smallest and the largest, times 0.1 (50 + the most visits of an action). Gumbel's default.
 	ByMixedValue
 )
 
@@ -48,7 +48,7 @@ type settings struct {
 	bounds     [2]float64 // of ByMinMax
 }
 
-// numbers returns the constants in the order in which the kernel reads them, f32[7].
+// numbers returns the constants in the kernel's order, f32[7].
 func (s settings) numbers() *graph.Array {
 	gumbel := float32(0)
 	if s.gumbel {
@@ -64,19 +64,19 @@ type rule struct {
 	rootInfo
 }
 
-// rootInfo is what a rule knows of the root.
+// rootInfo is a rule's data of the root.
 type rootInfo struct {
 	Noise            *graph.Array // f32[A]: Gumbel noise, or PUCT's noise that breaks ties
 	Invalid          *graph.Array // f32[A]: 1 for actions that are illegal at the root
 	ReusedVisits     *graph.Array // f32[A]: visits of the root's actions before this search
-	ConsideredVisits *graph.Array // f32[simulations]: visits that an action must have to be considered at the root
+	ConsideredVisits *graph.Array // f32[simulations]: visits of the actions that are considered at the root
 }
 
-// selectAction returns the best action in a node, i32[].
+// selectAction returns the best action in a node, i32[]. atRoot is bool[].
 func (r rule) selectAction(n row, atRoot *graph.Array) *graph.Array {
 	scores := r.scores(n, atRoot)
 	invalid := atRoot.And(r.Invalid.Gt(0))
-	return graph.ArgMax(graph.Select(invalid, minusInf, scores), 0)
+	return graph.Select(invalid, minusInf, scores).ArgMax(0)
 }
 
 // scores returns the score of each action, f32[A].
@@ -97,8 +97,8 @@ func (r rule) scores(n row, atRoot *graph.Array) *graph.Array {
 	return graph.Select(atRoot, r.scoreConsidered(n, qValues, searchVisits, considered), replaceNaN(interior))
 }
 
-// scoreConsidered is mctx's score_considered: the scores of the root's actions that have so many visits, -Inf for the
-// others, f32[A].
+// scoreConsidered is mctx's score_considered: the scores of the root's actions with considered visits, f32[]; -Inf for
+// the others, f32[A].
 func (r rule) scoreConsidered(n row, qValues, visits, considered *graph.Array) *graph.Array {
 	logits := n.block(priorLogits)
 	logits = logits.Sub(logits.ReduceMax())
@@ -138,7 +138,7 @@ func mixedValue(n row, tried *graph.Array) *graph.Array {
 	return n.field(rawValue).Add(visits.Mul(weighted)).Div(visits.Add(1))
 }
 
-// replaceNaN replaces NaN and -Inf by the lowest finite number, which is still above the -Inf of illegal actions.
+// replaceNaN replaces NaN and -Inf by the lowest finite number, which is above the -Inf of illegal actions.
 func replaceNaN(x *graph.Array) *graph.Array {
 	return graph.Select(x.Ge(-math.MaxFloat32), x, -math.MaxFloat32)
 }
@@ -149,8 +149,8 @@ func finite(logits *graph.Array) *graph.Array {
 	return replaceNaN(logits).Min(math.MaxFloat32)
 }
 
-// maskInvalid gives illegal actions the lowest finite logit: softmax stays finite even where all are illegal. The
-// largest of the other logits becomes 0.
+// maskInvalid gives illegal actions the lowest finite logit: softmax stays finite even if all are illegal. The largest
+// of the other logits becomes 0.
 func maskInvalid(logits, invalid *graph.Array) *graph.Array {
 	mask := invalid.Gt(0)
 	logits = graph.Select(mask, -math.MaxFloat32, finite(logits))
@@ -169,7 +169,7 @@ func checkTransform(op string, t Transform, bounds [2]float64) {
 
 // consideredVisits is mctx's get_sequence_of_considered_visits, the sequence of sequential halving (Karnin et al.,
 // "Almost optimal exploration in multi-armed bandits", 2013): simulation i tries the best of the actions that have
-// exactly so many visits.
+// exactly consideredVisits[i] visits.
 func consideredVisits(actions, simulations int) []float32 {
 	sequence := make([]float32, 0, simulations)
 	if actions <= 1 {

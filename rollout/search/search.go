@@ -7,38 +7,39 @@ import (
 	"xlarun/graph/random"
 )
 
-// Recurrent is the model of a search, mctx's recurrent_fn for one game: it returns what an action, i32[], leads to from
-// an embedding, and the next embedding. params are the network's, the same in all nodes. Each simulation has another
-// key.
+// Recurrent is the model of a search, mctx's recurrent_fn for one game. It returns the result of an action, i32[], in
+// the state of an embedding, and the next embedding. params are the network's, the same in all nodes. Each simulation
+// has another key.
 type Recurrent[P, E any] func(params P, key random.Key, action *graph.Array, embedding E) (Step, E)
 
-// Step is mctx's RecurrentFnOutput: what a model says of an action.
+// Step is the result of an action, mctx's RecurrentFnOutput. A is the number of actions.
 type Step struct {
 	Reward *graph.Array // f32[]: for the player who moved
-	// Discount, f32[], is what the value after the action is worth to the player who moved: -1 where the other one
-	// moves next, 0 where the game is over.
-	Discount *graph.Array
-	Logits   *graph.Array // f32[A]: prior logits in the next state; -Inf or a low number for illegal actions
-	Value    *graph.Array // f32[]: of the next state, for the player who moves there
+	// Discount, f32[], is the factor of the next state's value for the player who moved: -1 if the other player moves
+	// next, 0 if the game is over.
+	Discount    *graph.Array
+	PriorLogits *graph.Array // f32[A]: in the next state; -Inf or a low number for illegal actions
+	Value       *graph.Array // f32[]: of the next state, for the player who moves there
 }
 
-// Root is where a search starts, mctx's RootFnOutput.
+// Root is the root of a search, mctx's RootFnOutput. A is the number of actions.
 type Root[E any] struct {
-	Logits    *graph.Array // f32[A]: prior logits
-	Value     *graph.Array // f32[]: for the player to move
-	Embedding E
-	Legal     *graph.Array `tree:"optional"` // bool[A]; nil: all
+	PriorLogits *graph.Array // f32[A]
+	Value       *graph.Array // f32[]: for the player to move
+	Embedding   E            // leaves [...]: the model's state
+	Legal       *graph.Array `tree:"optional"` // bool[A]; nil: all
 	// Noise, f32[A], replaces the policy's own draws: Dirichlet noise for PUCT, Gumbel noise for Gumbel.
 	Noise *graph.Array `tree:"optional"`
-	// Temperature, f32[], is used by PUCT: it draws an action by visits^(1/temperature); 0: the most visited. nil: 1.
+	// Temperature, f32[], is used by PUCT: it draws an action by visits^(1/temperature); 0: the most visited action.
+	// nil: 1.
 	Temperature *graph.Array `tree:"optional"`
 }
 
 // Options are the options that all searches share.
 type Options struct {
 	Simulations int // evaluations of the model, 1 or more
-	// Nodes is the capacity of the tree; 0: Simulations + 1, one for each node that the search makes. When the tree is
-	// full, evaluations still count for the actions that led to them, but make no node.
+	// Nodes is the capacity of the tree; 0: Simulations + 1, enough for all. When the tree is full, evaluations still
+	// update the nodes above, but add no node.
 	Nodes int
 	// MaxDepth is the largest number of actions from the root to a node. A node at that depth is evaluated again
 	// instead of expanded. 0: Simulations.
@@ -62,7 +63,7 @@ func (o Options) resolved(name string) Options {
 	return o
 }
 
-// Bytes returns the memory of the trees of so many games. embedding is the size of one embedding in bytes.
+// Bytes returns the memory of the trees of some games. embedding is the size of one embedding in bytes.
 func (o Options) Bytes(games, actions, embedding int) int {
 	o = o.resolved("Bytes")
 	return games * o.Nodes * (4*columns(actions) + embedding)
@@ -71,47 +72,47 @@ func (o Options) Bytes(games, actions, embedding int) int {
 // Result is mctx's PolicyOutput.
 type Result[E any] struct {
 	Action *graph.Array // i32[]: to be played
-	// Weights, f32[A], are the target for the policy; their sum is 1. PUCT: the shares of the visits. Gumbel: the
+	// ActionWeights, f32[A], are the target for the policy; their sum is 1. PUCT: the shares of the visits. Gumbel: the
 	// policy improved by the completed Q-values.
-	Weights *graph.Array
-	Tree    Tree[E]
+	ActionWeights *graph.Array
+	Tree          Tree[E]
 }
 
 // Policy is PUCT or Gumbel.
 type Policy interface {
 	options() Options
-	// prepare returns the rule of action selection, and the root's logits with noise and mask. invalid, f32[A], is 1
-	// for illegal actions; reusedVisits, f32[A], are the visits of the root's actions before the search.
+	// prepare returns the rule of action selection, and the root's prior logits with noise and mask, f32[A]. logits and
+	// noise are f32[A]; noise may be nil. invalid, f32[A], is 1 for illegal actions. reusedVisits, f32[A], are the
+	// visits of the root's actions before the search.
 	prepare(key random.Key, logits, invalid, noise, reusedVisits *graph.Array) (rule, *graph.Array)
-	// decide returns action and weights after the search.
+	// decide returns the action, i32[], and the action weights, f32[A], after the search.
 	decide(key random.Key, r rule, root row, temperature *graph.Array) (action, weights *graph.Array)
 }
 
-// Run searches from a root. It is a function of one game, to be traced; graph.VMap maps it over games. reused is empty,
-// or the tree of the move before (see Reroot). Like all functions of graph, it throws errors for shapes that do not
-// fit.
+// Run searches from a root. It is traced, for one game; graph.VMap maps it over games. reused is empty, or the tree of
+// the previous move (see Reroot). Like all functions of graph, it throws errors for shapes that do not fit.
 func Run[P, E any](p Policy, params P, key random.Key, root Root[E], f Recurrent[P, E], reused ...Reused[E]) Result[E] {
 	checkRoot(root)
 	if len(reused) > 1 {
-		graph.Throw("search", "got %d trees to go on from, want at most one", len(reused))
+		graph.Throw("search", "got %d trees to reuse, want at most one", len(reused))
 	}
 	keys := random.SplitN(key, 3)
-	invalid := graph.ZerosLike(root.Logits)
+	invalid := graph.ZerosLike(root.PriorLogits)
 	if root.Legal != nil {
 		invalid = root.Legal.Not().Convert(graph.Float32)
 	}
-	reusedVisits := graph.ZerosLike(root.Logits)
+	reusedVisits := graph.ZerosLike(root.PriorLogits)
 	if len(reused) > 0 {
 		reusedVisits = reused[0].rootVisits()
 	}
-	rule, logits := p.prepare(keys[0], root.Logits, invalid, root.Noise, reusedVisits)
+	rule, logits := p.prepare(keys[0], root.PriorLogits, invalid, root.Noise, reusedVisits)
 	s := searcher[P, E]{
 		options: p.options(), rule: rule, params: params, model: f,
 		packing: embeddingPacking(root.Embedding), actions: logits.Size(),
 	}
 	tree := s.search(keys[1], root, logits, reused)
 	action, weights := p.decide(keys[2], rule, tree.root(), root.Temperature)
-	return Result[E]{Action: action, Weights: weights, Tree: tree}
+	return Result[E]{Action: action, ActionWeights: weights, Tree: tree}
 }
 
 // searcher holds what stays the same in all simulations of a search.
@@ -124,7 +125,7 @@ type searcher[P, E any] struct {
 	actions int
 }
 
-// nodes are the arrays of a tree while it grows.
+// nodes are the arrays of a tree while it is searched.
 type nodes struct {
 	Rows       *graph.Array   // f32[nodes, columns], see Tree
 	Embeddings []*graph.Array // [nodes, elements] each: packed
@@ -132,14 +133,14 @@ type nodes struct {
 
 // selection is the edge that a simulation ends with.
 type selection struct {
-	Parent *graph.Array // i32[]: node
+	Parent *graph.Array // i32[]: mctx's parent_index
 	Action *graph.Array // i32[]
-	// Next, i32[], is the node that the action leads to: a new one where there is none yet. It is the capacity of the
-	// tree where the tree is full.
+	// Next, i32[], is the child's node, mctx's next_node_index. Without a child it is a free node, or the capacity of
+	// the tree if the tree is full.
 	Next *graph.Array
 }
 
-// search grows a tree by simulations. logits are the root's, with noise and mask.
+// search runs all simulations. logits, f32[A], are the root's, with noise and mask.
 func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array, reused []Reused[E]) Tree[E] {
 	start := s.instantiate(root, logits, reused)
 	end := graph.ForiLoop(0, s.options.Simulations, func(i *graph.Array, t nodes) nodes {
@@ -151,7 +152,7 @@ func (s searcher[P, E]) search(key random.Key, root Root[E], logits *graph.Array
 	return Tree[E]{Rows: end.Rows, Embedding: embedding, Actions: s.actions}
 }
 
-// instantiate makes the tree from its root: empty, or with the nodes of a reused one.
+// instantiate returns a tree with only the root, or with the nodes of a reused tree.
 func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []Reused[E]) nodes {
 	embedding := s.packing.Pack(root.Embedding)
 	node := newRow(map[int]*graph.Array{nodeVisits: graph.Scalar(1), nodeValue: root.Value, rawValue: root.Value},
@@ -176,17 +177,17 @@ func (s searcher[P, E]) instantiate(root Root[E], logits *graph.Array, reused []
 }
 
 // simulate returns the edge where the best line of play from the root ends. Unlike mctx's simulate it does not walk
-// down the tree: backward keeps the end of the line in each node.
+// down the tree: backward stores the end of the line in each node.
 func (s searcher[P, E]) simulate(t nodes) (selection, nodes) {
-	root := row{graph.Index(t.Rows, 0), s.actions}
-	// The rows are read before they are written, so that they are written in place.
+	root := row{t.Rows.Index(0), s.actions}
+	// The rows are read before they are written, so that the compiler writes them in place.
 	type read struct{ Parent, Action, Next, Rows *graph.Array }
 	r := graph.Once(read{index(root.field(leafNode)), index(root.field(leafAction)), index(root.field(nextNode)),
 		t.Rows})
 	return selection{r.Parent, r.Action, r.Next}, nodes{r.Rows, t.Embeddings}
 }
 
-// expand evaluates the selected action and stores the next embedding.
+// expand evaluates the selected action and stores the next embedding. It returns the evaluation and all embeddings.
 func (s searcher[P, E]) expand(key random.Key, t nodes, at selection) (Step, []*graph.Array) {
 	parent := make([]*graph.Array, len(t.Embeddings))
 	for k, x := range t.Embeddings {
@@ -199,7 +200,7 @@ func (s searcher[P, E]) expand(key random.Key, t nodes, at selection) (Step, []*
 	embeddings := slices.Clone(t.Embeddings)
 	for k, x := range s.packing.Pack(next) {
 		// A full tree has no row Next: the write is dropped.
-		embeddings[k] = graph.ScatterSet(t.Embeddings[k], graph.Reshape(at.Next, 1), graph.ExpandDims(x, 0))
+		embeddings[k] = graph.ScatterSet(t.Embeddings[k], at.Next.Reshape(1), x.ExpandDims(0))
 	}
 	return step, embeddings
 }
@@ -216,7 +217,8 @@ func checkStep(s Step, actions int) {
 		want  graph.Shape
 	}{
 		{"reward", s.Reward, graph.ShapeOf(graph.Float32)}, {"discount", s.Discount, graph.ShapeOf(graph.Float32)},
-		{"value", s.Value, graph.ShapeOf(graph.Float32)}, {"logits", s.Logits, graph.ShapeOf(graph.Float32, actions)},
+		{"value", s.Value, graph.ShapeOf(graph.Float32)},
+		{"logits", s.PriorLogits, graph.ShapeOf(graph.Float32, actions)},
 	} {
 		if x.array == nil {
 			graph.Throw("search", "the model's %s is nil, want %s", x.name, x.want)
@@ -229,21 +231,21 @@ func checkStep(s Step, actions int) {
 
 func checkRoot[E any](r Root[E]) {
 	const name = "search"
-	if r.Logits == nil || r.Value == nil {
+	if r.PriorLogits == nil || r.Value == nil {
 		graph.Throw(name, "the root has no logits or no value, want f32[actions] and f32[]")
 	}
-	if r.Logits.Rank() != 1 || r.Logits.DType() != graph.Float32 || r.Logits.Size() == 0 {
-		graph.Throw(name, "the root's logits are %s, want f32[actions]: a search is of one game, graph.VMap maps it "+
-			"over more", r.Logits.Shape())
+	if r.PriorLogits.Rank() != 1 || r.PriorLogits.DType() != graph.Float32 || r.PriorLogits.Size() == 0 {
+		graph.Throw(name, "the root's logits are %s, want f32[actions] of one game: graph.VMap maps a search over "+
+			"games", r.PriorLogits.Shape())
 	}
 	if !r.Value.Shape().Equal(graph.ShapeOf(graph.Float32)) {
 		graph.Throw(name, "the root's value is %s, want f32[]", r.Value.Shape())
 	}
-	if want := graph.ShapeOf(graph.Bool, r.Logits.Size()); r.Legal != nil && !r.Legal.Shape().Equal(want) {
+	if want := graph.ShapeOf(graph.Bool, r.PriorLogits.Size()); r.Legal != nil && !r.Legal.Shape().Equal(want) {
 		graph.Throw(name, "the root's legal actions are %s, want %s", r.Legal.Shape(), want)
 	}
-	if r.Noise != nil && !r.Noise.Shape().Equal(r.Logits.Shape()) {
-		graph.Throw(name, "the root's noise is %s, want %s", r.Noise.Shape(), r.Logits.Shape())
+	if r.Noise != nil && !r.Noise.Shape().Equal(r.PriorLogits.Shape()) {
+		graph.Throw(name, "the root's noise is %s, want %s", r.Noise.Shape(), r.PriorLogits.Shape())
 	}
 	if r.Temperature != nil && !r.Temperature.Shape().Equal(graph.ShapeOf(graph.Float32)) {
 		graph.Throw(name, "the temperature is %s, want f32[]", r.Temperature.Shape())

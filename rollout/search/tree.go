@@ -3,32 +3,31 @@ package search
 import "xlarun/graph"
 
 // Tree is the search tree of one game. Each node is a row of Rows; row 0 is the root. A new node takes the next free
-// row, so a child's row comes after its parent's. Everything in rows is float32; whole numbers are exact up to 2^24.
+// row, so a child's row comes after its parent's. Rows are float32; whole numbers are exact up to 2^24.
 //
-// A row starts with the node's fields, one column each:
+// A row starts with the node's fields, one column each. The names on the right are mctx's:
 //
-//	0   visits of the node by simulations, its own evaluation included
-//	1   value: mean of the returns from here on
-//	2   raw value: what the network said of the node
-//	3   reward of the action that led here
-//	4   discount of the value from here
-//	5   row of the parent
-//	6   action that led here
+//	0   visits by simulations, the node's own evaluation included     node_visits
+//	1   value: mean of the returns from the node on                   node_values
+//	2   value by the network                                          raw_values
+//	3   reward of the action from the parent                          children_rewards, of the parent
+//	4   discount of the value                                         children_discounts, of the parent
+//	5   row of the parent                                             parents
+//	6   action from the parent                                        action_from_parent
 //	7   depth; the root has 0
-//	8   row where the best line of play from here ends
+//	8   row where the best line of play from the node ends
 //	9   action with which that line ends
-//	10  root only: row of the node which that action leads to; a free one where there is none; the number of rows if
-//	    the tree is full
+//	10  root only: row of that action's child; without a child a free row, or the number of rows if the tree is full
 //	11  root only: rows in use
 //
 // Blocks with one number per action follow. A is the number of actions and P is A padded to a multiple of 8. Block k
 // starts at column 12 + k P:
 //
-//	0   prior logits; padded by -Inf
-//	1   prior probabilities, their softmax
-//	2   visits of the actions
-//	3   Q-values, reward + discount x value; 0 for actions that were not tried
-//	4   rows of the children; -1 for none, and as padding
+//	0   prior logits; padded by -Inf                                  children_prior_logits
+//	1   prior probabilities: their softmax
+//	2   visits of the actions                                         children_visits
+//	3   Q-values, reward + discount x value; 0 for untried actions    qvalues
+//	4   rows of the children; -1 for none, and as padding             children_index
 //
 // xlabridge/kernels/treesearch.c has the same layout. Under graph.VMap all arrays have the games' axis in front.
 type Tree[E any] struct {
@@ -37,7 +36,7 @@ type Tree[E any] struct {
 	Actions   int          // A
 }
 
-// Fields of a row. The comment at Tree says what they are.
+// Fields of a row; see Tree.
 const (
 	nodeVisits = iota
 	nodeValue
@@ -79,7 +78,7 @@ type row struct {
 }
 
 // field returns one field, f32[].
-func (r row) field(column int) *graph.Array { return graph.Index(r.all, column) }
+func (r row) field(column int) *graph.Array { return r.all.Index(column) }
 
 // block returns one block without its padding, f32[A].
 func (r row) block(k int) *graph.Array {
@@ -106,12 +105,12 @@ func pad(k int, x *graph.Array) *graph.Array {
 	return graph.Pad(x, fill, []int{0}, []int{padded(x.Size()) - x.Size()})
 }
 
-// newRow returns the row of a node without children; fields that are not given are 0.
-func newRow(given map[int]*graph.Array, logits *graph.Array) row {
+// newRow returns the row of a node without children. set has some of its fields; the others are 0.
+func newRow(set map[int]*graph.Array, logits *graph.Array) row {
 	numbers := make([]*graph.Array, fields)
 	for i := range numbers {
 		numbers[i] = graph.Scalar(0)
-		if x := given[i]; x != nil {
+		if x := set[i]; x != nil {
 			numbers[i] = x.Convert(graph.Float32)
 		}
 	}
@@ -121,7 +120,7 @@ func newRow(given map[int]*graph.Array, logits *graph.Array) row {
 	return row{graph.Concatenate(0, all...), logits.Size()}
 }
 
-// child returns the row number of an action's child, f32[]: -1 where there is none. action is i32[].
+// child returns the row number of an action's child, f32[]; -1 for none. action is i32[].
 func (r row) child(action *graph.Array) *graph.Array {
 	return graph.Select(graph.Iota(r.actions).Eq(action), r.block(childNodes), minusInf).ReduceMax()
 }
@@ -131,11 +130,11 @@ func (t Tree[E]) row(node *graph.Array) row {
 	return row{graph.DynamicIndex(t.Rows, node, 0), t.Actions}
 }
 
-func (t Tree[E]) root() row { return row{graph.Index(t.Rows, 0), t.Actions} }
+func (t Tree[E]) root() row { return row{t.Rows.Index(0), t.Actions} }
 
 // field returns one field of all nodes, f32[nodes].
 func (t Tree[E]) field(column int) *graph.Array {
-	return graph.Squeeze(graph.SliceAxis(t.Rows, 1, column, column+1), 1)
+	return graph.SliceAxis(t.Rows, 1, column, column+1).Squeeze(1)
 }
 
 // block returns one block of all nodes, f32[nodes, A].
@@ -144,7 +143,7 @@ func (t Tree[E]) block(k int) *graph.Array {
 	return graph.SliceAxis(t.Rows, 1, from, from+t.Actions)
 }
 
-// Nodes returns the number of nodes, i32[]; rows after them mean nothing.
+// Nodes returns the number of nodes, i32[]; later rows are not used.
 func (t Tree[E]) Nodes() *graph.Array { return index(t.root().field(usedNodes)) }
 
 // Visits returns the visits of each node, i32[nodes]; mctx's node_visits.
@@ -156,17 +155,16 @@ func (t Tree[E]) Values() *graph.Array { return t.field(nodeValue) }
 // Parents returns the rows of the nodes' parents, i32[nodes]; the root has 0. mctx's parents.
 func (t Tree[E]) Parents() *graph.Array { return index(t.field(parentNode)) }
 
-// ActionsFrom returns the actions that led to the nodes, i32[nodes]; mctx's action_from_parent.
+// ActionsFrom returns the actions from the nodes' parents, i32[nodes]; mctx's action_from_parent.
 func (t Tree[E]) ActionsFrom() *graph.Array { return index(t.field(parentAction)) }
 
 // ChildVisits returns the visits of each action in each node, i32[nodes, A]; mctx's children_visits.
 func (t Tree[E]) ChildVisits() *graph.Array { return index(t.block(childVisits)) }
 
-// ChildValues returns the Q-values, reward + discount x value, f32[nodes, A]; 0 for actions that were not tried. mctx's
-// qvalues.
+// ChildValues returns the Q-values, reward + discount x value, f32[nodes, A]; 0 for untried actions. mctx's qvalues.
 func (t Tree[E]) ChildValues() *graph.Array { return t.block(childQValues) }
 
-// Children returns the rows of the nodes' children, i32[nodes, A]; -1 where there is none. mctx's children_index.
+// Children returns the rows of the nodes' children, i32[nodes, A]; -1 for none. mctx's children_index.
 func (t Tree[E]) Children() *graph.Array { return index(t.block(childNodes)) }
 
 // Logits returns the prior logits in each node, f32[nodes, A], the root's with noise and mask; mctx's

@@ -13,7 +13,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Config is one experiment. Start from DefaultConfig: zero means zero, but where a field says otherwise.
+// Config is one experiment. Start from DefaultConfig: zero means zero, unless a field says otherwise.
 type Config struct {
 	Game     string   `set:"game" oneof:"clique,tictactoe,connectfour,hex,othello" help:"game that is learned"`
 	Vertices int      `set:"vertices" min:"3" max:"32"`
@@ -32,12 +32,10 @@ type Config struct {
 	GameBatchSize     int      `set:"game-batch-size" min:"1" max:"1048576"`
 	_                 struct{} `help:"games played at the same time, on all devices together"`
 	TrainingBatchSize int      `set:"training-batch-size" min:"1" max:"1048576" help:"positions per training step"`
-	// Lanes is the number of games that one device plays at a time; what is not played at the same time is played one
-	// after the other.
-	Lanes int      `set:"lanes" min:"0" max:"65536"`
-	_     struct{} `zero:"half of the game batch, or as many as have their trees in memory"`
-	_     struct{} `help:"games that a device plays at the same time; 0 for half of"`
-	_     struct{} `help:"the game batch, or as many as have their trees in memory"`
+	Lanes             int      `set:"lanes" min:"0" max:"65536"`
+	_                 struct{} `zero:"half of the game batch, or as many as have their trees in memory"`
+	_                 struct{} `help:"games that a device plays at the same time; 0 for half of"`
+	_                 struct{} `help:"the game batch, or as many as have their trees in memory"`
 
 	Search      string          `set:"search" oneof:"gumbel,puct"`
 	_           struct{}        `help:"gumbel: sequential halving; puct: noise at the root"`
@@ -95,7 +93,7 @@ type Config struct {
 	run.Common
 }
 
-// DefaultConfig learns the game of six vertices and triangles.
+// DefaultConfig returns the settings for the game of six vertices and triangles.
 func DefaultConfig() Config {
 	return Config{Game: clique, Vertices: 6, K: []int{3}, Variant: "maker", Network: "mlp:128,128",
 		NumIterations: 20, NumEpisodes: 200, NumSimulations: 50, GameBatchSize: 64, TrainingBatchSize: 256,
@@ -106,13 +104,13 @@ func DefaultConfig() Config {
 		ArenaEvery: 5, ArenaGames: 40, Pool: 8}
 }
 
-// Parts are the networks.
+// Parts returns the settings of the network.
 func (c *Config) Parts() []settings.Part { return []settings.Part{network.Part()} }
 
-// Own are the settings of the parts.
+// Own returns the settings of the parts.
 func (c *Config) Own() *settings.Values { return &c.Parted }
 
-// Title is the game.
+// Title returns the name of the game.
 func (c *Config) Title() string {
 	if g, err := c.game(); err == nil {
 		return strings.TrimSuffix(g.env.Spec().ID, "-v1")
@@ -120,7 +118,7 @@ func (c *Config) Title() string {
 	return c.Game
 }
 
-// Last is the number of iterations.
+// Last returns the number of iterations.
 func (c *Config) Last() int64 { return int64(c.NumIterations) }
 
 // Purpose says in a few words what the programs are for.
@@ -139,7 +137,7 @@ func (c *Config) Check(on plan.Machine) error {
 	return err
 }
 
-// program makes game and network, and checks them.
+// program returns the game and the network. It checks all settings.
 func (c *Config) program() (*program, error) {
 	if err := settings.Check(c); err != nil {
 		return nil, err
@@ -148,7 +146,7 @@ func (c *Config) program() (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ofAnotherGame(); err != nil {
+	if err := c.checkIdle(); err != nil {
 		return nil, err
 	}
 	if playing := min(c.GameBatchSize, max(2, c.NumEpisodes)); c.Lanes > playing {
@@ -168,8 +166,8 @@ func (c *Config) program() (*program, error) {
 			math.MaxInt32/c.Replay/g.moves, g.moves, c.Replay)
 	}
 	if !c.UseTrueMCTX && c.Reuse {
-		return nil, settings.Wrong("reuse", true, "false where --use-true-mctx=false searches in Go, which begins "+
-			"each move anew")
+		return nil, settings.Wrong("reuse", true, "false: with --use-true-mctx=false, searches in Go start each "+
+			"move with an empty tree")
 	}
 	spec := g.env.Spec()
 	net, err := network.Make(c.Network, c.Parted.Under("network."), network.Game{
@@ -195,9 +193,8 @@ func (c *Config) idle() (names []string, wants string) {
 		"game clique", c.Game)
 }
 
-// ofAnotherGame refuses idle settings that are not as usual. Those that were given as they are by default are known to
-// the command line alone.
-func (c *Config) ofAnotherGame() error {
+// checkIdle refuses idle settings that differ from their defaults. The command line refuses all that are set.
+func (c *Config) checkIdle() error {
 	usual := DefaultConfig()
 	names, wants := c.idle()
 	for _, name := range names {
@@ -209,7 +206,7 @@ func (c *Config) ofAnotherGame() error {
 	return nil
 }
 
-// searching is the search of moves that are learned from.
+// trainingSearch returns the search of self-play.
 func (c *Config) trainingSearch() search.Policy {
 	o := search.Options{Simulations: c.NumSimulations, MaxDepth: c.MaxDepth}
 	if c.Reuse {
@@ -225,7 +222,7 @@ func (c *Config) trainingSearch() search.Policy {
 	return g
 }
 
-// playing is the search of moves that are to win.
+// matchSearch returns the search of matches: without noise, and with an empty tree in each move.
 func (c *Config) matchSearch() search.Policy {
 	switch p := c.trainingSearch().(type) {
 	case search.PUCT:
@@ -238,7 +235,7 @@ func (c *Config) matchSearch() search.Policy {
 	return nil
 }
 
-// Board is what a display shows.
+// Board returns the rows of the display.
 func (c *Config) Board() []run.Row {
 	rows := []run.Row{
 		{Label: "loss", Plain: true, Parts: []run.Part{{Metric: "loss", Format: run.Loss},

@@ -2,26 +2,26 @@ package selfplay
 
 import "math"
 
-// result is what one made of games against an opponent.
+// result is the score of some games against an opponent.
 type result struct {
 	rating float64 // the opponent's
-	score  float64 // games won, and half of those that were drawn
+	score  float64 // games won, plus half of the games drawn
 	games  int
 }
 
-// elo is the rating at which results are likeliest (Elo, 1978): against each opponent one more drawn game is counted,
-// so that who wins all has a finite one. Without results it is 0.
+// elo returns the rating that makes results likeliest (Elo, 1978). One more draw against each opponent is counted, so
+// that the rating is finite after only wins. Without results it is 0.
 func elo(results []result) float64 {
 	if len(results) == 0 {
 		return 0
 	}
-	surplus := func(rating float64) (s float64) { // expected less reached
+	surplus := func(rating float64) (s float64) { // expected score minus score
 		for _, r := range results {
 			s += float64(r.games+1)*expected(rating-r.rating) - (r.score + .5)
 		}
 		return s
 	}
-	low, high := -farthest, farthest
+	low, high := -maxRating, maxRating
 	for range 100 {
 		if mid := (low + high) / 2; surplus(mid) > 0 {
 			high = mid
@@ -32,8 +32,8 @@ func elo(results []result) float64 {
 	return (low + high) / 2
 }
 
-// farthest bounds ratings.
-const farthest = 1e5
+// maxRating is the largest rating.
+const maxRating = 1e5
 
-// expected is the score that a difference of ratings lets expect.
+// expected returns the expected score of a game for a difference of ratings.
 func expected(difference float64) float64 { return 1 / (1 + math.Pow(10, -difference/400)) }

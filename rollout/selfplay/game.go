@@ -17,7 +17,7 @@ const ramsey = "ramsey"
 // clique is the game of colouring the edges of a graph.
 const clique = "clique"
 
-// game is the game that is learned: of two players, or a puzzle of one.
+// game is the game that is learned. It has two players, or one (a puzzle).
 type game struct {
 	env            envs.Environment
 	parts          envs.Parts[any, any]
@@ -25,14 +25,14 @@ type game struct {
 	actions, moves int
 	players        int
 	vertices       int    // of the graph; 0: a board
-	k              [2]int // of the cliques
+	k              [2]int // sizes of the cliques, by colour
 	hexagons       bool   // the board's cells are hexagons
 	start          any    // the first state, concrete
 	packing        *graph.Packing
 	symmetries     symmetries
 }
 
-// game makes the game of the settings.
+// game returns the game of the settings.
 func (c *Config) game() (*game, error) {
 	g := &game{players: 2}
 	switch c.Game {
@@ -101,7 +101,7 @@ func joined(k []int) string {
 	return f.Text()
 }
 
-// player is the player to move, i32[]; always 0 in a puzzle.
+// player returns the player to move, i32[]; always 0 in a puzzle.
 func (g *game) player(state any) *graph.Array {
 	if g.parts.Game == nil {
 		return graph.Of(int32(0))
@@ -109,7 +109,7 @@ func (g *game) player(state any) *graph.Array {
 	return g.parts.Game.Player(state, g.params)
 }
 
-// packing lays states out as words, u32[words], so that positions of any game lie in one array.
+// packing returns the packing of states as words, u32[words], so that positions of any game fit in one array.
 func packing(start any) *graph.Packing {
 	leaves, tree := graph.Flatten(start)
 	for i, a := range leaves {
@@ -123,7 +123,7 @@ func packing(start any) *graph.Packing {
 	return graph.NewPacking(start, func(graph.Shape) graph.DType { return graph.Uint32 })
 }
 
-// stateWords is the number of words of a state.
+// stateWords returns the number of words of a state.
 func (g *game) stateWords() int { return g.packing.Size(0) }
 
 // pack returns a state as words, u32[stateWords].

@@ -18,10 +18,10 @@ type learner struct {
 	Updates   *graph.Array // i32[]: training steps so far
 }
 
-// rates are the numbers of a training step, f32[] each.
+// rates are the hyperparameters of a training step, f32[] each.
 type rates struct{ Rate, L2, Value, MaxNorm *graph.Array }
 
-// rates of an iteration. progress, f32[], is the part of the run that is done, 0 to 1.
+// rates returns the rates of an iteration. progress, f32[], is the part of the run that is done, 0 to 1.
 func (c *Config) rates(progress *graph.Array) rates {
 	r := rates{c.LearningRate.Array(), c.L2.Array(), c.ValueWeight.Array(), c.MaxGradNorm.Array()}
 	switch c.Schedule {
@@ -47,7 +47,7 @@ func (p *program) newLearner(key random.Key) learner {
 		Updates: graph.Of(int32(0))}
 }
 
-// example is one position to learn from; a batch has an axis of [examples] in front.
+// example is one position to learn from. A batch has leaves [examples, …].
 type example struct {
 	Observation *graph.Array
 	Legal       *graph.Array // bool[actions]
@@ -55,36 +55,37 @@ type example struct {
 	Value       *graph.Array // f32[]: target, the return for the player to move
 }
 
-// sample draws n positions, and for each the symmetry that it is seen under: i32[n] each. positions, i32[], is the
-// number of positions in the replay.
-func (p *program) sample(key random.Key, n int, positions *graph.Array) (at, symmetry *graph.Array) {
+// batch is positions of the replay, each with the symmetry under which it is learned: i32[n] each.
+type batch struct{ Position, Symmetry *graph.Array }
+
+// sample draws a batch. positions, i32[], is the number of positions in the replay.
+func (p *program) sample(key random.Key, positions *graph.Array) batch {
 	keys := random.SplitN(key, 2)
-	shape := graph.ShapeOf(graph.Int32, n)
-	at = random.Randint(keys[0], shape, 0, positions)
-	symmetry = random.Randint(keys[1], shape, 0, max(1, p.game.symmetries.count()))
-	return graph.Once(graph.PairOf(at, symmetry)).Unpack()
+	shape := graph.ShapeOf(graph.Int32, p.config.TrainingBatchSize)
+	return graph.Once(batch{random.Randint(keys[0], shape, 0, positions),
+		random.Randint(keys[1], shape, 0, max(1, p.game.symmetries.count()))})
 }
 
-// minibatch returns a part of the sampled batch: number local, i32[], of this device's parts.
-func (p *program) minibatch(l layout, r replay, at, symmetry, local *graph.Array) example {
+// minibatch returns the examples of a part of a batch. local, i32[], is its number among this device's parts.
+func (p *program) minibatch(l layout, r replay, b batch, local *graph.Array) example {
 	n := p.config.TrainingBatchSize / p.config.Accumulate
 	first := l.batchTiles.First().Add(local).Mul(n)
 	cut := func(a *graph.Array) *graph.Array { return graph.DynamicSlice(a, []*graph.Array{first}, []int{n}) }
-	return p.examples(graph.Once(p.gather(r, cut(at))), cut(symmetry))
+	return p.examples(graph.Once(p.gather(r, cut(b.Position))), cut(b.Symmetry))
 }
 
-// gather returns the rows of positions, u32[n, words]. Positions, i32[n], count through all games of the replay.
+// gather returns the rows, u32[n, words], of positions, i32[n], which are numbered through all games of the replay.
 func (p *program) gather(r replay, positions *graph.Array) *graph.Array {
 	length := graph.Flatten1D(r.Length)
 	ends := graph.CumSum(length, 0)
 	game := graph.SearchSorted(ends, positions, true)
 	begin := graph.Take(ends, game, 0).Sub(graph.Take(length, game, 0))
 	at := game.Mul(p.game.moves).Add(positions.Sub(begin))
-	rows := graph.Reshape(r.Rows, length.Size()*p.game.moves, p.words())
+	rows := r.Rows.Reshape(length.Size()*p.game.moves, p.words())
 	return graph.Take(rows, at, 0)
 }
 
-// examples reads rows, u32[n, words], each under its symmetry, i32[n].
+// examples returns the examples of rows, u32[n, words], each under its symmetry, i32[n].
 func (p *program) examples(rows, symmetry *graph.Array) example {
 	e := graph.VMap(p.example)(rows)
 	if p.game.symmetries.count() > 0 {
@@ -95,7 +96,7 @@ func (p *program) examples(rows, symmetry *graph.Array) example {
 	return e
 }
 
-// example reads a row.
+// example returns the example of a row, u32[words].
 func (p *program) example(row *graph.Array) example {
 	g, at := p.game, p.game.stateWords()
 	state := g.unpack(graph.SliceAxis(row, 0, 0, at))
@@ -105,7 +106,7 @@ func (p *program) example(row *graph.Array) example {
 		e.Legal = g.parts.Masker.Legal(state, g.params)
 	}
 	e.Policy = p.unpackPolicy(graph.SliceAxis(row, 0, at, at+p.policyWords))
-	e.Value = graph.Bitcast(graph.Index(row, p.words()-1), graph.Float32)
+	e.Value = graph.Bitcast(row.Index(p.words()-1), graph.Float32)
 	return e
 }
 
@@ -121,10 +122,10 @@ func losses(e example, logits, value *graph.Array) (policyLoss, valueLoss *graph
 	return policyLoss, value.Sub(e.Value).Square().Mean()
 }
 
-// gradientMetrics is the number of metrics that follow the gradient: loss, policy loss and value loss.
+// gradientMetrics is the number of metrics after the gradient: loss, policy loss and value loss.
 const gradientMetrics = 3
 
-// gradient returns the gradient for a minibatch followed by its metrics, f32[parameters + gradientMetrics].
+// gradient returns the gradient of a minibatch and its metrics, f32[parameters + gradientMetrics].
 func (p *program) gradient(w *graph.Array, scale precision.LossScale, e example, r rates) *graph.Array {
 	loss := func(w, observation *graph.Array) (scaled, metrics *graph.Array) {
 		params := precision.CastToCompute(p.precision, p.weights.Unravel(w))
@@ -139,11 +140,11 @@ func (p *program) gradient(w *graph.Array, scale precision.LossScale, e example,
 	return graph.Concatenate(0, precision.Unscale(scale, gradient), metrics)
 }
 
-// trainMetrics are the metrics of training. Those of a step that is skipped do not count, except "skipped".
+// trainMetrics are the metrics of training. Only "skipped" counts skipped steps.
 var trainMetrics = []string{"loss", "policy_loss", "value_loss", "gradient_norm", "learning_rate", "skipped"}
 
-// trainStep is one training step: the mean gradient over the batch, and an update unless it overflowed. metrics are
-// f32[len(trainMetrics)]; the learning rate is left 0.
+// trainStep is one training step by the mean gradient over the batch. It is skipped if the gradient is not finite. The
+// metrics are f32[len(trainMetrics)]; the learning rate is 0, which train replaces.
 func (p *program) trainStep(l layout, s learner, r rates, parts *graph.Array,
 	minibatch func(local *graph.Array) example) (learner, *graph.Array) {
 	size := p.weights.Size()
@@ -161,8 +162,7 @@ func (p *program) trainStep(l layout, s learner, r rates, parts *graph.Array,
 	next.Updates = s.Updates.Add(1)
 
 	decay := r.L2.Mul(w.Square().Sum())
-	metrics := []*graph.Array{graph.Index(mean, size).Add(decay), graph.Index(mean, size+1), graph.Index(mean, size+2),
-		norm}
+	metrics := []*graph.Array{mean.Index(size).Add(decay), mean.Index(size + 1), mean.Index(size + 2), norm}
 	for i, a := range metrics {
 		metrics[i] = graph.Select(finite, a, 0)
 	}
@@ -170,28 +170,27 @@ func (p *program) trainStep(l layout, s learner, r rates, parts *graph.Array,
 	return next, graph.Stack(metrics, 0)
 }
 
-// train takes so many training steps and returns their mean metrics, f32[len(trainMetrics)]; "skipped" is a count.
-func (p *program) train(l layout, s learner, rp replay, key random.Key, iteration, steps, progress,
-	parts *graph.Array) (learner, *graph.Array) {
-	rates := p.config.rates(progress)
-	key = random.FoldIn(key, iteration)
-	positions := rp.Length.Sum().Max(1)
+// train takes training steps and returns their mean metrics, f32[len(trainMetrics)]; "skipped" is a count.
+func (p *program) train(l layout, s learner, in trainInputs) (learner, *graph.Array) {
+	rates := p.config.rates(in.Progress)
+	key := random.FoldIn(in.Key, in.Iteration)
+	positions := in.Replay.Length.Sum().Max(1)
 	type loop struct {
 		I       *graph.Array
 		Learner learner
 		Sum     *graph.Array // of metrics
 	}
 	start := loop{graph.Of(int32(0)), s, graph.Zeros(graph.ShapeOf(graph.Float32, len(trainMetrics)))}
-	end := graph.NamedWhile("steps", func(x loop) *graph.Array { return x.I.Lt(steps) }, func(x loop) loop {
-		at, symmetry := p.sample(random.FoldIn(key, x.I), p.config.TrainingBatchSize, positions)
-		next, metrics := p.trainStep(l, x.Learner, rates, parts, func(local *graph.Array) example {
-			return p.minibatch(l, rp, at, symmetry, local)
+	end := graph.NamedWhile("steps", func(x loop) *graph.Array { return x.I.Lt(in.Steps) }, func(x loop) loop {
+		b := p.sample(random.FoldIn(key, x.I), positions)
+		next, metrics := p.trainStep(l, x.Learner, rates, in.Parts, func(local *graph.Array) example {
+			return p.minibatch(l, in.Replay, b, local)
 		})
 		return loop{x.I.Add(1), next, x.Sum.Add(metrics)}
 	}, start)
 	last := len(trainMetrics) - 1
-	skipped := graph.Index(end.Sum, last)
-	mean := end.Sum.Div(steps.Convert(graph.Float32).Sub(skipped).Max(1))
-	return end.Learner, graph.Concatenate(0, graph.SliceAxis(mean, 0, 0, last-1), graph.Reshape(rates.Rate, 1),
-		graph.Reshape(skipped, 1))
+	skipped := end.Sum.Index(last)
+	mean := end.Sum.Div(in.Steps.Convert(graph.Float32).Sub(skipped).Max(1))
+	return end.Learner, graph.Concatenate(0, graph.SliceAxis(mean, 0, 0, last-1), rates.Rate.Reshape(1),
+		skipped.Reshape(1))
 }

@@ -5,18 +5,17 @@ import (
 	"math/rand/v2"
 
 	"xlarun/envs/board"
-	"xlarun/graph"
-	"xlarun/xlabridge"
 )
 
-// perfect is the player that knows what every position is worth, of clique games of few vertices.
+// perfect is a player who knows the value of every position, for clique games of few vertices.
 type perfect struct {
 	solution *board.Solution
 	vertices int
 	k        [2]int
 }
 
-// newPerfect solves the game of a config; nil where it is too large, or another one.
+// newPerfect solves the game of a config. It returns nil if the game is too large, or not a clique game for two
+// players.
 func newPerfect(c *Config) (*perfect, error) {
 	if c.Game != clique || c.Variant == ramsey || c.Vertices > board.MostSolved {
 		return nil, nil
@@ -32,10 +31,10 @@ func newPerfect(c *Config) (*perfect, error) {
 	return &perfect{s, c.Vertices, [2]int{c.K[0], c.K[len(c.K)-1]}}, nil
 }
 
-// colours are the edges of both players, as bits.
+// colours is a position: the edges of both players, as bits.
 type colours [2]uint32
 
-// mover is who moves.
+// mover returns the player to move.
 func (c colours) mover() int { return (bits.OnesCount32(c[0]) + bits.OnesCount32(c[1])) % 2 }
 
 func (c colours) with(edge int) colours {
@@ -43,9 +42,8 @@ func (c colours) with(edge int) colours {
 	return c
 }
 
-// HasClique tells, by looking at every set of vertices, whether the edges that are given close a clique of k vertices
-// in a graph of so many.
-func HasClique(vertices, k int, edge func(a, b int) bool) bool {
+// hasClique reports whether a graph has a clique of k vertices. It looks at every set of vertices.
+func hasClique(vertices, k int, edge func(a, b int) bool) bool {
 	var extend func(chosen []int, from int) bool
 	extend = func(chosen []int, from int) bool {
 		if len(chosen) == k {
@@ -67,14 +65,14 @@ func HasClique(vertices, k int, edge func(a, b int) bool) bool {
 	return extend(nil, 0)
 }
 
-// closed tells whether a player has a clique.
+// closed reports whether a player has a clique.
 func (p *perfect) closed(c colours, player int) bool {
-	return HasClique(p.vertices, p.k[player], func(a, b int) bool {
+	return hasClique(p.vertices, p.k[player], func(a, b int) bool {
 		return c[player]>>board.Edge(p.vertices, a, b)&1 == 1
 	})
 }
 
-// won draws positions, of random games, that the player to move can win.
+// won draws n positions of random games that the player to move can win.
 func (p *perfect) won(n int, seed uint64) (all []colours) {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	edges := p.vertices * (p.vertices - 1) / 2
@@ -83,19 +81,19 @@ func (p *perfect) won(n int, seed uint64) (all []colours) {
 		for range r.IntN(edges) {
 			free := edges - bits.OnesCount32(c[0]|c[1])
 			next := c.with(nth(c, r.IntN(free)))
-			if _, goes := p.solution.Value(next[0], next[1]); !goes {
+			if p.over(next) {
 				break
 			}
 			c = next
 		}
-		if v, goes := p.solution.Value(c[0], c[1]); goes && v == 1 {
+		if v, goesOn := p.solution.Value(c[0], c[1]); goesOn && v == 1 {
 			all = append(all, c)
 		}
 	}
 	return all
 }
 
-// nth is the n-th edge without a colour.
+// nth returns the n-th edge without a colour.
 func nth(c colours, n int) int {
 	taken := c[0] | c[1]
 	for e := 0; ; e++ {
@@ -108,8 +106,8 @@ func nth(c colours, n int) int {
 	}
 }
 
-// reply is a move that keeps a position's value, of these one after which the other one has the fewest moves that keep
-// theirs.
+// reply returns a move that keeps the position's value. Of these it takes one after which the opponent has the fewest
+// moves that keep theirs.
 func (p *perfect) reply(c colours, r *rand.Rand) int {
 	moves := p.solution.Best(c[0], c[1])
 	best, fewest := moves[0], 1<<30
@@ -122,88 +120,50 @@ func (p *perfect) reply(c colours, r *rand.Rand) int {
 	return best
 }
 
-// words are a position as the programs take it: board.State of board.Edges, leaf by leaf.
+// words returns the words of the position's state: board.State of board.Edges, leaf by leaf.
 func (c colours) words() []uint32 { return []uint32{c[0], c[1], uint32(c.mover()), 0, 0, 0} }
 
-// kept plays positions to their ends against the perfect player: choose gives the moves of those that move in each. It
-// counts the games that they win.
+// kept plays games from positions against the perfect player, and returns how many the player to move wins. choose
+// returns that player's moves in positions.
 func (p *perfect) kept(positions []colours, choose func(at []colours) ([]int, error)) (won int, err error) {
 	r := rand.New(rand.NewPCG(3, uint64(len(positions))))
-	type playing struct {
-		at   colours
-		side int
-	}
-	var going []playing
-	for _, c := range positions {
-		going = append(going, playing{c, c.mover()})
-	}
-	for len(going) > 0 {
-		at := make([]colours, len(going))
-		for i, g := range going {
-			at[i] = g.at
-		}
-		moves, err := choose(at)
+	for len(positions) > 0 {
+		moves, err := choose(positions)
 		if err != nil {
 			return won, err
 		}
-		var next []playing
-		for i, g := range going {
-			for side, goes := g.side, true; goes; side = 1 - side {
-				move := moves[i]
-				if side != g.side {
-					move = p.reply(g.at, r)
-				}
-				if (g.at[0]|g.at[1])>>move&1 == 1 {
-					break // an illegal move loses
-				}
-				g.at = g.at.with(move)
-				if _, goes = p.solution.Value(g.at[0], g.at[1]); !goes {
-					closes := p.closed(g.at, side)
-					if avoid := p.solution.Variant() == board.Avoid; closes && (side == g.side) != avoid {
-						won++
-					}
-				} else if side != g.side {
-					next = append(next, g)
-					break
-				}
+		var next []colours
+		for i, c := range positions {
+			c, over, wins := p.exchange(c, moves[i], r)
+			if wins {
+				won++
+			}
+			if !over {
+				next = append(next, c)
 			}
 		}
-		going = next
+		positions = next
 	}
 	return won, nil
 }
 
-// winsKept is the share of won positions that the newest network wins against the perfect player, of n; ok is false
-// where nobody knows.
-func (t *Training) winsKept(n int) (share float64, ok bool, err error) {
-	if t.solved == nil {
-		return 0, false, nil
+// exchange plays a move and the perfect player's reply. wins: the player of the move has won. An illegal move loses.
+func (p *perfect) exchange(c colours, move int, r *rand.Rand) (next colours, over, wins bool) {
+	if (c[0]|c[1])>>move&1 == 1 {
+		return c, true, false
 	}
-	positions := t.solved.won(n, 1)
-	won, err := t.solved.kept(positions, func(at []colours) ([]int, error) {
-		return t.watch.moves(networkPlayer(t.learner.Weights), at, n)
-	})
-	return float64(won) / float64(max(1, len(positions))), true, err
+	player, avoid := c.mover(), p.solution.Variant() == board.Avoid
+	if c = c.with(move); p.over(c) {
+		return c, true, !avoid && p.closed(c, player)
+	}
+	if c = c.with(p.reply(c, r)); p.over(c) {
+		return c, true, avoid && p.closed(c, 1-player)
+	}
+	return c, false, false
 }
 
-// moves are those that a player's searches find in positions, of which there are at most n.
-func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
-	var words []uint32
-	for i := range n {
-		words = append(words, at[min(i, len(at)-1)].words()...)
-	}
-	a, err := v.ask(by, words)
-	if err != nil {
-		return nil, err
-	}
-	defer xlabridge.Free(a)
-	numbers, err := graph.Floats(a.Action)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]int, len(at))
-	for i := range out {
-		out[i] = int(numbers[i])
-	}
-	return out, nil
+// over reports whether the game is over.
+func (p *perfect) over(c colours) bool {
+	_, goesOn := p.solution.Value(c[0], c[1])
+	return !goesOn
 }

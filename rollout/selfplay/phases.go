@@ -14,118 +14,124 @@ import (
 const (
 	PhaseGames = "games"         // all games of an iteration
 	PhaseStep  = "training step" // one, its batch included
-	PhaseBatch = "batch"         // draw, index, unpack and show a batch by symmetries, as a training step does
-	PhaseMatch = "match"         // one of an evaluation
+	PhaseBatch = "batch"         // drawing and preparing a batch, as in a training step
+	PhaseMatch = "match"         // one match of an evaluation
 )
 
-// stepsPerCall is how many training steps are timed in one call.
+// stepsPerCall is the number of training steps that are timed in one call.
 const stepsPerCall = 16
 
-// batchesPerCall is how many batches of n positions are timed in one call: an iteration trains in one call too, from
-// tens of thousands of positions, so that what a call costs by itself (some 0.3 ms) is spread as it is there.
+// batchesPerCall returns the number of batches of n positions that are timed in one call. Training also prepares many
+// batches in a call, so the overhead of a call (about 0.3 ms) is spread in the same way.
 func batchesPerCall(n int) int { return max(64, 1<<15/n) }
 
-// Phases times the parts of an iteration, each `repeats` times after a first one, and leaves the state as it was.
+// Phases times the parts of an iteration, each `repeats` times after a warm-up. It does not change the state.
 func (t *Training) Phases(repeats int) ([]run.Phase, error) {
 	return t.PhasesOf(repeats, PhaseGames, PhaseStep, PhaseBatch, PhaseMatch)
 }
 
-// PhasesOf is Phases of those with these names.
+// PhasesOf times the phases with these names.
 func (t *Training) PhasesOf(repeats int, names ...string) (phases []run.Phase, err error) {
 	before, err := t.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	kept := t.last
+	last := t.last
 	defer func() {
-		t.last = kept
+		t.last = last
 		if bad := t.Restore(before); err == nil {
 			err = bad
 		}
 	}()
+	keys, number := t.keys(), graph.Of(int32(t.step))
 	if t.step == 0 { // there is nothing to learn from yet
-		if _, err := t.games(t.keys()[1], graph.Of(int32(0))); err != nil {
+		if _, err := t.games(keys[1], number); err != nil {
 			return nil, err
 		}
 	}
-	timed := func(name string, per int, f func() error) error {
-		if !slices.Contains(names, name) {
-			return nil
-		}
-		var seconds []float64
-		for i := range repeats + 1 {
-			start := time.Now()
-			if err := f(); err != nil {
-				return err
-			}
-			if i > 0 {
-				seconds = append(seconds, time.Since(start).Seconds()/float64(per))
-			}
-		}
-		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: name, Seconds: seconds[len(seconds)/2], Best: seconds[0]})
-		return nil
-	}
-	number := graph.Of(int32(t.step))
-	if err := timed(PhaseGames, 1, func() error { _, err := t.games(t.keys()[1], number); return err }); err != nil {
+	weights, err := onHost(t.state.Learner.Weights)
+	if err != nil {
 		return nil, err
 	}
-	if err := timed(PhaseStep, stepsPerCall, func() error {
-		_, err := t.learn(t.keys()[2], number, stepsPerCall)
-		return err
-	}); err != nil {
-		return nil, err
-	}
-	if t.config.OptimizedTraining && slices.Contains(names, PhaseBatch) {
-		prepare, err := t.batches()
-		if err != nil {
-			return nil, err
-		}
-		defer prepare.close()
-		count := batchesPerCall(t.config.TrainingBatchSize)
-		err = timed(PhaseBatch, count, func() error {
-			out, err := prepare.call(t.replay, t.keys()[2], graph.Of(int32(count)), t.layout.batchTiles.Count())
+	var prepare *stage[graph.None, batchInputs, example]
+	defer func() { prepare.close() }()
+	batches := batchesPerCall(t.config.TrainingBatchSize)
+	for _, p := range []struct {
+		name  string
+		count int // per call
+		skip  bool
+		call  func() error
+	}{
+		{PhaseGames, 1, false, func() error {
+			_, err := t.games(keys[1], number)
+			return err
+		}},
+		{PhaseStep, stepsPerCall, false, func() error {
+			_, err := t.learn(keys[2], number, stepsPerCall)
+			return err
+		}},
+		{PhaseBatch, batches, !t.config.OptimizedTraining, func() (err error) {
+			if prepare == nil {
+				if prepare, err = t.compileBatches(); err != nil {
+					return err
+				}
+			}
+			out, err := prepare.call(graph.None{}, batchInputs{t.state.Replay, keys[2], graph.Of(int32(batches)),
+				t.layout.batchTiles.Count()})
 			if err == nil {
 				xlabridge.Free(out)
 			}
 			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if t.arena != nil {
-		w, err := onHost(t.learner.Weights)
-		if err != nil {
-			return nil, err
-		}
-		err = timed(PhaseMatch, 1, func() error {
-			_, err := t.playMatch(networkPlayer(w), networkPlayer(w), t.keys()[3])
+		}},
+		{PhaseMatch, 1, t.arena == nil, func() error {
+			_, err := t.playMatch(networkPlayer(weights), networkPlayer(weights), keys[3])
 			return err
-		})
-		if err != nil {
-			return nil, err
+		}},
+	} {
+		if p.skip || !slices.Contains(names, p.name) {
+			continue
 		}
+		seconds := make([]float64, repeats+1)
+		for i := range seconds {
+			start := time.Now()
+			if err := p.call(); err != nil {
+				return nil, err
+			}
+			seconds[i] = time.Since(start).Seconds() / float64(p.count)
+		}
+		seconds = seconds[1:] // without the warm-up
+		slices.Sort(seconds)
+		phases = append(phases, run.Phase{Name: p.name, Seconds: seconds[len(seconds)/2], Best: seconds[0]})
 	}
 	return phases, nil
 }
 
-// batches prepares so many batches, one after the other, as training does: each device its parts of every batch. The
-// last part is kept.
-func (t *Training) batches() (*stage[example], error) {
+// batchInputs are the inputs of the program that prepares batches.
+type batchInputs struct {
+	Replay replay
+	Key    random.Key
+	Count  *graph.Array // i32[]: batches
+	Parts  *graph.Array // i32[]: parts of a batch per device
+}
+
+// compileBatches compiles a program that prepares batches, one after the other, as training does: each device prepares
+// its parts of every batch. Its result is the last part.
+func (t *Training) compileBatches() (*stage[graph.None, batchInputs, example], error) {
 	p, l, n := t.program, t.layout, t.config.TrainingBatchSize
-	inputs := []any{t.replay, random.New(0), graph.Of(int32(0)), l.batchTiles.Count()}
-	return newStage(t.backend, "batches", t.config.Purpose(), t.options, &t.busy, nil, inputs, func(a []any) example {
-		r, key, count, parts := a[0].(replay), a[1].(random.Key), a[2].(*graph.Array), a[3].(*graph.Array)
-		positions := graph.Max(graph.Sum(r.Length), 1)
-		parts = graph.Min(parts, graph.Sub(l.batchTiles.Items, l.batchTiles.First()))
-		batch := func(i *graph.Array, last example) example {
-			at, symmetry := p.sample(random.FoldIn(key, i), n, positions)
+	c := t.compiler()
+	c.profile = nil
+	inputs := batchInputs{t.state.Replay, random.New(0), graph.Of(int32(0)), l.batchTiles.Count()}
+	return newStage(c, "batches", graph.None{}, inputs, func(_ graph.None, in batchInputs) example {
+		positions := in.Replay.Length.Sum().Max(1)
+		parts := in.Parts.Min(graph.Sub(l.batchTiles.Items, l.batchTiles.First()))
+		prepare := func(i *graph.Array, last example) example {
+			b := p.sample(random.FoldIn(in.Key, i), positions)
 			return graph.ForiLoop(0, parts, func(local *graph.Array, _ example) example {
-				return p.minibatch(l, r, at, symmetry, local)
+				return p.minibatch(l, in.Replay, b, local)
 			}, last)
 		}
 		none := graph.Zeros(graph.ShapeOf(graph.Int32, n))
-		return graph.ForiLoop(0, count, batch, p.minibatch(l, r, none, none, graph.Of(int32(0))))
+		first := p.minibatch(l, in.Replay, batch{none, none}, graph.Of(int32(0)))
+		return graph.ForiLoop(0, in.Count, prepare, first)
 	})
 }

@@ -17,10 +17,10 @@ import (
 	"xlarun/rollout/run"
 )
 
-// pictureSize is that of a position, in pixels.
+// pictureSize is the size of a position's picture, in pixels.
 var pictureSize = image.Pt(320, 320)
 
-// Animation is positions as a GIF, each shown for half a second, the last for two.
+// Animation returns positions as a GIF. Each is shown for half a second, the last for two seconds.
 func Animation(frames []image.Image) ([]byte, error) {
 	if len(frames) == 0 {
 		return nil, fmt.Errorf("there is no position to make a GIF of")
@@ -41,8 +41,8 @@ func Animation(frames []image.Image) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// paletteOf are the colours of the last frame, which shows all pieces; where they are more than a GIF can have, those
-// of the web.
+// paletteOf returns the colours of the last frame, which shows all pieces. If they are too many for a GIF, it returns
+// the web-safe colours.
 func paletteOf(frames []image.Image) color.Palette {
 	last := frames[len(frames)-1]
 	seen := map[color.RGBA]bool{}
@@ -64,21 +64,17 @@ func paletteOf(frames []image.Image) color.Palette {
 	return colours
 }
 
-// PNG is an image as a file.
+// PNG returns an image as a file.
 func PNG(i image.Image) ([]byte, error) {
 	var b bytes.Buffer
 	err := png.Encode(&b, i)
 	return b.Bytes(), err
 }
 
-// RootPicture shows a position with what a search found at it: beside the position, for each legal action a bar for its
-// share of the visits, and one for its value, up for what is good for the player to move.
+// RootPicture draws a position and the result of a search: for each legal action a bar for its share of the visits and
+// a bar for its value, upwards if it is good for the player to move.
 func (v *Viewer) RootPicture(p Position, a Advice) (image.Image, error) {
-	return v.program.game.root(p.words, a)
-}
-
-func (g *game) root(words []uint32, a Advice) (image.Image, error) {
-	at, err := g.picture(words, pictureSize)
+	position, err := v.Picture(p, pictureSize)
 	if err != nil {
 		return nil, err
 	}
@@ -89,9 +85,9 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 		return nil, err
 	}
 	c.Line(draw.Steel, draw.At(0, 0), draw.At(4.8, 0), .005)
-	for at, i := range shown {
-		wide := min(4.8/n, widestBar)
-		left := wide * float64(at)
+	for k, i := range shown {
+		wide := min(4.8/n, maxBarWidth)
+		left := wide * float64(k)
 		c.Rectangle(draw.Accent, draw.At(left+.1*wide, 0), draw.At(left+.5*wide, a.share(i)))
 		if a.Visits[i] > 0 {
 			c.Rectangle(draw.Signal, draw.At(left+.5*wide, min(0, a.Values[i])),
@@ -99,16 +95,16 @@ func (g *game) root(words []uint32, a Advice) (image.Image, error) {
 		}
 	}
 	out := image.NewRGBA(image.Rect(0, 0, 3*pictureSize.X, pictureSize.Y))
-	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), at, at.Bounds().Min, imagedraw.Src)
+	imagedraw.Draw(out, image.Rect(0, 0, pictureSize.X, pictureSize.Y), position, position.Bounds().Min, imagedraw.Src)
 	imagedraw.Draw(out, image.Rect(pictureSize.X, 0, 3*pictureSize.X, pictureSize.Y), c.Image(), image.Point{},
 		imagedraw.Src)
 	return out, nil
 }
 
-// widestBar is the room of an action, of 4.8 that there is.
-const widestBar = .4
+// maxBarWidth is the largest width of an action, of the picture's 4.8.
+const maxBarWidth = .4
 
-// shown are the actions that are legal or, beyond the end of a game, were visited.
+// shown returns the actions that are legal or, after the end of a game, were visited.
 func (a Advice) shown() (all []int) {
 	for i, legal := range a.Legal {
 		if legal || a.Visits[i] > 0 {
@@ -118,21 +114,19 @@ func (a Advice) shown() (all []int) {
 	return all
 }
 
-// RootSVG is the same bars with their numbers, as text that scales.
-func (v *Viewer) RootSVG(a Advice) []byte { return v.program.game.svg(a) }
-
-func (g *game) svg(a Advice) []byte {
+// RootSVG returns the bars of RootPicture with their numbers.
+func (v *Viewer) RootSVG(a Advice) []byte {
 	const wide, high, row = 520, 40, 16
 	var b strings.Builder
 	shown := a.shown()
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" font-family=\"sans-serif\" "+
 		"font-size=\"11\">\n", wide, high+row*len(shown))
 	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" fill=\"#fafaf7\"/>\n<text x=\"8\" y=\"18\">%s, value "+
-		"%.3f: move, visits, value</text>\n", g.env.Spec().ID, a.Value)
+		"%.3f: move, visits, value</text>\n", v.program.game.env.Spec().ID, a.Value)
 	y := high
 	for _, i := range shown {
 		fmt.Fprintf(&b, "<text x=\"8\" y=\"%d\">%s</text><rect x=\"60\" y=\"%d\" width=\"%.1f\" height=\"10\" "+
-			"fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, g.name(i), y-9, 200*a.share(i), y, a.Visits[i])
+			"fill=\"#1f77b4\"/><text x=\"265\" y=\"%d\">%d</text>", y, v.Name(i), y-9, 200*a.share(i), y, a.Visits[i])
 		if a.Visits[i] > 0 {
 			from := min(0, a.Values[i])
 			fmt.Fprintf(&b, "<rect x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"10\" fill=\"#d64b3a\"/><text "+
@@ -151,16 +145,16 @@ type Colouring struct {
 	First    []bool // by edge: whether it has the first colour; else it has the second
 }
 
-// Valid tells, by looking at every set of vertices, that there is no clique of first vertices in the first colour and
-// none of second in the second.
+// Valid reports whether no clique of first vertices has the first colour and no clique of second vertices the second.
+// It looks at every set of vertices.
 func (c Colouring) Valid(first, second int) bool {
 	has := func(a, b int) bool { return c.First[board.Edge(c.Vertices, a, b)] }
-	return !HasClique(c.Vertices, first, has) && !HasClique(c.Vertices, second, func(a, b int) bool {
+	return !hasClique(c.Vertices, first, has) && !hasClique(c.Vertices, second, func(a, b int) bool {
 		return !has(a, b)
 	})
 }
 
-// Graph6 is the graph of the edges of the first colour in the format graph6 (McKay), for graphs of at most 62 vertices.
+// Graph6 returns the edges of the first colour in the format graph6 (McKay), for graphs of at most 62 vertices.
 func (c Colouring) Graph6() string {
 	out := []byte{byte(c.Vertices + 63)}
 	bit, value := 5, byte(0)
@@ -181,7 +175,7 @@ func (c Colouring) Graph6() string {
 	return string(out)
 }
 
-// colouring is the whole colouring of a state's words; ok is false where an edge has no colour, or both.
+// colouring returns the colouring of a state's words. ok is false if an edge has no colour, or both.
 func (g *game) colouring(words []uint32) (c Colouring, ok bool) {
 	edges := g.vertices * (g.vertices - 1) / 2
 	n := (edges + 31) / 32
@@ -196,33 +190,33 @@ func (g *game) colouring(words []uint32) (c Colouring, ok bool) {
 	return c, true
 }
 
-// Colourings are the whole colourings that the run has found, each verified.
+// Colourings returns the complete colourings that the run has found. It verifies each.
 func (t *Training) Colourings() (all []Colouring, err error) {
 	for _, words := range t.found {
 		c, whole := t.program.game.colouring(words)
 		if k := t.program.game.k; !whole || !c.Valid(k[0], k[1]) {
-			return nil, fmt.Errorf("selfplay: what was taken for a colouring of %d vertices without cliques of %d "+
-				"and %d is none", c.Vertices, k[0], k[1])
+			return nil, fmt.Errorf("selfplay: a solution is not a colouring of %d vertices without cliques of %d "+
+				"and %d", c.Vertices, k[0], k[1])
 		}
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-// drawing is how long pictures took, and when they were made.
+// drawing is when the last pictures were made, and how long that took.
 type drawing struct {
-	at    time.Time
+	end   time.Time
 	took  time.Duration
 	found int // colourings that are written
 }
 
-// drawShare is how much longer a run goes on between two sets of pictures than they take, at least.
-const drawShare = 20
+// drawInterval is the least time between pictures, as a multiple of the time that they take.
+const drawInterval = 20
 
-// Files are the network, the first game of the newest iteration as a GIF, the search at its first position, and the
-// colourings that were found.
+// Files returns the network, the first game of the newest iteration as a GIF, the search in its middle position, and
+// the colourings that were found.
 func (t *Training) Files(ended bool) (files []run.File, err error) {
-	if t.learner.Weights == nil {
+	if t.state.Learner.Weights == nil {
 		return nil, nil
 	}
 	arrays, metadata, err := t.save()
@@ -238,7 +232,7 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 		if i < t.drawn.found && !ended {
 			continue
 		}
-		drawn, err := t.program.game.picture(t.found[i], pictureSize.Mul(2))
+		drawn, err := t.watch.Picture(Position{words: t.found[i]}, pictureSize.Mul(2))
 		if err != nil {
 			return nil, err
 		}
@@ -250,27 +244,27 @@ func (t *Training) Files(ended bool) (files []run.File, err error) {
 			run.File{Name: fmt.Sprintf("colouring-%d.png", i+1), Data: picture})
 	}
 	t.drawn.found = len(colourings)
-	if t.last.rows == nil || !ended && time.Since(t.drawn.at) < drawShare*t.drawn.took {
+	if t.last.rows == nil || !ended && time.Since(t.drawn.end) < drawInterval*t.drawn.took {
 		return files, nil
 	}
 	start := time.Now()
 	more, err := t.pictures()
-	t.drawn.at = time.Now()
-	t.drawn.took = t.drawn.at.Sub(start)
+	t.drawn.end = time.Now()
+	t.drawn.took = t.drawn.end.Sub(start)
 	return append(files, more...), err
 }
 
-// pictures are those of the newest game.
+// pictures returns the pictures of the first game of the newest iteration.
 func (t *Training) pictures() ([]run.File, error) {
-	g := t.program.game
-	var frames []image.Image
-	words, n := t.program.words(), g.stateWords()
-	for i := range t.last.length + 1 {
-		at := t.last.final
-		if i < t.last.length {
-			at = t.last.rows[i*words:][:n]
+	position := func(move int) Position {
+		if move == t.last.length {
+			return Position{words: t.last.final}
 		}
-		f, err := g.picture(at, pictureSize)
+		return Position{words: t.last.rows[move*t.program.words():][:t.program.game.stateWords()]}
+	}
+	var frames []image.Image
+	for i := range t.last.length + 1 {
+		f, err := t.watch.Picture(position(i), pictureSize)
 		if err != nil {
 			return nil, err
 		}
@@ -280,12 +274,12 @@ func (t *Training) pictures() ([]run.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	middle := t.last.rows[t.last.length/2*words:][:n]
-	a, err := t.watch.advice(networkPlayer(t.learner.Weights), middle)
+	middle := position(t.last.length / 2)
+	a, err := t.watch.search(networkPlayer(t.state.Learner.Weights), middle)
 	if err != nil {
 		return nil, err
 	}
-	picture, err := g.root(middle, a)
+	picture, err := t.watch.RootPicture(middle, a)
 	if err != nil {
 		return nil, err
 	}
@@ -294,5 +288,5 @@ func (t *Training) pictures() ([]run.File, error) {
 		return nil, err
 	}
 	return []run.File{{Name: "game.gif", Data: game}, {Name: "root.png", Data: root},
-		{Name: "root.svg", Data: g.svg(a)}, {Name: "tree.json", JSON: a.json(g)}}, nil
+		{Name: "root.svg", Data: t.watch.RootSVG(a)}, {Name: "tree.json", JSON: t.watch.JSON(a)}}, nil
 }

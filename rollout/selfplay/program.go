@@ -4,14 +4,13 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/precision"
 	"xlarun/graph/random"
-	"xlarun/rollout/plan"
 	"xlarun/rollout/population"
 	"xlarun/rollout/search"
 	"xlarun/rollout/selfplay/network"
 	"xlarun/rollout/settings"
 )
 
-// program is a checked experiment. Its methods are traced to the compiled programs.
+// program is a checked experiment. The compiled programs are traces of its methods.
 type program struct {
 	config         *Config
 	game           *game
@@ -19,19 +18,25 @@ type program struct {
 	precision      precision.Policy
 	weights        *population.Layout // of the network's parameters in one vector
 	policyWords    int                // words of a policy in a row
-	embeddingBytes int                // of a node's state
+	embeddingBytes int                // of a node's state in a search tree
 }
 
-// player is a network with a search, the search alone, or a random player.
+// player is a search with a network, a search without one, or a random player.
 type player struct {
 	Weights *graph.Array // f32[parameters]
-	Scale   *graph.Array // f32[]: factor of the network's logits and values; 0: the search alone
-	Random  *graph.Array // bool[]: moves are drawn at random
+	Scale   *graph.Array // f32[]: factor of the network's logits and values; 0: a search without a network
+	Random  *graph.Array // bool[]: a random player
 }
 
-// networkPlayer plays by a network and a search.
+// networkPlayer returns a search with a network.
 func networkPlayer(weights *graph.Array) player {
 	return player{weights, graph.Scalar(1), graph.Of(false)}
+}
+
+// someWeights returns weights, f32[parameters], whose values do not matter.
+func (p *program) someWeights() (w *graph.Array, err error) {
+	err = graph.Try(func() { w = p.weights.Ravel(p.network.Init(random.New(0))) })
+	return w, err
 }
 
 // resolve computes the sizes of parameters, rows and embeddings.
@@ -43,17 +48,17 @@ func (p *program) resolve() error {
 	})
 }
 
-// inputs are the settings that are inputs of the compiled programs: other values do not recompile.
+// inputs returns the settings that are inputs of the compiled programs. Changing them does not recompile.
 func (p *program) inputs() map[string]*graph.Array { return settings.Inputs(p.config, "") }
 
-// withInputs is the program with its inputs in place of the settings.
-func (p *program) withInputs(in any) *program {
+// withInputs returns the program with its inputs in place of the settings.
+func (p *program) withInputs(in map[string]*graph.Array) *program {
 	b := *p
-	b.config = settings.Bind(p.config, in.(map[string]*graph.Array), "")
+	b.config = settings.Bind(p.config, in, "")
 	return &b
 }
 
-// searchParams are the params of a search's model: those of a player.
+// searchParams are the params of a player's model.
 type searchParams struct {
 	Network any
 	Scale   *graph.Array // f32[]
@@ -63,153 +68,10 @@ func (p *program) searchParams(a player) searchParams {
 	return searchParams{p.weights.Unravel(a.Weights), a.Scale}
 }
 
-// model is the game with the network, as a search uses them.
+// model returns the model of a search: the game with the network.
 func (p *program) model() search.Model[any, any, searchParams] {
 	return search.NewModel(p.game.env, func(s searchParams, observation *graph.Array) (logits, value *graph.Array) {
 		logits, value = p.network.Apply(s.Network, observation)
 		return logits.Mul(s.Scale), value.Mul(s.Scale)
 	}, 1)
-}
-
-// layout says how games and batches are split over the devices, and how much memory they take.
-type layout struct {
-	gameTiles    population.Tiles // a tile's games are played in lanes; a device plays one tile after the other
-	lanes        int              // of a tile
-	gamesPerTile int              // the last tile may have fewer
-	batchTiles   population.Tiles // parts of a training batch
-	bytes        plan.Tally       // of everything
-	treeBytes    int64            // of the trees of all devices
-	replayBytes  int64
-	batchBytes   int64
-}
-
-// layout splits the games. A tile has half of the game batch as its lanes, so that two devices play them, or as many
-// lanes as have their trees in memory. free is the free memory in bytes; 0: unknown.
-func (p *program) layout(devices int, free int64) (l layout, err error) {
-	c := p.config
-	given := free
-	if c.Memory > 0 {
-		given = int64(c.Memory)
-	}
-	batch := min(c.GameBatchSize, max(2, c.NumEpisodes))
-	l.lanes = c.Lanes
-	if l.lanes == 0 {
-		l.lanes = (batch + 1) / 2
-	}
-	l.lanes = min(l.lanes, batch)
-	l.size(p, devices)
-	for c.Lanes == 0 && given > 0 && l.treeBytes > given/2 && l.lanes > 1 {
-		l.lanes = (l.lanes + 1) / 2
-		l.size(p, devices)
-	}
-	need, ok := l.bytes.Total()
-	if given > 0 && (!ok || need > given) {
-		of := []struct {
-			name  string
-			got   int
-			bytes int64
-			does  string
-		}{
-			{"training-batch-size", c.TrainingBatchSize, l.batchBytes, "a smaller batch, or a larger --accumulate"},
-			{"game-batch-size", c.GameBatchSize, l.treeBytes, "fewer games at the same time, or fewer simulations"},
-			{"num-episodes", c.NumEpisodes, l.replayBytes, "fewer games, or a smaller --replay"},
-		}
-		worst := of[0]
-		for _, x := range of[1:] {
-			if x.bytes > worst.bytes {
-				worst = x
-			}
-		}
-		return l, settings.Wrong(worst.name, worst.got, "%s: the run takes about %s (trees %s, games %s, a training "+
-			"step %s) and %s is there", worst.does, plan.BytesText(need),
-			plan.BytesText(l.treeBytes), plan.BytesText(l.replayBytes), plan.BytesText(l.batchBytes),
-			plan.BytesText(given))
-	}
-	return l, nil
-}
-
-// size splits the games of a layout with so many lanes, and counts its bytes.
-func (l *layout) size(p *program, devices int) {
-	c := p.config
-	batch := min(c.GameBatchSize, max(2, c.NumEpisodes))
-	tiles := max(1, (batch+l.lanes-1)/l.lanes)
-	l.gamesPerTile = (c.NumEpisodes + tiles - 1) / tiles
-	l.gameTiles = population.CutTiles((c.NumEpisodes+l.gamesPerTile-1)/l.gamesPerTile, 1, devices)
-	l.batchTiles = population.CutTiles(c.Accumulate, 1, devices)
-	options := search.Options{Simulations: c.NumSimulations}
-	if c.Reuse {
-		options.Nodes = 2 * (c.NumSimulations + 1)
-	}
-	playing := min(devices, l.gameTiles.Items)
-	of := func(factors ...uint64) int64 {
-		var t plan.Tally
-		t.Add(factors...)
-		n, ok := t.Total()
-		if !ok {
-			return 1 << 61
-		}
-		return n
-	}
-	tree := uint64(options.Bytes(1, p.game.actions, p.embeddingBytes))
-	if c.Reuse {
-		tree *= 2 // the tree of the move before
-	}
-	l.treeBytes = of(uint64(l.lanes), uint64(playing), tree)
-	row := uint64(4 * p.words())
-	// On each device: the games of an iteration as they are played, and the replay.
-	l.replayBytes = of(uint64(c.NumEpisodes), uint64(p.game.moves), row, uint64(c.Replay+2), uint64(devices))
-	// Of an example: what its gradient stores, about three numbers for each number that the network computes.
-	l.batchBytes = of(uint64(c.TrainingBatchSize/c.Accumulate), uint64(min(devices, c.Accumulate)),
-		uint64(12*p.activations()))
-	l.bytes = plan.Tally{}
-	for _, n := range []int64{l.treeBytes, l.replayBytes, l.batchBytes} {
-		l.bytes.Add(uint64(n))
-	}
-	l.bytes.Add(uint64(4*p.weights.Size()), uint64(8*devices+c.Pool))
-}
-
-// activations is how many numbers the network computes for one position.
-func (p *program) activations() (n int) {
-	_ = graph.Try(func() {
-		program, err := graph.TraceArgs("activations", []any{p.network.Init(random.New(0)),
-			p.game.env.Observe(p.game.start, p.game.params)}, graph.TraceOptions{}, func(args []any) any {
-			logits, value := p.network.Apply(args[0], args[1].(*graph.Array))
-			return []any{logits, value}
-		})
-		if err == nil {
-			for _, node := range program.Graph.Nodes {
-				for _, out := range node.Outs {
-					n += out.Shape().Size()
-				}
-			}
-		}
-	})
-	return n
-}
-
-// words is the number of words of a row. A row is one position to learn from: the state's words, the policy target in
-// steps of 1/65535, two actions to a word, and the value target for the player to move as f32.
-func (p *program) words() int { return p.game.stateWords() + p.policyWords + 1 }
-
-const policySteps = 65535
-
-// packPolicy packs probabilities, f32[actions], into u32[policyWords].
-func (p *program) packPolicy(probs *graph.Array) *graph.Array {
-	steps := probs.Mul(policySteps).Round().Convert(graph.Uint32)
-	if n := 2*p.policyWords - p.game.actions; n > 0 {
-		steps = graph.Pad(steps, uint32(0), []int{0}, []int{n})
-	}
-	pairs := graph.Reshape(steps, p.policyWords, 2)
-	low, high := graph.Squeeze(graph.SliceAxis(pairs, 1, 0, 1), 1), graph.Squeeze(graph.SliceAxis(pairs, 1, 1, 2), 1)
-	return low.Or(graph.ShiftLeft(high, graph.FullLike(high, 16)))
-}
-
-// unpackPolicy returns the probabilities, f32[actions], with the sum 1.
-func (p *program) unpackPolicy(words *graph.Array) *graph.Array {
-	low := words.And(graph.FullLike(words, 0xffff))
-	high := graph.ShiftRightLogical(words, graph.FullLike(words, 16))
-	// The sum is one of integers, which compilers vectorise.
-	total := low.Add(high).Sum().Convert(graph.Float32)
-	steps := graph.Flatten1D(graph.Stack([]*graph.Array{low, high}, 1))
-	return graph.SliceAxis(steps, 0, 0, p.game.actions).Convert(graph.Float32).Div(total.Max(1))
 }

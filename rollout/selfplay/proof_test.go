@@ -154,7 +154,7 @@ func TestTheTrainedNetworkIsStronger(t *testing.T) {
 	x, err := New(client(t, 2), c)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, x.Close()) }()
-	untrained := networkPlayer(graph.Float32s(x.pool.weights[0]))
+	untrained := networkPlayer(graph.Float32s(x.pool.checkpoints[0].weights))
 	chance := untrained
 	chance.Random = graph.Of(true)
 	score, err := x.playMatch(networkPlayer(v.weights), chance, x.keys()[3])
@@ -287,11 +287,11 @@ func TestTicTacToeIsNeverLost(t *testing.T) {
 	require.Greater(t, asked, 50)
 }
 
-// Words that are set by hand are those of the game's own states.
+// colours.words has the layout of the game's states.
 func TestWordsOfStates(t *testing.T) {
 	c := small()
 	c.Game, c.Vertices = "tictactoe", 6
-	v := newViewer(must(c.program()), client(t, 1), xlabridge.CompileOptions{}, nil)
+	v := newViewer(must(c.program()), compiler{backend: client(t, 1)})
 	require.Len(t, must(wordsOf(must(graph.Eval(v.program.game.pack(v.program.game.start))))), 9+1+1+2)
 }
 

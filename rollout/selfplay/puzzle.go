@@ -5,21 +5,20 @@ import (
 	"xlarun/graph"
 )
 
-// puzzle is the colouring of all edges of a graph, where the next edge is always the one that has the fewest colours
-// left (of these the first), and a colour that closes a clique is not chosen while there is another: what is left to
-// learn is the colour, by what it leaves open.
+// puzzle is the colouring of all edges of a graph. The next edge is the first of those with the fewest colours left. A
+// colour that closes a clique is legal only if both colours do. So only the colour is learned.
 type puzzle struct{ board.RamseyGame }
 
-// Legal are the colours of the next edge that close no clique; where all do, and the puzzle is lost, any colour of it.
+// Legal returns the colours of the next edge that close no clique. If both close one, the puzzle is lost and both are
+// legal.
 func (p puzzle) Legal(s board.RamseyState, params board.Params) *graph.Array {
 	open := p.Open(s)
 	edges := open.Size() / 2
-	of := func(a *graph.Array) *graph.Array { return graph.Reshape(a, 2, edges) }
-	free := graph.Any(of(p.RamseyGame.Legal(s, params)), 0)
-	left := graph.Sum(graph.Convert(of(open), graph.Int32), 0)
-	next := graph.ArgMin(graph.Select(free, left, 3), 0)
-	here := graph.Eq(graph.Iota(edges), next)
+	free := p.RamseyGame.Legal(s, params).Reshape(2, edges).Any(0)
+	left := open.Reshape(2, edges).Convert(graph.Int32).Sum(0)
+	next := graph.Select(free, left, 3).ArgMin(0)
+	here := graph.Iota(edges).Eq(next)
 	both := graph.Concatenate(0, here, here)
-	chosen := graph.And(both, open)
-	return graph.Or(s.Over, graph.Select(graph.Any(chosen), chosen, both))
+	chosen := both.And(open)
+	return s.Over.Or(graph.Select(chosen.Any(), chosen, both))
 }

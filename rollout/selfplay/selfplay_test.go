@@ -27,7 +27,7 @@ var (
 	clients = map[int]*xlabridge.Client{}
 )
 
-// client is the CPU with so many devices, which all tests of the package share.
+// client returns the CPU with a number of devices. All tests of the package share it.
 func client(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
 	mutex.Lock()
@@ -152,9 +152,9 @@ type played struct {
 func readGames(t testing.TB, x *Training) (all []played) {
 	t.Helper()
 	p := x.program
-	rows, err := wordsOf(x.replay.Rows)
+	rows, err := wordsOf(x.state.Replay.Rows)
 	require.NoError(t, err)
-	lengths, err := graph.Floats(x.replay.Length)
+	lengths, err := graph.Floats(x.state.Replay.Length)
 	require.NoError(t, err)
 	n, place := p.replayGames(x.layout), int(x.step-1)%x.config.Replay
 	for game := range n {
@@ -331,7 +331,7 @@ func TestSymmetries(t *testing.T) {
 			observation, legal := line(moves)
 			matched := 0
 			for i := range s.count() {
-				to := map[int]int{} // action of the position -> that of the one that is shown
+				to := map[int]int{} // action of the position -> action under the symmetry
 				for a, from := range s.actions[i] {
 					to[int(from)] = a
 				}
@@ -459,7 +459,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The gradient of a batch is that of its parts, and the interpreter's training step is the compiled one's.
+// The gradient of a batch does not depend on its number of parts, and interpreted and compiled training steps agree.
 func TestTrainingStepsAgree(t *testing.T) {
 	weights := func(change func(c *Config)) []float32 {
 		c := small()
@@ -467,7 +467,7 @@ func TestTrainingStepsAgree(t *testing.T) {
 		change(&c)
 		x := started(t, c, 1)
 		iterations(t, x, 1)
-		w, err := floats(x.learner.Weights)
+		w, err := floats(x.state.Learner.Weights)
 		require.NoError(t, err)
 		return w
 	}
@@ -507,21 +507,24 @@ func TestElo(t *testing.T) {
 	}
 }
 
-// Pools keep the untrained network and the newest ones, and survive a snapshot.
+// Pools keep the untrained network and the newest checkpoints, and survive a snapshot.
 func TestPool(t *testing.T) {
 	p := newPool(graph.Float32s([]float32{1, 2}))
 	for i := range 5 {
-		p = p.with([]float32{float32(i), 0}, i+1, float64(10*i), 2)
+		p = p.with(checkpoint{[]float32{float32(i), 0}, i + 1, float64(10 * i)}, 2)
 	}
-	require.Equal(t, []int{0, 4, 5}, p.iteration)
+	require.Len(t, p.checkpoints, 3)
+	for i, iteration := range []int{0, 4, 5} {
+		require.Equal(t, iteration, p.checkpoints[i].iteration)
+	}
 	arrays := map[string]*graph.Array{}
 	p.save(arrays)
 	q, err := loadPool(arrays, 2)
 	require.NoError(t, err)
-	require.Equal(t, p.weights, q.weights)
-	require.Equal(t, p.iteration, q.iteration)
-	require.Equal(t, p.rating[1:], q.rating[1:])
-	require.True(t, math.IsNaN(q.search) && math.IsNaN(q.rating[0]))
+	require.Equal(t, p.checkpoints[1:], q.checkpoints[1:])
+	require.True(t, math.IsNaN(q.search) && math.IsNaN(q.checkpoints[0].rating))
+	q.checkpoints[0].rating = 0
+	require.Equal(t, checkpoint{[]float32{1, 2}, 0, 0}, q.checkpoints[0])
 	_, err = loadPool(arrays, 3)
 	require.ErrorContains(t, err, "3 parameters")
 }
@@ -586,18 +589,18 @@ func TestRefusals(t *testing.T) {
 func TestEndingWithoutEvaluation(t *testing.T) {
 	rated := Training{pool: newPool(graph.Float32s([]float32{1}))}
 	require.Equal(t, "without an evaluation", rated.Ending(run.Metrics{}))
-	rated.pool.rating[0] = 120.4
+	rated.pool.checkpoints[0].rating = 120.4
 	require.Equal(t, "Elo 120", rated.Ending(run.Metrics{}))
 }
 
-// A snapshot of a run in which not all is a number goes on all the same: steps that are none are left out and counted.
+// A run with NaN in its replay goes on: steps without a finite gradient are skipped and counted.
 func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 	c := small()
 	c.ArenaEvery = 0
 	x := started(t, c, 1)
 	iterations(t, x, 1)
 	s := snapshot(t, x)
-	before, err := floats(x.learner.Weights)
+	before, err := floats(x.state.Learner.Weights)
 	require.NoError(t, err)
 	rows, err := wordsOf(s.Arrays["replay.rows"])
 	require.NoError(t, err)
@@ -605,11 +608,11 @@ func TestWhatIsNoNumberTeachesNothing(t *testing.T) {
 		rows[i] = math.Float32bits(float32(math.NaN()))
 	}
 	shape := s.Arrays["replay.rows"].Dims()
-	x.replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
+	x.state.Replay.Rows = must(xlabridge.Put(x.backend, x.devices, graph.Uint32s(rows, shape...)))
 	v, err := x.learn(x.keys()[2], graph.Of(int32(1)), 3)
 	require.NoError(t, err)
 	require.EqualValues(t, 3, v[slices.Index(trainMetrics, "skipped")])
-	after, err := floats(x.learner.Weights)
+	after, err := floats(x.state.Learner.Weights)
 	require.NoError(t, err)
 	require.Equal(t, before, after)
 }

@@ -8,32 +8,44 @@ import (
 	"xlarun/xlabridge"
 )
 
-// stage is a compiled program that makes R of arguments; busy counts the seconds that its calls take.
-type stage[R any] struct {
+// compiler compiles the programs of a run.
+type compiler struct {
+	backend xlabridge.Backend
+	purpose string
+	options xlabridge.CompileOptions
+	busy    *time.Duration // time that calls took
+	profile *run.Profile   // accounts for the programs; may be nil
+}
+
+// stage is a compiled program from donated inputs, whose memory it takes, and other inputs to a result. D, I and R are
+// trees.
+type stage[D, I, R any] struct {
 	program *xlabridge.Compiled
 	busy    *time.Duration
 }
 
-// newStage traces f with arguments like the given ones, which only lend their shapes, and compiles it for so many
-// devices. donate are the arguments whose memory the program may use.
-func newStage[R any](b xlabridge.Backend, name, purpose string, options xlabridge.CompileOptions, busy *time.Duration,
-	donate []int, args []any, f func(args []any) R) (*stage[R], error) {
-	p, err := graph.TraceArgs(name, args, graph.TraceOptions{Replicas: options.Replicas, Donate: donate},
-		func(args []any) any { return f(args) })
+// newStage traces f and compiles it. donated and inputs only give shapes.
+func newStage[D, I, R any](c compiler, name string, donated D, inputs I, f func(D, I) R) (*stage[D, I, R], error) {
+	p, err := graph.TraceArgs(name, []any{donated, inputs}, graph.TraceOptions{Replicas: c.options.Replicas,
+		Donate: []int{0}}, func(args []any) any { return f(args[0].(D), args[1].(I)) })
 	if err != nil {
 		return nil, err
 	}
-	options.Purpose = purpose + ": " + name
-	c, err := b.Compile(p, options)
+	options := c.options
+	options.Purpose = c.purpose + ": " + name
+	program, err := c.backend.Compile(p, options)
 	if err != nil {
 		return nil, err
 	}
-	return &stage[R]{c, busy}, nil
+	if c.profile != nil {
+		c.profile.Account(run.ProgramOf(program))
+	}
+	return &stage[D, I, R]{program, c.busy}, nil
 }
 
-// call runs the program; what it gives stays on the devices.
-func (s *stage[R]) call(args ...any) (r R, err error) {
-	leaves := graph.Leaves(args)
+// call runs the program. The result stays on the devices.
+func (s *stage[D, I, R]) call(donated D, inputs I) (r R, err error) {
+	leaves := append(graph.Leaves(donated), graph.Leaves(inputs)...)
 	start := time.Now()
 	out, err := s.program.Call(leaves)
 	*s.busy += time.Since(start)
@@ -43,30 +55,8 @@ func (s *stage[R]) call(args ...any) (r R, err error) {
 	return s.program.Program.OutTree().Unflatten(out).(R), nil
 }
 
-func (s *stage[R]) profile(p *run.Profile) {
-	if s != nil {
-		p.Account(run.ProgramOf(s.program))
-	}
-}
-
-func (s *stage[R]) close() {
+func (s *stage[D, I, R]) close() {
 	if s != nil {
 		_ = s.program.Close()
 	}
-}
-
-// onHost copies a tree to the host.
-func onHost[T any](v T) (T, error) {
-	var first error
-	out := graph.MapTree(func(a *graph.Array) *graph.Array {
-		h, err := xlabridge.ToHost(a)
-		if err != nil {
-			if first == nil {
-				first = err
-			}
-			return a
-		}
-		return h
-	}, v)
-	return out, first
 }

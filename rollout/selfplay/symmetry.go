@@ -2,25 +2,25 @@ package selfplay
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"xlarun/envs/board"
 	"xlarun/graph"
 )
 
-// symmetries are the ways in which a game can be shown without becoming another one. Cell i of a position shown by
-// symmetry s is cell Cells[s][i], action a is action Actions[s][a]. Cells are what stands on all but the last axis of
-// an observation.
+// symmetries are the symmetries of a game. Under symmetry s, cell i of an observation is cell cells[s][i], and action a
+// is action actions[s][a]. Cells are the elements of all axes of an observation except the last.
 type symmetries struct {
 	cells, actions [][]int32
 }
 
-// mostPermutations bounds the permutations of vertices: of six there are 720, of larger graphs so many are drawn.
-const mostPermutations = 1024
+// maxPermutations is the number of permutations of vertices that are drawn for large graphs. Six vertices have 720.
+const maxPermutations = 1024
 
 func symmetriesOf(c *Config, g *game) (s symmetries) {
 	turns := func(height, width int, all bool) {
 		for i := range 8 {
-			if !all && i != 0 && i != 4 { // the board as it is, and its mirror image
+			if !all && i != 0 && i != 4 { // the identity and the mirror image
 				continue
 			}
 			cells := make([]int32, height*width)
@@ -58,14 +58,15 @@ func symmetriesOf(c *Config, g *game) (s symmetries) {
 	return s
 }
 
-// permutations are those of a graph's vertices, the identity first: all of six, else some that are drawn.
+// permutations returns permutations of a graph's vertices, the identity first: all if there are at most six vertices,
+// else some that are drawn.
 func permutations(g *game) (s symmetries) {
 	edges := g.vertices * (g.vertices - 1) / 2
 	add := func(p []int) {
 		to := board.Permuted(p)
 		s.cells = append(s.cells, to)
 		actions := make([]int32, 0, g.actions)
-		for at := 0; at < g.actions; at += edges { // of a puzzle in either colour
+		for at := 0; at < g.actions; at += edges { // a puzzle has the edges in both colours
 			for _, e := range to {
 				actions = append(actions, e+int32(at))
 			}
@@ -98,40 +99,36 @@ func permutations(g *game) (s symmetries) {
 		identity[v] = v
 	}
 	add(identity)
-	for range mostPermutations - 1 {
+	for range maxPermutations - 1 {
 		add(r.Perm(g.vertices))
 	}
 	return s
 }
 
-// count is how many there are; 0: the game is shown as it is.
+// count returns the number of symmetries; 0: observations stay as they are.
 func (s symmetries) count() int { return len(s.cells) }
 
-// tables are i32[count, cells] and i32[count, actions].
+// tables returns i32[count, cells] and i32[count, actions].
 func (s symmetries) tables() (cells, actions *graph.Array) {
 	join := func(rows [][]int32) *graph.Array {
-		var all []int32
-		for _, r := range rows {
-			all = append(all, r...)
-		}
-		return graph.Int32s(all, len(rows), len(rows[0]))
+		return graph.Int32s(slices.Concat(rows...), len(rows), len(rows[0]))
 	}
 	return join(s.cells), join(s.actions)
 }
 
-// permuteKernel is permuted on a CPU, where a compiled gather takes several nanoseconds an element. Planes come one
-// behind the other, as vectors write them.
+// permuteKernel is permute on a CPU, where a compiled gather takes several nanoseconds an element. Planes follow each
+// other, because vectors write whole planes.
 var permuteKernel = &graph.Kernel{Target: "xlarun_permute", Leading: true}
 
-// permuted are examples [n, cells…, features], or [n, cells] where that is their shape, with their cells in the order
-// that a row of the table, i32[count, cells], has; which row it is for each, i32[n].
+// permute returns examples, [n, cells…, features] or [n, cells], with their cells reordered. Example i has the order
+// table[which[i]]. table is i32[count, cells], which is i32[n].
 func permute(examples, table, which *graph.Array) *graph.Array {
 	n, cells := which.Dim(0), table.Dim(1)
-	planes := graph.Transpose(graph.Reshape(examples, n, cells, examples.Size()/max(1, n*cells)), 0, 2, 1)
+	planes := examples.Reshape(n, cells, examples.Size()/max(1, n*cells)).Transpose(0, 2, 1)
 	out := graph.WithKernel(permuteKernel, func(in []*graph.Array) []*graph.Array {
 		return []*graph.Array{graph.VMap2(func(planes, which *graph.Array) *graph.Array {
-			return graph.Transpose(graph.Take(planes, graph.DynamicIndex(in[1], which, 0), 1))
+			return graph.Take(planes, graph.DynamicIndex(in[1], which, 0), 1).Transpose()
 		})(in[0], in[2])}
 	}, planes, table, which)[0]
-	return graph.Reshape(out, examples.Dims()...)
+	return out.Reshape(examples.Dims()...)
 }

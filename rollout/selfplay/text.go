@@ -7,34 +7,34 @@ import (
 	"xlarun/envs/board"
 )
 
-// Rules is how the game is won, in a few words for whoever plays it.
+// Rules returns how the game is won, in a few words.
 func (v *Viewer) Rules() string {
 	c := v.Config()
 	switch c.Game {
 	case clique:
 		k := v.program.game.k
-		what := fmt.Sprintf("all %d edges among some %d vertices", k[0]*(k[0]-1)/2, k[0])
+		what := fmt.Sprintf("all %d edges between %d vertices", k[0]*(k[0]-1)/2, k[0])
 		if k[0] != k[1] {
-			what = fmt.Sprintf("all edges among some vertices, %d of them in x and %d in o,", k[0], k[1])
+			what = fmt.Sprintf("all edges between %d vertices (x) or %d vertices (o)", k[0], k[1])
 		}
 		switch c.Variant {
 		case "avoid":
-			return "who first has " + what + " in one's own colour loses"
+			return "the first player who colours " + what + " loses"
 		case ramsey:
-			return "all edges are to be coloured, and nowhere " + what + " alike"
+			return "colour all edges of the graph, but never " + what + " in one colour"
 		}
-		return "who first has " + what + " in one's own colour wins"
+		return "the first player who colours " + what + " wins"
 	case "tictactoe":
 		return "three in a row win"
 	case "connectfour":
 		return "four in a row win"
 	case "hex":
-		return "x joins the upper and the lower side, o the left and the right one"
+		return "x connects the top with the bottom, o the left with the right"
 	}
-	return "who has more discs at the end wins"
+	return "the player with more discs at the end wins"
 }
 
-// Text is a position for a terminal: a board row by row, or which edges of a graph have which colour.
+// Text returns a position for a terminal: a board row by row, or the matrix of a graph's colours.
 func (v *Viewer) Text(p Position) string {
 	g := v.program.game
 	var b strings.Builder
@@ -73,7 +73,7 @@ func (v *Viewer) Text(p Position) string {
 	for y := range dims[0] {
 		fmt.Fprintf(&b, "\n%2d", y+1)
 		if g.hexagons {
-			b.WriteString(strings.Repeat(" ", y)) // half a cell further than the row above
+			b.WriteString(strings.Repeat(" ", y)) // each row is half a cell to the right of the row above
 		}
 		for x := range dims[1] { // the cells are the state's first leaf
 			fmt.Fprintf(&b, " %c", ".xo"[min(2, p.words[y*dims[1]+x])])

@@ -27,16 +27,16 @@ func TestRules(t *testing.T) {
 		k       []int
 		want    string
 	}{
-		{1, clique, "maker", []int{3}, "who first has all 3 edges among some 3 vertices in one's own colour wins"},
-		{2, clique, "avoid", []int{4}, "who first has all 6 edges among some 4 vertices in one's own colour loses"},
-		{3, clique, "maker", []int{3, 4}, "who first has all edges among some vertices, 3 of them in x and 4 in o, " +
-			"in one's own colour wins"},
-		{4, clique, ramsey, []int{3}, "all edges are to be coloured, and nowhere all 3 edges among some 3 " +
-			"vertices alike"},
+		{1, clique, "maker", []int{3}, "the first player who colours all 3 edges between 3 vertices wins"},
+		{2, clique, "avoid", []int{4}, "the first player who colours all 6 edges between 4 vertices loses"},
+		{3, clique, "maker", []int{3, 4}, "the first player who colours all edges between 3 vertices (x) or 4 " +
+			"vertices (o) wins"},
+		{4, clique, ramsey, []int{3}, "colour all edges of the graph, but never all 3 edges between 3 " +
+			"vertices in one colour"},
 		{5, "tictactoe", "", nil, "three in a row win"},
 		{6, "connectfour", "", nil, "four in a row win"},
-		{7, "hex", "", nil, "x joins the upper and the lower side, o the left and the right one"},
-		{8, "othello", "", nil, "who has more discs at the end wins"},
+		{7, "hex", "", nil, "x connects the top with the bottom, o the left with the right"},
+		{8, "othello", "", nil, "the player with more discs at the end wins"},
 	} {
 		x := smallOf(c.game)
 		if c.game == clique {
@@ -63,12 +63,13 @@ func TestTextOfHex(t *testing.T) {
 func TestRootPictureOfLegalActions(t *testing.T) {
 	c := small()
 	c.Vertices, c.K, c.Variant = 14, []int{4}, ramsey
-	g := viewerOf(t, c).program.game
+	v := viewerOf(t, c)
+	g := v.program.game
 	words, err := wordsOf(must(graph.Eval(g.pack(g.start))))
 	require.NoError(t, err)
 	a := Advice{Visits: make([]int, g.actions), Values: make([]float64, g.actions), Legal: make([]bool, g.actions)}
 	a.Legal[7], a.Legal[91+7], a.Visits[7], a.Visits[91+7], a.Values[7] = true, true, 3, 1, .5
-	picture, err := g.root(words, a)
+	picture, err := v.RootPicture(Position{words: words}, a)
 	require.NoError(t, err)
 	wide := 0
 	for x := range picture.Bounds().Dx() {
@@ -77,5 +78,5 @@ func TestRootPictureOfLegalActions(t *testing.T) {
 		}
 	}
 	require.Greater(t, wide, 30)
-	require.Equal(t, 2, strings.Count(string(g.svg(a)), "fill=\"#1f77b4\""))
+	require.Equal(t, 2, strings.Count(string(v.RootSVG(a)), "fill=\"#1f77b4\""))
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"image"
-	"maps"
 	"math"
 	"strings"
 	"time"
@@ -18,51 +17,77 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Viewer searches positions with a network, one by one or side by side: for pictures, for people who play against it,
-// and for the perfect player.
+// Viewer searches positions with a network, for pictures, for people who play against it, and for the perfect player.
 type Viewer struct {
-	program *program
-	backend xlabridge.Backend
-	options xlabridge.CompileOptions
-	busy    *time.Duration
-	weights *graph.Array // of Load
-	ready   map[int]*stage[advice]
-	steps   *stage[positions]
+	program  *program
+	compiler compiler
+	weights  *graph.Array                                     // set by Load
+	advice   map[int]*stage[graph.None, adviceInputs, advice] // by number of positions
+	steps    *stage[graph.None, moveInputs, positions]
 }
 
-// newViewer compiles nothing yet.
-func newViewer(p *program, b xlabridge.Backend, options xlabridge.CompileOptions, busy *time.Duration) *Viewer {
-	options.Replicas = 1
-	return &Viewer{program: p, backend: b, options: options, busy: busy, ready: map[int]*stage[advice]{}}
+// adviceInputs are the inputs of a search of n positions.
+type adviceInputs struct {
+	Player    player
+	Positions *graph.Array // u32[n, words of a state]
 }
 
-// make compiles the search of n positions.
-func (v *Viewer) make(n int) (*stage[advice], error) {
+// moveInputs are positions and the actions that are played in them.
+type moveInputs struct {
+	Positions *graph.Array // u32[n, words of a state]
+	Actions   *graph.Array // i32[n]
+}
+
+// newViewer returns a viewer that compiles programs when they are first used.
+func newViewer(p *program, c compiler) *Viewer {
+	c.options.Replicas, c.profile = 1, nil
+	return &Viewer{program: p, compiler: c, advice: map[int]*stage[graph.None, adviceInputs, advice]{}}
+}
+
+// compileAdvice compiles the search of n positions.
+func (v *Viewer) compileAdvice(n int) (*stage[graph.None, adviceInputs, advice], error) {
 	p := v.program
-	var weights *graph.Array
-	if err := graph.Try(func() { weights = p.weights.Ravel(p.network.Init(random.New(0))) }); err != nil {
+	weights, err := p.someWeights()
+	if err != nil {
 		return nil, err
 	}
 	positions := graph.Zeros(graph.ShapeOf(graph.Uint32, n, p.game.stateWords()))
-	return newStage(v.backend, "advice", p.config.Purpose(), v.options, v.busy, nil,
-		[]any{networkPlayer(weights), positions},
-		func(a []any) advice {
-			return p.advise(a[0].(player), random.New(0), a[1].(*graph.Array))
-		})
+	return newStage(v.compiler, "advice", graph.None{}, adviceInputs{networkPlayer(weights), positions},
+		func(_ graph.None, in adviceInputs) advice { return p.advise(in.Player, random.New(0), in.Positions) })
 }
 
-// ask searches positions, each so many words.
+// ask searches positions, given as the words of their states.
 func (v *Viewer) ask(by player, words []uint32) (a advice, err error) {
 	n := len(words) / v.program.game.stateWords()
-	if v.ready[n] == nil {
-		if v.ready[n], err = v.make(n); err != nil {
+	if v.advice[n] == nil {
+		if v.advice[n], err = v.compileAdvice(n); err != nil {
 			return a, err
 		}
 	}
 	if by, err = onHost(by); err != nil { // it may lie on several devices
 		return a, err
 	}
-	return v.ready[n].call(by, graph.Uint32s(words, n, v.program.game.stateWords()))
+	positions := graph.Uint32s(words, n, v.program.game.stateWords())
+	return v.advice[n].call(graph.None{}, adviceInputs{by, positions})
+}
+
+// moves returns the moves that a player's searches find in positions, of which there are at most n.
+func (v *Viewer) moves(by player, at []colours, n int) ([]int, error) {
+	var words []uint32
+	for i := range n {
+		words = append(words, at[min(i, len(at)-1)].words()...)
+	}
+	a, err := v.ask(by, words)
+	if err != nil {
+		return nil, err
+	}
+	defer xlabridge.Free(a)
+	var read hostReader
+	actions := read.ints(a.Action)
+	if read.err != nil {
+		return nil, read.err
+	}
+	return actions[:len(at)], nil
 }
 
 // Close frees the programs.
@@ -70,18 +95,18 @@ func (v *Viewer) Close() {
 	if v == nil {
 		return
 	}
-	for _, s := range v.ready {
+	for _, s := range v.advice {
 		s.close()
 	}
 	v.steps.close()
 }
 
-// settingPrefix is in front of the settings' names in a saved network's metadata.
+// settingPrefix goes before the names of settings in a saved network's metadata.
 const settingPrefix = "setting."
 
-// save is a network as it is saved: its parameters by name, and the settings that it was trained with.
+// save returns the network for a file: its parameters by name, and the settings of its run.
 func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
-	w, err := xlabridge.ToHost(t.learner.Weights)
+	w, err := xlabridge.ToHost(t.state.Learner.Weights)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -100,12 +125,11 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 	metadata := map[string]string{"kind": "selfplay", "iteration": fmt.Sprint(t.step),
 		"seed": fmt.Sprint(t.config.Seed), "game": t.program.game.env.Spec().ID, "elo": fmt.Sprint(t.pool.newest())}
 	c := t.config
-	c.Lanes = t.layout.lanes // as a run that goes on has it
+	c.Lanes = t.layout.lanes // as in a resumed run
 	for _, f := range settings.Fields(&c) {
-		if f.MayChange() { // the same network on other devices is the same file
-			continue
+		if !f.MayChange() { // the same network on other devices is the same file
+			metadata[settingPrefix+f.Name] = f.Text()
 		}
-		metadata[settingPrefix+f.Name] = f.Text()
 	}
 	for name, x := range t.config.Parted {
 		metadata[settingPrefix+name] = fmt.Sprint(x)
@@ -113,12 +137,12 @@ func (t *Training) save() (map[string]*graph.Array, map[string]string, error) {
 	return arrays, metadata, nil
 }
 
-// Load is the network of a file that a run saved, ready to be asked. change may change settings, those of its search.
-// Errors: a file of something else, arrays that do not fit.
+// Load returns the network of a file that a run saved. change, if not nil, may change settings of the search. Errors: a
+// file of another kind, arrays that do not fit.
 func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[string]string,
 	change func(c *Config)) (*Viewer, error) {
 	if metadata["kind"] != "selfplay" {
-		return nil, fmt.Errorf("this is no network of a run of selfplay: its kind is %q", metadata["kind"])
+		return nil, fmt.Errorf("this is not a network of a selfplay run: its kind is %q", metadata["kind"])
 	}
 	c := DefaultConfig()
 	for key, text := range metadata {
@@ -146,7 +170,7 @@ func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[stri
 	if err != nil {
 		return nil, err
 	}
-	v := newViewer(p, b, xlabridge.CompileOptions{}, new(time.Duration))
+	v := newViewer(p, compiler{backend: b, purpose: c.Purpose(), busy: new(time.Duration)})
 	err = graph.Try(func() {
 		leaves, tree := graph.Flatten(p.network.Init(random.New(0)))
 		for i, want := range leaves {
@@ -166,80 +190,60 @@ func Load(b xlabridge.Backend, arrays map[string]*graph.Array, metadata map[stri
 	return v, err
 }
 
-// Config are the settings of the network's run.
+// Config returns the settings of the network's run.
 func (v *Viewer) Config() Config { return *v.program.config }
 
-// Position is one of a game.
+// Position is a position of a game.
 type Position struct {
 	words  []uint32
 	Player int    // to move
 	Legal  []bool // by action
 	Over   bool
-	Score  float64 // what player 0 has got: of a game that is over, 1 won, -1 lost; of a puzzle, the part that is done
+	Score  float64 // of player 0: 1 for a win, -1 for a loss; of a puzzle, the part that is done
 }
 
-// Start is the first position.
+// Start returns the first position.
 func (v *Viewer) Start() (Position, error) {
 	g := v.program.game
+	var read hostReader
 	words, err := graph.Eval(g.pack(g.start))
 	if err != nil {
 		return Position{}, err
 	}
-	p := Position{}
-	if p.words, err = wordsOf(words); err != nil {
-		return p, err
-	}
-	legal, err := graph.Floats(g.parts.Masker.Legal(g.start, g.params))
-	for _, x := range legal {
-		p.Legal = append(p.Legal, x != 0)
-	}
-	return p, err
+	p := Position{words: read.words(words), Legal: read.bools(g.parts.Masker.Legal(g.start, g.params))}
+	return p, read.err
 }
 
 // Move plays a legal action.
 func (v *Viewer) Move(p Position, action int) (next Position, err error) {
 	if action < 0 || action >= len(p.Legal) || !p.Legal[action] || p.Over {
-		return p, fmt.Errorf("%d is no legal move", action)
+		return p, fmt.Errorf("%d is not a legal move", action)
 	}
-	n := len(p.words)
+	in := moveInputs{graph.Uint32s(p.words, 1, len(p.words)), graph.Int32s([]int32{int32(action)})}
 	if v.steps == nil {
-		v.steps, err = newStage(v.backend, "step", v.program.config.Purpose(), v.options, v.busy, nil,
-			[]any{graph.Zeros(graph.ShapeOf(graph.Uint32, 1, n)), graph.Int32s([]int32{0})}, func(a []any) positions {
-				return v.program.step(a[0].(*graph.Array), a[1].(*graph.Array))
-			})
+		v.steps, err = newStage(v.compiler, "step", graph.None{}, in, func(_ graph.None, in moveInputs) positions {
+			return v.program.step(in.Positions, in.Actions)
+		})
 		if err != nil {
 			return p, err
 		}
 	}
-	out, err := v.steps.call(graph.Uint32s(p.words, 1, n), graph.Int32s([]int32{int32(action)}))
+	out, err := v.steps.call(graph.None{}, in)
 	if err != nil {
 		return p, err
 	}
 	defer xlabridge.Free(out)
-	read := func(a *graph.Array) []float64 {
-		x, bad := graph.Floats(a)
-		if err == nil {
-			err = bad
-		}
-		return x
-	}
-	score, over, mover, legal := read(out.Score), read(out.Over), read(out.Player), read(out.Legal)
-	if err != nil {
-		return p, err
-	}
-	next = Position{Player: int(mover[0]), Over: over[0] != 0, Score: p.Score + score[0]}
-	for _, x := range legal {
-		next.Legal = append(next.Legal, x != 0)
-	}
-	next.words, err = wordsOf(out.Words)
-	return next, err
+	var read hostReader
+	next = Position{words: read.words(out.Words), Player: int(read.number(out.Player)), Legal: read.bools(out.Legal),
+		Over: read.number(out.Over) != 0, Score: p.Score + read.number(out.Score)}
+	return next, read.err
 }
 
-// Advice is what a search found in a position.
+// Advice is the result of a search.
 type Advice struct {
 	Action int     `json:"action"`
-	Value  float64 `json:"value"` // of the position, to the player to move
-	// Of each action: visits, what it was found to be worth (0 where it was not tried) and the network's share.
+	Value  float64 `json:"value"` // of the position, for the player to move
+	// By action: visits, Q-values (0 for actions that were not tried) and the network's probabilities.
 	Visits []int     `json:"visits"`
 	Values []float64 `json:"values"`
 	Prior  []float64 `json:"prior"`
@@ -247,55 +251,44 @@ type Advice struct {
 	Tree   []Node    `json:"tree"`
 }
 
-// Node is one of a search's tree; the first is the root.
+// Node is a node of a search tree. The first is the root.
 type Node struct {
-	Parent int     `json:"parent"` // the root's is -1
-	Action int     `json:"action"` // that led here
+	Parent int     `json:"parent"` // -1 for the root
+	Action int     `json:"action"` // that led here; -1 for the root
 	Visits int     `json:"visits"`
-	Value  float64 `json:"value"` // to the player who moves there
+	Value  float64 `json:"value"` // for the player who moves there
 }
 
 // Ask searches a position with the loaded network.
-func (v *Viewer) Ask(p Position) (Advice, error) { return v.advice(networkPlayer(v.weights), p.words) }
+func (v *Viewer) Ask(p Position) (Advice, error) { return v.search(networkPlayer(v.weights), p) }
 
-func (v *Viewer) advice(by player, words []uint32) (out Advice, err error) {
-	a, err := v.ask(by, words)
+// search searches a position.
+func (v *Viewer) search(by player, p Position) (out Advice, err error) {
+	a, err := v.ask(by, p.words)
 	if err != nil {
 		return out, err
 	}
 	defer xlabridge.Free(a)
-	list := func(x *graph.Array) []float64 {
-		f, bad := graph.Floats(x)
-		if err == nil {
-			err = bad
-		}
-		return f
+	var read hostReader
+	out = Advice{Action: int(read.number(a.Action)), Value: read.number(a.Value), Visits: read.ints(a.Visits),
+		Values: read.float64s(a.Values), Prior: read.float64s(a.Prior), Legal: read.bools(a.Legal)}
+	parents, actions, visits, values := read.ints(a.Parents), read.ints(a.ActionsFrom), read.ints(a.NodeVisits),
+		read.float64s(a.NodeValues)
+	nodes := int(read.number(a.Nodes))
+	if read.err != nil {
+		return Advice{}, read.err
 	}
-	action, value, visits, prior, legal := list(a.Action), list(a.Value), list(a.Visits), list(a.Prior), list(a.Legal)
-	values, parents, from, counts, worth, nodes := list(a.Values), list(a.Parents), list(a.From), list(a.NodeVisits),
-		list(a.NodeValues), list(a.Nodes)
-	if err != nil {
-		return out, err
+	for i := range nodes {
+		out.Tree = append(out.Tree, Node{parents[i], actions[i], visits[i], values[i]})
 	}
-	out = Advice{Action: int(action[0]), Value: value[0], Values: values, Prior: prior}
-	for i, n := range visits {
-		out.Visits, out.Legal = append(out.Visits, int(n)), append(out.Legal, legal[i] != 0)
-	}
-	for i := range int(nodes[0]) {
-		n := Node{Parent: int(parents[i]), Action: int(from[i]), Visits: int(counts[i]), Value: worth[i]}
-		if i == 0 {
-			n.Parent, n.Action = -1, -1
-		}
-		out.Tree = append(out.Tree, n)
-	}
+	out.Tree[0].Parent, out.Tree[0].Action = -1, -1
 	return out, nil
 }
 
-// Name is an action as people write it: an edge as "0-3" (of a puzzle with the number of the colour, "0-3:1"), a cell
-// as "b2", a column as "c".
-func (v *Viewer) Name(action int) string { return v.program.game.name(action) }
-
-func (g *game) name(action int) string {
+// Name returns an action as text: an edge as "0-3" (in a puzzle with the number of the colour, "0-3:1"), a cell as
+// "b2", a column as "c".
+func (v *Viewer) Name(action int) string {
+	g := v.program.game
 	dims := g.env.Spec().Observation.Shape().Dims
 	switch {
 	case g.vertices > 0:
@@ -313,13 +306,10 @@ func (g *game) name(action int) string {
 	return fmt.Sprintf("%c%d", 'a'+action%dims[1], action/dims[1]+1)
 }
 
-// Picture paints a position.
+// Picture draws a position.
 func (v *Viewer) Picture(p Position, size image.Point) (image.Image, error) {
-	return v.program.game.picture(p.words, size)
-}
-
-func (g *game) picture(words []uint32, size image.Point) (image.Image, error) {
-	state, err := graph.Eval(g.unpack(graph.Uint32s(words)))
+	g := v.program.game
+	state, err := graph.Eval(g.unpack(graph.Uint32s(p.words)))
 	if err != nil {
 		return nil, err
 	}
@@ -330,27 +320,20 @@ func (g *game) picture(words []uint32, size image.Point) (image.Image, error) {
 	return d.Draw(state, size)
 }
 
-// JSON is the advice for a file, with the actions' names.
-func (v *Viewer) JSON(a Advice) map[string]any { return a.json(v.program.game) }
-
-func (a Advice) json(g *game) map[string]any {
-	text, _ := json.Marshal(a) // numbers of a search: finite
+// JSON returns the advice with the actions' names, for a file.
+func (v *Viewer) JSON(a Advice) map[string]any {
+	text, _ := json.Marshal(a) // the numbers of a search are finite
 	out := map[string]any{}
 	_ = json.Unmarshal(text, &out)
 	names := make([]string, len(a.Visits))
 	for i := range names {
-		names[i] = g.name(i)
+		names[i] = v.Name(i)
 	}
-	return withValue(out, "names", names)
-}
-
-func withValue(m map[string]any, key string, value any) map[string]any {
-	out := maps.Clone(m)
-	out[key] = value
+	out["names"] = names
 	return out
 }
 
-// share is visits of all.
+// share returns the share of an action in all visits.
 func (a Advice) share(action int) float64 {
 	all := 0
 	for _, n := range a.Visits {
@@ -359,7 +342,7 @@ func (a Advice) share(action int) float64 {
 	return float64(a.Visits[action]) / math.Max(1, float64(all))
 }
 
-// Action is the legal action of a name, as Name writes it; an edge's ends may stand in either order.
+// Action returns the legal action with a name, as Name returns it. The ends of an edge may have any order.
 func (v *Viewer) Action(p Position, name string) (action int, ok bool) {
 	name = strings.ToLower(strings.TrimSpace(name))
 	edge, colour, coloured := strings.Cut(name, ":")

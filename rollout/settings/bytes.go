@@ -8,13 +8,13 @@ import (
 	"xlarun/xlabridge/cache"
 )
 
-// Bytes is a setting that is a size in bytes: a number, then K, M, G or T for powers of 1000, Ki, Mi, Gi or Ti for
-// powers of 1024, and B or nothing. 0 is written as nothing.
+// Bytes is a setting in bytes: a number, then K, M, G or T for powers of 1000, or Ki, Mi, Gi or Ti for powers of 1024,
+// then an optional B. The text of 0 is empty.
 type Bytes int64
 
 var bytesType = reflect.TypeFor[Bytes]()
 
-// String is the size as it is read, in whole bytes.
+// String returns the size in whole bytes.
 func (b Bytes) String() string {
 	if b == 0 {
 		return ""
@@ -22,7 +22,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// ParseBytes reads a size; nothing is 0.
+// ParseBytes reads a size. An empty text is 0.
 func ParseBytes(text string) (Bytes, error) {
 	if strings.TrimSpace(text) == "" {
 		return 0, nil

@@ -30,7 +30,7 @@ func parseEach(text string) (n Number, ok bool) {
 	return n, true
 }
 
-// bounds are all numbers that are written.
+// bounds returns all numbers of the text.
 func (n Number) bounds() []float64 {
 	if n.Each == "" {
 		return []float64{n.Value}
@@ -43,7 +43,7 @@ func (n Number) bounds() []float64 {
 	return all
 }
 
-// Listed is how many numbers a list has; 0 where it is none.
+// Listed returns the length of a list, 0 for others.
 func (n Number) Listed() int {
 	if n.Each == "" || strings.Contains(n.Each, "..") {
 		return 0
@@ -51,18 +51,17 @@ func (n Number) Listed() int {
 	return strings.Count(n.Each, ",") + 1
 }
 
-// reversed tells of a range whose end comes first.
+// reversed reports whether the larger bound of a range comes first.
 func (n Number) reversed() bool {
 	b := n.bounds()
 	return strings.Contains(n.Each, "..") && b[0] > b[1]
 }
 
-// Several are the values of so many things done side by side. Of a list thing i has element i, and those behind its end
-// begin with the first again. A range is cut into as many parts, even in the logarithm where both ends are above 0,
-// whose middles are dealt out in an order that follows from name and seed (a Latin hypercube: McKay, Beckman and
-// Conover, 1979): of several ranges each is filled evenly, and they do not rise together.
-func (n Number) Several(things int, name string, seed int64) []float64 {
-	all, bounds := make([]float64, things), n.bounds()
+// Several returns count values. A list is repeated as often as needed. A range is cut into count parts, equal in the
+// logarithm if both ends are positive. Their middles come in an order that depends on name and seed (a Latin hypercube:
+// McKay, Beckman and Conover, 1979): each of several ranges is filled evenly, in different orders.
+func (n Number) Several(count int, name string, seed int64) []float64 {
+	all, bounds := make([]float64, count), n.bounds()
 	if !strings.Contains(n.Each, "..") {
 		for i := range all {
 			all[i] = bounds[i%len(bounds)]
@@ -71,10 +70,10 @@ func (n Number) Several(things int, name string, seed int64) []float64 {
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))
-	order := rand.New(rand.NewPCG(uint64(seed), h.Sum64())).Perm(things)
+	order := rand.New(rand.NewPCG(uint64(seed), h.Sum64())).Perm(count)
 	low, high := bounds[0], bounds[1]
 	for i, part := range order {
-		at := (float64(part) + .5) / float64(things)
+		at := (float64(part) + .5) / float64(count)
 		if low > 0 && high > 0 {
 			all[i] = math.Exp(math.Log(low) + at*(math.Log(high)-math.Log(low)))
 		} else {

@@ -8,20 +8,19 @@ import (
 	"xlarun/graph"
 )
 
-// Number is a setting that is an input of the compiled program: a change of it compiles nothing.
+// Number is a setting that is an input of the compiled program: changing it compiles nothing.
 //
-// One whose field has the tag each may be several, for what is done side by side: a range, "1e-4..1e-2", or a list,
-// "1e-4,1e-3".
+// With the tag each it may have several values: a range, "1e-4..1e-2", or a list, "1e-4,1e-3".
 type Number struct {
 	Value  float64
-	Each   string // a range or a list as it is written; "" for the one Value
+	Each   string // the text of a range or a list; "" for one Value
 	traced *graph.Array
 }
 
-// Num is a Number with a value.
+// Num returns a Number with a value.
 func Num(value float64) Number { return Number{Value: value} }
 
-// Array is the number as a float32 scalar: the program's input within one that binds it (see Bind), else a constant.
+// Array returns the number as a float32 scalar: the program's input after Bind, else a constant.
 func (n Number) Array() *graph.Array {
 	if n.traced != nil {
 		return n.traced
@@ -29,7 +28,7 @@ func (n Number) Array() *graph.Array {
 	return graph.Of(float32(n.Value))
 }
 
-// Number is the setting as a Number; ok is false where it is none.
+// Number returns the setting as a Number. ok is false for other types.
 func (f Field) Number() (n Number, ok bool) {
 	if !f.Traced {
 		return n, false
@@ -37,7 +36,7 @@ func (f Field) Number() (n Number, ok bool) {
 	return f.value.Interface().(Number), true
 }
 
-// Several is the setting's Number where it may be several.
+// Several returns the setting as a Number if it may have several values.
 func (f Field) Several() (n Number, ok bool) {
 	if _, ok = f.tag.Lookup("each"); !ok || !f.Traced {
 		return Number{}, false
@@ -45,7 +44,7 @@ func (f Field) Several() (n Number, ok bool) {
 	return f.value.Interface().(Number), true
 }
 
-// Inputs are the Numbers of the struct that ptr points to, float32 scalars by name; prefix goes before each name.
+// Inputs returns the Numbers of the struct that ptr points to, float32 scalars by name with a prefix.
 func Inputs(ptr any, prefix string) map[string]*graph.Array {
 	in := map[string]*graph.Array{}
 	for _, f := range Fields(ptr) {
@@ -56,8 +55,8 @@ func Inputs(ptr any, prefix string) map[string]*graph.Array {
 	return in
 }
 
-// Bind is a copy of v, a pointer to a struct of settings or an interface that holds one, in which Array of each Number
-// gives the input of its name. What in does not have stays a constant.
+// Bind returns a copy of v, a pointer to a struct of settings or an interface with one, whose Numbers return the inputs
+// of their names as Array. Numbers without an input stay constants.
 func Bind[T any](v T, in map[string]*graph.Array, prefix string) T {
 	old := reflect.ValueOf(v)
 	if old.Kind() != reflect.Pointer || old.Elem().Kind() != reflect.Struct || len(in) == 0 {
@@ -78,7 +77,7 @@ func Bind[T any](v T, in map[string]*graph.Array, prefix string) T {
 // Values are settings by name: texts as on a command line, or values of their types.
 type Values map[string]any
 
-// With is a copy with one more value.
+// With returns a copy with one more value.
 func (v Values) With(name string, value any) Values {
 	w := maps.Clone(v)
 	if w == nil {
@@ -88,7 +87,7 @@ func (v Values) With(name string, value any) Values {
 	return w
 }
 
-// Under are the values whose names begin with a prefix, without it.
+// Under returns the values whose names begin with a prefix, without it.
 func (v Values) Under(prefix string) Values {
 	w := Values{}
 	for name, value := range v {
@@ -99,11 +98,11 @@ func (v Values) Under(prefix string) Values {
 	return w
 }
 
-// Apply sets the settings of the struct that ptr points to and checks their ranges. whose names the struct in the error
-// for a value that it has no setting for; prefix goes before the names in errors.
+// Apply sets the settings of the struct that ptr points to and checks their ranges. In errors, whose names the struct,
+// and names of settings have the prefix.
 func (v Values) Apply(ptr any, whose, prefix string) error { return v.apply(ptr, whose, prefix, false) }
 
-// ApplyEach is Apply where every Number may be several, as one with the tag each may.
+// ApplyEach is Apply, except that every Number may have several values.
 func (v Values) ApplyEach(ptr any, whose, prefix string) error {
 	return v.apply(ptr, whose, prefix, true)
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Pairs is a setting of texts by name, such as the parameters of an environment: written as "food=0.1..0.3,walls=0.2",
-// in a config file as a table of the setting's name. It is never changed in place.
+// Pairs is a setting of texts by name, such as the parameters of an environment: "food=0.1..0.3,walls=0.2", or a table
+// in a config file. It is immutable.
 type Pairs map[string]string
 
 // EnvParam is the name of the setting that holds an environment's parameters.
@@ -21,7 +21,7 @@ var pairsType = reflect.TypeFor[Pairs]()
 // Names lists the names, sorted.
 func (p Pairs) Names() []string { return slices.Sorted(maps.Keys(p)) }
 
-// With is a copy with one more text.
+// With returns a copy with one more text.
 func (p Pairs) With(name, text string) Pairs {
 	all := maps.Clone(p)
 	if all == nil {
@@ -31,7 +31,7 @@ func (p Pairs) With(name, text string) Pairs {
 	return all
 }
 
-// String is the pairs as they are read.
+// String returns the pairs as ParsePairs reads them.
 func (p Pairs) String() string {
 	var all []string
 	for _, name := range p.Names() {
@@ -40,8 +40,8 @@ func (p Pairs) String() string {
 	return strings.Join(all, ",")
 }
 
-// Shape is what other programs follow from: the names, and which of them are ranges ("0.1..0.3"); numbers are inputs of
-// a program.
+// Shape returns all that programs depend on: the names, and which of them are ranges ("0.1..0.3"). The numbers are
+// inputs of programs.
 func (p Pairs) Shape() string {
 	var all []string
 	for _, name := range p.Names() {
@@ -53,8 +53,8 @@ func (p Pairs) Shape() string {
 	return strings.Join(all, ", ")
 }
 
-// ParsePairs reads "NAME=VALUE,NAME=VALUE"; nothing is none. Numbers, and bounds of ranges, come out as they are
-// written shortest. ok is false where a name or a value is missing, or a name stands twice.
+// ParsePairs reads "NAME=VALUE,NAME=VALUE", or an empty text. Numbers and bounds of ranges get their shortest form. ok
+// is false if a name or a value is missing, or a name occurs twice.
 func ParsePairs(text string) (p Pairs, ok bool) {
 	if strings.TrimSpace(text) == "" {
 		return nil, true
@@ -70,10 +70,10 @@ func ParsePairs(text string) (p Pairs, ok bool) {
 	return p, true
 }
 
-// pairName is a name as it is kept.
+// pairName returns a name in its normal form.
 func pairName(name string) string { return strings.ReplaceAll(strings.TrimSpace(name), "_", "-") }
 
-// shortest is a number, or a range of two, as it is written shortest; other texts stay.
+// shortest returns the shortest form of a number or of a range, and other texts as they are.
 func shortest(text string) string {
 	parts := strings.Split(text, "..")
 	for i, part := range parts {
@@ -107,7 +107,7 @@ func pairsOf(value any) (p Pairs, ok bool) {
 	return nil, false
 }
 
-// table is the pairs as a config file has them: numbers as numbers.
+// table returns the pairs as in a config file: numbers as numbers.
 func (p Pairs) table() map[string]any {
 	all := map[string]any{}
 	for name, text := range p {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pairs are read from texts and tables, and come out in one form.
+// Pairs are read from texts and tables, and have one normal form.
 func TestPairs(t *testing.T) {
 	type config struct {
 		Params Pairs `set:"env-param" zero:"none" help:"parameters"`

@@ -8,34 +8,34 @@ import (
 	"xlarun/envs"
 )
 
-// Part is something that a struct of settings names by one of them and that has settings of its own: the strategy
-// "openes" of an evolution. They are written behind the setting's name and a dot: strategy.sigma.
+// Part is a choice among structs of settings, which one setting names: the strategy "openes" of an evolution. The names
+// of its settings follow the setting's name and a dot: strategy.sigma.
 type Part struct {
-	Name string // of the setting that names it: "strategy"
-	// Choices are the names that there are, each with a pointer to a struct of its settings as they are by default.
+	Name string // of the setting: "strategy"
+	// Choices has a pointer to a struct of default settings for each name.
 	Choices map[string]any
 }
 
 // HasParts is a struct of settings with parts.
 type HasParts interface {
 	Parts() []Part
-	// Own are the settings of the parts by name, "strategy.sigma".
+	// Own returns the settings of the parts by name, "strategy.sigma".
 	Own() *Values
 }
 
-// HasEachOfParts is a struct of settings with parts whose Numbers may be several.
+// HasEachOfParts is a struct of settings with parts whose Numbers may have several values.
 type HasEachOfParts interface {
 	HasParts
 	EachOfParts() bool
 }
 
-// Choice is the name that a setting which names a part chooses, without what stands behind a colon.
+// Choice returns the name of a choice, without the text after a colon.
 func Choice(text string) string {
 	name, _, _ := strings.Cut(text, ":")
 	return name
 }
 
-// unknown is the error for a setting that there is not.
+// unknown returns the error for an unknown setting.
 func unknown(ptr any, name, whose, prefix string) error {
 	names := Names(ptr)
 	if len(names) == 0 {
@@ -53,7 +53,7 @@ func (e *Error) unquoted() *Error {
 	return e
 }
 
-// prefixed puts a prefix before the key of an error.
+// prefixed returns an error with a prefix before its key.
 func prefixed(err error, prefix string) error {
 	var e *Error
 	if err == nil || prefix == "" || !errors.As(err, &e) {
@@ -62,7 +62,7 @@ func prefixed(err error, prefix string) error {
 	return &Error{prefix + e.Key, e.Got, e.Wants}
 }
 
-// Unknown is the error for a name that does not exist.
+// Unknown returns the error for an unknown name.
 func Unknown(key, got string, known []string) *Error {
 	return Wrong(key, got, "one of %s%s", strings.Join(known, ", "), didYouMean(got, known))
 }
@@ -74,8 +74,8 @@ func didYouMean(got string, known []string) string {
 	return ""
 }
 
-// Program is the text of all settings, those of the parts too, that another compiled program follows from: two
-// experiments of a kind with the same text need the same programs.
+// Program returns the text of all settings, including those of parts, that the compiled program depends on. Experiments
+// of a kind with the same text need the same programs.
 func Program(ptr any) string {
 	var b strings.Builder
 	write := func(prefix string, fields []Field) {
@@ -97,9 +97,8 @@ func Program(ptr any) string {
 	return b.String()
 }
 
-// Words are the settings that another compiled program follows from, for people: "env CartPole-v1, policy mlp:16,16".
-// Left out are those whose 0 leaves the choice to somebody else, and of the parts' settings those that are not as they
-// are by default.
+// Words describes the settings that the compiled program depends on: "env CartPole-v1, policy mlp:16,16". It leaves out
+// settings whose 0 stands for a default, and default settings of parts.
 func Words(ptr any) string {
 	var all []string
 	for _, f := range Fields(ptr) {
@@ -117,15 +116,15 @@ func Words(ptr any) string {
 	return text
 }
 
-// Chosen is a part as it is chosen: with the settings that it was given.
+// Chosen is a part's choice with its settings.
 type Chosen struct {
 	Name     string // of the part
-	Choice   string // its name, without what stands behind a colon
+	Choice   string // without the text after a colon
 	Settings any    // pointer to a struct
 }
 
-// ChosenParts are the parts of a struct of settings, as they are chosen and set. A choice that does not exist is left
-// out, a value that does not fit is passed over: the struct's own Check says so.
+// ChosenParts returns the choices of a struct of settings. It ignores unknown choices and wrong values, which the
+// struct's Check reports.
 func ChosenParts(ptr any) (all []Chosen) {
 	h, ok := ptr.(HasParts)
 	if !ok {
@@ -148,8 +147,8 @@ func ChosenParts(ptr any) (all []Chosen) {
 	return all
 }
 
-// Unusual is the text of those settings of a chosen part that another compiled program follows from and that are not as
-// they are by default: ", strategy.elite-ratio 0.2"; ptr is the struct that has the part.
+// Unusual describes the settings of a chosen part that are not defaults and that the compiled program depends on:
+// ", strategy.elite-ratio 0.2". ptr is the struct that has the part.
 func Unusual(c Chosen, ptr HasParts) string {
 	text := ""
 	for _, p := range ptr.Parts() {

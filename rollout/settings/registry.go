@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Registry holds the choices of a part by name: the strategies of an evolution, the networks of a policy. T is a
-// pointer to a struct of settings, or an interface of such. It may be used by several goroutines.
+// Registry holds the choices of a part by name, such as the strategies of an evolution. T is a pointer to a struct of
+// settings, or an interface of such. Several goroutines may use it.
 type Registry[T any] struct {
 	pkg, part, noun string
 
@@ -18,14 +18,14 @@ type Registry[T any] struct {
 	makes map[string]func() T
 }
 
-// NewRegistry is a registry without choices: of a package, for the part of this name, whose choices are called by a
-// noun, as in "the strategy openes".
+// NewRegistry returns an empty registry. Errors name the package, the part, and a choice by the noun, as in "the
+// strategy openes".
 func NewRegistry[T any](pkg, part, noun string) *Registry[T] {
 	return &Registry[T]{pkg: pkg, part: part, noun: noun, makes: map[string]func() T{}}
 }
 
-// Register makes a choice known under a name without colons and blanks; make gives it with its default settings. A name
-// that is taken is refused.
+// Register adds a choice under a name without colons and blanks. make returns it with its default settings. Register
+// refuses a name that is taken.
 func (r *Registry[T]) Register(name string, make func() T) error {
 	if name == "" || strings.ContainsAny(name, ": ") || make == nil {
 		return fmt.Errorf("%s.Register: got name %q, want one without colons and blanks, and a function that "+
@@ -54,7 +54,7 @@ func (r *Registry[T]) Names() []string {
 	return slices.Sorted(maps.Keys(r.makes))
 }
 
-// New is the choice of a name with its default settings.
+// New returns the choice of a name with its default settings.
 func (r *Registry[T]) New(name string) (choice T, ok bool) {
 	r.mu.RLock()
 	make := r.makes[name]
@@ -65,7 +65,7 @@ func (r *Registry[T]) New(name string) (choice T, ok bool) {
 	return make(), true
 }
 
-// Part is the part of a kind of run's settings.
+// Part returns the part of a kind of run's settings.
 func (r *Registry[T]) Part() Part {
 	p := Part{Name: r.part, Choices: map[string]any{}}
 	for _, name := range r.Names() {
@@ -74,8 +74,8 @@ func (r *Registry[T]) Part() Part {
 	return p
 }
 
-// Choose gives the choice of a spec, "name" or "name:arguments", with the settings own by name. Its errors are *Error;
-// that for an unknown name lists those that exist and suggests the nearest.
+// Choose returns the choice of a spec, "name" or "name:arguments", with settings by name. Its errors are *Error. For an
+// unknown name it lists all names and suggests the nearest.
 func (r *Registry[T]) Choose(spec string, own Values) (choice T, err error) {
 	var none T
 	name, args, given := strings.Cut(spec, ":")

@@ -8,19 +8,19 @@
 //		_            struct{}        `help:"more of them take fewer, larger products of matrices"`
 //	}
 //
-// The value that a field has before it is set is the default. Types: bool, int, int64, float64, string, []int,
-// []float64 (lists are written with commas), Bytes, Number and Pairs. Keys of a tag:
+// The value of a field before it is set is the default. Types: bool, int, int64, float64, string, []int, []float64
+// (with commas), Bytes, Number and Pairs. Keys of a tag:
 //
 //	set          name of the setting
 //	help         what it is, for --help
 //	short        letter of a short flag
 //	min, max     bounds
-//	above        bound that is not reached itself
+//	above        exclusive lower bound
 //	oneof        the possible texts, with commas
 //	zero         what 0 means
-//	number       a text that may be written as a number
-//	wants        what values it takes, if the keys above do not say all
-//	each         a Number that may be several
+//	number       a text that may be a number in a config file
+//	wants        the possible values, if the keys above do not say all
+//	each         a Number that may have several values
 //	args         the value may stand after the colon of the part's name
 //	program:"no" a change does not change the compiled program
 //	resume:"any" a resumed run may have another value; resume:"goal": and it says when the run is done
@@ -37,17 +37,17 @@ import (
 	"strings"
 )
 
-// Error is what is wrong with one setting.
+// Error reports a wrong setting.
 type Error struct {
 	Key   string // the setting's name
 	Got   string // its value
-	Wants string // what would do, and what to do
+	Wants string // the possible values, and what to do
 }
 
 // Error implements error: "pop: got 0, want an even number from 2 to 16777216".
 func (e *Error) Error() string { return fmt.Sprintf("%s: got %s, want %s", e.Key, e.Got, e.Wants) }
 
-// Wrong is an Error; got is the value as Go would print it, texts in quotes.
+// Wrong returns an Error. got is printed as by fmt.Print, with texts in quotes.
 func Wrong(key string, got any, wants string, args ...any) *Error {
 	text := fmt.Sprint(got)
 	if s, ok := got.(string); ok {
@@ -56,7 +56,7 @@ func Wrong(key string, got any, wants string, args ...any) *Error {
 	return &Error{key, text, fmt.Sprintf(wants, args...)}
 }
 
-// longest is the length from which a value is not shown whole.
+// longest is the length of the longest value that is shown whole.
 const longest = 80
 
 func shorten(s string) string {
@@ -73,16 +73,15 @@ type Field struct {
 	Short   string // letter of a short flag; "" for none
 	Type    string // "int", "number", "bool", "text", "ints", "numbers", "bytes", "pairs"
 	Default string // as text
-	Wants   string // what values it takes: "a whole number from 1 to 64"
-	// Traced tells that the setting is an input of the compiled program: a change does not compile another one.
-	Traced bool
-	tag    reflect.StructTag
-	value  reflect.Value
+	Wants   string // the possible values: "a whole number from 1 to 64"
+	Traced  bool   // the setting is a Number, an input of the compiled program
+	tag     reflect.StructTag
+	value   reflect.Value
 }
 
 var numberType = reflect.TypeFor[Number]()
 
-// Fields lists the settings of the struct that ptr points to, in their order. Their Default is the value at hand.
+// Fields lists the settings of the struct that ptr points to, in order. Their Default is the current value.
 func Fields(ptr any) []Field {
 	v := reflect.ValueOf(ptr)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
@@ -112,7 +111,7 @@ func fieldsOf(v reflect.Value) (fields []Field) {
 	return fields
 }
 
-// tagOf returns the tag and the help text of a field: its own, continued by those of the blank fields after it.
+// tagOf returns the tag and the help text of a field, with those of the blank fields after it.
 func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
 	tag, help = t.Field(i).Tag, t.Field(i).Tag.Get("help")
 	for i++; i < t.NumField() && t.Field(i).Name == "_"; i++ {
@@ -122,7 +121,7 @@ func tagOf(t reflect.Type, i int) (tag reflect.StructTag, help string) {
 	return tag, wrapped(help)
 }
 
-// helpWidth is the width in columns to which help texts are broken.
+// helpWidth is the width of lines of help, in columns.
 const helpWidth = 120
 
 // wrapped breaks a text into lines.
@@ -179,7 +178,7 @@ func Names(ptr any) (names []string) {
 	return names
 }
 
-// Text is the value as it is written on a command line.
+// Text returns the value as on a command line.
 func (f Field) Text() string {
 	if f.Traced {
 		if each := f.value.Interface().(Number).Each; each != "" {
@@ -213,7 +212,7 @@ func (f Field) Text() string {
 
 func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// Value is the value: a bool, int64, float64, string, []int, []float64, or a map of them for Pairs.
+// Value returns the value as in a config file: a bool, int64, float64, string, []int, []float64, or a map for Pairs.
 func (f Field) Value() any {
 	if f.Traced {
 		if each := f.value.Interface().(Number).Each; each != "" {
@@ -232,8 +231,8 @@ func (f Field) Value() any {
 	return f.value.Interface()
 }
 
-// Set gives the setting a value: a text as on a command line, or a value of its type (any number for numbers). The
-// ranges are those of Check.
+// Set sets the value: a text as on a command line, or a value of the setting's type (any number for numbers). It does
+// not check ranges; see Check.
 func (f Field) Set(value any) error {
 	wrong := func() error { return Wrong(f.Name, value, "%s", f.Wants) }
 	if f.Type == "pairs" {
@@ -248,47 +247,40 @@ func (f Field) Set(value any) error {
 		return f.parse(s)
 	}
 	v := reflect.ValueOf(value)
+	number := v.IsValid() && (v.CanInt() || v.CanFloat())
 	switch f.Type {
 	case "bool":
-		b, ok := value.(bool)
-		if !ok {
-			return wrong()
+		if b, ok := value.(bool); ok {
+			f.value.SetBool(b)
+			return nil
 		}
-		f.value.SetBool(b)
 	case "int", "bytes":
-		if !v.IsValid() || !v.CanInt() {
-			return wrong()
+		if number && v.CanInt() {
+			f.value.SetInt(v.Int())
+			return nil
 		}
-		f.value.SetInt(v.Int())
 	case "number":
-		switch {
-		case v.IsValid() && v.CanInt():
-			f.setFloat(float64(v.Int()))
-		case v.IsValid() && v.CanFloat():
-			f.setFloat(v.Float())
-		default:
-			return wrong()
+		if number {
+			f.setFloat(v.Convert(reflect.TypeFor[float64]()).Float())
+			return nil
 		}
 	case "ints", "numbers":
-		if !v.IsValid() || v.Kind() != reflect.Slice {
-			if v.IsValid() && (v.CanInt() || v.CanFloat()) { // one for a list of one
-				return f.parse(fmt.Sprint(value))
+		if number { // a list of one
+			return f.parse(fmt.Sprint(value))
+		}
+		if v.IsValid() && v.Kind() == reflect.Slice {
+			parts := make([]string, v.Len())
+			for i := range parts {
+				parts[i] = fmt.Sprint(v.Index(i).Interface())
 			}
-			return wrong()
+			return f.parse(strings.Join(parts, ","))
 		}
-		parts := make([]string, v.Len())
-		for i := range parts {
-			parts[i] = fmt.Sprint(v.Index(i).Interface())
-		}
-		return f.parse(strings.Join(parts, ","))
 	default:
-		_, number := f.tag.Lookup("number")
-		if !number || !v.IsValid() || !v.CanInt() && !v.CanFloat() {
-			return wrong()
+		if _, ok := f.tag.Lookup("number"); ok && number {
+			return f.parse(fmt.Sprint(value))
 		}
-		return f.parse(fmt.Sprint(value))
 	}
-	return nil
+	return wrong()
 }
 
 func (f Field) setFloat(x float64) {
@@ -299,7 +291,7 @@ func (f Field) setFloat(x float64) {
 	f.value.SetFloat(x)
 }
 
-// parse reads a text.
+// parse sets the value from a text.
 func (f Field) parse(text string) error {
 	wrong := func() error { return Wrong(f.Name, text, "%s", f.Wants) }
 	switch f.Type {
@@ -312,7 +304,7 @@ func (f Field) parse(text string) error {
 		}
 		f.value.SetBool(b)
 	case "int":
-		n, err := strconv.ParseInt(text, 10, 64) // first, so that a leading zero does not make it octal
+		n, err := strconv.ParseInt(text, 10, 64) // base 10 first, since base 0 reads a leading zero as octal
 		if err != nil {
 			n, err = strconv.ParseInt(text, 0, 64)
 		}
@@ -365,20 +357,19 @@ func (f Field) parse(text string) error {
 	return nil
 }
 
-// IsArgument tells whether the setting may stand behind the colon of its part's name: "mlp:16,16".
+// IsArgument reports whether the setting may stand after the colon of its part's name: "mlp:16,16".
 func (f Field) IsArgument() bool {
 	_, ok := f.tag.Lookup("args")
 	return ok
 }
 
-// MayChange tells whether a run that goes on may have another value than it was started with: what was computed does
-// not follow from the setting.
+// MayChange reports whether a resumed run may have another value, because earlier results do not depend on the setting.
 func (f Field) MayChange() bool { return f.tag.Get("resume") == "any" || f.IsGoal() }
 
-// IsGoal tells whether it follows from the value, which may change, when a run has reached what it is to reach.
+// IsGoal reports whether the setting may change and decides when a run is done.
 func (f Field) IsGoal() bool { return f.tag.Get("resume") == "goal" }
 
-// Check finds the first setting of the struct that is out of its range, an *Error.
+// Check returns an *Error for the first setting of the struct that is out of its range.
 func Check(ptr any) error {
 	for _, f := range Fields(ptr) {
 		if err := f.check(); err != nil {
@@ -393,8 +384,6 @@ func (f Field) check() error {
 	wrong.Got = f.Text()
 	if f.Type == "text" {
 		wrong.Got = strconv.Quote(shorten(f.Text()))
-	}
-	if f.Type == "text" {
 		if of, ok := f.tag.Lookup("oneof"); ok && !slices.Contains(strings.Split(of, ","), f.value.String()) {
 			wrong.Wants += didYouMean(f.value.String(), strings.Split(of, ","))
 			return wrong
@@ -419,7 +408,7 @@ func (f Field) check() error {
 	return nil
 }
 
-// numbers are the values to be held against the bounds.
+// numbers returns the values to compare with the bounds.
 func (f Field) numbers() []float64 {
 	if f.Type == "bytes" {
 		return []float64{float64(f.value.Int())}
@@ -468,13 +457,13 @@ func (f Field) holds(x float64) bool {
 	if b, ok := bound("above"); ok && !(x > b) {
 		return false
 	}
-	if _, is := f.tag.Lookup("float32"); f.Traced || is { // it goes to the devices as a float32
+	if _, is := f.tag.Lookup("float32"); f.Traced || is { // float32 on the devices
 		return !math.IsNaN(x) && math.Abs(x) <= math.MaxFloat32 && (x == 0 || float32(x) != 0)
 	}
 	return !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// wants says what values the setting takes.
+// wants describes the possible values.
 func (f Field) wants() string {
 	if w, ok := f.tag.Lookup("wants"); ok {
 		return w

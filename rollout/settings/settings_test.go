@@ -84,7 +84,7 @@ func TestFields(t *testing.T) {
 	})
 }
 
-// Texts and values set every type; what does not fit leaves the value as it was and says what would.
+// Texts and values set every type. A wrong value does not change the setting, and the error has the possible values.
 func TestSet(t *testing.T) {
 	for i, c := range []struct {
 		name  string
@@ -246,7 +246,7 @@ func TestValues(t *testing.T) {
 	require.JSONEq(t, `{"a.x":1,"b.x":2}`, string(text))
 }
 
-// In a program that binds it, a Number is the input of its name; elsewhere it is a constant.
+// A bound Number is the input of its name; otherwise it is a constant.
 func TestBind(t *testing.T) {
 	s := defaults()
 	in := Inputs(s, "box.")
@@ -258,7 +258,7 @@ func TestBind(t *testing.T) {
 		require.Equal(t, s.Count, bound.Count)
 		require.False(t, s.Sigma.Array().IsTraced(), "the original is as it was")
 		require.False(t, Bind(s, in, "other.").Sigma.Array().IsTraced())
-		return []*graph.Array{graph.Mul(bound.Sigma.Array(), 2), graph.Mul(s.Sigma.Array(), 2)}
+		return []*graph.Array{bound.Sigma.Array().Mul(2), s.Sigma.Array().Mul(2)}
 	})
 	out, err := f(in)
 	require.NoError(t, err)
@@ -319,7 +319,7 @@ func TestParts(t *testing.T) {
 		"a value that does not fit is passed over")
 }
 
-// Program is the same for what needs the same programs, and for nothing else.
+// Program is equal exactly for experiments with the same programs.
 func TestProgram(t *testing.T) {
 	base := defaults()
 	for i, c := range []struct {

@@ -7,11 +7,11 @@ import (
 	"xlarun/xlabridge"
 )
 
-// inputs are the inputs of a program beside the members.
+// inputs are the inputs of a program, except the members.
 type inputs struct {
 	Count *graph.Array // i32[]: members of a device; see population.Each
 	Key   random.Key
-	Turn  *graph.Array // i32[]: the mutation's number; of training, its steps
+	Turn  *graph.Array // i32[]: the number of a mutation, or the steps of a training round
 	Rate  *graph.Array // f32[]: the learning rate over the batch's size
 	Data  Batches
 }
@@ -88,7 +88,7 @@ func (p *Population) initMembers(first *xlabridge.Compiled) (err error) {
 	return err
 }
 
-// prepare traces and compiles what a method needs to learn. It does not change p.
+// prepare traces and compiles the programs of a method. It does not change p.
 func (p *Population) prepare(name string) (r programs, err error) {
 	r.method, r.name = p.config.methodOf(name, p.shape), name
 	members, index, in := p.abstract(), p.abstractIndex(r.method), p.abstractInputs()

@@ -17,27 +17,33 @@ type Config struct {
 	Population     int       `set:"pop" min:"1" max:"1048576" help:"members of the population"`
 	Steps          int       `set:"steps" min:"1" max:"1073741823" help:"steps of SGD"`
 	Batch          int       `set:"batch" min:"1" max:"65536" help:"examples of a step, the same for all members"`
-	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38" help:"learning rate, of the mean cross-entropy of a batch"`
+	LearningRate   float64   `set:"lr" program:"no" above:"0" max:"3e38"`
+	_              struct{}  `help:"learning rate, of the mean cross-entropy of a batch"`
 	Hidden         []int     `set:"hidden" min:"1" max:"65536" help:"widths of the hidden layers"`
-	Density        []float64 `set:"density" above:"0" max:"1" help:"part of the connections that are there, a number for each layer; the last holds for all further ones"`
-	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never" help:"steps between mutations of the topologies; 0 for none"`
-	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1" help:"part of the connections that a mutation replaces"`
+	Density        []float64 `set:"density" above:"0" max:"1"`
+	_              struct{}  `help:"part of the connections that are there, a number for each layer; the last holds"`
+	_              struct{}  `help:"for all further ones"`
+	MutateEvery    int       `set:"mutate-every" min:"1" max:"1073741823" zero:"never"`
+	_              struct{}  `help:"steps between mutations of the topologies; 0 for none"`
+	MutateFraction float64   `set:"mutate-fraction" min:"0" max:"1"`
+	_              struct{}  `help:"part of the connections that a mutation replaces"`
 	DType          string    `set:"dtype" oneof:"f32,bf16" help:"numbers that are multiplied (weights stay float32)"`
-	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks" help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks (dense blocks of gathered inputs), auto"`
-	// Tune says how Method "auto" is settled.
+	Method         string    `set:"method" oneof:"auto,kernel,masked,blocks"`
+	_              struct{}  `help:"how: kernel (the connections alone, on cpu), masked (dense matrices), blocks"`
+	_              struct{}  `help:"(dense blocks of gathered inputs), auto"`
+	// Tune says how the method "auto" is chosen.
 	run.Planning
 }
 
-// Methods are the values of Config.Method: "kernel" computes the connections alone, in C on CPU; "masked" multiplies
-// dense matrices; "blocks" multiplies small dense blocks of gathered inputs where connections are few. "auto" is what
-// was stored or is measured, as Tune says, else the fixed rule: kernel where it can run, else masked. Methods differ in
-// the last digits.
+// Methods are the values of Config.Method. "kernel" computes the connections alone, in C on CPU; "masked" multiplies
+// dense matrices; "blocks" multiplies small dense blocks of gathered inputs. "auto" is a stored or measured method, as
+// Tune says, else kernel, or masked on backends without kernels. Results of methods differ in the last digits.
 var Methods = []string{"auto", "kernel", "masked", "blocks"}
 
 // DTypes are the values of Config.DType.
 var DTypes = []string{"f32", "bf16"}
 
-// DefaultConfig is 200 networks of about 14,450 connections each.
+// DefaultConfig trains 200 networks of about 14,450 connections each.
 func DefaultConfig() Config {
 	return Config{Population: 200, Steps: 2000, Batch: 64, Hidden: []int{128, 64}, Density: []float64{.1, .5},
 		LearningRate: .5,
@@ -67,7 +73,7 @@ func (c Config) Check(on plan.Machine) error {
 	return nil
 }
 
-// Given lists the settings that give the plan.
+// Given lists the settings that fix the plan.
 func (c Config) Given() []string {
 	if c.Method != "auto" {
 		return []string{"method"}
@@ -85,7 +91,7 @@ func (c Config) methodOf(name string, s Shape) method {
 	case "kernel":
 		return kernelMethod{s, d}
 	case "blocks":
-		return blocksOf(s, d)
+		return blocksOf(s, d, maxFill)
 	}
 	return maskedMethod{s, d}
 }
@@ -99,8 +105,8 @@ func (c Config) Shape(d Data) Shape {
 	return ShapeOf(append(append([]int{d.Train.Pixels}, c.Hidden...), d.Classes()), density)
 }
 
-// Purpose says in a few words what the programs of the experiment are for, with all that the choice of the method
-// depends on, except the machine; s is c.Shape of its data.
+// Purpose describes the programs: all that the choice of the method depends on, except the machine. s is c.Shape of the
+// data.
 func (c Config) Purpose(s Shape) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "sparse %d x %d", c.Population, s[0].In)
@@ -115,8 +121,8 @@ func (c Config) Purpose(s Shape) string {
 	return text.String()
 }
 
-// Programs returns the config with all settings cleared that do not change the programs: two experiments on the same
-// data need the same programs if it is equal for both.
+// Programs returns the config without settings that do not change the programs. Experiments on the same data need the
+// same programs if it is equal.
 func (c Config) Programs() Config {
 	c.Seed, c.LearningRate, c.Steps, c.Tune, c.Memory = 0, 0, min(c.Steps, maxRound), "", 0
 	if c.MutateEvery == 0 {

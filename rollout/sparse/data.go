@@ -17,19 +17,19 @@ type Images struct {
 	Labels []byte // one a picture
 }
 
-// Len is the number of pictures.
+// Len returns the number of pictures.
 func (m Images) Len() int { return len(m.Labels) }
 
-// Head is the first n pictures, or all where there are fewer.
+// Head returns the first n pictures, or all if there are fewer.
 func (m Images) Head(n int) Images {
 	n = min(n, m.Len())
 	return Images{m.Pixels, m.Data[:n*m.Pixels], m.Labels[:n]}
 }
 
-// Data is what a population learns from and is judged by.
+// Data are the pictures of training and test.
 type Data struct{ Train, Test Images }
 
-// Classes is the number of labels, one more than the largest.
+// Classes returns the number of classes: the largest label plus 1.
 func (d Data) Classes() int {
 	most := 0
 	for _, labels := range [][]byte{d.Train.Labels, d.Test.Labels} {
@@ -42,7 +42,7 @@ func (d Data) Classes() int {
 
 // ReadIDX reads a folder of MNIST's four files: train-images-idx3-ubyte, train-labels-idx1-ubyte,
 // t10k-images-idx3-ubyte and t10k-labels-idx1-ubyte (LeCun, Cortes and Burges, "The MNIST database", section "file
-// formats"). An error names the file, what it holds and what it should.
+// formats").
 func ReadIDX(dir string) (Data, error) {
 	train, err := readImages(dir, "train")
 	if err != nil {
@@ -78,7 +78,7 @@ func readImages(dir, part string) (Images, error) {
 	return Images{dims[1] * dims[2], data, labels}, nil
 }
 
-// readIDX reads one file of unsigned bytes with so many axes.
+// readIDX reads a file of unsigned bytes with a number of axes.
 func readIDX(path string, axes int) (dims []int, data []byte, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -109,15 +109,15 @@ func readIDX(path string, axes int) (dims []int, data []byte, err error) {
 	return dims, data, nil
 }
 
-// lay writes picture i of m into lane `lane` of a batch, [Pixels, lanes].
-func (m Images) lay(i int, batch []byte, lanes, lane int) {
+// write writes picture i into a lane of a batch, [Pixels, lanes].
+func (m Images) write(i int, batch []byte, lanes, lane int) {
 	for p, v := range m.Data[i*m.Pixels : (i+1)*m.Pixels] {
 		batch[p*lanes+lane] = v
 	}
 }
 
-// order gives the pictures' numbers as training takes them: each epoch all of them once, shuffled anew. It depends on
-// the seed alone.
+// order is the order of the pictures in training. Each epoch has all of them once, shuffled. It depends on the seed
+// alone.
 type order struct {
 	seed  int64
 	n     int

@@ -75,7 +75,7 @@ func TestReadIDXErrors(t *testing.T) {
 	}
 }
 
-// Each epoch shows every picture once, in an order of its own.
+// Each epoch has every picture once, in another order.
 func TestOrder(t *testing.T) {
 	o, again := order{seed: 3, n: 50}, order{seed: 3, n: 50}
 	var epochs [2][]int

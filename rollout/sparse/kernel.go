@@ -6,13 +6,13 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// laneMultiple is what the number of examples in a batch is padded to.
+// laneMultiple is the number of lanes to whose multiples batches are padded.
 const laneMultiple = 32
 
-// kernelMethod runs a member's step in C (xlabridge/kernels/sparse.c): only the connections are computed. In bfloat16,
-// what is multiplied (weights, what units hold, deltas) is rounded, while sums, logits and gradients stay float32. That
-// takes about twice the instructions of float32, which units that hold half as many bytes do not win back on a
-// processor whose first-level cache holds a piece either way: it is for results in bfloat16, not for speed.
+// kernelMethod runs a member's step in C (xlabridge/kernels/sparse.c), which computes the connections alone. In
+// bfloat16, the factors of products (weights, units, deltas) are rounded; sums, logits and gradients stay float32. That
+// takes about twice the instructions of float32. Smaller units do not make up for it, because the first-level cache
+// holds a piece anyway: bfloat16 is for its results, not for speed.
 type kernelMethod struct {
 	shape Shape
 	dtype graph.DType
@@ -42,7 +42,7 @@ func (m kernelMethod) widths() *graph.Array {
 	return graph.Int32s(widths)
 }
 
-// index returns the index of each layer, as sparse.h defines it.
+// index returns the index of each layer, as kernels/sparse.h defines it.
 func (m kernelMethod) index(member Member) []*graph.Array {
 	in := []*graph.Array{m.widths()}
 	for _, c := range member {
@@ -59,7 +59,7 @@ func (m kernelMethod) indexShapes() []graph.Shape {
 	return shapes
 }
 
-// work: weights, gradients, rounded weights; a block of units and deltas stays in the cache.
+// work counts weights, gradients and rounded weights, and a block of units and deltas.
 func (m kernelMethod) work(sum *plan.Tally, _ int) {
 	for _, l := range m.shape {
 		sum.Add(4*4, uint64(l.Connections))
@@ -105,4 +105,22 @@ func (m kernelMethod) step(weights, index []*graph.Array, b Batches, t,
 
 func (m kernelMethod) evaluate(weights, index []*graph.Array, b Batches, t *graph.Array) *graph.Array {
 	return m.call(weights, index, b, t, false)[0]
+}
+
+// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, except in
+// the first layer, for the input's gradient. It counts the images, and reads and writes of places, weights and
+// gradients: once for each block of lanes and direction, and once for the update. Units and deltas stay in the cache.
+func (m kernelMethod) cost(lanes int) (c graph.Cost) {
+	blocks := float64(lanes / laneMultiple)
+	for l, layer := range m.shape {
+		n := float64(layer.Connections)
+		passes := 3.
+		if l == 0 {
+			passes = 2
+		}
+		c.FLOPs += n * (2*passes*float64(lanes) + 2)
+		c.Bytes += n * (blocks*(8+8+8) + 12)
+	}
+	c.Bytes += float64(lanes * m.shape[0].In)
+	return c
 }

@@ -8,11 +8,11 @@ import (
 
 const (
 	indexMagic = 0x78735f69
-	indexHead  = 16 // numbers in front of an index: magic, inputs, outputs, connections, whether it is the first layer
-	indexUnit  = 64 // what an index counts a unit as
+	indexHead  = 16 // numbers before an index: magic, inputs, outputs, connections, 1 for the first layer
+	indexUnit  = 64 // an index counts units in multiples of it
 )
 
-// evalIndex is the reference of xlarun_sparse_index, number by number as index.c lays them out.
+// evalIndex is the reference of xlarun_sparse_index. Its layout is that of kernels/sparse_index.c.
 func evalIndex(in, out []*graph.Tensor) {
 	for l := range out {
 		layer := Layer{int(in[0].I(l)), int(in[0].I(l + 1)), in[1+l].Shape.Dims[0]}
@@ -37,7 +37,7 @@ func evalIndex(in, out []*graph.Tensor) {
 				put(i * indexUnit)
 			}
 		}
-		begins := func(of []int, n int) { // where each of the sorted numbers 0 to n-1 begins, and the end
+		begins := func(of []int, n int) { // the first position of each number 0 to n-1 in a sorted list, and its length
 			k := 0
 			for i := range n + 1 {
 				for k < len(of) && of[k] < i {
@@ -76,8 +76,8 @@ func toBF16(v float64) float64 {
 	return float64(math.Float32frombits((u + 0x7fff + u>>16&1) &^ 0xffff))
 }
 
-// evalKernel is the reference: connection by connection, example by example, in float64, with what is multiplied
-// rounded.
+// evalKernel is the reference of xlarun_sparse: connection by connection, example by example, in float64. Factors of
+// products are rounded by round.
 func evalKernel(in, out []*graph.Tensor, round func(float64) float64) {
 	images, labels, t := in[1], in[2], int(in[3].I(0))
 	inputs, lanes := images.Shape.Dims[1], images.Shape.Dims[2]
@@ -147,8 +147,7 @@ func evalKernel(in, out []*graph.Tensor, round func(float64) float64) {
 	}
 }
 
-// softmax gives the gradient of the cross-entropy by the logits, the cross-entropy, and the first of the largest
-// logits.
+// softmax returns the gradient of the cross-entropy by the logits, the cross-entropy, and the first largest logit.
 func softmax(logits []float64, label int) (delta []float64, cross float64, best int) {
 	for c, v := range logits {
 		if v > logits[best] {

@@ -23,8 +23,8 @@ func init() {
 		Short: "Train a population of sparse networks on MNIST",
 		Long: "Sparse trains a population of networks 784-128-64-10, each with connections of its own, on MNIST: SGD " +
 			"on the same batches\n" +
-			"for all, and now and then each member drops its weakest connections and grows others. A step of steps/s " +
-			"is one example\n" +
+			"for all members. At intervals each member drops its weakest connections and grows others. A step of " +
+			"steps/s is one example\n" +
 			"through the forward and backward pass of every member.",
 		Example: "  xlarun sparse\n  xlarun sparse --pop 50 --steps 1000 --mutate-every 100 --seed 3",
 		Version: 1,
@@ -35,23 +35,23 @@ func init() {
 	})
 }
 
-// tests is the number of evaluations on the test data during a run, the last of them at its end.
+// tests is the number of evaluations on the test data in a run. The last one is at its end.
 const tests = 4
 
 // Experiment is a Config with its data.
 type Experiment struct {
 	Config
 	Folder string `set:"data" program:"no" help:"folder with MNIST's four IDX files (default: fetched once)"`
-	Data   Data   // what Fetch read
+	Data   Data   // Fetch reads it
 }
 
-// Title is the last part of the run folder's name.
+// Title returns the last part of the run folder's name.
 func (e *Experiment) Title() string { return "sparse" }
 
 // Last returns the number of steps.
 func (e *Experiment) Last() int64 { return int64(e.Steps) }
 
-// Purpose says what the programs are for; before the data is read, without its layers.
+// Purpose describes the programs, without layers before the data is read.
 func (e *Experiment) Purpose() string {
 	if e.Data.Train.Len() == 0 {
 		return fmt.Sprintf("sparse %d members, batch %d, %s", e.Population, e.Batch, e.DType)
@@ -59,7 +59,7 @@ func (e *Experiment) Purpose() string {
 	return e.Config.Purpose(e.Shape(e.Data))
 }
 
-// Fetch reads the data, and downloads MNIST first where it is not there.
+// Fetch reads the data. It downloads MNIST if it is missing.
 func (e *Experiment) Fetch(ctx context.Context, p run.Progress) (err error) {
 	dir := e.Folder
 	if dir == "" {
@@ -90,7 +90,7 @@ func (e *Experiment) Start(b xlabridge.Backend) (run.Run, error) {
 	return &training{Population: p}, nil
 }
 
-// Board is what a display shows: the members' accuracy on the examples that they learn from, and on the test data.
+// Board returns the rows of a display: the members' accuracy in training and on the test data.
 func (e *Experiment) Board() []run.Row {
 	row := func(label, metric, colour string, plain bool) run.Row {
 		return run.Row{Label: label, Parts: []run.Part{{Metric: metric, Format: run.Percent}}, Curve: metric,
@@ -145,7 +145,7 @@ func (t *training) Step() (run.Metrics, error) {
 	return m, nil
 }
 
-// Restore goes on from a snapshot.
+// Restore sets the state to a snapshot.
 func (t *training) Restore(s run.Snapshot) error {
 	t.train, t.test, t.tested = Stats{}, Stats{}, 0
 	return t.Population.Restore(s)
@@ -161,7 +161,7 @@ func (t *training) Ending(run.Metrics) string {
 		100*slices.Max(t.test.Accuracy)) + failed
 }
 
-// failures names the members that have a loss which is no finite number, as the end of a sentence; "" for none.
+// failures names the members whose loss is not finite, as the end of a sentence; "" for none.
 func failures(losses ...[]float64) string {
 	failed := map[int]bool{}
 	members := 0
@@ -196,7 +196,7 @@ func failures(losses ...[]float64) string {
 	return "; the loss of " + named + " is not finite: take a smaller --lr"
 }
 
-// Compiled is the program that trains.
+// Compiled returns the program that trains.
 func (t *training) Compiled() *xlabridge.Compiled { return t.Population.train }
 
 // Files returns each member's results, and the connections of the best one. The best is chosen by the examples of the

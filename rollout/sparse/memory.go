@@ -8,8 +8,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// memory is an estimate of what the run holds at once by a method, in bytes, on all devices together; ok is false where
-// it does not fit in an int64.
+// memory estimates the memory of a run with a method, in bytes, on all devices together. ok is false if it does not fit
+// in an int64.
 func (p *Population) memory(m method, population int) (total int64, ok bool) {
 	sum := &plan.Tally{}
 	devices := uint64(p.config.Devices)
@@ -17,7 +17,7 @@ func (p *Population) memory(m method, population int) (total int64, ok bool) {
 	rows, all := devices*uint64(tiles.PerDevice+1), uint64(tiles.Total())
 	connections := uint64(p.shape.Connections())
 	sum.Add(8+4, rows, connections) // places and weights; weights in and out
-	sum.Add(2*8, all, connections)  // for checkpoints, on the host: one that is held, and the next
+	sum.Add(2*8, all, connections)  // for checkpoints, on the host: the last one and the next
 	for _, s := range m.indexShapes() {
 		sum.Add(uint64(s.DType.Size()), rows, uint64(s.Size()))
 	}
@@ -31,13 +31,13 @@ func (p *Population) memory(m method, population int) (total int64, ok bool) {
 		return 0, false
 	}
 	sum.Add(devices, uint64(each))
-	for _, l := range p.shape { // what a mutation and the first members draw
+	for _, l := range p.shape { // draws of a mutation and of the first members
 		sum.Add(4*4, devices, uint64(l.In), uint64(l.Out))
 	}
 	return sum.Total()
 }
 
-// fit refuses a run that does not fit in memory, with the largest population that does.
+// fit refuses a run that does not fit in memory. The error has the largest population that fits.
 func (p *Population) fit(name string) error {
 	m := p.config.methodOf(name, p.shape)
 	need, ok := p.memory(m, p.config.Population)
@@ -50,13 +50,13 @@ func (p *Population) fit(name string) error {
 			need, ok, p.free, p.config.Memory > 0, p.largest(m, p.free)))
 }
 
-// fits tells whether a method has room.
+// fits reports whether the run fits in memory with a method.
 func (p *Population) fits(name string) bool {
 	need, ok := p.memory(p.config.methodOf(name, p.shape), p.config.Population)
 	return ok && (p.free == 0 || need <= p.free)
 }
 
-// largest is the largest population that fits in free bytes.
+// largest returns the largest population that fits in free bytes.
 func (p *Population) largest(m method, free int64) int {
 	return plan.Largest(p.config.Population, func(n int) bool {
 		need, ok := p.memory(m, n)
@@ -64,15 +64,12 @@ func (p *Population) largest(m method, free int64) int {
 	})
 }
 
-// fitCompiled holds what the compiler says against a budget that somebody gave.
+// fitCompiled compares the compiler's number of bytes with the budget of the config.
 func (p *Population) fitCompiled() error {
 	total, budget := p.profile.PeakMemoryBytes*int64(p.config.Devices), int64(p.config.Memory)
 	if budget == 0 || total <= budget {
 		return nil
 	}
-	// What the compiler's figure leaves for the estimate.
-	free := int64(float64(budget) * float64(p.profile.PlannedBytes) / float64(total))
-	return settings.Wrong("pop", p.config.Population, "a run that fits in memory: the compiled program takes %s and "+
-		"%s is allowed; the largest population that fits is about %d",
-		plan.BytesText(total), plan.BytesText(budget), p.largest(p.method, free))
+	return settings.Wrong("pop", p.config.Population, "%s", plan.TooLargeCompiled(total, budget, p.profile.PlannedBytes,
+		func(free int64) int { return p.largest(p.method, free) }))
 }

@@ -14,7 +14,7 @@ import (
 	"xlarun/xlabridge/kernels"
 )
 
-// noise is a batch of random pictures with labels, a third of which do not count.
+// noise returns batches of random pictures with labels, a third of which do not count.
 func noise(steps, inputs, lanes, classes int) Batches {
 	r := rand.New(rand.NewPCG(3, 4))
 	images, labels := make([]byte, steps*inputs*lanes), make([]int32, steps*lanes)
@@ -30,7 +30,7 @@ func noise(steps, inputs, lanes, classes int) Batches {
 		graph.Int32s(labels, steps, lanes)}
 }
 
-// learned is what a method makes of a member: its state and stats after some steps, a mutation, and some more.
+// learned is the result of a method: a member and its stats after some steps, a mutation, and more steps.
 type learned struct {
 	Member Member
 	Stats  *graph.Array
@@ -57,9 +57,9 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 				Weights []*graph.Array
 				Stats   *graph.Array
 			}
-			end := graph.While(func(c loop) *graph.Array { return graph.Lt(c.T, (half+1)*steps) }, func(c loop) loop {
+			end := graph.While(func(c loop) *graph.Array { return c.T.Lt((half + 1) * steps) }, func(c loop) loop {
 				next, now := m.step(c.Weights, fixed, data, c.T, rate)
-				return loop{graph.Add(c.T, 1), next, graph.Add(c.Stats, now)}
+				return loop{c.T.Add(1), next, c.Stats.Add(now)}
 			}, loop{graph.Of(int32(half * steps)), weights, stats})
 			weights, stats = end.Weights, end.Stats
 			var next Member
@@ -68,13 +68,13 @@ func learn(b xlabridge.Backend, s Shape, m method, first Member, data Batches) (
 			}
 			member = next
 			weights, fixed = m.load(member, index)
-			stats = graph.Add(stats, m.evaluate(weights, fixed, data, graph.Of(int32(0))))
+			stats = stats.Add(m.evaluate(weights, fixed, data, graph.Of(int32(0))))
 		}
 		return learned{member, stats}
 	})(first, data)
 }
 
-// Every method learns what masked matrices learn, to rounding, on topologies sparse and full, through a mutation.
+// Every method learns what masked matrices learn, up to rounding, on sparse and full topologies, through a mutation.
 func TestMethodsLearnTheSame(t *testing.T) {
 	client := open(t, 1)
 	everywhere := math.Inf(1)
@@ -103,7 +103,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 		}
 		var ways []way
 		if c.blocks {
-			ways = append(ways, way{"blocks", blocksWithin(shape, dtype, everywhere), -1})
+			ways = append(ways, way{"blocks", blocksOf(shape, dtype, everywhere), -1})
 		}
 		for i, path := range kernels.SparseSets() {
 			ways = append(ways, way{"kernel " + path, kernelMethod{shape, dtype}, i})
@@ -124,7 +124,7 @@ func TestMethodsLearnTheSame(t *testing.T) {
 	}
 }
 
-// near holds the elements of two arrays against each other; tolerance is relative to the largest, or to 1.
+// near compares the elements of two arrays. tolerance is relative to the largest element, or to 1.
 func near(t *testing.T, want, got *graph.Array, tolerance float64) {
 	t.Helper()
 	w, err := graph.Floats(want)

@@ -1,38 +1,24 @@
 package sparse
 
 import (
-	"slices"
-	"time"
-
 	"xlarun/graph"
 	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 	"xlarun/xlabridge"
 )
 
-// Phases times the parts of a run: "batch" (the host lays the examples of a step out and moves them to the devices),
-// "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (made anew after a mutation), all members
-// together, each `repeats` times after a first one, and puts the state back.
+// Phases times the parts of a run for all members together: "batch" (the host lays out the examples of a step and moves
+// them to the devices), "step" (of SGD), "evaluation" (on all test data), "mutation", and "index" (computed after a
+// mutation). Each runs `repeats` times after a first one. The state is restored.
 func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	before, err := p.Snapshot()
 	if err != nil {
 		return nil, err
 	}
-	measure := func(name string, of int, f func() error) error {
-		seconds := make([]float64, repeats)
-		for i := range 1 + repeats {
-			start := time.Now()
-			if err := f(); err != nil {
-				return err
-			}
-			if i > 0 {
-				seconds[i-1] = time.Since(start).Seconds() / float64(of)
-			}
-		}
-		slices.Sort(seconds)
-		phases = append(phases, run.Phase{Name: name, Seconds: (seconds[(repeats-1)/2] + seconds[repeats/2]) / 2,
-			Best: seconds[0]})
-		return nil
+	measure := func(name string, units int, f func() error) error {
+		phase, err := run.TimePhase(name, repeats, units, f)
+		phases = append(phases, phase)
+		return err
 	}
 	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.rounds))
@@ -76,9 +62,9 @@ func (p *Population) Phases(repeats int) (phases []run.Phase, err error) {
 	return phases, p.Restore(before)
 }
 
-// counted is a method whose cost cannot be counted in the traced program.
+// counted is a method whose cost does not show in the traced program.
 type counted interface {
-	// cost returns the cost of one step of a member with so many examples.
+	// cost returns the cost of one step of a member with so many lanes.
 	cost(lanes int) graph.Cost
 }
 
@@ -103,22 +89,4 @@ func (p *Population) Cost() graph.Cost {
 func times(c graph.Cost, k float64) graph.Cost {
 	return graph.Cost{FLOPs: k * c.FLOPs, Transcendentals: k * c.Transcendentals, IntOps: k * c.IntOps,
 		Bytes: k * c.Bytes}
-}
-
-// cost counts a product and a sum for each connection and example: forward, for the weight's gradient and, except in
-// the first layer, for the input's gradient. It counts reads and writes of places, weights and gradients once for each
-// block of lanes and direction and once for the update, and the images. Units and deltas stay in the cache.
-func (m kernelMethod) cost(lanes int) (c graph.Cost) {
-	blocks := float64(lanes / laneMultiple)
-	for l, layer := range m.shape {
-		n := float64(layer.Connections)
-		passes := 3.
-		if l == 0 {
-			passes = 2
-		}
-		c.FLOPs += n * (2*passes*float64(lanes) + 2)
-		c.Bytes += n * (blocks*(8+8+8) + 12)
-	}
-	c.Bytes += float64(lanes * m.shape[0].In)
-	return c
 }

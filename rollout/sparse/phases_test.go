@@ -11,7 +11,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// After WarmUp and Phases the state is what it was, to the byte, and so is all that follows.
+// WarmUp and Phases do not change the state, to the byte, nor the rest of the run.
 func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 	d := stripes(6, 200, 70)
 	for _, method := range []string{"kernel", "masked"} {
@@ -53,7 +53,7 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 			_, _, err = p.Train(5)
 			require.NoError(t, err)
 			check()
-			require.NoError(t, p.Run(nil))
+			require.NoError(t, runToEnd(p, nil))
 			got, err := p.Evaluate()
 			require.NoError(t, err)
 			require.Equal(t, want, got)
@@ -66,7 +66,8 @@ func TestWarmUpAndPhasesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// What the kernel counts of full layers is what the program of dense matrices does, but for what lies between them.
+// For full layers, the kernel's cost equals that of the program with dense matrices, without the operations between
+// products.
 func TestCost(t *testing.T) {
 	d, c := stripes(6, 200, 70), tiny()
 	c.Density = []float64{1, 1}
@@ -85,7 +86,7 @@ func TestCost(t *testing.T) {
 		64*2*3*float64(shape[1].Connections)), flops["kernel"], .03)
 }
 
-// Tune stores what New then finds, and neither compiles what the other did.
+// New finds what Tune stores, and neither compiles the programs of the other.
 func TestTuneStoresForNew(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{
 		Devices: 1, CacheDir: filepath.Join(t.TempDir(), "programs")})

@@ -1,12 +1,11 @@
-// Package sparse trains populations of sparse networks: every member has connections of its own, learns them by SGD on
-// the same batches as the others, and replaces the weakest now and then.
+// Package sparse trains populations of sparse networks. Every member has connections of its own, trains them by SGD on
+// the same batches as the others, and replaces the weakest ones at intervals.
 package sparse
 
 import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"xlarun/graph"
 	"xlarun/graph/random"
@@ -20,7 +19,7 @@ import (
 // Stats of the members, in their order.
 type Stats struct {
 	Loss     []float64 // mean cross-entropy
-	Accuracy []float64 // part of the right answers
+	Accuracy []float64 // part of the answers that are correct
 }
 
 const (
@@ -33,8 +32,8 @@ const (
 // testLanes is the number of examples in a chunk of test data.
 const testLanes = 512
 
-// Population is a run: compiled programs and the members on their devices, each member on one of them. It is not for
-// use by several goroutines at a time.
+// Population is a run: compiled programs, and the members on the devices. It is not for use by several goroutines at a
+// time.
 type Population struct {
 	config  Config
 	shape   Shape
@@ -42,7 +41,7 @@ type Population struct {
 	data    Data
 	tiles   population.Tiles
 	profile run.Profile
-	free    int64 // the memory budget; 0: not known
+	free    int64 // the memory budget; 0: unknown
 
 	programs                  // of the method
 	late      *sync.WaitGroup // measurements that still run after their deadline
@@ -54,7 +53,7 @@ type Population struct {
 	count     *graph.Array
 	test      Batches
 	order     order
-	rounds    int // steps that a round may have
+	rounds    int // most steps of a round
 	lanes     int // of a training batch, padding included
 	images    []byte
 	labels    []byte
@@ -112,8 +111,8 @@ func newPopulation(b xlabridge.Backend, c Config, d Data) (p *Population, name s
 	return p, name, nil
 }
 
-// Train takes up to n steps, at most a round and at most to the next mutation, and mutates when one is due. It returns
-// the number of steps, and the members' mean loss and accuracy over them, each measured before its step.
+// Train takes up to n steps, at most one round and at most up to the next mutation, which it runs if it is due. It
+// returns the number of steps, and the members' mean loss and accuracy over them, measured before each step.
 func (p *Population) Train(n int) (steps int, s Stats, err error) {
 	if p.members == nil {
 		return 0, s, run.ErrGone
@@ -150,7 +149,7 @@ func (p *Population) mutation() error {
 	return p.reindex()
 }
 
-// mutateMembers mutates the members; their indexes are out of date then.
+// mutateMembers mutates the members. After it, their indexes are out of date.
 func (p *Population) mutateMembers() error {
 	in := p.baseInputs()
 	in.Turn = graph.Of(int32(p.mutations))
@@ -163,7 +162,7 @@ func (p *Population) mutateMembers() error {
 	return nil
 }
 
-// learn runs the program that trains the members and returns its other results.
+// learn runs a training program, which updates the members. It returns the other results.
 func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array, error) {
 	n := len(p.members)
 	args := p.arguments(in, true)
@@ -176,7 +175,7 @@ func (p *Population) learn(train *xlabridge.Compiled, in inputs) ([]*graph.Array
 	return out[n:], nil
 }
 
-// arguments lists a program's arguments: the members, their indexes where wanted, and in.
+// arguments lists a program's arguments: the members, their indexes if index is true, and in.
 func (p *Population) arguments(in inputs, index bool) []*graph.Array {
 	args := slices.Clone(p.members)
 	if index {
@@ -260,19 +259,4 @@ func (p *Population) Close() error {
 		}
 	}
 	return first
-}
-
-// Run trains to the last step and calls note, if it is not nil, after each round. The run ends when note returns false.
-func (p *Population) Run(note func(steps int, s Stats, took time.Duration) bool) error {
-	for p.done < p.config.Steps {
-		start := time.Now()
-		n, s, err := p.Train(p.config.Steps - p.done)
-		if err != nil {
-			return err
-		}
-		if note != nil && !note(n, s, time.Since(start)) {
-			return nil
-		}
-	}
-	return nil
 }

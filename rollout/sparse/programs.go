@@ -8,8 +8,8 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Each device runs its own members, one after the other. Member i's key is FoldIn(key, i), where i counts the whole
-// population, and every device sees the same batches. So results do not depend on the number of devices.
+// Each device runs its own members, one after the other. Member i has the key FoldIn(key, i), counted over the whole
+// population, and all devices have the same batches. So results do not depend on the number of devices.
 
 // stepsLoop is the name of the loop over a round's steps.
 const stepsLoop = "steps"
@@ -42,7 +42,7 @@ func (p *Population) mutateAll(members Member, in inputs) Member {
 	})
 }
 
-// indexAll computes the members' indexes. They are no part of the run's state, since they follow from the members.
+// indexAll computes the members' indexes. They follow from the members, so they are not part of the state.
 func (p *Population) indexAll(m method, members Member, in inputs) []*graph.Array {
 	return population.Each(p.tiles, in.Count, p.indexRows(m), func(local *graph.Array) []*graph.Array {
 		return m.index(population.At(members, local))
@@ -59,7 +59,7 @@ func (p *Population) indexRows(m method) []*graph.Array {
 
 type trained struct {
 	Members Member
-	Stats   *graph.Array // f32[members, 2]: summed cross-entropy, right answers
+	Stats   *graph.Array // f32[members, 2]; see judge
 }
 
 // trainRound takes in.Turn steps with each member.
@@ -118,7 +118,7 @@ func (p *Population) memberAt(members Member, i *graph.Array) Member {
 	}, members)
 }
 
-// nextBatches lays out the next steps' examples.
+// nextBatches lays out the examples of the next steps.
 func (p *Population) nextBatches(steps int) Batches {
 	pixels, train := p.data.Train.Pixels, p.data.Train
 	for t := range steps {
@@ -127,7 +127,7 @@ func (p *Population) nextBatches(steps int) Batches {
 			label := int32(-1)
 			if lane < p.config.Batch {
 				i := p.order.next()
-				train.lay(i, image, p.lanes, lane)
+				train.write(i, image, p.lanes, lane)
 				label = int32(train.Labels[i])
 			}
 			binary.LittleEndian.PutUint32(p.labels[4*(t*p.lanes+lane):], uint32(label))
@@ -147,7 +147,7 @@ func (p *Population) testBatches() Batches {
 		label := int32(-1)
 		if i < test.Len() {
 			chunk := i / lanes
-			test.lay(i, images[chunk*lanes*test.Pixels:(chunk+1)*lanes*test.Pixels], lanes, i%lanes)
+			test.write(i, images[chunk*lanes*test.Pixels:(chunk+1)*lanes*test.Pixels], lanes, i%lanes)
 			label = int32(test.Labels[i])
 		}
 		binary.LittleEndian.PutUint32(labels[4*i:], uint32(label))

@@ -37,8 +37,8 @@ func hostArrays(t *testing.T, s run.Snapshot) map[string][]float64 {
 	return out
 }
 
-// A snapshot holds every member's connections, and a run restored from it goes on to the byte, whatever the method
-// keeps beside them and on another number of devices.
+// A snapshot has every member's connections. A run restored from it continues to the byte, with every method and on
+// another number of devices.
 func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 	d := stripes(6, 200, 70)
 	for _, method := range []string{"kernel", "masked"} {
@@ -56,7 +56,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 				snapshots = append(snapshots, s)
 			}
 			keep()
-			require.NoError(t, p.Run(func(int, Stats, time.Duration) bool { keep(); return true }))
+			require.NoError(t, runToEnd(p, func(Stats) { keep() }))
 			last, err := p.Evaluate()
 			require.NoError(t, err)
 			require.Len(t, snapshots, 4) // after 0, 5, 10 and 12 steps
@@ -76,7 +76,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 			defer func() { require.NoError(t, q.Close()) }()
 			for _, s := range snapshots {
 				require.NoError(t, q.Restore(s))
-				require.NoError(t, q.Run(nil))
+				require.NoError(t, runToEnd(q, nil))
 				end, err := q.Snapshot()
 				require.NoError(t, err)
 				require.Equal(t, want, hostArrays(t, end), "from step %d", s.Step)
@@ -91,7 +91,7 @@ func TestRestoredRunsGoOnToTheByte(t *testing.T) {
 	}
 }
 
-// The ending names the members whose loss is no finite number.
+// The ending names members whose loss is not finite.
 func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, c := range []struct {
@@ -127,7 +127,7 @@ func TestEndingNamesTheMembersThatFailed(t *testing.T) {
 		"case 7")
 }
 
-// The index is made when a topology is made, and then stays.
+// The index is computed once for each topology.
 func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	c := tiny()
 	c.Method = "kernel"
@@ -145,8 +145,8 @@ func TestIndexStaysAsLongAsTheTopology(t *testing.T) {
 	require.NotSame(t, first, p.indexes[0])
 }
 
-// The tuner measures all methods and stores the fastest; later runs read it, on any number of devices; a run by a
-// method that was measured is the run that names the method; where time is short, the rule decides.
+// The tuner measures all methods and stores the fastest. Later runs read it, on any number of devices. A run with a
+// measured method equals one with that method in its settings. Without time to measure, the rule decides.
 func TestMethodIsMeasuredAndStored(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "programs")
 	client := func(devices int) *xlabridge.Client {
@@ -206,7 +206,7 @@ func TestMethodIsMeasuredAndStored(t *testing.T) {
 	require.Contains(t, p.Choice.Reason, "the stored plan is not used")
 }
 
-// 1: what is still measured at the deadline shares nothing with the run that goes on meanwhile, and Close waits for it.
+// 1: measurements that run past the deadline share nothing with the run, and Close waits for them.
 func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 	d := stripes(6, 200, 70)
 	c := tiny()
@@ -234,7 +234,7 @@ func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 	require.Empty(t, tried)
 	require.NoError(t, p.build(name))
 	close(release)
-	require.NoError(t, p.Run(nil))
+	require.NoError(t, runToEnd(p, nil))
 	got, err := p.Evaluate()
 	require.NoError(t, err)
 	require.Equal(t, want, got)
@@ -247,7 +247,8 @@ func TestLateMeasurementsDoNotDisturb(t *testing.T) {
 	}
 }
 
-// A run that does not fit is refused before anything is made, with the largest population that fits, which does.
+// A run that does not fit in memory is refused before anything is computed. The error has the largest population that
+// fits, which does fit.
 func TestMemoryBudget(t *testing.T) {
 	b, d := &xlabridge.Reference{}, stripes(6, 200, 70)
 	c := tiny()
@@ -257,7 +258,8 @@ func TestMemoryBudget(t *testing.T) {
 	require.True(t, errors.As(err, &e))
 	require.Equal(t, "pop", e.Key)
 	most := regexp.MustCompile(
-		`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB and 4.0 MiB is allowed; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
+		`^a run that fits in memory: 1048576 members of 276 connections take about \d.* GiB and 4.0 MiB is ` +
+			`allowed; the largest population that fits is (\d+)$`).FindStringSubmatch(e.Wants)
 	require.Len(t, most, 2, e.Wants)
 	c.Population, _ = strconv.Atoi(most[1])
 	c.Population++

@@ -8,9 +8,9 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Snapshot copies the state to the host, straight from the devices that hold the members: the connections of each
-// layer, places as "0.at", i32[population, connections], and weights as "0.w", f32 of the same shape. Together with the
-// config it is all that the rest of a run depends on.
+// Snapshot copies the state to the host, from the devices that hold the members. For layer 0 it has places "0.at",
+// i32[population, connections], and weights "0.w", f32 of the same shape. The rest of a run follows from it and the
+// config.
 func (p *Population) Snapshot() (s run.Snapshot, err error) {
 	if p.members == nil {
 		return s, run.ErrGone
@@ -35,8 +35,8 @@ func memberOf(leaves []*graph.Array) (m Member) {
 	return m
 }
 
-// Restore sets the state to a snapshot of a run with the same config, on any number of devices. The run goes on from
-// there to the byte as that run did.
+// Restore sets the state to a snapshot of a run with the same config, on any number of devices. The run continues to
+// the byte as that run did.
 func (p *Population) Restore(s run.Snapshot) error {
 	if p.members == nil {
 		return run.ErrGone

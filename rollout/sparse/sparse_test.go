@@ -40,7 +40,7 @@ func open(t *testing.T, devices int) *xlabridge.Client {
 	return c
 }
 
-// stripes are pictures of side x side pixels: label c has a bright row c, in noise.
+// stripes returns pictures of side x side pixels: label c has a bright row c, in noise.
 func stripes(side, train, test int) Data {
 	r := rand.New(rand.NewPCG(1, 2))
 	draw := func(n int) Images {
@@ -68,19 +68,19 @@ func small() Config {
 	return c
 }
 
-// train gives a population after all its steps, and how it does on the test data.
+// train returns a population after all its steps, and its stats on the test data.
 func train(t *testing.T, b xlabridge.Backend, c Config, d Data) (*Population, Stats) {
 	t.Helper()
 	p, err := New(b, c, d)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	require.NoError(t, p.Run(nil))
+	require.NoError(t, runToEnd(p, nil))
 	s, err := p.Evaluate()
 	require.NoError(t, err)
 	return p, s
 }
 
-// explicit is the same training as plain loops over connections, from a member's first state on.
+// explicit is the same training in plain loops over connections, from a member's first state.
 type explicit struct {
 	shape  Shape
 	member [][2][]float64 // by layer: places, weights
@@ -99,7 +99,7 @@ func hostMember(t *testing.T, m Member) [][2][]float64 {
 	return out
 }
 
-// units are the input and output of a place, from what the doc of Layer says.
+// units returns the input and the output of a place, as the documentation of Layer says.
 func units(l Layer, place int) (in, out int) {
 	piece, rest := place/(l.width()*l.Out), place%(l.width()*l.Out)
 	return piece*l.width() + rest%l.width(), rest / l.width()
@@ -158,7 +158,7 @@ func (e *explicit) step(m Images, examples []int, rate float64) (loss, accuracy 
 	return loss, accuracy
 }
 
-// Every method on every backend is the explicit loop over connections.
+// Every method on every backend equals explicit.
 func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 	client := open(t, 2)
 	d := stripes(6, 200, 70)
@@ -228,8 +228,8 @@ func TestMethodsAreTheLoopOverConnections(t *testing.T) {
 	}
 }
 
-// The kernel in C is its reference, on layers of one piece and of several, of few connections and of all, on every
-// instruction set that the processor has, in both dtypes; its index is the reference's, number by number.
+// The kernel in C equals its reference, for layers of one piece and of several, with few connections and with all, with
+// every instruction set of the processor, in both dtypes. Its index equals the reference's.
 func TestKernelAgainstReference(t *testing.T) {
 	client := open(t, 1)
 	for _, c := range []struct {
@@ -290,7 +290,7 @@ func TestKernelAgainstReference(t *testing.T) {
 	}
 }
 
-// The kernel refuses what it would misread, and the sentence reaches the caller.
+// The kernel refuses wrong inputs, and the caller gets its message.
 func TestKernelRefuses(t *testing.T) {
 	client := open(t, 1)
 	shape := ShapeOf([]int{36, 6}, []float64{.5})
@@ -311,7 +311,7 @@ func TestKernelRefuses(t *testing.T) {
 		{"step", 0, batch(32), 1, "a step or a width"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			at := graph.Add(graph.Iota(shape[0].Connections), c.place)
+			at := graph.Iota(shape[0].Connections).Add(c.place)
 			m := Member{{At: at, W: graph.Zeros(graph.ShapeOf(graph.Float32, shape[0].Connections))}}
 			_, err := xlabridge.Jit2(client, func(m Member, b Batches) []*graph.Array {
 				k := kernelMethod{shape, graph.Float32}
@@ -323,7 +323,7 @@ func TestKernelRefuses(t *testing.T) {
 	}
 }
 
-// A mutation replaces the wanted number of connections, the smallest ones, by others that were not there, and keeps
+// A mutation replaces the wanted number of connections, the smallest ones, by connections that did not exist, and keeps
 // all other weights.
 func TestMutation(t *testing.T) {
 	shape := ShapeOf([]int{12, 8, 3}, []float64{.5, .9})
@@ -365,8 +365,7 @@ func TestMutation(t *testing.T) {
 	require.Zero(t, full[0].mutated(.5), "where all are there, none can be replaced")
 }
 
-// Members differ, keep their number of connections through training and mutation, and do not depend on the number of
-// devices, by the byte.
+// Members differ, keep their number of connections, and do not depend on the number of devices, to the byte.
 func TestDevicesGiveTheSameBytes(t *testing.T) {
 	d := stripes(6, 200, 70)
 	for _, method := range []string{"masked", "kernel", "blocks"} {
@@ -399,7 +398,7 @@ func TestDevicesGiveTheSameBytes(t *testing.T) {
 	}
 }
 
-// A population learns stripes that noise nearly drowns, through mutations.
+// A population learns stripes under much noise, through mutations.
 func TestPopulationLearns(t *testing.T) {
 	c := small()
 	c.Steps, c.MutateEvery, c.Population = 300, 60, 4
@@ -455,4 +454,18 @@ func TestConfigErrors(t *testing.T) {
 	config.Devices = 3
 	_, err = New(&xlabridge.Reference{}, config, stripes(6, 50, 10))
 	require.ErrorContains(t, err, "devices: got 3, want at most the 1")
+}
+
+// runToEnd trains to the last step. It calls note, if not nil, after each round.
+func runToEnd(p *Population, note func(s Stats)) error {
+	for p.done < p.config.Steps {
+		_, s, err := p.Train(p.config.Steps - p.done)
+		if err != nil {
+			return err
+		}
+		if note != nil {
+			note(s)
+		}
+	}
+	return nil
 }

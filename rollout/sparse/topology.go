@@ -7,15 +7,16 @@ import (
 	"xlarun/graph/random"
 )
 
-// Layer is one layer of a member. It has Connections of the In*Out possible ones, the same number in every member.
+// Layer is one layer of a member, with Connections of the In*Out possible connections. The number is the same for all
+// members.
 //
-// A connection's place, 0 to In*Out-1, counts pieces of the inputs first, then output units, then the inputs of a
-// piece. A piece is small: a batch's values of its inputs stay in the processor's cache while all units read them.
+// The place of a connection, 0 to In*Out-1, counts pieces of the inputs first, then output units, then the inputs of a
+// piece. A piece is so small that a batch of its inputs stays in the processor's cache while all units read them.
 type Layer struct {
 	In, Out, Connections int
 }
 
-// Shape is the layers of a member, from the inputs to the logits.
+// Shape holds the layers of a member, from the inputs to the logits.
 type Shape []Layer
 
 // ShapeOf returns the layers between units[0] inputs and the classes, the last of units. Layer l has density[l] of the
@@ -29,7 +30,7 @@ func ShapeOf(units []int, density []float64) Shape {
 	return s
 }
 
-// Connections is the number of connections of a member.
+// Connections returns the number of connections of a member.
 func (s Shape) Connections() int {
 	n := 0
 	for _, l := range s {
@@ -38,7 +39,7 @@ func (s Shape) Connections() int {
 	return n
 }
 
-// maxPiece is the number of inputs that a piece has at most; index.c has the same.
+// maxPiece is the largest number of inputs of a piece. kernels/sparse_index.c has the same.
 const maxPiece = 256
 
 func (l Layer) pieces() int {
@@ -51,7 +52,7 @@ func (l Layer) pieces() int {
 
 func (l Layer) width() int { return l.In / l.pieces() }
 
-// inputOf and outputOf return the units that connections at the given places connect.
+// inputOf and outputOf return the units that connections at these places connect.
 func (l Layer) inputOf(at *graph.Array) *graph.Array {
 	piece := graph.Quo(at, l.width()*l.Out)
 	return piece.Mul(l.width()).Add(at.Rem(l.width()))
@@ -73,7 +74,7 @@ func (l Layer) places(matrix *graph.Array) *graph.Array {
 	return graph.Flatten1D(cut.Transpose(1, 0, 2))
 }
 
-// Connections of one layer of one member; with one more leading axis, of several members.
+// Connections are the connections of one layer of a member, or of several members with one more leading axis.
 type Connections struct {
 	At *graph.Array // i32[n]: their places, in order, each once
 	W  *graph.Array // f32[n]: their weights
@@ -82,22 +83,22 @@ type Connections struct {
 // Member is one sparse network, by layer.
 type Member []Connections
 
-// maxPlaces is the number of places that a float32 counts one by one.
+// maxPlaces is the largest number of places: float32 has all whole numbers up to it.
 const maxPlaces = 1 << 24
 
-// sorted returns places in order, and the index that each had before. It takes TopK, for which the compiler has a ready
-// kernel; a sort is compiled for each shape, which takes a second.
+// sorted returns places in order, and the index that each had before. It uses TopK, for which the compiler has a
+// kernel. A sort is compiled for each shape, which takes a second.
 func sorted(places *graph.Array) (ordered, from *graph.Array) {
 	values, from := graph.TopK(places.Convert(graph.Float32).Neg(), places.Dim(0))
 	return values.Neg().Convert(graph.Int32), from
 }
 
-// random draws a member: places uniformly among all sets of that size, and normal weights with He's deviation for the
-// mean number of inputs of a unit.
+// random draws a member: uniform places, and normal weights with He's deviation for the mean number of inputs of a
+// unit.
 func (s Shape) random(key random.Key) Member {
 	places, weights := random.Split2(key)
 	scores := s.scores(places)
-	// One draw for all layers: each draw is code of its own to compile.
+	// One draw for all layers, since each draw is compiled by itself.
 	normal := random.Normal(weights, graph.ShapeOf(graph.Float32, s.Connections()))
 	var m Member
 	first := 0
@@ -112,7 +113,7 @@ func (s Shape) random(key random.Key) Member {
 	return m
 }
 
-// scores draws a number from 0 to 1 for each place of each layer. The places with the highest ones are chosen.
+// scores draws a number from 0 to 1 for each place of each layer. The places with the highest scores are chosen.
 func (s Shape) scores(key random.Key) []*graph.Array {
 	total := 0
 	for _, l := range s {
@@ -133,10 +134,10 @@ func (l Layer) mutated(fraction float64) int {
 	return min(int(math.Round(fraction*float64(l.Connections))), l.In*l.Out-l.Connections)
 }
 
-// mutate drops the connections of the smallest weights, of equal ones the first, and grows as many with weight 0 at
-// places drawn uniformly among those where the member had none: sparse evolutionary training of Mocanu et al.,
-// "Scalable training of artificial neural networks with adaptive sparse connectivity" (2018). Weight 0 is that of Evci
-// et al., "Rigging the lottery" (2020): growing does not change what the member computes.
+// mutate drops the connections with the smallest weights, the first among equal ones, and grows as many with weight 0
+// at places drawn uniformly among those where the member had none. That is the sparse evolutionary training of Mocanu
+// et al., "Scalable training of artificial neural networks with adaptive sparse connectivity" (2018), with the weight 0
+// of Evci et al., "Rigging the lottery" (2020): growing does not change what the member computes.
 func (s Shape) mutate(m Member, key random.Key, fraction float64) Member {
 	scores := s.scores(key)
 	var out Member
@@ -147,7 +148,7 @@ func (s Shape) mutate(m Member, key random.Key, fraction float64) Member {
 			continue
 		}
 		_, drop := graph.TopK(c.W.Abs().Neg(), n)
-		// Places that the member has cannot be chosen, those to be dropped included.
+		// Places of the member cannot be chosen, including those that it drops.
 		free := graph.ScatterSet(scores[l], c.At, graph.Full(graph.ShapeOf(graph.Float32, layer.Connections), -1))
 		_, grow := graph.TopK(free, n)
 		at := graph.ScatterSet(c.At, drop, grow)

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// methodFormat changes when what a stored choice says, or how it is made, changes.
+	// methodFormat changes when the content of a stored choice, or the way to choose, changes.
 	methodFormat = 1
-	// tuneMembers and tuneSteps are how many members of a device take how many steps in one measured round, at most.
+	// tuneMembers and tuneSteps bound the members of a device and the steps in a measured round.
 	tuneMembers, tuneSteps = 4, 32
-	// tuneTime is the time that a method is measured for.
+	// tuneTime is how long a method is measured.
 	tuneTime = 100 * time.Millisecond
 )
 
@@ -25,7 +25,7 @@ var quickBudget = plan.QuickBudget
 // kernelBackend is a backend that can run the kernels of xlabridge/kernels.
 type kernelBackend interface{ HasKernels() bool }
 
-// candidates lists the methods that the backend can run, the fixed rule's first.
+// candidates lists the methods that the backend can run. The first is the default.
 func (p *Population) candidates() []string {
 	if k, ok := p.backend.(kernelBackend); ok && k.HasKernels() {
 		return []string{"kernel", "masked", "blocks"}
@@ -33,8 +33,8 @@ func (p *Population) candidates() []string {
 	return []string{"masked", "blocks"}
 }
 
-// Tune chooses the method as New would, measures where Tune of the config asks for it and none is stored, and stores
-// the fastest: a later New with the same config, or with plan.TuneAuto, finds it.
+// Tune chooses the method as New does. If it measures, it stores the fastest method, and a later New with the same
+// config or with plan.TuneAuto finds it.
 func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 	p, _, err := newPopulation(b, c, d)
 	if err != nil {
@@ -43,7 +43,7 @@ func Tune(b xlabridge.Backend, c Config, d Data) (plan.Choice, error) {
 	return p.profile.Choice, p.Close()
 }
 
-// choose settles the method.
+// choose returns the method.
 func (p *Population) choose() (string, error) {
 	available := p.candidates()
 	rule := p.config.Method
@@ -53,7 +53,7 @@ func (p *Population) choose() (string, error) {
 		return "", settings.Wrong("method", rule,
 			`masked, blocks or auto: this backend runs no kernels in C (the cpu backend does)`)
 	}
-	name, chosen, err := plan.Choosing[string]{
+	name, chosen, err := plan.Chooser[string]{
 		Tune: p.config.Tune, Given: p.config.Method != "auto", Rule: rule, Backend: p.backend,
 		Purpose: p.config.Purpose(p.shape), Format: methodFormat,
 		Words: func(name string) string { return name },
@@ -65,7 +65,7 @@ func (p *Population) choose() (string, error) {
 	return name, err
 }
 
-// tuner measures methods on a few members of its own. The fixed rule's method is taken where there is no time for two.
+// tuner measures methods on a few members of its own.
 func (p *Population) tuner(others []string) *plan.Tuner[string] {
 	t := &plan.Tuner[string]{Late: p.late, Stages: []plan.Stage[string]{func(string) []string {
 		return slices.DeleteFunc(slices.Clone(others), func(name string) bool { return !p.fits(name) })
@@ -73,14 +73,13 @@ func (p *Population) tuner(others []string) *plan.Tuner[string] {
 	frozen := *p
 	t.Measure = func(name string) (float64, error) {
 		q := frozen
-		q.images, q.labels = make([]byte, len(q.images)), make([]byte, len(q.labels)) // p fills its own meanwhile
+		q.images, q.labels = make([]byte, len(q.images)), make([]byte, len(q.labels)) // p still fills its own
 		return q.measure(name, func() bool { return time.Now().After(t.Deadline) })
 	}
 	return t
 }
 
-// measure returns the seconds of one step of the population by a method. It makes a few members and runs rounds of
-// them.
+// measure returns the seconds of one step of the population with a method. It runs rounds of a few members.
 func (p *Population) measure(name string, over func() bool) (float64, error) {
 	first, err := p.compileFirst()
 	if err != nil {

@@ -12,7 +12,7 @@ type LossScale interface {
 	Scale(loss *graph.Array) *graph.Array
 	// Unscale returns a tree of gradients, divided by the factor.
 	Unscale(gradient any) any
-	// Adjust returns the scale of the next step; finite, bool[], tells whether this step's gradient was finite.
+	// Adjust returns the scale of the next step. finite, bool[], says whether this step's gradient was finite.
 	Adjust(finite *graph.Array) LossScale
 	// Factor returns the factor, f32[].
 	Factor() *graph.Array
@@ -33,7 +33,7 @@ func (s NoScale) Adjust(*graph.Array) LossScale { return s }
 // Factor returns 1.
 func (NoScale) Factor() *graph.Array { return graph.Scalar(1) }
 
-// Scaled is a precision.LossScale. Its leaves have the names that they have there: Value and Good.
+// Scaled is a precision.LossScale. Its leaves have the same names: Value and Good.
 type Scaled struct {
 	precision.LossScale `tree:"inline"`
 }

@@ -14,7 +14,7 @@ import (
 	"xlarun/rollout/population"
 )
 
-// State is what a step hands to the next. P is the tree of parameters.
+// State is the carry from one step to the next. P is the tree of parameters.
 type State[P any] struct {
 	Params    P
 	Optimizer optim.State
@@ -27,9 +27,8 @@ type Loss[P, M any] func(params P) (*graph.Array, M)
 // Stepper takes steps of an optimiser. P is the tree of parameters. B is a minibatch, or rows of one: a tree whose
 // leaves have the rows on axis 0. M is a tree of metrics, each f32[].
 type Stepper[P, B, M any] struct {
-	// Loss returns the loss of rows that belong to a minibatch. It is called once for a minibatch or a tile, and its
-	// result once for a part. So it computes what depends on the whole minibatch, its result what depends on the rows,
-	// and only the Loss what depends on the parameters.
+	// Loss returns the loss of rows of a minibatch, in three steps: with the whole minibatch, once for each tile; with
+	// the rows, once for each part; and with the parameters.
 	Loss      func(minibatch B) func(rows B) Loss[P, M]
 	Optimizer optim.Transform
 	Zero      M   // metrics that are all 0
@@ -100,11 +99,11 @@ func (s Stepper[P, B, M]) sumOfTiles(state State[P], minibatch B) (*population.L
 	tile := func(local *graph.Array) *graph.Array {
 		in := graph.Once(inputs{state.Params, state.Scale, minibatch, local})
 		rows := graph.MapTree(func(a *graph.Array) *graph.Array {
-			tiles := graph.SplitAxis(a, 0, s.Tiles.Items, a.Dim(0)/s.Tiles.Items)
+			tiles := a.SplitAxis(0, s.Tiles.Items, a.Dim(0)/s.Tiles.Items)
 			return graph.DynamicIndex(tiles, first.Add(in.Local), 0)
 		}, in.Minibatch)
-		own := State[P]{Params: in.Params, Scale: in.Scale}
-		return layout.Ravel(s.inParts(own, s.Loss(in.Minibatch), rows))
+		tileState := State[P]{Params: in.Params, Scale: in.Scale}
+		return layout.Ravel(s.inParts(tileState, s.Loss(in.Minibatch), rows))
 	}
 	vectors := population.Each(s.Tiles, s.PerDevice, s.Tiles.Rows(graph.Float32, layout.Size()), tile)
 	return layout, s.Sum(s.Tiles, vectors)
@@ -121,7 +120,7 @@ func (s Stepper[P, B, M]) inParts(state State[P], loss func(rows B) Loss[P, M], 
 		return gradientOf(state, loss(graph.Once(rows)))
 	}
 	parts := graph.MapTree(func(a *graph.Array) *graph.Array {
-		return graph.SplitAxis(a, 0, s.Parts, a.Dim(0)/s.Parts)
+		return a.SplitAxis(0, s.Parts, a.Dim(0)/s.Parts)
 	}, rows)
 	add := func(mean, x *graph.Array) *graph.Array { return mean.Add(x.Div(float64(s.Parts))) }
 	zero := graph.ZerosLikeTree(Gradients[P, M]{state.Params, s.Zero})

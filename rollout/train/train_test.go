@@ -14,8 +14,8 @@ import (
 
 type metrics struct{ Loss, Largest *graph.Array }
 
-// stepper minimises the mean of (w - x)² over rows x of a minibatch. Rows are weighed by the minibatch's sum, so that a
-// part needs to know the whole.
+// stepper minimises the mean of (w - x)² over rows x of a minibatch. Rows are weighted by the minibatch's sum, so that
+// a part needs the whole.
 func stepper() Stepper[*graph.Array, *graph.Array, metrics] {
 	zero := graph.Scalar(0)
 	return Stepper[*graph.Array, *graph.Array, metrics]{
@@ -44,7 +44,7 @@ func floats(t *testing.T, tree any) (all []float64) {
 	return all
 }
 
-// A step is the same for a minibatch as a whole, in tiles, in parts, and in tiles of parts, under a loss scale or none.
+// A step is the same for a whole minibatch, in tiles, in parts, and in tiles of parts, with and without a loss scale.
 func TestStepInPieces(t *testing.T) {
 	minibatch := graph.Float32s([]float32{1, 2, 3, 4, -5, 6, 7, 10})
 	const weight, mean = 28, 3.5
@@ -72,7 +72,7 @@ func TestStepInPieces(t *testing.T) {
 	}
 }
 
-// A gradient that is not finite moves nothing and halves the loss scale.
+// A gradient that is not finite changes no parameter and halves the loss scale.
 func TestStepWithoutGradient(t *testing.T) {
 	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), 1e30} {
 		s := stepper()
@@ -83,8 +83,8 @@ func TestStepWithoutGradient(t *testing.T) {
 	}
 }
 
-// NoScale has no leaves, and Scaled has those of precision.LossScale under their names: states that were saved before
-// can be read.
+// NoScale has no leaves, and Scaled has those of precision.LossScale under their names, so that earlier states can be
+// read.
 func TestLossScaleLeaves(t *testing.T) {
 	type state struct{ Scale LossScale }
 	require.Empty(t, graph.Leaves(state{NoScale{}}))

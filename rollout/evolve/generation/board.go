@@ -8,10 +8,10 @@ import (
 	"xlarun/rollout/run"
 )
 
-// Number writes a fitness in words.
+// Number formats a fitness.
 func Number(x float64) string { return fmt.Sprintf("%.4g", x) }
 
-// Board is what a display shows: fitness with its spread, and what the run is to reach.
+// Board returns the rows of a display: fitness with its spread, and the target.
 func (c *Search) Board() []run.Row {
 	goal := ""
 	if env, err := envs.Make(c.Env); err == nil {

@@ -6,15 +6,16 @@ import (
 	"slices"
 
 	"xlarun/graph"
+	"xlarun/rollout/population"
 	"xlarun/rollout/run"
 )
 
-// Hall is the hall of fame of Rosin and Belew, "New methods for competitive coevolution" (1997): of the best members of
-// all generations those with the highest fitness, each genome once. A hall without places holds nothing.
+// Hall is the hall of fame of Rosin and Belew, "New methods for competitive coevolution" (1997): among the best members
+// of all generations, those with the highest fitness, each genome once.
 type Hall interface {
-	// with returns the hall after a member came in.
+	// with returns the hall with one more member.
 	with(b Best) Hall
-	// Members returns the members on the host, the one with the highest fitness first, of equal ones the earliest.
+	// Members returns the members on the host, sorted by SortFame.
 	Members(p *Program) ([]run.Famed, error)
 }
 
@@ -22,8 +23,8 @@ type Hall interface {
 type hall struct {
 	Genomes     any          // leaves [places, …]
 	Fitness     *graph.Array // f32[places]
-	Generation  *graph.Array // i32[places]: in which each was played, from 0
-	Observation Scaling      // of their observations then, leaves [places, …]
+	Generation  *graph.Array // i32[places]: the generation of each, from 0
+	Observation Scaling      // of each one's observations, leaves [places, …]
 }
 
 // noHall is a Hall without places.
@@ -32,22 +33,19 @@ type noHall struct{}
 func (noHall) with(Best) Hall                        { return noHall{} }
 func (noHall) Members(*Program) ([]run.Famed, error) { return nil, nil }
 
-// newHall returns a hall of free places, for members like b.
+// newHall returns an empty hall, for members like b.
 func newHall(b Best, places int) Hall {
 	if places == 0 {
 		return noHall{}
 	}
-	rows := func(a *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{places}, a.Dims()...)...))
-	}
-	return hall{graph.MapTree(rows, b.Genome), graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
-		graph.Zeros(graph.ShapeOf(graph.Int32, places)), graph.MapTree(rows, b.Observation)}
+	return hall{population.ZeroRows(places, b.Genome), graph.Full(graph.ShapeOf(graph.Float32, places), math.Inf(-1)),
+		graph.Zeros(graph.ShapeOf(graph.Int32, places)), population.ZeroRows(places, b.Observation)}
 }
 
-// with puts a member in the place that its genome has already, else in the place with the lowest fitness, where its own
-// fitness is higher.
+// with writes a member to the place of its genome, or else to the place with the lowest fitness, if its own fitness is
+// higher.
 //
-// It compares all places and selects by element, since that compiles faster than a search and a write by index.
+// It compares all places and selects elementwise, which compiles faster than a search and a write by index.
 func (h hall) with(b Best) Hall {
 	places := h.Fitness.Dim(0)
 	same := h.Fitness.Gt(math.Inf(-1)) // places that have this genome
@@ -95,15 +93,15 @@ func (h hall) Members(p *Program) (all []run.Famed, err error) {
 	return all, nil
 }
 
-// SortFame sorts members: the highest fitness first, of equal ones the earliest.
+// SortFame sorts members: the highest fitness first, the earliest among equal ones.
 func SortFame(all []run.Famed) {
 	slices.SortStableFunc(all, func(a, b run.Famed) int {
 		return cmp.Or(cmp.Compare(b.Fitness, a.Fitness), cmp.Compare(a.Step, b.Step))
 	})
 }
 
-// Candidates returns what the run's end judges: the centre of the search, which was not played itself, and the member
-// with the highest fitness so far, which may have been lucky.
+// Candidates returns the members that the run's end judges: the centre of the search, which was not played yet, and the
+// member with the highest fitness so far, which may have been lucky.
 func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 	centre, err := onHost(func() any { return p.Member(p.Strategy.Centre(s.Strategy), s.Observed.Scale()) })
 	if err != nil {
@@ -116,7 +114,7 @@ func (p *Program) Candidates(s State) ([]run.Candidate, error) {
 	return []run.Candidate{{Name: "centre", Params: centre}, {Name: "best_ever", Params: best}}, nil
 }
 
-// onHost computes a tree outside of a program. What f throws is the error.
+// onHost evaluates a tree outside of a program. An error that f throws is returned.
 func onHost(f func() any) (tree any, err error) {
 	if err = graph.Try(func() { tree = f() }); err != nil {
 		return nil, err

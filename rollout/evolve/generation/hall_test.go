@@ -11,7 +11,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// The hall of fame against a list that a loop keeps: the highest fitness, each genome once.
+// The hall of fame equals a sorted list: the highest fitness, each genome once.
 func TestHall(t *testing.T) {
 	inf := math.Inf(-1)
 	for _, c := range []struct {
@@ -74,7 +74,7 @@ func TestHall(t *testing.T) {
 	require.Empty(t, graph.Leaves(newHall(Best{Genome: graph.Scalar(0)}, 0).with(Best{})), "no places, no state")
 }
 
-// What is no number of places is refused; large networks have no hall unless it is asked for.
+// A wrong number of places is refused. Large networks have no hall by default.
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		text   string

@@ -8,8 +8,7 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// rule returns the plan by rule, or the one that the search gives. A search that gives one of Tile, LanesLast and
-// Unroll leaves the others to the rule.
+// rule returns the default plan. Tile, LanesLast, Unroll and VectorWidth of the search come first.
 func (x *Setup) rule() plan.Plan {
 	c := x.Search
 	layout := plan.Plan{Devices: c.Devices, Tile: c.Tile, LanesLast: c.LanesLast, Unroll: max(1, c.Unroll)}
@@ -29,7 +28,7 @@ func (x *Setup) tiling() plan.Tiling {
 	return plan.TilingOf(x.Search.Population, x.Strategy.GroupSize(), x.read, x.Search.Episodes, x.Machine.Accelerator)
 }
 
-// Lay cuts the population by a layout.
+// Lay sets the layout and cuts the population into tiles.
 func (x *Setup) Lay(layout plan.Plan) {
 	size := x.Strategy.GroupSize()
 	x.Layout = layout
@@ -37,9 +36,9 @@ func (x *Setup) Lay(layout plan.Plan) {
 	x.Groups.Alone = x.Options.Alone
 }
 
-// Fit makes the run need no more memory than is free; 0 means unknown. It keeps the plan where it can and regenerates
-// noise instead of storing it, which changes no result. A tile of another size, which changes last digits, is the next
-// choice, unless the search gives the tile.
+// Fit makes the run fit in the free memory (0: unknown). Its first choice is to regenerate noise instead of storing it,
+// which changes no result. The next one is a tile of another size, which changes last digits, unless the search gives
+// the tile.
 func (x *Setup) Fit() error {
 	layout := x.Layout
 	if x.fits() {
@@ -49,20 +48,20 @@ func (x *Setup) Fit() error {
 	return x.tooLarge()
 }
 
-// ForceRegenerate makes the run regenerate its noise, where the compiled program with stored noise took too much
-// memory.
+// ForceRegenerate makes the run regenerate its noise. It is for compiled programs that take too much memory with stored
+// noise.
 func (x *Setup) ForceRegenerate() error {
 	x.mustRegenerate = true
 	return x.Fit()
 }
 
-// fits takes the first tile and way to keep noise that fit in memory, and returns whether there is one.
+// fits sets the first tile and the way to keep noise that fit in memory. It reports whether there is one.
 func (x *Setup) fits() bool {
 	layout := x.Layout
 	for _, tile := range x.tilesNear(layout.Tile) {
 		for _, regenerate := range []bool{false, true} {
 			if regenerate && x.Options.Migrants > 0 {
-				continue // immigrants take places among stored noise
+				continue // immigrants are written to stored noise
 			}
 			x.Regenerate, layout.Tile = regenerate || x.mustRegenerate, tile
 			x.Lay(layout)
@@ -74,7 +73,7 @@ func (x *Setup) fits() bool {
 	return false
 }
 
-// tilesNear returns the sizes that a tile may have: the given one, then others.
+// tilesNear returns sizes of tiles to try: the given one first, and only that one if the search gives it.
 func (x *Setup) tilesNear(tile int) []int {
 	tiles := []int{tile}
 	if x.Search.Tile != 0 {
@@ -89,7 +88,7 @@ func (x *Setup) tilesNear(tile int) []int {
 			tiles = append(tiles, large)
 		}
 	}
-	// Very large members: a few at a time.
+	// For very large members.
 	for few := unit / 2; few >= x.Strategy.GroupSize(); few /= 2 {
 		if few < tile && few%x.Strategy.GroupSize() == 0 {
 			tiles = append(tiles, few)
@@ -108,7 +107,7 @@ func (x *Setup) tooLarge() error {
 		most = x.largest(x.Machine.Free)
 	}
 	key, got := "pop", fmt.Sprint(c.Population)
-	if most == 0 && x.Params > c.Population { // name the larger cause
+	if most == 0 && x.Params > c.Population { // the key of the larger cause
 		key, got = "policy", fmt.Sprintf("%q", c.Policy)
 	}
 	if c.Memory > 0 && most == 0 {
@@ -121,13 +120,9 @@ func (x *Setup) tooLarge() error {
 
 // TooLargeCompiled returns the error of a run whose program takes total bytes, more than the budget.
 func (x *Setup) TooLargeCompiled(total int64) error {
-	budget := int64(x.Search.Memory)
-	// The estimate's share of the budget, by the ratio of the compiler's number to the estimate.
 	need, _ := x.Memory()
-	most := x.largest(int64(float64(budget) * float64(need) / float64(total)))
-	return settings.Wrong("pop", x.Search.Population, "a run that fits in memory: the compiled program takes %s and "+
-		"%s is allowed; the largest population that fits is about %d",
-		plan.BytesText(total), plan.BytesText(budget), most)
+	return settings.Wrong("pop", x.Search.Population, "%s",
+		plan.TooLargeCompiled(total, int64(x.Search.Memory), need, x.largest))
 }
 
 // largest returns the largest population that fits in free bytes, or 0.

@@ -11,8 +11,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// Remake makes members again, by their numbers, of the population that a state asks for next: those that the next
-// generation plays, or has played. Their parameters may differ in the last digits, since another program makes them.
+// Remake makes members again, by their numbers, of the population that a state asks for next. Their parameters may
+// differ in the last digits, since another program makes them.
 func (x *Setup) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]run.Sampled, error) {
 	p, err := x.Program()
 	if err != nil {
@@ -29,7 +29,7 @@ func (x *Setup) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]ru
 		switch {
 		case ok && a.Shape().Equal(want.Shape()):
 			leaves[i] = a
-		case !strings.HasPrefix(name, "hall."): // no member needs the hall, and states of early versions have none
+		case !strings.HasPrefix(name, "hall."): // states of early versions have no hall, and no member needs it
 			return nil, fmt.Errorf("the state has no array %q of %s, as these settings want: take the checkpoint of "+
 				"a run with the same settings", name, want.Shape())
 		}
@@ -51,13 +51,12 @@ func (x *Setup) Remake(b xlabridge.Backend, s run.Snapshot, numbers []int) ([]ru
 	return all, nil
 }
 
-// member returns one of the members that a state asks for, as Run makes and plays it.
+// member returns one of the members that a state asks for, as Run makes it, and the key that Run plays it with.
 func (p *Program) member(s State, number *graph.Array) run.Sampled {
 	t := p.Groups
 	side, group := graph.Quo(number, t.Items), number.Rem(t.Items)
 	device := graph.Quo(group, t.PerDevice*t.Lanes)
-	parents, index := p.deviceKeys(askAndPlay(s), group, device)
-	ask, play := random.Key{Data: parents.Data.Index(0)}, random.Key{Data: parents.Data.Index(1)}
+	ask, play, index := p.askAndPlay(s, group, device)
 	draw := strategy.Draw(p.Strategy, random.FoldIn(ask, index), s.Strategy, group)
 	return run.Sampled{
 		Candidate: run.Candidate{Params: p.Member(p.Strategy.Member(s.Strategy, draw, side), s.Observed.Scale())},

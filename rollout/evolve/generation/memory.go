@@ -8,23 +8,24 @@ import (
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
 	"xlarun/rollout/plan"
+	"xlarun/rollout/population"
 )
 
-// sizes are the bytes of what a run holds. They follow from shapes; nothing is computed.
+// sizes are the bytes of the parts of a run. They follow from shapes; nothing is computed.
 type sizes struct {
 	params uint64 // one member's parameters
-	genome uint64 // the same as the strategy sees them
-	draw   uint64 // of one group
-	state  uint64 // State, without what a Keeper keeps
-	widest uint64 // the largest array of it, a genome at least
-	step   uint64 // what a step of one episode hands to the next
-	sum    uint64 // the largest sum over all draws that Tell takes, a genome at least
-	mapped uint64 // what Tell takes of all draws by itself
-	all    bool   // Tell asks for all draws at once
+	genome uint64 // one member's genome
+	draw   uint64 // one group's draw
+	state  uint64 // State, without the members of a Keeper
+	widest uint64 // the largest array of State, at least a genome
+	step   uint64 // the carry of one episode's steps
+	sum    uint64 // the largest result of Sum or Outer in Tell, at least a genome
+	mapped uint64 // all results of Map in Tell
+	all    bool   // Tell calls All
 }
 
-// Count finds the sizes. What fails here fails again when the program is traced, with the user's line; until then
-// everything counts as large as the parameters.
+// Count finds the sizes. On an error, which tracing the program will return with the user's line, everything counts as
+// large as the parameters.
 func (x *Setup) Count() {
 	n := 4 * uint64(x.Params)
 	_, keeps := x.Strategy.(strategy.Keeper)
@@ -44,7 +45,7 @@ func (x *Setup) Count() {
 	if err != nil {
 		return
 	}
-	if x.shared = p.sharesMatrices(); x.shared { // a step reads the shared matrices once for all members
+	if x.shared = p.sharesMatrices(); x.shared { // a step reads shared matrices once for all members
 		x.read = max(1, int(sizeOf(p.draw)+x.sizes.step))
 	}
 	err = graph.Try(func() {
@@ -64,16 +65,14 @@ func (x *Setup) Count() {
 			}
 		}
 		tell := &recorder{items: p.Groups.Items, draw: p.draw, sum: c.genome, all: keeps}
-		members := graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{p.members()}, a.Dims()...)...))
-		}, p.Rollout.Nothing())
-		p.Strategy.Tell(state.Strategy, evaluation(members), tell)
+		members := evaluation(population.ZeroRows(p.members(), p.Rollout.Nothing()))
+		p.Strategy.Tell(state.Strategy, members, tell)
 		c.sum, c.all, c.mapped = tell.sum, tell.all, tell.mapped
 		x.sizes = c
 	})
 }
 
-// recorder stands for draws of which only shapes are known. It records what Tell asks for.
+// recorder is a population.Draws with shapes only. It records the calls of Tell.
 type recorder struct {
 	items int
 	draw  any // of one group
@@ -103,9 +102,7 @@ func (a *recorder) Outer(_ *graph.Array, term func(draw any) *graph.Array) *grap
 func (a *recorder) Map(term func(draw any) any) any {
 	mapped := term(a.draw)
 	a.mapped += uint64(a.items) * sizeOf(mapped)
-	return graph.MapTree(func(z *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
-	}, mapped)
+	return population.ZeroRows(a.items, mapped)
 }
 
 func (a *recorder) summed(sum any) any {
@@ -115,12 +112,10 @@ func (a *recorder) summed(sum any) any {
 
 func (a *recorder) All() any {
 	a.all = true
-	return graph.MapTree(func(z *graph.Array) *graph.Array {
-		return graph.Zeros(graph.ShapeOf(z.DType(), append([]int{a.items}, z.Dims()...)...))
-	}, a.draw)
+	return population.ZeroRows(a.items, a.draw)
 }
 
-// sizeOf returns the bytes of a tree's arrays; more than any machine has where they are too many to count.
+// sizeOf returns the bytes of a tree's arrays, or on overflow a number larger than any memory.
 func sizeOf(tree any) uint64 {
 	sum := &plan.Tally{}
 	for _, leaf := range graph.Leaves(tree) {
@@ -136,46 +131,44 @@ func sizeOf(tree any) uint64 {
 	return 1 << 62
 }
 
-// Memory estimates what the run holds at once, in bytes, on all devices together. ok is false where that does not fit
-// in an int64.
+// Memory estimates the memory of the run in bytes, on all devices together. ok is false if it does not fit in an int64.
 func (x *Setup) Memory() (total int64, ok bool) {
 	size := uint64(x.Search.Population)
 	devices := uint64(x.Groups.Devices)
 	rows := devices * uint64(x.Groups.PerDevice+1) // of population.Tiles.Rows
 	lanes := uint64(x.Groups.Lanes)
 	members := lanes * uint64(x.Strategy.GroupSize())
-	of := x.sizes
+	bytes := x.sizes
 	sum := &plan.Tally{}
 	if x.Regenerate {
-		sum.Add(2, devices, lanes, of.draw)  // a tile's draws
-		sum.Add(devices, 1+devices, of.draw) // the best's, of all devices
+		sum.Add(2, devices, lanes, bytes.draw)  // a tile's draws
+		sum.Add(devices, 1+devices, bytes.draw) // the best's, of all devices
 	} else {
-		sum.Add(rows, lanes, of.draw) // the draws
+		sum.Add(rows, lanes, bytes.draw) // the draws
 	}
 	if k, ok := x.Strategy.(strategy.Keeper); ok {
-		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), of.genome) // kept, in and out
+		sum.Add(3, devices, uint64(k.Keeps(x.Search.Population)), bytes.genome) // members in the state, in and out
 	}
-	if of.all {
-		sum.Add(2, devices, rows, lanes, of.draw) // all draws, everywhere
+	if bytes.all {
+		sum.Add(2, devices, rows, lanes, bytes.draw) // all draws, everywhere
 	}
 	if x.shared {
-		sum.Add(devices, lanes, of.draw, uint64(x.Strategy.GroupSize())) // what is the members' own
+		sum.Add(devices, lanes, bytes.draw, uint64(x.Strategy.GroupSize())) // factors of the members
 	} else {
-		sum.Add(devices, members, of.genome) // a tile's members, before they are unravelled
-		sum.Add(devices, members, of.params) // and after
+		sum.Add(devices, members, bytes.genome) // a tile's genomes
+		sum.Add(devices, members, bytes.params) // and their parameters
 	}
-	sum.Add(2, devices, of.mapped) // on each device, and gathered
-	sum.Add(devices, of.state)     // in, and out in the same place
-	sum.Add(2, devices, of.widest) // what a part of it moves by, and the part as it will be
+	sum.Add(2, devices, bytes.mapped) // on each device, and gathered
+	sum.Add(devices, bytes.state)     // donated: in and out in the same place
+	sum.Add(2, devices, bytes.widest) // update and result of an array of the state
 	if x.Regenerate {
-		sum.Add(devices, 2+devices, of.sum) // sums so far, a tile's, and those of all devices
+		sum.Add(devices, 2+devices, bytes.sum) // running sum, a tile's sum, and those of all devices
 	} else {
-		sum.Add(rows, of.sum)          // sums by tile
-		sum.Add(devices, rows, of.sum) // and gathered, everywhere
+		sum.Add(rows, bytes.sum)          // sums by tile
+		sum.Add(devices, rows, bytes.sum) // and gathered, on each device
 	}
-	// of the environments and policies, before and after a step
-	sum.Add(2, devices, members, uint64(x.Search.Episodes), of.step)
-	sum.Add(64, devices, size) // fitness, ranks, keys
+	sum.Add(2, devices, members, uint64(x.Search.Episodes), bytes.step) // before and after a step
+	sum.Add(64, devices, size)                                          // fitness, ranks, keys
 	sum.Add(1, devices, strategy.RankBytes(size))
 	return sum.Total()
 }

@@ -28,20 +28,20 @@ func (*ellipse) Init(genome any, _ int) any {
 	return ellipseState{mean, graph.Zeros(graph.ShapeOf(graph.Float32, mean.Dim(0), mean.Dim(0)))}
 }
 func (e *ellipse) Sample(key random.Key, state any) any {
-	return graph.Convert(random.Normal(key, state.(ellipseState).Mean.Shape()), e.draws)
+	return random.Normal(key, state.(ellipseState).Mean.Shape()).Convert(e.draws)
 }
 func (*ellipse) Member(state, draw any, _ *graph.Array) any {
-	return graph.Add(state.(ellipseState).Mean, graph.Convert(draw.(*graph.Array), graph.Float32))
+	return state.(ellipseState).Mean.Add(draw.(*graph.Array).Convert(graph.Float32))
 }
 func (*ellipse) Tell(state any, e strategy.Evaluation, draws population.Draws) any {
 	s := state.(ellipseState)
-	return ellipseState{s.Mean, graph.Add(s.Covariance, draws.Outer(e.Fitness, func(draw any) *graph.Array {
-		return graph.Convert(draw.(*graph.Array), graph.Float32)
+	return ellipseState{s.Mean, s.Covariance.Add(draws.Outer(e.Fitness, func(draw any) *graph.Array {
+		return draw.(*graph.Array).Convert(graph.Float32)
 	}))}
 }
 func (*ellipse) Centre(state any) any { return state.(ellipseState).Mean }
 
-// greedy is a strategy without a state that asks for all draws at once.
+// greedy is a strategy without a state that calls All.
 type greedy struct{ ellipse }
 
 func (*greedy) Init(genome any, _ int) any { return genome }
@@ -51,7 +51,7 @@ func (g *greedy) Sample(key random.Key, s any) any {
 func (*greedy) Centre(state any) any                { return state }
 func (*greedy) Member(_, d any, _ *graph.Array) any { return d }
 func (*greedy) Tell(_ any, e strategy.Evaluation, draws population.Draws) any {
-	return graph.DynamicIndex(draws.All().(*graph.Array), graph.ArgMax(e.Fitness, 0), 0)
+	return graph.DynamicIndex(draws.All().(*graph.Array), e.Fitness.ArgMax(0), 0)
 }
 
 func named(name string) func() strategy.Strategy {
@@ -66,7 +66,7 @@ func named(name string) func() strategy.Strategy {
 
 var cmaes, sepcmaes, pso = named("cmaes"), named("sepcmaes"), named("pso")
 
-// vast is an environment that never ends, with a state of so many numbers.
+// vast is an environment that never ends. Its state has n numbers.
 type vast int
 
 func (v vast) Spec() envs.Spec {
@@ -81,10 +81,10 @@ func (vast) Observe(*graph.Array, graph.None) *graph.Array {
 }
 func (v vast) Step(_ random.Key, s, _ *graph.Array,
 	p graph.None) (next, obs, reward, terminated, truncated *graph.Array) {
-	return graph.Add(s, 1), v.Observe(s, p), graph.Scalar(1), graph.Gt(graph.Sum(s), 1e9), envs.False()
+	return s.Add(1), v.Observe(s, p), graph.Scalar(1), s.Sum().Gt(1e9), envs.False()
 }
 
-// The estimate is of what strategies and environments really hold.
+// The estimate covers the state of strategies and environments.
 func TestMemoryIsOfWhatIsHeld(t *testing.T) {
 	const params = 17410 // of mlp:128,128 in CartPole
 	covariance := int64(4 * params * params)

@@ -8,20 +8,20 @@ import (
 	"xlarun/rollout/run"
 )
 
-// Summary sums one generation up on the host. Fitness counts where it is a number.
+// Summary summarises one generation on the host. Members whose fitness is NaN count only as failed.
 type Summary struct {
 	Best, Mean, Worst float64
 	Std               float64 // of the population, not an estimate for a larger one
 	Length            float64 // mean number of steps of an episode
 	Failed            int     // members whose fitness is NaN
 	// FirstFailed is the number of the first of them, -1 for none. FailedStep is the step of its episode after which
-	// its return was no finite number, 0 where only the mean over its episodes is none.
+	// its return was not finite, 0 if only the mean over its episodes is not finite.
 	FirstFailed int
 	FailedStep  float64
 }
 
-// Summarize sums a generation up, given each member's fitness, episode length and the step in which it failed. Where
-// all members failed, fitness is -Inf, so that nothing takes it for a success, and the deviation is 0.
+// Summarize summarises a generation, given each member's fitness, episode length and the step in which it failed. If
+// all members failed, fitness is -Inf, which is no success, and the deviation is 0.
 func Summarize(fitness, lengths, steps []float64) Summary {
 	m := Summary{Best: math.Inf(-1), Worst: math.Inf(1), FirstFailed: -1}
 	sum, squares := 0., 0.
@@ -52,7 +52,7 @@ func Summarize(fitness, lengths, steps []float64) Summary {
 	return m
 }
 
-// Failures returns where the first member failed; nothing where none did.
+// Failures returns the metrics of the first member that failed, if any.
 func (s Summary) Failures(generation int64) []run.Value {
 	if s.Failed == 0 {
 		return nil
@@ -65,8 +65,8 @@ func (s Summary) Failures(generation int64) []run.Value {
 		{Name: "failed_member", Number: float64(s.FirstFailed)}, {Name: "failed_step", Number: step}}
 }
 
-// Metrics returns a generation's metrics, given what Program.Run gives of its members. bestEver is the best of the
-// generations before; it becomes the best of all.
+// Metrics returns a generation's metrics, given the numbers of Program.Run. It updates bestEver, the best fitness so
+// far.
 func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *float64) (run.Metrics, Summary) {
 	n := len(v) / (3 + len(reports))
 	s := Summarize(v[:n], v[n:2*n], v[2*n:])
@@ -85,7 +85,7 @@ func (c *Search) Metrics(v []float64, step int64, reports []string, bestEver *fl
 	return m, s
 }
 
-// Measures lists the names of a run's metrics, except those of failed members, which only some generations have.
+// Measures lists the names of a run's metrics, except those of failed members.
 func (c *Search) Measures() []string {
 	names := []string{"best_fitness", "mean_fitness", "std_fitness", "worst_fitness", "best_ever", "mean_length",
 		"failed", "env_steps"}
@@ -95,7 +95,7 @@ func (c *Search) Measures() []string {
 	return names
 }
 
-// Reports lists the names of what a policy reports of each member.
+// Reports lists the names of the numbers that a policy reports.
 func Reports(p policy.Policy) []string {
 	if r, ok := policy.ReporterOf(p); ok {
 		return r.Reports()

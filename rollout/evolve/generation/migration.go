@@ -8,18 +8,19 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/evolve/strategy"
+	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
 
-// Migration is the part of a State that is about other searches: Travel for one of several islands, or nothing.
+// Migration is the part of a State for the exchange with other searches: Travel for one of several islands.
 type Migration interface {
-	// migrate returns the evaluation and the noise that the strategy is told of, immigrants included, and the next
-	// Migration. own is the evaluation of the search's own members, n their noise.
+	// migrate returns the evaluation and the noise for Tell, with immigrants, and the next Migration. own is the
+	// evaluation of the search's own members, n their noise.
 	migrate(p *Program, s State, in Inputs, keys memberKeys, own strategy.Evaluation,
 		n noise) (strategy.Evaluation, noise, Migration)
 }
 
-// noMigration is the Migration of a search on its own.
+// noMigration is the Migration of a single search.
 type noMigration struct{}
 
 func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, own strategy.Evaluation,
@@ -27,25 +28,24 @@ func (noMigration) migrate(_ *Program, _ State, _ Inputs, _ memberKeys, own stra
 	return own, n, noMigration{}
 }
 
-// Travel is the Migration of one of several islands. The best members of each generation are about to leave. Members
-// that have arrived take the places of the worst when the strategy is told of the next generation; see
-// strategy.Receiving.
+// Travel is the Migration of one of several islands. The best members of each generation are ready to leave. Members
+// that have arrived replace the worst members in the next Tell; see strategy.Receiving.
 //
-// Descent is counted in shares of the islands, by number. A genome that a strategy keeps (strategy.Lineal) has the
-// share of its parent. The centre of a distribution is a mean of its members: an immigrant brings its own share with
-// the weight that Hansen's logarithmic weights of the better half (strategy.LogWeights) give to its fitness. CMA-ES
-// does exactly that; for strategies that follow gradients it is a convention.
+// Descent is the share of each island, by number. A genome in the state (strategy.Lineal) has the shares of its parent.
+// The centre of a distribution has the weighted mean of its members' shares, with Hansen's logarithmic weights of the
+// better half (strategy.LogWeights). CMA-ES weights exactly so; for strategies that follow gradients it is a
+// convention.
 type Travel struct {
 	Leaving, Arriving Travellers
-	Descent           *graph.Array // f32[places, islands]: of each genome that is kept, or of the centre; rows of sum 1
-	// i32[islands]: immigrants of each island that were in the better half, or became a kept genome
+	Descent           *graph.Array // f32[places, islands]: of each genome in the state, or of the centre; rows of sum 1
+	// i32[islands]: immigrants of each island that were in the better half, or became a genome of the state
 	Taken *graph.Array
 }
 
-// Travellers are members on their way.
+// Travellers are members that travel between islands.
 type Travellers struct {
 	Genomes any          // leaves [k, …]
-	Fitness *graph.Array // f32[k]: -Inf where there is nobody
+	Fitness *graph.Array // f32[k]: -Inf for an empty place
 	From    *graph.Array // i32[k]: the island
 	Descent *graph.Array // f32[k, islands]
 }
@@ -67,7 +67,7 @@ func (x *Setup) checkMigration() error {
 	return nil
 }
 
-// Receiving lists the strategies that take members in.
+// Receiving lists the strategies that take immigrants.
 func Receiving() []string {
 	return slices.DeleteFunc(strategy.Names(), func(name string) bool {
 		s, err := strategy.Make(name, nil)
@@ -76,7 +76,7 @@ func Receiving() []string {
 	})
 }
 
-// startMigration returns the migration of island 0 before the first generation.
+// startMigration returns the Migration of island 0 before the first generation.
 func (p *Program) startMigration(genome any) Migration {
 	if p.Options.Migrants == 0 {
 		return noMigration{}
@@ -86,19 +86,17 @@ func (p *Program) startMigration(genome any) Migration {
 		places = l.Places(p.members())
 	}
 	island := graph.Zeros(graph.ShapeOf(graph.Int32))
-	own := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
-	return Travel{Leaving: p.nobody(genome), Arriving: p.nobody(genome),
-		Descent: own.BroadcastTo(places, p.Options.Islands),
+	ownDescent := graph.Iota(p.Options.Islands).Eq(island).Convert(graph.Float32)
+	return Travel{Leaving: p.noTravellers(genome), Arriving: p.noTravellers(genome),
+		Descent: ownDescent.BroadcastTo(places, p.Options.Islands),
 		Taken:   graph.Zeros(graph.ShapeOf(graph.Int32, p.Options.Islands))}
 }
 
-// nobody returns travellers whose places are empty.
-func (p *Program) nobody(genome any) Travellers {
+// noTravellers returns empty places.
+func (p *Program) noTravellers(genome any) Travellers {
 	k := p.Options.Migrants
 	return Travellers{
-		Genomes: graph.MapTree(func(a *graph.Array) *graph.Array {
-			return graph.Zeros(graph.ShapeOf(a.DType(), append([]int{k}, a.Dims()...)...))
-		}, genome),
+		Genomes: population.ZeroRows(k, genome),
 		Fitness: graph.Full(graph.ShapeOf(graph.Float32, k), math.Inf(-1)),
 		From:    graph.Zeros(graph.ShapeOf(graph.Int32, k)),
 		Descent: graph.Zeros(graph.ShapeOf(graph.Float32, k, p.Options.Islands)),
@@ -110,8 +108,8 @@ func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own str
 	joint, slot, immigrants := m.receive(p, s, own)
 	rows := p.replace(n.rows, slot, immigrants)
 	descent := m.descentOf(p, s, keys)
-	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.nobody(s.Best.Genome)}
-	// The descent of the members that the strategy is told of.
+	next := Travel{Leaving: p.leave(s, own.Fitness, n, descent), Arriving: p.noTravellers(s.Best.Genome)}
+	// The descent of the members of the evaluation.
 	arrived := slot.Ge(0).ExpandDims(1).BroadcastTo(descent.Dims()...)
 	descent = graph.Select(arrived, graph.Take(m.Arriving.Descent, slot.Max(0), 0), descent)
 	var taken *graph.Array
@@ -124,11 +122,11 @@ func (m Travel) migrate(p *Program, s State, in Inputs, keys memberKeys, own str
 	return joint, p.storedNoise(in, rows), next
 }
 
-// receive puts immigrants in the place of the worst groups. It returns what the strategy is told; which traveller
-// stands in the place of each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
+// receive replaces the worst groups by immigrants. It returns the evaluation with them; the traveller in the slot of
+// each group, i32[groups], -1 for none; and the travellers as draws, leaves [k, …].
 //
-// A pair is as good as its better member. Nobody has evaluated the mirror image of an immigrant: its fitness is told as
-// the island's median, which carries no information.
+// A pair is as good as its better member. The mirror image of an immigrant has not been evaluated: its fitness is the
+// island's median, which carries no information.
 func (m Travel) receive(p *Program, s State,
 	own strategy.Evaluation) (joint strategy.Evaluation, slot *graph.Array, immigrants any) {
 	groups, sides := p.Groups.Items, p.Strategy.GroupSize()
@@ -161,20 +159,20 @@ func (m Travel) receive(p *Program, s State,
 	return joint, slot, immigrants
 }
 
-// replace puts immigrants, leaves [k, …], in the slots of this device's draws, leaves [PerDevice+1, lanes, …].
+// replace writes immigrants, leaves [k, …], to their slots in this device's draws, leaves [PerDevice+1, lanes, …].
 func (p *Program) replace(rows any, slot *graph.Array, immigrants any) any {
 	t := p.Groups
 	index := graph.Iota((t.PerDevice + 1) * t.Lanes).Add(t.First().Mul(t.Lanes))
-	own := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
+	slots := graph.Select(index.Lt(t.Items), graph.Take(slot, index.Min(t.Items-1), 0), -1)
 	return graph.MapTree2(func(rows, immigrant *graph.Array) *graph.Array {
 		flat := rows.MergeAxes(0, 2)
-		mask := own.Ge(0).Reshape(append([]int{flat.Dim(0)}, slices.Repeat([]int{1}, flat.Rank()-1)...)...)
-		flat = graph.Select(mask.BroadcastTo(flat.Dims()...), graph.Take(immigrant, own.Max(0), 0), flat)
+		mask := slots.Ge(0).Reshape(append([]int{flat.Dim(0)}, slices.Repeat([]int{1}, flat.Rank()-1)...)...)
+		flat = graph.Select(mask.BroadcastTo(flat.Dims()...), graph.Take(immigrant, slots.Max(0), 0), flat)
 		return graph.Once(flat.Reshape(rows.Dims()...))
 	}, rows, immigrants)
 }
 
-// median returns the median of the fitness that is a number, the lower one of two; NaN where none is.
+// median returns the median of fitness without NaN, the lower one of two, or NaN.
 func median(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	sorted := graph.Sort(strategy.WorstIfNaN(fitness), 0)
@@ -187,16 +185,16 @@ func median(fitness *graph.Array) *graph.Array {
 func (m Travel) descentOf(p *Program, s State, keys memberKeys) *graph.Array {
 	groups := p.Groups.Items
 	if lineal, ok := p.Strategy.(strategy.Lineal); ok {
-		own := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
+		groupKeys := p.Groups.Gather(keys.Groups.Data).MergeAxes(0, 2) // [tiles·lanes, 2]
 		parents := graph.VMap2(func(key random.Key, group *graph.Array) *graph.Array {
 			return lineal.Parent(key, s.Strategy, group)
-		})(random.Key{Data: graph.SliceAxis(own, 0, 0, groups)}, graph.Iota(groups))
+		})(random.Key{Data: graph.SliceAxis(groupKeys, 0, 0, groups)}, graph.Iota(groups))
 		return graph.Take(m.Descent, parents, 0)
 	}
 	return m.Descent.Index(0).BroadcastTo(groups, m.Descent.Dim(1))
 }
 
-// keep returns the descent of the genomes that a strategy keeps, and which groups are among them, bool[groups].
+// keep returns the descent of the genomes in the state, and which groups became one, bool[groups].
 func (m Travel) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Array) (kept, taken *graph.Array) {
 	groups := descent.Dim(0)
 	survivors := lineal.Survivors(s.Strategy, fitness)
@@ -207,8 +205,8 @@ func (m Travel) keep(s State, lineal strategy.Lineal, fitness, descent *graph.Ar
 	return kept, same.Any(0)
 }
 
-// mix returns the descent of a distribution's centre, and which groups are in the better half, bool[groups]. The mirror
-// image of an immigrant has no weight.
+// mix returns the descent of a distribution's centre, and which groups are in the better half, bool[groups]. Mirror
+// images of immigrants have no weight.
 func (m Travel) mix(fitness, slot, descent *graph.Array) (centre, taken *graph.Array) {
 	better := strategy.LogWeights(fitness, max(1, fitness.Dim(0)/2))
 	weights := graph.SliceAxis(better, 0, 0, descent.Dim(0))
@@ -222,7 +220,7 @@ func (m Travel) mix(fitness, slot, descent *graph.Array) (centre, taken *graph.A
 	return stays.Mul(m.Descent).Add(brought.ExpandDims(0)), taken
 }
 
-// countTaken counts the travellers that were taken by the island that they come from: i32[islands].
+// countTaken counts the travellers that were taken, by the island from which they come: i32[islands].
 func (m Travel) countTaken(taken, slot *graph.Array) *graph.Array {
 	k, islands := m.Arriving.Fitness.Dim(0), m.Taken.Dim(0)
 	traveller := slot.Max(0).ExpandDims(1).Eq(graph.Iota(k).ExpandDims(0))
@@ -231,7 +229,7 @@ func (m Travel) countTaken(taken, slot *graph.Array) *graph.Array {
 	return count.ExpandDims(1).Mul(from).Sum(0)
 }
 
-// leave returns the best members, of equal ones the first.
+// leave returns the best members, the first among equal ones.
 func (p *Program) leave(s State, fitness *graph.Array, n noise, descent *graph.Array) Travellers {
 	groups := p.Groups.Items
 	f := strategy.WorstIfNaN(fitness)

@@ -6,12 +6,11 @@ import (
 	"xlarun/rollout/population"
 )
 
-// Observed holds the statistics of what members have observed: moments, or nothing where observations are not
-// normalised.
+// Observed holds the statistics of observations: moments, or unobserved if observations are not normalised.
 type Observed interface {
-	// Scale returns how observations are normalised by these statistics.
+	// Scale returns how these statistics normalise observations.
 	Scale() Scaling
-	// merge returns the statistics of both; more has the same type.
+	// merge joins the statistics of both; more has the same type.
 	merge(more Observed) Observed
 	// fold merges the rows of all tiles, in the population's order.
 	fold(t population.Tiles) Observed
@@ -19,7 +18,7 @@ type Observed interface {
 
 // Scaling says how the observations of a member are normalised.
 type Scaling interface {
-	// params returns the parameters of a member with these own parameters.
+	// params returns the parameters of a member, given those of the policy that evolves.
 	params(own any) any
 }
 
@@ -29,18 +28,18 @@ type moments policy.Moments
 func (m moments) Scale() Scaling { return scaled(policy.Moments(m).Scale()) }
 
 func (m moments) merge(more Observed) Observed {
-	return moments(policy.Moments(m).And(policy.Moments(more.(moments))))
+	return moments(policy.Moments(m).Merge(policy.Moments(more.(moments))))
 }
 
 func (m moments) fold(t population.Tiles) Observed {
-	return moments(population.Fold(t, policy.Moments(m), policy.Moments.And))
+	return moments(population.Fold(t, policy.Moments(m), policy.Moments.Merge))
 }
 
 type scaled policy.Scale
 
 func (s scaled) params(own any) any { return policy.Normalized{Own: own, Observation: policy.Scale(s)} }
 
-// unobserved stands for statistics that nobody gathers, unscaled for observations as they are.
+// unobserved and unscaled are Observed and Scaling without normalisation.
 type (
 	unobserved struct{}
 	unscaled   struct{}
@@ -59,15 +58,15 @@ func observedOf(m *policy.Moments) Observed {
 	return moments(*m)
 }
 
-// observed returns the statistics of one tile's members together, without padding; of are those of each member, leaves
+// observed joins the statistics of one tile's members, without padding. each has those of each member, leaves
 // [sides, lanes, …], or nil.
-func (p *Program) observed(tile *graph.Array, of *policy.Moments) Observed {
-	if of == nil {
+func (p *Program) observed(tile *graph.Array, each *policy.Moments) Observed {
+	if each == nil {
 		return unobserved{}
 	}
-	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *of)
+	all := graph.MapTree(func(a *graph.Array) *graph.Array { return a.MergeAxes(0, 2) }, *each)
 	first := p.Groups.First().Add(tile).Mul(p.Groups.Lanes)
 	group := graph.Iota(all.Count.Dim(0)).Rem(p.Groups.Lanes).Add(first)
 	all.Count = graph.Select(group.Lt(p.Groups.Items), all.Count, graph.ZerosLike(all.Count))
-	return moments(all.Together())
+	return moments(all.MergeRows())
 }

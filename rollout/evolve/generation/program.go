@@ -12,62 +12,61 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// State is everything that one generation hands to the next. It is the same on every device.
+// State is the carry from one generation to the next. It is the same on every device.
 type State struct {
 	Strategy   any
 	Key        random.Key   // of the run; generation g uses FoldIn(Key, g)
 	Generation *graph.Array // i32[]: generations done
 	Best       Best
-	Observed   Observed // of all observations so far; they normalise the next generation's
+	Observed   Observed // statistics of all observations so far, for the next generation
 	Hall       Hall
 	Migration  Migration
 }
 
 // Best is the member with the highest fitness so far.
 type Best struct {
-	Genome      any          // as the strategy sees it: a tree, or f32[n]
-	Fitness     *graph.Array // f32[]: -Inf before the first generation, and while all have been NaN
-	Generation  *graph.Array // i32[]: in which generation, from 0
-	Observation Scaling      // of that generation's observations
+	Genome      any          // a tree, or f32[n] for a strategy.Flat
+	Fitness     *graph.Array // f32[]: -Inf before the first generation, and while all fitness is NaN
+	Generation  *graph.Array // i32[]: from 0
+	Observation Scaling      // in that generation
 }
 
-// max returns the member with the higher fitness, b of equal ones.
+// max returns the member with the higher fitness, b if they are equal.
 func (b Best) max(other Best) Best {
 	return graph.SelectTree(other.Fitness.Gt(b.Fitness), other, b)
 }
 
-// Inputs of a generation do not change from one generation to the next.
+// Inputs are the inputs of a generation that do not change.
 type Inputs struct {
-	Settings map[string]*graph.Array // f32[], by name: the strategy's and the policy's
+	Settings map[string]*graph.Array // f32[], by name: Numbers of strategy, policy and environment
 	Tiles    *graph.Array            // i32[]: tiles of a device; see population.Each
 }
 
 // Program is the program of one generation: ask, evaluate, tell. Methods with a State are traced.
 //
 // A group is GroupSize members that share a draw; its members are its sides. Groups are cut into tiles over the
-// devices, and a tile's groups are its lanes: what is known of a device's members has leaves [PerDevice+1, sides,
-// lanes, …].
+// devices, and a tile's groups are its lanes. So arrays about a device's members are [PerDevice+1, sides, lanes, …].
 type Program struct {
 	Rollout  *episode.Rollout
 	Strategy strategy.Strategy
 	Genomes  *population.Layout // of genomes that are vectors; nil: genomes are the policy's trees
 	Groups   population.Tiles   // the population's groups, cut over the devices
 	Options  Options
-	draw     any // one group's draw; only its shapes are read
 	Places   int // in the hall of fame
+	draw     any // one group's draw; only its shapes are read
 	// regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
 	regenerate bool
 }
 
-// Results are what members reached.
+// Results are the results of members.
 type Results struct {
-	Summary  episode.Summary // of each member, without what it observed
+	Summary  episode.Summary // of each member, without Observed
 	Observed Observed        // of all members together
 }
 
-// tileResult is what is stored of each tile.
+// tileResult is the result of a tile.
 type tileResult struct {
-	Draws any // leaves [lanes, …]; graph.None where noise is regenerated
+	Draws any // leaves [lanes, …]; graph.None if noise is regenerated
 	Results
 }
 
@@ -84,9 +83,9 @@ func (p *Program) Start(key random.Key) State {
 	return s
 }
 
-// Run is one generation, on each device for its tiles. It returns the next state, and f32[3+reports, population]: each
-// member's fitness, length, step in which it failed, and what the policy reports of it. The host makes the metrics of
-// this one small transfer.
+// Run is one generation; each device runs its tiles. It returns the next state, and f32[3+reports, population]: each
+// member's fitness, length, step in which it failed, and the policy's reports. The host computes the metrics from this
+// one small transfer.
 func (p *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	p = p.Bind(in)
 	keys := p.keys(s)
@@ -121,7 +120,7 @@ func (p *Program) evaluate(s State, tile *graph.Array, draws any, keys random.Ke
 		rollout = p.rolloutShared
 	}
 	summary := rollout(s, draws, keys)
-	// An infinite return is a failure, as NaN is: it must not win.
+	// An infinite return is a failure, like NaN.
 	summary.Return = graph.Select(summary.Return.IsFinite(), summary.Return, math.NaN())
 	observed := p.observed(tile, summary.Observed)
 	summary.Observed = nil
@@ -142,8 +141,8 @@ func (p *Program) rolloutEach(s State, draws any, keys random.Key) episode.Summa
 	return graph.MapTree(func(a *graph.Array) *graph.Array { return a.SplitAxis(0, sides, lanes) }, summary)
 }
 
-// rolloutShared plays members that share their matrices: one product serves the whole tile. The sides of a group are an
-// axis of their own, so that they share their factors too.
+// rolloutShared plays members that share their matrices: one product serves the whole tile. Sides are a separate axis,
+// so that the sides of a group share their factors.
 func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Summary {
 	es := p.Strategy.(strategy.Sharing)
 	options := p.Rollout.Plan.VMap()
@@ -154,14 +153,14 @@ func (p *Program) rolloutShared(s State, draws any, keys random.Key) episode.Sum
 	}, options...)(graph.Iota(p.Strategy.GroupSize()), keys)
 }
 
-// sharesMatrices returns whether members are played without forming the matrices that they share.
+// sharesMatrices reports whether members are played without forming their matrices.
 func (p *Program) sharesMatrices() bool {
 	_, gives := p.Strategy.(strategy.Sharing)
 	_, takes := p.Rollout.Policy.(policy.Sharer)
 	return gives && takes && p.Genomes == nil
 }
 
-// tell moves the strategy by what the members reached and returns the next state.
+// tell updates the strategy by the members' results and returns the next state.
 func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Results) State {
 	best := p.best(s, results.Summary.Return, n)
 	next := State{Key: s.Key, Generation: s.Generation.Add(1), Best: s.Best.max(best), Hall: s.Hall.with(best),
@@ -172,19 +171,19 @@ func (p *Program) tell(s State, in Inputs, keys memberKeys, n noise, results Res
 	return next
 }
 
-// evaluation returns what a strategy is told of the members.
+// evaluation returns the members' results for Tell.
 func evaluation(s episode.Summary) strategy.Evaluation {
 	return strategy.Evaluation{Fitness: s.Return, Length: s.Length, Objectives: s.Objectives, Descriptor: s.Descriptor}
 }
 
-// best returns the generation's best member, the first of equal ones.
+// best returns the generation's best member, the first among equal ones.
 func (p *Program) best(s State, fitness *graph.Array, n noise) Best {
 	f := strategy.WorstIfNaN(fitness)
 	member := f.ArgMax(0)
 	value := graph.DynamicIndex(f, member, 0)
 	group := member.Rem(p.Groups.Items)
 	tile := graph.Quo(group, p.Groups.Lanes)
-	// Every device offers the draw that lies at this place on it, and all take the owner's.
+	// Each device offers its draw at this place, and all take that of the device that has the member.
 	mine := population.At(n.tile(tile.Rem(p.Groups.PerDevice)), group.Rem(p.Groups.Lanes))
 	draw := graph.MapTree(func(a *graph.Array) *graph.Array {
 		if p.Groups.Alone {
@@ -196,11 +195,11 @@ func (p *Program) best(s State, fitness *graph.Array, n noise) Best {
 	return Best{genome, value, s.Generation, s.Observed.Scale()}
 }
 
-// noise is what was drawn for the groups of the population.
+// noise holds the draws of the population's groups.
 type noise struct {
 	population.Draws
 	tile func(tile *graph.Array) any // the draws of one tile of this device, leaves [lanes, …]
-	rows any                         // stored draws, leaves [PerDevice+1, lanes, …]; nil where noise is regenerated
+	rows any                         // stored draws, leaves [PerDevice+1, lanes, …]; nil if noise is regenerated
 }
 
 func (p *Program) storedNoise(in Inputs, rows any) noise {
@@ -216,34 +215,30 @@ func (p *Program) regeneratedNoise(s State, in Inputs, keys memberKeys) noise {
 	}, nil}
 }
 
-// buffers are for the results of all tiles.
+// buffers returns zeros for the results of all tiles.
 func (p *Program) buffers() tileResult {
 	lanes, sides := p.Groups.Lanes, p.Strategy.GroupSize()
 	nothing := p.Rollout.Nothing()
 	t := tileResult{Draws: graph.None{}}
 	t.Observed, nothing.Observed = population.RowsLike(p.Groups, observedOf(nothing.Observed)), nil
-	t.Summary = graph.MapTree(func(a *graph.Array) *graph.Array {
-		return p.Groups.Rows(a.DType(), append([]int{sides, lanes}, a.Dims()...)...)
-	}, nothing)
+	t.Summary = population.RowsLike(p.Groups, population.ZeroRows(sides, population.ZeroRows(lanes, nothing)))
 	if !p.regenerate {
 		t.Draws = p.drawBuffers()
 	}
 	return t
 }
 
-// drawBuffers are for the draws of all tiles.
+// drawBuffers returns zeros for the draws of all tiles.
 func (p *Program) drawBuffers() any {
-	return graph.MapTree(func(a *graph.Array) *graph.Array {
-		return p.Groups.Rows(a.DType(), append([]int{p.Groups.Lanes}, a.Dims()...)...)
-	}, p.draw)
+	return population.RowsLike(p.Groups, population.ZeroRows(p.Groups.Lanes, p.draw))
 }
 
-// gather returns what the whole population reached, given each tile's results.
+// gather returns the results of the whole population, given each tile's.
 func (p *Program) gather(rows Results) Results {
 	return Results{graph.MapTree(p.inOrder, rows.Summary), rows.Observed.fold(p.Groups)}
 }
 
-// inOrder gathers what is known of each member, [PerDevice+1, sides, lanes, …], in member order and without padding.
+// inOrder gathers rows of all devices, [PerDevice+1, sides, lanes, …], in member order and without padding.
 func (p *Program) inOrder(rows *graph.Array) *graph.Array {
 	all := p.Groups.Gather(rows).MoveAxis(1, 0).MergeAxes(1, 2) // [sides, tiles·lanes, …]
 	return graph.Once(graph.SliceAxis(all, 1, 0, p.Groups.Items).MergeAxes(0, 2))
@@ -260,11 +255,11 @@ func (r Results) metrics() *graph.Array {
 	return graph.Stack(rows, 0)
 }
 
-// members is the population's size.
+// members returns the population's size.
 func (p *Program) members() int { return p.Groups.Items * p.Strategy.GroupSize() }
 
 // policy returns the policy that evolves, without the normalisation of observations.
-func (p *Program) policy() policy.Policy { return policy.Behind(p.Rollout.Policy) }
+func (p *Program) policy() policy.Policy { return policy.Unwrap(p.Rollout.Policy) }
 
 // genome returns the genome of a policy's parameters.
 func (p *Program) genome(params any) any {
@@ -282,7 +277,7 @@ func (p *Program) Member(genome any, scale Scaling) any {
 	return scale.params(genome)
 }
 
-// Bind returns the program with its inputs in the place of the settings.
+// Bind returns the program with its inputs instead of the settings.
 func (p *Program) Bind(in Inputs) *Program {
 	bound := *p
 	bound.Rollout = p.Rollout.Bound(in.Settings)
@@ -290,8 +285,8 @@ func (p *Program) Bind(in Inputs) *Program {
 	return &bound
 }
 
-// Ask, Evaluate and Tell are the parts of Run as programs of their own; see evolve's Phases. Ask returns the draws of
-// this device's groups, leaves [PerDevice+1, lanes, …].
+// Ask, Evaluate and Tell are the parts of Run as separate programs, for profiles. Ask returns the draws of this
+// device's groups, leaves [PerDevice+1, lanes, …].
 func (p *Program) Ask(s State, in Inputs) any {
 	p = p.Bind(in)
 	keys := p.keys(s)
@@ -300,7 +295,7 @@ func (p *Program) Ask(s State, in Inputs) any {
 	})
 }
 
-// Evaluate returns what the whole population reached with draws as Ask returns them.
+// Evaluate returns the results of the whole population, given draws as Ask returns them.
 func (p *Program) Evaluate(s State, in Inputs, draws any) Results {
 	p = p.Bind(in)
 	keys := p.keys(s)
@@ -315,7 +310,7 @@ func (p *Program) Tell(s State, in Inputs, draws any, results Results) State {
 	return p.tell(s, in, p.keys(s), p.storedNoise(in, draws), results)
 }
 
-// Cost counts the work of a traced generation on one device: the loop over tiles runs so many times.
+// Cost counts the work of a traced generation on one device with a number of tiles.
 func Cost(traced *graph.Program, tiles int) graph.Cost {
 	return traced.Graph.Cost(func(loop *graph.Node) int {
 		if loop.LoopName() == population.TilesLoop {

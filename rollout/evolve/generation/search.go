@@ -1,5 +1,5 @@
-// Package generation holds what all kinds of evolution share: the settings of a search, and its generation as one
-// compiled program: ask, evaluate, tell.
+// Package generation is shared by all kinds of evolution: the settings of a search, and its generation as one compiled
+// program: ask, evaluate, tell.
 package generation
 
 import (
@@ -20,29 +20,34 @@ import (
 // otherwise.
 type Search struct {
 	run.Playing
-	Strategy    string `set:"strategy" help:"how the next population comes about"`
-	Population  int    `set:"pop" short:"p" help:"members of the population"` // a multiple of the strategy's GroupSize
-	Generations int    `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823" help:"generations at most"`
-	// HallOfFame is the number of members that are kept as the best of the whole run, or "auto"; see Hall.
-	HallOfFame string `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto" help:"members that are kept as the best of the whole run, from the best of each generation, and judged at its end; auto: 4, none of networks\nabove 65536 parameters"`
+	Strategy    string   `set:"strategy" help:"algorithm that makes the next population"`
+	Population  int      `set:"pop" short:"p" help:"members of the population"`
+	Generations int      `set:"generations" short:"g" program:"no" resume:"any" min:"1" max:"1073741823"`
+	_           struct{} `help:"generations at most"`
+	// HallOfFame is the number of places in the hall of fame, or "auto"; see Hall.
+	HallOfFame string   `set:"hall-of-fame" number:"" wants:"a number of members from 0 to 1000, or auto"`
+	_          struct{} `help:"members that are kept as the best of the whole run, from the best of each generation,"`
+	_          struct{} `help:"and judged at its end; auto: 4, none of networks above 65536 parameters"`
 	run.Planning
-	// Tile is the number of members that play together on one device, a multiple of GroupSize; 0: chosen. LanesLast and
-	// Unroll (0: chosen) are the rest of the layout; see plan.Plan. Results depend on these three in the last digits,
-	// and do not depend on Devices.
-	Tile      int  `set:"tile" help:"members that play together on a device; 0 to choose"`
-	LanesLast bool `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
-	Unroll    int  `set:"unroll" min:"1" max:"64" zero:"the default" help:"steps in one turn of the loop; 0 to choose"`
-	// VectorWidth is plan.Plan's; 0: chosen.
-	VectorWidth int `set:"vector-width" min:"128" max:"4096" zero:"the default" help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
-	// checked holds what was found when this Search, or one that it was copied from, was last checked; nil: nothing is
-	// kept.
+	// Tile is the number of members that play together on one device, a multiple of GroupSize. It, LanesLast, Unroll
+	// and VectorWidth are the layout (plan.Plan); 0: chosen. Results depend on Tile, LanesLast and Unroll in the last
+	// digits, and do not depend on Devices.
+	Tile        int      `set:"tile" help:"members that play together on a device; 0 to choose"`
+	LanesLast   bool     `set:"lanes-last" help:"keep the members on the last axis; goes with --tile"`
+	Unroll      int      `set:"unroll" min:"1" max:"64" zero:"the default"`
+	_           struct{} `help:"steps in one turn of the loop; 0 to choose"`
+	VectorWidth int      `set:"vector-width" min:"128" max:"4096" zero:"the default"`
+	_           struct{} `help:"width in bits of the vectors that the compiler prefers on cpu; 0 to choose"`
+	// checked caches the last check of this Search or a copy of it; nil: no cache.
 	checked *atomic.Pointer[Setup]
 }
 
 // MigrationSettings are the settings of searches whose best members travel to other searches.
 type MigrationSettings struct {
-	MigrateEvery int `set:"migrate-every" program:"no" min:"0" max:"1073741823" help:"generations from one migration to the next; 0: nobody migrates"`
-	Migrants     int `set:"migrants" min:"1" max:"4096" help:"members that leave an island in a migration, and arrive at most"`
+	MigrateEvery int      `set:"migrate-every" program:"no" min:"0" max:"1073741823"`
+	_            struct{} `help:"generations from one migration to the next; 0: nobody migrates"`
+	Migrants     int      `set:"migrants" min:"1" max:"4096"`
+	_            struct{} `help:"members that leave an island in a migration, and arrive at most"`
 }
 
 // DefaultMigration sends 5 members every 10 generations.
@@ -59,12 +64,12 @@ func DefaultSearch() Search {
 }
 
 const (
-	// MaxPopulation is the largest number up to which float32 counts members one by one, as the ranks do.
+	// MaxPopulation is the largest population: float32 has all whole numbers up to it, which ranks need.
 	MaxPopulation = 1 << 24
 	maxUnroll     = 64
 )
 
-// auto is the HallOfFame that stands for the usual one.
+// auto is the HallOfFame of usualHall places.
 const auto = "auto"
 
 // Parts returns the strategy and the policy.
@@ -97,12 +102,12 @@ func (c *Search) NormalizedRollout() (*episode.Rollout, error) {
 // Last returns the number of generations.
 func (c *Search) Last() int64 { return int64(c.Generations) }
 
-// Setup says what is run.
+// Setup describes the run.
 func (c *Search) Setup() string {
 	return fmt.Sprintf("%d x %s, %s, %d steps, seed %d", c.Population, c.Policy, c.Strategy, c.Steps, c.Seed)
 }
 
-// Purpose says in a few words what the search's program is for: all that its shapes depend on.
+// Purpose describes the program: all that its shapes depend on.
 func (c *Search) Purpose() string {
 	text := fmt.Sprintf("evolve %s, %d x %s, %s, %d steps", c.Env, c.Population, c.Policy, c.Strategy, c.Steps)
 	if c.Episodes > 1 {
@@ -120,7 +125,7 @@ func (c *Search) Purpose() string {
 	return text
 }
 
-// Given lists the settings that say how to lay the population out.
+// Given lists the settings that fix the layout.
 func (c *Search) Given() (names []string) {
 	for _, s := range []struct {
 		name string
@@ -144,7 +149,7 @@ func (c *Search) checkParted() error {
 	return nil
 }
 
-// check finds the first setting that is out of range; s is the strategy that the search names.
+// check refuses a setting that is out of range. s is the strategy of the search.
 func (c *Search) check(s strategy.Strategy) error {
 	least := s.GroupSize()
 	if b, ok := s.(strategy.Bounded); ok {
@@ -190,14 +195,14 @@ func (c *Search) checkMembers(key string, members, least, groupSize int) error {
 }
 
 const (
-	// usualHall is the number of places of a hall of fame whose size nobody gave. It is 0 for members of more than
-	// usualHallParams parameters: all places together are as large as so many members.
+	// usualHall is the number of places with "auto". It is 0 for members of more than usualHallParams parameters, since
+	// each place takes the memory of a member.
 	usualHall       = 4
 	usualHallParams = 1 << 16
 	maxHall         = 1000
 )
 
-// places returns the number of places in the hall of fame, for members of so many parameters.
+// places returns the number of places in the hall of fame, given the number of a member's parameters.
 func (c *Search) places(params int) (int, error) {
 	if c.HallOfFame == auto || c.HallOfFame == "" {
 		if params > usualHallParams {

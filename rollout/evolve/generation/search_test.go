@@ -17,8 +17,7 @@ func check(c *Search, on plan.Machine) error {
 	return err
 }
 
-// What is kept of a config that was checked is not taken for a config that changed since, nor does one run's machine
-// show in another's.
+// The cached check of a config does not apply after a change of the config, nor on another machine.
 func TestChecksFollowTheConfig(t *testing.T) {
 	c := DefaultSearch()
 	small := plan.Machine{Devices: 1, Free: 1 << 16}

@@ -14,40 +14,40 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// LargeMember is the number of a member's parameters from which on the first state is computed on the devices.
+// LargeMember is the number of parameters from which the first state is computed on the devices.
 const LargeMember = 1 << 18
 
-// Options say what a kind of run asks of a generation beyond the settings of a Search. The zero value asks for nothing.
+// Options are the options of a generation that depend on the kind of run.
 type Options struct {
 	NormalizeObservations bool // see policy.Normalizing
 	DeviceKeys            bool // see Program.keys
-	// Migrants is the number of members that leave, and arrive at most, in a migration among so many Islands; 0: nobody
-	// migrates.
+	// Migrants is the number of members that leave an island, and the most that arrive, in a migration; 0: no
+	// migration.
 	Migrants, Islands int
 	Alone             bool // each device has a population of its own; see population.Tiles.Alone
 }
 
-// Setup is a checked search, what it names, and how its population is laid out on a machine.
+// Setup is a checked search, with its strategy and policy, and the layout of its population on a machine.
 type Setup struct {
 	Search   Search
 	Options  Options
 	Rollout  *episode.Rollout // without the layout
 	Strategy strategy.Strategy
-	Params   int // numbers of one member
+	Params   int // of one member
 	Machine  plan.Machine
 	Groups   population.Tiles // the population's groups, cut over the devices
 	Layout   plan.Plan
 	// Regenerate makes tell draw noise again from its keys instead of storing it from ask to tell.
 	Regenerate     bool
 	mustRegenerate bool // the compiled program with stored noise took more memory than allowed
-	read           int  // bytes that a step of an episode reads of a member
+	read           int  // bytes that a step of an episode reads for each member
 	sizes          sizes
-	shared         bool            // members are played without forming the matrices that they share
-	late           *sync.WaitGroup // measurements that nobody waits for any more
+	shared         bool            // members are played without forming their matrices
+	late           *sync.WaitGroup // measurements that still run after their deadline
 }
 
-// NewSetup checks the search and cuts the population for a machine. Its first mistake is a *settings.Error: unknown
-// names, numbers out of range, more memory than the machine has free.
+// NewSetup checks the search and lays its population out on a machine. It returns the first mistake, a *settings.Error:
+// unknown names, numbers out of range, more memory than the machine has free.
 func (c *Search) NewSetup(o Options, on plan.Machine) (*Setup, error) {
 	x, err := c.named(o, on.Devices)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *Search) NewSetup(o Options, on plan.Machine) (*Setup, error) {
 	return x, x.Fit()
 }
 
-// named returns what the search names, checked and counted, for any machine of so many devices (0: unknown). It is kept
-// with the search, so that a run that starts does not repeat the work of the check before.
+// named returns the Setup without a layout, for any machine with a number of devices (0: unknown). The search caches
+// it, so that the start of a run does not repeat the check before.
 func (c *Search) named(o Options, devices int) (*Setup, error) {
 	search := c.Clone()
 	search.checked = nil
@@ -96,7 +96,7 @@ func (c *Search) named(o Options, devices int) (*Setup, error) {
 	if err := c.CheckDevices(devices); err != nil {
 		return nil, err
 	}
-	if x.Params, err = policy.Size(policy.Behind(x.Rollout.Policy)); err != nil {
+	if x.Params, err = policy.Size(policy.Unwrap(x.Rollout.Policy)); err != nil {
 		return nil, err
 	}
 	if err := x.checkMigration(); err != nil {
@@ -116,7 +116,7 @@ func (x *Setup) clone() *Setup {
 	return &clone
 }
 
-// CheckDevices refuses more devices than a machine has; 0 where that is unknown.
+// CheckDevices refuses more devices than a machine has (0: unknown).
 func (c *Search) CheckDevices(devices int) error {
 	if devices > 0 && c.Devices > devices {
 		return settings.Wrong("devices", c.Devices, "at most the %d that the backend was opened with", devices)
@@ -124,10 +124,10 @@ func (c *Search) CheckDevices(devices int) error {
 	return nil
 }
 
-// Purpose says in a few words what the program is for.
+// Purpose describes the program.
 func (x *Setup) Purpose() string { return Purpose(&x.Search, x.Options) }
 
-// Purpose says in a few words what the program of a search with options is for.
+// Purpose describes the program of a search with options.
 func Purpose(c *Search, o Options) string {
 	if o.NormalizeObservations {
 		return c.Purpose() + ", normalized observations"
@@ -135,10 +135,10 @@ func Purpose(c *Search, o Options) string {
 	return c.Purpose()
 }
 
-// Wait waits for measurements that still run after their deadline. The backend must stay open until then.
+// Wait waits for measurements that still run after their deadline. Until then the backend must stay open.
 func (x *Setup) Wait() { x.late.Wait() }
 
-// Chosen returns the settings that the plan has chosen, by name.
+// Chosen returns the settings of the chosen layout, by name.
 func (x *Setup) Chosen() settings.Values {
 	return settings.Values{"tile": x.Layout.Tile, "lanes-last": x.Layout.LanesLast, "unroll": x.Layout.Unroll,
 		"vector-width": x.Layout.VectorWidth}
@@ -164,7 +164,7 @@ func (x *Setup) Program() (*Program, error) {
 	})
 }
 
-// Inputs returns the inputs of the program; tiles is the number of tiles of a device.
+// Inputs returns the inputs of the program, given the number of tiles of a device.
 func (x *Setup) Inputs(tiles int) Inputs {
 	in := Inputs{Settings: settings.Inputs(x.Strategy, "strategy."), Tiles: graph.Of(int32(tiles))}
 	for name, a := range x.Rollout.Inputs() {

@@ -21,7 +21,7 @@ func sharing(spec string) Search {
 	return c
 }
 
-// Members that share their matrices reach what they reach when these are formed.
+// Members with shared matrices have the results of members whose matrices are formed.
 func TestSharedMembersPlayAsFormedOnes(t *testing.T) {
 	b := xlatest.Open(t, 1)
 	specs := []string{"gru:5", "mlp:17,9"}

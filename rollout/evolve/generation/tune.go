@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	// PlanFormat changes when what a stored plan says, or how it is chosen, changes.
+	// PlanFormat changes when the content of a stored plan, or the way to choose, changes.
 	PlanFormat = 1
-	// tuneSteps are the environment steps of the measured program.
+	// tuneSteps is the number of environment steps in the measured program.
 	tuneSteps = 200
-	// tuneTime is the time that a compiled candidate runs for.
+	// tuneTime is how long a compiled candidate is measured.
 	tuneTime = 60 * time.Millisecond
 )
 
-// Choose chooses the plan for a backend and lays the population out by it.
+// Choose chooses the plan for a backend and sets the layout.
 func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
 	c := &x.Search
-	_, chosen, err := plan.Choosing[plan.Plan]{
+	_, chosen, err := plan.Chooser[plan.Plan]{
 		Tune: c.Tune, Given: len(c.Given()) > 0, Rule: x.Layout, Backend: b, Purpose: x.Purpose(), Format: PlanFormat,
 		Words: plan.Plan.Layout, Take: x.take, Tuner: func(full bool) *plan.Tuner[plan.Plan] {
 			return x.Tuner(b, full)
@@ -32,7 +32,7 @@ func (x *Setup) Choose(b xlabridge.Backend) (plan.Choice, error) {
 	return chosen, err
 }
 
-// take lays the population out by a stored or measured plan, if that is possible and fits in memory.
+// take sets the layout of a stored or measured plan, if it is possible and fits in memory.
 func (x *Setup) take(layout plan.Plan) bool {
 	group := x.Strategy.GroupSize()
 	possible := layout.Tile >= group && layout.Tile%group == 0 && layout.Tile <= MaxPopulation &&
@@ -51,10 +51,10 @@ func (x *Setup) take(layout plan.Plan) bool {
 	return false
 }
 
-// Tuner measures candidates on one tile, on one device, so that the best does not depend on the number of devices. It
-// compares how long all cores of the machine would take for the population's first 200 steps, without ask and tell.
+// Tuner measures candidates with one tile on one device, so that the choice does not depend on the number of devices.
+// It compares the time of all cores for the population's first 200 steps, without ask and tell.
 func (x *Setup) Tuner(b xlabridge.Backend, full bool) *plan.Tuner[plan.Plan] {
-	frozen := *x // what is still measured at the deadline goes on with this
+	frozen := *x // for measurements that run past the deadline
 	t := &plan.Tuner[plan.Plan]{Late: x.late, Stages: x.stages(full)}
 	t.Measure = func(layout plan.Plan) (float64, error) {
 		seconds, err := frozen.compileAndRun(b, layout, func() bool { return time.Now().After(t.Deadline) })
@@ -71,7 +71,7 @@ func (x *Setup) onAllCores(layout plan.Plan, seconds float64) float64 {
 
 func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 	tiling := x.tiling()
-	// One tile for each core, where there are fewer tiles than cores.
+	// One tile for each core, if there are fewer tiles than cores.
 	manyCores := func(best plan.Plan) []plan.Plan {
 		one := tiling.AtMost(max(plan.TileLeast, x.Search.Population/max(1, x.Machine.Cores)))
 		if one >= best.Tile {
@@ -84,7 +84,7 @@ func (x *Setup) stages(full bool) []plan.Stage[plan.Plan] {
 		other := best
 		other.LanesLast = !best.LanesLast
 		wide := other
-		// Unrolled products read each weight once for all lanes, which small tiles do not gain from.
+		// Unrolled products read each weight once for all lanes, which pays for large tiles.
 		wide.Tile = tiling.AtMost(plan.TileMost)
 		return []plan.Plan{other, wide}
 	}
@@ -175,7 +175,7 @@ func (x *Setup) compileAndRun(b xlabridge.Backend, layout plan.Plan, over func()
 	})
 }
 
-// arbitrary returns numbers between -1 and 1 that differ. They need not be random.
+// arbitrary returns different numbers between -1 and 1.
 func arbitrary(s graph.Shape) *graph.Array {
 	z := make([]float32, s.Size())
 	x := uint32(1)

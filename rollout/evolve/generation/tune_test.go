@@ -10,7 +10,7 @@ import (
 	"xlarun/xlabridge"
 )
 
-// tunerWith is a tuner over the default experiment, on so many cores, whose measurements (of one tile) are a function.
+// tunerWith returns a tuner for the default experiment on a number of cores. Measurements of one tile are a function.
 func tunerWith(t *testing.T, cores int,
 	measure func(plan.Plan) (float64, error)) (*Setup, *plan.Tuner[plan.Plan]) {
 	t.Helper()
@@ -26,7 +26,7 @@ func tunerWith(t *testing.T, cores int,
 	return x, tu
 }
 
-// The tuner walks to the best neighbour, stage by stage, and keeps to the first among near ones.
+// The tuner moves to the best neighbour, stage by stage, and keeps the first of nearly equal ones.
 func TestTunerTakesTheFastest(t *testing.T) {
 	x, tu := tunerWith(t, 0, func(p plan.Plan) (float64, error) {
 		seconds := float64(p.Tile)
@@ -52,7 +52,7 @@ func TestTunerTakesTheFastest(t *testing.T) {
 	}
 }
 
-// A machine of many cores plays more tiles at a time, and what counts is when the last of them ends.
+// A machine with many cores plays more tiles at a time. The time of the last one counts.
 func TestTunerKeepsAllCoresBusy(t *testing.T) {
 	for cores, want := range map[int]int{1: 128, 2: 128, 4: 64, 8: 32, 16: 16, 64: 8} {
 		x, tu := tunerWith(t, cores, func(p plan.Plan) (float64, error) { return float64(34 + p.Tile), nil })

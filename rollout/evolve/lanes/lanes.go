@@ -1,4 +1,4 @@
-// Package lanes runs several searches at once, in one program.
+// Package lanes runs several searches at once in one program.
 package lanes
 
 import (
@@ -13,9 +13,9 @@ import (
 	"xlarun/rollout/run"
 )
 
-// Program is the program of a generation of several searches at once, its lanes, each with a state and Numbers of its
-// own. A tile of lanes is vmapped; tiles are cut over the devices. What a lane computes depends neither on the other
-// lanes nor on their number.
+// Program is the program of a generation of several searches, its lanes. Each has a state and may have Numbers of its
+// own. A tile of lanes is vmapped; tiles are cut over the devices. A lane's results depend neither on the other lanes
+// nor on their number.
 type Program struct {
 	Search *generation.Program // of one lane, its population on one device
 	Cut    population.Tiles    // the lanes
@@ -23,25 +23,24 @@ type Program struct {
 	inputs Inputs
 }
 
-// State is what the searches hand from one generation to the next.
+// State is the carry of the searches from one generation to the next.
 type State struct {
 	Lanes generation.State        // leaves [lanes, …]
-	Each  map[string]*graph.Array // f32[lanes], by name: the Numbers of which each search has its own
+	Each  map[string]*graph.Array // f32[lanes], by name: Numbers that differ between searches
 }
 
 // Inputs are the inputs of the program.
 type Inputs struct {
-	Settings map[string]*graph.Array // f32[], by name: the Numbers that all searches share
+	Settings map[string]*graph.Array // f32[], by name: Numbers that all searches share
 	Tiles    *graph.Array            // i32[]: tiles of lanes of a device; see population.Each
 	Own      *graph.Array            // i32[]: tiles of one search's population
 }
 
-// tileMembers is the number of members of all lanes of a tile together that keeps a core busy; an accelerator takes all
-// lanes at once.
+// tileMembers is the number of members, of all lanes of a tile together, that keeps a core busy.
 const tileMembers = 256
 
 // Tile returns the number of lanes that are vmapped together. It depends on the search and the kind of device alone, so
-// that a lane computes the same among few and many.
+// that a lane's results do not depend on the number of lanes.
 func Tile(x *generation.Setup) int {
 	members := x.Layout.Tile * x.Search.Episodes
 	if x.Machine.Accelerator {
@@ -50,8 +49,8 @@ func Tile(x *generation.Setup) int {
 	return min(max(1, tileMembers/members), 64)
 }
 
-// New returns the program of n searches, cut over devices in tiles of tile lanes. x is the setup of one search, with
-// Options.Alone.
+// New returns the program of n searches, cut over the devices in tiles of `tile` lanes. x is the setup of one search,
+// with Options.Alone.
 func New(x *generation.Setup, n, tile, devices int) (*Program, error) {
 	tiles := (n + tile - 1) / tile
 	l := &Program{Cut: population.CutTiles(n, tile, min(devices, tiles)), Layout: x.Layout}
@@ -65,7 +64,7 @@ func New(x *generation.Setup, n, tile, devices int) (*Program, error) {
 	return l, nil
 }
 
-// Shared returns the inputs, without the Numbers of which each lane has its own.
+// Shared returns the inputs, without Numbers that differ between lanes.
 func (l *Program) Shared(each map[string][]float64) Inputs {
 	in := l.inputs
 	in.Settings = maps.Clone(in.Settings)
@@ -75,7 +74,7 @@ func (l *Program) Shared(each map[string][]float64) Inputs {
 	return in
 }
 
-// Start returns the first states of all lanes, with the Numbers that each has of its own.
+// Start returns the first states of all lanes, given the Numbers that differ between lanes.
 func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key) State {
 	n := l.Cut.Items
 	s := State{Each: map[string]*graph.Array{}}
@@ -96,31 +95,31 @@ func (l *Program) Start(each map[string][]float64, key func(lane int) random.Key
 	return s
 }
 
-// Run is a generation of all lanes: the next state, and each lane's numbers as generation.Program.Run returns them,
+// Run is a generation of all lanes. It returns the next state, and the numbers of generation.Program.Run for each lane,
 // f32[lanes, 3+reports, population].
 func (l *Program) Run(s State, in Inputs) (State, *graph.Array) {
 	type results = graph.Pair[generation.State, *graph.Array]
 	next, numbers := population.Map(l.Cut, in.Tiles, func(lane *graph.Array) results {
-		own := maps.Clone(in.Settings)
-		maps.Copy(own, population.At(s.Each, lane))
-		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), generation.Inputs{Settings: own, Tiles: in.Own}))
+		inputs := generation.Inputs{Settings: maps.Clone(in.Settings), Tiles: in.Own}
+		maps.Copy(inputs.Settings, population.At(s.Each, lane))
+		return graph.PairOf(l.Search.Run(population.At(s.Lanes, lane), inputs))
 	}).Unpack()
 	return State{next, s.Each}, numbers
 }
 
-// Snapshot returns the snapshot of one lane's search, as a run of its own has it.
+// Snapshot returns the snapshot of one lane, as a run of its search alone would have it.
 func Snapshot(s run.Snapshot, lane int) (run.Snapshot, error) {
 	one := run.Snapshot{Step: s.Step, Arrays: map[string]*graph.Array{}}
 	for name, a := range s.Arrays {
-		own, ok := strings.CutPrefix(name, "lanes.")
-		if !ok || strings.HasPrefix(own, "migration.") {
+		inner, ok := strings.CutPrefix(name, "lanes.")
+		if !ok || strings.HasPrefix(inner, "migration.") {
 			continue
 		}
 		row, err := graph.Eval(a.Index(lane))
 		if err != nil {
 			return one, err
 		}
-		one.Arrays[own] = row
+		one.Arrays[inner] = row
 	}
 	return one, nil
 }

@@ -16,10 +16,10 @@ import (
 	"xlarun/xlabridge"
 )
 
-// MaxLanes is the number of lanes that are computed at a time; more of them wait for their turn.
+// MaxLanes is the largest number of lanes that run at a time. More lanes wait.
 const MaxLanes = 1024
 
-// trials are lanes under way, a part of them at a time.
+// trials implements run.Lanes.
 type trials struct {
 	search   *generation.Search
 	patience generation.PatienceSettings
@@ -44,9 +44,8 @@ func Numbers(c *generation.Search) (names []string) {
 	return names
 }
 
-// Open implements run.Laned: searches are lanes of one program, tile by tile. A lane depends neither on the others nor
-// on the devices: to the byte it is the run of its own, with the same --tile on one device. A test holds that for all
-// strategies. The program is compiled when the first lanes are run.
+// Open implements run.Laned: searches are lanes of one program. To the byte, a lane has the results of a run of its own
+// with the same --tile on one device; a test checks it for all strategies. The program is compiled by the first Run.
 func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patience generation.PatienceSettings,
 	names []string, most int) (run.Lanes, error) {
 	known := Numbers(c)
@@ -69,7 +68,7 @@ func Open(b xlabridge.Backend, c *generation.Search, o generation.Options, patie
 	tile := Tile(x)
 	width := tile
 	for width < most && width < MaxLanes {
-		width *= 2 // few widths, so that few programs are compiled
+		width *= 2 // few widths need few programs
 	}
 	l, err := New(x, width, tile, devices)
 	if err != nil {
@@ -120,7 +119,7 @@ func (t *trials) Close() error {
 	return t.loop.Close()
 }
 
-// run runs at most as many searches as there are lanes; the other lanes repeat the last search.
+// run runs at most as many searches as there are lanes. Unused lanes repeat the last search.
 func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane int, m run.Metrics) bool) error {
 	if err := t.start(batch); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (t *trials) run(ctx context.Context, batch []run.Lane, onMetrics func(lane 
 	return nil
 }
 
-// start puts the first states of searches on the devices; the program is compiled once.
+// start puts the first states of searches on the devices. The first call compiles the program.
 func (t *trials) start(batch []run.Lane) error {
 	width := t.lanes.Cut.Items
 	each := map[string][]float64{}
@@ -193,9 +192,9 @@ func (t *trials) start(batch []run.Lane) error {
 	return t.loop.Restore(s)
 }
 
-// check finds the first lane whose own Numbers are not possible.
+// check refuses lanes whose Numbers are missing or out of range.
 func check(c *generation.Search, names []string, all []run.Lane) error {
-	most := map[string][2]float64{}
+	values := map[string][]float64{}
 	for i, lane := range all {
 		if len(lane.Numbers) != len(names) {
 			return fmt.Errorf("lane %d has %d numbers of its own, wants %d: give all the same", i, len(lane.Numbers),
@@ -206,29 +205,21 @@ func check(c *generation.Search, names []string, all []run.Lane) error {
 			if !ok {
 				return fmt.Errorf("lane %d has no %s of its own: give all the same", i, name)
 			}
-			ends, seen := most[name]
-			switch {
-			case x != x: // neither bound would be it
-				ends = [2]float64{x, x}
-			case !seen:
-				ends = [2]float64{x, x}
-			default:
-				ends = [2]float64{min(ends[0], x), max(ends[1], x)}
-			}
-			most[name] = ends
+			values[name] = append(values[name], x)
 		}
 	}
 	for _, p := range c.Parts() {
 		f, _ := settings.Lookup(c, p.Name)
-		for end := range 2 { // the ranges of settings are intervals
-			own := c.Parted.Under(p.Name + ".")
-			for name, ends := range most {
+		// Ranges of settings are intervals, so the ends suffice. With a NaN, both ends are NaN.
+		for _, end := range []func([]float64) float64{slices.Min[[]float64], slices.Max[[]float64]} {
+			parted := c.Parted.Under(p.Name + ".")
+			for name, x := range values {
 				if inner, ok := strings.CutPrefix(name, p.Name+"."); ok {
-					own[inner] = ends[end]
+					parted[inner] = end(x)
 				}
 			}
 			if chosen, ok := p.Choices[settings.Choice(f.Text())]; ok {
-				if err := own.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
+				if err := parted.Apply(chosen, "the "+p.Name+" "+f.Text(), p.Name+"."); err != nil {
 					return err
 				}
 			}

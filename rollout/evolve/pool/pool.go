@@ -1,4 +1,4 @@
-// Package pool is a folder through which islands that are processes of their own exchange members.
+// Package pool exchanges members between islands that are separate processes, through a folder.
 package pool
 
 import (
@@ -18,14 +18,14 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Pool is the folder migration_pool in the folder that islands share. An island writes its best members into
+// Pool is the folder migration_pool in the folder that islands share. An island writes its best members to
 // island-NAME/gen-N/members.safetensors, under a temporary name first, so that an entry is complete or absent. It reads
-// whatever entries of others there are. No island waits for another.
+// the entries of other islands that exist. No island waits for another.
 type Pool struct {
 	dir     string
 	island  string
 	members string          // environment and network of the members; others are skipped
-	taken   map[string]bool // members that have come, by island, generation and place
+	taken   map[string]bool // members that have arrived; see Member.id
 	skipped map[string]bool // entries that were skipped, by path
 	// Skipped are sentences about entries that could not be used.
 	Skipped []string
@@ -40,7 +40,7 @@ const (
 	largestEntry = 1 << 32
 )
 
-// Member is a member of a pool: its island, the generation in which it left, and its rank among the island's best.
+// Member is a member in the pool: its island, the generation in which it left, and its rank among the island's best.
 type Member struct {
 	From       string             `json:"from"`
 	Generation int64              `json:"from_generation"`
@@ -57,8 +57,7 @@ type Entry struct {
 	Descent *graph.Array // f32[k, islands]
 }
 
-// New returns the pool in a folder that islands share. members says what environment and network the island's members
-// are of.
+// New returns the pool in a folder that islands share. members names the environment and the network of the members.
 func New(dir, island, members string) *Pool {
 	return &Pool{dir: filepath.Join(dir, folderName), island: island, members: members, taken: map[string]bool{},
 		skipped: map[string]bool{}}
@@ -68,7 +67,7 @@ func (p *Pool) entry(island string, generation int64) string {
 	return filepath.Join(p.dir, "island-"+island, fmt.Sprintf("gen-%d", generation))
 }
 
-// Open makes the island's folder and checks that the island can write there, before a run computes anything.
+// Open makes the island's folder and checks that the island can write there.
 func (p *Pool) Open() error {
 	folder := filepath.Dir(p.entry(p.island, 0))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -81,8 +80,8 @@ func (p *Pool) Open() error {
 	return os.Remove(try)
 }
 
-// CheckVacant makes the island's folder, and refuses one that holds members of an earlier run. Other islands would take
-// those for newer than the members of this run.
+// CheckVacant makes the island's folder. It refuses one with members of an earlier run, because other islands would
+// take them for the newest ones.
 func (p *Pool) CheckVacant() error {
 	folder := filepath.Dir(p.entry(p.island, 0))
 	if err := os.MkdirAll(folder, 0o777); err != nil {
@@ -99,7 +98,7 @@ func (p *Pool) CheckVacant() error {
 	return nil
 }
 
-// Leave writes the members that leave in a generation; names are the islands of the shares, in their order.
+// Leave writes the members that leave in a generation. names are the islands of Entry.Descent, in order.
 func (p *Pool) Leave(generation int64, e Entry, names []string) (err error) {
 	to := p.entry(p.island, generation)
 	if err := os.MkdirAll(filepath.Dir(to), 0o777); err != nil {
@@ -124,19 +123,16 @@ func (p *Pool) Leave(generation int64, e Entry, names []string) (err error) {
 	if err := safetensors.Save(filepath.Join(temp, fileName), tree, metadata); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(to); err != nil {
-		return os.Rename(temp, to)
-	}
-	// The entry exists if a run resumes from an older checkpoint.
+	// The entry exists if the run was resumed from an older checkpoint.
 	if err := os.RemoveAll(to); err != nil {
 		return err
 	}
 	return os.Rename(temp, to)
 }
 
-// Arrive returns up to count members, chosen at random from the newest entries of all other islands, without those that
-// came before. size is the number of a member's parameters. An entry that cannot be used is skipped, with a sentence
-// the first time.
+// Arrive returns up to count members, chosen at random from the newest entries of all other islands, without members
+// that arrived before. size is the number of a member's parameters. An entry that cannot be used is skipped, and noted
+// in Skipped once.
 func (p *Pool) Arrive(count int, size int, draw *rand.Rand) []Member {
 	folders, _ := os.ReadDir(p.dir) // absent until an island has written an entry
 	var all []Member
@@ -240,7 +236,7 @@ func (p *Pool) read(island string, generation int64, size int) (all []Member, er
 			bad = bad || genome[j]-genome[j] != 0
 		}
 		if bad {
-			continue // an empty place, or no finite parameters
+			continue // an empty place, or parameters that are not finite
 		}
 		t := Member{From: island, Generation: generation, Place: i, Fitness: x, Genome: genome,
 			Descent: map[string]float64{}}

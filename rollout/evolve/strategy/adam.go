@@ -18,8 +18,8 @@ func newAdam(like *graph.Array) Adam {
 	return Adam{graph.Zeros(graph.ShapeOf(graph.Int32)), graph.ZerosLike(like), graph.ZerosLike(like)}
 }
 
-// step returns the change that ascends along the gradient, as evosax computes it. graph/optim multiplies by the
-// learning rate last, as optax does; its results differ in the last digit, so it does not take the place of this.
+// step returns the update that ascends along the gradient, as evosax computes it. It stands beside graph/optim because
+// that multiplies by the learning rate last, as optax does, and results differ in the last digit.
 func (a Adam) step(gradient, rate *graph.Array) (next Adam, update *graph.Array) {
 	mix := func(beta float32, old, x *graph.Array) *graph.Array {
 		return graph.Mul(beta, old).Add(graph.Mul(1-beta, x))

@@ -12,16 +12,17 @@ func init() {
 }
 
 // ARS is the augmented random search of Mania et al., "Simple random search provides a competitive approach to
-// reinforcement learning" (2018), with the formulas of evosax 0.3.2: antithetic pairs mean ± σ·z, of which those with
-// the best better member count, raw fitness over its standard deviation, Adam. Observations are not normalised.
-// Learning rate and sigma are OpenES's by default; evosax's, 0.001 and 1, hardly move a policy.
+// reinforcement learning" (2018), with the formulas of evosax 0.3.2: antithetic pairs mean ± σ·z, ranked by their
+// better member; only the best pairs count. The gradient uses raw fitness over its standard deviation, and Adam.
+// Observations are not normalised. The default learning rate and sigma are those of OpenES: evosax's, 0.001 and 1,
+// hardly move a policy.
 type ARS struct {
 	gaussian
 	EliteRatio float64 `set:"elite-ratio" above:"0" max:"1" help:"part of the pairs that count"`
 }
 
 // Tell makes one step of Adam along Σ (fitness₊ - fitness₋)·z / (elites · standard deviation of the elites' fitness). A
-// pair with a member whose fitness is not finite is no elite.
+// pair is no elite if a fitness is not finite.
 func (e *ARS) Tell(state any, v Evaluation, noise population.Draws) any {
 	return e.ascend(state.(GaussianState), sumOf(noise, e.weights(e.sides(v.Fitness)), nil))
 }

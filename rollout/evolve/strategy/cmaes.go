@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -13,24 +12,27 @@ func init() {
 	MustRegister("cmaes", func() Strategy { return &CMAES{Sigma: settings.Num(1)} })
 }
 
-// CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001) as Hansen's "The CMA
-// evolution strategy: a tutorial" (2016) writes it down, negative weights included, with the formulas and defaults of
-// evosax 0.3.2. Members are mean + σ·B·(D·z) of the covariance's eigenvectors B and the roots D of its eigenvalues.
+// CMAES is the covariance matrix adaptation evolution strategy of Hansen and Ostermeier (2001), with negative weights,
+// as in Hansen's "The CMA evolution strategy: a tutorial" (2016), with the formulas and defaults of evosax 0.3.2.
+// Members are mean + σ·B·(D·z), with the covariance's eigenvectors B and the roots D of its eigenvalues.
 //
-// The state has two matrices of n² numbers of n parameters. The eigendecomposition takes some 10·n³ steps on every
-// device; it is made every EigenEvery generations, and in between B and D are those of an older covariance, as the
-// tutorial allows. By default that is as many generations as change a tenth of the covariance, 0.1/(c1 + cmu) and 1 at
-// least: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax makes it in every
+// For n parameters, the state has two matrices of n² numbers. The eigendecomposition takes some 10·n³ steps on every
+// device. It is computed every EigenEvery generations. In between, B and D belong to an older covariance, as the
+// tutorial allows. By default that is the number of generations that change a tenth of the covariance, 0.1/(c1 + cmu),
+// at least 1: 1 for 10 parameters and 40 members, 7 for 100 and 256, 114 for 386 and 256. evosax decomposes in every
 // generation.
 type CMAES struct {
 	single
 	ranked
-	Vectors
+	normal[CMAESState]
 	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
-	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000" zero:"as many as change a tenth of the covariance" help:"generations from one eigendecomposition to the next; 0 for as many as change a tenth of the covariance"`
+	EigenEvery int             `set:"eigen-every" min:"1" max:"1000000"`
+	_          struct{}        `zero:"as many as change a tenth of the covariance"`
+	_          struct{}        `help:"generations from one eigendecomposition to the next; 0 for as many as change a"`
+	_          struct{}        `help:"tenth of the covariance"`
 }
 
-// CMAESState is what CMAES remembers between generations.
+// CMAESState is the state of CMAES.
 type CMAESState struct {
 	Mean       *graph.Array // f32[n]
 	Sigma      *graph.Array // f32[]: step size of the next generation
@@ -42,17 +44,14 @@ type CMAESState struct {
 	Told       *graph.Array // i32[]: generations so far
 }
 
+func (s CMAESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and the covariance of a ball.
 func (e *CMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero, eye := graph.ZerosLike(mean), graph.Eye(graph.Float32, mean.Dim(0))
 	return CMAESState{mean, e.Sigma.Array(), zero, zero, eye, eye, graph.OnesLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
-}
-
-// Sample draws z, standard normal.
-func (*CMAES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(CMAESState).Mean.Shape())
 }
 
 // Member returns mean + σ·B·(D·z).
@@ -66,12 +65,12 @@ func (e *CMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(CMAESState)
 	n := s.Mean.Dim(0)
 	r := recombine(v.Fitness.Dim(0), n, true)
-	w := r.weights.of(v.Fitness)
+	w := r.weights.apply(v.Fitness)
 	sum := sumOf(noise, w.Max(0), nil)
 	step, white := s.Basis.Dot(s.Scale.Mul(sum)), s.Basis.Dot(sum)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, white, s.Told)
 
-	// A negative weight is over the member's own length (equation 46): the covariance stays positive.
+	// A negative weight is divided by the member's squared length (equation 46), so that the covariance stays positive.
 	lengths := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
 	w = w.Mul(graph.Select(w.Ge(0), graph.OnesLike(w),
 		graph.Div(float32(n), lengths.Max(float32(1e-8)))))
@@ -103,7 +102,7 @@ func (e *CMAES) every(r recombination) int {
 	return max(1, int(math.Min(.1/(r.cOne+r.cMu), 1e6)))
 }
 
-// decompose returns eigenvectors and roots of eigenvalues: of the covariance where it is due, else the state's.
+// decompose returns eigenvectors and roots of eigenvalues: of the covariance if that is due, else the state's.
 func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	generations *graph.Array) (basis, scale *graph.Array) {
 	eigen := func() (basis, scale *graph.Array) {
@@ -113,7 +112,7 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	if every == 1 {
 		return eigen()
 	}
-	// A loop of at most one turn: Cond would read its predicate's value where nothing is traced.
+	// A loop of at most one iteration, because Cond reads its predicate's value outside of a trace.
 	type loop struct{ Due, Basis, Scale *graph.Array }
 	end := graph.While(func(l loop) *graph.Array { return l.Due }, func(loop) loop {
 		basis, scale := eigen()
@@ -122,5 +121,9 @@ func (e *CMAES) decompose(every int, covariance *graph.Array, s CMAESState,
 	return end.Basis, end.Scale
 }
 
-// Centre returns the mean.
-func (*CMAES) Centre(state any) any { return state.(CMAESState).Mean }
+// Immigrant is D⁻¹·Bᵀ·(genome - mean)/σ.
+func (*CMAES) Immigrant(state, genome any) any {
+	s := state.(CMAESState)
+	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.MatrixTranspose(s.Basis).Dot(offset).Div(s.Scale))
+}

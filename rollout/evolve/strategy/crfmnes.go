@@ -15,23 +15,25 @@ func init() {
 
 // CRFMNES is the fast moving natural evolution strategy of Nomura and Ono, "Fast moving natural evolution strategy for
 // high-dimensional problems" (2022), with the formulas and defaults of evosax 0.3.2: antithetic pairs mean ± σ·D·y with
-// y = (1 + v·vᵀ)^½·z, so that a covariance of n parameters is 2·n numbers and every generation a few sums over the
+// y = (1 + v·vᵀ)^½·z. So the covariance of n parameters is 2·n numbers, and a generation takes a few sums over the
 // pairs.
 type CRFMNES struct {
 	antithetic
-	Vectors
+	normal[CRFMNESState]
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
-// CRFMNESState is what CRFMNES remembers between generations.
+// CRFMNESState is the state of CRFMNES.
 type CRFMNESState struct {
 	Mean      *graph.Array // f32[n]
 	Sigma     *graph.Array // f32[]: step size of the next generation
 	SigmaPath *graph.Array // f32[n]: evolution path of the step size
 	Path      *graph.Array // f32[n]: evolution path of the covariance
 	Scale     *graph.Array // f32[n]: D, of product 1 with √(1 + v²)
-	V         *graph.Array // f32[n]: direction and, by its length, extent of the long axis
+	V         *graph.Array // f32[n]: the long axis
 }
+
+func (s CRFMNESState) mean() *graph.Array { return s.Mean }
 
 // Init starts at the genome with Sigma, D 1 and a random v of length about 1, which follows from the genome.
 func (e *CRFMNES) Init(genome any, _ int) any {
@@ -40,11 +42,6 @@ func (e *CRFMNES) Init(genome any, _ int) any {
 	v := random.Normal(random.FoldIn(random.New(0), graph.Bitcast(mean, graph.Uint32).Sum()), mean.Shape())
 	return CRFMNESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		v.Div(float32(math.Sqrt(float64(mean.Dim(0)))))}
-}
-
-// Sample draws z, standard normal.
-func (*CRFMNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(CRFMNESState).Mean.Shape())
 }
 
 // Member returns mean + σ·D·y on side 0, mean - σ·D·y on side 1.
@@ -64,16 +61,16 @@ func (s CRFMNESState) axis() longAxis {
 
 // stretch is (1 + v·vᵀ)^½·z.
 func (a longAxis) stretch(z *graph.Array) *graph.Array {
-	along := graph.Add(1, a.square).Sqrt().Sub(1).Mul(z.Dot(a.bar))
-	return z.Add(along.Mul(a.bar))
+	projection := graph.Add(1, a.square).Sqrt().Sub(1).Mul(z.Dot(a.bar))
+	return z.Add(projection.Mul(a.bar))
 }
 
 // crfmnesRates are the strategy's constants for sizes of population and genome.
 type crfmnesRates struct {
 	recombination
 	utilities       placeWeights // max(0, log(population/2 + 1) - log(place + 1))
-	positive        placeWeights // the same, of sum 1, less 1/population; what is negative counts as 0
-	distance        float64      // alpha: how much farther members weigh more while the search moves
+	positive        placeWeights // the same, of sum 1, minus 1/population; negative ones count as 0
+	distance        float64      // alpha: how much more distant members weigh while the search moves
 	stagnant, close float64      // learning rates of sigma while it stagnates, and while it converges
 	shape           float64      // learning rate of v and D
 	one             float64      // weight of the path in it
@@ -83,7 +80,7 @@ func crfmnesRatesOf(population, n int) crfmnesRates {
 	p, d := float64(population), float64(n)
 	r := crfmnesRates{positive: naturalWeights(population)}
 	r.utilities = placeWeights{top: r.positive.top, gain: 1}
-	// The squares are of the negative logarithms too, as in evosax: its mu_eff is smaller than the paper's.
+	// As in evosax, the squares include negative logarithms: mu_eff is smaller than the paper's.
 	all, squares := placeWeights{top: r.positive.top, gain: r.positive.gain, loss: r.positive.gain}, 0.
 	for i := range population {
 		squares += all.at(i) * all.at(i)
@@ -118,18 +115,18 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	members, n := ev.Fitness.Dim(0), s.Mean.Dim(0)
 	r := crfmnesRatesOf(members, n)
 	failed := ev.Fitness.IsNaN().All()
-	recombined := r.positive.of(ev.Fitness).Max(0)
+	recombined := r.positive.apply(ev.Fitness).Max(0)
 	ofSigma := graph.Mul(float32(1-r.cSigma), s.SigmaPath).Add(graph.Mul(r.pathStep(r.cSigma),
 		sumOf(noise, e.difference(recombined), nil)))
 	length := ofSigma.Square().Sum().Sqrt()
 
-	// While the search moves, members weigh more the farther out they are.
+	// While the search moves, distant members weigh more.
 	squares := population.MapOf(noise, func(z *graph.Array) *graph.Array { return z.Square().Sum() })
-	far := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
-	far = r.utilities.of(ev.Fitness).Mul(graph.Concatenate(0, far, far))
-	far = far.Div(far.Sum()).Sub(float32(1 / float64(members)))
+	distant := graph.Mul(float32(r.distance), squares.Sqrt()).Exp()
+	distant = r.utilities.apply(ev.Fitness).Mul(graph.Concatenate(0, distant, distant))
+	distant = distant.Div(distant.Sum()).Sub(float32(1 / float64(members)))
 	moves := length.Ge(float32(r.length))
-	w := graph.Select(failed, graph.ZerosLike(far), graph.Select(moves, far, recombined))
+	w := graph.Select(failed, graph.ZerosLike(distant), graph.Select(moves, distant, recombined))
 	rate := graph.Select(moves, float32(1), graph.Select(length.Ge(float32(.1*r.length)), float32(r.stagnant),
 		float32(r.close)))
 
@@ -156,7 +153,7 @@ func (e *CRFMNES) Tell(state any, ev Evaluation, noise population.Draws) any {
 	return CRFMNESState{s.Mean.Add(s.Sigma.Mul(step)), sigma, ofSigma, path, scale, v}
 }
 
-// difference is the weight of each pair's z: that of side 0 less that of side 1.
+// difference returns the weight of each pair's z: side 0 minus side 1.
 func (e *CRFMNES) difference(w *graph.Array) *graph.Array {
 	plus, minus := e.sides(w)
 	return plus.Sub(minus)
@@ -165,7 +162,7 @@ func (e *CRFMNES) difference(w *graph.Array) *graph.Array {
 // longAxisGradient is the natural gradient of one y: of v, times its length, and of log D.
 type longAxisGradient struct{ V, Scale *graph.Array }
 
-// gradients gives the natural gradient as a function of y, f32[n] (Akimoto et al., "Comparison-based natural gradient
+// gradients returns the natural gradient as a function of y, f32[n] (Akimoto et al., "Comparison-based natural gradient
 // optimization in high dimension", 2014, algorithm 3.2).
 func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	add, sub, mul, div := graph.Add, graph.Sub, graph.Mul, graph.Div
@@ -181,9 +178,9 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	bend := div(b, add(1, mul(b, squares.Dot(thin))))
 	two := add(2, a.square)
 	return func(y *graph.Array) longAxisGradient {
-		along := y.Dot(a.bar)
-		t := sub(mul(y, along), mul(mul(.5, a.bar), add(along.Square(), gamma)))
-		s := sub(sub(y.Square(), mul(div(a.square, gamma), mul(mul(y, a.bar), along))), 1)
+		projection := y.Dot(a.bar)
+		t := sub(mul(y, projection), mul(mul(.5, a.bar), add(projection.Square(), gamma)))
+		s := sub(sub(y.Square(), mul(div(a.square, gamma), mul(mul(y, a.bar), projection))), 1)
 		s = sub(s, mul(div(alpha, gamma), sub(mul(two, mul(t, a.bar)), mul(mul(a.square, t.Dot(a.bar)),
 			squares))))
 		s = sub(mul(s, inverse), mul(mul(bend, s.Dot(thin)), thin))
@@ -192,5 +189,11 @@ func (a longAxis) gradients() func(y *graph.Array) longAxisGradient {
 	}
 }
 
-// Centre returns the mean.
-func (*CRFMNES) Centre(state any) any { return state.(CRFMNESState).Mean }
+// Immigrant is (1 + v·vᵀ)^-½·(genome - mean)/(σ·D).
+func (*CRFMNES) Immigrant(state, genome any) any {
+	s := state.(CRFMNESState)
+	y := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma.Mul(s.Scale))
+	axis := s.axis()
+	projection := graph.Div(1, graph.Add(1, axis.square).Sqrt()).Sub(1).Mul(y.Dot(axis.bar))
+	return likely(y.Add(projection.Mul(axis.bar)))
+}

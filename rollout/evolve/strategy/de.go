@@ -17,16 +17,20 @@ func init() {
 
 // DE is the differential evolution of Storn and Price, "Differential evolution, a simple and efficient heuristic for
 // global optimization over continuous spaces" (1997), with the formulas and defaults of evosax 0.3.2 (best/1/bin,
-// without dithering): the trial of member i has base + weight·(b - c) where the crossover takes it, one parameter at
-// least, else what member i has; b and c are two other members. It replaces member i where it is no worse. The first
-// trials lie around the start, start + σ·z.
+// without dithering). The trial of member i has base + weight·(b - c) for parameters that cross over, at least one, and
+// member i's parameters elsewhere; b and c are two other members. It replaces member i if it is no worse. The first
+// trials are start + σ·z.
 type DE struct {
 	single
 	Vectors
-	Sigma         settings.Number `set:"sigma" above:"0" help:"standard deviation of the first members around the start"`
-	CrossoverRate settings.Number `set:"crossover-rate" min:"0" max:"1" help:"probability that a parameter is the trial's own"`
-	Weight        settings.Number `set:"differential-weight" min:"0" max:"2" help:"weight of the difference of two members"`
-	Base          string          `set:"base" oneof:"best,random" help:"member to which the difference is added: the best, or any other"`
+	Sigma         settings.Number `set:"sigma" above:"0"`
+	_             struct{}        `help:"standard deviation of the first members around the start"`
+	CrossoverRate settings.Number `set:"crossover-rate" min:"0" max:"1"`
+	_             struct{}        `help:"probability that a parameter is the trial's own"`
+	Weight        settings.Number `set:"differential-weight" min:"0" max:"2"`
+	_             struct{}        `help:"weight of the difference of two members"`
+	Base          string          `set:"base" oneof:"best,random"`
+	_             struct{}        `help:"member to which the difference is added: the best, or any other"`
 }
 
 // Values of DE.Base.
@@ -35,10 +39,10 @@ const (
 	deRandom = "random"
 )
 
-// DEState is what DE remembers between generations, row i of member i.
+// DEState is the state of DE. Row i belongs to member i.
 type DEState struct {
-	Members *graph.Array // f32[population, n]; the start while the member has no fitness
-	Fitness *graph.Array // f32[population]; -Inf while it has none
+	Members *graph.Array // f32[population, n]; the start before the first generation
+	Fitness *graph.Array // f32[population]; -Inf before the first generation
 	Told    *graph.Array // i32[]: generations so far
 }
 
@@ -68,21 +72,20 @@ func (e *DE) SampleAt(key random.Key, state any, member *graph.Array) any {
 	k := random.SplitN(key, 5)
 	a, b, c := e.choose(k[0], k[1], s, member)
 	at := func(i *graph.Array) *graph.Array { return graph.Take(s.Members, i, 0) }
-	own := at(member)
+	current := at(member)
 	crosses := random.Uniform(k[2], graph.ShapeOf(graph.Float32, n), 0, 1).Lt(e.CrossoverRate.Array())
 	forced := graph.Iota(n).Eq(random.Randint(k[3], graph.ShapeOf(graph.Int32), 0, n))
 	trial := at(a).Add(e.Weight.Array().Mul(at(b).Sub(at(c))))
-	trial = graph.Select(crosses.Or(forced), trial, own)
-	first := own.Add(e.Sigma.Array().Mul(random.Normal(k[4], own.Shape())))
+	trial = graph.Select(crosses.Or(forced), trial, current)
+	first := current.Add(e.Sigma.Array().Mul(random.Normal(k[4], current.Shape())))
 	return graph.Select(s.Told.Eq(0), first, trial)
 }
 
-// choose returns the base and two more members. None of them is the given member, except that the base may be it
-// where it is the best: int32 scalars.
+// choose returns the base and two other members, int32 scalars. None is the given member, except a base that is the
+// best.
 func (e *DE) choose(baseKey, key random.Key, s DEState, member *graph.Array) (a, b, c *graph.Array) {
 	population := s.Members.Dim(0)
-	// skip makes of a number among those that are left one of all: what is left out is counted past, the lower one
-	// first.
+	// skip maps a number that counts members without one of them to a number that counts all.
 	skip := func(i, out *graph.Array) *graph.Array {
 		return i.Add(i.Ge(out).Convert(graph.Int32))
 	}
@@ -92,7 +95,7 @@ func (e *DE) choose(baseKey, key random.Key, s DEState, member *graph.Array) (a,
 		a = skip(random.Randint(baseKey, scalar, 0, population-1), member)
 	}
 	same := a.Eq(member)
-	left := graph.Sub(population-2, graph.Select(same, -1, 0)) // members beside this one and the base
+	left := graph.Sub(population-2, graph.Select(same, -1, 0)) // members except this one and the base
 	k := random.SplitN(key, 2)
 	b = random.Randint(k[0], scalar, 0, left)
 	c = skip(random.Randint(k[1], scalar, 0, left.Sub(1)), b)
@@ -106,7 +109,7 @@ func (e *DE) choose(baseKey, key random.Key, s DEState, member *graph.Array) (a,
 // Member returns the trial.
 func (*DE) Member(_, trial any, _ *graph.Array) any { return trial }
 
-// Tell replaces members by trials that are no worse. One whose fitness is NaN replaces nobody.
+// Tell replaces members by trials that are no worse. A trial with NaN fitness replaces no member.
 func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
 	s := state.(DEState)
 	better := v.Fitness.Ge(s.Fitness) // false for NaN
@@ -118,4 +121,28 @@ func (e *DE) Tell(state any, v Evaluation, trials population.Draws) any {
 func (*DE) Centre(state any) any {
 	s := state.(DEState)
 	return graph.DynamicIndex(s.Members, s.Fitness.ArgMax(0), 0)
+}
+
+// Immigrant is the genome, as a trial.
+func (*DE) Immigrant(_, genome any) any { return genome }
+
+// Parent is the base of the trial, or its own member in the first generation.
+func (e *DE) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
+	s := state.(DEState)
+	k := random.SplitN(key, 5)
+	base, _, _ := e.choose(k[0], k[1], s, group)
+	return graph.Select(s.Told.Eq(0), group, base)
+}
+
+// Places is the number of members.
+func (*DE) Places(population int) int { return population }
+
+// Survivors are the trials that replace members.
+func (*DE) Survivors(state any, fitness *graph.Array) *graph.Array {
+	return graph.Select(fitness.Ge(state.(DEState).Fitness), graph.Iota(fitness.Dim(0)), -1)
+}
+
+// Standing is a place's fitness after the trial.
+func (*DE) Standing(state any, fitness *graph.Array) *graph.Array {
+	return WorstIfNaN(fitness).Max(state.(DEState).Fitness)
 }

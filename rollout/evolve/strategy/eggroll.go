@@ -19,29 +19,29 @@ func init() {
 }
 
 // Eggroll is the evolution strategy of Sarkar et al., "Evolution strategies at the hyperscale" (2025, arXiv
-// 2511.16652): OpenES whose noise of a matrix W, f32[a, b], is Aᵀ·B/√rank of standard normal A, [rank, a], and B,
-// [rank, b], so that a pair's draw is rank·(a + b) numbers in the place of a·b. Leaves that are no matrices, and
-// matrices too small to gain, have noise of their own for every number. Its genomes are trees; whole numbers stay as
-// they are.
+// 2511.16652): OpenES whose noise for a matrix W, f32[a, b], is Aᵀ·B/√rank with standard normal A, [rank, a], and B,
+// [rank, b], so that a pair's draw has rank·(a + b) numbers instead of a·b. Small matrices and other leaves have one
+// number of noise for each of their own. Genomes are trees. Whole numbers do not change.
 //
-// Members are not formed where the policy is a policy.Sharer: a layer multiplies the mean's matrix by the vectors of
-// all members of a tile at once, and adds what each member's A and B change.
+// If the policy is a policy.Sharer, members are not formed: a layer multiplies the mean's matrix by the vectors of all
+// members of a tile at once, and adds the product with each member's A and B.
 type Eggroll struct {
 	antithetic
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
 	Rank         int             `set:"rank" min:"1" max:"4096" help:"rank of the noise of a matrix"`
-	Optimizer    string          `set:"optimizer" oneof:"adam,sgd" help:"how the gradient is followed: adam, or sgd, which remembers nothing (for large members)"`
+	Optimizer    string          `set:"optimizer" oneof:"adam,sgd"`
+	_            struct{}        `help:"optimizer of the mean: adam, or sgd, which has no state (for large members)"`
 	Shaped
 }
 
-// EggrollState is what Eggroll remembers between generations.
+// EggrollState is the state of Eggroll.
 type EggrollState struct {
 	Mean   any            // the genome
 	Sigma  *graph.Array   // f32[]: of the next generation
 	Count  *graph.Array   // i32[]: steps so far
-	Mu, Nu []*graph.Array // f32, like the mean's leaves that are floats: Adam's running means; none with sgd
+	Mu, Nu []*graph.Array // f32, like the mean's floating-point leaves: Adam's running means; none with sgd
 }
 
 // Values of Eggroll.Optimizer.
@@ -56,11 +56,11 @@ type factors struct {
 	B *graph.Array `tree:"optional"`
 }
 
-// fewRanksOfNoise is the rank up to which noise is written as a sum of products number by number, which needs no memory
-// of its own where it is added to something.
+// fewRanksOfNoise is the largest rank whose noise is a sum of elementwise products, which needs no memory of its own
+// when it is added to something.
 const fewRanksOfNoise = 8
 
-// noise is Aᵀ·B/√rank, or A.
+// noise returns Aᵀ·B/√rank, or A.
 func (f factors) noise() *graph.Array {
 	if f.B == nil {
 		return f.A
@@ -82,7 +82,7 @@ func (f factors) noise() *graph.Array {
 	return sum.Div(root)
 }
 
-// eachFloat replaces each leaf of floats by f of it, in order.
+// eachFloat replaces each floating-point leaf by the result of f, in order.
 func eachFloat(genome any, f func(i int, x *graph.Array) *graph.Array) any {
 	i := -1
 	return graph.MapTree(func(x *graph.Array) *graph.Array {
@@ -108,7 +108,7 @@ func (e *Eggroll) Init(genome any, _ int) any {
 	return s
 }
 
-// Sample draws the numbers of all leaves of floats at once, in order: of a matrix A, then B.
+// Sample draws the numbers of all floating-point leaves at once, in order: for a matrix A, then B.
 func (e *Eggroll) Sample(key random.Key, state any) any {
 	var draws []factors
 	n := 0
@@ -154,27 +154,27 @@ func (e *Eggroll) Shared(state, draw any, side *graph.Array) policy.Shared {
 	m := policy.Shared{}
 	floats := 0
 	m.Params = graph.MapTree(func(x *graph.Array) *graph.Array {
-		own := policy.Factors{}
+		lowRank := policy.Factors{}
 		if x.DType().IsFloat() {
 			f := leaves[floats]
 			floats++
 			if f.B != nil && x.DType() == graph.Float32 {
-				own = policy.Factors{A: f.A, B: f.B, Scale: factor.Div(float32(math.Sqrt(float64(e.Rank))))}
+				lowRank = policy.Factors{A: f.A, B: f.B, Scale: factor.Div(float32(math.Sqrt(float64(e.Rank))))}
 			} else {
 				x = x.Add(factor.Mul(f.noise())).Convert(x.DType())
 			}
 		}
-		m.Factors = append(m.Factors, own)
+		m.Factors = append(m.Factors, lowRank)
 		return x
 	}, s.Mean)
 	return m
 }
 
-// gradient returns Σ weight·noise over the pairs for each leaf of floats. For a matrix it is one product of all pairs'
-// factors.
+// gradient returns Σ weight·noise over the pairs for each floating-point leaf. For a matrix it is one product of the
+// factors of all pairs.
 func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws population.Draws) []*graph.Array {
 	root := float32(math.Sqrt(float64(e.Rank)))
-	// The factors of all pairs, which are thin, and of other leaves the sums.
+	// The factors of all pairs, and the sums of other leaves.
 	thin := population.MapOf(draws, func(leaves []factors) []factors {
 		return slices.DeleteFunc(slices.Clone(leaves), func(f factors) bool { return f.B == nil })
 	})
@@ -201,7 +201,7 @@ func (e *Eggroll) gradient(s EggrollState, weights *graph.Array, draws populatio
 	return sums
 }
 
-// factored returns whether a leaf's noise is of low rank.
+// factored reports whether a leaf's noise has low rank.
 func (e *Eggroll) factored(x *graph.Array) bool {
 	d := x.Dims()
 	return len(d) == 2 && e.Rank*(d[0]+d[1]) < d[0]*d[1]

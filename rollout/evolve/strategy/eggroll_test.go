@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Draws of matrices are two thin ones; members are the mean ± their product, whole numbers stay, and Tell is what a
-// loop over the pairs adds up.
+// Draws of matrices are two factors, members are the mean ± their product, whole numbers do not change, and Tell equals
+// a loop over the pairs.
 func TestEggroll(t *testing.T) {
 	type genome struct{ W, Small, Bias, N *graph.Array }
 	const members = 6
@@ -35,10 +35,10 @@ func TestEggroll(t *testing.T) {
 		require.Equal(t, floatsOf(t, start.N), floatsOf(t, told.Mean.(genome).N))
 		sum := make([]float64, 35)
 		for g := range members / 2 {
-			a, b := floatsOf(t, graph.Index(draws[0].A, g)), floatsOf(t, graph.Index(draws[0].B, g))
-			plus := e.Member(state, []factors{{graph.Index(draws[0].A, g), graph.Index(draws[0].B, g)},
-				{A: graph.Index(draws[1].A, g)},
-				{A: graph.Index(draws[2].A, g)}}, graph.Of(int32(0))).(genome)
+			a, b := floatsOf(t, draws[0].A.Index(g)), floatsOf(t, draws[0].B.Index(g))
+			plus := e.Member(state, []factors{{draws[0].A.Index(g), draws[0].B.Index(g)},
+				{A: draws[1].A.Index(g)},
+				{A: draws[2].A.Index(g)}}, graph.Of(int32(0))).(genome)
 			member := floatsOf(t, plus.W)
 			for i := range 7 {
 				for j := range 5 {
@@ -60,8 +60,7 @@ func TestEggroll(t *testing.T) {
 	}
 }
 
-// With sgd the mean moves by the rate times the gradient, whose sum over the pairs is one product, and nothing is
-// remembered.
+// With sgd the mean moves by the rate times the gradient, and there are no running means.
 func TestEggrollFollowsTheGradientItself(t *testing.T) {
 	e := &Eggroll{LearningRate: settings.Num(.1), Sigma: settings.Num(.5), SigmaDecay: settings.Num(1), Rank: 2,
 		Optimizer: eggrollSGD, Shaped: Shaped{Shaping: shapeRaw}}
@@ -76,22 +75,22 @@ func TestEggrollFollowsTheGradientItself(t *testing.T) {
 		return []*graph.Array{leaves[0].noise(), leaves[1].noise()}
 	})(draws)
 	for i, moved := range told.Mean.([]*graph.Array) { // .1 / (6 * .5) * sum of (plus - minus) * noise
-		want := graph.Mul(graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1), .1/3)
+		want := graph.Tensordot(graph.Float32s([]float32{1, 3, -4}), noise[i], 1).Mul(.1 / 3)
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, moved), 1e-6)
 	}
 }
 
-// Noise of any rank is the product of its factors: few ranks are added up one by one.
+// Noise of any rank is the product of its factors.
 func TestEggrollNoiseIsTheProductOfItsFactors(t *testing.T) {
 	for _, rank := range []int{1, 3, fewRanksOfNoise, fewRanksOfNoise + 1} {
 		f := factors{random.Normal(random.New(1), graph.ShapeOf(graph.Float32, rank, 6)),
 			random.Normal(random.New(2), graph.ShapeOf(graph.Float32, rank, 9))}
-		want := graph.Div(graph.Dot(graph.Transpose(f.A, 1, 0), f.B), float32(math.Sqrt(float64(rank))))
+		want := f.A.Transpose(1, 0).Dot(f.B).Div(float32(math.Sqrt(float64(rank))))
 		require.InDeltaSlice(t, floatsOf(t, want), floatsOf(t, f.noise()), 1e-5, "rank %d", rank)
 	}
 }
 
-// With no matrix among the parameters eggroll is OpenES.
+// Without matrices among the parameters, eggroll equals OpenES.
 func TestEggrollOfVectorsIsOpenES(t *testing.T) {
 	e, o := lookup("eggroll"), lookup("openes")
 	start := graph.Float32s([]float32{1, -2, 3})

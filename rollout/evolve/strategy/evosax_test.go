@@ -39,7 +39,7 @@ func readEvosax(t *testing.T) []evosaxTrace {
 // pairs is the first half of a population.
 func pairs(x *graph.Array) *graph.Array { return graph.SliceAxis(x, 0, 0, x.Dim(0)/2) }
 
-// evosaxCase says how a strategy's state stands for evosax's, and which noise made a population.
+// evosaxCase maps a strategy's state to evosax's, and evosax's populations to noise.
 type evosaxCase struct {
 	make  func(tr evosaxTrace) Strategy
 	noise func(state any, x *graph.Array) *graph.Array // of x, f32[groups, n]
@@ -64,7 +64,7 @@ func evosaxCases() map[string]evosaxCase {
 			make: func(evosaxTrace) Strategy { return &SepCMAES{Sigma: half} },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(SepCMAESState)
-				return div(sub(x, s.Mean), mul(s.Sigma, graph.Sqrt(s.Variance)))
+				return div(sub(x, s.Mean), mul(s.Sigma, s.Variance.Sqrt()))
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(SepCMAESState)
@@ -76,7 +76,7 @@ func evosaxCases() map[string]evosaxCase {
 			make: func(evosaxTrace) Strategy { return &CMAES{Sigma: half, EigenEvery: 1} },
 			noise: func(state any, x *graph.Array) *graph.Array {
 				s := state.(CMAESState)
-				return div(graph.Dot(div(sub(x, s.Mean), s.Sigma), s.Basis), s.Scale)
+				return div(div(sub(x, s.Mean), s.Sigma).Dot(s.Basis), s.Scale)
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(CMAESState)
@@ -106,8 +106,8 @@ func evosaxCases() map[string]evosaxCase {
 				s := state.(CRFMNESState)
 				a := s.axis()
 				y := div(sub(pairs(x), s.Mean), mul(s.Sigma, s.Scale))
-				shrink := sub(div(1, graph.Sqrt(graph.Add(1, a.square))), 1)
-				return graph.Add(y, mul(shrink, mul(graph.ExpandDims(graph.Dot(y, a.bar), 1), a.bar)))
+				shrink := sub(div(1, graph.Add(1, a.square).Sqrt()), 1)
+				return y.Add(mul(shrink, mul(y.Dot(a.bar).ExpandDims(1), a.bar)))
 			},
 			names: func(state any) map[string]*graph.Array {
 				s := state.(CRFMNESState)
@@ -143,8 +143,8 @@ func evosaxCases() map[string]evosaxCase {
 	}
 }
 
-// Ask and Tell agree with evosax's on the populations that evosax drew: means, step sizes, paths and covariances, with
-// ties and a failed member among them.
+// Ask and Tell agree with evosax for evosax's populations: means, step sizes, paths and covariances, with ties and a
+// failed member.
 func TestStrategiesAgreeWithEvosax(t *testing.T) {
 	tested := map[string]int{}
 	for _, tr := range readEvosax(t) {
@@ -165,7 +165,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 				members := graph.VMap(func(side *graph.Array) any {
 					return graph.VMap(func(z *graph.Array) any { return s.Member(state, z, side) })(noise)
 				})(graph.Iota(s.GroupSize())).(*graph.Array)
-				near(t, step["asked"], graph.Reshape(members, step["asked"].Shape...), 1e-4, "population", i)
+				near(t, step["asked"], members.Reshape(step["asked"].Shape...), 1e-4, "population", i)
 				var err error
 				state, err = graph.Eval(tell(s, state, returns(step["told"]), given{noise}))
 				require.NoError(t, err)
@@ -183,7 +183,7 @@ func TestStrategiesAgreeWithEvosax(t *testing.T) {
 		"openes": 2}, tested)
 }
 
-// Particles move as evosax's, by its keys' numbers.
+// Particles move as in evosax, with its random numbers.
 func TestPSOAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readEvosax(t) {
@@ -210,7 +210,7 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 			require.NoError(t, err)
 			state = next.(PSOState)
 			for name, got := range map[string]*graph.Array{"velocity": state.Velocity, "population_best": state.Best,
-				"fitness_best": graph.Neg(state.Fitness)} {
+				"fitness_best": state.Fitness.Neg()} {
 				near(t, step[name], got, 1e-5, name, i)
 			}
 		}
@@ -218,7 +218,7 @@ func TestPSOAgreesWithEvosax(t *testing.T) {
 	require.Equal(t, 6, tested)
 }
 
-// Trials replace members as evosax's do.
+// Trials replace members as in evosax.
 func TestDEAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readEvosax(t) {

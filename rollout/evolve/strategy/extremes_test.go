@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Fitness that is finite but beyond what squares and sums of float32 can hold moves a strategy by finite steps, in the
-// direction that the same fitness has in smaller units.
+// A finite fitness whose squares overflow float32 moves a strategy by finite steps, in the same direction as in smaller
+// units.
 func TestHugeFitnessIsOnlyLarge(t *testing.T) {
 	base := []float64{1, 5, 2, 4, 3, 0, 7, 6, -1, 2.5}
 	weights := func(unit float64, of func(f *graph.Array) *graph.Array) []float64 {

@@ -20,7 +20,7 @@ func floatsOf(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// drawn are the draws of a generation of so many members.
+// drawn returns the draws of a generation of n members.
 func drawn(s Strategy, state any, members int, seed int64) any {
 	groups := members / s.GroupSize()
 	return graph.VMap2(func(key random.Key, group *graph.Array) any {
@@ -28,8 +28,8 @@ func drawn(s Strategy, state any, members int, seed int64) any {
 	})(random.Split(random.New(seed), groups), graph.Iota(groups))
 }
 
-// What strategies keep or move towards has nothing of a failed member: with the failed ones' fitness anything below the
-// others', all is as with NaN, and where all fail the centre stays where it is, a number.
+// Failed members do not move strategies: a fitness below all others has the same effect as NaN. If all members fail,
+// the centre stays finite and does not move.
 func TestFailedMembersAreNoParents(t *testing.T) {
 	nan := float32(math.NaN())
 	for number, c := range []struct {
@@ -69,7 +69,7 @@ func TestFailedMembersAreNoParents(t *testing.T) {
 	}
 }
 
-// Elites are the best in order, ones that failed never among them.
+// Elites are the best members in order, without failed ones.
 func TestBest(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
@@ -91,11 +91,11 @@ func TestBest(t *testing.T) {
 		}
 		order, found := best(graph.Float32s(f), c.count)
 		require.Equal(t, c.order, floatsOf(t, order), "case %d", c.number)
-		require.Equal(t, c.found, floatsOf(t, graph.Convert(found, graph.Float32))[0], "case %d", c.number)
+		require.Equal(t, c.found, floatsOf(t, found.Convert(graph.Float32))[0], "case %d", c.number)
 	}
 }
 
-// The three members of a difference are different ones, all that there are come up, and the best is the base.
+// The three members of a difference differ, every member occurs, and the base is the best.
 func TestDEChoosesOthers(t *testing.T) {
 	for _, base := range []string{deBest, deRandom} {
 		for _, members := range []int{4, 5, 9} {
@@ -134,7 +134,7 @@ func TestDEChoosesOthers(t *testing.T) {
 	}
 }
 
-// A trial is base + weight·(b - c) where it crosses, in one parameter at least; without crossover in exactly one.
+// A trial is base + weight·(b - c) in parameters that cross over, at least one; without crossover exactly one.
 func TestDETrials(t *testing.T) {
 	e := &DE{CrossoverRate: settings.Num(0), Weight: settings.Num(.5), Base: deBest}
 	rows := []float32{0, 0, 0, 0, 8, 8, 8, 8, 100, 100, 100, 100, 40, 40, 40, 40}
@@ -150,7 +150,7 @@ func TestDETrials(t *testing.T) {
 	require.Len(t, places, 4)
 }
 
-// Children are made of elites with the elite's rate within its bounds, child 0 of the best.
+// Children come from elites, with the elite's rate within its bounds. Child 0 comes from the best.
 func TestSAMRGA(t *testing.T) {
 	g := lookup("samrga").(*SAMRGA)
 	g.SigmaMin, g.SigmaMax = settings.Num(.9), settings.Num(3)
@@ -175,7 +175,7 @@ func TestSAMRGA(t *testing.T) {
 	require.Equal(t, x[78:], floatsOf(t, told.Elites)[:2])
 }
 
-// The best of all generations stays.
+// The best member of all generations stays.
 func TestRandomSearch(t *testing.T) {
 	s := &RandomSearch{Sigma: settings.Num(2)}
 	state := s.Init(graph.Float32s([]float32{1, 1}), 3)
@@ -190,7 +190,7 @@ func TestRandomSearch(t *testing.T) {
 	}
 }
 
-// An eigendecomposition that is due later leaves basis and scale as they are until then.
+// Basis and scale stay until an eigendecomposition is due.
 func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 	s := &CMAES{Sigma: settings.Num(1), EigenEvery: 3}
 	state := s.Init(graph.Float32s([]float32{1, 2}), 6).(CMAESState)
@@ -203,9 +203,9 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 		now := floatsOf(t, state.Scale)
 		require.Equal(t, generation%3 != 2, slices.Equal(before, now), "generation %d", generation)
 		if generation%3 == 2 { // B·D²·Bᵀ is the covariance
-			scaled := graph.Mul(state.Basis, graph.Square(state.Scale))
+			scaled := state.Basis.Mul(state.Scale.Square())
 			require.InDeltaSlice(t, floatsOf(t, state.Covariance),
-				floatsOf(t, graph.Dot(scaled, graph.MatrixTranspose(state.Basis))), 1e-5)
+				floatsOf(t, scaled.Dot(graph.MatrixTranspose(state.Basis))), 1e-5)
 		}
 		before = now
 	}
@@ -214,7 +214,7 @@ func TestCMAESDecomposesWhenItIsDue(t *testing.T) {
 	}
 }
 
-// Fitness that is not finite counts as the worst of the others, whatever the shaping.
+// A fitness that is not finite counts as the worst finite one, with every shaping.
 func TestShaping(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	draws := given{graph.Zeros(graph.ShapeOf(graph.Float32, 2, 1))}
@@ -241,7 +241,7 @@ func TestShaping(t *testing.T) {
 	}
 }
 
-// The smallest populations that a strategy takes, of one parameter and of some, leave nothing but numbers.
+// The smallest population of each strategy, with one parameter and with several, gives finite states.
 func TestSmallestPopulations(t *testing.T) {
 	for _, name := range Names() {
 		for _, n := range []int{1, 3} {

@@ -13,31 +13,29 @@ import (
 	"xlarun/xlabridge/xlatest"
 )
 
-// valley is -Rosenbrock, hill -|x - 1|², ridge an ellipsoid of condition 1000 that lies across all axes; the maxima are
+// hill is -|x - 1|², valley is -Rosenbrock, ridge is an ellipsoid of condition 1000 across all axes. Their maxima are
 // 0.
 func hill(x *graph.Array) *graph.Array {
-	return graph.Neg(graph.Sum(graph.Square(graph.Sub(x, 1))))
+	return x.Sub(1).Square().Sum().Neg()
 }
 
 func valley(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
 	a, b := graph.SliceAxis(x, 0, 0, n-1), graph.SliceAxis(x, 0, 1, n)
-	return graph.Neg(graph.Sum(graph.Add(graph.Mul(100, graph.Square(graph.Sub(b, graph.Square(a)))),
-		graph.Square(graph.Sub(1, a)))))
+	return graph.Mul(100, b.Sub(a.Square()).Square()).Add(graph.Sub(1, a).Square()).Sum().Neg()
 }
 
 func ridge(x *graph.Array) *graph.Array {
 	n := x.Dim(0)
-	axis := graph.Div(graph.Add(graph.Convert(graph.Iota(n), graph.Float32), 1),
-		float32(math.Sqrt(float64(n*(n+1)*(2*n+1))/6)))
-	x = graph.Sub(x, 1)
-	x = graph.Sub(x, graph.Mul(axis, graph.Mul(2, graph.Dot(x, axis)))) // mirrored
-	power := graph.Mul(graph.Convert(graph.Iota(n), graph.Float32), float32(3/float64(n-1)))
-	return graph.Neg(graph.Sum(graph.Mul(graph.Pow(float32(10), power), graph.Square(x))))
+	axis := graph.Iota(n).Convert(graph.Float32).Add(1).Div(float32(math.Sqrt(float64(n*(n+1)*(2*n+1)) / 6)))
+	x = x.Sub(1)
+	x = x.Sub(axis.Mul(graph.Mul(2, x.Dot(axis)))) // mirrored
+	power := graph.Iota(n).Convert(graph.Float32).Mul(float32(3 / float64(n-1)))
+	return graph.Pow(float32(10), power).Mul(x.Square()).Sum().Neg()
 }
 
-// climb searches one function, number 0, 1 or 2, for some generations from -1 on, and gives the fitness of the centre
-// at the start and at the end. failing members, some of each generation, have NaN for a fitness.
+// climb searches function 0, 1 or 2 from -1 on, and returns the fitness of the centre at the start and at the end. With
+// failing, a fifth of each generation has NaN fitness.
 func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generations int, failing bool) func(number int32,
 	seed int64) (start, end float64) {
 	t.Helper()
@@ -60,22 +58,19 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 		shape = []int{n / 2, 2} // a matrix
 	}
 	next := xlabridge.Jit2(b, func(in step, generation *graph.Array) reached {
-		// Behind a barrier, as in evolve: without it the compiler writes the hash of the keys into each of those of the
-		// draws.
-		keys := random.Key{Data: graph.Barrier(random.Split(random.FoldIn(in.Key, generation), groups).Data)[0]}
-		draws := graph.VMap2(func(key random.Key, group *graph.Array) any {
+		// As in evolve: otherwise the compiler computes the hash of the keys again for each number drawn.
+		keys := graph.Once(random.Split(random.FoldIn(in.Key, generation), groups))
+		draws := graph.Once(graph.VMap2(func(key random.Key, group *graph.Array) any {
 			return Draw(s, key, in.State, group)
-		})(keys, graph.Iota(groups))
-		leaves, tree := graph.Flatten(draws)
-		draws = tree.Unflatten(graph.Barrier(leaves...))
+		})(keys, graph.Iota(groups)))
 		all := graph.VMap(func(side *graph.Array) any {
 			return graph.VMap(func(draw any) any { return s.Member(in.State, draw, side) })(draws)
 		})(graph.Iota(s.GroupSize())).(*graph.Array)
 		fitness := graph.VMap(func(x *graph.Array) *graph.Array {
 			return function(in.Number, x)
-		})(graph.Reshape(all, members, n))
+		})(all.Reshape(members, n))
 		if failing {
-			fitness = graph.Select(graph.Eq(graph.Rem(graph.Add(graph.Iota(members), generation), 5), 0), math.NaN(),
+			fitness = graph.Select(graph.Iota(members).Add(generation).Rem(5).Eq(0), math.NaN(),
 				fitness)
 		}
 		state := tell(s, in.State, fitness, given{draws})
@@ -98,8 +93,8 @@ func climb(t *testing.T, b xlabridge.Backend, s Strategy, n, members, generation
 	}
 }
 
-// Every strategy climbs: by how much the centre is nearer to the maximum of a function of 10 parameters after 200
-// generations of 40 members, with a fifth of them failing.
+// Every strategy climbs: by a factor, the centre is nearer to the maximum of a function of 10 parameters after 200
+// generations of 40 members, a fifth of which fail.
 func TestStrategiesClimb(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)

@@ -2,15 +2,14 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/settings"
 )
 
-// gaussian is what OpenES and ARS share: antithetic pairs mean ± σ·z with one σ for all parameters, and steps of Adam.
-// What they differ in is the gradient, their Tell.
+// gaussian is shared by OpenES and ARS: antithetic pairs mean ± σ·z with one σ for all parameters, and steps of Adam.
+// They differ in the gradient, their Tell.
 type gaussian struct {
 	antithetic
-	Vectors
+	normal[GaussianState]
 	LearningRate settings.Number `set:"learning-rate" above:"0" help:"step size of Adam"`
 	Sigma        settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise"`
 	SigmaDecay   settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
@@ -21,22 +20,19 @@ func defaultGaussian() gaussian {
 	return gaussian{LearningRate: settings.Num(.02), Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
 }
 
-// GaussianState is what OpenES and ARS remember between generations.
+// GaussianState is the state of OpenES and ARS.
 type GaussianState struct {
 	Mean  *graph.Array // f32[n]
 	Sigma *graph.Array // f32[]: of the next generation
 	Adam  Adam
 }
 
+func (s GaussianState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma.
 func (e *gaussian) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	return GaussianState{Mean: mean, Sigma: e.Sigma.Array(), Adam: newAdam(mean)}
-}
-
-// Sample draws z, standard normal.
-func (*gaussian) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(GaussianState).Mean.Shape())
 }
 
 // Member returns mean + σ·z on side 0, mean - σ·z on side 1.
@@ -50,9 +46,6 @@ func (e *gaussian) ascend(s GaussianState, gradient *graph.Array) GaussianState 
 	adam, update := s.Adam.step(gradient, e.LearningRate.Array())
 	return GaussianState{s.Mean.Add(update), decayed(e.Sigma.Array(), e.SigmaDecay.Array(), s.Adam.Count), adam}
 }
-
-// Centre returns the mean.
-func (*gaussian) Centre(state any) any { return state.(GaussianState).Mean }
 
 // Immigrant is (genome - mean)/σ.
 func (*gaussian) Immigrant(state, genome any) any {

@@ -10,8 +10,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// An immigrant is the member that its draw makes; one from afar comes as near as likely noise reaches, in the same
-// direction.
+// An immigrant's draw makes its member. For a distant one, the member lies in the same direction, as far as likely
+// noise reaches.
 func TestImmigrantsAreMembers(t *testing.T) {
 	const n, population = 7, 8
 	receiving := 0
@@ -51,9 +51,9 @@ func TestImmigrantsAreMembers(t *testing.T) {
 		member := func(genome *graph.Array) []float64 {
 			return floats(s.Member(state, r.Immigrant(state, genome), graph.Of(int32(0))).(*graph.Array))
 		}
-		near := graph.Add(centre, graph.Mul(away, float32(.02)))
+		near := centre.Add(away.Mul(float32(.02)))
 		require.InDeltaSlice(t, floats(near), member(near), 2e-4, name)
-		far := graph.Add(centre, graph.Mul(away, float32(1e5)))
+		far := centre.Add(away.Mul(float32(1e5)))
 		if _, keeps := s.(Lineal); keeps {
 			require.Equal(t, floats(far), member(far), name)
 			continue
@@ -69,7 +69,7 @@ func TestImmigrantsAreMembers(t *testing.T) {
 	require.GreaterOrEqual(t, receiving, 12)
 }
 
-// likely leaves what is likely as it is, and cuts the rest to Hansen's length.
+// likely keeps likely noise, and cuts other noise to Hansen's length.
 func TestLikely(t *testing.T) {
 	length := func(z ...float32) float64 {
 		v, err := graph.Floats(likely(graph.Float32s(z)))

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -15,22 +14,24 @@ func init() {
 }
 
 // PGPE is "Parameter-exploring policy gradients" of Sehnke et al. (2010) with the formulas of evosax 0.3.2: antithetic
-// pairs mean ± std·z with a standard deviation of its own for every parameter, centred ranks (or what Shaping says),
-// and for the mean Adam or the ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based
-// policy evolution" (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a
-// generation.
+// pairs mean ± std·z with one standard deviation for each parameter, centred ranks or another Shaping, and Adam for the
+// mean, or ClipUp of Toklu et al., "ClipUp: a simple and powerful optimizer for distribution-based policy evolution"
+// (2020), evosax's default. The standard deviations follow their own gradient, by at most 20 % a generation.
 type PGPE struct {
 	antithetic
-	Vectors
+	normal[PGPEState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean's optimiser"`
-	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
+	Sigma           settings.Number `set:"sigma" above:"0"`
+	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
 	StdLearningRate settings.Number `set:"std-learning-rate" above:"0" help:"step size of the standard deviations"`
-	Optimizer       string          `set:"optimizer" oneof:"adam,clipup" help:"optimiser of the mean: adam, or clipup, whose steps are of the length of the learning rate with momentum, max-speed at most"`
+	Optimizer       string          `set:"optimizer" oneof:"adam,clipup"`
+	_               struct{}        `help:"optimiser of the mean: adam, or clipup, whose steps are of the length of"`
+	_               struct{}        `help:"the learning rate with momentum, max-speed at most"`
 	MaxSpeed        settings.Number `set:"max-speed" above:"0" help:"longest step of clipup"`
 	Shaped
 }
 
-// PGPEState is what PGPE remembers between generations.
+// PGPEState is the state of PGPE.
 type PGPEState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise
@@ -38,6 +39,8 @@ type PGPEState struct {
 	// Velocity is the last step of the optimiser clipup, f32[n]; nil for adam.
 	Velocity *graph.Array `tree:"optional"`
 }
+
+func (s PGPEState) mean() *graph.Array { return s.Mean }
 
 // Values of PGPE.Optimizer.
 const (
@@ -58,11 +61,6 @@ func (e *PGPE) Init(genome any, _ int) any {
 		s.Adam = newAdam(mean)
 	}
 	return s
-}
-
-// Sample draws z, standard normal.
-func (*PGPE) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(PGPEState).Mean.Shape())
 }
 
 // Member returns mean + std·z on side 0, mean - std·z on side 1.
@@ -104,5 +102,8 @@ func (e *PGPE) move(s PGPEState, gradient *graph.Array) PGPEState {
 	return PGPEState{Mean: s.Mean.Add(velocity), Velocity: velocity}
 }
 
-// Centre returns the mean.
-func (*PGPE) Centre(state any) any { return state.(PGPEState).Mean }
+// Immigrant is (genome - mean)/std.
+func (*PGPE) Immigrant(state, genome any) any {
+	s := state.(PGPEState)
+	return noiseOf(genome, s.Mean, s.Std)
+}

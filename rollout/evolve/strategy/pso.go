@@ -17,8 +17,8 @@ func init() {
 }
 
 // PSO is the particle swarm optimisation of Kennedy and Eberhart (1995) with inertia, with the formulas and defaults of
-// evosax 0.3.2: every member is a particle whose velocity turns towards its own best place and the best of all, by
-// random numbers that all its parameters share. The first particles lie around the start, start + σ·z, and rest.
+// evosax 0.3.2: every member is a particle. Its velocity turns towards its own best place and the best of all, by
+// random numbers that all its parameters share. The first particles are start + σ·z, at rest.
 type PSO struct {
 	single
 	Vectors
@@ -28,15 +28,15 @@ type PSO struct {
 	Social    settings.Number `set:"social" min:"0" help:"pull of the best place of all"`
 }
 
-// PSOState is what PSO remembers between generations, row i of particle i.
+// PSOState is the state of PSO. Row i belongs to particle i.
 type PSOState struct {
 	Position, Velocity *graph.Array // f32[population, n]
-	Best               *graph.Array // f32[population, n]: the particle's best place so far; the start while it has none
-	Fitness            *graph.Array // f32[population]: at Best; -Inf while it has none
+	Best               *graph.Array // f32[population, n]: best place so far; the start before the first generation
+	Fitness            *graph.Array // f32[population]: at Best; -Inf before the first generation
 	Told               *graph.Array // i32[]: generations so far
 }
 
-// psoMove is a group's draw: where its particle goes.
+// psoMove is a group's draw: the next position and velocity of its particle.
 type psoMove struct{ Position, Velocity *graph.Array }
 
 // Keeps returns three places a particle: its position, its velocity and its best place.
@@ -67,7 +67,7 @@ func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 	}
 	velocity := e.Inertia.Array().Mul(at(s.Velocity)).Add(pull(e.Cognitive, 0, at(s.Best)))
 	velocity = velocity.Add(pull(e.Social, 1, best))
-	// The first places; what is drawn is FoldIn of the particle's key, so that it is not the numbers above.
+	// The first places. The key differs from that of the numbers above.
 	z := random.Normal(random.FoldIn(key, 1), position.Shape())
 	first := s.Told.Eq(0)
 	velocity = graph.Select(first, graph.ZerosLike(velocity), velocity)
@@ -75,11 +75,10 @@ func (e *PSO) SampleAt(key random.Key, state any, particle *graph.Array) any {
 		position.Add(velocity)), velocity}
 }
 
-// Member is where the particle goes.
+// Member returns the particle's next position.
 func (*PSO) Member(_, move any, _ *graph.Array) any { return move.(psoMove).Position }
 
-// Tell moves the particles, and a particle's best place where the new one is no worse. One whose fitness is NaN never
-// is a best.
+// Tell moves the particles. A place that is no worse becomes the particle's best; one with NaN fitness does not.
 func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 	s := state.(PSOState)
 	all := moves.All().(psoMove)
@@ -96,4 +95,23 @@ func (e *PSO) Tell(state any, v Evaluation, moves population.Draws) any {
 func (*PSO) Centre(state any) any {
 	s := state.(PSOState)
 	return graph.DynamicIndex(s.Best, s.Fitness.ArgMax(0), 0)
+}
+
+// Immigrant is a particle at rest.
+func (*PSO) Immigrant(_, genome any) any {
+	return psoMove{genome.(*graph.Array), graph.ZerosLike(genome.(*graph.Array))}
+}
+
+// Parent is the particle itself.
+func (*PSO) Parent(_ random.Key, _ any, group *graph.Array) *graph.Array { return group }
+
+// Places is the number of particles.
+func (*PSO) Places(population int) int { return population }
+
+// Survivors are all particles.
+func (*PSO) Survivors(_ any, fitness *graph.Array) *graph.Array { return graph.Iota(fitness.Dim(0)) }
+
+// Standing is the fitness of a particle's best place.
+func (*PSO) Standing(state any, fitness *graph.Array) *graph.Array {
+	return WorstIfNaN(fitness).Max(state.(PSOState).Fitness)
 }

@@ -13,15 +13,15 @@ func init() {
 	MustRegister("randomsearch", func() Strategy { return &RandomSearch{Sigma: settings.Num(1)} })
 }
 
-// RandomSearch draws every member anew around where the search started, start + σ·z, and remembers the best so far:
-// what any other strategy has to beat. It is evosax's RandomSearch with such a function for its samples. Its genomes
-// are trees; whole numbers stay as they are.
+// RandomSearch draws every member around the start, start + σ·z, and keeps the best so far: the baseline of other
+// strategies. It is evosax's RandomSearch with this sampling function. Its genomes are trees. Whole numbers do not
+// change.
 type RandomSearch struct {
 	single
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the members around the start"`
 }
 
-// RandomSearchState is what RandomSearch remembers between generations.
+// RandomSearchState is the state of RandomSearch.
 type RandomSearchState struct {
 	Start, Best any          // genomes
 	Fitness     *graph.Array // f32[]: of Best; -Inf before there is one
@@ -42,7 +42,7 @@ func (e *RandomSearch) Member(state, noise any, _ *graph.Array) any {
 	return Move(state.(RandomSearchState).Start, e.Sigma.Array(), noise)
 }
 
-// Tell keeps the best member, the first of equal ones, where it is better than the best so far.
+// Tell keeps the best member, the first among equal ones, if it is better than the best so far.
 func (e *RandomSearch) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(RandomSearchState)
 	fitness := WorstIfNaN(v.Fitness)

@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// fewRanks is the population up to which every pair is compared. That compiles faster than a sort.
+// fewRanks is the largest population in which every pair is compared. That compiles faster than a sort.
 const fewRanks = 256
 
 // CentredRanks maps fitness, f32[population], to its rank in [-0.5, 0.5], the best at +0.5. Equal ones share the mean
@@ -70,8 +70,8 @@ func LogWeights(fitness *graph.Array, parents int) *graph.Array {
 	return weights.Div(weights.Sum())
 }
 
-// best returns the members of highest fitness in order, i32[count], earlier ones first among equals, and whether any
-// fitness is a number, bool[]. A member with NaN is never among them; where too few have a number, these repeat.
+// best returns the members of highest fitness in order, i32[count], earlier ones first among equals. found, bool[], is
+// true if any fitness is a number. Members with NaN are left out; if too few are left, these repeat.
 func best(fitness *graph.Array, count int) (order, found *graph.Array) {
 	order = graph.ArgSort(WorstIfNaN(fitness).Neg(), 0)
 	valid := fitness.IsNaN().Not().Convert(graph.Int32).Sum()
@@ -84,7 +84,7 @@ func WorstIfNaN(fitness *graph.Array) *graph.Array {
 	return graph.Select(fitness.IsNaN(), math.Inf(-1), fitness)
 }
 
-// RankBytes returns the memory that CentredRanks takes.
+// RankBytes returns the memory of CentredRanks, in bytes.
 func RankBytes(population uint64) uint64 {
 	if population <= fewRanks {
 		return 8 * population * population

@@ -9,7 +9,8 @@ import (
 
 func init() {
 	MustRegister("samrga", func() Strategy {
-		return &SAMRGA{EliteRatio: .5, Sigma: settings.Num(1), Meta: settings.Num(2), SigmaMax: settings.Num(10)}
+		return &SAMRGA{elitist: elitist{EliteRatio: .5}, Sigma: settings.Num(1), Meta: settings.Num(2),
+			SigmaMax: settings.Num(10)}
 	})
 }
 
@@ -19,13 +20,12 @@ func init() {
 // times meta^u, u uniform in [-1, 1). Child 0 comes from the best elite, the others from elites drawn uniformly. None
 // of the elites is carried over.
 type SAMRGA struct {
-	single
-	Vectors
-	EliteRatio float64         `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
-	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
-	Meta       settings.Number `set:"meta" min:"1" help:"largest factor of a child's standard deviation against its parent's"`
-	SigmaMin   settings.Number `set:"sigma-min" min:"0" help:"smallest standard deviation"`
-	SigmaMax   settings.Number `set:"sigma-max" above:"0" help:"largest standard deviation"`
+	elitist
+	Sigma    settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise at first"`
+	Meta     settings.Number `set:"meta" min:"1"`
+	_        struct{}        `help:"largest factor of a child's standard deviation against its parent's"`
+	SigmaMin settings.Number `set:"sigma-min" min:"0" help:"smallest standard deviation"`
+	SigmaMax settings.Number `set:"sigma-max" above:"0" help:"largest standard deviation"`
 }
 
 // Check refuses bounds in the wrong order.
@@ -37,7 +37,7 @@ func (g *SAMRGA) Check() error {
 	return nil
 }
 
-// SAMRGAState is what SAMRGA remembers between generations.
+// SAMRGAState is the state of SAMRGA.
 type SAMRGAState struct {
 	Elites *graph.Array // f32[Elites, n], the best first
 	Sigma  *graph.Array // f32[Elites]: with which each of them was made
@@ -48,9 +48,6 @@ type samrgaChild struct {
 	Genome *graph.Array // f32[n]
 	Sigma  *graph.Array // f32[]
 }
-
-// Keeps returns the number of elites, one at least.
-func (g *SAMRGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
 
 // Init fills the elites with copies of the genome.
 func (g *SAMRGA) Init(genome any, population int) any {
@@ -80,8 +77,8 @@ func (g *SAMRGA) SampleAt(key random.Key, state any, group *graph.Array) any {
 // Member returns the child.
 func (*SAMRGA) Member(_, child any, _ *graph.Array) any { return child.(samrgaChild).Genome }
 
-// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where
-// all are, the elites stay.
+// Tell keeps the best children, earlier ones first among equals. A child with NaN fitness becomes no elite. If all have
+// NaN, the elites stay.
 func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SAMRGAState)
 	order, found := best(v.Fitness, s.Elites.Dim(0))
@@ -92,3 +89,14 @@ func (g *SAMRGA) Tell(state any, v Evaluation, children population.Draws) any {
 
 // Centre returns the best of the elites.
 func (*SAMRGA) Centre(state any) any { return state.(SAMRGAState).Elites.Index(0) }
+
+// Immigrant is the genome, with the standard deviation of the best elite.
+func (*SAMRGA) Immigrant(state, genome any) any {
+	return samrgaChild{genome.(*graph.Array), state.(SAMRGAState).Sigma.Index(0)}
+}
+
+// Parent is the elite of SampleAt.
+func (*SAMRGA) Parent(key random.Key, state any, group *graph.Array) *graph.Array {
+	parent := random.Randint(random.SplitN(key, 3)[0], graph.ShapeOf(graph.Int32), 0, state.(SAMRGAState).Elites.Dim(0))
+	return graph.Select(group.Eq(0), 0, parent)
+}

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -12,16 +11,16 @@ func init() {
 }
 
 // SepCMAES is CMA-ES with a diagonal covariance, of Ros and Hansen, "A simple modification in CMA-ES achieving linear
-// time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: learning rates as CMAES has them
-// (the paper's are (n + 2)/3 times as large), and no negative weights.
+// time and space complexity" (2008), with the formulas and defaults of evosax 0.3.2: the learning rates of CMAES (the
+// paper's are (n + 2)/3 times as large), and no negative weights.
 type SepCMAES struct {
 	single
 	ranked
-	Vectors
+	normal[SepCMAESState]
 	Sigma settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
 }
 
-// SepCMAESState is what SepCMAES remembers between generations.
+// SepCMAESState is the state of SepCMAES.
 type SepCMAESState struct {
 	Mean      *graph.Array // f32[n]
 	Sigma     *graph.Array // f32[]: step size of the next generation
@@ -31,17 +30,14 @@ type SepCMAESState struct {
 	Told      *graph.Array // i32[]: generations so far
 }
 
+func (s SepCMAESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and a covariance of 1.
 func (e *SepCMAES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	zero := graph.ZerosLike(mean)
 	return SepCMAESState{mean, e.Sigma.Array(), zero, zero, graph.OnesLike(mean),
 		graph.Zeros(graph.ShapeOf(graph.Int32))}
-}
-
-// Sample draws z, standard normal.
-func (*SepCMAES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(SepCMAESState).Mean.Shape())
 }
 
 // Member returns mean + σ·√variance·z.
@@ -55,16 +51,19 @@ func (e *SepCMAES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(SepCMAESState)
 	r := recombine(v.Fitness.Dim(0), s.Mean.Dim(0), false)
 	type sums struct{ Z, Squares *graph.Array }
-	sum := population.SumOf(noise, r.weights.of(v.Fitness), func(z *graph.Array) sums {
+	sum := population.SumOf(noise, r.weights.apply(v.Fitness), func(z *graph.Array) sums {
 		return sums{z, z.Square()}
 	})
 	step := s.Variance.Sqrt().Mul(sum.Z)
 	p := r.advance(s.Sigma, s.SigmaPath, s.Path, step, sum.Z, s.Told)
 	variance := r.covariance(s.Variance, p.path.Square(), s.Variance.Mul(sum.Squares), p.stalled)
-	variance = graph.Clamp(0, variance, float32(cmaMost)).Add(float32(cmaLeast))
+	variance = variance.Clamp(0, float32(cmaMost)).Add(float32(cmaLeast))
 	return SepCMAESState{s.Mean.Add(s.Sigma.Mul(step)), p.sigma, p.ofSigma, p.path, variance,
 		s.Told.Add(1)}
 }
 
-// Centre returns the mean.
-func (*SepCMAES) Centre(state any) any { return state.(SepCMAESState).Mean }
+// Immigrant is (genome - mean)/(σ·√variance).
+func (*SepCMAES) Immigrant(state, genome any) any {
+	s := state.(SepCMAESState)
+	return noiseOf(genome, s.Mean, s.Sigma.Mul(s.Variance.Sqrt()))
+}

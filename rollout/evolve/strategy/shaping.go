@@ -6,10 +6,13 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Shaped are the settings of strategies that follow a gradient of fitness: what of the fitness they follow.
+// Shaped are the settings of strategies that follow a gradient: how fitness is transformed before.
 type Shaped struct {
-	Shaping     string  `set:"shaping" oneof:"ranks,z-score,raw" help:"what the gradient is of: centred ranks, fitness less its mean over its standard deviation (z-score), or fitness itself (raw)"`
-	WeightDecay float64 `float32:"" set:"weight-decay" min:"0" help:"fitness that a member loses for each unit of its parameters' squares"`
+	Shaping     string   `set:"shaping" oneof:"ranks,z-score,raw"`
+	_           struct{} `help:"what the gradient is of: centred ranks, fitness less its mean over its standard"`
+	_           struct{} `help:"deviation (z-score), or fitness itself (raw)"`
+	WeightDecay float64  `float32:"" set:"weight-decay" min:"0"`
+	_           struct{} `help:"fitness that a member loses for each unit of its parameters' squares"`
 }
 
 // Values of Shaped.Shaping.
@@ -19,8 +22,8 @@ const (
 	shapeRaw    = "raw"
 )
 
-// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A member whose
-// fitness is not finite gets the value of the worst other member; where none is finite, all get 0.
+// shape returns the shaped fitness of the members, f32[population]. s is the strategy that embeds it. A fitness that is
+// not finite becomes the worst finite one. If none is finite, all become 0.
 func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws population.Draws) *graph.Array {
 	if o.WeightDecay > 0 {
 		fitness = fitness.Sub(settings.Num(o.WeightDecay).Array().Mul(squares(s, state, draws)))
@@ -36,14 +39,14 @@ func (o Shaped) shape(s Strategy, state any, fitness *graph.Array, draws populat
 	case shapeZScore:
 		unit := magnitude(fitness)
 		fitness = fitness.Div(unit)
-		away := fitness.Sub(fitness.Mean())
-		return away.Div(away.Square().Mean().Add(graph.Div(float32(1e-8), unit).Div(unit)).Sqrt())
+		centred := fitness.Sub(fitness.Mean())
+		return centred.Div(centred.Square().Mean().Add(graph.Div(float32(1e-8), unit).Div(unit)).Sqrt())
 	}
 	return CentredRanks(fitness)
 }
 
-// magnitude returns the number by which large numbers are divided before they are squared: the largest of them where it
-// is above a million, else 1.
+// magnitude returns a unit for large numbers, whose squares would overflow: the largest number if it is above a
+// million, else 1.
 func magnitude(x *graph.Array) *graph.Array {
 	most := x.Abs().ReduceMax()
 	return graph.Select(most.Gt(float32(1e6)), most, 1)

@@ -9,7 +9,7 @@ import (
 
 func init() {
 	MustRegister("simplega", func() Strategy {
-		return &SimpleGA{EliteRatio: .5, Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
+		return &SimpleGA{elitist: elitist{EliteRatio: .5}, Sigma: settings.Num(.1), SigmaDecay: settings.Num(1)}
 	})
 }
 
@@ -17,22 +17,17 @@ func init() {
 // crossover (its default): every child is one of the elites, drawn uniformly, plus σ times standard normal noise. The
 // elites are the better half of the last generation; none of them is carried over.
 type SimpleGA struct {
-	single
-	Vectors
-	EliteRatio float64         `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
+	elitist
 	Sigma      settings.Number `set:"sigma" above:"0" help:"standard deviation of a child's noise"`
 	SigmaDecay settings.Number `set:"sigma-decay" above:"0" help:"factor of sigma from one generation to the next"`
 }
 
-// SimpleGAState is what SimpleGA remembers between generations.
+// SimpleGAState is the state of SimpleGA.
 type SimpleGAState struct {
 	Elites *graph.Array // f32[Elites, n], the best first
 	Sigma  *graph.Array // f32[]: of the next generation
 	Told   *graph.Array // i32[]: generations so far
 }
-
-// Keeps returns the number of elites, one at least.
-func (g *SimpleGA) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
 
 // Init fills the elites with copies of the genome.
 func (g *SimpleGA) Init(genome any, population int) any {
@@ -41,7 +36,7 @@ func (g *SimpleGA) Init(genome any, population int) any {
 		Told: graph.Zeros(graph.ShapeOf(graph.Int32))}
 }
 
-// Sample makes one child: it is the group's noise.
+// Sample makes one child, which is the group's draw.
 func (*SimpleGA) Sample(key random.Key, state any) any {
 	s := state.(SimpleGAState)
 	k := random.SplitN(key, 2)
@@ -52,8 +47,8 @@ func (*SimpleGA) Sample(key random.Key, state any) any {
 // Member returns the child.
 func (*SimpleGA) Member(_, child any, _ *graph.Array) any { return child }
 
-// Tell keeps the best children, earlier ones first among equals. A child whose fitness is NaN becomes no elite; where
-// all are, the elites stay.
+// Tell keeps the best children, earlier ones first among equals. A child with NaN fitness becomes no elite. If all have
+// NaN, the elites stay.
 func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any {
 	s := state.(SimpleGAState)
 	order, found := best(v.Fitness, s.Elites.Dim(0))
@@ -64,3 +59,11 @@ func (g *SimpleGA) Tell(state any, v Evaluation, children population.Draws) any 
 
 // Centre returns the best of the elites.
 func (*SimpleGA) Centre(state any) any { return state.(SimpleGAState).Elites.Index(0) }
+
+// Immigrant is the genome itself.
+func (*SimpleGA) Immigrant(_, genome any) any { return genome }
+
+// Parent is the elite of Sample.
+func (*SimpleGA) Parent(key random.Key, state any, _ *graph.Array) *graph.Array {
+	return random.Randint(random.SplitN(key, 2)[0], graph.ShapeOf(graph.Int32), 0, state.(SimpleGAState).Elites.Dim(0))
+}

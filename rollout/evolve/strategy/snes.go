@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -14,32 +13,32 @@ func init() {
 }
 
 // SNES is the separable natural evolution strategy of Wierstra et al., "Natural evolution strategies" (2014), with the
-// formulas and defaults of evosax 0.3.2: a standard deviation of its own for every parameter, members mean + std·z,
-// utilities of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
+// formulas and defaults of evosax 0.3.2: members mean + std·z with one standard deviation for each parameter, utilities
+// of ranks, and natural gradients of the mean and of the logarithms of the standard deviations.
 type SNES struct {
 	single
 	ranked
-	Vectors
+	normal[SNESState]
 	LearningRate    settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
-	Sigma           settings.Number `set:"sigma" above:"0" help:"standard deviation of every parameter's noise at first"`
-	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0" zero:"(3 + log n) / (5 √n) of n parameters" help:"step size of the standard deviations; 0 for the paper's, of the number of parameters"`
+	Sigma           settings.Number `set:"sigma" above:"0"`
+	_               struct{}        `help:"standard deviation of every parameter's noise at first"`
+	StdLearningRate float64         `float32:"" set:"std-learning-rate" above:"0"`
+	_               struct{}        `zero:"(3 + log n) / (5 √n) of n parameters"`
+	_               struct{}        `help:"step size of the standard deviations; 0 for the paper's"`
 }
 
-// SNESState is what SNES remembers between generations.
+// SNESState is the state of SNES.
 type SNESState struct {
 	Mean *graph.Array // f32[n]
 	Std  *graph.Array // f32[n]: of the next generation's noise
 }
 
+func (s SNESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma for every parameter.
 func (e *SNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	return SNESState{Mean: mean, Std: e.Sigma.Array().BroadcastTo(mean.Dims()...)}
-}
-
-// Sample draws z, standard normal.
-func (*SNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(SNESState).Mean.Shape())
 }
 
 // Member returns mean + std·z.
@@ -58,7 +57,7 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 		rate = (3 + math.Log(n)) / (5 * math.Sqrt(n))
 	}
 	type sums struct{ Mean, Std *graph.Array }
-	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	sum := population.SumOf(noise, w, func(z *graph.Array) sums { return sums{z, z.Square().Sub(1)} })
 	return SNESState{
 		Mean: s.Mean.Add(e.LearningRate.Array().Mul(s.Std).Mul(sum.Mean)),
@@ -66,5 +65,8 @@ func (e *SNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	}
 }
 
-// Centre returns the mean.
-func (*SNES) Centre(state any) any { return state.(SNESState).Mean }
+// Immigrant is (genome - mean)/std.
+func (*SNES) Immigrant(state, genome any) any {
+	s := state.(SNESState)
+	return noiseOf(genome, s.Mean, s.Std)
+}

@@ -9,15 +9,15 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Strategy searches for genomes of high fitness. A genome is one member's parameters: any tree, of any dtypes, as the
-// policy's Init draws it; a strategy that implements Flat sees it as one vector, f32[n]. xlarun maximises: fitness is a
-// return, larger is better (evosax minimises; its formulas are used on -fitness).
+// Strategy searches for genomes of high fitness. A genome is one member's parameters: a tree of any dtypes, as the
+// policy's Init returns it, or one vector, f32[n], for a strategy that implements Flat. xlarun maximises: fitness is a
+// return, and larger is better. (evosax minimises; its formulas are used on -fitness.)
 //
 // Members are sampled in groups of GroupSize that share one draw. With k groups, member side*k + g is side `side` of
 // group g. All methods are traced; those on one group are unbatched.
 //
-// A strategy is a pointer to a struct of its own settings (see package settings): --strategy.sigma 0.2. It does not
-// change. What changes from one generation to the next is its state, a tree.
+// A strategy is a pointer to a struct of its settings (see package settings): --strategy.sigma 0.2. It does not change.
+// Its state, a tree, changes from one generation to the next.
 type Strategy interface {
 	// GroupSize is the number of members that share a draw, 2 for antithetic pairs. The population is a multiple.
 	GroupSize() int
@@ -28,54 +28,55 @@ type Strategy interface {
 	Sample(key random.Key, state any) any
 	// Member returns the genome of one side (an int32 scalar, 0 … GroupSize-1) of the group with the given draw.
 	Member(state, draw any, side *graph.Array) any
-	// Tell moves the state by what the members reached. The new state has the structure and shapes of state.
+	// Tell updates the state by the members' results. The new state has the structure and shapes of state.
 	Tell(state any, e Evaluation, draws population.Draws) any
-	// Centre returns the genome that stands for the state: the mean of the search, or the best genome that it keeps.
+	// Centre returns the genome that represents the state: the mean of the search, or its best genome.
 	Centre(state any) any
 }
 
-// Evaluation is what the members of a generation reached, in member order.
+// Evaluation holds the results of the members of a generation, in member order.
 type Evaluation struct {
-	Fitness *graph.Array // f32[population]: mean return of the episodes, NaN where it is not finite: the worst
+	Fitness *graph.Array // f32[population]: mean return of the episodes; NaN, the worst, if it is not finite
 	Length  *graph.Array // f32[population]: mean number of steps of the episodes
 	// Objectives, f32[population, k], and Descriptor, f32[population, d], are the environment's objectives and
-	// behaviour descriptor of an episode's last state, means over the episodes. nil where the environment has none.
+	// behaviour descriptor in an episode's last state, means over the episodes. They are nil if the environment has
+	// none.
 	Objectives *graph.Array `tree:"optional"`
 	Descriptor *graph.Array `tree:"optional"`
 }
 
-// Flat is a Strategy whose genomes are vectors: parameters go in and come out as one f32[n], leaf after leaf. Policies
-// whose parameters are not all float32 are refused.
+// Flat is a Strategy whose genomes are vectors, f32[n]: the leaves one after the other. It refuses policies whose
+// parameters are not all float32.
 type Flat interface {
 	Strategy
 	FlatGenomes()
 }
 
-// Vectors is what a Flat strategy embeds.
+// Vectors is embedded by a Flat strategy.
 type Vectors struct{}
 
 // FlatGenomes marks the strategy.
 func (Vectors) FlatGenomes() {}
 
-// Keeper is a Strategy whose state holds some of the members, so that it asks for all draws at once.
+// Keeper is a Strategy whose state holds members. It needs all draws at once.
 type Keeper interface {
 	Strategy
 	// Keeps returns the number of genomes that the state holds.
 	Keeps(population int) int
 }
 
-// Indexed is a Strategy whose groups have places of their own in its state. Its draws depend on the group's number.
+// Indexed is a Strategy whose draws depend on the group's number, because groups have places in its state.
 type Indexed interface {
 	Strategy
 	// SampleAt is Sample for a group, an int32 scalar from 0 on.
 	SampleAt(key random.Key, state any, group *graph.Array) any
 }
 
-// Sharing is a Strategy whose members share their matrices, except for changes of low rank. With a policy that is a
-// policy.Sharer they are played without forming each member's matrices.
+// Sharing is a Strategy whose members share their matrices, except for changes of low rank. With a policy.Sharer they
+// are played without forming each member's matrices.
 type Sharing interface {
 	Strategy
-	// Shared returns the member that Member returns, with the state's arrays that all members share.
+	// Shared returns the member of Member, with matrices from the state that all members share.
 	Shared(state, draw any, side *graph.Array) policy.Shared
 }
 
@@ -93,7 +94,7 @@ type Bounded interface {
 	LeastPopulation() int
 }
 
-// Checked is a Strategy with more to check than the ranges of its settings: how they go together.
+// Checked is a Strategy that checks how its settings go together.
 type Checked interface {
 	Strategy
 	// Check finds the first mistake, a *settings.Error whose key begins with "strategy.".
@@ -102,13 +103,12 @@ type Checked interface {
 
 var registry = settings.NewRegistry[Strategy]("strategy", "strategy", "strategy")
 
-// Register makes a strategy known to evolve, and so to the command line. make returns it with its default settings. A
-// name that is taken is refused.
+// Register adds a strategy, for evolve and the command line. make returns it with its default settings. Register
+// refuses a name that is taken.
 //
-// Checkpoints know a strategy by its name and its state by the names and shapes of the leaves (run.LeafName), which is
-// what a resumed run is checked against; run.Kind.Version is evolve's and covers no strategy's own state. If the
-// meaning of a leaf changes, but not its name or shape, rename the leaf or register the strategy under another name:
-// otherwise old checkpoints would go on with wrong numbers.
+// Checkpoints identify a strategy by its name, and its state by the names and shapes of the leaves (run.LeafName).
+// run.Kind.Version does not cover a strategy's state. If the meaning of a leaf changes, but not its name or shape,
+// rename the leaf or register the strategy under another name: otherwise old checkpoints continue with wrong numbers.
 func Register(name string, make func() Strategy) error { return registry.Register(name, make) }
 
 // MustRegister is Register for init functions.
@@ -117,10 +117,10 @@ func MustRegister(name string, make func() Strategy) { registry.MustRegister(nam
 // Names lists the registered strategies, sorted.
 func Names() []string { return registry.Names() }
 
-// Part is the part "strategy" of a kind of run's settings.
+// Part returns the part "strategy" of a kind of run's settings.
 func Part() settings.Part { return registry.Part() }
 
-// Make returns the strategy of a name with settings of its own. Its errors are *settings.Error.
+// Make returns the strategy of a name with these settings. Its errors are *settings.Error.
 func Make(name string, own settings.Values) (Strategy, error) {
 	s, err := registry.Choose(name, own)
 	if err != nil {
@@ -132,8 +132,8 @@ func Make(name string, own settings.Values) (Strategy, error) {
 	return s, nil
 }
 
-// Noise draws a standard normal number for every float of a genome, leaf i with the key FoldIn(key, i). Leaves of other
-// dtypes get zeros: they stay as they are.
+// Noise draws standard normal numbers for every floating-point leaf of a genome, leaf i with the key FoldIn(key, i).
+// Other leaves get zeros, which do not change them.
 func Noise(key random.Key, genome any) any {
 	i := -1
 	return graph.MapTree(func(a *graph.Array) *graph.Array {
@@ -144,8 +144,8 @@ func Noise(key random.Key, genome any) any {
 	}, genome)
 }
 
-// Move returns genome + factor·change, leaf by leaf, in the genome's dtypes; whole numbers are rounded, and stay where
-// nothing changes them. factor is a scalar, or whatever else multiplies every leaf.
+// Move returns genome + factor·change, leaf by leaf, in the genome's dtypes. Whole numbers are rounded. factor
+// broadcasts against every leaf.
 func Move(genome any, factor *graph.Array, change any) any {
 	return graph.MapTree2(func(x, d *graph.Array) *graph.Array {
 		if x.DType().IsFloat() {
@@ -157,24 +157,55 @@ func Move(genome any, factor *graph.Array, change any) any {
 	}, genome, change)
 }
 
-// decayed returns sigma after so many generations. Like evosax's schedules it lags by one: the first two have sigma.
+// decayed returns sigma after a number of generations. Like evosax's schedules it lags by one: the first two
+// generations have sigma.
 func decayed(sigma, decay, generations *graph.Array) *graph.Array {
 	return sigma.Mul(decay.Pow(generations.Convert(graph.Float32)))
 }
 
-// single is the part that strategies share whose members are drawn one by one.
+// single is embedded by strategies that draw members one by one.
 type single struct{}
 
 // GroupSize is 1.
 func (single) GroupSize() int { return 1 }
 
-// ranked is the part that strategies share that compare members with each other.
+// ranked is embedded by strategies that compare members with each other.
 type ranked struct{}
 
 // LeastPopulation is 2.
 func (ranked) LeastPopulation() int { return 2 }
 
-// antithetic is the part that strategies of pairs, mean ± noise, share.
+// elitist is embedded by genetic algorithms: the best members of a generation are the parents of the next.
+type elitist struct {
+	single
+	Vectors
+	EliteRatio float64 `set:"elite-ratio" above:"0" max:"1" help:"part of the members that become parents"`
+}
+
+// Keeps returns the number of elites, at least one.
+func (g elitist) Keeps(population int) int { return max(1, int(g.EliteRatio*float64(population))) }
+
+// Places is the number of elites.
+func (g elitist) Places(population int) int { return g.Keeps(population) }
+
+// Survivors are the best children.
+func (g elitist) Survivors(_ any, fitness *graph.Array) *graph.Array {
+	order, found := best(fitness, g.Keeps(fitness.Dim(0)))
+	return graph.Select(found, order, -1)
+}
+
+// normal is embedded by strategies that move a mean by a function of standard normal noise z, f32[n]. S is their state.
+type normal[S interface{ mean() *graph.Array }] struct{ Vectors }
+
+// Sample draws z.
+func (normal[S]) Sample(key random.Key, state any) any {
+	return random.Normal(key, state.(S).mean().Shape())
+}
+
+// Centre returns the mean.
+func (normal[S]) Centre(state any) any { return state.(S).mean() }
+
+// antithetic is embedded by strategies of pairs, mean ± noise.
 type antithetic struct{}
 
 // GroupSize is 2.

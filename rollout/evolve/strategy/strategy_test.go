@@ -35,7 +35,7 @@ type trace struct {
 	}
 }
 
-// openES and pgpe are the strategies of a trace.
+// openES and pgpe return the strategies of a trace.
 func (tr trace) openES(decay float64) *OpenES {
 	return &OpenES{gaussian: gaussian{LearningRate: settings.Num(tr.Config.Rate), Sigma: settings.Num(tr.Config.Sigma),
 		SigmaDecay: settings.Num(decay)}}
@@ -73,7 +73,7 @@ func near(t *testing.T, want oracles.Array, got *graph.Array, tol float64, what 
 	}
 }
 
-// given are known draws, leaves [groups, …].
+// given implements population.Draws with known draws, leaves [groups, …].
 type given struct{ noise any }
 
 func (g given) Items() int                      { return graph.Leaves(g.noise)[0].Dim(0) }
@@ -90,11 +90,11 @@ func (g given) Sum(weights *graph.Array, term func(any) any) any {
 
 func (g given) Outer(weights *graph.Array, term func(any) *graph.Array) *graph.Array {
 	v := graph.VMap(term)(g.noise)
-	return graph.Dot(graph.Transpose(graph.Mul(v, graph.ExpandDims(weights, 1)), 1, 0), v)
+	return v.Mul(weights.ExpandDims(1)).Transpose(1, 0).Dot(v)
 }
 
-// returns are fitnesses as evosax was told them, turned into what is to be maximised.
-func returns(a oracles.Array) *graph.Array { return graph.Neg(array(a)) }
+// returns converts evosax's fitness, which it minimises, to returns.
+func returns(a oracles.Array) *graph.Array { return array(a).Neg() }
 
 func TestCentredRanksAreEvosax(t *testing.T) {
 	steps := 0
@@ -105,7 +105,7 @@ func TestCentredRanksAreEvosax(t *testing.T) {
 			}
 			steps++
 			// evosax's smallest is best, at -0.5.
-			near(t, s.Shaped, graph.Neg(CentredRanks(returns(s.Fitness))), 1e-6, "shaped", i)
+			near(t, s.Shaped, CentredRanks(returns(s.Fitness)).Neg(), 1e-6, "shaped", i)
 		}
 	}
 	require.Positive(t, steps)
@@ -137,7 +137,7 @@ func TestCentredRanks(t *testing.T) {
 	}
 }
 
-// Sorting and comparing in pairs give the same ranks, ties and infinities included.
+// Ranks by sorting equal ranks by pairs, with ties and infinities.
 func TestRanksBySort(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{2, 3, 4, 7, 8, 9, 100, 300} {
@@ -155,7 +155,7 @@ func TestRanksBySort(t *testing.T) {
 	}
 }
 
-// Ask and Tell of OpenES agree with evosax's for five generations, with ties and a failed member among them.
+// Ask and Tell of OpenES agree with evosax for five generations, with ties and a failed member.
 func TestOpenESAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readTraces(t) {
@@ -171,11 +171,11 @@ func TestOpenESAgreesWithEvosax(t *testing.T) {
 			members := graph.VMap(func(side *graph.Array) any {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
-			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
 			state = tell(es, state, returns(s.Fitness), given{noise})
 			told := state.(GaussianState)
 			near(t, s.Mean, told.Mean, 1e-6, "mean", i)
-			near(t, s.Adam.Mu, graph.Neg(told.Adam.Mu), 1e-6, "first moment", i) // evosax descends
+			near(t, s.Adam.Mu, told.Adam.Mu.Neg(), 1e-6, "first moment", i) // evosax descends
 			near(t, s.Adam.Nu, told.Adam.Nu, 1e-6, "second moment", i)
 			count, err := graph.Float(told.Adam.Count)
 			require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestSigmaDecaysLikeEvosax(t *testing.T) {
 	require.Positive(t, tested)
 }
 
-// Tell of PGPE with Adam and with ClipUp agrees with evosax's for five generations.
+// Tell of PGPE with Adam and with ClipUp agrees with evosax for five generations.
 func TestPGPEAgreesWithEvosax(t *testing.T) {
 	tested := 0
 	for _, tr := range readTraces(t) {
@@ -229,7 +229,7 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 			members := graph.VMap(func(side *graph.Array) any {
 				return graph.VMap(func(z *graph.Array) any { return es.Member(state, z, side) })(noise)
 			})(graph.Iota(es.GroupSize())).(*graph.Array)
-			near(t, s.Population, graph.Reshape(members, s.Population.Shape...), 1e-6, "population", i)
+			near(t, s.Population, members.Reshape(s.Population.Shape...), 1e-6, "population", i)
 			state = tell(es, state, returns(s.Fitness), given{noise})
 			near(t, s.Mean, state.(PGPEState).Mean, 1e-6, "mean", i)
 			near(t, s.Std, state.(PGPEState).Std, 1e-6, "std", i)
@@ -238,9 +238,9 @@ func TestPGPEAgreesWithEvosax(t *testing.T) {
 	require.Equal(t, 2, tested)
 }
 
-// The elites are the best children in order, of equal ones the first, a failed one last; children come from elites.
+// The elites are the best children in order, the first among equals, failed ones last. Children come from elites.
 func TestSimpleGA(t *testing.T) {
-	ga := &SimpleGA{EliteRatio: .6, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
+	ga := &SimpleGA{elitist: elitist{EliteRatio: .6}, Sigma: settings.Num(.5), SigmaDecay: settings.Num(.5)}
 	require.Equal(t, 3, ga.Keeps(5))
 	require.Equal(t, 1, ga.Keeps(1))
 	state := ga.Init(graph.Float32s([]float32{1, 2}), 5)
@@ -250,7 +250,7 @@ func TestSimpleGA(t *testing.T) {
 	elites, err := graph.Floats(state.(SimpleGAState).Elites)
 	require.NoError(t, err)
 	require.Equal(t, []float64{2, 20, 1, 10, 3, 30}, elites)
-	still := &SimpleGA{EliteRatio: .6, SigmaDecay: settings.Num(1)}
+	still := &SimpleGA{elitist: elitist{EliteRatio: .6}, SigmaDecay: settings.Num(1)}
 	state = tell(still, state, fitness, given{children}) // σ is 0 from here on
 	parents := map[float64]int{}
 	for seed := range int64(60) {
@@ -286,7 +286,7 @@ func TestOpenESSample(t *testing.T) {
 	require.InDelta(t, 1, squares/2000, .15)
 }
 
-// LogWeights are those that Hansen's tutorial writes down, by place.
+// LogWeights equal the weights of Hansen's tutorial, by place.
 func TestLogWeights(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -321,10 +321,10 @@ func TestLogWeights(t *testing.T) {
 	}
 }
 
-// Noise and Move work leaf by leaf and leave dtypes as they are.
+// Noise and Move work leaf by leaf and keep dtypes.
 func TestNoiseAndMove(t *testing.T) {
 	type genome struct{ W, Half, N, None *graph.Array }
-	g := genome{graph.Float32s([]float32{1, 2}), graph.Convert(graph.Float32s([]float32{1}), graph.BFloat16),
+	g := genome{graph.Float32s([]float32{1, 2}), graph.Float32s([]float32{1}).Convert(graph.BFloat16),
 		graph.Int32s([]int32{5, -5, 16777215}),
 		graph.Zeros(graph.ShapeOf(graph.Float32, 0))}
 	key := random.New(3)
@@ -337,7 +337,7 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 0), g.W.Shape())), floats(z.W))
 	require.Equal(t, floats(random.Normal(random.FoldIn(key, 1), g.Half.Shape())), floats(z.Half))
 	require.Equal(t, []float64{0, 0, 0}, floats(z.N))
-	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Convert(graph.Float32s([]float32{2}), graph.BFloat16),
+	change := genome{graph.Float32s([]float32{.5, -.5}), graph.Float32s([]float32{2}).Convert(graph.BFloat16),
 		graph.Int32s([]int32{3, -2, 1}), g.None}
 	moved := Move(g, graph.Scalar(.5), change).(genome)
 	require.Equal(t, []float64{1.25, 1.75}, floats(moved.W))
@@ -354,7 +354,7 @@ func TestNoiseAndMove(t *testing.T) {
 	require.Equal(t, []float64{5, -4, 16777215}, floats(Move(g, graph.Scalar(1), sums).(genome).N))
 }
 
-// lookup is the strategy of a name with its default settings.
+// lookup returns the strategy of a name with its default settings.
 func lookup(name string) Strategy {
 	s, _ := registry.New(name)
 	return s

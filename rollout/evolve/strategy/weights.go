@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// placeWeights give a weight to a member's place, 0 for the best: with w = log(top) - log(place + 1), gain·w where w is
-// not negative, loss·w elsewhere, plus offset.
+// placeWeights weights a member's place, 0 for the best. With w = log(top) - log(place + 1) the weight is gain·w for
+// w >= 0, else loss·w, plus offset.
 type placeWeights struct{ top, gain, loss, offset float64 }
 
 // at returns the weight of a place.
@@ -19,10 +19,10 @@ func (p placeWeights) at(place int) float64 {
 	return p.loss*w + p.offset
 }
 
-// of returns the weights of members, f32[population]. As in evosax, equal ones share the weight of the mean of their
-// places, rounded down. NaN is the worst: it never gets more than the weight of the middle. Where no fitness is a
-// number, all weights are 0.
-func (p placeWeights) of(fitness *graph.Array) *graph.Array {
+// apply returns the weights of members, f32[population]. As in evosax, equal members share the weight of the mean of
+// their places, rounded down. NaN is the worst, and never gets more than the middle weight. If no fitness is a number,
+// all weights are 0.
+func (p placeWeights) apply(fitness *graph.Array) *graph.Array {
 	n := fitness.Dim(0)
 	place := graph.Quo(graph.Sub(2*(n-1), twiceRanks(fitness)), 2)
 	w := graph.Sub(float32(math.Log(p.top)), place.Convert(graph.Float32).Add(1).Log())
@@ -30,11 +30,11 @@ func (p placeWeights) of(fitness *graph.Array) *graph.Array {
 	return graph.Select(fitness.IsNaN().All(), graph.ZerosLike(w), w)
 }
 
-// firstLoss returns the first place whose w is negative, n where none is.
+// firstLoss returns the first place with w < 0, or n.
 func (p placeWeights) firstLoss(n int) int { return min(n, int(math.Floor(p.top))) }
 
-// naturalWeights are the utilities of natural evolution strategies (Wierstra et al., "Natural evolution strategies",
-// 2014): max(0, log(population/2 + 1) - log(place + 1)), of sum 1, less 1/population.
+// naturalWeights returns the utilities of natural evolution strategies (Wierstra et al., "Natural evolution
+// strategies", 2014): max(0, log(population/2 + 1) - log(place + 1)), divided by their sum, minus 1/population.
 func naturalWeights(population int) placeWeights {
 	p := placeWeights{top: float64(population)/2 + 1, gain: 1}
 	sum := 0.
@@ -44,8 +44,8 @@ func naturalWeights(population int) placeWeights {
 	return placeWeights{top: p.top, gain: 1 / sum, offset: -1 / float64(population)}
 }
 
-// recombination holds what CMA-ES derives from the sizes of population and genome (Hansen, "The CMA evolution strategy:
-// a tutorial", 2016, table 1 and equations 48 to 58).
+// recombination holds the constants of CMA-ES, which follow from the sizes of population and genome (Hansen, "The CMA
+// evolution strategy: a tutorial", 2016, table 1 and equations 48 to 58).
 type recombination struct {
 	weights   placeWeights
 	sum       float64 // of all weights
@@ -57,7 +57,7 @@ type recombination struct {
 	length    float64 // the expected length of a standard normal vector
 }
 
-// recombine derives it. Without negative weights the worse half has weight 0.
+// recombine returns the constants. Without negative weights the worse half has weight 0.
 func recombine(population, n int, negative bool) recombination {
 	p := placeWeights{top: float64(population+1) / 2, gain: 1, loss: 1}
 	parents, d := max(1, population/2), float64(n)
@@ -92,7 +92,7 @@ func recombine(population, n int, negative bool) recombination {
 	return r
 }
 
-// normalLength returns the expected length of a standard normal vector of n numbers, as Hansen approximates it.
+// normalLength returns Hansen's approximation of the expected length of a standard normal vector of n numbers.
 func normalLength(n int) float64 {
 	d := float64(n)
 	return math.Sqrt(d) * (1 - 1/(4*d) + 1/(21*d*d))
@@ -103,14 +103,14 @@ func (r recombination) pathStep(c float64) float32 {
 	return float32(math.Sqrt(c * (2 - c) * r.effective))
 }
 
-// paths are the two evolution paths of CMA-ES after a generation, and what follows from them.
+// paths holds the two evolution paths of CMA-ES after a generation, and the step size.
 type paths struct {
 	sigma, ofSigma, path *graph.Array // f32[], f32[n], f32[n]
 	stalled              *graph.Array // f32[]: 1 - h_sigma
 }
 
-// advance moves the paths (equations 43 to 45): step is the recombined step in units of sigma, white the same in the
-// coordinates in which the distribution is a ball, told the generations so far.
+// advance moves the paths (equations 43 to 45). step is the recombined step in units of sigma, white the same in
+// coordinates in which the distribution is a ball, and told is the number of generations so far.
 func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Array) paths {
 	forget := func(c float64, old *graph.Array) *graph.Array { return graph.Mul(float32(1-c), old) }
 	var p paths
@@ -118,26 +118,26 @@ func (r recombination) advance(sigma, ofSigma, path, step, white, told *graph.Ar
 	length := p.ofSigma.Square().Sum().Sqrt()
 	change := graph.Mul(float32(r.cSigma/r.damping), length.Div(float32(r.length)).Sub(1)).Exp()
 	p.sigma = sigma.Mul(change).Min(float32(cmaMost))
-	// Generations count from 1 in the tutorial; evosax counts one more.
+	// The tutorial counts generations from 1, evosax from 2.
 	age := told.Convert(graph.Float32).Add(2).Mul(2)
 	unbiased := length.Div(graph.Sub(1, graph.Pow(float32(1-r.cSigma), age)).Sqrt())
 	n := float64(step.Dim(0))
-	goes := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
-	p.stalled = graph.Sub(1, goes)
-	p.path = forget(r.cPath, path).Add(goes.Mul(r.pathStep(r.cPath)).Mul(step))
+	moving := unbiased.Lt(float32((1.4 + 2/(n+1)) * r.length)).Convert(graph.Float32)
+	p.stalled = graph.Sub(1, moving)
+	p.path = forget(r.cPath, path).Add(moving.Mul(r.pathStep(r.cPath)).Mul(step))
 	return p
 }
 
-// covariance returns the next covariance (equation 47), given the old one, the path's square and the members' weighted
-// squares: matrices, or their diagonals.
+// covariance returns the next covariance (equation 47), given the old one, the square of the path, and the weighted sum
+// of the members' squares: matrices, or their diagonals.
 func (r recombination) covariance(old, one, mu, stalled *graph.Array) *graph.Array {
 	keep := graph.Add(float32(1-r.cOne-r.cMu*r.sum), graph.Mul(float32(r.cOne*r.cPath*(2-r.cPath)), stalled))
 	return keep.Mul(old).Add(graph.Mul(float32(r.cOne), one).Add(graph.Mul(float32(r.cMu), mu)))
 }
 
 const (
-	// cmaMost is the largest standard deviation, and the largest element of a covariance; cmaLeast is what its diagonal
-	// gets each generation, so that it stays positive.
+	// cmaMost is the largest standard deviation, and the largest element of a covariance. cmaLeast is added to the
+	// diagonal in each generation, so that it stays positive.
 	cmaMost  = 1e8
 	cmaLeast = 1e-8
 )

@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"xlarun/graph"
-	"xlarun/graph/random"
 	"xlarun/rollout/population"
 	"xlarun/rollout/settings"
 )
@@ -15,37 +14,38 @@ func init() {
 
 // XNES is the exponential natural evolution strategy of Glasmachers et al., "Exponential natural evolution strategies"
 // (2010): members mean + σ·B·z, utilities of ranks, natural gradients of the mean, of log σ and of log B, with the
-// defaults of evosax 0.3.2. B is multiplied by the exponential of a matrix, as the paper has it; evosax takes the
-// exponential of each element alone, by which its B stays diagonal for ever.
+// defaults of evosax 0.3.2. B is multiplied by the exponential of a matrix, as in the paper. evosax takes the
+// exponential of each element, so that its B stays diagonal.
 //
-// The state has a matrix of n² numbers of n parameters, and every generation multiplies some ten such matrices on every
-// device.
+// For n parameters, the state has a matrix of n² numbers, and every generation multiplies some ten such matrices on
+// every device.
 type XNES struct {
 	single
 	ranked
-	Vectors
+	normal[XNESState]
 	LearningRate      settings.Number `set:"learning-rate" above:"0" help:"step size of the mean"`
 	Sigma             settings.Number `set:"sigma" above:"0" help:"standard deviation of the noise at first"`
-	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of sigma; 0 for the paper's, of the number of parameters"`
-	ShapeLearningRate float64         `float32:"" set:"shape-learning-rate" above:"0" zero:"(9 + 3 log n) / (5 n √n) of n parameters" help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
+	StdLearningRate   float64         `float32:"" set:"std-learning-rate" above:"0"`
+	_                 struct{}        `zero:"(9 + 3 log n) / (5 n √n) of n parameters"`
+	_                 struct{}        `help:"step size of sigma; 0 for the paper's, of the number of parameters"`
+	ShapeLearningRate float64         `float32:"" set:"shape-learning-rate" above:"0"`
+	_                 struct{}        `zero:"(9 + 3 log n) / (5 n √n) of n parameters"`
+	_                 struct{}        `help:"step size of the matrix; 0 for the paper's, of the number of parameters"`
 }
 
-// XNESState is what XNES remembers between generations.
+// XNESState is the state of XNES.
 type XNESState struct {
 	Mean  *graph.Array // f32[n]
 	Sigma *graph.Array // f32[]: step size of the next generation
 	Shape *graph.Array // f32[n, n]: B, of determinant 1
 }
 
+func (s XNESState) mean() *graph.Array { return s.Mean }
+
 // Init starts at the genome with Sigma and B the identity.
 func (e *XNES) Init(genome any, _ int) any {
 	mean := genome.(*graph.Array)
 	return XNESState{mean, e.Sigma.Array(), graph.Eye(graph.Float32, mean.Dim(0))}
-}
-
-// Sample draws z, standard normal.
-func (*XNES) Sample(key random.Key, state any) any {
-	return random.Normal(key, state.(XNESState).Mean.Shape())
 }
 
 // Member returns mean + σ·B·z.
@@ -59,7 +59,7 @@ func (*XNES) Member(state, noise any, _ *graph.Array) any {
 func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 	s := state.(XNESState)
 	n := s.Mean.Dim(0)
-	w := naturalWeights(v.Fitness.Dim(0)).of(v.Fitness)
+	w := naturalWeights(v.Fitness.Dim(0)).apply(v.Fitness)
 	step := s.Sigma.Mul(s.Shape.Dot(sumOf(noise, w, nil)))
 	eye := graph.Eye(graph.Float32, n)
 	gradient := noise.Outer(w, func(z any) *graph.Array { return z.(*graph.Array) })
@@ -72,7 +72,7 @@ func (e *XNES) Tell(state any, v Evaluation, noise population.Draws) any {
 		s.Shape.Dot(turn)}
 }
 
-// rate is a step size as it is set, or the paper's.
+// rate returns a step size from the settings, or the paper's for 0.
 func (*XNES) rate(set float64, n int) float64 {
 	if set > 0 {
 		return set
@@ -81,5 +81,9 @@ func (*XNES) rate(set float64, n int) float64 {
 	return (9 + 3*math.Log(d)) / (5 * d * math.Sqrt(d))
 }
 
-// Centre returns the mean.
-func (*XNES) Centre(state any) any { return state.(XNESState).Mean }
+// Immigrant solves σ·B·z = genome - mean.
+func (*XNES) Immigrant(state, genome any) any {
+	s := state.(XNESState)
+	offset := (genome.(*graph.Array)).Sub(s.Mean).Div(s.Sigma)
+	return likely(graph.Solve(s.Shape, offset))
+}

@@ -9,33 +9,39 @@ import (
 	"xlarun/graph"
 )
 
-// Dynamics is what neurons do in a substep of Settings.DT ms. Its methods are pure functions of one layer of one
-// member, which can be traced; a layer's state is a tree of leaves f32[units], finite while the neuron is sound: one
-// that is not makes the member fail.
+// Dynamics computes a substep of neurons, of Settings.DT ms. Its methods are pure functions of one layer of one member
+// that can be traced. A layer's state is a tree of leaves f32[units]. A state that is not finite makes the member fail.
 //
-// In each substep all neurons whose potential came above the threshold in the one before spike first; then what arrives
-// is taken in. So a spike is seen by the layer behind, and by a recurrent layer itself, in the substep behind that in
-// which the threshold was crossed, under all dynamics.
+// In each substep, neurons spike whose potential crossed the threshold in the substep before. Then input arrives. So
+// under all dynamics the next layer, and a recurrent layer itself, sees a spike one substep after the threshold was
+// crossed.
 type Dynamics interface {
-	// Check finds what of the settings does not fit; its error is best a *settings.Error whose key begins with prefix.
+	// Check refuses settings that do not fit. Its error should be a *settings.Error whose key begins with prefix.
 	Check(s *Settings, prefix string) error
-	// BySign tells whether Step wants what excites and what inhibits apart: two products in the place of one.
+	// BySign reports whether Step needs excitation and inhibition separately: two matrix products instead of one.
 	BySign() bool
-	// Prepare maps a layer's physical values to what the other methods take of them: a tree, once an episode.
+	// Prepare maps a layer's physical values to the parameters of the other methods: a tree, once an episode.
 	Prepare(s *Settings, n Neurons) any
-	// Start is the state of a layer at rest.
+	// Start returns the state of a layer at rest.
 	Start(prepared any) any
-	// Spikes are those that neurons send in this substep by the state after the one before, f32[units]: 1 or 0.
+	// Spikes returns the spikes that neurons send in this substep, f32[units]: 1 or 0. state is the state before it.
 	Spikes(prepared, state any) *graph.Array
-	// Step takes in what arrives in this substep: the next state. spikes are what Spikes made of state.
+	// Step returns the state after a substep with an input. spikes are the result of Spikes.
 	Step(prepared, state any, spikes *graph.Array, in Input) any
 }
 
-// Input is what arrives at a layer in a substep, f32[units] in mV: sums of the weights whose spikes arrive. The
-// constant current is not among it; see Neurons.Drive.
+// Voltmeter is a Dynamics whose potentials can be read.
+type Voltmeter interface {
+	Dynamics
+	// Potential returns the potentials of a layer in a state, f32[units] in mV.
+	Potential(n Neurons, state any) *graph.Array
+}
+
+// Input is the input of a layer in a substep, f32[units] in mV: sums of the weights whose spikes arrive, without the
+// constant current (Neurons.Drive).
 type Input struct {
-	Sum *graph.Array // nil where Dynamics.BySign
-	// Excitation sums the positive weights, Inhibition the negative ones, as a number from 0 on; nil but where
+	Sum *graph.Array // nil with Dynamics.BySign
+	// Excitation sums the positive weights, Inhibition the absolute values of the negative ones. Both are nil without
 	// Dynamics.BySign.
 	Excitation, Inhibition *graph.Array
 }
@@ -46,8 +52,8 @@ var registry = struct {
 	all map[string]Dynamics
 }{all: map[string]Dynamics{}}
 
-// Register makes a dynamics known by a name, "mine" or "mine:variant", and so to the command line; a name that is taken
-// is refused.
+// Register adds a dynamics, for the command line, under a name such as "mine" or "mine:variant". It refuses a name that
+// is taken.
 func Register(name string, d Dynamics) error {
 	if name == "" || d == nil {
 		return fmt.Errorf("spiking.Register: got name %q and %T, want a name and a dynamics", name, d)

@@ -7,15 +7,15 @@ import (
 )
 
 func init() {
-	MustRegister("fast", lif{})
-	MustRegister("fast:alif", alif{})
-	MustRegister("fast:cubalif", cubalif{})
+	MustRegister("fast", lif)
+	MustRegister("fast:alif", alif)
+	MustRegister("fast:cubalif", cubalif)
 }
 
-// fast is what the fast dynamics share: cells of package nn. Their potentials are differences from rest, in units of
-// the distance to the threshold:
+// fast is a dynamics whose neurons are a cell of package nn. Potentials are differences from Rest, in units of the
+// distance to the threshold:
 //
-//	u         = (v - Rest)/(Threshold - Rest)        the threshold is 1; a spike takes 1 off, so that Reset is Rest
+//	u         = (v - Rest)/(Threshold - Rest)        the threshold is 1; a spike subtracts 1, so that Reset is Rest
 //	Beta      = exp(-dt/Membrane)
 //	Alpha     = exp(-dt/Synapse)                     cubalif
 //	Gamma     = exp(-dt/Adaptation)                  alif
@@ -23,11 +23,63 @@ func init() {
 //	x         = (weights + (1 - Beta)*Drive)/(Threshold - Rest)
 //	x         = ((1 - Alpha)*weights + (1 - Alpha)*(1 - Beta)*Drive)/(Threshold - Rest)
 //	                                                 cubalif: its current sums up to the weights
-type fast struct{}
+type fast[State any, Cell cell[State]] struct {
+	prepare   func(u unit, surrogate nn.Surrogate) prepared[Cell]
+	start     func(p prepared[Cell]) State
+	potential func(s State) *graph.Array
+}
 
-func (fast) BySign() bool { return false }
+// cell is a layer of neurons of package nn.
+type cell[State any] interface {
+	Spikes(s State) *graph.Array
+	Take(s State, spikes, in *graph.Array) State
+}
 
-func (fast) Check(s *Settings, prefix string) error {
+// prepared is a cell and the map from what arrives to its input.
+type prepared[Cell any] struct {
+	Cell         Cell
+	Drive, PerMV *graph.Array
+}
+
+// lif is nn.LIF.
+var lif = fast[*graph.Array, nn.LIF]{
+	prepare: func(u unit, surrogate nn.Surrogate) prepared[nn.LIF] {
+		cell := nn.LIF{Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: surrogate}
+		return prepared[nn.LIF]{cell, u.Drive, u.PerMV}
+	},
+	start:     func(p prepared[nn.LIF]) *graph.Array { return graph.ZerosLike(p.PerMV) },
+	potential: func(v *graph.Array) *graph.Array { return v },
+}
+
+// cubalif is nn.CuBaLIF.
+var cubalif = fast[nn.CuBaLIFState, nn.CuBaLIF]{
+	prepare: func(u unit, surrogate nn.Surrogate) prepared[nn.CuBaLIF] {
+		rise := graph.Sub(1, u.Alpha)
+		cell := nn.CuBaLIF{Alpha: u.Alpha, Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: surrogate}
+		return prepared[nn.CuBaLIF]{cell, rise.Mul(u.Drive), rise.Mul(u.PerMV)}
+	},
+	start: func(p prepared[nn.CuBaLIF]) nn.CuBaLIFState { // the constant current flows already
+		return nn.CuBaLIFState{V: graph.ZerosLike(p.PerMV), I: p.Drive.Div(graph.Sub(1, p.Cell.Alpha))}
+	},
+	potential: func(s nn.CuBaLIFState) *graph.Array { return s.V },
+}
+
+// alif is nn.ALIF.
+var alif = fast[nn.ALIFState, nn.ALIF]{
+	prepare: func(u unit, surrogate nn.Surrogate) prepared[nn.ALIF] {
+		cell := nn.ALIF{Beta: u.Beta, Gamma: u.Gamma, Jump: u.Jump, Threshold: graph.Scalar(1), Surrogate: surrogate}
+		return prepared[nn.ALIF]{cell, u.Drive, u.PerMV}
+	},
+	start: func(p prepared[nn.ALIF]) nn.ALIFState {
+		zeros := graph.ZerosLike(p.PerMV)
+		return nn.ALIFState{V: zeros, T: zeros}
+	},
+	potential: func(s nn.ALIFState) *graph.Array { return s.V },
+}
+
+func (fast[State, Cell]) BySign() bool { return false }
+
+func (fast[State, Cell]) Check(s *Settings, prefix string) error {
 	if s.Reset.Value != s.Rest.Value {
 		return settings.Wrong(prefix+"reset", s.Reset.Value, "%srest, %g: with the dynamics %s a spike takes off the "+
 			"way from rest to threshold", prefix, s.Rest.Value, s.Dynamics)
@@ -39,33 +91,39 @@ func (fast) Check(s *Settings, prefix string) error {
 	return nil
 }
 
-// unit are the physical values of neurons in the units of the fast dynamics, f32[units] each.
+func (d fast[State, Cell]) Prepare(s *Settings, n Neurons) any {
+	u := unit{Beta: decay(s, n.Membrane), Alpha: decay(s, n.Synapse), Gamma: decay(s, n.Adaptation),
+		PerMV: n.Threshold.Sub(n.Rest).Reciprocal()}
+	u.Jump = n.Jump.Mul(u.PerMV)
+	u.Drive = graph.Sub(1, u.Beta).Mul(n.Drive).Mul(u.PerMV)
+	return d.prepare(u, s.surrogate())
+}
+
+func (d fast[State, Cell]) Start(p any) any { return d.start(read[prepared[Cell]]("Start", p)) }
+
+func (fast[State, Cell]) Spikes(p, state any) *graph.Array {
+	return read[prepared[Cell]]("Spikes", p).Cell.Spikes(read[State]("Spikes", state))
+}
+
+func (fast[State, Cell]) Step(p, state any, spikes *graph.Array, in Input) any {
+	l := read[prepared[Cell]]("Step", p)
+	return l.Cell.Take(read[State]("Step", state), spikes, in.Sum.Mul(l.PerMV).Add(l.Drive))
+}
+
+// Potential implements Voltmeter.
+func (d fast[State, Cell]) Potential(n Neurons, state any) *graph.Array {
+	u := d.potential(read[State]("Potential", state))
+	return n.Rest.Add(u.Mul(n.Threshold.Sub(n.Rest)))
+}
+
+// unit holds the values of neurons in the units of fast, f32[units] each.
 type unit struct {
 	Beta, Alpha, Gamma, Jump *graph.Array
-	Drive                    *graph.Array // what the constant current adds in a substep
+	Drive                    *graph.Array // input from the constant current in a substep
 	PerMV                    *graph.Array // 1/(Threshold - Rest)
 }
 
-func unitOf(s *Settings, n Neurons) unit {
-	u := unit{Beta: kept(s, n.Membrane), Alpha: kept(s, n.Synapse), Gamma: kept(s, n.Adaptation),
-		PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest))}
-	u.Jump = graph.Mul(n.Jump, u.PerMV)
-	u.Drive = graph.Mul(graph.Mul(graph.Sub(1, u.Beta), n.Drive), u.PerMV)
-	return u
-}
-
 func (s *Settings) surrogate() nn.Surrogate { return nn.Surrogate{Kind: s.Surrogate} }
-
-// prepared is a cell of package nn and what its input is made by.
-type prepared[Cell any] struct {
-	Cell         Cell
-	Drive, PerMV *graph.Array
-}
-
-// input is what a cell takes of what arrives.
-func (p prepared[Cell]) input(in Input) *graph.Array {
-	return graph.Add(graph.Mul(in.Sum, p.PerMV), p.Drive)
-}
 
 func read[T any](op string, v any) T {
 	t, ok := v.(T)
@@ -73,72 +131,4 @@ func read[T any](op string, v any) T {
 		graph.Throw("spiking."+op, "got a %T, want %T, as Prepare and Start make them", v, t)
 	}
 	return t
-}
-
-// lif is nn.LIF.
-type lif struct{ fast }
-
-func (lif) Prepare(s *Settings, n Neurons) any {
-	u := unitOf(s, n)
-	return prepared[nn.LIF]{nn.LIF{Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}, u.Drive,
-		u.PerMV}
-}
-
-func (lif) Start(p any) any { return graph.ZerosLike(read[prepared[nn.LIF]]("LIF", p).PerMV) }
-
-func (lif) Spikes(p, state any) *graph.Array {
-	return read[prepared[nn.LIF]]("LIF", p).Cell.Spikes(read[*graph.Array]("LIF", state))
-}
-
-func (lif) Step(p, state any, spikes *graph.Array, in Input) any {
-	l := read[prepared[nn.LIF]]("LIF", p)
-	return l.Cell.Take(read[*graph.Array]("LIF", state), spikes, l.input(in))
-}
-
-// cubalif is nn.CuBaLIF.
-type cubalif struct{ fast }
-
-func (cubalif) Prepare(s *Settings, n Neurons) any {
-	u := unitOf(s, n)
-	rise := graph.Sub(1, u.Alpha)
-	cell := nn.CuBaLIF{Alpha: u.Alpha, Beta: u.Beta, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}
-	return prepared[nn.CuBaLIF]{cell, graph.Mul(rise, u.Drive), graph.Mul(rise, u.PerMV)}
-}
-
-func (cubalif) Start(p any) any {
-	l := read[prepared[nn.CuBaLIF]]("CuBaLIF", p)
-	// the constant current flows already
-	return nn.CuBaLIFState{V: graph.ZerosLike(l.PerMV), I: graph.Div(l.Drive, graph.Sub(1, l.Cell.Alpha))}
-}
-
-func (cubalif) Spikes(p, state any) *graph.Array {
-	return read[prepared[nn.CuBaLIF]]("CuBaLIF", p).Cell.Spikes(read[nn.CuBaLIFState]("CuBaLIF", state))
-}
-
-func (cubalif) Step(p, state any, spikes *graph.Array, in Input) any {
-	l := read[prepared[nn.CuBaLIF]]("CuBaLIF", p)
-	return l.Cell.Take(read[nn.CuBaLIFState]("CuBaLIF", state), spikes, l.input(in))
-}
-
-// alif is nn.ALIF.
-type alif struct{ fast }
-
-func (alif) Prepare(s *Settings, n Neurons) any {
-	u := unitOf(s, n)
-	cell := nn.ALIF{Beta: u.Beta, Gamma: u.Gamma, Jump: u.Jump, Threshold: graph.Scalar(1), Surrogate: s.surrogate()}
-	return prepared[nn.ALIF]{cell, u.Drive, u.PerMV}
-}
-
-func (alif) Start(p any) any {
-	zeros := graph.ZerosLike(read[prepared[nn.ALIF]]("ALIF", p).PerMV)
-	return nn.ALIFState{V: zeros, T: zeros}
-}
-
-func (alif) Spikes(p, state any) *graph.Array {
-	return read[prepared[nn.ALIF]]("ALIF", p).Cell.Spikes(read[nn.ALIFState]("ALIF", state))
-}
-
-func (alif) Step(p, state any, spikes *graph.Array, in Input) any {
-	l := read[prepared[nn.ALIF]]("ALIF", p)
-	return l.Cell.Take(read[nn.ALIFState]("ALIF", state), spikes, l.input(in))
 }

@@ -1,6 +1,6 @@
-// Package spiking holds what spiking policies are made of beside their network: one genotype of numbers without bounds,
-// one mapping of it to physical values (ms, mV), and the dynamics, each of which maps those to numbers of its own. The
-// same genes play under any dynamics.
+// Package spiking holds the neurons of spiking policies: one genotype of unbounded numbers, one map from it to physical
+// values (ms, mV), and the dynamics, each of which maps the physical values to its own parameters. The same genes play
+// under any dynamics.
 package spiking
 
 import (
@@ -9,9 +9,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Genes are those of one layer of neurons: float32 of any size, which Settings.Neurons maps to physical values. All
-// dynamics have the same, so that what was evolved under one plays under another; what a dynamics does not look at
-// drifts.
+// Genes are the genes of one layer of neurons: unbounded float32 numbers, which Settings.Neurons maps to physical
+// values. They are the same for all dynamics, so that a member can play under another one. A dynamics may ignore some.
 type Genes struct {
 	W          *graph.Array // [in, units]: weights from the layer before
 	Wh         *graph.Array `tree:"optional"` // [units, units]: from the layer's spikes to itself; nil: none
@@ -21,11 +20,11 @@ type Genes struct {
 	Adaptation *graph.Array // [units]: of the adaptation
 	Threshold  *graph.Array // [units]
 	Jump       *graph.Array // [units]: what a spike adds to the adaptation
-	Delay      *graph.Array `tree:"optional"` // [units]: what the layer's spikes take to arrive; nil: nothing
+	Delay      *graph.Array `tree:"optional"` // [units]: of the layer's spikes; nil: none
 }
 
-// Draw draws a layer's genes: weights from the normal distribution of variance 1/in, those of time constants and delays
-// from that of variance 1; the others are zero.
+// Draw draws a layer's genes: weights with variance 1/in, time constants and delays with variance 1. The others are
+// zero.
 func (s *Settings) Draw(key random.Key, in, units int) Genes {
 	k := random.SplitN(key, 6)
 	weights := nn.VarianceScaling(1, nn.FanIn, nn.NormalDraws)
@@ -48,15 +47,13 @@ func (s *Settings) Draw(key random.Key, in, units int) Genes {
 // Neurons are a layer's genes as physical values, f32[units] each.
 type Neurons struct {
 	Membrane, Synapse, Adaptation *graph.Array // ms: time constants
-	Rest, Reset                   *graph.Array // mV: where a potential comes to without input, and after a spike
+	Rest, Reset                   *graph.Array // mV: potential without input, and after a spike
 	Threshold                     *graph.Array // mV, above Rest
-	// mV: what a spike raises the threshold by, or the current of adaptation takes off the drive
-	Jump *graph.Array
-	// mV: what the constant current, times the membrane's resistance, lifts a resting potential by at last
-	Drive *graph.Array
+	Jump                          *graph.Array // mV: how far a spike raises the threshold, or lowers the drive
+	Drive                         *graph.Array // mV: the constant current times the membrane's resistance
 }
 
-// Neurons maps genes to physical values; this is the only place that does, with Weight and Steps. For a gene g,
+// Neurons maps genes to physical values, together with Weight and Steps. For a gene g,
 //
 //	between(g, min, max) = min*(max/min)^sigmoid(g)        g = 0: the geometric mean of the bounds
 //
@@ -67,39 +64,40 @@ type Neurons struct {
 //	Jump       = between(g, jump-min, jump-max) mV
 //	Drive      = weight-scale*g mV
 //
-// A weight is what one spike lifts a potential by where nothing leaks meanwhile, weight-scale*g mV, whether it comes at
-// once or through a synapse's current. See Weight for those, and Steps for delays.
+// A weight, weight-scale*g mV, is how far one spike lifts a potential without a leak, whether it arrives at once or
+// through a synapse's current. See Weight for weights, and Steps for delays.
 func (s *Settings) Neurons(g Genes) Neurons {
-	each := func(n *graph.Array) *graph.Array { return graph.Add(graph.ZerosLike(g.B), n) }
+	each := func(n *graph.Array) *graph.Array { return graph.ZerosLike(g.B).Add(n) }
 	rest := s.Rest.Array()
 	return Neurons{
 		Membrane:   between(g.Membrane, s.TauMin.Array(), s.TauMax.Array()),
 		Synapse:    between(g.Synapse, s.SynapseMin.Array(), s.SynapseMax.Array()),
 		Adaptation: between(g.Adaptation, s.AdaptationMin.Array(), s.AdaptationMax.Array()),
-		Threshold:  graph.Add(rest, between(g.Threshold, s.ThresholdMin.Array(), s.ThresholdMax.Array())),
+		Threshold:  rest.Add(between(g.Threshold, s.ThresholdMin.Array(), s.ThresholdMax.Array())),
 		Jump:       between(g.Jump, s.JumpMin.Array(), s.JumpMax.Array()),
 		Rest:       each(rest), Reset: each(s.Reset.Array()), Drive: s.Weight(g.B),
 	}
 }
 
-// Weight is what genes of weights, or sums over them, stand for: weight-scale*g mV.
-func (s *Settings) Weight(g *graph.Array) *graph.Array { return graph.Mul(g, s.WeightScale.Array()) }
+// Weight maps genes of weights, or sums of them, to weight-scale*g mV.
+func (s *Settings) Weight(g *graph.Array) *graph.Array { return g.Mul(s.WeightScale.Array()) }
 
-// Steps are the delays of genes in substeps, whole numbers in float32: round(delay*sigmoid(g)).
+// Steps maps genes of delays to substeps, whole numbers in float32: round(delay*sigmoid(g)).
 func (s *Settings) Steps(g *graph.Array) *graph.Array {
-	return graph.Round(graph.Mul(nn.Sigmoid(g), float32(s.Delay)))
+	return nn.Sigmoid(g).Mul(float32(s.Delay)).Round()
 }
 
 func between(g, least, most *graph.Array) *graph.Array {
-	return graph.Mul(least, graph.Exp(graph.Mul(nn.Sigmoid(g), graph.Log(graph.Div(most, least)))))
+	return least.Mul(nn.Sigmoid(g).Mul(most.Div(least).Log()).Exp())
 }
 
-// Keep is what leaky integrators of these genes of a membrane keep in a substep: exp(-dt/between(g, tau-min, tau-max)).
+// Keep returns the decay factor in a substep of a leaky integrator, by its gene of the membrane:
+// exp(-dt/between(g, tau-min, tau-max)).
 func (s *Settings) Keep(g *graph.Array) *graph.Array {
-	return kept(s, between(g, s.TauMin.Array(), s.TauMax.Array()))
+	return decay(s, between(g, s.TauMin.Array(), s.TauMax.Array()))
 }
 
-// kept is what is left behind a substep of what decays with a time constant.
-func kept(s *Settings, tau *graph.Array) *graph.Array {
-	return graph.Exp(graph.Neg(graph.Div(s.DT.Array(), tau)))
+// decay returns exp(-dt/tau), the decay factor in a substep.
+func decay(s *Settings, tau *graph.Array) *graph.Array {
+	return s.DT.Array().Div(tau).Neg().Exp()
 }

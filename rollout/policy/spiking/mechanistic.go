@@ -18,7 +18,7 @@ func init() {
 	}
 }
 
-// The ways by which spikes reach neurons of package neuron.
+// How spikes reach neurons of package neuron.
 const (
 	pulses       = ""            // at once: a current for one substep
 	currents     = "current"     // currents that decay
@@ -26,11 +26,11 @@ const (
 	shunts       = "shunt"       // at once: a conductance for the first h of a substep
 )
 
-// mechanistic are neurons of package neuron. A gene's neuron has, for G = Threshold - Rest,
+// mechanistic is a dynamics of package neuron. A neuron has, with G = Threshold - Rest,
 //
 //	C  = 200 pF, GL = C/Membrane
 //	I  = GL*Drive                                                 a constant current
-//	h  = dt/n with the least n by which h is at most finest[model]
+//	h  = dt/n with the smallest n for which h is at most finest[model]
 //	lif        EL = Rest; a spike subtracts Threshold - Reset. With pulses it subtracts exp(dt/Membrane) times that,
 //	           because the potential leaks before the substep ends
 //	expif      DeltaT = G/10, VT = Threshold + DeltaT, Peak = VT + 5*DeltaT
@@ -40,22 +40,21 @@ const (
 //	hh         conductances of 100 and 30 nS per pF, VT = Threshold - 3 mV; a spike is counted at (Threshold + ENa)/2;
 //	           Reset, Jump and Adaptation are not used
 //
-// The smallest current that makes a neuron spike is lif's for expif, adex and izhikevich, and close to it for hh. A
-// weight of w mV arrives as
+// The smallest current that makes a neuron spike is the same for lif, expif, adex and izhikevich, and close to it for
+// hh. A weight of w mV arrives as
 //
 //	pulses        w*GL/(1 - exp(-dt/Membrane)) pA for one substep: at its end, a neuron of lif is w higher
 //	current       w*GL*(1 - exp(-h/Synapse))/(1 - exp(-h/Membrane)) pA at first, which decays with Synapse:
 //	              the same charge
 //	conductance   the same over E - (Rest + Threshold)/2, nS, for the reversal potential E of its sign: the same
-//	              charge half way to the threshold
+//	              charge midway between rest and threshold
 //	shunt         pulses over E - (Rest + Threshold)/2, nS, n times as much for one h
 //
 // So mechanistic:lif equals fast, spike by spike, and mechanistic:lif:current equals fast:cubalif. With conductances,
 // mechanistic:lif:shunt and mechanistic:lif:conductance are closest to them.
 type mechanistic struct{ model, synapse string }
 
-// finest is the longest step of models, ms; these are the ones that neurons makes. The equation of lif is solved
-// exactly, by any step.
+// finest is the longest step of each model, in ms. lif is solved exactly with any step.
 var finest = map[string]float64{"lif": math.Inf(1), "expif": .25, "adex": .25, "izhikevich": .25, "hh": .1}
 
 func (d mechanistic) BySign() bool { return d.synapse == conductances || d.synapse == shunts }
@@ -89,20 +88,20 @@ func (d mechanistic) Check(s *Settings, prefix string) error {
 	return nil
 }
 
-// mostInner is the number of a model's own steps in a substep.
+// mostInner is the largest number of a model's steps in a substep.
 const mostInner = 4096.
 
 // mechanism is a layer as Prepare lays it out.
 type mechanism struct {
 	Layer     neuron.Layer
 	Surrogate nn.Surrogate
-	PerMV     *graph.Array // 1/G: what a surrogate counts potentials in
+	PerMV     *graph.Array // 1/G: the unit of potentials in surrogates
 	Drive     *graph.Array // pA
-	Excites   *graph.Array // pA or nS of a mV that arrives
-	Inhibits  *graph.Array `tree:"optional"` // nS of a mV, with conductances
+	Excites   *graph.Array // pA or nS for each mV of input
+	Inhibits  *graph.Array `tree:"optional"` // nS for each mV of input, with conductances
 }
 
-// mechanismState is a layer's state and the spikes that it sends in the next substep.
+// mechanismState holds a layer's state and the spikes that it sends in the next substep.
 type mechanismState struct {
 	Layer  neuron.LayerState
 	Spikes *graph.Array
@@ -111,11 +110,11 @@ type mechanismState struct {
 func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 	inner := max(int(math.Ceil(s.DT.Value/finest[d.model]-1e-6)), 1)
 	dt := s.DT.Array()
-	h := graph.Div(dt, float64(inner))
-	left := func(t, tau *graph.Array) *graph.Array { return graph.Exp(graph.Neg(graph.Div(t, tau))) }
+	h := dt.Div(float64(inner))
+	left := func(t, tau *graph.Array) *graph.Array { return t.Div(tau).Neg().Exp() }
 	leak := graph.Div(capacitance, n.Membrane)
-	m := mechanism{Surrogate: s.surrogate(), PerMV: graph.Reciprocal(graph.Sub(n.Threshold, n.Rest)),
-		Drive: graph.Mul(leak, n.Drive)}
+	m := mechanism{Surrogate: s.surrogate(), PerMV: n.Threshold.Sub(n.Rest).Reciprocal(),
+		Drive: leak.Mul(n.Drive)}
 	m.Layer = neuron.Layer{Model: d.neurons(n, leak, left(dt, n.Membrane)), DT: dt, Substeps: inner}
 	if s.Refractory > 0 {
 		m.Layer.Refractory = graph.Scalar(s.Refractory)
@@ -123,55 +122,56 @@ func (d mechanistic) Prepare(s *Settings, n Neurons) any {
 	tau := n.Synapse
 	switch d.synapse {
 	case pulses:
-		m.Excites = graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))
+		m.Excites = leak.Div(graph.Sub(1, left(dt, n.Membrane)))
 		return m
 	case shunts:
-		m.Excites, tau = graph.Mul(float64(inner), graph.Div(leak, graph.Sub(1, left(dt, n.Membrane)))),
+		m.Excites, tau = graph.Mul(float64(inner), leak.Div(graph.Sub(1, left(dt, n.Membrane)))),
 			graph.ZerosLike(tau)
 	default:
-		m.Excites = graph.Mul(leak, graph.Div(graph.Sub(1, left(h, tau)), graph.Sub(1, left(h, n.Membrane))))
+		m.Excites = leak.Mul(graph.Sub(1, left(h, tau)).Div(graph.Sub(1, left(h, n.Membrane))))
 	}
 	if d.synapse == currents {
 		m.Layer.Synapse = neuron.Currents{Tau: tau}
 		return m
 	}
-	middle := graph.Mul(.5, graph.Add(n.Rest, n.Threshold))
-	m.Inhibits = graph.Div(m.Excites, graph.Sub(middle, s.ReversalI.Array()))
-	m.Excites = graph.Div(m.Excites, graph.Sub(s.ReversalE.Array(), middle))
+	middle := graph.Mul(.5, n.Rest.Add(n.Threshold))
+	m.Inhibits = m.Excites.Div(middle.Sub(s.ReversalI.Array()))
+	m.Excites = m.Excites.Div(s.ReversalE.Array().Sub(middle))
 	m.Layer.Synapse = neuron.Conductances{TauE: tau, TauI: tau, EE: s.ReversalE.Array(), EI: s.ReversalI.Array()}
 	return m
 }
 
-// capacitance is that of all neurons, pF: currents and conductances are counted by it, so that no spike depends on it.
+// capacitance is the capacitance of all neurons, in pF. Currents and conductances are proportional to it, so that
+// spikes do not depend on it.
 const capacitance = 200
 
-// neurons are those of the model for a leak in nS and what is left of a potential behind a substep.
+// neurons returns the model's neurons. leak is the leak conductance in nS, left the decay factor in a substep.
 func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	c := graph.FullLike(leak, capacitance)
-	way := graph.Sub(n.Threshold, n.Rest)
+	way := n.Threshold.Sub(n.Rest)
 	switch d.model {
 	case "lif":
 		reset := n.Reset
 		if d.synapse == pulses || d.synapse == shunts {
-			reset = graph.Sub(n.Threshold, graph.Div(graph.Sub(n.Threshold, n.Reset), left))
+			reset = n.Threshold.Sub(n.Threshold.Sub(n.Reset).Div(left))
 		}
 		return neuron.LIF{C: c, GL: leak, EL: n.Rest, Threshold: n.Threshold, VReset: reset, Subtract: true}
 	case "izhikevich":
-		k := graph.Div(4, graph.Mul(way, n.Membrane))
-		return neuron.Izhikevich{Cm: c, Square: k, Linear: graph.Neg(graph.Mul(k, graph.Add(n.Rest, n.Threshold))),
-			Constant: graph.Mul(k, graph.Mul(n.Rest, n.Threshold)),
-			A:        graph.Reciprocal(n.Adaptation), B: graph.ZerosLike(k), C: n.Reset,
-			D:    graph.Div(n.Jump, n.Membrane),
-			Peak: graph.Add(n.Threshold, way)}
+		k := graph.Div(4, way.Mul(n.Membrane))
+		return neuron.Izhikevich{Cm: c, Square: k, Linear: k.Mul(n.Rest.Add(n.Threshold)).Neg(),
+			Constant: k.Mul(n.Rest.Mul(n.Threshold)),
+			A:        n.Adaptation.Reciprocal(), B: graph.ZerosLike(k), C: n.Reset,
+			D:    n.Jump.Div(n.Membrane),
+			Peak: n.Threshold.Add(way)}
 	case "hh":
 		m := neuron.NewHodgkinHuxley()
 		m.C, m.GL, m.EL, m.GNa, m.GK = c, leak, n.Rest, graph.Mul(100, c), graph.Mul(30, c)
-		m.VT, m.Threshold = graph.Sub(n.Threshold, 3), graph.Mul(.5, graph.Add(n.Threshold, m.ENa))
+		m.VT, m.Threshold = n.Threshold.Sub(3), graph.Mul(.5, n.Threshold.Add(m.ENa))
 		return m
 	}
 	delta := graph.Mul(.1, way)
-	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: graph.Add(n.Threshold, delta), DeltaT: delta,
-		Peak: graph.Add(n.Threshold, graph.Mul(6, delta)), VReset: n.Reset}
+	e := neuron.ExpIF{C: c, GL: leak, EL: n.Rest, VT: n.Threshold.Add(delta), DeltaT: delta,
+		Peak: n.Threshold.Add(graph.Mul(6, delta)), VReset: n.Reset}
 	switch d.model {
 	case "expif":
 		return e
@@ -179,7 +179,7 @@ func (d mechanistic) neurons(n Neurons, leak, left *graph.Array) neuron.Model {
 	default:
 		graph.Throw("spiking.Mechanistic", "got the model %q, which has no mapping of genes", d.model)
 	}
-	return neuron.AdEx{ExpIF: e, TauW: n.Adaptation, A: graph.ZerosLike(leak), B: graph.Mul(leak, n.Jump)}
+	return neuron.AdEx{ExpIF: e, TauW: n.Adaptation, A: graph.ZerosLike(leak), B: leak.Mul(n.Jump)}
 }
 
 func (mechanistic) Start(p any) any {
@@ -191,19 +191,24 @@ func (mechanistic) Spikes(_, state any) *graph.Array {
 	return read[mechanismState]("Mechanistic", state).Spikes
 }
 
-// Step lets the substep pass and keeps the spikes for the next one.
+// Potential implements Voltmeter. The first variable of all models is the potential.
+func (mechanistic) Potential(_ Neurons, state any) *graph.Array {
+	return read[mechanismState]("Mechanistic", state).Layer.Neurons[0]
+}
+
+// Step computes the substep and keeps the spikes for the next one.
 func (mechanistic) Step(p, state any, _ *graph.Array, in Input) any {
-	m, was := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
+	m, prev := read[mechanism]("Mechanistic", p), read[mechanismState]("Mechanistic", state)
 	l, a := m.Layer, neuron.Arrivals{Current: m.Drive}
-	l.Spike = func(excess *graph.Array) *graph.Array { return m.Surrogate.Spike(graph.Mul(excess, m.PerMV)) }
+	l.Spike = func(excess *graph.Array) *graph.Array { return m.Surrogate.Spike(excess.Mul(m.PerMV)) }
 	switch {
 	case m.Inhibits != nil:
-		a.Excitatory, a.Inhibitory = graph.Mul(in.Excitation, m.Excites), graph.Mul(in.Inhibition, m.Inhibits)
+		a.Excitatory, a.Inhibitory = in.Excitation.Mul(m.Excites), in.Inhibition.Mul(m.Inhibits)
 	case l.Synapse != nil:
-		a.Excitatory = graph.Mul(in.Sum, m.Excites)
+		a.Excitatory = in.Sum.Mul(m.Excites)
 	default:
-		a.Current = graph.Add(m.Drive, graph.Mul(in.Sum, m.Excites))
+		a.Current = m.Drive.Add(in.Sum.Mul(m.Excites))
 	}
-	next, spikes := l.Step(was.Layer, a)
-	return mechanismState{next, graph.Min(spikes, 1)}
+	next, spikes := l.Step(prev.Layer, a)
+	return mechanismState{next, spikes.Min(1)}
 }

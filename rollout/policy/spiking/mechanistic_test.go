@@ -11,8 +11,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// counts are the spikes of neurons in so many substeps under a dynamics, for genes of a constant current and a weight
-// that arrives in each substep.
+// counts returns the spikes of neurons in a number of substeps under a dynamics, for genes of a constant current and a
+// weight whose spike arrives in each substep.
 func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []float64 {
 	t.Helper()
 	d, err := s.Check("")
@@ -23,18 +23,17 @@ func counts(t *testing.T, s Settings, drive, arrives []float32, steps int) []flo
 	x := s.Weight(graph.Float32s(arrives))
 	in := Input{Sum: x}
 	if d.BySign() {
-		in = Input{Excitation: graph.Max(x, 0), Inhibition: graph.Max(graph.Neg(x), 0)}
+		in = Input{Excitation: x.Max(0), Inhibition: x.Neg().Max(0)}
 	}
 	_, all := graph.Scan(func(state any, _ graph.None) (any, *graph.Array) {
 		now := d.Spikes(p, state)
 		return d.Step(p, state, now, in), now
 	}, d.Start(p), graph.None{}, graph.Length(steps))
-	return floats(t, graph.Sum(all, 0))
+	return floats(t, all.Sum(0))
 }
 
-// One gene of a constant current means the same to all models: what lifts lif to 0.6 of its way to the threshold makes
-// none of them spike, what would lift it to 1.5 of it all, and more of it makes more spikes. What arrives excites and
-// inhibits by whatever synapses.
+// One gene of a constant current means the same for all models: a current that lifts lif to 0.6 of the threshold makes
+// no model spike, 1.5 of it does, and more makes more spikes. Inputs excite and inhibit through all kinds of synapses.
 func TestModelsBeginToSpikeAtOneCurrent(t *testing.T) {
 	for _, m := range neuron.Models() {
 		for _, synapse := range []string{"", ":current", ":conductance", ":shunt"} {
@@ -50,7 +49,7 @@ func TestModelsBeginToSpikeAtOneCurrent(t *testing.T) {
 	}
 }
 
-// A refractory period bounds how often a neuron spikes.
+// A refractory period bounds the rate of a neuron.
 func TestRefractoryPeriod(t *testing.T) {
 	for _, name := range []string{"mechanistic:lif", "mechanistic:expif:conductance"} {
 		s := Defaults()
@@ -61,7 +60,7 @@ func TestRefractoryPeriod(t *testing.T) {
 	}
 }
 
-// Settings that mechanistic dynamics do not take: one sentence each.
+// Settings that mechanistic dynamics do not take are refused.
 func TestBadMechanisticSettings(t *testing.T) {
 	for _, c := range []struct {
 		number int

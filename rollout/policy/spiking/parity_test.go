@@ -11,9 +11,9 @@ import (
 	"xlarun/graph/random"
 )
 
-// The first grade of parity: neurons of package neuron spike as the fast ones do, spike by spike, at the same dt, for
-// weights, neurons and inputs drawn from many seeds. Seeds by which a potential comes within 2e-5 of the way to the
-// threshold are left out: float32 may take it for either side. XLARUN_LONG=1 takes 100 times as many.
+// The first grade of parity: neurons of package neuron spike like the fast ones, spike by spike, at the same dt, with
+// weights, neurons and inputs from many seeds. Seeds with a potential within 2e-5 of the threshold are left out,
+// because float32 may round it to either side. XLARUN_LONG=1 takes 100 times as many seeds.
 func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 	seeds := 64
 	if os.Getenv("XLARUN_LONG") != "" {
@@ -44,8 +44,8 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 			genes := s.Draw(k[0], in, units)
 			each := graph.ShapeOf(graph.Float32, units)
 			genes.B, genes.Threshold = graph.Mul(.3, random.Normal(k[1], each)), random.Normal(k[2], each)
-			trains := graph.Convert(random.Bernoulli(k[3], .3, steps, in), graph.Float32)
-			arrives := s.Weight(graph.Dot(trains, graph.Mul(1.5, genes.W)))
+			trains := random.Bernoulli(k[3], .3, steps, in).Convert(graph.Float32)
+			arrives := s.Weight(trains.Dot(graph.Mul(1.5, genes.W)))
 			play := func(s Settings, d Dynamics,
 				potential func(state any) *graph.Array) (spikes, nearest *graph.Array) {
 				p := d.Prepare(&s, s.Neurons(genes))
@@ -54,11 +54,11 @@ func TestMechanisticLIFSpikesAsFastDoes(t *testing.T) {
 					now := d.Spikes(p, state)
 					o := out{Spikes: now, Nearest: now}
 					if potential != nil {
-						o.Nearest = graph.Abs(graph.Sub(potential(state), 1))
+						o.Nearest = potential(state).Sub(1).Abs()
 					}
 					return d.Step(p, state, now, Input{Sum: x}), o
 				}, d.Start(p), arrives)
-				return all.Spikes, graph.ReduceMin(all.Nearest)
+				return all.Spikes, all.Nearest.ReduceMin()
 			}
 			fast, nearest := play(s, d, c.margin)
 			s, d = dynamics(c.slow)

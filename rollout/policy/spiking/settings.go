@@ -6,8 +6,8 @@ import (
 	"xlarun/rollout/settings"
 )
 
-// Settings are those by which genes become neurons and neurons spike; times are in ms, potentials in mV. A policy
-// embeds them, so that its Numbers are inputs of a program; start from Defaults.
+// Settings are the settings of neurons: the ranges of genes, and the dynamics. Times are in ms, potentials in mV. A
+// policy embeds them, so that its Numbers are inputs of a program. Start from Defaults.
 type Settings struct {
 	Dynamics      string          `set:"dynamics"`
 	_             struct{}        `help:"model of the neurons: fast (LIF), fast:alif, fast:cubalif; or"`
@@ -65,8 +65,8 @@ const (
 	mostPotential = 10000 // mV
 )
 
-// Check finds what does not fit together, those of the dynamics included. Its errors are *settings.Error, their keys
-// behind a prefix.
+// Check refuses settings that do not fit together, or not with the dynamics. Its errors are *settings.Error with keys
+// that begin with prefix.
 func (s *Settings) Check(prefix string) (Dynamics, error) {
 	d, ok := lookup(s.Dynamics)
 	if !ok {

@@ -18,8 +18,7 @@ func floats(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The mapping of genes to physical values is the formula that Settings.Neurons states, in plain Go; any float32 is
-// within bounds.
+// Settings.Neurons equals its formulas in plain Go. Any float32 is mapped within bounds.
 func TestGenesAreMappedByTheFormula(t *testing.T) {
 	s := Defaults()
 	values := []float32{0, 1, -1.5, 30, -30, 3e38}
@@ -47,7 +46,7 @@ func TestGenesAreMappedByTheFormula(t *testing.T) {
 	require.Equal(t, []float64{3, 4, 1, 6, 0, 6}, floats(t, s.Steps(genes)))
 }
 
-// The fast dynamics count as their formulas say: each beside a loop over physical values, in mV and float64.
+// The fast dynamics equal their formulas: each equals a loop over physical values, in mV and float64.
 func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 	const units, steps = 7, 200
 	for _, name := range []string{"fast", "fast:alif", "fast:cubalif"} {
@@ -61,7 +60,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 			draw := func(i int) *graph.Array { return random.Normal(k[i], each) }
 			n := s.Neurons(Genes{B: draw(0), Membrane: draw(1), Synapse: draw(2), Adaptation: draw(3),
 				Threshold: draw(4), Jump: draw(5)})
-			in := graph.Mul(random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)), 9)
+			in := random.Normal(k[6], graph.ShapeOf(graph.Float32, steps, units)).Mul(9)
 			p := d.Prepare(&s, n)
 			_, spikes := graph.Scan(func(state any, x *graph.Array) (any, *graph.Array) {
 				now := d.Spikes(p, state)
@@ -102,7 +101,7 @@ func TestFastDynamicsAreLoopsInMillivolts(t *testing.T) {
 	}
 }
 
-// Settings that do not fit: one sentence each.
+// Settings that do not fit are refused.
 func TestBadSettings(t *testing.T) {
 	for _, c := range []struct {
 		number int
@@ -157,6 +156,6 @@ func TestBadSettings(t *testing.T) {
 		require.ErrorContains(t, err, c.want, "case %d", c.number)
 		require.IsType(t, &settings.Error{}, err)
 	}
-	require.ErrorContains(t, Register("fast", lif{}), "fast is registered already")
+	require.ErrorContains(t, Register("fast", lif), "fast is registered already")
 	require.ErrorContains(t, Register("", nil), "want a name and a dynamics")
 }

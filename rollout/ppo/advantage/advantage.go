@@ -1,21 +1,22 @@
-// Package advantage estimates how much better the actions of a trajectory were than the policy's average, and the
-// targets of its values.
+// Package advantage estimates the advantages of a trajectory's actions and the targets of its values.
 package advantage
 
 import "xlarun/graph"
 
-// GAE returns the generalised advantage estimate of each step of one trajectory, f32[T], and the targets of its values,
-// f32[T], which are the advantages plus the values: Schulman et al., "High-dimensional continuous control using
-// generalized advantage estimation" (2016). Axis 0 is time. Several episodes may follow each other, as in an
-// environment that resets itself.
+// GAE returns the generalised advantage estimates of one trajectory, f32[T], and the targets of its values, f32[T],
+// which are the advantages plus the values: Schulman et al., "High-dimensional continuous control using generalized
+// advantage estimation" (2016). Axis 0 is time. The trajectory may have several episodes.
 //
-// For step t, rewards, f32[T], has its reward; values, f32[T], the value of the observation before it; final, f32[T],
-// the value of the observation after it, before any reset. terminated and truncated, bool[T], tell whether it ended the
-// episode. last, f32[], is the value of the observation after the last step. gamma and lambda are scalars.
+//   - rewards, f32[T]
+//   - values, f32[T]: of the observation before each step
+//   - final, f32[T]: value of the observation after each step, before any reset
+//   - terminated, truncated, bool[T]: the step ended the episode
+//   - last, f32[]: value of the observation after the last step
+//   - gamma, lambda, f32[]
 //
-// A step that truncates is bootstrapped from final. A step that terminates, or does both, is not bootstrapped. Any
-// other step is bootstrapped from the value of the next step, or from last. Numbers that are not used may be anything,
-// also NaN. A step that is not finite spoils its own episode alone. No gradient goes through the results.
+// A step that truncates is bootstrapped from final. A step that terminates is not bootstrapped, also if it truncates.
+// Other steps are bootstrapped from the value of the next step, or from last. Numbers that are not used may be NaN. A
+// step that is not finite affects only its own episode. The results have no gradient.
 func GAE(rewards, values, final, terminated, truncated, last, gamma,
 	lambda *graph.Array) (advantages, targets *graph.Array) {
 	const op = "advantage.GAE"
@@ -43,11 +44,10 @@ func GAE(rewards, values, final, terminated, truncated, last, gamma,
 	next = graph.Select(terminated, 0., graph.Select(truncated, final, next))
 	delta := rewards.Add(gamma.Mul(next)).Sub(values)
 	decay := gamma.Mul(lambda)
-	// A scan from the end: an associative scan took 0.7 to 10 times as long on CPU with time as the first axis of 64
-	// and more lanes.
+	// A scan from the end: an associative scan took 0.7 to 10 times as long on CPU with 64 lanes or more.
 	type step struct{ Done, Delta *graph.Array }
-	_, advantages = graph.Scan(func(after *graph.Array, s step) (*graph.Array, *graph.Array) {
-		advantage := s.Delta.Add(graph.Select(s.Done, 0., decay.Mul(after)))
+	_, advantages = graph.Scan(func(next *graph.Array, s step) (*graph.Array, *graph.Array) {
+		advantage := s.Delta.Add(graph.Select(s.Done, 0., decay.Mul(next)))
 		return advantage, advantage
 	}, graph.ZerosLike(last), step{done, delta}, graph.ReverseScan())
 	return graph.StopGradient(advantages), graph.StopGradient(advantages.Add(values))

@@ -110,7 +110,7 @@ func TestByHand(t *testing.T) {
 		s    steps
 		want []float64
 	}{
-		// 1: two steps that go on
+		// 1: two steps within an episode
 		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{0, 0}, ones(0, 0), ones(0, 0), 4, .5, .5}, []float64{
 			1.75, 3}},
 		// 2: the first one truncates: its own final observation is worth 8
@@ -125,13 +125,13 @@ func TestByHand(t *testing.T) {
 		// 5: what is not used may be anything
 		{steps{[]float64{1, 2}, []float64{.5, 1}, []float64{nan, inf}, ones(0, 1), ones(0, 0), nan, .5, .5}, []float64{
 			1.25, 1}},
-		// 6: a step that is no number spoils the steps before it in its episode alone
+		// 6: a NaN affects only the earlier steps of its episode
 		{steps{[]float64{1, 2, nan, 2}, []float64{.5, 1, 0, 1}, []float64{0, 8, 0, 0}, ones(0, 0, 0, 1),
 			ones(0, 1, 0, 0), 0, .5, .5}, []float64{2.25, 5, nan, 1}},
-		// 7: nor do infinite ones beyond
+		// 7: so does an infinite step
 		{steps{[]float64{1, inf}, []float64{.5, 0}, []float64{0, 0}, ones(1, 0), ones(0, 0), 0, .5, .5}, []float64{
 			.5, inf}},
-		// 8: huge ones
+		// 8: huge numbers
 		{steps{[]float64{1e30, -1e30}, []float64{0, 0}, []float64{0, 0}, ones(0, 0), ones(0, 0), 0, 1, 1}, []float64{
 			0, -1e30}},
 	} {

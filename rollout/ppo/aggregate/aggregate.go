@@ -1,5 +1,6 @@
-// Package aggregate sums up what several runs, of one task or several, came to, and how sure that is: Agarwal et al.,
-// "Deep reinforcement learning at the edge of the statistical precipice" (2021). Formulas are those of rliable 1.2.
+// Package aggregate summarises the scores of several runs of one or more tasks, with bootstrap intervals: Agarwal et
+// al., "Deep reinforcement learning at the edge of the statistical precipice" (2021). The formulas are from rliable
+// 1.2.
 package aggregate
 
 import (
@@ -9,10 +10,10 @@ import (
 	"slices"
 )
 
-// Scores are final scores by run and task: Scores[run][task], as many tasks in each run.
+// Scores are final scores, Scores[run][task]. Each run has the same number of tasks.
 type Scores [][]float64
 
-// Of are the scores of runs of a single task.
+// Of returns the scores of runs of a single task.
 func Of(scores []float64) Scores {
 	s := make(Scores, len(scores))
 	for i, x := range scores {
@@ -24,8 +25,8 @@ func Of(scores []float64) Scores {
 // Statistic is one number for all scores.
 type Statistic func(Scores) float64
 
-// IQM is the interquartile mean: the mean of what is left of all scores without the lowest and the highest quarter,
-// each rounded down to whole scores. NaN if a score is.
+// IQM is the interquartile mean: the mean of all scores without the lowest and the highest quarter, each rounded down
+// to whole scores. It is NaN if a score is NaN.
 func IQM(s Scores) float64 {
 	all := slices.Concat(s...)
 	if slices.ContainsFunc(all, math.IsNaN) {
@@ -36,27 +37,8 @@ func IQM(s Scores) float64 {
 	return mean(all[cut : len(all)-cut])
 }
 
-// Mean is the mean over tasks of the mean of the runs.
-func Mean(s Scores) float64 { return mean(s.tasks()) }
-
-// Median is the median over tasks of the mean of the runs: of a single task its mean.
-func Median(s Scores) float64 { return percentile(s.tasks(), .5) }
-
-// OptimalityGap is how far scores, where those above the threshold count as it, are below the threshold on average.
-func OptimalityGap(threshold float64) Statistic {
-	return func(s Scores) float64 {
-		var capped []float64
-		for _, run := range s {
-			for _, x := range run {
-				capped = append(capped, min(x, threshold))
-			}
-		}
-		return threshold - mean(capped)
-	}
-}
-
-// tasks are the means of the runs.
-func (s Scores) tasks() []float64 {
+// Mean is the mean over tasks of the mean over runs.
+func Mean(s Scores) float64 {
 	means := make([]float64, len(s[0]))
 	column := make([]float64, len(s))
 	for task := range means {
@@ -65,7 +47,7 @@ func (s Scores) tasks() []float64 {
 		}
 		means[task] = mean(column)
 	}
-	return means
+	return mean(means)
 }
 
 func mean(x []float64) float64 {
@@ -76,7 +58,8 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// percentile is between the two numbers around the place q, from 0 to 1, of the sorted ones. NaN if one is.
+// percentile returns the number at the fraction q, 0 to 1, of the sorted numbers, interpolated between neighbours. It
+// is NaN if a number is NaN.
 func percentile(x []float64, q float64) float64 {
 	if slices.ContainsFunc(x, math.IsNaN) {
 		return math.NaN()
@@ -91,20 +74,20 @@ func percentile(x []float64, q float64) float64 {
 	return x[low] + (x[high]-x[low])*(at-float64(low))
 }
 
-// Interval is an estimate with the bounds of its confidence.
+// Interval is an estimate with its confidence interval.
 type Interval struct{ Point, Low, High float64 }
 
-// Options say how intervals are made.
+// Options are the options of intervals.
 type Options struct {
 	Resamples  int     // 0: 2,000
 	Confidence float64 // above 0, below 1; 0: 0.95
 	Seed       uint64  // of the draws: equal seeds give equal intervals
 }
 
-// Intervals estimates statistics with stratified bootstrap intervals by percentiles: a resample has for each task as
-// many runs as there are, drawn from that task's with replacement; all statistics are of the same resamples. Of one
-// run, or of scores that are all the same, there is nothing to be unsure about: bounds and point are equal. Errors: no
-// runs or tasks, runs of unequal tasks, options out of range.
+// Intervals estimates statistics with stratified bootstrap intervals by percentiles. A resample draws for each task as
+// many runs as there are, with replacement. All statistics use the same resamples. For one run, or for scores that are
+// all equal, bounds and point are equal. Errors: no runs or tasks, runs with unequal numbers of tasks, options out of
+// range.
 func Intervals(s Scores, o Options, statistics ...Statistic) ([]Interval, error) {
 	if o.Resamples == 0 {
 		o.Resamples = 2000
@@ -116,15 +99,16 @@ func Intervals(s Scores, o Options, statistics ...Statistic) ([]Interval, error)
 	return intervals(s, o, statistics, func() int { return draws.IntN(len(s)) })
 }
 
-// intervals takes the runs that are drawn from a function: resample by resample, run by run, task by task.
+// intervals is Intervals with the numbers of the drawn runs from a function: resample by resample, run by run, task by
+// task.
 func intervals(s Scores, o Options, statistics []Statistic, draw func() int) ([]Interval, error) {
 	if len(s) == 0 || len(s[0]) == 0 {
-		return nil, fmt.Errorf("aggregate.Intervals: got no scores, want one run and one task at least")
+		return nil, fmt.Errorf("aggregate.Intervals: got no scores, want one run and one task or more")
 	}
 	for i, run := range s {
 		if len(run) != len(s[0]) {
-			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want as many in each",
-				len(s[0]), i, len(run))
+			return nil, fmt.Errorf("aggregate.Intervals: run 0 has %d tasks and run %d has %d, want the same number "+
+				"in each", len(s[0]), i, len(run))
 		}
 	}
 	if o.Resamples < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
@@ -135,7 +119,7 @@ func intervals(s Scores, o Options, statistics []Statistic, draw func() int) ([]
 	for run := range resample {
 		resample[run] = make([]float64, len(s[0]))
 	}
-	reached := make([][]float64, len(statistics))
+	values := make([][]float64, len(statistics)) // [statistic][resample]
 	for range o.Resamples {
 		for _, run := range resample {
 			for task := range run {
@@ -143,13 +127,13 @@ func intervals(s Scores, o Options, statistics []Statistic, draw func() int) ([]
 			}
 		}
 		for i, f := range statistics {
-			reached[i] = append(reached[i], f(resample))
+			values[i] = append(values[i], f(resample))
 		}
 	}
 	out := make([]Interval, len(statistics))
-	outside := (1 - o.Confidence) / 2
+	tail := (1 - o.Confidence) / 2
 	for i, f := range statistics {
-		out[i] = Interval{f(s), percentile(reached[i], outside), percentile(reached[i], 1-outside)}
+		out[i] = Interval{f(s), percentile(values[i], tail), percentile(values[i], 1-tail)}
 	}
 	return out, nil
 }

@@ -24,7 +24,7 @@ func (*Plain) Prepare(state any, _ *graph.Array) any { return state }
 // Loss returns half the squared error; clip is in the units of rewards.
 func (*Plain) Loss(_ any, out, old, target, clip *graph.Array) *graph.Array {
 	fixed := constants(old, target, clip)
-	return squares(one("value.Plain.Loss", out), fixed[0], fixed[1], fixed[2])
+	return squaredError(one("value.Plain.Loss", out), fixed[0], fixed[1], fixed[2])
 }
 
 // Rescale returns w and b.

@@ -11,14 +11,14 @@ func init() {
 	})
 }
 
-// PopArt is one output, the value less the mean of returns and over their standard deviation, which move with the
-// returns while the values that the network gives are preserved: van Hasselt et al., "Learning values across many
-// orders of magnitude" (2016). Its loss is Plain's of what is normalised, so that learning does not depend on the size
-// of rewards.
+// PopArt reads one output, the value normalised by the mean and standard deviation of returns: van Hasselt et al.,
+// "Learning values across many orders of magnitude" (2016). When these change, the last layer is rescaled so that the
+// network's values stay as they were. The loss is Plain's loss of normalised values: learning does not depend on the
+// size of rewards.
 //
-// The running first and second moments of the returns move towards those of a batch by Beta, and the share that they
-// still have of their start is taken off. What is kept is the same written as mean and variance, since float32 loses
-// the digits of a variance in the difference of two large squares.
+// The running first and second moments of returns move towards the moments of a batch by Beta, with the bias of their
+// start removed. They are stored as mean and variance: in float32, the difference of two large squares loses the digits
+// of a variance.
 type PopArt struct {
 	Beta     settings.Number `set:"beta" above:"0" max:"1" help:"share of a batch in the moments of returns"`
 	MinSigma settings.Number `set:"min-sigma" above:"0" help:"least standard deviation of returns"`
@@ -29,12 +29,11 @@ type PopArt struct {
 type PopArtMoments struct {
 	Mean     *graph.Array // f32[]
 	Variance *graph.Array // f32[], not bounded; 1 before any return
-	// f32[], 1 - (1 - beta)^updates: the share of the moments that returns have, where the rest is the start's
-	Weight *graph.Array
+	Weight   *graph.Array // f32[], 1 - (1 - beta)^updates: the share of returns in the moments, without their start
 }
 
-// farthest is how far from 0 a return may be to count: the squares of such returns, and their sums, are finite.
-const farthest = 1e15
+// maxReturn is the largest return that counts: the squares of such returns, and their sums, are finite.
+const maxReturn = 1e15
 
 // Check compares the bounds of sigma.
 func (p *PopArt) Check() error {
@@ -55,44 +54,39 @@ func (*PopArt) Start() any {
 // scale returns the mean and the bounded standard deviation of a state.
 func (p *PopArt) scale(state any) (mean, sigma *graph.Array) {
 	m := graph.StopGradient(state.(PopArtMoments))
-	return m.Mean, graph.Clamp(p.MinSigma.Array(), graph.Sqrt(m.Variance), p.MaxSigma.Array())
+	return m.Mean, m.Variance.Sqrt().Clamp(p.MinSigma.Array(), p.MaxSigma.Array())
 }
 
 // Read returns mean + sigma * out.
 func (p *PopArt) Read(state any, out *graph.Array) *graph.Array {
 	mean, sigma := p.scale(state)
-	return graph.Add(mean, graph.Mul(sigma, one("value.PopArt.Read", out)))
+	return mean.Add(sigma.Mul(one("value.PopArt.Read", out)))
 }
 
-// Prepare moves the moments. Returns that are NaN, infinite or beyond 1e15 are left out; a batch without others changes
-// nothing.
+// Prepare moves the moments. Returns that are NaN, infinite or beyond 1e15 are left out. A batch without any other
+// returns changes nothing.
 func (p *PopArt) Prepare(state any, targets *graph.Array) any {
 	m := state.(PopArtMoments)
 	if targets.Rank() != 1 || targets.Dim(0) == 0 {
 		graph.Throw("value.PopArt.Prepare", "got targets %s, want f32[n] of one or more samples", targets.Shape())
 	}
 	targets = constants(targets)[0]
-	counts := graph.Lt(graph.Abs(targets), farthest) // which NaN is not
-	n := graph.Sum(graph.Convert(counts, graph.Float32))
-	average := func(x *graph.Array) *graph.Array {
-		return graph.Div(graph.Sum(graph.Select(counts, x, 0.)), graph.Max(n, 1))
-	}
+	valid := targets.Abs().Lt(maxReturn) // false for NaN
+	n := valid.Convert(graph.Float32).Sum()
+	average := func(x *graph.Array) *graph.Array { return graph.Select(valid, x, 0.).Sum().Div(n.Max(1)) }
 
-	apart := graph.Sub(targets, m.Mean)
-	shift := average(apart) // of the batch's mean from the running one
-	variance := average(graph.Square(graph.Sub(apart, shift)))
+	difference := targets.Sub(m.Mean)
+	shift := average(difference) // of the batch's mean from the running mean
+	variance := average(difference.Sub(shift).Square())
 
-	weight := graph.Add(m.Weight, graph.Mul(p.Beta.Array(), graph.Sub(1, m.Weight)))
-	step := graph.Div(p.Beta.Array(), weight) // 1 in the first batch
-	rest := graph.Sub(1, step)
-	moved := PopArtMoments{
-		Mean: graph.Add(m.Mean, graph.Mul(step, shift)),
-		Variance: graph.Add(graph.Mul(rest, graph.Add(m.Variance, graph.Mul(step, graph.Square(shift)))),
-			graph.Mul(step, variance)),
-		Weight: weight,
+	weight := m.Weight.Add(p.Beta.Array().Mul(graph.Sub(1, m.Weight)))
+	step := p.Beta.Array().Div(weight) // 1 in the first batch
+	next := PopArtMoments{
+		Mean:     m.Mean.Add(step.Mul(shift)),
+		Variance: graph.Sub(1, step).Mul(m.Variance.Add(step.Mul(shift.Square()))).Add(step.Mul(variance)),
+		Weight:   weight,
 	}
-	some := graph.Gt(n, 0)
-	return graph.MapTree2(func(new, old *graph.Array) *graph.Array { return graph.Select(some, new, old) }, moved, m)
+	return graph.SelectTree(n.Gt(0), next, m)
 }
 
 // Loss returns the loss of Plain for normalised values; clip is in standard deviations of the returns.
@@ -103,15 +97,14 @@ func (p *PopArt) Loss(state any, out, old, target, clip *graph.Array) *graph.Arr
 		if x == nil {
 			return nil
 		}
-		return graph.Div(graph.Sub(x, mean), sigma)
+		return x.Sub(mean).Div(sigma)
 	}
-	return squares(one("value.PopArt.Loss", out), normal(fixed[0]), normal(fixed[1]), fixed[2])
+	return squaredError(one("value.PopArt.Loss", out), normal(fixed[0]), normal(fixed[1]), fixed[2])
 }
 
 // Rescale returns w * sigma / sigma', and (sigma * b + mean - mean') / sigma', where ' marks the state after.
 func (p *PopArt) Rescale(before, after any, w, b *graph.Array) (*graph.Array, *graph.Array) {
 	mean, sigma := p.scale(before)
 	toMean, toSigma := p.scale(after)
-	scaled := graph.Mul(w, graph.Div(sigma, toSigma))
-	return scaled, graph.Div(graph.Add(graph.Mul(sigma, b), graph.Sub(mean, toMean)), toSigma)
+	return w.Mul(sigma.Div(toSigma)), sigma.Mul(b).Add(mean.Sub(toMean)).Div(toSigma)
 }

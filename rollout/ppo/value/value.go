@@ -15,7 +15,7 @@ import (
 // An update is
 //
 //	after := head.Prepare(before, targets)                 // once, before the epochs
-//	w, b = head.Rescale(before, after, w, b)               // so that the network estimates what it did
+//	w, b = head.Rescale(before, after, w, b)               // so that the values stay the same
 //	loss := head.Loss(after, out, old, target, clip)       // in each minibatch
 //
 // A head is a pointer to a struct of its own settings (see package settings): --value.beta 0.1.
@@ -79,7 +79,7 @@ func Make(name string, own settings.Values) (Head, error) {
 
 // one returns the output of a last layer with a single output.
 func one(op string, out *graph.Array) *graph.Array {
-	return graph.Index(outputs(op, out, 1), 0)
+	return outputs(op, out, 1).Index(0)
 }
 
 // outputs returns the n outputs of a last layer as float32.
@@ -92,34 +92,34 @@ func outputs(op string, out *graph.Array, n int) *graph.Array {
 		graph.Throw(op, "got %s from the network's last layer, want %d floats of one sample: map over a batch with "+
 			"graph.VMap", got, n)
 	}
-	return graph.Convert(out, graph.Float32)
+	return out.Convert(graph.Float32)
 }
 
 // constants returns arrays as float32 without gradients; nil stays nil.
 func constants(x ...*graph.Array) []*graph.Array {
 	for i := range x {
 		if x[i] != nil {
-			x[i] = graph.StopGradient(graph.Convert(x[i], graph.Float32))
+			x[i] = graph.StopGradient(x[i].Convert(graph.Float32))
 		}
 	}
 	return x
 }
 
-// limited returns value, clamped to clip around old, and whether clip limits anything; both are nil if clip is nil.
-func limited(value, old, clip *graph.Array) (held, clips *graph.Array) {
+// clipValue returns value, clamped to clip around old, and whether clip limits anything. Both are nil if clip is nil.
+func clipValue(value, old, clip *graph.Array) (clipped, clips *graph.Array) {
 	if clip == nil {
 		return nil, nil
 	}
-	clips = graph.Gt(clip, 0)
-	room := graph.Select(clips, clip, 1.) // whatever clip is, no gradient is NaN by it
-	return graph.Add(old, graph.Clamp(graph.Neg(room), graph.Sub(value, old), room)), clips
+	clips = clip.Gt(0)
+	limit := graph.Select(clips, clip, 1.) // so that no clip makes a gradient NaN
+	return old.Add(graph.Clamp(limit.Neg(), value.Sub(old), limit)), clips
 }
 
-// squares returns half the squared error of value, or of the clamped value if that is larger.
-func squares(value, old, target, clip *graph.Array) *graph.Array {
-	far := graph.Square(graph.Sub(value, target))
-	if held, clips := limited(value, old, clip); clips != nil {
-		far = graph.Select(clips, graph.Max(far, graph.Square(graph.Sub(held, target))), far)
+// squaredError returns half the squared error of value, or of the clipped value if that is larger.
+func squaredError(value, old, target, clip *graph.Array) *graph.Array {
+	squared := value.Sub(target).Square()
+	if clipped, clips := clipValue(value, old, clip); clips != nil {
+		squared = graph.Select(clips, squared.Max(clipped.Sub(target).Square()), squared)
 	}
-	return graph.Mul(far, .5)
+	return squared.Mul(.5)
 }

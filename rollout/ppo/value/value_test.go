@@ -101,8 +101,8 @@ func TestPlain(t *testing.T) {
 		{.1, 0, 5, .2, 12.005, -4.9}, // 6: within the clip
 		{2, 0, 5, inf, 4.5, -3},      // 7: a clip without a bound
 		{3, 3, 3, .2, 0, 0},          // 8: no error
-		{nan, 0, 5, .2, nan, nan},    // 9: outputs that are no numbers are seen
-		{inf, 0, 5, 0, inf, inf},     // 10: as are infinite ones
+		{nan, 0, 5, .2, nan, nan},    // 9: outputs that are NaN
+		{inf, 0, 5, 0, inf, inf},     // 10: infinite outputs
 		{0, 0, 1e30, 0, inf, -1e30},  // 11: a target whose square float32 does not hold
 	} {
 		loss := func(out *graph.Array) *graph.Array {
@@ -148,7 +148,7 @@ func (p *popArt) scale() (mean, sigma float64) {
 	return mean, min(max(math.Sqrt(p.second/p.share-mean*mean), 1e-4), 1e6)
 }
 
-// The moments are the debiased ones, and what the last layer gives stays as it is, for rewards of any size.
+// The moments are debiased, and the outputs of the last layer stay as they are, for rewards of any size.
 func TestPopArtPreservesOutputs(t *testing.T) {
 	for _, beta := range []float64{3e-4, .1, 1} {
 		for _, factor := range []float64{1, 100, 1e4} {
@@ -191,7 +191,7 @@ func TestPopArtPreservesOutputs(t *testing.T) {
 	}
 }
 
-// A return's loss, gradient and clip are those of what is normalised: the same whatever the size of rewards.
+// Loss, gradient and clip are those of normalised returns: they do not depend on the size of rewards.
 func TestPopArtLoss(t *testing.T) {
 	h := head(t, "popart", settings.Values{"beta": 1.})
 	for _, factor := range []float64{1, 100, 1e4} {
@@ -218,7 +218,7 @@ func TestPopArtExtremes(t *testing.T) {
 	h := head(t, "popart", nil)
 	known := h.Prepare(h.Start(), array(1, 2, 4))
 	for i, c := range []struct {
-		targets, like []float64 // what comes to the same; nil: nothing changes
+		targets, like []float64 // with the same result; nil: nothing changes
 	}{
 		{[]float64{nan, inf, -inf, 1e30}, nil},                    // 1: none of them counts
 		{[]float64{nan, 1, 2, inf, -1e20, 4}, []float64{1, 2, 4}}, // 2: only some do
@@ -235,7 +235,7 @@ func TestPopArtExtremes(t *testing.T) {
 			}
 		}
 	}
-	// Bounded deviations: returns that are all the same, and huge ones.
+	// Bounded deviations: returns that are all the same, and huge returns.
 	same := h.Prepare(h.Start(), array(3, 3, 3))
 	near(t, 3+1e-4, number(t, h.Read(same, array(1))), 1e-6, "least deviation")
 	huge := h.Prepare(h.Start(), array(9e14, -9e14))
@@ -390,7 +390,7 @@ func TestHeadsHaveNoBranches(t *testing.T) {
 	}
 }
 
-// Compiled heads give what interpreted ones do, for numbers that are none and huge ones too.
+// Compiled and interpreted heads agree, also for NaN and huge numbers.
 func TestCompiledHeads(t *testing.T) {
 	b, err := xlabridge.Open(t.Context(), xlabridge.Options{CacheDir: xlatest.CacheDir(t), Backend: "cpu"})
 	require.NoError(t, err)

@@ -10,13 +10,13 @@ import (
 
 func init() { MustRegister("graph", func() Maker { return &GraphSettings{Width: 32, Rounds: 3} }) }
 
-// GraphSettings are those of the network "graph".
+// GraphSettings are the settings of the network "graph".
 type GraphSettings struct {
 	Width  int `set:"width" args:"" min:"1" max:"4096" help:"numbers that each edge of the graph carries"`
 	Rounds int `set:"rounds" min:"1" max:"64" help:"how often edges send messages"`
 }
 
-// Make makes a graph network. It refuses games that colour no graph.
+// Make returns a graph network. It refuses games that do not colour a graph.
 func (s *GraphSettings) Make(g Game) (Network, error) {
 	if g.Vertices == 0 {
 		return nil, settings.Wrong(partName, "graph", "mlp or tower: this game colours no edges of a graph")
@@ -31,18 +31,18 @@ func (s *GraphSettings) Make(g Game) (Network, error) {
 		ends: ends}, nil
 }
 
-// edgeNetwork lets the edges of a complete graph send messages to the edges with which they share a vertex. Its policy
-// moves with a permutation of the vertices, its value does not change.
+// edgeNetwork passes messages between edges of a complete graph that share a vertex. Its policy is equivariant under
+// permutations of the vertices, and its value invariant.
 type edgeNetwork struct {
 	s                                  GraphSettings
 	vertices, edges, features, colours int
-	ends                               []float32 // [vertices, edges]: 1 where the edge ends in the vertex
+	ends                               []float32 // [vertices, edges]: 1 if the edge ends in the vertex
 }
 
 type edgeRound struct {
-	Own    nn.Dense     // of what the edge carries
-	Shared *graph.Array // f32[width, width]: of the mean of those that share a vertex with it
-	All    *graph.Array // f32[width, width]: of the mean of all
+	Own    nn.Dense     // of the edge's features
+	Shared *graph.Array // f32[width, width]: of the mean of the edges that share a vertex with it
+	All    *graph.Array // f32[width, width]: of the mean of all edges
 	Out    *graph.Array // f32[width, width]
 }
 
@@ -50,7 +50,7 @@ type edgeParams struct {
 	In            nn.Dense
 	Rounds        []edgeRound
 	Policy, Value nn.Dense
-	Deep          nn.Dense // in front of the value
+	Deep          nn.Dense // hidden layer of the value
 }
 
 func (g edgeNetwork) Init(key random.Key) any {
@@ -64,7 +64,7 @@ func (g edgeNetwork) Init(key random.Key) any {
 		square := graph.ShapeOf(graph.Float32, w, w)
 		p.Rounds = append(p.Rounds, edgeRound{Own: nn.NewDense(k[0], w, w, nn.Weights(nn.HeNormal)),
 			Shared: nn.HeNormal(k[1], square), All: nn.HeNormal(k[2], square),
-			Out: graph.Mul(nn.HeNormal(k[3], square), smallWeights)})
+			Out: nn.HeNormal(k[3], square).Mul(smallWeights)})
 	}
 	return p
 }
@@ -72,20 +72,21 @@ func (g edgeNetwork) Init(key random.Key) any {
 func (g edgeNetwork) Apply(params any, observation *graph.Array) (logits, v *graph.Array) {
 	p := params.(edgeParams)
 	h := graph.Relu(p.In.Apply(observation)) // [edges, width]
-	ends := graph.Convert(graph.Float32s(g.ends, g.vertices, g.edges), h.DType())
+	ends := graph.Float32s(g.ends, g.vertices, g.edges).Convert(h.DType())
 	neighbours := 1 / float64(2*(g.vertices-2))
 	for _, r := range p.Rounds {
-		// An edge's neighbours are the edges of its two vertices, without itself twice. What they send is weighted at
-		// the vertices, of which there are fewer, and the edge's own part in it goes with what it carries.
-		weights := graph.Mul(r.Shared, neighbours)
-		shared := graph.Dot(graph.Transpose(ends), graph.Dot(graph.Dot(ends, h), weights))
+		// The neighbours of an edge are the edges of its two vertices, which contain the edge itself twice. Messages
+		// are multiplied by weights at the vertices, of which there are fewer. The edge's own messages are subtracted
+		// by its own weights.
+		weights := r.Shared.Mul(neighbours)
+		shared := ends.Transpose().Dot(ends.Dot(h).Dot(weights))
 		own := r.Own
-		own.W = graph.Sub(own.W, graph.Mul(weights, 2))
-		all := graph.Dot(graph.Mean(h, 0), r.All)
-		x := graph.Relu(graph.Add(graph.Add(own.Apply(h), shared), graph.ExpandDims(all, 0)))
-		h = graph.Add(h, graph.Dot(x, r.Out))
+		own.W = own.W.Sub(weights.Mul(2))
+		all := h.Mean(0).Dot(r.All)
+		x := graph.Relu(own.Apply(h).Add(shared).Add(all.ExpandDims(0)))
+		h = h.Add(x.Dot(r.Out))
 	}
 	h = graph.Relu(h)
-	logits = graph.Flatten1D(graph.Transpose(p.Policy.Apply(h)))
-	return logits, value(p.Value, graph.Relu(p.Deep.Apply(graph.Mean(h, 0))))
+	logits = graph.Flatten1D(p.Policy.Apply(h).Transpose())
+	return logits, value(p.Value, graph.Relu(p.Deep.Apply(h.Mean(0))))
 }

@@ -8,19 +8,20 @@ import (
 
 func init() { MustRegister("mlp", func() Maker { return &MLPSettings{Hidden: []int{128, 128}} }) }
 
-// MLPSettings are those of the network "mlp".
+// MLPSettings are the settings of the network "mlp".
 type MLPSettings struct {
 	Hidden []int    `set:"hidden" args:"" min:"1" max:"65536"`
 	_      struct{} `wants:"the hidden layers' sizes, whole numbers from 1 to 65536 between commas"`
 	_      struct{} `help:"sizes of the hidden layers"`
 }
 
-// Make makes an MLP.
+// Make returns an MLP.
 func (s *MLPSettings) Make(g Game) (Network, error) {
-	return mlp{sizes: append([]int{size(g.Observation)}, s.Hidden...), actions: g.Actions}, nil
+	inputs := graph.ShapeOf(graph.Float32, g.Observation...).Size()
+	return mlp{sizes: append([]int{inputs}, s.Hidden...), actions: g.Actions}, nil
 }
 
-// mlp is a perceptron over the flat observation, with relu between its layers, and two heads.
+// mlp is a multilayer perceptron on the flat observation, with relu between its layers, and two heads.
 type mlp struct {
 	sizes   []int
 	actions int

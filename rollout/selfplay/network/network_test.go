@@ -66,8 +66,8 @@ func TestShapesAndBounds(t *testing.T) {
 	}
 }
 
-// The graph network does not know the names of the vertices: under other ones its policy moves along, in both colours,
-// and its value stays.
+// The graph network does not know the names of the vertices: under a permutation its policy is permuted, in both
+// colours, and its value stays the same.
 func TestEquivariance(t *testing.T) {
 	permutation := []int{3, 0, 5, 1, 4, 2}
 	to := board.Permuted(permutation)
@@ -153,7 +153,7 @@ func TestRefusals(t *testing.T) {
 		{2, "mlp:", nil, clique6, "the hidden layers' sizes"},
 		{3, "mlp:0", nil, clique6, "the hidden layers' sizes"},
 		{4, "graph:8", nil, Game{Observation: []int{3, 3, 2}, Actions: 9}, "colours no edges"},
-		{5, "tower:8", nil, Game{Observation: []int{9}, Actions: 9}, "no picture"},
+		{5, "tower:8", nil, Game{Observation: []int{9}, Actions: 9}, "not a picture"},
 		{6, "graph:8", settings.Values{"width": 9}, clique6, "not both"},
 		{7, "graph", settings.Values{"depth": 9}, clique6, "network.width, network.rounds"},
 		{8, "graph", settings.Values{"rounds": 0}, clique6, "network.rounds"},

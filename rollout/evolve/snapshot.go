@@ -3,6 +3,7 @@ package evolve
 import (
 	"maps"
 	"math"
+	"strings"
 
 	"xlarun/graph"
 	"xlarun/rollout/evolve/generation"
@@ -30,12 +31,14 @@ func (e *Evolution) Unflatten(s run.Snapshot) (any, error) {
 	return e.Loop.Unflatten(e.programState(s))
 }
 
-// programState returns a snapshot of the program's state: without what patience adds, and with an empty hall of fame
-// where an early version took it.
+// programState returns the part of a snapshot that is the program's state. A snapshot of an early version gets an empty
+// hall of fame.
 func (e *Evolution) programState(s run.Snapshot) run.Snapshot {
 	all := maps.Clone(s.Arrays)
-	delete(all, patienceBest)
-	delete(all, patienceSince)
+	maps.DeleteFunc(all, func(name string, _ *graph.Array) bool {
+		outer := e.outer != "" && strings.HasPrefix(name, e.outer)
+		return outer || name == patienceBest || name == patienceSince
+	})
 	if s.Arrays["hall.fitness"] == nil && len(all) > 0 {
 		leaves, tree := graph.Flatten(struct{ Hall generation.Hall }{e.hall})
 		for i, a := range leaves {
@@ -45,7 +48,7 @@ func (e *Evolution) programState(s run.Snapshot) run.Snapshot {
 	return run.Snapshot{Step: s.Step, Arrays: all}
 }
 
-// Restore goes on from a snapshot.
+// Restore sets the state to a snapshot.
 func (e *Evolution) Restore(s run.Snapshot) error {
 	if err := e.Loop.Restore(e.programState(s)); err != nil {
 		return err

@@ -1,0 +1,104 @@
+package selfplay
+
+import (
+	"math"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// evaluates reports whether the newest iteration is evaluated.
+func (t *Training) evaluates() bool {
+	every := int64(t.config.ArenaEvery)
+	return every > 0 && t.program.game.players == 2 &&
+		(t.step%every == 0 || t.step >= int64(t.config.NumIterations))
+}
+
+// playMatch plays a match and returns a's score, from 0 to 1.
+func (t *Training) playMatch(a, b player, key random.Key) (float64, error) {
+	tiles := graph.Of(int32((sides + t.devices - 1) / t.devices))
+	out, err := t.arena.call(graph.None{}, matchInputs{a, b, key, tiles})
+	if err != nil {
+		return 0, err
+	}
+	all, err := graph.Floats(out)
+	xlabridge.Free(out)
+	score := 0.
+	for _, x := range all {
+		score += (1 + max(-1, min(1, x))) / 2 / float64(len(all))
+	}
+	return score, err
+}
+
+// Numbers of the pairs of players. Each pair has a key of its own, so its score does not depend on the other matches.
+const (
+	learnerRandom = iota
+	learnerSearch
+	learnerUntrained
+	learnerOlder
+	searchRandom
+	untrainedRandom
+	untrainedSearch
+)
+
+// evaluate plays the newest network against other players, and rates it.
+func (t *Training) evaluate(key random.Key) (values []run.Value, err error) {
+	weights, err := floats(t.state.Learner.Weights)
+	if err != nil {
+		return nil, err
+	}
+	untrained := networkPlayer(graph.Float32s(t.pool.checkpoints[0].weights))
+	searcher, randomPlayer := untrained, untrained
+	searcher.Scale, randomPlayer.Random = graph.Scalar(0), graph.Of(true)
+	learner := networkPlayer(graph.Float32s(weights))
+	key = random.FoldIn(key, graph.Of(int32(t.step)))
+	// match returns a's score against b and b's rating.
+	match := func(pair int, a, b player, rating float64) result {
+		n, x := t.config.ArenaGames, 0.
+		if err == nil {
+			x, err = t.playMatch(a, b, random.FoldIn(key, graph.Of(int32(pair))))
+		}
+		return result{rating, x * float64(n), n}
+	}
+	if math.IsNaN(t.pool.search) {
+		t.pool.search = elo([]result{match(searchRandom, searcher, randomPlayer, 0)})
+	}
+	if first := &t.pool.checkpoints[0]; math.IsNaN(first.rating) {
+		first.rating = elo([]result{match(untrainedRandom, untrained, randomPlayer, 0),
+			match(untrainedSearch, untrained, searcher, t.pool.search)})
+	}
+	names := []string{"score_random", "score_search", "score_untrained"}
+	results := []result{match(learnerRandom, learner, randomPlayer, 0),
+		match(learnerSearch, learner, searcher, t.pool.search),
+		match(learnerUntrained, learner, untrained, t.pool.checkpoints[0].rating)}
+	if n := int64(len(t.pool.checkpoints) - 1); n > 0 { // one of the other checkpoints, in turn
+		c := t.pool.checkpoints[1+t.step/int64(max(1, t.config.ArenaEvery))%n]
+		names = append(names, "score_older")
+		results = append(results, match(learnerOlder, learner, networkPlayer(graph.Float32s(c.weights)), c.rating))
+	}
+	if err != nil {
+		return nil, err
+	}
+	rating := elo(results)
+	t.pool = t.pool.with(checkpoint{weights, int(t.step), rating}, t.config.Pool)
+	values = append(values, run.Value{Name: "elo", Number: rating})
+	for i, r := range results {
+		values = append(values, run.Value{Name: names[i], Number: r.score / float64(r.games)})
+	}
+	if t.perfect == nil {
+		return values, nil
+	}
+	share, err := t.winsKept(t.config.ArenaGames)
+	return append(values, run.Value{Name: "wins_kept", Number: share}), err
+}
+
+// winsKept returns the share of n won positions that the newest network wins against the perfect player.
+func (t *Training) winsKept(n int) (float64, error) {
+	positions := t.perfect.won(n, 1)
+	won, err := t.perfect.kept(positions, func(at []colours) ([]int, error) {
+		return t.watch.moves(networkPlayer(t.state.Learner.Weights), at, n)
+	})
+	return float64(won) / float64(max(1, len(positions))), err
+}

@@ -1,0 +1,110 @@
+package selfplay
+
+import (
+	"fmt"
+	"slices"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/run"
+	"xlarun/xlabridge"
+)
+
+// state is the state on the devices. Its leaves are saved under the names of the fields.
+type state struct {
+	Learner learner
+	Replay  replay
+}
+
+// newState returns the state before the first iteration.
+func (t *Training) newState(key random.Key) (s state, err error) {
+	err = graph.Try(func() { s = state{t.program.newLearner(key), t.program.emptyReplay(t.layout)} })
+	return s, err
+}
+
+// put replaces the state on the devices.
+func (t *Training) put(s state) error {
+	next, err := xlabridge.Put(t.backend, t.devices, s)
+	if err == nil {
+		t.free()
+		t.state = next
+	}
+	return err
+}
+
+// free frees the state. A failed call may have freed a part of it.
+func (t *Training) free() {
+	if t.state.Learner.Weights != nil {
+		xlabridge.Free(t.state.Learner)
+	}
+	if t.state.Replay.Rows != nil {
+		xlabridge.Free(t.state.Replay)
+	}
+	t.state = state{}
+}
+
+// Snapshot copies the learner, the replay and the pool to the host.
+func (t *Training) Snapshot() (run.Snapshot, error) {
+	if t.gone() {
+		return run.Snapshot{}, run.ErrGone
+	}
+	s := run.Snapshot{Step: t.step, Arrays: map[string]*graph.Array{}}
+	host, err := onHost(t.state)
+	if err != nil {
+		return run.Snapshot{}, err
+	}
+	leaves, tree := graph.Flatten(host)
+	for i, a := range leaves {
+		s.Arrays[run.LeafName(tree.Path(i))] = a
+	}
+	t.pool.save(s.Arrays)
+	s.Arrays[foundName] = graph.Uint32s(slices.Concat(t.found...), len(t.found), t.program.game.stateWords())
+	return s, nil
+}
+
+// Restore replaces the state by a snapshot.
+func (t *Training) Restore(s run.Snapshot) error {
+	if t.closed {
+		return run.ErrGone
+	}
+	want, err := t.newState(random.New(0))
+	if err != nil {
+		return err
+	}
+	leaves, tree := graph.Flatten(want)
+	for i, a := range leaves {
+		name := run.LeafName(tree.Path(i))
+		saved, ok := s.Arrays[name]
+		if !ok || !saved.Shape().Equal(a.Shape()) {
+			return fmt.Errorf("the state has no array %q of %s, as these settings want: restore what the same "+
+				"settings made", name, a.Shape())
+		}
+		leaves[i] = saved
+	}
+	pool, err := loadPool(s.Arrays, t.program.weights.Size())
+	if err != nil {
+		return err
+	}
+	found, err := loadFound(s.Arrays, t.program.game.stateWords())
+	if err != nil {
+		return err
+	}
+	if err := t.put(tree.Unflatten(leaves).(state)); err != nil {
+		return err
+	}
+	t.step, t.pool, t.found = s.Step, pool, found
+	return nil
+}
+
+// foundName is the name of the solutions of a puzzle in a snapshot: u32[n, words of a state].
+const foundName = "found"
+
+func loadFound(arrays map[string]*graph.Array, words int) ([][]uint32, error) {
+	a := arrays[foundName]
+	if a == nil || a.DType() != graph.Uint32 || a.Rank() != 2 || a.Dim(1) != words {
+		return nil, fmt.Errorf("the state has no array %q of rows of %d words, as these settings want: restore what "+
+			"the same settings made", foundName, words)
+	}
+	flat, err := wordsOf(a)
+	return slices.Collect(slices.Chunk(flat, words)), err
+}

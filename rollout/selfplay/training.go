@@ -1,0 +1,364 @@
+package selfplay
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"xlarun/graph"
+	"xlarun/graph/random"
+	"xlarun/rollout/plan"
+	"xlarun/rollout/run"
+	"xlarun/rollout/settings"
+	"xlarun/xlabridge"
+)
+
+// Training is a run: compiled programs, the state on the devices, and older checkpoints on the host.
+type Training struct {
+	config  Config
+	program *program
+	layout  layout
+	backend xlabridge.Backend
+	devices int
+	options xlabridge.CompileOptions
+
+	play    *stage[replay, playInputs, playing]
+	plain   *plainPlay // instead of play, without UseTrueMCTX
+	train   *stage[learner, trainInputs, learning]
+	arena   *stage[graph.None, matchInputs, *graph.Array] // nil without evaluation
+	watch   *Viewer
+	perfect *perfect // nil if the game is not solved
+
+	state   state // on the devices
+	step    int64
+	pool    pool
+	found   [][]uint32 // the first solutions of a puzzle, words of states
+	last    lastGame
+	drawn   drawing
+	closed  bool
+	busy    time.Duration // time of calls in this step
+	profile run.Profile
+}
+
+// playInputs are the inputs of the program that plays.
+type playInputs struct {
+	Weights   *graph.Array // f32[parameters]
+	Key       random.Key
+	Iteration *graph.Array // i32[]
+	Tiles     *graph.Array // i32[]: tiles of games per device
+	Settings  map[string]*graph.Array
+}
+
+// trainInputs are the inputs of the program that trains.
+type trainInputs struct {
+	Replay    replay
+	Key       random.Key
+	Iteration *graph.Array // i32[]
+	Steps     *graph.Array // i32[]
+	Progress  *graph.Array // f32[]: the part of the run that is done, 0 to 1
+	Parts     *graph.Array // i32[]: parts of a batch per device
+	Settings  map[string]*graph.Array
+}
+
+// matchInputs are the inputs of the program that plays matches.
+type matchInputs struct {
+	A, B  player
+	Key   random.Key
+	Tiles *graph.Array // i32[]: tiles of a match per device
+}
+
+// playing is the result of the program that plays.
+type playing = graph.Pair[replay, playResult]
+
+// learning is the result of the program that trains: the learner and the metrics, f32[len(trainMetrics)].
+type learning = graph.Pair[learner, *graph.Array]
+
+// lastGame is the first game of the newest iteration, for its picture.
+type lastGame struct {
+	rows   []uint32 // [moves, words of a row]
+	length int
+	final  []uint32
+}
+
+// Start checks the settings, traces and compiles the programs for b (through the cache) and puts the first state on the
+// devices.
+func (c *Config) Start(b xlabridge.Backend) (run.Run, error) { return New(b, *c) }
+
+// New is Start with a Training as its result.
+func New(b xlabridge.Backend, c Config) (*Training, error) {
+	p, err := c.program()
+	if err != nil {
+		return nil, err
+	}
+	devices := b.NumDevices()
+	if c.Devices > 0 {
+		devices = min(c.Devices, devices)
+	}
+	t := &Training{config: c, program: p, backend: b, devices: devices}
+	p.config = &t.config
+	if t.layout, err = p.layout(devices, plan.FreeOn(b, devices)); err != nil {
+		return nil, err
+	}
+	layout := plan.Plan{Devices: devices, Tile: t.layout.lanes}
+	if plan.MachineOf(b, devices).CPU {
+		layout.VectorWidth = plan.VectorWidth
+	}
+	t.options = layout.Compile()
+	t.options.Replicas = devices
+	if err = t.compile(); err == nil {
+		err = t.reset()
+	}
+	if err != nil {
+		_ = t.Close()
+		return nil, err
+	}
+	need, _ := t.layout.bytes.Total()
+	t.profile.Devices, t.profile.PlannedBytes, t.profile.MemoryBudget = devices, need, int64(c.Memory)
+	t.profile.Choice = plan.Choice{Plan: layout.String(), Source: plan.Static}
+	t.profile.Facts = []run.Fact{{Name: "parameters", Value: p.weights.Size()},
+		{Name: "tree_bytes", Value: t.layout.treeBytes}, {Name: "replay_bytes", Value: t.layout.replayBytes},
+		{Name: "training_step_bytes", Value: t.layout.batchBytes}, {Name: "lanes", Value: t.layout.lanes}}
+	t.profile.Chosen = settings.Values{"lanes": t.layout.lanes}
+	return t, nil
+}
+
+// keys returns the keys of the initial parameters, the games, the training and the matches.
+func (t *Training) keys() []random.Key { return random.SplitN(random.New(t.config.Seed), 4) }
+
+// compiler returns the compiler of the run's programs.
+func (t *Training) compiler() compiler {
+	return compiler{t.backend, t.config.Purpose(), t.options, &t.busy, &t.profile}
+}
+
+func (t *Training) compile() error {
+	s, err := t.newState(random.New(0))
+	if err != nil {
+		return err
+	}
+	if err := t.compilePlay(s); err != nil {
+		return err
+	}
+	if err := t.compileTraining(s); err != nil {
+		return err
+	}
+	t.watch = newViewer(t.program, t.compiler())
+	if t.program.game.players == 2 && t.config.ArenaEvery > 0 {
+		return t.compileArena(s)
+	}
+	return nil
+}
+
+func (t *Training) compilePlay(s state) (err error) {
+	if !t.config.UseTrueMCTX {
+		t.plain, err = newPlainPlay(t)
+		return err
+	}
+	p := t.program
+	t.play, err = newStage(t.compiler(), "self-play", s.Replay, playInputs{s.Learner.Weights, random.New(0),
+		graph.Of(int32(0)), t.layout.gameTiles.Count(), p.inputs()}, func(r replay, in playInputs) playing {
+		return graph.PairOf(p.withInputs(in.Settings).playIteration(t.layout, r, networkPlayer(in.Weights), in.Key,
+			in.Iteration, in.Tiles))
+	})
+	return err
+}
+
+func (t *Training) compileTraining(s state) (err error) {
+	p, l, c := t.program, t.layout, t.compiler()
+	if !t.config.OptimizedTraining {
+		c.backend, c.options = &xlabridge.Reference{}, xlabridge.CompileOptions{Replicas: 1}
+		l.batchTiles.Devices, l.batchTiles.PerDevice = 1, l.batchTiles.Items
+	}
+	number := graph.Of(int32(0))
+	t.train, err = newStage(c, "training", s.Learner, trainInputs{s.Replay, random.New(0), number, number,
+		graph.Scalar(0), l.batchTiles.Count(), p.inputs()}, func(s learner, in trainInputs) learning {
+		return graph.PairOf(p.withInputs(in.Settings).train(l, s, in))
+	})
+	return err
+}
+
+func (t *Training) compileArena(s state) (err error) {
+	if t.perfect, err = newPerfect(&t.config); err != nil {
+		return err
+	}
+	games := t.config.ArenaGames
+	if t.perfect != nil {
+		advice, err := t.watch.compileAdvice(games)
+		if err != nil {
+			return err
+		}
+		t.profile.Account(run.ProgramOf(advice.program))
+		t.watch.advice[games] = advice
+	}
+	one := networkPlayer(s.Learner.Weights)
+	t.arena, err = newStage(t.compiler(), "arena", graph.None{}, matchInputs{one, one, random.New(0),
+		graph.Of(int32(0))}, func(_ graph.None, in matchInputs) *graph.Array {
+		return t.program.match(t.layout, games, in.A, in.B, in.Key, in.Tiles)
+	})
+	return err
+}
+
+// reset puts the first state on the devices.
+func (t *Training) reset() error {
+	s, err := t.newState(t.keys()[0])
+	if err != nil {
+		return err
+	}
+	if s.Learner, err = graph.Eval(s.Learner); err != nil {
+		return err
+	}
+	t.pool = newPool(s.Learner.Weights)
+	return t.put(s)
+}
+
+// gone reports whether the state is lost: the run is closed, or a call failed.
+func (t *Training) gone() bool {
+	return t.closed || t.state.Learner.Weights == nil || t.state.Replay.Rows == nil
+}
+
+// Step is one iteration: games, training, and, every ArenaEvery iterations, evaluation.
+func (t *Training) Step() (run.Metrics, error) {
+	if t.gone() {
+		return run.Metrics{}, run.ErrGone
+	}
+	t.busy = 0
+	m := run.Metrics{Step: t.step + 1}
+	number, keys := graph.Of(int32(t.step)), t.keys()
+	start := time.Now()
+	played, err := t.games(keys[1], number)
+	if err != nil {
+		return m, err
+	}
+	for i, name := range playMetrics {
+		if t.measures(name) {
+			m.Values = append(m.Values, run.Value{Name: name, Number: played[i]})
+		}
+	}
+	m.Work = played[0] * float64(t.config.NumSimulations)
+	playEnd := time.Now()
+	steps := max(1, int(math.Round(t.config.Epochs.Value*played[0]/float64(t.config.TrainingBatchSize))))
+	trained, err := t.learn(keys[2], number, steps)
+	if err != nil {
+		return m, err
+	}
+	for i, name := range trainMetrics {
+		m.Values = append(m.Values, run.Value{Name: name, Number: trained[i]})
+	}
+	m.Values = append(m.Values, run.Value{Name: "training_steps", Number: float64(steps)})
+	trainEnd := time.Now()
+	t.step++
+	if t.evaluates() {
+		values, err := t.evaluate(keys[3])
+		if err != nil {
+			return m, err
+		}
+		m.Values = append(m.Values, values...)
+	}
+	playSeconds, trainSeconds := playEnd.Sub(start).Seconds(), trainEnd.Sub(playEnd).Seconds()
+	m.Timings = []run.Value{{Name: "games_per_second", Number: float64(t.config.NumEpisodes) / playSeconds},
+		{Name: "simulations_per_second", Number: m.Work / playSeconds},
+		{Name: "training_steps_per_second", Number: float64(steps) / trainSeconds},
+		{Name: "selfplay_seconds", Number: playSeconds}, {Name: "training_seconds", Number: trainSeconds},
+		{Name: "arena_seconds", Number: time.Since(trainEnd).Seconds()},
+		{Name: "busy_share", Number: min(1, t.busy.Seconds()/time.Since(start).Seconds())}}
+	return m, nil
+}
+
+// measures reports whether this game has a metric of self-play.
+func (t *Training) measures(name string) bool {
+	puzzle := t.program.game.players == 1
+	switch name {
+	case "first_wins", "draws":
+		return !puzzle
+	case "best_return", "found", "mean_return":
+		return puzzle
+	case "reused_share":
+		return t.config.Reuse
+	}
+	return true
+}
+
+// games plays an iteration's games and returns their metrics.
+func (t *Training) games(key random.Key, number *graph.Array) ([]float64, error) {
+	if t.plain != nil {
+		return t.plain.iteration(t, key, number)
+	}
+	r := t.state.Replay
+	t.state.Replay = replay{} // donated
+	out, err := t.play.call(r, playInputs{t.state.Learner.Weights, key, number, t.layout.gameTiles.Count(),
+		t.program.inputs()})
+	if err != nil {
+		t.free()
+		return nil, err
+	}
+	t.state.Replay = out.First
+	defer xlabridge.Free(out.Second)
+	result, err := onHost(out.Second)
+	if err != nil {
+		return nil, err
+	}
+	return t.keep(result)
+}
+
+// maxFound is the largest number of solutions that a run writes.
+const maxFound = 16
+
+// keep stores the first game and the solutions of an iteration, and returns the metrics of its games.
+func (t *Training) keep(r playResult) ([]float64, error) {
+	var read hostReader
+	metrics, solved := read.float64s(r.Metrics), read.words(r.Solved)
+	last := lastGame{read.words(r.Game), int(read.number(r.Length)), read.words(r.Final)}
+	if read.err != nil {
+		return nil, read.err
+	}
+	t.last = last
+	n := t.program.game.stateWords()
+	found := min(int(metrics[slices.Index(playMetrics, "found")]), maxSolved, maxFound-len(t.found))
+	for i := range max(0, found) {
+		t.found = append(t.found, slices.Clone(solved[i*n:(i+1)*n]))
+	}
+	return metrics, nil
+}
+
+// learn takes the training steps of an iteration and returns their metrics.
+func (t *Training) learn(key random.Key, number *graph.Array, steps int) ([]float64, error) {
+	progress := graph.Scalar(float64(t.step) / float64(t.config.NumIterations))
+	s, r := t.state.Learner, t.state.Replay
+	parts := t.layout.batchTiles.Count()
+	if !t.config.OptimizedTraining {
+		parts = graph.Of(int32(t.layout.batchTiles.Items))
+		var err, bad error
+		s, err = onHost(s)
+		r, bad = onHost(r)
+		if err = errors.Join(err, bad); err != nil {
+			return nil, err
+		}
+		xlabridge.Free(t.state.Learner)
+	}
+	t.state.Learner = learner{} // donated
+	out, err := t.train.call(s, trainInputs{r, key, number, graph.Of(int32(steps)), progress, parts,
+		t.program.inputs()})
+	if err != nil {
+		t.free()
+		return nil, err
+	}
+	t.state.Learner = out.First
+	if !t.config.OptimizedTraining {
+		if t.state.Learner, err = xlabridge.Put(t.backend, t.devices, out.First); err != nil {
+			return nil, err
+		}
+	}
+	return graph.Floats(out.Second)
+}
+
+// Close frees state and programs.
+func (t *Training) Close() error {
+	t.free()
+	t.play.close()
+	t.train.close()
+	t.arena.close()
+	t.watch.Close()
+	t.plain.close()
+	t.closed = true
+	return nil
+}
