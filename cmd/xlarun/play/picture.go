@@ -14,14 +14,12 @@ import (
 	"xlarun/graph"
 	"xlarun/graph/random"
 	"xlarun/rollout/episode"
+	"xlarun/rollout/run"
 	"xlarun/rollout/run/runfolder"
 	"xlarun/xlabridge"
 )
 
 const (
-	// playKey is what a seed's key is folded with for the episodes that are played after training: no key of training,
-	// and none of those by which a run chose its best member.
-	playKey    = 0x706c6179
 	frameDelay = 30 * time.Millisecond
 	lastDelay  = time.Second // of the last frame, so that the end is seen before the picture begins again
 )
@@ -29,26 +27,14 @@ const (
 // size of a picture, its caption included.
 var size = image.Pt(320, 200)
 
-// Key is the key of the episodes of a seed: episode e, from 0, has FoldIn(Key(seed), e).
-func Key(seed int64) random.Key { return random.FoldIn(random.New(seed), playKey) }
-
 // Record plays episode 0 of a seed.
 func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*episode.Recording, error) {
-	return episode.Record(b, r, params, random.FoldIn(Key(seed), 0))
+	return episode.Record(b, r, params, random.FoldIn(run.EpisodesKey(seed), 0))
 }
 
-// Picture is a GIF of episode 0 of a seed, with step, return so far and seed written above each frame. It has at most
-// so many frames, the first and the last among them; 0 for one a step. r records members in env, which can be drawn.
-func Picture(r *episode.Recorder, env envs.Environment, params any, seed int64, frames int) ([]byte, error) {
-	rec, err := r.Record(params, random.FoldIn(Key(seed), 0))
-	if err != nil {
-		return nil, err
-	}
-	return Draw(env, rec, seed, frames)
-}
-
-// Draw is the GIF of a recording; nil where the environment cannot be drawn; see Picture. It ends before a state that
-// is not finite, which nothing can draw.
+// Draw is the GIF of a recording, with step, return so far and seed written above each frame; nil if the environment
+// cannot be drawn. It has at most so many frames, the first and the last among them; 0 for one a step. It ends before a
+// state that is not finite, which nothing can draw.
 func Draw(env envs.Environment, rec *episode.Recording, seed int64, frames int) ([]byte, error) {
 	if _, ok := envs.DrawerOf(env); !ok {
 		return nil, nil
