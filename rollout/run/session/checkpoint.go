@@ -26,6 +26,11 @@ func (s *session) keep() error {
 		return nil
 	}
 	s.checkpointAt, s.checkpointed = now, s.last.Step
+	// Before the checkpoint: after a kill, the kind's files are never older than the state. A run that is resumed after
+	// its last step cannot write all of them again.
+	if err := s.writeFiles(false); err != nil {
+		return err
+	}
 	if s.judge == nil && s.player() != nil { // the judge is compiled first, and the state does not wait for that
 		if err := s.checkpoint(); err != nil {
 			return err

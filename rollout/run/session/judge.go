@@ -66,22 +66,20 @@ func (s *session) player() run.Player {
 	return p
 }
 
-// result judges the members of the held state, and writes the centre, the best member with its picture, the hall of
-// fame and the kind's further files. It does nothing if the last judgement was a short time ago and the run goes on;
-// ended means that the run is over. Work that cannot be expected to fit into the time `within` is left out: drawing
-// first, then judging. 0 means any time.
+// result judges the members of the held state, and writes the centre, the best member with its picture and the hall of
+// fame. It does nothing if the last judgement was a short time ago and the run goes on; ended means that the run is
+// over, and then the kind's further files are written, too. Work that cannot be expected to fit into the time `within`
+// is left out: drawing first, then judging. 0 means any time.
 func (s *session) result(ended bool, within time.Duration) error {
 	held := s.held
 	if held == nil || !ended && s.judge != nil && time.Since(s.judge.at) < judgeShare*s.judge.took() {
 		return nil
 	}
 	fits := func(took time.Duration) bool { return within == 0 || took > 0 && took < within }
-	if fits(s.filing + 1) {
-		start := time.Now()
+	if ended && fits(s.filing+1) {
 		if err := s.writeFiles(ended); err != nil {
 			return err
 		}
-		s.filing = time.Since(start)
 	}
 	p := s.player()
 	if p == nil || within > 0 && (s.judge == nil || !fits(s.judge.judging)) {

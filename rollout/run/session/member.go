@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"time"
 
 	"xlarun/rollout/episode"
 	"xlarun/rollout/policy"
@@ -77,6 +78,8 @@ func (s *session) writeFiles(ended bool) error {
 	if !ok || s.Folder == nil {
 		return nil
 	}
+	start := time.Now()
+	defer func() { s.filing = time.Since(start) }()
 	files, err := f.Files(ended)
 	if err != nil {
 		return err
