@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	_ "xlarun/envs/classic"
@@ -18,7 +19,8 @@ import (
 	"xlarun/xlabridge"
 )
 
-// reader compares islands.json with the metrics of the generation before, whose checkpoint is the newest.
+// reader compares islands.json with the metrics of the generation before, whose checkpoint is the newest. The session
+// calls it in a goroutine of its own, so a failure must not end the goroutine: it asserts.
 type reader struct {
 	watch
 	t     *testing.T
@@ -34,16 +36,16 @@ func (r *reader) News(n session.News) {
 			}
 		}
 		text, err := os.ReadFile(filepath.Join(r.dir, "islands.json"))
-		require.NoError(r.t, err)
-		require.NoError(r.t, json.Unmarshal(text, &file))
+		assert.NoError(r.t, err)
+		assert.NoError(r.t, json.Unmarshal(text, &file))
 		for i, want := range r.means {
-			require.Equal(r.t, want, file.Islands[i].Mean, "island %d before generation %d", i, n.Metrics.Step)
+			assert.Equal(r.t, want, file.Islands[i].Mean, "island %d before generation %d", i, n.Metrics.Step)
 		}
 	}
 	r.means = nil
 	for i := range 2 {
 		mean, ok := n.Metrics.Get(fmt.Sprintf("mean_%d", i))
-		require.True(r.t, ok)
+		assert.True(r.t, ok)
 		r.means = append(r.means, mean)
 	}
 }
