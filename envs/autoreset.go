@@ -18,11 +18,12 @@ type Episode[S any] struct {
 }
 
 // AutoReset wraps e so that a new episode starts in the step in which one ends. If a step terminates or truncates, the
-// returned state and observation come from Reset; reward, terminated and truncated come from the step, and Episode.FinalObs
-// is the step's observation. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for the reset.
+// returned state and observation come from Reset; reward, terminated and truncated come from the step, and
+// Episode.FinalObs is the step's observation. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for
+// the reset.
 //
-// The result has the Parts of e. Describe, Objectives and Rewards belong to the final state of the last step, before any
-// reset. Draw, Legal and Player belong to the state to continue from.
+// The result has the Parts of e. Describe, Objectives and Rewards belong to the final state of the last step, before
+// any reset. Draw, Legal and Player belong to the state to continue from.
 //
 // A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
 // episode use e without AutoReset.

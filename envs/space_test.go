@@ -28,7 +28,7 @@ func TestSpaces(t *testing.T) {
 	require.True(t, in(one, one.Sample(random.New(0))))
 
 	wide := Symmetric(1, Unbounded)
-	require.ErrorContains(t, graph.Try(func() { wide.Sample(random.New(0)) }), "no bounds to draw between")
+	require.ErrorContains(t, graph.Try(func() { wide.Sample(random.New(0)) }), "is unbounded")
 	b.High = b.High[:3]
 	require.ErrorContains(t, graph.Try(func() { b.Sample(random.New(0)) }), "4 lower and 3 upper bounds")
 }

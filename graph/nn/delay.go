@@ -2,8 +2,8 @@ package nn
 
 import "xlarun/graph"
 
-// Delay delays each unit's input by a number of steps, such as spikes on an axon. The state is a ring buffer of the last
-// Longest steps. Derivatives go to the inputs, not to Steps.
+// Delay delays each unit's input by a number of steps, such as spikes on an axon. The state is a ring buffer of the
+// last Longest steps. Derivatives go to the inputs, not to Steps.
 type Delay struct {
 	// [units] or [], in the input's type: the delays, rounded and clipped to 0 … Longest
 	Steps   *graph.Array
