@@ -114,7 +114,7 @@ func TestLayersAreMapped(t *testing.T) {
 	require.LessOrEqual(t, all[3], 100.)
 }
 
-// A spike's derivative is that of Layer.Spike, through the potential to the current.
+// A spike's derivative is the derivative of Layer.Spike, through the potential to the current.
 func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 	m := neuron.NewLIF()
 	l := neuron.Layer{Model: m, DT: graph.Scalar(1), Spike: func(x *graph.Array) *graph.Array {
@@ -254,7 +254,7 @@ func TestBadLayers(t *testing.T) {
 		{5, lif(func(m *neuron.LIF, _ *neuron.Layer) { m.EL = nil }), "the constant EL is nil: fill it"},
 		{6, lif(func(_ *neuron.LIF, l *neuron.Layer) {
 			l.DT = graph.Scalar(25)
-		}), "a substep of 25 ms is longer than 20 ms, which unit 0 follows: take a shorter DT or more Substeps"},
+		}), "a substep of 25 ms is longer than 20 ms, the longest for unit 0: use a shorter DT or more Substeps"},
 		{7, lif(func(_ *neuron.LIF, l *neuron.Layer) {
 			l.Model = neuron.NewHodgkinHuxley()
 			l.Substeps = 5
@@ -298,7 +298,7 @@ func TestBadLayers(t *testing.T) {
 		{19, func() {
 			p := neuron.NewSTDP(1, 1)
 			p.Reward(p.Start(graph.Zeros(graph.ShapeOf(graph.Float32, 2, 2))), graph.Scalar(1))
-		}, "got a reward without Modulated"},
+		}, "got a reward, but Modulated is false"},
 	} {
 		require.ErrorContains(t, graph.Try(c.make), c.want, "case %d", c.number)
 	}

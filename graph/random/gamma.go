@@ -82,17 +82,17 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	again := func(t state) state {
 		k := words{t.Hi, t.Lo}
-		next, forX, forU := k.fold(count(0)).done(), k.fold(count(1)).done(), k.fold(count(2)).done()
+		next, forX, forU := k.fold(count(0)).once(), k.fold(count(1)).once(), k.fold(count(2)).once()
 		type positive struct{ Hi, Lo, X, V *graph.Array }
 		p := graph.While(func(p positive) *graph.Array { return p.V.Le(0) }, func(p positive) positive {
 			next, forX := words{p.Hi, p.Lo}.split2()
-			x := forX.done().normal(s)
+			x := forX.once().normal(s)
 			return positive{next.hi, next.lo, x, graph.Add(1, x.Mul(c))}
 		}, positive{forX.hi, forX.lo, graph.ZerosLike(a), graph.FullLike(a, -1)})
 		return state{next.hi, next.lo, p.X.Mul(p.X), p.V.Mul(p.V).Mul(p.V), forU.unit(s)}
 	}
 	next, forBoost := w.split2()
-	forBoost = forBoost.done()
+	forBoost = forBoost.once()
 	v := graph.While(rejected, again, state{next.hi, next.lo, graph.ZerosLike(a), graph.OnesLike(a),
 		graph.FullLike(a, 2)}).V
 	if inLogs {
@@ -102,12 +102,6 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	boost := graph.Select(large, 1, graph.Sub(1, forBoost.unit(s)).Pow(graph.Div(1, a)))
 	return d.Mul(v).Mul(boost)
-}
-
-// done finishes a key before it is used: a compiler would otherwise fuse its hash into that of the draw.
-func (w words) done() words {
-	k := graph.Barrier(w.hi, w.lo)
-	return words{k[0], k[1]}
 }
 
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }
