@@ -132,8 +132,7 @@ func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 	require.InEpsilon(t, 3*(1-math.Exp(-1./20))/10, floats(t, d)[0], 1e-5) // 3 times R*(1 - exp(-dt/tau))
 }
 
-// A derivative that needs that of spikes without a surrogate is refused in one sentence; one by which potentials change
-// between spikes is not.
+// A derivative through spikes without a surrogate is an error. A derivative of the potentials between spikes is not.
 func TestSpikesWithoutADerivative(t *testing.T) {
 	for _, c := range []struct {
 		number, substeps int
@@ -278,7 +277,7 @@ func TestBadLayers(t *testing.T) {
 		{14, func() { neuron.Layer{DT: graph.Scalar(1)}.Start(1) }, "got no Model"},
 		{101, func() {
 			neuron.Layer{Model: neuron.NewHodgkinHuxley(), DT: graph.Scalar(.01), Refractory: graph.Scalar(50)}.Start(1)
-		}, "got a Refractory period for a model that is not reset"},
+		}, "got a Refractory period for a model without reset"},
 		{102, func() {
 			l := neuron.Layer{Model: neuron.NewLIF(), DT: graph.Scalar(1)}
 			l.Step(l.Start(1), neuron.Arrivals{Excitatory: graph.Float32s([]float32{1})})

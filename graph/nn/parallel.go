@@ -40,8 +40,8 @@ func (l LIF) Parallel(v, x *graph.Array) (last, spikes *graph.Array) {
 	train := graph.CustomJvp(lifSequence.solve, func(s, t lifSequence) (lifTrain, lifTrain) {
 		r := s.solve()
 		return r, s.tangent(r, t, l.Surrogate)
-	})(lifSequence{Beta: decayed(l.Beta).BroadcastTo(x.Dims()...), Threshold: l.Threshold.BroadcastTo(x.Dims()...), V: v,
-		X: x})
+	})(lifSequence{Beta: decayed(l.Beta).BroadcastTo(x.Dims()...), Threshold: l.Threshold.BroadcastTo(x.Dims()...),
+		V: v, X: x})
 	return train.Potentials.Index(x.Dim(0)), train.Spikes
 }
 

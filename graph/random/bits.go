@@ -27,11 +27,11 @@ func (w words) bits(s graph.Shape) *graph.Array {
 	return x
 }
 
-// fewDraws is the size up to which a draw is most likely taken apart, element by element, as a reset takes a state out
-// of one draw. A compiler would take the hash again for each of the parts: the barrier finishes the draw first.
+// fewDraws is the size up to which callers are likely to use the elements of a draw separately, such as a Reset that
+// makes a state from one draw. XLA would compute the hash again for each use; graph.Once prevents this.
 const fewDraws = 32
 
-// hash gives both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
+// hash returns both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
 	w = w.onceFor(dims)
 	if fits(dims) {
@@ -68,5 +68,5 @@ func (w words) onceFor(dims []int) words {
 	return w.once()
 }
 
-// fits tells whether 32 bits count the elements of an array; others take both halves of the counter.
+// fits reports whether 32 bits count the elements of an array; larger arrays use both halves of the counter.
 func fits(dims []int) bool { return int64(graph.ShapeOf(graph.Uint32, dims...).Size()) <= 1<<32 }

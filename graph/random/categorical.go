@@ -56,7 +56,7 @@ func Categorical(key Key, logits *graph.Array, axis int, opts ...Option) *graph.
 	return noise.Add(logits).ArgMax(len(o.dims) + axis)
 }
 
-// topDraws gives the indices of the largest scores along an axis, largest first, over new leading dims in place of it.
+// topDraws returns the indices of the largest scores along an axis, largest first; new leading dims replace the axis.
 func topDraws(op string, scores *graph.Array, axis int, dims []int) *graph.Array {
 	k, n := product(dims), scores.Dim(axis)
 	if k > n {

@@ -3,9 +3,9 @@ package random
 import "xlarun/graph"
 
 // Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a positive
-// number or an array that broadcasts to the shape. Each element has a key of its own and rejects by itself (Marsaglia
-// and Tsang, "A simple method for generating gamma variables", 2000); all go on until the last is accepted. The draw
-// has a derivative by a, at a fixed place of the distribution (implicit reparameterisation, Figurnov et al., 2018).
+// number or an array that broadcasts to the shape. Each element has its own key and rejection loop (Marsaglia and
+// Tsang, "A simple method for generating gamma variables", 2000); the loops run until the last element is accepted. The
+// draw has a derivative by a (implicit reparameterisation, Figurnov et al., 2018).
 func Gamma(key Key, shape graph.Shape, a any) *graph.Array {
 	const op = "random.Gamma"
 	return wordsOf(op, key).gamma(op, shape, a, false)
@@ -43,7 +43,7 @@ func Dirichlet(key Key, alpha *graph.Array, dims ...int) *graph.Array {
 	return graph.Softmax(wordsOf(op, key).gamma(op, s, alpha, true), -1)
 }
 
-// gammaDraws is what a vector of gamma draws depends on.
+// gammaDraws is the arguments of a vector of gamma draws.
 type gammaDraws struct{ Hi, Lo, A *graph.Array }
 
 func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array {
@@ -68,7 +68,8 @@ func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array 
 	return y.Reshape(s.Dims...)
 }
 
-// oneGamma draws one number. Concentrations below 1 are drawn as a+1 and brought down by a power of a uniform draw.
+// oneGamma draws one number. For a concentration a below 1 it draws with a+1 and multiplies by a power of a uniform
+// draw.
 func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	s := a.Shape()
 	large := a.Ge(1)

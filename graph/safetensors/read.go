@@ -145,7 +145,8 @@ func ReadTree[T any](f *File, example T) (tree T, err error) {
 		}
 	}
 	if len(missing)+len(extra) > 0 {
-		return fail("the file does not fit the tree: it lacks %s, and has besides %s", firstNames(missing), firstNames(extra))
+		return fail("the file does not fit the tree: it lacks %s, and has besides %s", firstNames(missing),
+			firstNames(extra))
 	}
 	arrays := make([]*graph.Array, len(leaves))
 	for i, name := range names {
