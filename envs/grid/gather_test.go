@@ -72,7 +72,7 @@ func (w *world) at(y, x int) float64 {
 	return w.cells[y*w.width+x]
 }
 
-// step is the rules: worth are the true rewards of a step, food, hazards and decoys, extra what is paid beside.
+// step is the rules: worth are the true rewards of a step, food, hazards and decoys, extra the proxy terms.
 func (w *world) step(action int, chance uint32, worth, extra [4]float64) (reward float64) {
 	if y, x := w.y+moves[action][0], w.x+moves[action][1]; w.at(y, x) != 1 {
 		w.y, w.x = y, x
@@ -125,7 +125,7 @@ func TestStepsFollowTheRules(t *testing.T) {
 	for i, c := range []struct {
 		g             grid.Gather
 		change        func(p *grid.GatherParams)
-		height, width int // of what is not walled off
+		height, width int // of the usable cells
 	}{
 		{gather(t, 16, 16, 7), func(*grid.GatherParams) {}, 16, 16}, // 1: as it is
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { // 2: all kinds of things, rewards that differ

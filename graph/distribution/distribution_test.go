@@ -90,7 +90,7 @@ type inputs struct {
 	X    *graph.Array
 }
 
-// results has everything that a vector names, by its name there.
+// results are all values of a test vector, by name.
 func (v vector) results(in inputs) arrays {
 	k := kinds[v.Kind]
 	logProb := func(p arrays, x *graph.Array) *graph.Array { return k.of(p).LogProb(x) }

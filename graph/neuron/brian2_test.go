@@ -133,7 +133,7 @@ type recording struct {
 	Spikes *graph.Array
 }
 
-// recorded runs a layer with so many steps in a ms.
+// recorded runs a layer with the given number of steps in a ms.
 func recorded(r run, steps int) recording {
 	_, k := graph.Scan(func(s neuron.LayerState, now *graph.Array) (neuron.LayerState, recording) {
 		s, spikes := r.Layer.Apply(s, neuron.Arrivals{Current: now.BroadcastTo(steps, now.Dim(0))})

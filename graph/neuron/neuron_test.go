@@ -41,7 +41,7 @@ func TestSlopesAreDerivatives(t *testing.T) {
 	}
 }
 
-// driven runs a layer by a constant current for so many steps.
+// driven runs a layer with a constant current for the given number of steps.
 func driven(l neuron.Layer, current *graph.Array, steps int) (last neuron.LayerState, spikes *graph.Array) {
 	return l.Apply(l.Start(current.Dim(0)), neuron.Arrivals{Current: current.BroadcastTo(steps, current.Dim(0))})
 }
@@ -96,7 +96,7 @@ func TestSubstepsAreShorterSteps(t *testing.T) {
 	require.Greater(t, n, 20.)
 }
 
-// A population is a map over layers, constants and all; a lane is the layer by itself.
+// VMap over layers and their constants makes a population; a lane equals a single layer.
 func TestLayersAreMapped(t *testing.T) {
 	thresholds := graph.Float32s([]float32{-52, -50, -45}, 3)
 	play := func(threshold *graph.Array) *graph.Array {

@@ -17,7 +17,7 @@ type ConvTranspose struct {
 	Dilation []int        // of the kernel, along each spatial axis; nil: 1
 	// the result has size*stride elements along each axis; else size*stride + max(kernel-stride, 0)
 	Same      bool
-	Pads      [][2]int // else so many zeros around the spread input
+	Pads      [][2]int // else the zeros around the dilated input
 	Precision precision.Policy
 }
 

@@ -24,7 +24,7 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, each row by itself.
+// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
 func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.LayerNorm", l.Precision, x, l.Scale, l.Bias)
 	centred := wide.Sub(wide.Mean(-1).ExpandDims(-1))
@@ -50,7 +50,7 @@ func NewRMSNorm(n int, opts ...Option) RMSNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, each row by itself.
+// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
 func (l RMSNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.RMSNorm", l.Precision, x, l.Scale, nil)
 	square := wide.Square().Mean(-1).ExpandDims(-1)

@@ -84,7 +84,7 @@ func Dilation(d ...int) Option {
 // there are ceil(size/stride) windows along each axis.
 func Valid() Option { return Option{"Valid", func(c *config) { c.valid, c.pads = true, nil }} }
 
-// Pads pads a convolution's input with so many zeros before and after, along each spatial axis.
+// Pads pads a convolution's input with the given numbers of zeros before and after, along each spatial axis.
 func Pads(beforeAfter ...[2]int) Option {
 	return Option{"Pads", func(c *config) { c.valid, c.pads = false, slices.Clone(beforeAfter) }}
 }

@@ -21,7 +21,7 @@ func Poisson(key Key, rate any, dims ...int) *graph.Array {
 	return graph.Select(r.Eq(0), 0, k)
 }
 
-// poissonProducts counts uniform draws until the logarithm of their product falls below minus the rate.
+// poissonProducts counts the uniform draws before the logarithm of their product falls to minus the rate.
 func (w words) poissonProducts(rate *graph.Array) *graph.Array {
 	type state struct{ Hi, Lo, K, Log *graph.Array }
 	least := rate.Neg()

@@ -99,5 +99,5 @@ func goInteger(x any) (*big.Int, bool) {
 	return nil, false
 }
 
-// join is the dims of both lists, in a list of its own.
+// join concatenates two lists of dims to a new list.
 func join(a, b []int) []int { return slices.Concat(a, b) }
