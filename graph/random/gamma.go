@@ -1,6 +1,10 @@
 package random
 
-import "xlarun/graph"
+import (
+	"slices"
+
+	"xlarun/graph"
+)
 
 // Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a positive
 // number or an array that broadcasts to the shape. Each element has its own key and rejection loop (Marsaglia and
@@ -39,7 +43,7 @@ func Dirichlet(key Key, alpha *graph.Array, dims ...int) *graph.Array {
 	if dims == nil {
 		dims = alpha.Dims()[:alpha.Rank()-1]
 	}
-	s := graph.ShapeOf(alpha.DType(), join(dims, []int{alpha.Dim(-1)})...)
+	s := graph.ShapeOf(alpha.DType(), slices.Concat(dims, []int{alpha.Dim(-1)})...)
 	return graph.Softmax(wordsOf(op, key).gamma(op, s, alpha, true), -1)
 }
 
