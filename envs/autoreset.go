@@ -5,28 +5,28 @@ import (
 	"xlarun/graph/random"
 )
 
-// Episode is the state of an auto-reset environment. Beside the state that play goes on from it keeps what is known by
-// the state with which the last step ended, before any reset: after a step that ended an episode, its last one.
+// Episode is the state of an auto-reset environment. State is the state to continue from. The other fields belong to
+// the final state of the last step, before any reset.
 type Episode[S any] struct {
 	State S
-	// FinalObs is the observation of that state: after a step that ended an episode, the one to bootstrap a truncated
-	// return from; after others, and after Reset, the returned observation.
+	// FinalObs is the observation of the final state. After the end of an episode it is the one to bootstrap a
+	// truncated return from; otherwise, and after Reset, it is the returned observation.
 	FinalObs   *graph.Array
 	Descriptor *graph.Array `tree:"optional"` // of a Describer
 	Objectives *graph.Array `tree:"optional"` // of a Scorer
 	Rewards    *graph.Array `tree:"optional"` // of a Game
 }
 
-// AutoReset wraps e so that episodes follow each other: where a step terminates or truncates, state and observation
-// come from Reset, while reward, terminated and truncated are those of the step and its own observation is kept in
-// Episode.FinalObs. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for the reset.
+// AutoReset wraps e so that a new episode starts in the step in which one ends. If a step terminates or truncates, the
+// returned state and observation come from Reset; reward, terminated and truncated come from the step, and
+// Episode.FinalObs is the step's observation. As in gymnax, Step splits its key in two: row 0 for the step, row 1 for
+// the reset.
 //
-// The result has the Parts of e. Describe, Objectives and Rewards are those of the state before any reset, so that they
-// hold where the step returned that an episode ended; Draw, Legal and Player are those of the state that play goes on
-// from.
+// The result has the Parts of e. Describe, Objectives and Rewards belong to the final state of the last step, before
+// any reset. Draw, Legal and Player belong to the state to continue from.
 //
-// A population in lock-step pays for a Reset at every step, whether a member needs it or not. Loops that play a single
-// episode use e itself.
+// A population in lock-step computes a Reset at every step, whether a member needs it or not. Loops over a single
+// episode use e without AutoReset.
 func AutoReset[S, P any](e Env[S, P]) Env[Episode[S], P] { return autoReset[S, P]{e, PartsOf(e)} }
 
 type autoReset[S, P any] struct {
@@ -37,7 +37,7 @@ type autoReset[S, P any] struct {
 func (a autoReset[S, P]) Spec() Spec       { return a.env.Spec() }
 func (a autoReset[S, P]) DefaultParams() P { return a.env.DefaultParams() }
 
-// episode goes on from state after the step, if there was one, that ended in final.
+// episode is the Episode that continues from state; final is the final state of the last step.
 func (a autoReset[S, P]) episode(state, final S, finalObs *graph.Array, p P) Episode[S] {
 	out := Episode[S]{State: state, FinalObs: finalObs}
 	if a.parts.Describer != nil {
@@ -61,11 +61,10 @@ func (a autoReset[S, P]) Step(key random.Key, s Episode[S], action *graph.Array,
 	p P) (next Episode[S], obs, reward, terminated, truncated *graph.Array) {
 	stepKey, resetKey := random.Split2(key)
 	state, final, reward, terminated, truncated := a.env.Step(stepKey, s.State, action, p)
-	fresh, first := a.env.Reset(resetKey, p)
+	resetState, resetObs := a.env.Reset(resetKey, p)
 	done := terminated.Or(truncated)
-	either := func(reset, step *graph.Array) *graph.Array { return graph.Select(done, reset, step) }
-	return a.episode(graph.MapTree2(either, fresh, state), state, final, p), either(first, final), reward, terminated,
-		truncated
+	next = a.episode(graph.SelectTree(done, resetState, state), state, final, p)
+	return next, graph.Select(done, resetObs, final), reward, terminated, truncated
 }
 
 func (a autoReset[S, P]) Observe(s Episode[S], p P) *graph.Array { return a.env.Observe(s.State, p) }
@@ -74,23 +73,23 @@ func (a autoReset[S, P]) Observe(s Episode[S], p P) *graph.Array { return a.env.
 func (a autoReset[S, P]) Parts() Parts[Episode[S], P] {
 	parts := Through(a.parts, func(s Episode[S]) S { return s.State }, func(p P) P { return p })
 	if parts.Describer != nil {
-		parts.Describer = kept[S, P]{}
+		parts.Describer = finalParts[S, P]{}
 	}
 	if parts.Scorer != nil {
-		parts.Scorer = kept[S, P]{}
+		parts.Scorer = finalParts[S, P]{}
 	}
 	if parts.Game != nil {
-		parts.Game = keptGame[S, P]{parts.Game}
+		parts.Game = finalGame[S, P]{parts.Game}
 	}
 	return parts
 }
 
-// kept reads what an Episode keeps.
-type kept[S, P any] struct{}
+// finalParts reads the fields of an Episode that belong to the final state.
+type finalParts[S, P any] struct{}
 
-func (kept[S, P]) Describe(s Episode[S], _ P) *graph.Array   { return s.Descriptor }
-func (kept[S, P]) Objectives(s Episode[S], _ P) *graph.Array { return s.Objectives }
+func (finalParts[S, P]) Describe(s Episode[S], _ P) *graph.Array   { return s.Descriptor }
+func (finalParts[S, P]) Objectives(s Episode[S], _ P) *graph.Array { return s.Objectives }
 
-type keptGame[S, P any] struct{ Game[Episode[S], P] }
+type finalGame[S, P any] struct{ Game[Episode[S], P] }
 
-func (keptGame[S, P]) Rewards(s Episode[S], _ P) *graph.Array { return s.Rewards }
+func (finalGame[S, P]) Rewards(s Episode[S], _ P) *graph.Array { return s.Rewards }

@@ -6,13 +6,13 @@ import (
 )
 
 // Env is an environment with states of type S and parameters of type P, both trees of *graph.Array. Its methods are
-// pure functions that can be traced; mistakes in their arguments are thrown (Refuse), so that the function that traces
-// them returns an error. What some environments can do beside this are Parts.
+// pure functions that can be traced. They throw errors in their arguments (Refuse), so that the function that traces
+// them returns an error. Parts are the optional abilities of environments.
 type Env[S, P any] interface {
-	// Spec says what the environment takes and gives.
+	// Spec describes the environment: its spaces, its step limit and its Parts.
 	Spec() Spec
 	// DefaultParams are the parameters of the published environment: mostly float32 scalars, and MaxSteps as an int32
-	// scalar. They are data, so that a population may have its own. Tags of their fields say what they may be; see
+	// scalar. They are data, so that each member of a population can have its own. Field tags state their ranges; see
 	// RangeOf.
 	DefaultParams() P
 	// Reset starts an episode: its first state and observation (shape and dtype of Spec().Observation).
@@ -20,36 +20,36 @@ type Env[S, P any] interface {
 	// Step plays one action (shape and dtype of Spec().Action). It does not reset; see AutoReset. The next state has
 	// the tree and the shapes of state, so that it can be the carry of graph.Scan.
 	//
-	// reward is a float32 scalar; in a Game it is what the player who moved got. terminated and truncated are bool
-	// scalars: terminated says that the task itself ended (fell, arrived, won), truncated that the step limit was
-	// reached; both may hold at once. A value function is bootstrapped after truncated alone, never after terminated.
+	// reward is a float32 scalar; in a Game it is the reward of the player who moved. terminated and truncated are bool
+	// scalars: terminated if the task ended (fell, arrived, won), truncated if the step limit was reached. Both can be
+	// true. Bootstrap a value function after truncated, never after terminated.
 	Step(key random.Key, state S, action *graph.Array, p P) (next S, obs, reward, terminated, truncated *graph.Array)
-	// Observe is the observation of a state, the one that Reset or Step returned beside it; in a Game, as the player to
-	// move sees it. A loop that carries states alone, and observes them at the start of each step, moves less memory
-	// than one that carries both.
+	// Observe is the observation of a state, equal to the one that Reset or Step returned with it; in a Game, from the
+	// view of the player to move. A loop that carries only states, and observes them at the start of each step, moves
+	// less memory than a loop that carries both.
 	Observe(state S, p P) *graph.Array
 }
 
-// Environment is an Env that hides the types of its states and parameters: what the registry holds, and what code for
-// any environment works on. Its states and parameters are trees all the same.
+// Environment is an Env that hides the types of its states and parameters. The registry holds Environments, and code
+// for any environment takes them. Their states and parameters are still trees.
 type Environment = Env[any, any]
 
-// Spec is what users of an environment need to know before they trace it. The fields from Players on say which Parts
-// the environment has; envtest.Check finds where they do not agree.
+// Spec is what users of an environment need to know before they trace it. The fields from Players on state which Parts
+// the environment has; envtest.Check reports where they do not agree with its methods.
 type Spec struct {
 	ID          string // "Name-vN"; N rises when results change
 	Observation Space
 	Action      Space
 	MaxSteps    int // step limit of the default parameters, the length of a whole episode
-	// RewardThreshold is the mean return at which the environment counts as solved; 0 (or NaN) where nobody set one.
+	// RewardThreshold is the mean return at which the environment counts as solved; 0 or NaN: none.
 	RewardThreshold float64
 
-	Players int // how many play; 0 and 1: one. More: a Game
-	// whether actions can be illegal: a Masker, and Action is Discrete or MultiDiscrete. Who plays asks Legal before
-	// each action
+	Players int // 0 and 1: one player; 2 or more: a Game
+	// LegalMask is true if actions can be illegal: the environment is a Masker, and Action is Discrete or
+	// MultiDiscrete. Callers get the mask from Legal before each action.
 	LegalMask  bool
-	Descriptor Box      // bounds of the behaviour descriptor, f32[d]: a Describer. No Dims: none
-	Objectives []string // names of the objectives: a Scorer. Empty: the return is the only one
+	Descriptor Box      // of a Describer: bounds of the behaviour descriptor, f32[d]; no Dims: no descriptor
+	Objectives []string // of a Scorer: names of the objectives; empty: the return is the only one
 }
 
 // Erase hides the types of e. The result has the Parts of e.
@@ -87,7 +87,7 @@ func (e erased[S, P]) Parts() Parts[any, any] {
 	parts := Through(inner,
 		func(state any) S { return unerase[S](id, "state", state) },
 		func(p any) P { return unerase[P](id, "parameters", p) })
-	parts.Drawer = inner.Drawer // which returns its errors, and takes any state
+	parts.Drawer = inner.Drawer // it takes a state of any type and returns errors
 	return parts
 }
 

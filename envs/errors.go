@@ -9,20 +9,19 @@ import (
 	"xlarun/graph"
 )
 
-// Refuse is for an environment that was given what it cannot take: it leaves the traced function as graph.Throw does,
-// but names the line of whoever called the environment, since what is wrong is what they passed. op is
-// "Name-vN: Step".
+// Refuse throws an error about an argument of an environment. It leaves the traced function as graph.Throw does, but
+// the error has the line that called the environment. op is "Name-vN: Step".
 func Refuse(op, format string, args ...any) {
 	panic(&graph.Error{Where: caller(true), Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-// refuse is Refuse for this package's own functions that no environment calls.
+// refuse is Refuse for functions of this package that users call, not environments.
 func refuse(op, format string, args ...any) {
 	panic(&graph.Error{Where: caller(false), Op: op, Msg: fmt.Sprintf(format, args...)})
 }
 
-// Try runs f, which calls an environment, and returns what it was left with: a graph.Error as it is, any other panic,
-// of the environment's own code, as one that names the line.
+// Try runs f, which calls an environment, and returns its panic as an error: a *graph.Error unchanged, any other panic
+// as a *graph.Error with the line that panicked.
 func Try(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
@@ -37,8 +36,8 @@ func Try(f func()) (err error) {
 	return nil
 }
 
-// panicked is the "file:line" of what panicked first, seen from a function that is deferred: those that panic with the
-// same again stand before it.
+// panicked is the "file:line" of the first panic, for a deferred function. Frames that panic again with the same value
+// come before it in the stack.
 func panicked() (at string) {
 	var pcs [256]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -56,8 +55,8 @@ func panicked() (at string) {
 	}
 }
 
-// caller is the "file:line" of the innermost frame outside of these packages and of graph. With skip it is one outside
-// of the environment too: the first run of frames of one package is passed over, if any frame comes after it.
+// caller is the "file:line" of the innermost frame outside envs and graph. With skip it is also outside the
+// environment: it skips the first consecutive frames of one package, unless they are the last.
 func caller(skip bool) string {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs[:])])
@@ -71,14 +70,14 @@ func caller(skip bool) string {
 			folder, name := filepath.Split(f.Function)
 			name, _, _ = strings.Cut(name, ".")
 			switch pkg := folder + name; {
-			case pkg == "runtime" || pkg == "testing": // the goroutine's start: nobody else called
+			case pkg == "runtime" || pkg == "testing": // the start of the goroutine, not a caller
 			case first == "" && skip:
 				first, environment = at, pkg
 			case pkg != environment || !skip:
 				return at
 			}
 		} else if first != "" {
-			environment = "" // called through a wrapper of ours: what comes next is the user, in whatever package
+			environment = "" // called through a wrapper of this package: the next frame is the user, in any package
 		}
 		if !more {
 			return first

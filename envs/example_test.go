@@ -9,7 +9,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Corridor is an environment of one's own: walk from the middle of a corridor to its right end.
+// Corridor is a custom environment: walk from the middle of a corridor to its right end.
 type Corridor struct{}
 
 type CorridorParams struct{ Stride, MaxSteps *graph.Array }

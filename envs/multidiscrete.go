@@ -13,12 +13,12 @@ type MultiDiscrete struct{ N []int }
 // Shape is i32[k].
 func (m MultiDiscrete) Shape() graph.Shape { return graph.ShapeOf(graph.Int32, len(m.N)) }
 
-// Contains tells whether every element lies in its range.
+// Contains reports whether every element is in its range.
 func (m MultiDiscrete) Contains(x *graph.Array) *graph.Array {
 	return x.Ge(0).And(x.Lt(m.counts())).All()
 }
 
-// Sample draws every element evenly.
+// Sample draws every element uniformly.
 func (m MultiDiscrete) Sample(key random.Key) *graph.Array {
 	return random.Randint(key, m.Shape(), 0, m.counts())
 }

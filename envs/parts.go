@@ -8,71 +8,72 @@ import (
 
 // Drawer is an Env whose states can be drawn.
 type Drawer interface {
-	// Draw paints one concrete state, as Reset or Step gave it for one member, as an image of size pixels; package draw
-	// has a canvas and colours for it. Errors: a state of another environment, one without a value, a whole
-	// population's, a size below 1 or above draw.MaxSide.
+	// Draw paints one concrete state of one member as an image of size pixels; package draw has a canvas and colours
+	// for it. Errors: a state of another environment, a traced state, the state of a whole population, a size below 1
+	// or above draw.MaxSide.
 	Draw(state any, size image.Point) (image.Image, error)
 }
 
-// Describer is an Env that says how an episode was played: what quality-diversity search spreads its members over, as
-// in Mouret and Clune, "Illuminating search spaces by mapping elites" (2015).
+// Describer is an Env with a behaviour descriptor, for quality-diversity search (Mouret and Clune, "Illuminating search
+// spaces by mapping elites", 2015).
 type Describer[S, P any] interface {
-	// Describe is the behaviour descriptor of an episode by its last state, the one that the step returned that ended
-	// it: f32[d], the shape of Spec().Descriptor and within its bounds.
+	// Describe is the behaviour descriptor of an episode: f32[d], the shape of Spec().Descriptor and within its bounds.
+	// state is the last state of the episode.
 	Describe(state S, p P) *graph.Array
 }
 
 // Scorer is an Env with several objectives, for multi-objective search.
 type Scorer[S, P any] interface {
-	// Objectives are those of an episode by its last state, the one that the step returned that ended it: f32[k], in
-	// the order of Spec().Objectives; of each, more is better.
+	// Objectives are the scores of an episode, f32[k], in the order of Spec().Objectives; higher is better. state is
+	// the last state of the episode.
 	Objectives(state S, p P) *graph.Array
 }
 
 // Masker is an Env in which some actions can be illegal.
 type Masker[S, P any] interface {
-	// Legal tells which actions may be played from a state: bool[n] for the actions Discrete{n}; for MultiDiscrete
-	// bool[sum of N], the choices one after the other, each of which is masked by itself. At least one of each choice
-	// may, also where an episode is over, so that a masked softmax is always finite. It is asked of the state that Step
-	// is then played from, once a step, where Spec().LegalMask is true alone.
+	// Legal is the mask of the legal actions of a state: bool[n] for the actions Discrete{n}, bool[sum of N] for
+	// MultiDiscrete, one mask after the other for each choice. Each choice has at least one legal action, even after
+	// the end of an episode, so that a masked softmax is always finite. Callers evaluate it once before each Step, only
+	// if Spec().LegalMask is true.
 	Legal(state S, p P) *graph.Array
 }
 
-// Game is an Env of two or more players who move one at a time, for self-play and tree search; the conventions are
-// those of pgx (Koyama et al., "Pgx: Hardware-accelerated parallel game simulators for reinforcement learning", 2023).
+// Game is an Env of two or more players who move one at a time, for self-play and tree search. It follows the
+// conventions of pgx (Koyama et al., "Pgx: Hardware-accelerated parallel game simulators for reinforcement learning",
+// 2023).
 //
-// Step's observation is for the player who moves next, its reward is what the player who moved got: Rewards of the next
-// state at Player of the state before. An illegal action ends the game: the mover gets -1, the others share 1. A game
-// that is over stays so, which a search that looks beyond the end relies on: Step from there is terminated again, and
-// all rewards are 0. Referee does both.
+// Step's observation is for the player who moves next. Its reward is for the player who moved: element Player of the
+// old state in Rewards of the next state. An illegal action ends the game: the mover gets -1, the others share 1. A
+// finished game stays finished, because a tree search can look beyond the end: Step returns terminated and zero rewards
+// again. Referee implements both rules.
 type Game[S, P any] interface {
 	Masker[S, P]
-	// Player is whose move it is: an int32 scalar below Spec().Players. Players may move several times in a row, and a
+	// Player is the player to move: an int32 scalar below Spec().Players. A player can move several times in a row; a
 	// search negates a value only where the player changes.
 	Player(state S, p P) *graph.Array
-	// Rewards are what the step that led to a state gave each player, f32[players], 0 in the first state. Their sum is
-	// 0: of two players, what one wins the other loses.
+	// Rewards are each player's rewards in the step that led to a state, f32[players], 0 in the first state. Their sum
+	// is 0.
 	Rewards(state S, p P) *graph.Array
 }
 
-// Parts are what an Env can do beyond its methods; nil where it cannot. They are optional interfaces: an environment
-// has a part by having its methods, a Wrapper by saying so.
+// Parts are the optional interfaces of an Env; nil: it does not have this one. An environment has a part if it has its
+// methods; a Wrapper returns its parts.
 type Parts[S, P any] struct {
 	Drawer    Drawer
 	Describer Describer[S, P]
 	Scorer    Scorer[S, P]
 	Masker    Masker[S, P]
-	Game      Game[S, P] // its Legal is that of Masker
+	Game      Game[S, P] // has the same Legal as Masker
 }
 
-// Wrapper is an Env around another, which has the parts that it says, whatever methods its type has: mostly those of
-// the environment inside, by Through.
+// Wrapper is an Env around another. Its parts are those that Parts returns, whatever methods its type has. Through
+// makes them from the parts of the wrapped environment.
 type Wrapper[S, P any] interface {
 	Env[S, P]
 	Parts() Parts[S, P]
 }
 
-// PartsOf finds out what e can do.
+// PartsOf returns the parts of e.
 func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
 	if w, ok := e.(Wrapper[S, P]); ok {
 		return w.Parts()
@@ -85,7 +86,7 @@ func PartsOf[S, P any](e Env[S, P]) (p Parts[S, P]) {
 	return p
 }
 
-// DrawerOf is e as a Drawer, if it is one. (A type assertion does not do: an erased environment may be one or not.)
+// DrawerOf is e as a Drawer, if it is one. A type assertion is not enough: wrappers have all methods.
 func DrawerOf[S, P any](e Env[S, P]) (Drawer, bool) {
 	d := PartsOf(e).Drawer
 	return d, d != nil
@@ -115,8 +116,8 @@ func GameOf[S, P any](e Env[S, P]) (Game[S, P], bool) {
 	return g, g != nil
 }
 
-// Through gives a wrapper with states T and parameters Q the parts of the environment inside, whose states and
-// parameters are found in the wrapper's.
+// Through turns the parts of an inner environment into the parts of its wrapper with states T and parameters Q. state
+// and params get the inner state and parameters from the wrapper's.
 func Through[T, Q, S, P any](inner Parts[S, P], state func(T) S, params func(Q) P) (p Parts[T, Q]) {
 	t := through[T, Q, S, P]{inner, state, params}
 	if inner.Drawer != nil {
@@ -143,7 +144,7 @@ type through[T, Q, S, P any] struct {
 	params func(Q) P
 }
 
-// Draw takes a state of the wrapper or of the environment inside.
+// Draw takes a state of the wrapper or of the inner environment.
 func (t through[T, Q, S, P]) Draw(state any, size image.Point) (image.Image, error) {
 	if outer, ok := state.(T); ok {
 		state = t.state(outer)

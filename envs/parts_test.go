@@ -64,7 +64,7 @@ func (s some) Parts() (p envs.Parts[CorridorState, CorridorParams]) {
 	return p
 }
 
-// has tells which parts there are, as the functions that look for one say.
+// has reports which parts there are, by DrawerOf and the other functions.
 func has[S, P any](e envs.Env[S, P]) (parts int) {
 	_, draws := envs.DrawerOf(e)
 	_, describes := envs.DescriberOf(e)

@@ -8,23 +8,22 @@ import (
 	"strings"
 )
 
-// Range is what a parameter of an environment may be: from Low to High, both included; without Low itself where it is
-// Open.
+// Range is the values that a parameter of an environment may have: Low to High, both included.
 type Range struct {
 	Low, High float64 // -Inf, Inf: no bound
-	Open      bool
+	Open      bool    // Low is excluded
 }
 
-// RangeOf is the range that an environment states for a parameter, by tags of its field: min and max, or above for a
-// bound that is not reached itself,
+// RangeOf is the range of a parameter by the tags of its field: min and max are included bounds, above is an excluded
+// lower bound:
 //
 //	type CartPoleParams struct {
 //		MassCart *graph.Array `above:"0"`
 //		MaxSteps *graph.Array `min:"1"`
 //	}
 //
-// params are the environment's parameters, path is the parameter's place in them, ".MaxSteps", as graph.Tree has it.
-// What has no tags may be any number. RangeOf panics where a tag is no number.
+// params are the environment's parameters, path is the parameter's path in their graph.Tree, such as ".MaxSteps". A
+// parameter without tags may be any number. RangeOf panics if a tag is not a number.
 func RangeOf(params any, path string) Range {
 	r := Range{Low: math.Inf(-1), High: math.Inf(1)}
 	t := reflect.TypeOf(params)
@@ -49,8 +48,7 @@ func RangeOf(params any, path string) Range {
 		}
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			// a mistake in the program
-			panic(fmt.Sprintf("envs: the tag %s:%q of the parameter %s is no number", tag, text, field.Name))
+			panic(fmt.Sprintf("envs: the tag %s:%q of the parameter %s is not a number", tag, text, field.Name))
 		}
 		*of = x
 		return true
@@ -61,10 +59,10 @@ func RangeOf(params any, path string) Range {
 	return r
 }
 
-// Holds tells whether x is within the range.
+// Holds reports whether x is in the range.
 func (r Range) Holds(x float64) bool { return x <= r.High && (x > r.Low || x == r.Low && !r.Open) }
 
-// String is the range in words that follow "a number": " from 0 to 1", " above 0"; "" where there are no bounds.
+// String is the range in words that follow "a number": " from 0 to 1", " above 0"; "" if there are no bounds.
 func (r Range) String() string {
 	low, high := "", ""
 	if !math.IsInf(r.Low, 0) {
@@ -89,7 +87,7 @@ func (r Range) String() string {
 	return low + " to " + high
 }
 
-// number writes whole numbers whole.
+// number formats x, integers without exponent.
 func number(x float64) string {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 		return strconv.FormatInt(int64(x), 10)

@@ -21,7 +21,7 @@ type rangedParams struct {
 	Bad int `min:"few"`
 }
 
-// A parameter's tags say what it may be, and in which words that is told.
+// A parameter's tags give its range and the words for it.
 func TestRangeOf(t *testing.T) {
 	for _, c := range []struct {
 		number        int

@@ -11,7 +11,7 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// registry maps ids to constructors; families fill it when they are imported.
+// registry maps ids to constructors; importing a family registers its environments.
 var registry = struct {
 	sync.RWMutex
 	make map[string]func() Environment
@@ -19,8 +19,8 @@ var registry = struct {
 
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_./-]*-v[0-9]+$`)
 
-// Register makes an environment known to Make, and so to the command line. It refuses an id that is not of the form
-// "Name-vN" and one that is taken.
+// Register adds an environment to the registry of Make and of the command line. Errors: an id that is not of the form
+// "Name-vN" or is already registered, a nil constructor.
 func Register(id string, make func() Environment) error {
 	if !idPattern.MatchString(id) {
 		return fmt.Errorf(`envs.Register: got id %q, want "Name-vN", as in "CartPole-v1"`, id)
@@ -38,8 +38,8 @@ func Register(id string, make func() Environment) error {
 	return nil
 }
 
-// MustRegister makes e known under its Spec's ID. It panics where Register returns an error: call it from an init
-// function of the file that holds the environment.
+// MustRegister registers e under its Spec's ID. It panics if Register returns an error. Call it in an init function of
+// the environment's file.
 func MustRegister[S, P any](e Env[S, P]) {
 	if err := Register(e.Spec().ID, func() Environment { return Erase(e) }); err != nil {
 		panic(err)
@@ -57,8 +57,8 @@ func Make(id string) (Environment, error) {
 	}
 	ids := IDs()
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("envs: there is no environment %q, nor any other: import xlarun/envs/all, or the "+
-			"families that are wanted", id)
+		return nil, fmt.Errorf("envs: there is no environment %q, because none is registered: import xlarun/envs/all "+
+			"or single families", id)
 	}
 	hint := ""
 	if near := Nearest(id, ids); near != "" {
@@ -74,15 +74,14 @@ func IDs() []string {
 	return slices.Sorted(maps.Keys(registry.make))
 }
 
-// Nearest is the known name that name was most likely meant to be, by edit distance without regard to case; "" if
-// none is near.
+// Nearest is the known name with the smallest edit distance to name, ignoring case; "" if none is near.
 func Nearest(name string, known []string) string {
 	name = strings.ToLower(name)
 	best, distance := "", len(name)/2+1
 	for _, k := range known {
 		low := strings.ToLower(k)
 		d := levenshtein.ComputeDistance(name, low)
-		if name != "" && strings.HasPrefix(low, name) { // "cartpole" lacks only the version
+		if name != "" && strings.HasPrefix(low, name) { // "cartpole" without its version
 			d = 0
 		}
 		if d < distance {

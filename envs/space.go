@@ -13,7 +13,7 @@ import (
 type Space interface {
 	// Shape of one element.
 	Shape() graph.Shape
-	// Contains is a bool scalar: whether x, an array of Shape, lies in the space.
+	// Contains reports whether x, an array of Shape, is in the space: a bool scalar.
 	Contains(x *graph.Array) *graph.Array
 	// Sample draws an element uniformly.
 	Sample(key random.Key) *graph.Array
@@ -27,7 +27,7 @@ type Discrete struct{ N int }
 // Shape is i32[].
 func (d Discrete) Shape() graph.Shape { return graph.ShapeOf(graph.Int32) }
 
-// Contains tells whether 0 <= x < N.
+// Contains reports whether 0 <= x < N.
 func (d Discrete) Contains(x *graph.Array) *graph.Array {
 	return x.Ge(0).And(x.Lt(d.N))
 }
@@ -46,11 +46,11 @@ type Box struct {
 	Low, High []float64
 	Dims      []int
 	DType     graph.DType
-	// ChannelsFirst tells of three axes that they are channels, height and width of a picture; else they are height,
+	// ChannelsFirst is true if the three axes of a picture are channels, height and width; by default they are height,
 	// width and channels.
 	ChannelsFirst bool
-	// MostlyZeros tells that few elements are not 0, as of pictures with a channel for each kind of thing. Policies may
-	// skip the others; what they make of them is the same.
+	// MostlyZeros is true if few elements are not 0, such as in pictures with a channel for each kind of object.
+	// Policies may skip the zeros; this does not change their outputs.
 	MostlyZeros bool
 }
 
@@ -60,7 +60,7 @@ const Unbounded = math.MaxFloat32
 // Shape is DType and Dims.
 func (b Box) Shape() graph.Shape { return graph.ShapeOf(b.DType, b.Dims...) }
 
-// Contains tells whether every element lies within its bounds.
+// Contains reports whether every element is within its bounds.
 func (b Box) Contains(x *graph.Array) *graph.Array {
 	if b.DType == graph.Bool {
 		x = x.Convert(graph.Int32)
@@ -69,13 +69,13 @@ func (b Box) Contains(x *graph.Array) *graph.Array {
 	return x.Ge(low).And(x.Le(high)).All()
 }
 
-// Sample draws every element uniformly between its bounds, floats the same as gymnax draws from key. An unbounded
-// element is an error, and of whole numbers one with a bound outside of int32.
+// Sample draws every element uniformly between its bounds; floats are equal to gymnax's for the same key. Errors: an
+// unbounded element, an integer element with a bound outside int32.
 func (b Box) Sample(key random.Key) *graph.Array {
 	low, high := b.bounds()
 	for i := range b.Low {
 		if b.Low[i] <= -Unbounded || b.High[i] >= Unbounded {
-			refuse("Sample", "%s has no bounds to draw between: draw it from a distribution of your own", b)
+			refuse("Sample", "%s is unbounded: draw it from a distribution of your own", b)
 		}
 	}
 	if b.DType.IsFloat() {
@@ -83,7 +83,7 @@ func (b Box) Sample(key random.Key) *graph.Array {
 	}
 	for i := range b.Low {
 		if b.Low[i] < math.MinInt32 || b.High[i] >= math.MaxInt32 {
-			refuse("Sample", "%s has bounds outside of int32: draw it from a distribution of your own", b)
+			refuse("Sample", "%s has bounds outside int32: draw it from a distribution of your own", b)
 		}
 	}
 	low, high = low.Convert(graph.Int32), high.Convert(graph.Int32)
@@ -135,8 +135,8 @@ func Symmetric(limits ...float64) Box {
 	return Box{Low: low, High: limits, Dims: []int{len(limits)}, DType: graph.Float32}
 }
 
-// CheckAction begins a Step: it throws unless the action has the rank and kind of dtype that the space wants, so that a
-// policy that hands over its logits is told here and not by an op deep in the dynamics.
+// CheckAction begins a Step. It throws unless the action has the rank and kind of dtype of the action space. Without
+// it, a policy that passes its logits would cause an error in some operation of the dynamics.
 func CheckAction(s Spec, action *graph.Array) {
 	if action == nil {
 		Refuse(s.ID+": Step", "the action is nil, want %s", s.Action)

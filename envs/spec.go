@@ -7,8 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// Check finds the first thing that a Spec lacks or that contradicts itself: one sentence that says where it is, what is
-// there and what is wanted. What it does not know is what the environment does; see envtest.Check.
+// Check returns the first error in a Spec: a missing field or a contradiction. envtest.Check compares the Spec with the
+// environment.
 func (s Spec) Check() error {
 	wrong := func(where, got, wants string, args ...any) error {
 		return fmt.Errorf("the Spec of %q: %s: got %s, want %s", s.ID, where, got, fmt.Sprintf(wants, args...))
@@ -17,8 +17,8 @@ func (s Spec) Check() error {
 	case s.ID == "":
 		return wrong("ID", `""`, `a name, as "CartPole-v1"`)
 	case s.MaxSteps < 1:
-		return wrong("MaxSteps", fmt.Sprint(s.MaxSteps), "the steps of a whole episode, 1 or more, at which Step "+
-			"says that it is truncated")
+		return wrong("MaxSteps", fmt.Sprint(s.MaxSteps), "the step limit of an episode, 1 or more, at which Step "+
+			"returns truncated")
 	case s.Players < 0:
 		return wrong("Players", fmt.Sprint(s.Players), "how many play, 0 or more")
 	}
@@ -59,7 +59,7 @@ func (s Spec) Check() error {
 	return nil
 }
 
-// Check finds the first thing that is wrong with a Box.
+// Check returns the first error in a Box.
 func (b Box) Check() error {
 	if b.DType == 0 {
 		return fmt.Errorf("got a Box without a DType, want one, as graph.Float32")

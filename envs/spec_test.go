@@ -21,7 +21,7 @@ func TestSpecCheck(t *testing.T) {
 		{func(s *envs.Spec) { s.ID = "" }, `the Spec of "": ID: got "", want a name, as "CartPole-v1"`},
 		{func(s *envs.Spec) { s.Observation = nil }, `the Spec of "Bare-v0": Observation: got none, want a space`},
 		{func(s *envs.Spec) { s.Action = nil }, "Action: got none, want a space"},
-		{func(s *envs.Spec) { s.MaxSteps = 0 }, "MaxSteps: got 0, want the steps of a whole episode"},
+		{func(s *envs.Spec) { s.MaxSteps = 0 }, "MaxSteps: got 0, want the step limit of an episode"},
 		{func(s *envs.Spec) { s.Players = -1 }, "Players: got -1"},
 		{func(s *envs.Spec) { s.Action = envs.Discrete{} }, "Action: got Discrete(0), want 1 choice or more"},
 		{func(s *envs.Spec) { s.Action = envs.MultiDiscrete{} }, "Action: got MultiDiscrete([])"},

@@ -1,4 +1,4 @@
-// Package all registers every environment that comes with xlarun: import it for that alone.
+// Package all registers every environment of xlarun. Import it for this effect.
 package all
 
 import (

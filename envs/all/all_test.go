@@ -39,8 +39,8 @@ func TestEveryEnvironmentKeepsItsSpec(t *testing.T) {
 	}
 }
 
-// Every environment can be drawn: something is to be seen after a few steps, in more than one colour, and what is no
-// state of one member is refused.
+// Every environment can be drawn: after a few steps the picture has more than one colour. Draw refuses values that are
+// not a state of one member.
 func TestEveryEnvironmentDraws(t *testing.T) {
 	for _, id := range envs.IDs() {
 		t.Run(id, func(t *testing.T) {

@@ -1,9 +1,8 @@
-// Package board holds games of two players who see everything and move in turn: Tic-tac-toe, Connect Four, Hex,
-// Othello, and games of colouring the edges of a complete graph (Clique). Player 0 begins. A won game pays 1 to the
-// winner and -1 to the loser, a draw nothing.
+// Package board has two-player games with perfect information: Tic-tac-toe, Connect Four, Hex, Othello, and games of
+// colouring the edges of a complete graph (Clique). Player 0 begins. The winner gets 1, the loser -1; a draw gives 0.
 //
-// All but the clique games are equal to pgx 2.6.0, of whose games they have the names, move by move in 2,000 random
-// games each; there, who begins is drawn. Observations are float32 where pgx has bools.
+// All games except the clique games equal the games of the same name in pgx 2.6.0, move by move in 2,000 random games
+// each. Two things differ: pgx draws the player who begins, and its observations are bools, not float32.
 package board
 
 import (
@@ -16,13 +15,13 @@ import (
 	"xlarun/graph/random"
 )
 
-// Game is an envs.Game whose boards are trees B; the functions of this package make them.
+// Game is an envs.Game whose boards are trees B. Functions such as Hex make them.
 type Game[B any] struct {
 	spec  envs.Spec
 	rules rules[B]
 }
 
-// State is a board and what the last move came to.
+// State is a board, the player to move and the result of the last move.
 type State[B any] struct {
 	Board   B
 	Player  *graph.Array // i32[]: to move
@@ -30,10 +29,10 @@ type State[B any] struct {
 	Rewards *graph.Array // f32[2]: of the last move
 }
 
-// Params are empty: the rules have no numbers that may change without changing shapes.
+// Params are empty: all numbers of the rules determine shapes.
 type Params struct{}
 
-// rules are what differs from game to game. Nothing of it has to know of illegal moves, nor of games that are over.
+// rules are the parts that differ between games. They need not handle illegal moves or finished games.
 type rules[B any] interface {
 	start() B
 	legal(b B, player *graph.Array) *graph.Array // bool[actions]
@@ -42,18 +41,18 @@ type rules[B any] interface {
 	draw(id string, state any, size image.Point) (image.Image, error)
 }
 
-// moved is what a move comes to.
+// moved is the result of a move.
 type moved[B any] struct {
 	board      B
-	ends, wins *graph.Array // bool: whether the game is over, and won by who moved
-	loses      *graph.Array // bool; nil: never by one's own move
+	ends, wins *graph.Array // bool: whether the game is over, whether the mover won
+	loses      *graph.Array // bool: whether the mover lost; nil: never
 }
 
-// newGame is a game of two players with so many actions, of at most so many moves.
+// newGame is a two-player game with the given number of actions and maximum number of moves.
 func newGame[B any](id string, actions, moves int, observation []int, r rules[B]) Game[B] {
-	return Game[B]{spec: envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1},
-		Dims: observation, DType: graph.Float32},
-		Action: envs.Discrete{N: actions}, MaxSteps: moves, Players: 2, LegalMask: true}, rules: r}
+	box := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: observation, DType: graph.Float32}
+	return Game[B]{spec: envs.Spec{ID: id, Observation: box, Action: envs.Discrete{N: actions}, MaxSteps: moves,
+		Players: 2, LegalMask: true}, rules: r}
 }
 
 // Spec of the game.
@@ -80,28 +79,26 @@ func (g Game[B]) Step(_ random.Key, s State[B], action *graph.Array,
 	}
 	rewards := graph.Select(graph.Iota(2).Eq(s.Player), score, graph.Sub(0, score))
 	rewards, reward, terminated = envs.Referee(envs.Move{Over: s.Over, Legal: g.rules.legal(s.Board, s.Player),
-		Action: action,
-		Player: s.Player, Rewards: rewards, Ends: m.ends})
-	stays := func(old, new *graph.Array) *graph.Array { return graph.Select(s.Over, old, new) }
-	next = State[B]{Board: graph.MapTree2(stays, s.Board, m.board), Player: stays(s.Player, graph.Sub(1, s.Player)),
-		Over: terminated, Rewards: rewards}
+		Action: action, Player: s.Player, Rewards: rewards, Ends: m.ends})
+	next = State[B]{Board: graph.SelectTree(s.Over, s.Board, m.board),
+		Player: graph.Select(s.Over, s.Player, graph.Sub(1, s.Player)), Over: terminated, Rewards: rewards}
 	return next, g.Observe(next, p), reward, terminated, envs.False()
 }
 
-// Observe is the board as the player to move sees it.
+// Observe is the board from the view of the player to move.
 func (g Game[B]) Observe(s State[B], _ Params) *graph.Array {
 	return g.rules.observe(s.Board, s.Player)
 }
 
-// Legal are the moves that the rules allow; all of them where the game is over.
+// Legal is the mask of the legal moves; all true after the end of the game.
 func (g Game[B]) Legal(s State[B], _ Params) *graph.Array {
 	return s.Over.Or(g.rules.legal(s.Board, s.Player))
 }
 
-// Player is whose move it is.
+// Player is the player to move.
 func (Game[B]) Player(s State[B], _ Params) *graph.Array { return s.Player }
 
-// Rewards are what the last move gave to both.
+// Rewards are both players' rewards in the last move.
 func (Game[B]) Rewards(s State[B], _ Params) *graph.Array { return s.Rewards }
 
 // Draw paints the board.
@@ -109,20 +106,20 @@ func (g Game[B]) Draw(state any, size image.Point) (image.Image, error) {
 	return g.rules.draw(g.spec.ID, state, size)
 }
 
-// stone is what a player's cells hold: 1 and 2; empty ones hold 0.
+// stone is the number of a player's stones in cells: 1 or 2; empty cells are 0.
 func stone(player *graph.Array) *graph.Array { return player.Add(1) }
 
-// ownAndOther are two planes of cells in one array, [cells, 2]: those of a player and of the other.
+// ownAndOther is the planes of the player's stones and of the opponent's stones, [cells, 2].
 func ownAndOther(cells, player *graph.Array) *graph.Array {
 	own, other := cells.Eq(stone(player)), cells.Eq(graph.Sub(2, player))
 	return graph.Stack([]*graph.Array{own, other}, 1).Convert(graph.Float32)
 }
 
-// colours of the two players.
+// colours are the colours of the two players.
 var colours = []color.Color{draw.Ink, draw.Signal}
 
-// drawCells paints a board of cells of 0, 1 and 2, the first at the top left; shift moves each row to the right by so
-// many cells.
+// drawCells paints a board of cells 0, 1 and 2, the first at the top left. It shifts each row to the right of the one
+// above by shift cells.
 func drawCells(size image.Point, cells []float64, rows, columns int, shift float64) (image.Image, error) {
 	wide := float64(columns) + shift*float64(rows-1)
 	c, err := draw.NewCanvas(size, draw.At(-.2, -.2), draw.At(wide+.2, float64(rows)+.2))

@@ -24,7 +24,7 @@ func must[T any](x T, err error) T {
 	return x
 }
 
-// Variant says what closing a clique of one's own colour does.
+// Variant is the result of closing a clique of your own colour.
 type Variant int
 
 const (
@@ -34,20 +34,20 @@ const (
 
 func (v Variant) String() string { return []string{"maker", "avoid"}[v] }
 
-// MaxVertices is the largest graph whose edges are coloured.
+// MaxVertices is the largest number of vertices.
 const MaxVertices = 32
 
-// Edges is the colouring of a complete graph: bit e of a colour's words says whether edge e has it. Edges are numbered
-// as (0, 1), (0, 2), …, (1, 2), …
+// Edges is the colouring of a complete graph: bit e of a colour's words is 1 if edge e has the colour. The order of the
+// edges is (0, 1), (0, 2), …, (1, 2), …
 type Edges struct {
 	Coloured *graph.Array // u32[2, words]
 }
 
-// Clique is the game of colouring the edges of the complete graph of so many vertices, an edge a move, which is the
-// action; player 0 colours in one colour, player 1 in the other. Who first closes a clique of k vertices in its own
-// colour wins (Maker) or loses (Avoid); k is one number for both, or one for each player. Observation f32[edges, 3]:
-// one's own edges, the other's, ones for player 1. Registered as Clique-6-3-v1, Clique-14-4-v1 and Clique-avoid-6-3-v1.
-// Errors: vertices, or k, out of range.
+// Clique is a game on a complete graph with the given number of vertices. In each move a player colours one edge, the
+// action, in its own colour. The first player who closes a clique of k vertices in its own colour wins (Maker) or loses
+// (Avoid). k is one number for both players, or one for each. Observation f32[edges, 3]: your edges, the opponent's
+// edges, ones for player 1. Registered as Clique-6-3-v1, Clique-14-4-v1 and Clique-avoid-6-3-v1. Errors: vertices or k
+// out of range.
 func Clique(v Variant, vertices int, k ...int) (Game[Edges], error) {
 	c, err := newColouring(vertices, k)
 	if err == nil && (v < Maker || v > Avoid) {
@@ -83,11 +83,10 @@ func (r cliqueRules) move(b Edges, player, action *graph.Array) moved[Edges] {
 
 func (r cliqueRules) observe(b Edges, player *graph.Array) *graph.Array {
 	first, second := r.has(b, 0), r.has(b, 1)
-	begins := player.Eq(0)
-	second1 := begins.Not().BroadcastTo(r.edges)
-	return graph.Stack([]*graph.Array{graph.Select(begins, first, second), graph.Select(begins, second, first),
-		second1},
-		1).Convert(graph.Float32)
+	isFirst := player.Eq(0)
+	own, other := graph.Select(isFirst, first, second), graph.Select(isFirst, second, first)
+	isSecond := isFirst.Not().BroadcastTo(r.edges)
+	return graph.Stack([]*graph.Array{own, other, isSecond}, 1).Convert(graph.Float32)
 }
 
 func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, error) {
@@ -98,8 +97,7 @@ func (r cliqueRules) draw(id string, state any, size image.Point) (image.Image, 
 	return r.picture(words, size)
 }
 
-// RamseyGame is the puzzle of one who colours all edges of a complete graph in two colours, without a clique of one
-// colour.
+// RamseyGame is the puzzle that Ramsey makes.
 type RamseyGame struct {
 	colouring
 	spec envs.Spec
@@ -112,19 +110,19 @@ type RamseyState struct {
 	Time  *graph.Array // i32[]
 }
 
-// Ramsey is the puzzle of colouring all edges of the complete graph of so many vertices without closing a clique of
-// k[0] vertices in the first colour, or of k[1] (k[0], if there is one) in the second. Action e colours edge e in the
-// first colour, action edges + e in the second. Each edge coloured without closing a clique pays 1 / edges, so that a
-// return of 1 is a whole colouring; the clique ends the episode, as does an edge that has its colour. Observation
-// f32[edges, 2]. Registered as Ramsey-5-3-v1. Errors: vertices, or k, out of range.
+// Ramsey is a puzzle for one player: colour all edges of a complete graph in two colours without closing a clique of
+// k[0] vertices in the first colour or k[1] vertices in the second. With a single k it holds for both. Action e colours
+// edge e in the first colour, action edges + e in the second. Each edge gives a reward of 1 / edges, so that a return
+// of 1 is a complete colouring. A clique ends the episode without a reward, as does colouring an edge again.
+// Observation f32[edges, 2]. Registered as Ramsey-5-3-v1. Errors: vertices or k out of range.
 func Ramsey(vertices int, k ...int) (RamseyGame, error) {
 	c, err := newColouring(vertices, k)
 	if err != nil {
 		return RamseyGame{}, err
 	}
-	return RamseyGame{c, envs.Spec{ID: c.id("Ramsey-"), Observation: envs.Box{Low: []float64{0}, High: []float64{1},
-		Dims: []int{c.edges, 2}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2 * c.edges}, MaxSteps: c.edges, LegalMask: true}}, nil
+	box := envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{c.edges, 2}, DType: graph.Float32}
+	return RamseyGame{c, envs.Spec{ID: c.id("Ramsey-"), Observation: box, Action: envs.Discrete{N: 2 * c.edges},
+		MaxSteps: c.edges, LegalMask: true}}, nil
 }
 
 // Spec of the puzzle.
@@ -133,7 +131,7 @@ func (r RamseyGame) Spec() envs.Spec { return r.spec }
 // DefaultParams are empty.
 func (RamseyGame) DefaultParams() Params { return Params{} }
 
-// Reset takes all colours away.
+// Reset removes all colours.
 func (r RamseyGame) Reset(_ random.Key, p Params) (RamseyState, *graph.Array) {
 	s := RamseyState{r.none(), envs.False(), envs.Steps(0)}
 	return s, r.Observe(s, p)
@@ -148,10 +146,7 @@ func (r RamseyGame) Step(_ random.Key, s RamseyState, action *graph.Array,
 	free := r.free(s.Board).And(graph.Iota(r.edges).Eq(edge)).Any()
 	board, closed := r.colour(s.Board, second.Convert(graph.Int32), edge)
 	fails := free.Not().Or(closed)
-	next = RamseyState{Board: graph.MapTree2(func(old, new *graph.Array) *graph.Array {
-		return graph.Select(s.Over, old, new)
-	}, s.Board, board)}
-	next.Time = s.Time.Add(1)
+	next = RamseyState{Board: graph.SelectTree(s.Over, s.Board, board), Time: s.Time.Add(1)}
 	full := r.free(next.Board).Any().Not()
 	next.Over = s.Over.Or(fails.Or(full))
 	reward = graph.Select(s.Over.Or(fails), 0., graph.Scalar(1/float64(r.edges)))
@@ -163,7 +158,7 @@ func (r RamseyGame) Observe(s RamseyState, _ Params) *graph.Array {
 	return graph.Stack([]*graph.Array{r.has(s.Board, 0), r.has(s.Board, 1)}, 1).Convert(graph.Float32)
 }
 
-// Legal are the edges without a colour, in either; all actions where the puzzle is over.
+// Legal is the mask of the edges without a colour, once for each colour; all true after the end.
 func (r RamseyGame) Legal(s RamseyState, _ Params) *graph.Array {
 	free := r.free(s.Board)
 	return s.Over.Or(graph.Concatenate(0, free, free))

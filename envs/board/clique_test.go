@@ -47,7 +47,7 @@ func TestSolutions(t *testing.T) {
 	}
 }
 
-// plain is a clique game by its rules alone: a matrix of colours.
+// plain is a simple implementation of a clique game: a matrix of colours.
 type plain struct {
 	n      int
 	k      [2]int
@@ -73,7 +73,7 @@ func (p *plain) play(edge, colour int) {
 	p.moves++
 }
 
-// hasClique looks at all sets of vertices.
+// hasClique checks all sets of vertices.
 func (p *plain) hasClique(colour int) bool {
 	found := false
 	all := make([]int, p.n)
@@ -92,7 +92,7 @@ func (p *plain) hasClique(colour int) bool {
 	return found
 }
 
-// Positions of a small game are worth what a search says that knows only the rules.
+// The values of all positions of a small game equal those of a plain search.
 func TestSolutionsByRulesAlone(t *testing.T) {
 	for _, variant := range []Variant{Maker, Avoid} {
 		for _, k := range [][]int{{3}, {3, 4}} {
@@ -140,12 +140,12 @@ func TestSolutionsByRulesAlone(t *testing.T) {
 					count++
 				}
 			}
-			require.Equal(t, len(known), count, "positions that a game comes to")
+			require.Equal(t, len(known), count, "reachable positions")
 		}
 	}
 }
 
-// Games end when and as a plain loop over all cliques says.
+// Games end at the same move and with the same result as in a plain loop over all cliques.
 func TestCliqueGamesByRulesAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 3))
 	for _, c := range []struct {

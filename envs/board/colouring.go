@@ -10,14 +10,14 @@ import (
 	"xlarun/graph"
 )
 
-// colouring is what the games of colouring a complete graph know of it.
+// colouring is the rules that Clique and Ramsey share.
 type colouring struct {
 	vertices, edges, words int
 	k                      [2]int      // vertices of the cliques that count, for each colour
 	closes                 [2][]uint32 // [edges, cliques, words]: the other edges of the cliques through an edge
 }
 
-// newColouring counts out the cliques. k is one size or one for each colour.
+// newColouring lists the cliques. k is one size, or one for each colour.
 func newColouring(vertices int, k []int) (colouring, error) {
 	if len(k) == 0 || len(k) > 2 {
 		return colouring{}, fmt.Errorf("board: got %d sizes of cliques, want one for both colours or one for each",
@@ -31,8 +31,8 @@ func newColouring(vertices int, k []int) (colouring, error) {
 				fmt.Errorf("board: got cliques of %d vertices, want 3 or more: two vertices are an edge", k)
 		}
 		if k > vertices {
-			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most as many "+
-				"as there are vertices", k, vertices)
+			return colouring{}, fmt.Errorf("board: got cliques of %d vertices in a graph of %d, want at most %d", k,
+				vertices, vertices)
 		}
 	}
 	if vertices > MaxVertices {
@@ -71,7 +71,7 @@ func (c colouring) id(name string) string {
 	return fmt.Sprintf("%s%d-%d.%d-v1", name, c.vertices, c.k[0], c.k[1])
 }
 
-// Edge is the number of the edge between vertices a < b of a graph of so many.
+// Edge is the number of the edge between the vertices a < b.
 func Edge(vertices, a, b int) int { return a*(2*vertices-a-1)/2 + b - a - 1 }
 
 // Ends are the vertices of an edge.
@@ -109,7 +109,7 @@ func (c colouring) incidence(k int) []uint32 {
 	return table
 }
 
-// choices calls f with each choice of n of the numbers.
+// choices calls f with each subset of n numbers.
 func choices(numbers []int, n int, f func(chosen []int)) {
 	var choose func(from int, chosen []int)
 	choose = func(from int, chosen []int) {
@@ -128,7 +128,7 @@ func (c colouring) none() Edges {
 	return Edges{graph.Zeros(graph.ShapeOf(graph.Uint32, 2, c.words))}
 }
 
-// bits takes words apart: bool[edges].
+// bits unpacks words to bool[edges].
 func (c colouring) bits(words *graph.Array) *graph.Array {
 	one := graph.Uint32s([]uint32{1}, 1, 1)
 	shift := graph.Iota(32).Convert(graph.Uint32).Reshape(1, 32)
@@ -137,18 +137,17 @@ func (c colouring) bits(words *graph.Array) *graph.Array {
 	return graph.SliceAxis(graph.Flatten1D(each).Ne(0), 0, 0, c.edges)
 }
 
-// has tells which edges have a colour.
+// has is the mask of the edges with the colour, bool[edges].
 func (c colouring) has(b Edges, colour int) *graph.Array {
 	return c.bits(b.Coloured.Index(colour))
 }
 
-// free tells which edges have none.
+// free is the mask of the edges without a colour, bool[edges].
 func (c colouring) free(b Edges) *graph.Array {
 	return c.bits(b.Coloured.Index(0).Or(b.Coloured.Index(1))).Not()
 }
 
-// colour gives an edge a colour, and tells whether that closes a clique of it: only those through the edge are looked
-// at.
+// colour colours an edge, and reports whether this closes a clique. It checks only the cliques through the edge.
 func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Array) {
 	word := graph.Iota(c.words).Eq(graph.ShiftRightArithmetic(edge, 5))
 	bit := graph.ShiftLeft(graph.Uint32s([]uint32{1}, 1),
@@ -171,7 +170,7 @@ func (c colouring) colour(b Edges, colour, edge *graph.Array) (Edges, *graph.Arr
 	return Edges{next}, graph.Select(second, closed(1), closed(0))
 }
 
-// picture paints the vertices on a circle, coloured edges between them.
+// picture paints the vertices on a circle and the coloured edges.
 func (c colouring) picture(words []float64, size image.Point) (image.Image, error) {
 	p, err := draw.NewCanvas(size, draw.At(-1.2, -1.2), draw.At(1.2, 1.2))
 	if err != nil {
@@ -192,15 +191,14 @@ func (c colouring) picture(words []float64, size image.Point) (image.Image, erro
 	return p.Image(), nil
 }
 
-// Canonical is the first, in the order of Solution's Table, of the colourings that a permutation of the vertices makes
-// of one, for graphs of at most 8 vertices: colourings that differ in the names of their vertices alone have the same.
-// Errors: more vertices.
+// Canonical is the canonical form of a colouring: of all permutations of its vertices, the first one in the order of
+// Solution.Table. Isomorphic colourings have the same form. Errors: more than 8 vertices.
 func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 	if vertices < 0 || vertices > mostCanonical {
-		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: all permutations are tried",
+		return 0, 0, fmt.Errorf("board.Canonical: got %d vertices, want at most %d: it tries all permutations",
 			vertices, mostCanonical)
 	}
-	moved := func(set uint32, to []int32) (out uint32) {
+	permuted := func(set uint32, to []int32) (out uint32) {
 		for e, x := range to {
 			out |= set >> e & 1 << x
 		}
@@ -214,7 +212,7 @@ func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 	a, b = first, second
 	permutations(vertices, func(p []int) {
 		to := Permuted(p)
-		if c, d := moved(first, to), moved(second, to); (c != a || d != b) && less(c, d, a, b) {
+		if c, d := permuted(first, to), permuted(second, to); (c != a || d != b) && less(c, d, a, b) {
 			a, b = c, d
 		}
 	})
@@ -223,7 +221,7 @@ func Canonical(vertices int, first, second uint32) (a, b uint32, err error) {
 
 const mostCanonical = 8
 
-// permutations calls f with each order of the numbers below n.
+// permutations calls f with each permutation of the numbers below n.
 func permutations(n int, f func(p []int)) {
 	var extend func(p []int, used int)
 	extend = func(p []int, used int) {
@@ -240,9 +238,8 @@ func permutations(n int, f func(p []int)) {
 	extend(nil, 0)
 }
 
-// Permuted are, for a permutation of the vertices, the numbers to which it moves the edges: edge e becomes edge
-// Permuted(p)[e]. With a table of such permutations a batch of observations and policies is given other names for its
-// vertices, which change nothing about it.
+// Permuted is the permutation of the edges that follows from a permutation of the vertices: edge e becomes edge
+// Permuted(p)[e]. It serves to augment training data by the symmetries of the game.
 func Permuted(permutation []int) []int32 {
 	n := len(permutation)
 	out := make([]int32, n*(n-1)/2)

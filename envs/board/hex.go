@@ -14,15 +14,15 @@ func init() { envs.MustRegister(Hex(7)) }
 // HexBoard is a board of Hex.
 type HexBoard struct {
 	Cells  *graph.Array // i32[side²]: 0 empty, 1 and 2 of player 0 and 1
-	Groups *graph.Array // i32[side²]: stones that are connected have the same number, of one of their cells + 1
+	Groups *graph.Array // i32[side²]: connected stones have the same number, 1 + the index of one of their cells
 	Moves  *graph.Array // i32[]
 }
 
 // Hex is played on a rhombus of side x side hexagons, row by row, each row shifted by half a cell from the one above.
-// Player 0 connects the top and the bottom, player 1 left and right; one of them always does. The last action is the
-// swap, which player 1 may play in place of a first move: the first stone becomes player 1's, mirrored on the diagonal.
-// Observation f32[side, side, 4]: one's own stones, the other's, ones for player 1, ones where one may swap. Registered
-// as Hex-v1 with a side of 7.
+// Player 0 connects top and bottom, player 1 left and right; there are no draws. The last action is the swap, which is
+// legal only as the first move of player 1: the first stone becomes player 1's, mirrored on the diagonal. Observation
+// f32[side, side, 4]: your stones, the opponent's stones, ones for player 1, ones if the swap is legal. Registered as
+// Hex-v1 with side 7.
 func Hex(side int) Game[HexBoard] {
 	if side < 2 {
 		graph.Throw("board.Hex", "got a side of %d, want 2 or more", side)
@@ -54,7 +54,7 @@ func (r hexRules) move(b HexBoard, player, action *graph.Array) moved[HexBoard] 
 	here := graph.Select(swap, mirrored, graph.Iota(cells).Eq(action))
 	after := graph.Select(here, mark, before)
 	own := after.Eq(mark)
-	// The groups beside the new stone, and the stone, become one.
+	// The new stone and the groups beside it become one group.
 	beside := here.Convert(graph.Float32).Reshape(1, cells).Dot(r.neighbours()).Index(0)
 	touched := own.And(beside.Gt(0).And(before.Ne(0)))
 	same := b.Groups.Reshape(cells, 1).Eq(b.Groups.Reshape(1, cells))
@@ -70,7 +70,7 @@ func (r hexRules) move(b HexBoard, player, action *graph.Array) moved[HexBoard] 
 	return moved[HexBoard]{board: HexBoard{after, groups, b.Moves.Add(1)}, ends: wins, wins: wins}
 }
 
-// neighbours has a one where two cells touch, f32[cells, cells].
+// neighbours is the adjacency matrix of the cells, f32[cells, cells].
 func (r hexRules) neighbours() *graph.Array {
 	cells := r.side * r.side
 	ones := make([]float32, cells*cells)

@@ -13,19 +13,19 @@ func init() {
 	envs.MustRegister(ConnectFour())
 }
 
-// Lines is the board of a game in which a player wins who fills a line.
+// Lines is the board of TicTacToe and ConnectFour.
 type Lines struct {
 	Cells *graph.Array // i32[cells], row by row from the top: 0 empty, 1 and 2 of player 0 and 1
 }
 
-// TicTacToe is noughts and crosses: actions are the nine cells, row by row; who has three in a line wins. Observation
-// f32[3, 3, 2]: one's own cells, and the other's.
+// TicTacToe is noughts and crosses: actions are the nine cells, row by row; three in a line win. Observation f32[3, 3,
+// 2]: your cells and the opponent's cells.
 func TicTacToe() Game[Lines] {
 	return newGame("TicTacToe-v1", 9, 9, []int{3, 3, 2}, rules[Lines](lineRules{rows: 3, columns: 3, length: 3}))
 }
 
-// ConnectFour is played on six rows and seven columns, which are the actions: a stone falls to the lowest free cell of
-// a column; who has four in a line wins. Observation f32[6, 7, 2]: one's own cells, the top row first, and the other's.
+// ConnectFour is played on six rows and seven columns. Actions are the columns: a stone falls to the lowest free cell.
+// Four in a line win. Observation f32[6, 7, 2]: your cells and the opponent's cells, the top row first.
 func ConnectFour() Game[Lines] {
 	return newGame("ConnectFour-v1", 7, 42, []int{6, 7, 2},
 		rules[Lines](lineRules{rows: 6, columns: 7, length: 4, falls: true}))
@@ -33,7 +33,7 @@ func ConnectFour() Game[Lines] {
 
 type lineRules struct {
 	rows, columns, length int
-	falls                 bool // stones are thrown into columns
+	falls                 bool // actions are columns
 }
 
 func (r lineRules) start() Lines {
@@ -43,7 +43,7 @@ func (r lineRules) start() Lines {
 func (r lineRules) legal(b Lines, _ *graph.Array) *graph.Array {
 	free := b.Cells.Eq(0)
 	if r.falls {
-		return graph.SliceAxis(free, 0, 0, r.columns) // the top row's
+		return graph.SliceAxis(free, 0, 0, r.columns) // the top row
 	}
 	return free
 }
@@ -62,7 +62,7 @@ func (r lineRules) move(b Lines, player, action *graph.Array) moved[Lines] {
 	return moved[Lines]{board: Lines{cells}, ends: wins.Or(cells.Ne(0).All()), wins: wins}
 }
 
-// lines has a column for each line, with ones at its cells: f32[cells, lines].
+// lines is a matrix f32[cells, lines]: 1 if the cell is on the line.
 func (r lineRules) lines() *graph.Array {
 	var all [][]int
 	for row := range r.rows {

@@ -2,15 +2,14 @@ package board
 
 import "xlarun/graph"
 
-// Open tells which actions close no clique, of edges without a colour: bool[2 edges], in the order of the actions.
+// Open is the mask of the actions that colour a free edge without closing a clique: bool[2 edges].
 func (r RamseyGame) Open(s RamseyState) *graph.Array {
 	free := r.free(s.Board)
 	var both []*graph.Array
 	for colour := range 2 {
 		n := r.throughEdge(r.k[colour])
 		own := s.Board.Coloured.Index(colour).Not().Reshape(1, 1, r.words)
-		missing := graph.Uint32s(r.closes[colour], r.edges, n, r.words).And(own.BroadcastTo(r.edges, n,
-			r.words))
+		missing := graph.Uint32s(r.closes[colour], r.edges, n, r.words).And(own.BroadcastTo(r.edges, n, r.words))
 		closes := missing.Eq(0).All(2).Any(1)
 		both = append(both, free.And(closes.Not()))
 	}

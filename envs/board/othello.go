@@ -17,10 +17,10 @@ type OthelloBoard struct {
 	Passed *graph.Array // bool[]: whether the last move was a pass
 }
 
-// Othello is played on eight rows and columns: a stone has to enclose others of the opponent's, in a line between
-// itself and another of one's own, and turns them. Actions are the cells, row by row, and to pass, which is legal only
-// where no other move is. The game ends when the board is full, a player has no stones, or both pass; who has more
-// stones wins. Observation f32[8, 8, 2]: one's own stones, and the other's.
+// Othello is played on 8 x 8 cells. A new stone must enclose opponent's stones in a line between itself and another
+// stone of its player; the enclosed stones change colour. Actions are the cells, row by row, and pass, which is legal
+// only if there is no other move. The game ends when the board is full, a player has no stones, or both pass. The
+// player with more stones wins. Observation f32[8, 8, 2]: your stones and the opponent's stones.
 func Othello() Game[OthelloBoard] {
 	return newGame("Othello-v1", 65, 122, []int{8, 8, 2}, rules[OthelloBoard](othelloRules{}))
 }
@@ -47,7 +47,7 @@ func grid(cells *graph.Array) *graph.Array { return cells.Reshape(othelloSide, o
 // directions are steps along rows and columns.
 var directions = [][2]int{{0, 1}, {0, -1}, {1, 0}, {-1, 0}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
 
-// shifted moves cells by a direction; what leaves the board is gone.
+// shifted shifts cells by a direction and fills with false.
 func shifted(cells *graph.Array, d [2]int) *graph.Array {
 	low, high := []int{max(d[0], 0), max(d[1], 0)}, []int{max(-d[0], 0), max(-d[1], 0)}
 	start := []int{high[0], high[1]}
@@ -55,7 +55,7 @@ func shifted(cells *graph.Array, d [2]int) *graph.Array {
 	return graph.Pad(graph.Slice(cells, start, limit), false, low, high)
 }
 
-// runs are the cells of theirs that lie in a line from a cell of from on, without a gap.
+// runs are the cells of theirs in an unbroken line that starts beside a cell of from.
 func runs(from, theirs *graph.Array, d [2]int) *graph.Array {
 	run := theirs.And(shifted(from, d))
 	for range othelloSide - 3 {
@@ -76,7 +76,7 @@ func othelloMoves(mine, theirs *graph.Array) *graph.Array {
 
 func (othelloRules) move(b OthelloBoard, player, action *graph.Array) moved[OthelloBoard] {
 	mine, theirs := grid(b.Cells.Eq(stone(player))), grid(b.Cells.Eq(graph.Sub(2, player)))
-	here := grid(graph.Iota(othelloCells).Eq(action)) // nowhere for a pass
+	here := grid(graph.Iota(othelloCells).Eq(action)) // all false for a pass
 	turned := here.And(here.Not())
 	for _, d := range directions {
 		run := runs(here, theirs, d)
@@ -89,8 +89,8 @@ func (othelloRules) move(b OthelloBoard, player, action *graph.Array) moved[Othe
 	count := func(x *graph.Array) *graph.Array { return x.Convert(graph.Int32).Sum() }
 	own, other := count(mine), count(theirs)
 	ends := own.Add(other).Eq(othelloCells).Or(other.Eq(0).Or(b.Passed.And(pass)))
-	cells := graph.Select(graph.Flatten1D(mine), stone(player), graph.Select(graph.Flatten1D(theirs),
-		graph.Sub(2, player), 0))
+	cells := graph.Select(graph.Flatten1D(theirs), graph.Sub(2, player), 0)
+	cells = graph.Select(graph.Flatten1D(mine), stone(player), cells)
 	return moved[OthelloBoard]{board: OthelloBoard{cells, othelloMoves(theirs, mine), pass}, ends: ends,
 		wins: ends.And(own.Gt(other)), loses: ends.And(own.Lt(other))}
 }

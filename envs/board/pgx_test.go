@@ -38,7 +38,7 @@ func digest(env envs.Environment, s any) *graph.Array {
 	return bits.Mul(graph.Uint32s(weights)).Sum()
 }
 
-// Games are those of pgx, move by move: 2,000 random ones of each.
+// Games equal pgx's, move by move: 2,000 random games of each kind.
 func TestGamesAreThoseOfPgx(t *testing.T) {
 	var v playedGames
 	require.NoError(t, oracles.Read("testdata/pgx_games.json.gz", &v))

@@ -5,16 +5,15 @@ import (
 	"math/bits"
 )
 
-// MostSolved is the largest graph whose games are solved: 15 edges, 3^15 colourings.
+// MostSolved is the largest number of vertices for Solve: 15 edges, 3^15 colourings.
 const MostSolved = 6
 
-// Solution holds what every position of a clique game is worth, and plays it perfectly: the yardstick of whoever learns
-// it.
+// Solution has the value of every position of a clique game and plays it perfectly. It measures learned players.
 type Solution struct {
 	c       colouring
 	variant Variant
-	value   []int8 // by number of the colouring, for the player to move; unreached for those that no game comes to
-	ternary []int  // of a set of edges: the sum of 3^e
+	value   []int8 // by number of the colouring, for the player to move; or unreached
+	ternary []int  // by set of edges: the sum of 3^e
 	through [2][][]uint32
 }
 
@@ -58,7 +57,7 @@ func pow3(n int) int {
 	return p
 }
 
-// number of a colouring: the sum of 3^e times 1 or 2.
+// number is the number of a colouring: the sum of 3^e times 1 or 2.
 func (s *Solution) number(coloured [2]uint32) int {
 	return s.ternary[coloured[0]] + 2*s.ternary[coloured[1]]
 }
@@ -68,7 +67,7 @@ func mover(coloured [2]uint32) int {
 	return (bits.OnesCount32(coloured[0]) + bits.OnesCount32(coloured[1])) % 2
 }
 
-// after plays an edge, and says whether that closes a clique.
+// after colours an edge, and reports whether this closes a clique.
 func (s *Solution) after(coloured [2]uint32, edge int) (next [2]uint32, closed bool) {
 	p := mover(coloured)
 	for _, others := range s.through[p][edge] {
@@ -80,7 +79,7 @@ func (s *Solution) after(coloured [2]uint32, edge int) (next [2]uint32, closed b
 	return coloured, closed
 }
 
-// worth is what a move is worth to who plays it.
+// worth is the value of a move for its player.
 func (s *Solution) worth(coloured [2]uint32, edge int) int8 {
 	next, closed := s.after(coloured, edge)
 	switch {
@@ -101,7 +100,7 @@ func (s *Solution) search(coloured [2]uint32) int8 {
 	}
 	best := int8(-1)
 	for edge := range s.c.edges {
-		// all moves, so that every position that can be reached is in the table
+		// No early exit: the table has every reachable position.
 		if (coloured[0]|coloured[1])>>edge&1 == 0 {
 			best = max(best, s.worth(coloured, edge))
 		}
@@ -110,8 +109,8 @@ func (s *Solution) search(coloured [2]uint32) int8 {
 	return best
 }
 
-// Value is what a position is worth to the player to move, 1, 0 or -1; ok tells whether a game can come to it and is
-// not over there. Bit e of a number says that edge e has that player's colour.
+// Value is the value of a position for the player to move: 1, 0 or -1. ok is false for positions that are not reachable
+// or where the game is over. Bit e of first and second is 1 if edge e has that player's colour.
 func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	if (first|second)>>s.c.edges != 0 || first&second != 0 {
 		return 0, false
@@ -120,10 +119,10 @@ func (s *Solution) Value(first, second uint32) (value int, ok bool) {
 	return int(v), v != unreached
 }
 
-// Variant is that of the game.
+// Variant is the variant of the game.
 func (s *Solution) Variant() Variant { return s.variant }
 
-// Best are the moves that keep the value of a position; none where Value is not ok.
+// Best are the optimal moves of a position; nil if Value is not ok.
 func (s *Solution) Best(first, second uint32) []int {
 	v, ok := s.Value(first, second)
 	if !ok {
@@ -138,6 +137,6 @@ func (s *Solution) Best(first, second uint32) []int {
 	return moves
 }
 
-// Table are the values of all colourings, by the sum over the edges of 3^e times 1 for the first player's, 2 for the
-// second's; 2 where no game comes to or goes on from.
+// Table is the values of all colourings. The index is the sum over the edges of 3^e times 1 (first player) or 2 (second
+// player). The value is 2 for positions that are not reachable or where the game is over.
 func (s *Solution) Table() []int8 { return s.value }

@@ -19,11 +19,11 @@ func init() { envs.MustRegister(Acrobot{}) }
 // the two angular velocities (rad/s). Reward -1 a step, 0 for the step that lifts the tip one link above the hinge,
 // which terminates; truncated after 500 steps of 0.2 s; solved at a mean return of -100.
 //
-// As in gymnax 1.0.1, a step is a single fourth-order Runge-Kutta step of 0.2 s (with velocities near their limits that
-// is coarse: such steps amplify rounding a hundredfold), and angles are wrapped to [-π, π).
+// As in gymnax 1.0.1, angles are wrapped to [-π, π), and a step is a single fourth-order Runge-Kutta step of 0.2 s.
+// This is coarse at velocities near their limits, where a step amplifies rounding errors a hundredfold.
 type Acrobot struct {
-	// TorqueNoise is the half-width (Nm) of the uniform noise on the torque. It is no parameter so that without noise,
-	// the published setting, no step pays for a draw.
+	// TorqueNoise is the half-width (Nm) of the uniform noise on the torque. It is not a parameter, so that steps
+	// without noise, the published setting, draw no random numbers.
 	TorqueNoise float64
 }
 
@@ -87,17 +87,17 @@ func (e Acrobot) Step(key random.Key, s AcrobotState, action *graph.Array,
 	return next, obs, graph.Select(terminated, 0., -1.), terminated, truncated
 }
 
-// Observe gives the cosines and sines of both angles and the velocities.
+// Observe is the cosines and sines of both angles and the velocities.
 func (Acrobot) Observe(s AcrobotState, _ AcrobotParams) *graph.Array {
 	obs, _ := s.observe()
 	return obs
 }
 
-// observe gives the observation and the tip's height above the hinge, in lengths of a link.
+// observe returns the observation and the tip's height above the hinge, in lengths of a link.
 func (s AcrobotState) observe() (obs, height *graph.Array) {
 	sin1, cos1 := envs.SinCos(s.JointAngle1)
 	sin2, cos2 := envs.SinCos(s.JointAngle2)
-	// -cos(a1) - cos(a1+a2), by the addition theorem: one cosine less.
+	// -cos(a1) - cos(a1+a2), by the addition theorem, which saves a cosine.
 	height = sin1.Mul(sin2).Sub(cos1.Add(cos1.Mul(cos2)))
 	return graph.Stack([]*graph.Array{cos1, sin1, cos2, sin2, s.Velocity1, s.Velocity2}, 0), height
 }

@@ -17,10 +17,10 @@ func init() { envs.MustRegister(CartPole{}) }
 // equations of Florian, "Correct equations for the dynamics of the cart-pole system" (2007), without friction.
 //
 // Observation f32[4]: position (m), velocity (m/s), pole angle (rad, 0 upright), angular velocity (rad/s). Terminated
-// where |position| > 2.4 or |angle| > 12 degrees; truncated after 500 steps of 20 ms; solved at a mean return of 475.
+// if |position| > 2.4 or |angle| > 12 degrees; truncated after 500 steps of 20 ms; solved at a mean return of 475.
 //
-// As in gymnax 1.0.1, the reward is 1 for a step that starts from a state within the limits, so that the last step
-// still pays, and 0 from one beyond them; Gymnasium warns in place of the latter.
+// As in gymnax 1.0.1, the reward is 1 for a step that starts from a state within the limits, so that the last step also
+// pays. A step from a state beyond the limits gives 0; Gymnasium warns there.
 type CartPole struct{}
 
 // CartPoleParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
@@ -73,7 +73,7 @@ func (CartPole) Reset(key random.Key, _ CartPoleParams) (CartPoleState, *graph.A
 func (e CartPole) Step(_ random.Key, s CartPoleState, action *graph.Array,
 	p CartPoleParams) (next CartPoleState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	// Terms of parameters alone come first: for constant parameters XLA folds them away.
+	// Terms that contain only parameters come first: XLA folds them if parameters are constants.
 	perMass := graph.Div(1, p.MassCart.Add(p.MassPole))
 	push := p.ForceMag.Mul(perMass)
 	lever := p.MassPole.Mul(p.Length).Mul(perMass)
@@ -97,7 +97,7 @@ func (CartPole) Observe(s CartPoleState, _ CartPoleParams) *graph.Array {
 	return graph.Stack([]*graph.Array{s.X, s.XDot, s.Theta, s.ThetaDot}, 0)
 }
 
-// fallen tells whether the state is beyond the limits.
+// fallen reports whether the state is beyond the limits.
 func (s CartPoleState) fallen(p CartPoleParams) *graph.Array {
 	return s.X.Abs().Gt(p.XThreshold).Or(s.Theta.Abs().Gt(p.ThetaThreshold))
 }

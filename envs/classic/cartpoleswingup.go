@@ -16,17 +16,16 @@ func init() {
 }
 
 // CartPoleSwingUp swings up the hanging pole of a cart, and balances it, by a force on the cart: the action f32[1] in
-// [-1, 1], clipped, times 10 N. The dynamics, with friction of the cart, are those of Gal, McAllister and Rasmussen,
-// "Improving PILCO with Bayesian neural network dynamics models" (2016), with constants, reward and starts of EvoJAX's
-// CartPoleSwingUp (Tang, Tian and Ha, 2022), easy and hard.
+// [-1, 1], clipped, times 10 N. The dynamics, with friction of the cart, are from Gal, McAllister and Rasmussen,
+// "Improving PILCO with Bayesian neural network dynamics models" (2016). Constants, reward and the starts easy and hard
+// are from CartPoleSwingUp in EvoJAX (Tang, Tian and Ha, 2022).
 //
 // Observation f32[5]: position (m), velocity, cosine and sine of the pole's angle (0 upright), angular velocity
 // (rad/s). A step of 10 ms pays (cos(angle) + 1) / 2 · cos(π / 2 · position / 2.4) of the state after it, so that 1,000
-// steps pay less than 1,000. Terminated where |position| > 2.4; truncated after 1,000 steps. No return counts as
-// solved.
+// steps pay less than 1,000. Terminated if |position| > 2.4; truncated after 1,000 steps. There is no reward threshold.
 //
-// Easy starts near the middle with the pole nearly hanging still; hard anywhere on the track, at up to 10 m/s and 10
-// rad/s and up to a quarter turn from hanging.
+// Easy starts near the middle with the pole hanging nearly still. Hard starts anywhere on the track, with velocities up
+// to 10 m/s and 10 rad/s and angles up to a quarter turn from hanging.
 type CartPoleSwingUp struct {
 	Hard bool
 }
@@ -37,7 +36,7 @@ type CartPoleSwingUpParams struct {
 	MassCart *graph.Array `above:"0"`
 	MassPole *graph.Array `above:"0"`
 	Length   *graph.Array `above:"0"` // of the pole
-	Friction *graph.Array `min:"0"`   // force for a velocity
+	Friction *graph.Array `min:"0"`   // force per velocity
 	ForceMag *graph.Array // of an action of 1
 	Tau      *graph.Array `above:"0"` // seconds between steps
 	XLimit   *graph.Array `above:"0"`
@@ -92,7 +91,7 @@ func (e CartPoleSwingUp) Step(_ random.Key, s CartPoleSwingUpState, action *grap
 	sin, cos := envs.SinCos(s.Theta)
 	force := graph.Clamp(-1, action.Index(0), 1).Mul(p.ForceMag).Sub(p.Friction.Mul(s.XDot))
 	swing := lever.Mul(s.ThetaDot.Square()).Mul(sin)
-	// Both accelerations are quotients by the same rest of the mass.
+	// Both accelerations have the same denominator.
 	rest := graph.Mul(4, mass).Sub(graph.Mul(3, p.MassPole).Mul(cos.Square()))
 	weight := p.Gravity.Mul(sin)
 	xAcc := graph.Mul(-2, swing).Add(graph.Mul(3, p.MassPole).Mul(weight.Mul(cos)).Add(graph.Mul(4, force))).Div(rest)
@@ -109,7 +108,7 @@ func (e CartPoleSwingUp) Step(_ random.Key, s CartPoleSwingUpState, action *grap
 	return next, e.Observe(next, p), reward, next.X.Abs().Gt(p.XLimit), truncated
 }
 
-// Observe gives the state, the angle as cosine and sine.
+// Observe is the state, the angle as cosine and sine.
 func (CartPoleSwingUp) Observe(s CartPoleSwingUpState, _ CartPoleSwingUpParams) *graph.Array {
 	sin, cos := envs.SinCos(s.Theta)
 	return graph.Stack([]*graph.Array{s.X, s.XDot, cos, sin, s.ThetaDot}, 0)

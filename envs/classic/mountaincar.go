@@ -12,8 +12,8 @@ import (
 
 func init() { envs.MustRegister(MountainCar{}) }
 
-// MountainCar rocks an underpowered car out of a valley, by pushing left, not at all or right (actions 0, 1, 2):
-// Moore, "Efficient memory-based learning for robot control" (1990).
+// MountainCar drives an underpowered car out of a valley by pushing left, not pushing, or pushing right (actions 0, 1,
+// 2): Moore, "Efficient memory-based learning for robot control" (1990).
 //
 // Observation f32[2]: position and velocity. Reward -1 a step. Terminated at position >= 0.5 with velocity >= 0;
 // truncated after 200 steps; solved at a mean return of -110. Equal to gymnax 1.0.1 and Gymnasium: the left wall stops
@@ -40,7 +40,7 @@ const (
 	trackSpeed            = .07
 )
 
-// trackSpace is what both mountain cars observe.
+// trackSpace is the observation space of both mountain cars.
 func trackSpace() envs.Box {
 	return envs.Box{Low: []float64{trackLeft, -trackSpeed}, High: []float64{trackRight, trackSpeed}, Dims: []int{2},
 		DType: graph.Float32}

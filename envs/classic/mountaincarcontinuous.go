@@ -10,14 +10,14 @@ import (
 
 func init() { envs.MustRegister(MountainCarContinuous{}) }
 
-// MountainCarContinuous is MountainCar with a push of any size in [-1, 1] (action f32[1], clipped for the dynamics
-// only): Moore, "Efficient memory-based learning for robot control" (1990), as Gym made it continuous.
+// MountainCarContinuous is Gym's MountainCar with continuous actions: a push in [-1, 1] (action f32[1], clipped for the
+// dynamics, not for the reward). See Moore, "Efficient memory-based learning for robot control" (1990).
 //
 // Observation f32[2]: position and velocity. Reward -0.1 action², plus 100 on arrival. Terminated at position >= 0.45
 // with velocity >= 0; truncated after 999 steps; solved at a mean return of 90.
 //
-// As in gymnax 1.0.1, and unlike Gymnasium, the left wall does not stop the car (it keeps its velocity while its
-// position is held), and a negative velocity at the goal is set to 0, so that being there at all is arrival.
+// Two rules are as in gymnax 1.0.1, unlike Gymnasium. At the left wall the car's position is clipped, but it keeps its
+// velocity. A negative velocity at the goal becomes 0, so that the car arrives with any velocity.
 type MountainCarContinuous struct{}
 
 // MountainCarContinuousParams are float32 scalars, in the track's own units of length and time; MaxSteps is an int32

@@ -16,8 +16,8 @@ func init() { envs.MustRegister(Pendulum{}) }
 //
 // Observation f32[3]: cosine and sine of the angle (0 upright), angular velocity (rad/s). Reward -(angle² + 0.1
 // velocity² + 0.001 torque²) of the state before the step, with the angle in [-π, π). Never terminated; truncated after
-// 200 steps of 50 ms. No return counts as solved (Gymnasium names none; good policies reach about -150).
-// Equal to gymnax 1.0.1 and Gymnasium.
+// 200 steps of 50 ms. There is no reward threshold; good policies reach about -150. Equal to gymnax 1.0.1 and
+// Gymnasium.
 type Pendulum struct{}
 
 // PendulumParams are float32 scalars in SI units; MaxSteps is an int32 scalar.
@@ -74,7 +74,7 @@ func (e Pendulum) Step(_ random.Key, s PendulumState, action *graph.Array,
 	return next, e.Observe(next, p), cost.Neg(), envs.False(), truncated
 }
 
-// Observe gives cosine and sine of the angle and the velocity.
+// Observe is cosine and sine of the angle and the velocity.
 func (Pendulum) Observe(s PendulumState, _ PendulumParams) *graph.Array {
 	sin, cos := envs.SinCos(s.Theta)
 	return graph.Stack([]*graph.Array{cos, sin, s.ThetaDot}, 0)

@@ -1,6 +1,6 @@
-// Package draw holds what environments paint their states with: a canvas in an environment's own coordinates, the
-// colours that all of them share, and readers of the numbers of a concrete state. A Draw method reads the state
-// (Scalars, Grid), makes a canvas, paints, and returns its image.
+// Package draw paints states of environments. It has a canvas in an environment's coordinates, shared colours, and
+// functions that read a concrete state. A Draw method reads the state (Scalars, Grid), makes a canvas, paints, and
+// returns its image.
 package draw
 
 import (
@@ -13,10 +13,10 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// MaxSide is the most pixels that an image may have on a side.
+// MaxSide is the maximum side of an image in pixels.
 const MaxSide = 8192
 
-// The colours that environments are drawn in, on a background of Paper.
+// The colours of drawings. Paper is the background.
 var (
 	Paper  = color.RGBA{0xfa, 0xfa, 0xf7, 0xff}
 	Ink    = color.RGBA{0x26, 0x32, 0x38, 0xff}
@@ -26,7 +26,7 @@ var (
 	Signal = color.RGBA{0xd6, 0x4b, 0x3a, 0xff}
 )
 
-// Point is a place in an environment's own coordinates, y upwards.
+// Point is a point in an environment's coordinates, y upwards.
 type Point struct{ X, Y float64 }
 
 // At is the point (x, y).
@@ -57,12 +57,12 @@ func NewCanvas(size image.Point, low, high Point) (*Canvas, error) {
 	return c, nil
 }
 
-// Image is what was painted so far.
+// Image is the painted image.
 func (c *Canvas) Image() *image.RGBA { return c.img }
 
 // Polygon fills a closed polygon.
 func (c *Canvas) Polygon(fill color.Color, points ...Point) {
-	// Far outside of the image a coordinate has no visible effect, but overflows the rasterizer's fixed point.
+	// Coordinates far outside the image would overflow the rasterizer's fixed-point numbers.
 	limit := func(v float64) float64 { return min(max(v, -2*MaxSide), 2*MaxSide) }
 	pixels := make([]Point, len(points))
 	low, high := At(math.Inf(1), math.Inf(1)), At(math.Inf(-1), math.Inf(-1))
@@ -71,7 +71,7 @@ func (c *Canvas) Polygon(fill color.Color, points ...Point) {
 		low, high = At(min(low.X, q.X), min(low.Y, q.Y)), At(max(high.X, q.X), max(high.Y, q.Y))
 		pixels[i] = q
 	}
-	// The rasterizer works on the polygon's own box only: its time is the number of pixels.
+	// The rasterizer covers only the polygon's bounding box, because its time grows with the number of pixels.
 	box := image.Rect(int(math.Floor(low.X)), int(math.Floor(low.Y)), int(math.Ceil(high.X)),
 		int(math.Ceil(high.Y))).Intersect(c.img.Bounds())
 	if box.Empty() {

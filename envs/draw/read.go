@@ -8,9 +8,9 @@ import (
 	"xlarun/graph"
 )
 
-// Scalars reads scalar leaves of a concrete state of type S, the one that Draw is given, as float64s in the order of
-// leaves. id names the environment in errors: a state of another type, a leaf that is nil, without a value or not
-// finite, one with an axis (a whole population's).
+// Scalars reads scalar leaves of a concrete state of type S, as float64s in the order of leaves. id names the
+// environment in errors. Errors: a state of another type; a leaf that is nil, traced, not finite, or has axes (the
+// state of a whole population).
 func Scalars[S any](id string, state any, leaves func(S) []*graph.Array) ([]float64, error) {
 	s, err := stateAs[S](id, state)
 	if err != nil {
@@ -27,7 +27,7 @@ func Scalars[S any](id string, state any, leaves func(S) []*graph.Array) ([]floa
 	return out, nil
 }
 
-// Grid reads one leaf of the given dims (a board, a map of cells), row-major, as Scalars reads scalars; bools are 0
+// Grid reads one leaf of the given dims (a board, a map of cells), row-major, with the errors of Scalars; bools are 0
 // and 1.
 func Grid[S any](id string, state any, leaf func(S) *graph.Array, dims ...int) ([]float64, error) {
 	s, err := stateAs[S](id, state)

@@ -1,5 +1,5 @@
-// Package envtest checks whether an environment keeps what its Spec and the interfaces of envs promise. A family of
-// environments needs one test:
+// Package envtest checks an environment against its Spec and the interfaces of package envs. A family of environments
+// needs one test:
 //
 //	for _, id := range envs.IDs() {
 //		env, err := envs.Make(id)
@@ -20,16 +20,21 @@ import (
 
 const (
 	lanes   = 4    // members that play together
-	longest = 1000 // steps of an episode that are looked at
-	short   = 12   // steps of the episodes that are played again and again
+	longest = 1000 // maximum number of checked steps of an episode
+	short   = 12   // steps of the repeated episodes
 )
 
-// Check plays random episodes on the reference interpreter, raw and under envs.AutoReset, and returns what it finds
-// first: shapes, dtypes and bounds of observations, actions, rewards, both ends, masks, players, descriptors and
-// objectives; that Spec and Parts agree; that equal keys give equal episodes, alone, as a lane of a vmap and with
-// parameters of their own; that states can be carried by a scan and drawn; and for games that what is illegal loses and
-// what is over stays so. The first 1,000 steps of an episode are looked at; nothing is checked of how good the dynamics
-// are.
+// Check plays random episodes on the reference interpreter, raw and under envs.AutoReset, and returns the first error.
+// It checks
+//
+//   - shapes, dtypes and bounds of observations, actions, rewards, terminated, truncated, masks, players, descriptors
+//     and objectives;
+//   - that Spec and Parts agree;
+//   - that equal keys give equal episodes: alone, as a lane of VMap, and with parameters for each lane;
+//   - that states can be the carry of a scan and can be drawn;
+//   - for games, that illegal actions lose and that finished games stay finished.
+//
+// It checks the first 1,000 steps of an episode. It does not check the dynamics.
 func Check(env envs.Environment) error {
 	spec := env.Spec()
 	if err := checkSpec(spec, envs.PartsOf(env)); err != nil {
@@ -59,7 +64,7 @@ func Check(env envs.Environment) error {
 	return nil
 }
 
-// checkSpec looks at a Spec alone and beside the parts that the environment has.
+// checkSpec checks a Spec, and compares it with the environment's parts.
 func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	if err := s.Check(); err != nil {
 		return err
@@ -81,7 +86,7 @@ func checkSpec(s envs.Spec, p envs.Parts[any, any]) error {
 	return nil
 }
 
-// inRange holds the parameters against the ranges that their tags state.
+// inRange checks the parameters against the ranges in their tags.
 func inRange(params any) error {
 	leaves, tree := graph.Flatten(params)
 	for i, a := range leaves {
@@ -140,7 +145,7 @@ func (c *checker) vmaps() error {
 	return nil
 }
 
-// ownParameters gives each lane parameters of its own: the published ones, and all floats 1.25 times as large.
+// ownParameters makes different parameters for the lanes: the defaults, and all floats times 1.25.
 func (c *checker) ownParameters() error {
 	scaled := func(by float64) any {
 		return graph.MapTree(func(a *graph.Array) *graph.Array {

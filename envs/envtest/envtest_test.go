@@ -216,7 +216,7 @@ func TestCheckAcceptsAGameWithEveryPart(t *testing.T) {
 func TestCheckFindsFaults(t *testing.T) {
 	for number, c := range []struct{ fault, want string }{
 		{"no id", `the Spec of "": ID: got "", want a name`},
-		{"no steps", "MaxSteps: got 0, want the steps of a whole episode"},
+		{"no steps", "MaxSteps: got 0, want the step limit of an episode"},
 		{"no actions", "Action: got Discrete(0), want 1 choice or more"},
 		{"no mask", "LegalMask and a method Legal (Masker) belong together: the Spec says false, the environment has " +
 			"them: true"},

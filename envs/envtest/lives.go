@@ -9,24 +9,24 @@ import (
 	"xlarun/graph/random"
 )
 
-// visit is what is recorded of a step, as one tree; what the environment does not have stays nil.
+// visit is the record of a step. Fields for parts that the environment does not have are nil.
 type visit struct {
 	Next                               any
 	Obs, Reward, Terminated, Truncated *graph.Array
-	// bool: observation and action lie in their spaces; Observe gives the observation
+	// bool: whether observation and action are in their spaces; whether Observe equals the observation
 	Inside, Sampled, Observed *graph.Array
-	Can                       *graph.Array `tree:"optional"` // bool: some action is legal in the next state
-	Mover                     *graph.Array `tree:"optional"` // who moved
+	Can                       *graph.Array `tree:"optional"` // bool: whether the next state has a legal action
+	Mover                     *graph.Array `tree:"optional"` // the player who moved
 	Player                    *graph.Array `tree:"optional"`
 	Rewards                   *graph.Array `tree:"optional"`
-	// f32[players]: rewards for an illegal action in place of this one
+	// f32[players]: rewards for an illegal action instead of this one
 	Cheat      *graph.Array `tree:"optional"`
 	CheatEnds  *graph.Array `tree:"optional"`
-	Described  *graph.Array `tree:"optional"` // bool: the descriptor lies in its space
+	Described  *graph.Array `tree:"optional"` // bool: whether the descriptor is in its space
 	Objectives *graph.Array `tree:"optional"`
 }
 
-// episode plays random legal actions for a number of steps from a reset. What has a wrong shape is thrown.
+// episode plays random legal actions for a number of steps from a reset. It throws errors about wrong shapes.
 func (c *checker) episode(steps int, params any) func(key random.Key) visit {
 	return func(key random.Key) visit {
 		state, obs := c.env.Reset(random.FoldIn(key, 0), params)
@@ -92,7 +92,7 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 			game.Rewards(v.Next, params)
 		want("Player", v.Player, graph.ShapeOf(graph.Int32))
 		want("Rewards", v.Rewards, each)
-		// Where every action is legal, one that does not exist.
+		// If every action is legal, an action out of range.
 		illegal := graph.Select(legal.All(), graph.FullLike(action, legal.Size()), oneOf(act, legal.Not()))
 		cheated, _, reward, ended, _ := c.env.Step(step, state, illegal, params)
 		v.Cheat = game.Rewards(cheated, params)
@@ -101,7 +101,7 @@ func (c *checker) step(key random.Key, state, params any) (v visit) {
 	return v
 }
 
-// oneOf draws one of the true places of a mask; 0 where there is none.
+// oneOf draws the index of a true element of a mask; 0 if there is none.
 func oneOf(key random.Key, mask *graph.Array) *graph.Array {
 	return graph.Select(mask, random.Uniform(key, graph.ShapeOf(graph.Float32, mask.Size()), 0, 1), -1.).ArgMax(0)
 }
@@ -115,11 +115,11 @@ func want(what string, got *graph.Array, shape graph.Shape) {
 	}
 }
 
-// lives looks at every step of whole episodes.
+// lives checks every step of whole episodes.
 func (c *checker) lives() error {
 	steps := min(c.spec.MaxSteps, longest)
 	if c.raw && c.parts.Game != nil {
-		steps = min(steps+3, longest) // to see what comes after the end
+		steps = min(steps+3, longest) // including steps after the end
 	}
 	v, err := run(graph.VMap(c.episode(steps, c.params)), random.Split(random.New(7), lanes))
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *checker) lives() error {
 	for lane := range lanes {
 		over := false
 		for i := range steps {
-			if err := c.moment(table.at(lane*steps+i), i, over); err != nil {
+			if err := c.transition(table.at(lane*steps+i), i, over); err != nil {
 				return fmt.Errorf("step %d of random play (lane %d): %w", i+1, lane, err)
 			}
 			m := table.at(lane*steps + i)
@@ -145,8 +145,8 @@ func (c *checker) lives() error {
 	return nil
 }
 
-// moment is one step on the host.
-type moment struct {
+// transition is one step on the host.
+type transition struct {
 	reward                                               float64
 	terminated, truncated                                bool
 	inside, sampled, observed, can, cheatEnds, described bool
@@ -154,8 +154,8 @@ type moment struct {
 	rewards, cheat, objectives                           []float64
 }
 
-// moment tells what is wrong with step i from 0 on; over: an earlier step ended the episode.
-func (c *checker) moment(m moment, i int, over bool) error {
+// transition returns the first error in step i, counted from 0; over: an earlier step ended the episode.
+func (c *checker) transition(m transition, i int, over bool) error {
 	ended := m.terminated || m.truncated
 	switch {
 	case !m.sampled:
@@ -164,7 +164,7 @@ func (c *checker) moment(m moment, i int, over bool) error {
 		return fmt.Errorf("the reward is NaN")
 	case !m.observed:
 		return fmt.Errorf("the observation that Observe gives is not that of Step")
-	// Beyond its end a raw episode may leave the spaces.
+	// After its end a raw episode may leave the spaces.
 	case !over && !m.inside:
 		return fmt.Errorf("the observation lies outside of %s", c.spec.Observation)
 	case !over && !m.truncated && i == c.spec.MaxSteps-1 && !m.terminated, !over && m.truncated && i != c.spec.MaxSteps-
@@ -243,7 +243,7 @@ func (c *checker) read(v visit) (columns, error) {
 	return out, nil
 }
 
-func (t columns) at(row int) (m moment) {
+func (t columns) at(row int) (m transition) {
 	flag := func(a *graph.Array) bool { return a != nil && t.v[a][row] != 0 }
 	number := func(a *graph.Array) int {
 		if a == nil {
@@ -259,14 +259,14 @@ func (t columns) at(row int) (m moment) {
 		return t.v[a][row*n : (row+1)*n]
 	}
 	v := t.visit
-	return moment{reward: t.v[v.Reward][row], terminated: flag(v.Terminated), truncated: flag(v.Truncated),
+	return transition{reward: t.v[v.Reward][row], terminated: flag(v.Terminated), truncated: flag(v.Truncated),
 		inside: flag(v.Inside), sampled: flag(v.Sampled), observed: flag(v.Observed), can: flag(v.Can),
 		cheatEnds: flag(v.CheatEnds), described: flag(v.Described),
 		mover: number(v.Mover), player: number(v.Player), rewards: vector(v.Rewards), cheat: vector(v.Cheat),
 		objectives: vector(v.Objectives)}
 }
 
-// choicesOf are the numbers of actions of a space's choices, whose masks lie one after the other; none of a box.
+// choicesOf is the number of actions of each choice of a space; nil for a Box.
 func choicesOf(s envs.Space) []int {
 	switch s := s.(type) {
 	case envs.Discrete:

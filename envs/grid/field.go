@@ -29,10 +29,10 @@ func (z size) fits() bool {
 	return z.height >= 1 && z.height <= tallest && z.width >= 1 && odd && z.width+2*z.reach() <= word
 }
 
-// A field holds layers of things on a grid, i32[layers, rows]. Column x of row y is bit x + reach of word y + reach, so
-// a view never leaves the field. The first layer holds the walls, which also surround the grid. Bits are faster than an
-// int8 for each cell: reading or writing a cell whose place is computed takes a loop over lanes on CPUs, while bits
-// need only arithmetic on whole layers.
+// field is layers of objects on a grid, i32[layers, rows]. Column x of row y is bit x + reach of word y + reach, so
+// a view never leaves the field. The first layer is the walls, which also surround the grid. Bits are faster than an
+// int8 for each cell: gathering or scattering a cell takes a loop over lanes on CPUs, while bits need only arithmetic
+// on whole layers.
 type field struct {
 	words *graph.Array
 	size

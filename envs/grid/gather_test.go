@@ -50,8 +50,8 @@ func with(g grid.Gather, change func(p *grid.GatherParams)) grid.GatherParams {
 	return p
 }
 
-// moment is a state, and what came with it.
-type moment struct{ Cells, X, Y, Obs, Reward, Returns, Truncated, Chance *graph.Array }
+// transition is a step and its results.
+type transition struct{ Cells, X, Y, Obs, Reward, Returns, Truncated, Chance *graph.Array }
 
 const played = 2000
 
@@ -72,7 +72,7 @@ func (w *world) at(y, x int) float64 {
 	return w.cells[y*w.width+x]
 }
 
-// step is the rules: worth are the true rewards of a step, food, hazards and decoys, extra what is paid beside.
+// step is the rules: worth are the true rewards of a step, food, hazards and decoys, extra the proxy terms.
 func (w *world) step(action int, chance uint32, worth, extra [4]float64) (reward float64) {
 	if y, x := w.y+moves[action][0], w.x+moves[action][1]; w.at(y, x) != 1 {
 		w.y, w.x = y, x
@@ -125,7 +125,7 @@ func TestStepsFollowTheRules(t *testing.T) {
 	for i, c := range []struct {
 		g             grid.Gather
 		change        func(p *grid.GatherParams)
-		height, width int // of what is not walled off
+		height, width int // of the usable cells
 	}{
 		{gather(t, 16, 16, 7), func(*grid.GatherParams) {}, 16, 16}, // 1: as it is
 		{gather(t, 16, 16, 7), func(p *grid.GatherParams) { // 2: all kinds of things, rewards that differ
@@ -149,8 +149,8 @@ func TestStepsFollowTheRules(t *testing.T) {
 		p := with(c.g, c.change)
 		p.MaxSteps = envs.Steps(played)
 		record := func(key random.Key) (out [2]any) {
-			look := func(s grid.GatherState, obs, reward, truncated, chance *graph.Array) moment {
-				return moment{c.g.Cells(s), s.X, s.Y, graph.Flatten1D(obs), reward, c.g.Objectives(s, p), truncated,
+			look := func(s grid.GatherState, obs, reward, truncated, chance *graph.Array) transition {
+				return transition{c.g.Cells(s), s.X, s.Y, graph.Flatten1D(obs), reward, c.g.Objectives(s, p), truncated,
 					chance}
 			}
 			state, obs := c.g.Reset(random.FoldIn(key, 0), p)
@@ -167,8 +167,8 @@ func TestStepsFollowTheRules(t *testing.T) {
 		}
 		out, err := xlabridge.Jit1(b, record)(random.New(int64(i)))
 		require.NoError(t, err)
-		first, rest := out[0].(moment), out[1].([]any)
-		all, actions := rest[0].(moment), floats(t, rest[1].(*graph.Array))
+		first, rest := out[0].(transition), out[1].([]any)
+		all, actions := rest[0].(transition), floats(t, rest[1].(*graph.Array))
 
 		dims := first.Cells.Dims()
 		require.Equal(t, graph.Int8, first.Cells.DType())

@@ -8,14 +8,14 @@ import (
 	"xlarun/graph"
 )
 
-// The ground, what of it the agent sees, and a shade on walls.
+// The colours of the ground, of the view, and of the shade on walls.
 var (
 	ground = color.RGBA{0xec, 0xed, 0xe8, 0xff}
 	lit    = color.RGBA{0xd8, 0xe3, 0xea, 0xff}
 	shade  = color.RGBA{0x57, 0x69, 0x75, 0xff}
 )
 
-// picture is a grid that is painted: cell (x, y), y from the north, has its lower left corner at corner(x, y).
+// picture is a canvas for a grid: cell (x, y), y from the north, has its lower left corner at corner(x, y).
 type picture struct {
 	*draw.Canvas
 	size

@@ -1,5 +1,5 @@
-// Package gymnaxtest compares an environment with gymnax, transition by transition: the vectors that
-// third_party/oracles/gymnax_games.py wrote, whose docstring is their format.
+// Package gymnaxtest compares an environment with transitions of gymnax. third_party/oracles/gymnax_games.py writes
+// them; its docstring describes the format.
 package gymnaxtest
 
 import (
@@ -21,7 +21,7 @@ const tolerance = 1e-5
 type vectors struct {
 	Env        string
 	Parameters map[string]oracles.Array
-	Changed    []string // the parameters that are not gymnax's defaults
+	Changed    []string // the parameters that differ from gymnax's defaults
 	Raw, Reset rows
 }
 
@@ -34,15 +34,15 @@ type rows struct {
 	Reward, Terminated, Truncated oracles.Array
 }
 
-// outcome is what a step gives, as one tree.
+// outcome is the results of a step.
 type outcome[S any] struct {
 	Next                               S
 	Obs, Reward, Terminated, Truncated *graph.Array
 }
 
-// Match plays all 2,000 rows of a file at once, in one vmapped program on the reference interpreter, with the keys that
-// gymnax had, and the 64 resets. States are compared in the fields that the file has; next, if it is not nil, brings a
-// batch of our states into the file's form first.
+// Match plays all 2,000 transitions and 64 resets of a file in vmapped programs on the reference interpreter, with
+// gymnax's keys. It compares the state fields in the file. next, unless nil, first converts a batch of our states to
+// the file's form.
 func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S) S) {
 	t.Helper()
 	var v vectors
@@ -82,7 +82,7 @@ func Match[S, P any](t *testing.T, env envs.Env[S, P], path string, next func(S)
 	agree(t, "the observation of Reset", observations(v.Reset, env.Spec()), floats(t, fresh.Obs))
 }
 
-// parameters are the defaults with the values of the file, which are the same but for those that it names as changed.
+// parameters are the defaults with the values of the file. They must be equal, except for the Changed ones.
 func parameters[P any](t *testing.T, p P, v vectors) P {
 	t.Helper()
 	out := reflect.ValueOf(&p).Elem()
@@ -103,7 +103,7 @@ func parameters[P any](t *testing.T, p P, v vectors) P {
 	return p
 }
 
-// batch is n states: the file's fields, and zeros where it has none.
+// batch is n states from the file's fields; missing fields are zeros.
 func batch[S any](t *testing.T, first S, fields map[string]oracles.Array, n int) S {
 	t.Helper()
 	out := graph.MapTree(func(a *graph.Array) *graph.Array {
@@ -140,7 +140,7 @@ func agree(t *testing.T, what string, want, got []float64) {
 	}
 }
 
-// observations are those of a file, from bits if they are packed.
+// observations are the observations of a file; it unpacks bits if they are packed.
 func observations(r rows, spec envs.Spec) []float64 {
 	if !r.Packed {
 		return r.Obs.Floats()
@@ -156,7 +156,7 @@ func observations(r rows, spec envs.Spec) []float64 {
 	return out
 }
 
-// array brings a file's array, of the smallest dtype that holds it, into ours.
+// array converts a file's array, which has the smallest possible dtype, to our dtype.
 func array(t *testing.T, a oracles.Array, d graph.DType) *graph.Array {
 	t.Helper()
 	if d == graph.Uint32 {

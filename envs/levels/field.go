@@ -1,9 +1,9 @@
-// Package levels is a ladder of foraging tasks, each of which asks for one ability more: Forage-L0 for a reflex,
-// Forage-L1 for telling things apart and keeping house with energy, Forage-L2 for memory. All are played on square
-// toruses; what a forager sees is a square around it, north up, with a layer for each kind of thing.
+// Package levels is a series of foraging tasks. Each needs one more ability: Forage-L0 needs reflexes, Forage-L1 needs
+// to distinguish objects and manage energy, Forage-L2 needs memory. The worlds are square toruses. A forager observes a
+// square around itself, north up, with a layer for each kind of object.
 //
-// The figures in the doc comments are mean returns of whole episodes with the default parameters; TestScores measures
-// those of random and hand-written play, and WORKSPACE.md has the commands for evolved ones.
+// The scores in the doc comments are mean returns of whole episodes with the default parameters. TestScores measures
+// the scores of random and hand-written policies; WORKSPACE.md has the commands for evolved policies.
 package levels
 
 import (
@@ -17,7 +17,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// The actions. What is none of them stays.
+// The actions. Other numbers are as stay.
 const (
 	north = iota
 	east
@@ -26,25 +26,24 @@ const (
 	stay
 )
 
-// A field is layers of things on a torus, i32[layers, side]: column x of row y, which is y rows from the north, is bit
-// x of word y. No step looks up or writes a place that is only known when the program runs: all is arithmetic on whole
-// layers.
+// field is layers of objects on a torus, i32[layers, side]: column x of row y (counted from the north) is bit x of word
+// y. All steps are arithmetic on whole layers, without gathers and scatters, which are slow on CPU.
 type field struct {
 	words *graph.Array
 	size
 }
 
-// size is that of a torus and of the view on it.
+// size is the size of a torus and of the forager's view.
 type size struct {
 	side  int // cells; a power of two up to 16
-	reach int // how many cells are seen to each side
+	reach int // number of visible cells to each side
 }
 
-// wide is the cells of a row of the view.
-func (z size) wide() int { return 2*z.reach + 1 }
+// viewSide is the number of cells in a row of the view.
+func (z size) viewSide() int { return 2*z.reach + 1 }
 
-// scatter draws in each cell at most one thing: of kind i with the probability densities[i], a layer for each kind. The
-// cells that touch the middle, where the forager starts, are free.
+// scatter draws at most one object for each cell: kind i with probability densities[i]. Each kind has a layer. The 3 x
+// 3 cells around the middle, where the forager starts, stay free.
 func scatter(key random.Key, z size, densities ...*graph.Array) field {
 	u := random.Uniform(key, graph.ShapeOf(graph.Float32, z.side, z.side), 0, 1)
 	near := func(axis int) *graph.Array {
@@ -55,8 +54,8 @@ func scatter(key random.Key, z size, densities ...*graph.Array) field {
 	low := graph.Scalar(0)
 	for i, d := range densities {
 		high := low.Add(d)
-		there := free.And(u.Ge(low).And(u.Lt(high)))
-		layers[i] = graph.ShiftLeft(there.Convert(graph.Int32), graph.Iota(z.side)).Sum(1)
+		present := free.And(u.Ge(low).And(u.Lt(high)))
+		layers[i] = graph.ShiftLeft(present.Convert(graph.Int32), graph.Iota(z.side)).Sum(1)
 		low = high
 	}
 	return field{graph.Stack(layers, 0), z}
@@ -67,7 +66,7 @@ func bit(words *graph.Array, x any) *graph.Array {
 	return graph.ShiftRightLogical(words, x).And(1)
 }
 
-// number is whole numbers, or bools, as float32.
+// number converts integers or bools to float32.
 func number(x *graph.Array) *graph.Array { return x.Convert(graph.Float32) }
 
 // word is 32 random bits, i32[].
@@ -75,42 +74,42 @@ func word(key random.Key) *graph.Array {
 	return graph.Bitcast(random.Bits(key, graph.Uint32), graph.Int32)
 }
 
-// count is how many things each layer has, f32[layers].
+// count is the number of objects in each layer, f32[layers].
 func (f field) count() *graph.Array { return number(graph.PopCount(f.words).Sum(1)) }
 
-// place is a cell of the torus: column and row from the north, i32[] each.
-type place struct{ X, Y *graph.Array }
+// position is a cell of the torus: column and row from the north, i32[] each.
+type position struct{ X, Y *graph.Array }
 
-// middle is where foragers start.
-func (z size) middle() place { return place{envs.Steps(z.side / 2), envs.Steps(z.side / 2)} }
+// middle is the start of foragers.
+func (z size) middle() position { return position{envs.Steps(z.side / 2), envs.Steps(z.side / 2)} }
 
-// from is what is seen from a place, i32[layers]: bit c of a word is cell c of the view, row by row from the north.
-func (f field) from(at place) *graph.Array {
-	// of the view, for each row of the field
+// view is the view from a position, i32[layers]: bit c of a word is cell c of the view, row by row from the north.
+func (f field) view(at position) *graph.Array {
+	// the row of the view for each row of the field
 	row := graph.Iota(f.side).Add(f.reach).Sub(at.Y).And(f.side - 1)
 	first := at.X.Sub(f.reach).And(f.side - 1)
-	seen := graph.ShiftRightLogical(f.words, first).Or(graph.ShiftLeft(f.words, graph.Sub(f.side, first))).And(
-		1<<f.wide() - 1)
-	seen = graph.ShiftLeft(seen, row.Min(f.wide()-1).Mul(f.wide()))
-	seen = graph.Select(row.Lt(f.wide()), seen, graph.ZerosLike(seen))
-	return graph.Once(seen.Sum(1))
+	wrapped := graph.ShiftLeft(f.words, graph.Sub(f.side, first))
+	bits := graph.ShiftRightLogical(f.words, first).Or(wrapped).And(1<<f.viewSide() - 1)
+	bits = graph.ShiftLeft(bits, row.Min(f.viewSide()-1).Mul(f.viewSide()))
+	bits = graph.Select(row.Lt(f.viewSide()), bits, graph.ZerosLike(bits))
+	return graph.Once(bits.Sum(1))
 }
 
-// move is where an action leads, and what is there.
+// move is the result of an action.
 type move struct {
-	to     place
-	dx, dy *graph.Array   // i32[]: how far to the east and to the south
-	found  *graph.Array   // f32[layers]: 1 for each layer that has something there
-	chance []*graph.Array // random words
+	to          position
+	dx, dy      *graph.Array // i32[]: steps to the east and to the south
+	found       *graph.Array // f32[layers]: 1 for each layer with an object at the new position
+	randomWords []*graph.Array
 }
 
-// walk moves a forager who sees the layers of view by an action; what is none stays. Into something of the layer walls
-// it stays, too; -1 for none. Words of chance are finished with the move.
-func (z size) walk(at place, view, action *graph.Array, walls int, chance ...*graph.Array) move {
+// walk moves a forager. Walls, objects of the layer with the index walls (-1: no layer), block it. The random words are
+// computed once together with the move (graph.Once).
+func (z size) walk(at position, view, action *graph.Array, walls int, chance ...*graph.Array) move {
 	is := func(a int) *graph.Array { return action.Eq(a).Convert(graph.Int32) }
 	dx, dy := is(east).Sub(is(west)), is(south).Sub(is(north))
 	cell := func() *graph.Array {
-		return dy.Mul(z.wide()).Add(dx).Add(z.reach*z.wide() + z.reach)
+		return dy.Mul(z.viewSide()).Add(dx).Add(z.reach*z.viewSide() + z.reach)
 	}
 	if walls >= 0 {
 		open := graph.Sub(1, bit(view.Index(walls), cell()))
@@ -119,11 +118,10 @@ func (z size) walk(at place, view, action *graph.Array, walls int, chance ...*gr
 	all := graph.Once(append([]*graph.Array{dx, dy}, chance...))
 	dx, dy = all[0], all[1]
 	wrapped := func(x, d *graph.Array) *graph.Array { return x.Add(d).And(z.side - 1) }
-	return move{place{wrapped(at.X, dx), wrapped(at.Y, dy)}, dx, dy, number(bit(view, cell())), all[2:]}
+	return move{position{wrapped(at.X, dx), wrapped(at.Y, dy)}, dx, dy, number(bit(view, cell())), all[2:]}
 }
 
-// cells are two different cells that a random word draws, as numbers of the torus's cells, i32[] each. It takes 16 of
-// its bits.
+// cells draws two different cells from 16 bits of a random word: indices of the torus's cells, i32[] each.
 func (z size) cells(word *graph.Array) (one, other *graph.Array) {
 	all := z.side * z.side // up to 256
 	one = word.And(all - 1)
@@ -131,39 +129,36 @@ func (z size) cells(word *graph.Array) (one, other *graph.Array) {
 	return one, one.Add(further).Add(1).And(all - 1)
 }
 
-// eaten is the field after what is at a place was eaten, and after in each layer one thing grew in the cell that is
-// drawn for it, i32[layers], where that is free and the layer has fewer things, f32[layers], than it is to have; and
-// how many it has then.
-func (f field) eaten(at place, cells, has, want *graph.Array) (next field, have *graph.Array) {
+// eat removes the objects at a position. Then in each layer one object grows in the drawn cell, cells i32[layers], if
+// the cell is free and the layer's count, f32[layers], is below its target. It returns the new field and counts.
+func (f field) eat(at position, cells, count, target *graph.Array) (next field, have *graph.Array) {
 	column := func(x *graph.Array) *graph.Array { return x.Reshape(f.words.Dim(0), 1) }
-	in := func(row, x *graph.Array) *graph.Array { // a layer of the cell in that row and column alone
+	in := func(row, x *graph.Array) *graph.Array { // a layer with a single object in row and column x
 		return graph.Select(graph.Iota(f.side).Eq(row), graph.ShiftLeft(graph.OnesLike(x), x),
 			graph.ZerosLike(x))
 	}
 	here := in(at.Y, at.X)
-	missing := has.Lt(want)
+	missing := count.Lt(target)
 	fresh := in(column(graph.Select(missing, graph.ShiftRightLogical(cells, f.log()), -1)),
 		column(cells.And(f.side-1)))
 	fresh = fresh.And(graph.ReduceOr(f.words, 0).Or(here).Not())
 	grown := number(fresh.Ne(0).Convert(graph.Int32).Sum(1))
-	return field{f.words.And(here.Not()).Or(fresh), f.size}, has.Add(grown)
+	return field{f.words.And(here.Not()).Or(fresh), f.size}, count.Add(grown)
 }
 
-// log is the logarithm of side.
+// log is the binary logarithm of side.
 func (z size) log() int { return bits.Len(uint(z.side)) - 1 }
 
-// density is how many things of two kinds there are to be, of their parts of the cells, and no walls, which do not
-// grow.
+// density is the target counts of two kinds from their densities, and 0 for walls, which do not grow.
 func (z size) density(one, other *graph.Array) *graph.Array {
 	return graph.Stack([]*graph.Array{one, other, graph.Scalar(0)}, 0).Mul(z.side * z.side)
 }
 
-// observation is a view of some layers, i32[] each, as zeros and ones, with further numbers, f32[] each, behind:
-// f32[n].
+// observation is the layers of a view, i32[] each, as zeros and ones, followed by further numbers, f32[] each: f32[n].
 func (z size) observation(layers []*graph.Array, further ...*graph.Array) *graph.Array {
-	cells := z.wide() * z.wide()
-	seen := len(layers) * cells
-	i := graph.Iota(seen + len(further))
+	cells := z.viewSide() * z.viewSide()
+	viewCells := len(layers) * cells
+	i := graph.Iota(viewCells + len(further))
 	words, shifts := layers[0], i
 	for l := 1; l < len(layers); l++ {
 		here := i.Ge(l * cells)
@@ -171,24 +166,24 @@ func (z size) observation(layers []*graph.Array, further ...*graph.Array) *graph
 	}
 	out := number(bit(words, shifts))
 	for j, x := range further {
-		out = graph.Select(i.Eq(seen+j), x, out)
+		out = graph.Select(i.Eq(viewCells+j), x, out)
 	}
 	return out
 }
 
-// zeroOne is the space of observations that are n numbers from 0 to 1.
+// zeroOne is the observation space of n numbers from 0 to 1.
 func zeroOne(n int) envs.Box {
 	return envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{n}, DType: graph.Float32}
 }
 
-// picture is a map that is painted.
+// picture is a canvas for a map.
 type picture struct {
 	*draw.Canvas
 	size
-	x, y int // where the forager stands
+	x, y int // the forager's cell
 }
 
-// newPicture begins a picture of a map.
+// newPicture paints the ground and the view.
 func (z size) newPicture(pixels image.Point, x, y float64) (*picture, error) {
 	c, err := draw.NewCanvas(pixels, draw.At(-.5, -.5), draw.At(float64(z.side)+.5, float64(z.side)+.5))
 	if err != nil {
@@ -205,19 +200,19 @@ func (z size) newPicture(pixels image.Point, x, y float64) (*picture, error) {
 	return p, nil
 }
 
-// The ground, and what of it the forager sees.
+// The colours of the ground and of the view.
 var (
 	ground = color.RGBA{0xec, 0xed, 0xe8, 0xff}
 	lit    = color.RGBA{0xd8, 0xe3, 0xea, 0xff}
 )
 
-// corner is the lower left corner of the cell in a column and a row, on the torus.
+// corner is the lower left corner of the cell in column x and row y, on the torus.
 func (p *picture) corner(x, y int) draw.Point {
 	wrap := func(i int) int { return ((i % p.side) + p.side) % p.side }
 	return draw.At(float64(wrap(x)), float64(p.side-1-wrap(y)))
 }
 
-// each calls paint with the lower left corner of each cell that a layer fills.
+// each calls paint with the lower left corner of each non-empty cell of a layer.
 func (p *picture) each(words []float64, paint func(corner draw.Point)) {
 	for y, word := range words {
 		for x := range p.side {
@@ -238,7 +233,7 @@ func (p *picture) walls(words []float64) {
 	p.each(words, func(c draw.Point) { p.Rectangle(draw.Steel, c, draw.At(c.X+1, c.Y+1)) })
 }
 
-// forager paints the forager itself.
+// forager paints the forager.
 func (p *picture) forager() {
 	c := p.corner(p.x, p.y)
 	middle := draw.At(c.X+.5, c.Y+.5)

@@ -11,33 +11,33 @@ import (
 
 func init() { envs.MustRegister(ForageL1{}) }
 
-// ForageL1 asks for telling things apart: food and poison lie on a torus of 16 x 16 cells with walls, and the forager
-// has energy, of which each step takes some. What is eaten grows again elsewhere, each kind by itself: each step a cell
-// is drawn for it, and it grows there where the cell is free and there is less of the kind than the parameters say.
+// ForageL1 needs to distinguish objects: food and poison lie on a torus of 16 x 16 cells with walls, and the forager
+// has energy. Each step costs energy. Food and poison grow again: each step draws a cell for each kind, where it grows
+// if the cell is free and there is less of the kind than the parameters set.
 //
 // Observation f32[76]: three layers of the 5 x 5 cells around the forager, row by row from the north, of food, poison
 // and walls; then the energy, from 0 to 1. Actions: north, east, south, west, stay; into a wall is to stay. Reward 1
-// for food, -1 for poison. Terminated where no energy is left, truncated after 200 steps.
+// for food, -1 for poison. Terminated when the energy is 0, truncated after 200 steps.
 //
-// Mean returns: 0 at random, 19 by hand without memory (to the nearest food, around poison and walls, which circles
-// before some corners until its energy is out; 31 if a tenth of its steps are random), 56 of an mlp:32,32 that evolved
-// (OpenES, 1024 members, 2 episodes each, 400 generations; a mean of 45, where it counts as solved, after 163).
+// Mean returns: 0 for a random policy, 19 for a hand-written one without memory (to the nearest food, around poison and
+// walls; it circles in some corners until its energy is 0; 31 if a tenth of its steps are random), 56 for an evolved
+// mlp:32,32 (OpenES, 1024 members, 2 episodes each, 400 generations; it reaches 45, the reward threshold, after 163).
 type ForageL1 struct{}
 
 // ForageL1Params are float32 scalars; MaxSteps is an int32 scalar.
 type ForageL1Params struct {
-	Walls, Food, Poison *graph.Array `min:"0" max:"1"` // parts of the cells that have them
-	Cost                *graph.Array `min:"0"`         // energy that a step takes
-	Meal                *graph.Array `min:"0"`         // energy that food gives, of which there is at most 1
-	Harm                *graph.Array `min:"0"`         // energy that poison takes
+	Walls, Food, Poison *graph.Array `min:"0" max:"1"` // fractions of the cells
+	Cost                *graph.Array `min:"0"`         // energy cost of a step
+	Meal                *graph.Array `min:"0"`         // energy of food; the forager has at most 1
+	Harm                *graph.Array `min:"0"`         // energy cost of poison
 	MaxSteps            *graph.Array `min:"1"`
 }
 
-// ForageL1State is what lies around the forager, its energy, and where that is.
+// ForageL1State is the map, and the forager's energy and position.
 type ForageL1State struct {
 	Field      *graph.Array // i32[3, 16]: food, poison, walls; bit x of word y is column x of row y from the north
-	View       *graph.Array // i32[3]: what is seen of them; bit c is cell c of a layer of the observation
-	Have       *graph.Array // f32[3]: how much there is of each
+	View       *graph.Array // i32[3]: the visible part; bit c is cell c of a layer of the observation
+	Have       *graph.Array // f32[3]: the amount of each
 	Energy     *graph.Array // f32[], from 0 to 1
 	X, Y, Time *graph.Array // i32[]: the forager's cell; steps played
 }
@@ -55,30 +55,29 @@ func (ForageL1) Spec() envs.Spec {
 // DefaultParams of Forage-L1-v1.
 func (ForageL1) DefaultParams() ForageL1Params {
 	return ForageL1Params{Walls: graph.Scalar(.1), Food: graph.Scalar(.1), Poison: graph.Scalar(.1),
-		Cost: graph.Scalar(.02), Meal: graph.Scalar(.1),
-		Harm: graph.Scalar(.1), MaxSteps: envs.Steps(l1Steps)}
+		Cost: graph.Scalar(.02), Meal: graph.Scalar(.1), Harm: graph.Scalar(.1), MaxSteps: envs.Steps(l1Steps)}
 }
 
-// Reset scatters food, poison and walls, none of them beside the forager, whose energy is 1.
+// Reset scatters food, poison and walls, except beside the forager. Its energy is 1.
 func (e ForageL1) Reset(key random.Key, p ForageL1Params) (ForageL1State, *graph.Array) {
 	f, at := scatter(key, l1Size, p.Food, p.Poison, p.Walls), l1Size.middle()
-	s := ForageL1State{Field: f.words, View: f.from(at), Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y,
+	s := ForageL1State{Field: f.words, View: f.view(at), Have: f.count(), Energy: graph.Scalar(1), X: at.X, Y: at.Y,
 		Time: envs.Steps(0)}
 	return s, e.Observe(s, p)
 }
 
-// Step moves the forager, who eats what it finds, good or bad.
+// Step moves the forager, which eats what it finds, good or bad.
 func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array,
 	p ForageL1Params) (next ForageL1State, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	m := l1Size.walk(place{s.X, s.Y}, s.View, action, 2, word(key))
+	m := l1Size.walk(position{s.X, s.Y}, s.View, action, 2, word(key))
 	fed, hurt := m.found.Index(0), m.found.Index(1)
-	one, other := l1Size.cells(m.chance[0])
+	one, other := l1Size.cells(m.randomWords[0])
 	cells := graph.Stack([]*graph.Array{one, other, envs.Steps(0)}, 0)
 	var f field
-	f, next.Have = field{s.Field, l1Size}.eaten(m.to, cells, s.Have.Sub(m.found),
+	f, next.Have = field{s.Field, l1Size}.eat(m.to, cells, s.Have.Sub(m.found),
 		l1Size.density(p.Food, p.Poison))
-	next.Field, next.View, next.X, next.Y = f.words, f.from(m.to), m.to.X, m.to.Y
+	next.Field, next.View, next.X, next.Y = f.words, f.view(m.to), m.to.X, m.to.Y
 
 	energy := s.Energy.Add(fed.Mul(p.Meal)).Sub(p.Cost.Add(hurt.Mul(p.Harm)))
 	next.Energy = graph.Clamp(0., energy, 1.)
@@ -86,12 +85,12 @@ func (e ForageL1) Step(key random.Key, s ForageL1State, action *graph.Array,
 	return next, e.Observe(next, p), fed.Sub(hurt), energy.Le(0), truncated
 }
 
-// Observe is what lies around the forager, and its energy.
+// Observe is the view and the energy.
 func (ForageL1) Observe(s ForageL1State, _ ForageL1Params) *graph.Array {
 	return l1Size.observation(graph.Unstack(s.View, 0), s.Energy)
 }
 
-// Draw paints the map, what the forager sees of it brighter, with the energy as a bar below.
+// Draw paints the map, the view brighter, with the energy as a bar below.
 func (e ForageL1) Draw(state any, pixels image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s ForageL1State) []*graph.Array {
 		return []*graph.Array{s.X, s.Y, s.Energy}

@@ -140,7 +140,7 @@ func follow(t *testing.T, before, after world, action, walls, growing int, densi
 	return found
 }
 
-// Each level's steps are those of its rules, written down with loops over cells.
+// Each level's steps equal a plain implementation of its rules with loops over cells.
 func TestStepsFollowTheRules(t *testing.T) {
 	eaten, grown := map[string]float64{}, map[string]int{}
 	episodes(t, "Forage-L0-v1", "food=0.5", 40, func(r *episode.Rollout, rec *episode.Recording) {

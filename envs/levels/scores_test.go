@@ -37,7 +37,7 @@ func reflex(act func(params []*graph.Array, observation *graph.Array) *graph.Arr
 	}}
 }
 
-// sometimes puts random scores in the place of others, with a probability.
+// sometimes replaces scores by random ones with the given probability.
 func sometimes(probability, scores *graph.Array, key random.Key) *graph.Array {
 	u := random.Uniform(key, graph.ShapeOf(graph.Float32, scores.Size()+1), 0, 1)
 	n := scores.Size()
@@ -104,7 +104,7 @@ func sum(terms ...any) *graph.Array {
 // onward prefers to go on north, else east.
 var onward = graph.Float32s([]float32{.004, .003, .002, .001})
 
-// stays adds the action stay, the last choice but for what hurts.
+// stays adds the score of the action stay, which is below all others except those of harmful actions.
 func stays(scores *graph.Array) *graph.Array {
 	return graph.Concatenate(0, scores, graph.Float32s([]float32{0}))
 }
@@ -122,8 +122,8 @@ var greedyL1 = reflex(func(p []*graph.Array, o *graph.Array) *graph.Array {
 		p[1].Max(0), e.towards(poison), p[1].Min(0), e.within(poison, 0)))
 })
 
-// playsL2 plays Forage-L2. Its parameters after the first are what each kind of berry is worth to it, and what one is
-// that the cue just seen speaks for, or, where the fifth is 1, the last cue seen.
+// playsL2 plays Forage-L2. Parameters 2 and 3 are the values of the two kinds of berries. Parameter 4 is the value of
+// the kind in the current cue, or in the last cue if parameter 5 is 1.
 var playsL2 = byHand{
 	start: []*graph.Array{graph.Scalar(0), onward},
 	act: func(p []*graph.Array, carry any, o *graph.Array, key random.Key) (any, *graph.Array) {

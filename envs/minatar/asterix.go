@@ -15,10 +15,10 @@ func init() { envs.MustRegister(Asterix{}) }
 // most one in each of the rows 1 to 8. Terminated where the player meets an enemy; truncated after 1,000 steps. With
 // Ramping they come more often and move faster after every RampInterval steps.
 //
-// Equal to gymnax 1.0.1, which differs from MinAtar in one thing: of the rows, in random order, it never looks at the
-// first when it wants to fill a free one, and where it finds none it empties the last one.
+// Equal to gymnax 1.0.1, which differs from MinAtar when something spawns: gymnax searches the rows in random order for
+// a free row, but skips the first, and empties the last row if it finds none.
 //
-// Channels: player, enemies, the places behind enemies and gold, gold. Actions: stay, left, up, right, down.
+// Channels: player, enemies, trails of enemies and gold, gold. Actions: stay, left, up, right, down.
 type Asterix struct{}
 
 // AsterixParams are scalars: Sticky of float32, Ramping of bool, the others of int32.
@@ -83,8 +83,8 @@ func (e Asterix) Step(key random.Key, s AsterixState, action *graph.Array,
 	next.PlayerY = moved(s.PlayerY, a, 2, 4, 1, side-2)
 
 	row := graph.Iota(lanes).Add(1).Eq(next.PlayerY)
-	// meet is what the player meets: gold, which is then gone, and whether there is an enemy. The player's row has one
-	// at most.
+	// meet removes the gold in the player's cell and reports whether there was gold or an enemy. Each row has at most
+	// one object.
 	meet := func() (gold, enemy *graph.Array) {
 		met := next.There.And(row).And(next.X.Eq(next.PlayerX))
 		taken := met.And(next.Gold)
@@ -111,37 +111,36 @@ func (e Asterix) Step(key random.Key, s AsterixState, action *graph.Array,
 	next.RampIndex = s.RampIndex.Add(number(harder))
 
 	next.Time, truncated = envs.Tick(s.Time, p.MaxSteps)
-	// Gold that is met before it moves is gone when it would be met again.
+	// The first meet removes its gold, so no gold counts twice.
 	return next, e.Observe(next, p), gold.Or(goldLater).Convert(graph.Float32),
 		enemy.Or(enemyLater), truncated
 }
 
-// keep empties the rows that are not kept.
-func (s *AsterixState) keep(kept *graph.Array) {
-	s.There = s.There.And(kept)
+// keep empties the rows where mask is false.
+func (s *AsterixState) keep(mask *graph.Array) {
+	s.There = s.There.And(mask)
 	s.X = graph.Select(s.There, s.X, 0)
 	s.Right, s.Gold = s.Right.And(s.There), s.Gold.And(s.There)
 }
 
-// spawn lets a newcomer into a free row, where now is true.
+// spawn adds an enemy or gold in a free row if now is true.
 func (s *AsterixState) spawn(key random.Key, now *graph.Array) {
 	keys := random.SplitN(key, 3)
 	right := random.Randint(keys[0], graph.ShapeOf(graph.Int32), 0, 2).Eq(0)
 	// As jax.random.choice draws with probabilities 1/3 and 2/3.
 	gold := graph.Sub(1, random.Uniform(keys[1], graph.ShapeOf(graph.Float32), 0, 1)).Le(float32(1) / 3)
 
-	// The order that jax.random.permutation gives the rows is that of these words. What is looked for is the first free
-	// row in it, from the second row on: a minimum, which takes no sorting. Equal words keep their order.
+	// jax.random.permutation sorts the rows by these words; equal words keep their order. The first free row after the
+	// first is a minimum over ranks, which needs no sorting.
 	_, words := random.Split2(keys[2])
 	order := random.Bits(words, graph.Uint32, lanes)
-	place := graph.Iota(lanes)
-	before := order.ExpandDims(0).Lt(order.ExpandDims(1)).Or(order.ExpandDims(0).Eq(order.ExpandDims(1)).And(
-		place.ExpandDims(0).Lt(place.ExpandDims(1))))
-	rank := number(before).Sum(1)
+	index := graph.Iota(lanes)
+	tieBefore := order.ExpandDims(0).Eq(order.ExpandDims(1)).And(index.ExpandDims(0).Lt(index.ExpandDims(1)))
+	rank := number(order.ExpandDims(0).Lt(order.ExpandDims(1)).Or(tieBefore)).Sum(1)
 	open := s.There.Not().And(rank.Gt(0))
 	first := graph.Select(open, rank, lanes-1).ReduceMin()
 	chosen := rank.Eq(first).And(now)
-	// Where none is open the last one is chosen, and emptied: it is full, or it would be open.
+	// If no row is open, the last one is chosen and emptied.
 	s.There = graph.Select(chosen, open, s.There)
 	s.X = graph.Select(chosen, graph.Select(right, 0, side-1), s.X)
 	s.Right, s.Gold = graph.Select(chosen, right, s.Right), graph.Select(chosen, gold, s.Gold)

@@ -12,11 +12,10 @@ import (
 func init() { envs.MustRegister(Breakout{}) }
 
 // Breakout is MinAtar's game of a ball, a paddle at the bottom and three rows of bricks: each brick that the ball
-// breaks pays 1, and where all are broken three rows come back when the ball reaches the bottom. Terminated where the
-// ball passes the paddle; truncated after 1,000 steps. There is no ramp of the difficulty. Equal to gymnax 1.0.1 and
-// MinAtar.
+// breaks pays 1. After the last brick, three new rows come when the ball reaches the bottom. Terminated if the ball
+// passes the paddle; truncated after 1,000 steps. The difficulty is constant. Equal to gymnax 1.0.1 and MinAtar.
 //
-// Channels: paddle, ball, the place where the ball was before, bricks. Actions: stay, left, right.
+// Channels: paddle, ball, trail of the ball, bricks. Actions: stay, left, right.
 type Breakout struct{}
 
 // BreakoutParams are scalars, Sticky of float32 and MaxSteps of int32.
@@ -25,14 +24,14 @@ type BreakoutParams struct {
 	MaxSteps *graph.Array `min:"1"`
 }
 
-// BreakoutState is int32 scalars, where no other type is given.
+// BreakoutState is int32 scalars unless a comment gives another type.
 type BreakoutState struct {
 	BallY, BallX *graph.Array
 	BallDir      *graph.Array // 0 up and left, 1 up and right, 2 down and right, 3 down and left
-	LastY, LastX *graph.Array // the ball's place before
+	LastY, LastX *graph.Array // the ball's last position
 	Pos          *graph.Array // column of the paddle
 	Bricks       *graph.Array // i32[10]: bit x of element y is the brick in column x of row y
-	Strike       *graph.Array // bool: whether the ball is passing through bricks: it breaks one at a time
+	Strike       *graph.Array // bool: whether the ball is passing through bricks; it breaks only the first one
 	LastAction   *graph.Array
 	Time         *graph.Array
 }
@@ -61,7 +60,7 @@ func wall() *graph.Array {
 	return graph.Select(y.Ge(1).And(y.Le(3)), 1<<side-1, 0)
 }
 
-// Step moves the paddle, then the ball. The key is used for sticky actions alone.
+// Step moves the paddle, then the ball. The key is used for sticky actions only.
 func (e Breakout) Step(key random.Key, s BreakoutState, action *graph.Array,
 	p BreakoutParams) (next BreakoutState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -79,14 +78,14 @@ func (e Breakout) Step(key random.Key, s BreakoutState, action *graph.Array,
 	y = y.Max(0)
 
 	brick := lineOf(s.Bricks, y).And(bit(x))
-	hit := roof.Not().And(some(brick))
+	hit := roof.Not().And(nonZero(brick))
 	breaks := hit.And(s.Strike.Not())
 	bricks := s.Bricks.Xor(when(breaks, line(y, brick)))
 	down = down.Xor(breaks)
 	y = graph.Select(breaks, s.BallY, y)
 
 	floor := hit.Not().And(y.Eq(side - 1))
-	bricks = bricks.Or(when(floor.And(some(graph.ReduceOr(bricks)).Not()), wall()))
+	bricks = bricks.Or(when(floor.And(nonZero(graph.ReduceOr(bricks)).Not()), wall()))
 	// The paddle sends the ball back the way it came if it is where the ball was, and on if it is where the ball comes.
 	back := floor.And(s.BallX.Eq(pos))
 	on := floor.And(back.Not()).And(x.Eq(pos))

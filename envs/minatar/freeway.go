@@ -12,12 +12,11 @@ import (
 func init() { envs.MustRegister(Freeway{}) }
 
 // Freeway is MinAtar's game of a chicken that crosses eight lanes of cars from the bottom to the top: each crossing
-// pays 1 and gives the cars new speeds and directions; who is run over starts again at the bottom. The chicken moves
-// every PlayerSpeed steps at most. Never terminated; truncated after 2,500 steps (where MinAtar says that the game is
-// over). There is no ramp of the difficulty. Equal to gymnax 1.0.1 and MinAtar.
+// pays 1 and gives the cars new speeds and directions. A chicken hit by a car starts again at the bottom. It can move
+// only every PlayerSpeed steps. Never terminated; truncated after 2,500 steps (MinAtar terminates there). The
+// difficulty is constant. Equal to gymnax 1.0.1 and MinAtar.
 //
-// Channels: chicken, cars, and for each speed, 1 to 5 steps for a cell, the place behind a car. Actions: stay, up,
-// down.
+// Channels: chicken, cars, and trails of the cars with each speed, 1 to 5 steps for a cell. Actions: stay, up, down.
 type Freeway struct{}
 
 // FreewayParams are scalars, Sticky of float32 and the others of int32.
@@ -27,7 +26,7 @@ type FreewayParams struct {
 	MaxSteps    *graph.Array `min:"1"`
 }
 
-// FreewayState is int32 scalars and vectors, the latter with one element for each of the lanes in the rows 1 to 8.
+// FreewayState is int32 scalars and vectors with one element for each of the lanes in rows 1 to 8.
 type FreewayState struct {
 	Pos        *graph.Array // row of the chicken
 	MoveTimer  *graph.Array // steps until it may move
@@ -85,8 +84,7 @@ func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
 	due := wait.Eq(0)
 	x := s.CarX.Add(graph.Select(due, graph.Select(speed.Gt(0), 1, -1), 0))
 	x = around(x)
-	// Who is run over goes to the last row, where there are no cars: so it does not matter which car is looked at
-	// first.
+	// A hit chicken goes to the last row, which has no cars. So the order of the cars does not matter.
 	over := s.CarX.Eq(chickenX).Or(x.Eq(chickenX))
 	hit := over.And(graph.Iota(lanes).Add(1).Eq(pos)).Any()
 
@@ -96,7 +94,7 @@ func (e Freeway) Step(key random.Key, s FreewayState, action *graph.Array,
 	return next, e.Observe(next, p), wins.Convert(graph.Float32), envs.False(), truncated
 }
 
-// around brings a column that is one step outside to the other side.
+// around wraps a column that is one step outside to the other side.
 func around(x *graph.Array) *graph.Array {
 	return graph.Select(x.Lt(0), side-1, graph.Select(x.Ge(side), 0, x))
 }
@@ -111,7 +109,7 @@ func (Freeway) Observe(s FreewayState, _ FreewayParams) *graph.Array {
 	return channels(grids...)
 }
 
-// street is the grid of one place in each lane whose what is the one that is asked for.
+// street is the grid of the cells x of the lanes where what equals the given value.
 func street(x, what *graph.Array, which int) *graph.Array {
 	x = graph.Select(what.Eq(which), x, -1)
 	return graph.Pad(x.Reshape(lanes, 1).Eq(columns()), false, []int{1, 0}, []int{1, 0})

@@ -1,12 +1,11 @@
-// Package minatar holds the five games of MinAtar: Young and Tian, "MinAtar: an Atari-inspired testbed for thorough and
-// reproducible reinforcement learning experiments" (2019). Each is played on a grid of 10 x 10 cells; an observation is
-// bool[10, 10, channels], row by row from the top. The actions are those that have an effect.
+// Package minatar has the five games of MinAtar: Young and Tian, "MinAtar: an Atari-inspired testbed for thorough and
+// reproducible reinforcement learning experiments" (2019). The world is a grid of 10 x 10 cells; an observation is
+// bool[10, 10, channels], row by row from the top. Each game has only the actions with an effect.
 //
-// They are equal to gymnax 1.0.1, which the comments of each compare with the paper's own program. Beyond gymnax there
-// are MinAtar's sticky actions: with probability Sticky the last action is played in place of the one given. Sticky is
-// 0 by default, as in gymnax; MinAtar's own default is 0.1.
+// The games equal gymnax 1.0.1; the comments list differences between gymnax and MinAtar. MinAtar's sticky actions,
+// which gymnax does not have, repeat the last action with probability Sticky. The default is 0; in MinAtar it is 0.1.
 //
-// Step beyond an episode's end is without meaning, but harmless. No return counts as solved.
+// Step after the end of an episode is meaningless, but harmless. There are no reward thresholds.
 package minatar
 
 import (
@@ -21,17 +20,17 @@ import (
 
 const side = 10
 
-// spec is what the five have in common.
+// spec is the Spec of a game.
 func spec(id string, channels, actions, steps int) envs.Spec {
 	return envs.Spec{ID: id, Observation: envs.Box{Low: []float64{0}, High: []float64{1}, Dims: []int{
 		side, side, channels}, DType: graph.Bool, MostlyZeros: true},
 		Action: envs.Discrete{N: actions}, MaxSteps: steps}
 }
 
-// stickyKey sets the draw for sticky actions apart from those that the rules make of the same key.
+// stickyKey makes the draw for sticky actions independent of the rules' draws from the same key.
 const stickyKey = 0x571c
 
-// played is the action that counts: with probability p the last one again.
+// played is the action to play: with probability p the last action again.
 func played(key random.Key, action, last, p *graph.Array) *graph.Array {
 	action = action.Convert(graph.Int32)
 	return graph.Select(random.Bernoulli(random.FoldIn(key, stickyKey), p), last, action)
@@ -50,44 +49,42 @@ func number(b *graph.Array) *graph.Array { return b.Convert(graph.Int32) }
 func rows() *graph.Array    { return graph.Iota(side).Reshape(side, 1) }
 func columns() *graph.Array { return graph.Iota(side).Reshape(1, side) }
 
-// cell is the grid that is true at one place, which may lie outside.
+// cell is the grid that is true only at one cell, which may be outside.
 func cell(y, x *graph.Array) *graph.Array {
 	return rows().Eq(y).And(columns().Eq(x))
 }
 
-// A set of cells is kept as i32[10], one number for each row, bit x of which is column x: what the rules ask of the
-// whole set takes ten steps of work then, and not a hundred.
+// A set of cells is i32[10], one number for each row; bit x is column x. Operations on sets take ten elements instead
+// of a hundred.
 
-// bit is the row with one cell; x may not be negative.
+// bit is the row with only cell x; x must not be negative.
 func bit(x *graph.Array) *graph.Array { return graph.ShiftLeft(1, x) }
 
-// line is the set that has the bits of one row, and nothing if y is outside.
+// line is the set with the given bits in row y; empty if y is outside.
 func line(y, bits *graph.Array) *graph.Array {
 	return graph.Select(graph.Iota(side).Eq(y), bits, 0)
 }
 
-// lineOf is one row of a set.
+// lineOf is row y of a set.
 func lineOf(set, y *graph.Array) *graph.Array {
 	return graph.ReduceOr(graph.Select(graph.Iota(side).Eq(y), set, 0))
 }
 
-// some tells whether any bit is set.
-func some(bits *graph.Array) *graph.Array { return bits.Ne(0) }
+// nonZero reports whether any bit is set.
+func nonZero(bits *graph.Array) *graph.Array { return bits.Ne(0) }
 
-// when is the bits where a condition holds, and none elsewhere.
+// when is bits where the condition holds, else 0.
 func when(b, bits *graph.Array) *graph.Array { return graph.Select(b, bits, graph.ZerosLike(bits)) }
 
 // grid is a set as bool[10, 10].
 func grid(set *graph.Array) *graph.Array {
-	return some(set.Reshape(side, 1).And(bit(columns())))
+	return nonZero(set.Reshape(side, 1).And(bit(columns())))
 }
 
-// channels makes an observation of grids.
-func channels(grids ...*graph.Array) *graph.Array {
-	return graph.Stack(grids, 2)
-}
+// channels stacks grids to an observation.
+func channels(grids ...*graph.Array) *graph.Array { return graph.Stack(grids, 2) }
 
-// settle computes values once that several parts of a step read (see graph.Once).
+// settle applies graph.Once to several variables.
 func settle(values ...**graph.Array) {
 	var in []*graph.Array
 	for _, v := range values {
@@ -98,17 +95,17 @@ func settle(values ...**graph.Array) {
 	}
 }
 
-// layer says how a channel is painted: as squares of a colour, whose side is a share of the cell's.
+// layer is how paint draws a channel: as squares of a colour.
 type layer struct {
 	channel int
 	colour  color.Color
-	size    float64
+	size    float64 // side of the squares, in cells
 }
 
 // paint draws the channels of an observation from above, later layers over earlier ones.
 func paint[S any](id string, state any, size image.Point, time func(S) *graph.Array, observe func(S) *graph.Array,
 	layers ...layer) (image.Image, error) {
-	// The time stands for the whole state: whether it is of one member, and has a value.
+	// Reading the time checks that the state is concrete and of one member.
 	if _, err := draw.Scalars(id, state, func(s S) []*graph.Array { return []*graph.Array{time(s)} }); err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func TestRamping(t *testing.T) {
 	}
 }
 
-// Of those who come when all slots are taken nothing is seen, and nobody who is there is lost.
+// New objects are lost if all slots are full; objects in slots are not lost.
 func TestSeaquestSlotsAreFull(t *testing.T) {
 	e := Seaquest{}
 	p := e.DefaultParams()

@@ -12,18 +12,18 @@ import (
 func init() { envs.MustRegister(Seaquest{}) }
 
 // Seaquest is MinAtar's game of a submarine that shoots fish and hostile submarines, at 1 each, and picks up divers, at
-// most six. Oxygen runs out under water and is filled up at the surface, where one diver leaves; if there are six, all
-// leave and pay up to 10, by the oxygen that is left. Terminated where a fish, a submarine or a bullet meets the
-// submarine, where the oxygen is used up, and where it comes up without divers; truncated after 1,000 steps. With
-// Ramping there are more and faster enemies each time it comes up.
+// most six. Oxygen decreases under water. At the surface it is refilled and one diver leaves; if there are six, all
+// leave and pay up to 10, in proportion to the remaining oxygen. Terminated if a fish, a submarine or a bullet hits the
+// submarine, if the oxygen is 0, or if it surfaces without divers; truncated after 1,000 steps. With Ramping there are
+// more and faster enemies after each surfacing.
 //
-// Equal to gymnax 1.0.1, which ends the game one step before MinAtar where the oxygen is used up. Where gymnax keeps
-// lists of up to 100 there are slots here, as many as the default parameters can fill: of those who come when all slots
-// are taken nothing is seen. Of several enemies in one cell a bullet hits the one in the first slot, in gymnax the
-// oldest.
+// Equal to gymnax 1.0.1, except for lists of objects. gymnax has lists of up to 100; here the number of slots is what
+// the default parameters can fill, and new objects are lost if all slots are full. If several enemies are in one cell,
+// a bullet hits the one in the first slot, in gymnax the oldest. gymnax ends the game without oxygen one step before
+// MinAtar.
 //
-// Channels: the submarine's front, its back, own bullets, the place behind all who swim, hostile bullets, fish, hostile
-// submarines, gauge of oxygen, gauge of divers on board, divers. Actions: stay, left, up, right, down, fire.
+// Channels: the submarine's front, its back, own bullets, trails, hostile bullets, fish, hostile submarines, gauge of
+// oxygen, gauge of divers on board, divers. Actions: stay, left, up, right, down, fire.
 type Seaquest struct{}
 
 // SeaquestParams are scalars: Sticky of float32, Ramping of bool, the others of int32.
@@ -41,25 +41,25 @@ type SeaquestParams struct {
 	MaxSteps          *graph.Array `min:"1"`
 }
 
-// SeaquestState is int32 scalars, where no other type is given, and slots: matrices with a column for each of those who
-// swim. Their first two rows are the column and the row of the grid (column -1: the slot is free), the third is 1 for
-// who swims to the right and 0 to the left, the fourth the steps until it moves.
+// SeaquestState is int32 scalars unless a comment gives another type. Slots are matrices with a column for each object.
+// Rows 0 and 1 are the object's column and row in the grid (column -1: the slot is free). Row 2 is 1 if it moves to the
+// right, else 0. Row 3 is the number of steps until it moves.
 type SeaquestState struct {
 	X, Y       *graph.Array // the submarine's front
 	Right      *graph.Array // bool: whether it looks to the right
 	Oxygen     *graph.Array
 	DiverCount *graph.Array // divers on board
-	Surface    *graph.Array // bool: whether it has come up and stayed
+	Surface    *graph.Array // bool: whether it has surfaced and stayed there
 	Friendly   *graph.Array // i32[3, 10]: own bullets, which move at each step
 	Hostile    *graph.Array // i32[3, 12]: the bullet of each hostile submarine
 	Fish       *graph.Array // i32[4, 24]
-	Subs       *graph.Array // i32[5, 12]: hostile submarines; the fifth row is the steps until one shoots
+	Subs       *graph.Array // i32[5, 12]: hostile submarines; row 4 is the number of steps until one shoots
 	Divers     *graph.Array // i32[4, 6]
 	SpawnSpeed *graph.Array
 	SpawnTimer *graph.Array
 	DiverTimer *graph.Array // steps until the next diver comes
 	MoveSpeed  *graph.Array
-	RampIndex  *graph.Array // how often the game has become harder
+	RampIndex  *graph.Array // number of increases of the difficulty
 	ShotTimer  *graph.Array
 	LastAction *graph.Array
 	Time       *graph.Array
@@ -99,7 +99,7 @@ func (e Seaquest) Reset(_ random.Key, p SeaquestParams) (SeaquestState, *graph.A
 	return s, e.Observe(s, p)
 }
 
-// swarm is slots, row by row.
+// swarm is the rows of slots.
 type swarm struct{ x, y, right, timer, shot *graph.Array }
 
 func swarmOf(a *graph.Array) (w swarm) {
@@ -120,7 +120,7 @@ func (w swarm) matrix() *graph.Array {
 	return graph.Stack(rows, 0)
 }
 
-// settled is w, computed once.
+// settled is graph.Once of w.
 func (w swarm) settled() swarm {
 	fields := []**graph.Array{}
 	for _, f := range []**graph.Array{&w.x, &w.y, &w.right, &w.timer, &w.shot} {
@@ -134,19 +134,19 @@ func (w swarm) settled() swarm {
 
 func (w swarm) there() *graph.Array { return w.x.Ge(0) }
 
-// at tells which of them are in a cell, and meets whether any is.
+// at is the mask of the slots in a cell; meets reports whether there is any.
 func (w swarm) at(x, y *graph.Array) *graph.Array {
 	return w.x.Eq(x).And(w.y.Eq(y))
 }
 func (w swarm) meets(x, y *graph.Array) *graph.Array { return w.at(x, y).Any() }
 
-// without frees the slots that are gone.
+// without frees the slots where the mask is true.
 func (w swarm) without(gone *graph.Array) swarm {
 	w.x = graph.Select(gone, -1, w.x)
 	return w
 }
 
-// with puts one into the first free slot, if there is one and it comes.
+// with puts an object into the first free slot, if there is one.
 func (w swarm) with(comes *graph.Array, one swarm) swarm {
 	slot := graph.Iota(w.x.Dim(0))
 	first := graph.Select(w.there(), w.x.Dim(0), slot).ReduceMin()
@@ -161,7 +161,8 @@ func (w swarm) with(comes *graph.Array, one swarm) swarm {
 		put(w.shot, one.shot)}.settled()
 }
 
-// moved moves those whose time has come, all if they have no timer; who leaves the grid is gone.
+// moved moves the objects whose timer is 0, or all if they have no timer. It frees the slots of objects outside the
+// grid.
 func (w swarm) moved(interval *graph.Array) swarm {
 	goes := w.there()
 	if w.timer != nil {
@@ -174,8 +175,8 @@ func (w swarm) moved(interval *graph.Array) swarm {
 	return w.settled()
 }
 
-// shot removes bullets with what they hit, and counts it. A bullet hits one target, the first in its cell; of several
-// bullets at one target the last is used up.
+// shot removes bullets and the targets that they hit, and counts the hits. A bullet hits the first target in its cell.
+// If several bullets hit one target, only the last bullet is removed.
 func shot(bullets, targets swarm) (b, t swarm, hits *graph.Array) {
 	nb, nt := bullets.x.Dim(0), targets.x.Dim(0)
 	bullet, target := graph.Iota(nb).Reshape(nb, 1), graph.Iota(nt).Reshape(1, nt)
@@ -192,7 +193,7 @@ func shot(bullets, targets swarm) (b, t swarm, hits *graph.Array) {
 	return bullets.without(used).settled(), targets.without(hit).settled(), number(hit).Sum()
 }
 
-// Step lets others come in, moves the submarine, then bullets, divers, hostile submarines, their bullets, fish.
+// Step spawns enemies and divers, then moves the submarine, bullets, divers, hostile submarines, their bullets, fish.
 func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array,
 	p SeaquestParams) (next SeaquestState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -206,7 +207,7 @@ func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array,
 	spawns, brings := s.SpawnTimer.Eq(0), s.DiverTimer.Eq(0)
 	enemy, isSub := drawEnemy(enemyKey)
 	enemy.timer, enemy.shot = s.MoveSpeed, p.EnemyShotInterval
-	against := func(w swarm) *graph.Array { // nobody comes where somebody swims the other way in the same row
+	against := func(w swarm) *graph.Array { // whether an enemy in the same row moves the other way: then none spawns
 		return w.there().And(w.y.Eq(enemy.y).And(w.right.Ne(enemy.right))).Any()
 	}
 	comes := spawns.And(against(fish).Or(against(subs)).Not())
@@ -266,8 +267,9 @@ func (e Seaquest) Step(key random.Key, s SeaquestState, action *graph.Array,
 
 func countDown(timer *graph.Array) *graph.Array { return timer.Sub(1).Max(0) }
 
-// breathe uses up or fills up the oxygen of s, the state after all moves, and makes the game harder at the surface. It
-// gives what the divers who leave pay, and whether the game is over: no oxygen, or no diver on board at the surface.
+// breathe decreases or refills the oxygen of s, the state after all moves, and increases the difficulty at the surface.
+// It returns the reward for leaving divers, and whether the game is over: no oxygen, or no diver on board at the
+// surface.
 func (s *SeaquestState) breathe(before SeaquestState, p SeaquestParams) (paid, over *graph.Array) {
 	under := s.Y.Gt(0)
 	surfaces := under.Not().And(before.Surface.Not())
@@ -276,7 +278,7 @@ func (s *SeaquestState) breathe(before SeaquestState, p SeaquestParams) (paid, o
 	full := s.DiverCount.Eq(onBoard)
 	paid = graph.Select(surfaces.And(full), graph.FloorDiv(before.Oxygen.Mul(10), p.MaxOxygen), 0)
 	over = before.Oxygen.Le(0).Or(surfaces.And(s.DiverCount.Eq(0)))
-	// With six on board one more leaves than there are: so it is in MinAtar, and the next diver is not counted.
+	// With six divers on board the count becomes -1, as in MinAtar, so that the next diver does not count.
 	s.DiverCount = graph.Select(surfaces, graph.Select(full, -1, s.DiverCount.Sub(1)), s.DiverCount)
 
 	harder := p.Ramping.And(surfaces).And(before.SpawnSpeed.Gt(1).Or(before.MoveSpeed.Gt(2)))
@@ -287,7 +289,7 @@ func (s *SeaquestState) breathe(before SeaquestState, p SeaquestParams) (paid, o
 	return paid, over
 }
 
-// pickUp takes divers in a cell on board, those in the first slots if there is not room for all.
+// pickUp takes the divers in a cell on board, in the order of the slots, up to the maximum.
 func pickUp(divers swarm, x, y, count *graph.Array) (swarm, *graph.Array) {
 	here := divers.at(x, y)
 	slot := graph.Iota(diverSlots)
@@ -296,33 +298,33 @@ func pickUp(divers swarm, x, y, count *graph.Array) (swarm, *graph.Array) {
 	return divers.without(taken).settled(), count.Add(number(taken).Sum())
 }
 
-// drawEnemy draws who comes from where.
+// drawEnemy draws the kind and start of an enemy.
 func drawEnemy(key random.Key) (one swarm, isSub *graph.Array) {
 	kind, row := random.Split2(key)
 	v := graph.Unstack(random.Uniform(kind, graph.ShapeOf(graph.Float32, 2), 0, 1), 0)
 	return newcomer(v[0].Lt(.5), row), v[1].Lt(float32(1) / 3)
 }
 
-// drawDiver draws where a diver comes from.
+// drawDiver draws the start of a diver.
 func drawDiver(key random.Key) swarm {
 	direction, row := random.Split2(key)
 	return newcomer(random.Bernoulli(direction, .5), row)
 }
 
-// newcomer comes from the left if it swims to the right, in a row drawn from the key.
+// newcomer starts on the left if it moves to the right, in a row drawn from the key.
 func newcomer(right *graph.Array, key random.Key) swarm {
 	return swarm{x: graph.Select(right, 0, side-1), y: random.Randint(key, graph.ShapeOf(graph.Int32), 1, side-1),
 		right: number(right)}
 }
 
-// set is where they are, or behind them, as a set of cells.
+// set is the set of their cells, or of the cells behind them.
 func (w swarm) set(behind bool) *graph.Array {
 	n := w.x.Dim(0)
 	x := w.x.Add(1)
 	if behind {
 		x = x.Sub(w.right.Mul(2).Sub(1))
 	}
-	// A bit more on the right: who is behind may be outside.
+	// One bit more on the right: cells behind may be outside.
 	bits := graph.ShiftRightLogical(graph.Select(w.there(), bit(x), 0), 1)
 	here := w.y.Reshape(n, 1).Eq(columns())
 	set := graph.ReduceOr(graph.Select(here, bits.Reshape(n, 1).BroadcastTo(n, side), 0), 0)

@@ -12,11 +12,11 @@ import (
 func init() { envs.MustRegister(SpaceInvaders{}) }
 
 // SpaceInvaders is MinAtar's game of a cannon at the bottom that shoots at aliens, at 1 each, while they walk from side
-// to side, come down a row at each side, and shoot back. The fewer they are the faster they walk. Where all are gone
-// there come 24 new ones, faster than the last with Ramping. Terminated where an alien or a bullet hits the cannon, or
-// aliens in the last row would have to come down; truncated after 1,000 steps. Equal to gymnax 1.0.1 and MinAtar.
+// to side, come down a row at each side, and shoot back. The fewer aliens there are, the faster they walk. After the
+// last one 24 new aliens come, faster than before with Ramping. Terminated if an alien or a bullet hits the cannon, or
+// if aliens in the last row would have to come down; truncated after 1,000 steps. Equal to gymnax 1.0.1 and MinAtar.
 //
-// Channels: cannon, aliens, aliens if they walk to the left, and to the right, own bullets, the aliens' bullets.
+// Channels: cannon, aliens, aliens walking to the left, aliens walking to the right, own bullets, the aliens' bullets.
 // Actions: stay, left, right, fire.
 type SpaceInvaders struct{}
 
@@ -41,7 +41,7 @@ type SpaceInvadersState struct {
 	MoveTimer         *graph.Array // steps until the aliens move
 	AlienShotTimer    *graph.Array
 	ShotTimer         *graph.Array
-	RampIndex         *graph.Array // how often a wave was faster
+	RampIndex         *graph.Array // number of faster waves
 	LastAction        *graph.Array
 	Time              *graph.Array
 }
@@ -70,7 +70,7 @@ func (e SpaceInvaders) Reset(_ random.Key, p SpaceInvadersParams) (SpaceInvaders
 // wave is four rows of six aliens.
 func wave() *graph.Array { return graph.Select(graph.Iota(side).Lt(4), 0b11111100, 0) }
 
-// raised and lowered are a set moved by a row; what leaves the grid is gone.
+// raised and lowered move a set by a row; cells that leave the grid are lost.
 func raised(set *graph.Array) *graph.Array {
 	return graph.Pad(graph.SliceAxis(set, 0, 1, side), 0, []int{0}, []int{1})
 }
@@ -79,8 +79,7 @@ func lowered(set *graph.Array) *graph.Array {
 	return graph.Pad(graph.SliceAxis(set, 0, 0, side-1), 0, []int{1}, []int{0})
 }
 
-// Step moves the cannon and the bullets, then the aliens, then lets these shoot. The key is used for sticky actions
-// alone.
+// Step moves the cannon and the bullets, then the aliens, which then shoot. The key is used for sticky actions only.
 func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.Array,
 	p SpaceInvadersParams) (next SpaceInvadersState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -99,15 +98,15 @@ func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.
 	moveTimer := graph.Select(due, graph.PopCount(s.Aliens).Sum().Min(s.MoveInterval), s.MoveTimer)
 	left := s.AlienDir.Lt(0)
 	edge := graph.Select(left, 1, 1<<(side-1))
-	turns := due.And(some(graph.ReduceOr(s.Aliens).And(edge)))
+	turns := due.And(nonZero(graph.ReduceOr(s.Aliens).And(edge)))
 	next.AlienDir = graph.Select(turns, s.AlienDir.Neg(), s.AlienDir)
-	// Nobody is at the side that all walk to, as they would turn there. Those who come down from the last row are at
-	// the top again, as in MinAtar, but the game is over.
+	// No alien is at the side to which they walk, because they would have turned. Aliens that come down from the last
+	// row appear at the top, as in MinAtar, but the game is over.
 	walked := graph.Select(left, graph.ShiftRightLogical(s.Aliens, 1), graph.ShiftLeft(s.Aliens, 1))
 	aliens := graph.Select(due, graph.Select(turns, graph.Roll(s.Aliens, 1, 0), walked), s.Aliens)
-	lands := turns.And(some(last(s.Aliens)))
-	// Whatever is in the cannon's cell hit it: a bullet, an alien before or after its move.
-	hit := some(bit(next.Pos).And(last(hostile).Or(last(s.Aliens).Or(last(aliens)))))
+	lands := turns.And(nonZero(last(s.Aliens)))
+	// A bullet, or an alien before or after its move, in the cannon's cell hits it.
+	hit := nonZero(bit(next.Pos).And(last(hostile).Or(last(s.Aliens).Or(last(aliens)))))
 
 	settle(&friendly, &hostile, &aliens)
 
@@ -115,9 +114,9 @@ func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.
 	shoots := s.AlienShotTimer.Eq(0)
 	x := graph.Iota(side)
 	distance := x.Sub(next.Pos).Abs().Mul(side).Add(x)
-	nearest := graph.Select(some(graph.ReduceOr(aliens).And(bit(x))), distance, side*side).ReduceMin()
+	nearest := graph.Select(nonZero(graph.ReduceOr(aliens).And(bit(x))), distance, side*side).ReduceMin()
 	column := bit(nearest.Rem(side))
-	lowest := graph.Select(some(aliens.And(column)), graph.Iota(side), -1).ReduceMax()
+	lowest := graph.Select(nonZero(aliens.And(column)), graph.Iota(side), -1).ReduceMax()
 	hostile = hostile.Or(when(shoots, line(lowest, column)))
 
 	killed := aliens.And(friendly)
@@ -127,7 +126,7 @@ func (e SpaceInvaders) Step(key random.Key, s SpaceInvadersState, action *graph.
 	next.MoveTimer = moveTimer.Sub(1)
 	next.AlienShotTimer = graph.Select(shoots, p.ShotInterval, s.AlienShotTimer).Sub(1)
 	settle(&aliens)
-	cleared := some(graph.ReduceOr(aliens)).Not()
+	cleared := nonZero(graph.ReduceOr(aliens)).Not()
 	faster := number(cleared.And(p.Ramping.And(s.MoveInterval.Gt(6))))
 	next.MoveInterval, next.RampIndex = s.MoveInterval.Sub(faster), s.RampIndex.Add(faster)
 	next.Aliens = aliens.Or(when(cleared, wave()))

@@ -11,13 +11,12 @@ import (
 
 func init() { envs.MustRegister(BernoulliBandit{}) }
 
-// BernoulliBandit has two arms, of which one pays 1 with probability RewardProb and the other with 1 - RewardProb;
-// which is which is drawn for each episode and to be found out by playing: Wang et al., "Learning to reinforcement
-// learn" (2016). Never terminated; truncated after 100 steps. The better arm alone gives 90 on average, a coin 50.
+// BernoulliBandit has two arms. One pays 1 with probability RewardProb, the other with probability 1 - RewardProb;
+// Reset draws which one (Wang et al., "Learning to reinforcement learn", 2016). Never terminated; truncated after 100
+// steps. The better arm gives 90 on average, a random choice 50.
 //
-// Observation f32[4]: the last reward, the last action one-hot (the first before any was played), and the time from -1
-// to
-// 1. Equal to gymnax 1.0.1.
+// Observation f32[4]: the last reward, the last action one-hot (action 0 before the first step), and the time from -1
+// to 1. Equal to gymnax 1.0.1.
 type BernoulliBandit struct{}
 
 // BernoulliBanditParams are scalars, RewardProb of float32 and MaxSteps of int32.
@@ -26,14 +25,13 @@ type BernoulliBanditParams struct {
 	MaxSteps   *graph.Array `min:"1"`
 }
 
-// BernoulliBanditState is int32 scalars, but for First, the float32 probability of the first arm.
+// BernoulliBanditState is int32 scalars, except First, the float32 probability of the first arm.
 type BernoulliBanditState struct{ First, LastAction, LastReward, Time *graph.Array }
 
 // Spec of BernoulliBandit-misc-v1.
 func (BernoulliBandit) Spec() envs.Spec {
-	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{
-		1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32},
-		Action: envs.Discrete{N: 2}, MaxSteps: 100}
+	box := envs.Box{Low: []float64{0, 0, 0, -1}, High: []float64{1, 1, 1, 1}, Dims: []int{4}, DType: graph.Float32}
+	return envs.Spec{ID: "BernoulliBandit-misc-v1", Observation: box, Action: envs.Discrete{N: 2}, MaxSteps: 100}
 }
 
 // DefaultParams of BernoulliBandit-misc-v1.
@@ -41,7 +39,7 @@ func (BernoulliBandit) DefaultParams() BernoulliBanditParams {
 	return BernoulliBanditParams{RewardProb: graph.Scalar(.1), MaxSteps: envs.Steps(100)}
 }
 
-// Reset draws which arm is the better one.
+// Reset draws the better arm.
 func (e BernoulliBandit) Reset(key random.Key, p BernoulliBanditParams) (BernoulliBanditState, *graph.Array) {
 	second := random.Randint(key, graph.ShapeOf(graph.Int32, 1), 0, 2).Index(0).Eq(1)
 	s := BernoulliBanditState{First: graph.Select(second, graph.Sub(1, p.RewardProb), p.RewardProb),
@@ -59,14 +57,15 @@ func (e BernoulliBandit) Step(key random.Key, s BernoulliBanditState, action *gr
 	return next, e.Observe(next, p), float(won), envs.False(), truncated
 }
 
-// Observe gives what was played last, and the time.
+// Observe is the last reward, the last action and the time.
 func (BernoulliBandit) Observe(s BernoulliBanditState, p BernoulliBanditParams) *graph.Array {
 	time := graph.Mul(2, float(s.Time)).Div(float(p.MaxSteps)).Sub(1)
 	return graph.Stack([]*graph.Array{float(s.LastReward), float(s.LastAction.Eq(0)),
 		float(s.LastAction.Eq(1)), time}, 0)
 }
 
-// Draw paints both arms as high as they pay, and a ring of wood around the one that was played last, filled if it paid.
+// Draw paints both arms as bars with the height of their probabilities, and a ring of wood around the last one played,
+// filled if it paid.
 func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s BernoulliBanditState) []*graph.Array {
 		return []*graph.Array{s.First, s.LastAction, s.LastReward}
@@ -80,7 +79,7 @@ func (e BernoulliBandit) Draw(state any, size image.Point) (image.Image, error) 
 	}
 	for i, probability := range []float64{v[0], 1 - v[0]} {
 		x := .5 + float64(i)
-		c.Rectangle(either(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
+		c.Rectangle(qualityColour(probability > .5), draw.At(x-.25, 0), draw.At(x+.25, min(max(probability, 0), 1)))
 		if int(v[1]) == i {
 			c.Disc(draw.Wood, draw.At(x, -.2), .12)
 			if v[2] == 0 {

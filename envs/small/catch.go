@@ -11,12 +11,12 @@ import (
 
 func init() { envs.MustRegister(Catch{}) }
 
-// Catch is a ball that falls through a grid of 10 rows and 5 columns onto a row where a paddle moves left (action 0),
-// stays (1) or moves right (2). The ninth step brings the ball down: it pays 1 if the paddle is there and -1 if not,
-// and terminates. Truncated after 1,000 steps, which no episode has.
+// Catch is a ball that falls through a grid of 10 rows and 5 columns. A paddle in the last row moves left (action 0),
+// stays (1) or moves right (2). In the ninth step the ball reaches the last row: reward 1 if the paddle is there, else
+// -1, and the episode terminates. The limit of 1,000 steps is never reached.
 //
-// Observation f32[10, 5]: ones where ball and paddle are. Equal to gymnax 1.0.1 up to the end of an episode, after
-// which the ball of gymnax starts again at the top even where nobody resets.
+// Observation f32[10, 5]: ones at the ball and the paddle. Equal to gymnax 1.0.1 until the end of an episode; after it
+// the ball of gymnax starts again at the top without a reset.
 type Catch struct{}
 
 // CatchParams is an int32 scalar.
@@ -56,7 +56,7 @@ func (e Catch) Step(_ random.Key, s CatchState, action *graph.Array,
 	return next, e.Observe(next, p), graph.Select(down, sign(next.PaddleX.Eq(s.BallX)), 0.), down, truncated
 }
 
-// Observe shows ball and paddle.
+// Observe is the grid with ball and paddle.
 func (Catch) Observe(s CatchState, _ CatchParams) *graph.Array {
 	return float(cell(s.BallY, s.BallX, catchRows, catchColumns).Or(cell(envs.Steps(catchRows-1), s.PaddleX,
 		catchRows, catchColumns)))

@@ -11,26 +11,26 @@ import (
 
 func init() { envs.MustRegister(DeepSea{}) }
 
-// DeepSea is a dive through 8 rows of 8 columns, a row at each step, from the left end of the first: the treasure, 1,
-// is at the right end of the last, and each step to the right costs MoveCost / 8. Who explores at random finds it once
-// in 256 dives, and all that is paid on the way tells to keep left. Which of the two actions goes right differs from
-// cell to cell, always in the same way by default. Terminated and truncated after 8 steps. The best return is 0.99, of
-// who never goes right 0.
+// DeepSea is a dive through 8 rows of 8 columns, one row a step, from the left end of the first row. The treasure, a
+// reward of 1, is at the right end of the last row. Each step to the right costs MoveCost / 8. A random policy finds
+// the treasure once in 256 dives, and all other rewards favour going left. The action that goes right differs between
+// cells; by default it is the same in all episodes. Terminated and truncated after 8 steps. The best return is 0.99;
+// always going left gives 0.
 //
-// Observation f32[8, 8]: a one where the diver is, nothing behind the last row. Equal to gymnax 1.0.1.
+// Observation f32[8, 8]: a one at the diver; zeros after the last row. Equal to gymnax 1.0.1.
 type DeepSea struct{}
 
 // DeepSeaParams are scalars: bools, MoveCost of float32, MaxSteps of int32.
 type DeepSeaParams struct {
-	// if not, steps to the right fail with probability 1/8, and at both ends of the last row normal noise is paid
+	// false: steps to the right fail with probability 1/8, and rewards at both ends of the last row have normal noise
 	Deterministic    *graph.Array
 	SampleMapping    *graph.Array // draw the actions' meaning for each episode
-	RandomizeActions *graph.Array // if not, and not drawn, action 1 goes right everywhere
+	RandomizeActions *graph.Array // false, without SampleMapping: action 1 goes right everywhere
 	MoveCost         *graph.Array `min:"0"` // of 8 steps to the right
 	MaxSteps         *graph.Array `min:"1"`
 }
 
-// DeepSeaState is int32 scalars and the action that goes right in each cell, i32[8, 8].
+// DeepSeaState is int32 scalars and Mapping, the action that goes right in each cell, i32[8, 8].
 type DeepSeaState struct{ Row, Column, Mapping, Time *graph.Array }
 
 const seaSize = 8
@@ -55,7 +55,7 @@ func (e DeepSea) Reset(key random.Key, p DeepSeaParams) (DeepSeaState, *graph.Ar
 	return s, e.Observe(s, p)
 }
 
-// Step dives a row deeper. The key is used where the dive is not deterministic.
+// Step dives a row deeper. The key is used if the dive is not deterministic.
 func (e DeepSea) Step(key random.Key, s DeepSeaState, action *graph.Array,
 	p DeepSeaParams) (next DeepSeaState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -78,7 +78,7 @@ func (e DeepSea) Step(key random.Key, s DeepSeaState, action *graph.Array,
 	return next, e.Observe(next, p), reward, next.Row.Eq(seaSize), truncated
 }
 
-// Observe shows the diver.
+// Observe is the grid with the diver.
 func (DeepSea) Observe(s DeepSeaState, _ DeepSeaParams) *graph.Array {
 	return float(cell(s.Row, s.Column, seaSize, seaSize))
 }

@@ -11,13 +11,14 @@ import (
 
 func init() { envs.MustRegister(DiscountingChain{}) }
 
-// DiscountingChain asks once which of five chains to follow: the first action alone decides. Chain i pays once, after
-// RewardSteps[i] steps: OptimalReturn if it is the best, else 1. Never terminated; truncated after 100 steps.
+// DiscountingChain is a choice between five chains by the first action; later actions have no effect. Chain i pays
+// once, after RewardSteps[i] steps: OptimalReturn if it is the best chain, else 1. Never terminated; truncated after
+// 100 steps.
 //
 // Observation f32[2]: the chain, -1 before the first step, and time / MaxSteps. Equal to gymnax 1.0.1.
 type DiscountingChain struct{}
 
-// DiscountingChainParams are int32 scalars, where no other type is given.
+// DiscountingChainParams are int32 scalars unless a comment gives another type.
 type DiscountingChainParams struct {
 	RewardSteps   *graph.Array // i32[5]
 	OptimalReturn *graph.Array // float32 scalar
@@ -61,13 +62,13 @@ func (e DiscountingChain) Step(_ random.Key, s DiscountingChainState, action *gr
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
 
-// Observe gives the state.
+// Observe is the chain and the time.
 func (DiscountingChain) Observe(s DiscountingChainState, p DiscountingChainParams) *graph.Array {
 	return graph.Stack([]*graph.Array{float(s.Context), float(s.Time).Div(float(p.MaxSteps))}, 0)
 }
 
-// Draw paints the five chains of the default parameters, as long as the steps until they pay on a scale of roots, and
-// how far the one that was chosen is played.
+// Draw paints the five chains of the default parameters and the progress on the chosen one. The length of a chain is
+// the square root of its number of steps.
 func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s DiscountingChainState) []*graph.Array {
 		return []*graph.Array{s.Context, s.Time}
@@ -82,7 +83,7 @@ func (e DiscountingChain) Draw(state any, size image.Point) (image.Image, error)
 	for i, length := range []float64{1, 1.7, 3.2, 5.5, 10} {
 		y := 5 - float64(i)
 		c.Line(draw.Steel, draw.At(0, y), draw.At(length, y), .06)
-		c.Disc(either(i == 0), draw.At(length, y), .25)
+		c.Disc(qualityColour(i == 0), draw.At(length, y), .25)
 		if int(v[0]) == i {
 			c.Disc(draw.Ink, draw.At(min(root(v[1]), 10), y), .3)
 		}

@@ -12,9 +12,9 @@ import (
 
 func init() { envs.MustRegister(FourRooms{}) }
 
-// FourRooms is a walk through four rooms with doors between them to a goal: Sutton, Precup and Singh, "Between MDPs and
-// semi-MDPs" (1999). The actions go up, right, down, left; each fails with probability FailProb and then goes one of
-// the other ways. The goal pays 1 and terminates; truncated after 500 steps.
+// FourRooms is a walk to a goal through four rooms with doors between them: Sutton, Precup and Singh, "Between MDPs and
+// semi-MDPs" (1999). The actions are up, right, down, left. With probability FailProb an action fails and another
+// direction is taken. The goal pays 1 and terminates; truncated after 500 steps.
 //
 // Observation f32[4]: row and column of the walker and of the goal, from 1 to 11. Equal to gymnax 1.0.1.
 type FourRooms struct{}
@@ -22,8 +22,8 @@ type FourRooms struct{}
 // FourRoomsParams are scalars: FailProb of float32, MaxSteps of int32, the others of bool.
 type FourRoomsParams struct {
 	FailProb    *graph.Array `min:"0" max:"1"`
-	RandomStart *graph.Array // draw the walker's place for each episode; else it is row 4, column 1
-	RandomGoal  *graph.Array // draw the goal; else it is row 8, column 9
+	RandomStart *graph.Array // draw the walker's position for each episode; false: row 4, column 1
+	RandomGoal  *graph.Array // draw the goal; false: row 8, column 9
 	MaxSteps    *graph.Array `min:"1"`
 }
 
@@ -46,7 +46,7 @@ var rooms = []string{
 	"#############",
 }
 
-// roomCells are the free cells, row by row, and roomRows the same as numbers, bit x of which is column x.
+// roomCells are the free cells, row by row. roomRows has the same cells as one number a row; bit x is column x.
 var roomCells, roomRows = func() (cells [2][]int32, rows []int32) {
 	for y, line := range rooms {
 		var bits int32
@@ -72,20 +72,20 @@ func (FourRooms) DefaultParams() FourRoomsParams {
 		MaxSteps: envs.Steps(500)}
 }
 
-// Reset places the walker and the goal. A walker that would stand on the goal stands in the last cell.
+// Reset places the walker and the goal. If the walker's cell is the goal, it starts in the last cell.
 func (e FourRooms) Reset(key random.Key, p FourRoomsParams) (FourRoomsState, *graph.Array) {
 	goalKey, startKey := random.Split2(key)
 	n := len(roomCells[0])
 	scalar := graph.ShapeOf(graph.Int32)
-	place := func(i *graph.Array) (y, x *graph.Array) {
+	position := func(i *graph.Array) (y, x *graph.Array) {
 		here := graph.Iota(n).Eq(i)
 		at := func(v []int32) *graph.Array { return graph.Select(here, graph.Int32s(v), 0).Sum() }
 		return at(roomCells[0]), at(roomCells[1])
 	}
 	s := FourRoomsState{Time: envs.Steps(0)}
-	y, x := place(random.Randint(goalKey, scalar, 0, n))
+	y, x := position(random.Randint(goalKey, scalar, 0, n))
 	s.GoalY, s.GoalX = graph.Select(p.RandomGoal, y, 8), graph.Select(p.RandomGoal, x, 9)
-	y, x = place(random.Randint(startKey, scalar, 0, n-1))
+	y, x = position(random.Randint(startKey, scalar, 0, n-1))
 	taken := y.Eq(s.GoalY).And(x.Eq(s.GoalX))
 	last := func(v []int32) int { return int(v[n-1]) }
 	s.Y = graph.Select(p.RandomStart, graph.Select(taken, last(roomCells[0]), y), 4)
@@ -93,15 +93,15 @@ func (e FourRooms) Reset(key random.Key, p FourRoomsParams) (FourRoomsState, *gr
 	return s, e.Observe(s, p)
 }
 
-// Step goes one cell, unless a wall is there.
+// Step moves the walker one cell, unless there is a wall.
 func (e FourRooms) Step(key random.Key, s FourRoomsState, action *graph.Array,
 	p FourRoomsParams) (next FourRoomsState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
-	fails, other := random.Split2(key)
-	// Of four ways drawn at random one is that of the action.
-	lost := random.Uniform(fails, graph.ShapeOf(graph.Float32), 0, 1).Lt(p.FailProb.Mul(4. / 3))
-	way := graph.Select(lost, envs.Discrete{N: 4}.Sample(other), action.Convert(graph.Int32))
-	is := func(i int) *graph.Array { return number(way.Eq(i)) }
+	failKey, directionKey := random.Split2(key)
+	// A quarter of the random directions equal the action: hence 4/3.
+	fails := random.Uniform(failKey, graph.ShapeOf(graph.Float32), 0, 1).Lt(p.FailProb.Mul(4. / 3))
+	direction := graph.Select(fails, envs.Discrete{N: 4}.Sample(directionKey), action.Convert(graph.Int32))
+	is := func(i int) *graph.Array { return number(direction.Eq(i)) }
 	y := s.Y.Add(is(2).Sub(is(0)))
 	x := s.X.Add(is(1).Sub(is(3)))
 	row := graph.Select(graph.Iota(len(roomRows)).Eq(y), graph.Int32s(roomRows), 0).Sum()
@@ -113,7 +113,7 @@ func (e FourRooms) Step(key random.Key, s FourRoomsState, action *graph.Array,
 	return next, e.Observe(next, p), float(found), found, truncated
 }
 
-// Observe gives the two places.
+// Observe is the positions of the walker and the goal.
 func (FourRooms) Observe(s FourRoomsState, _ FourRoomsParams) *graph.Array {
 	return float(graph.Stack([]*graph.Array{s.Y, s.X, s.GoalY, s.GoalX}, 0))
 }
@@ -142,5 +142,5 @@ func (e FourRooms) Draw(state any, size image.Point) (image.Image, error) {
 	return b.Image(), nil
 }
 
-// root is the square root, 0 of what is negative.
+// root is the square root of max(x, 0).
 func root(x float64) float64 { return math.Sqrt(max(x, 0)) }

@@ -11,13 +11,13 @@ import (
 
 func init() { envs.MustRegister(MemoryChain{}) }
 
-// MemoryChain shows a bit at the start and asks for it MemoryLength steps later: the last action of an episode pays 1
-// if it is the bit and -1 if not. Nothing else is paid, and terminates with it. Truncated after 1,000 steps, which no
-// episode of the default length has. Who has no memory gets 0 on average, who remembers 1.
+// MemoryChain shows a bit at the start and asks for it MemoryLength steps later. The last action of an episode gives 1
+// if it equals the bit, else -1, and terminates; all other rewards are 0. The limit of 1,000 steps is not reached with
+// the default length. The mean return is 0 without memory and 1 with memory.
 //
-// Observation f32[3]: 1 - time / MemoryLength, 0 (of several bits, the one that is asked for), and the bit as -1 or 1,
-// 0 when it is not shown. Equal to gymnax 1.0.1, where the bit is seen twice, from Reset and from the first step, and
-// an episode has one step more than in bsuite.
+// Observation f32[3]: 1 - time / MemoryLength, 0 (in bsuite, the index of the bit to recall), and the bit as -1 or 1,
+// or 0 when it is not shown. Equal to gymnax 1.0.1, where Reset and the first step show the bit and an episode has one
+// step more than in bsuite.
 type MemoryChain struct{}
 
 // MemoryChainParams are int32 scalars.
@@ -48,7 +48,7 @@ func (e MemoryChain) Reset(key random.Key, p MemoryChainParams) (MemoryChainStat
 	return s, e.Observe(s, p)
 }
 
-// Step compares the action with the bit once the time has come. The key is not used.
+// Step compares the action with the bit in the last step. The key is not used.
 func (e MemoryChain) Step(_ random.Key, s MemoryChainState, action *graph.Array,
 	p MemoryChainParams) (next MemoryChainState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -58,7 +58,7 @@ func (e MemoryChain) Step(_ random.Key, s MemoryChainState, action *graph.Array,
 	return next, e.Observe(next, p), reward, s.Time.Eq(p.MemoryLength), truncated
 }
 
-// Observe shows the time before the last step.
+// Observe is the remaining time and the bit.
 func (MemoryChain) Observe(s MemoryChainState, p MemoryChainParams) *graph.Array {
 	time := s.Time.Sub(1).Max(0)
 	left := graph.Sub(1, float(time).Div(float(p.MemoryLength)))
@@ -66,7 +66,7 @@ func (MemoryChain) Observe(s MemoryChainState, p MemoryChainParams) *graph.Array
 		sign(s.Context.Eq(1)), 0.)}, 0)
 }
 
-// Draw paints the steps, of the default length, and over the first the bit: a blue disc for 1, a red one for 0.
+// Draw paints a chain of the default length, and the bit over the first step: a blue disc for 1, a red one for 0.
 func (e MemoryChain) Draw(state any, size image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s MemoryChainState) []*graph.Array {
 		return []*graph.Array{s.Context, s.Time}
@@ -78,6 +78,6 @@ func (e MemoryChain) Draw(state any, size image.Point) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Disc(either(v[0] == 1), draw.At(0, 1.5), .6)
+	c.Disc(qualityColour(v[0] == 1), draw.At(0, 1.5), .6)
 	return c.Image(), nil
 }

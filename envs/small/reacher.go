@@ -12,12 +12,12 @@ import (
 
 func init() { envs.MustRegister(Reacher{}) }
 
-// Reacher turns the joints of an arm of two links, each 1 long, so that its end comes to a goal: torques f32[2] in [-1,
-// 1] accelerate the joints' angles, which count from the same axis each, without gravity, friction or inertia. A step
-// of 50 ms pays exp(-distance²). Never terminated; truncated after 100 steps. It is the Reacher of gymnax 1.0.1, with
-// nothing of that of MuJoCo but the name; like gymnax it does not clip the action.
+// Reacher moves the tip of an arm with two links of length 1 to a goal. The action f32[2] in [-1, 1] is the joints'
+// angular acceleration, without gravity, friction or inertia; both angles are relative to the same axis. A step of 50
+// ms pays exp(-distance²). Never terminated; truncated after 100 steps. It equals Reacher in gymnax 1.0.1, which is not
+// MuJoCo's Reacher and does not clip the action.
 //
-// Observation f32[8]: cosines, sines and velocities of both joints, and the goal's place.
+// Observation f32[8]: cosines, sines and velocities of both joints, and the goal's position.
 type Reacher struct{}
 
 // ReacherParams are float32 scalars; MaxSteps is an int32 scalar.
@@ -65,7 +65,7 @@ func (e Reacher) Step(_ random.Key, s ReacherState, action *graph.Array,
 	return next, e.Observe(next, p), reward, envs.False(), truncated
 }
 
-// Observe gives the arm and the goal.
+// Observe is the arm and the goal.
 func (Reacher) Observe(s ReacherState, _ ReacherParams) *graph.Array {
 	sin, cos := envs.SinCos(s.Angles)
 	return graph.Concatenate(0, cos, sin, s.AngleVels, s.Goal)

@@ -1,10 +1,10 @@
-// Package small holds small environments that each ask one thing of a learner: to remember (MemoryChain, TMaze), to
-// assign credit (UmbrellaChain, DiscountingChain), to explore (DeepSea, FourRooms), to learn within an episode
-// (BernoulliBandit), to steer (Catch, Reacher, Swimmer). Those whose IDs end in bsuite are of Osband et al., "Behaviour
-// suite for reinforcement learning" (2020).
+// Package small has small environments that each test one ability: memory (MemoryChain, TMaze), credit assignment
+// (UmbrellaChain, DiscountingChain), exploration (DeepSea, FourRooms), learning within an episode (BernoulliBandit),
+// control (Catch, Reacher, Swimmer). IDs that end in bsuite are from Osband et al., "Behaviour suite for reinforcement
+// learning" (2020).
 //
-// All but the T-maze are equal to gymnax 1.0.1, of which they have the names; the comments say where gymnax differs
-// from where it has them from. No return counts as solved, unless the comment names one.
+// All except the T-maze equal the environments of the same name in gymnax 1.0.1. The comments list differences between
+// gymnax and its sources. There is no reward threshold unless a comment gives one.
 package small
 
 import (
@@ -16,7 +16,7 @@ import (
 	"xlarun/graph"
 )
 
-// box is a float32 space of so many elements, all within the same bounds.
+// box is a float32 space with the same bounds for all elements.
 func box(low, high float64, dims ...int) envs.Box {
 	return envs.Box{Low: []float64{low}, High: []float64{high}, Dims: dims, DType: graph.Float32}
 }
@@ -24,18 +24,18 @@ func box(low, high float64, dims ...int) envs.Box {
 // number is 1 for true and 0 for false.
 func number(b *graph.Array) *graph.Array { return b.Convert(graph.Int32) }
 
-// float is a number or a bool as float32.
+// float converts a number or bool to float32.
 func float(x *graph.Array) *graph.Array { return x.Convert(graph.Float32) }
 
 // sign is 1 for true and -1 for false.
 func sign(b *graph.Array) *graph.Array { return graph.Select(b, 1., -1.) }
 
-// cell is the grid bool[rows, columns] that is true at one place, which may lie outside.
+// cell is the grid bool[rows, columns] that is true only at (y, x), which may be outside.
 func cell(y, x *graph.Array, rows, columns int) *graph.Array {
 	return graph.Iota(rows).Reshape(rows, 1).Eq(y).And(graph.Iota(columns).Reshape(1, columns).Eq(x))
 }
 
-// yes is the bool scalar that is true.
+// yes is the bool scalar true.
 func yes() *graph.Array { return envs.False().Not() }
 
 // board is a canvas of cells, row 0 at the top.
@@ -57,7 +57,7 @@ func newBoard(size image.Point, rows, columns int) (board, error) {
 // middle of a cell.
 func (b board) middle(y, x float64) draw.Point { return draw.At(x+.5, float64(b.rows)-y-.5) }
 
-// fill paints a cell to a share of its width.
+// fill paints a square in a cell; share is its side.
 func (b board) fill(colour color.Color, y, x, share float64) {
 	m := b.middle(y, x)
 	b.Rectangle(colour, draw.At(m.X-share/2, m.Y-share/2), draw.At(m.X+share/2, m.Y+share/2))
@@ -66,7 +66,7 @@ func (b board) fill(colour color.Color, y, x, share float64) {
 // dot paints a disc in a cell.
 func (b board) dot(colour color.Color, y, x, radius float64) { b.Disc(colour, b.middle(y, x), radius) }
 
-// chain is a canvas with n steps in a row, those that were played filled.
+// chain is a canvas with n steps in a row; the steps played are filled.
 func chain(size image.Point, n, played int) (*draw.Canvas, error) {
 	c, err := draw.NewCanvas(size, draw.At(-1, -3), draw.At(float64(n)+1, 3))
 	if err != nil {
@@ -84,8 +84,8 @@ func chain(size image.Point, n, played int) (*draw.Canvas, error) {
 	return c, nil
 }
 
-// either is the colour of the better and the worse of two things.
-func either(good bool) color.Color {
+// qualityColour is the colour for good or bad.
+func qualityColour(good bool) color.Color {
 	if good {
 		return draw.Accent
 	}

@@ -13,10 +13,10 @@ func init() { envs.MustRegister(Swimmer{}) }
 
 // Swimmer steers a point in the plane to a goal and away from five urchins: the action f32[2] in [-1, 1] is its
 // acceleration. A step of 50 ms pays exp(-distance² / 2), times 1 - exp(-30 distance²) for each urchin. Never
-// terminated; truncated after 500 steps. It is the Swimmer of gymnax 1.0.1, with nothing of that of MuJoCo but the
-// name; like gymnax it does not clip the action.
+// terminated; truncated after 500 steps. It equals Swimmer in gymnax 1.0.1, which is not MuJoCo's Swimmer and does not
+// clip the action.
 //
-// Observation f32[16]: the places of the urchins, the swimmer's place and velocity, the goal's place.
+// Observation f32[16]: the urchins' positions, the swimmer's position and velocity, the goal's position.
 type Swimmer struct{}
 
 // SwimmerParams are scalars, Dt of float32, the seconds between steps, and MaxSteps of int32.
@@ -25,7 +25,7 @@ type SwimmerParams struct {
 	MaxSteps *graph.Array `min:"1"`
 }
 
-// SwimmerState is f32[2] each, but for Urchins, f32[5, 2], and Time, an int32 scalar.
+// SwimmerState is f32[2] each, except Urchins, f32[5, 2], and Time, an int32 scalar.
 type SwimmerState struct{ Urchins, Place, Velocity, Goal, Time *graph.Array }
 
 const urchins = 5
@@ -41,7 +41,7 @@ func (Swimmer) DefaultParams() SwimmerParams {
 	return SwimmerParams{Dt: graph.Scalar(.05), MaxSteps: envs.Steps(500)}
 }
 
-// Reset draws all places from the square of ±1.
+// Reset draws all positions from the square of ±1.
 func (e Swimmer) Reset(key random.Key, p SwimmerParams) (SwimmerState, *graph.Array) {
 	keys := random.SplitN(key, 3)
 	two := graph.ShapeOf(graph.Float32, 2)
@@ -51,7 +51,7 @@ func (e Swimmer) Reset(key random.Key, p SwimmerParams) (SwimmerState, *graph.Ar
 	return s, e.Observe(s, p)
 }
 
-// Step integrates the velocity, then the place with the new velocity. The key is not used.
+// Step integrates the velocity, then the position with the new velocity. The key is not used.
 func (e Swimmer) Step(_ random.Key, s SwimmerState, action *graph.Array,
 	p SwimmerParams) (next SwimmerState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -63,12 +63,12 @@ func (e Swimmer) Step(_ random.Key, s SwimmerState, action *graph.Array,
 	return next, e.Observe(next, p), reward.Mul(graph.Sub(1, stings).Prod()), envs.False(), truncated
 }
 
-// Observe gives the state.
+// Observe is the state.
 func (Swimmer) Observe(s SwimmerState, _ SwimmerParams) *graph.Array {
 	return graph.Concatenate(0, graph.Flatten1D(s.Urchins), s.Place, s.Velocity, s.Goal)
 }
 
-// Draw paints the square in which all start, and a bit around it.
+// Draw paints the square of all starts with a margin.
 func (e Swimmer) Draw(state any, size image.Point) (image.Image, error) {
 	id := e.Spec().ID
 	stings, err := draw.Grid(id, state, func(s SwimmerState) *graph.Array { return s.Urchins }, urchins, 2)

@@ -11,13 +11,12 @@ import (
 
 func init() { envs.MustRegister(TMaze{}) }
 
-// TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002): a sign at the start of a
-// corridor of Length steps tells which way leads to the goal at the junction at its end. The actions are north, east
-// (on), south and west. The goal's side pays 4, the other -0.1, and both terminate; standing still against a wall pays
-// -0.1, all else nothing. Truncated after 150 steps. The best return is 4; who goes on without remembering the sign
-// gets 1.95.
+// TMaze is the T-maze of Bakker, "Reinforcement learning with long short-term memory" (2002). A sign at the start of a
+// corridor of Length steps shows the side of the goal at the junction at its end. The actions are north, east (along
+// the corridor), south and west. The goal's side pays 4, the other side -0.1; both terminate. A step into a wall pays
+// -0.1, other steps 0. Truncated after 150 steps. The best return is 4; the best mean return without memory is 1.95.
 //
-// Observation f32[3]: 0 1 1 at the start where the goal is in the north, 1 1 0 where it is in the south, 1 0 1 in the
+// Observation f32[3]: 0 1 1 at the start if the goal is in the north, 1 1 0 if it is in the south, 1 0 1 in the
 // corridor, 0 1 0 at the junction.
 type TMaze struct{}
 
@@ -27,11 +26,11 @@ type TMazeParams struct {
 	MaxSteps *graph.Array `min:"1"`
 }
 
-// TMazeState is int32 scalars, but for North, a bool.
+// TMazeState is int32 scalars, except North, a bool.
 type TMazeState struct {
 	North *graph.Array // whether the goal is in the north
 	Place *graph.Array // from 0, the start, to Length, the junction
-	Turn  *graph.Array // -1 where the south was taken at the junction, 1 where the north was, 0 before
+	Turn  *graph.Array // at the junction: -1 to the south, 1 to the north; 0 before
 	Time  *graph.Array
 }
 
@@ -68,7 +67,7 @@ func (e TMaze) Step(_ random.Key, s TMazeState, action *graph.Array,
 	return next, e.Observe(next, p), reward, turned, truncated
 }
 
-// Observe shows the sign, the corridor or the junction.
+// Observe is the sign, the corridor or the junction.
 func (TMaze) Observe(s TMazeState, p TMazeParams) *graph.Array {
 	show := func(a, b, c float32) *graph.Array { return graph.Float32s([]float32{a, b, c}) }
 	sign := graph.Select(s.North, show(0, 1, 1), show(1, 1, 0))

@@ -11,11 +11,11 @@ import (
 
 func init() { envs.MustRegister(UmbrellaChain{}) }
 
-// UmbrellaChain asks once whether to take an umbrella: the first action alone decides (1: take it). The last of
-// ChainLength steps pays 1 if it is there when it is needed and not when it is not, and -1 otherwise, and terminates;
-// all steps between pay 1 or -1 by chance. Truncated after 100 steps.
+// UmbrellaChain is the choice to take an umbrella (1) or not (0) by the first action; later actions have no effect. The
+// last of ChainLength steps terminates. It pays 1 if the umbrella was taken exactly when needed, else -1. All other
+// steps pay 1 or -1 at random. Truncated after 100 steps.
 //
-// Observation f32[3]: whether it is needed, whether it is there (by chance before the first step), 1 - time /
+// Observation f32[3]: whether the umbrella is needed, whether it was taken (random before the first step), 1 - time /
 // ChainLength. Equal to gymnax 1.0.1 without distractors.
 type UmbrellaChain struct{}
 
@@ -25,7 +25,7 @@ type UmbrellaChainParams struct {
 	MaxSteps    *graph.Array `min:"1"`
 }
 
-// UmbrellaChainState is int32 scalars: whether the umbrella is needed, whether it is there, the steps played.
+// UmbrellaChainState is int32 scalars: whether the umbrella is needed, whether it was taken, the steps played.
 type UmbrellaChainState struct{ Need, Has, Time *graph.Array }
 
 // Spec of UmbrellaChain-bsuite-v1.
@@ -48,7 +48,7 @@ func (e UmbrellaChain) Reset(key random.Key, p UmbrellaChainParams) (UmbrellaCha
 	return s, e.Observe(s, p)
 }
 
-// Step draws the reward of all steps but the last.
+// Step draws the reward of all steps except the last.
 func (e UmbrellaChain) Step(key random.Key, s UmbrellaChainState, action *graph.Array,
 	p UmbrellaChainParams) (next UmbrellaChainState, obs, reward, terminated, truncated *graph.Array) {
 	envs.CheckAction(e.Spec(), action)
@@ -61,13 +61,14 @@ func (e UmbrellaChain) Step(key random.Key, s UmbrellaChainState, action *graph.
 	return next, e.Observe(next, p), reward, last, truncated
 }
 
-// Observe gives the state.
+// Observe is the state.
 func (UmbrellaChain) Observe(s UmbrellaChainState, p UmbrellaChainParams) *graph.Array {
 	return graph.Stack([]*graph.Array{float(s.Need), float(s.Has),
 		graph.Sub(1, float(s.Time).Div(float(p.ChainLength)))}, 0)
 }
 
-// Draw paints the steps, of the default length, rain over the last if it comes, and the umbrella if it is there.
+// Draw paints a chain of the default length, rain over the last step if the umbrella is needed, and the umbrella if it
+// was taken.
 func (e UmbrellaChain) Draw(state any, size image.Point) (image.Image, error) {
 	v, err := draw.Scalars(e.Spec().ID, state, func(s UmbrellaChainState) []*graph.Array {
 		return []*graph.Array{s.Need, s.Has, s.Time}

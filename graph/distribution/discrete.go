@@ -36,7 +36,7 @@ func (d Categorical) LogProbs() *graph.Array { return graph.LogSoftmax(d.Logits,
 // Probs is every probability, […, n].
 func (d Categorical) Probs() *graph.Array { return graph.Softmax(d.Logits, -1) }
 
-// LogProb is the logarithm of the probability of the whole numbers x; -Inf outside of 0, …, n-1.
+// LogProb is the logarithm of the probability of the integers x; -Inf outside 0, …, n-1.
 func (d Categorical) LogProb(x *graph.Array) *graph.Array {
 	n := d.Logits.Dim(-1)
 	dims := graph.BroadcastDims("distribution.Categorical", x.Dims(), d.Logits.Dims()[:d.Logits.Rank()-1])
@@ -56,7 +56,7 @@ func (d Categorical) Entropy() *graph.Array {
 	return weighted(logs, logs).Sum(-1).Neg()
 }
 
-// KL is the divergence from q: the sum of p (log p - log q), infinite where q excludes what is possible here.
+// KL is the divergence from q: the sum of p (log p - log q), infinite if q excludes a possible value of p.
 func (d Categorical) KL(q Categorical) *graph.Array {
 	logs := d.LogProbs()
 	return weighted(logs, logs.Sub(q.LogProbs())).Sum(-1)
@@ -69,7 +69,7 @@ func weighted(logs, x *graph.Array) *graph.Array {
 	return logs.Exp().Mul(safe)
 }
 
-// Mode is the most likely index, the first of equals.
+// Mode is the most likely index, the first one in a tie.
 func (d Categorical) Mode() *graph.Array { return d.Logits.ArgMax(d.Logits.Rank() - 1) }
 
 // Bernoulli is 1 with a probability, else 0.
@@ -100,8 +100,8 @@ func (d Bernoulli) Probs() *graph.Array { return graph.Logistic(d.Logits) }
 // logs are the logarithms of the probabilities of 1 and of 0.
 func (d Bernoulli) logs() (one, zero *graph.Array) {
 	log := func(x *graph.Array) *graph.Array { // log sigmoid
-		// By selection: at plus infinity a difference of infinities would be no number, at 0 the corners of Min and Abs
-		// would hide the second derivative.
+		// Select instead of Min and Abs: at infinity a difference of infinities would be NaN, at 0 the corners of Min
+		// and Abs would hide the second derivative.
 		positive := x.Ge(0)
 		away := graph.Log1p(graph.Select(positive, x.Neg(), x).Exp())
 		return graph.Select(positive, 0, x).Sub(away)
@@ -152,7 +152,7 @@ func (d Poisson) Sample(key random.Key, dims ...int) *graph.Array {
 	return random.Poisson(key, d.Rate.BroadcastTo(s.Dims...))
 }
 
-// LogProb is the logarithm of the probability of the counts x; -Inf for what is no count.
+// LogProb is the logarithm of the probability of the counts x; -Inf for negative numbers and fractions.
 func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.Poisson", x, d.Rate)
 	count := x.Ge(0).And(x.IsFinite()).And(x.Eq(x.Floor()))
@@ -161,8 +161,8 @@ func (d Poisson) LogProb(x *graph.Array) *graph.Array {
 	return graph.Select(x.IsNaN(), x, within(count, x, y))
 }
 
-// Entropy has no closed form: up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
-// (Evans and Boersma, "The entropy of a Poisson distribution", 1988), with an error below 2e-9.
+// Entropy has no closed form. Up to a rate of 30 it is the sum over the first 120 counts, above it an asymptotic series
+// with an error below 2e-9 (Evans and Boersma, "The entropy of a Poisson distribution", 1988).
 func (d Poisson) Entropy() *graph.Array {
 	small := d.Rate.Le(30)
 	low := Poisson{graph.Select(small.Or(d.Rate.IsNaN()), d.Rate, 1).ExpandDims(-1)}

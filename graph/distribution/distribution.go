@@ -1,14 +1,14 @@
-// Package distribution has probability distributions as values: structs of parameters, which are trees, so that they
-// pass through graph.VMap, Scan and gradients like any other value. A policy returns one, the environment's step
-// samples it, and the loss asks it for the logarithm of the probability of what was sampled.
+// Package distribution has probability distributions. A distribution is a struct of parameters, a tree that passes
+// through graph.VMap, Scan and gradients like any other value. A policy returns a distribution, the rollout samples an
+// action, and the loss uses its log probability.
 //
 //	d := distribution.NewNormal(mean, std)
 //	action := d.Sample(key)
-//	loss := graph.Neg(graph.Sum(graph.Mul(advantage, d.LogProb(action))))
+//	loss := advantage.Mul(d.LogProb(action)).Sum().Neg()
 //
-// Parameters of several elements are as many independent distributions: LogProb, Entropy and KL have one number for
-// each; sum them over the axes that are one action. Draws are those of jax.random for the same key. Gradients go
-// through the draws of continuous distributions (reparameterisation); draws of discrete ones have none.
+// Parameters with several elements are independent distributions: LogProb, Entropy and KL have one number for each.
+// Sum them over the axes of an action. Samples equal jax.random's for the same key. Gradients go through the samples of
+// continuous distributions (reparameterisation), not through the samples of discrete ones.
 package distribution
 
 import (
@@ -18,10 +18,10 @@ import (
 	"xlarun/graph/random"
 )
 
-// Distribution is what all of this package can do. Every type has KL(other) besides, the Kullback-Leibler divergence
-// from another of its own type.
+// Distribution is the interface of all distributions in this package. Each type also has KL(other), the
+// Kullback-Leibler divergence from another distribution of the same type.
 type Distribution interface {
-	// Sample draws the given dims of independent values: the result has them in front of the distribution's own.
+	// Sample draws independent values: the result has the given dims before the distribution's dims.
 	Sample(key random.Key, dims ...int) *graph.Array
 	// LogProb is the logarithm of the probability, or of the density, of x, whose axes broadcast with the parameters';
 	// -Inf where x is impossible, NaN where it is NaN.
@@ -32,7 +32,7 @@ type Distribution interface {
 
 var halfLog2Pi = math.Log(2*math.Pi) / 2
 
-// parameters reads parameters, Go numbers or arrays, as float arrays of one shape. Numbers alone are float32.
+// parameters converts parameters, Go numbers or arrays, to float arrays of one shape; float32 if all are numbers.
 func parameters(op string, values ...any) []*graph.Array {
 	var like *graph.Array
 	for _, v := range values {
@@ -77,7 +77,7 @@ func within(ok, x, y *graph.Array) *graph.Array {
 	return graph.Select(ok.Or(x.IsNaN()), y, math.Inf(-1))
 }
 
-// value gives x the parameters' dtype.
+// value converts x to the parameters' dtype.
 func value(op string, x, parameter *graph.Array) *graph.Array {
 	if x == nil {
 		graph.Throw(op, "got a nil value")

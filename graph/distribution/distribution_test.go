@@ -90,7 +90,7 @@ type inputs struct {
 	X    *graph.Array
 }
 
-// results has everything that a vector names, by its name there.
+// results are all values of a test vector, by name.
 func (v vector) results(in inputs) arrays {
 	k := kinds[v.Kind]
 	logProb := func(p arrays, x *graph.Array) *graph.Array { return k.of(p).LogProb(x) }
@@ -195,7 +195,7 @@ func TestAgainstJAX(t *testing.T) {
 	}
 }
 
-// Draws are those of jax.random for the same key, moved and scaled; the number of dims asked for stands in front.
+// Samples equal jax.random's for the same key, shifted and scaled; the dims of Sample come first.
 func TestDraws(t *testing.T) {
 	key := random.New(3)
 	loc, scale := graph.Float32s([]float32{1, -2, 3}), graph.Float32s([]float32{.5, 1, 2})

@@ -127,8 +127,8 @@ func (d Dirichlet) logNorm() *graph.Array {
 	return graph.Lgamma(d.Concentration).Sum(-1).Sub(graph.Lgamma(d.Concentration.Sum(-1)))
 }
 
-// LogProb is the logarithm of the density of the rows x […, n]; -Inf where one is negative or they do not add up to 1
-// (to a thousandth, as rounding may have it).
+// LogProb is the logarithm of the density of the rows x […, n]; -Inf if a number is negative or the sum differs from 1
+// by more than 0.001.
 func (d Dirichlet) LogProb(x *graph.Array) *graph.Array {
 	const op = "distribution.Dirichlet"
 	x = value(op, x, d.Concentration)

@@ -58,15 +58,15 @@ func (d SquashedNormal) Sample(key random.Key, dims ...int) *graph.Array {
 	return d.Base.Sample(key, dims...).Tanh()
 }
 
-// SampleLogProb draws values and gives the logarithms of their densities, without the digits that are lost when LogProb
-// takes the inverse of tanh near -1 and 1.
+// SampleLogProb draws values and returns the logarithms of their densities. It avoids the rounding errors of LogProb,
+// which inverts tanh near -1 and 1.
 func (d SquashedNormal) SampleLogProb(key random.Key, dims ...int) (x, logProb *graph.Array) {
 	u := d.Base.Sample(key, dims...)
 	return u.Tanh(), d.Base.LogProb(u).Sub(logSlope(u))
 }
 
-// LogProb is the logarithm of the density at x between -1 and 1; at -1 and 1 themselves, which rounding gives for draws
-// far out, it is that of the nearest number inside.
+// LogProb is the logarithm of the density at x between -1 and 1. At -1 and 1, to which extreme samples round, it is the
+// value at the nearest number inside.
 func (d SquashedNormal) LogProb(x *graph.Array) *graph.Array {
 	x = value("distribution.SquashedNormal", x, d.Base.Loc)
 	least := graph.NextAfter(graph.FullLike(x, -1), 0)
@@ -81,8 +81,9 @@ func logSlope(u *graph.Array) *graph.Array {
 	return graph.Mul(2, graph.Sub(math.Ln2, v).Sub(graph.Log1p(graph.Mul(-2, v).Exp())))
 }
 
-// Entropy has no closed form: it is the base's plus the expected logarithm of tanh's derivative, by the trapezoidal
-// rule with 257 points over eight standard deviations to both sides. Its error is below 1e-4 for scales up to 10.
+// Entropy has no closed form. It is the base's entropy plus the expected logarithm of tanh's derivative, by the
+// trapezoidal rule with 257 points over eight standard deviations to both sides. Its error is below 1e-4 for scales up
+// to 10.
 func (d SquashedNormal) Entropy() *graph.Array {
 	const points, reach = 257, 8.
 	at, weight := make([]float64, points), make([]float64, points)
@@ -95,11 +96,11 @@ func (d SquashedNormal) Entropy() *graph.Array {
 	return d.Base.Entropy().Add(logSlope(u).Mul(row(weight)).Sum(-1))
 }
 
-// KL is the divergence from q: that of the bases, as both are squashed alike.
+// KL is the divergence from q. It equals the divergence of the bases, because tanh is invertible.
 func (d SquashedNormal) KL(q SquashedNormal) *graph.Array { return d.Base.KL(q.Base) }
 
-// Mode is tanh of the base's mode, which policies act by when they do not explore; the density of a wide one has its
-// maxima elsewhere.
+// Mode is tanh of the base's mode, the action of a policy without exploration. For large scales it is not the maximum
+// of the density.
 func (d SquashedNormal) Mode() *graph.Array { return d.Base.Loc.Tanh() }
 
 // Laplace is the Laplace (double exponential) distribution.

@@ -97,8 +97,8 @@ func (p *Program) gradient(in []*graph.Array) []*graph.Array {
 	})(in[:3])
 }
 
-// Check runs the interpreter's own checks: vmapped is looped, forward mode is finite differences, and (with reverse)
-// reverse mode is the transpose of forward mode.
+// Check checks the interpreter: VMap equals a loop, forward mode equals finite differences, and (with reverse) reverse
+// mode is the transpose of forward mode.
 func (p *Program) Check(reverse bool) error {
 	r := rand.New(rand.NewPCG(p.Seed, 2))
 	const lanes = 3

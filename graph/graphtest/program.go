@@ -1,5 +1,5 @@
-// Package graphtest makes random whole programs that nest the transforms of package graph, for tests: what is compiled
-// must be what is interpreted, what is vmapped what is looped, and derivatives what finite differences say.
+// Package graphtest makes random programs that nest the transforms of package graph. Tests check that compiled programs
+// equal interpreted ones, VMap equals loops, and derivatives equal finite differences.
 package graphtest
 
 import (
@@ -21,8 +21,8 @@ type Program struct {
 // Step computes one value from earlier ones and adds it to the pool.
 type Step struct {
 	Kind  string
-	A, B  int // which earlier values, counted modulo those of a fitting shape
-	K     int // a small number, for the kinds that need one
+	A, B  int // indices of earlier values, modulo the number of values with a fitting shape
+	K     int // a small number, for some kinds
 	Body  []Step
 	Other []Step // the second branch of a cond
 }
@@ -40,7 +40,8 @@ var leafKinds = []string{"sin", "tanh", "gauss", "scale", "add", "mul", "sub", "
 var nestKinds = []string{"scan", "scan_xs", "scan_reverse", "cond", "switch", "vmap", "vmap_axis", "grad", "jvp", "vjp",
 	"checkpoint", "while", "custom_jvp", "map"}
 
-// Random makes a program from a seed. With reverse false it may hold While, through which only forward mode goes.
+// Random makes a program from a seed. Without reverse it may have While loops, which have only forward-mode
+// derivatives.
 func Random(seed uint64, reverse bool) *Program {
 	r := rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
 	return &Program{seed, steps(r, 3+r.IntN(6), 3, reverse)}
@@ -56,7 +57,7 @@ func steps(r *rand.Rand, n, depth int, reverse bool) []Step {
 			for reverse && s.Kind == "while" {
 				s.Kind = nestKinds[r.IntN(len(nestKinds))]
 			}
-			// What stands inside of a reverse-mode derivative must allow reverse mode.
+			// Steps inside a reverse-mode derivative must allow reverse mode.
 			inner := reverse || s.Kind == "grad" || s.Kind == "vjp"
 			s.Body = steps(r, 1+r.IntN(3), depth-1, inner)
 			if s.Kind == "cond" || s.Kind == "switch" {
@@ -93,7 +94,7 @@ func (p *Program) Fn(in []*graph.Array) []*graph.Array {
 	return []*graph.Array{v.last(0), v.last(1), v.last(2)}
 }
 
-// pool holds the values computed so far. Every shape is there from the start.
+// pool is the values computed so far. It has every shape from the start.
 type pool struct {
 	floats []*graph.Array
 	flag   *graph.Array
@@ -223,7 +224,7 @@ func apply(s Step, p *pool) *graph.Array {
 			func() *graph.Array { return result(s.Other, p, rank) })
 	case "vmap":
 		return graph.VMap(func(x *graph.Array) *graph.Array { return result(s.Body, p.with(x), 1) })(mat)
-	case "vmap_axis": // over columns, with a sum over the lanes inside, and a flag of its own for each lane
+	case "vmap_axis": // over columns, with a sum over the lanes inside, and a flag for each lane
 		f := graph.VMap2(func(x, flag *graph.Array) *graph.Array {
 			q := run(s.Body, (&pool{p.floats, flag}).with(graph.Mean(x)))
 			return graph.Tanh(graph.Mul(q.last(0), graph.PMean(q.last(0), "lane")))
@@ -250,7 +251,7 @@ func apply(s Step, p *pool) *graph.Array {
 		}, func(c carry) carry {
 			return carry{graph.Add(c.I, 1), graph.Tanh(graph.Add(fit(run(s.Body, p.with(c.X)).last(rank), rank), c.X))}
 		}, carry{graph.Zeros(graph.ShapeOf(graph.Int32)), a}).X
-	case "custom_jvp": // a derivative written by hand, the same as the plain one
+	case "custom_jvp": // a custom derivative, equal to the automatic one
 		return graph.CustomJvp(func(x *graph.Array) *graph.Array { return graph.Sin(x) },
 			func(x, t *graph.Array) (*graph.Array, *graph.Array) { return graph.Sin(x), graph.Mul(graph.Cos(x), t) })(a)
 	}
@@ -258,7 +259,7 @@ func apply(s Step, p *pool) *graph.Array {
 	return nil
 }
 
-// Shrink drops and simplifies steps for as long as fails stays true, and returns the smallest program found.
+// Shrink drops and simplifies steps while fails returns true, and returns the smallest program found.
 func (p *Program) Shrink(fails func(*Program) bool) *Program {
 	best := p
 	for again := true; again; {
@@ -273,7 +274,7 @@ func (p *Program) Shrink(fails func(*Program) bool) *Program {
 	return best
 }
 
-// smaller lists variants with one step less, or with a step's body in its place, or with a smaller body.
+// smaller lists variants with one step fewer, with a step replaced by its body, or with a smaller body.
 func smaller(s []Step) [][]Step {
 	var out [][]Step
 	for i := range s {

@@ -9,15 +9,15 @@ import "xlarun/graph"
 //	TauW dw/dt = A*(v - EL) - w
 //	v >= Peak: spike, v = VReset, w = w + B
 //
-// What is above Peak counts as Peak in these terms; see ExpIF.
+// These terms clip v to Peak; see ExpIF.
 type AdEx struct {
 	ExpIF `tree:"inline"`
 	TauW  *graph.Array // ms
 	A     *graph.Array // nS
-	B     *graph.Array // pA: what a spike adds
+	B     *graph.Array // pA: increase by a spike
 }
 
-// NewAdEx is a neuron of 9.4 ms that rests at -70.6 mV, adapts within 144 ms and reaches 20 mV.
+// NewAdEx has a time constant of 9.4 ms, rests at -70.6 mV, adapts within 144 ms and peaks at 20 mV.
 func NewAdEx() AdEx {
 	return AdEx{ExpIF: ExpIF{C: graph.Scalar(281), GL: graph.Scalar(30), EL: graph.Scalar(-70.6),
 		VT: graph.Scalar(-50.4), DeltaT: graph.Scalar(2),

@@ -127,13 +127,13 @@ type run struct {
 	Current *graph.Array
 }
 
-// recording is a layer's variables behind each ms and all spikes [steps, units].
+// recording is a layer's variables after each ms and all spikes [steps, units].
 type recording struct {
 	S      neuron.State
 	Spikes *graph.Array
 }
 
-// recorded runs a layer with so many steps in a ms.
+// recorded runs a layer with the given number of steps in a ms.
 func recorded(r run, steps int) recording {
 	_, k := graph.Scan(func(s neuron.LayerState, now *graph.Array) (neuron.LayerState, recording) {
 		s, spikes := r.Layer.Apply(s, neuron.Arrivals{Current: now.BroadcastTo(steps, now.Dim(0))})
@@ -167,7 +167,7 @@ func TestConductancesAgreeWithBrian2(t *testing.T) {
 		most, _ := apart(t, array(c.Outputs["v"]), got.V, scales["v"])
 		require.LessOrEqual(t, most, 1e-5)
 		t.Logf("%v ms: potentials within %.1e of %v", c.Config.DT, most, scales["v"])
-		// brian2's are behind the arrivals of the step.
+		// brian2 records conductances after the arrivals of the step.
 		for name, g := range map[string]*graph.Array{"ge": got.E, "gi": got.I} {
 			arrived := array(c.Inputs[map[string]string{"ge": "excitatory", "gi": "inhibitory"}[name]])
 			keep := math.Exp(-c.Config.DT / map[string]float64{"ge": 5, "gi": 10}[name])

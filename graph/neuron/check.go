@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// Constant is one of a model's or a synapse's constants and the least it may be.
+// Constant is a constant of a model or a synapse, and its lower bound.
 type Constant struct {
 	Name  string
 	Value *graph.Array
@@ -18,7 +18,7 @@ func positive(name string, v *graph.Array) Constant    { return Constant{name, v
 func atLeastZero(name string, v *graph.Array) Constant { return Constant{name, v, 0, false} }
 func finite(name string, v *graph.Array) Constant      { return Constant{name, v, math.Inf(-1), true} }
 
-// check throws where a constant whose value is known cannot be, units counted from 0. A traced one may be anything.
+// check throws if a concrete constant is out of range. It does not check traced constants.
 func check(op string, constants []Constant) {
 	for _, c := range constants {
 		if c.Value == nil {
@@ -39,7 +39,7 @@ func check(op string, constants []Constant) {
 	}
 }
 
-// known are the values of an array that has some.
+// known is the values of a concrete array; nil for a traced one.
 func known(a *graph.Array) []float64 {
 	if a.IsTraced() {
 		return nil

@@ -8,18 +8,18 @@ import "xlarun/graph"
 //	C dv/dt = GL*(EL - v) + GL*DeltaT*exp((v - VT)/DeltaT) + I
 //	v >= Peak: spike, v = VReset
 //
-// What is above Peak counts as Peak in these terms, so that the upswing stays finite within a step of any integrator.
+// These terms clip v to Peak, so that the upswing stays finite in a step of any integrator.
 type ExpIF struct {
 	C      *graph.Array // pF
 	GL     *graph.Array // nS
-	EL     *graph.Array // mV: where it rests, but for what the exponential adds
-	VT     *graph.Array // mV: where the upswing begins
-	DeltaT *graph.Array // mV: how sharply it begins
-	Peak   *graph.Array // mV: where it ends
+	EL     *graph.Array // mV: leak reversal potential
+	VT     *graph.Array // mV: start of the upswing
+	DeltaT *graph.Array // mV: sharpness of its start
+	Peak   *graph.Array // mV: end of the upswing
 	VReset *graph.Array // mV
 }
 
-// NewExpIF is a neuron of 10 ms that rests at -65 mV; its upswing begins at -59.9 mV and ends at -30 mV.
+// NewExpIF has a time constant of 10 ms and rests at -65 mV; its upswing begins at -59.9 mV and ends at -30 mV.
 func NewExpIF() ExpIF {
 	return ExpIF{C: graph.Scalar(200), GL: graph.Scalar(20), EL: graph.Scalar(-65), VT: graph.Scalar(-59.9),
 		DeltaT: graph.Scalar(3.48),

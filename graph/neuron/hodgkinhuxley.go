@@ -2,9 +2,9 @@ package neuron
 
 import "xlarun/graph"
 
-// HodgkinHuxley is a neuron with channels of sodium and potassium (Hodgkin and Huxley, "A quantitative description of
-// membrane current", 1952) whose rates are those of Traub and Miles, "Neuronal networks of the hippocampus", 1991, as
-// Brette et al., "Simulation of networks of spiking neurons", 2007, have them, for x = v - VT in mV and rates in 1/ms:
+// HodgkinHuxley is a neuron with sodium and potassium channels (Hodgkin and Huxley, "A quantitative description of
+// membrane current", 1952). The rates are from Traub and Miles, "Neuronal networks of the hippocampus", 1991, in the
+// form of Brette et al., "Simulation of networks of spiking neurons", 2007. With x = v - VT in mV and rates in 1/ms:
 //
 //	C dv/dt = GL*(EL - v) + GNa*m³h*(ENa - v) + GK*n⁴*(EK - v) + I
 //	dm/dt = alpha*(1 - m) - beta*m, and so h and n
@@ -12,7 +12,7 @@ import "xlarun/graph"
 //	h: alpha = 0.128*exp((17 - x)/18)                 beta = 4/(1 + exp((40 - x)/5))
 //	n: alpha = 0.032*(15 - x)/(exp((15 - x)/5) - 1)   beta = 0.5*exp((10 - x)/40)
 //
-// A spike is v coming from below Threshold; nothing is reset.
+// A spike is an upward crossing of Threshold by v; there is no reset.
 type HodgkinHuxley struct {
 	C         *graph.Array // pF
 	GL        *graph.Array // nS
@@ -21,21 +21,21 @@ type HodgkinHuxley struct {
 	ENa       *graph.Array // mV
 	GK        *graph.Array // nS
 	EK        *graph.Array // mV
-	VT        *graph.Array // mV: where the rates are counted from
+	VT        *graph.Array // mV: the zero of x
 	Threshold *graph.Array // mV
 }
 
-// NewHodgkinHuxley is a neuron of 20000 μm² and 20 ms that rests at some -60 mV.
+// NewHodgkinHuxley is a neuron with an area of 20000 μm² and a time constant of 20 ms; it rests at about -60 mV.
 func NewHodgkinHuxley() HodgkinHuxley {
 	return HodgkinHuxley{C: graph.Scalar(200), GL: graph.Scalar(10), EL: graph.Scalar(-60), GNa: graph.Scalar(20000),
-		ENa: graph.Scalar(50),
-		GK:  graph.Scalar(6000), EK: graph.Scalar(-90), VT: graph.Scalar(-63), Threshold: graph.Scalar(-20)}
+		ENa: graph.Scalar(50), GK: graph.Scalar(6000), EK: graph.Scalar(-90), VT: graph.Scalar(-63),
+		Threshold: graph.Scalar(-20)}
 }
 
 // Variables are v, mV, and the open parts of gates.
 func (m HodgkinHuxley) Variables() []string { return []string{"v", "m", "h", "n"} }
 
-// Start is EL with the gates as they are after long at EL.
+// Start is EL with the gates in their steady state at EL.
 func (m HodgkinHuxley) Start(units int) State {
 	v := spread(m.EL, units)
 	s := State{v}
@@ -45,10 +45,10 @@ func (m HodgkinHuxley) Start(units int) State {
 	return s
 }
 
-// rate is how fast a gate opens and closes, 1/ms.
+// rate is a gate's opening and closing rates, 1/ms.
 type rate struct{ alpha, beta *graph.Array }
 
-// rates are those of m, h and n. Potentials are taken as at most 500 mV away from VT, far outside of what channels see.
+// rates are the rates of m, h and n. They clip x to ±500 mV, far outside the physical range, to avoid overflow.
 func (m HodgkinHuxley) rates(v *graph.Array) [3]rate {
 	x := graph.Clamp(-500, v.Sub(m.VT), 500)
 	from := func(a, sign, by float64) *graph.Array { return graph.Mul(sign/by, x.Sub(a)) }
@@ -88,9 +88,9 @@ func (m HodgkinHuxley) Resets() bool { return false }
 // Constants are C and GL above 0, the other conductances at least 0, the rest any.
 func (m HodgkinHuxley) Constants() []Constant {
 	return []Constant{positive("C", m.C), positive("GL", m.GL), finite("EL", m.EL), atLeastZero("GNa", m.GNa),
-		finite("ENa", m.ENa),
-		atLeastZero("GK", m.GK), finite("EK", m.EK), finite("VT", m.VT), finite("Threshold", m.Threshold)}
+		finite("ENa", m.ENa), atLeastZero("GK", m.GK), finite("EK", m.EK), finite("VT", m.VT),
+		finite("Threshold", m.Threshold)}
 }
 
-// Longest is 0.1 ms: m follows the potential within some 0.1 ms.
+// Longest is 0.1 ms, the time constant of m.
 func (m HodgkinHuxley) Longest() *graph.Array { return graph.Scalar(.1) }

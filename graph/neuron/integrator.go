@@ -2,13 +2,12 @@ package neuron
 
 import "xlarun/graph"
 
-// Integrator says how a step is taken.
+// Integrator is a method of integration.
 type Integrator string
 
 const (
-	// ExponentialEuler takes each variable along its slope: x' = x + h·f·(exp(h·slope) - 1)/(h·slope), exact where a
-	// variable's equation is linear in it and the others stand still. Where the slope is above 0 it is Euler's, so that
-	// an upswing stays finite.
+	// ExponentialEuler is x' = x + h·f·(exp(h·slope) - 1)/(h·slope). It is exact if a variable's equation is linear in
+	// it and the other variables are constant. Where the slope is above 0 it is Euler, so that an upswing stays finite.
 	ExponentialEuler Integrator = "exponential-euler"
 	// RK4 is the classical method of Runge and Kutta, of fourth order.
 	RK4 Integrator = "rk4"
@@ -16,10 +15,10 @@ const (
 	Euler Integrator = "euler"
 )
 
-// Integrators lists what an Integrator can be.
+// Integrators lists the integrators.
 func Integrators() []Integrator { return []Integrator{Euler, ExponentialEuler, RK4} }
 
-// step takes a step of h ms with a constant input. The empty integrator is ExponentialEuler.
+// step integrates h ms with a constant input. The empty integrator is ExponentialEuler.
 func (i Integrator) step(m Model, s State, in Input, h *graph.Array) State {
 	switch i {
 	case Euler:
@@ -59,6 +58,6 @@ func moved(s, change State, h *graph.Array) State {
 // exprel is (exp(z) - 1)/z, 1 at 0.
 func exprel(z *graph.Array) *graph.Array {
 	near := z.Abs().Lt(1e-4)
-	far := graph.Select(near, 1, z) // so that no derivative sees 0/0
+	far := graph.Select(near, 1, z) // so that derivatives have no 0/0
 	return graph.Select(near, graph.Add(1, graph.Mul(.5, z)), graph.Expm1(far).Div(far))
 }

@@ -2,23 +2,23 @@ package neuron
 
 import "xlarun/graph"
 
-// Izhikevich is the neuron of Izhikevich, "Simple model of spiking neurons", 2003, with a capacitance that makes mV/ms
-// of currents:
+// Izhikevich is the neuron of Izhikevich, "Simple model of spiking neurons", 2003, with a capacitance that converts
+// currents to mV/ms:
 //
 //	dv/dt = Square*v² + Linear*v + Constant - u + I/Cm        0.04, 5 and 140 in the paper
 //	du/dt = A*(B*v - u)
 //	v >= Peak: spike, v = C, u = u + D
 //
-// What is above Peak counts as Peak in these terms, so that the upswing stays finite within a step of any integrator.
+// These terms clip v to Peak, so that the upswing stays finite in a step of any integrator.
 type Izhikevich struct {
 	Cm       *graph.Array // pF
 	Square   *graph.Array // 1/(mV·ms)
 	Linear   *graph.Array // 1/ms
 	Constant *graph.Array // mV/ms
-	A        *graph.Array // 1/ms: how fast it recovers
-	B        *graph.Array // 1/ms: how much recovery follows the potential
-	C        *graph.Array // mV: where a spike sets the potential
-	D        *graph.Array // mV/ms: what a spike adds to recovery
+	A        *graph.Array // 1/ms: rate of recovery
+	B        *graph.Array // 1/ms: sensitivity of recovery to the potential
+	C        *graph.Array // mV: potential after a spike
+	D        *graph.Array // mV/ms: increase of recovery by a spike
 	Peak     *graph.Array // mV
 }
 
@@ -33,8 +33,8 @@ func NewIzhikevich() Izhikevich {
 // Variables are v, mV, and the recovery u, mV/ms.
 func (m Izhikevich) Variables() []string { return []string{"v", "u"} }
 
-// Start is where it rests: the lower root of Square*v² + (Linear-B)*v + Constant, or the parabola's lowest point where
-// there is no root.
+// Start is the rest state: the lower root of Square*v² + (Linear-B)*v + Constant, or the parabola's minimum if there is
+// no root.
 func (m Izhikevich) Start(units int) State {
 	b := m.Linear.Sub(m.B)
 	root := graph.Max(0, b.Square().Sub(graph.Mul(4, m.Square.Mul(m.Constant)))).Sqrt()
@@ -45,7 +45,7 @@ func (m Izhikevich) Start(units int) State {
 // Derivative is the equations above.
 func (m Izhikevich) Derivative(s State, in Input) (change, slope State) {
 	v, u := s[0].Min(m.Peak), s[1]
-	// v*(Square*v + Linear): one rounding of a large number less than with the square by itself.
+	// v*(Square*v + Linear) rounds a large number once less than Square*v² + Linear*v.
 	dv := v.Mul(m.Square.Mul(v).Add(m.Linear)).Add(m.Constant).Sub(u)
 	slopeV := graph.Mul(2, m.Square).Mul(v).Add(m.Linear)
 	if in.Conductance != nil {

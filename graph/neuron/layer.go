@@ -4,29 +4,29 @@ import (
 	"xlarun/graph"
 )
 
-// Layer is units of one model, their synapses, and how time goes for them.
+// Layer is units of one model with their synapses and integration parameters.
 type Layer struct {
 	Model      Model
-	Synapse    Synapse      // nil: none, all that flows in comes through an electrode (Arrivals.Current)
+	Synapse    Synapse      // nil: all input is through an electrode (Arrivals.Current)
 	Integrator Integrator   // "": ExponentialEuler
-	DT         *graph.Array // [], ms of a step
-	Substeps   int          // a step is so many of DT/Substeps; 0: one
-	// Refractory is for how many ms after a spike, rounded to substeps, the potential stands still and nothing spikes,
-	// [units] or []; nil: for none.
+	DT         *graph.Array // []: length of a step, ms
+	Substeps   int          // number of substeps of DT/Substeps ms in a step; 0: 1
+	// Refractory is the refractory period in ms, rounded to substeps, [units] or []; nil: none. After a spike the
+	// potential is constant for so long, and the unit does not spike.
 	Refractory *graph.Array `tree:"optional"`
-	// Spike makes spikes, 1 or 0, of how far units are above where they spike, in mV; nil: 1 at that and above, whose
-	// derivative is refused. A surrogate of package nn gives them one.
+	// Spike maps the excess over the threshold, in mV, to spikes, 1 or 0. nil: 1 where the excess is 0 or more, without
+	// a derivative. Surrogates of package nn have a derivative.
 	Spike func(excess *graph.Array) *graph.Array
 }
 
-// LayerState is what a layer carries from step to step.
+// LayerState is the state of a layer.
 type LayerState struct {
 	Neurons  State        // by Model.Variables
 	Synapses State        // by Synapse.Start; none without synapses
-	Waiting  *graph.Array `tree:"optional"` // [units]: substeps until a unit can spike again; nil where all always can
+	Waiting  *graph.Array `tree:"optional"` // [units]: substeps until a unit can spike again; nil: always
 }
 
-// Start is so many units at rest, after a check of what of the layer is known.
+// Start is the state at rest. It checks the layer, and the values of concrete constants.
 func (l Layer) Start(units int) LayerState {
 	l.check(units)
 	s := LayerState{Neurons: l.Model.Start(units)}
@@ -49,8 +49,8 @@ func (l Layer) check(units int) {
 	case l.DT == nil || l.DT.Rank() != 0:
 		graph.Throw(op, "got the DT %s, want ms, f32[]", shapeOf(l.DT))
 	case l.Refractory != nil && !l.Model.Resets():
-		graph.Throw(op, "got a Refractory period for a model that is not reset by its spikes: leave it out, its own "+
-			"equations have one")
+		graph.Throw(op, "got a Refractory period for a model without reset: leave it out, the model's equations "+
+			"have one")
 	case l.Substeps < 0:
 		graph.Throw(op, "got Substeps = %d, want at least 1, or 0 for one", l.Substeps)
 	}
@@ -66,7 +66,7 @@ func (l Layer) check(units int) {
 		for _, h := range known(l.substep()) {
 			for i, most := range longest {
 				if h > most*(1+1e-6) {
-					graph.Throw(op, "a substep of %.6g ms is longer than %.6g ms, which unit %d follows: take a "+
+					graph.Throw(op, "a substep of %.6g ms is longer than %.6g ms, the longest for unit %d: use a "+
 						"shorter DT or more Substeps", h, most, i)
 				}
 			}
@@ -82,10 +82,10 @@ func (l Layer) substep() *graph.Array {
 	return l.DT
 }
 
-// Step takes DT ms: from a state and what arrives to the next state and how often each unit spiked, f32[units], at most
-// once in a substep. In each substep synapses decay and receive, currents flow, then who is above where it spikes
-// spikes and is reset. So a spike is out in the step in which its potential was reached, as in Brian and BrainPy; the
-// cells of package nn send it in the step behind.
+// Step advances the layer by DT ms: from a state and arrivals to the next state and the number of spikes of each unit,
+// f32[units], at most one in a substep. In each substep synapses decay and receive arrivals, the model integrates its
+// equations, and units above their threshold spike and are reset. So a unit spikes in the step in which it reaches the
+// threshold, as in Brian and BrainPy; the cells of package nn spike in the next step.
 func (l Layer) Step(s LayerState, a Arrivals) (next LayerState, spikes *graph.Array) {
 	s, spikes = l.Fire(l.Integrate(s, a))
 	if l.Substeps <= 1 {
@@ -109,7 +109,8 @@ func (l Layer) Apply(s LayerState, a Arrivals) (last LayerState, spikes *graph.A
 	return graph.Scan(l.Step, s, a)
 }
 
-// Integrate is the first half of a substep: synapses decay and receive, then all variables go on, nobody spikes.
+// Integrate is the first half of a substep: synapses decay and receive arrivals, then the model integrates its
+// equations.
 func (l Layer) Integrate(s LayerState, a Arrivals) LayerState {
 	h := l.substep()
 	if l.Synapse != nil {
@@ -121,13 +122,13 @@ func (l Layer) Integrate(s LayerState, a Arrivals) LayerState {
 		m = held{m, s.Waiting.Gt(0)}
 	}
 	s.Neurons = l.Integrator.step(m, s.Neurons, in, h)
-	if !m.Resets() { // from below again
+	if !m.Resets() { // a unit below its threshold can spike again
 		s.Waiting = graph.Select(m.Excess(s.Neurons).Ge(0), s.Waiting, graph.ZerosLike(s.Waiting))
 	}
 	return s
 }
 
-// held is a model some of whose units keep their potential.
+// held is a model where the potential of some units is constant.
 type held struct {
 	Model
 	Still *graph.Array // bool[units]
@@ -139,7 +140,7 @@ func (m held) Derivative(s State, in Input) (change, slope State) {
 	return change, slope
 }
 
-// input is what flows in through synapses and the electrode.
+// input is the input through synapses and the electrode.
 func (l Layer) input(s LayerState, a Arrivals) Input {
 	in := Input{Current: a.Current}
 	if l.Synapse == nil && (a.Excitatory != nil || a.Inhibitory != nil) {
@@ -158,7 +159,7 @@ func (l Layer) input(s LayerState, a Arrivals) Input {
 	return in
 }
 
-// Fire is the other half: who is above where it spikes spikes, f32[units], 1 or 0, and is reset.
+// Fire is the second half of a substep: units above their threshold spike, f32[units], 1 or 0, and are reset.
 func (l Layer) Fire(s LayerState) (next LayerState, spikes *graph.Array) {
 	spike := l.Spike
 	if spike == nil {
@@ -177,15 +178,15 @@ func (l Layer) Fire(s LayerState) (next LayerState, spikes *graph.Array) {
 		s.Waiting = graph.Select(spiking, waits, s.Waiting)
 	}
 	reset := l.Model.Reset(s.Neurons)
-	after := make(State, len(reset))
-	for i := range after {
-		after[i] = graph.Select(spiking, reset[i], s.Neurons[i])
+	neurons := make(State, len(reset))
+	for i := range neurons {
+		neurons[i] = graph.Select(spiking, reset[i], s.Neurons[i])
 	}
-	s.Neurons = after
+	s.Neurons = neurons
 	return s, spikes
 }
 
-// hard is 1 from 0 on.
+// hard is 1 where excess >= 0, else 0.
 func hard(excess *graph.Array) *graph.Array {
 	return graph.NoDerivative("neuron.Layer", "got asked for the derivative of its spikes, which have none: give the "+
 		"Layer a Spike, such as nn.Surrogate{}.Spike, "+

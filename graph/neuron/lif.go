@@ -10,14 +10,14 @@ import "xlarun/graph"
 type LIF struct {
 	C         *graph.Array // pF
 	GL        *graph.Array // nS; C/GL is the membrane's time constant, ms
-	EL        *graph.Array // mV: where it rests
+	EL        *graph.Array // mV: rest
 	Threshold *graph.Array // mV
 	VReset    *graph.Array // mV
-	// Subtract makes a spike take Threshold-VReset off the potential, in place of setting it to VReset.
+	// Subtract makes a spike subtract Threshold-VReset from the potential instead of setting it to VReset.
 	Subtract bool
 }
 
-// NewLIF is a neuron of 20 ms that rests at -60 mV and spikes at -50 mV.
+// NewLIF has a time constant of 20 ms, rests at -60 mV and spikes at -50 mV.
 func NewLIF() LIF {
 	return LIF{C: graph.Scalar(200), GL: graph.Scalar(10), EL: graph.Scalar(-60), Threshold: graph.Scalar(-50),
 		VReset: graph.Scalar(-60)}

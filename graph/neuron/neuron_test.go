@@ -41,7 +41,7 @@ func TestSlopesAreDerivatives(t *testing.T) {
 	}
 }
 
-// driven runs a layer by a constant current for so many steps.
+// driven runs a layer with a constant current for the given number of steps.
 func driven(l neuron.Layer, current *graph.Array, steps int) (last neuron.LayerState, spikes *graph.Array) {
 	return l.Apply(l.Start(current.Dim(0)), neuron.Arrivals{Current: current.BroadcastTo(steps, current.Dim(0))})
 }
@@ -96,7 +96,7 @@ func TestSubstepsAreShorterSteps(t *testing.T) {
 	require.Greater(t, n, 20.)
 }
 
-// A population is a map over layers, constants and all; a lane is the layer by itself.
+// VMap over layers and their constants makes a population; a lane equals a single layer.
 func TestLayersAreMapped(t *testing.T) {
 	thresholds := graph.Float32s([]float32{-52, -50, -45}, 3)
 	play := func(threshold *graph.Array) *graph.Array {
@@ -114,7 +114,7 @@ func TestLayersAreMapped(t *testing.T) {
 	require.LessOrEqual(t, all[3], 100.)
 }
 
-// A spike's derivative is that of Layer.Spike, through the potential to the current.
+// A spike's derivative is the derivative of Layer.Spike, through the potential to the current.
 func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 	m := neuron.NewLIF()
 	l := neuron.Layer{Model: m, DT: graph.Scalar(1), Spike: func(x *graph.Array) *graph.Array {
@@ -132,8 +132,7 @@ func TestSpikesHaveTheGivenDerivative(t *testing.T) {
 	require.InEpsilon(t, 3*(1-math.Exp(-1./20))/10, floats(t, d)[0], 1e-5) // 3 times R*(1 - exp(-dt/tau))
 }
 
-// A derivative that needs that of spikes without a surrogate is refused in one sentence; one by which potentials change
-// between spikes is not.
+// A derivative through spikes without a surrogate is an error. A derivative of the potentials between spikes is not.
 func TestSpikesWithoutADerivative(t *testing.T) {
 	for _, c := range []struct {
 		number, substeps int
@@ -254,7 +253,7 @@ func TestBadLayers(t *testing.T) {
 		{5, lif(func(m *neuron.LIF, _ *neuron.Layer) { m.EL = nil }), "the constant EL is nil: fill it"},
 		{6, lif(func(_ *neuron.LIF, l *neuron.Layer) {
 			l.DT = graph.Scalar(25)
-		}), "a substep of 25 ms is longer than 20 ms, which unit 0 follows: take a shorter DT or more Substeps"},
+		}), "a substep of 25 ms is longer than 20 ms, the longest for unit 0: use a shorter DT or more Substeps"},
 		{7, lif(func(_ *neuron.LIF, l *neuron.Layer) {
 			l.Model = neuron.NewHodgkinHuxley()
 			l.Substeps = 5
@@ -278,7 +277,7 @@ func TestBadLayers(t *testing.T) {
 		{14, func() { neuron.Layer{DT: graph.Scalar(1)}.Start(1) }, "got no Model"},
 		{101, func() {
 			neuron.Layer{Model: neuron.NewHodgkinHuxley(), DT: graph.Scalar(.01), Refractory: graph.Scalar(50)}.Start(1)
-		}, "got a Refractory period for a model that is not reset"},
+		}, "got a Refractory period for a model without reset"},
 		{102, func() {
 			l := neuron.Layer{Model: neuron.NewLIF(), DT: graph.Scalar(1)}
 			l.Step(l.Start(1), neuron.Arrivals{Excitatory: graph.Float32s([]float32{1})})
@@ -298,7 +297,7 @@ func TestBadLayers(t *testing.T) {
 		{19, func() {
 			p := neuron.NewSTDP(1, 1)
 			p.Reward(p.Start(graph.Zeros(graph.ShapeOf(graph.Float32, 2, 2))), graph.Scalar(1))
-		}, "got a reward without Modulated"},
+		}, "got a reward, but Modulated is false"},
 	} {
 		require.ErrorContains(t, graph.Try(c.make), c.want, "case %d", c.number)
 	}

@@ -6,46 +6,49 @@ import (
 	"xlarun/graph"
 )
 
-// STDP is plasticity by the timing of spikes, of all pairs (Song, Miller and Abbott, "Competitive Hebbian learning
-// through spike-timing-dependent synaptic plasticity", 2000), by itself or where a reward says so (Izhikevich, "Solving
-// the distal reward problem through linkage of STDP and dopamine signaling", 2007; Frémaux and Gerstner,
-// "Neuromodulated spike-timing-dependent plasticity", 2016). A step of DT ms with the spikes pre [in] and post [out]:
+// STDP is spike-timing-dependent plasticity over all pairs of spikes (Song, Miller and Abbott, "Competitive Hebbian
+// learning through spike-timing-dependent synaptic plasticity", 2000). Modulated, weights change only with a reward
+// (Izhikevich, "Solving the distal reward problem through linkage of STDP and dopamine signaling", 2007; Frémaux and
+// Gerstner, "Neuromodulated spike-timing-dependent plasticity", 2016). A step of DT ms with the spikes pre [in] and
+// post [out] is
 //
 //	x' = exp(-DT/TauPlus)*x, y' = exp(-DT/TauMinus)*y         traces of the spikes before this step
-//	change[i,j] = APlus*x'[i]*post[j] - AMinus*pre[i]*y'[j]    spikes of one step make no pair
+//	change[i,j] = APlus*x'[i]*post[j] - AMinus*pre[i]*y'[j]    spikes of one step are not a pair
 //	x'' = x' + pre, y'' = y' + post
-//	w' = w + change                            and where it is modulated
-//	c' = exp(-DT/TauC)*c + change              eligibility; the weights wait for a reward:
+//	w' = w + change
+//
+// Modulated, Step updates the eligibility c, and Reward the weights:
+//
+//	c' = exp(-DT/TauC)*c + change
 //	w' = w + reward*c
 //
-// Weights stay in Least to Most. A layer of plastic weights belongs to a step of an episode: carry the state, give the
-// spikes and the reward.
+// Weights are clipped to Least … Most.
 type STDP struct {
 	DT        float64 // ms
-	APlus     float64 // in the weights' unit: what a pair adds whose first spike came right before
-	AMinus    float64 // what one takes off the other way round
+	APlus     float64 // largest increase by a pair pre, post; in the weights' unit
+	AMinus    float64 // largest decrease by a pair post, pre
 	TauPlus   float64 // ms
 	TauMinus  float64 // ms
 	Least     float64
 	Most      float64
-	Modulated bool    // the weights follow the eligibility where there is a reward
-	TauC      float64 // ms: how long a pair is eligible
+	Modulated bool    // weights change by Reward only
+	TauC      float64 // ms: decay of the eligibility
 }
 
-// NewSTDP is plasticity with time constants of 20 ms, slightly more depression than potentiation as the paper has it,
-// for weights between 0 and most; rewarded, pairs are eligible for 1 s.
+// NewSTDP has time constants of 20 ms, slightly more depression than potentiation (as in the paper), weights in 0 …
+// most, and an eligibility of 1 s.
 func NewSTDP(dt, most float64) STDP {
 	return STDP{DT: dt, APlus: .005 * most, AMinus: .00525 * most, TauPlus: 20, TauMinus: 20, Most: most, TauC: 1000}
 }
 
-// STDPState is what plasticity carries.
+// STDPState is the weights, traces and eligibility.
 type STDPState struct {
 	W           *graph.Array // [in, out]
 	Pre, Post   *graph.Array // [in] and [out]: traces
-	Eligibility *graph.Array `tree:"optional"` // [in, out]; nil where it is not modulated
+	Eligibility *graph.Array `tree:"optional"` // [in, out]; nil unless Modulated
 }
 
-// Start is weights [in, out] before the first spike.
+// Start is the state with weights [in, out] before the first spike.
 func (p STDP) Start(w *graph.Array) STDPState {
 	const op = "neuron.STDP"
 	if w == nil || w.Rank() != 2 {
@@ -70,7 +73,7 @@ func (p STDP) Start(w *graph.Array) STDPState {
 	return s
 }
 
-// Step takes the spikes pre [in] and post [out] of a step.
+// Step updates the state by the spikes pre [in] and post [out] of a step.
 func (p STDP) Step(s STDPState, pre, post *graph.Array) STDPState {
 	decay := func(tau float64) float64 { return math.Exp(-p.DT / tau) }
 	x, y := graph.Mul(decay(p.TauPlus), s.Pre), graph.Mul(decay(p.TauMinus), s.Post)
@@ -80,22 +83,22 @@ func (p STDP) Step(s STDPState, pre, post *graph.Array) STDPState {
 		next.Eligibility = graph.Mul(decay(p.TauC), s.Eligibility).Add(change)
 		return next
 	}
-	next.W = p.within(s.W.Add(change))
+	next.W = p.clip(s.W.Add(change))
 	return next
 }
 
-// Reward gives modulated plasticity a reward [], of either sign: once a step of an environment, or in each step a
-// reward of so many a ms times DT.
+// Reward applies a reward [] to the weights of modulated plasticity. Call it once in each step of an environment, or in
+// each step of DT ms with a reward rate times DT.
 func (p STDP) Reward(s STDPState, reward *graph.Array) STDPState {
 	if !p.Modulated {
-		graph.Throw("neuron.STDP", "got a reward without Modulated: set it, or give none")
+		graph.Throw("neuron.STDP", "got a reward, but Modulated is false: set it, or do not call Reward")
 	}
-	s.W = p.within(s.W.Add(reward.Mul(s.Eligibility)))
+	s.W = p.clip(s.W.Add(reward.Mul(s.Eligibility)))
 	return s
 }
 
-// within keeps weights in bounds.
-func (p STDP) within(w *graph.Array) *graph.Array { return graph.Clamp(p.Least, w, p.Most) }
+// clip clips weights to Least … Most.
+func (p STDP) clip(w *graph.Array) *graph.Array { return graph.Clamp(p.Least, w, p.Most) }
 
 // outer is a[i]*b[j].
 func outer(a, b *graph.Array) *graph.Array {

@@ -5,57 +5,52 @@ import (
 	"xlarun/graph/random"
 )
 
-// ALIF is a layer of LIF neurons whose threshold rises with each spike and comes back (Bellec et al., "Long short-term
-// memory and learning-to-learn in networks of spiking neurons", 2018), as spyx.nn.ALIF has them:
+// ALIF is a layer of LIF neurons with an adaptive threshold: each spike raises it, then it decays back (Bellec et al.,
+// "Long short-term memory and learning-to-learn in networks of spiking neurons", 2018). The equations are those in
+// spyx.nn.ALIF:
 //
 //	h = Threshold + t
 //	s = 1 where v > h, else 0
 //	v' = Beta*v + x + s·Wh - s*h
-//	t' = Gamma*t + Jump*s        Jump is 1-Gamma where it is nil, as in Spyx
+//	t' = Gamma*t + Jump*s
 type ALIF struct {
 	Beta      *graph.Array // [units] or []; see LIF
-	Gamma     *graph.Array // [units] or []: what is left of the adaptation after a step
-	Jump      *graph.Array `tree:"optional"` // [units] or []: what a spike raises the threshold by
+	Gamma     *graph.Array // [units] or []: the decay of the adaptation in one step
+	Jump      *graph.Array `tree:"optional"` // [units] or []: each spike raises the threshold by it; nil: 1-Gamma
 	Threshold *graph.Array // [units] or []
 	Wh        *graph.Array `tree:"optional"` // [units, units]; see LIF
 	Surrogate Surrogate
 }
 
-// ALIFState is the potentials and how far the thresholds are up, [units] each.
+// ALIFState is the potentials V and the rises T of the thresholds, [units] each.
 type ALIFState struct{ V, T *graph.Array }
 
-// NewALIF makes a layer of so many units, Beta and Gamma drawn as NewLIF draws Beta. Options: Decay (Beta's),
-// Adaptation (Gamma's), Threshold, Spikes, Feedback, Recurrent.
+// NewALIF makes a layer. It draws Beta and Gamma as NewLIF draws Beta. Options: Decay (Beta), Adaptation (Gamma),
+// Threshold, Spikes, Feedback, Recurrent.
 func NewALIF(key random.Key, units int, opts ...Option) ALIF {
-	const op = "nn.NewALIF"
-	c := readOptions(op, append([]Option{Recurrent(spikeWeights)}, opts...), "Decay", "Adaptation", "Threshold",
-		"Spikes", "Feedback", "Recurrent")
-	wantSize(op, "units", units)
-	k := random.SplitN(key, 3)
-	return ALIF{Beta: c.decay(op, k[0], units), Gamma: c.second(op, "Adaptation", k[1], units), Threshold: c.firing(op),
-		Wh: c.feedbackOf(k[2], units), Surrogate: c.surrogate}
+	p := newSpiking("nn.NewALIF", key, units, "Adaptation", opts)
+	return ALIF{Beta: p.beta, Gamma: p.second, Threshold: p.threshold, Wh: p.wh, Surrogate: p.surrogate}
 }
 
-// Start is the state before the first step of so many units at rest: zeros.
+// Start is the state at rest: zeros.
 func (l ALIF) Start(units int) ALIFState {
-	wantParam("nn.ALIF", "Threshold", l.Threshold)
-	zeros := graph.Zeros(graph.ShapeOf(l.Threshold.DType(), units))
+	zeros := atRest("nn.ALIF", "Threshold", l.Threshold, units)
 	return ALIFState{zeros, zeros}
 }
 
 // Step maps the state and an input x [units] to the next state and this step's spikes.
 func (l ALIF) Step(s ALIFState, x *graph.Array) (next ALIFState, spikes *graph.Array) {
 	spikes = l.Spikes(s)
-	return l.Take(s, spikes, x), spikes
+	return l.Integrate(s, spikes, x), spikes
 }
 
-// Spikes are those of a step, [units]; see LIF.Spikes.
+// Spikes returns this step's spikes [units]; see LIF.Spikes.
 func (l ALIF) Spikes(s ALIFState) *graph.Array {
 	return l.Surrogate.Spike(s.V.Sub(l.Threshold.Add(s.T)))
 }
 
-// Take is the rest of Step; see LIF.Take.
-func (l ALIF) Take(s ALIFState, spikes, x *graph.Array) ALIFState {
+// Integrate is the second half of Step; see LIF.Integrate.
+func (l ALIF) Integrate(s ALIFState, spikes, x *graph.Array) ALIFState {
 	wantState("nn.ALIF", "state V", s.V, x)
 	wantState("nn.ALIF", "state T", s.T, x)
 	gamma := decayed(l.Gamma)

@@ -7,16 +7,15 @@ import (
 	"xlarun/graph/random"
 )
 
-// MultiHeadAttention lets each position of a sequence gather from others what its heads look for (Vaswani et al.,
-// "Attention is all you need", 2017, section 3.2).
+// MultiHeadAttention is attention with several heads (Vaswani et al., "Attention is all you need", 2017, section 3.2).
 type MultiHeadAttention struct {
 	Query, Key, Value Dense // [width, width]: heads side by side
 	Out               Dense // [width, width]
 	Heads             int
-	Causal            bool // Apply lets a position see itself and earlier ones only
+	Causal            bool // Apply lets a position see itself and earlier positions only
 }
 
-// NewMultiHeadAttention makes an attention over features of the given width, which heads divides. Options: Causal,
+// NewMultiHeadAttention makes an attention over features of the given width, a multiple of heads. Options: Causal,
 // Weights, Bias, NoBias, Precision. Query, Key, Value and Out are drawn from random.SplitN(key, 4).
 func NewMultiHeadAttention(key random.Key, heads, width int, opts ...Option) MultiHeadAttention {
 	const op = "nn.NewMultiHeadAttention"
@@ -46,8 +45,8 @@ func (m MultiHeadAttention) Apply(x *graph.Array) *graph.Array {
 	return m.Attend(x, x, mask)
 }
 
-// Attend lets the positions of q [queries, width] gather from those of kv [positions, width]: [queries, width]. mask, a
-// bool that broadcasts to [heads, queries, positions], says who may see whom; nil: everybody everything.
+// Attend is cross-attention from q [queries, width] to kv [positions, width]: [queries, width]. mask is a bool array
+// that broadcasts to [heads, queries, positions]: whether a query sees a position. nil: all queries see all positions.
 func (m MultiHeadAttention) Attend(q, kv, mask *graph.Array) *graph.Array {
 	const op = "nn.MultiHeadAttention"
 	wantMatrix(op, "q", q)
@@ -75,20 +74,18 @@ func CausalMask(n int) *graph.Array {
 }
 
 // DotProductAttention gives softmax(q·k / sqrt(depth))·v for each head: q [queries, heads, depth], k [positions, heads,
-// depth] and v [positions, heads, n] give [queries, heads, n]. mask is a bool that broadcasts to [heads, queries,
-// positions], or nil; a query that may see nothing takes the mean of all. The softmax is in float32 at least.
+// depth] and v [positions, heads, n] give [queries, heads, n]. mask is a bool array that broadcasts to [heads, queries,
+// positions], or nil. A query that sees no position takes the mean of all. The softmax is in float32 or float64.
 func DotProductAttention(q, k, v, mask *graph.Array) *graph.Array {
 	const op = "nn.DotProductAttention"
-	if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || q.Dim(1) != k.Dim(1) || k.Dim(1) != v.Dim(1) || q.Dim(2) !=
-		k.Dim(2) || k.Dim(0) != v.Dim(0) {
+	if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || q.Dim(1) != k.Dim(1) || k.Dim(1) != v.Dim(1) ||
+		q.Dim(2) != k.Dim(2) || k.Dim(0) != v.Dim(0) {
 		graph.Throw(op, "q, k, v are %s, %s, %s; want [queries, heads, depth], [positions, heads, depth], "+
-			"[positions, heads, n]",
-			q.Shape(), k.Shape(), v.Shape())
+			"[positions, heads, n]", q.Shape(), k.Shape(), v.Shape())
 	}
-	scores := graph.Einsum("qhd,khd->hqk", q.Div(math.Sqrt(float64(q.Dim(2)))), k)
-	scores = atLeastFloat32(scores)
+	scores := atLeastFloat32(graph.Einsum("qhd,khd->hqk", q.Div(math.Sqrt(float64(q.Dim(2)))), k))
 	if mask != nil {
-		// The lowest finite number: with -Inf a query that sees nothing would be 0/0.
+		// The lowest finite number: with -Inf a query that sees no position would be 0/0.
 		scores = graph.Select(mask.BroadcastTo(scores.Dims()...), scores, -math.MaxFloat32)
 	}
 	weights := graph.Softmax(scores, -1).Convert(v.DType())

@@ -5,10 +5,10 @@ import (
 	"xlarun/graph/precision"
 )
 
-// BatchNorm shifts and scales features to mean 0 and variance 1 over a batch, then by learned amounts (Ioffe and
-// Szegedy, "Batch normalization", 2015). The batch is all axes of x but the last and, where Axis names one, the lanes
-// of that axis of VMap or ShardMap. What it remembers of batches, a BatchNormState, is no parameter: it passes through
-// Train beside them, and no optimiser sees it.
+// BatchNorm normalises features to mean 0 and variance 1 over a batch, then applies a learned scale and bias (Ioffe and
+// Szegedy, "Batch normalization", 2015). The batch is all axes of x except the last, and the named axis of VMap or
+// ShardMap if Axis is set. The running averages, a BatchNormState, are not parameters: Train takes and returns them,
+// and no optimiser changes them.
 //
 //	y, state := l.Train(state, x) // under graph.VMap(…, graph.AxisName("batch")) for l.Axis "batch"
 type BatchNorm struct {
@@ -16,7 +16,7 @@ type BatchNorm struct {
 	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
 	Axis      string       // the named axis that is part of the batch; "": none
 	Epsilon   float64      // added to the variance
-	Momentum  float64      // what running averages keep at each step
+	Momentum  float64      // the fraction that running averages keep at each step
 	Precision precision.Policy
 }
 
@@ -39,7 +39,7 @@ func NewBatchNorm(n int, axis string, opts ...Option) (BatchNorm, BatchNormState
 	return l, BatchNormState{graph.Zeros(s), graph.Ones(s)}
 }
 
-// Train normalises x […, features] by its batch's mean and variance, and takes them into the running averages.
+// Train normalises x […, features] by its batch's mean and variance, and updates the running averages.
 func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchNormState) {
 	const op = "nn.BatchNorm"
 	wide := checkNorm(op, l.Precision, x, l.Scale, l.Bias)
@@ -66,7 +66,7 @@ func (l BatchNorm) Train(s BatchNormState, x *graph.Array) (*graph.Array, BatchN
 	return finishNorm(l.Precision, x, centred, v, l.Epsilon, l.Scale, l.Bias), next
 }
 
-// Apply normalises x […, features] by the running averages: what a trained network does.
+// Apply normalises x […, features] by the running averages, for inference.
 func (l BatchNorm) Apply(s BatchNormState, x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.BatchNorm", l.Precision, x, l.Scale, l.Bias)
 	wantLast("nn.BatchNorm", "x", x, s.Mean.Dim(0))

@@ -2,10 +2,10 @@ package nn
 
 import "xlarun/graph"
 
-// InChunks runs a network along time in pieces of so many steps: from a state s and inputs x [steps, …] to the last
-// state and what f gives of all steps [steps, …]. f does the same of fewer steps, 1 to size. Within f a layer without
-// state takes all steps at once, one product (Dense keeps axes before the last, graph.VMap maps any other layer over
-// them), and only cells go from step to step:
+// InChunks runs a network along time in chunks of size steps: from a state s and inputs x [steps, …] to the last state
+// and the outputs of all steps [steps, …]. f does the same for one chunk of 1 to size steps. In f, a layer without
+// state processes all steps of the chunk in one product: Dense keeps axes before the last, graph.VMap maps any other
+// layer over them. Only recurrent cells go from step to step:
 //
 //	func (n Net) Apply(s State, x *graph.Array) (State, *graph.Array) {
 //		s.A, x = n.A.Apply(s.A, n.First.Apply(x)) // x: [size, in], then spikes [size, units]
@@ -13,8 +13,8 @@ import "xlarun/graph"
 //		return s, x
 //	}
 //
-// Spikes between layers are those of a piece, so that memory grows with size and not with steps, but where a gradient
-// asks for them.
+// Only the spikes of one chunk are in memory between layers. So memory grows with size, not with steps, except that a
+// gradient keeps all steps.
 func InChunks[S any](size int, f func(s S, x *graph.Array) (S, *graph.Array), s S,
 	x *graph.Array) (last S, all *graph.Array) {
 	const op = "nn.InChunks"
@@ -23,20 +23,19 @@ func InChunks[S any](size int, f func(s S, x *graph.Array) (S, *graph.Array), s 
 		graph.Throw(op, "got the inputs %v, want [steps, …] with a step or more", x)
 	}
 	whole, rest := x.Dim(0)/size, x.Dim(0)%size
-	var parts []*graph.Array
+	var outputs []*graph.Array
 	if whole > 0 {
-		pieces := graph.SliceAxis(x, 0, 0, whole*size)
 		var y *graph.Array
-		s, y = graph.Scan(f, s, pieces.Reshape(append([]int{whole, size}, x.Dims()[1:]...)...))
+		s, y = graph.Scan(f, s, graph.SliceAxis(x, 0, 0, whole*size).SplitAxis(0, whole, size))
 		if y.Rank() < 2 || y.Dim(1) != size {
 			graph.Throw(op, "f gives %s of %d steps, want [%d, …]", y.Shape(), size, size)
 		}
-		parts = append(parts, y.Reshape(append([]int{whole * size}, y.Dims()[2:]...)...))
+		outputs = append(outputs, y.MergeAxes(0, 2))
 	}
 	if rest > 0 {
 		var y *graph.Array
 		s, y = f(s, graph.SliceAxis(x, 0, whole*size, x.Dim(0)))
-		parts = append(parts, y)
+		outputs = append(outputs, y)
 	}
-	return s, graph.Concatenate(0, parts...)
+	return s, graph.Concatenate(0, outputs...)
 }

@@ -37,7 +37,7 @@ func (n spikingNet) Apply(s spikingNetState, x *graph.Array) (spikingNetState, *
 	return s, x
 }
 
-// A network in pieces of any size is the network step by step: the same spikes, the same state.
+// A network in chunks of any size equals the network step by step: the same spikes, the same state.
 func TestInChunksIsStepByStep(t *testing.T) {
 	const steps = 23
 	n, start := newSpikingNet(5, 9, 4)
@@ -68,8 +68,8 @@ func TestInChunksIsStepByStep(t *testing.T) {
 	}), "f gives f32[11] of 2 steps, want [2, …]")
 }
 
-// What a run along time takes beside its inputs and spikes grows with the neurons, not with the steps, as the compiler
-// counts it; a gradient's does.
+// The temporary memory of a run along time grows with the neurons, not with the steps; a gradient's memory grows with
+// the steps too.
 func TestSpikingMemoryGrowsWithNeurons(t *testing.T) {
 	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Devices: 1, CacheDir: xlatest.CacheDir(t)})
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ func numbers(t *testing.T, a *graph.Array) []float64 {
 	return v
 }
 
-// The codes and readings beside loops of a few lines, of numbers inside, at and outside of the bounds.
+// The codes and decoders equal plain loops, for numbers inside, at and outside the bounds.
 func TestCodesAreLoops(t *testing.T) {
 	values := []float32{0, .005, .01, .1, .25, 1. / 3, .5, .7, .99, 1, -3, 7, float32(math.Inf(1)),
 		float32(math.Inf(-1))}
@@ -101,7 +101,7 @@ func TestPopulationCodeAndVector(t *testing.T) {
 	require.Equal(t, []float64{0, 0}, numbers(t, nn.PopulationVector(graph.Float32s([]float32{0, 0, 0}), preferred)))
 }
 
-// What is no number stays none in its own train, and in no other one.
+// A NaN makes its own train NaN, and no other train.
 func TestCodesKeepNaN(t *testing.T) {
 	x := graph.Float32s([]float32{.5, float32(math.NaN()), .5})
 	_, changed := nn.Delta{Threshold: .1}.Step(graph.Zeros(x.Shape()), x)
@@ -138,7 +138,7 @@ func TestCodesBadInput(t *testing.T) {
 	}
 }
 
-// Whatever the delays are, an input arrives so many steps later, and nothing before the first step.
+// An input arrives after its delay, for all delays, and nothing arrives before the first step.
 // Delays that are no whole numbers of 0 to Longest are taken as the nearest.
 func TestDelaysOutOfRange(t *testing.T) {
 	x := random.Normal(random.New(2), graph.ShapeOf(graph.Float32, 9, 4))

@@ -15,8 +15,8 @@ type Conv struct {
 	Strides   []int        // steps along each spatial axis; nil: 1
 	Dilation  []int        // of the kernel, along each spatial axis; nil: 1
 	Same      bool         // pad so that there are ceil(size/stride) windows along each axis
-	Pads      [][2]int     // else so many zeros before and after along each axis; nil: none
-	Groups    int          // of features that do not see each other; 0: 1
+	Pads      [][2]int     // else the zeros before and after along each axis; nil: none
+	Groups    int          // independent groups of features; 0: 1
 	Precision precision.Policy
 }
 

@@ -17,7 +17,7 @@ type ConvTranspose struct {
 	Dilation []int        // of the kernel, along each spatial axis; nil: 1
 	// the result has size*stride elements along each axis; else size*stride + max(kernel-stride, 0)
 	Same      bool
-	Pads      [][2]int // else so many zeros around the spread input
+	Pads      [][2]int // else the zeros around the dilated input
 	Precision precision.Policy
 }
 
@@ -32,8 +32,7 @@ func NewConvTranspose(key random.Key, kernel []int, in, out int, opts ...Option)
 	}
 	k1, k2 := random.Split2(key)
 	l := ConvTranspose{W: c.weights(k1, c.shape(append(slices.Clone(kernel), in, out)...)), Strides: c.strides,
-		Dilation: c.dilation,
-		Same:     !c.valid && c.pads == nil, Pads: c.pads, Precision: c.precision}
+		Dilation: c.dilation, Same: !c.valid && c.pads == nil, Pads: c.pads, Precision: c.precision}
 	if !c.noBias {
 		l.B = c.bias(k2, c.shape(out))
 	}
@@ -53,7 +52,7 @@ func (l ConvTranspose) Apply(x *graph.Array) *graph.Array {
 	if pads == nil {
 		for i := range axes {
 			k, s := (l.W.Dim(i)-1)*dilation[i]+1, strides[i]
-			// What the kernel of the convolution that this transposes would have to overhang.
+			// The padding of the convolution that this transposes.
 			total, before := k+s-2, k-1
 			switch {
 			case !l.Same:
@@ -73,7 +72,7 @@ func (l ConvTranspose) Apply(x *graph.Array) *graph.Array {
 	return toOutput(p, y)
 }
 
-// ones fills a list of numbers, one an axis.
+// ones is v, or a 1 for each axis if v is nil.
 func ones(op, what string, v []int, axes int) []int {
 	if v == nil {
 		return slices.Repeat([]int{1}, axes)

@@ -2,36 +2,36 @@ package nn
 
 import "xlarun/graph"
 
-// SpikeRate reads trains [steps, …] by how many spikes they have: the mean of a step […]. See LI for a reading that
-// forgets.
+// SpikeRate decodes trains [steps, …] as mean spikes per step […]. See LI for a leaky readout.
 func SpikeRate(spikes *graph.Array) *graph.Array {
 	wantTrains("nn.SpikeRate", spikes)
 	return spikes.Mean(0)
 }
 
-// FirstSpike reads trains [steps, …] by when their first spike is: (steps-t)/steps […] with t its step, counted from 0;
-// 0 where there is none.
+// FirstSpike decodes trains [steps, …] by the step t of their first spike: (steps-t)/steps […], t counted from 0; 0 if
+// there is no spike.
 func FirstSpike(spikes *graph.Array) *graph.Array {
 	wantTrains("nn.FirstSpike", spikes)
 	n := spikes.Dim(0)
-	return spikes.Mul(numbered(spikes.Index(0), n, 1, -1/float64(n))).ReduceMax(0)
+	value := leadingIota(spikes.Index(0), n).Mul(-1 / float64(n)).Add(1)
+	return spikes.Mul(value).ReduceMax(0)
 }
 
-// PopulationVector reads units by what each of them stands for: the mean of their preferred vectors [units, out],
-// weighted by how much each spiked [units] (Georgopoulos, Schwartz and Kettner, "Neuronal population coding of movement
-// direction", 1986): [out], zeros where none did.
-func PopulationVector(spiked, preferred *graph.Array) *graph.Array {
+// PopulationVector is the mean of the units' preferred vectors [units, out], weighted by their rates [units]
+// (Georgopoulos, Schwartz and Kettner, "Neuronal population coding of movement direction", 1986): [out], zeros if all
+// rates are 0.
+func PopulationVector(rates, preferred *graph.Array) *graph.Array {
 	const op = "nn.PopulationVector"
 	if preferred == nil || preferred.Rank() != 2 {
 		graph.Throw(op, "got preferred vectors %v, want [units, out]", preferred)
 	}
-	wantLast(op, "spiked", spiked, preferred.Dim(0))
-	total := spiked.Sum(-1)
-	some := graph.Select(total.Eq(0), graph.OnesLike(total), total)
-	return spiked.Dot(preferred).Div(some)
+	wantLast(op, "rates", rates, preferred.Dim(0))
+	total := rates.Sum(-1)
+	divisor := graph.Select(total.Eq(0), graph.OnesLike(total), total)
+	return rates.Dot(preferred).Div(divisor)
 }
 
-// wantTrains refuses what has no steps.
+// wantTrains refuses trains without steps.
 func wantTrains(op string, spikes *graph.Array) {
 	if spikes == nil || spikes.Rank() == 0 || spikes.Dim(0) == 0 {
 		graph.Throw(op, "got the spikes %v, want [steps, …] with a step or more", spikes)

@@ -37,10 +37,10 @@ func (d Dense) Apply(x *graph.Array) *graph.Array {
 type MLP struct {
 	Layers []Dense
 	Hidden Activation // between layers
-	Final  Activation // behind the last one; "" for none
+	Final  Activation // after the last layer; "" for none
 }
 
-// NewMLP makes layers of the given sizes, from the input's to the output's: sizes 4, 64, 2 are two layers. Options:
+// NewMLP makes layers of the given sizes, input and output included: sizes 4, 64, 2 are two layers. Options:
 // Hidden, Final, Weights, Bias, NoBias, Precision. Layer i is drawn from random.FoldIn(key, i).
 func NewMLP(key random.Key, sizes []int, opts ...Option) MLP {
 	const op = "nn.NewMLP"

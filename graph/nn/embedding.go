@@ -8,14 +8,14 @@ import (
 	"xlarun/graph/random"
 )
 
-// Embedding maps numbers to vectors by a table.
+// Embedding maps integers to vectors by a table.
 type Embedding struct {
 	Table     *graph.Array // [n, width]
 	Precision precision.Policy
 }
 
 // NewEmbedding makes a table of n vectors of the given width. Options: Weights (default normal, of variance 1/width),
-// Precision. The table is drawn from key itself.
+// Precision. The table is drawn from key.
 func NewEmbedding(key random.Key, n, width int, opts ...Option) Embedding {
 	const op = "nn.NewEmbedding"
 	wantSize(op, "n", n)
@@ -33,8 +33,7 @@ func (e Embedding) Apply(i *graph.Array) *graph.Array {
 	return toOutput(e.Precision, toCompute(e.Precision, graph.Take(e.Table, i, 0, graph.FillOrDrop)))
 }
 
-// Attend gives the products of x […, width] with every vector, […, n]: the logits of a model whose output shares the
-// table.
+// Attend is the products of x […, width] with every vector, […, n]: the logits of a model with tied embeddings.
 func (e Embedding) Attend(x *graph.Array) *graph.Array {
 	wantLast("nn.Embedding.Attend", "x", x, e.Table.Dim(1))
 	p := e.Precision

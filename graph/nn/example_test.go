@@ -8,7 +8,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// Net is a network of one's own: a tree and a function.
+// Net is a custom network: a tree and a function.
 type Net struct{ Hidden, Out nn.Dense }
 
 func NewNet(key random.Key) Net {

@@ -5,8 +5,9 @@ import (
 	"xlarun/graph/precision"
 )
 
-// GroupNorm shifts and scales groups of features to mean 0 and variance 1, over the group and all axes before the last,
-// then by learned amounts (Wu and He, "Group normalization", 2018). One feature a group is instance normalisation.
+// GroupNorm normalises groups of features to mean 0 and variance 1, over the group and all axes before the last, then
+// applies a learned scale and bias (Wu and He, "Group normalization", 2018). One feature a group is instance
+// normalisation.
 type GroupNorm struct {
 	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
 	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
@@ -15,7 +16,7 @@ type GroupNorm struct {
 	Precision precision.Policy
 }
 
-// NewGroupNorm makes a normalisation of n features in so many groups. Options: Epsilon, NoScale, NoBias, Precision.
+// NewGroupNorm makes a normalisation of n features in groups. Options: Epsilon, NoScale, NoBias, Precision.
 func NewGroupNorm(n, groups int, opts ...Option) GroupNorm {
 	const op = "nn.NewGroupNorm"
 	c := readOptions(op, opts, "Epsilon", "NoScale", "NoBias", "Precision")

@@ -7,7 +7,7 @@ import (
 )
 
 // GRU is a gated recurrent unit (Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014, in the
-// form with the reset gate behind the product), with the weights of its gates side by side:
+// form with the reset gate after the product). The weights of its gates are side by side:
 //
 //	r = sigmoid(x·Wx_r + h·Wh_r + B_r)
 //	z = sigmoid(x·Wx_z + h·Wh_z + B_z)
@@ -21,7 +21,7 @@ type GRU struct {
 	Precision precision.Policy
 }
 
-// NewGRU makes a unit from in features to hidden ones. Options: Weights, Recurrent, Bias, Precision. Its parts are
+// NewGRU makes a unit from in features to hidden features. Options: Weights, Recurrent, Bias, Precision. Parameters are
 // drawn from random.SplitN(key, 8): Wx and Wh gate by gate, then B and BN.
 func NewGRU(key random.Key, in, hidden int, opts ...Option) GRU {
 	const op = "nn.NewGRU"
@@ -38,7 +38,7 @@ func NewGRU(key random.Key, in, hidden int, opts ...Option) GRU {
 	}
 }
 
-// gates draws one matrix a gate and puts them side by side.
+// gates draws one matrix for each gate and concatenates them.
 func gates(init Initializer, keys []random.Key, s graph.Shape) *graph.Array {
 	var parts []*graph.Array
 	for _, k := range keys {
@@ -59,7 +59,7 @@ func (g GRU) Step(h, x *graph.Array) *graph.Array {
 	return g.step(h, affine("nn.GRU", g.Precision, x, g.Wx, g.B))
 }
 
-// step is Step from the input's part of the gates on.
+// step is Step after the product x·Wx + B.
 func (g GRU) step(h, fromX *graph.Array) *graph.Array {
 	p := g.Precision
 	wantLast("nn.GRU", "state h", h, g.Hidden())
@@ -73,7 +73,7 @@ func (g GRU) step(h, fromX *graph.Array) *graph.Array {
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,
-// hidden]. What depends on the inputs only is one product before the loop.
+// hidden]. The products with the inputs are one product before the loop.
 func (g GRU) Apply(h, x *graph.Array) (last, states *graph.Array) {
 	wantTime("nn.GRU", x)
 	return graph.Scan(func(h, fromX *graph.Array) (*graph.Array, *graph.Array) {

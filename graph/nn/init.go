@@ -7,8 +7,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// Initializer draws a layer's parameters of a float shape from a key. Kernels have their input features in the axis
-// before the last, their output features in the last one; axes before are a convolution's window.
+// Initializer draws a layer's parameters of a float shape from a key. The last axis of a kernel is its output features,
+// the axis before is its input features; the other axes are a convolution's window.
 type Initializer func(key random.Key, shape graph.Shape) *graph.Array
 
 // Zeros are all 0.
@@ -17,7 +17,7 @@ func Zeros(_ random.Key, shape graph.Shape) *graph.Array { return graph.Zeros(sh
 // Ones are all 1.
 func Ones(_ random.Key, shape graph.Shape) *graph.Array { return graph.Ones(shape) }
 
-// Constant gives all parameters one value.
+// Constant sets all parameters to one value.
 func Constant(value float64) Initializer {
 	return func(_ random.Key, shape graph.Shape) *graph.Array { return graph.Full(shape, value) }
 }
@@ -36,15 +36,15 @@ func Uniform(scale float64) Initializer {
 	}
 }
 
-// TruncatedNormal draws from the standard normal distribution between lower and upper, times std; cutting makes the
-// standard deviation smaller than std.
+// TruncatedNormal draws from the standard normal distribution truncated to [lower, upper], times std. Truncation makes
+// the standard deviation smaller than std.
 func TruncatedNormal(std, lower, upper float64) Initializer {
 	return func(key random.Key, shape graph.Shape) *graph.Array {
 		return random.TruncatedNormal(key, shape, lower, upper).Mul(std)
 	}
 }
 
-// FanMode says which number of connections sets the scale of a VarianceScaling.
+// FanMode selects the number of connections that sets the scale of a VarianceScaling.
 type FanMode string
 
 // The modes, by the connections of an output (in), of an input (out), and their means.
@@ -58,24 +58,24 @@ const (
 // Distribution is what a VarianceScaling draws from.
 type Distribution string
 
-// The distributions, all of mean 0 and the variance asked for.
+// The distributions, all of mean 0.
 const (
-	TruncatedNormalDraws Distribution = "truncated_normal" // cut at 2 standard deviations
+	TruncatedNormalDraws Distribution = "truncated_normal" // at 2 standard deviations
 	NormalDraws          Distribution = "normal"
 	UniformDraws         Distribution = "uniform"
 )
 
-// truncatedStd is the standard deviation of a standard normal distribution cut at -2 and 2.
+// truncatedStd is the standard deviation of a standard normal distribution truncated at -2 and 2.
 const truncatedStd = 0.87962566103423978
 
-// VarianceScaling draws with mean 0 and variance scale/n, n by mode.
+// VarianceScaling draws with mean 0 and variance scale/n, where mode selects n.
 func VarianceScaling(scale float64, mode FanMode, d Distribution) Initializer {
 	const op = "nn.VarianceScaling"
 	return func(key random.Key, shape graph.Shape) *graph.Array {
 		if shape.Rank() < 2 {
 			graph.Throw(op, "got the shape %s, want at least the axes [in, out]", shape)
 		}
-		// Rounded as in jax.nn.initializers, which computes in the parameters' type; float32 is that of all practice.
+		// jax.nn.initializers computes in the parameters' type. This rounds as it does for float32.
 		variance := float32(scale / fan(shape.Dims, mode))
 		std := float32(math.Sqrt(float64(variance)))
 		switch d {
@@ -91,7 +91,7 @@ func VarianceScaling(scale float64, mode FanMode, d Distribution) Initializer {
 	}
 }
 
-// fan is the number of connections that mode names.
+// fan is the number of connections that mode selects.
 func fan(dims []int, mode FanMode) float64 {
 	window := 1
 	for _, d := range dims[:len(dims)-2] {

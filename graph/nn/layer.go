@@ -1,5 +1,5 @@
-// Package nn holds layers, initialisers, activations and losses for networks written for one example: no function here
-// knows a batch axis, graph.VMap adds it.
+// Package nn holds layers, initialisers, activations and losses. They work on one example, without a batch axis;
+// graph.VMap adds the batch axis.
 //
 // A layer is a struct, a plain tree: its leaves are the parameters (*graph.Array), its other exported fields are
 // static. A network is any struct, slice or map of layers and a function that applies them:
@@ -14,8 +14,8 @@
 //	func (n Net) Apply(x *graph.Array) *graph.Array { return n.Out.Apply(nn.Relu(n.Hidden.Apply(x))) }
 //
 // Constructors draw the parameters from a key and may be traced, so that a population is graph.VMap(NewNet)(keys).
-// Formulas, defaults and draws follow flax.linen and jax.nn, and numbers agree with theirs where not said otherwise.
-// Mistakes (shapes that do not fit, unknown options) are thrown as *graph.Error, as graph's own functions do.
+// Formulas, defaults and draws follow flax.linen and jax.nn, and numbers agree with them unless a comment says
+// otherwise. Errors (shapes that do not fit, unknown options) are thrown as *graph.Error, as in package graph.
 package nn
 
 import (
@@ -28,7 +28,7 @@ type Layer interface {
 	Apply(x *graph.Array) *graph.Array
 }
 
-// Sequential applies its layers in order: Dense, Conv, Pool, LayerNorm, Activation, Flatten, or one's own.
+// Sequential applies its layers in order: Dense, Conv, Pool, LayerNorm, Activation, Flatten, or your own.
 type Sequential []Layer
 
 // Apply feeds x through the layers.
@@ -42,7 +42,7 @@ func (s Sequential) Apply(x *graph.Array) *graph.Array {
 	return x
 }
 
-// Flatten gives the elements of its input as one axis, row-major.
+// Flatten reshapes its input to one axis, row-major.
 type Flatten struct{}
 
 // Apply maps x of any dims to [size].
@@ -75,7 +75,7 @@ func wantSize(op, name string, n int) {
 	}
 }
 
-// atLeastFloat32 widens half precision and converts integers, for sums and exponentials.
+// atLeastFloat32 converts half precision and integers to float32, for sums and exponentials.
 func atLeastFloat32(x *graph.Array) *graph.Array {
 	if d := x.DType(); d == graph.Float32 || d == graph.Float64 {
 		return x

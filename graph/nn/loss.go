@@ -6,8 +6,8 @@ import (
 	"xlarun/graph"
 )
 
-// Losses take the prediction and the target of one example and give a scalar; graph.VMap and graph.Mean make a batch's
-// loss of it. Half precision is computed in float32.
+// A loss maps the prediction and the target of one example to a scalar; graph.VMap and graph.Mean give a batch's loss.
+// Half precision is computed in float32.
 
 // MSE is the mean squared difference of two arrays of one shape.
 func MSE(prediction, target *graph.Array) *graph.Array {
@@ -33,8 +33,8 @@ func Huber(prediction, target *graph.Array, delta float64) *graph.Array {
 	return square.Square().Mul(0.5).Add(distance.Sub(square).Mul(delta)).Mean()
 }
 
-// CrossEntropy is -log softmax(logits)[label]: logits [classes] and an integer label give a scalar. Leading axes of
-// logits are those of label, one loss each. A label that is no class gives NaN.
+// CrossEntropy is -log softmax(logits)[label]: logits [classes] and an integer label give a scalar. Logits [n, classes]
+// and labels [n] give losses [n], and so on. A label that is not a class gives NaN.
 func CrossEntropy(logits, label *graph.Array) *graph.Array {
 	const op = "nn.CrossEntropy"
 	if !label.DType().IsInt() || logits.Rank() != label.Rank()+1 {
@@ -42,10 +42,10 @@ func CrossEntropy(logits, label *graph.Array) *graph.Array {
 			logits.Shape(), label.Shape())
 	}
 	logits = atLeastFloat32(logits)
-	// Shifted before the logarithm is taken off, so that large logits do not swallow it.
+	// The maximum is subtracted first, so that large logits do not round the logarithm away.
 	shifted := logits.Sub(graph.StopGradient(logits.ReduceMax(-1)).ExpandDims(-1))
 	norm := shifted.Exp().Sum(-1).Log()
-	// A comparison with every class, summed: unlike a gather it is fused, over lanes and in the gradient too.
+	// A sum over a one-hot mask instead of a gather: XLA fuses it, also under VMap and in the gradient.
 	index := graph.IotaAxis(graph.ShapeOf(label.DType(), logits.Dims()...), logits.Rank()-1)
 	chosen := graph.Select(index.Eq(label.ExpandDims(-1)), shifted, 0).Sum(-1)
 	class := label.Ge(0).And(label.Lt(logits.Dim(-1)))
@@ -84,15 +84,14 @@ func CosineDistance(a, b *graph.Array, epsilon float64) *graph.Array {
 	return graph.Sub(1, unit(x).Mul(unit(y)).Sum(-1))
 }
 
-// safeNorm is the length of v along the last axis, epsilon at least; its gradient is 0, not NaN, where epsilon is
-// taken.
+// safeNorm is the length of v along the last axis, at least epsilon. Where it is epsilon, its gradient is 0, not NaN.
 func safeNorm(v *graph.Array, epsilon float64) *graph.Array {
 	square := v.Square().Sum(-1)
 	short := square.Le(epsilon * epsilon)
 	return graph.Select(short, epsilon, graph.Select(short, 1, square).Sqrt())
 }
 
-// wantSame refuses arrays of different dims and gives both in one float type of 32 bits at least.
+// wantSame refuses arrays of different dims. It returns both in float32 or float64.
 func wantSame(op string, x, y *graph.Array) (*graph.Array, *graph.Array) {
 	if !graph.ShapeOf(x.DType(), x.Dims()...).Equal(graph.ShapeOf(x.DType(), y.Dims()...)) {
 		graph.Throw(op, "got %s and %s, want equal dims", x.Shape(), y.Shape())

@@ -6,8 +6,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// LSTM is a long short-term memory (Hochreiter and Schmidhuber, 1997, with the forget gate of Gers et al., 2000), with
-// the weights of its gates side by side:
+// LSTM is a long short-term memory (Hochreiter and Schmidhuber, 1997, with the forget gate of Gers et al., 2000). The
+// weights of its gates are side by side:
 //
 //	i, f, o = sigmoid(x·Wx + h·Wh + B), g = tanh(x·Wx + h·Wh + B)
 //	c' = f*c + i*g
@@ -19,11 +19,11 @@ type LSTM struct {
 	Precision precision.Policy
 }
 
-// LSTMState is the memory and the output of an LSTM.
+// LSTMState is the cell state and the output of an LSTM.
 type LSTMState struct{ C, H *graph.Array } // [hidden] each
 
-// NewLSTM makes a unit from in features to hidden ones. Options: Weights, Recurrent, Bias, ForgetBias, Precision. Its
-// parts are drawn from random.SplitN(key, 9): Wx and Wh gate by gate, then B.
+// NewLSTM makes a unit from in features to hidden features. Options: Weights, Recurrent, Bias, ForgetBias, Precision.
+// Parameters are drawn from random.SplitN(key, 9): Wx and Wh gate by gate, then B.
 func NewLSTM(key random.Key, in, hidden int, opts ...Option) LSTM {
 	const op = "nn.NewLSTM"
 	c := readOptions(op, opts, "Weights", "Recurrent", "Bias", "ForgetBias", "Precision")
@@ -58,20 +58,20 @@ func (l LSTM) Step(s LSTMState, x *graph.Array) LSTMState {
 	return l.step(s, affine("nn.LSTM", l.Precision, x, l.Wx, l.B))
 }
 
-// step is Step from the input's part of the gates on.
+// step is Step after the product x·Wx + B.
 func (l LSTM) step(s LSTMState, fromX *graph.Array) LSTMState {
 	p := l.Precision
 	wantLast("nn.LSTM", "state H", s.H, l.Hidden())
 	wantLast("nn.LSTM", "state C", s.C, l.Hidden())
 	gate := graph.Split(fromX.Add(toCompute(p, s.H).Dot(toCompute(p, l.Wh))), 4, -1)
 	i, f, g, o := Sigmoid(gate[0]), Sigmoid(gate[1]), gate[2].Tanh(), Sigmoid(gate[3])
-	// The memory adds up over time: it stays in its own type.
+	// The cell state accumulates over time, so it keeps its own type.
 	c := f.Mul(s.C).Add(i.Mul(g)).Convert(s.C.DType())
 	return LSTMState{c, o.Mul(c.Tanh()).Convert(s.H.DType())}
 }
 
 // Apply runs along time: from a state and inputs x [steps, in] to the last state and all outputs H [steps, hidden].
-// What depends on the inputs only is one product before the loop.
+// The products with the inputs are one product before the loop.
 func (l LSTM) Apply(s LSTMState, x *graph.Array) (last LSTMState, outputs *graph.Array) {
 	wantTime("nn.LSTM", x)
 	return graph.Scan(func(s LSTMState, fromX *graph.Array) (LSTMState, *graph.Array) {

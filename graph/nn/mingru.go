@@ -6,8 +6,8 @@ import (
 	"xlarun/graph/random"
 )
 
-// MinGRU is a gated recurrent unit whose gate and candidate do not look at the state (Feng et al., "Were RNNs all we
-// needed?", 2024, section 3.1), with the weights of both side by side:
+// MinGRU is a gated recurrent unit whose gate and candidate do not depend on the state (Feng et al., "Were RNNs all we
+// needed?", 2024, section 3.1). The weights of both are side by side:
 //
 //	z = sigmoid(x·W_z + B_z)
 //	h' = (1-z)*h + z*(x·W_h + B_h)
@@ -40,7 +40,7 @@ func (m MinGRU) Hidden() int { return m.W.Dim(1) / 2 }
 // Start is the state before the first step: zeros [hidden], in the parameters' type.
 func (m MinGRU) Start() *graph.Array { return graph.Zeros(graph.ShapeOf(m.W.DType(), m.Hidden())) }
 
-// leak is a step h' = Keep*h + Add, or, where Restart is true, h' = Add whatever h was; two of them in a row are one.
+// leak is a step h' = Keep*h + Add. Where Restart is true, it is h' = Add. Two consecutive steps combine to one (then).
 type leak struct {
 	Keep, Add *graph.Array
 	Restart   *graph.Array `tree:"optional"`
@@ -76,8 +76,8 @@ func (m MinGRU) Step(h, x *graph.Array) *graph.Array {
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,
-// hidden]. The steps are combined in pairs (graph.AssociativeScan), not taken one after the other. Where restart, a
-// bool vector [steps], is given and true the state is zero before that step: the first of an episode.
+// hidden]. graph.AssociativeScan combines the steps in pairs. The optional restart, a bool vector [steps], is true in
+// the first step of each episode: the state before that step is zero.
 func (m MinGRU) Apply(h, x *graph.Array, restart ...*graph.Array) (last, states *graph.Array) {
 	const op = "nn.MinGRU"
 	wantTime(op, x)

@@ -73,7 +73,7 @@ func TestConstructors(t *testing.T) {
 	require.Equal(t, []float64{0, 0, 1, 1, 0, 0, 0, 0}, floats(t, l.B))
 }
 
-// Each gate of a recurrent layer is orthogonal by itself.
+// Each gate of a recurrent layer is an orthogonal matrix.
 func TestRecurrentGatesAreOrthogonal(t *testing.T) {
 	g := nn.NewGRU(random.New(1), 3, 5)
 	for _, w := range graph.Split(g.Wh, 3, 1) {
@@ -107,7 +107,7 @@ func newNet(key random.Key) net {
 
 func (n net) Apply(x *graph.Array) *graph.Array { return n.Heads.Apply(n.Norm.Apply(n.Conv.Apply(x))) }
 
-// What is static tells structures apart, so that a compiled program is not taken for another layer's.
+// Static fields are part of the tree's structure, so that layers that differ in them do not share a program.
 func TestStaticFieldsCount(t *testing.T) {
 	key := random.New(1)
 	seen := map[string]string{}

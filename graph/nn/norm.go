@@ -5,8 +5,8 @@ import (
 	"xlarun/graph/precision"
 )
 
-// LayerNorm shifts and scales features to mean 0 and variance 1, then by learned amounts (Ba et al., "Layer
-// normalization", 2016). Mean and variance are computed in float32 at least.
+// LayerNorm normalises features to mean 0 and variance 1, then applies a learned scale and bias (Ba et al., "Layer
+// normalization", 2016). Mean and variance are computed in float32 or float64.
 type LayerNorm struct {
 	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
 	Bias      *graph.Array `tree:"optional"` // [features]; nil: 0
@@ -24,7 +24,7 @@ func NewLayerNorm(n int, opts ...Option) LayerNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, each row by itself.
+// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
 func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.LayerNorm", l.Precision, x, l.Scale, l.Bias)
 	centred := wide.Sub(wide.Mean(-1).ExpandDims(-1))
@@ -32,7 +32,7 @@ func (l LayerNorm) Apply(x *graph.Array) *graph.Array {
 	return finishNorm(l.Precision, x, centred, variance, l.Epsilon, l.Scale, l.Bias)
 }
 
-// RMSNorm scales features to mean square 1, then by learned amounts (Zhang and Sennrich, "Root mean square layer
+// RMSNorm scales features to mean square 1, then applies a learned scale (Zhang and Sennrich, "Root mean square layer
 // normalization", 2019).
 type RMSNorm struct {
 	Scale     *graph.Array `tree:"optional"` // [features]; nil: 1
@@ -50,14 +50,14 @@ func NewRMSNorm(n int, opts ...Option) RMSNorm {
 	return l
 }
 
-// Apply normalises x [features]; axes before the last one stay, each row by itself.
+// Apply normalises x [features]; axes before the last one stay, and each row is normalised separately.
 func (l RMSNorm) Apply(x *graph.Array) *graph.Array {
 	wide := checkNorm("nn.RMSNorm", l.Precision, x, l.Scale, nil)
 	square := wide.Square().Mean(-1).ExpandDims(-1)
 	return finishNorm(l.Precision, x, wide, square, l.Epsilon, l.Scale, nil)
 }
 
-// checkNorm checks sizes and gives x in the type that its moments are computed in.
+// checkNorm checks sizes and converts x to the type in which its moments are computed.
 func checkNorm(op string, p precision.Policy, x, scale, bias *graph.Array) *graph.Array {
 	if x.Rank() == 0 {
 		graph.Throw(op, "x is %s, want […, features]", x.Shape())

@@ -8,7 +8,7 @@ import (
 	"xlarun/graph/precision"
 )
 
-// Option changes what a constructor makes. Each constructor names the options that it knows; another one is refused.
+// Option changes what a constructor makes. Each constructor lists its options and refuses others.
 type Option struct {
 	name string
 	set  func(*config)
@@ -28,7 +28,7 @@ type config struct {
 	pads              [][2]int
 	groups            int
 
-	spiking
+	spikingOptions
 }
 
 // Weights sets the initialiser of a layer's weights (default LecunNormal; Embedding: normal, of variance 1/width).
@@ -55,19 +55,19 @@ func Precision(p precision.Policy) Option {
 // Epsilon sets what a normalisation adds to the variance (default 1e-6; BatchNorm 1e-5).
 func Epsilon(e float64) Option { return Option{"Epsilon", func(c *config) { c.epsilon = e }} }
 
-// Momentum sets how much of its running averages a BatchNorm keeps at each step (default 0.99).
+// Momentum sets the fraction of its running averages that a BatchNorm keeps at each step (default 0.99).
 func Momentum(m float64) Option { return Option{"Momentum", func(c *config) { c.momentum = m }} }
 
 // ForgetBias sets the initial bias of an LSTM's forget gate (default 0), on top of the bias initialiser's.
 func ForgetBias(b float64) Option { return Option{"ForgetBias", func(c *config) { c.forgetBias = b }} }
 
-// Causal lets an attention's positions see themselves and earlier ones only.
+// Causal lets each position of an attention see itself and earlier positions only.
 func Causal() Option { return Option{"Causal", func(c *config) { c.causal = true }} }
 
 // Hidden sets the activation between the layers of an MLP (default "relu").
 func Hidden(a Activation) Option { return Option{"Hidden", func(c *config) { c.activation = a }} }
 
-// Final sets the activation behind the last layer of an MLP (default none).
+// Final sets the activation after the last layer of an MLP (default none).
 func Final(a Activation) Option { return Option{"Final", func(c *config) { c.final = a }} }
 
 // Strides sets the steps of a convolution along each spatial axis (default 1).
@@ -80,19 +80,19 @@ func Dilation(d ...int) Option {
 	return Option{"Dilation", func(c *config) { c.dilation = slices.Clone(d) }}
 }
 
-// Valid takes only those windows of a convolution that lie inside of the input. The default ("SAME") pads with zeros so
-// that there are ceil(size/stride) windows along each axis.
+// Valid takes only the windows of a convolution that lie inside the input. The default ("SAME") pads with zeros so that
+// there are ceil(size/stride) windows along each axis.
 func Valid() Option { return Option{"Valid", func(c *config) { c.valid, c.pads = true, nil }} }
 
-// Pads pads a convolution's input with so many zeros before and after, along each spatial axis.
+// Pads pads a convolution's input with the given numbers of zeros before and after, along each spatial axis.
 func Pads(beforeAfter ...[2]int) Option {
 	return Option{"Pads", func(c *config) { c.valid, c.pads = false, slices.Clone(beforeAfter) }}
 }
 
-// Groups cuts a convolution's features into n groups that do not see each other.
+// Groups cuts a convolution's features into n independent groups.
 func Groups(n int) Option { return Option{"Groups", func(c *config) { c.groups = n }} }
 
-// readOptions applies opts over the defaults and refuses those that are not among known.
+// readOptions applies opts to the defaults and refuses options that are not in known.
 func readOptions(op string, opts []Option, known ...string) config {
 	c := config{weights: LecunNormal, recurrent: Orthogonal(1), bias: Zeros, epsilon: 1e-6, momentum: .99,
 		activation: "relu", groups: 1}
@@ -108,13 +108,12 @@ func readOptions(op string, opts []Option, known ...string) config {
 	return c
 }
 
-// shape is that of parameters with the given dims.
+// shape is the shape of parameters with the given dims.
 func (c config) shape(dims ...int) graph.Shape {
 	return graph.ShapeOf(paramType(c.precision), dims...)
 }
 
-// scaleAndBias are the learned amounts of a normalisation of n features as they are at first, nil where they are left
-// out.
+// scaleAndBias are the initial scale and bias of a normalisation of n features; nil if the options leave them out.
 func (c config) scaleAndBias(n int) (scale, bias *graph.Array) {
 	if !c.noScale {
 		scale = graph.Ones(c.shape(n))

@@ -2,8 +2,8 @@ package nn
 
 import "xlarun/graph"
 
-// Parallel is Apply whose steps are combined in pairs (graph.AssociativeScan), not taken one after the other: for long
-// sequences where a step costs more than its arithmetic, as on an accelerator. Sums are rounded in another order.
+// Parallel is Apply by graph.AssociativeScan: it combines steps in pairs instead of one after the other. It is for long
+// sequences on accelerators, where launching a step costs more than its arithmetic. Sums round in another order.
 func (l LI) Parallel(v, x *graph.Array) (last, all *graph.Array) {
 	const op = "nn.LI"
 	wantTime(op, x)
@@ -11,96 +11,89 @@ func (l LI) Parallel(v, x *graph.Array) (last, all *graph.Array) {
 		return l.Apply(v, x)
 	}
 	wantState(op, "state v", v, x.Index(0))
-	all = graph.AssociativeScan(leak.then, leak{Keep: steady(decayed(l.Beta), x), Add: x}).apply(v)
+	all = graph.AssociativeScan(leak.then, leak{Keep: decayed(l.Beta).BroadcastTo(x.Dims()...), Add: x}).apply(v)
 	return all.Index(x.Dim(0) - 1), all
 }
 
-// steady is a factor in each step of x.
-func steady(factor, x *graph.Array) *graph.Array { return factor.BroadcastTo(x.Dims()...) }
-
-// Parallel is Apply by combinations of steps in pairs, with the same spikes, but where a potential comes within
-// rounding of the threshold: sums are made in another order. Of a layer without feedback.
+// Parallel is Apply by graph.AssociativeScan, for layers without feedback. Sums round in another order, so that a spike
+// can differ if a potential is within rounding error of the threshold.
 //
-// Given who spikes when, potentials are a linear recurrence, whose steps are combined in pairs; and they say who
-// spikes. From no spikes at all the two are repeated until the spikes stay as they are. A potential follows from the
-// spikes before it alone, so that each round gets at least one more spike of each unit right: there is one round for
-// each spike of the unit that spikes most, and one more at most. Derivatives are those of Apply, surrogates included:
-// one linear recurrence.
+// For given spikes the potentials are a linear recurrence, and the potentials determine the spikes. Parallel starts
+// from no spikes and alternates the two until the spikes no longer change. A potential depends only on earlier spikes,
+// so each iteration corrects at least one more spike of each unit. There are at most n+1 iterations, where n is the
+// largest number of spikes of one unit. The derivative equals the derivative of Apply, with surrogates, and is one
+// linear recurrence.
 //
-// It is for sequences of few spikes where a step costs more than its arithmetic, as on an accelerator. On a processor's
-// core Apply is faster: 64 units of 1,000 steps took as long where none spiked, 3 times as long with 4 spikes a unit,
-// 20 times with 70.
+// It is for sequences with few spikes on accelerators. On one CPU core Apply is faster: for 64 units and 1,000 steps
+// Parallel took as long without spikes, 3 times as long with 4 spikes a unit, 20 times as long with 70.
 func (l LIF) Parallel(v, x *graph.Array) (last, spikes *graph.Array) {
 	const op = "nn.LIF"
 	wantTime(op, x)
 	if l.Wh != nil {
-		graph.Throw(op, "got feedback weights %s in Parallel, want none: what spikes bring back is not linear, "+
-			"use Apply", l.Wh.Shape())
+		graph.Throw(op, "got feedback weights %s in Parallel, want none: feedback is not linear, use Apply",
+			l.Wh.Shape())
 	}
 	if x.Dim(0) == 0 {
 		return l.Apply(v, x)
 	}
 	wantState(op, "state v", v, x.Index(0))
-	train := graph.CustomJvp(func(s lifSequence) lifTrain {
-		return s.settled()
-	}, func(s, t lifSequence) (lifTrain, lifTrain) {
-		r := s.settled()
+	train := graph.CustomJvp(lifSequence.solve, func(s, t lifSequence) (lifTrain, lifTrain) {
+		r := s.solve()
 		return r, s.tangent(r, t, l.Surrogate)
-	})(lifSequence{Beta: steady(decayed(l.Beta), x), Threshold: steady(l.Threshold, x), V: v, X: x})
+	})(lifSequence{Beta: decayed(l.Beta).BroadcastTo(x.Dims()...), Threshold: l.Threshold.BroadcastTo(x.Dims()...),
+		V: v, X: x})
 	return train.Potentials.Index(x.Dim(0)), train.Spikes
 }
 
-// lifSequence are the inputs of a LIF along time.
+// lifSequence is the inputs of a LIF along time.
 type lifSequence struct {
 	Beta, Threshold *graph.Array // [steps, units]
 	V               *graph.Array // [units]
 	X               *graph.Array // [steps, units]
 }
 
-// lifTrain is what comes of them.
+// lifTrain is the potentials and spikes of a LIF along time.
 type lifTrain struct {
 	Potentials *graph.Array // [steps+1, units]: before each step, and after the last
 	Spikes     *graph.Array // [steps, units]
 }
 
-// recurrence are the solutions h of h' = keep*h + add from a start: [steps+1, units], that one included.
+// recurrence solves h' = keep*h + add from start: [steps+1, units], start included.
 func recurrence(keep, add, start *graph.Array) *graph.Array {
 	return graph.Concatenate(0, start.ExpandDims(0), graph.AssociativeScan(leak.then,
 		leak{Keep: keep, Add: add}).apply(start))
 }
 
-// before are all potentials but the last.
+// before is the potentials before each step: all except the last.
 func (r lifTrain) before() *graph.Array {
 	return graph.SliceAxis(r.Potentials, 0, 0, r.Spikes.Dim(0))
 }
 
-// settled finds the spikes that make the potentials that make these spikes.
-func (s lifSequence) settled() lifTrain {
-	given := func(spikes *graph.Array) lifTrain {
-		r := lifTrain{Spikes: spikes}
-		r.Potentials = recurrence(s.Beta, s.X.Sub(spikes.Mul(s.Threshold)), s.V)
-		return r
+// solve finds the fixed point: spikes whose potentials produce the same spikes.
+func (s lifSequence) solve() lifTrain {
+	fromSpikes := func(spikes *graph.Array) lifTrain {
+		return lifTrain{Spikes: spikes, Potentials: recurrence(s.Beta, s.X.Sub(spikes.Mul(s.Threshold)), s.V)}
 	}
-	type round struct {
-		Train lifTrain
-		Other *graph.Array // bool[]: the potentials make other spikes than those that they are made of
+	type carry struct {
+		Train   lifTrain
+		Changed *graph.Array // bool[]: whether the last iteration changed the spikes
 	}
-	end := graph.While(func(r round) *graph.Array { return r.Other }, func(r round) round {
-		spikes := Surrogate{}.Spike(r.Train.before().Sub(s.Threshold))
-		return round{given(spikes), spikes.Ne(r.Train.Spikes).Any()}
-	}, round{given(graph.ZerosLike(s.X)), graph.Of(true)})
+	end := graph.While(func(c carry) *graph.Array { return c.Changed }, func(c carry) carry {
+		spikes := Surrogate{}.Spike(c.Train.before().Sub(s.Threshold))
+		return carry{fromSpikes(spikes), spikes.Ne(c.Train.Spikes).Any()}
+	}, carry{fromSpikes(graph.ZerosLike(s.X)), graph.Of(true)})
 	return end.Train
 }
 
-// tangent is the derivative along t where the trains are r: with the surrogate g of the derivative of spikes,
+// tangent is the derivative of r along t. With the surrogate derivative g of the spikes,
 //
 //	ds = g*(dv - dThreshold)
 //	dv' = (Beta - Threshold*g)*dv + dBeta*v + dx + (Threshold*g - s)*dThreshold
 func (s lifSequence) tangent(r lifTrain, t lifSequence, surrogate Surrogate) lifTrain {
 	g := surrogate.derivative()(r.before().Sub(s.Threshold))
-	by := s.Threshold.Mul(g)
-	add := t.Beta.Mul(r.before()).Add(t.X).Add(by.Sub(r.Spikes).Mul(t.Threshold))
-	d := lifTrain{Spikes: r.Spikes, Potentials: recurrence(s.Beta.Sub(by), add, t.V)}
+	reset := s.Threshold.Mul(g)
+	add := t.Beta.Mul(r.before()).Add(t.X).Add(reset.Sub(r.Spikes).Mul(t.Threshold))
+	d := lifTrain{Spikes: r.Spikes, Potentials: recurrence(s.Beta.Sub(reset), add, t.V)}
 	d.Spikes = g.Mul(d.before().Sub(t.Threshold))
 	return d
 }

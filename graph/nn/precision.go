@@ -5,8 +5,8 @@ import (
 	"xlarun/graph/precision"
 )
 
-// A layer's zero Policy leaves types alone: inputs and parameters are promoted as everywhere, so that layers also fit
-// into a function whose parameters and inputs have been cast from outside (precision.ValueAndGrad).
+// A layer's zero Policy casts nothing: inputs and parameters are promoted as usual, so that a layer also works in a
+// function whose caller casts parameters and inputs (precision.ValueAndGrad).
 
 func toCompute(p precision.Policy, x *graph.Array) *graph.Array {
 	if p == (precision.Policy{}) {

@@ -11,12 +11,12 @@ type RNN struct {
 	Wx         *graph.Array // [in, hidden]
 	Wh         *graph.Array // [hidden, hidden]
 	B          *graph.Array // [hidden]
-	Activation Activation   // in tanh's place; "tanh" by default
+	Activation Activation   // "tanh" by default
 	Precision  precision.Policy
 }
 
-// NewRNN makes a unit from in features to hidden ones. Options: Weights, Recurrent, Bias, Hidden (the activation),
-// Precision. Its parts are drawn from random.SplitN(key, 3): Wx, Wh, B.
+// NewRNN makes a unit from in features to hidden features. Options: Weights, Recurrent, Bias, Hidden (the activation),
+// Precision. Parameters are drawn from random.SplitN(key, 3): Wx, Wh, B.
 func NewRNN(key random.Key, in, hidden int, opts ...Option) RNN {
 	const op = "nn.NewRNN"
 	c := readOptions(op, append([]Option{Hidden("tanh")}, opts...), "Weights", "Recurrent", "Bias", "Hidden",
@@ -25,8 +25,7 @@ func NewRNN(key random.Key, in, hidden int, opts ...Option) RNN {
 	wantSize(op, "hidden", hidden)
 	k := random.SplitN(key, 3)
 	return RNN{Wx: c.weights(k[0], c.shape(in, hidden)), Wh: c.recurrent(k[1], c.shape(hidden, hidden)),
-		B:          c.bias(k[2], c.shape(hidden)),
-		Activation: c.activation, Precision: c.precision}
+		B: c.bias(k[2], c.shape(hidden)), Activation: c.activation, Precision: c.precision}
 }
 
 // Start is the state before the first step: zeros [hidden], in the parameters' type.
@@ -38,7 +37,7 @@ func (r RNN) Step(h, x *graph.Array) *graph.Array {
 	return r.step(h, affine("nn.RNN", r.Precision, x, r.Wx, r.B))
 }
 
-// step is Step from the input's part on.
+// step is Step after the product x·Wx + B.
 func (r RNN) step(h, fromX *graph.Array) *graph.Array {
 	wantLast("nn.RNN", "state h", h, r.B.Dim(0))
 	p := r.Precision
@@ -46,7 +45,7 @@ func (r RNN) step(h, fromX *graph.Array) *graph.Array {
 }
 
 // Apply runs along time: from the state h [hidden] and inputs x [steps, in] to the last state and all states [steps,
-// hidden]. What depends on the inputs only is one product before the loop.
+// hidden]. The products with the inputs are one product before the loop.
 func (r RNN) Apply(h, x *graph.Array) (last, states *graph.Array) {
 	wantTime("nn.RNN", x)
 	return graph.Scan(func(h, fromX *graph.Array) (*graph.Array, *graph.Array) {

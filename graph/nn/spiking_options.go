@@ -1,32 +1,34 @@
 package nn
 
 import (
+	"slices"
+
 	"xlarun/graph"
 	"xlarun/graph/random"
 )
 
-// spiking are the options of layers of spiking neurons.
-type spiking struct {
-	beta, other *float64 // nil: drawn, a unit each
-	threshold   *float64
-	feedback    bool
-	surrogate   Surrogate
+// spikingOptions are the options of layers of spiking neurons.
+type spikingOptions struct {
+	beta, second *float64 // nil: drawn for each unit
+	threshold    float64
+	feedback     bool
+	surrogate    Surrogate
 }
 
-// Decay sets what is left of a spiking layer's potentials after a step, one number for all units, above 0 and at most
-// 1: exp(-dt/tau).
+// Decay sets the decay of a spiking layer's potentials in one step, one number for all units, above 0 and at most 1:
+// exp(-dt/tau).
 func Decay(beta float64) Option { return Option{"Decay", func(c *config) { c.beta = &beta }} }
 
-// Adaptation sets what is left of an ALIF's adaptation after a step, as Decay does of the potentials.
+// Adaptation sets the decay of an ALIF's adaptation in one step.
 func Adaptation(gamma float64) Option {
-	return Option{"Adaptation", func(c *config) { c.other = &gamma }}
+	return Option{"Adaptation", func(c *config) { c.second = &gamma }}
 }
 
-// Synapse sets what is left of a CuBaLIF's currents after a step, as Decay does of the potentials.
-func Synapse(alpha float64) Option { return Option{"Synapse", func(c *config) { c.other = &alpha }} }
+// Synapse sets the decay of a CuBaLIF's currents in one step.
+func Synapse(alpha float64) Option { return Option{"Synapse", func(c *config) { c.second = &alpha }} }
 
 // Threshold sets the potential above which units of a spiking layer spike (default 1).
-func Threshold(v float64) Option { return Option{"Threshold", func(c *config) { c.threshold = &v }} }
+func Threshold(v float64) Option { return Option{"Threshold", func(c *config) { c.threshold = v }} }
 
 // Spikes sets the surrogate of a spiking layer's derivative (default: fast sigmoid of slope 25).
 func Spikes(s Surrogate) Option { return Option{"Spikes", func(c *config) { c.surrogate = s }} }
@@ -34,41 +36,53 @@ func Spikes(s Surrogate) Option { return Option{"Spikes", func(c *config) { c.su
 // Feedback gives a spiking layer weights from its spikes to itself.
 func Feedback() Option { return Option{"Feedback", func(c *config) { c.feedback = true }} }
 
-// decay makes Beta.
-func (c config) decay(op string, key random.Key, units int) *graph.Array {
-	return factorOf(op, "Decay", c.beta, key, units)
+// spikingParams are the parameters that LIF, ALIF and CuBaLIF share.
+type spikingParams struct {
+	beta, second, threshold *graph.Array // second: Gamma or Alpha
+	wh                      *graph.Array // nil without Feedback
+	surrogate               Surrogate
 }
 
-// second makes Gamma or Alpha, by the option of that name.
-func (c config) second(op, name string, key random.Key, units int) *graph.Array {
-	return factorOf(op, name, c.other, key, units)
+// newSpiking draws the parameters of a layer from key. second names the option of the second decay; "": the layer has
+// none.
+func newSpiking(op string, key random.Key, units int, second string, opts []Option) spikingParams {
+	// The default recurrent weights are normal, of variance 1/units.
+	opts = append([]Option{Recurrent(VarianceScaling(1, FanIn, NormalDraws)), Threshold(1)}, opts...)
+	known := []string{"Decay", "Threshold", "Spikes", "Feedback", "Recurrent"}
+	if second != "" {
+		known = slices.Insert(known, 1, second)
+	}
+	c := readOptions(op, opts, known...)
+	wantSize(op, "units", units)
+	if !(c.threshold > 0) {
+		graph.Throw(op, "got Threshold %v, want a number above 0", c.threshold)
+	}
+	k := random.SplitN(key, 3)
+	p := spikingParams{beta: decayOf(op, "Decay", c.beta, k[0], units), threshold: graph.Scalar(c.threshold),
+		surrogate: c.surrogate}
+	weightsKey := k[1]
+	if second != "" {
+		p.second, weightsKey = decayOf(op, second, c.spikingOptions.second, k[1], units), k[2]
+	}
+	if c.feedback {
+		p.wh = c.recurrent(weightsKey, c.shape(units, units))
+	}
+	return p
 }
 
-func factorOf(op, name string, factor *float64, key random.Key, units int) *graph.Array {
+// decayOf is the given decay factor, or one drawn for each unit.
+func decayOf(op, name string, factor *float64, key random.Key, units int) *graph.Array {
 	switch {
 	case factor == nil:
-		return graph.Add(.5, graph.Mul(.25, random.TruncatedNormal(key, graph.ShapeOf(graph.Float32, units), -2, 2)))
+		return random.TruncatedNormal(key, graph.ShapeOf(graph.Float32, units), -2, 2).Mul(.25).Add(.5)
 	case !(*factor > 0 && *factor <= 1):
 		graph.Throw(op, "got %s %v, want a number above 0 and at most 1: exp(-dt/tau)", name, *factor)
 	}
 	return graph.Scalar(*factor)
 }
 
-// firing makes the threshold.
-func (c config) firing(op string) *graph.Array {
-	switch {
-	case c.threshold == nil:
-		return graph.Scalar(1)
-	case !(*c.threshold > 0):
-		graph.Throw(op, "got Threshold %v, want a number above 0", *c.threshold)
-	}
-	return graph.Scalar(*c.threshold)
-}
-
-// feedbackOf draws the weights from a layer's spikes to itself; nil where there are none.
-func (c config) feedbackOf(key random.Key, units int) *graph.Array {
-	if !c.feedback {
-		return nil
-	}
-	return c.recurrent(key, c.shape(units, units))
+// atRest is zeros [units] in the type of the layer's parameter.
+func atRest(op, name string, param *graph.Array, units int) *graph.Array {
+	wantParam(op, name, param)
+	return graph.Zeros(graph.ShapeOf(param.DType(), units))
 }

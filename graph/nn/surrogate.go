@@ -8,12 +8,11 @@ import (
 	"xlarun/graph"
 )
 
-// Surrogate says what stands in for the derivative of a spike, which is zero wherever it exists (Neftci et al.,
-// "Surrogate gradient learning in spiking neural networks", 2019). Slope is that of the fields' formulas below; 0 is
-// the default.
+// Surrogate replaces the derivative of a spike, which is zero wherever it exists (Neftci et al., "Surrogate gradient
+// learning in spiking neural networks", 2019).
 type Surrogate struct {
-	Kind  string // one of Surrogates; "" is "fast-sigmoid"
-	Slope float64
+	Kind  string  // one of Surrogates; "" is "fast-sigmoid"
+	Slope float64 // k in the formulas of surrogates; 0 is the kind's default
 }
 
 // surrogate is a kind: its default slope, and the derivative at a distance v from the threshold for a slope k.
@@ -47,8 +46,8 @@ var surrogates = map[string]surrogate{
 // Surrogates lists the kinds.
 func Surrogates() []string { return slices.Sorted(maps.Keys(surrogates)) }
 
-// Spike is 1 where v > 0, else 0, of v's shape and type, for potentials less their thresholds: a potential at the
-// threshold does not spike, nor does NaN. Its derivative is the surrogate's.
+// Spike is 1 where v > 0, else 0, in v's shape and type. v is the potential minus the threshold: a potential at the
+// threshold does not spike, nor does NaN. The derivative is the surrogate's.
 func (s Surrogate) Spike(v *graph.Array) *graph.Array {
 	derivative := s.derivative()
 	spike := func(v *graph.Array) *graph.Array { return v.Gt(0).Convert(v.DType()) }
@@ -57,7 +56,7 @@ func (s Surrogate) Spike(v *graph.Array) *graph.Array {
 	})(v)
 }
 
-// derivative is that which stands in for a spike's.
+// derivative is the surrogate derivative as a function of v.
 func (s Surrogate) derivative() func(v *graph.Array) *graph.Array {
 	kind, k := s.Kind, s.Slope
 	if kind == "" {

@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// MultiStepsState is what MultiSteps keeps.
+// MultiStepsState is the state of MultiSteps.
 type MultiStepsState struct {
 	MiniStep     *graph.Array // int32 scalar in [0, every): gradients in Mean
 	GradientStep *graph.Array // int32 scalar: steps of the inner optimiser
@@ -19,8 +19,8 @@ type multiSteps struct {
 	every int
 }
 
-// MultiSteps accumulates gradients: every so many calls the inner optimiser sees their mean; the other calls update by
-// zero and leave its state alone.
+// MultiSteps accumulates gradients: after the given number of calls the inner optimiser gets their mean. In the other
+// calls the updates are zero and its state does not change.
 func MultiSteps(inner Transform, every int) Transform {
 	if every < 1 {
 		return refuse(fmt.Errorf("MultiSteps: got a step every %d gradients, want 1 or more", every))

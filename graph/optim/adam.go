@@ -2,7 +2,7 @@ package optim
 
 import "xlarun/graph"
 
-// AdamState is what Adam keeps.
+// AdamState is the state of Adam.
 type AdamState struct {
 	Count *graph.Array // int32 scalar: steps taken
 	Mu    any          // average of the gradients, like the parameters

@@ -2,7 +2,7 @@ package optim
 
 import "xlarun/graph"
 
-// EMAState is what EMA keeps.
+// EMAState is the state of EMA.
 type EMAState struct {
 	Count *graph.Array // int32 scalar: values seen
 	EMA   any          // the average without correction, like the parameters
@@ -13,8 +13,8 @@ type ema struct {
 	debias bool
 }
 
-// EMA replaces updates by their exponential average, decay * average + (1-decay) * update, started at zero; debias
-// makes up for the start. Run by itself it averages parameters:
+// EMA replaces updates by their exponential moving average, decay * average + (1-decay) * update, started at zero. With
+// debias it corrects the bias of the start. It can also average parameters:
 //
 //	average, averageState = optim.Update(ema, params, averageState, params)
 func EMA(decay any, debias bool) Transform {

@@ -2,7 +2,7 @@ package optim
 
 import "xlarun/graph"
 
-// ClipUpState is what ClipUp keeps.
+// ClipUpState is the state of ClipUp.
 type ClipUpState struct {
 	Count    *graph.Array // int32 scalar: steps taken
 	Velocity any          // the last step, like the parameters
@@ -13,10 +13,10 @@ type clipUp struct {
 	r rate
 }
 
-// ClipUp moves at a bounded speed whatever the size of the gradient: the gradient is normalised to the length of the
-// learning rate, added to the velocity, whose norm is then clipped (Toklu, Liskowski and Srivastava, "ClipUp: a simple
-// and powerful optimizer for distribution-based policy evolution", 2020). Norms are over all leaves. Its state is a
-// ClipUpState. Options: Momentum (default 0.9), MaxSpeed (default twice the learning rate), Eps.
+// ClipUp normalises the gradient to the length of the learning rate, adds it to the velocity, and clips the velocity's
+// norm (Toklu, Liskowski and Srivastava, "ClipUp: a simple and powerful optimizer for distribution-based policy
+// evolution", 2020). Norms are over all leaves. Its state is a ClipUpState. Options: Momentum (default 0.9), MaxSpeed
+// (default twice the learning rate), Eps.
 func ClipUp(learningRate any, opts ...Option) Transform {
 	c, err := configure("ClipUp", config{momentum: .9, eps: 1e-8}, opts, "Momentum", "MaxSpeed", "Eps")
 	if err != nil {

@@ -7,14 +7,13 @@
 //	grads := graph.Grad2(loss)(params, batch)
 //	params, state = optim.Step(opt, params, grads, state)
 //
-// A Transform is a plain value without type parameters; what it keeps is a State, a tree like any other: it is the
-// carry of a Scan, an argument and a result of a compiled function, it is mapped by VMap and stored in checkpoints.
-// Everything is computed in the graph, so a step is one fused update. Numbers, defaults and the order of operations are
-// optax's.
+// A Transform is a value without type parameters. Its State is a tree: a carry of Scan, an argument and a result of
+// compiled functions; VMap maps it and checkpoints store it. Everything is computed in the graph, so a step is one
+// fused update. Defaults and the order of operations equal optax's.
 //
-// Hyper-parameters (learning rates, decay rates, …) are Go numbers, which become part of the program, or scalar arrays,
-// which are inputs of it: a swept value does not compile anything again, and VMap over it makes a population of
-// optimisers. Learning rates may be a Schedule too. InjectHyperparams keeps such arrays in the state.
+// Hyper-parameters (learning rates, decay rates, …) are Go numbers, which become constants of the program, or scalar
+// arrays, which are its inputs. A sweep over an array needs no new compilation, and VMap over it makes a population of
+// optimisers. Learning rates can also be a Schedule. InjectHyperparams keeps arrays in the state.
 //
 // Leaves that are not floats (counters, keys) pass through untouched.
 package optim

@@ -6,10 +6,10 @@ import (
 	"xlarun/graph"
 )
 
-// ZeroNaNs replaces the NaNs among the updates by 0. Its state, a NaNState, tells where the last ones were.
+// ZeroNaNs replaces NaNs in the updates by 0. Its state is a NaNState.
 func ZeroNaNs() Transform { return zeroNaNs{} }
 
-// NaNState is what ZeroNaNs saw.
+// NaNState is the state of ZeroNaNs.
 type NaNState struct {
 	Found any // like the parameters, a bool scalar for each leaf: whether the last updates had a NaN there
 }
@@ -35,12 +35,12 @@ func (zeroNaNs) Update(grads any, state State, _ any) (any, State) {
 	}, grads), NaNState{found}
 }
 
-// FiniteState is what ApplyIfFinite keeps.
+// FiniteState is the state of ApplyIfFinite.
 type FiniteState struct {
 	Inner State
-	Row   *graph.Array // int32 scalar: gradients in a row that were not finite
-	Total *graph.Array // int32 scalar: gradients that were not finite
-	Last  *graph.Array // bool scalar: whether the last ones were
+	Row   *graph.Array // int32 scalar: consecutive steps whose gradients were not finite
+	Total *graph.Array // int32 scalar: all steps whose gradients were not finite
+	Last  *graph.Array // bool scalar: whether the last gradients were finite
 }
 
 type applyIfFinite struct {
@@ -48,9 +48,8 @@ type applyIfFinite struct {
 	most  int
 }
 
-// ApplyIfFinite leaves out the steps whose gradients have a NaN or an infinity: updates are zero and the inner
-// transform's state stays. After more than most such steps in a row it gives in and applies them, so that training
-// fails visibly.
+// ApplyIfFinite skips steps whose gradients have a NaN or an infinity: updates are zero and the inner transform's state
+// does not change. After more than most such steps in a row it applies them, so that training fails visibly.
 func ApplyIfFinite(inner Transform, most int) Transform {
 	if most < 0 {
 		return refuse(fmt.Errorf("ApplyIfFinite: got at most %d steps in a row, want 0 or more", most))

@@ -10,7 +10,7 @@ import (
 	"xlarun/graph/optim"
 )
 
-// Infinities count as not finite, integers do not take part, and the state tells how often and where.
+// Infinities are not finite, integers are ignored, and the state counts the steps and marks the leaves.
 func TestStepsThatAreNotFinite(t *testing.T) {
 	type params struct{ W, N *graph.Array }
 	start := params{graph.Scalar(1), graph.Of(3)}

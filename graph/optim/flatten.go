@@ -2,18 +2,17 @@ package optim
 
 import "xlarun/graph"
 
-// FlattenedState is what Flattened keeps.
+// FlattenedState is the state of Flattened.
 type FlattenedState struct{ Inner State }
 
 type flattened struct{ inner Transform }
 
-// Flattened applies a transform to all leaves as the one vector that they make end to end, in float32 where they
-// differ, as optax.flatten does: for many small leaves a handful of operations in the place of as many for each. It is
-// for transforms that treat each number by itself, or all of them alike (Adam, ClipByGlobalNorm), not for those that
-// look at single leaves (Muon, masks).
+// Flattened concatenates all leaves to one vector and applies a transform to it, as optax.flatten does. The vector is
+// float32 if the leaves' dtypes differ. This saves operations if there are many small leaves. It is for transforms that
+// are elementwise or use only global norms (Adam, ClipByGlobalNorm), not for transforms of single leaves (Muon, masks).
 func Flattened(inner Transform) Transform { return flattened{inner} }
 
-// Joined is all leaves of a tree end to end, [numbers]: in their dtype, or in float32 where they differ.
+// Joined concatenates all leaves of a tree, [numbers]: in their dtype, or in float32 if the dtypes differ.
 func Joined(tree any) *graph.Array {
 	leaves := graph.Leaves(tree)
 	if len(leaves) == 0 {

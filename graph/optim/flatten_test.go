@@ -10,8 +10,7 @@ import (
 	"xlarun/graph/random"
 )
 
-// What treats each number by itself, or all alike, does (but for the float64 leaf, which is float32 end to end) to the
-// leaves end to end what it does to the leaves.
+// Flattened gives the same updates as the transform without it, except for the float64 leaf, which becomes float32.
 func TestFlattened(t *testing.T) {
 	type tree struct {
 		W, B  *graph.Array

@@ -4,7 +4,7 @@ import "xlarun/graph"
 
 // HyperState is the state of InjectHyperparams.
 type HyperState[H any] struct {
-	Hyper H // any tree of scalar arrays, to be changed between steps
+	Hyper H // any tree of scalar arrays, which can change between steps
 	Inner State
 }
 
@@ -13,8 +13,8 @@ type inject[H any] struct {
 	build func(H) Transform
 }
 
-// InjectHyperparams keeps hyper-parameters (a tree of scalar arrays) in the state, where they can be changed between
-// steps, annealed by hand or evolved, without anything being compiled again; build makes the optimiser for given ones.
+// InjectHyperparams keeps hyper-parameters (a tree of scalar arrays) in the state, so that they can change between
+// steps without a new compilation. build makes the optimiser for given hyper-parameters.
 //
 //	type hyper struct{ Rate, Decay *graph.Array }
 //	opt := optim.InjectHyperparams(hyper{graph.Scalar(1e-3), graph.Scalar(1e-4)}, func(h hyper) optim.Transform {

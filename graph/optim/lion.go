@@ -2,7 +2,7 @@ package optim
 
 import "xlarun/graph"
 
-// LionState is what Lion keeps.
+// LionState is the state of Lion.
 type LionState struct {
 	Mu any // momentum, like the parameters
 }

@@ -2,13 +2,13 @@ package optim
 
 import "xlarun/graph"
 
-// Mask chooses leaves of a tree by their path (as graph.Tree.Path gives it: ".Hidden.W", "[2]") and the parameter.
+// Mask selects leaves of a tree by their path (graph.Tree.Path: ".Hidden.W", "[2]") and the parameter.
 type Mask func(path string, param *graph.Array) bool
 
-// MatricesOnly is the usual mask of weight decay: parameters of two axes or more, which leaves biases and scales alone.
+// MatricesOnly is the usual mask of weight decay: parameters with at least two axes, not biases and scales.
 func MatricesOnly(_ string, param *graph.Array) bool { return param.Rank() >= 2 }
 
-// AddDecayedWeights adds decay times the parameters to the updates, for those that the mask chooses (nil: all).
+// AddDecayedWeights adds decay times the parameters to the updates, for the leaves in the mask (nil: all).
 func AddDecayedWeights(decay any, mask Mask) Transform {
 	d, err := number("AddDecayedWeights", decay)
 	if err != nil {
@@ -21,7 +21,7 @@ func AddDecayedWeights(decay any, mask Mask) Transform {
 	return Masked(t, mask)
 }
 
-// MaskedState is the inner transform's state, over a map from path to leaf of those chosen.
+// MaskedState is the inner transform's state for a map from path to leaf of the masked leaves.
 type MaskedState struct {
 	Inner State
 }
@@ -31,8 +31,8 @@ type masked struct {
 	mask  Mask
 }
 
-// Masked applies a transform to the leaves that the mask chooses; the others' updates pass through. Chained, masked
-// transforms give each part of a model its own optimiser; Masked(Scale(0), mask) freezes.
+// Masked applies a transform to the leaves in the mask; other updates pass through. A Chain of masked transforms gives
+// each part of a model its own optimiser. Masked(Scale(0), mask) freezes leaves.
 func Masked(inner Transform, mask Mask) Transform { return masked{inner, mask} }
 
 // chosen gives the leaves of tree that the mask chooses by params, under their paths in params.

@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// MuonState is what ScaleByMuon keeps.
+// MuonState is the state of ScaleByMuon.
 type MuonState struct {
 	Count *graph.Array // int32 scalar: steps taken
 	Mu    any          // average of the gradients, like the parameters
@@ -14,10 +14,10 @@ type MuonState struct {
 
 type scaleByMuon struct{ c config }
 
-// ScaleByMuon replaces the average of a matrix's gradients, looking one step ahead (Nesterov), by a nearly orthogonal
-// matrix with the same singular vectors, by five Newton-Schulz steps (Jordan et al., "Muon: an optimizer for hidden
-// layers in neural networks", 2024). All leaves must be matrices: see Masked. Its state is a MuonState. Options:
-// Momentum (the average's decay rate, default 0.95), Eps, MomentDType.
+// ScaleByMuon replaces the average of a matrix's gradients, with Nesterov momentum, by a nearly orthogonal matrix with
+// the same singular vectors. It uses five Newton-Schulz steps (Jordan et al., "Muon: an optimizer for hidden layers in
+// neural networks", 2024). All leaves must be matrices; see Masked. Its state is a MuonState. Options: Momentum (the
+// average's decay rate, default 0.95), Eps, MomentDType.
 func ScaleByMuon(opts ...Option) Transform {
 	c, err := configure("ScaleByMuon", config{momentum: .95, eps: 1e-8}, opts, "Momentum", "Eps", "MomentDType")
 	if err != nil {
@@ -27,9 +27,9 @@ func ScaleByMuon(opts ...Option) Transform {
 }
 
 // Muon is ScaleByMuon for matrices [in, out], times sqrt(max(1, out/in)) and the learning rate, with decoupled weight
-// decay, and AdamW with Nesterov's step ahead for all other parameters. Embeddings and the output layer are matrices
-// too: where Adam is wanted for them, compose it with Masked. Options: Momentum, Eps, MomentDType, WeightDecay (of
-// matrices, default 0), DecayMask, and B1, B2, EpsRoot for AdamW.
+// decay; all other parameters use AdamW with Nesterov momentum. Embeddings and the output layer are matrices too; use
+// Masked to optimise them with Adam. Options: Momentum, Eps, MomentDType, WeightDecay (of matrices, default 0),
+// DecayMask, and B1, B2, EpsRoot for AdamW.
 func Muon(learningRate any, opts ...Option) Transform {
 	defaults := config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0., momentum: .95, weightDecay: 0.}
 	c, err := configure("Muon", defaults, opts, "Momentum", "Eps", "MomentDType", "WeightDecay", "DecayMask", "B1",
@@ -70,8 +70,8 @@ func (m scaleByMuon) Update(grads any, state State, _ any) (any, State) {
 	return updates, MuonState{count, keep(op, mu, s.Mu)}
 }
 
-// newtonSchulz brings the singular values of a matrix near 1, by five steps of an odd polynomial of degree 5 whose
-// coefficients rise fastest from 0 (Jordan et al.).
+// newtonSchulz moves the singular values of a matrix near 1, by five steps of an odd polynomial of degree 5. Its
+// coefficients maximise the slope at 0 (Jordan et al.).
 func newtonSchulz(x *graph.Array, eps any) *graph.Array {
 	tall := x.Dim(0) > x.Dim(1)
 	if tall {

@@ -7,8 +7,8 @@ import (
 	"xlarun/graph"
 )
 
-// Hyper-parameters are Go numbers or scalar arrays. Arithmetic on numbers alone is done in float64 before the program
-// is built, as Python does it for optax: 1-b2 is then exact to the last bit that matters.
+// Hyper-parameters are Go numbers or scalar arrays. Arithmetic on numbers is in float64 while tracing, as in Python for
+// optax, so that 1-b2 is accurate.
 
 // number reads a hyper-parameter: a float64 for any Go number, or the scalar *graph.Array.
 func number(name string, v any) (any, error) {
@@ -30,7 +30,7 @@ func number(name string, v any) (any, error) {
 	return nil, fmt.Errorf("%s: got a %T, want a number or a scalar *graph.Array", name, v)
 }
 
-// in gives a hyper-parameter for arithmetic with a: arrays take a's dtype, numbers do so by themselves.
+// in converts a hyper-parameter that is an array to a's dtype; numbers need no conversion.
 func in(v any, a *graph.Array) any { return inType(v, a.DType()) }
 
 func inType(v any, d graph.DType) any {
@@ -40,7 +40,7 @@ func inType(v any, d graph.DType) any {
 	return v
 }
 
-// compute is a binary operation on two hyper-parameters: on the host where both are numbers.
+// compute is a binary operation on two hyper-parameters, in Go if both are numbers.
 func compute(a, b any, host func(x, y float64) float64, op func(x, y any) *graph.Array) any {
 	x, okX := a.(float64)
 	y, okY := b.(float64)
@@ -67,7 +67,7 @@ func moment(x, old *graph.Array, decay any) *graph.Array {
 	return graph.Mul(in(sub(1., decay), x), x).Add(graph.Mul(in(decay, old), old))
 }
 
-// debias divides a moment by 1 - decay^count, computed in float32 at least: in a 16-bit type decay^count rounds to 1.
+// debias divides a moment by 1 - decay^count, in float32 or float64: in a 16-bit type decay^count would round to 1.
 func debias(m *graph.Array, decay any, count *graph.Array) *graph.Array {
 	d := wide(m)
 	correction := graph.Sub(1, graph.Pow(inType(decay, d), count.Convert(d)))

@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// CosineOneCycle rises from peak/div to peak along half a cosine within the fraction rise of so many steps, and falls
+// CosineOneCycle rises from peak/div to peak along half a cosine in the fraction rise of the steps, and falls
 // to peak/(div*finalDiv) in the others (Smith and Topin, "Super-convergence", 2018; usual: rise 0.3, div 25, finalDiv
 // 1e4).
 func CosineOneCycle(peak any, steps int, rise, div, finalDiv float64) Schedule {
@@ -15,7 +15,7 @@ func CosineOneCycle(peak any, steps int, rise, div, finalDiv float64) Schedule {
 	}, corner{0, 1 / div}, corner{rise, 1}, corner{1, 1 / (div * finalDiv)})
 }
 
-// LinearOneCycle rises from peak/div to peak within the fraction rise of so many steps, falls back to peak/div by the
+// LinearOneCycle rises from peak/div to peak in the fraction rise of the steps, falls back to peak/div by the
 // fraction fall, and on to peak/finalDiv by the end, along straight lines (usual: rise 0.3, fall 0.85, div 25, finalDiv
 // 1e4).
 func LinearOneCycle(peak any, steps int, rise, fall, div, finalDiv float64) Schedule {

@@ -144,7 +144,7 @@ func TestStepIf(t *testing.T) {
 	}
 }
 
-// equal tells whether two trees hold the same numbers.
+// equal reports whether two trees have the same numbers.
 func equal(t *testing.T, a, b any) bool {
 	t.Helper()
 	x, y := graph.Leaves(a), graph.Leaves(b)
@@ -159,7 +159,7 @@ func equal(t *testing.T, a, b any) bool {
 	return same
 }
 
-// Masked transforms give parts of a model optimisers of their own.
+// Masked transforms give parts of a model different optimisers.
 func TestMasked(t *testing.T) {
 	isHidden := func(path string, _ *graph.Array) bool { return path == ".Hidden.W" || path == ".Hidden.B" }
 	rest := func(path string, p *graph.Array) bool { return !isHidden(path, p) }

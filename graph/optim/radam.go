@@ -7,10 +7,10 @@ type scaleByRAdam struct{ c config }
 // tractable is the length of the approximated average from which on the variance of Adam's rate is tractable.
 const tractable = 5
 
-// ScaleByRAdam is ScaleByAdam whose rate is rectified: as long as the average of the squares is of too few gradients to
-// trust it, steps are the average of the gradients alone, and then shorter than Adam's, by ever less (Liu et al., "On
-// the variance of the adaptive learning rate and beyond", 2020). Its state is an AdamState. Options: B1, B2, Eps,
-// EpsRoot.
+// ScaleByRAdam is ScaleByAdam with a rectified rate (Liu et al., "On the variance of the adaptive learning rate and
+// beyond", 2020). While the average of the squares has too few gradients to be reliable, the update is the average of
+// the gradients. After that it is Adam's update times a factor that grows to 1. Its state is an AdamState. Options: B1,
+// B2, Eps, EpsRoot.
 func ScaleByRAdam(opts ...Option) Transform {
 	c, err := configure("ScaleByRAdam", config{b1: .9, b2: .999, eps: 1e-8, epsRoot: 0.}, opts, "B1", "B2", "Eps",
 		"EpsRoot")
@@ -42,16 +42,16 @@ func (a scaleByRAdam) Update(grads any, state State, _ any) (any, State) {
 	return updates, AdamState{count, keep(op, mu, s.Mu), keep(op, nu, s.Nu)}
 }
 
-// rectifier tells whether the average of the squares is to be trusted after so many gradients, and what steps are
-// multiplied by where it is.
+// rectifier returns whether the average of the squares is reliable after count gradients, and the factor of the updates
+// if it is.
 func (a scaleByRAdam) rectifier(count *graph.Array) (trusted, by *graph.Array) {
 	b2 := inType(a.c.b2, graph.Float32)
 	n := count.Convert(graph.Float32)
 	power := graph.Pow(b2, n)
-	most := sub(div(2., sub(1., b2)), 1.) // the length that the approximated average tends to
+	most := sub(div(2., sub(1., b2)), 1.) // the limit of the length of the approximated average
 	length := graph.Sub(most, graph.Mul(2, n).Mul(power).Div(graph.Sub(1, power)))
 	trusted = length.Ge(tractable)
-	length = length.Max(tractable) // where it is not, nothing is to be the root of a negative number
+	length = length.Max(tractable) // avoids roots of negative numbers
 	part := func(x any) any { return mul(sub(x, 4.), sub(x, 2.)) }
 	over := length.Sub(4).Mul(length.Sub(2)).Mul(most)
 	return trusted, over.Div(graph.Mul(part(most), length)).Sqrt()

@@ -4,10 +4,10 @@ import "xlarun/graph"
 
 // RateState counts the steps of a schedule.
 type RateState struct {
-	Count *graph.Array // int32 scalar: steps taken, which is what the schedule sees
+	Count *graph.Array // int32 scalar: steps taken, the argument of the schedule
 }
 
-// rate is a learning rate read from a number, a scalar array or a Schedule; err where it is none of them.
+// rate is a learning rate from a number, a scalar array or a Schedule; err for other types.
 type rate struct {
 	value    any // float64 or *graph.Array; nil: a schedule
 	schedule Schedule
@@ -42,8 +42,8 @@ type scaleBySchedule struct {
 // ScaleBySchedule multiplies updates by the schedule's value at the number of steps taken. Its state is a RateState.
 func ScaleBySchedule(s Schedule) Transform { return scaleBySchedule{s, 1} }
 
-// ScaleByLearningRate multiplies updates by minus the learning rate (a number, a scalar array or a Schedule): the last
-// part of an optimiser that goes downhill.
+// ScaleByLearningRate multiplies updates by minus the learning rate (a number, a scalar array or a Schedule). It is the
+// last transform of an optimiser that minimises.
 func ScaleByLearningRate(learningRate any) Transform {
 	r, err := readRate("ScaleByLearningRate", learningRate)
 	switch {

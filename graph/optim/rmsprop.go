@@ -2,7 +2,7 @@ package optim
 
 import "xlarun/graph"
 
-// RMSPropState is what RMSProp keeps.
+// RMSPropState is the state of RMSProp.
 type RMSPropState struct {
 	Count *graph.Array // int32 scalar: steps taken
 	Mu    any          // average of the gradients, like the parameters; None unless Centered
@@ -23,8 +23,8 @@ func ScaleByRMS(opts ...Option) Transform {
 	return scaleByRMS{c}
 }
 
-// RMSProp is ScaleByRMS times the learning rate, then a trace of these updates where Momentum is given.
-// Options: ScaleByRMS's, Momentum, Nesterov.
+// RMSProp is ScaleByRMS times the learning rate, followed by Trace if Momentum is given. Options: ScaleByRMS's,
+// Momentum, Nesterov.
 func RMSProp(learningRate any, opts ...Option) Transform {
 	c, err := configure("RMSProp", config{decay: .9, eps: 1e-8}, opts, append([]string{"Momentum", "Nesterov"},
 		rmsOptions...)...)

@@ -8,13 +8,12 @@ import (
 	"xlarun/graph"
 )
 
-// Schedule maps the number of steps taken (int32 scalar, 0 at the first step) to a value (float32 scalar). The values
-// given to the functions below are numbers or scalar arrays; numbers of steps are Go's. Float64 parameters get
-// float32's digits of it: where that matters, give the learning rate as a number or a float64 array.
+// Schedule maps the number of steps taken (int32 scalar, 0 at the first step) to a value (float32 scalar). Values in
+// the functions below are numbers or scalar arrays; numbers of steps are Go ints. For float64 parameters with a
+// learning rate in full precision, use a number or a float64 array instead of a Schedule.
 type Schedule func(count *graph.Array) *graph.Array
 
-// value reads a schedule's value; it is called when the schedule is used, so that its errors are those of a traced
-// function.
+// value converts a schedule's value. It is called while tracing, so that the traced function returns its errors.
 func value(schedule string, v any) any {
 	x, err := number(schedule, v)
 	if err != nil {
@@ -43,10 +42,11 @@ func Constant(v any) Schedule {
 	return func(*graph.Array) *graph.Array { return f32(value("Constant", v)) }
 }
 
-// Linear goes from init to end in so many steps and stays there.
+// Linear goes from init to end in the given number of steps and stays there.
 func Linear(init, end any, steps int) Schedule { return Polynomial(init, end, 1, steps, 0) }
 
-// Polynomial goes from init to end in so many steps, from step begin on: (init-end) (1-t)^power + end for t in [0, 1].
+// Polynomial goes from init to end in the given number of steps, starting at step begin: (init-end) (1-t)^power + end
+// for t in [0, 1].
 func Polynomial(init, end, power any, steps, begin int) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Polynomial", steps)
@@ -59,8 +59,8 @@ func Polynomial(init, end, power any, steps, begin int) Schedule {
 	}
 }
 
-// Cosine falls from init to alpha*init along half a cosine in so many steps and stays there (Loshchilov and Hutter,
-// "SGDR", 2017).
+// Cosine falls from init to alpha*init along half a cosine in the given number of steps and stays there (Loshchilov and
+// Hutter, "SGDR", 2017).
 func Cosine(init any, steps int, alpha any) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Cosine", steps)
@@ -71,7 +71,7 @@ func Cosine(init any, steps int, alpha any) Schedule {
 	}
 }
 
-// Exponential multiplies init by rate once in so many steps, smoothly.
+// Exponential is init * rate^(t/steps), without rounding t/steps.
 func Exponential(init any, steps int, rate any) Schedule {
 	return func(count *graph.Array) *graph.Array {
 		positive("Exponential", steps)
@@ -107,7 +107,7 @@ func Join(schedules []Schedule, boundaries []int) Schedule {
 	}
 }
 
-// Warmup rises from init to peak in so many steps, then follows the schedule, which starts counting there.
+// Warmup rises from init to peak in the given number of steps, then follows the schedule, whose count starts there.
 func Warmup(init, peak any, steps int, then Schedule) Schedule {
 	return Join([]Schedule{Linear(init, peak, steps), then}, []int{steps})
 }

@@ -7,7 +7,7 @@ import (
 	"xlarun/graph"
 )
 
-// State is what a Transform keeps from one step to the next: a tree whose type is the transform's own (AdamState, …).
+// State is the state of a Transform: a tree whose type depends on the transform (AdamState, …).
 type State any
 
 // Transform maps gradients to updates, the numbers to be added to the parameters. Trees are passed as any; Step and
@@ -19,8 +19,8 @@ type Transform interface {
 	Update(grads any, state State, params any) (updates any, next State)
 }
 
-// Update applies a transform to gradients: their updates and the next state. It is what Step adds to the parameters; by
-// itself it runs transforms on other trees (an EMA of parameters).
+// Update applies a transform to gradients and returns the updates and the next state. Step adds them to the parameters.
+// Update also applies transforms to other trees, such as an EMA to parameters.
 func Update[P any](t Transform, grads P, state State, params P) (P, State) {
 	updates, next := t.Update(grads, state, params)
 	u, ok := updates.(P)
@@ -37,9 +37,9 @@ func Step[P any](t Transform, params, grads P, state State) (P, State) {
 	return ApplyUpdates(params, updates), next
 }
 
-// StepIf is Step where ok (a bool scalar) holds; elsewhere parameters and state stay as they are. The choice is made
-// where the program runs, by selection: infinities and NaNs of a step not taken leave no trace. Its use is loss scaling
-// (package precision), where a step whose gradients overflowed is skipped.
+// StepIf is Step if ok (a bool scalar) is true; else parameters and state do not change. It selects at run time, so
+// that infinities and NaNs of a skipped step have no effect. Loss scaling (package precision) skips steps whose
+// gradients overflow.
 func StepIf[P any](ok *graph.Array, t Transform, params, grads P, state State) (P, State) {
 	if ok.DType() != graph.Bool || ok.Rank() != 0 {
 		graph.Throw("optim.StepIf", "the condition is %s, want a bool scalar", ok.Shape())
@@ -84,7 +84,7 @@ func (c chain) Update(grads any, state State, params any) (any, State) {
 	return grads, next
 }
 
-// stateless is a transform that keeps nothing.
+// stateless is a transform without state.
 type stateless struct {
 	update func(grads, params any) any
 }
@@ -94,20 +94,20 @@ func (s stateless) Update(grads any, state State, params any) (any, State) {
 	return s.update(grads, params), state
 }
 
-// Stateless makes a transform of a function of one leaf's gradient and parameter (equal shapes) to its update.
+// Stateless makes a transform from a function that maps a leaf's gradient and parameter (equal shapes) to its update.
 func Stateless(f func(grad, param *graph.Array) *graph.Array) Transform {
 	return stateless{func(grads, params any) any {
 		return zip("optim.Stateless", func(x []*graph.Array) *graph.Array { return f(x[0], x[1]) }, grads, params)
 	}}
 }
 
-// refuse throws what is wrong with a transform's options where the transform is made, as the constructors of layers do.
+// refuse throws an error about a transform's options in its constructor, as the constructors of layers do.
 func refuse(err error) Transform {
 	graph.Throw("optim", "%s", err)
 	return nil
 }
 
-// stateOf gives a state its type back.
+// stateOf converts a state to its type.
 func stateOf[S any](op string, state State) S {
 	s, ok := state.(S)
 	if !ok {
@@ -126,7 +126,7 @@ func checkSame(op, whatA string, a any, whatB string, b any) {
 	}
 }
 
-// differ says how two trees differ in leaves or in the dims of their float leaves; "" where they do not.
+// differ describes how two trees differ in leaves or in the dims of their float leaves; "" if they do not.
 func differ(a []*graph.Array, at *graph.Tree, b []*graph.Array, bt *graph.Tree) string {
 	for i := range min(len(a), len(b)) {
 		switch {
@@ -142,8 +142,8 @@ func differ(a []*graph.Array, at *graph.Tree, b []*graph.Array, bt *graph.Tree) 
 	return ""
 }
 
-// zip maps f over the leaves of trees that have the same leaves, into the structure of the first; where the first's
-// leaf is not a float it stays.
+// zip maps f over the leaves of trees with the same leaves, into the structure of the first. Leaves of the first that
+// are not floats do not change.
 func zip(op string, f func(x []*graph.Array) *graph.Array, trees ...any) any {
 	first, tree := graph.Flatten(trees[0])
 	columns := make([][]*graph.Array, len(trees))
@@ -183,7 +183,7 @@ func zeros(tree any, d graph.DType) any {
 
 func isFloat(a *graph.Array) bool { return a.DType().IsFloat() }
 
-// as converts a to b's dtype: state and parameters keep theirs, whatever the gradients' is.
+// as converts a to b's dtype, so that state and parameters keep their dtypes.
 func as(a, b *graph.Array) *graph.Array { return a.Convert(b.DType()) }
 
 // wide is the dtype to count and accumulate in for leaf a.

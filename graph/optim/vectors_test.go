@@ -19,7 +19,7 @@ import (
 // tree is the parameters of the vectors: "w" [3, 4] and "b" [4], float32.
 type tree = map[string]*graph.Array
 
-// run is an optimiser's parameters after so many steps.
+// run is an optimiser's parameters after the given number of steps.
 type run struct {
 	Name   string
 	Config config

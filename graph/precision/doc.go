@@ -1,6 +1,6 @@
-// Package precision trains in 16-bit floats: a Policy says in which dtypes parameters are kept, layers compute and
-// results leave; a LossScale keeps small gradients from vanishing in float16 (Micikevicius et al., "Mixed precision
-// training", 2018). The conventions are those of jmp.
+// Package precision trains in 16-bit floats, with the conventions of jmp. A Policy is the dtypes of parameters,
+// computations and outputs. A LossScale keeps small gradients from vanishing in float16 (Micikevicius et al., "Mixed
+// precision training", 2018).
 //
 //	policy, err := precision.ParsePolicy("params=float32,compute=float16,output=float32")
 //	scale := precision.Dynamic()
@@ -9,6 +9,6 @@
 //	params, state = optim.StepIf(finite, opt, params, grads, state)
 //	scale = scale.Adjust(finite)
 //
-// Parameters stay in float32 (the master weights) and are cast where they are used, inside of what is differentiated,
-// so that their gradients are float32 too. Whether a step is taken is decided where the program runs.
+// Parameters stay in float32 (the master weights). The differentiated function casts them, so that their gradients are
+// float32 too. The program decides at run time whether it skips a step.
 package precision

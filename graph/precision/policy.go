@@ -8,7 +8,7 @@ import (
 	"xlarun/graph"
 )
 
-// Policy says in which float dtypes parameters are kept, layers compute, and results leave.
+// Policy is the float dtypes of parameters, computations and outputs.
 type Policy struct {
 	Param, Compute, Output graph.DType
 }
@@ -41,7 +41,7 @@ func parseDType(s string) (graph.DType, error) {
 }
 
 // ParsePolicy reads "params=float32,compute=bfloat16,output=float32" (or p, c, o; any order) or one dtype for all
-// three. Where params is missing it is float32, compute is as params, output as compute.
+// three. The defaults are float32 for params, params for compute, compute for output.
 func ParsePolicy(s string) (Policy, error) {
 	fail := func(format string, args ...any) (Policy, error) {
 		return Policy{}, fmt.Errorf("precision policy %q: %s; want params=float32,compute=bfloat16,output=float32, "+
@@ -64,7 +64,7 @@ func ParsePolicy(s string) (Policy, error) {
 			return fail("got key %q", key)
 		}
 		if *field != 0 {
-			return fail("%s stands twice", key)
+			return fail("got %s twice", key)
 		}
 		d, err := parseDType(name)
 		if err != nil {
@@ -75,7 +75,7 @@ func ParsePolicy(s string) (Policy, error) {
 	return p.filled(), nil
 }
 
-// filled puts the defaults in place of missing dtypes, so that the zero Policy is Full.
+// filled sets missing dtypes to the defaults; the zero Policy becomes Full.
 func (p Policy) filled() Policy {
 	if p.Param == 0 {
 		p.Param = graph.Float32

@@ -42,7 +42,7 @@ func TestParsePolicy(t *testing.T) {
 		{"params=float32,compute", "", `compute: got dtype ""`},
 		{"params=float32,inner=f16", "",
 			`got key "inner"; want params=float32,compute=bfloat16,output=float32, or one dtype`},
-		{"p=f16,params=f32", "", "params stands twice"},
+		{"p=f16,params=f32", "", "got params twice"},
 	} {
 		t.Run(c.in, func(t *testing.T) {
 			var p precision.Policy

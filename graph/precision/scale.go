@@ -2,8 +2,8 @@ package precision
 
 import "xlarun/graph"
 
-// LossScale multiplies a loss before it is differentiated, so that its small gradients do not vanish in float16, and
-// divides the gradients again. It is a tree: a carry of Scan, an argument and a result of compiled functions.
+// LossScale multiplies a loss before differentiation and divides the gradients by the same factor, so that small
+// gradients do not vanish in float16. It is a tree: a carry of Scan, an argument and a result of compiled functions.
 type LossScale struct {
 	Value *graph.Array // float32 scalar: the factor
 	Good  *graph.Array // int32 scalar: steps with finite gradients since the factor changed, in [0, Period)
@@ -12,7 +12,7 @@ type LossScale struct {
 	Period int
 	// Factor multiplies the scale when it grows and divides it when gradients overflow.
 	Factor float64
-	// Min is the scale below which it does not fall.
+	// Min is the smallest scale.
 	Min float64
 }
 
@@ -22,19 +22,19 @@ func Static(value float64) LossScale { return newScale(value) }
 // DynamicOption changes how a dynamic loss scale behaves.
 type DynamicOption func(*LossScale)
 
-// Initial is the first scale, default 32768.
+// Initial sets the first scale, default 32768.
 func Initial(v float64) DynamicOption { return func(s *LossScale) { s.Value = graph.Scalar(v) } }
 
-// GrowEvery is the number of good steps in a row after which the scale grows, default 2000.
+// GrowEvery sets the number of consecutive finite steps after which the scale grows, default 2000.
 func GrowEvery(steps int) DynamicOption { return func(s *LossScale) { s.Period = steps } }
 
-// GrowBy is the factor by which the scale grows and shrinks, default 2.
+// GrowBy sets the factor by which the scale grows and shrinks, default 2.
 func GrowBy(factor float64) DynamicOption { return func(s *LossScale) { s.Factor = factor } }
 
-// AtLeast is the smallest scale, default 1.
+// AtLeast sets the smallest scale, default 1.
 func AtLeast(v float64) DynamicOption { return func(s *LossScale) { s.Min = v } }
 
-// Dynamic is a loss scale that falls whenever gradients overflow and grows after a period without.
+// Dynamic is a loss scale that shrinks when gradients overflow and grows after a period without overflow.
 func Dynamic(opts ...DynamicOption) LossScale {
 	s := newScale(1 << 15)
 	s.Period = 2000
@@ -61,8 +61,9 @@ func Unscale[T any](s LossScale, grads T) T {
 	})
 }
 
-// Adjust is the scale for the next step, after one whose gradients were all finite or not (a bool scalar). It grows
-// after Period good steps in a row, unless it would overflow, and shrinks after a bad one.
+// Adjust is the scale for the next step. finite (a bool scalar) is whether the last step's gradients were finite. The
+// scale grows after Period finite steps in a row, unless it would overflow, and shrinks after a step that is not
+// finite.
 func (s LossScale) Adjust(finite *graph.Array) LossScale {
 	if finite.DType() != graph.Bool || finite.Rank() != 0 {
 		graph.Throw("precision.Adjust", "got %s, want a bool scalar, as AllFinite gives", finite.Shape())
@@ -82,7 +83,7 @@ func (s LossScale) Adjust(finite *graph.Array) LossScale {
 	return next
 }
 
-// AllFinite tells whether no float leaf of a tree holds an infinity or NaN: a bool scalar.
+// AllFinite reports whether all float leaves of a tree are free of infinities and NaNs: a bool scalar.
 func AllFinite(tree any) *graph.Array {
 	var all *graph.Array
 	for _, a := range graph.Leaves(tree) {
@@ -100,9 +101,4 @@ func AllFinite(tree any) *graph.Array {
 		return graph.Full(graph.ShapeOf(graph.Bool), true)
 	}
 	return all
-}
-
-// SelectTree is yes where cond (a bool scalar) holds, else no, leaf by leaf.
-func SelectTree[T any](cond *graph.Array, yes, no T) T {
-	return graph.MapTree2(func(a, b *graph.Array) *graph.Array { return graph.Select(cond, a, b) }, yes, no)
 }

@@ -2,8 +2,8 @@ package random
 
 import "xlarun/graph"
 
-// Bits draws uniform bits, as unsigned integers of the given dtype (Uint8, Uint16, Uint32 or Uint64) and dims. One hash
-// is spent on each element, whatever its width.
+// Bits draws uniform bits, as unsigned integers of the given dtype (Uint8, Uint16, Uint32 or Uint64) and dims. Each
+// element takes one hash, whatever its width.
 func Bits(key Key, dtype graph.DType, dims ...int) *graph.Array {
 	switch dtype {
 	case graph.Uint8, graph.Uint16, graph.Uint32, graph.Uint64:
@@ -22,18 +22,18 @@ func (w words) bits(s graph.Shape) *graph.Array {
 	}
 	x := w.mixed(s.Dims...).Convert(s.DType)
 	if n := s.Size(); n > 1 && n <= fewDraws {
-		x = graph.Barrier(x)[0]
+		x = graph.Once(x)
 	}
 	return x
 }
 
-// fewDraws is the size up to which a draw is most likely taken apart, element by element, as a reset takes a state out
-// of one draw. A compiler would take the hash again for each of the parts: the barrier finishes the draw first.
+// fewDraws is the size up to which callers are likely to use the elements of a draw separately, such as a Reset that
+// makes a state from one draw. XLA would compute the hash again for each use; graph.Once prevents this.
 const fewDraws = 32
 
-// hash gives both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
+// hash returns both output words for each of the counters 0, 1, … of an array of the given dims, in row-major order.
 func (w words) hash(dims ...int) (a, b *graph.Array) {
-	w = w.finished(dims)
+	w = w.onceFor(dims)
 	if fits(dims) {
 		return graph.ThreeFryWords(w.hi, w.lo, dims...)
 	}
@@ -49,20 +49,24 @@ func (w words) mixed(dims ...int) *graph.Array {
 		a, b := w.hash(dims...)
 		return a.Xor(b)
 	}
-	w = w.finished(dims)
+	w = w.onceFor(dims)
 	return graph.ThreeFryBits(w.hi, w.lo, dims...)
 }
 
-// finished are words that a draw of the given dims does not compute again. A compiler would fuse the hash that made the
-// key into the loop over the elements, to be taken again for each of them, and take long to compile that: the barrier
-// finishes the key first. Draws of one element, which under VMap are one loop over the members, are better off without.
-func (w words) finished(dims []int) words {
-	if graph.ShapeOf(graph.Uint32, dims...).Size() <= 1 {
-		return w
-	}
-	k := graph.Barrier(w.hi, w.lo)
+// once applies graph.Once to a key, so that XLA does not fuse its hash into the hash of a draw.
+func (w words) once() words {
+	k := graph.Once([]*graph.Array{w.hi, w.lo})
 	return words{k[0], k[1]}
 }
 
-// fits tells whether 32 bits count the elements of an array; others take both halves of the counter.
+// onceFor is once for draws of more than one element. Without it XLA would compute the key's hash for each element, and
+// compile slowly. Draws of one element, which are one loop over the lanes under VMap, are faster without it.
+func (w words) onceFor(dims []int) words {
+	if graph.ShapeOf(graph.Uint32, dims...).Size() <= 1 {
+		return w
+	}
+	return w.once()
+}
+
+// fits reports whether 32 bits count the elements of an array; larger arrays use both halves of the counter.
 func fits(dims []int) bool { return int64(graph.ShapeOf(graph.Uint32, dims...).Size()) <= 1<<32 }

@@ -52,11 +52,11 @@ func Categorical(key Key, logits *graph.Array, axis int, opts ...Option) *graph.
 	if o.distinct {
 		return topDraws(op, logits.Add(w.gumbel(logits.Shape())), axis, o.dims)
 	}
-	noise := w.gumbel(graph.ShapeOf(logits.DType(), join(o.dims, logits.Dims())...))
+	noise := w.gumbel(graph.ShapeOf(logits.DType(), slices.Concat(o.dims, logits.Dims())...))
 	return noise.Add(logits).ArgMax(len(o.dims) + axis)
 }
 
-// topDraws gives the indices of the largest scores along an axis, largest first, over new leading dims in place of it.
+// topDraws returns the indices of the largest scores along an axis, largest first; new leading dims replace the axis.
 func topDraws(op string, scores *graph.Array, axis int, dims []int) *graph.Array {
 	k, n := product(dims), scores.Dim(axis)
 	if k > n {
@@ -64,7 +64,7 @@ func topDraws(op string, scores *graph.Array, axis int, dims []int) *graph.Array
 	}
 	rest := slices.Delete(slices.Clone(scores.Dims()), axis, axis+1)
 	_, indices := graph.TopK(scores.MoveAxis(axis, -1), k)
-	return indices.MoveAxis(-1, 0).Reshape(join(dims, rest)...)
+	return indices.MoveAxis(-1, 0).Reshape(slices.Concat(dims, rest)...)
 }
 
 func tooMany(op string, k, n int) {

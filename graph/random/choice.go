@@ -16,7 +16,7 @@ type options struct {
 	p        *graph.Array
 }
 
-// Draws asks for many draws, over these dims; the default is one.
+// Draws sets the dims of the draws; the default is one draw.
 func Draws(dims ...int) Option { return func(o *options) { o.dims = slices.Clone(dims) } }
 
 // WithoutReplacement makes the draws distinct.
@@ -89,8 +89,8 @@ func chooseWeighted(op string, w words, n int, o options) *graph.Array {
 // linearSearch is the number of thresholds up to which firstAtLeast compares with each of them.
 const linearSearch = 64
 
-// firstAtLeast gives for each x the int32 index of the first element of ascending that is x or more; the last index if
-// none is.
+// firstAtLeast returns for each x the int32 index of the first element of ascending that is >= x, or the last index if
+// there is none.
 func firstAtLeast(ascending, x *graph.Array) *graph.Array {
 	n := ascending.Dim(0)
 	if n <= linearSearch {

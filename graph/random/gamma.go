@@ -1,11 +1,15 @@
 package random
 
-import "xlarun/graph"
+import (
+	"slices"
+
+	"xlarun/graph"
+)
 
 // Gamma draws from the gamma distribution with concentration a and rate 1, of float32 or float64 shape. a is a positive
-// number or an array that broadcasts to the shape. Each element has a key of its own and rejects by itself (Marsaglia
-// and Tsang, "A simple method for generating gamma variables", 2000); all go on until the last is accepted. The draw
-// has a derivative by a, at a fixed place of the distribution (implicit reparameterisation, Figurnov et al., 2018).
+// number or an array that broadcasts to the shape. Each element has its own key and rejection loop (Marsaglia and
+// Tsang, "A simple method for generating gamma variables", 2000); the loops run until the last element is accepted. The
+// draw has a derivative by a (implicit reparameterisation, Figurnov et al., 2018).
 func Gamma(key Key, shape graph.Shape, a any) *graph.Array {
 	const op = "random.Gamma"
 	return wordsOf(op, key).gamma(op, shape, a, false)
@@ -39,11 +43,11 @@ func Dirichlet(key Key, alpha *graph.Array, dims ...int) *graph.Array {
 	if dims == nil {
 		dims = alpha.Dims()[:alpha.Rank()-1]
 	}
-	s := graph.ShapeOf(alpha.DType(), join(dims, []int{alpha.Dim(-1)})...)
+	s := graph.ShapeOf(alpha.DType(), slices.Concat(dims, []int{alpha.Dim(-1)})...)
 	return graph.Softmax(wordsOf(op, key).gamma(op, s, alpha, true), -1)
 }
 
-// gammaDraws is what a vector of gamma draws depends on.
+// gammaDraws is the arguments of a vector of gamma draws.
 type gammaDraws struct{ Hi, Lo, A *graph.Array }
 
 func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array {
@@ -68,7 +72,8 @@ func (w words) gamma(op string, s graph.Shape, a any, inLogs bool) *graph.Array 
 	return y.Reshape(s.Dims...)
 }
 
-// oneGamma draws one number. Concentrations below 1 are drawn as a+1 and brought down by a power of a uniform draw.
+// oneGamma draws one number. For a concentration a below 1 it draws with a+1 and multiplies by a power of a uniform
+// draw.
 func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	s := a.Shape()
 	large := a.Ge(1)
@@ -82,17 +87,17 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	again := func(t state) state {
 		k := words{t.Hi, t.Lo}
-		next, forX, forU := k.fold(count(0)).done(), k.fold(count(1)).done(), k.fold(count(2)).done()
+		next, forX, forU := k.fold(count(0)).once(), k.fold(count(1)).once(), k.fold(count(2)).once()
 		type positive struct{ Hi, Lo, X, V *graph.Array }
 		p := graph.While(func(p positive) *graph.Array { return p.V.Le(0) }, func(p positive) positive {
 			next, forX := words{p.Hi, p.Lo}.split2()
-			x := forX.done().normal(s)
+			x := forX.once().normal(s)
 			return positive{next.hi, next.lo, x, graph.Add(1, x.Mul(c))}
 		}, positive{forX.hi, forX.lo, graph.ZerosLike(a), graph.FullLike(a, -1)})
 		return state{next.hi, next.lo, p.X.Mul(p.X), p.V.Mul(p.V).Mul(p.V), forU.unit(s)}
 	}
 	next, forBoost := w.split2()
-	forBoost = forBoost.done()
+	forBoost = forBoost.once()
 	v := graph.While(rejected, again, state{next.hi, next.lo, graph.ZerosLike(a), graph.OnesLike(a),
 		graph.FullLike(a, 2)}).V
 	if inLogs {
@@ -102,12 +107,6 @@ func oneGamma(w words, a *graph.Array, inLogs bool) *graph.Array {
 	}
 	boost := graph.Select(large, 1, graph.Sub(1, forBoost.unit(s)).Pow(graph.Div(1, a)))
 	return d.Mul(v).Mul(boost)
-}
-
-// done finishes a key before it is used: a compiler would otherwise fuse its hash into that of the draw.
-func (w words) done() words {
-	k := graph.Barrier(w.hi, w.lo)
-	return words{k[0], k[1]}
 }
 
 func third(like *graph.Array) *graph.Array { return graph.FullLike(like, 1./3) }

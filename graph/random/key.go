@@ -7,14 +7,14 @@
 //	w := random.Normal(k1, graph.ShapeOf(graph.Float32, 4, 64))
 //	a := random.Randint(k2, graph.ShapeOf(graph.Int32), 0, 6)
 //
-// Keys and bits are those of jax.random with its default generator (threefry2x32, partitionable): Split, FoldIn, Bits,
-// Uniform and Randint agree bit for bit, the other distributions to rounding. The generator is Threefry-2x32 with 20
-// rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in counter mode: element n of a draw,
-// in row-major order, is the hash of the counter n under the key, so that a draw is one elementwise loop that a
-// compiler fuses with whatever uses it.
+// Keys and bits equal those of jax.random with its default generator (threefry2x32, partitionable): Split, FoldIn,
+// Bits, Uniform and Randint agree bit for bit, the other distributions to rounding. The generator is Threefry-2x32 with
+// 20 rounds (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) in counter mode: element n of a
+// draw, in row-major order, is the hash of the counter n under the key. So a draw is one elementwise loop, which a
+// compiler can fuse with its users.
 //
-// Functions whose element type may be chosen take a graph.Shape; those whose element type is fixed take dims. Mistakes
-// (a batch of keys where one is wanted, float bounds for integers) are thrown as *graph.Error.
+// Functions take a graph.Shape if the element type can vary, else dims. Errors (a batch of keys instead of one key,
+// float bounds for integers) are thrown as *graph.Error.
 package random
 
 import "xlarun/graph"
@@ -24,8 +24,8 @@ type Key struct {
 	Data *graph.Array // uint32[2]; a batch of keys, as Split makes it, has leading axes
 }
 
-// New makes a key of a seed: its upper and its lower 32 bits. It is jax.random.key with 64-bit types enabled; for seeds
-// from 0 to 2^32-1 also with JAX's default of 32 bits, which ignores the upper half of other seeds.
+// New makes a key from the upper and lower 32 bits of a seed. It equals jax.random.key with 64-bit types enabled. For
+// seeds from 0 to 2^32-1 it also equals JAX's default of 32 bits, which ignores the upper half.
 func New(seed int64) Key {
 	return Key{graph.Uint32s([]uint32{uint32(uint64(seed) >> 32), uint32(seed)})}
 }
@@ -46,8 +46,8 @@ func (k Key) At(i int) Key {
 	return Key{k.Data.Index(i)}
 }
 
-// Split makes n new keys of one: a batch, Data uint32[n, 2], to map over (graph.VMap), to scan over, or to take apart
-// (Key.At). The first keys are the same whatever n is.
+// Split makes n new keys from one: a batch, Data uint32[n, 2], for graph.VMap, graph.Scan or Key.At. The first keys do
+// not depend on n.
 func Split(key Key, n int) Key {
 	if n < 0 {
 		graph.Throw("random.Split", "got n = %d, want 0 or more", n)
@@ -56,17 +56,17 @@ func Split(key Key, n int) Key {
 	return Key{graph.Stack([]*graph.Array{a, b}, 1)}
 }
 
-// Split2 makes two new keys of one.
+// Split2 makes two new keys from one.
 func Split2(key Key) (Key, Key) {
 	k := SplitN(key, 2)
 	return k[0], k[1]
 }
 
-// hashOneByOne is the number of keys up to which SplitN hashes each by itself. Under VMap the lanes are then the only
-// axis of the hash and the loop over them is a plain vector loop; a longer list would only make the program long.
+// hashOneByOne is the number of keys up to which SplitN hashes each key separately. Under VMap the lanes are then the
+// only axis of the hash, and the loop over them is a plain vector loop. More keys would make the program long.
 const hashOneByOne = 8
 
-// SplitN makes n new keys of one, as separate keys; they are those of Split.
+// SplitN makes n new keys from one, the keys of Split, as a slice.
 func SplitN(key Key, n int) []Key {
 	if n < 0 {
 		graph.Throw("random.SplitN", "got n = %d, want 0 or more", n)
@@ -86,8 +86,8 @@ func SplitN(key Key, n int) []Key {
 	return out
 }
 
-// FoldIn makes a new key of a key and a number: a member's index, a step. data is a Go integer from 0 to 2^32-1, or an
-// integer scalar array, whose lower 32 bits are used. FoldIn(key, i) is key i of Split(key, n).
+// FoldIn makes a new key from a key and a number, such as a member's index or a step. data is a Go integer from 0 to
+// 2^32-1, or an integer scalar array, of which it uses the lower 32 bits. FoldIn(key, i) is key i of Split(key, n).
 func FoldIn(key Key, data any) Key {
 	w := wordsOf("random.FoldIn", key)
 	if d, ok := data.(*graph.Array); ok && d != nil {

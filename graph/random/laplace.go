@@ -1,6 +1,10 @@
 package random
 
-import "xlarun/graph"
+import (
+	"slices"
+
+	"xlarun/graph"
+)
 
 // Laplace draws from the Laplace distribution of mean 0 and scale 1, of a float shape: sign(u) log(1-|u|), u uniform in
 // (-1, 1).
@@ -21,7 +25,7 @@ func MultivariateNormal(key Key, mean, covariance *graph.Array, dims ...int) *gr
 		graph.Throw(op, "got mean %v and covariance %v, want [n] and [n, n]: use graph.VMap for many", shapeOf(mean),
 			shapeOf(covariance))
 	}
-	z := wordsOf(op, key).normal(floatShape(op, graph.ShapeOf(mean.DType(), join(dims, mean.Dims())...)))
+	z := wordsOf(op, key).normal(floatShape(op, graph.ShapeOf(mean.DType(), slices.Concat(dims, mean.Dims())...)))
 	return mean.Add(z.Dot(graph.MatrixTranspose(graph.Cholesky(covariance))))
 }
 

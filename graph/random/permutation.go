@@ -6,7 +6,7 @@ import (
 	"xlarun/graph"
 )
 
-// Permutation draws an order of 0, 1, …, n-1, int32.
+// Permutation draws a permutation of 0, 1, …, n-1, int32.
 func Permutation(key Key, n int) *graph.Array {
 	if n < 0 {
 		graph.Throw("random.Permutation", "got n = %d, want 0 or more", n)
@@ -14,20 +14,20 @@ func Permutation(key Key, n int) *graph.Array {
 	return shuffle(wordsOf("random.Permutation", key), graph.Iota(n), 0)
 }
 
-// PermutationOf draws an order of x's slices along an axis, the same order for everything in a slice.
+// PermutationOf permutes x's slices along an axis.
 func PermutationOf(key Key, x *graph.Array, axis int) *graph.Array {
 	axis = checkAxis("random.PermutationOf", x, axis)
 	order := shuffle(wordsOf("random.PermutationOf", key), graph.Iota(x.Dim(axis)), 0)
 	return graph.Take(x, order, axis)
 }
 
-// Shuffle draws an order along an axis of x for each of its lines: jax.random.permutation with independent=True.
+// Shuffle permutes x along an axis, independently for each line: jax.random.permutation with independent=True.
 func Shuffle(key Key, x *graph.Array, axis int) *graph.Array {
 	return shuffle(wordsOf("random.Shuffle", key), x, checkAxis("random.Shuffle", x, axis))
 }
 
-// shuffle sorts by random words. Equal words keep the order that was, so that it is repeated until the chance that
-// two elements never had different words is negligible: sizes beyond 1,625 take a second round.
+// shuffle sorts by random words. Equal words keep their order, so it repeats until the probability of two elements with
+// equal words in all rounds is negligible: sizes above 1,625 take a second round.
 func shuffle(w words, x *graph.Array, axis int) *graph.Array {
 	rounds := math.Ceil(3 * math.Log(float64(max(1, x.Size()))) / math.Log(math.MaxUint32))
 	for range int(rounds) {

@@ -109,7 +109,7 @@ func (b bound) array(d graph.DType) *graph.Array {
 	return constant(d, clip(b.known, b.known, b.limit))
 }
 
-// past tells where the bound is one past the largest number of the drawn dtype; nil: nowhere.
+// past is the mask of bounds one past the largest number of the drawn dtype; nil: none.
 func (b bound) past() *graph.Array {
 	if b.known != nil && b.known.Cmp(b.limit) > 0 {
 		return graph.Full(graph.ShapeOf(graph.Bool), true)

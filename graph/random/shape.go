@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/big"
 	"reflect"
-	"slices"
 
 	"xlarun/graph"
 )
@@ -98,6 +97,3 @@ func goInteger(x any) (*big.Int, bool) {
 	}
 	return nil, false
 }
-
-// join is the dims of both lists, in a list of its own.
-func join(a, b []int) []int { return slices.Concat(a, b) }

@@ -3,12 +3,12 @@ package random
 import "xlarun/graph"
 
 // Uniform draws from the interval [lo, hi), of a float shape. lo and hi are Go numbers or arrays that broadcast to the
-// shape; where hi <= lo every draw is lo. Rounding may give hi itself where the interval is not [0, 1).
+// shape; where hi <= lo every draw is lo. Rounding may give hi unless the interval is [0, 1).
 //
-// A draw is u*(hi-lo) + lo with u a multiple of 2^-23 (float32; 2^-52, 2^-10, 2^-7 for float64, float16, bfloat16).
-// XLA's compilers round that once (a fused multiply-add), as they do for jax.random, and the bits are JAX's; the
-// reference interpreter rounds product and sum each, and may be off by a unit in the last place unless hi-lo is a power
-// of two and the sum is exact, as for [0, 1) and [-1, 1).
+// A draw is u*(hi-lo) + lo with u a multiple of 2^-23 (float32; 2^-52, 2^-10, 2^-7 for float64, float16, bfloat16). XLA
+// rounds this once (a fused multiply-add), so the bits equal JAX's. The reference interpreter rounds product and sum
+// separately. It can differ by a unit in the last place, unless hi-lo is a power of two and the sum is exact, as for
+// [0, 1) and [-1, 1).
 func Uniform(key Key, shape graph.Shape, lo, hi any) *graph.Array {
 	shape = floatShape("random.Uniform", shape)
 	return wordsOf("random.Uniform", key).uniform("random.Uniform", shape, lo, hi)

@@ -14,15 +14,15 @@ import (
 )
 
 // digestKey is the metadata's key for the file's digest: "crc32c:" and the CRC-32C, in hexadecimal, of all other
-// metadata and of all tensors by name, with their dtypes and shapes. It does not hang on the order in which they stand.
+// metadata and of all tensors by name, with their dtypes and shapes. It does not depend on their order in the file.
 const digestKey = "digest"
 
 const digestMethod = "crc32c:"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// WithDigest is the metadata with a digest of all that Save or Write will write with it, by which File.CheckDigest
-// tells a damaged file from a whole one.
+// WithDigest adds a digest of the tree and the metadata to the metadata for Save or Write. File.CheckDigest uses it to
+// detect damaged files.
 func WithDigest(tree any, metadata map[string]string) (map[string]string, error) {
 	leaves, _, names, err := flatten(tree)
 	if err != nil {
@@ -54,8 +54,8 @@ func WithDigest(tree any, metadata map[string]string) (map[string]string, error)
 	return all, nil
 }
 
-// CheckDigest reads the whole file and compares it with its digest. A file without one passes: other programs write
-// none.
+// CheckDigest reads the whole file and compares it with its digest. A file without a digest passes, because other
+// programs do not write one.
 func (f *File) CheckDigest() error {
 	want, ok := f.header.metadata[digestKey]
 	if !ok {
@@ -89,10 +89,10 @@ func newDigest(metadata map[string]string) digest {
 	return d
 }
 
-// str adds a text and its length, so that no two lists of texts are the same bytes.
+// str adds a string and its length, so that different lists of strings are different bytes.
 func (d digest) str(s string) {
 	d.number(len(s))
-	_, _ = io.WriteString(d, s) // a hash takes all
+	_, _ = io.WriteString(d, s) // a hash never returns an error
 }
 
 func (d digest) number(n int) { _, _ = d.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }

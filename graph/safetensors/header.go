@@ -1,12 +1,12 @@
-// Package safetensors writes the arrays of a tree to a file in the safetensors format, under the names of their places
-// in the tree, and reads them back: parameters for Python and from there.
+// Package safetensors writes the arrays of a tree to a file in the safetensors format and reads them back, for exchange
+// of parameters with Python. The paths in the tree are the names in the file.
 //
 //	err := safetensors.Save("net.safetensors", net, map[string]string{"steps": "1000"})
 //	net, err = safetensors.Load("net.safetensors", net) // of the same structure and shapes
 //
-// A file is an 8-byte little-endian length, a JSON header of that length (each tensor's dtype, shape and place; strings
-// under "__metadata__"), and the tensors' bytes, without holes. Files are taken as hostile: every number is checked
-// against the file's size before anything of its size is allocated.
+// A file is an 8-byte little-endian length, a JSON header of that length (each tensor's dtype, shape and offsets;
+// strings under "__metadata__"), and the tensors' bytes, without gaps. Files are untrusted: every number is checked
+// against the file's size before an allocation of its size.
 package safetensors
 
 import (
@@ -24,13 +24,13 @@ import (
 const (
 	// maxHeader is the format's limit on the header's length.
 	maxHeader = 100_000_000
-	// maxRank is the number of axes that a tensor may have here, NumPy's limit.
+	// maxRank is the maximum number of axes of a tensor, NumPy's limit.
 	maxRank = 64
-	// metadataKey is the header entry that is no tensor.
+	// metadataKey is the header entry that is not a tensor.
 	metadataKey = "__metadata__"
 )
 
-// dtypes names the element types in the format's words.
+// dtypes are the format's names of the element types.
 var dtypes = map[string]graph.DType{
 	"BOOL": graph.Bool, "U8": graph.Uint8, "U16": graph.Uint16, "U32": graph.Uint32, "U64": graph.Uint64,
 	"I8": graph.Int8, "I16": graph.Int16, "I32": graph.Int32, "I64": graph.Int64,
@@ -49,16 +49,16 @@ func dtypeName(d graph.DType) string {
 // tensor is one entry of the header.
 type tensor struct {
 	shape      graph.Shape
-	begin, end int64 // bytes behind the header
+	begin, end int64 // byte offsets after the header
 }
 
-// header is a parsed header, found to describe exactly the bytes behind it.
+// header is a parsed and checked header: it describes exactly the bytes after it.
 type header struct {
 	tensors  map[string]tensor
 	metadata map[string]string
 }
 
-// parseHeader reads and checks a header in front of size bytes of data.
+// parseHeader reads and checks a header before size bytes of data.
 func parseHeader(text []byte, size int64) (*header, error) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, fmt.Errorf("the header does not begin with '{'")
@@ -83,11 +83,11 @@ func parseHeader(text []byte, size int64) (*header, error) {
 	if rest := bytes.Trim(text[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 		return nil, fmt.Errorf("%d bytes follow the header's JSON object", len(rest))
 	}
-	return h, h.checkPlaces(size)
+	return h, h.checkOffsets(size)
 }
 
-// checkPlaces wants the tensors one behind the other from the first byte of the data to the last.
-func (h *header) checkPlaces(size int64) error {
+// checkOffsets checks that the tensors follow each other from the first byte of the data to the last, without gaps.
+func (h *header) checkOffsets(size int64) error {
 	names := make([]string, 0, len(h.tensors))
 	for name := range h.tensors {
 		names = append(names, name)
@@ -117,7 +117,7 @@ func (h *header) checkPlaces(size int64) error {
 	return nil
 }
 
-// decoder reads JSON token by token: nothing but what the format has, no name twice.
+// decoder reads JSON token by token. It accepts only the format's entries, and no name twice.
 type decoder struct{ *json.Decoder }
 
 func (d decoder) delim(want json.Delim, where string) error {
@@ -131,7 +131,7 @@ func (d decoder) delim(want json.Delim, where string) error {
 	return nil
 }
 
-// object reads an object's keys; value reads what stands behind each.
+// object reads an object; value reads the value of each key.
 func (d decoder) object(where string, value func(key string) error) error {
 	if err := d.delim('{', where); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (d decoder) numbers(where string, limit int) ([]int64, error) {
 	return out, d.delim(']', where)
 }
 
-// tensor reads one entry and checks it by itself, in front of size bytes of data.
+// tensor reads and checks one entry before size bytes of data.
 func (d decoder) tensor(name string, size int64) (tensor, error) {
 	where := fmt.Sprintf("tensor %q", name)
 	var dtype graph.DType

@@ -30,7 +30,7 @@ func flatten(tree any) (leaves []*graph.Array, t *graph.Tree, names []string, er
 	return leaves, t, names, nil
 }
 
-// Name is the tensor's name for an array at a path of a tree: the parts joined by dots, as Python names parameters.
+// Name is the tensor's name of an array at a path of a tree: the parts joined by dots, as Python names parameters.
 // ".Layers[0].W" is "Layers.0.W", `.Nets["actor"].B` is "Nets.actor.B"; a tree that is one array is "value".
 func Name(path string) string {
 	var parts []string

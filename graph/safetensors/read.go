@@ -12,7 +12,7 @@ import (
 	"xlarun/graph"
 )
 
-// File is an open safetensors file: its header has been read and checked, its arrays are read when asked for.
+// File is an open safetensors file. Open reads and checks the header; Array reads an array.
 type File struct {
 	name   string
 	from   io.ReaderAt
@@ -80,7 +80,7 @@ func (f *File) Close() error { return f.close() }
 // Names lists the tensors, sorted.
 func (f *File) Names() []string { return slices.Sorted(maps.Keys(f.header.tensors)) }
 
-// Metadata is what stands under "__metadata__"; nil if nothing does.
+// Metadata is the strings under "__metadata__"; nil if there are none.
 func (f *File) Metadata() map[string]string { return maps.Clone(f.header.metadata) }
 
 // Shape is the shape of a tensor, and whether there is one of that name.
@@ -110,8 +110,9 @@ func (f *File) Array(name string) (*graph.Array, error) {
 	return graph.FromBytes(t.shape, b), nil
 }
 
-// Load reads a file into a tree of example's structure: the arrays named as Save names example's, no more and no fewer,
-// each of example's shape and dtype. Example's arrays may be abstract (graph.Abstract); static values are example's.
+// Load reads a file into a tree of example's structure. The file must have exactly the arrays that Save writes for
+// example, with the same shapes and dtypes. Arrays of example may be abstract (graph.Abstract); static values are
+// copied from example.
 func Load[T any](path string, example T) (tree T, err error) {
 	f, err := Open(path)
 	if err != nil {
@@ -144,7 +145,8 @@ func ReadTree[T any](f *File, example T) (tree T, err error) {
 		}
 	}
 	if len(missing)+len(extra) > 0 {
-		return fail("the file does not fit the tree: it lacks %s, and has besides %s", some(missing), some(extra))
+		return fail("the file does not fit the tree: it lacks %s, and has besides %s", firstNames(missing),
+			firstNames(extra))
 	}
 	arrays := make([]*graph.Array, len(leaves))
 	for i, name := range names {
@@ -159,8 +161,8 @@ func ReadTree[T any](f *File, example T) (tree T, err error) {
 	return tree, err
 }
 
-// some lists the first names of a list.
-func some(names []string) string {
+// firstNames formats the first names of a list.
+func firstNames(names []string) string {
 	const shown = 3
 	switch {
 	case len(names) == 0:

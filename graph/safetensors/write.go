@@ -18,8 +18,8 @@ import (
 	"xlarun/graph"
 )
 
-// Save writes a tree's arrays to a file, each under the name of its place (see Name), and metadata with them. The file
-// appears whole or not at all: it is written under another name in the same folder, synced, and renamed.
+// Save writes a tree's arrays, each under the Name of its path, and metadata to a file. It is atomic: it writes a
+// temporary file in the same folder, syncs it, and renames it.
 func Save(path string, tree any, metadata map[string]string) (err error) {
 	defer func() {
 		if err != nil {
@@ -49,7 +49,7 @@ func Save(path string, tree any, metadata map[string]string) (err error) {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder makes a rename within a folder last.
+// syncFolder makes a rename in a folder durable.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {
@@ -71,7 +71,7 @@ func write(w io.Writer, tree any, metadata map[string]string) error {
 	if err != nil {
 		return err
 	}
-	// Wide elements first, so that each tensor is aligned to its elements; then by name.
+	// Wide elements first, so that each tensor is aligned to its element size; then by name.
 	order := make([]int, len(leaves))
 	for i := range order {
 		order[i] = i
@@ -109,7 +109,7 @@ func write(w io.Writer, tree any, metadata map[string]string) error {
 	return nil
 }
 
-// headerText is the JSON header, filled up with spaces to a multiple of 8 bytes.
+// headerText is the JSON header, padded with spaces to a multiple of 8 bytes.
 func headerText(leaves []*graph.Array, names []string, order []int, metadata map[string]string) ([]byte, error) {
 	var b bytes.Buffer
 	separator := "{"

@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// flat puts the nodes of graphs within a graph beside its own, named OUTER/INNER, and their Input and Output out of the
-// way.
+// flat inlines nested graphs: their nodes get the name OUTER/INNER, and their Input and Output are removed.
 func (g *Graph) flat() *Graph {
 	out := &Graph{Nodes: map[string]*Node{}}
-	first, last := map[string][]string{}, map[string][]string{} // what stands for a node as an edge's end and its start
+	first, last := map[string][]string{}, map[string][]string{} // the replacements of a node as an edge's end and start
 	for name, n := range g.Nodes {
 		if n.Sub == nil {
 			out.Nodes[name], first[name], last[name] = n, []string{name}, []string{name}
@@ -52,8 +51,8 @@ type link struct {
 	node *Node
 }
 
-// chain are a graph's nodes from its input to its output; own are the weights from nodes to themselves, by the node's
-// name.
+// chain returns a graph's nodes from its input to its output, and own, the weights from nodes to themselves, by the
+// node's name.
 func (g *Graph) chain() (chain []link, own map[string]*Node, err error) {
 	next, before := map[string][]string{}, map[string][]string{}
 	for _, e := range g.Edges {
@@ -68,7 +67,7 @@ func (g *Graph) chain() (chain []link, own map[string]*Node, err error) {
 			continue
 		}
 		spiking := next[name][0]
-		// Spyx feeds what enters a recurrent layer to its weights, beside the spikes: the layer's own input then.
+		// In Spyx's files the input of a recurrent layer also goes to its recurrent weights.
 		for _, from := range before[name] {
 			if from != spiking && !slices.Contains(next[from], spiking) {
 				next[from], before[spiking] = append(next[from], spiking), append(before[spiking], from)

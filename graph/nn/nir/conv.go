@@ -9,15 +9,15 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// NIR has features first, [features, height, width], package nn last, [height, width, features]; parameters are turned
-// on their way.
+// NIR has features first, [features, height, width], package nn has them last, [height, width, features]. Parameters
+// are transposed.
 
-// Input, in front of what FromLayers gets, says the dims of what goes in, where the first layer's weights do not:
-// [height, width, features] before an nn.Conv, [in] otherwise.
+// Input is an optional first argument of FromLayers with the dims of the input: [height, width, features] before an
+// nn.Conv, else [in]. It is needed if the first layer's weights do not determine them.
 type Input struct{ Dims []int }
 
-// Flatten makes vectors of features, in NIR's order: [height, width, features] become a vector that begins with the
-// first feature of all places.
+// Flatten reshapes [height, width, features] to a vector in NIR's order, which begins with the first feature of all
+// pixels.
 type Flatten struct{}
 
 // Apply maps x [steps, height, width, features] to [steps, features*height*width].
@@ -28,7 +28,7 @@ func (Flatten) Apply(x *graph.Array) *graph.Array {
 	return x.Transpose(0, 3, 1, 2).Reshape(x.Dim(0), -1)
 }
 
-// firstFeatures are dims [height, width, features] as NIR has them; others stay.
+// firstFeatures converts dims [height, width, features] to NIR's order; other dims do not change.
 func firstFeatures(dims []int) []int {
 	if len(dims) != 3 {
 		return slices.Clone(dims)
@@ -36,7 +36,7 @@ func firstFeatures(dims []int) []int {
 	return []int{dims[2], dims[0], dims[1]}
 }
 
-// lastFeatures is an array [features, height, width] as package nn has it; others stay.
+// lastFeatures converts an array [features, height, width] to nn's order; other arrays do not change.
 func lastFeatures(a *graph.Array) *graph.Array {
 	if a.Rank() != 3 {
 		return a
@@ -44,7 +44,7 @@ func lastFeatures(a *graph.Array) *graph.Array {
 	return a.Transpose(1, 2, 0)
 }
 
-// convolved is the size of an axis behind a convolution.
+// convolved is the size of an axis after a convolution.
 func convolved(size, kernel, stride, dilation int, pad [2]int) int {
 	return (size+pad[0]+pad[1]-dilation*(kernel-1)-1)/stride + 1
 }
@@ -125,7 +125,7 @@ func (b *building) flatten(name string) error {
 	return nil
 }
 
-// readConv is a Conv2d as a layer.
+// readConv converts a Conv2d to a layer.
 func readConv(n *Node) (any, error) {
 	set := n.Params["weight"]
 	if set == nil || len(set.Dims) != 4 || set.Len() == 0 {
@@ -183,7 +183,7 @@ func readConv(n *Node) (any, error) {
 	return l, nil
 }
 
-// readFlatten is a Flatten that leaves a vector.
+// readFlatten converts a Flatten of all axes to a layer.
 func readFlatten(n *Node) (any, error) {
 	for key, want := range map[string]float64{"start_dim": 0, "end_dim": -1} {
 		set := n.Params[key]
@@ -197,7 +197,7 @@ func readFlatten(n *Node) (any, error) {
 	return Flatten{}, nil
 }
 
-// whole are so many whole numbers, of which one may stand for all, each of at least a number.
+// whole reads n integers with a lower bound; a single integer holds for all.
 func (n *Node) whole(key string, count, least int) ([]int, error) {
 	v, err := n.vector(key, []int{count})
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"xlarun/third_party/oracles"
 )
 
-// Convolutions that Python wrote, run as layers, come to what a loop in NumPy over NIR's equations comes to: strides,
-// padding, dilation and groups, neurons of [features, height, width], and what is flattened.
+// Convolutions in files from Python, run as layers, give the results of a NumPy loop over NIR's equations: strides,
+// padding, dilation and groups, neurons of [features, height, width], and Flatten.
 func TestConvolutionsOfPython(t *testing.T) {
 	var v struct {
 		DT   float64

@@ -9,9 +9,9 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// FromLayers is the graph of layers that feed one another in a chain: nn.Dense, nn.Conv over height and width, Flatten,
-// nn.LIF, nn.CuBaLIF and nn.LI, with concrete parameters, behind an Input where a convolution comes first. Nodes are
-// called input, 0, 1, … and output. A layer with weights to itself becomes two nodes, N and N.w_rec.
+// FromLayers makes a graph from a chain of layers: nn.Dense, nn.Conv over height and width, Flatten, nn.LIF, nn.CuBaLIF
+// and nn.LI, with concrete parameters. An Input must come before a convolution in the first place. The nodes are input,
+// 0, 1, … and output. A layer with feedback becomes two nodes, N and N.w_rec.
 func FromLayers(scale Scale, layers ...any) (*Graph, error) {
 	if err := scale.check(); err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ type building struct {
 	scale Scale
 	g     *Graph
 	last  string
-	in    []int // as NIR has it; nil: not known yet
-	dims  []int // what the last layer gives, as package nn has it
+	in    []int // dims of the input, in NIR's order; nil: not known yet
+	dims  []int // dims of the last layer's output, in nn's order
 }
 
-// width is how many numbers the last layer gives.
+// width is the number of outputs of the last layer.
 func (b *building) width() int {
 	if b.dims == nil {
 		return 0
@@ -64,7 +64,7 @@ func ints(v ...int) *hdf5.Set {
 	return &hdf5.Set{Dims: []int{len(v)}, Data: out}
 }
 
-// add puts a node behind the last one.
+// add appends a node to the chain.
 func (b *building) add(name string, n *Node) {
 	if b.last == "" {
 		b.last = "input"
@@ -117,7 +117,7 @@ func (b *building) layer(name string, l any) error {
 		"and nn.LI")
 }
 
-// spiking adds a node of neurons, given what is left of each state by the name of its time constant.
+// spiking adds a node of neurons. given maps the names of time constants to decays.
 func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]*graph.Array) error {
 	for _, a := range given {
 		if a.Rank() == 1 && b.dims == nil {
@@ -179,7 +179,7 @@ func (b *building) spiking(name, kind string, wh *graph.Array, given map[string]
 	return nil
 }
 
-// each is a parameter of each neuron of a layer, in NIR's order.
+// each broadcasts a parameter to the neurons of a layer, in NIR's order.
 func (b *building) each(a *graph.Array) ([]float64, error) {
 	if len(b.dims) != 3 {
 		return wide(a, b.width())
@@ -194,10 +194,10 @@ func (b *building) each(a *graph.Array) ([]float64, error) {
 	return floats(a.BroadcastTo(b.dims...).Transpose(2, 0, 1))
 }
 
-// Layers are a graph's nodes as layers of package nn, from its input to its output: nn.Dense, nn.Conv, Flatten, nn.LIF,
-// nn.CuBaLIF and nn.LI. The graph must be a chain; a Linear from a spiking node to itself becomes its feedback. Spiking
-// layers get surrogate. What a step adds to the potentials of an LI is put into the weights before it, which must be
-// there unless it is 1.
+// Layers converts a graph's nodes to layers of package nn, from its input to its output: nn.Dense, nn.Conv, Flatten,
+// nn.LIF, nn.CuBaLIF and nn.LI. The graph must be a chain; a Linear from a spiking node to itself becomes its feedback.
+// Spiking layers get surrogate. The input gain of an LI is multiplied into the weights before it; without weights it
+// must be 1.
 func (g *Graph) Layers(scale Scale, surrogate nn.Surrogate) ([]any, error) {
 	if err := scale.check(); err != nil {
 		return nil, err
@@ -298,16 +298,19 @@ func layerOf(scale Scale, surrogate nn.Surrogate, n, own *Node, before []any) (a
 	return nn.LI{Beta: beta}, nil
 }
 
-// neurons are the parameters of a node in nn's steps.
+// neurons are the parameters of a node, converted to nn's steps.
 type neurons struct {
 	beta, alpha, threshold []float64
-	gain                   []float64 // of v
-	dims                   []int     // as in the file
+	gain                   []float64 // change of v for an input of 1
+	dims                   []int     // in NIR's order
 }
 
-// wanted are the parameters of nodes of neurons, the time constant of their potential first; others may be absent.
-var wanted = map[string][]string{"LIF": {"tau", "r", "v_leak", "v_threshold"}, "CubaLIF": {"tau_mem", "tau_syn", "r",
-	"v_leak", "v_threshold"}, "LI": {"tau", "r", "v_leak"}}
+// wanted are the required parameters of nodes of neurons, the time constant of the potential first.
+var wanted = map[string][]string{
+	"LIF":     {"tau", "r", "v_leak", "v_threshold"},
+	"CubaLIF": {"tau_mem", "tau_syn", "r", "v_leak", "v_threshold"},
+	"LI":      {"tau", "r", "v_leak"},
+}
 
 func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 	tau := wanted[n.Type][0]
@@ -365,7 +368,7 @@ func readNeurons(scale Scale, n *Node) (p neurons, err error) {
 	return p, nil
 }
 
-// vector is a parameter of such dims, or of one number for all.
+// vector reads a parameter with the given dims, or one number for all.
 func (n *Node) vector(key string, dims []int) ([]float64, error) {
 	set := n.Params[key]
 	if set == nil {
@@ -384,7 +387,7 @@ func (n *Node) vector(key string, dims []int) ([]float64, error) {
 	return slices.Clone(v), nil
 }
 
-// matrix is the weight of a Linear or Affine, [out, in] in a file, as [in, out].
+// matrix reads the weight of a Linear or Affine, [out, in] in a file, as [in, out].
 func (n *Node) matrix() (*graph.Array, error) {
 	set := n.Params["weight"]
 	if set == nil || len(set.Dims) != 2 || set.Len() == 0 {
@@ -398,7 +401,7 @@ func (n *Node) matrix() (*graph.Array, error) {
 	return graph.Float32s(flip(v, out, in), in, out), nil
 }
 
-// transposed is a matrix [in, out] as files have it.
+// transposed converts a matrix [in, out] to the files' [out, in].
 func transposed(w *graph.Array) (*hdf5.Set, error) {
 	if w == nil || w.Rank() != 2 {
 		return nil, fmt.Errorf("got weights %v, want [in, out]", w)
@@ -410,7 +413,7 @@ func transposed(w *graph.Array) (*hdf5.Set, error) {
 	return &hdf5.Set{Dims: []int{w.Dim(1), w.Dim(0)}, Data: flip(v, w.Dim(0), w.Dim(1))}, nil
 }
 
-// flip turns a matrix of so many rows and columns.
+// flip transposes a matrix.
 func flip(v []float64, rows, columns int) []float32 {
 	out := make([]float32, len(v))
 	for i := range rows {
@@ -429,7 +432,7 @@ func floats(a *graph.Array) ([]float64, error) {
 	return v, nil
 }
 
-// wide is a parameter of each of n units.
+// wide broadcasts a parameter to n units.
 func wide(a *graph.Array, n int) ([]float64, error) {
 	v, err := floats(a)
 	if err != nil {

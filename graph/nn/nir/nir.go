@@ -1,11 +1,11 @@
 // Package nir reads and writes graphs of the Neuromorphic Intermediate Representation (Pedersen et al., "Neuromorphic
 // intermediate representation: A unified instruction set for interoperable brain-inspired computing", 2024), as version
-// 1.0.8 of its Python package nir does, and turns them into the layers of package nn and back.
+// 1.0.8 of its Python package nir does, and converts them to and from layers of package nn.
 //
-// A Graph is a file as it is; any node is read and written, known or not. Layers and FromLayers know Input, Output,
-// Affine, Linear, Conv2d, Flatten (of all axes), LIF, CubaLIF and LI in a chain, and spiking nodes with a Linear from
-// themselves to themselves, flat or as a NIRGraph of their own. Refused are padding that differs before and after,
-// padding "same" with strides, Conv1d, pooling, and what feeds itself by a convolution.
+// A Graph is the contents of a file, with nodes of any type. Layers and FromLayers support chains of Input, Output,
+// Affine, Linear, Conv2d, Flatten (of all axes), LIF, CubaLIF and LI. A spiking node can have a Linear from itself to
+// itself, either flat or in a nested NIRGraph. They refuse padding that differs before and after, padding "same" with
+// strides, Conv1d, pooling, and recurrent convolutions.
 package nir
 
 import (
@@ -17,7 +17,7 @@ import (
 	"xlarun/graph/nn/nir/hdf5"
 )
 
-// Version is that of the Python package whose files these are.
+// Version is the version of the Python package nir in written files.
 const Version = "1.0.8"
 
 // Graph is nodes by name, and edges from one to another.
@@ -26,13 +26,13 @@ type Graph struct {
 	Edges [][2]string
 }
 
-// Node is a node's type, "LIF" say, and its parameters by name, in nir's units: seconds, and whatever else it was made
-// in.
+// Node is a node's type, such as "LIF", and its parameters by name. Times are in seconds; the file does not state other
+// units.
 type Node struct {
 	Type   string
 	Params map[string]*hdf5.Set
 	Sub    *Graph // of the type NIRGraph
-	// Metadata are what its maker added, whose leaves are sets; nil: nothing.
+	// Metadata is free-form data of the file's writer; nil: none.
 	Metadata *hdf5.Group
 }
 
@@ -131,7 +131,7 @@ func readNode(g *hdf5.Group) (*Node, error) {
 	return n, nil
 }
 
-// Write is the file that holds the graph.
+// Write encodes a file with the graph.
 func (g *Graph) Write() ([]byte, error) {
 	if err := g.check(); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (g *Graph) Write() ([]byte, error) {
 	return hdf5.Write(root)
 }
 
-// check looks whether edges lead from nodes to nodes.
+// check checks that the ends of all edges are nodes.
 func (g *Graph) check() error {
 	for _, e := range g.Edges {
 		for _, end := range e {

@@ -95,7 +95,7 @@ type vectors struct {
 	}
 }
 
-// Files that Python wrote, run as layers, come to what NIR's equations come to and to what Spyx does.
+// Files from Python, run as layers, give the results of NIR's equations and of Spyx.
 func TestFilesOfPython(t *testing.T) {
 	var v vectors
 	require.NoError(t, oracles.Read("testdata/graphs.json", &v))

@@ -5,27 +5,26 @@ import (
 	"math"
 )
 
-// Scale is how differential equations become steps of dt seconds, and back. NIR's neuron is tau*v' = (v_leak - v) +
-// r*I, nn's V[t+1] = Beta*V[t] + x[t]. Both are one where
+// Scale converts between NIR's differential equations and nn's steps of dt seconds. NIR's neuron is tau*v' = (v_leak -
+// v) + r*I, nn's is V[t+1] = Beta*V[t] + x[t]. They are equal if
 //
-//	exact:  Beta = exp(-dt/tau)   exact while I stands still for a step
+//	exact:  Beta = exp(-dt/tau)   exact if I is constant during a step
 //	euler:  Beta = 1 - dt/tau     the forward Euler step
 //
-// and v = (1-Beta)*r*V: what a step adds to v is (1-Beta)*r*I. nn's threshold is therefore v_threshold / ((1-Beta)*r).
-// A file that is written has tau from Beta, r = 1/(1-Beta), so that v and V are the same number, and v_threshold =
-// Threshold.
+// and v = (1-Beta)*r*V, because a step adds (1-Beta)*r*I to v. So nn's threshold is v_threshold / ((1-Beta)*r). Written
+// files have tau from Beta, r = 1/(1-Beta), so that v equals V, and v_threshold = Threshold.
 //
-// A CubaLIF's current, tau_syn*I' = -I + w_in*S, is stepped in the same way, by Alpha from tau_syn, before the
-// potential: I = (1-Alpha)*w_in*J for nn's J[t+1] = Alpha*J[t] + x[t], and its threshold is v_threshold /
-// ((1-Beta)*r*(1-Alpha)*w_in); w_in is written as 1/(1-Alpha).
+// The current of a CubaLIF, tau_syn*I' = -I + w_in*S, has the same steps, with Alpha from tau_syn, before the step of
+// the potential: I = (1-Alpha)*w_in*J for nn's J[t+1] = Alpha*J[t] + x[t]. Its threshold is v_threshold /
+// ((1-Beta)*r*(1-Alpha)*w_in). Written files have w_in = 1/(1-Alpha).
 //
-// NIR sets v to v_reset at a spike, nn (as Spyx) subtracts the threshold: a file does not say, and readers differ.
-// v_reset must be 0.
+// At a spike NIR sets v to v_reset, nn (like Spyx) subtracts the threshold. Files do not state the kind of reset, and
+// readers differ. v_reset must be 0.
 type Scale struct {
-	// DT is a step, in seconds; of Spyx's files 1, unless their writer gave another.
+	// DT is the length of a step in seconds; the default in Spyx's files is 1.
 	DT float64
-	// Rule is "exact" (the default), "euler", or "spyx": what spyx.nir of Spyx 1.0 does, Euler's Beta with r written as
-	// Beta and not read, w_in neither. Its files keep their numbers between Spyx and here by this rule alone.
+	// Rule is "exact" (the default), "euler", or "spyx", the rule of spyx.nir in Spyx 1.0: Euler's Beta, r written as
+	// Beta, r and w_in ignored in files. Use "spyx" for files from and for Spyx.
 	Rule string
 }
 
@@ -40,7 +39,7 @@ func (s Scale) check() error {
 	return fmt.Errorf("nir: got the rule %q, want exact, euler or spyx", s.Rule)
 }
 
-// decay is what is left after a step.
+// decay is the decay factor of a step.
 func (s Scale) decay(tau float64) (float64, error) {
 	if s.Rule == "euler" || s.Rule == "spyx" {
 		if !(tau >= s.DT) {
@@ -61,7 +60,7 @@ func (s Scale) tau(decay float64) (float64, error) {
 	if s.Rule == "" || s.Rule == "exact" {
 		least = math.SmallestNonzeroFloat64
 	}
-	decay = min(max(decay, 0), 1) // as the cells take it; NaN stays
+	decay = min(max(decay, 0), 1) // clipped like in the cells; NaN stays
 	if !(decay >= least && decay < 1) {
 		return 0, fmt.Errorf("got the decay %v, want one above 0 and below 1: no time constant says it", decay)
 	}
@@ -71,7 +70,7 @@ func (s Scale) tau(decay float64) (float64, error) {
 	return -s.DT / math.Log(decay), nil
 }
 
-// resistance is what is written for a decay.
+// resistance is the r in written files.
 func (s Scale) resistance(decay float64) float64 {
 	if s.Rule == "spyx" {
 		return decay
@@ -79,7 +78,7 @@ func (s Scale) resistance(decay float64) float64 {
 	return 1 / (1 - decay)
 }
 
-// gain is what an input of 1 adds to a file's v in a step.
+// gain is the change of a file's v in a step by an input of 1.
 func (s Scale) gain(decay, r float64) float64 {
 	if s.Rule == "spyx" {
 		return 1

@@ -77,7 +77,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A recurrent layer may be a graph of its own, as spyx.nir writes it, where the input goes to the weights as well.
+// A recurrent layer can be a nested graph, as spyx.nir writes it, where the input also goes to the recurrent weights.
 func TestGraphsWithinGraphs(t *testing.T) {
 	scale := nir.Scale{DT: 1e-3}
 	g, err := nir.FromLayers(scale, network()...)

@@ -32,7 +32,7 @@ type fast[State any, Cell cell[State]] struct {
 // cell is a layer of neurons of package nn.
 type cell[State any] interface {
 	Spikes(s State) *graph.Array
-	Take(s State, spikes, in *graph.Array) State
+	Integrate(s State, spikes, in *graph.Array) State
 }
 
 // prepared is a cell and the map from what arrives to its input.
@@ -107,7 +107,7 @@ func (fast[State, Cell]) Spikes(p, state any) *graph.Array {
 
 func (fast[State, Cell]) Step(p, state any, spikes *graph.Array, in Input) any {
 	l := read[prepared[Cell]]("Step", p)
-	return l.Cell.Take(read[State]("Step", state), spikes, in.Sum.Mul(l.PerMV).Add(l.Drive))
+	return l.Cell.Integrate(read[State]("Step", state), spikes, in.Sum.Mul(l.PerMV).Add(l.Drive))
 }
 
 // Potential implements Voltmeter.

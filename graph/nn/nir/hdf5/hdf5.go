@@ -1,16 +1,15 @@
 // Package hdf5 reads and writes the part of the HDF5 file format (The HDF Group, "HDF5 File Format Specification",
-// version 3.0) that files of the Neuromorphic Intermediate Representation are made of: groups of groups and of data
-// sets, numbers and strings.
+// version 3.0) that files of the Neuromorphic Intermediate Representation need: groups, and data sets of numbers and
+// strings.
 //
-// What is written is as plain as the format allows: superblock 0, groups with symbol tables, contiguous data, strings
-// of a fixed length. What is read is that and what h5py writes unless told otherwise: chunks, compressed by deflate and
-// shuffled, and strings of any length. Files in the newer layout (libver "latest") are refused. There was no Go library
-// to build on that needs no C and writes what h5py reads.
+// It writes superblock 0, groups with symbol tables, contiguous data, and strings of fixed length. It also reads h5py's
+// default layout: chunks with deflate and shuffle, and strings of variable length. It refuses the newer layout (libver
+// "latest"). No Go library without C writes files that h5py reads.
 package hdf5
 
 import "fmt"
 
-// Group is a folder of what it holds by name: *Group, or *Set.
+// Group has items by name: *Group or *Set.
 type Group struct{ Items map[string]any }
 
 // NewGroup is an empty group.
@@ -23,7 +22,7 @@ type Set struct {
 	Data any
 }
 
-// Len is the number of elements that Dims say.
+// Len is the number of elements: the product of Dims.
 func (s *Set) Len() int {
 	n := 1
 	for _, d := range s.Dims {
@@ -63,7 +62,7 @@ func (s *Set) Text() (string, error) {
 
 const signature = "\x89HDF\r\n\x1a\n"
 
-// nowhere is the address of what is not there.
+// nowhere is the undefined address.
 const nowhere = ^uint64(0)
 
 // Numbers of messages in object headers.

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// Bounds on what a file may ask for.
+// Limits for untrusted files.
 const (
 	deepest      = 32
 	mostDims     = 16
 	mostBytes    = 1 << 31 // of one data set
-	mostNodes    = 1 << 20 // of all trees, headers and heaps that are looked at
+	mostNodes    = 1 << 20 // visited trees, headers and heaps
 	mostMessages = 1 << 12
 )
 
@@ -23,12 +23,12 @@ var errShort = errors.New("it ends before its contents do, or points outside of 
 
 type reader struct {
 	b    []byte
-	left int // nodes that may still be looked at
+	left int // remaining number of nodes to visit
 }
 
-// Read is the root of a file.
+// Read parses a file and returns its root.
 func Read(file []byte) (g *Group, err error) {
-	defer func() { // reads past the end, all in cursor.take
+	defer func() { // cursor.take panics at the end of the file
 		if p := recover(); p != nil {
 			if e, ok := p.(error); !ok || !errors.Is(e, errShort) {
 				panic(p)
@@ -65,7 +65,7 @@ func Read(file []byte) (g *Group, err error) {
 	return g, nil
 }
 
-// cursor walks through bytes; it panics with errShort at their end.
+// cursor reads bytes in order; it panics with errShort at the end.
 type cursor struct {
 	b  []byte
 	at int
@@ -92,7 +92,7 @@ func (c *cursor) u16() int    { return int(le.Uint16(c.take(2))) }
 func (c *cursor) u32() int    { return int(le.Uint32(c.take(4))) }
 func (c *cursor) u64() uint64 { return le.Uint64(c.take(8)) }
 
-// length is a number of bytes within the file.
+// length reads a number of bytes and checks it against the file's size.
 func (c *cursor) length() int {
 	n := c.u64()
 	if n > mostBytes {
@@ -103,7 +103,7 @@ func (c *cursor) length() int {
 
 func (c *cursor) begins(with string) bool { return string(c.take(len(with))) == with }
 
-// messages are those of an object header, by number.
+// messages are the messages of an object header, by number.
 func (r *reader) messages(address uint64) (map[int][]byte, error) {
 	c := r.at(address)
 	if version := c.u8(); version != 1 {
@@ -196,8 +196,8 @@ func (r *reader) group(tree, heap uint64, depth int) (*Group, error) {
 	return g, err
 }
 
-// walk goes to the leaves of a tree, of groups (0) or of chunks (1) with so many dimensions, and gives each one's key
-// and address.
+// walk visits the leaves of a B-tree, of groups (0) or of chunks (1) with the given number of dimensions. It calls the
+// function with each leaf's key and address.
 func (r *reader) walk(address uint64, kind, dims int, leaf func(key []byte, child uint64) error) error {
 	c := r.at(address)
 	if !c.begins("TREE") || c.u8() != kind {
@@ -230,7 +230,7 @@ func (r *reader) walk(address uint64, kind, dims int, leaf func(key []byte, chil
 	return nil
 }
 
-// elementType is how elements are stored.
+// elementType is the storage type of elements.
 type elementType struct {
 	class, size    int
 	signed, string bool
@@ -241,7 +241,7 @@ func readType(data []byte) (t elementType, err error) {
 	t.class = c.u8() & 15
 	bits := c.take(3)
 	t.size = c.u32()
-	if t.class == classEnum { // of a whole number, as h5py stores booleans
+	if t.class == classEnum { // an integer enum: h5py's booleans
 		return readType(c.b[c.at:])
 	}
 	switch {
@@ -262,7 +262,7 @@ func readType(data []byte) (t elementType, err error) {
 func readSpace(data []byte) ([]int, error) {
 	c := &cursor{b: data}
 	version, rank := c.u8(), c.u8()
-	c.skip(1) // whether the greatest sizes follow, which say nothing here
+	c.skip(1) // a flag for maximum sizes, which are not needed
 	switch {
 	case version == 1:
 		c.skip(5)
@@ -309,7 +309,7 @@ func (r *reader) set(m map[int][]byte) (*Set, error) {
 	return s, err
 }
 
-// raw are a set's bytes.
+// raw is a set's bytes.
 func (r *reader) raw(m map[int][]byte, s *Set, size int) ([]byte, error) {
 	c := &cursor{b: m[msgLayout]}
 	if version := c.u8(); version != 3 {
@@ -323,7 +323,7 @@ func (r *reader) raw(m map[int][]byte, s *Set, size int) ([]byte, error) {
 		return c.take(want), nil
 	case 1:
 		at := c.u64()
-		if at == nowhere { // nothing was ever written
+		if at == nowhere { // no data was written
 			return r.zeros(want)
 		}
 		return r.at(at).take(want), nil
@@ -375,7 +375,7 @@ func (r *reader) raw(m map[int][]byte, s *Set, size int) ([]byte, error) {
 	})
 }
 
-// zeros is room for so many bytes. What is compressed may be a thousand times as large as the file, not more.
+// zeros allocates n bytes. It refuses more than a thousand times the file's size, the limit of compression.
 func (r *reader) zeros(n int) ([]byte, error) {
 	if n > 1100*len(r.b) {
 		return nil, errShort
@@ -383,7 +383,7 @@ func (r *reader) zeros(n int) ([]byte, error) {
 	return make([]byte, n), nil
 }
 
-// place copies a chunk to where it lies; it may reach over the end.
+// place copies a chunk to its position in the set, without the part beyond the end.
 func place(out, data []byte, dims, chunk, at []int, size int) {
 	last := len(dims) - 1
 	run := min(chunk[last], dims[last]-at[last]) * size
@@ -411,7 +411,7 @@ func place(out, data []byte, dims, chunk, at []int, size int) {
 	}
 }
 
-// filter is a step of what was done to a chunk.
+// filter is a step of a chunk's encoding.
 type filter struct {
 	id     int
 	values []int
@@ -453,7 +453,7 @@ func readFilters(data []byte) (filters []filter, err error) {
 	return filters, nil
 }
 
-// undo gives what the filter was given, of at most so many bytes.
+// undo decodes one filter; the result has at most the given number of bytes.
 func (f filter) undo(data []byte, most int) ([]byte, error) {
 	switch f.id {
 	case 1: // deflate
@@ -466,7 +466,7 @@ func (f filter) undo(data []byte, most int) ([]byte, error) {
 			return nil, fmt.Errorf("a chunk cannot be unpacked: %w", err)
 		}
 		return out, nil
-	case 2: // shuffle: first bytes of all elements, then the second ones
+	case 2: // shuffle: the first bytes of all elements, then the second bytes, …
 		if len(f.values) == 0 || f.values[0] < 1 {
 			return nil, errShort
 		}
@@ -480,10 +480,10 @@ func (f filter) undo(data []byte, most int) ([]byte, error) {
 		}
 		return out, nil
 	}
-	return data[:max(0, len(data)-4)], nil // the checksum of Fletcher
+	return data[:max(0, len(data)-4)], nil // without the Fletcher checksum
 }
 
-// elements are numbers or strings of raw bytes.
+// elements decodes raw bytes to numbers or strings.
 func (r *reader) elements(raw []byte, t elementType, n int) (any, error) {
 	c := &cursor{b: raw}
 	switch {
@@ -538,7 +538,7 @@ func (r *reader) elements(raw []byte, t elementType, n int) (any, error) {
 	return out, nil
 }
 
-// shared is an object of a global heap, where strings of any length lie.
+// shared is an object of a global heap, which stores strings of variable length.
 func (r *reader) shared(heap uint64, index int) ([]byte, error) {
 	c := r.at(heap)
 	if !c.begins("GCOL") {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// internalK is the half of the most children that a node of a group's tree has; with one leaf a group it only says how
-// large nodes are.
+// internalK is half of the maximum number of children of a node in a group's tree. Groups have one leaf, so it only
+// determines the size of nodes.
 const internalK = 16
 
 type writer struct {
@@ -18,7 +18,7 @@ type writer struct {
 	leafK int
 }
 
-// Write is the file that holds a group as its root.
+// Write encodes a file with the given root.
 func Write(root *Group) ([]byte, error) {
 	w := &writer{b: make([]byte, 96), leafK: 4}
 	if err := w.measure(root, 0); err != nil {
@@ -47,7 +47,7 @@ func Write(root *Group) ([]byte, error) {
 
 var le = binary.LittleEndian
 
-// measure finds the largest group: a leaf has room for all of it, so that no tree needs a second one.
+// measure finds the largest group. The leaves have its size, so that each tree has one leaf.
 func (w *writer) measure(g *Group, depth int) error {
 	if depth > deepest {
 		return fmt.Errorf("hdf5: groups lie more than %d deep", deepest)
@@ -69,7 +69,7 @@ func (w *writer) measure(g *Group, depth int) error {
 	return nil
 }
 
-// put appends what is aligned to 8 bytes and gives its address.
+// put appends bytes, aligned to 8 bytes, and returns their address.
 func (w *writer) put(b []byte) uint64 {
 	at := len(w.b)
 	w.b = append(w.b, b...)
@@ -77,7 +77,7 @@ func (w *writer) put(b []byte) uint64 {
 	return uint64(at)
 }
 
-// pad8 is how many bytes are missing to a multiple of 8.
+// pad8 is the number of padding bytes to a multiple of 8.
 func pad8(n int) int { return -n & 7 }
 
 func (w *writer) group(g *Group) (header, tree, heap uint64, err error) {
@@ -119,7 +119,7 @@ func (w *writer) group(g *Group) (header, tree, heap uint64, err error) {
 
 	segment := w.put(texts)
 	top := []byte("HEAP\x00\x00\x00\x00")
-	for _, v := range []uint64{uint64(len(texts)), 1, segment} { // 1: nothing is free
+	for _, v := range []uint64{uint64(len(texts)), 1, segment} { // 1: no free list
 		top = le.AppendUint64(top, v)
 	}
 	heap = w.put(top)
@@ -127,7 +127,7 @@ func (w *writer) group(g *Group) (header, tree, heap uint64, err error) {
 	return w.header([]message{{msgSymbols, symbols}}), tree, heap, nil
 }
 
-// message is one of an object header.
+// message is a message of an object header.
 type message struct {
 	kind uint16
 	data []byte
@@ -204,7 +204,7 @@ func (w *writer) set(s *Set) (uint64, error) {
 		nil
 }
 
-// typeOf is a type's message: its class, the bits of that, the bytes of an element, and the properties' bytes.
+// typeOf is a type's message: its class, class bits, element size and properties.
 func typeOf(class byte, bits, size int, properties ...byte) []byte {
 	b := []byte{1<<4 | class, byte(bits), byte(bits >> 8), byte(bits >> 16)}
 	return append(le.AppendUint32(b, uint32(size)), properties...)
