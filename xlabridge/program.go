@@ -104,9 +104,9 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 	return x, nil
 }
 
-// Call runs the program on flat arguments, in the order of the arguments' leaves, and waits for it. On several devices
-// every device gets the same arguments, and the results are those of device 0 (and of the others, kept beside it:
-// passed to the next call they stay where they are). Arguments that the program was traced to donate are gone after it.
+// Call runs the program on flat arguments, in the order of the arguments' leaves, and waits for it. All devices get the
+// same arguments. A result has the value of device 0; it also holds the values of the other devices, which the next call
+// uses without moving them. Donated arguments cannot be used after the call.
 func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
 	if err := x.use(); err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
 	return x.call(args)
 }
 
-// call is Call for those who use the program already.
+// call is Call for a caller that already uses the program.
 func (x *Compiled) call(args []*graph.Array) ([]*graph.Array, error) {
 	p := x.Program
 	want := p.Inputs[:len(p.Inputs)-len(p.Captured)]
@@ -289,7 +289,7 @@ func Put[T any](b Backend, n int, v T) (out T, err error) {
 	return out, nil
 }
 
-// checkDevices refuses to put something on the first n devices where there are not so many, or none.
+// checkDevices returns an error if the backend does not have n devices, or n is below 1.
 func (c *Client) checkDevices(name string, n int) error {
 	if n < 1 || n > c.NumDevices() {
 		return fmt.Errorf("xlabridge: %s: got %d devices, want 1 to %d, as many as the backend has", name, n,
