@@ -11,8 +11,8 @@ import (
 )
 
 // CallbackPanic is the value that a program's call panics with after a callback (graph.RegisterCallback) panicked. The
-// callback ran on a thread of the plugin, so its stack is not the caller's. If the callback panicked with a *graph.Error,
-// the call returns that as its error.
+// callback ran on a thread of the plugin, so its stack is not the caller's. If the callback panicked with a
+// *graph.Error, the call returns that as its error.
 type CallbackPanic struct {
 	Value any    // of the callback's panic
 	Stack []byte // of the callback

@@ -28,10 +28,10 @@ const libraryFusions = "xla_cpu_experimental_ynn_fusion_type"
 const mostSmall = .5
 
 // XLA's CPU compiler has two emitters for loops. The newer one uses MLIR and makes an LLVM module for each loop. It
-// compiles two to three times as long for code of the same speed: the smallest loop takes 14 ms of a core instead of
-// 6 ms. With the older emitter and without LLVM's loop unrolling, CartPole's first generation takes 0.5 s instead of
-// 1.3 s. But the older emitter cannot update a part of an array in place: it copies the whole array. So it is used if
-// our own kernels make the updates (graph's lowering inserts them) or no large array is updated, and not for short loops
+// compiles two to three times as long for code of the same speed: the smallest loop takes 14 ms of a core instead of 6
+// ms. With the older emitter and without LLVM's loop unrolling, CartPole's first generation takes 0.5 s instead of 1.3
+// s. But the older emitter cannot update a part of an array in place: it copies the whole array. So it is used if our
+// own kernels make the updates (graph's lowering inserts them) or no large array is updated, and not for short loops
 // (graph.WholeLoops).
 
 // olderEmitters are the extra options that choose the older emitter. They also turn every loop, of any size, into one
@@ -39,9 +39,9 @@ const mostSmall = .5
 const olderEmitters = "xla_cpu_disable_new_fusion_emitters,xla_cpu_disable_loop_unrolling," +
 	"xla_cpu_small_while_loop_byte_threshold=1000000000000000"
 
-// tiledProducts are the extra options by which the compiler writes its own code for matrix products inside loops that are
-// one function. The tile is rows x contracted x columns: 6 x 2 registers of sums fit into 16 registers. Calls of the
-// library would be outside such loops, so the library is not used.
+// tiledProducts are the extra options with which the compiler writes its own code for matrix products inside loops that
+// are one function. The tile is rows x contracted x columns: 6 x 2 registers of sums fit into 16 registers. Calls of
+// the library would be outside such loops, so the library is not used.
 const tiledProducts = "xla_force_enable_experimental_llvm_ir_gemm=true,xla_llvm_ir_gemm_tile_size=6:4:2*vectwidth"
 
 // disabledPasses is the option that lists the disabled compiler passes, separated by commas.

@@ -25,19 +25,24 @@ const (
 	fieldExtraOptions = 500
 )
 
-// extraOptions is a compiler option that cannot be overridden by name like others; CompileOptions.XLA takes it
-// nevertheless, as NAME or NAME=VALUE between commas.
+// extraOptions is a compiler option that XLA does not let override by name. CompileOptions.XLA accepts it as NAME or
+// NAME=VALUE, separated by commas.
 const extraOptions = "xla_backend_extra_options"
 
-// leastModule is the smallest program there is, compiled to learn the compiler's own options.
-const leastModule = `module @least { func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<0> : tensor<i32> return %0 : tensor<i32> } }`
+// leastModule is a smallest program, which is compiled to learn the compiler's default options.
+const leastModule = `module @least {
+  func.func @main() -> tensor<i32> {
+    %0 = stablehlo.constant dense<0> : tensor<i32>
+    return %0 : tensor<i32>
+  }
+}`
 
-// knownOptions keeps what is known of the compiler's options.
+// knownOptions caches the compiler's default options.
 type knownOptions struct {
 	sync.Mutex
-	own   []byte          // the compiler's own (a serialized DebugOptions); nil as long as nobody has asked
-	taken map[string]bool // whether the plugin takes an option with a value
-	fail  func() error    // where not nil, stands before every question for the compiler's own: for tests
+	own   []byte          // the compiler's default options (a serialized DebugOptions); nil before the first use
+	taken map[string]bool // whether the plugin accepts an option with a value
+	fail  func() error    // tests set it to make the query of the default options fail
 }
 
 // withExtra appends extra options of the backend (XLA's xla_backend_extra_options, NAME or NAME=VALUE) to a

@@ -31,8 +31,8 @@ func findPlugin(ctx context.Context, o Options) (plugin.Found, error) {
 	})
 }
 
-// Preload loads an installed plugin in the background. A later Open uses it, or waits until it is loaded. Preload installs
-// nothing, and leaves errors to Open.
+// Preload loads an installed plugin in the background. A later Open uses it, or waits until it is loaded. Preload
+// installs nothing, and leaves errors to Open.
 func Preload(o Options) {
 	o.Offline = true
 	go func() {
@@ -65,8 +65,8 @@ func driverLoads(library string) error {
 	return nil
 }
 
-// EnvCacheMax is the environment variable that limits the size of the cache of compiled programs and plans. Its value is
-// a size such as 500M or 2GiB, or "none".
+// EnvCacheMax is the environment variable that limits the size of the cache of compiled programs and plans. Its value
+// is a size such as 500M or 2GiB, or "none".
 const EnvCacheMax = "XLARUN_CACHE_MAX"
 
 // cacheLimit returns the limit in bytes; 0 means none.

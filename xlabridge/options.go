@@ -12,8 +12,8 @@ import (
 type Options struct {
 	// Backend is "cpu", "cuda" or "tpu"; "" means "cpu".
 	Backend string
-	// PluginPath is the plugin's shared library or its folder. If it is empty, the plugin is searched for, and installed
-	// if necessary.
+	// PluginPath is the plugin's shared library or its folder. If it is empty, the plugin is searched for, and
+	// installed if necessary.
 	PluginPath string
 	// LibraryDirs are folders of shared libraries to open before the plugin, such as NVIDIA's for cuda. They are not
 	// needed for an installed plugin.
@@ -42,8 +42,8 @@ type Options struct {
 type CompileOptions struct {
 	// Replicas is the number of devices that run the program together; 0 means 1.
 	Replicas int
-	// AllCores lets a CPU device split its loops over all cores. It is for a program that runs alone, such as a training
-	// step on one device. Matrix products and convolutions always use all cores.
+	// AllCores lets a CPU device split its loops over all cores. It is for a program that runs alone, such as a
+	// training step on one device. Matrix products and convolutions always use all cores.
 	AllCores bool
 	// XLA overrides compiler options by XLA's names without dashes
 	// ("xla_cpu_enable_fast_math": true). Values are string, bool, int, int64 or float64.

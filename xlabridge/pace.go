@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Go's garbage collector frees a buffer when its Go value is unreachable. But the collector runs by the size of Go's heap,
-// in which a buffer takes about a hundred bytes. A loop over a program with results of a megabyte would hold gigabytes
-// before the next collection, in pages that the kernel must map and clear. So buffers are counted as if they were in Go's
-// heap: when their bytes have doubled since the last collection, within bounds, the next one starts in the background.
+// Go's garbage collector frees a buffer when its Go value is unreachable. But the collector runs by the size of Go's
+// heap, in which a buffer takes about a hundred bytes. A loop over a program with results of a megabyte would hold
+// gigabytes before the next collection, in pages that the kernel must map and clear. So buffers are counted as if they
+// were in Go's heap: when their bytes have doubled since the last collection, within bounds, the next one starts in the
+// background.
 
 const (
 	// leastGrowth and mostGrowth bound the growth in bytes that starts a collection. A collection takes 2 to 5 ms of
@@ -63,8 +64,8 @@ func (p *pace) free(bytes int64) {
 // results would start a collection after each.
 func (p *pace) giveBack(bytes int64) { p.held.Add(-bytes) }
 
-// turn counts a call that used up some buffers and made others as one change. So a donated state that is returned in each
-// round does not count as growth.
+// turn counts a call that used up some buffers and made others as one change. So a donated state that is returned in
+// each round does not count as growth.
 func (p *pace) turn(gone, come int64) {
 	if come >= gone {
 		p.add(come - gone)

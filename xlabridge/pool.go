@@ -13,14 +13,14 @@ import "unsafe"
 // leave holes of many sizes, which later results do not fit. New data is also never in memory that is still in the
 // processor's caches.
 //
-// So a CPU plugin's allocations from 64 KiB to 256 MiB come from a pool. It has a list of free blocks for each size, and
-// reuses the last freed block first. The programs of bench jax with large temporaries and results then use 10 to 30 %
-// less memory at their peak than with glibc's heap, at the same speed or better (docs/notes/language-speed.md). If the
-// temporaries are larger than the memory that glibc keeps, the pool also avoids page faults in each call, which are a
-// third of the time of ppo on Breakout.
+// So a CPU plugin's allocations from 64 KiB to 256 MiB come from a pool. It has a list of free blocks for each size,
+// and reuses the last freed block first. The programs of bench jax with large temporaries and results then use 10 to 30
+// % less memory at their peak than with glibc's heap, at the same speed or better (docs/notes/language-speed.md). If
+// the temporaries are larger than the memory that glibc keeps, the pool also avoids page faults in each call, which are
+// a third of the time of ppo on Breakout.
 //
-// The pool replaces the C functions in the plugin's table of imported functions, and changes nothing else in the process.
-// If that is impossible, or the user has tuned glibc (see keptMemory), the plugin uses the C library's heap.
+// The pool replaces the C functions in the plugin's table of imported functions, and changes nothing else in the
+// process. If that is impossible, or the user has tuned glibc (see keptMemory), the plugin uses the C library's heap.
 
 // openPool replaces the allocator of the library that contains an address by the pool. It reports whether it did.
 func openPool(address unsafe.Pointer) bool { return keptMemory() && C.xb_pool_open(address) != 0 }

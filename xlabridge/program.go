@@ -105,8 +105,8 @@ func (c *Client) Compile(p *graph.Program, o CompileOptions) (*Compiled, error) 
 }
 
 // Call runs the program on flat arguments, in the order of the arguments' leaves, and waits for it. All devices get the
-// same arguments. A result has the value of device 0; it also holds the values of the other devices, which the next call
-// uses without moving them. Donated arguments cannot be used after the call.
+// same arguments. A result has the value of device 0; it also holds the values of the other devices, which the next
+// call uses without moving them. Donated arguments cannot be used after the call.
 func (x *Compiled) Call(args []*graph.Array) ([]*graph.Array, error) {
 	if err := x.use(); err != nil {
 		return nil, err

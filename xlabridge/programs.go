@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Programs keeps the most recently used programs of Jit and ShardMap, one for each function, structure and set of shapes.
-// The zero value is ready.
+// Programs keeps the most recently used programs of Jit and ShardMap, one for each function, structure and set of
+// shapes. The zero value is ready.
 type Programs struct {
 	// Most is the largest number of programs; 0 means 128. A program that is not kept is freed after its last use. A
 	// later call compiles it again, or loads it from the cache.

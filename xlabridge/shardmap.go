@@ -7,11 +7,11 @@ import (
 	"xlarun/graph"
 )
 
-// ShardMap is graph.ShardMap on a mesh of real devices. It splits each leaf of the argument over the mesh by the spec in,
-// runs f on all devices at the same time, and returns global arrays whose parts have the spec out. A leaf that is already
-// split in this way, such as an earlier result, is not moved. f is traced and compiled once for each structure and set of
-// shapes. The call runs immediately, so it cannot be traced, mapped or differentiated. Use transforms inside f (see
-// graph.ShardMap for their gradients), or around graph.ShardMap.
+// ShardMap is graph.ShardMap on a mesh of real devices. It splits each leaf of the argument over the mesh by the spec
+// in, runs f on all devices at the same time, and returns global arrays whose parts have the spec out. A leaf that is
+// already split in this way, such as an earlier result, is not moved. f is traced and compiled once for each structure
+// and set of shapes. The call runs immediately, so it cannot be traced, mapped or differentiated. Use transforms inside
+// f (see graph.ShardMap for their gradients), or around graph.ShardMap.
 func ShardMap[A, R any](c *Client, f func(A) R, m graph.Mesh, in, out graph.Spec,
 	options ...JitOptions) func(A) (R, error) {
 	var o JitOptions

@@ -2,8 +2,8 @@
 // milliseconds. It also stores the plans that tuners measured.
 //
 // An entry has a content-addressed Key and is used only after all its bytes were checked against the checksum in its
-// header. An entry with any defect is a miss with a reason, and the next Put repairs it. A file gets its name by a rename
-// after its bytes are on disk, so processes never read files that others are still writing.
+// header. An entry with any defect is a miss with a reason, and the next Put repairs it. A file gets its name by a
+// rename after its bytes are on disk, so processes never read files that others are still writing.
 //
 // Entries are code that will run. In a shared folder, a user gets only their own entries and root's, and only if others
 // cannot write to the file. The entries of other users are misses without damage, and are not pruned.
@@ -39,8 +39,8 @@ func ParseKey(text string) (Key, error) {
 	return Key(bytes), nil
 }
 
-// NewKey hashes the version of the entry format and the parts. Each part is hashed with its length, so moving a byte from
-// one part to the next gives another key.
+// NewKey hashes the version of the entry format and the parts. Each part is hashed with its length, so moving a byte
+// from one part to the next gives another key.
 func NewKey(parts ...[]byte) Key {
 	h := sha256.New()
 	writePart(h, fmt.Appendf(nil, "xlarun program cache %d", formatVersion))
@@ -133,8 +133,8 @@ func (c *Cache) Get(key Key) ([]byte, Metadata, error) {
 	return e.payload, e.meta, nil
 }
 
-// touch sets the file's modification time, which is the time of its last use. It ignores errors: a read-only folder still
-// has hits.
+// touch sets the file's modification time, which is the time of its last use. It ignores errors: a read-only folder
+// still has hits.
 func touch(path string) {
 	now := time.Now()
 	if info, err := os.Stat(path); err == nil && now.Sub(info.ModTime()) > usedInterval {

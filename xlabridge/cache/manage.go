@@ -30,8 +30,8 @@ type Entry struct {
 // Age is the time since the entry was stored.
 func (e Entry) Age() time.Duration { return time.Since(e.Meta.Created) }
 
-// List returns the cache's entries, the most recently used first. It reads only headers and metadata, so it does not find
-// damage in programs; Verify does. A missing folder is empty.
+// List returns the cache's entries, the most recently used first. It reads only headers and metadata, so it does not
+// find damage in programs; Verify does. A missing folder is empty.
 func (c *Cache) List() ([]Entry, error) { return c.list(readHead) }
 
 // Verify is List that reads all bytes of the entries. It repairs nothing: the next use of a program does that.

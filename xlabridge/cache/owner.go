@@ -16,8 +16,8 @@ func (e foreign) Error() string {
 		"entry was made by user %d, whose programs are not run: set XLARUN_CACHE to a folder of your own", e.uid)
 }
 
-// openEntry opens the file of an entry for reading. It refuses a file that is not regular, or that an untrusted user made
-// or can change. It does not wait for the writer of a pipe.
+// openEntry opens the file of an entry for reading. It refuses a file that is not regular, or that an untrusted user
+// made or can change. It does not wait for the writer of a pipe.
 func openEntry(path string) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|nonblock, 0)
 	if errors.Is(err, fs.ErrPermission) {

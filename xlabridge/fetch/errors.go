@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotInstalled matches the errors for an artefact that is not installed and cannot be downloaded: downloads are off,
-// no source works, or none is pinned for this platform.
+// all sources fail, or the platform has no pin.
 var ErrNotInstalled = errors.New("not installed")
 
 // Absent makes err match [ErrNotInstalled] without changing its text.

@@ -162,8 +162,8 @@ func runPip(ctx context.Context, pip []string, a *fetch.Artefact, dst *fetch.Sin
 	})
 }
 
-// pipArguments returns the arguments by which pip downloads the pinned wheel with any version of Python. They repeat the
-// tags of the wheel's file name.
+// pipArguments returns arguments for pip to download the pinned wheel with any version of Python. They repeat
+// the tags of the wheel's file name.
 func pipArguments(a *fetch.Artefact, dir string) []string {
 	args := []string{"download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check",
 		"--retries", "2", "--only-binary=:all:", "--dest", dir}

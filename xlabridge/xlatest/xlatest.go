@@ -28,8 +28,8 @@ func CacheDir(t testing.TB) string {
 	return dir
 }
 
-// Open opens the CPU with the shared cache and a number of devices; 0 means one for each core. It closes the client when
-// the test ends.
+// Open opens the CPU with the shared cache and a number of devices; 0 means one for each core. It closes the client
+// when the test ends.
 func Open(t testing.TB, devices int) *xlabridge.Client {
 	t.Helper()
 	c, err := xlabridge.Open(t.Context(), xlabridge.Options{Backend: "cpu", Devices: devices, CacheDir: CacheDir(t)})

@@ -66,8 +66,8 @@ func LikeBackend(name string, known []string) string {
 	return DidYouMean(name, known)
 }
 
-// Listener receives the progress of a slow start. If it has a method Warn(line string), that receives the problems of the
-// cache; else Notice does.
+// Listener receives the progress of a slow start. If it has a method Warn(line string), that receives the problems of
+// the cache; else Notice does.
 type Listener interface {
 	Download(done, total int64)
 	Notice(line string)
@@ -76,7 +76,8 @@ type Listener interface {
 // Opener opens the backend that o chooses. l receives the progress.
 type Opener func(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Backend, error)
 
-// OpenBackend is the Opener for this machine. If the user named a plugin that cannot be used, the error is a usage error.
+// OpenBackend is the Opener for this machine. If the user named a plugin that cannot be used, the error is a usage
+// error.
 func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Backend, error) {
 	if o.Backend == Reference {
 		return &xlabridge.Reference{}, nil
@@ -102,8 +103,8 @@ func OpenBackend(ctx context.Context, o BackendFlags, l Listener) (xlabridge.Bac
 	return nil, err
 }
 
-// Preload loads the plugin of the cpu backend in the background, for a later OpenBackend. Other plugins write logs while
-// they load.
+// Preload loads the plugin of the cpu backend in the background, for a later OpenBackend. Other plugins write logs
+// while they load.
 func Preload(o BackendFlags) {
 	if o.Backend == "cpu" {
 		xlabridge.Preload(xlabridge.Options{Backend: o.Backend, PluginPath: o.Plugin})

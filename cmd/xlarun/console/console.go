@@ -50,8 +50,8 @@ func (s Streams) PrintJSON(value any) error {
 // helpFailed is the annotation of a command for which FailHelp was called.
 const helpFailed = "xlarun_help_failed"
 
-// FailHelp makes the command line fail with a usage error after the help of a command. It is needed because cobra's help
-// functions return no error.
+// FailHelp makes the command line fail with a usage error after the help of a command. It is needed because cobra's
+// help functions return no error.
 func FailHelp(cmd *cobra.Command, err error) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}

@@ -46,8 +46,8 @@ func (h *history) values() []float64 {
 	return append(h.kept[:len(h.kept):len(h.kept)], h.sum/float64(h.count))
 }
 
-// columns averages values into at most width means. lo and hi are the smallest and largest finite mean; lo > hi if there
-// is none.
+// columns averages values into at most width means. lo and hi are the smallest and largest finite mean; lo > hi if
+// there is none.
 func columns(values []float64, width int) (means []float64, lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	means = make([]float64, max(0, min(width, len(values))))
@@ -67,8 +67,8 @@ func columns(values []float64, width int) (means []float64, lo, hi float64) {
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// Sparkline draws values as a row of at most width columns. If there are more values, each column is a mean. Values that
-// are not finite leave a gap.
+// Sparkline draws values as a row of at most width columns. If there are more values, each column is a mean. Values
+// that are not finite leave a gap.
 func Sparkline(values []float64, width int, style Style) string {
 	levels := []rune("▁▂▃▄▅▆▇█")
 	if !style.Unicode {

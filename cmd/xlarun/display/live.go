@@ -44,8 +44,8 @@ func newLive(s *screen, b Board, now func() time.Time) *live {
 	return l
 }
 
-// redraw draws at each tick until Close. It also draws, on a clean screen, when a stopped process continues and when the
-// terminal's size changes.
+// redraw draws at each tick until Close. It also draws, on a clean screen, when a stopped process continues and when
+// the terminal's size changes.
 func (l *live) redraw(tick <-chan time.Time, continued, resized <-chan os.Signal) {
 	defer close(l.done)
 	for drawn := l.now(); ; drawn = l.now() {
@@ -430,8 +430,8 @@ func (g grid) courses(rows []course) []line {
 	return lines
 }
 
-// axes returns the columns that the axes need if the curves leave `reserved` columns, or 0 if the curves would become too
-// narrow.
+// axes returns the columns that the axes need if the curves leave `reserved` columns, or 0 if the curves would become
+// too narrow.
 func (g grid) axes(rows []course, room, reserved int) int {
 	longest := reserved - 1
 	for _, c := range rows {

@@ -167,8 +167,8 @@ func clean(text string, style Style) string {
 	}, text)
 }
 
-// justify places two lines at the two ends of one row. If they do not fit, it cuts the left one; if less than half of the
-// row would remain for that, it drops the right one.
+// justify places two lines at the two ends of one row. If they do not fit, it cuts the left one; if less than half of
+// the row would remain for that, it drops the right one.
 func justify(left, right line, width int, style Style) line {
 	gap := width - left.width() - right.width()
 	if room := width - right.width() - 2; gap < 2 && room >= width/2 {

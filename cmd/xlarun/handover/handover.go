@@ -94,9 +94,9 @@ func checkout() string {
 	return root
 }
 
-// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the program
-// is newer than its source. The lock is held until this process ends or becomes the program, so no other process replaces
-// the file before it is started.
+// build builds a program of a checkout into the user's cache folder and returns its path. Go does nothing if the
+// program is newer than its source. The lock is held until this process ends or becomes the program, so no other
+// process replaces the file before it is started.
 func build(root, name string, stderr io.Writer) (string, error) {
 	folder, err := fetch.CacheDir()
 	if err != nil {

@@ -6,7 +6,8 @@ import "time"
 var loaded = time.Now()
 
 // ProcessStart returns the time when the kernel started this process. Linux counts it in ticks of 10 ms since boot,
-// rounded down, so times since then are never too short. Other systems return the time when this package was initialised.
+// rounded down, so times since then are never too short. Other systems return the time when this package was
+// initialised.
 func ProcessStart() time.Time {
 	age, ok := processAge()
 	start := time.Now().Add(-age)

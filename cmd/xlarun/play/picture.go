@@ -1,5 +1,5 @@
-// Package play reads the members that runs have saved, plays them on fresh episodes, draws episodes, and exports members
-// for other programs.
+// Package play reads the members that runs have saved, plays them on fresh episodes, draws episodes, and exports
+// members for other programs.
 package play
 
 import (
@@ -37,9 +37,9 @@ func Record(b xlabridge.Backend, r *episode.Rollout, params any, seed int64) (*e
 	return episode.Record(b, r, params, random.FoldIn(Key(seed), 0))
 }
 
-// Picture returns a GIF of episode 0 of a seed. The caption of a frame has the step, the return so far and the seed. The
-// GIF has at most `frames` frames, the first and the last among them; 0 means one for each step. r records members in
-// env, which can be drawn.
+// Picture returns a GIF of episode 0 of a seed. The caption of a frame has the step, the return so far and the seed.
+// The GIF has at most `frames` frames, the first and the last among them; 0 means one for each step. r records members
+// in env, which can be drawn.
 func Picture(r *episode.Recorder, env envs.Environment, params any, seed int64, frames int) ([]byte, error) {
 	rec, err := r.Record(params, random.FoldIn(Key(seed), 0))
 	if err != nil {

@@ -16,7 +16,8 @@ type group struct {
 	runs  []*savedRun
 }
 
-// incidental lists the seed and the settings of how and where a run is computed. By default they do not separate curves.
+// incidental lists the seed and the settings of how and where a run is computed. By default they do not separate
+// curves.
 var incidental = []string{"seed", "xlarun", "kind_version", "devices", "memory", "tune", "tile", "lanes-last", "unroll",
 	"vector-width", "backend", "plugin", "jit", "checkpoint-every", "keep"}
 
@@ -179,8 +180,8 @@ func studentQuantile(probability float64, freedom int) float64 {
 	return high
 }
 
-// studentCDF returns the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of Mathematical
-// Functions", 26.7.3 and 26.7.4.
+// studentCDF returns the distribution function of Student's t at t >= 0: Abramowitz and Stegun, "Handbook of
+// Mathematical Functions", 26.7.3 and 26.7.4.
 func studentCDF(t float64, freedom int) float64 {
 	angle := math.Atan(t / math.Sqrt(float64(freedom)))
 	sin, cos := math.Sincos(angle)

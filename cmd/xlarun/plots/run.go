@@ -67,7 +67,8 @@ func readRun(dir string) (*savedRun, error) {
 	return r, nil
 }
 
-// flatten stores the values of a config under the names of their flags. The flag "strategy" holds the key "strategy.name".
+// flatten stores the values of a config under the names of their flags. The flag "strategy" holds the key
+// "strategy.name".
 func flatten(to map[string]string, prefix string, table map[string]any) {
 	for key, value := range table {
 		switch v := value.(type) {
