@@ -111,8 +111,8 @@ func runeWidth(r rune) int {
 	case unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
 	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana),
-		// wide scripts,
-		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, r >= 0x1f300 && r < 0x1fb00: // their punctuation, and emoji
+		r >= 0x3000 && r < 0x3040, r >= 0xff01 && r < 0xff61, // punctuation of these scripts
+		r >= 0x1f300 && r < 0x1fb00: // emoji
 		return 2
 	}
 	return 1

@@ -66,8 +66,8 @@ func (o *rendering) drawSpikes(b xlabridge.Backend, m *episode.Member) (files []
 
 // traceSpikes returns the activity of a member's spiking neurons in the episode of a seed, and their weights. substep
 // is the time between two rows of a layer, in ms.
-func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer, matrices []plots.Matrix,
-	substep float64, err error) {
+func traceSpikes(b xlabridge.Backend, m *episode.Member, seed int64) (layers []plots.SpikingLayer,
+	matrices []plots.Matrix, substep float64, err error) {
 	tracer, own, ok := policy.TracerOf(m.Policy)
 	if !ok {
 		return nil, nil, 0, fmt.Errorf("the policy has no spiking neurons")
